@@ -1,0 +1,117 @@
+//! What goes into the data path and what comes out of it.
+
+use arrayvec::ArrayVec;
+use onym_tables::FaceId;
+use onym_wire::Buf;
+use std::ops::Range;
+
+/// The opaque token of a downstream, 1 to 32 octets; empty when there is none.
+pub type Token = ArrayVec<u8, 32>;
+
+/// Link-layer fields that came with a packet and matter to forwarding (NDNLPv2).
+#[derive(Debug, Clone, Default)]
+pub struct LpIn {
+    /// PIT token to be returned with the answer.
+    pub pit_token: Token,
+    /// Congestion mark, 0 when none.
+    pub congestion_mark: u8,
+    /// The Nack reason when the packet is a Nack (as on the wire: 0 none, 50, 100, 150).
+    pub nack: Option<u64>,
+    /// Face chosen by a local application; only where local fields are enabled.
+    pub next_hop_face: Option<FaceId>,
+    /// Data must not be cached.
+    pub no_cache: bool,
+    /// Interest must not be treated as a discovery.
+    pub non_discovery: bool,
+    /// A prefix announcement (one Data TLV) that came with a Data.
+    pub prefix_announcement: Option<Buf>,
+}
+
+/// One network-layer packet as the link service hands it to the forwarder.
+#[derive(Debug, Clone)]
+pub struct Packet {
+    /// The face it came from.
+    pub face: FaceId,
+    /// The Interest or Data TLV, whole, without link header. Not yet parsed.
+    pub bytes: Buf,
+    /// Its link-layer fields.
+    pub lp: LpIn,
+}
+
+/// Kind of a packet that leaves; also the key of the per-face counters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Interest.
+    Interest,
+    /// Data.
+    Data,
+    /// Nack: the Interest with a reason.
+    Nack,
+}
+
+/// Link-layer fields to send with a packet.
+#[derive(Debug, Clone, Default)]
+pub struct LpOut {
+    /// The downstream's own token on Data and Nack; ours (8 octets) on Interests.
+    pub pit_token: Token,
+    /// Congestion mark, 0 when none.
+    pub congestion_mark: u8,
+    /// Nack reason (number on the wire), for `Kind::Nack`.
+    pub nack: Option<u64>,
+    /// Face the packet came from; written only where local fields are enabled.
+    pub incoming_face: Option<FaceId>,
+    /// Data must not be cached downstream.
+    pub no_cache: bool,
+    /// Interest is not a discovery.
+    pub non_discovery: bool,
+    /// Prefix announcement to attach to a Data.
+    pub prefix_announcement: Option<Buf>,
+}
+
+/// One packet to send on one face.
+#[derive(Debug)]
+pub struct Transmit {
+    /// Where it goes.
+    pub face: FaceId,
+    /// What it is.
+    pub kind: Kind,
+    /// Where its bytes are.
+    pub bytes: Payload,
+    /// Its link-layer fields.
+    pub lp: LpOut,
+}
+
+/// The bytes of a packet to send.
+#[derive(Debug, Clone)]
+pub enum Payload {
+    /// In the arena of the [`Outbox`]: Interests and Nacks, which are small and are changed.
+    Arena(Range<u32>),
+    /// Shared, unchanged: Data.
+    Shared(Buf),
+}
+
+/// Packets that one burst produced, in order. Cleared, not freed, after each burst.
+#[derive(Debug, Default)]
+pub struct Outbox {
+    /// Bytes of changed packets.
+    pub arena: Vec<u8>,
+    /// What to send.
+    pub items: Vec<Transmit>,
+}
+
+impl Outbox {
+    /// The network-layer bytes of `item`.
+    #[must_use]
+    pub fn bytes<'a>(&'a self, item: &'a Transmit) -> &'a [u8] {
+        match &item.bytes {
+            Payload::Arena(r) => &self.arena[r.start as usize..r.end as usize],
+            Payload::Shared(buf) => buf,
+        }
+    }
+
+    /// Forgets everything and keeps the memory.
+    pub fn clear(&mut self) {
+        self.arena.clear();
+        self.items.clear();
+    }
+}
