@@ -1,8 +1,10 @@
 #![doc = include_str!("../README.md")]
 
 pub mod buf;
+pub mod frame;
 
 pub use buf::{Buf, BufPool, ChunkMut};
+pub use frame::{RxFrame, TxQueue};
 
 /// Largest network-layer packet, in octets: a convention of the field (NFD's `MAX_NDN_PACKET_SIZE`).
 pub const PACKET_LEN_MAX: usize = 8800;
