@@ -1,1 +1,24 @@
-fn main() {}
+#![doc = include_str!("../README.md")]
+
+mod cli;
+mod cmd;
+mod exit;
+mod output;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = match cli::parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are "errors" of the parser that end well.
+            let code = if error.use_stderr() { exit::Exit::Usage } else { exit::Exit::Done };
+            let _ = error.print();
+            return code.into();
+        }
+    };
+    match cli::run(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => exit::report(&error),
+    }
+}

@@ -1,0 +1,93 @@
+//! What a command's failure tells a person and a script: what happened, why, what to do next, and
+//! the exit code of spec/registry.md.
+
+use std::fmt;
+use std::io;
+use std::process::ExitCode;
+
+/// Exit codes (spec/registry.md).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Exit {
+    /// Done.
+    Done = 0,
+    /// Failed for a reason that no other code names.
+    Failed = 1,
+    /// The command line is wrong.
+    Usage = 2,
+    /// No node answers.
+    NoNode = 3,
+    /// The node, or the producer, refused.
+    Refused = 4,
+    /// Nothing by that name, or no answer in time.
+    NotFound = 5,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// A failure in three sentences.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    exit: Exit,
+    what: String,
+    why: Option<String>,
+    next: Option<String>,
+}
+
+impl Failure {
+    /// A failure that ends with `exit`; `what` says what happened.
+    pub(crate) fn new(exit: Exit, what: impl Into<String>) -> Self {
+        Self { exit, what: what.into(), why: None, next: None }
+    }
+
+    /// Adds why it happened.
+    pub(crate) fn why(mut self, why: impl fmt::Display) -> Self {
+        self.why = Some(why.to_string());
+        self
+    }
+
+    /// Adds what to do next.
+    pub(crate) fn next(mut self, next: impl Into<String>) -> Self {
+        self.next = Some(next.into());
+        self
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)?;
+        if let Some(why) = &self.why {
+            write!(f, ": {why}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// Prints `error` on standard error and returns its exit code.
+pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
+    // A reader that went away (`onym fib list | head -1`) is not a failure worth words.
+    if error.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe) {
+        return Exit::Failed.into();
+    }
+    if let Some(failure) = error.downcast_ref::<Failure>() {
+        eprintln!("onym: {}", failure.what);
+        if let Some(why) = &failure.why {
+            eprintln!("  why:  {why}");
+        }
+        if let Some(next) = &failure.next {
+            eprintln!("  next: {next}");
+        }
+        return failure.exit.into();
+    }
+    eprintln!("onym: {error}");
+    for cause in error.chain().skip(1) {
+        eprintln!("  why:  {cause}");
+    }
+    Exit::Failed.into()
+}
