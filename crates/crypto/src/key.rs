@@ -1,0 +1,207 @@
+//! Private keys: made, read, written, and used to sign.
+
+use crate::digest::digest_of;
+use crate::{Error, PublicKey};
+use aws_lc_rs::encoding::AsDer;
+use aws_lc_rs::rand::SystemRandom;
+use aws_lc_rs::signature::{
+    ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair, RSA_PKCS1_SHA256,
+    RsaKeyPair,
+};
+use pkcs8::PrivateKeyInfo;
+use pkcs8::der::asn1::ObjectIdentifier;
+use std::fmt;
+
+pub(crate) const OID_RSA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.1");
+pub(crate) const OID_EC: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.2.1");
+pub(crate) const OID_ED25519: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.101.112");
+
+/// Kinds of key pairs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum KeyType {
+    /// ECDSA on P-256, the one every implementation of the field has.
+    Ecdsa,
+    /// Ed25519; ndn-cxx cannot verify it.
+    Ed25519,
+    /// RSA with a modulus of 2048 bits.
+    Rsa,
+}
+
+impl KeyType {
+    /// The signature type that keys of this kind make.
+    #[must_use]
+    pub fn signature_type(self) -> u64 {
+        match self {
+            Self::Rsa => 1,
+            Self::Ecdsa => 3,
+            Self::Ed25519 => 5,
+        }
+    }
+
+    /// The word for this kind in commands and listings.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Ecdsa => "ecdsa",
+            Self::Ed25519 => "ed25519",
+            Self::Rsa => "rsa",
+        }
+    }
+}
+
+/// A private key. It is not printed by `Debug` and leaves only through [`PrivateKey::to_pkcs8`].
+pub struct PrivateKey {
+    pair: Pair,
+    spki: Vec<u8>,
+}
+
+enum Pair {
+    Ecdsa(EcdsaKeyPair),
+    Ed25519(Ed25519KeyPair),
+    Rsa(Box<RsaKeyPair>),
+}
+
+impl fmt::Debug for PrivateKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PrivateKey({})", self.key_type().word())
+    }
+}
+
+impl PrivateKey {
+    /// Makes a new key from the machine's randomness.
+    ///
+    /// # Errors
+    /// [`Error::Library`] when the machine has no randomness to give.
+    pub fn generate(kind: KeyType) -> Result<Self, Error> {
+        const REFUSED: Error = Error::Library("make a key");
+        let pair = match kind {
+            KeyType::Ecdsa => Pair::Ecdsa(
+                EcdsaKeyPair::generate(&ECDSA_P256_SHA256_ASN1_SIGNING).map_err(|_| REFUSED)?,
+            ),
+            KeyType::Ed25519 => Pair::Ed25519(Ed25519KeyPair::generate().map_err(|_| REFUSED)?),
+            KeyType::Rsa => Pair::Rsa(Box::new(
+                RsaKeyPair::generate(aws_lc_rs::rsa::KeySize::Rsa2048).map_err(|_| REFUSED)?,
+            )),
+        };
+        Self::with_pair(pair)
+    }
+
+    /// Reads an unencrypted PKCS#8 PrivateKeyInfo (DER).
+    ///
+    /// # Errors
+    /// [`Error::Key`] when it is not a key of a kind in [`KeyType`].
+    pub fn from_pkcs8(der: &[u8]) -> Result<Self, Error> {
+        let info = PrivateKeyInfo::try_from(der)
+            .map_err(|e| Error::Key(format!("not a PKCS#8 private key: {e}")))?;
+        let refused = |e: aws_lc_rs::error::KeyRejected| Error::Key(e.to_string());
+        let pair = match info.algorithm.oid {
+            OID_EC => Pair::Ecdsa(
+                EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, der).map_err(refused)?,
+            ),
+            OID_ED25519 => Pair::Ed25519(Ed25519KeyPair::from_pkcs8(der).map_err(refused)?),
+            OID_RSA => Pair::Rsa(Box::new(RsaKeyPair::from_pkcs8(der).map_err(refused)?)),
+            other => return Err(Error::Key(format!("algorithm {other} is not supported"))),
+        };
+        Self::with_pair(pair)
+    }
+
+    fn with_pair(pair: Pair) -> Result<Self, Error> {
+        let der = match &pair {
+            Pair::Ecdsa(pair) => pair.public_key().as_der(),
+            Pair::Ed25519(pair) => pair.public_key().as_der(),
+            Pair::Rsa(pair) => pair.public_key().as_der(),
+        };
+        let spki = der.map_err(|_| Error::Library("write the public key"))?.as_ref().to_vec();
+        Ok(Self { pair, spki })
+    }
+
+    /// The unencrypted PKCS#8 PrivateKeyInfo (DER), version 1, which every tool reads.
+    ///
+    /// # Errors
+    /// [`Error::Library`] when the key cannot be written.
+    pub fn to_pkcs8(&self) -> Result<Vec<u8>, Error> {
+        const REFUSED: Error = Error::Library("write the private key");
+        match &self.pair {
+            Pair::Ecdsa(pair) => {
+                pair.to_pkcs8v1().map(|d| d.as_ref().to_vec()).map_err(|_| REFUSED)
+            }
+            Pair::Ed25519(pair) => {
+                pair.to_pkcs8v1().map(|d| d.as_ref().to_vec()).map_err(|_| REFUSED)
+            }
+            Pair::Rsa(pair) => AsDer::<aws_lc_rs::encoding::Pkcs8V1Der<'_>>::as_der(pair.as_ref())
+                .map(|d| d.as_ref().to_vec())
+                .map_err(|_| REFUSED),
+        }
+    }
+
+    /// Which kind of key this is.
+    #[must_use]
+    pub fn key_type(&self) -> KeyType {
+        match &self.pair {
+            Pair::Ecdsa(_) => KeyType::Ecdsa,
+            Pair::Ed25519(_) => KeyType::Ed25519,
+            Pair::Rsa(_) => KeyType::Rsa,
+        }
+    }
+
+    /// The public half as DER SubjectPublicKeyInfo.
+    #[must_use]
+    pub fn spki(&self) -> &[u8] {
+        &self.spki
+    }
+
+    /// The public half, ready to verify.
+    ///
+    /// # Errors
+    /// [`Error::Key`] never happens for a key that was made or read by this crate.
+    pub fn public_key(&self) -> Result<PublicKey, Error> {
+        PublicKey::from_spki(&self.spki)
+    }
+
+    /// Longest signature that this key makes, in octets.
+    #[must_use]
+    pub fn signature_len_max(&self) -> usize {
+        match &self.pair {
+            Pair::Ecdsa(_) => 72,
+            Pair::Ed25519(_) => 64,
+            Pair::Rsa(pair) => pair.public_modulus_len(),
+        }
+    }
+
+    /// Signs the concatenation of `parts` and appends the signature to `out`.
+    ///
+    /// # Errors
+    /// [`Error::Library`] when the library refuses, which leaves `out` as it was.
+    pub fn sign(&self, parts: &[&[u8]], out: &mut Vec<u8>) -> Result<(), Error> {
+        const REFUSED: Error = Error::Library("sign");
+        match &self.pair {
+            Pair::Ecdsa(pair) => {
+                let signature = pair.sign_digest(&digest_of(parts)).map_err(|_| REFUSED)?;
+                out.extend_from_slice(signature.as_ref());
+            }
+            Pair::Ed25519(pair) => {
+                // Ed25519 signs the message itself and needs it in one piece.
+                let signature = match parts {
+                    [one] => pair.try_sign(one),
+                    _ => pair.try_sign(&parts.concat()),
+                };
+                out.extend_from_slice(signature.map_err(|_| REFUSED)?.as_ref());
+            }
+            Pair::Rsa(pair) => {
+                let start = out.len();
+                out.resize(start + pair.public_modulus_len(), 0);
+                let done = match parts {
+                    [one] => {
+                        pair.sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), one, &mut out[start..])
+                    }
+                    _ => pair.sign_digest(&RSA_PKCS1_SHA256, &digest_of(parts), &mut out[start..]),
+                };
+                if done.is_err() {
+                    out.truncate(start);
+                    return Err(REFUSED);
+                }
+            }
+        }
+        Ok(())
+    }
+}
