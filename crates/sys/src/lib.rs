@@ -1,1 +1,7 @@
 #![doc = include_str!("../README.md")]
+
+pub mod alloc_count;
+pub mod epoll;
+pub mod mmsg;
+pub mod socket;
+pub mod thread;

@@ -1,0 +1,73 @@
+//! Buffer sizes and queue lengths of sockets.
+
+use rustix::fd::{AsFd, AsRawFd};
+use rustix::net::sockopt;
+use std::io;
+
+/// What was asked for a socket buffer and what the kernel gave, in octets of payload accounting
+/// (the kernel reports twice the value because it counts its own overhead; this is the half).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BufferSize {
+    /// Octets asked for.
+    pub asked: usize,
+    /// Octets granted.
+    pub got: usize,
+}
+
+/// Asks for a receive buffer of `octets`, by privilege where there is some.
+///
+/// # Errors
+/// As `setsockopt`; being granted less than asked is not an error.
+pub fn set_recv_buffer(fd: impl AsFd, octets: usize) -> io::Result<BufferSize> {
+    let fd = fd.as_fd();
+    if sockopt::set_socket_recv_buffer_size_force(fd, octets).is_err() {
+        sockopt::set_socket_recv_buffer_size(fd, octets)?;
+    }
+    Ok(BufferSize { asked: octets, got: sockopt::socket_recv_buffer_size(fd)? / 2 })
+}
+
+/// Asks for a send buffer of `octets`, by privilege where there is some.
+///
+/// # Errors
+/// As `setsockopt`; being granted less than asked is not an error.
+pub fn set_send_buffer(fd: impl AsFd, octets: usize) -> io::Result<BufferSize> {
+    let fd = fd.as_fd();
+    if sockopt::set_socket_send_buffer_size_force(fd, octets).is_err() {
+        sockopt::set_socket_send_buffer_size(fd, octets)?;
+    }
+    Ok(BufferSize { asked: octets, got: sockopt::socket_send_buffer_size(fd)? / 2 })
+}
+
+/// Octets in the send queue of a socket that were not sent or acknowledged yet (`SIOCOUTQ`);
+/// 0 where the kind of socket does not tell.
+#[must_use]
+pub fn send_queue_octets(fd: impl AsFd) -> usize {
+    let mut octets: libc::c_int = 0;
+    // SAFETY: the descriptor is open for the call, and SIOCOUTQ (the number of TIOCOUTQ) writes one int.
+    let rc = unsafe { libc::ioctl(fd.as_fd().as_raw_fd(), libc::TIOCOUTQ, &raw mut octets) };
+    if rc < 0 { 0 } else { usize::try_from(octets).unwrap_or(0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn octets_nobody_read_are_in_the_send_queue() {
+        let (mut a, mut b) = UnixStream::pair().unwrap();
+        assert_eq!(send_queue_octets(&a), 0);
+        a.write_all(&[0; 1000]).unwrap();
+        assert!(send_queue_octets(&a) >= 1000);
+        b.read_exact(&mut [0; 1000]).unwrap();
+        assert_eq!(send_queue_octets(&a), 0);
+    }
+
+    #[test]
+    fn a_small_buffer_is_granted_exactly() {
+        let (a, _b) = UnixStream::pair().unwrap();
+        let size = set_send_buffer(&a, 64 << 10).unwrap();
+        assert_eq!(size.got, 64 << 10);
+    }
+}
