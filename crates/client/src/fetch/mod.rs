@@ -1,0 +1,2 @@
+//! Segmented fetch.
+pub(crate) mod pipeline;
