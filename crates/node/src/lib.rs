@@ -1,1 +1,5 @@
 #![doc = include_str!("../README.md")]
+
+pub mod config;
+pub mod names;
+mod subnet;

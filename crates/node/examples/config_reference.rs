@@ -1,0 +1,5 @@
+//! Prints docs/config.md.
+
+fn main() {
+    print!("{}", onym_node::config::reference());
+}

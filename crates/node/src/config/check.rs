@@ -1,0 +1,137 @@
+//! Ranges that types do not say.
+
+use super::{Config, ConfigError, OneOrMany, Persistency};
+use std::net::SocketAddr;
+
+/// Collects the place of the value under test.
+struct Check<'a> {
+    origin: &'a str,
+}
+
+impl Check<'_> {
+    fn that(
+        &self,
+        good: bool,
+        key: &str,
+        value: &dyn std::fmt::Display,
+        allowed: &str,
+    ) -> Result<(), ConfigError> {
+        if good {
+            return Ok(());
+        }
+        Err(ConfigError::Value {
+            origin: self.origin.to_owned(),
+            key: key.to_owned(),
+            value: format!("`{value}`"),
+            allowed: allowed.to_owned(),
+        })
+    }
+
+    fn addresses(&self, key: &str, list: &OneOrMany) -> Result<(), ConfigError> {
+        for item in &list.0 {
+            let allowed = "allowed is a list of address:port, such as [\"127.0.0.1:6363\", \
+                           \"[::]:6363\"]; port 0 takes a free one";
+            self.that(item.parse::<SocketAddr>().is_ok(), key, item, allowed)?;
+        }
+        Ok(())
+    }
+
+    fn between(&self, key: &str, value: usize, min: usize, max: usize) -> Result<(), ConfigError> {
+        let allowed = format!("allowed is {min} to {max}");
+        self.that((min..=max).contains(&value), key, &value, &allowed)
+    }
+}
+
+impl Config {
+    /// Checks every value that its type does not bound; `origin` names the file in errors.
+    ///
+    /// # Errors
+    /// [`ConfigError::Value`] for the first value that is wrong.
+    pub fn check(&self, origin: &str) -> Result<(), ConfigError> {
+        let check = Check { origin };
+        check.between("shards", self.shards.into(), 0, 64)?;
+        self.check_faces(&check)?;
+        self.check_tables(&check)?;
+        self.check_lists(&check)?;
+        check.addresses("metrics.listen", &self.metrics.listen)
+    }
+
+    fn check_faces(&self, check: &Check<'_>) -> Result<(), ConfigError> {
+        let faces = &self.faces;
+        check.addresses("faces.udp.listen", &faces.udp.listen)?;
+        check.addresses("faces.tcp.listen", &faces.tcp.listen)?;
+        check.addresses("faces.websocket.listen", &faces.websocket.listen)?;
+        check.addresses("faces.udp.multicast", &faces.udp.multicast)?;
+        for group in &faces.udp.multicast.0 {
+            let multicast = group.parse::<SocketAddr>().is_ok_and(|a| a.ip().is_multicast());
+            let allowed = "allowed are multicast groups, such as 224.0.23.170:56363";
+            check.that(multicast, "faces.udp.multicast", group, allowed)?;
+        }
+        for subnet in &faces.tcp.local.0 {
+            let allowed = "allowed is address/length, such as 127.0.0.0/8";
+            let good = crate::subnet::Subnet::parse(subnet).is_some();
+            check.that(good, "faces.tcp.local", subnet, allowed)?;
+        }
+        check.between("faces.udp.mtu", faces.udp.mtu, 64, 8800)?;
+        check.between("faces.count_max", faces.count_max as usize, 1, 1 << 24)?;
+        check.between("faces.queue_bytes_max", faces.queue_bytes_max, 8800, 1 << 30)?;
+        let ring = faces.shm.ring_bytes;
+        let good = ring.is_power_of_two() && (65_536..=1 << 26).contains(&ring);
+        let allowed = "allowed is a power of two from 65536 to 67108864";
+        check.that(good, "faces.shm.ring_bytes", &ring, allowed)?;
+        let mac = &faces.ether.multicast;
+        let good = mac.split(':').filter(|p| p.len() == 2 && u8::from_str_radix(p, 16).is_ok());
+        let good = good.count() == 6 && mac.len() == 17;
+        check.that(good, "faces.ether.multicast", mac, "allowed is a MAC address xx:xx:xx:xx:xx:xx")
+    }
+
+    fn check_tables(&self, check: &Check<'_>) -> Result<(), ConfigError> {
+        check.between("pit.entries_max", self.pit.entries_max, 64, 1 << 26)?;
+        check.between("cs.packets_max", self.cs.packets_max, 0, 1 << 26)?;
+        check.between("fib.routes_max", self.fib.routes_max, 16, 1 << 26)?;
+        check.between("tables.dead_nonces_max", self.tables.dead_nonces_max, 1024, 1 << 26)?;
+        check.between("reassembly.partial_max", self.reassembly.partial_max, 1, 65_536)?;
+        check.between("reassembly.bytes_max", self.reassembly.bytes_max, 8800, 1 << 30)
+    }
+
+    fn check_lists(&self, check: &Check<'_>) -> Result<(), ConfigError> {
+        for (prefix, strategy) in &self.strategy {
+            let allowed = "allowed are prefixes that begin with `/`";
+            check.that(prefix.starts_with('/'), "strategy", prefix, allowed)?;
+            let known = crate::names::strategy_name(strategy).is_some();
+            let key = format!("strategy.\"{prefix}\"");
+            check.that(known, &key, strategy, crate::names::STRATEGIES_ALLOWED)?;
+        }
+        for (i, face) in self.face.iter().enumerate() {
+            let key = |field: &str| format!("face[{i}].{field}");
+            let allowed =
+                "allowed is a face URI, such as udp4://192.0.2.1:6363, tcp4://…, ether://[…]";
+            check.that(face.uri.contains("://"), &key("uri"), &face.uri, allowed)?;
+            let good = face.persistency != Persistency::OnDemand;
+            let allowed =
+                "allowed are `persistent` and `permanent`: on-demand faces are made by peers";
+            check.that(good, &key("persistency"), &"on-demand", allowed)?;
+            if let Some(mtu) = face.mtu {
+                check.between(&key("mtu"), mtu, 64, 8800)?;
+            }
+            let loss = face.fault.as_ref().map_or(0.0, |f| f.loss);
+            check.that(
+                (0.0..=1.0).contains(&loss),
+                &key("fault.loss"),
+                &loss,
+                "allowed is 0 to 1",
+            )?;
+        }
+        for (i, route) in self.route.iter().enumerate() {
+            let key = format!("route[{i}].prefix");
+            let allowed = "allowed is a name, such as /example/a";
+            check.that(crate::names::parses(&route.prefix), &key, &route.prefix, allowed)?;
+        }
+        for region in &self.forward.network_regions.0 {
+            let allowed = "allowed are names, such as /region/a";
+            let good = crate::names::parses(region);
+            check.that(good, "forward.network_regions", region, allowed)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,163 @@
+//! Every key of the configuration, with its default and meaning.
+//!
+//! The doc comments of the fields are the text of docs/config.md.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+mod faces;
+mod limits;
+
+pub use faces::{
+    Congestion, Ether, Faces, Fault, OneOrMany, Persistency, Shm, StaticFace, Tcp, Udp, Unix,
+    WebSocket,
+};
+pub use limits::{Cs, CsPolicy, Fib, Forward, Pit, Reassembly, Tables, Unsolicited};
+
+/// The whole configuration of a node.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[derive(Default)]
+pub struct Config {
+    /// Forwarding threads. 0 takes half of the processors, at least one; at most 64. Needs a restart.
+    pub shards: u16,
+    /// Faces and their listeners.
+    pub faces: Faces,
+    /// The content store.
+    pub cs: Cs,
+    /// The table of pending Interests.
+    pub pit: Pit,
+    /// The table of routes.
+    pub fib: Fib,
+    /// The smaller tables of the data path.
+    pub tables: Tables,
+    /// What the data path does to packets.
+    pub forward: Forward,
+    /// Reassembly of fragments, per face.
+    pub reassembly: Reassembly,
+    /// Strategy by prefix: `"/prefix" = "name"`, with parameters as in
+    /// `"/prefix" = "/localhost/nfd/strategy/asf/v=5/probing-interval~30000"`. Names without a slash
+    /// are looked for under `/localhost/nfd/strategy`. Taken over by a reload.
+    pub strategy: BTreeMap<String, String>,
+    /// Registration of prefixes.
+    pub rib: Rib,
+    /// Who may use the management modules; the first entry that fits decides. When the list is
+    /// empty, local faces may do everything and others nothing. Taken over by a reload.
+    pub authorize: Vec<Authorize>,
+    /// Faces made at start and kept by the configuration. Taken over by a reload.
+    pub face: Vec<StaticFace>,
+    /// Routes made at start. Taken over by a reload.
+    pub route: Vec<StaticRoute>,
+    /// Metrics over HTTP.
+    pub metrics: Metrics,
+    /// Log output. Taken over by a reload.
+    pub log: Log,
+    /// Starting and stopping.
+    pub daemon: Daemon,
+}
+
+/// Registration of prefixes (`rib/register` and its kin).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[derive(Default)]
+pub struct Rib {
+    /// Accept registrations under `/localhop/nfd` from faces that are not local. The signature must
+    /// then be by a certificate of `localhop_anchors`. Taken over by a reload.
+    pub localhop: bool,
+    /// Files of the certificates whose signatures are accepted on `/localhop` registrations;
+    /// `any` accepts every well-formed signed command. Taken over by a reload.
+    pub localhop_anchors: Vec<String>,
+    /// Files of the certificates whose prefix announcements are accepted from faces that are not
+    /// local. Taken over by a reload.
+    pub announcement_anchors: Vec<String>,
+}
+
+/// One rule of authorisation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Authorize {
+    /// The file of the certificate that must have signed the command; `any` accepts every command
+    /// that arrives on a local face, signed or not.
+    pub certificate: String,
+    /// The modules that it may use.
+    pub privileges: Vec<Privilege>,
+}
+
+/// A management module that can be granted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Privilege {
+    /// `faces`: create, update, destroy.
+    Faces,
+    /// `fib`: add and remove next hops.
+    Fib,
+    /// `cs`: configure, erase.
+    Cs,
+    /// `strategy-choice`: set, unset.
+    StrategyChoice,
+    /// `rib`: register, unregister, announce.
+    Rib,
+}
+
+/// One route made at start.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StaticRoute {
+    /// The name prefix, as an NDN URI.
+    pub prefix: String,
+    /// The face: the URI of an entry of `face`, or of a face to be made.
+    pub via: String,
+    /// Cost of the next hop.
+    #[serde(default)]
+    pub cost: u64,
+    /// Whether longer names with routes of their own also use this one.
+    #[serde(default = "yes")]
+    pub inherit: bool,
+    /// Whether routes of shorter names are kept out of this one.
+    #[serde(default)]
+    pub capture: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// Metrics over HTTP.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Metrics {
+    /// Addresses of the HTTP server for `/metrics` (Prometheus text). Empty: no server. Needs a restart.
+    pub listen: OneOrMany,
+}
+
+/// Log output.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Log {
+    /// What is logged to standard error: `error`, `warn`, `info`, `debug`, `trace`, also per module
+    /// as in `info,onym_face=debug`.
+    pub filter: String,
+}
+
+impl Default for Log {
+    fn default() -> Self {
+        Self { filter: "info".to_owned() }
+    }
+}
+
+/// Starting and stopping.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Daemon {
+    /// After SIGTERM, how long queued frames may take to leave, in milliseconds.
+    pub drain_ms: u64,
+    /// Raise the soft limit of open files to the hard limit at start.
+    pub raise_nofile: bool,
+}
+
+impl Default for Daemon {
+    fn default() -> Self {
+        Self { drain_ms: 2000, raise_nofile: true }
+    }
+}

@@ -1,0 +1,303 @@
+//! Keys of faces and listeners.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// Faces and their listeners.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Faces {
+    /// Most faces at a time; further ones are refused. Taken over by a reload.
+    pub count_max: u32,
+    /// Bound of the send queue of one face, in octets; frames beyond it are dropped as `queue_full`.
+    /// Applies to faces made after a reload.
+    pub queue_bytes_max: usize,
+    /// An on-demand datagram face without traffic for this long is closed, in seconds.
+    /// Taken over by a reload.
+    pub idle_timeout_s: u64,
+    /// First delay before a permanent stream face connects again, in milliseconds; doubles up to
+    /// `reconnect_max_ms`.
+    pub reconnect_min_ms: u64,
+    /// Longest delay before a permanent stream face connects again, in milliseconds.
+    pub reconnect_max_ms: u64,
+    /// Longest wait for a connection to be made, in milliseconds.
+    pub connect_timeout_ms: u64,
+    /// Congestion marking.
+    pub congestion: Congestion,
+    /// Unix stream socket for local applications.
+    pub unix: Unix,
+    /// UDP.
+    pub udp: Udp,
+    /// TCP.
+    pub tcp: Tcp,
+    /// WebSocket.
+    pub websocket: WebSocket,
+    /// Ethernet.
+    pub ether: Ether,
+    /// Shared memory for local applications.
+    pub shm: Shm,
+}
+
+impl Default for Faces {
+    fn default() -> Self {
+        Self {
+            count_max: 16_384,
+            queue_bytes_max: 4 << 20,
+            idle_timeout_s: 600,
+            reconnect_min_ms: 1000,
+            reconnect_max_ms: 300_000,
+            connect_timeout_ms: 4000,
+            congestion: Congestion::default(),
+            unix: Unix::default(),
+            udp: Udp::default(),
+            tcp: Tcp::default(),
+            websocket: WebSocket::default(),
+            ether: Ether::default(),
+            shm: Shm::default(),
+        }
+    }
+}
+
+/// Congestion marking (NDNLPv2), for faces that do not say otherwise.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Congestion {
+    /// Mark packets when the send queue stays long.
+    pub marking: bool,
+    /// How long the queue must stay above the threshold before the first mark, in milliseconds.
+    pub base_ms: u64,
+    /// Queue length that counts as congested, in octets.
+    pub threshold_bytes: u64,
+}
+
+impl Default for Congestion {
+    fn default() -> Self {
+        Self { marking: true, base_ms: 100, threshold_bytes: 65_536 }
+    }
+}
+
+/// Unix stream socket for local applications.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Unix {
+    /// Path of the socket. `auto`: `/run/nfd/nfd.sock` as root, else `$XDG_RUNTIME_DIR/onym/nfd.sock`,
+    /// else `/tmp/onym-<uid>/nfd.sock`. Empty: no socket. Needs a restart.
+    pub path: UnixPath,
+}
+
+/// Path of the Unix socket; `auto` is the default.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct UnixPath(pub String);
+
+impl Default for UnixPath {
+    fn default() -> Self {
+        Self("auto".to_owned())
+    }
+}
+
+/// A list that may also be written as one string; an empty string is the empty list.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
+#[serde(transparent)]
+pub struct OneOrMany(pub Vec<String>);
+
+impl<'de> Deserialize<'de> for OneOrMany {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> serde::de::Visitor<'de> for Visitor {
+            type Value = OneOrMany;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a list of strings, or one string with commas between")
+            }
+            fn visit_str<E>(self, text: &str) -> Result<OneOrMany, E> {
+                let parts = text.split(',').map(str::trim).filter(|p| !p.is_empty());
+                Ok(OneOrMany(parts.map(str::to_owned).collect()))
+            }
+            fn visit_seq<A: serde::de::SeqAccess<'de>>(
+                self,
+                mut seq: A,
+            ) -> Result<OneOrMany, A::Error> {
+                let mut list = Vec::new();
+                while let Some(item) = seq.next_element()? {
+                    list.push(item);
+                }
+                Ok(OneOrMany(list))
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+impl OneOrMany {
+    /// The list of these strings.
+    #[must_use]
+    pub fn of(items: &[&str]) -> Self {
+        Self(items.iter().map(|s| (*s).to_owned()).collect())
+    }
+}
+
+/// UDP.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Udp {
+    /// Addresses where peers are accepted. Empty: no listener. Needs a restart.
+    pub listen: OneOrMany,
+    /// Largest frame sent in one datagram, in octets, 64 to 8800; longer packets are fragmented.
+    /// 1452 avoids IP fragmentation on Ethernet. Applies to faces made after a reload.
+    pub mtu: usize,
+    /// Multicast groups with their port, such as `224.0.23.170:56363` or `[ff02::1234]:56363`.
+    /// Each makes one face per interface. Needs a restart.
+    pub multicast: OneOrMany,
+    /// Interfaces used for multicast. Empty: all that are up and can multicast.
+    pub multicast_interfaces: OneOrMany,
+    /// Whether the multicast link is ad hoc: an Interest may leave where it came from.
+    pub multicast_ad_hoc: bool,
+    /// Socket receive buffer asked for, in octets; the kernel gives at most its own limit unless
+    /// the node may pass it.
+    pub receive_buffer_bytes: usize,
+    /// Socket send buffer asked for, in octets.
+    pub send_buffer_bytes: usize,
+}
+
+impl Default for Udp {
+    fn default() -> Self {
+        Self {
+            listen: OneOrMany::of(&["0.0.0.0:6363", "[::]:6363"]),
+            mtu: 8800,
+            multicast: OneOrMany::default(),
+            multicast_interfaces: OneOrMany::default(),
+            multicast_ad_hoc: false,
+            receive_buffer_bytes: 8 << 20,
+            send_buffer_bytes: 4 << 20,
+        }
+    }
+}
+
+/// TCP.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Tcp {
+    /// Addresses where peers are accepted. Empty: no listener. Needs a restart.
+    pub listen: OneOrMany,
+    /// A face whose two addresses are in these subnets is local (may use `/localhost`).
+    pub local: OneOrMany,
+}
+
+impl Default for Tcp {
+    fn default() -> Self {
+        Self {
+            listen: OneOrMany::of(&["0.0.0.0:6363", "[::]:6363"]),
+            local: OneOrMany::of(&["127.0.0.0/8", "::1/128"]),
+        }
+    }
+}
+
+/// WebSocket.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct WebSocket {
+    /// Addresses where browsers are accepted. Empty: no listener. Needs a restart.
+    pub listen: OneOrMany,
+}
+
+impl Default for WebSocket {
+    fn default() -> Self {
+        Self { listen: OneOrMany::of(&["0.0.0.0:9696", "[::]:9696"]) }
+    }
+}
+
+/// Ethernet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Ether {
+    /// Interfaces with a multicast face and a listener for unicast peers; needs the privilege for
+    /// raw sockets. Empty: off. Needs a restart.
+    pub interfaces: OneOrMany,
+    /// The multicast group.
+    pub multicast: String,
+}
+
+impl Default for Ether {
+    fn default() -> Self {
+        Self { interfaces: OneOrMany::default(), multicast: "01:00:5e:00:17:aa".to_owned() }
+    }
+}
+
+/// Shared memory for local applications.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Shm {
+    /// Whether an application on the Unix socket may ask for a ring.
+    pub enabled: bool,
+    /// Length of the ring of each direction, in octets, a power of two.
+    pub ring_bytes: usize,
+}
+
+impl Default for Shm {
+    fn default() -> Self {
+        Self { enabled: true, ring_bytes: 1 << 20 }
+    }
+}
+
+/// How long a face lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Persistency {
+    /// Until its socket fails.
+    #[default]
+    Persistent,
+    /// Made by a peer's first packet; closed when idle.
+    OnDemand,
+    /// Survives failures: a stream connects again.
+    Permanent,
+}
+
+/// One face made at start.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StaticFace {
+    /// The remote end, such as `udp4://192.0.2.1:6363`; host names are looked up at start.
+    pub uri: String,
+    /// The local end, for Ethernet: `dev://eth0`.
+    #[serde(default)]
+    pub local: Option<String>,
+    /// How long it lives: `persistent` or `permanent`.
+    #[serde(default = "permanent")]
+    pub persistency: Persistency,
+    /// Largest frame, in octets.
+    #[serde(default)]
+    pub mtu: Option<usize>,
+    /// Whether frames are acknowledged and sent again (NDNLPv2 reliability).
+    #[serde(default)]
+    pub reliability: bool,
+    /// Congestion marking, where it differs from `faces.congestion.marking`.
+    #[serde(default)]
+    pub congestion_marking: Option<bool>,
+    /// Bound of the send queue, in octets, where it differs from `faces.queue_bytes_max`.
+    #[serde(default)]
+    pub queue_bytes_max: Option<usize>,
+    /// Faults to inject, for experiments.
+    #[serde(default)]
+    pub fault: Option<Fault>,
+    /// File that receives a capture of every frame, in pcapng.
+    #[serde(default)]
+    pub pcap: Option<String>,
+}
+
+fn permanent() -> Persistency {
+    Persistency::Permanent
+}
+
+/// Faults to inject on a face, repeatable by their seed.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Fault {
+    /// Share of frames lost in each direction, 0 to 1.
+    pub loss: f64,
+    /// Delay added in each direction, in milliseconds.
+    pub delay_ms: f64,
+    /// Most octets per second in each direction; 0 without limit.
+    pub rate_bytes: u64,
+    /// Seed of the losses.
+    pub seed: u64,
+}

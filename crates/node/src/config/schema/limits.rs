@@ -1,0 +1,151 @@
+//! Keys of tables and of the data path.
+
+use super::OneOrMany;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The content store. Limits are of the whole node and shared out evenly over the shards.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Cs {
+    /// Most packets kept; 0 keeps none. Taken over by a reload.
+    pub packets_max: usize,
+    /// Most octets of packets kept. Taken over by a reload.
+    pub bytes_max: usize,
+    /// What is forgotten first when it is full. Needs a restart.
+    pub policy: CsPolicy,
+    /// Whether Data that nobody asked for is kept. Taken over by a reload.
+    pub unsolicited: Unsolicited,
+    /// Whether Data is put in. Taken over by a reload.
+    pub admit: bool,
+    /// Whether Interests are answered from it. Taken over by a reload.
+    pub serve: bool,
+}
+
+impl Default for Cs {
+    fn default() -> Self {
+        Self {
+            packets_max: 65_536,
+            bytes_max: 512 << 20,
+            policy: CsPolicy::Lru,
+            unsolicited: Unsolicited::DropAll,
+            admit: true,
+            serve: true,
+        }
+    }
+}
+
+/// What a full content store forgets first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CsPolicy {
+    /// The packet whose last use is longest ago.
+    Lru,
+    /// Unsolicited packets, then stale ones, then the oldest.
+    PriorityFifo,
+}
+
+/// Whether Data that nobody asked for is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unsolicited {
+    /// Never.
+    DropAll,
+    /// From local faces.
+    AdmitLocal,
+    /// From other faces.
+    AdmitNetwork,
+    /// From every face.
+    AdmitAll,
+}
+
+/// The table of pending Interests.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Pit {
+    /// Most entries, of the whole node; beyond it Interests are dropped as `pit_full`, and a face
+    /// above its share under contention as `pit_share`. Needs a restart.
+    pub entries_max: usize,
+    /// Longest InterestLifetime that is kept to, in milliseconds; longer ones are cut to it.
+    pub lifetime_max_ms: u64,
+}
+
+impl Default for Pit {
+    fn default() -> Self {
+        Self { entries_max: 262_144, lifetime_max_ms: 3_600_000 }
+    }
+}
+
+/// The table of routes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Fib {
+    /// Most prefixes; further ones are refused. Needs a restart.
+    pub routes_max: usize,
+}
+
+impl Default for Fib {
+    fn default() -> Self {
+        Self { routes_max: 1_048_576 }
+    }
+}
+
+/// The smaller tables of the data path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Tables {
+    /// Most names and Nonces remembered after their Interest ended, of the whole node; the oldest
+    /// are forgotten first. Needs a restart.
+    pub dead_nonces_max: usize,
+    /// How long they are remembered, in milliseconds.
+    pub dead_nonce_lifetime_ms: u64,
+    /// Most prefixes with measurements of strategies, of each shard; the oldest are forgotten first.
+    /// Needs a restart.
+    pub measurements_max: usize,
+    /// Most prefixes with a strategy of their own; further ones are refused. Needs a restart.
+    pub strategies_max: usize,
+    /// Most routes registered, all prefixes together; further ones are refused. Taken over by a
+    /// reload.
+    pub rib_routes_max: usize,
+}
+
+impl Default for Tables {
+    fn default() -> Self {
+        Self {
+            dead_nonces_max: 1 << 20,
+            dead_nonce_lifetime_ms: 6000,
+            measurements_max: 65_536,
+            strategies_max: 65_536,
+            rib_routes_max: 1_048_576,
+        }
+    }
+}
+
+/// What the data path does to packets.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Forward {
+    /// HopLimit added to Interests that have none; 0 adds none.
+    pub default_hop_limit: u8,
+    /// Name prefixes of the region that this node is in: an Interest whose forwarding hint has a
+    /// delegation under one of them is forwarded by its own name.
+    pub network_regions: OneOrMany,
+}
+
+/// Reassembly of fragments, per face.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Reassembly {
+    /// Most unfinished packets of one face; further ones are refused as `reassembly_full`.
+    pub partial_max: usize,
+    /// How long an unfinished packet waits for its next fragment, in milliseconds.
+    pub timeout_ms: u64,
+    /// Most octets of unfinished packets of one face.
+    pub bytes_max: usize,
+}
+
+impl Default for Reassembly {
+    fn default() -> Self {
+        Self { partial_max: 256, timeout_ms: 500, bytes_max: 1 << 20 }
+    }
+}

@@ -1,0 +1,85 @@
+use super::*;
+use std::io::Write as _;
+
+fn file(text: &str) -> tempfile::NamedTempFile {
+    let mut f = tempfile::NamedTempFile::new().unwrap();
+    f.write_all(text.as_bytes()).unwrap();
+    f
+}
+
+#[test]
+fn the_merged_configuration_reads_as_itself() {
+    let config = Config::default();
+    assert_eq!(Config::parse(&config.to_toml(), "printed").unwrap(), config);
+}
+
+#[test]
+fn a_setting_goes_over_the_file() {
+    let f = file("shards = 2\n[cs]\npackets_max = 5\n");
+    let sets = [
+        "cs.packets_max=7",
+        "faces.udp.listen=127.0.0.1:0",
+        "faces.tcp.listen=",
+        "faces.unix.path=/tmp/a.sock",
+        "strategy.\"/a.b\"=multicast",
+    ]
+    .map(str::to_owned);
+    let config = Config::load(Some(f.path()), &sets).unwrap();
+    assert_eq!((config.shards, config.cs.packets_max), (2, 7));
+    assert_eq!(config.faces.udp.listen, OneOrMany::of(&["127.0.0.1:0"]));
+    assert_eq!(config.faces.tcp.listen, OneOrMany::default());
+    assert_eq!(config.faces.unix.path.0, "/tmp/a.sock");
+    assert_eq!(config.strategy["/a.b"], "multicast");
+}
+
+#[test]
+fn an_unknown_key_is_refused_with_file_line_and_what_is_allowed() {
+    let f = file("shards = 1\n[faces.udp]\nlisten = []\nmtuu = 1000\n");
+    let error = Config::load(Some(f.path()), &[]).unwrap_err().to_string();
+    for word in [f.path().to_str().unwrap(), "line 4", "mtuu", "receive_buffer_bytes"] {
+        assert!(error.contains(word), "{word} is missing in: {error}");
+    }
+}
+
+#[test]
+fn a_value_out_of_range_is_refused_with_key_and_what_is_allowed() {
+    let f = file("[faces.udp]\nmtu = 20\n");
+    let error = Config::load(Some(f.path()), &[]).unwrap_err().to_string();
+    for word in ["faces.udp.mtu", "20", "64 to 8800"] {
+        assert!(error.contains(word), "{word} is missing in: {error}");
+    }
+    let error = Config::load(None, &["faces.udp.listen=nowhere".into()]).unwrap_err().to_string();
+    assert!(error.contains("faces.udp.listen") && error.contains("address:port"), "{error}");
+    let error = Config::load(None, &["strategy.\"/\"=fastest".into()]).unwrap_err().to_string();
+    assert!(error.contains("best-route"), "{error}");
+}
+
+#[test]
+fn a_wrong_setting_is_refused_with_the_setting() {
+    for set in ["cs.packets_max", "cs.packets_max=many", "cs.nothing=1", "shards.x=1"] {
+        let error = Config::load(None, &[set.to_owned()]).unwrap_err().to_string();
+        assert!(error.contains(set), "{error}");
+    }
+}
+
+#[test]
+fn the_reference_in_docs_is_what_the_schema_says() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/config.md");
+    let committed = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(
+        committed == reference(),
+        "stale; run: cargo run -p onym-node --example config_reference > docs/config.md"
+    );
+}
+
+#[test]
+fn a_change_says_whether_it_waits_for_a_restart() {
+    let old = Config::default();
+    let mut new = old.clone();
+    new.shards = 3;
+    new.cs.packets_max = 9;
+    new.strategy.insert("/a".into(), "multicast".into());
+    let found = changes(&old, &new);
+    assert_eq!(found.restart, ["shards"]);
+    assert_eq!(found.live, ["cs.packets_max", "strategy"]);
+}

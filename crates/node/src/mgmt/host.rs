@@ -1,0 +1,310 @@
+//! What the management protocol asks of the node.
+//!
+//! All calls are made by the control thread. A call that changes the tables of the shards returns
+//! after every shard has acknowledged the change, so that an answer tells of something that is so.
+
+use onym_tables::FaceId;
+use onym_wire::name::{Name, NameRef};
+
+/// How long a face lives (numbers as on the wire).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Persistency {
+    /// Until its socket fails.
+    Persistent = 0,
+    /// Made by a peer's first packet; closed when idle.
+    OnDemand = 1,
+    /// Survives failures.
+    Permanent = 2,
+}
+
+/// Where the other end of a face is (numbers as on the wire).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// Another machine, as far as is known.
+    NonLocal = 0,
+    /// An application on this machine.
+    Local = 1,
+}
+
+/// How many are at the other end (numbers as on the wire).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LinkType {
+    /// One.
+    PointToPoint = 0,
+    /// Several, who all hear each other.
+    MultiAccess = 1,
+    /// Several, who do not all hear each other.
+    AdHoc = 2,
+}
+
+/// Flag bits of a face.
+pub mod face_flags {
+    /// Local fields (IncomingFaceId, NextHopFaceId, CachePolicy) are exchanged.
+    pub const LOCAL_FIELDS: u64 = 1;
+    /// Frames are acknowledged and sent again.
+    pub const RELIABILITY: u64 = 2;
+    /// Packets are marked when the send queue stays long.
+    pub const CONGESTION_MARKING: u64 = 4;
+}
+
+/// Packets and octets of one face since it was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct FaceCounters {
+    /// Interests received.
+    pub in_interests: u64,
+    /// Data received.
+    pub in_data: u64,
+    /// Nacks received.
+    pub in_nacks: u64,
+    /// Interests sent.
+    pub out_interests: u64,
+    /// Data sent.
+    pub out_data: u64,
+    /// Nacks sent.
+    pub out_nacks: u64,
+    /// Octets of the link layer received.
+    pub in_bytes: u64,
+    /// Octets of the link layer sent.
+    pub out_bytes: u64,
+}
+
+/// One face as management shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FaceView {
+    /// Its number.
+    pub id: FaceId,
+    /// FaceUri of the other end.
+    pub remote_uri: String,
+    /// FaceUri of this end.
+    pub local_uri: String,
+    /// Milliseconds until it is closed when it stays idle; on-demand datagram faces only.
+    pub expiration_ms: Option<u64>,
+    /// Where the other end is.
+    pub scope: Scope,
+    /// How long it lives.
+    pub persistency: Persistency,
+    /// How many are at the other end.
+    pub link_type: LinkType,
+    /// Base congestion marking interval, in nanoseconds.
+    pub congestion_interval_ns: Option<u64>,
+    /// Default congestion threshold, in octets.
+    pub congestion_threshold: Option<u64>,
+    /// Largest frame, in octets; `None` without limit.
+    pub mtu: Option<u64>,
+    /// See [`face_flags`].
+    pub flags: u64,
+    /// Whether packets can be sent: a permanent face that connects again is not up.
+    pub up: bool,
+    /// Its counters.
+    pub counters: FaceCounters,
+}
+
+/// Properties asked for when a face is made or changed; `None` leaves the default or the old value.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FaceProps {
+    /// How long it lives.
+    pub persistency: Option<Persistency>,
+    /// New values of the flag bits in `mask`.
+    pub flags: u64,
+    /// The flag bits to change.
+    pub mask: u64,
+    /// Base congestion marking interval, in nanoseconds.
+    pub congestion_interval_ns: Option<u64>,
+    /// Default congestion threshold, in octets.
+    pub congestion_threshold: Option<u64>,
+    /// Largest frame, in octets.
+    pub mtu: Option<u64>,
+}
+
+/// A face to be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FaceSpec {
+    /// Canonical FaceUri of the other end.
+    pub remote_uri: String,
+    /// FaceUri of this end, where the scheme needs it (`dev://eth0` for Ethernet).
+    pub local_uri: Option<String>,
+    /// Its properties.
+    pub props: FaceProps,
+}
+
+/// Number that pairs a request that takes time with its end.
+pub type Ticket = u64;
+
+/// Answer of [`Host::face_create`].
+#[derive(Debug)]
+pub enum Creation {
+    /// It is there.
+    Made(FaceView),
+    /// A connection is being made; `Management::face_created` is called with the ticket.
+    Pending,
+    /// It cannot be.
+    Refused(FaceError),
+}
+
+/// Why a face was not made or not changed. Each has its code in the protocol.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FaceError {
+    /// 400: not a FaceUri, or not canonical.
+    BadUri(String),
+    /// 406: the scheme or a property is not supported.
+    Unsupported(String),
+    /// 409: the face exists already.
+    Exists(Box<FaceView>),
+    /// 409: these properties cannot be changed so; offending ones are set in `props`.
+    BadProperties(FaceProps),
+    /// 404: no such face.
+    NoSuchFace,
+    /// 504: the connection was not made.
+    ConnectFailed(String),
+    /// 500: the system refused (out of descriptors, limit of faces).
+    System(String),
+}
+
+/// Why a table was not changed. Each has its code in the protocol.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TableError {
+    /// 410: no such face.
+    FaceNotFound,
+    /// 414: more components than a table keeps.
+    NameTooLong,
+    /// 507: the table is full.
+    Full,
+    /// 404: no such strategy.
+    UnknownStrategy,
+    /// 409: the strategy refuses its version or parameters; the text says why.
+    StrategyRefused(String),
+}
+
+/// A route to register.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RouteSpec {
+    /// Name prefix.
+    pub name: Name,
+    /// Next hop.
+    pub face: FaceId,
+    /// Who registered it.
+    pub origin: u64,
+    /// Cost.
+    pub cost: u64,
+    /// Route flags: 1 child-inherit, 2 capture.
+    pub flags: u64,
+    /// Milliseconds until it ends; `None` never.
+    pub expiration_ms: Option<u64>,
+}
+
+/// A next hop: face and cost.
+pub type NextHop = (FaceId, u64);
+
+/// State of the content store, all shards together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CsView {
+    /// Most packets kept.
+    pub capacity: u64,
+    /// Whether Data is put in.
+    pub admit: bool,
+    /// Whether Interests are answered.
+    pub serve: bool,
+    /// Packets kept.
+    pub entries: u64,
+    /// Answers.
+    pub hits: u64,
+    /// Look-ups without answer.
+    pub misses: u64,
+}
+
+/// State of the node, all shards together (`status/general`).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct NodeView {
+    /// Name and version of the program.
+    pub version: String,
+    /// When the node started, in milliseconds of Unix time.
+    pub start_ms: u64,
+    /// Now, in milliseconds of Unix time.
+    pub now_ms: u64,
+    /// Names that tables refer to.
+    pub name_tree_entries: u64,
+    /// FIB entries.
+    pub fib_entries: u64,
+    /// PIT entries.
+    pub pit_entries: u64,
+    /// Measurements entries.
+    pub measurements_entries: u64,
+    /// Packets in the content store.
+    pub cs_entries: u64,
+    /// Packets, all faces together.
+    pub counters: FaceCounters,
+    /// Interests answered.
+    pub satisfied_interests: u64,
+    /// Interests that ended without Data.
+    pub unsatisfied_interests: u64,
+}
+
+/// What the management protocol asks of the node.
+pub trait Host {
+    /// Unix time, in milliseconds.
+    fn unix_ms(&self) -> u64;
+    /// All faces, by number.
+    fn faces(&mut self) -> Vec<FaceView>;
+    /// One face.
+    fn face(&mut self, id: FaceId) -> Option<FaceView>;
+    /// FaceUris of the listeners.
+    fn channels(&mut self) -> Vec<String>;
+    /// Makes a face; `ticket` names the request when it takes time.
+    fn face_create(&mut self, ticket: Ticket, spec: FaceSpec) -> Creation;
+    /// Changes a face and returns how it then is.
+    ///
+    /// # Errors
+    /// [`FaceError`].
+    fn face_update(&mut self, id: FaceId, props: &FaceProps) -> Result<FaceView, FaceError>;
+    /// Closes a face; whether there was one.
+    fn face_destroy(&mut self, id: FaceId) -> bool;
+    /// Adds or changes a next hop in the FIB.
+    ///
+    /// # Errors
+    /// [`TableError`].
+    fn fib_add(&mut self, name: NameRef<'_>, hop: NextHop) -> Result<(), TableError>;
+    /// Removes a next hop from the FIB, if it is there.
+    fn fib_remove(&mut self, name: NameRef<'_>, face: FaceId);
+    /// The FIB, by name.
+    fn fib(&mut self) -> Vec<(Name, Vec<NextHop>)>;
+    /// Adds or changes a route in the RIB.
+    ///
+    /// # Errors
+    /// [`TableError`].
+    fn rib_register(&mut self, route: RouteSpec) -> Result<(), TableError>;
+    /// Removes a route from the RIB, if it is there.
+    fn rib_unregister(&mut self, name: NameRef<'_>, face: FaceId, origin: u64);
+    /// The RIB, by name; `expiration_ms` is what remains.
+    fn rib(&mut self) -> Vec<RouteSpec>;
+    /// The content store.
+    fn cs(&mut self) -> CsView;
+    /// Changes the content store and returns how it then is.
+    fn cs_config(
+        &mut self,
+        capacity: Option<u64>,
+        admit: Option<bool>,
+        serve: Option<bool>,
+    ) -> CsView;
+    /// Erases at most `count` packets under `name`; how many were, and whether more remain.
+    fn cs_erase(&mut self, name: NameRef<'_>, count: u64) -> (u64, bool);
+    /// Sets the strategy of a prefix and returns its full name (with version).
+    ///
+    /// # Errors
+    /// [`TableError::UnknownStrategy`], [`TableError::StrategyRefused`], [`TableError::NameTooLong`],
+    /// [`TableError::Full`].
+    fn strategy_set(
+        &mut self,
+        name: NameRef<'_>,
+        strategy: NameRef<'_>,
+    ) -> Result<Name, TableError>;
+    /// Removes the strategy of a prefix; it then has that of the next shorter one.
+    fn strategy_unset(&mut self, name: NameRef<'_>);
+    /// The strategies, by prefix.
+    fn strategies(&mut self) -> Vec<(Name, Name)>;
+    /// The state of the node.
+    fn node(&mut self) -> NodeView;
+    /// `/localhost/onym/status/node`: the state as JSON.
+    fn status_json(&mut self) -> String;
+    /// `/localhost/onym/explain`: what the node would do with an Interest for `name`, as JSON.
+    fn explain_json(&mut self, name: NameRef<'_>) -> String;
+}
