@@ -1,1 +1,40 @@
-fn main() {}
+//! The project's own checks and errands: `cargo run -p xtask -- NAME`.
+//!
+//! One file per errand; each returns an error that says what is wrong and where.
+
+mod demo;
+mod tidy;
+
+use anyhow::{Result, bail};
+use std::process::ExitCode;
+
+/// Errands by name, with the line that `xtask help` prints.
+const ERRANDS: &[(&str, &str, fn(&[String]) -> Result<()>)] = &[
+    ("demo", "three nodes, a 100 MB file, and what the caches saw", demo::run),
+    ("tidy", "structure, sizes, words and documents of the tree", tidy::run),
+];
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let name = arguments.first().map_or("help", String::as_str);
+    if let Some((_, _, errand)) = ERRANDS.iter().find(|(n, _, _)| *n == name) {
+        return errand(&arguments[1..]);
+    }
+    if name != "help" {
+        bail!("no errand is called {name:?}; `cargo run -p xtask -- help` lists them");
+    }
+    for (name, what, _) in ERRANDS {
+        println!("{name:10} {what}");
+    }
+    Ok(())
+}

@@ -1,0 +1,50 @@
+# Two commands: `make demo` runs the main job, `make test` passes the tests. Each sets itself up.
+SHELL := /bin/bash
+.DELETE_ON_ERROR:
+export PATH := $(HOME)/.cargo/bin:$(PATH)
+CARGO ?= cargo
+XTASK := $(CARGO) run --quiet --package xtask --
+
+.PHONY: help demo test check build bench interop interop-foreign fuzz gen install clean setup-base setup-test
+
+help:            ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 18
+
+demo: setup-base ## three nodes, one 100 MB file, fetched twice, verified
+	$(CARGO) build --release --locked --package onym
+	$(XTASK) demo
+
+test: setup-test ## everything that CI runs, set-up included
+	scripts/test.sh
+
+check: setup-base ## the fast part of the tests (below five minutes)
+	scripts/test.sh fast
+
+build: setup-base ## the release binary, target/release/onym
+	$(CARGO) build --release --locked --package onym
+
+bench: setup-base ## relay, onym and the foreign forwarders on PATH, in one run
+	scripts/bench.sh
+
+interop: setup-test ## foreign programs: python-ndn, NDNts, and ndnd, NFD, ndn-fwd when on PATH
+	$(CARGO) build --release --locked --package onym
+	tests/interop/run.sh all
+
+fuzz: setup-base ## each fuzz target for FUZZ_SECONDS (60); needs a nightly toolchain
+	scripts/fuzz.sh
+
+gen: setup-base  ## writes the generated documents again
+	$(XTASK) gen
+
+install: build   ## puts the binary under PREFIX (/usr/local)
+	install -D -m 755 target/release/onym $(DESTDIR)$(or $(PREFIX),/usr/local)/bin/onym
+
+clean:           ## removes what was built
+	$(CARGO) clean
+	rm -rf tests/interop/ndnts/node_modules
+
+setup-base:
+	@scripts/setup.sh base
+
+setup-test:
+	@scripts/setup.sh base test

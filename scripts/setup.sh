@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# Installs what is missing on a Debian 12 machine: scripts/setup.sh GROUP...
+# Groups: base (compiler, Rust, namespaces), test (valgrind, Python and Node.js for the foreign clients).
+# Nothing is done for what is already there. Without root it uses sudo when that asks no password;
+# else it names what is missing and goes on, and what needs it is skipped by name.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export PATH="$HOME/.cargo/bin:$PATH"
+
+say() { printf 'setup: %s\n' "$*" >&2; }
+
+declare -A commands=(
+  [base]="gcc:gcc make:make curl:curl git:git ip:iproute2 unshare:util-linux"
+  [test]="valgrind:valgrind python3:python3 node:nodejs npm:npm openssl:openssl"
+)
+declare -A files=(
+  [base]="/etc/ssl/certs/ca-certificates.crt:ca-certificates /usr/include/stdio.h:libc6-dev"
+  [test]=""
+)
+
+missing=()
+for group in "$@"; do
+  for pair in ${commands[$group]}; do
+    command -v "${pair%%:*}" >/dev/null 2>&1 || missing+=("${pair##*:}")
+  done
+  for pair in ${files[$group]}; do
+    [ -e "${pair%%:*}" ] || missing+=("${pair##*:}")
+  done
+  # venv may be packaged apart from python3.
+  if [ "$group" = test ] && ! python3 -c 'import ensurepip, venv' >/dev/null 2>&1; then
+    missing+=(python3-venv)
+  fi
+done
+
+if [ ${#missing[@]} -gt 0 ]; then
+  run=()
+  if [ "$(id -u)" != 0 ]; then
+    if sudo -n true 2>/dev/null; then run=(sudo -n); else run=(false); fi
+  fi
+  if [ "${run[0]:-}" = false ] || ! command -v apt-get >/dev/null; then
+    say "missing: ${missing[*]}"
+    say "install them as root: apt-get install -y --no-install-recommends ${missing[*]}"
+    [ "${CI:-}" = true ] && exit 1
+  else
+    say "installing ${missing[*]}"
+    "${run[@]}" apt-get update -qq
+    DEBIAN_FRONTEND=noninteractive "${run[@]}" apt-get install -y -qq --no-install-recommends \
+      "${missing[@]}" </dev/null >/dev/null
+  fi
+fi
+
+if ! command -v cargo >/dev/null 2>&1; then
+  say "installing Rust for this user (rustup, minimal profile)"
+  curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y -q --profile minimal >&2
+fi
+if [[ " $* " == *" test "* ]]; then
+  for part in rustfmt clippy; do
+    cargo "${part/rustfmt/fmt}" --version >/dev/null 2>&1 || rustup component add "$part" >&2
+  done
+fi

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# The tests, stage by stage with their time: scripts/test.sh [fast]
+# fast leaves out the release build, the foreign clients and the demonstration.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+export PATH="$HOME/.cargo/bin:$PATH"
+mode=${1:-all}
+passed=0 failed=0 skipped=0
+log=$(mktemp -d)
+trap 'rm -rf "$log"' EXIT
+begun=$SECONDS
+
+# stage NAME COMMAND...: runs it, prints its time, and counts it. Exit status 77 means skipped.
+stage() {
+  local name=$1 start=$SECONDS status
+  shift
+  printf '== %s\n' "$name"
+  "$@" 2>&1 | tee "$log/out"
+  status=${PIPESTATUS[0]}
+  if [ "$status" = 77 ] && [ "${CI:-}" != true ]; then
+    skipped=$((skipped + 1)); printf -- '-- %s: skipped\n' "$name"
+  elif [ "$status" != 0 ]; then
+    failed=$((failed + 1)); printf -- '-- %s: FAILED (%d s)\n' "$name" $((SECONDS - start))
+  else
+    passed=$((passed + 1)); printf -- '-- %s: ok (%d s)\n' "$name" $((SECONDS - start))
+  fi
+}
+
+stage format cargo fmt --all --check
+stage lint cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
+stage tests cargo test --quiet --locked --workspace
+stage tidy cargo run --quiet --locked --package xtask -- tidy
+if [ "$mode" = all ]; then
+  stage documentation env RUSTDOCFLAGS="-D warnings" cargo doc --quiet --locked --workspace --no-deps
+  stage release cargo build --quiet --release --locked --workspace
+  stage instructions cargo run --quiet --locked --package xtask -- icount
+  stage python-ndn tests/interop/run.sh python
+  stage ndnts tests/interop/run.sh ndnts
+  stage demonstration cargo run --quiet --locked --package xtask -- demo --size 20
+fi
+printf 'time: %d s\n' $((SECONDS - begun))
+printf 'stages: %d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
+[ "$failed" = 0 ]

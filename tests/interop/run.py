@@ -1,0 +1,438 @@
+#!/usr/bin/env python3
+"""Runs foreign programs against a node and a node against foreign forwarders.
+
+Every case is a function named for what it shows; a failed one prints what the programs said.
+Only the standard library is used here; the foreign libraries live in the programs it starts.
+"""
+import argparse
+import contextlib
+import hashlib
+import os
+import random
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+DEADLINE_S = 20
+
+
+class Failed(Exception):
+    """A case that did not show what it should."""
+
+
+class Program:
+    """A program that was started, with its output collected line by line."""
+
+    def __init__(self, arguments, node=None, **environment):
+        env = dict(os.environ, **environment)
+        if node is not None:
+            env['NDN_CLIENT_TRANSPORT'] = node
+        self.arguments = [str(a) for a in arguments]
+        self.lines = []
+        self.changed = threading.Condition()
+        self.process = subprocess.Popen(self.arguments, env=env, text=True, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
+
+    def _read(self):
+        for line in self.process.stdout:
+            with self.changed:
+                self.lines.append(line.rstrip('\n'))
+                self.changed.notify_all()
+        with self.changed:
+            self.changed.notify_all()
+
+    def said(self):
+        return '\n'.join(self.lines)
+
+    def wait_for(self, text):
+        """Waits until a line contains `text`, and returns that line."""
+        end = time.monotonic() + DEADLINE_S
+        with self.changed:
+            while True:
+                for line in self.lines:
+                    if text in line:
+                        return line
+                left = end - time.monotonic()
+                if left <= 0 or (self.process.poll() is not None and not self.reader.is_alive()):
+                    raise Failed(f'{self.arguments} did not say {text!r}:\n{self.said()}')
+                self.changed.wait(min(left, 0.2))
+
+    def finish(self, timeout=60):
+        """Waits for the end and returns what was said; a non-zero status is a failure."""
+        try:
+            status = self.process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self.stop()
+            raise Failed(f'{self.arguments} did not end within {timeout} s:\n{self.said()}') from None
+        self.reader.join(5)
+        if status != 0:
+            raise Failed(f'{self.arguments} ended with {status}:\n{self.said()}')
+        return self.said()
+
+    def stop(self):
+        if self.process.stdin and not self.process.stdin.closed:
+            with contextlib.suppress(OSError):
+                self.process.stdin.close()
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(5)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        self.reader.join(2)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+
+def free_port(kind=socket.SOCK_STREAM):
+    with socket.socket(socket.AF_INET, kind) as probe:
+        probe.bind(('127.0.0.1', 0))
+        return probe.getsockname()[1]
+
+
+def expect(condition, message):
+    if not condition:
+        raise Failed(message)
+
+
+class Setup:
+    """Where the programs are, and a folder for one run."""
+
+    def __init__(self, arguments, folder):
+        self.onym = Path(arguments.onym).resolve()
+        self.python = Path(arguments.python)
+        self.folder = Path(folder)
+        self.file = self.folder / 'content'
+        generator = random.Random(20)
+        self.file.write_bytes(generator.randbytes(1_000_000))
+
+    def digest(self, path):
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+    def same(self, path):
+        expect(self.digest(path) == self.digest(self.file), f'{path} differs from what was published')
+
+    def node(self, name='n', **settings):
+        """A node of ours with a Unix socket, UDP, TCP and WebSocket on free ports."""
+        return OnymNode(self, name, settings)
+
+    def onym_run(self, *arguments, node):
+        return Program([self.onym, *arguments, '--node', node]).finish()
+
+    def python_peer(self, *arguments, node):
+        return Program([self.python, HERE / 'python/peer.py', *arguments], node=node,
+                       HOME=str(self.folder))
+
+    def ndnts_peer(self, *arguments, node):
+        return Program(['node', HERE / 'ndnts/peer.mjs', *arguments], node=node)
+
+
+class OnymNode:
+    def __init__(self, setup, name, settings):
+        path = setup.folder / f'{name}.sock'
+        self.udp_port = free_port(socket.SOCK_DGRAM)
+        self.tcp_port = free_port()
+        self.ws_port = free_port()
+        settings = {
+            'faces.unix.path': f'"{path}"',
+            'faces.udp.listen': f'["127.0.0.1:{self.udp_port}"]',
+            'faces.udp.multicast': 'false',
+            'faces.tcp.listen': f'["127.0.0.1:{self.tcp_port}"]',
+            'faces.websocket.listen': f'["127.0.0.1:{self.ws_port}"]',
+            **settings,
+        }
+        flags = [word for key, value in settings.items() for word in ('--set', f'{key}={value}')]
+        self.program = Program([setup.onym, 'daemon', *flags])
+        self.unix = f'unix://{path}'
+        self.udp = f'udp4://127.0.0.1:{self.udp_port}'
+        self.ws = f'ws://127.0.0.1:{self.ws_port}/'
+
+    def __enter__(self):
+        self.program.wait_for('ready')
+        return self
+
+    def __exit__(self, *_):
+        self.program.stop()
+
+
+# python-ndn
+
+def python_producers_register_and_both_classes_of_consumer_fetch(setup):
+    with setup.node() as node:
+        for producer in ('v1', 'v2'):
+            with setup.python_peer('serve', producer, f'/py/{producer}', node=node.unix) as serving:
+                serving.wait_for('ready')
+                for consumer in ('v1', 'v2'):
+                    said = setup.python_peer('fetch', consumer, f'/py/{producer}/{consumer}', node=node.unix).finish()
+                    expect(said.startswith(f'{producer} '), said)
+
+
+def python_fetches_what_onym_published_in_segments(setup):
+    with setup.node() as node, Program([setup.onym, 'put', '/onym/file', setup.file, '--node', node.unix]) as put:
+        put.wait_for('/onym/file')
+        wait_until_served(setup, '/onym/file', node.unix)
+        out = setup.folder / 'from-onym'
+        setup.python_peer('segments', '/onym/file', out, node=node.unix).finish()
+        setup.same(out)
+
+
+def onym_fetches_what_python_published_in_segments(setup):
+    with setup.node() as node, setup.python_peer('object', '/py/file', setup.file, node=node.unix) as serving:
+        serving.wait_for('ready')
+        out = setup.folder / 'from-python'
+        setup.onym_run('get', '/py/file', '-o', out, node=node.unix)
+        setup.same(out)
+
+
+def python_manages_a_node(setup):
+    with setup.node() as node:
+        said = setup.python_peer('manage', node=node.unix).finish()
+        for line in ('strategy-choice/set 200', 'strategy-choice/unset 200', 'status/general version'):
+            expect(line in said, said)
+
+
+# NDNts
+
+def ndnts_registers_serves_and_fetches_over_the_unix_socket(setup):
+    ndnts_serves_and_fetches(setup, lambda node: node.unix, {})
+
+
+def ndnts_registers_serves_and_fetches_over_websocket(setup):
+    ndnts_serves_and_fetches(setup, lambda node: node.ws, {'rib.localhop': '"any"'})
+
+
+def ndnts_serves_and_fetches(setup, address, settings):
+    with setup.node(**settings) as node:
+        with setup.ndnts_peer('serve', '/ts/one', node=address(node)) as serving:
+            serving.wait_for('ready')
+            said = setup.ndnts_peer('fetch', '/ts/one/a', node=address(node)).finish()
+            expect(said.startswith('ndnts '), said)
+        with setup.ndnts_peer('object', '/ts/file', setup.file, node=address(node)) as serving:
+            serving.wait_for('ready')
+            out = setup.folder / 'from-ndnts'
+            setup.onym_run('get', '/ts/file', '-o', out, node=node.unix)
+            setup.same(out)
+            again = setup.folder / 'ndnts-to-ndnts'
+            setup.ndnts_peer('segments', '/ts/file', again, node=address(node)).finish()
+            setup.same(again)
+
+
+def ndnts_fetches_what_onym_published_in_segments(setup):
+    with setup.node() as node, Program([setup.onym, 'put', '/onym/file', setup.file, '--node', node.unix]) as put:
+        put.wait_for('/onym/file')
+        wait_until_served(setup, '/onym/file', node.unix)
+        for name, address in (('unix', node.unix), ('ws', node.ws)):
+            out = setup.folder / f'ndnts-{name}'
+            setup.ndnts_peer('segments', '/onym/file', out, node=address).finish()
+            setup.same(out)
+
+
+def ndnts_manages_a_node(setup):
+    with setup.node() as node:
+        said = setup.ndnts_peer('manage', node=node.unix).finish()
+        for line in ('strategy-choice/set 200', 'strategy-choice/unset 200', 'faces/list true', 'cs/info true',
+                     'faces/create 200'):
+            expect(line in said, said)
+
+
+def wait_until_served(setup, name, node):
+    """Waits until a producer's registration took effect: its metadata is answered."""
+    end = time.monotonic() + DEADLINE_S
+    while True:
+        arguments = [setup.onym, 'peek', f'{name}/32=metadata', '--can-be-prefix', '--must-be-fresh', '--node', node]
+        probe = Program(arguments)
+        with contextlib.suppress(Failed):
+            probe.finish()
+            return
+        if time.monotonic() > end:
+            raise Failed(f'{name} was never served: {probe.said()}')
+
+
+# ndnd, when it is on PATH
+
+class NdndNode:
+    def __init__(self, setup, name='theirs'):
+        path = setup.folder / f'{name}.sock'
+        self.udp_port = free_port(socket.SOCK_DGRAM)
+        config = setup.folder / f'{name}.yml'
+        config.write_text(f"""
+core: {{log_level: WARN}}
+faces:
+  udp: {{enabled_unicast: true, enabled_multicast: false, port_unicast: {self.udp_port}}}
+  tcp: {{enabled: false}}
+  unix: {{enabled: true, socket_path: {path}}}
+  websocket: {{enabled: false}}
+fw: {{threads: 2}}
+tables:
+  content_store: {{capacity: 20000}}
+""")
+        self.program = Program(['ndnd', 'fw', 'run', config])
+        self.path = path
+        self.unix = f'unix://{path}'
+        self.udp = f'udp4://127.0.0.1:{self.udp_port}'
+
+    def __enter__(self):
+        end = time.monotonic() + DEADLINE_S
+        while not self.path.exists():
+            if time.monotonic() > end:
+                raise Failed(f'ndnd did not start: {self.program.said()}')
+            time.sleep(0.05)
+        return self
+
+    def __exit__(self, *_):
+        self.program.stop()
+
+
+def ndnd_run(*arguments, node):
+    return Program(['ndnd', *arguments], node=node).finish()
+
+
+def ndnd_tools_work_through_our_node(setup):
+    with setup.node() as node:
+        with Program(['ndnd', 'pingserver', '/their/ping'], node=node.unix) as server:
+            end = time.monotonic() + DEADLINE_S
+            while True:
+                ping = Program(['ndnd', 'ping', '/their/ping', '-c', '3', '-i', '100'], node=node.unix)
+                with contextlib.suppress(Failed):
+                    said = ping.finish()
+                    if '0% packet loss' in said or 'content from' in said:
+                        break
+                expect(time.monotonic() < end, f'{ping.said()}\n{server.said()}')
+            setup.onym_run('ping', '/their', '-c', '3', '-i', '100', node=node.unix)
+        with put_by_ndnd(setup, '/their/file', node.unix):
+            wait_until_served(setup, '/their/file', node.unix)
+            out = setup.folder / 'ours-gets-theirs'
+            setup.onym_run('get', '/their/file', '-o', out, node=node.unix)
+            setup.same(out)
+        with Program([setup.onym, 'put', '/our/file', setup.file, '--node', node.unix]) as put:
+            put.wait_for('/our/file')
+            wait_until_served(setup, '/our/file', node.unix)
+            out = setup.folder / 'theirs-gets-ours'
+            cat_by_ndnd('/our/file', out, node.unix)
+            setup.same(out)
+
+
+def our_tools_work_through_ndnd(setup):
+    with NdndNode(setup) as node, Program([setup.onym, 'put', '/our/file', setup.file, '--node', node.unix]) as put:
+        put.wait_for('/our/file')
+        wait_until_served(setup, '/our/file', node.unix)
+        out = setup.folder / 'through-theirs'
+        setup.onym_run('get', '/our/file', '-o', out, node=node.unix)
+        setup.same(out)
+        setup.onym_run('route', 'list', node=node.unix)
+
+
+def a_chain_ours_theirs_ours_carries_a_segmented_file_both_ways(setup):
+    with setup.node('left') as left, NdndNode(setup) as middle, setup.node('right') as right:
+        setup.onym_run('face', 'create', middle.udp, node=left.unix)
+        setup.onym_run('face', 'create', middle.udp, node=right.unix)
+        setup.onym_run('route', 'add', '/at/right', '--via', middle.udp, node=left.unix)
+        setup.onym_run('route', 'add', '/at/left', '--via', middle.udp, node=right.unix)
+        ndnd_run('fw', 'route-add', 'prefix=/at/right', f'face={right.udp}', node=middle.unix)
+        ndnd_run('fw', 'route-add', 'prefix=/at/left', f'face={left.udp}', node=middle.unix)
+        for name, producer, consumer in (('/at/right/file', right, left), ('/at/left/file', left, right)):
+            with Program([setup.onym, 'put', name, setup.file, '--node', producer.unix]) as put:
+                put.wait_for(name)
+                wait_until_served(setup, name, consumer.unix)
+                out = setup.folder / 'chain'
+                setup.onym_run('get', name, '-o', out, node=consumer.unix)
+                setup.same(out)
+
+
+def ndnd_commands_manage_our_node(setup):
+    with setup.node() as node:
+        for command in (['status'], ['face-list'], ['face-create', 'remote=udp4://127.0.0.1:7777'],
+                        ['route-add', 'prefix=/x', 'face=udp4://127.0.0.1:7777', 'cost=7'], ['route-list'],
+                        ['fib-list'], ['cs-info'], ['strategy-list'],
+                        ['strategy-set', 'prefix=/x', 'strategy=/localhost/nfd/strategy/multicast'],
+                        ['strategy-unset', 'prefix=/x'], ['route-remove', 'prefix=/x', 'face=udp4://127.0.0.1:7777']):
+            said = ndnd_run('fw', *command, node=node.unix)
+            expect('error' not in said.lower(), f'{command}: {said}')
+
+
+def put_by_ndnd(setup, name, node):
+    program = Program(['sh', '-c', f'exec ndnd put --expose {name} < {setup.file}'], node=node)
+    return program
+
+
+def cat_by_ndnd(name, out, node):
+    return Program(['sh', '-c', f'exec ndnd cat {name} > {out}'], node=node).finish()
+
+
+# NFD and ndn-tools, when they are on PATH
+
+def nfdc_manages_our_node(setup):
+    with setup.node() as node:
+        for command in (['status', 'report'], ['face', 'create', 'udp4://127.0.0.1:7777'], ['route', 'add', '/x', 'udp4://127.0.0.1:7777'],
+                        ['strategy', 'set', '/x', '/localhost/nfd/strategy/asf'], ['cs', 'info'], ['route', 'remove', '/x', 'udp4://127.0.0.1:7777']):
+            Program(['nfdc', *command], node=node.unix, HOME=str(setup.folder)).finish()
+
+
+CASES = {
+    'python': [
+        (None, python_producers_register_and_both_classes_of_consumer_fetch),
+        (None, python_fetches_what_onym_published_in_segments),
+        (None, onym_fetches_what_python_published_in_segments),
+        (None, python_manages_a_node),
+    ],
+    'ndnts': [
+        (None, ndnts_registers_serves_and_fetches_over_the_unix_socket),
+        (None, ndnts_registers_serves_and_fetches_over_websocket),
+        (None, ndnts_fetches_what_onym_published_in_segments),
+        (None, ndnts_manages_a_node),
+    ],
+    'foreign': [
+        ('ndnd', ndnd_tools_work_through_our_node),
+        ('ndnd', our_tools_work_through_ndnd),
+        ('ndnd', a_chain_ours_theirs_ours_carries_a_segmented_file_both_ways),
+        ('ndnd', ndnd_commands_manage_our_node),
+        ('nfdc', nfdc_manages_our_node),
+    ],
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('group', choices=[*CASES, 'all'])
+    parser.add_argument('--onym', required=True)
+    parser.add_argument('--python', default=sys.executable)
+    parser.add_argument('--only', help='run the cases whose name contains this')
+    arguments = parser.parse_args()
+    groups = list(CASES) if arguments.group == 'all' else [arguments.group]
+    passed = failed = skipped = 0
+    for needs, case in (case for group in groups for case in CASES[group]):
+        if arguments.only and arguments.only not in case.__name__:
+            continue
+        if needs and not shutil.which(needs):
+            print(f'skipped  {case.__name__} ({needs} is not on PATH)', flush=True)
+            skipped += 1
+            continue
+        started = time.monotonic()
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                case(Setup(arguments, folder))
+            except Failed as reason:
+                failed += 1
+                print(f'FAILED   {case.__name__}\n{reason}', flush=True)
+            else:
+                passed += 1
+                print(f'passed   {case.__name__} ({time.monotonic() - started:.1f} s)', flush=True)
+    print(f'interop: {passed} passed, {failed} failed, {skipped} skipped')
+    return 1 if failed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
