@@ -1,3 +1,5 @@
 #![doc = include_str!("../README.md")]
 
+pub mod faces;
 pub mod packet;
+pub mod strategy;

@@ -1,12 +1,9 @@
 //! What goes into the data path and what comes out of it.
 
-use arrayvec::ArrayVec;
 use onym_tables::FaceId;
+pub use onym_tables::pit::Token;
 use onym_wire::Buf;
 use std::ops::Range;
-
-/// The opaque token of a downstream, 1 to 32 octets; empty when there is none.
-pub type Token = ArrayVec<u8, 32>;
 
 /// Link-layer fields that came with a packet and matter to forwarding (NDNLPv2).
 #[derive(Debug, Clone, Default)]

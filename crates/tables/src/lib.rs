@@ -1,5 +1,14 @@
 #![doc = include_str!("../README.md")]
 
+pub mod fib;
+pub mod hash;
 pub mod id;
+pub mod index;
+pub mod measurements;
+pub mod pit;
+pub mod prefix_map;
+pub mod rng;
 
+pub use hash::{HashKey, NameHashes, Prefix};
 pub use id::{FaceId, Tick};
+pub use rng::Rng;

@@ -1,0 +1,171 @@
+//! The faces as forwarding sees them: scope, link type, and what is counted per face.
+
+use onym_tables::FaceId;
+use onym_tables::index::HashIndex;
+
+/// Whether a face leads to this host only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// An application on this host.
+    Local,
+    /// Another node.
+    NonLocal,
+}
+
+/// How many peers hear what a face sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LinkType {
+    /// One.
+    PointToPoint,
+    /// Several, which hear each other.
+    MultiAccess,
+    /// Several, which may not hear each other: a packet may go back where it came from.
+    AdHoc,
+}
+
+/// What forwarding must know of a face.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FaceInfo {
+    /// Local or not.
+    pub scope: Scope,
+    /// Kind of link.
+    pub link: LinkType,
+    /// Whether local fields are enabled: NextHopFaceId is honoured, IncomingFaceId is written.
+    pub local_fields: bool,
+}
+
+impl FaceInfo {
+    /// An application on this host.
+    #[must_use]
+    pub const fn local() -> Self {
+        Self { scope: Scope::Local, link: LinkType::PointToPoint, local_fields: false }
+    }
+
+    /// One other node.
+    #[must_use]
+    pub const fn point_to_point() -> Self {
+        Self { scope: Scope::NonLocal, link: LinkType::PointToPoint, local_fields: false }
+    }
+}
+
+/// Packets counted per face, as the face dataset lists them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct FaceCounters {
+    pub in_interests: u64,
+    pub in_data: u64,
+    pub in_nacks: u64,
+    pub out_interests: u64,
+    pub out_data: u64,
+    pub out_nacks: u64,
+    /// Interests of this face that Data satisfied, and that ended without.
+    pub satisfied: u64,
+    pub unsatisfied: u64,
+    pub in_hop_limit_zero: u64,
+    pub out_hop_limit_zero: u64,
+}
+
+/// One face in the table.
+#[derive(Debug)]
+pub struct Face {
+    /// Its number.
+    pub id: FaceId,
+    /// What it is.
+    pub info: FaceInfo,
+    /// What was counted.
+    pub counters: FaceCounters,
+    /// Whether it may be used.
+    pub(crate) live: bool,
+}
+
+impl Face {
+    /// Whether this face leads to this host only.
+    #[inline]
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        self.info.scope == Scope::Local
+    }
+}
+
+/// The faces of a forwarder.
+#[derive(Debug, Default)]
+pub struct Faces {
+    index: HashIndex,
+    slots: Vec<Face>,
+    free: Vec<u32>,
+}
+
+/// Spreads face numbers, which are our own and small, over the index.
+#[inline(always)]
+fn spread(id: FaceId) -> u64 {
+    u64::from(id.0).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+impl Faces {
+    #[inline]
+    fn slot(&self, id: FaceId) -> Option<usize> {
+        self.index.find(spread(id), |s| self.slots[s as usize].id == id).map(|s| s as usize)
+    }
+
+    /// The face numbered `id`.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, id: FaceId) -> Option<&Face> {
+        self.slot(id).map(|slot| &self.slots[slot])
+    }
+
+    /// The face numbered `id`, to count.
+    #[inline]
+    pub(crate) fn get_mut(&mut self, id: FaceId) -> Option<&mut Face> {
+        self.slot(id).map(|slot| &mut self.slots[slot])
+    }
+
+    /// All faces, in no particular order.
+    pub fn iter(&self) -> impl Iterator<Item = &Face> {
+        self.slots.iter().filter(|f| f.live)
+    }
+
+    /// Faces there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.index.len()
+    }
+
+    /// Whether there is no face.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.index.is_empty()
+    }
+
+    /// Adds a face or changes what is known of it.
+    pub(crate) fn add(&mut self, id: FaceId, info: FaceInfo) {
+        if let Some(face) = self.get_mut(id) {
+            face.info = info;
+            return;
+        }
+        let face = Face { id, info, counters: FaceCounters::default(), live: true };
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.slots[slot as usize] = face;
+                slot
+            }
+            None => {
+                self.slots.push(face);
+                u32::try_from(self.slots.len() - 1).expect("invariant: fewer than 2^32 faces")
+            }
+        };
+        self.index.insert(spread(id), slot);
+    }
+
+    /// Takes a face out; its counters go with it.
+    pub(crate) fn remove(&mut self, id: FaceId) -> Option<FaceCounters> {
+        let slot = self.slot(id)?;
+        let face = &mut self.slots[slot];
+        face.live = false;
+        let counters = face.counters;
+        let slot = u32::try_from(slot).expect("invariant: fewer than 2^32 faces");
+        self.index.remove(spread(id), slot);
+        self.free.push(slot);
+        Some(counters)
+    }
+}

@@ -1,0 +1,308 @@
+//! Strategies decide where an Interest goes. They are shared, hold parameters only, and keep what
+//! they learn in the PIT entry ([`Info`]) or the measurements ([`Measured`]). A strategy never sends:
+//! it pushes [`Action`]s, which the path carries out in order when the call returns.
+
+mod best_route;
+mod multicast;
+mod retx;
+
+pub use best_route::BestRoute;
+pub use multicast::Multicast;
+pub use retx::{Retx, RetxInfo, Suppression};
+
+use crate::faces::{Face, Faces, LinkType};
+use onym_tables::fib::NextHop;
+use onym_tables::measurements::Measurements;
+use onym_tables::{FaceId, HashKey, Prefix, Rng, Tick, pit};
+use onym_wire::Buf;
+use std::fmt;
+use std::time::Duration;
+
+/// What a strategy keeps with a PIT entry. A strategy adds a variant of its own, 24 octets or less.
+#[derive(Debug, Default)]
+pub enum Info {
+    /// Nothing yet.
+    #[default]
+    None,
+    /// Suppression of retransmissions, for the whole entry.
+    Retx(RetxInfo),
+}
+
+/// What a strategy keeps about a prefix. A strategy adds a variant of its own, boxed when large.
+#[derive(Debug, Default)]
+pub enum Measured {
+    /// Nothing yet.
+    #[default]
+    None,
+}
+
+/// A PIT entry as strategies see it.
+pub type Entry = pit::Entry<Info>;
+
+/// Why an upstream refused. Ordered from the least to the most severe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum NackReason {
+    /// The link or the node is congested.
+    Congestion = 50,
+    /// The Nonce was seen before.
+    Duplicate = 100,
+    /// No route.
+    NoRoute = 150,
+    /// None given, or one we do not know.
+    Unspecified = 0xff,
+}
+
+impl NackReason {
+    /// From the number on the wire.
+    #[must_use]
+    pub fn from_wire(number: u64) -> Self {
+        match number {
+            50 => Self::Congestion,
+            100 => Self::Duplicate,
+            150 => Self::NoRoute,
+            _ => Self::Unspecified,
+        }
+    }
+
+    /// The number on the wire.
+    #[must_use]
+    pub fn to_wire(self) -> u64 {
+        match self {
+            Self::Unspecified => 0,
+            other => other as u64,
+        }
+    }
+}
+
+/// Why a strategy forwards an Interest nowhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// The FIB has no next hop.
+    NoRoute,
+    /// There are next hops, but none may be used.
+    NoEligibleNextHop,
+    /// Another reason of the strategy.
+    Rejected,
+}
+
+/// What the path does for a strategy.
+#[derive(Debug, Clone)]
+pub enum Action {
+    /// Send the pending Interest with the Nonce of the latest downstream.
+    Forward(FaceId),
+    /// Send a copy with a new Nonce, as a probe.
+    Probe(FaceId),
+    /// Send with NonDiscovery set.
+    ForwardNonDiscovery(FaceId),
+    /// Send a Nack to a downstream and forget that it asked.
+    Nack(FaceId, NackReason),
+    /// Send a Nack to every downstream and forget that they asked.
+    NackAll(NackReason),
+    /// Give the entry up: it ends now. The reason becomes the verdict of the Interest.
+    Reject(Refusal),
+    /// Nothing could be sent, but the entry stays until it expires. The reason becomes the verdict.
+    Hold(Refusal),
+    /// The Interest was a retransmission too soon after another: verdict `suppressed`.
+    Suppress,
+    /// When the entry is satisfied, keep it for so long that later Data of other upstreams still
+    /// finds it (only from [`Strategy::before_satisfy`]).
+    Linger(Duration),
+    /// Call [`Strategy::on_timer`] at this moment; one timer per entry, the latest order counts.
+    SetTimer(Tick),
+    /// Tell the shell that a route to the announced prefix over `0` was seen.
+    Learn(FaceId, Buf),
+    /// Tell the shell that the learned route for this Interest over `0` failed.
+    Unlearn(FaceId),
+    /// Attach the known prefix announcement to the Data (only from [`Strategy::before_satisfy`]).
+    AttachAnnouncement,
+}
+
+/// What a strategy sees and may change while it decides about one PIT entry.
+#[derive(Debug)]
+pub struct Ctx<'a> {
+    /// Now.
+    pub now: Tick,
+    /// Value of the Interest's name.
+    pub name: &'a [u8],
+    /// The pending Interest.
+    pub entry: &'a mut Entry,
+    /// Next hops of the longest FIB prefix, lowest cost first; empty when there is none.
+    pub next_hops: &'a [NextHop],
+    /// That prefix (of the name, or of the forwarding hint that was chosen); empty for none.
+    pub fib_prefix: Prefix<'a>,
+    /// Whether the name is in `/localhop`.
+    pub is_localhop: bool,
+    /// Whether the name is in `/localhost`.
+    pub is_localhost: bool,
+    /// The faces.
+    pub faces: &'a Faces,
+    /// What strategies know of prefixes.
+    pub measurements: &'a mut Measurements<Measured>,
+    /// The key of name hashes, to look up measurements of other prefixes.
+    pub key: &'a HashKey,
+    /// Randomness.
+    pub rng: &'a mut Rng,
+    /// What is to be done; push in order.
+    pub actions: &'a mut Vec<Action>,
+}
+
+impl Ctx<'_> {
+    /// Appends an action.
+    #[inline]
+    pub fn push(&mut self, action: Action) {
+        self.actions.push(action);
+    }
+
+    /// Whether an Interest from `ingress` may go to `face`: it exists, is another face (or an
+    /// ad-hoc one), and the scope of the name allows it.
+    #[must_use]
+    pub fn is_eligible(&self, ingress: FaceId, face: FaceId) -> bool {
+        let Some(to) = self.faces.get(face) else { return false };
+        if face == ingress && to.info.link != LinkType::AdHoc {
+            return false;
+        }
+        self.is_within_scope(ingress, to)
+    }
+
+    fn is_within_scope(&self, ingress: FaceId, to: &Face) -> bool {
+        if to.is_local() {
+            return true;
+        }
+        if self.is_localhost {
+            return false;
+        }
+        // /localhop from another node stays here.
+        !self.is_localhop || self.faces.get(ingress).is_none_or(Face::is_local)
+    }
+
+    /// Next hops that an Interest from `ingress` may take, lowest cost first.
+    pub fn eligible(&self, ingress: FaceId) -> impl Iterator<Item = NextHop> + '_ {
+        self.next_hops.iter().copied().filter(move |hop| self.is_eligible(ingress, hop.face))
+    }
+
+    /// Eligible next hops without an unexpired out-record.
+    pub fn eligible_unused(&self, ingress: FaceId) -> impl Iterator<Item = NextHop> + '_ {
+        let now = self.now;
+        self.eligible(ingress)
+            .filter(move |hop| self.entry.out_record(hop.face).is_none_or(|r| r.expiry <= now))
+    }
+
+    /// Refuses with Nack NoRoute to `ingress`, as most strategies do when nothing is eligible.
+    pub fn refuse_no_route(&mut self, ingress: FaceId) {
+        let refusal =
+            if self.next_hops.is_empty() { Refusal::NoRoute } else { Refusal::NoEligibleNextHop };
+        self.push(Action::Nack(ingress, NackReason::NoRoute));
+        self.push(Action::Reject(refusal));
+    }
+
+    /// The standard merging of Nacks (best-route, ASF, random): waits while more than one upstream
+    /// may answer, or the last of them is no downstream; else passes the least severe reason on.
+    pub fn merge_nacks(&mut self) {
+        let mut waiting = 0;
+        let mut last = FaceId::INVALID;
+        let mut least = NackReason::Unspecified;
+        for out in &self.entry.outs {
+            match out.nack {
+                Some(reason) => least = least.min(NackReason::from_wire(u64::from(reason))),
+                None => {
+                    waiting += 1;
+                    last = out.face;
+                }
+            }
+        }
+        match waiting {
+            0 => self.push(Action::NackAll(least)),
+            // The upstream that has not answered waits for us as well: it gets the Nack.
+            1 if self.entry.in_record(last).is_some() => self.push(Action::Nack(last, least)),
+            _ => {}
+        }
+    }
+}
+
+/// The Data that satisfies an entry.
+#[derive(Debug)]
+pub struct DataIn<'a> {
+    /// The face it came from.
+    pub face: FaceId,
+    /// Value of its name.
+    pub name: &'a [u8],
+    /// The prefix announcement that came with it.
+    pub announcement: Option<&'a Buf>,
+}
+
+/// One strategy with its parameters.
+pub trait Strategy: fmt::Debug + Send {
+    /// An Interest came from `ingress`, was not answered from the cache and has its in-record.
+    fn after_receive_interest(&self, ctx: &mut Ctx<'_>, ingress: FaceId);
+
+    /// Data is about to satisfy the entry. The out-record of `data.face`, when there is one, is
+    /// still in the entry and tells the round-trip time.
+    fn before_satisfy(&self, _ctx: &mut Ctx<'_>, _data: &DataIn<'_>) {}
+
+    /// The upstream `face` answered with a Nack; its out-record holds the reason.
+    fn after_receive_nack(&self, ctx: &mut Ctx<'_>, face: FaceId, reason: NackReason);
+
+    /// The timer of [`Action::SetTimer`].
+    fn on_timer(&self, _ctx: &mut Ctx<'_>) {}
+
+    /// `hop` was added to the FIB prefix of this pending Interest.
+    fn after_new_next_hop(&self, _ctx: &mut Ctx<'_>, _hop: NextHop) {}
+
+    /// Whether [`Strategy::after_new_next_hop`] does anything; asked before the PIT is searched.
+    fn wants_new_next_hop(&self) -> bool {
+        false
+    }
+
+    /// Whether a looped Interest is answered with Nack Duplicate on point-to-point faces.
+    fn nacks_loops(&self) -> bool {
+        true
+    }
+}
+
+/// Why a strategy instance name was not accepted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StrategyError {
+    /// There is no strategy of this name (404 in management).
+    #[error("no strategy is called {0:?}")]
+    Unknown(String),
+    /// A version newer than ours.
+    #[error("strategy {name} has version {ours}, not {asked}")]
+    Version {
+        /// Strategy.
+        name: &'static str,
+        /// The version there is.
+        ours: u64,
+        /// The version asked for.
+        asked: u64,
+    },
+    /// A parameter that the strategy does not know, or a value it does not allow.
+    #[error("strategy parameter {parameter:?}: {reason}")]
+    Parameter {
+        /// The parameter as given.
+        parameter: String,
+        /// What is wrong and what is allowed.
+        reason: String,
+    },
+}
+
+/// Parameters of an instance, each `name~value` as text.
+pub type Parameters<'a> = &'a [(&'a str, &'a str)];
+
+/// One kind of strategy that can be chosen.
+#[derive(Debug, Clone, Copy)]
+pub struct Kind {
+    /// The component of its name after `/localhost/nfd/strategy`.
+    pub name: &'static str,
+    /// Its version.
+    pub version: u64,
+    /// Makes an instance.
+    pub create: fn(Parameters<'_>) -> Result<Box<dyn Strategy>, StrategyError>,
+}
+
+/// Every strategy there is.
+pub const KINDS: &[Kind] = &[
+    Kind { name: "best-route", version: 5, create: BestRoute::create },
+    Kind { name: "multicast", version: 5, create: Multicast::create },
+];

@@ -1,0 +1,355 @@
+//! Keyed hashes of names: SipHash-1-3 over the components, each padded with zeros to whole words.
+//!
+//! A component's encoding begins with its type and length, so the padded form still tells any two
+//! names apart, and the state after each component gives the hash of that prefix for three rounds
+//! more. One pass over a name therefore yields every prefix hash that some table asks for.
+
+use onym_wire::NAME_COMPONENTS_MAX;
+
+/// The key of this process; drawn by the shell at start, since names come from strangers.
+#[derive(Clone, Copy)]
+pub struct HashKey([u64; 2]);
+
+impl std::fmt::Debug for HashKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("HashKey(..)")
+    }
+}
+
+/// The state of SipHash between two words.
+#[derive(Clone, Copy)]
+struct Sip([u64; 4]);
+
+impl Sip {
+    #[inline(always)]
+    fn round(&mut self) {
+        let v = &mut self.0;
+        v[0] = v[0].wrapping_add(v[1]);
+        v[2] = v[2].wrapping_add(v[3]);
+        v[1] = v[1].rotate_left(13) ^ v[0];
+        v[3] = v[3].rotate_left(16) ^ v[2];
+        v[0] = v[0].rotate_left(32);
+        v[2] = v[2].wrapping_add(v[1]);
+        v[0] = v[0].wrapping_add(v[3]);
+        v[1] = v[1].rotate_left(17) ^ v[2];
+        v[3] = v[3].rotate_left(21) ^ v[0];
+        v[2] = v[2].rotate_left(32);
+    }
+
+    #[inline(always)]
+    fn word(&mut self, word: u64) {
+        self.0[3] ^= word;
+        self.round();
+        self.0[0] ^= word;
+    }
+
+    #[inline(always)]
+    fn finish(mut self) -> u64 {
+        self.0[2] ^= 0xff;
+        self.round();
+        self.round();
+        self.round();
+        self.0[0] ^ self.0[1] ^ self.0[2] ^ self.0[3]
+    }
+
+    /// Absorbs `name[at..end]`, one component.
+    #[inline(always)]
+    fn component(&mut self, name: &[u8], mut at: usize, end: usize) {
+        while at + 8 <= end {
+            self.word(word_at(name, at));
+            at += 8;
+        }
+        if at < end {
+            // The bytes after the component belong to its neighbour and are masked away.
+            self.word(word_at(name, at) & (u64::MAX >> (64 - 8 * (end - at))));
+        }
+    }
+}
+
+/// Eight octets from `at`, little-endian; zeros beyond the end.
+#[inline(always)]
+fn word_at(bytes: &[u8], at: usize) -> u64 {
+    if let Some(chunk) = bytes.get(at..at + 8) {
+        u64::from_le_bytes(chunk.try_into().expect("invariant: eight octets"))
+    } else {
+        bytes[at..].iter().rev().fold(0, |word, &b| (word << 8) | u64::from(b))
+    }
+}
+
+/// End of the component that starts at `at` in the value of a well-formed name.
+///
+/// A malformed tail counts as one component that reaches to the end, so this never panics.
+#[inline(always)]
+#[must_use]
+pub fn component_end(name: &[u8], at: usize) -> usize {
+    match name.get(at..at + 2) {
+        Some(&[t, l]) if t < 253 && l < 253 => (at + 2 + l as usize).min(name.len()),
+        _ => long_component_end(name, at).unwrap_or(name.len()),
+    }
+}
+
+#[cold]
+fn long_component_end(name: &[u8], at: usize) -> Option<usize> {
+    let (_, at) = number(name, at)?;
+    let (len, at) = number(name, at)?;
+    let end = at.checked_add(usize::try_from(len).ok()?)?;
+    (end <= name.len()).then_some(end)
+}
+
+/// The variable-size number at `at` and where it ends.
+fn number(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
+    let first = *bytes.get(at)?;
+    let size = match first {
+        253 => 2,
+        254 => 4,
+        255 => 8,
+        small => return Some((u64::from(small), at + 1)),
+    };
+    let value = bytes.get(at + 1..at + 1 + size)?;
+    Some((value.iter().fold(0, |n, &b| (n << 8) | u64::from(b)), at + 1 + size))
+}
+
+impl HashKey {
+    /// The key made of two random words.
+    #[must_use]
+    pub const fn new(k0: u64, k1: u64) -> Self {
+        Self([k0, k1])
+    }
+
+    #[inline(always)]
+    fn start(&self) -> Sip {
+        let [k0, k1] = self.0;
+        Sip([
+            k0 ^ 0x736f_6d65_7073_6575,
+            k1 ^ 0x646f_7261_6e64_6f6d,
+            k0 ^ 0x6c79_6765_6e65_7261,
+            k1 ^ 0x7465_6462_7974_6573,
+        ])
+    }
+
+    /// Hash of the whole name whose value (the components, without type and length of the name)
+    /// is `name`. Equal to what [`NameHashes`] gives for the same components.
+    #[must_use]
+    pub fn name(&self, name: &[u8]) -> u64 {
+        let mut sip = self.start();
+        let mut at = 0;
+        while at < name.len() {
+            let end = component_end(name, at);
+            sip.component(name, at, end);
+            at = end;
+        }
+        sip.finish()
+    }
+
+    /// Hash of the name without an implicit digest component at its end: what chooses the shard.
+    #[must_use]
+    pub fn shard_name(&self, name: &[u8]) -> u64 {
+        self.name(&name[..without_digest(name)])
+    }
+
+    /// Hash of words that are no name, such as a token's slot and generation.
+    #[inline]
+    #[must_use]
+    pub fn words(&self, words: [u64; 2]) -> u64 {
+        let mut sip = self.start();
+        sip.word(words[0]);
+        sip.word(words[1]);
+        sip.finish()
+    }
+}
+
+/// Length in octets of an ImplicitSha256Digest component: type 1, length 32.
+const DIGEST_LEN: usize = 34;
+
+/// Length of the name's value without an implicit digest component at its end.
+///
+/// Looks at component boundaries, not only at the last 34 octets, which may lie inside another one.
+#[must_use]
+pub fn without_digest(name: &[u8]) -> usize {
+    let Some(start) = name.len().checked_sub(DIGEST_LEN) else { return name.len() };
+    if name[start] != 1 || name[start + 1] != 32 {
+        return name.len();
+    }
+    let mut at = 0;
+    while at < start {
+        at = component_end(name, at);
+    }
+    if at == start { start } else { name.len() }
+}
+
+/// One prefix of a name with its hash: the key of every table by prefix.
+#[derive(Debug, Clone, Copy)]
+pub struct Prefix<'a> {
+    /// Value of the name, cut after `len` components.
+    pub bytes: &'a [u8],
+    /// Number of components, at most [`NAME_COMPONENTS_MAX`].
+    pub len: usize,
+    /// Hash of `bytes`.
+    pub hash: u64,
+}
+
+/// The hashes of one name: all of it, and the prefixes that were asked for.
+#[derive(Debug, Clone)]
+pub struct NameHashes {
+    /// Hash of all components.
+    pub whole: u64,
+    /// Hash of all components but an implicit digest at the end.
+    pub undigested: u64,
+    /// Octets of the name's value without an implicit digest at the end.
+    pub undigested_len: usize,
+    /// Number of components.
+    pub components: usize,
+    /// Lengths for which `at` holds a hash.
+    known: u64,
+    at: [u64; NAME_COMPONENTS_MAX + 1],
+    ends: [u16; NAME_COMPONENTS_MAX + 1],
+}
+
+impl NameHashes {
+    /// Hashes `name` (a name's value) and its prefixes of the lengths in `wanted` (bit n: n
+    /// components), in one pass.
+    #[must_use]
+    pub fn new(key: &HashKey, name: &[u8], wanted: u64) -> Self {
+        let mut sip = key.start();
+        let mut hashes = Self {
+            whole: 0,
+            undigested: 0,
+            undigested_len: name.len(),
+            components: 0,
+            known: 0,
+            at: [0; NAME_COMPONENTS_MAX + 1],
+            ends: [0; NAME_COMPONENTS_MAX + 1],
+        };
+        if wanted & 1 != 0 {
+            hashes.at[0] = sip.finish();
+            hashes.known = 1;
+        }
+        let mut at = 0;
+        let mut count = 0;
+        let mut before_digest = None;
+        while at < name.len() {
+            let end = component_end(name, at);
+            if end == name.len() && name[at] == 1 && end - at == DIGEST_LEN {
+                before_digest = Some((sip.finish(), at));
+            }
+            sip.component(name, at, end);
+            at = end;
+            count += 1;
+            if count <= NAME_COMPONENTS_MAX {
+                // No truncation: a packet, and so a name, is at most 8800 octets; a longer one
+                // keeps a wrong end and so never equals a stored prefix.
+                #[allow(clippy::cast_possible_truncation)]
+                {
+                    hashes.ends[count] = end as u16;
+                }
+                if wanted >> count & 1 != 0 {
+                    hashes.at[count] = sip.finish();
+                    hashes.known |= 1 << count;
+                }
+            }
+        }
+        hashes.components = count;
+        hashes.finish(sip, before_digest);
+        hashes
+    }
+
+    #[inline(always)]
+    fn finish(&mut self, sip: Sip, before_digest: Option<(u64, usize)>) {
+        let count = self.components;
+        self.whole = if count <= NAME_COMPONENTS_MAX && self.known >> count & 1 != 0 {
+            self.at[count]
+        } else {
+            sip.finish()
+        };
+        self.undigested = self.whole;
+        if let Some((hash, len)) = before_digest {
+            self.undigested = hash;
+            self.undigested_len = len;
+        }
+    }
+
+    /// Lengths, as bits, of the prefixes whose hash is known.
+    #[inline]
+    #[must_use]
+    pub fn lengths(&self) -> u64 {
+        self.known
+    }
+
+    /// The prefix of `len` components of `name`, which must be the name that was hashed; `None`
+    /// when it is shorter or that length was not asked for.
+    #[inline]
+    #[must_use]
+    pub fn prefix<'a>(&self, name: &'a [u8], len: usize) -> Option<Prefix<'a>> {
+        if len > NAME_COMPONENTS_MAX || self.known >> len & 1 == 0 {
+            return None;
+        }
+        let bytes = name.get(..self.ends[len] as usize)?;
+        Some(Prefix { bytes, len, hash: self.at[len] })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(components: &[&[u8]]) -> Vec<u8> {
+        let mut out = Vec::new();
+        for c in components {
+            out.push(8);
+            out.push(u8::try_from(c.len()).unwrap());
+            out.extend_from_slice(c);
+        }
+        out
+    }
+
+    #[test]
+    fn each_prefix_hash_equals_the_hash_of_that_prefix_alone() {
+        let key = HashKey::new(7, 9);
+        let parts: Vec<Vec<u8>> = (0..20).map(|n| vec![b'a'; n]).collect();
+        let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
+        let whole = name(&parts);
+        let hashes = NameHashes::new(&key, &whole, u64::MAX);
+        for len in 0..=parts.len() {
+            let alone = name(&parts[..len]);
+            let prefix = hashes.prefix(&whole, len).unwrap();
+            assert_eq!(prefix.bytes, alone);
+            assert_eq!(prefix.hash, key.name(&alone));
+        }
+        assert_eq!(hashes.whole, key.name(&whole));
+        assert!(hashes.prefix(&whole, 21).is_none());
+    }
+
+    #[test]
+    fn a_zero_octet_is_not_padding() {
+        let key = HashKey::new(1, 2);
+        assert_ne!(key.name(&name(&[b"a"])), key.name(&name(&[b"a\0"])));
+        assert_ne!(key.name(&name(&[b"a", b""])), key.name(&name(&[b"a"])));
+    }
+
+    #[test]
+    fn an_implicit_digest_is_left_out_only_where_it_is_a_component() {
+        let key = HashKey::new(1, 2);
+        let plain = name(&[b"x", b"y"]);
+        let mut digested = plain.clone();
+        digested.extend_from_slice(&[1, 32]);
+        digested.extend_from_slice(&[5; 32]);
+        let hashes = NameHashes::new(&key, &digested, 0);
+        assert_eq!((hashes.undigested, hashes.undigested_len), (key.name(&plain), plain.len()));
+        assert_eq!(key.shard_name(&digested), key.name(&plain));
+        // The same octets inside a longer component.
+        let mut inside = vec![8, 35, 0, 1, 32];
+        inside.extend_from_slice(&[5; 32]);
+        assert_eq!(key.shard_name(&inside), key.name(&inside));
+    }
+
+    #[test]
+    fn a_name_of_more_than_32_components_has_its_own_hash_and_no_prefix_beyond() {
+        let key = HashKey::new(3, 4);
+        let parts = vec![b"c".as_slice(); 40];
+        let long = name(&parts);
+        let hashes = NameHashes::new(&key, &long, u64::MAX);
+        assert_eq!(hashes.components, 40);
+        assert_eq!(hashes.whole, key.name(&long));
+        assert!(hashes.prefix(&long, 32).is_some() && hashes.prefix(&long, 33).is_none());
+    }
+}

@@ -1,0 +1,119 @@
+//! One pending Interest: who asked, who was asked, and until when.
+
+use crate::hash::Prefix;
+use crate::{FaceId, Tick};
+use arrayvec::ArrayVec;
+use smallvec::SmallVec;
+
+/// The opaque token of a downstream, 1 to 32 octets; empty when there is none.
+pub type Token = ArrayVec<u8, 32>;
+
+/// A downstream: a face that waits for the Data.
+#[derive(Debug, Clone)]
+pub struct InRecord {
+    /// The face.
+    pub face: FaceId,
+    /// Nonce of its latest Interest.
+    pub nonce: u32,
+    /// When its latest Interest ends.
+    pub expiry: Tick,
+    /// Its PIT token, to be returned with the answer.
+    pub token: Token,
+    /// Whether its latest Interest said NonDiscovery.
+    pub non_discovery: bool,
+}
+
+/// An upstream: a face to which the Interest was sent.
+#[derive(Debug, Clone)]
+pub struct OutRecord {
+    /// The face.
+    pub face: FaceId,
+    /// Nonce of the Interest sent last.
+    pub nonce: u32,
+    /// When it was sent.
+    pub sent: Tick,
+    /// When it ends.
+    pub expiry: Tick,
+    /// The reason of a Nack that answered it (number on the wire).
+    pub nack: Option<u8>,
+    /// Suppression interval of a strategy that keeps it per upstream, in microseconds; 0 before
+    /// the first retransmission.
+    pub interval_us: u32,
+    /// When the strategy gives the upstream up; [`Tick::NEVER`] when it does not.
+    pub deadline: Tick,
+    /// Marks of the strategy.
+    pub marks: u8,
+}
+
+impl OutRecord {
+    /// Whether an answer may still come: not expired and not answered by a Nack.
+    #[must_use]
+    pub fn is_pending(&self, now: Tick) -> bool {
+        self.nack.is_none() && self.expiry > now
+    }
+}
+
+/// Where, within the Interest, the prefix lies that the FIB matched last.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct FibMatch {
+    /// Hash of the prefix.
+    pub hash: u64,
+    /// Where its octets start in the Interest.
+    pub at: u16,
+    /// Their number.
+    pub octets: u16,
+    /// Components.
+    pub len: u8,
+}
+
+impl FibMatch {
+    /// The prefix within `interest`, the octets of the entry's Interest.
+    #[must_use]
+    pub fn prefix<'a>(&self, interest: &'a [u8]) -> Prefix<'a> {
+        let at = self.at as usize;
+        let bytes = interest.get(at..at + self.octets as usize).unwrap_or(&[]);
+        Prefix { bytes, len: self.len as usize, hash: self.hash }
+    }
+}
+
+/// A pending Interest. `I` is what the strategy keeps with it.
+#[derive(Debug, Default)]
+pub struct Entry<I> {
+    /// Downstreams, in order of arrival.
+    pub ins: SmallVec<[InRecord; 1]>,
+    /// Upstreams, in order of first use.
+    pub outs: SmallVec<[OutRecord; 1]>,
+    /// Information of the strategy; reset when the entry is made.
+    pub info: I,
+    /// The FIB prefix of the latest decision.
+    pub fib: FibMatch,
+    /// Whether Data satisfied it.
+    pub satisfied: bool,
+    /// FreshnessPeriod of the Data that did, in milliseconds, at most `u32::MAX`.
+    pub freshness_ms: u32,
+}
+
+impl<I> Entry<I> {
+    /// The record of downstream `face`.
+    #[must_use]
+    pub fn in_record(&self, face: FaceId) -> Option<&InRecord> {
+        self.ins.iter().find(|r| r.face == face)
+    }
+
+    /// The record of upstream `face`.
+    #[must_use]
+    pub fn out_record(&self, face: FaceId) -> Option<&OutRecord> {
+        self.outs.iter().find(|r| r.face == face)
+    }
+
+    /// The record of upstream `face`, to change.
+    pub fn out_record_mut(&mut self, face: FaceId) -> Option<&mut OutRecord> {
+        self.outs.iter_mut().find(|r| r.face == face)
+    }
+
+    /// Whether some upstream may still answer.
+    #[must_use]
+    pub fn is_pending(&self, now: Tick) -> bool {
+        self.outs.iter().any(|r| r.is_pending(now))
+    }
+}
