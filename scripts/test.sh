@@ -29,6 +29,7 @@ stage() {
 stage format cargo fmt --all --check
 stage lint cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
 stage tests cargo test --quiet --locked --workspace
+stage licences cargo run --quiet --locked --package xtask -- licences
 stage tidy cargo run --quiet --locked --package xtask -- tidy
 if [ "$mode" = all ]; then
   stage documentation env RUSTDOCFLAGS="-D warnings" cargo doc --quiet --locked --workspace --no-deps

@@ -3,14 +3,19 @@
 //! One file per errand; each returns an error that says what is wrong and where.
 
 mod demo;
+mod licences;
 mod tidy;
 
 use anyhow::{Result, bail};
 use std::process::ExitCode;
 
+/// An errand takes the words after its name.
+type Errand = fn(&[String]) -> Result<()>;
+
 /// Errands by name, with the line that `xtask help` prints.
-const ERRANDS: &[(&str, &str, fn(&[String]) -> Result<()>)] = &[
+const ERRANDS: &[(&str, &str, Errand)] = &[
     ("demo", "three nodes, a 100 MB file, and what the caches saw", demo::run),
+    ("licences", "licences and bans of deny.toml", licences::run),
     ("tidy", "structure, sizes, words and documents of the tree", tidy::run),
 ];
 
