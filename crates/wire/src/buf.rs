@@ -68,7 +68,8 @@ impl Deref for Buf {
     type Target = [u8];
     #[inline]
     fn deref(&self) -> &[u8] {
-        &self.chunk[self.start as usize..(self.start + self.len) as usize]
+        let range = self.start as usize..(self.start + self.len) as usize;
+        self.chunk.get(range).expect("invariant: a Buf lies within its chunk")
     }
 }
 

@@ -105,7 +105,8 @@ impl TxQueue {
 
     fn head(&self, frame: &TxFrame) -> &[u8] {
         let at = |position: u64| usize::try_from(position - self.base).unwrap_or(usize::MAX);
-        &self.arena[at(frame.head.start)..at(frame.head.end)]
+        let range = at(frame.head.start)..at(frame.head.end);
+        self.arena.get(range).expect("invariant: the head of a waiting frame is in the arena")
     }
 
     /// Gives back arena space once more than half of it was sent, so its cost is amortised.

@@ -1,10 +1,25 @@
 #![doc = include_str!("../README.md")]
+#![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 pub mod buf;
+pub mod cert;
+pub mod data;
 pub mod frame;
+pub mod interest;
+pub mod lp;
+pub mod name;
+pub mod signature;
+pub mod tlv;
+pub mod types;
 
 pub use buf::{Buf, BufPool, ChunkMut};
+pub use data::{Data, DataBuilder};
 pub use frame::{RxFrame, TxQueue};
+pub use interest::{Interest, InterestBuilder};
+pub use lp::{LpHeader, LpPacket, NackReason};
+pub use name::{Component, Name, NameRef};
+pub use signature::{KeyLocator, SignatureInfo};
+pub use tlv::Malformed;
 
 /// Largest network-layer packet, in octets: a convention of the field (NFD's `MAX_NDN_PACKET_SIZE`).
 pub const PACKET_LEN_MAX: usize = 8800;
