@@ -1,1 +1,23 @@
 #![doc = include_str!("../README.md")]
+
+pub mod error;
+pub mod face;
+pub mod interim;
+pub mod listen;
+pub mod mem;
+pub mod stream;
+pub mod udp;
+mod uri;
+
+pub use error::FaceError;
+pub use face::{Counters, Face, Flush, LinkKind, Ready, Scope, Transport};
+pub use interim::FaceUri;
+pub use listen::{Incoming, Listener, Peer};
+pub use stream::unix::UnixListener;
+pub use stream::{StreamFace, tcp, unix};
+
+/// Octets of a pool chunk that faces receive into: what one read or one joined datagram needs.
+pub const CHUNK_LEN: usize = 64 << 10;
+
+#[cfg(test)]
+mod tests;

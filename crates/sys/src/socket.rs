@@ -48,6 +48,22 @@ pub fn send_queue_octets(fd: impl AsFd) -> usize {
     if rc < 0 { 0 } else { usize::try_from(octets).unwrap_or(0) }
 }
 
+/// Lets datagrams longer than the path's MTU leave as IP fragments instead of being refused.
+///
+/// # Errors
+/// As `setsockopt`.
+pub fn allow_ip_fragments(fd: impl AsFd) -> io::Result<()> {
+    let fd = fd.as_fd().as_raw_fd();
+    let set = |level, name, value: libc::c_int| {
+        // SAFETY: the descriptor is open for the call; the value is one int that outlives it.
+        unsafe { libc::setsockopt(fd, level, name, (&raw const value).cast(), 4) }
+    };
+    let v4 = set(libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DONT);
+    let v6 = set(libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_DONT);
+    // A socket is of one family, so one of the two is refused.
+    if v4 < 0 && v6 < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

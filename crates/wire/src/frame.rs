@@ -2,6 +2,7 @@
 
 use crate::Buf;
 use std::collections::VecDeque;
+use std::io::IoSlice;
 use std::ops::Range;
 
 /// One frame as a face received it.
@@ -24,9 +25,27 @@ struct TxFrame {
     body: Option<Buf>,
 }
 
+impl TxFrame {
+    fn len(&self) -> usize {
+        let head = usize::try_from(self.head.end - self.head.start).unwrap_or(0);
+        head + self.body.as_ref().map_or(0, |b| b.len())
+    }
+}
+
 /// The queue is at its limit; the frame was not taken (counted `queue_full` by the caller).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Full;
+
+/// What [`TxQueue::gather`] put into its output.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Gathered {
+    /// Pieces used.
+    pub slices: usize,
+    /// Whole frames that they hold.
+    pub frames: usize,
+    /// Octets that they hold.
+    pub octets: usize,
+}
 
 /// The send queue of one face, bounded in octets.
 #[derive(Debug)]
@@ -94,18 +113,82 @@ impl TxQueue {
         self.frames.iter().map(|f| (self.head(f), f.body.as_deref().unwrap_or(&[])))
     }
 
+    /// The length of each waiting frame, in octets, from frame `first` on.
+    pub fn lens(&self, first: usize) -> impl Iterator<Item = usize> {
+        self.frames.range(first.min(self.frames.len())..).map(TxFrame::len)
+    }
+
+    /// Describes whole frames, from frame `first` on and at most `frames_max` of them, as few
+    /// contiguous pieces, as many as fit into `out`. Two pieces must fit for progress to be sure.
+    pub fn gather<'a>(
+        &'a self,
+        first: usize,
+        frames_max: usize,
+        out: &mut [IoSlice<'a>],
+    ) -> Gathered {
+        let mut done = Gathered::default();
+        let mut run: Option<Range<u64>> = None;
+        for frame in self.frames.range(first.min(self.frames.len())..).take(frames_max) {
+            // Behind the run so far, this frame needs at most its head and its body.
+            let joins = run.as_ref().is_some_and(|r| r.end == frame.head.start);
+            let open = usize::from(run.is_some());
+            let more =
+                usize::from(!joins && !frame.head.is_empty()) + usize::from(frame.body.is_some());
+            if done.slices + open + more > out.len() {
+                break;
+            }
+            if joins {
+                run = run.map(|r| r.start..frame.head.end);
+            } else if !frame.head.is_empty() {
+                self.close(run.replace(frame.head.clone()), out, &mut done.slices);
+            }
+            if let Some(body) = &frame.body {
+                self.close(run.take(), out, &mut done.slices);
+                place(body, out, &mut done.slices);
+            }
+            done.frames += 1;
+            done.octets += frame.len();
+        }
+        self.close(run, out, &mut done.slices);
+        done
+    }
+
+    fn close<'a>(&'a self, run: Option<Range<u64>>, out: &mut [IoSlice<'a>], slices: &mut usize) {
+        if let Some(run) = run {
+            place(self.arena_part(&run), out, slices);
+        }
+    }
+
+    /// Drops what `octets`, counted from the start of the first frame, hold whole, and returns how
+    /// many octets of the frame that is first then they reach into.
+    pub fn advance(&mut self, octets: usize) -> usize {
+        let (mut rest, mut count) = (octets, 0);
+        for len in self.lens(0) {
+            if len > rest {
+                break;
+            }
+            rest -= len;
+            count += 1;
+        }
+        self.pop(count);
+        rest
+    }
+
     /// Drops the first `count` frames, which were sent or given up.
     pub fn pop(&mut self, count: usize) {
         for frame in self.frames.drain(..count.min(self.frames.len())) {
-            let head = usize::try_from(frame.head.end - frame.head.start).unwrap_or(0);
-            self.bytes -= head + frame.body.map_or(0, |b| b.len());
+            self.bytes -= frame.len();
         }
         self.reclaim();
     }
 
     fn head(&self, frame: &TxFrame) -> &[u8] {
+        self.arena_part(&frame.head)
+    }
+
+    fn arena_part(&self, range: &Range<u64>) -> &[u8] {
         let at = |position: u64| usize::try_from(position - self.base).unwrap_or(usize::MAX);
-        let range = at(frame.head.start)..at(frame.head.end);
+        let range = at(range.start)..at(range.end);
         self.arena.get(range).expect("invariant: the head of a waiting frame is in the arena")
     }
 
@@ -122,6 +205,11 @@ impl TxQueue {
             self.base = first.head.start;
         }
     }
+}
+
+fn place<'a>(piece: &'a [u8], out: &mut [IoSlice<'a>], slices: &mut usize) {
+    *out.get_mut(*slices).expect("invariant: gather counted the pieces") = IoSlice::new(piece);
+    *slices += 1;
 }
 
 #[cfg(test)]
@@ -141,5 +229,29 @@ mod tests {
         assert_eq!(queue.push(b"xyz", None), Ok(()));
         queue.pop(9);
         assert!(queue.is_empty() && queue.bytes() == 0);
+    }
+
+    #[test]
+    fn neighbouring_small_frames_are_gathered_as_one_piece() {
+        let large = Buf::copy_from(&[7; COPY_LEN_MAX + 1]);
+        let mut queue = TxQueue::new(1 << 20);
+        for head in [&b"ab"[..], b"cd"] {
+            queue.push(head, None).unwrap();
+        }
+        queue.push(b"h", Some(&large)).unwrap();
+        queue.push(b"", Some(&large)).unwrap();
+        queue.push(b"ef", None).unwrap();
+        let mut out = [IoSlice::new(&[]); 8];
+        let all = queue.gather(0, usize::MAX, &mut out);
+        assert_eq!(all, Gathered { slices: 4, frames: 5, octets: 7 + 2 * large.len() });
+        let pieces: Vec<&[u8]> = out[..4].iter().map(|p| &**p).collect();
+        assert_eq!(pieces, [&b"abcdh"[..], &large, &large, b"ef"]);
+        assert_eq!(queue.gather(1, 1, &mut out).octets, 2);
+        assert_eq!(
+            queue.gather(0, 9, &mut out[..2]),
+            Gathered { slices: 2, frames: 3, octets: 5 + large.len() }
+        );
+        assert_eq!(queue.advance(5), 1, "two frames whole, one octet of the third");
+        assert_eq!(queue.lens(0).collect::<Vec<_>>(), [large.len() + 1, large.len(), 2]);
     }
 }

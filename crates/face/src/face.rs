@@ -1,0 +1,158 @@
+//! What a face is to the node, whatever carries its frames.
+
+use crate::FaceError;
+use crate::interim::FaceUri;
+use onym_wire::{BufPool, RxFrame, TxQueue};
+use rustix::fd::BorrowedFd;
+use std::fmt;
+
+/// Whether more frames may be waiting after [`Face::receive`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ready {
+    /// Everything there was has been taken; wait for the descriptor.
+    Idle,
+    /// The budget ended first; call again soon.
+    More,
+}
+
+/// Whether [`Face::flush`] could send everything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flush {
+    /// The queue is empty.
+    Done,
+    /// The transport takes no more now; wait until the descriptor is writable.
+    Blocked,
+}
+
+/// How many neighbours a face reaches (the FaceLinkType of management).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LinkKind {
+    /// One.
+    PointToPoint,
+    /// Any number; `RxFrame::endpoint` tells them apart.
+    MultiAccess,
+}
+
+/// Whether the other side is a program on this machine (the FaceScope of management).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// Another machine, or UDP and Ethernet whatever the address.
+    NonLocal,
+    /// Unix, shared memory and in-memory faces; TCP and WebSocket with both addresses in 127/8 or ::1.
+    Local,
+}
+
+/// What carries the frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    /// A pair of queues in this process.
+    Mem,
+    /// Unix stream socket.
+    Unix,
+    /// Shared-memory ring negotiated on a Unix stream socket.
+    Shm,
+    /// TCP.
+    Tcp,
+    /// UDP to one peer.
+    Udp,
+    /// UDP to a group on one interface.
+    UdpMulticast,
+    /// Ethernet to one station.
+    Ether,
+    /// Ethernet to a group.
+    EtherMulticast,
+    /// WebSocket messages.
+    WebSocket,
+}
+
+impl Transport {
+    /// Whether frames arrive whole, in order and without loss while the face lives, so that
+    /// fragmentation and link-layer reliability have no place.
+    #[must_use]
+    pub fn is_reliable(self) -> bool {
+        matches!(self, Self::Mem | Self::Unix | Self::Shm | Self::Tcp | Self::WebSocket)
+    }
+}
+
+/// Frames that a face itself refused; everything else is counted by the link service.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Datagrams that hold more than one TLV.
+    pub in_trailing: u64,
+    /// Datagrams that are not one whole TLV of at most 8800 octets.
+    pub in_malformed: u64,
+    /// Datagrams that came to this socket from somebody else than the peer.
+    pub in_foreign: u64,
+    /// Frames given up because the network does not take their length.
+    pub out_too_long: u64,
+    /// Frames given up because the network refused them for another reason.
+    pub out_refused: u64,
+    /// Frames that a fault wrapper dropped on purpose, both directions.
+    pub faults: u64,
+}
+
+/// Carries opaque frames, each one TLV. Owned by one thread; never parses names.
+///
+/// The descriptor is level-triggered readable while [`receive`](Self::receive) has something to do.
+pub trait Face: Send + fmt::Debug {
+    /// Our end.
+    fn local_uri(&self) -> &FaceUri;
+
+    /// The other end.
+    fn remote_uri(&self) -> &FaceUri;
+
+    /// What to wait on.
+    fn fd(&self) -> BorrowedFd<'_>;
+
+    /// Takes about `budget` frames (at most one system call's worth more) into `out`.
+    ///
+    /// # Errors
+    /// See [`FaceError::is_fatal`]; frames that came before the error are in `out`.
+    fn receive(
+        &mut self,
+        pool: &mut BufPool,
+        budget: usize,
+        out: &mut Vec<RxFrame>,
+    ) -> Result<Ready, FaceError>;
+
+    /// Sends from the front of `queue`, popping what was taken.
+    ///
+    /// After [`Flush::Blocked`] the first frame may have been sent in part: the caller must not
+    /// remove it from the queue.
+    ///
+    /// # Errors
+    /// See [`FaceError::is_fatal`].
+    fn flush(&mut self, queue: &mut TxQueue) -> Result<Flush, FaceError>;
+
+    /// Longest frame, in octets, that [`flush`](Self::flush) accepts.
+    fn mtu(&self) -> usize;
+
+    /// What carries the frames.
+    fn transport(&self) -> Transport;
+
+    /// How many neighbours there are.
+    fn link(&self) -> LinkKind {
+        LinkKind::PointToPoint
+    }
+
+    /// Whether the other side is a program on this machine.
+    fn scope(&self) -> Scope {
+        Scope::NonLocal
+    }
+
+    /// Whether the connection is still being made: nothing is received, [`Self::flush`] is blocked
+    /// and finds out when the descriptor becomes writable.
+    fn is_connecting(&self) -> bool {
+        false
+    }
+
+    /// Octets that were handed to the transport and not sent or acknowledged yet.
+    fn queue_octets(&self) -> usize {
+        0
+    }
+
+    /// What this face refused itself.
+    fn counters(&self) -> Counters {
+        Counters::default()
+    }
+}

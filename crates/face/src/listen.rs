@@ -1,0 +1,63 @@
+//! Where faces come from that others ask for.
+
+use crate::face::{Face, Ready};
+use crate::{FaceError, FaceUri};
+use onym_wire::{BufPool, RxFrame};
+use rustix::fd::BorrowedFd;
+use std::fmt;
+use std::net::SocketAddr;
+
+/// The address of a peer on a transport without connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Peer {
+    /// A UDP address.
+    Udp(SocketAddr),
+    /// A station on the Ethernet of the listener.
+    Ether([u8; 6]),
+}
+
+/// What arrived at a listener.
+#[derive(Debug)]
+pub enum Incoming {
+    /// A connection.
+    Face(Box<dyn Face>),
+    /// A frame from a peer that has no socket of its own yet; [`Listener::face_for`] makes one.
+    /// Frames of a peer that just got its face may still come this way and belong to that face.
+    Frame {
+        /// Who sent it.
+        peer: Peer,
+        /// The frame.
+        frame: RxFrame,
+    },
+}
+
+/// Accepts connections, or the first frames of unknown peers.
+pub trait Listener: Send + fmt::Debug {
+    /// Where it listens.
+    fn local_uri(&self) -> &FaceUri;
+
+    /// What to wait on; level-triggered.
+    fn fd(&self) -> BorrowedFd<'_>;
+
+    /// Takes about `budget` arrivals into `out`.
+    ///
+    /// # Errors
+    /// Those of the operating system, such as no more descriptors; the listener can still be used.
+    fn accept(
+        &mut self,
+        pool: &mut BufPool,
+        budget: usize,
+        out: &mut Vec<Incoming>,
+    ) -> Result<Ready, FaceError>;
+
+    /// A face of its own for `peer`, sharing our address.
+    ///
+    /// # Errors
+    /// [`FaceError::Address`] when this listener has no such peers; those of the operating system.
+    fn face_for(&mut self, peer: Peer) -> Result<Box<dyn Face>, FaceError> {
+        Err(FaceError::Address {
+            what: format!("{peer:?}"),
+            why: format!("not a peer of {}", self.local_uri()),
+        })
+    }
+}

@@ -1,0 +1,156 @@
+//! Unix stream sockets: the place where NDN applications look for their forwarder.
+
+use super::StreamFace;
+use crate::face::{Face, Ready, Scope, Transport};
+use crate::listen::{Incoming, Listener};
+use crate::{FaceError, FaceUri, uri};
+use onym_wire::BufPool;
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use std::fs;
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+/// Connects to the forwarder at `path`.
+///
+/// # Errors
+/// [`FaceError::Io`] when nobody answers there.
+pub fn connect(path: &Path) -> Result<StreamFace, FaceError> {
+    let socket = new_socket()?;
+    let address = address(path)?;
+    // Connecting to a Unix socket never waits: it succeeds, is refused, or the backlog is full.
+    rustix::net::connect(&socket, &address).map_err(|e| FaceError::io("connecting", e))?;
+    let uris = (uri::fd(socket.as_raw_fd()), uri::unix(path));
+    Ok(StreamFace::new(socket, uris, Transport::Unix, Scope::Local, false))
+}
+
+/// Makes a face of one connected Unix stream socket.
+///
+/// # Errors
+/// [`FaceError::Io`] when it cannot be made non-blocking.
+pub fn from_stream(stream: UnixStream) -> Result<StreamFace, FaceError> {
+    stream.set_nonblocking(true).map_err(|e| FaceError::io("making a socket non-blocking", e))?;
+    let socket = OwnedFd::from(stream);
+    let uris = (uri::fd(socket.as_raw_fd()), uri::fd(socket.as_raw_fd()));
+    Ok(StreamFace::new(socket, uris, Transport::Unix, Scope::Local, false))
+}
+
+fn new_socket() -> Result<OwnedFd, FaceError> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
+        .map_err(|e| FaceError::io("making a Unix socket", e))
+}
+
+fn address(path: &Path) -> Result<SocketAddrUnix, FaceError> {
+    SocketAddrUnix::new(path).map_err(|_| FaceError::Address {
+        what: path.display().to_string(),
+        why: "a Unix socket path has at most 107 octets".into(),
+    })
+}
+
+/// Accepts applications on a Unix socket that everybody may connect to (mode 0666).
+#[derive(Debug)]
+pub struct UnixListener {
+    fd: OwnedFd,
+    path: PathBuf,
+    uri: FaceUri,
+    /// Device and inode of the socket file, so that only our own is removed.
+    file: (u64, u64),
+}
+
+/// Connections waiting to be accepted.
+const BACKLOG: i32 = 128;
+
+impl UnixListener {
+    /// Listens at `path`, making its parent directories. A socket file left by a program that no
+    /// longer runs is replaced.
+    ///
+    /// # Errors
+    /// [`FaceError::InUse`] when somebody answers there; [`FaceError::Address`] when the path is
+    /// too long or something else than a socket; [`FaceError::Io`].
+    pub fn bind(path: &Path) -> Result<Self, FaceError> {
+        let address = address(path)?;
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent)
+                .map_err(|e| FaceError::io("making the directory of the Unix socket", e))?;
+        }
+        remove_stale(path)?;
+        let fd = new_socket()?;
+        rustix::net::bind(&fd, &address)
+            .map_err(|e| FaceError::io("binding the Unix socket", e))?;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o666))
+            .map_err(|e| FaceError::io("opening the Unix socket to all users", e))?;
+        rustix::net::listen(&fd, BACKLOG)
+            .map_err(|e| FaceError::io("listening on the Unix socket", e))?;
+        let meta = fs::metadata(path).map_err(|e| FaceError::io("looking at the socket", e))?;
+        let file = (meta.dev(), meta.ino());
+        Ok(Self { fd, path: path.to_owned(), uri: uri::unix(path), file })
+    }
+}
+
+/// Removes a socket file when nobody answers on it.
+fn remove_stale(path: &Path) -> Result<(), FaceError> {
+    let meta = match fs::symlink_metadata(path) {
+        Ok(meta) => meta,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(e) => return Err(FaceError::io("looking at the Unix socket path", e)),
+    };
+    if !meta.file_type().is_socket() {
+        let what = path.display().to_string();
+        return Err(FaceError::Address {
+            what,
+            why: "something else than a socket is there".into(),
+        });
+    }
+    match UnixStream::connect(path) {
+        Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {
+            fs::remove_file(path).map_err(|e| FaceError::io("removing a stale Unix socket", e))
+        }
+        // Whatever else happens (accepted, backlog full, no permission): it belongs to somebody.
+        _ => Err(FaceError::InUse(path.to_owned())),
+    }
+}
+
+impl Drop for UnixListener {
+    fn drop(&mut self) {
+        let ours = fs::symlink_metadata(&self.path).is_ok_and(|m| (m.dev(), m.ino()) == self.file);
+        if ours {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+impl Listener for UnixListener {
+    fn local_uri(&self) -> &FaceUri {
+        &self.uri
+    }
+
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    fn accept(
+        &mut self,
+        _pool: &mut BufPool,
+        budget: usize,
+        out: &mut Vec<Incoming>,
+    ) -> Result<Ready, FaceError> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        for _ in 0..budget {
+            match rustix::net::accept_with(&self.fd, flags) {
+                Ok(socket) => {
+                    let uris = (self.uri.clone(), uri::fd(socket.as_raw_fd()));
+                    let face = StreamFace::new(socket, uris, Transport::Unix, Scope::Local, false);
+                    out.push(Incoming::Face(Box::new(face) as Box<dyn Face>));
+                }
+                Err(Errno::AGAIN) => return Ok(Ready::Idle),
+                Err(Errno::INTR | Errno::CONNABORTED) => {}
+                Err(e) => return Err(FaceError::io("accepting on the Unix socket", e)),
+            }
+        }
+        Ok(Ready::More)
+    }
+}

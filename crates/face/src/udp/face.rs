@@ -1,0 +1,142 @@
+//! One UDP peer.
+
+use super::receive::Burst;
+use super::send::{self, Offload};
+use super::{Buffers, UdpOptions, open};
+use crate::face::{Counters, Face, Flush, Ready, Transport};
+use crate::{FaceError, FaceUri, uri};
+use onym_sys::mmsg::Source;
+use onym_wire::{BufPool, RxFrame, TxQueue};
+use rustix::fd::{AsFd, BorrowedFd};
+use rustix::io::Errno;
+use socket2::Socket;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+/// A face to one UDP peer: a connected socket, which may share its port with a listener.
+#[derive(Debug)]
+pub struct UdpFace {
+    socket: Socket,
+    local: FaceUri,
+    remote: FaceUri,
+    peer: SocketAddr,
+    mtu: usize,
+    offload: Offload,
+    counters: Counters,
+    buffers: Buffers,
+}
+
+impl UdpFace {
+    /// A face to `peer` from `local`, or from a free port when `None`.
+    ///
+    /// # Errors
+    /// [`FaceError::Io`]: the port is taken, there is no route.
+    pub fn connect(
+        local: Option<SocketAddr>,
+        peer: SocketAddr,
+        options: &UdpOptions,
+    ) -> Result<Self, FaceError> {
+        let any: IpAddr = match peer {
+            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let (socket, buffers) = open(local.unwrap_or(SocketAddr::new(any, 0)), options)?;
+        socket.connect(&peer.into()).map_err(|e| FaceError::io("connecting a UDP socket", e))?;
+        let local = socket.local_addr().map_err(|e| FaceError::io("asking for our address", e))?;
+        Ok(Self {
+            socket,
+            local: uri::udp(local.as_socket().unwrap_or(peer)),
+            remote: uri::udp(peer),
+            peer,
+            mtu: options.mtu.min(onym_wire::PACKET_LEN_MAX),
+            offload: Offload::new(options.offload),
+            counters: Counters::default(),
+            buffers,
+        })
+    }
+
+    /// What the kernel granted for the socket's buffers.
+    #[must_use]
+    pub fn buffers(&self) -> Buffers {
+        self.buffers
+    }
+}
+
+/// An error of a datagram socket: the network's answer to an earlier send, or a real one.
+pub(super) fn receive_error(e: io::Error) -> Result<Ready, FaceError> {
+    match Errno::from_io_error(&e) {
+        Some(Errno::AGAIN) => Ok(Ready::Idle),
+        Some(
+            Errno::CONNREFUSED
+            | Errno::HOSTUNREACH
+            | Errno::NETUNREACH
+            | Errno::NETDOWN
+            | Errno::MSGSIZE
+            | Errno::PROTO,
+        ) => Err(FaceError::Unreachable(e)),
+        _ => Err(FaceError::io("receiving datagrams", e)),
+    }
+}
+
+impl Face for UdpFace {
+    fn local_uri(&self) -> &FaceUri {
+        &self.local
+    }
+
+    fn remote_uri(&self) -> &FaceUri {
+        &self.remote
+    }
+
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    fn receive(
+        &mut self,
+        pool: &mut BufPool,
+        budget: usize,
+        out: &mut Vec<RxFrame>,
+    ) -> Result<Ready, FaceError> {
+        let enough = out.len() + budget;
+        let peer = self.peer;
+        while out.len() < enough {
+            let mut burst = Burst { fd: self.socket.as_fd(), counters: &mut self.counters };
+            let more = burst.receive(pool, |source, bytes, counters| match source {
+                // Sent to the port before the socket was connected.
+                Source::Inet(from) if !same(from, peer) => counters.in_foreign += 1,
+                _ => out.push(RxFrame { endpoint: 0, bytes }),
+            });
+            match more {
+                Ok(true) => {}
+                Ok(false) => return Ok(Ready::Idle),
+                Err(e) => return receive_error(e),
+            }
+        }
+        Ok(Ready::More)
+    }
+
+    fn flush(&mut self, queue: &mut TxQueue) -> Result<Flush, FaceError> {
+        send::flush(self.socket.as_fd(), queue, &mut self.offload, &mut self.counters)
+    }
+
+    fn mtu(&self) -> usize {
+        self.mtu
+    }
+
+    fn transport(&self) -> Transport {
+        Transport::Udp
+    }
+
+    fn queue_octets(&self) -> usize {
+        onym_sys::socket::send_queue_octets(&self.socket)
+    }
+
+    fn counters(&self) -> Counters {
+        self.counters
+    }
+}
+
+/// Whether two addresses are the same peer (the flow label of IPv6 says nothing).
+fn same(a: SocketAddr, b: SocketAddr) -> bool {
+    a.ip() == b.ip() && a.port() == b.port()
+}

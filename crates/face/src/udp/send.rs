@@ -1,0 +1,152 @@
+//! Frames into datagrams: runs of equal length leave as one segmented message.
+
+use crate::face::Flush;
+use crate::{Counters, FaceError};
+use arrayvec::ArrayVec;
+use onym_sys::mmsg::{self, BATCH_MAX, Message, SEGMENTS_MAX};
+use onym_wire::TxQueue;
+use rustix::fd::BorrowedFd;
+use rustix::io::Errno;
+use std::io::{self, IoSlice};
+
+/// Pieces per system call.
+const PIECES_MAX: usize = 256;
+/// Octets that a segmented message may hold: an IPv4 datagram less its headers, rounded down.
+const SEGMENTED_MAX: usize = 65_000;
+
+/// What a socket has learnt about segmented sends.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Offload {
+    /// Longest segment that the route takes; 0 when segmented sends are off.
+    segment_max: usize,
+}
+
+impl Offload {
+    pub(super) fn new(on: bool) -> Self {
+        Self { segment_max: if on { SEGMENTED_MAX } else { 0 } }
+    }
+}
+
+/// One planned message: frames and pieces.
+struct Planned {
+    pieces: std::ops::Range<usize>,
+    frames: usize,
+    segment_len: u16,
+}
+
+/// Sends until the queue is empty or the socket is full.
+pub(super) fn flush(
+    fd: BorrowedFd<'_>,
+    queue: &mut TxQueue,
+    offload: &mut Offload,
+    counters: &mut Counters,
+) -> Result<Flush, FaceError> {
+    while !queue.is_empty() {
+        match burst(fd, queue, *offload) {
+            Ok(frames) => queue.pop(frames),
+            Err((e, _)) if e.kind() == io::ErrorKind::WouldBlock => return Ok(Flush::Blocked),
+            Err((e, segment_len)) => refused(&e, segment_len, queue, offload, counters)?,
+        }
+    }
+    Ok(Flush::Done)
+}
+
+/// Sends one batch; how many frames were taken, or the error of the first message with its segment
+/// length (0: a lone frame).
+fn burst(
+    fd: BorrowedFd<'_>,
+    queue: &TxQueue,
+    offload: Offload,
+) -> Result<usize, (io::Error, usize)> {
+    let mut pieces = [IoSlice::new(&[]); PIECES_MAX];
+    let mut planned: ArrayVec<Planned, BATCH_MAX> = ArrayVec::new();
+    let (mut first, mut used) = (0, 0);
+    while !planned.is_full() && first < queue.len() {
+        let (frames, segment_len) = run(queue, first, offload);
+        let gathered = queue.gather(first, frames, &mut pieces[used..]);
+        if gathered.frames == 0 {
+            break;
+        }
+        let end = used + gathered.slices;
+        let segment_len = if gathered.frames > 1 { segment_len } else { 0 };
+        planned.push(Planned { pieces: used..end, frames: gathered.frames, segment_len });
+        used = end;
+        first += gathered.frames;
+    }
+    let messages: ArrayVec<Message<'_>, BATCH_MAX> = planned
+        .iter()
+        .map(|p| Message { parts: &pieces[p.pieces.clone()], segment_len: p.segment_len })
+        .collect();
+    match mmsg::send(fd, &messages) {
+        Ok(sent) => Ok(planned[..sent].iter().map(|p| p.frames).sum()),
+        Err(e) => Err((e, planned.first().map_or(0, |p| usize::from(p.segment_len)))),
+    }
+}
+
+/// How many frames from `first` on can leave as one segmented message: all as long as the first,
+/// the last one perhaps shorter.
+fn run(queue: &TxQueue, first: usize, offload: Offload) -> (usize, u16) {
+    let mut lens = queue.lens(first);
+    let Some(len) = lens.next() else { return (0, 0) };
+    let Ok(segment_len) = u16::try_from(len) else { return (1, 0) };
+    if len > offload.segment_max || len == 0 {
+        return (1, 0);
+    }
+    let (mut frames, mut octets) = (1, len);
+    for next in lens.take(SEGMENTS_MAX - 1) {
+        octets += next;
+        if next > len || octets > SEGMENTED_MAX {
+            break;
+        }
+        frames += 1;
+        if next < len {
+            break;
+        }
+    }
+    (frames, segment_len)
+}
+
+/// The first message was refused: learn from it, or give its frame up.
+fn refused(
+    e: &io::Error,
+    segment_len: usize,
+    queue: &mut TxQueue,
+    offload: &mut Offload,
+    counters: &mut Counters,
+) -> Result<(), FaceError> {
+    let errno = Errno::from_io_error(e);
+    match errno {
+        Some(Errno::INVAL | Errno::MSGSIZE) if segment_len > 0 => {
+            // The route's MTU is below the segment: such frames go one by one from now on.
+            offload.segment_max = segment_len - 1;
+            Ok(())
+        }
+        Some(Errno::IO | Errno::OPNOTSUPP) if segment_len > 0 => {
+            // The device cannot checksum: no segmented sends at all.
+            offload.segment_max = 0;
+            Ok(())
+        }
+        Some(Errno::MSGSIZE) => {
+            counters.out_too_long += 1;
+            queue.pop(1);
+            Ok(())
+        }
+        Some(Errno::CONNREFUSED | Errno::HOSTUNREACH | Errno::NETUNREACH | Errno::NETDOWN) => {
+            counters.out_refused += 1;
+            queue.pop(1);
+            Err(FaceError::Unreachable(io::Error::from_raw_os_error(
+                e.raw_os_error().unwrap_or_default(),
+            )))
+        }
+        Some(Errno::NOBUFS | Errno::PERM | Errno::ACCESS) => {
+            // The device queue is full, or a packet filter said no: this frame is lost, the face is not.
+            counters.out_refused += 1;
+            queue.pop(1);
+            Ok(())
+        }
+        _ => Err(FaceError::io(
+            "sending a datagram",
+            io::Error::from_raw_os_error(e.raw_os_error().unwrap_or_default()),
+        )),
+    }
+}
