@@ -5,6 +5,9 @@ pub mod edge;
 pub mod error;
 pub mod key;
 pub mod public;
+pub mod replay;
+pub mod seal;
+pub mod text;
 
 pub use digest::sha256;
 pub use edge::{Entropy, SystemEntropy};
