@@ -1,16 +1,26 @@
 #![doc = include_str!("../README.md")]
 
+pub mod cert;
 pub mod digest;
 pub mod edge;
 pub mod error;
 pub mod key;
 pub mod public;
 pub mod replay;
+pub mod safebag;
 pub mod seal;
+pub mod signer;
+pub mod store;
 pub mod text;
+pub mod trust;
+pub mod verify;
 
+pub use cert::{Certificate, Issue};
 pub use digest::sha256;
 pub use edge::{Entropy, SystemEntropy};
 pub use error::Error;
 pub use key::{KeyType, PrivateKey};
 pub use public::PublicKey;
+pub use safebag::SafeBag;
+pub use signer::{Freshness, Signer};
+pub use store::KeyStore;

@@ -25,8 +25,8 @@ pub fn encrypt(
     let (mut salt, mut iv) = ([0; 16], [0; 16]);
     entropy.fill(&mut salt);
     entropy.fill(&mut iv);
-    let scheme = pbes2::Parameters::pbkdf2_sha256_aes256cbc(ITERATIONS, &salt, &iv)
-        .map_err(|e| bad(&e))?;
+    let scheme =
+        pbes2::Parameters::pbkdf2_sha256_aes256cbc(ITERATIONS, &salt, &iv).map_err(|e| bad(&e))?;
     let info = PrivateKeyInfo::try_from(pkcs8).map_err(|e| bad(&e))?;
     let sealed = info.encrypt_with_params(scheme, passphrase).map_err(|e| bad(&e))?;
     Ok(sealed.as_bytes().to_vec())
