@@ -28,7 +28,7 @@ pub struct Signer {
 
 enum Kind {
     Digest,
-    Hmac(hmac::Key),
+    Hmac(Box<hmac::Key>),
     Key(Box<PrivateKey>),
     Null,
 }
@@ -85,7 +85,7 @@ impl Signer {
     #[must_use]
     pub fn hmac(secret: &[u8], locator: Name) -> Self {
         let key = hmac::Key::new(hmac::HMAC_SHA256, secret);
-        Self { kind: Kind::Hmac(key), locator: Some(locator) }
+        Self { kind: Kind::Hmac(Box::new(key)), locator: Some(locator) }
     }
 
     /// A private key; `locator` names its certificate or the key.
