@@ -20,7 +20,7 @@ pub const STRATEGIES_ALLOWED: &str = "allowed are best-route, multicast, asf, ac
 /// Whether `uri` is a name.
 #[must_use]
 pub fn parses(uri: &str) -> bool {
-    uri.starts_with('/')
+    uri.starts_with("/") && uri.parse::<onym_wire::name::Name>().is_ok()
 }
 
 /// The full name of the strategy that `text` means: its own name or the name's last part.
