@@ -8,6 +8,7 @@ pub mod mem;
 pub mod stream;
 pub mod udp;
 mod uri;
+pub mod wrap;
 
 pub use error::FaceError;
 pub use face::{Counters, Face, Flush, LinkKind, Ready, Scope, Transport};

@@ -109,7 +109,7 @@ fn frames_of_all_lengths_cross_tcp_in_order() {
 fn a_tcp_connection_that_is_refused_says_so_when_it_becomes_writable() {
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let outcome = tcp::connect(free).and_then(|mut face| {
-        let mut epoll = Epoll::new().unwrap();
+        let epoll = Epoll::new().unwrap();
         epoll.add(face.fd(), 0, Interest::ReadWrite).unwrap();
         epoll.wait(Some(DEADLINE), &mut Vec::new()).unwrap();
         let mut queue = TxQueue::new(100);

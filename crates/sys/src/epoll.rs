@@ -5,8 +5,8 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
 };
-use std::fmt;
 use std::io;
+use std::mem::MaybeUninit;
 use std::time::Duration;
 
 /// What to be told about a descriptor. Errors and hang-ups are always told, as both.
@@ -30,19 +30,13 @@ pub struct Ready {
 }
 
 /// A level-triggered epoll instance.
+#[derive(Debug)]
 pub struct Epoll {
     fd: OwnedFd,
-    events: Vec<epoll::Event>,
-}
-
-impl fmt::Debug for Epoll {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Epoll").field("fd", &self.fd).finish_non_exhaustive()
-    }
 }
 
 /// Events taken per [`Epoll::wait`]; more stay in the kernel for the next call.
-const EVENTS_MAX: usize = 256;
+const EVENTS_MAX: usize = 128;
 
 impl Epoll {
     /// A new instance.
@@ -50,10 +44,7 @@ impl Epoll {
     /// # Errors
     /// As `epoll_create1` (out of descriptors).
     pub fn new() -> io::Result<Self> {
-        Ok(Self {
-            fd: epoll::create(epoll::CreateFlags::CLOEXEC)?,
-            events: Vec::with_capacity(EVENTS_MAX),
-        })
+        Ok(Self { fd: epoll::create(epoll::CreateFlags::CLOEXEC)? })
     }
 
     /// Watches `fd` and reports it as `token`.
@@ -85,16 +76,15 @@ impl Epoll {
     ///
     /// # Errors
     /// As `epoll_wait`, `EINTR` excepted.
-    pub fn wait(&mut self, timeout: Option<Duration>, out: &mut Vec<Ready>) -> io::Result<usize> {
+    pub fn wait(&self, timeout: Option<Duration>, out: &mut Vec<Ready>) -> io::Result<usize> {
         let timeout = timeout.map(timespec);
-        self.events.clear();
-        let spare = rustix::buffer::spare_capacity(&mut self.events);
-        match epoll::wait(&self.fd, spare, timeout.as_ref()) {
-            Ok(_) => {}
+        let mut events = [const { MaybeUninit::uninit() }; EVENTS_MAX];
+        let events = match epoll::wait(&self.fd, &mut events[..], timeout.as_ref()) {
+            Ok((events, _)) => events,
             Err(rustix::io::Errno::INTR) => return Ok(0),
             Err(e) => return Err(e.into()),
-        }
-        out.extend(self.events.iter().map(|event| {
+        };
+        out.extend(events.iter().map(|event| {
             let (flags, data) = (event.flags, event.data);
             let broken = flags.intersects(epoll::EventFlags::ERR | epoll::EventFlags::HUP);
             Ready {
@@ -103,7 +93,7 @@ impl Epoll {
                 writable: broken || flags.contains(epoll::EventFlags::OUT),
             }
         }));
-        Ok(self.events.len())
+        Ok(events.len())
     }
 }
 
@@ -214,7 +204,7 @@ mod tests {
 
     #[test]
     fn a_wake_up_is_told_until_cleared_and_a_timer_fires() {
-        let mut epoll = Epoll::new().unwrap();
+        let epoll = Epoll::new().unwrap();
         let (waker, timer) = (Waker::new().unwrap(), Timer::new().unwrap());
         epoll.add(&waker, 7, Interest::Read).unwrap();
         let mut out = Vec::new();

@@ -1,0 +1,41 @@
+//! Faces around faces: faults on purpose, capture, trace.
+
+pub mod fault;
+mod lane;
+pub mod pcap;
+pub mod trace;
+
+pub use fault::{FaultFace, Faults, Impairment};
+pub use pcap::{Capture, PcapFace};
+pub use trace::TraceFace;
+
+/// What a wrapper passes on unchanged.
+macro_rules! delegate {
+    ($inner:ident) => {
+        fn local_uri(&self) -> &$crate::FaceUri {
+            self.$inner.local_uri()
+        }
+        fn remote_uri(&self) -> &$crate::FaceUri {
+            self.$inner.remote_uri()
+        }
+        fn mtu(&self) -> usize {
+            self.$inner.mtu()
+        }
+        fn transport(&self) -> $crate::Transport {
+            self.$inner.transport()
+        }
+        fn link(&self) -> $crate::LinkKind {
+            self.$inner.link()
+        }
+        fn scope(&self) -> $crate::Scope {
+            self.$inner.scope()
+        }
+        fn is_connecting(&self) -> bool {
+            self.$inner.is_connecting()
+        }
+    };
+}
+use delegate;
+
+#[cfg(test)]
+mod tests;
