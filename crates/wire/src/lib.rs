@@ -4,9 +4,11 @@
 pub mod buf;
 pub mod cert;
 pub mod data;
+pub mod faceuri;
 pub mod frame;
 pub mod interest;
 pub mod lp;
+pub mod mgmt;
 pub mod name;
 pub mod signature;
 pub mod tlv;
@@ -14,6 +16,7 @@ pub mod types;
 
 pub use buf::{Buf, BufPool, ChunkMut};
 pub use data::{Data, DataBuilder};
+pub use faceuri::FaceUri;
 pub use frame::{RxFrame, TxQueue};
 pub use interest::{Interest, InterestBuilder};
 pub use lp::{LpHeader, LpPacket, NackReason};
