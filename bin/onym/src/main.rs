@@ -4,6 +4,7 @@ mod cli;
 mod cmd;
 mod exit;
 mod output;
+mod passphrase;
 
 use std::process::ExitCode;
 

@@ -1,6 +1,8 @@
 //! The same keys, signatures and sealed keys as OpenSSL has them. Skipped where there is no
 //! `openssl` program.
 
+#![allow(clippy::unwrap_used)] // helpers of tests
+
 use onym_crypto::{KeyType, PrivateKey, PublicKey, SystemEntropy, seal};
 use std::path::Path;
 use std::process::Command;

@@ -1,5 +1,7 @@
 //! Signed packets: vectors of the field, every kind of signer, damage.
 
+#![allow(clippy::unwrap_used)] // helpers of tests
+
 use onym_crypto::signer::{Freshness, write_parameters};
 use onym_crypto::verify::{self, Signed};
 use onym_crypto::{Error, KeyType, PrivateKey, Signer, digest, sha256};

@@ -51,7 +51,7 @@ fn the_first_key_is_the_default_until_another_is_chosen_or_it_is_deleted() {
         let keys = store.keys().unwrap();
         keys.into_iter().filter(f).map(|k| k.name).collect::<Vec<_>>()
     };
-    assert_eq!(marked(|k| k.is_default), [second.clone()]);
+    assert_eq!(marked(|k| k.is_default), std::slice::from_ref(&second));
     assert_eq!(marked(|k| k.is_default_of_identity), [bob.clone(), second.clone()]);
     store.delete_key(second.as_ref()).unwrap();
     assert_eq!(store.resolve(None).unwrap(), first);

@@ -1,0 +1,250 @@
+//! `onym cert`: certificates.
+
+use super::key::failure;
+use crate::exit::{Exit, Failure};
+use crate::output::Context;
+use anyhow::Context as _;
+use clap::Subcommand;
+use jiff::Timestamp;
+use onym_crypto::cert::validity_of_days;
+use onym_crypto::edge::unix_now_ms;
+use onym_crypto::store::KeyStore;
+use onym_crypto::{Certificate, Issue, digest};
+use onym_wire::{Component, Name, NameRef};
+use serde::Serialize;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+/// Make, show and keep certificates.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  onym cert self-sign /alice                       a request, or an anchor for others
+  onym cert export /alice -o alice.ndncert         base64, as ndnsec and NFD read it
+  onym cert issue alice.ndncert --signer /root -o alice-by-root.ndncert
+  onym cert install alice-by-root.ndncert
+  onym cert show /alice
+  onym cert show alice.ndncert --json")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Make and store a new self-signed certificate of a key.
+    #[command(after_help = "Example:\n  onym cert self-sign /alice --days 3650")]
+    SelfSign {
+        /// Identity or key; without it the default identity.
+        name: Option<Name>,
+        /// Days that it is valid.
+        #[arg(long, default_value_t = 7300, value_parser = clap::value_parser!(u32).range(1..=365_000))]
+        days: u32,
+    },
+    /// Sign someone's certificate (or self-signed request) with a key of yours.
+    #[command(after_help = "Example:\n  onym cert issue alice.ndncert --signer /root --days 365")]
+    Issue {
+        /// File of the certificate or request; `-` for standard input.
+        request: PathBuf,
+        /// Identity or key that signs; without it the default identity.
+        #[arg(long, value_name = "NAME")]
+        signer: Option<Name>,
+        /// Issuer id, a component of the new certificate's name.
+        #[arg(long, default_value = "NA", value_name = "TEXT")]
+        issuer_id: String,
+        /// Days that it is valid.
+        #[arg(long, default_value_t = 365, value_parser = clap::value_parser!(u32).range(1..=365_000))]
+        days: u32,
+        /// File to write; without it standard output.
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+    /// Show a certificate.
+    #[command(after_help = "Example:\n  onym cert show alice.ndncert")]
+    Show {
+        /// File, or the name of a certificate, key or identity in the key store.
+        what: String,
+    },
+    /// Put a certificate into the key store.
+    #[command(after_help = "Example:\n  onym cert install alice.ndncert")]
+    Install {
+        /// File of the certificate; `-` for standard input.
+        file: PathBuf,
+    },
+    /// Write a certificate as base64.
+    #[command(after_help = "Example:\n  onym cert export /alice -o alice.ndncert")]
+    Export {
+        /// Certificate, key or identity; without it the default identity.
+        name: Option<Name>,
+        /// File to write; without it standard output.
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+}
+
+pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
+    let store = KeyStore::of_user().map_err(failure)?;
+    match args.command {
+        Command::SelfSign { name, days } => self_sign(cx, &store, name.as_ref(), days),
+        Command::Issue { request, signer, issuer_id, days, output } => {
+            let signer = store.signer(signer.as_ref().map(Name::as_ref)).map_err(failure)?;
+            let request = read(&request)?;
+            let now_ms = unix_now_ms();
+            let issue = Issue {
+                issuer_id: Component::generic(issuer_id.as_bytes()),
+                validity: validity_of_days(now_ms, days),
+                now_ms,
+            };
+            let made = Certificate::issue(&request, &signer, &issue).map_err(failure)?;
+            write(cx, &made, output.as_deref())
+        }
+        Command::Show { what } => {
+            let path = Path::new(&what);
+            // Names begin with `/`; such a text is a file only when there is one.
+            let certificate = if path.exists() || !what.starts_with('/') {
+                read(path)?
+            } else {
+                let name: Name = what.parse().map_err(|e| {
+                    Failure::new(Exit::Usage, format!("{what} is neither a file nor a name")).why(e)
+                })?;
+                find(&store, Some(name.as_ref()))?
+            };
+            cx.print(&CertRow::from(&certificate), show)
+        }
+        Command::Install { file } => {
+            let certificate = read(&file)?;
+            store.add_certificate(&certificate).map_err(failure)?;
+            cx.print(&CertRow::from(&certificate), |row| format!("installed {}", row.name))
+        }
+        Command::Export { name, output } => {
+            let certificate = find(&store, name.as_ref().map(Name::as_ref))?;
+            write(cx, &certificate, output.as_deref())
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct CertRow {
+    name: String,
+    key: String,
+    identity: String,
+    issuer: Option<String>,
+    self_signed: bool,
+    key_type: &'static str,
+    key_digest: String,
+    signature_type: u64,
+    not_before: String,
+    not_after: String,
+    valid_now: bool,
+}
+
+impl From<&Certificate> for CertRow {
+    fn from(certificate: &Certificate) -> Self {
+        let validity = certificate.validity();
+        Self {
+            name: certificate.name().to_string(),
+            key: certificate.key_name().to_string(),
+            identity: certificate.identity().to_string(),
+            issuer: certificate.issuer().map(|n| n.to_string()),
+            self_signed: certificate.is_self_signed(),
+            key_type: certificate.public_key().key_type().word(),
+            key_digest: digest::hex(&certificate.public_key().key_digest()),
+            signature_type: certificate.signature_type(),
+            not_before: date(validity.not_before.0),
+            not_after: date(validity.not_after.0),
+            valid_now: certificate.check_valid_at(unix_now_ms()).is_ok(),
+        }
+    }
+}
+
+/// Seconds since the Unix epoch as people read them, UTC.
+fn date(unix_s: i64) -> String {
+    Timestamp::from_second(unix_s).map_or_else(|_| unix_s.to_string(), |t| t.to_string())
+}
+
+fn show(row: &CertRow) -> String {
+    let state = if row.valid_now { "valid now" } else { "NOT VALID NOW" };
+    let issuer = match &row.issuer {
+        _ if row.self_signed => "itself",
+        Some(issuer) => issuer,
+        None => "unknown (the key locator is no name)",
+    };
+    format!(
+        "{}\n  identity    {}\n  key         {} ({})\n  key digest  {}\n  signed by   {issuer} (signature type {})\n  valid       {} to {} ({state})",
+        row.name,
+        row.identity,
+        row.key,
+        row.key_type,
+        row.key_digest,
+        row.signature_type,
+        row.not_before,
+        row.not_after,
+    )
+}
+
+fn self_sign(cx: &Context, store: &KeyStore, name: Option<&Name>, days: u32) -> anyhow::Result<()> {
+    let key_name = store.resolve(name.map(Name::as_ref)).map_err(failure)?;
+    let key = store.key(key_name.as_ref()).map_err(failure)?;
+    let now_ms = unix_now_ms();
+    let made = Certificate::self_signed_for(
+        key_name.as_ref(),
+        &key,
+        now_ms,
+        validity_of_days(now_ms, days),
+    );
+    let made = made.map_err(failure)?;
+    store.add_certificate(&made).map_err(failure)?;
+    cx.print(&CertRow::from(&made), show)
+}
+
+/// The certificate that `what` names, or the preferred one of the key that it means.
+fn find(store: &KeyStore, what: Option<NameRef<'_>>) -> anyhow::Result<Certificate> {
+    if let Some(certificate) = what.and_then(|name| store.certificate(name).ok()) {
+        return Ok(certificate);
+    }
+    let key = store.resolve(what).map_err(failure)?;
+    let mut all = store.certificates_of(key.as_ref()).map_err(failure)?;
+    if all.is_empty() {
+        let failure = Failure::new(Exit::NotFound, format!("{key} has no certificate"));
+        return Err(failure.next(format!("`onym cert self-sign {key}` makes one")).into());
+    }
+    Ok(all.swap_remove(0))
+}
+
+/// The text of a file, or of standard input for `-`.
+pub(crate) fn read_text(path: &Path) -> anyhow::Result<String> {
+    let mut text = String::new();
+    if path == Path::new("-") {
+        std::io::stdin().lock().read_to_string(&mut text).context("cannot read standard input")?;
+        return Ok(text);
+    }
+    let failed = |e: std::io::Error| {
+        let exit = match e.kind() {
+            std::io::ErrorKind::NotFound => Exit::NotFound,
+            _ => Exit::Failed,
+        };
+        Failure::new(exit, format!("cannot read {}", path.display())).why(e)
+    };
+    Ok(std::fs::read_to_string(path).map_err(failed)?)
+}
+
+fn read(path: &Path) -> anyhow::Result<Certificate> {
+    Certificate::from_text(&read_text(path)?).map_err(|e| {
+        Failure::new(Exit::Failed, format!("{} holds no certificate", path.display()))
+            .why(e)
+            .next("expected is base64 of one Data packet, as `onym cert export` writes it")
+            .into()
+    })
+}
+
+fn write(cx: &Context, certificate: &Certificate, output: Option<&Path>) -> anyhow::Result<()> {
+    let Some(path) = output else {
+        return if cx.json {
+            cx.print(&CertRow::from(certificate), |_| String::new())
+        } else {
+            crate::output::write_line(&certificate.to_text())
+        };
+    };
+    std::fs::write(path, certificate.to_text())
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    cx.print(&CertRow::from(certificate), |row| format!("wrote {} to {}", row.name, path.display()))
+}
