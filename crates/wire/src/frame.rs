@@ -107,6 +107,12 @@ impl TxQueue {
         self.bytes
     }
 
+    /// Octets that still fit; an empty queue takes any frame all the same.
+    #[must_use]
+    pub fn room(&self) -> usize {
+        self.bytes_max.saturating_sub(self.bytes)
+    }
+
     /// The waiting frames in order, each as its two parts (the second is empty for small frames).
     /// The first parts of neighbouring small frames are contiguous in memory.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {

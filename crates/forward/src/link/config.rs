@@ -1,0 +1,102 @@
+//! What one link service is told to do.
+
+use std::time::Duration;
+
+/// When to mark packets because the send queue stays long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CongestionConfig {
+    /// How long the queue must stay above the threshold before the first mark.
+    pub base_interval: Duration,
+    /// Queue length above which there is congestion, in octets.
+    pub threshold: usize,
+}
+
+impl Default for CongestionConfig {
+    fn default() -> Self {
+        Self { base_interval: Duration::from_millis(100), threshold: 65_536 }
+    }
+}
+
+/// Bounds of reassembly on one face.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReassemblyLimits {
+    /// Most packets in reassembly at once; each holds one chunk of 8800 octets.
+    pub messages_max: usize,
+    /// Most octets of fragments held, over all packets, 256 added for each packet.
+    pub octets_max: usize,
+    /// How long an incomplete packet waits for its next fragment.
+    pub timeout: Duration,
+}
+
+impl Default for ReassemblyLimits {
+    fn default() -> Self {
+        Self { messages_max: 128, octets_max: 512 * 1024, timeout: Duration::from_millis(500) }
+    }
+}
+
+/// Bounds of reliability on one face.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReliabilityLimits {
+    /// Most frames sent and not yet acknowledged; further ones leave without a promise.
+    pub unacked_max: usize,
+    /// Most acknowledgements waiting for a frame to carry them; the oldest is forgotten.
+    pub acks_max: usize,
+    /// Most received sequence numbers remembered; the oldest is forgotten.
+    pub recent_max: usize,
+}
+
+impl Default for ReliabilityLimits {
+    fn default() -> Self {
+        Self { unacked_max: 4096, acks_max: 4096, recent_max: 8192 }
+    }
+}
+
+/// Configuration of the link service of one face; may change while the face is open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinkConfig {
+    /// Largest frame of the face in octets; `None` on streams, where a frame is at most 8800.
+    pub mtu: Option<usize>,
+    /// Cut packets that are longer than the MTU; without it they are not sent.
+    pub fragmentation: bool,
+    /// Accept fragments; without it they are refused.
+    pub reassembly: bool,
+    /// Acknowledge and retransmit; both ends must agree, point-to-point faces only.
+    pub reliability: bool,
+    /// Mark packets when the send queue stays long.
+    pub congestion_marking: Option<CongestionConfig>,
+    /// Honour `NextHopFaceId` and tell `IncomingFaceId`: for local applications that ask.
+    pub local_fields: bool,
+    /// Pass `NonDiscovery` and `PrefixAnnouncement`; without it they are ignored.
+    pub self_learning: bool,
+    /// First Sequence number of fragments; arbitrary, best different after each start.
+    pub first_sequence: u64,
+    /// Bounds of reassembly.
+    pub reassembly_limits: ReassemblyLimits,
+    /// Bounds of reliability.
+    pub reliability_limits: ReliabilityLimits,
+}
+
+impl LinkConfig {
+    /// A stream face (TCP, Unix): no fragmentation, congestion marks on.
+    #[must_use]
+    pub fn stream() -> Self {
+        Self {
+            mtu: None,
+            fragmentation: false,
+            reassembly: false,
+            reliability: false,
+            congestion_marking: Some(CongestionConfig::default()),
+            local_fields: false,
+            self_learning: true,
+            first_sequence: 0,
+            reassembly_limits: ReassemblyLimits::default(),
+            reliability_limits: ReliabilityLimits::default(),
+        }
+    }
+
+    /// A datagram face (UDP, Ethernet) with frames of at most `mtu` octets.
+    #[must_use]
+    pub fn datagram(mtu: usize) -> Self {
+        Self { mtu: Some(mtu), fragmentation: true, reassembly: true, ..Self::stream() }
+    }
+}

@@ -1,0 +1,208 @@
+//! The NDNLPv2 link service of one face: header fields, fragments, reliability, congestion marks.
+//!
+//! In: frames of the face, and packets that the forwarder sends on it.  Out: packets for the
+//! forwarder, and frames in the face's send queue.  Drops: every [`FrameVerdict`] that is not
+//! accepted; [`LinkUnsent`] on the way out.  Counters: [`LinkCounters`].
+//!
+//! A [`Link`] belongs to the thread that owns its face. It has no clock and no socket: the shell
+//! calls [`Link::handle_timeout`] when [`Link::poll_timeout`] says so, and tells the octets that
+//! wait in the socket by [`Link::set_socket_queue`].
+//! A packet without header fields costs a few comparisons and no allocation.
+
+mod config;
+mod congestion;
+mod reassembly;
+mod reliability;
+mod rx;
+mod tx;
+mod verdict;
+
+#[cfg(test)]
+mod tests;
+
+pub use config::{CongestionConfig, LinkConfig, ReassemblyLimits, ReliabilityLimits};
+pub use reliability::ReliabilityCounters;
+pub use verdict::FrameVerdict;
+
+use crate::packet::Packet;
+use congestion::Congestion;
+use onym_tables::Tick;
+use onym_wire::{Buf, PACKET_LEN_MAX, TxQueue};
+use reassembly::Reassembler;
+use reliability::Reliability;
+use std::time::Duration;
+
+/// What a received frame was.
+#[derive(Debug)]
+// The packet is the common case; boxing it would allocate.
+#[allow(clippy::large_enum_variant)]
+pub enum Received {
+    /// A packet for the forwarder.
+    Packet(Packet),
+    /// A fragment of a packet that is not complete yet.
+    Held,
+    /// Acknowledgements only.
+    Idle,
+    /// Nothing of use; the reason is counted. On a stream face the shell closes the face when
+    /// [`FrameVerdict::closes_stream`] says so.
+    Dropped(FrameVerdict),
+}
+
+/// Why a packet did not get into the send queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LinkUnsent {
+    /// The packet does not fit the face and may not be cut.
+    OverMtu,
+    /// The send queue is at its bound.
+    QueueFull,
+}
+
+/// Everything that one link service counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LinkCounters {
+    /// Frames received, by verdict, in the order of [`FrameVerdict::ALL`].
+    pub verdicts: [u64; FrameVerdict::COUNT],
+    /// Frames lost after they were held, because the rest did not come in time.
+    pub frag_timeout: u64,
+    /// Frames lost after they were held, because of a bound or a contradiction.
+    pub frag_evicted: u64,
+    /// Frames put into the send queue.
+    pub frames_out: u64,
+    /// Packets that were cut.
+    pub fragmented: u64,
+    /// Packets marked because the send queue stayed long.
+    pub congestion_marked: u64,
+    /// Packets sent without their header fields, because these did not fit.
+    pub bare: u64,
+    /// Packets not sent: longer than the face takes.
+    pub over_mtu: u64,
+    /// Packets not sent: the send queue was full.
+    pub queue_full: u64,
+    /// Reliability.
+    pub reliability: ReliabilityCounters,
+}
+
+impl LinkCounters {
+    /// Frames that ended with `verdict`.
+    #[must_use]
+    pub fn of(&self, verdict: FrameVerdict) -> u64 {
+        self.verdicts[verdict as usize]
+    }
+}
+
+/// The link service of one face.
+#[derive(Debug)]
+pub struct Link {
+    config: LinkConfig,
+    /// Longest frame that leaves, in octets.
+    frame_len_max: usize,
+    /// Sequence of the next frame that carries one.
+    sequence: u64,
+    /// Octets in the socket, behind the send queue.
+    socket_queue: usize,
+    congestion: Congestion,
+    reassembler: Reassembler,
+    reliability: Option<Box<Reliability>>,
+    /// Scratch for a frame's head.
+    head: Vec<u8>,
+    /// Scratch for the acknowledgements of a frame.
+    acks: Vec<u64>,
+    counters: LinkCounters,
+}
+
+impl Link {
+    /// A link service for a face that was just opened.
+    #[must_use]
+    pub fn new(config: LinkConfig) -> Self {
+        let reliability = config.reliability.then(|| Reliability::new(config.reliability_limits));
+        Self {
+            frame_len_max: frame_len_max(&config),
+            sequence: config.first_sequence,
+            socket_queue: 0,
+            congestion: Congestion::default(),
+            reassembler: Reassembler::new(config.reassembly_limits),
+            reliability: reliability.map(Box::new),
+            head: Vec::new(),
+            acks: Vec::new(),
+            counters: LinkCounters::default(),
+            config,
+        }
+    }
+
+    /// The configuration in force.
+    #[must_use]
+    pub fn config(&self) -> &LinkConfig {
+        &self.config
+    }
+
+    /// Changes the configuration of an open face. What reliability and reassembly hold stays,
+    /// unless they are switched off or their bounds change.
+    pub fn configure(&mut self, config: LinkConfig) {
+        self.frame_len_max = frame_len_max(&config);
+        if !config.reliability || config.reliability_limits != self.config.reliability_limits {
+            if let Some(old) = self.reliability.take() {
+                self.counters.reliability = old.counters;
+            }
+        }
+        if config.reliability && self.reliability.is_none() {
+            let mut new = Reliability::new(config.reliability_limits);
+            new.counters = self.counters.reliability;
+            self.reliability = Some(Box::new(new));
+        }
+        if !config.reassembly || config.reassembly_limits != self.config.reassembly_limits {
+            self.counters.frag_timeout += self.reassembler.frag_timeout;
+            self.counters.frag_evicted += self.reassembler.frag_evicted + self.reassembler.frames();
+            self.reassembler = Reassembler::new(config.reassembly_limits);
+        }
+        self.reassembler.set_patience(Duration::ZERO);
+        self.congestion = Congestion::default();
+        self.config = config;
+    }
+
+    /// Tells how many octets wait in the socket behind the send queue, for congestion marks.
+    pub fn set_socket_queue(&mut self, octets: usize) {
+        self.socket_queue = octets;
+    }
+
+    /// When [`Self::handle_timeout`] wants to be called; [`Tick::NEVER`] when it does not.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Tick {
+        let reliability = self.reliability.as_ref().map_or(Tick::NEVER, |r| r.poll_timeout());
+        self.reassembler.poll_timeout().min(reliability)
+    }
+
+    /// Does what is due: drops incomplete packets, sends again what was not acknowledged, sends
+    /// acknowledgements that found no packet to go with.
+    pub fn handle_timeout(&mut self, now: Tick, queue: &mut TxQueue) {
+        if self.reassembler.poll_timeout() <= now {
+            self.reassembler.handle_timeout(now);
+        }
+        if let Some(reliability) = &mut self.reliability {
+            reliability.handle_timeout(now);
+            self.send_lost(now, queue);
+            self.send_idle(now, queue);
+        }
+    }
+
+    /// The next Interest that reliability gave up: the strategy should hear of it.
+    pub fn next_given_up(&mut self) -> Option<Buf> {
+        self.reliability.as_mut()?.next_given_up()
+    }
+
+    /// What happened so far.
+    #[must_use]
+    pub fn counters(&self) -> LinkCounters {
+        let mut counters = self.counters;
+        counters.frag_timeout += self.reassembler.frag_timeout;
+        counters.frag_evicted += self.reassembler.frag_evicted;
+        if let Some(reliability) = &self.reliability {
+            counters.reliability = reliability.counters;
+        }
+        counters
+    }
+}
+
+/// NDNLPv2 peers drop a frame above 8800 octets even where the link carries it.
+fn frame_len_max(config: &LinkConfig) -> usize {
+    config.mtu.unwrap_or(PACKET_LEN_MAX).min(PACKET_LEN_MAX)
+}

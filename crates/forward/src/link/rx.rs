@@ -1,0 +1,169 @@
+//! Frames in.
+//!
+//! In: a frame.  Out: a packet with its link-layer fields.  Drops: all of [`FrameVerdict`] that
+//! are not accepted.  Counters: one verdict for each frame.
+
+use super::reassembly::{Fragment, Outcome};
+use super::{FrameVerdict, Link, LinkConfig, Received};
+use crate::packet::{LpIn, Packet, Token};
+use onym_tables::{FaceId, Tick};
+use onym_wire::lp::LpPacket;
+use onym_wire::tlv::Malformed;
+use onym_wire::{Buf, RxFrame, types};
+
+// The packet types have one octet.
+const INTEREST: u8 = types::INTEREST as u8;
+const DATA: u8 = types::DATA as u8;
+const LP_PACKET: u8 = types::LP_PACKET as u8;
+
+impl Link {
+    /// Takes one frame of the face: one TLV, without padding behind it.
+    pub fn receive(&mut self, now: Tick, face: FaceId, frame: RxFrame) -> Received {
+        let received = match frame.bytes.first() {
+            Some(&(INTEREST | DATA)) => {
+                Received::Packet(Packet { face, bytes: frame.bytes, lp: LpIn::default() })
+            }
+            Some(&LP_PACKET) => {
+                self.receive_lp(now, face, &frame).unwrap_or_else(Received::Dropped)
+            }
+            _ => Received::Dropped(FrameVerdict::LpMalformed),
+        };
+        let verdict = match &received {
+            Received::Packet(_) => FrameVerdict::Packet,
+            Received::Held => FrameVerdict::FragmentHeld,
+            Received::Idle => FrameVerdict::Idle,
+            Received::Dropped(verdict) => *verdict,
+        };
+        self.counters.verdicts[verdict as usize] += 1;
+        received
+    }
+
+    fn receive_lp(
+        &mut self,
+        now: Tick,
+        face: FaceId,
+        frame: &RxFrame,
+    ) -> Result<Received, FrameVerdict> {
+        let packet = LpPacket::parse(&frame.bytes).map_err(refusal)?;
+        let acks = self.receive_acks(now, &packet);
+        let Some(fragment) = packet.fragment else {
+            return if acks { Ok(Received::Idle) } else { Err(FrameVerdict::LpEmpty) };
+        };
+        self.receive_sequence(now, &packet)?;
+        let (bytes, lp) = if !packet.is_fragmented() {
+            let bytes = frame.bytes.slice_of(fragment);
+            (bytes, fields(&packet, |part| frame.bytes.slice_of(part)))
+        } else {
+            match self.reassemble(now, frame.endpoint, &packet, fragment)? {
+                Some(whole) => whole,
+                None => return Ok(Received::Held),
+            }
+        };
+        let lp = checked(&self.config, lp, &bytes)?;
+        Ok(Received::Packet(Packet { face, bytes, lp }))
+    }
+
+    /// Whether there were acknowledgements.
+    fn receive_acks(&mut self, now: Tick, packet: &LpPacket<'_>) -> bool {
+        let mut any = false;
+        for ack in packet.acks() {
+            any = true;
+            if let Some(reliability) = &mut self.reliability {
+                reliability.acknowledge(now, ack);
+            }
+        }
+        any
+    }
+
+    fn receive_sequence(&mut self, now: Tick, packet: &LpPacket<'_>) -> Result<(), FrameVerdict> {
+        let Some(reliability) = &mut self.reliability else { return Ok(()) };
+        let Some(tx_sequence) = packet.tx_sequence else { return Ok(()) };
+        reliability.received_tx(now, tx_sequence);
+        match packet.sequence {
+            Some(sequence) if !reliability.is_new(now, sequence) => {
+                Err(FrameVerdict::DuplicateSequence)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn reassemble(
+        &mut self,
+        now: Tick,
+        endpoint: u64,
+        packet: &LpPacket<'_>,
+        bytes: &[u8],
+    ) -> Result<Option<(Buf, LpIn)>, FrameVerdict> {
+        if !self.config.reassembly {
+            return Err(FrameVerdict::FragRefused);
+        }
+        if let Some(reliability) = &self.reliability {
+            self.reassembler.set_patience(reliability.patience());
+        }
+        let fragment = Fragment {
+            endpoint,
+            sequence: packet.sequence,
+            index: packet.frag_index,
+            count: packet.frag_count,
+            bytes,
+        };
+        // A copy: the announcement must not keep the frame of its first fragment alive.
+        match self.reassembler.insert(now, fragment, || fields(packet, Buf::copy_from)) {
+            Outcome::Complete(bytes, lp) => Ok(Some((bytes, lp))),
+            Outcome::Held => Ok(None),
+            Outcome::Refused(verdict) => Err(verdict),
+        }
+    }
+}
+
+fn refusal(malformed: Malformed) -> FrameVerdict {
+    match malformed {
+        Malformed::UnknownHeader(_) => FrameVerdict::LpUnknownCritical,
+        _ => FrameVerdict::LpMalformed,
+    }
+}
+
+/// The fields of a packet that matter to forwarding. `IncomingFaceId` of a peer is ignored.
+fn fields(packet: &LpPacket<'_>, keep: impl FnOnce(&[u8]) -> Buf) -> LpIn {
+    let mut pit_token = Token::new();
+    if let Some(token) = packet.pit_token {
+        pit_token.try_extend_from_slice(token).expect("invariant: the parser allows 32 octets");
+    }
+    let face = |number: u64| u32::try_from(number).map_or(FaceId::INVALID, FaceId);
+    LpIn {
+        pit_token,
+        congestion_mark: u8::try_from(packet.congestion_mark).unwrap_or(u8::MAX),
+        nack: packet.nack,
+        next_hop_face: packet.next_hop_face.map(face),
+        no_cache: packet.no_cache,
+        non_discovery: packet.non_discovery,
+        prefix_announcement: packet.prefix_announcement.map(keep),
+    }
+}
+
+/// Applies the rules about which field may go with which packet, and what this face allows.
+fn checked(config: &LinkConfig, mut lp: LpIn, bytes: &[u8]) -> Result<LpIn, FrameVerdict> {
+    let forbidden = match (bytes.first(), lp.nack) {
+        (Some(&INTEREST), None) => {
+            lp.no_cache
+                || lp.prefix_announcement.is_some()
+                || (lp.next_hop_face.is_some() && !config.local_fields)
+        }
+        (Some(&INTEREST), Some(_)) => {
+            lp.next_hop_face.is_some()
+                || lp.no_cache
+                || lp.non_discovery
+                || lp.prefix_announcement.is_some()
+        }
+        (Some(&DATA), nack) => nack.is_some() || lp.next_hop_face.is_some() || lp.non_discovery,
+        _ => return Err(FrameVerdict::LpMalformed),
+    };
+    if forbidden {
+        return Err(FrameVerdict::UnexpectedField);
+    }
+    if !config.self_learning {
+        lp.non_discovery = false;
+        lp.prefix_announcement = None;
+    }
+    Ok(lp)
+}

@@ -1,0 +1,327 @@
+//! Packets out.
+//!
+//! In: what the forwarder sends on this face.  Out: frames in the send queue.
+//! Drops: `over_mtu`, `queue_full`.  Counters: [`super::LinkCounters`].
+//!
+//! ```text
+//! no header field     the packet itself
+//! fits                LpPacket { fields, Fragment { packet } }
+//! over the MTU        LpPacket { Sequence, FragIndex, FragCount, fields of the first, Fragment } …
+//! over 8800, stream   the packet itself: a peer drops longer frames, and fields are less than it
+//! ```
+
+use super::reliability::{ACK_LEN, Piece};
+use super::{Link, LinkUnsent};
+use crate::packet::{Kind, LpOut, Payload, Transmit};
+use onym_tables::Tick;
+use onym_wire::lp::{FRAGMENTS_MAX, LpHeader};
+use onym_wire::tlv::tlv_len;
+use onym_wire::{Buf, TxQueue, types};
+use std::ops::Range;
+
+/// What NFD reserves in each fragment: LpPacket and Fragment TYPE and LENGTH (10 each), Sequence,
+/// FragIndex and FragCount (10 each).
+const FRAGMENT_OVERHEAD: usize = 50;
+/// Octets of a TxSequence field.
+const TX_SEQUENCE_LEN: usize = 12;
+/// Room left for LENGTHs that grow by a longer size when acknowledgements are added.
+const GROWTH: usize = 4;
+
+/// Octets of a Sequence field.
+const SEQUENCE_LEN: usize = 10;
+/// Octets of an LpPacket around its fields.
+const IDLE_OVERHEAD: usize = 4;
+
+/// The packet to send, wherever its bytes are.
+#[derive(Clone, Copy)]
+struct Body<'a> {
+    bytes: &'a [u8],
+    /// The same bytes when they are shared.
+    shared: Option<&'a Buf>,
+}
+
+/// The octets of one frame.
+struct Part<'a> {
+    bytes: &'a [u8],
+    /// The same octets when they are shared.
+    shared: Option<(&'a Buf, Range<usize>)>,
+}
+
+/// How a packet is cut into pieces.
+#[derive(Debug, Clone, Copy)]
+struct Cut {
+    /// Octets of the first piece, and of each other but the last.
+    first: usize,
+    room: usize,
+    count: usize,
+    /// At most so many octets of header in each frame.
+    overhead: usize,
+}
+
+impl Link {
+    /// Puts `item`, whose changed bytes are in `arena`, into the send queue.
+    ///
+    /// # Errors
+    /// [`LinkUnsent`] when it does not fit the face, or the queue is full; counted.
+    pub fn send(
+        &mut self,
+        now: Tick,
+        item: &Transmit,
+        arena: &[u8],
+        queue: &mut TxQueue,
+    ) -> Result<(), LinkUnsent> {
+        let body = match &item.bytes {
+            Payload::Arena(r) => {
+                Body { bytes: &arena[r.start as usize..r.end as usize], shared: None }
+            }
+            Payload::Shared(buf) => Body { bytes: buf, shared: Some(buf) },
+        };
+        let mark = self.congestion_mark(now, item.lp.congestion_mark, queue);
+        let sent = if self.is_plain(&item.lp, mark) && body.bytes.len() <= self.frame_len_max {
+            self.push_bare(body, queue)
+        } else {
+            self.send_with_fields(now, item, mark, body, queue)
+        };
+        match sent {
+            Ok(()) => {}
+            Err(LinkUnsent::OverMtu) => self.counters.over_mtu += 1,
+            Err(LinkUnsent::QueueFull) => self.counters.queue_full += 1,
+        }
+        sent
+    }
+
+    /// The mark that the packet leaves with: its own, or ours when the queue stays long.
+    fn congestion_mark(&mut self, now: Tick, own: u8, queue: &TxQueue) -> u8 {
+        let Some(config) = self.config.congestion_marking else { return own };
+        if !self.congestion.check(now, queue.bytes() + self.socket_queue, config) {
+            return own;
+        }
+        self.counters.congestion_marked += 1;
+        own.max(1)
+    }
+
+    /// Whether the packet needs no header.
+    fn is_plain(&self, lp: &LpOut, mark: u8) -> bool {
+        mark == 0
+            && lp.pit_token.is_empty()
+            && lp.nack.is_none()
+            && !(lp.incoming_face.is_some() && self.config.local_fields)
+            && !lp.no_cache
+            && !lp.non_discovery
+            && lp.prefix_announcement.is_none()
+            && self.reliability.is_none()
+    }
+
+    fn push_bare(&mut self, body: Body<'_>, queue: &mut TxQueue) -> Result<(), LinkUnsent> {
+        let pushed = match body.shared {
+            Some(buf) => queue.push(&[], Some(buf)),
+            None => queue.push(body.bytes, None),
+        };
+        pushed.map_err(|_| LinkUnsent::QueueFull)?;
+        self.counters.frames_out += 1;
+        Ok(())
+    }
+
+    fn send_with_fields(
+        &mut self,
+        now: Tick,
+        item: &Transmit,
+        mark: u8,
+        body: Body<'_>,
+        queue: &mut TxQueue,
+    ) -> Result<(), LinkUnsent> {
+        let header = header_of(&item.lp, mark, self.config.local_fields);
+        let len = body.bytes.len();
+        let cut = match self.cut(header.fields_len(), len) {
+            Some(cut) => cut,
+            None if item.kind != Kind::Nack && len <= self.frame_len_max => {
+                self.counters.bare += 1;
+                return self.push_bare(body, queue);
+            }
+            None => return Err(LinkUnsent::OverMtu),
+        };
+        if !queue.is_empty() && len + cut.count * cut.overhead > queue.room() {
+            return Err(LinkUnsent::QueueFull);
+        }
+        if cut.count > 1 {
+            self.counters.fragmented += 1;
+        }
+        if self.has_promise(cut.count) {
+            self.send_promised(now, item, mark, body, cut, queue);
+        } else {
+            self.send_once(header, body, cut, queue);
+        }
+        Ok(())
+    }
+
+    /// How a packet of `len` octets with `fields_len` octets of fields is cut; `None` when it does
+    /// not fit and may not be cut.
+    fn cut(&self, fields_len: usize, len: usize) -> Option<Cut> {
+        let reliable = if self.reliability.is_some() { SEQUENCE_LEN + TX_SEQUENCE_LEN } else { 0 };
+        let whole = frame_len(fields_len + reliable, len);
+        if whole <= self.frame_len_max {
+            return Some(Cut { first: len, room: len, count: 1, overhead: whole - len });
+        }
+        if !self.config.fragmentation {
+            return None;
+        }
+        let overhead = FRAGMENT_OVERHEAD + if reliable == 0 { 0 } else { TX_SEQUENCE_LEN };
+        let room = self.frame_len_max.checked_sub(overhead).filter(|room| *room > 0)?;
+        let first = room.checked_sub(fields_len).filter(|first| *first > 0)?;
+        let count = 1 + (len - first.min(len)).div_ceil(room);
+        let cut = Cut { first, room, count, overhead: overhead + fields_len };
+        (count as u64 <= FRAGMENTS_MAX).then_some(cut)
+    }
+
+    fn has_promise(&mut self, count: usize) -> bool {
+        self.reliability.as_mut().is_some_and(|r| r.has_room(count))
+    }
+
+    /// Sends the pieces and forgets them.
+    fn send_once(&mut self, header: LpHeader<'_>, body: Body<'_>, cut: Cut, queue: &mut TxQueue) {
+        for index in 0..cut.count {
+            let mut header = if index == 0 { header } else { LpHeader::default() };
+            if cut.count > 1 {
+                header.sequence = Some(self.next_sequence());
+                header.fragment = Some((index as u64, cut.count as u64));
+            }
+            self.push_frame(header, body.part(cut.range(index, body.bytes.len())), queue);
+        }
+    }
+
+    /// Sends the pieces and keeps them until they are acknowledged.
+    fn send_promised(
+        &mut self,
+        now: Tick,
+        item: &Transmit,
+        mark: u8,
+        body: Body<'_>,
+        cut: Cut,
+        queue: &mut TxQueue,
+    ) {
+        let packet = body.shared.cloned().unwrap_or_else(|| Buf::copy_from(body.bytes));
+        for index in 0..cut.count {
+            let sequence = self.next_sequence();
+            let mut piece = Piece::new(packet.clone(), item.kind, sequence);
+            piece.range = cut.range(index, packet.len());
+            piece.index = index as u64;
+            piece.count = cut.count as u64;
+            if index == 0 {
+                let lp = LpOut { congestion_mark: mark, ..item.lp.clone() };
+                piece.lp = Some(Box::new(lp));
+            }
+            self.push_piece(now, piece, queue);
+        }
+    }
+
+    /// Sends one piece under a new TxSequence.
+    fn push_piece(&mut self, now: Tick, piece: Piece, queue: &mut TxQueue) {
+        let Some(reliability) = &mut self.reliability else { return };
+        let tx_sequence = reliability.keep(now, piece.clone());
+        let mut header = match &piece.lp {
+            Some(lp) => header_of(lp, lp.congestion_mark, self.config.local_fields),
+            None => LpHeader::default(),
+        };
+        header.sequence = Some(piece.sequence);
+        header.tx_sequence = Some(tx_sequence);
+        if piece.count > 1 {
+            header.fragment = Some((piece.index, piece.count));
+        }
+        let body = Body { bytes: &piece.packet, shared: Some(&piece.packet) };
+        self.push_frame(header, body.part(piece.range.clone()), queue);
+    }
+
+    /// Puts one LpPacket into the queue, with the acknowledgements that it has room for.
+    ///
+    /// The caller looked for room in the queue; a frame that is refused all the same is lost as
+    /// on the link, and reliability sends it again.
+    fn push_frame(&mut self, header: LpHeader<'_>, part: Part<'_>, queue: &mut TxQueue) {
+        let mut acks = std::mem::take(&mut self.acks);
+        acks.clear();
+        if let Some(reliability) = &mut self.reliability {
+            let len = frame_len(header.fields_len(), part.bytes.len()) + GROWTH;
+            let limit = if queue.is_empty() { usize::MAX } else { queue.room() };
+            let room = self.frame_len_max.min(limit).saturating_sub(len);
+            reliability.take_acks(room, &mut acks);
+        }
+        let header = LpHeader { acks: &acks, ..header };
+        self.head.clear();
+        header.write(&mut self.head, part.bytes.len());
+        let pushed = match part.shared {
+            Some((buf, range)) => queue.push(&self.head, Some(&buf.slice(range))),
+            None => {
+                self.head.extend_from_slice(part.bytes);
+                queue.push(&self.head, None)
+            }
+        };
+        self.acks = acks;
+        match pushed {
+            Ok(()) => self.counters.frames_out += 1,
+            Err(_) => self.counters.queue_full += 1,
+        }
+    }
+
+    /// Sends again what was not acknowledged.
+    pub(super) fn send_lost(&mut self, now: Tick, queue: &mut TxQueue) {
+        while let Some(piece) = self.reliability.as_mut().and_then(|r| r.next_lost()) {
+            self.push_piece(now, piece, queue);
+        }
+    }
+
+    /// Sends the acknowledgements that are due in frames of their own.
+    pub(super) fn send_idle(&mut self, now: Tick, queue: &mut TxQueue) {
+        while self.reliability.as_ref().is_some_and(|r| r.is_idle_due(now)) {
+            let mut acks = std::mem::take(&mut self.acks);
+            if let Some(reliability) = &mut self.reliability {
+                let room = self.frame_len_max.saturating_sub(IDLE_OVERHEAD).max(ACK_LEN);
+                reliability.take_acks(room, &mut acks);
+            }
+            self.head.clear();
+            LpHeader { acks: &acks, ..LpHeader::default() }.write(&mut self.head, 0);
+            self.acks = acks;
+            match queue.push(&self.head, None) {
+                Ok(()) => self.counters.frames_out += 1,
+                Err(_) => self.counters.queue_full += 1,
+            }
+        }
+    }
+
+    fn next_sequence(&mut self) -> u64 {
+        let sequence = self.sequence;
+        self.sequence = sequence.wrapping_add(1);
+        sequence
+    }
+}
+
+impl<'a> Body<'a> {
+    fn part(self, range: Range<usize>) -> Part<'a> {
+        Part { bytes: &self.bytes[range.clone()], shared: self.shared.map(|buf| (buf, range)) }
+    }
+}
+
+impl Cut {
+    /// The octets of piece `index` of a packet of `len` octets.
+    fn range(&self, index: usize, len: usize) -> Range<usize> {
+        let end = |index: usize| (self.first + index * self.room).min(len);
+        if index == 0 { 0..end(0) } else { end(index - 1)..end(index) }
+    }
+}
+
+/// Octets of an LpPacket with `fields_len` octets of fields and a fragment of `len`.
+fn frame_len(fields_len: usize, len: usize) -> usize {
+    tlv_len(types::LP_PACKET, fields_len + tlv_len(types::LP_FRAGMENT, len))
+}
+
+/// The link-layer fields of a packet.
+fn header_of(lp: &LpOut, mark: u8, local_fields: bool) -> LpHeader<'_> {
+    LpHeader {
+        pit_token: &lp.pit_token,
+        nack: lp.nack,
+        incoming_face: lp.incoming_face.filter(|_| local_fields).map(|f| u64::from(f.0)),
+        no_cache: lp.no_cache,
+        congestion_mark: u64::from(mark),
+        non_discovery: lp.non_discovery,
+        prefix_announcement: lp.prefix_announcement.as_deref(),
+        ..LpHeader::default()
+    }
+}
