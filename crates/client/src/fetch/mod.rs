@@ -1,2 +1,415 @@
-//! Segmented fetch.
+//! Segmented fetch: discovery of the version, then the segments in a pipeline, handed out in order.
+
+mod discovery;
 pub(crate) mod pipeline;
+
+pub use pipeline::{PipelineCounters, PipelineOptions};
+
+use crate::request::{Packet, Unanswered};
+use crate::verify::{Verified, Verify};
+use discovery::Discovery;
+use onym_tables::Tick;
+use onym_wire::data::Data;
+use onym_wire::interest::InterestBuilder;
+use onym_wire::name::{Name, NameRef};
+use onym_wire::{Buf, NackReason, types};
+use pipeline::{Arrival, Pipeline};
+use std::time::Duration;
+
+/// How to fetch.
+#[derive(Debug, Clone, Default)]
+pub struct FetchOptions {
+    /// Window, timeouts, bounds.
+    pub pipeline: PipelineOptions,
+    /// The name is taken as the versioned name, whatever its last component.
+    pub no_discovery: bool,
+    /// Caches answer with fresh segments only.
+    pub must_be_fresh: bool,
+    /// How segments are verified.
+    pub verify: Verify,
+}
+
+/// Identifies a fetch of an endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FetchId(pub(crate) u64);
+
+/// Why a fetch ended without its object.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FetchError {
+    /// Neither metadata nor a segment answered.
+    #[error("nothing found under {name}: {why}")]
+    NotFound {
+        /// The name asked for.
+        name: Name,
+        /// The last answer.
+        why: Unanswered,
+    },
+    /// A segment did not come although asked for as often as allowed.
+    #[error("segment {segment} of {name} did not come after {tries} Interests")]
+    Exhausted {
+        /// The versioned name.
+        name: Name,
+        /// The segment.
+        segment: u64,
+        /// Interests sent for it.
+        tries: u32,
+    },
+    /// A segment was refused.
+    #[error("segment {segment} of {name} was refused: Nack {reason}")]
+    Refused {
+        /// The versioned name.
+        name: Name,
+        /// The segment.
+        segment: u64,
+        /// Why.
+        reason: NackReason,
+    },
+    /// The producer says that it has no such Data (ContentType Nack).
+    #[error("the producer has no {name}")]
+    ProducerNack {
+        /// The name of its answer.
+        name: Name,
+    },
+    /// A Data that does not verify.
+    #[error("{name} does not verify: {source}")]
+    NotVerified {
+        /// The name of the Data.
+        name: Name,
+        /// Why.
+        source: onym_crypto::Error,
+    },
+    /// The metadata cannot be read.
+    #[error("the metadata {name} is not understood")]
+    Metadata {
+        /// The name of the metadata.
+        name: Name,
+    },
+    /// The end of the object moved before a segment that was handed out.
+    #[error("{name} ends before segment {segment}, which was received")]
+    EndMoved {
+        /// The versioned name.
+        name: Name,
+        /// The segment.
+        segment: u64,
+    },
+    /// The connection is gone for good.
+    #[error("the connection to the node is gone")]
+    Disconnected,
+}
+
+/// How far a fetch is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Progress {
+    /// The versioned name, once known.
+    pub name: Option<Name>,
+    /// Segments handed out.
+    pub segments: u64,
+    /// Segments in all, once known.
+    pub segments_total: Option<u64>,
+    /// Octets of content handed out.
+    pub bytes: u64,
+    /// Segments handed out whose signature nobody checked.
+    pub unverified: u64,
+    /// What the pipeline counted.
+    pub counters: PipelineCounters,
+    /// Least, mean and greatest round trip.
+    pub rtt: Option<(Duration, Duration, Duration)>,
+    /// Window, in segments.
+    pub window: f64,
+}
+
+/// What a fetch is doing.
+#[derive(Debug)]
+enum Phase {
+    Discovering(Discovery),
+    Segments,
+    Failed(FetchError),
+}
+
+/// After the connection came back, a refusal is taken as "not yet" for this long.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Refusals of one segment before they are taken as final, once segments have come.
+const REFUSALS_MAX: u32 = 12;
+
+#[derive(Debug)]
+pub(crate) struct Fetch {
+    options: FetchOptions,
+    name: Name,
+    phase: Phase,
+    /// The versioned name; empty while discovering.
+    prefix: Name,
+    pipeline: Pipeline<Buf>,
+    patient_until: Tick,
+    bytes: u64,
+    unverified: u64,
+    /// Scratch for the name of an Interest.
+    scratch: Name,
+}
+
+/// What a fetch wants to be sent as a request of its own.
+pub(crate) use discovery::Ask;
+
+impl Fetch {
+    pub(crate) fn new(now: Tick, name: Name, options: FetchOptions) -> Self {
+        let versioned = name.as_ref().last().is_some_and(|c| c.as_version().is_some());
+        let mut fetch = Self {
+            phase: Phase::Discovering(Discovery::new(now)),
+            prefix: Name::new(),
+            pipeline: Pipeline::new(options.pipeline, 0),
+            patient_until: Tick(0),
+            bytes: 0,
+            unverified: 0,
+            scratch: Name::new(),
+            name,
+            options,
+        };
+        if versioned || fetch.options.no_discovery {
+            fetch.start(fetch.name.clone());
+        }
+        fetch
+    }
+
+    fn start(&mut self, prefix: Name) {
+        self.scratch = prefix.clone();
+        self.prefix = prefix;
+        self.phase = Phase::Segments;
+    }
+
+    fn fail(&mut self, error: FetchError) {
+        self.phase = Phase::Failed(error);
+    }
+
+    pub(crate) fn progress(&self) -> Progress {
+        Progress {
+            name: matches!(self.phase, Phase::Segments).then(|| self.prefix.clone()),
+            segments: self.pipeline.base(),
+            segments_total: self.pipeline.last().map(|last| last + 1),
+            bytes: self.bytes,
+            unverified: self.unverified,
+            counters: self.pipeline.counters(),
+            rtt: self.pipeline.rtt().summary(),
+            window: self.pipeline.window(),
+        }
+    }
+
+    /// The next piece of content in order, once it is there.
+    pub(crate) fn read(&mut self) -> Option<Buf> {
+        let content = self.pipeline.pop_ready()?;
+        self.bytes += content.len() as u64;
+        Some(content)
+    }
+
+    /// All was handed out.
+    pub(crate) fn is_done(&self) -> bool {
+        matches!(self.phase, Phase::Segments) && self.pipeline.is_done()
+    }
+
+    /// The error, once failed.
+    pub(crate) fn take_error(&mut self) -> Option<FetchError> {
+        if !matches!(self.phase, Phase::Failed(_)) {
+            return None;
+        }
+        match std::mem::replace(&mut self.phase, Phase::Failed(FetchError::Disconnected)) {
+            Phase::Failed(error) => Some(error),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(self.phase, Phase::Failed(_)) || self.is_done()
+    }
+
+    /// The request to send for discovery now, if one is due.
+    pub(crate) fn next_ask(&mut self, now: Tick) -> Option<Ask> {
+        let lifetime = self.options.pipeline.lifetime;
+        match &mut self.phase {
+            Phase::Discovering(discovery) => discovery.next_ask(now, &self.name, lifetime),
+            _ => None,
+        }
+    }
+
+    /// Writes the Interest for the next segment into `out`, if the window allows one.
+    pub(crate) fn next_interest(&mut self, now: Tick, nonce: [u8; 4], out: &mut Vec<u8>) -> bool {
+        if !matches!(self.phase, Phase::Segments) {
+            return false;
+        }
+        let Some(segment) = self.pipeline.next_send(now) else { return false };
+        self.scratch.append_segment(segment);
+        let interest = InterestBuilder {
+            must_be_fresh: self.options.must_be_fresh,
+            nonce: Some(nonce),
+            lifetime_ms: Some(crate::request::millis(self.options.pipeline.lifetime)),
+            ..InterestBuilder::new(self.scratch.as_ref())
+        };
+        interest.write(out);
+        self.scratch.pop();
+        true
+    }
+
+    /// The segment number of `name` when it is one of this object.
+    fn segment_of(&self, name: NameRef<'_>) -> Option<u64> {
+        if !matches!(self.phase, Phase::Segments) || name.len() != self.prefix.len() + 1 {
+            return None;
+        }
+        let rest = name.value().strip_prefix(self.prefix.value())?;
+        NameRef::parse_value(rest).ok()?.last()?.as_segment()
+    }
+
+    /// Takes `data` if it is a segment of this object.
+    pub(crate) fn on_data(&mut self, now: Tick, data: &Data<'_>, bytes: &Buf, mark: u8) -> bool {
+        let Some(segment) = self.segment_of(data.name) else { return false };
+        match self.take_segment(now, segment, data, bytes, mark) {
+            Ok(()) => {}
+            Err(error) => self.fail(error),
+        }
+        true
+    }
+
+    fn take_segment(
+        &mut self,
+        now: Tick,
+        segment: u64,
+        data: &Data<'_>,
+        bytes: &Buf,
+        mark: u8,
+    ) -> Result<(), FetchError> {
+        let verified = self.check(data)?;
+        let content = bytes.slice_of(data.content);
+        if self.pipeline.on_data(now, segment, content, mark > 0) == Arrival::New {
+            self.unverified += u64::from(verified == Verified::No);
+        }
+        match data.final_block_id.and_then(|c| c.as_segment()) {
+            Some(last) => self.end_at(last),
+            None => Ok(()),
+        }
+    }
+
+    fn end_at(&mut self, last: u64) -> Result<(), FetchError> {
+        let name = &self.prefix;
+        self.pipeline
+            .set_last(last)
+            .map_err(|end| FetchError::EndMoved { name: name.clone(), segment: end.0 - 1 })
+    }
+
+    fn check(&self, data: &Data<'_>) -> Result<Verified, FetchError> {
+        let name = || data.name.to_name();
+        let verified = self
+            .options
+            .verify
+            .check(data)
+            .map_err(|source| FetchError::NotVerified { name: name(), source })?;
+        if data.content_type == types::CONTENT_NACK {
+            return Err(FetchError::ProducerNack { name: name() });
+        }
+        Ok(verified)
+    }
+
+    /// Takes the Nack of `name` if it is of a segment of this object.
+    pub(crate) fn on_nack(&mut self, now: Tick, name: NameRef<'_>, reason: NackReason) -> bool {
+        let Some(segment) = self.segment_of(name) else { return false };
+        match reason {
+            NackReason::CONGESTION => self.pipeline.on_congestion_nack(now, segment),
+            // Our own retransmission met the first Interest: the answer is under way.
+            NackReason::DUPLICATE => self.pipeline.on_ignored_nack(),
+            _ => {
+                let started = self.pipeline.counters().received > 0;
+                let refusals = self.pipeline.on_refusal(now, segment);
+                let patient = now < self.patient_until || (started && refusals <= REFUSALS_MAX);
+                if !patient {
+                    let name = self.prefix.clone();
+                    self.fail(FetchError::Refused { name, segment, reason });
+                }
+            }
+        }
+        true
+    }
+
+    /// The answer to a request of discovery.
+    pub(crate) fn on_answer(&mut self, now: Tick, answer: Result<Packet, Unanswered>) {
+        let Phase::Discovering(discovery) = &mut self.phase else { return };
+        match answer {
+            Ok(packet) => {
+                if let Err(error) = self.discovered(now, &packet) {
+                    self.fail(error);
+                }
+            }
+            Err(why) => {
+                let patient = now < self.patient_until;
+                if discovery.on_failure(now, why, patient) {
+                    let name = self.name.clone();
+                    self.fail(FetchError::NotFound { name, why });
+                }
+            }
+        }
+    }
+
+    /// Metadata, a segment, or a whole object in one Data.
+    fn discovered(&mut self, now: Tick, packet: &Packet) -> Result<(), FetchError> {
+        let data = packet.data();
+        let below = data.name.strip_prefix(self.name.as_ref()).unwrap_or_default();
+        if below.get(0).is_some_and(|c| c.is_keyword(b"metadata")) {
+            self.check(&data)?;
+            let metadata = crate::metadata::Metadata::parse(data.content)
+                .map_err(|_| FetchError::Metadata { name: data.name.to_name() })?;
+            self.start(metadata.name);
+            return match metadata.last_segment {
+                Some(last) => self.end_at(last),
+                None => Ok(()),
+            };
+        }
+        let segment = data.name.last().and_then(|c| c.as_segment());
+        let (prefix, segment) = match segment {
+            Some(segment) => (data.name.drop_last(1), segment),
+            // No segments at all: the Data is the object.
+            None => (data.name, 0),
+        };
+        let whole = prefix.len() == data.name.len();
+        self.start(prefix.to_name());
+        if whole {
+            self.end_at(0)?;
+        }
+        if segment == 0 {
+            // It was not asked for by the pipeline; ask and answer at once.
+            let _ = self.pipeline.next_send(now);
+            self.take_segment(now, 0, &data, packet.bytes(), packet.congestion_mark)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn next_timer(&self) -> Tick {
+        match &self.phase {
+            Phase::Discovering(discovery) => discovery.next_timer(),
+            Phase::Segments => self.pipeline.next_timer(),
+            Phase::Failed(_) => Tick::NEVER,
+        }
+    }
+
+    pub(crate) fn on_timer(&mut self, now: Tick) {
+        if let Phase::Segments = self.phase {
+            if let Err(exhausted) = self.pipeline.on_timer(now) {
+                let name = self.prefix.clone();
+                let tries = self.options.pipeline.retries_max + 1;
+                self.fail(FetchError::Exhausted { name, segment: exhausted.0, tries });
+            }
+        }
+    }
+
+    pub(crate) fn on_disconnected(&mut self) {
+        self.pipeline.pause();
+    }
+
+    pub(crate) fn on_connected(&mut self, now: Tick) {
+        self.patient_until = now + PATIENCE;
+        self.pipeline.resume();
+        if let Phase::Discovering(discovery) = &mut self.phase {
+            *discovery = Discovery::new(now);
+        }
+    }
+
+    pub(crate) fn on_closed(&mut self) {
+        if !self.is_over() {
+            self.fail(FetchError::Disconnected);
+        }
+    }
+}

@@ -374,8 +374,7 @@ impl<P> Pipeline<P> {
                 State::Lost | State::Received(_) => {}
             }
         }
-        self.check_at =
-            if earliest == Tick::NEVER { earliest } else { earliest.max(now + CHECK) };
+        self.check_at = if earliest == Tick::NEVER { earliest } else { earliest.max(now + CHECK) };
         Ok(())
     }
 
