@@ -1,10 +1,13 @@
 //! Interests: the view, and the copy that a forwarder sends on.
 
 mod build;
+mod forward;
+mod hint;
 #[cfg(test)]
 mod tests;
 
 pub use build::InterestBuilder;
+pub use hint::ForwardingHint;
 
 use crate::name::{DIGEST_COMPONENT_LEN, Digests, NameRef};
 use crate::signature::SignatureInfo;
@@ -111,7 +114,7 @@ impl<'a> Interest<'a> {
             name,
             can_be_prefix: false,
             must_be_fresh: false,
-            forwarding_hint: ForwardingHint { value: &[] },
+            forwarding_hint: ForwardingHint::default(),
             nonce: None,
             lifetime_ms: None,
             hop_limit: None,
@@ -267,149 +270,4 @@ impl<'a> Interest<'a> {
         let parameters = self.wire.get(self.at.parameters..self.at.signature_value)?;
         Some([components, parameters])
     }
-
-    /// Appends this Interest as a forwarder sends it on, in one pass.
-    ///
-    /// The Nonce becomes `nonce`. `hop_limit` replaces the HopLimit or adds one; with `None` it
-    /// stays as it is. `strip_hint` leaves the forwarding hint out.
-    pub fn write_forwarded(
-        &self,
-        out: &mut Vec<u8>,
-        nonce: [u8; 4],
-        hop_limit: Option<u8>,
-        strip_hint: bool,
-    ) {
-        let start = out.len();
-        let has_place = self.nonce.is_some() && (hop_limit.is_none() || self.hop_limit.is_some());
-        if has_place && !(strip_hint && self.at.hint_len > 0) {
-            out.extend_from_slice(self.wire);
-            patch(out, start + self.at.nonce, &nonce);
-            if let Some(hop_limit) = hop_limit {
-                patch(out, start + self.at.hop_limit, &[hop_limit]);
-            }
-            return;
-        }
-        self.write_rebuilt(out, nonce, hop_limit, strip_hint);
-    }
-
-    #[cold]
-    fn write_rebuilt(
-        &self,
-        out: &mut Vec<u8>,
-        nonce: [u8; 4],
-        hop_limit: Option<u8>,
-        strip_hint: bool,
-    ) {
-        const NONCE_LEN: usize = tlv::tlv_len(types::NONCE, 4);
-        const HOP_LIMIT_LEN: usize = tlv::tlv_len(types::HOP_LIMIT, 1);
-        let at = &self.at;
-        let (hint, hint_len) = if strip_hint { (at.hint, at.hint_len) } else { (at.value, 0) };
-        let added_hop_limit = hop_limit.filter(|_| self.hop_limit.is_none());
-        let len = self.wire.len() - at.value - hint_len
-            + if self.nonce.is_none() { NONCE_LEN } else { 0 }
-            + if added_hop_limit.is_some() { HOP_LIMIT_LEN } else { 0 };
-        let part = |from: usize, to: usize| self.wire.get(from..to).unwrap_or_default();
-
-        tlv::put_head(out, types::INTEREST, len);
-        let hint = if hint_len == 0 { at.nonce_slot } else { hint };
-        out.extend_from_slice(part(at.value, hint));
-        out.extend_from_slice(part(hint + hint_len, at.nonce_slot));
-        if self.nonce.is_none() {
-            tlv::put_tlv(out, types::NONCE, &nonce);
-        }
-        // `from` moves on where octets are replaced; the slots are in the order of the grammar.
-        let mut from = at.nonce_slot;
-        if self.nonce.is_some() {
-            out.extend_from_slice(part(from, at.nonce));
-            out.extend_from_slice(&nonce);
-            from = at.nonce + 4;
-        }
-        match (hop_limit, self.hop_limit) {
-            (Some(hop_limit), Some(_)) => {
-                out.extend_from_slice(part(from, at.hop_limit));
-                out.push(hop_limit);
-                from = at.hop_limit + 1;
-            }
-            (Some(hop_limit), None) => {
-                out.extend_from_slice(part(from, at.hop_limit_slot));
-                tlv::put_tlv(out, types::HOP_LIMIT, &[hop_limit]);
-                from = at.hop_limit_slot;
-            }
-            (None, _) => {}
-        }
-        out.extend_from_slice(part(from, self.wire.len()));
-    }
-}
-
-fn patch(out: &mut [u8], at: usize, with: &[u8]) {
-    if let Some(place) = out.get_mut(at..at + with.len()) {
-        place.copy_from_slice(with);
-    }
-}
-
-/// The delegations of a ForwardingHint (or of the content of a LINK), preferred first.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ForwardingHint<'a> {
-    value: &'a [u8],
-}
-
-impl<'a> ForwardingHint<'a> {
-    /// Checks the VALUE of a ForwardingHint: names, or delegations of the old form.
-    ///
-    /// # Errors
-    /// [`Malformed`] when it holds something else that is critical, or no name.
-    pub fn parse(value: &'a [u8]) -> Result<Self, Malformed> {
-        let mut names = 0;
-        for element in Reader::new(value) {
-            let element = element?;
-            match element.typ {
-                types::NAME => {
-                    NameRef::parse_value(element.value)?;
-                    names += 1;
-                }
-                types::DELEGATION => {
-                    let name = delegation(element.value)?;
-                    NameRef::parse_value(name.value)?;
-                    names += 1;
-                }
-                typ if tlv::is_critical(typ) => return Err(Malformed::UnknownCritical(typ)),
-                _ => {}
-            }
-        }
-        if names == 0 { Err(Malformed::Missing(types::NAME)) } else { Ok(Self { value }) }
-    }
-
-    /// Whether there is no delegation.
-    #[inline]
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.value.is_empty()
-    }
-
-    /// VALUE of the element.
-    #[must_use]
-    pub fn value(&self) -> &'a [u8] {
-        self.value
-    }
-
-    /// The names, preferred first.
-    pub fn iter(&self) -> impl Iterator<Item = NameRef<'a>> + use<'a> {
-        Reader::new(self.value).filter_map(|element| {
-            let element = element.ok()?;
-            let value = match element.typ {
-                types::NAME => element.value,
-                types::DELEGATION => delegation(element.value).ok()?.value,
-                _ => return None,
-            };
-            NameRef::parse_value(value).ok()
-        })
-    }
-}
-
-/// The Name element in a Delegation of the old form: Preference, Name.
-fn delegation(value: &[u8]) -> Result<Element<'_>, Malformed> {
-    const PREFERENCE: u32 = 30;
-    let mut reader = Reader::new(value);
-    reader.expect(PREFERENCE)?.nni()?;
-    reader.expect(types::NAME)
 }

@@ -4,6 +4,7 @@
 pub mod buf;
 pub mod cert;
 pub mod data;
+pub mod dump;
 pub mod faceuri;
 pub mod frame;
 pub mod interest;

@@ -1,4 +1,5 @@
 use super::*;
+use std::net::Ipv6Addr;
 
 #[test]
 fn canonical_forms_survive_and_others_are_completed() {

@@ -111,7 +111,7 @@ impl<'a> InterestBuilder<'a> {
             let parameters = out.len();
             body(out, components)?;
             let digest = digest(out.get(parameters..).unwrap_or_default());
-            super::patch(out, digest_at, &digest);
+            super::forward::patch(out, digest_at, &digest);
             Ok(())
         });
         if done.is_err() {
