@@ -139,10 +139,10 @@ impl Link {
     /// unless they are switched off or their bounds change.
     pub fn configure(&mut self, config: LinkConfig) {
         self.frame_len_max = frame_len_max(&config);
-        if !config.reliability || config.reliability_limits != self.config.reliability_limits {
-            if let Some(old) = self.reliability.take() {
-                self.counters.reliability = old.counters;
-            }
+        if (!config.reliability || config.reliability_limits != self.config.reliability_limits)
+            && let Some(old) = self.reliability.take()
+        {
+            self.counters.reliability = old.counters;
         }
         if config.reliability && self.reliability.is_none() {
             let mut new = Reliability::new(config.reliability_limits);

@@ -140,10 +140,10 @@ impl Reassembler {
         #[allow(clippy::cast_possible_truncation)]
         let (index, count) = (index as u16, count as u16);
         let found = self.messages.iter().rposition(|m| m.id == id && m.endpoint == endpoint);
-        if let Some(at) = found {
-            if let Some(refused) = self.contradiction(at, index, count, bytes.len()) {
-                return Outcome::Refused(refused);
-            }
+        if let Some(at) = found
+            && let Some(refused) = self.contradiction(at, index, count, bytes.len())
+        {
+            return Outcome::Refused(refused);
         }
         let Some(at) = self.make_room(found, endpoint, bytes.len()) else {
             return Outcome::Refused(FrameVerdict::ReassemblyFull);

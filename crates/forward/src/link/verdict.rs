@@ -2,7 +2,7 @@
 
 /// Declares the verdicts of frames: the word is the counter, the metric label and the text.
 macro_rules! frame_verdicts {
-    ($($(#[doc = $doc:literal])+ $variant:ident = $word:literal, $accepted:literal;)+) => {
+    ($($(#[doc = $doc:literal])+ $variant:ident = $word:literal, $drop:literal;)+) => {
         /// What became of one frame in the link service. Each frame gets exactly one.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum FrameVerdict {
@@ -16,22 +16,22 @@ macro_rules! frame_verdicts {
             /// How many there are.
             pub const COUNT: usize = Self::ALL.len();
 
-            /// The word of the registry.
+            /// The word that metrics, traces and scripts use.
             #[must_use]
-            pub const fn word(self) -> &'static str {
+            pub const fn label(self) -> &'static str {
                 match self { $(Self::$variant => $word,)+ }
             }
 
-            /// What it means, for the reference.
+            /// What it means, for people.
             #[must_use]
-            pub const fn meaning(self) -> &'static str {
+            pub const fn text(self) -> &'static str {
                 match self { $(Self::$variant => concat!($($doc),+),)+ }
             }
 
-            /// Whether the frame was of use; otherwise it was dropped for this reason.
+            /// Whether the frame was lost by it.
             #[must_use]
-            pub const fn is_accepted(self) -> bool {
-                match self { $(Self::$variant => $accepted,)+ }
+            pub const fn is_drop(self) -> bool {
+                match self { $(Self::$variant => $drop,)+ }
             }
         }
     };
@@ -39,27 +39,27 @@ macro_rules! frame_verdicts {
 
 frame_verdicts! {
     /// A network-layer packet was handed on.
-    Packet = "packet", true;
+    Packet = "packet", false;
     /// A fragment was kept until its packet is complete.
-    FragmentHeld = "fragment_held", true;
+    FragmentHeld = "fragment_held", false;
     /// A frame without a packet, which carried acknowledgements.
-    Idle = "idle", true;
+    Idle = "idle", false;
     /// The frame is not an Interest, a Data or a well-formed LpPacket.
-    LpMalformed = "lp_malformed", false;
+    LpMalformed = "lp_malformed", true;
     /// The LpPacket has an unknown field that may not be ignored.
-    LpUnknownCritical = "lp_unknown_critical", false;
+    LpUnknownCritical = "lp_unknown_critical", true;
     /// Fragment numbers contradict each other, or the whole would pass 8800 octets.
-    FragInvalid = "frag_invalid", false;
+    FragInvalid = "frag_invalid", true;
     /// A fragment on a face that does not reassemble.
-    FragRefused = "frag_refused", false;
-    /// The fragment was kept from by a bound of reassembly.
-    ReassemblyFull = "reassembly_full", false;
+    FragRefused = "frag_refused", true;
+    /// A bound of reassembly leaves no room for the fragment.
+    ReassemblyFull = "reassembly_full", true;
     /// The Sequence was seen before: a retransmission whose acknowledgement was lost, or a repeated fragment.
-    DuplicateSequence = "duplicate_sequence", false;
+    DuplicateSequence = "duplicate_sequence", true;
     /// The LpPacket carries neither a packet nor an acknowledgement.
-    LpEmpty = "lp_empty", false;
+    LpEmpty = "lp_empty", true;
     /// A link-layer field that may not go with this kind of packet, or not on this face.
-    UnexpectedField = "unexpected_field", false;
+    UnexpectedField = "unexpected_field", true;
 }
 
 impl FrameVerdict {

@@ -2,13 +2,23 @@
 //! they learn in the PIT entry ([`Info`]) or the measurements ([`Measured`]). A strategy never sends:
 //! it pushes [`Action`]s, which the path carries out in order when the call returns.
 
+mod access;
+mod asf;
 mod best_route;
+mod instance;
 mod multicast;
+mod random;
 mod retx;
+mod self_learning;
 
+pub use access::{Access, AccessInfo};
+pub use asf::{Asf, AsfInfo};
 pub use best_route::BestRoute;
+pub use instance::Instance;
 pub use multicast::Multicast;
+pub use random::Random;
 pub use retx::{Retx, RetxInfo, Suppression};
+pub use self_learning::SelfLearning;
 
 use crate::faces::{Face, Faces, LinkType};
 use onym_tables::fib::NextHop;
@@ -34,6 +44,17 @@ pub enum Measured {
     /// Nothing yet.
     #[default]
     None,
+    /// The last working next hop of a prefix (access).
+    Access(Box<AccessInfo>),
+    /// Round-trip times of a namespace's next hops (asf).
+    Asf(Box<AsfInfo>),
+}
+
+/// Bits of [`pit::OutRecord::marks`].
+pub mod out_marks {
+    /// The Interest was sent with NonDiscovery; the path sets it for
+    /// [`super::Action::ForwardNonDiscovery`] and clears it for other sending.
+    pub const NON_DISCOVERY: u8 = 1;
 }
 
 /// A PIT entry as strategies see it.
@@ -287,6 +308,18 @@ pub enum StrategyError {
     },
 }
 
+impl StrategyError {
+    /// The code of the management protocol: 404 for what does not exist, 409 for what the
+    /// strategy refuses.
+    #[must_use]
+    pub fn status_code(&self) -> u64 {
+        match self {
+            Self::Unknown(_) | Self::Version { .. } => 404,
+            Self::Parameter { .. } => 409,
+        }
+    }
+}
+
 /// Parameters of an instance, each `name~value` as text.
 pub type Parameters<'a> = &'a [(&'a str, &'a str)];
 
@@ -303,6 +336,10 @@ pub struct Kind {
 
 /// Every strategy there is.
 pub const KINDS: &[Kind] = &[
+    Kind { name: "access", version: 1, create: Access::create },
+    Kind { name: "asf", version: 5, create: Asf::create },
     Kind { name: "best-route", version: 5, create: BestRoute::create },
     Kind { name: "multicast", version: 5, create: Multicast::create },
+    Kind { name: "random", version: 1, create: Random::create },
+    Kind { name: "self-learning", version: 1, create: SelfLearning::create },
 ];

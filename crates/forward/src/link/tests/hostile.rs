@@ -34,7 +34,7 @@ fn reassembly_stays_within_its_bounds_and_loses_no_frame_from_its_count() {
     let config = LinkConfig { reassembly_limits: limits, ..LinkConfig::datagram(1400) };
     let mut link = Link::new(config);
     let mut queue = TxQueue::new(1 << 16);
-    let (mut sent, mut consumed) = (0, 0);
+    let (mut received, mut consumed) = (0, 0);
     for step in 0..20_000_u64 {
         let now = Tick::from_ms(step / 4);
         let count = 1 + next(&mut state) % 6;
@@ -42,18 +42,18 @@ fn reassembly_stays_within_its_bounds_and_loses_no_frame_from_its_count() {
         let id = 8 * (step / 20 + next(&mut state) % 3);
         let len = 1 + usize::try_from(next(&mut state) % 4000).unwrap();
         let frame = fragment(id.wrapping_add(index), index, count, len);
-        sent += 1;
+        received += 1;
         if let Received::Packet(_) = receive_at(&mut link, now, id / 8 % 4, &frame) {
             consumed += count - 1;
         }
-        if next(&mut state) % 100 == 0 {
+        if next(&mut state).is_multiple_of(100) {
             link.handle_timeout(now, &mut queue);
         }
         assert!(link.reassembler.len() <= 16, "seed {seed:#x} step {step}");
         assert!(link.reassembler.charge() <= 20_000, "seed {seed:#x} step {step}");
     }
     let counters = link.counters();
-    assert_eq!(counters.verdicts.iter().sum::<u64>(), sent);
+    assert_eq!(counters.verdicts.iter().sum::<u64>(), received);
     let held = counters.of(FrameVerdict::FragmentHeld);
     let lost = counters.frag_timeout + counters.frag_evicted;
     assert_eq!(held, consumed + lost + link.reassembler.frames(), "seed {seed:#x}");
@@ -66,7 +66,7 @@ fn a_neighbour_that_sends_halves_of_packets_does_not_keep_others_from_reassembly
     let mut tx = Link::new(LinkConfig::datagram(1400));
     let mut delivered = 0;
     for step in 0..200_u64 {
-        let pieces = super::sent(&mut tx, Kind::Data, &data(2000, 1), LpOut::default());
+        let pieces = sent(&mut tx, Kind::Data, &data(2000, 1), LpOut::default());
         let now = Tick::from_ms(step);
         receive_at(&mut link, now, 1, &pieces[0]);
         for flood in 0..500 {

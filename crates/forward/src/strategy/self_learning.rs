@@ -1,0 +1,85 @@
+//! self-learning: routes from broadcast Interests and the announcements that come back.
+
+use super::random::none;
+use super::{
+    Action, Ctx, DataIn, NackReason, Parameters, Refusal, Strategy, StrategyError, out_marks,
+};
+use onym_tables::FaceId;
+
+/// Where there is no route, a discovery Interest is broadcast, and the prefix announcement that
+/// comes with its Data becomes a route (NFD's self-learning v1).
+#[derive(Debug)]
+pub struct SelfLearning;
+
+impl SelfLearning {
+    /// An instance; there are no parameters.
+    ///
+    /// # Errors
+    /// [`StrategyError::Parameter`] for any parameter.
+    pub fn create(parameters: Parameters<'_>) -> Result<Box<dyn Strategy>, StrategyError> {
+        none(parameters)?;
+        Ok(Box::new(Self))
+    }
+}
+
+/// Sends a discovery to every non-local face.
+fn broadcast(ctx: &mut Ctx<'_>, ingress: FaceId) {
+    let faces = ctx.faces;
+    let mut sent = false;
+    for face in faces.iter().filter(|face| !face.is_local()) {
+        if ctx.is_eligible(ingress, face.id) {
+            ctx.push(Action::Forward(face.id));
+            sent = true;
+        }
+    }
+    if !sent {
+        // The entry stays, as in NFD: nobody was refused.
+        ctx.push(Action::Hold(Refusal::NoEligibleNextHop));
+    }
+}
+
+/// Sends to every next hop, which need not discover any more.
+fn multicast(ctx: &mut Ctx<'_>, ingress: FaceId) {
+    let mut sent = false;
+    for hop in ctx.next_hops {
+        if ctx.is_eligible(ingress, hop.face) {
+            ctx.push(Action::ForwardNonDiscovery(hop.face));
+            sent = true;
+        }
+    }
+    if !sent {
+        ctx.push(Action::Hold(Refusal::NoEligibleNextHop));
+    }
+}
+
+impl Strategy for SelfLearning {
+    fn after_receive_interest(&self, ctx: &mut Ctx<'_>, ingress: FaceId) {
+        let non_discovery = ctx.entry.in_record(ingress).is_some_and(|r| r.non_discovery);
+        match (ctx.next_hops.is_empty(), non_discovery) {
+            (false, _) => multicast(ctx, ingress),
+            (true, false) => broadcast(ctx, ingress),
+            (true, true) => ctx.refuse_no_route(ingress),
+        }
+    }
+
+    fn before_satisfy(&self, ctx: &mut Ctx<'_>, data: &DataIn<'_>) {
+        let Some(out) = ctx.entry.out_record(data.face) else { return };
+        if out.marks & out_marks::NON_DISCOVERY == 0 {
+            if let Some(announcement) = data.announcement {
+                ctx.push(Action::Learn(data.face, announcement.clone()));
+            }
+            return;
+        }
+        let asks = |face: FaceId| ctx.faces.get(face).is_some_and(|face| !face.is_local());
+        if ctx.entry.ins.iter().any(|r| !r.non_discovery && asks(r.face)) {
+            ctx.push(Action::AttachAnnouncement);
+        }
+    }
+
+    fn after_receive_nack(&self, ctx: &mut Ctx<'_>, face: FaceId, reason: NackReason) {
+        if reason == NackReason::NoRoute {
+            ctx.push(Action::NackAll(NackReason::NoRoute));
+            ctx.push(Action::Unlearn(face));
+        }
+    }
+}
