@@ -1,7 +1,7 @@
 //! What a face is to the node, whatever carries its frames.
 
 use crate::FaceError;
-use crate::interim::FaceUri;
+use onym_wire::faceuri::FaceUri;
 use onym_wire::{BufPool, RxFrame, TxQueue};
 use rustix::fd::BorrowedFd;
 use std::fmt;

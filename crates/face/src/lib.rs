@@ -1,19 +1,21 @@
 #![doc = include_str!("../README.md")]
 
+mod datagram;
 pub mod error;
+pub mod ether;
 pub mod face;
-pub mod interim;
 pub mod listen;
 pub mod mem;
 pub mod stream;
 pub mod udp;
-mod uri;
+pub mod uri;
 pub mod wrap;
 
 pub use error::FaceError;
+pub use ether::{EtherFace, EtherListener};
 pub use face::{Counters, Face, Flush, LinkKind, Ready, Scope, Transport};
-pub use interim::FaceUri;
 pub use listen::{Incoming, Listener, Peer};
+pub use onym_wire::faceuri::FaceUri;
 pub use stream::unix::UnixListener;
 pub use stream::{StreamFace, tcp, unix};
 

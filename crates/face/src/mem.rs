@@ -1,7 +1,7 @@
 //! A pair of faces within the process, for tests and internal applications.
 
 use crate::face::{Face, Flush, Ready, Scope, Transport};
-use crate::{FaceError, FaceUri, uri};
+use crate::{FaceError, FaceUri};
 use onym_sys::epoll::Waker;
 use onym_wire::{Buf, BufPool, PACKET_LEN_MAX, RxFrame, TxQueue};
 use rustix::fd::{AsFd, BorrowedFd};
@@ -56,7 +56,7 @@ pub fn pair(scope: Scope) -> Result<(MemFace, MemFace), FaceError> {
     };
     let (a, b) = (end()?, end()?);
     let face = |mine: &Arc<End>, theirs: &Arc<End>| MemFace {
-        uri: uri::internal(),
+        uri: FaceUri::Internal,
         mine: Arc::clone(mine),
         theirs: Arc::clone(theirs),
         scope,

@@ -3,5 +3,7 @@
 pub mod alloc_count;
 pub mod epoll;
 pub mod mmsg;
+pub mod netdev;
+pub mod packet;
 pub mod socket;
 pub mod thread;

@@ -1,16 +1,14 @@
 //! One UDP peer.
 
-use super::receive::Burst;
 use super::send::{self, Offload};
 use super::{Buffers, UdpOptions, open};
+use crate::datagram::{Burst, Layout, receive_error};
 use crate::face::{Counters, Face, Flush, Ready, Transport};
 use crate::{FaceError, FaceUri, uri};
 use onym_sys::mmsg::Source;
 use onym_wire::{BufPool, RxFrame, TxQueue};
 use rustix::fd::{AsFd, BorrowedFd};
-use rustix::io::Errno;
 use socket2::Socket;
-use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// A face to one UDP peer: a connected socket, which may share its port with a listener.
@@ -62,22 +60,6 @@ impl UdpFace {
     }
 }
 
-/// An error of a datagram socket: the network's answer to an earlier send, or a real one.
-pub(super) fn receive_error(e: io::Error) -> Result<Ready, FaceError> {
-    match Errno::from_io_error(&e) {
-        Some(Errno::AGAIN) => Ok(Ready::Idle),
-        Some(
-            Errno::CONNREFUSED
-            | Errno::HOSTUNREACH
-            | Errno::NETUNREACH
-            | Errno::NETDOWN
-            | Errno::MSGSIZE
-            | Errno::PROTO,
-        ) => Err(FaceError::Unreachable(e)),
-        _ => Err(FaceError::io("receiving datagrams", e)),
-    }
-}
-
 impl Face for UdpFace {
     fn local_uri(&self) -> &FaceUri {
         &self.local
@@ -100,7 +82,11 @@ impl Face for UdpFace {
         let enough = out.len() + budget;
         let peer = self.peer;
         while out.len() < enough {
-            let mut burst = Burst { fd: self.socket.as_fd(), counters: &mut self.counters };
+            let mut burst = Burst {
+                fd: self.socket.as_fd(),
+                layout: Layout::Datagram,
+                counters: &mut self.counters,
+            };
             let more = burst.receive(pool, |source, bytes, counters| match source {
                 // Sent to the port before the socket was connected.
                 Source::Inet(from) if !same(from, peer) => counters.in_foreign += 1,

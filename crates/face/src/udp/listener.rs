@@ -1,8 +1,7 @@
 //! The port where unknown UDP peers send their first frames.
 
-use super::face::receive_error;
-use super::receive::Burst;
 use super::{Buffers, UdpFace, UdpOptions, new_socket, open};
+use crate::datagram::{Burst, Layout, receive_error};
 use crate::face::{Counters, Face, Ready};
 use crate::listen::{Incoming, Listener, Peer};
 use crate::{FaceError, FaceUri, uri};
@@ -77,7 +76,11 @@ impl Listener for UdpListener {
     ) -> Result<Ready, FaceError> {
         let enough = out.len() + budget;
         while out.len() < enough {
-            let mut burst = Burst { fd: self.socket.as_fd(), counters: &mut self.counters };
+            let mut burst = Burst {
+                fd: self.socket.as_fd(),
+                layout: Layout::Datagram,
+                counters: &mut self.counters,
+            };
             let more = burst.receive(pool, |source, bytes, counters| match source {
                 Source::Inet(from) => {
                     let frame = RxFrame { endpoint: 0, bytes };

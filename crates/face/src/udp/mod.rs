@@ -2,11 +2,12 @@
 
 mod face;
 mod listener;
-mod receive;
+mod multicast;
 mod send;
 
 pub use face::UdpFace;
 pub use listener::UdpListener;
+pub use multicast::UdpMulticastFace;
 
 use crate::FaceError;
 use onym_sys::socket::BufferSize;
@@ -42,23 +43,32 @@ impl Default for UdpOptions {
 
 /// A non-blocking socket with `options`, bound to `local` with others on the same port allowed.
 fn open(local: SocketAddr, options: &UdpOptions) -> Result<(Socket, Buffers), FaceError> {
-    let make = || -> io::Result<(Socket, Buffers)> {
+    let make = || -> io::Result<Socket> {
         let socket = new_socket(local)?;
         socket.set_reuse_address(true)?;
         socket.bind(&local.into())?;
-        let buffers = Buffers {
-            recv: onym_sys::socket::set_recv_buffer(&socket, options.recv_buffer)?,
-            send: onym_sys::socket::set_send_buffer(&socket, options.send_buffer)?,
-        };
         if options.offload {
             // An old kernel lacks it; datagrams then come one by one.
             let _ = onym_sys::mmsg::enable_gro(&socket);
         }
-        // Fragments of ours stay cut at the first hop rather than lost at a narrower one.
-        onym_sys::socket::allow_ip_fragments(&socket)?;
-        Ok((socket, buffers))
+        fragmentable(&socket)?;
+        Ok(socket)
     };
-    make().map_err(|e| FaceError::io("opening a UDP socket", e))
+    let socket = make().map_err(|e| FaceError::io("opening a UDP socket", e))?;
+    let buffers = set_buffers(&socket, options)?;
+    Ok((socket, buffers))
+}
+
+/// Datagrams longer than the path takes are cut here rather than refused or lost on the way.
+fn fragmentable(socket: &Socket) -> io::Result<()> {
+    onym_sys::socket::allow_ip_fragments(socket)
+}
+
+fn set_buffers(socket: &Socket, options: &UdpOptions) -> Result<Buffers, FaceError> {
+    let recv = onym_sys::socket::set_recv_buffer(socket, options.recv_buffer);
+    let send = onym_sys::socket::set_send_buffer(socket, options.send_buffer);
+    let failed = |e| FaceError::io("setting the size of a socket buffer", e);
+    Ok(Buffers { recv: recv.map_err(failed)?, send: send.map_err(failed)? })
 }
 
 fn new_socket(local: SocketAddr) -> io::Result<Socket> {

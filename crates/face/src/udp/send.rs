@@ -138,8 +138,9 @@ fn refused(
                 e.raw_os_error().unwrap_or_default(),
             )))
         }
-        Some(Errno::NOBUFS | Errno::PERM | Errno::ACCESS) => {
-            // The device queue is full, or a packet filter said no: this frame is lost, the face is not.
+        Some(Errno::NOBUFS | Errno::PERM | Errno::ACCESS | Errno::ADDRNOTAVAIL) => {
+            // The device queue is full, a packet filter said no, or our address is not usable yet:
+            // this frame is lost, the face is not.
             counters.out_refused += 1;
             queue.pop(1);
             Ok(())

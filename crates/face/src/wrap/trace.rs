@@ -37,7 +37,7 @@ impl TraceFace {
 
     fn note(&mut self, direction: &'static str, head: &[u8], body: &[u8]) {
         self.seen += 1;
-        if self.seen % self.every == 0 {
+        if self.seen.is_multiple_of(self.every) {
             let (len, remote) = (head.len() + body.len(), self.inner.remote_uri());
             let (start, more) = (Start(head), Start(body));
             tracing::trace!(target: "onym_face::frames", %remote, direction, len, "{start}{more}");

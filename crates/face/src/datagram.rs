@@ -1,28 +1,42 @@
-//! Datagrams into frames: joined ones are shared where they are, small ones are packed together.
+//! Datagrams and Ethernet frames into frames: joined ones are shared where they are, small ones are
+//! packed together.
 
-use crate::Counters;
+use crate::face::Ready;
+use crate::{Counters, FaceError};
 use arrayvec::ArrayVec;
 use onym_sys::mmsg::{self, Received, Source};
+use onym_sys::packet::HEADER_LEN;
 use onym_wire::tlv::frame_len;
 use onym_wire::{Buf, BufPool, ChunkMut};
 use rustix::fd::BorrowedFd;
+use rustix::io::Errno;
 use std::io;
 
 /// Messages per system call; each may hold up to 64 KiB of joined datagrams.
 const MESSAGES_MAX: usize = 16;
 
-/// One system call's worth of datagrams, cut into frames; `accept` says what to do with each.
+/// Where in a message the TLV is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// The message is the TLV.
+    Datagram,
+    /// An Ethernet header comes before it, padding may follow.
+    Ethernet,
+}
+
+/// One system call's worth of messages, cut into frames; `accept` says what to do with each.
 ///
 /// Messages that fill a good part of their chunk stay in it. Others are copied one behind the other
 /// into a common chunk, so that a lone small packet does not keep 64 KiB for itself.
-pub(super) struct Burst<'a> {
-    pub(super) fd: BorrowedFd<'a>,
-    pub(super) counters: &'a mut Counters,
+pub(crate) struct Burst<'a> {
+    pub(crate) fd: BorrowedFd<'a>,
+    pub(crate) layout: Layout,
+    pub(crate) counters: &'a mut Counters,
 }
 
 impl Burst<'_> {
-    /// Receives once. Returns the number of messages, and whether more may wait.
-    pub(super) fn receive(
+    /// Receives once. Returns whether more may wait.
+    pub(crate) fn receive(
         &mut self,
         pool: &mut BufPool,
         mut accept: impl FnMut(Source, Buf, &mut Counters),
@@ -88,20 +102,23 @@ impl Burst<'_> {
     ) {
         let end = at + message.len;
         let step = if message.segment_len == 0 { message.len } else { message.segment_len };
-        let mut start = at;
-        while start < end {
-            let stop = (start + step).min(end);
-            match frame_len(&bytes[start..stop]) {
-                Ok(Some(len)) if len == stop - start && !message.truncated => {
-                    accept(message.source, bytes.slice(start..stop), self.counters);
+        let header = if self.layout == Layout::Ethernet { HEADER_LEN } else { 0 };
+        let mut next = at;
+        loop {
+            let (start, stop) = (next + header, (next + step).min(end));
+            let room = stop.saturating_sub(start);
+            match frame_len(bytes.get(start..stop).unwrap_or(&[])) {
+                Ok(Some(len)) if len > room || message.truncated => self.counters.in_malformed += 1,
+                Ok(Some(len)) if len < room && header == 0 => self.counters.in_trailing += 1,
+                Ok(Some(len)) => {
+                    accept(message.source, bytes.slice(start..start + len), self.counters);
                 }
-                Ok(Some(len)) if len < stop - start => self.counters.in_trailing += 1,
-                _ => self.counters.in_malformed += 1,
+                Ok(None) | Err(_) => self.counters.in_malformed += 1,
             }
-            start = stop;
-        }
-        if message.len == 0 {
-            self.counters.in_malformed += 1;
+            next = stop;
+            if next >= end {
+                return;
+            }
         }
     }
 }
@@ -127,5 +144,21 @@ impl Pack {
         let chunk = self.chunk.get_or_insert_with(|| pool.take());
         chunk[self.filled..self.filled + message.len()].copy_from_slice(message);
         self.filled += message.len();
+    }
+}
+
+/// An error of a datagram socket: the network's answer to an earlier send, or a real one.
+pub(crate) fn receive_error(e: io::Error) -> Result<Ready, FaceError> {
+    match Errno::from_io_error(&e) {
+        Some(Errno::AGAIN) => Ok(Ready::Idle),
+        Some(
+            Errno::CONNREFUSED
+            | Errno::HOSTUNREACH
+            | Errno::NETUNREACH
+            | Errno::NETDOWN
+            | Errno::MSGSIZE
+            | Errno::PROTO,
+        ) => Err(FaceError::Unreachable(e)),
+        _ => Err(FaceError::io("receiving datagrams", e)),
     }
 }
