@@ -10,6 +10,8 @@ mod multicast;
 mod random;
 mod retx;
 mod self_learning;
+#[cfg(test)]
+mod tests;
 
 pub use access::{Access, AccessInfo};
 pub use asf::{Asf, AsfInfo};
