@@ -9,8 +9,6 @@ pub mod mem;
 pub mod stream;
 pub mod udp;
 pub mod uri;
-mod wake;
-pub mod websocket;
 pub mod wrap;
 
 pub use error::FaceError;

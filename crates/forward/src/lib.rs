@@ -1,7 +1,104 @@
 #![doc = include_str!("../README.md")]
 
+pub mod choice;
+mod config;
+mod control;
 pub mod faces;
 pub mod link;
 pub mod packet;
+mod path;
 pub mod rtt;
 pub mod strategy;
+pub mod verdict;
+
+pub use choice::ChoiceError;
+pub use config::{Config, UnsolicitedPolicy};
+pub use control::Event;
+pub use faces::{Face, FaceCounters, FaceInfo, Faces, LinkType, Scope};
+pub use packet::{Kind, LpIn, LpOut, Outbox, Packet, Payload, Token, Transmit};
+pub use verdict::{Counters, PacketKind, Unsent, Verdict};
+
+use choice::Choices;
+use onym_tables::cs::ContentStore;
+use onym_tables::dead_nonces::DeadNonces;
+use onym_tables::fib::Fib;
+use onym_tables::measurements::Measurements;
+use onym_tables::pit::{Pit, TokenCodec};
+use onym_tables::prefix_map::PrefixMap;
+use onym_tables::{FaceId, HashKey, Rng, Tick};
+use onym_wire::Buf;
+use onym_wire::name::Name;
+use strategy::{Action, Info, Measured};
+
+/// The pull data path of one shard.
+#[derive(Debug)]
+pub struct Forwarder {
+    pub(crate) config: Config,
+    pub(crate) key: HashKey,
+    pub(crate) rng: Rng,
+    pub(crate) tokens: TokenCodec,
+    pub(crate) faces: Faces,
+    pub(crate) fib: Fib,
+    pub(crate) pit: Pit<Info>,
+    pub(crate) cs: ContentStore,
+    pub(crate) dead: DeadNonces,
+    pub(crate) measurements: Measurements<Measured>,
+    pub(crate) choices: Choices,
+    pub(crate) regions: Vec<Name>,
+    pub(crate) announcements: PrefixMap<Buf>,
+    pub(crate) counters: Counters,
+    pub(crate) events: Vec<Event>,
+    /// Room used again for each packet.
+    pub(crate) actions: Vec<Action>,
+    pub(crate) matched: Vec<u32>,
+    pub(crate) told: Vec<FaceId>,
+}
+
+impl Forwarder {
+    /// A forwarder without routes. It has the management face and the null face.
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        let key = config.hash_key;
+        let mut faces = Faces::default();
+        faces.add(FaceId::INTERNAL, FaceInfo { local_fields: true, ..FaceInfo::local() });
+        faces.add(FaceId::NULL, FaceInfo::local());
+        Self {
+            key,
+            rng: Rng::new(config.seed),
+            tokens: TokenCodec::new(&key, config.shard),
+            faces,
+            fib: Fib::new(config.fib_entries_max),
+            pit: Pit::new(config.pit_entries_max),
+            cs: ContentStore::new(config.cs, &key),
+            dead: DeadNonces::new(config.dead_nonces_max, config.dead_nonce_lifetime_ms),
+            measurements: Measurements::new(config.measurements_max),
+            choices: Choices::new(&key, config.strategies_max),
+            regions: Vec::new(),
+            announcements: PrefixMap::default(),
+            counters: Counters::default(),
+            events: Vec::new(),
+            actions: Vec::new(),
+            matched: Vec::new(),
+            told: Vec::new(),
+            config,
+        }
+    }
+
+    /// Takes one packet. What is to be sent is appended to `out`.
+    pub fn receive(&mut self, now: Tick, packet: Packet, out: &mut Outbox) -> Verdict {
+        path::run(self, now, &packet, out)
+    }
+
+    /// Does what is due at `now`: ends pending Interests, runs the timers of strategies. At most
+    /// some thousands at once; [`Forwarder::poll_timeout`] tells when to call again.
+    pub fn handle_timeout(&mut self, now: Tick, out: &mut Outbox) {
+        path::timers::run(self, now, out);
+    }
+
+    /// When [`Forwarder::handle_timeout`] should be called next; `None` when nothing is pending.
+    #[inline]
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Tick> {
+        self.pit.next_due()
+    }
+}

@@ -147,6 +147,21 @@ impl HashKey {
         self.name(&name[..without_digest(name)])
     }
 
+    /// Calls `visit` with hash and octets of each proper prefix of more than 32 components.
+    pub fn each_long_prefix(&self, name: &[u8], mut visit: impl FnMut(u64, &[u8])) {
+        let mut sip = self.start();
+        let (mut at, mut count) = (0, 0);
+        while at < name.len() {
+            if count > NAME_COMPONENTS_MAX {
+                visit(sip.finish(), &name[..at]);
+            }
+            let end = component_end(name, at);
+            sip.component(name, at, end);
+            at = end;
+            count += 1;
+        }
+    }
+
     /// Hash of words that are no name, such as a token's slot and generation.
     #[inline]
     #[must_use]

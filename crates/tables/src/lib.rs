@@ -1,5 +1,7 @@
 #![doc = include_str!("../README.md")]
 
+pub mod cs;
+pub mod dead_nonces;
 pub mod fib;
 pub mod hash;
 pub mod id;
@@ -8,6 +10,7 @@ pub mod measurements;
 pub mod pit;
 pub mod prefix_map;
 pub mod rng;
+pub mod wheel;
 
 pub use hash::{HashKey, NameHashes, Prefix};
 pub use id::{FaceId, Tick};

@@ -151,7 +151,7 @@ impl<V> PrefixMap<V> {
     }
 
     /// Every prefix (its name's value) with its value, in no particular order.
-    pub fn iter(&self) -> impl Iterator<Item = (&[u8], &V)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], &V)> + Clone {
         self.nodes.iter().filter_map(|n| n.value.as_ref().map(|v| (&*n.name, v)))
     }
 

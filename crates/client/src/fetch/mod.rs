@@ -3,7 +3,6 @@
 mod discovery;
 pub(crate) mod pipeline;
 
-pub use discovery::Find;
 pub use pipeline::{PipelineCounters, PipelineOptions};
 
 use crate::request::{Packet, Unanswered};
@@ -22,8 +21,8 @@ use std::time::Duration;
 pub struct FetchOptions {
     /// Window, timeouts, bounds.
     pub pipeline: PipelineOptions,
-    /// How the version is found.
-    pub find: Find,
+    /// The name is taken as the versioned name, whatever its last component.
+    pub no_discovery: bool,
     /// Caches answer with fresh segments only.
     pub must_be_fresh: bool,
     /// How segments are verified.
@@ -155,7 +154,7 @@ impl Fetch {
     pub(crate) fn new(now: Tick, name: Name, options: FetchOptions) -> Self {
         let versioned = name.as_ref().last().is_some_and(|c| c.as_version().is_some());
         let mut fetch = Self {
-            phase: Phase::Discovering(Discovery::new(now, options.find)),
+            phase: Phase::Discovering(Discovery::new(now)),
             prefix: Name::new(),
             pipeline: Pipeline::new(options.pipeline, 0),
             patient_until: Tick(0),
@@ -165,8 +164,7 @@ impl Fetch {
             name,
             options,
         };
-        let find = fetch.options.find;
-        if find == Find::Nothing || (find == Find::Auto && versioned) {
+        if versioned || fetch.options.no_discovery {
             fetch.start(fetch.name.clone());
         }
         fetch
@@ -405,7 +403,7 @@ impl Fetch {
         self.patient_until = now + PATIENCE;
         self.pipeline.resume();
         if let Phase::Discovering(discovery) = &mut self.phase {
-            *discovery = Discovery::new(now, self.options.find);
+            *discovery = Discovery::new(now);
         }
     }
 

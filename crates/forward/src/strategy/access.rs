@@ -97,6 +97,10 @@ impl Strategy for Access {
         }
     }
 
+    fn minds_data(&self) -> bool {
+        true
+    }
+
     fn before_satisfy(&self, ctx: &mut Ctx<'_>, data: &DataIn<'_>) {
         // Without downstreams another upstream was faster.
         if ctx.entry.ins.is_empty() {

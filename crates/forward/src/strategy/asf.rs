@@ -286,6 +286,10 @@ impl Strategy for Asf {
         }
     }
 
+    fn minds_data(&self) -> bool {
+        true
+    }
+
     fn before_satisfy(&self, ctx: &mut Ctx<'_>, data: &DataIn<'_>) {
         let Some(out) = ctx.entry.out_record(data.face) else { return };
         let rtt = ctx.now.since(out.sent);

@@ -259,8 +259,13 @@ pub trait Strategy: fmt::Debug + Send {
     /// An Interest came from `ingress`, was not answered from the cache and has its in-record.
     fn after_receive_interest(&self, ctx: &mut Ctx<'_>, ingress: FaceId);
 
-    /// Data is about to satisfy the entry. The out-record of `data.face`, when there is one, is
-    /// still in the entry and tells the round-trip time.
+    /// Whether [`Strategy::before_satisfy`] does anything; asked once, when it is chosen.
+    fn minds_data(&self) -> bool {
+        false
+    }
+
+    /// Data is about to satisfy the entry (only where [`Strategy::minds_data`]). The out-record of
+    /// `data.face`, when there is one, is still in the entry and tells the round-trip time.
     fn before_satisfy(&self, _ctx: &mut Ctx<'_>, _data: &DataIn<'_>) {}
 
     /// The upstream `face` answered with a Nack; its out-record holds the reason.

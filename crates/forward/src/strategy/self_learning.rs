@@ -62,6 +62,10 @@ impl Strategy for SelfLearning {
         }
     }
 
+    fn minds_data(&self) -> bool {
+        true
+    }
+
     fn before_satisfy(&self, ctx: &mut Ctx<'_>, data: &DataIn<'_>) {
         let Some(out) = ctx.entry.out_record(data.face) else { return };
         if out.marks & out_marks::NON_DISCOVERY == 0 {

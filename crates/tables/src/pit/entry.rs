@@ -116,4 +116,26 @@ impl<I> Entry<I> {
     pub fn is_pending(&self, now: Tick) -> bool {
         self.outs.iter().any(|r| r.is_pending(now))
     }
+
+    /// Empties the entry for its next use. The room of a few records is kept.
+    pub(super) fn reset(&mut self)
+    where
+        I: Default,
+    {
+        const KEPT: usize = 8;
+        if self.ins.capacity() > KEPT {
+            self.ins = SmallVec::new();
+        } else {
+            self.ins.clear();
+        }
+        if self.outs.capacity() > KEPT {
+            self.outs = SmallVec::new();
+        } else {
+            self.outs.clear();
+        }
+        self.info = I::default();
+        self.fib = FibMatch::default();
+        self.satisfied = false;
+        self.freshness_ms = 0;
+    }
 }

@@ -1,5 +1,557 @@
-//! The pending Interest table.
+//! The pending Interest table of one shard.
+//!
+//! An entry is found by name, CanBePrefix, MustBeFresh and forwarding hint. Entries of one name
+//! form a chain, so that Data finds all of them at once; the name that counts here leaves an
+//! implicit digest out. Slots keep their buffers when they are used again.
 
 pub mod entry;
+#[cfg(test)]
+mod tests;
+mod token;
 
 pub use entry::{Entry, FibMatch, InRecord, OutRecord, Token};
+pub use token::{SLOTS_MAX, TOKEN_LEN, TokenCodec};
+
+use crate::Tick;
+use crate::hash::{HashKey, NameHashes};
+use crate::index::HashIndex;
+use crate::wheel::Wheel;
+use onym_wire::NAME_COMPONENTS_MAX;
+
+const NONE: u32 = u32::MAX;
+
+/// Entries of one name that differ in hint or implicit digest; more are refused, because Data of
+/// that name must visit them all. Entries with neither do not count.
+pub const VARIANTS_MAX: usize = 64;
+
+/// A slot keeps the buffer of a small Interest for the next one, a larger one is given back.
+const KEPT_LEN: usize = 2048;
+
+/// What tells pending Interests apart.
+#[derive(Debug, Clone, Copy)]
+pub struct Key<'a> {
+    /// Value of the name, a part of the Interest.
+    pub name: &'a [u8],
+    /// Its hash, and octets, without an implicit digest ([`NameHashes`]).
+    pub hash: u64,
+    /// Octets of the name without an implicit digest.
+    pub undigested_len: usize,
+    /// Components of the name without an implicit digest.
+    pub components: usize,
+    /// CanBePrefix.
+    pub can_be_prefix: bool,
+    /// MustBeFresh.
+    pub must_be_fresh: bool,
+    /// Hash of the forwarding hint, 0 when there is none (any more).
+    pub hint: u64,
+}
+
+impl<'a> Key<'a> {
+    /// The key of an Interest with this name, whose hashes are `hashes`.
+    #[must_use]
+    pub fn new(name: &'a [u8], hashes: &NameHashes) -> Self {
+        let digested = usize::from(hashes.undigested_len != name.len());
+        Self {
+            name,
+            hash: hashes.undigested,
+            undigested_len: hashes.undigested_len,
+            components: hashes.components - digested,
+            can_be_prefix: false,
+            must_be_fresh: false,
+            hint: 0,
+        }
+    }
+}
+
+/// Why the PIT did not take an Interest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PitError {
+    /// The configured limit of entries is reached.
+    #[error("the PIT holds its limit of entries (pit.entries_max)")]
+    Full,
+    /// More than [`VARIANTS_MAX`] hints or digests for one name.
+    #[error("too many hints or digests are pending for one name")]
+    Variants,
+}
+
+/// Which timer of an entry fired.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Due {
+    /// The entry has ended.
+    Expiry,
+    /// The timer of the strategy.
+    Strategy,
+}
+
+#[derive(Debug)]
+struct Slot<I> {
+    interest: Vec<u8>,
+    hash: u64,
+    hint: u64,
+    next: u32,
+    prev: u32,
+    name_at: u16,
+    name_len: u16,
+    undigested_len: u16,
+    components: u16,
+    generation: u16,
+    can_be_prefix: bool,
+    must_be_fresh: bool,
+    live: bool,
+    entry: Entry<I>,
+}
+
+/// What a lookup found.
+#[derive(Debug, Clone, Copy)]
+pub struct Look {
+    /// The entry.
+    pub found: Option<u32>,
+    head: u32,
+    variants: usize,
+}
+
+/// The octets of a pending Interest, out of the table for a while.
+#[derive(Debug)]
+pub struct Lent {
+    interest: Vec<u8>,
+    name_at: u16,
+    name_len: u16,
+}
+
+impl Lent {
+    /// The whole Interest.
+    #[must_use]
+    pub fn interest(&self) -> &[u8] {
+        &self.interest
+    }
+
+    /// Value of its name.
+    #[must_use]
+    pub fn name(&self) -> &[u8] {
+        &self.interest[self.name_at as usize..self.name_at as usize + self.name_len as usize]
+    }
+}
+
+/// The table. Full: an Interest that needs a new entry is refused, entries that are there stay.
+#[derive(Debug)]
+pub struct Pit<I> {
+    slots: Vec<Slot<I>>,
+    free: Vec<u32>,
+    /// Name without digest → first entry of the name's chain.
+    index: HashIndex,
+    wheel: Wheel,
+    entries_max: usize,
+    /// CanBePrefix entries by number of components, and the numbers with any as bits; the last
+    /// count is of names beyond the table's 32 components.
+    prefix_counts: [u32; NAME_COMPONENTS_MAX + 2],
+    prefix_lengths: u64,
+    octets: usize,
+}
+
+impl<I: Default> Pit<I> {
+    /// An empty table of at most `entries_max` entries, at most [`SLOTS_MAX`].
+    #[must_use]
+    pub fn new(entries_max: usize) -> Self {
+        Self {
+            slots: Vec::new(),
+            free: Vec::new(),
+            index: HashIndex::new(),
+            wheel: Wheel::default(),
+            entries_max: entries_max.min(SLOTS_MAX),
+            prefix_counts: [0; NAME_COMPONENTS_MAX + 2],
+            prefix_lengths: 0,
+            octets: 0,
+        }
+    }
+
+    /// Entries.
+    #[inline]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// Whether nothing is pending.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The bound.
+    #[must_use]
+    pub fn entries_max(&self) -> usize {
+        self.entries_max
+    }
+
+    /// Changes the bound; entries that are there stay.
+    pub fn set_entries_max(&mut self, entries_max: usize) {
+        self.entries_max = entries_max.min(SLOTS_MAX);
+    }
+
+    /// Octets of the pending Interests.
+    #[must_use]
+    pub fn octets(&self) -> usize {
+        self.octets
+    }
+
+    /// Numbers of components, as bits, for which CanBePrefix entries exist: what Data must be
+    /// hashed for.
+    #[inline]
+    #[must_use]
+    pub fn prefix_lengths(&self) -> u64 {
+        self.prefix_lengths
+    }
+
+    /// Whether a CanBePrefix entry exists.
+    #[must_use]
+    pub fn has_prefix_entries(&self) -> bool {
+        self.prefix_lengths != 0 || self.prefix_counts[NAME_COMPONENTS_MAX + 1] != 0
+    }
+
+    fn name(&self, slot: u32) -> &[u8] {
+        let s = &self.slots[slot as usize];
+        &s.interest[s.name_at as usize..s.name_at as usize + s.name_len as usize]
+    }
+
+    #[inline]
+    fn head(&self, hash: u64, undigested: &[u8]) -> Option<u32> {
+        self.index.find(hash, |slot| {
+            let s = &self.slots[slot as usize];
+            let at = s.name_at as usize;
+            s.hash == hash && s.interest[at..at + s.undigested_len as usize] == *undigested
+        })
+    }
+
+    /// Looks `key` up: its entry, and what an insertion needs to know.
+    #[inline]
+    #[must_use]
+    pub fn look(&self, key: &Key<'_>) -> Look {
+        let Some(head) = self.head(key.hash, &key.name[..key.undigested_len]) else {
+            return Look { found: None, head: NONE, variants: 0 };
+        };
+        let mut variants = 0;
+        let mut at = head;
+        while at != NONE {
+            let s = &self.slots[at as usize];
+            if s.can_be_prefix == key.can_be_prefix
+                && s.must_be_fresh == key.must_be_fresh
+                && s.hint == key.hint
+                && s.name_len as usize == key.name.len()
+                && (s.name_len == s.undigested_len || self.name(at) == key.name)
+            {
+                return Look { found: Some(at), head, variants };
+            }
+            variants += usize::from(s.hint != 0 || s.name_len != s.undigested_len);
+            at = s.next;
+        }
+        Look { found: None, head, variants }
+    }
+
+    /// Makes an entry for `key`, which was not found. `interest` is the whole Interest;
+    /// `key.name` must be a part of it. The table must not have changed since `look`.
+    ///
+    /// # Errors
+    /// [`PitError`] at one of the bounds.
+    pub fn insert(&mut self, look: &Look, key: &Key<'_>, interest: &[u8]) -> Result<u32, PitError> {
+        debug_assert!(look.found.is_none());
+        let is_variant = key.hint != 0 || key.name.len() != key.undigested_len;
+        if is_variant && look.variants >= VARIANTS_MAX {
+            return Err(PitError::Variants);
+        }
+        let slot = self.allocate()?;
+        self.fill(slot, key, interest);
+        match look.head {
+            NONE => self.index.insert(key.hash, slot),
+            head => self.link_behind(head, slot),
+        }
+        if key.can_be_prefix {
+            self.count_prefix(key.components, 1);
+        }
+        Ok(slot)
+    }
+
+    fn allocate(&mut self) -> Result<u32, PitError> {
+        if self.len() >= self.entries_max {
+            return Err(PitError::Full);
+        }
+        if let Some(slot) = self.free.pop() {
+            return Ok(slot);
+        }
+        let slot = u32::try_from(self.slots.len()).map_err(|_| PitError::Full)?;
+        self.slots.push(Slot {
+            interest: Vec::new(),
+            hash: 0,
+            hint: 0,
+            next: NONE,
+            prev: NONE,
+            name_at: 0,
+            name_len: 0,
+            undigested_len: 0,
+            components: 0,
+            generation: 0,
+            can_be_prefix: false,
+            must_be_fresh: false,
+            live: false,
+            entry: Entry::default(),
+        });
+        // A free list that can hold every slot never grows while packets pass.
+        self.free.reserve(self.slots.capacity() - self.free.len());
+        Ok(slot)
+    }
+
+    // Offsets within an Interest, which is at most 8800 octets.
+    #[allow(clippy::cast_possible_truncation)]
+    fn fill(&mut self, slot: u32, key: &Key<'_>, interest: &[u8]) {
+        let name_at = key.name.as_ptr().addr().wrapping_sub(interest.as_ptr().addr());
+        debug_assert!(interest.get(name_at..name_at + key.name.len()) == Some(key.name));
+        let s = &mut self.slots[slot as usize];
+        s.interest.extend_from_slice(interest);
+        s.hash = key.hash;
+        s.hint = key.hint;
+        (s.next, s.prev) = (NONE, NONE);
+        s.name_at = name_at as u16;
+        s.name_len = key.name.len() as u16;
+        s.undigested_len = key.undigested_len as u16;
+        s.components = key.components as u16;
+        s.can_be_prefix = key.can_be_prefix;
+        s.must_be_fresh = key.must_be_fresh;
+        s.live = true;
+        self.octets += interest.len();
+    }
+
+    fn link_behind(&mut self, head: u32, slot: u32) {
+        let next = std::mem::replace(&mut self.slots[head as usize].next, slot);
+        if next != NONE {
+            self.slots[next as usize].prev = slot;
+        }
+        let s = &mut self.slots[slot as usize];
+        (s.prev, s.next) = (head, next);
+    }
+
+    fn count_prefix(&mut self, components: usize, by: i32) {
+        let len = components.min(NAME_COMPONENTS_MAX + 1);
+        self.prefix_counts[len] = self.prefix_counts[len].wrapping_add_signed(by);
+        if len <= NAME_COMPONENTS_MAX {
+            let bit = 1 << len;
+            let any = self.prefix_counts[len] != 0;
+            self.prefix_lengths =
+                if any { self.prefix_lengths | bit } else { self.prefix_lengths & !bit };
+        }
+    }
+
+    /// Erases the entry in `slot` with its timers.
+    pub fn erase(&mut self, slot: u32) {
+        self.wheel.cancel(slot * 2);
+        self.wheel.cancel(slot * 2 + 1);
+        let s = &mut self.slots[slot as usize];
+        debug_assert!(s.live);
+        s.live = false;
+        s.generation = s.generation.wrapping_add(1);
+        self.octets -= s.interest.len();
+        if s.interest.capacity() > KEPT_LEN {
+            s.interest = Vec::new();
+        } else {
+            s.interest.clear();
+        }
+        s.entry.reset();
+        let (hash, prev, next) = (s.hash, s.prev, s.next);
+        let (can_be_prefix, components) = (s.can_be_prefix, s.components as usize);
+        if next != NONE {
+            self.slots[next as usize].prev = prev;
+        }
+        match (prev, next) {
+            (NONE, NONE) => {
+                self.index.remove(hash, slot);
+            }
+            (NONE, next) => self.index.replace(hash, slot, next),
+            (prev, next) => self.slots[prev as usize].next = next,
+        }
+        if can_be_prefix {
+            self.count_prefix(components, -1);
+        }
+        self.free.push(slot);
+    }
+
+    /// The entry in `slot`.
+    #[inline]
+    #[must_use]
+    pub fn entry(&self, slot: u32) -> &Entry<I> {
+        &self.slots[slot as usize].entry
+    }
+
+    /// The entry in `slot`, to change.
+    #[inline]
+    pub fn entry_mut(&mut self, slot: u32) -> &mut Entry<I> {
+        &mut self.slots[slot as usize].entry
+    }
+
+    /// The pending Interest of `slot`, as it was received first.
+    #[must_use]
+    pub fn interest(&self, slot: u32) -> &[u8] {
+        &self.slots[slot as usize].interest
+    }
+
+    /// Interest, value of its name, and entry of `slot`.
+    #[inline]
+    pub fn parts(&mut self, slot: u32) -> (&[u8], &[u8], &mut Entry<I>) {
+        let s = &mut self.slots[slot as usize];
+        let name = &s.interest[s.name_at as usize..s.name_at as usize + s.name_len as usize];
+        (&s.interest, name, &mut s.entry)
+    }
+
+    /// Takes the pending Interest of `slot` out, so that the table can change while it is read;
+    /// to be given back with [`Pit::give_back`] before the entry is looked at again.
+    #[must_use]
+    pub fn lend(&mut self, slot: u32) -> Lent {
+        let s = &mut self.slots[slot as usize];
+        Lent { interest: std::mem::take(&mut s.interest), name_at: s.name_at, name_len: s.name_len }
+    }
+
+    /// Puts a lent Interest back.
+    pub fn give_back(&mut self, slot: u32, lent: Lent) {
+        self.slots[slot as usize].interest = lent.interest;
+    }
+
+    /// Whether the Interest in `slot` has MustBeFresh.
+    #[must_use]
+    pub fn must_be_fresh(&self, slot: u32) -> bool {
+        self.slots[slot as usize].must_be_fresh
+    }
+
+    /// Hash of the forwarding hint of the Interest in `slot`, 0 for none.
+    #[must_use]
+    pub fn hint(&self, slot: u32) -> u64 {
+        self.slots[slot as usize].hint
+    }
+
+    /// Hash of the whole name in `slot`, its digest included.
+    #[inline]
+    #[must_use]
+    pub fn whole_hash(&self, slot: u32, key: &HashKey) -> u64 {
+        let s = &self.slots[slot as usize];
+        if s.name_len == s.undigested_len { s.hash } else { key.name(self.name(slot)) }
+    }
+
+    /// The generation of `slot`, for its token.
+    #[inline]
+    #[must_use]
+    pub fn generation(&self, slot: u32) -> u16 {
+        self.slots[slot as usize].generation
+    }
+
+    /// The slot that a token names, when it still is in that generation.
+    #[inline]
+    #[must_use]
+    pub fn at_token(&self, slot: u32, generation: u16) -> Option<u32> {
+        let s = self.slots.get(slot as usize)?;
+        (s.live && s.generation == generation).then_some(slot)
+    }
+
+    /// Whether Data named `data_name` can only satisfy the entry in `slot`: it is exactly its
+    /// name, no other entry has that name, and no CanBePrefix entry exists. Then its hash is
+    /// returned, and the Data needs not be hashed.
+    #[inline]
+    #[must_use]
+    pub fn only_match(&self, slot: u32, data_name: &[u8]) -> Option<u64> {
+        let s = &self.slots[slot as usize];
+        let alone = s.prev == NONE && s.next == NONE && s.name_len == s.undigested_len;
+        // The entry itself may be a CanBePrefix one.
+        let discovery = self.has_prefix_entries();
+        (alone && !discovery && self.name(slot) == data_name).then_some(s.hash)
+    }
+
+    /// Pushes the slots of all entries that Data of this name satisfies. `hashes` must cover
+    /// [`Pit::prefix_lengths`]; `digest` gives the implicit digest when one is asked for.
+    pub fn matches(
+        &self,
+        key: &HashKey,
+        name: &[u8],
+        hashes: &NameHashes,
+        mut digest: impl FnMut() -> [u8; 32],
+        out: &mut Vec<u32>,
+    ) {
+        if let Some(head) = self.head(hashes.whole, name) {
+            self.each_in_chain(head, |slot, s| {
+                let wanted = &self.name(slot)[s.undigested_len as usize..];
+                // An implicit digest is type 1, length 32, then the digest.
+                if wanted.is_empty() || wanted[2..] == digest() {
+                    out.push(slot);
+                }
+            });
+        }
+        let mut lengths = self.prefix_lengths & hashes.lengths();
+        while lengths != 0 {
+            let len = lengths.trailing_zeros() as usize;
+            lengths &= lengths - 1;
+            if let Some(prefix) = hashes.prefix(name, len)
+                && len < hashes.components
+            {
+                self.prefix_matches(prefix.hash, prefix.bytes, out);
+            }
+        }
+        if self.prefix_counts[NAME_COMPONENTS_MAX + 1] != 0 {
+            key.each_long_prefix(name, |hash, prefix| self.prefix_matches(hash, prefix, out));
+        }
+    }
+
+    fn prefix_matches(&self, hash: u64, prefix: &[u8], out: &mut Vec<u32>) {
+        if let Some(head) = self.head(hash, prefix) {
+            self.each_in_chain(head, |slot, s| {
+                if s.can_be_prefix && s.name_len == s.undigested_len {
+                    out.push(slot);
+                }
+            });
+        }
+    }
+
+    fn each_in_chain(&self, head: u32, mut visit: impl FnMut(u32, &Slot<I>)) {
+        let mut at = head;
+        while at != NONE {
+            let s = &self.slots[at as usize];
+            visit(at, s);
+            at = s.next;
+        }
+    }
+
+    /// Sets the moment at which the entry in `slot` ends.
+    #[inline]
+    pub fn set_expiry(&mut self, slot: u32, at: Tick) {
+        self.wheel.arm(slot * 2, at);
+    }
+
+    /// Sets the strategy's timer of `slot`; [`Tick::NEVER`] stops it.
+    pub fn set_timer(&mut self, slot: u32, at: Tick) {
+        self.wheel.arm(slot * 2 + 1, at);
+    }
+
+    /// Takes one timer that is due at `now`.
+    pub fn pop_due(&mut self, now: Tick) -> Option<(u32, Due)> {
+        let id = self.wheel.pop(now)?;
+        Some((id / 2, if id % 2 == 0 { Due::Expiry } else { Due::Strategy }))
+    }
+
+    /// When [`Pit::pop_due`] should be asked next.
+    #[inline]
+    #[must_use]
+    pub fn next_due(&self) -> Option<Tick> {
+        self.wheel.next()
+    }
+
+    /// Slots with an entry, in no particular order.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        (0u32..).zip(&self.slots).filter(|(_, s)| s.live).map(|(slot, _)| slot)
+    }
+
+    /// Number of slots, used and free; see [`Pit::is_live`].
+    #[must_use]
+    pub fn slots(&self) -> u32 {
+        u32::try_from(self.slots.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Whether `slot` holds an entry.
+    #[must_use]
+    pub fn is_live(&self, slot: u32) -> bool {
+        self.slots.get(slot as usize).is_some_and(|s| s.live)
+    }
+}

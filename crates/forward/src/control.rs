@@ -1,0 +1,302 @@
+//! What management, the shell and observers ask of a forwarder.
+
+use crate::choice::{ChoiceError, Choices};
+use crate::faces::{FaceCounters, FaceInfo, Faces};
+use crate::path::interest::cs_lookup;
+use crate::path::{decide, finalize};
+use crate::{Counters, Forwarder, Outbox, UnsolicitedPolicy};
+use onym_tables::cs::{ContentStore, CsConfig};
+use onym_tables::fib::{Fib, FibError, NextHop};
+use onym_tables::hash::NameHashes;
+use onym_tables::{FaceId, HashKey, Prefix, Tick};
+use onym_wire::interest::Interest;
+use onym_wire::name::{Name, NameRef};
+use onym_wire::{Buf, NAME_COMPONENTS_MAX};
+
+/// Packets that one call of an erasing operation takes out.
+const ERASE_MAX: usize = 256;
+
+/// Events kept for the shell; later ones are lost until it takes them.
+const EVENTS_MAX: usize = 1024;
+
+/// Prefix announcements known at once.
+const ANNOUNCEMENTS_MAX: usize = 65_536;
+
+/// Something that the control plane should look at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// Data brought a prefix announcement over a face: a route could be learned, once validated.
+    Learn {
+        /// The face.
+        face: FaceId,
+        /// The announcement, one Data.
+        announcement: Buf,
+    },
+    /// A route learned for this name failed on a face.
+    Unlearn {
+        /// The face.
+        face: FaceId,
+        /// Name of the Interest that failed.
+        name: Name,
+    },
+}
+
+/// Why a prefix was refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RouteError {
+    /// Tables hold prefixes of at most 32 components.
+    #[error("the prefix has {0} components; at most 32 are allowed")]
+    TooLong(usize),
+    /// The FIB is at its limit.
+    #[error(transparent)]
+    Fib(#[from] FibError),
+    /// The face does not exist.
+    #[error("there is no {0:?}")]
+    NoFace(FaceId),
+}
+
+fn prefix<'a>(key: &HashKey, name: NameRef<'a>) -> Option<Prefix<'a>> {
+    (name.len() <= NAME_COMPONENTS_MAX).then(|| Prefix {
+        bytes: name.value(),
+        len: name.len(),
+        hash: key.name(name.value()),
+    })
+}
+
+impl Forwarder {
+    /// Adds a face, or changes what is known of it.
+    pub fn face_add(&mut self, id: FaceId, info: FaceInfo) {
+        self.faces.add(id, info);
+    }
+
+    /// Takes a face out, with its next hops and its part in pending Interests. Returns what was
+    /// counted for it.
+    pub fn face_remove(&mut self, now: Tick, id: FaceId) -> Option<FaceCounters> {
+        let counters = self.faces.remove(id)?;
+        self.fib.remove_face(id);
+        for slot in 0..self.pit.slots() {
+            if !self.pit.is_live(slot) {
+                continue;
+            }
+            let entry = self.pit.entry_mut(slot);
+            let before = entry.ins.len();
+            entry.ins.retain(|r| r.face != id);
+            entry.outs.retain(|r| r.face != id);
+            if before > 0 && entry.ins.is_empty() {
+                finalize::run(self, now, slot);
+            }
+        }
+        Some(counters)
+    }
+
+    /// The faces.
+    #[must_use]
+    pub fn faces(&self) -> &Faces {
+        &self.faces
+    }
+
+    /// Adds a next hop, or changes its cost. Pending Interests under the prefix may be sent to it.
+    ///
+    /// # Errors
+    /// [`RouteError`].
+    pub fn fib_add(
+        &mut self,
+        now: Tick,
+        name: NameRef<'_>,
+        hop: NextHop,
+        out: &mut Outbox,
+    ) -> Result<(), RouteError> {
+        if self.faces.get(hop.face).is_none() {
+            return Err(RouteError::NoFace(hop.face));
+        }
+        let prefix = prefix(&self.key, name).ok_or(RouteError::TooLong(name.len()))?;
+        if self.fib.add(&prefix, hop)? {
+            self.after_new_next_hop(now, name, hop, out);
+        }
+        Ok(())
+    }
+
+    fn after_new_next_hop(&mut self, now: Tick, name: NameRef<'_>, hop: NextHop, out: &mut Outbox) {
+        if self.pit.is_empty() || !self.choices.any_wants_new_next_hop() {
+            return;
+        }
+        for slot in 0..self.pit.slots() {
+            // Not for names that a longer FIB prefix covers.
+            let concerned = self.pit.is_live(slot) && {
+                let (_, pending, _) = self.pit.parts(slot);
+                pending.starts_with(name.value()) && {
+                    let hashes = NameHashes::new(&self.key, pending, self.fib.lengths());
+                    self.fib.lookup(&hashes, pending).is_some_and(|(p, _)| p.len == name.len())
+                }
+            };
+            if concerned {
+                let (_, ended) = decide::pending(self, now, slot, out, |strategy, ctx| {
+                    strategy.after_new_next_hop(ctx, hop);
+                });
+                if ended {
+                    finalize::run(self, now, slot);
+                }
+            }
+        }
+    }
+
+    /// Takes a next hop away; says whether it was there.
+    pub fn fib_remove(&mut self, name: NameRef<'_>, face: FaceId) -> bool {
+        prefix(&self.key, name).is_some_and(|p| self.fib.remove(&p, face))
+    }
+
+    /// The routes.
+    #[must_use]
+    pub fn fib(&self) -> &Fib {
+        &self.fib
+    }
+
+    /// Makes `instance` the strategy of `name`; returns its full name. What strategies learned
+    /// under the prefix is forgotten.
+    ///
+    /// # Errors
+    /// [`ChoiceError`]; nothing is changed then.
+    pub fn strategy_set(
+        &mut self,
+        name: NameRef<'_>,
+        instance: NameRef<'_>,
+    ) -> Result<Name, ChoiceError> {
+        let prefix = prefix(&self.key, name).ok_or(ChoiceError::TooLong(name.len()))?;
+        let full = self.choices.set(&prefix, instance)?;
+        self.forget_under(name);
+        Ok(full)
+    }
+
+    /// Takes the strategy of `name` back, so that a shorter prefix decides; the root keeps its
+    /// own. Says whether there was one.
+    pub fn strategy_unset(&mut self, name: NameRef<'_>) -> bool {
+        let Some(prefix) = prefix(&self.key, name) else { return false };
+        let unset = self.choices.unset(&prefix);
+        if unset {
+            self.forget_under(name);
+        }
+        unset
+    }
+
+    fn forget_under(&mut self, name: NameRef<'_>) {
+        self.measurements.clear_under(name.value());
+        for slot in 0..self.pit.slots() {
+            if self.pit.is_live(slot) {
+                let (_, pending, entry) = self.pit.parts(slot);
+                if pending.starts_with(name.value()) {
+                    entry.info = crate::strategy::Info::None;
+                }
+            }
+        }
+    }
+
+    /// The strategy choices.
+    #[must_use]
+    pub fn strategies(&self) -> &Choices {
+        &self.choices
+    }
+
+    /// The content store.
+    #[must_use]
+    pub fn cs(&self) -> &ContentStore {
+        &self.cs
+    }
+
+    /// Changes limits and flags of the content store. Returns whether packets beyond the new
+    /// limits are left; each call evicts at most 256 of them.
+    pub fn cs_configure(&mut self, now: Tick, config: CsConfig) -> bool {
+        if *self.cs.config() != config {
+            self.cs.set_config(now, config);
+        }
+        self.cs.evict(ERASE_MAX) == ERASE_MAX
+    }
+
+    /// Erases at most `limit` and at most 256 packets under `name`; says how many. Fewer than
+    /// both means that none is left.
+    pub fn cs_erase(&mut self, name: NameRef<'_>, limit: usize) -> usize {
+        self.cs.erase(name.value(), limit.min(ERASE_MAX))
+    }
+
+    /// The cached Data for an Interest (its whole element), as another shard asks for it.
+    pub fn cs_find(&mut self, now: Tick, interest: &[u8]) -> Option<Buf> {
+        let interest = Interest::parse(interest).ok()?;
+        let hashes = NameHashes::new(&self.key, interest.name.value(), 0);
+        let body = self.cs.find(now, &cs_lookup::query(&interest, &hashes))?;
+        Some(match body {
+            onym_tables::cs::Body::Small(bytes) => Buf::copy_from(bytes),
+            onym_tables::cs::Body::Shared(buf) => buf.clone(),
+        })
+    }
+
+    /// Whether Interests with CanBePrefix are pending: only then need Data of other shards be
+    /// shown to this one.
+    #[inline]
+    #[must_use]
+    pub fn has_discovery_entries(&self) -> bool {
+        self.pit.has_prefix_entries()
+    }
+
+    /// Pending Interests.
+    #[must_use]
+    pub fn pit_len(&self) -> usize {
+        self.pit.len()
+    }
+
+    /// Octets of the pending Interests themselves.
+    #[must_use]
+    pub fn pit_octets(&self) -> usize {
+        self.pit.octets()
+    }
+
+    /// Name prefixes of the region that this node is in.
+    pub fn set_regions(&mut self, regions: Vec<Name>) {
+        self.regions = regions;
+    }
+
+    /// What is done with unsolicited Data from now on.
+    pub fn set_unsolicited(&mut self, policy: UnsolicitedPolicy) {
+        self.config.unsolicited = policy;
+    }
+
+    /// HopLimit added to Interests without one from now on; 0 adds none.
+    pub fn set_default_hop_limit(&mut self, hop_limit: u8) {
+        self.config.default_hop_limit = hop_limit;
+    }
+
+    /// Everything that was counted.
+    #[must_use]
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// The prefix announcement (one Data) that a strategy may attach to Data under `name`; `None`
+    /// forgets it. Says whether it was taken: at most 65,536 are.
+    pub fn announcement_set(&mut self, name: NameRef<'_>, announcement: Option<Buf>) -> bool {
+        let Some(prefix) = prefix(&self.key, name) else { return false };
+        match announcement {
+            None => self.announcements.remove(&prefix).is_some(),
+            Some(_) if self.announcements.len() >= ANNOUNCEMENTS_MAX => false,
+            Some(bytes) => {
+                self.announcements.insert(&prefix, bytes);
+                true
+            }
+        }
+    }
+
+    pub(crate) fn announcement_for(&self, name: NameRef<'_>) -> Option<Buf> {
+        let hashes = NameHashes::new(&self.key, name.value(), self.announcements.lengths());
+        self.announcements.longest_match(&hashes, name.value(), |_| true).map(|(_, a)| a.clone())
+    }
+
+    pub(crate) fn note(&mut self, event: Event) {
+        if self.events.len() < EVENTS_MAX {
+            self.events.push(event);
+        }
+    }
+
+    /// Takes the events that have gathered, at most 1024.
+    pub fn take_events(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.events)
+    }
+}

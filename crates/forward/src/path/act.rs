@@ -1,0 +1,232 @@
+//! In: the actions of a strategy.  Out: Interests and Nacks in the outbox, out-records, timers.
+//! Drops: none.  Counters: those of copies (asked, sent, unsent).
+
+use super::decide::latest_downstream;
+use super::interest::Incoming;
+use super::{emit, finalize};
+use crate::strategy::{Action, NackReason, Refusal, out_marks};
+use crate::{Event, Forwarder, LpOut, Outbox, Payload, Token};
+use onym_tables::pit::OutRecord;
+use onym_tables::{FaceId, Tick};
+use onym_wire::interest::Interest;
+use std::time::Duration;
+
+/// An Interest on its way up: everything that is the same for all upstreams.
+#[derive(Debug)]
+pub(crate) struct Upstream<'a> {
+    interest: Interest<'a>,
+    nonce: u32,
+    hop_limit: Option<u8>,
+    strip_hint: bool,
+    non_discovery: bool,
+    congestion_mark: u8,
+    ingress: FaceId,
+    /// The octets, once written; all upstreams share them.
+    written: Option<Payload>,
+}
+
+impl<'a> Upstream<'a> {
+    pub(crate) fn new(incoming: &Incoming<'a>) -> Self {
+        Self {
+            interest: incoming.interest,
+            nonce: incoming.nonce,
+            hop_limit: incoming.hop_limit,
+            strip_hint: incoming.strips_hint(),
+            non_discovery: incoming.packet.lp.non_discovery,
+            congestion_mark: incoming.packet.lp.congestion_mark,
+            ingress: incoming.ingress,
+            written: None,
+        }
+    }
+
+    /// The pending Interest of `slot`, as its latest downstream would send it.
+    pub(crate) fn pending(
+        fw: &Forwarder,
+        slot: u32,
+        interest: Interest<'a>,
+        by_hint: bool,
+    ) -> Self {
+        let nonce = interest.nonce.map_or(0, u32::from_be_bytes);
+        let (ingress, nonce) = latest_downstream(fw, slot).unwrap_or((FaceId::INVALID, nonce));
+        let hop_limit = match interest.hop_limit {
+            Some(limit) => Some(limit.saturating_sub(1)),
+            None => Some(fw.config.default_hop_limit).filter(|limit| *limit > 0),
+        };
+        Self {
+            nonce,
+            hop_limit,
+            strip_hint: !by_hint && !interest.forwarding_hint.is_empty(),
+            non_discovery: false,
+            congestion_mark: 0,
+            ingress,
+            written: None,
+            interest,
+        }
+    }
+
+    fn write(&mut self, out: &mut Outbox) -> Payload {
+        if let Some(written) = &self.written {
+            return written.clone();
+        }
+        let (nonce, hop_limit) = (self.nonce.to_be_bytes(), self.hop_limit);
+        let payload = out.write(|arena| {
+            self.interest.write_forwarded(arena, nonce, hop_limit, self.strip_hint);
+        });
+        self.written = Some(payload.clone());
+        payload
+    }
+}
+
+/// What came of a strategy's actions.
+#[derive(Debug, Default)]
+pub(crate) struct Done {
+    /// Interests sent, and those of them to management.
+    pub(crate) sent: u32,
+    pub(crate) delivered: u32,
+    /// Nacks sent.
+    pub(crate) nacked: u32,
+    pub(crate) refusal: Option<Refusal>,
+    pub(crate) suppressed: bool,
+    pub(crate) linger: Option<Duration>,
+    pub(crate) attach_announcement: bool,
+}
+
+/// Carries out the waiting actions; the entry ends when the strategy rejected it.
+pub(crate) fn run(
+    fw: &mut Forwarder,
+    now: Tick,
+    slot: u32,
+    upstream: &mut Upstream<'_>,
+    out: &mut Outbox,
+) -> Done {
+    let (done, ended) = run_open(fw, now, slot, upstream, out);
+    if ended {
+        finalize::run(fw, now, slot);
+    }
+    done
+}
+
+/// As [`run`], but leaves the end of the entry to the caller and says whether it is due.
+pub(crate) fn run_open(
+    fw: &mut Forwarder,
+    now: Tick,
+    slot: u32,
+    upstream: &mut Upstream<'_>,
+    out: &mut Outbox,
+) -> (Done, bool) {
+    let mut done = Done::default();
+    let mut ended = false;
+    let mut actions = std::mem::take(&mut fw.actions);
+    for action in actions.drain(..) {
+        match action {
+            Action::Forward(face) => send(fw, now, slot, upstream, face, &mut done, out),
+            Action::Probe(face) => {
+                let saved = (upstream.nonce, upstream.written.take());
+                upstream.nonce = fw.rng.next_u32();
+                send(fw, now, slot, upstream, face, &mut done, out);
+                (upstream.nonce, upstream.written) = saved;
+            }
+            Action::ForwardNonDiscovery(face) => {
+                let saved = std::mem::replace(&mut upstream.non_discovery, true);
+                send(fw, now, slot, upstream, face, &mut done, out);
+                upstream.non_discovery = saved;
+            }
+            Action::Nack(face, reason) => {
+                done.nacked += nack(fw, slot, &upstream.interest, face, reason, out);
+            }
+            Action::NackAll(reason) => {
+                while let Some(face) = fw.pit.entry(slot).ins.last().map(|r| r.face) {
+                    done.nacked += nack(fw, slot, &upstream.interest, face, reason, out);
+                }
+                ended = true;
+            }
+            Action::Reject(refusal) => {
+                done.refusal = Some(refusal);
+                ended = true;
+            }
+            Action::Hold(refusal) => done.refusal = Some(refusal),
+            Action::Suppress => done.suppressed = true,
+            Action::Linger(time) => done.linger = Some(time),
+            Action::SetTimer(at) => fw.pit.set_timer(slot, at),
+            Action::Learn(face, announcement) => fw.note(Event::Learn { face, announcement }),
+            Action::Unlearn(face) => {
+                let name = upstream.interest.name.to_name();
+                fw.note(Event::Unlearn { face, name });
+            }
+            Action::AttachAnnouncement => done.attach_announcement = true,
+        }
+    }
+    fw.actions = actions;
+    (done, ended)
+}
+
+/// The outgoing Interest pipeline: hop limit, out-record, one copy.
+pub(crate) fn send(
+    fw: &mut Forwarder,
+    now: Tick,
+    slot: u32,
+    upstream: &mut Upstream<'_>,
+    face: FaceId,
+    done: &mut Done,
+    out: &mut Outbox,
+) {
+    if !emit::may_send_interest(fw, face, upstream.hop_limit) {
+        return;
+    }
+    let lifetime_ms = upstream.interest.lifetime_or_default().min(fw.config.lifetime_max_ms);
+    let entry = fw.pit.entry_mut(slot);
+    let (nonce, expiry) = (upstream.nonce, now.plus_ms(lifetime_ms));
+    let mark = if upstream.non_discovery { out_marks::NON_DISCOVERY } else { 0 };
+    match entry.out_record_mut(face) {
+        Some(r) => {
+            (r.nonce, r.sent, r.expiry, r.nack) = (nonce, now, expiry, None);
+            r.marks = r.marks & !out_marks::NON_DISCOVERY | mark;
+        }
+        None => entry.outs.push(OutRecord {
+            face,
+            nonce,
+            sent: now,
+            expiry,
+            nack: None,
+            interval_us: 0,
+            deadline: Tick::NEVER,
+            marks: mark,
+        }),
+    }
+    let mut pit_token = Token::new();
+    if fw.config.originate_tokens {
+        let token = fw.tokens.encode(slot, fw.pit.generation(slot));
+        pit_token = token.into_iter().collect();
+    }
+    let lp = LpOut {
+        pit_token,
+        congestion_mark: upstream.congestion_mark,
+        incoming_face: Some(upstream.ingress),
+        non_discovery: upstream.non_discovery,
+        ..LpOut::default()
+    };
+    let bytes = upstream.write(out);
+    emit::interest(fw, bytes, face, lp, out);
+    done.sent += 1;
+    done.delivered += u32::from(face == FaceId::INTERNAL);
+}
+
+/// The outgoing Nack pipeline: needs an in-record, which it consumes.
+fn nack(
+    fw: &mut Forwarder,
+    slot: u32,
+    interest: &Interest<'_>,
+    face: FaceId,
+    reason: NackReason,
+    out: &mut Outbox,
+) -> u32 {
+    let entry = fw.pit.entry_mut(slot);
+    let Some(at) = entry.ins.iter().position(|r| r.face == face) else { return 0 };
+    let record = entry.ins.remove(at);
+    finalize::note_unsatisfied(fw, record.face);
+    if !emit::is_point_to_point(fw, face) {
+        return 0;
+    }
+    let lp = LpOut { pit_token: record.token, nack: Some(reason.to_wire()), ..LpOut::default() };
+    u32::from(emit::nack(fw, interest, record.nonce, face, lp, out))
+}

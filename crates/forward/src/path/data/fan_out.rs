@@ -1,0 +1,103 @@
+//! In: a Data and the entries it satisfies.  Out: one copy for each downstream that still waits,
+//! with its own PIT token; the entries end, or linger when their strategy says so.
+//! Drops: none.  Counters: satisfied per face, those of copies.
+
+use crate::faces::LinkType;
+use crate::path::act::Done;
+use crate::path::{decide, emit, finalize, is_localhost};
+use crate::strategy::DataIn;
+use crate::{Forwarder, LpOut, Outbox, Packet, Payload, Verdict};
+use onym_tables::{FaceId, Tick};
+use onym_wire::data::Data;
+
+pub(super) fn run(
+    fw: &mut Forwarder,
+    now: Tick,
+    packet: &Packet,
+    data: &Data<'_>,
+    out: &mut Outbox,
+) -> Verdict {
+    fw.told.clear();
+    let mut to_others = false;
+    let matched = std::mem::take(&mut fw.matched);
+    for &slot in &matched {
+        let done = before_satisfy(fw, now, slot, packet, data, out);
+        let entry = fw.pit.entry_mut(slot);
+        entry.satisfied = true;
+        entry.freshness_ms = u32::try_from(data.freshness_ms).unwrap_or(u32::MAX);
+        to_others |= send(fw, now, slot, packet, data, &done, out);
+        finalize::bury(fw, now, slot, Some(packet.face));
+        fw.pit.entry_mut(slot).outs.retain(|r| r.face != packet.face);
+        match done.linger {
+            Some(time) => fw.pit.set_expiry(slot, now + time),
+            None => finalize::run(fw, now, slot),
+        }
+    }
+    fw.matched = matched;
+    if !to_others && fw.told.contains(&FaceId::INTERNAL) {
+        Verdict::Delivered
+    } else {
+        Verdict::Satisfied
+    }
+}
+
+fn before_satisfy(
+    fw: &mut Forwarder,
+    now: Tick,
+    slot: u32,
+    packet: &Packet,
+    data: &Data<'_>,
+    out: &mut Outbox,
+) -> Done {
+    if !fw.choices.any_minds_data() {
+        return Done::default();
+    }
+    let arrival = DataIn {
+        face: packet.face,
+        name: data.name.value(),
+        announcement: packet.lp.prefix_announcement.as_ref(),
+    };
+    // The entry ends below in any case.
+    decide::pending(fw, now, slot, out, |strategy, ctx| strategy.before_satisfy(ctx, &arrival)).0
+}
+
+/// Sends the Data to the downstreams of one entry, which stop waiting. Says whether one of them
+/// was not the management.
+fn send(
+    fw: &mut Forwarder,
+    now: Tick,
+    slot: u32,
+    packet: &Packet,
+    data: &Data<'_>,
+    done: &Done,
+    out: &mut Outbox,
+) -> bool {
+    let localhost = is_localhost(data.name.value());
+    let mut to_others = false;
+    let attached = done.attach_announcement.then(|| fw.announcement_for(data.name)).flatten();
+    while let Some(record) = fw.pit.entry_mut(slot).ins.pop() {
+        let back = record.face == packet.face;
+        let Some(face) = fw.faces.get_mut(record.face) else { continue };
+        face.counters.satisfied += 1;
+        let refused = back && face.info.link != LinkType::AdHoc;
+        if refused || record.expiry <= now || fw.told.contains(&record.face) {
+            continue;
+        }
+        let announcement = match (&packet.lp.prefix_announcement, &attached) {
+            (None, Some(known)) if !record.non_discovery => Some(known.clone()),
+            (came, _) => came.clone(),
+        };
+        let lp = LpOut {
+            pit_token: record.token,
+            congestion_mark: packet.lp.congestion_mark,
+            incoming_face: Some(packet.face),
+            prefix_announcement: announcement,
+            ..LpOut::default()
+        };
+        let bytes = Payload::Shared(packet.bytes.clone());
+        emit::data(fw, bytes, record.face, localhost, lp, out);
+        fw.told.push(record.face);
+        to_others |= record.face != FaceId::INTERNAL;
+    }
+    to_others
+}

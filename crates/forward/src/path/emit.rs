@@ -1,0 +1,91 @@
+//! In: a copy to send.  Out: one [`Transmit`] in the outbox.
+//! Not sent, and counted: face_gone, out_hop_limit, out_scope.
+//! Counters: asked, sent, unsent; out_interests, out_data, out_nacks, out_hop_limit_zero per face.
+
+use crate::faces::LinkType;
+use crate::packet::{Kind, Transmit};
+use crate::{Forwarder, LpOut, Outbox, Payload, Unsent};
+use onym_tables::FaceId;
+use onym_wire::interest::Interest;
+
+fn unsent(fw: &mut Forwarder, kind: Kind, reason: Unsent) -> bool {
+    fw.counters.asked[kind as usize] += 1;
+    fw.counters.unsent[reason as usize] += 1;
+    false
+}
+
+/// Whether an Interest with this HopLimit may leave by `face`. Counts it when not.
+pub(crate) fn may_send_interest(fw: &mut Forwarder, face: FaceId, hop_limit: Option<u8>) -> bool {
+    let Some(to) = fw.faces.get_mut(face) else {
+        return unsent(fw, Kind::Interest, Unsent::FaceGone);
+    };
+    if hop_limit == Some(0) && !to.is_local() {
+        to.counters.out_hop_limit_zero += 1;
+        return unsent(fw, Kind::Interest, Unsent::OutHopLimit);
+    }
+    true
+}
+
+/// Whether `face` has one peer.
+pub(crate) fn is_point_to_point(fw: &Forwarder, face: FaceId) -> bool {
+    fw.faces.get(face).is_some_and(|f| f.info.link == LinkType::PointToPoint)
+}
+
+fn push(fw: &mut Forwarder, kind: Kind, face: FaceId, bytes: Payload, lp: LpOut, out: &mut Outbox) {
+    fw.counters.asked[kind as usize] += 1;
+    fw.counters.sent[kind as usize] += 1;
+    out.items.push(Transmit { face, kind, bytes, lp });
+}
+
+/// Sends an Interest; [`may_send_interest`] was asked.
+pub(crate) fn interest(
+    fw: &mut Forwarder,
+    bytes: Payload,
+    face: FaceId,
+    lp: LpOut,
+    out: &mut Outbox,
+) {
+    if let Some(to) = fw.faces.get_mut(face) {
+        to.counters.out_interests += 1;
+    }
+    push(fw, Kind::Interest, face, bytes, lp, out);
+}
+
+/// Sends a Data, unless its scope ends here.
+pub(crate) fn data(
+    fw: &mut Forwarder,
+    bytes: Payload,
+    face: FaceId,
+    is_localhost: bool,
+    lp: LpOut,
+    out: &mut Outbox,
+) -> bool {
+    let Some(to) = fw.faces.get_mut(face) else {
+        return unsent(fw, Kind::Data, Unsent::FaceGone);
+    };
+    if is_localhost && !to.is_local() {
+        return unsent(fw, Kind::Data, Unsent::OutScope);
+    }
+    to.counters.out_data += 1;
+    push(fw, Kind::Data, face, bytes, lp, out);
+    true
+}
+
+/// Sends a Nack of `interest` with the Nonce of the downstream.
+pub(crate) fn nack(
+    fw: &mut Forwarder,
+    interest: &Interest<'_>,
+    nonce: u32,
+    face: FaceId,
+    lp: LpOut,
+    out: &mut Outbox,
+) -> bool {
+    let Some(to) = fw.faces.get_mut(face) else {
+        return unsent(fw, Kind::Nack, Unsent::FaceGone);
+    };
+    to.counters.out_nacks += 1;
+    let bytes =
+        out.write(|arena| interest.write_forwarded(arena, nonce.to_be_bytes(), None, false));
+    push(fw, Kind::Nack, face, bytes, lp, out);
+    true
+}

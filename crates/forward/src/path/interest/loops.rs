@@ -1,0 +1,37 @@
+//! In: an Interest whose Nonce was seen before.  Out: Nack Duplicate on point-to-point faces, when
+//! the strategy sends one; the PIT is not touched.
+//! Drops: dead_nonce, duplicate_nonce (as the caller found).  Counters: those of Nacks sent.
+
+use super::Incoming;
+use crate::faces::LinkType;
+use crate::path::emit;
+use crate::strategy::{Entry, NackReason};
+use crate::{Forwarder, LpOut, Outbox, Verdict};
+
+/// Whether the Nonce is one that this entry knows from elsewhere. On a point-to-point face the
+/// same Nonce from the same downstream is a retransmission; on others any match is a loop.
+pub(super) fn is_duplicate(entry: &Entry, incoming: &Incoming<'_>) -> bool {
+    let nonce = incoming.nonce;
+    let point_to_point = incoming.info.link == LinkType::PointToPoint;
+    entry.ins.iter().any(|r| r.nonce == nonce && !(point_to_point && r.face == incoming.ingress))
+        || entry.outs.iter().any(|r| r.nonce == nonce)
+}
+
+#[cold]
+pub(super) fn run(
+    fw: &mut Forwarder,
+    incoming: &Incoming<'_>,
+    verdict: Verdict,
+    out: &mut Outbox,
+) -> Verdict {
+    let (_, choice) = fw.choices.effective(&incoming.hashes, incoming.interest.name.value());
+    if incoming.info.link == LinkType::PointToPoint && choice.strategy.nacks_loops() {
+        let lp = LpOut {
+            pit_token: incoming.packet.lp.pit_token.clone(),
+            nack: Some(NackReason::Duplicate.to_wire()),
+            ..LpOut::default()
+        };
+        emit::nack(fw, &incoming.interest, incoming.nonce, incoming.ingress, lp, out);
+    }
+    verdict
+}

@@ -1,0 +1,70 @@
+//! The incoming Interest pipeline.
+
+pub(crate) mod cs_lookup;
+pub(crate) mod fib_lookup;
+pub(crate) mod guard;
+mod loops;
+mod pit_insert;
+
+use super::decide::{self, Target};
+use crate::faces::FaceInfo;
+use crate::{Forwarder, Outbox, Packet, Verdict};
+use onym_tables::hash::NameHashes;
+use onym_tables::pit::Key;
+use onym_tables::{FaceId, Tick};
+use onym_wire::interest::Interest;
+
+/// An Interest that passed the guard.
+#[derive(Debug)]
+pub(crate) struct Incoming<'a> {
+    pub(crate) packet: &'a Packet,
+    pub(crate) interest: Interest<'a>,
+    pub(crate) ingress: FaceId,
+    pub(crate) info: FaceInfo,
+    pub(crate) hashes: NameHashes,
+    pub(crate) nonce: u32,
+    /// The HopLimit to send it with.
+    pub(crate) hop_limit: Option<u8>,
+    /// Hash of the forwarding hint; 0 when there is none or its region is ours.
+    pub(crate) hint: u64,
+}
+
+impl<'a> Incoming<'a> {
+    pub(crate) fn key(&self) -> Key<'a> {
+        Key {
+            can_be_prefix: self.interest.can_be_prefix,
+            must_be_fresh: self.interest.must_be_fresh,
+            hint: self.hint,
+            ..Key::new(self.interest.name.value(), &self.hashes)
+        }
+    }
+
+    /// Whether the hint is left out when the Interest is sent on.
+    pub(crate) fn strips_hint(&self) -> bool {
+        self.hint == 0 && !self.interest.forwarding_hint.is_empty()
+    }
+}
+
+pub(super) fn run(fw: &mut Forwarder, now: Tick, packet: &Packet, out: &mut Outbox) -> Verdict {
+    let incoming = match guard::run(fw, packet) {
+        Ok(incoming) => incoming,
+        Err(verdict) => return verdict,
+    };
+    if fw.dead.contains(now, incoming.hashes.whole, incoming.nonce) {
+        return loops::run(fw, &incoming, Verdict::DeadNonce, out);
+    }
+    let key = incoming.key();
+    let look = fw.pit.look(&key);
+    if look.found.is_some_and(|slot| loops::is_duplicate(fw.pit.entry(slot), &incoming)) {
+        return loops::run(fw, &incoming, Verdict::DuplicateNonce, out);
+    }
+    let is_asked = look.found.is_some_and(|slot| !fw.pit.entry(slot).ins.is_empty());
+    if !is_asked && cs_lookup::run(fw, now, &incoming, look.found, out) {
+        return Verdict::CsHit;
+    }
+    let slot = match pit_insert::run(fw, now, &incoming, &key, &look) {
+        Ok(slot) => slot,
+        Err(verdict) => return verdict,
+    };
+    decide::interest(fw, now, slot, &Target::new(&incoming), &incoming, out)
+}

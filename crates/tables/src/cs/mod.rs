@@ -1,0 +1,556 @@
+//! The content store of one shard: packets by name, in canonical order, bounded in packets and
+//! octets.
+//!
+//! An exact Interest finds its Data by the hash of the name; one with CanBePrefix finds the
+//! canonically smallest. Packets that differ but have one name form a chain, ordered by implicit
+//! digest; the digest is computed only there, and when an Interest asks for one.
+
+mod body;
+mod order;
+mod queue;
+#[cfg(test)]
+mod tests;
+
+pub use body::{Body, SMALL_LEN_MAX};
+
+use crate::Tick;
+use crate::hash::{HashKey, component_end};
+use crate::index::HashIndex;
+use crate::wheel::Wheel;
+use body::{Pool, Stored};
+use onym_wire::Buf;
+use order::{NONE, Order};
+use queue::{Queue, Queues};
+
+/// Different packets of one name that are kept; the last in order leaves for a further one.
+pub const VARIANTS_MAX: usize = 16;
+
+/// Names under a prefix that one lookup with CanBePrefix examines; a match farther on is missed.
+pub const SCAN_MAX: usize = 1024;
+
+const FINGERS: usize = 256;
+/// Neighbours of a finger that are tried before the whole order is searched.
+const FINGER_STEPS: usize = 8;
+
+/// Which packets leave first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Policy {
+    /// The least recently used.
+    #[default]
+    Lru,
+    /// Unsolicited, then stale, then fresh packets, each in order of arrival.
+    PriorityFifo,
+}
+
+/// Limits and behaviour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CsConfig {
+    /// Most packets; 0 turns the store off.
+    pub packets_max: usize,
+    /// Most octets of packets.
+    pub bytes_max: usize,
+    /// Which leave first.
+    pub policy: Policy,
+    /// Whether packets are taken.
+    pub admit: bool,
+    /// Whether lookups are answered.
+    pub serve: bool,
+}
+
+impl Default for CsConfig {
+    fn default() -> Self {
+        Self {
+            packets_max: 65536,
+            bytes_max: 512 << 20,
+            policy: Policy::Lru,
+            admit: true,
+            serve: true,
+        }
+    }
+}
+
+/// What became of an insertion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Inserted {
+    /// The packet is in the store.
+    New,
+    /// The same packet was there; its freshness starts again.
+    Refreshed,
+    /// Not taken: the store is off or the packet larger than its limit.
+    Refused,
+}
+
+/// What an Interest asks of the store.
+#[derive(Debug, Clone, Copy)]
+pub struct Query<'a> {
+    /// Value of the name, without an implicit digest.
+    pub name: &'a [u8],
+    /// Its hash.
+    pub hash: u64,
+    /// CanBePrefix.
+    pub can_be_prefix: bool,
+    /// MustBeFresh.
+    pub must_be_fresh: bool,
+    /// The implicit digest that the name ended with.
+    pub digest: Option<&'a [u8; 32]>,
+}
+
+#[derive(Debug)]
+struct Slot {
+    hash: u64,
+    stored: Stored,
+    fresh_until: Tick,
+    name_at: u16,
+    name_len: u16,
+    /// Other packets of this name; the first one stands in the index and the order.
+    same_prev: u32,
+    same_next: u32,
+    live: bool,
+    unsolicited: bool,
+    digest_known: bool,
+    digest: [u8; 32],
+}
+
+/// The store. Full: the packet that the policy names leaves.
+#[derive(Debug)]
+pub struct ContentStore {
+    config: CsConfig,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    index: HashIndex,
+    order: Order,
+    queues: Queues,
+    /// Ends of freshness, under `priority_fifo` only.
+    wheel: Wheel,
+    pool: Pool,
+    /// Slots inserted last, by a hash of the name without its last component: a hint.
+    fingers: Box<[u32; FINGERS]>,
+    octets: usize,
+    sha256: fn(&[u8]) -> [u8; 32],
+}
+
+impl ContentStore {
+    /// An empty store. The key seeds the shape of the order.
+    #[must_use]
+    pub fn new(config: CsConfig, key: &HashKey) -> Self {
+        Self {
+            config,
+            slots: Vec::new(),
+            free: Vec::new(),
+            index: HashIndex::new(),
+            order: Order::new(key.words([2, u64::MAX])),
+            queues: Queues::new(),
+            wheel: Wheel::default(),
+            pool: Pool::new(),
+            fingers: Box::new([NONE; FINGERS]),
+            octets: 0,
+            sha256: onym_crypto::digest::implicit_digest,
+        }
+    }
+
+    /// Packets in the store.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// Whether the store is empty.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Octets of the packets in the store.
+    #[must_use]
+    pub fn octets(&self) -> usize {
+        self.octets
+    }
+
+    /// Limits and behaviour.
+    #[must_use]
+    pub fn config(&self) -> &CsConfig {
+        &self.config
+    }
+
+    /// Changes limits and behaviour. What is too much under smaller limits leaves with the next
+    /// insertions, or by [`ContentStore::evict`]; a new policy takes packets up in their order.
+    pub fn set_config(&mut self, now: Tick, config: CsConfig) {
+        let changed = config.policy != self.config.policy;
+        self.config = config;
+        if changed {
+            for slot in 0..self.slots.len() {
+                if self.slots[slot].live {
+                    let slot = u32::try_from(slot).expect("invariant: fewer than 2^32 packets");
+                    let queue = self.queue_for(now, slot);
+                    self.queues.move_to(slot, queue);
+                }
+            }
+        }
+    }
+
+    /// Evicts at most `count` packets beyond the limits; says how many.
+    pub fn evict(&mut self, count: usize) -> usize {
+        let mut evicted = 0;
+        while evicted < count
+            && (self.len() > self.config.packets_max || self.octets > self.config.bytes_max)
+        {
+            let Some(slot) = self.queues.first() else { break };
+            self.remove(slot);
+            evicted += 1;
+        }
+        evicted
+    }
+
+    fn name(&self, slot: u32) -> &[u8] {
+        let s = &self.slots[slot as usize];
+        &s.stored.bytes()[s.name_at as usize..s.name_at as usize + s.name_len as usize]
+    }
+
+    fn head(&self, hash: u64, name: &[u8]) -> Option<u32> {
+        self.index
+            .find(hash, |slot| self.slots[slot as usize].hash == hash && self.name(slot) == name)
+    }
+
+    /// Puts `data` in. `name`, a part of `data`, is the value of its name, and `hash` its hash.
+    pub fn insert(
+        &mut self,
+        now: Tick,
+        data: &Buf,
+        name: &[u8],
+        hash: u64,
+        freshness_ms: u64,
+        unsolicited: bool,
+    ) -> Inserted {
+        if self.config.packets_max == 0 || data.len() > self.config.bytes_max {
+            return Inserted::Refused;
+        }
+        let fresh_until = if freshness_ms == 0 { Tick(0) } else { now.plus_ms(freshness_ms) };
+        let head = self.head(hash, name);
+        if let Some(head) = head
+            && let Some(slot) = self.same_packet(head, data)
+        {
+            self.refresh(now, slot, fresh_until, unsolicited);
+            return Inserted::Refreshed;
+        }
+        self.make_room(now, data.len());
+        // The eviction may have taken the chain, or its first member.
+        let head = head.and_then(|_| self.head(hash, name));
+        let slot = self.fill(data, name, hash, fresh_until, unsolicited);
+        match head {
+            Some(head) => self.join_chain(head, slot),
+            None => {
+                self.index.insert(hash, slot);
+                self.enter_order(slot);
+            }
+        }
+        let queue = self.queue_for(now, slot);
+        self.queues.push(slot, queue);
+        Inserted::New
+    }
+
+    fn same_packet(&self, head: u32, data: &Buf) -> Option<u32> {
+        let mut at = head;
+        while at != NONE {
+            let s = &self.slots[at as usize];
+            if s.stored.bytes() == &**data {
+                return Some(at);
+            }
+            at = s.same_next;
+        }
+        None
+    }
+
+    fn refresh(&mut self, now: Tick, slot: u32, fresh_until: Tick, unsolicited: bool) {
+        let s = &mut self.slots[slot as usize];
+        s.fresh_until = fresh_until;
+        s.unsolicited &= unsolicited;
+        let queue = self.queue_for(now, slot);
+        self.queues.move_to(slot, queue);
+    }
+
+    /// The queue that the policy puts `slot` in; arms the end of its freshness.
+    fn queue_for(&mut self, now: Tick, slot: u32) -> Queue {
+        let s = &self.slots[slot as usize];
+        if self.config.policy == Policy::Lru {
+            return Queue::Fresh;
+        }
+        let (queue, until) = match (s.unsolicited, s.fresh_until > now) {
+            (true, _) => (Queue::Unsolicited, Tick::NEVER),
+            (false, true) => (Queue::Fresh, s.fresh_until),
+            (false, false) => (Queue::Stale, Tick::NEVER),
+        };
+        self.wheel.arm(slot, until);
+        queue
+    }
+
+    fn make_room(&mut self, now: Tick, octets: usize) {
+        if self.config.policy == Policy::PriorityFifo {
+            while let Some(slot) = self.wheel.pop(now) {
+                self.queues.move_to(slot, Queue::Stale);
+            }
+        }
+        while self.len() >= self.config.packets_max || self.octets + octets > self.config.bytes_max
+        {
+            let Some(slot) = self.queues.first() else { break };
+            self.remove(slot);
+        }
+    }
+
+    // Offsets within a Data, which is at most 8800 octets.
+    #[allow(clippy::cast_possible_truncation)]
+    fn fill(
+        &mut self,
+        data: &Buf,
+        name: &[u8],
+        hash: u64,
+        fresh_until: Tick,
+        unsolicited: bool,
+    ) -> u32 {
+        let name_at = name.as_ptr().addr().wrapping_sub(data.as_ptr().addr());
+        debug_assert!(data.get(name_at..name_at + name.len()) == Some(name));
+        let slot = Slot {
+            hash,
+            stored: self.pool.store(data),
+            fresh_until,
+            name_at: name_at as u16,
+            name_len: name.len() as u16,
+            same_prev: NONE,
+            same_next: NONE,
+            live: true,
+            unsolicited,
+            digest_known: false,
+            digest: [0; 32],
+        };
+        self.octets += data.len();
+        if let Some(id) = self.free.pop() {
+            self.slots[id as usize] = slot;
+            return id;
+        }
+        if self.slots.len() == self.slots.capacity() {
+            let more = (self.slots.len() / 2).max(64);
+            let left = self.config.packets_max.saturating_sub(self.slots.len()).max(1);
+            self.slots.reserve_exact(more.min(left));
+            self.free.reserve_exact(self.slots.capacity() - self.free.len());
+        }
+        self.slots.push(slot);
+        (self.slots.len() - 1) as u32
+    }
+
+    fn digest(&mut self, slot: u32) -> [u8; 32] {
+        let sha256 = self.sha256;
+        let s = &mut self.slots[slot as usize];
+        if !s.digest_known {
+            s.digest = sha256(s.stored.bytes());
+            s.digest_known = true;
+        }
+        s.digest
+    }
+
+    /// Puts `slot` into the chain of its name, in the order of digests.
+    fn join_chain(&mut self, head: u32, slot: u32) {
+        let mine = self.digest(slot);
+        let (mut before, mut at, mut count) = (NONE, head, 0);
+        while at != NONE && self.digest(at) < mine {
+            (before, at) = (at, self.slots[at as usize].same_next);
+            count += 1;
+        }
+        (self.slots[slot as usize].same_prev, self.slots[slot as usize].same_next) = (before, at);
+        if at != NONE {
+            self.slots[at as usize].same_prev = slot;
+        }
+        if before == NONE {
+            self.index.replace(self.slots[slot as usize].hash, head, slot);
+            self.order.replace(head, slot);
+        } else {
+            self.slots[before as usize].same_next = slot;
+        }
+        let mut last = slot;
+        while self.slots[last as usize].same_next != NONE {
+            last = self.slots[last as usize].same_next;
+            count += 1;
+        }
+        if count >= VARIANTS_MAX && last != slot {
+            self.remove(last);
+        }
+    }
+
+    /// The finger for names that differ from `name` in their last component only.
+    fn finger(name: &[u8]) -> usize {
+        let (mut at, mut parent) = (0, 0);
+        while at < name.len() {
+            parent = at;
+            at = component_end(name, at);
+        }
+        let parent = &name[..parent];
+        let tail = parent.last_chunk::<8>().map_or(0, |t| u64::from_le_bytes(*t));
+        let head = parent.first_chunk::<8>().map_or(0, |h| u64::from_le_bytes(*h));
+        let mixed = (head.rotate_left(23) ^ tail ^ (parent.len() as u64) << 56)
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        // The eight top bits.
+        #[allow(clippy::cast_possible_truncation)]
+        {
+            (mixed >> 56) as usize
+        }
+    }
+
+    fn enter_order(&mut self, slot: u32) {
+        let finger = Self::finger(self.name(slot));
+        let left = self.near(self.fingers[finger], slot).unwrap_or_else(|| {
+            let name = self.name(slot);
+            self.order.last_where(|other| self.name(other) < name)
+        });
+        self.order.insert_behind(left, slot);
+        self.fingers[finger] = slot;
+    }
+
+    /// The left neighbour for `slot`, when it is near `from` (which may be anything).
+    fn near(&self, from: u32, slot: u32) -> Option<u32> {
+        let name = self.name(slot);
+        let s = self.slots.get(from as usize)?;
+        // Only the first of a chain stands in the order.
+        if from == slot || !s.live || s.same_prev != NONE {
+            return None;
+        }
+        let mut at = from;
+        if self.name(at) < name {
+            for _ in 0..FINGER_STEPS {
+                let right = self.order.right(at);
+                if right == NONE || self.name(right) > name {
+                    return Some(at);
+                }
+                at = right;
+            }
+        } else {
+            for _ in 0..FINGER_STEPS {
+                at = self.order.left(at);
+                if at == NONE || self.name(at) < name {
+                    return Some(at);
+                }
+            }
+        }
+        None
+    }
+
+    /// Takes the packet in `slot` out.
+    fn remove(&mut self, slot: u32) {
+        self.queues.remove(slot);
+        self.wheel.cancel(slot);
+        let s = &mut self.slots[slot as usize];
+        s.live = false;
+        let (hash, prev, next) = (s.hash, s.same_prev, s.same_next);
+        match (prev, next) {
+            (NONE, NONE) => {
+                self.index.remove(hash, slot);
+                self.order.remove(slot);
+            }
+            (NONE, next) => {
+                self.slots[next as usize].same_prev = NONE;
+                self.index.replace(hash, slot, next);
+                self.order.replace(slot, next);
+            }
+            (prev, next) => {
+                self.slots[prev as usize].same_next = next;
+                if next != NONE {
+                    self.slots[next as usize].same_prev = prev;
+                }
+            }
+        }
+        let stored = std::mem::take(&mut self.slots[slot as usize].stored);
+        self.octets -= stored.bytes().len();
+        self.pool.release(stored);
+        self.free.push(slot);
+    }
+
+    /// The packet that answers `query`. A hit counts as a use.
+    pub fn find(&mut self, now: Tick, query: &Query<'_>) -> Option<Body<'_>> {
+        if !self.config.serve {
+            return None;
+        }
+        let slot = self.lookup(now, query)?;
+        if self.config.policy == Policy::Lru {
+            self.queues.move_to(slot, Queue::Fresh);
+        }
+        Some(self.slots[slot as usize].stored.body())
+    }
+
+    fn lookup(&mut self, now: Tick, query: &Query<'_>) -> Option<u32> {
+        let head = self.head(query.hash, query.name);
+        if let Some(slot) = head.and_then(|head| self.usable(now, head, query)) {
+            return Some(slot);
+        }
+        if !query.can_be_prefix || query.digest.is_some() {
+            return None;
+        }
+        let mut at = match head {
+            Some(head) => self.order.right(head),
+            None => self.order.right(self.order.last_where(|other| self.name(other) < query.name)),
+        };
+        for _ in 0..SCAN_MAX {
+            if at == NONE || !self.name(at).starts_with(query.name) {
+                return None;
+            }
+            if let Some(slot) = self.usable(now, at, query) {
+                return Some(slot);
+            }
+            at = self.order.right(at);
+        }
+        None
+    }
+
+    /// The first packet in the chain of `head` that `query` may be answered with.
+    fn usable(&mut self, now: Tick, head: u32, query: &Query<'_>) -> Option<u32> {
+        let mut at = head;
+        while at != NONE {
+            let s = &self.slots[at as usize];
+            let next = s.same_next;
+            let fresh = !query.must_be_fresh || s.fresh_until > now;
+            if fresh && query.digest.is_none_or(|wanted| self.digest(at) == *wanted) {
+                return Some(at);
+            }
+            at = next;
+        }
+        None
+    }
+
+    /// What [`ContentStore::find`] would find, without using it.
+    #[must_use]
+    pub fn would_find(&mut self, now: Tick, query: &Query<'_>) -> bool {
+        self.config.serve && self.lookup(now, query).is_some()
+    }
+
+    /// Erases at most `limit` packets whose name starts with `prefix` (a name's value); says how
+    /// many.
+    pub fn erase(&mut self, prefix: &[u8], limit: usize) -> usize {
+        let before = self.order.last_where(|other| self.name(other) < prefix);
+        let mut erased = 0;
+        while erased < limit {
+            let at = self.order.right(before);
+            if at == NONE || !self.name(at).starts_with(prefix) {
+                break;
+            }
+            self.remove(at);
+            erased += 1;
+        }
+        erased
+    }
+
+    /// The packets in canonical order of their full names, each with what is left of its
+    /// freshness at the time of asking and whether it came unsolicited.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], Tick, bool)> {
+        let mut at = self.order.first();
+        let mut head = at;
+        std::iter::from_fn(move || {
+            if at == NONE {
+                return None;
+            }
+            let s = &self.slots[at as usize];
+            let item = (s.stored.bytes(), s.fresh_until, s.unsolicited);
+            at = s.same_next;
+            if at == NONE {
+                at = self.order.right(head);
+                head = at;
+            }
+            Some(item)
+        })
+    }
+}

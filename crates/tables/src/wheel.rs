@@ -1,0 +1,260 @@
+//! A hierarchical timer wheel: arming, moving and cancelling cost the same however many there are.
+//!
+//! Timers are numbered by their owner (the slots of a slab), so that nothing is allocated per
+//! timer once the owner has stopped growing. A timer never fires early; it fires at the first
+//! [`Wheel::pop`] at or after its moment, rounded up to about a millisecond.
+
+use crate::Tick;
+
+/// A unit of the wheel is 2^20 ns, about 1.05 ms.
+const UNIT_BITS: u32 = 20;
+const SLOT_BITS: u32 = 6;
+const SLOTS: usize = 1 << SLOT_BITS;
+const LEVELS: usize = 7;
+/// The farthest moment that the wheel tells apart: about 146 years. Later ones fire then.
+const UNIT_MAX: u64 = (1 << (SLOT_BITS as u64 * LEVELS as u64)) - 1;
+const NONE: u32 = u32::MAX;
+/// `Node::place` of a timer that is not armed, or that is in the list of due timers.
+const IDLE: u16 = u16::MAX;
+const DUE: u16 = u16::MAX - 1;
+
+#[derive(Debug, Clone, Copy)]
+struct Node {
+    prev: u32,
+    next: u32,
+    /// Unit at which it fires, shortened: enough to place it again, see `Wheel::cascade`.
+    unit: u64,
+    /// Level times 64 plus slot.
+    place: u16,
+}
+
+const IDLE_NODE: Node = Node { prev: NONE, next: NONE, unit: 0, place: IDLE };
+
+/// The wheel. Bound: one timer for each number that its owner uses.
+#[derive(Debug)]
+pub struct Wheel {
+    /// Units that have passed.
+    now: u64,
+    nodes: Vec<Node>,
+    heads: [[u32; SLOTS]; LEVELS],
+    /// Slots with a timer, as bits, per level.
+    used: [u64; LEVELS],
+    due: u32,
+    armed: usize,
+}
+
+impl Default for Wheel {
+    fn default() -> Self {
+        Self {
+            now: 0,
+            nodes: Vec::new(),
+            heads: [[NONE; SLOTS]; LEVELS],
+            used: [0; LEVELS],
+            due: NONE,
+            armed: 0,
+        }
+    }
+}
+
+impl Wheel {
+    /// Timers that are armed.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.armed
+    }
+
+    /// Whether no timer is armed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.armed == 0
+    }
+
+    /// Arms timer `id` for `at`, wherever it was before. [`Tick::NEVER`] cancels it.
+    pub fn arm(&mut self, id: u32, at: Tick) {
+        self.cancel(id);
+        if at == Tick::NEVER {
+            return;
+        }
+        if id as usize >= self.nodes.len() {
+            self.nodes.resize(id as usize + 1, IDLE_NODE);
+        }
+        let unit = at.0.div_ceil(1 << UNIT_BITS).min(UNIT_MAX);
+        self.nodes[id as usize].unit = unit;
+        self.armed += 1;
+        self.place(id, unit);
+    }
+
+    /// Whether timer `id` is armed.
+    #[must_use]
+    pub fn is_armed(&self, id: u32) -> bool {
+        self.nodes.get(id as usize).is_some_and(|n| n.place != IDLE)
+    }
+
+    /// Cancels timer `id`, if it is armed.
+    pub fn cancel(&mut self, id: u32) {
+        let Some(node) = self.nodes.get(id as usize) else { return };
+        if node.place != IDLE {
+            self.unlink(id);
+            self.nodes[id as usize].place = IDLE;
+            self.armed -= 1;
+        }
+    }
+
+    fn place(&mut self, id: u32, unit: u64) {
+        let place = if unit <= self.now {
+            DUE
+        } else {
+            // The highest digit in which `unit` differs from now tells the level.
+            let level = (63 - (unit ^ self.now).leading_zeros()) / SLOT_BITS;
+            let slot = (unit >> (level * SLOT_BITS)) & (SLOTS as u64 - 1);
+            self.used[level as usize] |= 1 << slot;
+            // No truncation: the level is below 7, the slot below 64.
+            #[allow(clippy::cast_possible_truncation)]
+            {
+                level as u16 * SLOTS as u16 + slot as u16
+            }
+        };
+        self.link(id, place);
+    }
+
+    fn head(&mut self, place: u16) -> &mut u32 {
+        if place == DUE {
+            &mut self.due
+        } else {
+            &mut self.heads[place as usize / SLOTS][place as usize % SLOTS]
+        }
+    }
+
+    fn link(&mut self, id: u32, place: u16) {
+        let next = std::mem::replace(self.head(place), id);
+        if next != NONE {
+            self.nodes[next as usize].prev = id;
+        }
+        let node = &mut self.nodes[id as usize];
+        (node.prev, node.next, node.place) = (NONE, next, place);
+    }
+
+    fn unlink(&mut self, id: u32) {
+        let Node { prev, next, place, .. } = self.nodes[id as usize];
+        if next != NONE {
+            self.nodes[next as usize].prev = prev;
+        }
+        if prev != NONE {
+            self.nodes[prev as usize].next = next;
+            return;
+        }
+        *self.head(place) = next;
+        if next == NONE && place != DUE {
+            self.used[place as usize / SLOTS] &= !(1 << (place as usize % SLOTS));
+        }
+    }
+
+    /// The start of the next slot with a timer: level, slot, unit.
+    fn next_slot(&self) -> Option<(usize, usize, u64)> {
+        // A level's timers all lie before the next ones', so the first level with any decides.
+        let level = self.used.iter().position(|&used| used != 0)?;
+        let slot = self.used[level].trailing_zeros() as usize;
+        let shift = level as u32 * SLOT_BITS;
+        let above = self.now >> (shift + SLOT_BITS) << (shift + SLOT_BITS);
+        Some((level, slot, above + ((slot as u64) << shift)))
+    }
+
+    /// The moment at which [`Wheel::pop`] should be called: exact for timers within 64 ms, else
+    /// perhaps earlier than the timer; `None` when nothing is armed.
+    #[must_use]
+    pub fn next(&self) -> Option<Tick> {
+        if self.due != NONE {
+            return Some(Tick(self.now << UNIT_BITS));
+        }
+        self.next_slot().map(|(_, _, unit)| Tick(unit << UNIT_BITS))
+    }
+
+    /// Takes one timer whose moment has come at `now`; `None` when there is none (any more).
+    pub fn pop(&mut self, now: Tick) -> Option<u32> {
+        let unit = now.0 >> UNIT_BITS;
+        while self.due == NONE {
+            match self.next_slot() {
+                Some((level, slot, at)) if at <= unit => {
+                    self.now = at;
+                    self.cascade(level, slot);
+                }
+                _ => {
+                    self.now = self.now.max(unit);
+                    return None;
+                }
+            }
+        }
+        let id = self.due;
+        self.cancel(id);
+        Some(id)
+    }
+
+    /// Spreads a slot whose time has come over the levels below, or into the list of due timers.
+    fn cascade(&mut self, level: usize, slot: usize) {
+        let mut id = std::mem::replace(&mut self.heads[level][slot], NONE);
+        self.used[level] &= !(1 << slot);
+        while id != NONE {
+            let Node { next, unit, .. } = self.nodes[id as usize];
+            self.place(id, unit);
+            id = next;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    proptest! {
+        #[test]
+        fn timers_fire_in_their_unit_and_never_early(
+            ops in prop::collection::vec((0u32..20, 0u64..200_000, 0u64..3_000, any::<bool>()), 1..200)
+        ) {
+            let mut wheel = Wheel::default();
+            let mut model: BTreeMap<u32, u64> = BTreeMap::new();
+            let mut now = Tick(5);
+            for (id, after_ms, step_ms, cancel) in ops {
+                if cancel {
+                    wheel.cancel(id);
+                    model.remove(&id);
+                } else {
+                    wheel.arm(id, now.plus_ms(after_ms));
+                    model.insert(id, now.plus_ms(after_ms).0);
+                }
+                prop_assert_eq!(wheel.len(), model.len());
+                if let Some(next) = wheel.next() {
+                    let first = *model.values().min().unwrap();
+                    prop_assert!(next.0 <= first.div_ceil(1 << 20) << 20);
+                } else {
+                    prop_assert!(model.is_empty());
+                }
+                now = now.plus_ms(step_ms);
+                while let Some(id) = wheel.pop(now) {
+                    let at = model.remove(&id).expect("armed");
+                    prop_assert!(at <= now.0, "early");
+                }
+                let rest = now.0 >> 20;
+                prop_assert!(model.values().all(|at| at.div_ceil(1 << 20) > rest), "late");
+            }
+        }
+    }
+
+    #[test]
+    fn polling_at_the_moment_it_names_reaches_every_timer() {
+        let mut wheel = Wheel::default();
+        wheel.arm(3, Tick::from_ms(4000));
+        wheel.arm(1, Tick::from_ms(864_000_000));
+        let mut polls = 0;
+        let mut fired = Vec::new();
+        while let Some(next) = wheel.next() {
+            polls += 1;
+            while let Some(id) = wheel.pop(next) {
+                fired.push(id);
+            }
+        }
+        assert_eq!(fired, [3, 1]);
+        assert!(polls < 16, "each poll at the named moment makes progress");
+    }
+}
