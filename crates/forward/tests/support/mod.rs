@@ -182,6 +182,15 @@ impl Bench {
         self.fw.handle_timeout(self.now, &mut self.out);
     }
 
+    /// Both equations of the registry, and every copy accounted for.
+    pub fn check(&mut self) {
+        let waiting = self.out.items.len() as u64;
+        let counters = self.fw.counters();
+        assert!(counters.receptions_balance(), "first equation: {counters:?}");
+        assert!(counters.copies_balance(), "second equation: {counters:?}");
+        assert_eq!(counters.sent.iter().sum::<u64>(), self.sent + waiting);
+    }
+
     /// What left since the last time.
     pub fn left(&mut self) -> Vec<Left> {
         let left: Vec<Left> = self.out.items.iter().map(|t| describe(&self.out, t)).collect();
