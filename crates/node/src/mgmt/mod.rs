@@ -1,8 +1,368 @@
 //! The management protocol of NFD as a state machine without I/O.
 //!
-//! [`Host`] is what it asks of the node; the rest of the module turns Interests into calls of the
-//! host and its answers into Data.
+//! ```text
+//! Interest ─► Management::interest ─► Host (the node) ─► Management::poll_output ─► Data
+//!             Management::data  (certificates it asked for)                     ─► Interest
+//!             Management::face_created, face_event, handle_timeout
+//! ```
+//!
+//! | file | what |
+//! |---|---|
+//! | `host` | what is asked of the node |
+//! | `command` | names and parameters of commands: which verb, which fields |
+//! | `policy`, `authorize` | who may do what: rules, signatures, replay |
+//! | `verbs` | the verbs, a file per module |
+//! | `dataset`, `serve` | the lists, and the segments they are sent in |
+//! | `events` | the stream of face events |
+//! | `certificates` | commands that wait for a certificate |
+//! | `reply` | Data |
+//!
+//! Nothing here panics on any Interest. Bounds: 256 commands wait for a connection, 64 for a
+//! certificate, 256 subscribers are remembered, datasets are kept 10 s and 64 MiB; beyond each the
+//! newcomer is told so, or the oldest is forgotten.
 
+mod authorize;
+mod certificates;
+mod command;
+mod dataset;
+mod events;
 pub mod host;
+pub mod policy;
+mod reply;
+mod serve;
+#[cfg(test)]
+mod tests;
+mod verbs;
 
+pub use events::FaceEvent;
 pub use host::Host;
+pub use policy::{Localhop, Policy, Privilege, Rule, RuleError, Who};
+
+use authorize::{Authorizer, Decision};
+use certificates::{Certificates, Wanted};
+use command::{Command, NotCommand};
+use dataset::Datasets;
+use events::Events;
+use host::{FaceError, FaceView, Scope, Ticket};
+use onym_crypto::Entropy;
+use onym_tables::{FaceId, Tick};
+use onym_wire::mgmt::ControlResponse;
+use onym_wire::name::{Name, NameRef};
+use onym_wire::{Data, Interest, PACKET_LEN_MAX};
+use std::collections::{HashMap, VecDeque};
+
+/// Most commands that wait for a connection.
+const CREATIONS_MAX: usize = 256;
+
+/// What management wants sent, through the internal face.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Output {
+    /// An answer. With `no_cache` it carries CachePolicy NoCache.
+    Data {
+        /// The packet.
+        wire: Vec<u8>,
+        /// Whether the content store must leave it out.
+        no_cache: bool,
+    },
+    /// An Interest for a certificate, to be sent on the face `next_hop`, from where the command
+    /// came: whoever signs a command can serve its certificates.
+    Interest {
+        /// The packet.
+        wire: Vec<u8>,
+        /// The face.
+        next_hop: FaceId,
+    },
+}
+
+/// What management is told at start and by a reload.
+#[derive(Debug, Default)]
+pub struct Options {
+    /// Who may do what.
+    pub policy: Policy,
+    /// Names answered under `/localhop/nfd/rib/routable-prefixes`; none: no answer.
+    pub routable_prefixes: Vec<Name>,
+}
+
+/// Packets that management saw, by what became of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Commands carried out (code below 400).
+    pub commands_done: u64,
+    /// Commands refused.
+    pub commands_refused: u64,
+    /// Dataset requests and segments answered.
+    pub datasets: u64,
+    /// Interests left without answer: malformed, from elsewhere, or for what is not kept.
+    pub ignored: u64,
+}
+
+/// The management protocol of one node.
+pub struct Management {
+    authorizer: Authorizer,
+    routable_prefixes: Vec<Name>,
+    datasets: Datasets,
+    events: Events,
+    certificates: Certificates,
+    /// Commands whose face is being connected.
+    creations: HashMap<Ticket, Name>,
+    next_ticket: Ticket,
+    entropy: Box<dyn Entropy + Send>,
+    out: VecDeque<Output>,
+    counters: Counters,
+}
+
+impl std::fmt::Debug for Management {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Management").field("counters", &self.counters).finish_non_exhaustive()
+    }
+}
+
+/// The three places where management answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Space {
+    /// `/localhost/nfd`.
+    Localhost,
+    /// `/localhop/nfd`.
+    Localhop,
+    /// `/localhost/onym`.
+    Onym,
+}
+
+/// Where an Interest came from.
+#[derive(Debug, Clone, Copy)]
+struct Requester {
+    face: FaceId,
+    is_local: bool,
+}
+
+fn space_of(name: NameRef<'_>) -> Option<Space> {
+    let mut parts = name.components().filter(|c| c.is_generic()).map(|c| c.value);
+    match (parts.next()?, parts.next()?) {
+        (b"localhost", b"nfd") => Some(Space::Localhost),
+        (b"localhop", b"nfd") => Some(Space::Localhop),
+        (b"localhost", b"onym") => Some(Space::Onym),
+        _ => None,
+    }
+}
+
+impl Management {
+    /// Management with `options`; `entropy` gives the nonces of its Interests.
+    #[must_use]
+    pub fn new(options: Options, entropy: Box<dyn Entropy + Send>) -> Self {
+        Self {
+            authorizer: Authorizer::new(options.policy),
+            routable_prefixes: options.routable_prefixes,
+            datasets: Datasets::default(),
+            events: Events::default(),
+            certificates: Certificates::default(),
+            creations: HashMap::new(),
+            next_ticket: 0,
+            entropy,
+            out: VecDeque::new(),
+            counters: Counters::default(),
+        }
+    }
+
+    /// Takes over new options; what waits is judged by them.
+    pub fn reconfigure(&mut self, options: Options) {
+        self.authorizer.set_policy(options.policy);
+        self.routable_prefixes = options.routable_prefixes;
+    }
+
+    /// What became of the Interests so far.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// The next packet to send.
+    pub fn poll_output(&mut self) -> Option<Output> {
+        self.out.pop_front()
+    }
+
+    /// When [`Management::handle_timeout`] should be called next.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Tick> {
+        [self.datasets.next_expiry(), self.certificates.next_timeout()].into_iter().flatten().min()
+    }
+
+    /// Lets time pass: old datasets go, certificates that do not come are asked for again or
+    /// given up.
+    pub fn handle_timeout(&mut self, now: Tick) {
+        self.datasets.expire(now);
+        for due in self.certificates.take_due(now) {
+            if due.may_retry() {
+                self.ask(due.retried(now));
+            } else {
+                let text = format!("certificate {} cannot be fetched", due.wanted);
+                self.deny(&due.command, &text);
+            }
+        }
+    }
+
+    /// An Interest that the forwarder delivered to management; it came in on face `from`.
+    pub fn interest(&mut self, wire: &[u8], from: FaceId, now: Tick, host: &mut dyn Host) {
+        let is_local = host.face(from).is_some_and(|face| face.scope == Scope::Local);
+        let requester = Requester { face: from, is_local };
+        let answered = Interest::parse(wire)
+            .ok()
+            .and_then(|interest| self.dispatch(&interest, requester, now, host));
+        if answered.is_none() {
+            self.counters.ignored += 1;
+        }
+    }
+
+    /// `None` when there is no answer, now or later.
+    fn dispatch(
+        &mut self,
+        interest: &Interest<'_>,
+        requester: Requester,
+        now: Tick,
+        host: &mut dyn Host,
+    ) -> Option<()> {
+        let space = space_of(interest.name)?;
+        // Scope is the forwarder's rule; it is checked again because so much depends on it.
+        let may_enter = match space {
+            Space::Localhost | Space::Onym => requester.is_local,
+            Space::Localhop => requester.is_local || self.authorizer.localhop_is_on(),
+        };
+        if space == Space::Localhop && self.routable(interest, now, host).is_some() {
+            return Some(());
+        }
+        if !may_enter {
+            return None;
+        }
+        if space == Space::Onym {
+            return self.onym(interest, now, host);
+        }
+        if space == Space::Localhost && self.dataset(interest, now, host)? {
+            return Some(());
+        }
+        match Command::parse(interest) {
+            Ok(command) => self.judge(&command, requester, now, host),
+            Err(NotCommand::Silent) => return None,
+            Err(NotCommand::Refused(_)) if space == Space::Localhop && !requester.is_local => {
+                return None;
+            }
+            Err(NotCommand::Refused(refusal)) => self.respond(interest.name, &refusal.into()),
+        }
+        Some(())
+    }
+
+    /// Authorises a command and carries it out, refuses it, or waits for a certificate.
+    fn judge(
+        &mut self,
+        command: &Command<'_>,
+        requester: Requester,
+        now: Tick,
+        host: &mut dyn Host,
+    ) {
+        match self.authorizer.decide(command, requester, host.unix_ms()) {
+            Decision::Granted => self.execute(command, requester, host),
+            Decision::Denied(why) => {
+                self.respond(command.name, &command.denial(&why).into());
+            }
+            Decision::Fetch(check, wanted) => {
+                let wanted = Wanted::new(check, wanted, command.wire.to_vec(), requester, now);
+                if self.certificates.is_full() {
+                    self.deny(&wanted.command, "too many commands wait for certificates");
+                } else {
+                    self.ask(wanted);
+                }
+            }
+        }
+    }
+
+    /// Asks for a certificate where the command came from.
+    fn ask(&mut self, wanted: Wanted) {
+        let mut nonce = [0; 4];
+        self.entropy.fill(&mut nonce);
+        let wire = wanted.interest(nonce);
+        self.out.push_back(Output::Interest { wire, next_hop: wanted.requester.face });
+        self.certificates.insert(wanted);
+    }
+
+    /// A Data that came for an Interest of [`Output::Interest`].
+    pub fn data(&mut self, wire: &[u8], now: Tick, host: &mut dyn Host) {
+        let Ok(data) = Data::parse(wire) else { return };
+        for mut wanted in self.certificates.take_for(data.name) {
+            match self.authorizer.advance(&mut wanted.check, wire, host.unix_ms()) {
+                Decision::Granted => self.resume(&wanted, host),
+                Decision::Denied(why) => self.deny(&wanted.command, &why),
+                Decision::Fetch((), next) => {
+                    self.ask(wanted.next(next, now));
+                }
+            }
+        }
+    }
+
+    /// Carries out a command whose signer was found trustworthy meanwhile.
+    fn resume(&mut self, wanted: &Wanted, host: &mut dyn Host) {
+        let Ok(interest) = Interest::parse(&wanted.command) else { return };
+        let Ok(command) = Command::parse(&interest) else { return };
+        // Another copy of it may have come first.
+        match self.authorizer.accept(&command, host.unix_ms()) {
+            Ok(()) => self.execute(&command, wanted.requester, host),
+            Err(why) => self.respond(command.name, &command.denial(&why).into()),
+        }
+    }
+
+    fn deny(&mut self, wire: &[u8], why: &str) {
+        let Ok(interest) = Interest::parse(wire) else { return };
+        let Ok(command) = Command::parse(&interest) else { return };
+        self.respond(command.name, &command.denial(why).into());
+    }
+
+    fn execute(&mut self, command: &Command<'_>, requester: Requester, host: &mut dyn Host) {
+        let response = match command.validate() {
+            Err(refusal) => refusal.into(),
+            Ok(()) => match verbs::run(command, requester.face, self.next_ticket, host) {
+                verbs::Outcome::Done(response) => *response,
+                verbs::Outcome::Pending if self.creations.len() >= CREATIONS_MAX => {
+                    ControlResponse::new(504, "too many connections are being made")
+                }
+                verbs::Outcome::Pending => {
+                    self.creations.insert(self.next_ticket, command.name.to_name());
+                    self.next_ticket += 1;
+                    return;
+                }
+            },
+        };
+        self.next_ticket += 1;
+        self.respond(command.name, &response);
+    }
+
+    /// The end of a face creation that took time.
+    pub fn face_created(&mut self, ticket: Ticket, result: Result<FaceView, FaceError>) {
+        let Some(name) = self.creations.remove(&ticket) else { return };
+        let response = match result {
+            Ok(face) => verbs::faces::created(&face),
+            Err(error) => verbs::faces::failed(error),
+        };
+        self.respond(name.as_ref(), &response);
+    }
+
+    /// Something happened to a face; subscribers are told.
+    pub fn face_event(&mut self, event: FaceEvent, face: &FaceView, now: Tick) {
+        if let Some(wire) = self.events.publish(event, face, now) {
+            self.out.push_back(Output::Data { wire, no_cache: true });
+        }
+    }
+
+    fn respond(&mut self, name: NameRef<'_>, response: &ControlResponse) {
+        if response.is_success() {
+            self.counters.commands_done += 1;
+        } else {
+            self.counters.commands_refused += 1;
+        }
+        let mut wire = reply::response(name, response);
+        if wire.len() > PACKET_LEN_MAX {
+            // The body repeats long names; the code says what happened without it.
+            let short = ControlResponse { body: None, ..response.clone() };
+            wire = reply::response(name, &short);
+        }
+        if wire.len() <= PACKET_LEN_MAX {
+            self.out.push_back(Output::Data { wire, no_cache: false });
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Requests for what is listed: datasets, the event stream, our own namespace.
+
+use super::dataset::{self, Request};
+use super::host::Host;
+use super::reply::{self, FRESHNESS_MS};
+use super::{Management, Output, events};
+use onym_tables::Tick;
+use onym_wire::Interest;
+use onym_wire::name::NameRef;
+
+/// How long the routable prefixes are fresh, in milliseconds.
+const ROUTABLE_FRESHNESS_MS: u64 = 5000;
+
+impl Management {
+    /// Answers datasets and the event stream: `Some(true)` when it was one, `Some(false)` when the
+    /// name is none of them, `None` when it is one that gets no answer.
+    pub(super) fn dataset(
+        &mut self,
+        interest: &Interest<'_>,
+        now: Tick,
+        host: &mut dyn Host,
+    ) -> Option<bool> {
+        if let Some(events) = events::requested(interest) {
+            if let Some(wire) = self.events.subscribe(interest, events, now) {
+                self.out.push_back(Output::Data { wire, no_cache: true });
+            }
+            self.counters.datasets += 1;
+            return Some(true);
+        }
+        let Some(request) = Request::of(interest.name) else { return Some(false) };
+        if let Some(wire) = self.datasets.segment(interest, now) {
+            self.send_dataset(wire);
+            return Some(true);
+        }
+        if request.is_past || !interest.can_be_prefix {
+            return None;
+        }
+        match request.content(host) {
+            Ok(content) => {
+                let wire = self.publish(interest.name, content, FRESHNESS_MS, now, host)?;
+                self.send_dataset(wire);
+            }
+            Err(refusal) => {
+                let wire = reply::rejection(interest.name, &refusal.into());
+                self.send_dataset(wire);
+            }
+        }
+        Some(true)
+    }
+
+    fn publish(
+        &mut self,
+        name: NameRef<'_>,
+        content: Vec<u8>,
+        freshness_ms: u64,
+        now: Tick,
+        host: &dyn Host,
+    ) -> Option<Vec<u8>> {
+        self.datasets.publish(name, content, freshness_ms, host.unix_ms(), now)
+    }
+
+    fn send_dataset(&mut self, wire: Vec<u8>) {
+        self.counters.datasets += 1;
+        self.out.push_back(Output::Data { wire, no_cache: true });
+    }
+
+    /// `/localhop/nfd/rib/routable-prefixes`, for everybody.
+    pub(super) fn routable(
+        &mut self,
+        interest: &Interest<'_>,
+        now: Tick,
+        host: &mut dyn Host,
+    ) -> Option<()> {
+        let past = dataset::routable_prefixes(interest.name)?;
+        if self.routable_prefixes.is_empty() {
+            return None;
+        }
+        let wire = match self.datasets.segment(interest, now) {
+            Some(wire) => wire,
+            None if past || !interest.can_be_prefix => return None,
+            None => {
+                let mut content = Vec::new();
+                self.routable_prefixes.iter().for_each(|n| n.as_ref().write_tlv(&mut content));
+                self.publish(interest.name, content, ROUTABLE_FRESHNESS_MS, now, host)?
+            }
+        };
+        self.send_dataset(wire);
+        Some(())
+    }
+
+    /// Our own namespace: JSON, in segments when the Interest allows it, else in one Data.
+    pub(super) fn onym(
+        &mut self,
+        interest: &Interest<'_>,
+        now: Tick,
+        host: &mut dyn Host,
+    ) -> Option<()> {
+        if let Some(wire) = self.datasets.segment(interest, now) {
+            self.send_dataset(wire);
+            return Some(());
+        }
+        let json = dataset::onym_content(interest.name, host)?;
+        let wire = if interest.can_be_prefix {
+            self.publish(interest.name, json.into_bytes(), FRESHNESS_MS, now, host)?
+        } else {
+            reply::single(interest.name, json.as_bytes())?
+        };
+        self.send_dataset(wire);
+        Some(())
+    }
+}
