@@ -3,4 +3,5 @@
 pub mod config;
 pub mod mgmt;
 pub mod names;
+pub mod rib;
 mod subnet;
