@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 mod faces;
 mod limits;
 
+pub use crate::mgmt::policy::Privilege;
 pub use faces::{
     Congestion, Ether, Faces, Fault, OneOrMany, Persistency, Shm, StaticFace, Tcp, Udp, Unix,
     WebSocket,
@@ -42,7 +43,7 @@ pub struct Config {
     pub strategy: BTreeMap<String, String>,
     /// Registration of prefixes.
     pub rib: Rib,
-    /// Who may use the management modules; the first entry that fits decides. When the list is
+    /// Who may use the management modules; an entry grants, none refuses. When the list is
     /// empty, local faces may do everything and others nothing. Taken over by a reload.
     pub authorize: Vec<Authorize>,
     /// Faces made at start and kept by the configuration. Taken over by a reload.
@@ -71,33 +72,24 @@ pub struct Rib {
     /// Files of the certificates whose prefix announcements are accepted from faces that are not
     /// local. Taken over by a reload.
     pub announcement_anchors: Vec<String>,
+    /// Names told to whoever asks for `/localhop/nfd/rib/routable-prefixes`. Empty: no answer.
+    /// Taken over by a reload.
+    pub routable_prefixes: Vec<String>,
 }
 
-/// One rule of authorisation.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// One rule of management. Rules only grant: a command is carried out when one of them fits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Authorize {
-    /// The file of the certificate that must have signed the command; `any` accepts every command
-    /// that arrives on a local face, signed or not.
-    pub certificate: String,
-    /// The modules that it may use.
-    pub privileges: Vec<Privilege>,
-}
-
-/// A management module that can be granted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Privilege {
-    /// `faces`: create, update, destroy.
-    Faces,
-    /// `fib`: add and remove next hops.
-    Fib,
-    /// `cs`: configure, erase.
-    Cs,
-    /// `strategy-choice`: set, unset.
-    StrategyChoice,
-    /// `rib`: register, unregister, announce.
-    Rib,
+    /// To whom: `local` (applications on this machine), `any` (also others, through `/localhop`
+    /// when that is on), `key:/NAME` (whoever signs with this key, whose certificate is in the key
+    /// store) or the path of a certificate (relative to the configuration file).
+    pub who: String,
+    /// The modules that they may use; `register` is `rib` for the requester's own face only.
+    pub may: Vec<Privilege>,
+    /// Limits commands that carry a name to names under these. Empty: no limit.
+    #[serde(default)]
+    pub prefixes: Vec<String>,
 }
 
 /// One route made at start.

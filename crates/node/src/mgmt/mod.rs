@@ -27,6 +27,7 @@ mod command;
 mod dataset;
 mod events;
 pub mod host;
+mod options;
 pub mod policy;
 mod reply;
 mod serve;
@@ -36,6 +37,7 @@ mod verbs;
 
 pub use events::FaceEvent;
 pub use host::Host;
+pub use options::Options;
 pub use policy::{Localhop, Policy, Privilege, Rule, RuleError, Who};
 
 use authorize::{Authorizer, Decision};
@@ -72,15 +74,6 @@ pub enum Output {
         /// The face.
         next_hop: FaceId,
     },
-}
-
-/// What management is told at start and by a reload.
-#[derive(Debug, Default)]
-pub struct Options {
-    /// Who may do what.
-    pub policy: Policy,
-    /// Names answered under `/localhop/nfd/rib/routable-prefixes`; none: no answer.
-    pub routable_prefixes: Vec<Name>,
 }
 
 /// Packets that management saw, by what became of them.
