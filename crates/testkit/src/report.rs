@@ -1,0 +1,89 @@
+//! Runs many scripts and reports, one line each and a summary.
+
+use crate::run::{Outcome, run};
+use crate::script::Script;
+use crate::subject::Bench;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// How each script ended, in the order of the scripts.
+#[derive(Debug)]
+pub struct Report {
+    /// Name of the bench.
+    pub subject: String,
+    /// Script names and outcomes.
+    pub outcomes: Vec<(String, Outcome)>,
+}
+
+/// Runs the scripts on `threads` threads.
+pub fn run_all(bench: &dyn Bench, scripts: &[Script], threads: usize) -> Report {
+    let next = AtomicUsize::new(0);
+    let outcomes: Vec<Mutex<Option<Outcome>>> = scripts.iter().map(|_| Mutex::new(None)).collect();
+    std::thread::scope(|scope| {
+        for _ in 0..threads.clamp(1, 64) {
+            scope.spawn(|| {
+                while let Some((i, script)) = {
+                    let i = next.fetch_add(1, Ordering::Relaxed);
+                    scripts.get(i).map(|s| (i, s))
+                } {
+                    let outcome = run(bench, script);
+                    if let Ok(mut slot) = outcomes[i].lock() {
+                        *slot = Some(outcome);
+                    }
+                }
+            });
+        }
+    });
+    let ended = |slot: Mutex<Option<Outcome>>| {
+        let slot = slot.into_inner().unwrap_or(None);
+        slot.unwrap_or_else(|| Outcome::Failed("the runner itself failed".into()))
+    };
+    let outcomes =
+        scripts.iter().map(|s| s.name.clone()).zip(outcomes.into_iter().map(ended)).collect();
+    Report { subject: bench.name().into(), outcomes }
+}
+
+impl Report {
+    /// The messages of the scripts that failed.
+    #[must_use]
+    pub fn failures(&self) -> Vec<&str> {
+        let failed = |(_, o): &'_ (String, Outcome)| matches!(o, Outcome::Failed(_));
+        self.outcomes
+            .iter()
+            .filter(|o| failed(o))
+            .map(|(_, o)| match o {
+                Outcome::Failed(text) => text.as_str(),
+                _ => "",
+            })
+            .collect()
+    }
+
+    /// How many passed, failed and were skipped.
+    #[must_use]
+    pub fn counts(&self) -> (usize, usize, usize) {
+        let count = |f: fn(&Outcome) -> bool| self.outcomes.iter().filter(|(_, o)| f(o)).count();
+        (
+            count(|o| *o == Outcome::Passed),
+            count(|o| matches!(o, Outcome::Failed(_))),
+            count(|o| matches!(o, Outcome::Skipped(_))),
+        )
+    }
+
+    /// One line for each script.
+    #[must_use]
+    pub fn lines(&self) -> String {
+        let line = |(name, outcome): &(String, Outcome)| match outcome {
+            Outcome::Passed => format!("ok    {name}\n"),
+            Outcome::Skipped(reason) => format!("skip  {name}: {reason}\n"),
+            Outcome::Failed(text) => format!("FAIL  {name}\n  {}\n", text.replace('\n', "\n  ")),
+        };
+        self.outcomes.iter().map(line).collect()
+    }
+
+    /// One line that sums up.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        let (passed, failed, skipped) = self.counts();
+        format!("{}: {passed} passed, {failed} failed, {skipped} skipped", self.subject)
+    }
+}
