@@ -13,8 +13,12 @@ use crate::{Forwarder, LpOut, Outbox, Verdict};
 pub(super) fn is_duplicate(entry: &Entry, incoming: &Incoming<'_>) -> bool {
     let nonce = incoming.nonce;
     let point_to_point = incoming.info.link == LinkType::PointToPoint;
-    entry.ins.iter().any(|r| r.nonce == nonce && !(point_to_point && r.face == incoming.ingress))
-        || entry.outs.iter().any(|r| r.nonce == nonce)
+    // Its own Nonce is also upstream then, which says nothing.
+    let again =
+        point_to_point && entry.ins.iter().any(|r| r.nonce == nonce && r.face == incoming.ingress);
+    !again
+        && (entry.ins.iter().any(|r| r.nonce == nonce)
+            || entry.outs.iter().any(|r| r.nonce == nonce))
 }
 
 #[cold]
