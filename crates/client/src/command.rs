@@ -4,9 +4,8 @@ use crate::request::millis;
 use onym_crypto::Error;
 use onym_crypto::signer::{Freshness, Signer};
 use onym_wire::interest::InterestBuilder;
-use onym_wire::name::Name;
-use onym_wire::tlv::{self, Element, Malformed, Reader};
-use onym_wire::types;
+use onym_wire::mgmt::{self, ControlParameters};
+use onym_wire::name::{Name, NameRef};
 use std::time::Duration;
 
 /// `/localhost/nfd`, or `/localhop/nfd` for a node that is not on this machine.
@@ -16,20 +15,17 @@ pub(crate) fn management_prefix(local: bool) -> Name {
     name
 }
 
-/// Encodes the command `verb` (such as `["rib", "register"]`) under `prefix`, signed. `parameters`
-/// is the VALUE of ControlParameters; `fresh` must have a later time than every command before.
+/// Encodes the command `[module, verb]` (such as `["rib", "register"]`) under `prefix`, signed.
+/// `fresh` must have a later time than every command before.
 pub(crate) fn encode(
-    prefix: Name,
-    verb: [&str; 2],
-    parameters: &[u8],
+    prefix: NameRef<'_>,
+    [module, verb]: [&str; 2],
+    parameters: &ControlParameters,
     signer: &Signer,
     fresh: Freshness,
     lifetime: Duration,
 ) -> Result<Vec<u8>, Error> {
-    let mut component = Vec::with_capacity(parameters.len() + 4);
-    tlv::put_tlv(&mut component, types::CONTROL_PARAMETERS, parameters);
-    let mut name = prefix;
-    name.append_generic(verb[0]).append_generic(verb[1]).append_generic(&component);
+    let name = mgmt::command_name(prefix, module, verb, parameters);
     let builder = InterestBuilder {
         nonce: Some([0; 4]),
         lifetime_ms: Some(millis(lifetime)),
@@ -40,41 +36,6 @@ pub(crate) fn encode(
     Ok(wire)
 }
 
-/// A ControlResponse.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Response {
-    /// As in HTTP; below 400 is success.
-    pub code: u64,
-    /// In words.
-    pub text: String,
-    /// What follows: for most commands the ControlParameters element in force.
-    pub body: Vec<u8>,
-}
-
-impl Response {
-    /// Reads a ControlResponse element.
-    ///
-    /// # Errors
-    /// [`Malformed`] when it is none.
-    pub fn parse(wire: &[u8]) -> Result<Self, Malformed> {
-        let outer = Element::parse_as(wire, types::CONTROL_RESPONSE)?;
-        let mut reader = Reader::new(outer.value);
-        let code = reader.expect(types::STATUS_CODE)?.nni()?;
-        let text = reader.expect(types::STATUS_TEXT)?.value;
-        Ok(Self {
-            code,
-            text: String::from_utf8_lossy(text).into_owned(),
-            body: reader.rest().to_vec(),
-        })
-    }
-
-    /// Whether the command was done.
-    #[must_use]
-    pub fn is_success(&self) -> bool {
-        self.code < 400
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,8 +44,8 @@ mod tests {
 
     #[test]
     fn a_registration_is_a_signed_interest_of_the_field() {
-        let mut parameters = Vec::new();
-        "/demo".parse::<Name>().unwrap().as_ref().write_tlv(&mut parameters);
+        let name = "/demo".parse().ok();
+        let parameters = ControlParameters { name, ..ControlParameters::default() };
         let fresh = Freshness {
             time_ms: Some(0x018B_CFE5_6800),
             nonce: Some(0x1112_1314_1516_1718_u64.to_be_bytes()),
@@ -93,7 +54,8 @@ mod tests {
         let (prefix, signer) = (management_prefix(true), Signer::digest());
         let second = Duration::from_secs(1);
         let wire =
-            encode(prefix, ["rib", "register"], &parameters, &signer, fresh, second).unwrap();
+            encode(prefix.as_ref(), ["rib", "register"], &parameters, &signer, fresh, second)
+                .unwrap();
         let interest = Interest::parse(&wire).unwrap();
         // The vector C1 of the digest of the protocol, but for its Interest Nonce.
         assert_eq!(
@@ -103,13 +65,5 @@ mod tests {
         );
         let signed = interest.signed_ranges().unwrap();
         assert_eq!(interest.signature_value.unwrap(), sha256(&signed));
-    }
-
-    #[test]
-    fn responses_are_read_and_wrong_ones_refused() {
-        let wire = b"\x65\x09\x66\x01\xc8\x67\x02OK\x69\x00";
-        let response = Response::parse(wire).unwrap();
-        assert_eq!((response.code, response.text.as_str(), response.body.len()), (200, "OK", 2));
-        assert!(Response::parse(&wire[..6]).is_err());
     }
 }

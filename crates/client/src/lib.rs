@@ -1,9 +1,13 @@
 #![doc = include_str!("../README.md")]
 
+pub mod blocking;
 mod command;
+mod driver;
 pub mod endpoint;
+pub mod error;
 pub mod fetch;
 pub mod metadata;
+pub mod mgmt;
 pub mod producer;
 pub mod registration;
 pub mod request;
@@ -14,9 +18,10 @@ pub mod transport;
 pub mod verify;
 pub mod window;
 
-pub use command::Response;
+pub use driver::{ClientOptions, Notice};
 pub use endpoint::{Endpoint, Event};
-pub use fetch::{FetchError, FetchId, FetchOptions, Progress};
+pub use error::Error;
+pub use fetch::{FetchError, FetchId, FetchOptions, Find, Progress};
 pub use producer::{Answer, Incoming, Respond};
 pub use registration::{NotRegistered, RouteOptions};
 pub use request::{Packet, Request, RequestId, Unanswered};

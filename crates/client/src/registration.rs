@@ -1,11 +1,10 @@
 //! Prefix registration: one signed command for each prefix, again every few minutes, and again
 //! after the node came back.
 
-use crate::command::Response;
 use crate::request::{RequestId, Unanswered};
 use onym_tables::Tick;
+use onym_wire::mgmt::{self, ControlParameters, ControlResponse};
 use onym_wire::name::Name;
-use onym_wire::{tlv, types};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -121,7 +120,7 @@ impl Registrations {
     }
 
     /// A registration whose command is to be sent now, and its parameters.
-    pub(crate) fn take_due(&self, now: Tick) -> Option<(u64, Vec<u8>)> {
+    pub(crate) fn take_due(&self, now: Tick) -> Option<(u64, ControlParameters)> {
         if self.sent >= COMMANDS_MAX {
             return None;
         }
@@ -149,14 +148,14 @@ impl Registrations {
         &mut self,
         now: Tick,
         id: u64,
-        answer: Result<Response, NotRegistered>,
+        answer: Result<ControlResponse, NotRegistered>,
         jitter: u64,
     ) -> Result<(), NotRegistered> {
         let Some(registration) = self.list.get_mut(&id) else { return Ok(()) };
         self.sent -= usize::from(matches!(registration.phase, Phase::Sent(_)));
         let result = match answer {
             Ok(response) if response.is_success() => Ok(()),
-            Ok(Response { code, text, .. }) => Err(NotRegistered::Refused { code, text }),
+            Ok(ControlResponse { code, text, .. }) => Err(NotRegistered::Refused { code, text }),
             Err(why) => Err(why),
         };
         if result.is_ok() {
@@ -181,21 +180,25 @@ impl Registrations {
     }
 }
 
-fn parameters(prefix: &Name, options: RouteOptions) -> Vec<u8> {
-    let mut out = Vec::with_capacity(prefix.value().len() + 16);
-    prefix.as_ref().write_tlv(&mut out);
-    tlv::put_nni_tlv(&mut out, types::COST, options.cost);
-    let flags = u64::from(options.child_inherit) | u64::from(options.capture) << 1;
-    tlv::put_nni_tlv(&mut out, types::FLAGS, flags);
-    out
+fn parameters(prefix: &Name, options: RouteOptions) -> ControlParameters {
+    let flag = |set: bool, bit| if set { bit } else { 0 };
+    ControlParameters {
+        name: Some(prefix.clone()),
+        cost: Some(options.cost),
+        flags: Some(
+            flag(options.child_inherit, mgmt::ROUTE_CHILD_INHERIT)
+                | flag(options.capture, mgmt::ROUTE_CAPTURE),
+        ),
+        ..ControlParameters::default()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn ok() -> Result<Response, NotRegistered> {
-        Ok(Response { code: 200, text: "OK".into(), body: Vec::new() })
+    fn ok() -> Result<ControlResponse, NotRegistered> {
+        Ok(ControlResponse::new(200, "OK"))
     }
 
     #[test]

@@ -232,6 +232,12 @@ impl Object {
         Ok(())
     }
 
+    /// `/<object>`.
+    #[must_use]
+    pub fn name(&self) -> NameRef<'_> {
+        self.name.as_ref()
+    }
+
     /// `/<object>/v=<version>`.
     #[must_use]
     pub fn versioned_name(&self) -> NameRef<'_> {

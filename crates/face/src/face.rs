@@ -20,7 +20,8 @@ pub enum Ready {
 pub enum Flush {
     /// The queue is empty.
     Done,
-    /// The transport takes no more now; wait until the descriptor is writable.
+    /// The transport takes no more now; try again when the descriptor is writable or readable
+    /// (faces served by another thread tell by the latter that there is room again).
     Blocked,
 }
 

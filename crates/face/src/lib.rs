@@ -9,6 +9,8 @@ pub mod mem;
 pub mod stream;
 pub mod udp;
 pub mod uri;
+mod wake;
+pub mod websocket;
 pub mod wrap;
 
 pub use error::FaceError;

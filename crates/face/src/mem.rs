@@ -1,8 +1,8 @@
 //! A pair of faces within the process, for tests and internal applications.
 
 use crate::face::{Face, Flush, Ready, Scope, Transport};
+use crate::wake::WakeFd;
 use crate::{FaceError, FaceUri};
-use onym_sys::epoll::Waker;
 use onym_wire::{Buf, BufPool, PACKET_LEN_MAX, RxFrame, TxQueue};
 use rustix::fd::{AsFd, BorrowedFd};
 use std::collections::VecDeque;
@@ -24,7 +24,7 @@ struct Direction {
 struct End {
     /// What was sent to this end.
     inbox: Mutex<Direction>,
-    waker: Waker,
+    waker: WakeFd,
 }
 
 impl End {
@@ -51,7 +51,7 @@ pub struct MemFace {
 /// [`FaceError::Io`] when descriptors run out.
 pub fn pair(scope: Scope) -> Result<(MemFace, MemFace), FaceError> {
     let end = || {
-        let waker = Waker::new().map_err(|e| FaceError::io("making an eventfd", e))?;
+        let waker = WakeFd::new()?;
         Ok::<_, FaceError>(Arc::new(End { inbox: Mutex::default(), waker }))
     };
     let (a, b) = (end()?, end()?);

@@ -38,7 +38,7 @@ fn transfer(a: &mut dyn Face, b: &mut dyn Face, frames: &[Vec<u8>]) -> Vec<RxFra
     out
 }
 
-fn check(a: &mut dyn Face, b: &mut dyn Face) {
+pub(crate) fn check(a: &mut dyn Face, b: &mut dyn Face) {
     let frames: Vec<_> = (0..700_u32).map(|i| frame(i, 1 + (i as usize * 613) % 8790)).collect();
     let arrived = transfer(a, b, &frames);
     assert!(arrived.iter().zip(&frames).all(|(r, f)| *r.bytes == **f));
@@ -47,7 +47,7 @@ fn check(a: &mut dyn Face, b: &mut dyn Face) {
 }
 
 /// Calls `step` until it gives something, waiting for `fd` in between.
-fn until<T>(mut step: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn until<T>(mut step: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {
         if let Some(t) = step() {
@@ -58,7 +58,7 @@ fn until<T>(mut step: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-fn accept(listener: &mut dyn Listener) -> Box<dyn Face> {
+pub(crate) fn accept(listener: &mut dyn Listener) -> Box<dyn Face> {
     let (mut pool, mut out) = (pool(), Vec::new());
     until(|| {
         listener.accept(&mut pool, 8, &mut out).unwrap();

@@ -12,7 +12,7 @@ mod pending;
 
 pub use pending::PENDING_MAX;
 
-use crate::command::{self, Response};
+use crate::command;
 use crate::fetch::{Fetch, FetchError, FetchId, FetchOptions, Progress};
 use crate::producer::{Answer, Incoming, Respond, ResponderId, Responders};
 use crate::registration::{
@@ -26,6 +26,7 @@ use onym_forward::packet::{self, Kind, LpOut, Payload, Transmit};
 use onym_tables::{FaceId, Tick};
 use onym_wire::data::Data;
 use onym_wire::interest::Interest;
+use onym_wire::mgmt::{Block as _, ControlParameters, ControlResponse};
 use onym_wire::name::Name;
 use onym_wire::{Buf, NackReason, RxFrame, TxQueue, types};
 use pending::{Owner, Pending};
@@ -207,8 +208,8 @@ impl Endpoint {
         self.command_signer = signer;
     }
 
-    /// Sends a signed management command; `parameters` is the VALUE of
-    /// ControlParameters. Its end is an [`Event::Answered`] whose content is a [`Response`].
+    /// Sends the signed management command `[module, verb]`. Its end is an [`Event::Answered`]
+    /// whose content is a [`ControlResponse`].
     ///
     /// # Errors
     /// [`CommandError`] when [`PENDING_MAX`] requests wait already, or the signer fails.
@@ -216,7 +217,7 @@ impl Endpoint {
         &mut self,
         now: Tick,
         verb: [&str; 2],
-        parameters: &[u8],
+        parameters: &ControlParameters,
     ) -> Result<RequestId, CommandError> {
         let wire = self.encode_command(now, verb, parameters)?;
         Ok(self.express(now, wire, Owner::Application, 0)?)
@@ -232,7 +233,7 @@ impl Endpoint {
         &mut self,
         now: Tick,
         verb: [&str; 2],
-        parameters: &[u8],
+        parameters: &ControlParameters,
     ) -> Result<Vec<u8>, onym_crypto::Error> {
         let ms = self.unix_ms_at_zero + now.0 / 1_000_000;
         self.last_command_ms = ms.max(self.last_command_ms + 1);
@@ -242,7 +243,7 @@ impl Endpoint {
             seq: None,
         };
         let (prefix, signer) = (self.management_prefix(), &self.command_signer);
-        command::encode(prefix, verb, parameters, signer, fresh, COMMAND_LIFETIME)
+        command::encode(prefix.as_ref(), verb, parameters, signer, fresh, COMMAND_LIFETIME)
     }
 
     fn express(
@@ -368,8 +369,7 @@ impl Endpoint {
         if let Some(request) = waiting {
             self.pending.remove(request);
         }
-        let mut parameters = Vec::new();
-        prefix.as_ref().write_tlv(&mut parameters);
+        let parameters = ControlParameters { name: Some(prefix), ..ControlParameters::default() };
         self.command(now, ["rib", "unregister"], &parameters).ok()
     }
 
@@ -488,7 +488,8 @@ impl Endpoint {
             }
             Owner::Registration(registration) => {
                 let response = answer.map_err(NotRegistered::from).and_then(|packet| {
-                    Response::parse(packet.data().content).map_err(|_| NotRegistered::Malformed)
+                    ControlResponse::parse(packet.data().content)
+                        .map_err(|_| NotRegistered::Malformed)
                 });
                 let jitter = self.rng.next_u64();
                 let id = RegistrationId(registration);

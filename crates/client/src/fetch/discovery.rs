@@ -17,8 +17,21 @@ const PATIENT_STEP: Duration = Duration::from_millis(200);
 /// Asks before giving up: metadata and segment in turn.
 const ASKS_MAX: u32 = 8;
 
+/// How the version of an object is found.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Find {
+    /// By metadata, or else by a segment; a name that ends with a version is taken as it is.
+    #[default]
+    Auto,
+    /// By a segment only, as for the datasets of management.
+    Segment,
+    /// Not at all: the name is the versioned name, whatever its last component.
+    Nothing,
+}
+
 #[derive(Debug)]
 pub(crate) struct Discovery {
+    metadata: bool,
     asked: u32,
     /// Asks that were neither answered nor failed.
     waiting: u32,
@@ -28,8 +41,8 @@ pub(crate) struct Discovery {
 }
 
 impl Discovery {
-    pub(crate) fn new(now: Tick) -> Self {
-        Self { asked: 0, waiting: 0, refused: 0, next_at: now }
+    pub(crate) fn new(now: Tick, find: Find) -> Self {
+        Self { metadata: find == Find::Auto, asked: 0, waiting: 0, refused: 0, next_at: now }
     }
 
     pub(crate) fn next_timer(&self) -> Tick {
@@ -41,7 +54,7 @@ impl Discovery {
             return None;
         }
         let mut name = name.clone();
-        if self.asked.is_multiple_of(2) {
+        if self.metadata && self.asked.is_multiple_of(2) {
             name.append_keyword("metadata");
         }
         self.asked += 1;
@@ -63,7 +76,7 @@ impl Discovery {
                 // The other form of asking at once; when both are refused there is nothing.
                 self.refused += 1;
                 self.next_at = now;
-                return self.refused >= 2;
+                return self.refused >= if self.metadata { 2 } else { 1 };
             }
             Unanswered::Timeout => {}
             Unanswered::Disconnected => return true,
@@ -82,7 +95,7 @@ mod tests {
 
     #[test]
     fn metadata_and_segment_are_asked_for_in_turn_until_both_are_refused() {
-        let mut d = Discovery::new(Tick(0));
+        let mut d = Discovery::new(Tick(0), Find::Auto);
         assert_eq!(ask(&mut d, Tick(0)).unwrap(), "/f/32=metadata");
         assert_eq!(ask(&mut d, Tick(0)), None);
         let refusal = Unanswered::Nack(NackReason::NO_ROUTE);
@@ -93,7 +106,7 @@ mod tests {
 
     #[test]
     fn silence_ends_after_the_last_ask_was_waited_for() {
-        let mut d = Discovery::new(Tick(0));
+        let mut d = Discovery::new(Tick(0), Find::Auto);
         let mut now = 0;
         while ask(&mut d, Tick::from_ms(now)).is_some() {
             now += 1000;
@@ -106,7 +119,7 @@ mod tests {
 
     #[test]
     fn a_missing_route_is_waited_for_after_a_restart_of_the_node() {
-        let mut d = Discovery::new(Tick(0));
+        let mut d = Discovery::new(Tick(0), Find::Auto);
         for n in 0..50 {
             let now = Tick::from_ms(200 * n);
             assert!(ask(&mut d, now).is_some(), "{n}");

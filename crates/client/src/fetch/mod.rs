@@ -3,6 +3,7 @@
 mod discovery;
 pub(crate) mod pipeline;
 
+pub use discovery::Find;
 pub use pipeline::{PipelineCounters, PipelineOptions};
 
 use crate::request::{Packet, Unanswered};
@@ -21,8 +22,8 @@ use std::time::Duration;
 pub struct FetchOptions {
     /// Window, timeouts, bounds.
     pub pipeline: PipelineOptions,
-    /// The name is taken as the versioned name, whatever its last component.
-    pub no_discovery: bool,
+    /// How the version is found.
+    pub find: Find,
     /// Caches answer with fresh segments only.
     pub must_be_fresh: bool,
     /// How segments are verified.
@@ -154,7 +155,7 @@ impl Fetch {
     pub(crate) fn new(now: Tick, name: Name, options: FetchOptions) -> Self {
         let versioned = name.as_ref().last().is_some_and(|c| c.as_version().is_some());
         let mut fetch = Self {
-            phase: Phase::Discovering(Discovery::new(now)),
+            phase: Phase::Discovering(Discovery::new(now, options.find)),
             prefix: Name::new(),
             pipeline: Pipeline::new(options.pipeline, 0),
             patient_until: Tick(0),
@@ -164,7 +165,8 @@ impl Fetch {
             name,
             options,
         };
-        if versioned || fetch.options.no_discovery {
+        let find = fetch.options.find;
+        if find == Find::Nothing || (find == Find::Auto && versioned) {
             fetch.start(fetch.name.clone());
         }
         fetch
@@ -403,7 +405,7 @@ impl Fetch {
         self.patient_until = now + PATIENCE;
         self.pipeline.resume();
         if let Phase::Discovering(discovery) = &mut self.phase {
-            *discovery = Discovery::new(now);
+            *discovery = Discovery::new(now, self.options.find);
         }
     }
 

@@ -1,7 +1,9 @@
 //! Finding and opening the way to a node.
 
+mod open;
 mod search;
 mod uri;
 
+pub use open::{link_config, open};
 pub use search::{Origin, SearchError, Surroundings, candidates};
 pub use uri::{Family, NodeUri, PORT, UriError, WEBSOCKET_PORT};

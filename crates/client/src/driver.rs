@@ -1,0 +1,309 @@
+//! What the two shells share: an endpoint, the face under it, and coming back after a loss.
+
+use crate::endpoint::Endpoint;
+use crate::error::Error;
+use crate::transport::{self, NodeUri, Surroundings};
+use onym_crypto::{Entropy as _, SystemEntropy, edge};
+use onym_face::{CHUNK_LEN, Face, FaceError, Flush, Ready, Scope};
+use onym_tables::Tick;
+use onym_wire::{BufPool, RxFrame};
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// How a client finds its node and keeps to it.
+#[derive(Debug, Clone)]
+pub struct ClientOptions {
+    /// The node; without it the places of [`transport::candidates`] are looked at.
+    pub node: Option<String>,
+    /// How long to try to come back after the connection was lost; then everything fails.
+    pub reconnect_for: Duration,
+    /// How long making a connection may take.
+    pub connect_timeout: Duration,
+}
+
+impl Default for ClientOptions {
+    fn default() -> Self {
+        Self {
+            node: None,
+            reconnect_for: Duration::from_secs(60),
+            connect_timeout: Duration::from_secs(5),
+        }
+    }
+}
+
+/// What happened to the connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Notice {
+    /// It is gone; the client tries to come back.
+    Lost(String),
+    /// It is back; prefixes are registered again, fetches go on.
+    Back,
+    /// It did not come back in time; everything that waited failed.
+    GivenUp(String),
+}
+
+/// Frames taken from the face in one turn, about.
+const RX_BUDGET: usize = 256;
+/// Chunks that the pool keeps.
+const CHUNKS: usize = 512;
+/// First and longest wait between two attempts to connect.
+const RETRY_MIN: Duration = Duration::from_millis(50);
+const RETRY_MAX: Duration = Duration::from_secs(1);
+/// Notices that wait for the application, at most; the oldest is dropped.
+const NOTICES_MAX: usize = 64;
+
+/// The connection, while there is none.
+#[derive(Debug)]
+struct Outage {
+    since: Instant,
+    retry_at: Instant,
+    failures: u32,
+    why: String,
+}
+
+#[derive(Debug)]
+pub(crate) struct Driver {
+    pub(crate) endpoint: Endpoint,
+    face: Option<Box<dyn Face>>,
+    /// Where to connect again; nowhere for a face that was given.
+    target: Option<NodeUri>,
+    options: ClientOptions,
+    origin: Instant,
+    pool: BufPool,
+    frames: Vec<RxFrame>,
+    blocked: bool,
+    more: bool,
+    connecting_until: Option<Instant>,
+    outage: Option<Outage>,
+    notices: VecDeque<Notice>,
+    /// Whether anything ever came from the node, and what a datagram face said instead.
+    heard: bool,
+    unreachable: Option<String>,
+}
+
+fn random_u64() -> u64 {
+    let mut octets = [0; 8];
+    SystemEntropy.fill(&mut octets);
+    u64::from_be_bytes(octets)
+}
+
+impl Driver {
+    /// Opens the node that `options` name, or the first that answers at the usual places.
+    pub(crate) fn open(options: ClientOptions) -> Result<Self, Error> {
+        let (places, _) =
+            transport::candidates(options.node.as_deref(), &Surroundings::of_process())?;
+        let mut tried = Vec::new();
+        for uri in places {
+            match transport::open(&uri) {
+                Ok(face) => return Ok(Self::over(face, Some(uri), options)),
+                Err(error) => tried.push((uri, error.to_string())),
+            }
+        }
+        Err(Error::NoNode(tried))
+    }
+
+    pub(crate) fn over(
+        face: Box<dyn Face>,
+        target: Option<NodeUri>,
+        options: ClientOptions,
+    ) -> Self {
+        let mut driver = Self {
+            endpoint: Endpoint::new(random_u64(), edge::unix_now_ms()),
+            face: None,
+            target,
+            options,
+            origin: Instant::now(),
+            pool: BufPool::new(CHUNK_LEN, CHUNKS),
+            frames: Vec::with_capacity(RX_BUDGET),
+            blocked: false,
+            more: false,
+            connecting_until: None,
+            outage: None,
+            notices: VecDeque::new(),
+            heard: false,
+            unreachable: None,
+        };
+        driver.take_face(face);
+        driver
+    }
+
+    pub(crate) fn now(&self) -> Tick {
+        Tick(u64::try_from(self.origin.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    pub(crate) fn face(&self) -> Option<&dyn Face> {
+        self.face.as_deref()
+    }
+
+    /// Whether the descriptor is to be waited on for writing.
+    pub(crate) fn wants_write(&self) -> bool {
+        self.blocked
+    }
+
+    pub(crate) fn poll_notice(&mut self) -> Option<Notice> {
+        self.notices.pop_front()
+    }
+
+    /// Why there is no answer when nothing was ever heard from the node.
+    pub(crate) fn never_heard(&self) -> Option<Error> {
+        let why = self.unreachable.as_ref().filter(|_| !self.heard)?;
+        let uri = self.target.clone()?;
+        Some(Error::NoNode(vec![(uri, why.clone())]))
+    }
+
+    fn take_face(&mut self, face: Box<dyn Face>) {
+        let now = self.now();
+        let config = transport::link_config(face.as_ref(), random_u64());
+        if face.is_connecting() {
+            self.connecting_until = Some(Instant::now() + self.options.connect_timeout);
+        }
+        let local = face.scope() == Scope::Local;
+        self.blocked = face.is_connecting();
+        self.face = Some(face);
+        self.endpoint.connected(now, config, local);
+    }
+
+    /// Takes what came, does what is due, sends what is ready.
+    pub(crate) fn turn(&mut self) {
+        self.reconnect();
+        let now = self.now();
+        if let Err(error) = self.receive(now) {
+            self.lose(&error);
+        }
+        self.endpoint.advance(self.now());
+        if let Err(error) = self.flush() {
+            self.lose(&error);
+        }
+    }
+
+    fn receive(&mut self, now: Tick) -> Result<(), FaceError> {
+        self.more = false;
+        let Some(face) = &mut self.face else { return Ok(()) };
+        let result = face.receive(&mut self.pool, RX_BUDGET, &mut self.frames);
+        let is_stream = face.transport().is_reliable();
+        self.heard |= !self.frames.is_empty();
+        let mut broken = None;
+        for frame in self.frames.drain(..) {
+            if let Err(verdict) = self.endpoint.receive(now, frame) {
+                broken = broken.or(Some(verdict));
+            }
+        }
+        match (result, broken) {
+            (_, Some(verdict)) if is_stream => Err(FaceError::Address {
+                what: "the connection".into(),
+                why: format!("the peer sent a frame that is {}", verdict.label()),
+            }),
+            (Ok(ready), _) => {
+                self.more = ready == Ready::More;
+                Ok(())
+            }
+            (Err(error), _) if error.is_fatal() => Err(error),
+            (Err(error), _) => {
+                self.unreachable = Some(error.to_string());
+                Ok(())
+            }
+        }
+    }
+
+    fn flush(&mut self) -> Result<(), FaceError> {
+        let Some(face) = &mut self.face else { return Ok(()) };
+        match face.flush(self.endpoint.tx()) {
+            Ok(flush) => {
+                self.blocked = flush == Flush::Blocked || face.is_connecting();
+                if !face.is_connecting() {
+                    self.connecting_until = None;
+                } else if self.connecting_until.is_some_and(|until| until <= Instant::now()) {
+                    return Err(FaceError::Silent(self.options.connect_timeout.as_secs()));
+                }
+                Ok(())
+            }
+            Err(error) if error.is_fatal() => Err(error),
+            Err(error) => {
+                self.unreachable = Some(error.to_string());
+                Ok(())
+            }
+        }
+    }
+
+    fn lose(&mut self, error: &FaceError) {
+        self.face = None;
+        self.blocked = false;
+        self.more = false;
+        self.connecting_until = None;
+        let why = error.to_string();
+        if self.target.is_none() {
+            self.endpoint.closed();
+            self.notice(Notice::GivenUp(why));
+            return;
+        }
+        self.endpoint.disconnected();
+        let now = Instant::now();
+        match &mut self.outage {
+            // Never came back properly: the face opened and failed again.
+            Some(outage) => outage.fail(why),
+            None => {
+                self.notice(Notice::Lost(why.clone()));
+                self.outage = Some(Outage { since: now, retry_at: now, failures: 0, why });
+            }
+        }
+    }
+
+    fn notice(&mut self, notice: Notice) {
+        if self.notices.len() >= NOTICES_MAX {
+            self.notices.pop_front();
+        }
+        self.notices.push_back(notice);
+    }
+
+    /// Ends an outage once the new face works, or opens a new face when it is time.
+    fn reconnect(&mut self) {
+        let Some(outage) = &mut self.outage else { return };
+        if self.face.as_ref().is_some_and(|f| !f.is_connecting()) {
+            self.outage = None;
+            self.notice(Notice::Back);
+            return;
+        }
+        if self.face.is_some() || Instant::now() < outage.retry_at {
+            return;
+        }
+        let Some(target) = &self.target else { return };
+        match transport::open(target) {
+            Ok(face) => self.take_face(face),
+            Err(error) => {
+                outage.fail(error.to_string());
+                if outage.since.elapsed() >= self.options.reconnect_for {
+                    let why = outage.why.clone();
+                    self.outage = None;
+                    self.target = None;
+                    self.endpoint.closed();
+                    self.notice(Notice::GivenUp(why));
+                }
+            }
+        }
+    }
+
+    /// When the next turn is due; `None` when only the face can make one necessary.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        if self.more || (self.outage.is_some() && self.face.is_some()) {
+            return Some(Instant::now());
+        }
+        let tick = self.endpoint.next_timeout();
+        let timer = (tick != Tick::NEVER).then(|| self.origin + Duration::from_nanos(tick.0));
+        let retry = self.outage.as_ref().map(|o| o.retry_at);
+        [timer, retry, self.connecting_until].into_iter().flatten().min()
+    }
+
+    /// Whether the connection is gone and will not come back.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.face.is_none() && self.target.is_none()
+    }
+}
+
+impl Outage {
+    fn fail(&mut self, why: String) {
+        let wait = (RETRY_MIN * (1 << self.failures.min(8))).min(RETRY_MAX);
+        self.failures += 1;
+        self.retry_at = Instant::now() + wait;
+        self.why = why;
+    }
+}

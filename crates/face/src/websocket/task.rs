@@ -1,0 +1,230 @@
+//! The control thread: handshakes, and one task per connection.
+
+use super::link::Link;
+use super::{Accepted, Role, WebSocketFace};
+use crate::FaceError;
+use futures_util::{SinkExt, StreamExt};
+use onym_sys::epoll::Waker;
+use onym_wire::tlv::frame_len;
+use onym_wire::{Buf, PACKET_LEN_MAX};
+use std::net::SocketAddr;
+use std::sync::{Arc, OnceLock, PoisonError};
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::{Notify, Semaphore};
+use tokio::time::timeout;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_tungstenite::tungstenite::{Error, Message};
+
+/// How long a handshake may take.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Handshakes at the same time; more clients wait in the backlog.
+const HANDSHAKES_MAX: usize = 64;
+/// Connections that wait to be taken by the listener's owner; more are closed.
+const ACCEPTED_MAX: usize = 128;
+
+/// The runtime of the control thread, which lives as long as the process.
+pub(super) fn runtime() -> Result<&'static Handle, FaceError> {
+    static RUNTIME: OnceLock<Result<Handle, String>> = OnceLock::new();
+    let start = || {
+        let runtime =
+            Builder::new_current_thread().enable_all().build().map_err(|e| e.to_string())?;
+        let handle = runtime.handle().clone();
+        std::thread::Builder::new()
+            .name("onym-websocket".into())
+            .spawn(move || runtime.block_on(std::future::pending::<()>()))
+            .map_err(|e| e.to_string())?;
+        Ok(handle)
+    };
+    RUNTIME.get_or_init(start).as_ref().map_err(|e| FaceError::WebSocket(e.clone()))
+}
+
+fn config() -> WebSocketConfig {
+    WebSocketConfig::default()
+        .max_message_size(Some(PACKET_LEN_MAX))
+        .max_frame_size(Some(PACKET_LEN_MAX))
+        .read_buffer_size(16 << 10)
+}
+
+/// Accepts until told to stop.
+pub(super) async fn listen(
+    socket: std::net::TcpListener,
+    accepted: Accepted,
+    waker: Arc<Waker>,
+    stop: Arc<Notify>,
+    ping_every: Duration,
+) {
+    let listener = match TcpListener::from_std(socket) {
+        Ok(listener) => listener,
+        Err(error) => return tracing::error!(%error, "WebSocket connections cannot be accepted"),
+    };
+    let handshakes = Arc::new(Semaphore::new(HANDSHAKES_MAX));
+    loop {
+        let Ok(permit) = Arc::clone(&handshakes).acquire_owned().await else { return };
+        let connection = tokio::select! {
+            () = stop.notified() => return,
+            connection = listener.accept() => connection,
+        };
+        let stream = match connection {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                tracing::warn!(%error, "a WebSocket connection was not accepted");
+                // Out of descriptors, most likely: give others the time to close some.
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                continue;
+            }
+        };
+        let (accepted, waker) = (Arc::clone(&accepted), Arc::clone(&waker));
+        tokio::spawn(async move {
+            let done = serve(stream, &accepted, &waker).await;
+            drop(permit);
+            match done {
+                Ok((socket, link)) => carry(socket, &link, ping_every).await,
+                Err(reason) => tracing::debug!(%reason, "a WebSocket handshake failed"),
+            }
+        });
+    }
+}
+
+/// The server's half of a handshake; the face then waits in `accepted`.
+async fn serve(
+    stream: TcpStream,
+    accepted: &Accepted,
+    waker: &Waker,
+) -> Result<(WebSocketStream<TcpStream>, Arc<Link>), FaceError> {
+    let failed = |e| FaceError::io("accepting a WebSocket connection", e);
+    stream.set_nodelay(true).map_err(failed)?;
+    let local = stream.local_addr().map_err(failed)?;
+    let remote = stream.peer_addr().map_err(failed)?;
+    let handshake = tokio_tungstenite::accept_async_with_config(stream, Some(config()));
+    let socket = timeout(HANDSHAKE_TIMEOUT, handshake)
+        .await
+        .map_err(|_| FaceError::Silent(HANDSHAKE_TIMEOUT.as_secs()))?
+        .map_err(|e| FaceError::WebSocket(e.to_string()))?;
+    let link = Link::new()?;
+    let face = WebSocketFace::new(Arc::clone(&link), Role::Server, local, remote, "");
+    let mut queue = accepted.lock().unwrap_or_else(PoisonError::into_inner);
+    if queue.len() >= ACCEPTED_MAX {
+        return Err(FaceError::WebSocket("too many connections at once".into()));
+    }
+    queue.push_back(face);
+    waker.wake();
+    Ok((socket, link))
+}
+
+/// A client's connection, from the first packet to the last.
+pub(super) async fn client(
+    remote: SocketAddr,
+    path: String,
+    link: Arc<Link>,
+    ping_every: Duration,
+) {
+    let connect = async {
+        let stream = TcpStream::connect(remote).await.map_err(Error::Io)?;
+        stream.set_nodelay(true).map_err(Error::Io)?;
+        let slash = if path.starts_with('/') { "" } else { "/" };
+        let url = format!("ws://{remote}{slash}{path}");
+        tokio_tungstenite::client_async_with_config(url, stream, Some(config())).await
+    };
+    match timeout(HANDSHAKE_TIMEOUT, connect).await {
+        Ok(Ok((socket, _))) => {
+            link.state().connecting = false;
+            link.wake.wake();
+            carry(socket, &link, ping_every).await;
+        }
+        Ok(Err(e)) => link.close(FaceError::WebSocket(e.to_string())),
+        Err(_) => link.close(FaceError::Silent(HANDSHAKE_TIMEOUT.as_secs())),
+    }
+}
+
+/// Moves frames both ways until the connection or the face is over.
+async fn carry(mut socket: WebSocketStream<TcpStream>, link: &Link, ping_every: Duration) {
+    let why = run(&mut socket, link, ping_every).await;
+    link.close(why);
+    // The peer may be gone; what matters is that the TCP connection ends.
+    let _ = timeout(Duration::from_secs(1), socket.close(None)).await;
+}
+
+async fn run(
+    socket: &mut WebSocketStream<TcpStream>,
+    link: &Link,
+    ping_every: Duration,
+) -> FaceError {
+    let silent = || FaceError::Silent(ping_every.as_secs());
+    let mut ping = tokio::time::interval(ping_every);
+    ping.reset();
+    let mut is_alive = true;
+    loop {
+        let (is_full, is_over) = {
+            let state = link.state();
+            (state.inbound.is_full(), state.is_over)
+        };
+        if is_over {
+            return FaceError::Closed;
+        }
+        tokio::select! {
+            message = socket.next(), if !is_full => {
+                is_alive = true;
+                match message {
+                    Some(Ok(message)) => if take(link, message) { return FaceError::Closed },
+                    Some(Err(e)) => return FaceError::WebSocket(e.to_string()),
+                    None => return FaceError::Closed,
+                }
+            }
+            () = link.changed.notified() => match timeout(ping_every, send(socket, link)).await {
+                Ok(Ok(())) => {}
+                Ok(Err(e)) => return FaceError::WebSocket(e.to_string()),
+                Err(_) => return silent(),
+            },
+            _ = ping.tick() => {
+                // What was not read cannot have answered.
+                if !is_alive && !is_full {
+                    return silent();
+                }
+                is_alive = false;
+                let asked = socket.send(Message::Ping(Vec::new().into()));
+                if timeout(ping_every, asked).await.is_err() {
+                    return silent();
+                }
+            }
+        }
+    }
+}
+
+/// One message from the peer; true when it closes the connection.
+fn take(link: &Link, message: Message) -> bool {
+    let mut state = link.state();
+    match message {
+        Message::Binary(bytes) => match frame_len(&bytes) {
+            Ok(Some(len)) if len == bytes.len() => {
+                state.inbound.push(Buf::copy_from(&bytes));
+                link.wake.wake();
+            }
+            Ok(Some(len)) if len < bytes.len() => state.counters.in_trailing += 1,
+            _ => state.counters.in_malformed += 1,
+        },
+        Message::Text(_) => state.counters.in_malformed += 1,
+        Message::Close(_) => return true,
+        Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => {}
+    }
+    false
+}
+
+/// Sends what the face has queued.
+async fn send(socket: &mut WebSocketStream<TcpStream>, link: &Link) -> Result<(), Error> {
+    loop {
+        let frame = {
+            let mut state = link.state();
+            let frame = state.outbound.pop();
+            if state.sender_waits && !state.outbound.is_full() {
+                state.sender_waits = false;
+                link.wake.wake();
+            }
+            frame
+        };
+        let Some(frame) = frame else { return socket.flush().await };
+        socket.feed(Message::Binary(frame.to_vec().into())).await?;
+    }
+}

@@ -1,0 +1,81 @@
+use super::*;
+use crate::CHUNK_LEN;
+use crate::tests::{accept, check, until};
+use futures_util::{SinkExt, StreamExt};
+use tokio_tungstenite::tungstenite::Message;
+
+#[test]
+fn frames_of_all_lengths_cross_a_websocket_in_order() {
+    let mut listener = WebSocketListener::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let mut a = connect(listener.address(), "/any/path").unwrap();
+    let mut b = accept(&mut listener);
+    assert_eq!((a.scope(), b.scope()), (Scope::Local, Scope::Local));
+    assert_eq!(a.remote_uri().scheme(), "ws");
+    assert_eq!(b.remote_uri().scheme(), "wsclient");
+    check(&mut a, &mut *b);
+    let mut pool = BufPool::new(CHUNK_LEN, 4);
+    drop(a);
+    let error = until(|| b.receive(&mut pool, 8, &mut Vec::new()).err());
+    assert!(matches!(error, FaceError::Closed), "{error}");
+}
+
+#[test]
+fn a_refused_connection_is_told_by_the_face() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut face = connect(free, "/").unwrap();
+    let mut pool = BufPool::new(CHUNK_LEN, 4);
+    let error = until(|| face.receive(&mut pool, 8, &mut Vec::new()).err());
+    assert!(matches!(error, FaceError::WebSocket(_)), "{error}");
+}
+
+/// A client that is not ours: it speaks the protocol by hand.
+fn foreign_client(address: SocketAddr, messages: Vec<Message>) -> std::thread::JoinHandle<Message> {
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let stream = tokio::net::TcpStream::connect(address).await.unwrap();
+            let url = format!("ws://{address}/");
+            let (mut socket, _) = tokio_tungstenite::client_async(url, stream).await.unwrap();
+            for message in messages {
+                socket.send(message).await.unwrap();
+            }
+            socket.next().await.unwrap().unwrap()
+        })
+    })
+}
+
+#[test]
+fn a_message_that_is_not_one_element_is_a_counted_drop() {
+    let mut listener = WebSocketListener::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let binary = |bytes: &'static [u8]| Message::Binary(bytes.into());
+    let messages =
+        vec![binary(b"\x05\x01ab"), binary(b"\x05\x09"), "text".into(), binary(b"\x05\x01a")];
+    let client = foreign_client(listener.address(), messages);
+    let mut face = accept(&mut listener);
+    let (mut pool, mut out) = (BufPool::new(CHUNK_LEN, 4), Vec::new());
+    until(|| {
+        face.receive(&mut pool, 8, &mut out).unwrap();
+        (!out.is_empty()).then_some(())
+    });
+    assert_eq!(&*out[0].bytes, b"\x05\x01a");
+    assert_eq!((face.counters().in_trailing, face.counters().in_malformed), (1, 2));
+    let mut queue = TxQueue::new(100);
+    queue.push(b"\x06\x00", None).unwrap();
+    face.flush(&mut queue).unwrap();
+    assert_eq!(client.join().unwrap(), binary(b"\x06\x00"));
+}
+
+#[test]
+fn a_peer_that_does_not_answer_pings_is_given_up() {
+    let every = Duration::from_millis(50);
+    let mut listener = WebSocketListener::bind_with("127.0.0.1:0".parse().unwrap(), every).unwrap();
+    // A peer that makes the handshake and then never reads.
+    let mut stream = std::net::TcpStream::connect(listener.address()).unwrap();
+    let request = "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+        Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+    std::io::Write::write_all(&mut stream, request.as_bytes()).unwrap();
+    let mut face = accept(&mut listener);
+    let mut pool = BufPool::new(CHUNK_LEN, 4);
+    let error = until(|| face.receive(&mut pool, 8, &mut Vec::new()).err());
+    assert!(matches!(error, FaceError::Silent(_)), "{error}");
+}
