@@ -51,6 +51,8 @@ macro_rules! commands {
 
 // To add a command: its line here, and `pub(crate) mod name;` in cmd/mod.rs.
 commands! {
+    Put(put) in "Content",
+    Get(get) in "Content",
     Key(key) in "Trust",
     Cert(cert) in "Trust",
     Completions(completions) in "",

@@ -3,8 +3,11 @@
 mod cli;
 mod cmd;
 mod exit;
+mod human;
 mod output;
 mod passphrase;
+mod session;
+mod stop;
 
 use std::process::ExitCode;
 

@@ -2,5 +2,7 @@
 
 pub(crate) mod cert;
 pub(crate) mod completions;
+pub(crate) mod get;
 pub(crate) mod key;
 pub(crate) mod man;
+pub(crate) mod put;

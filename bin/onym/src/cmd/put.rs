@@ -1,0 +1,180 @@
+//! `onym put`: publish a file until stopped.
+
+use crate::exit::{Exit, Failure};
+use crate::human;
+use crate::output::Context;
+use crate::session;
+use crate::stop;
+use anyhow::Context as _;
+use onym_client::blocking::Happened;
+use onym_client::serve::{FileSource, Object, ServeCounters, ServeOptions};
+use onym_client::{Event, Notice, RouteOptions};
+use onym_crypto::edge::unix_now_ms;
+use onym_wire::Name;
+use serde::Serialize;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// Publish a file under a name until stopped.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  onym put /example/film film.mkv
+  tar c photos | onym put /example/photos --key /alice
+  onym put /example/film film.mkv --freshness 60000 --segment-size 4000
+
+Prints the versioned name and `ready` once the node routes the name here. The file is read while it is
+fetched and must not change; standard input is read whole first (at most 1 GiB).
+`onym get`, ndncatchunks, ndnd cat, NDNts and python-ndn fetch it.")]
+pub(crate) struct Args {
+    /// Name of the object; a version as its last component is taken as the version.
+    name: Name,
+    /// File to publish; without it, or with `-`, standard input.
+    file: Option<PathBuf>,
+    /// How long caches take a segment as fresh, in milliseconds.
+    #[arg(long, value_name = "MS", default_value_t = 10_000)]
+    freshness: u64,
+    /// Octets of content in a segment.
+    #[arg(long, value_name = "N", default_value_t = 8000)]
+    segment_size: usize,
+    /// Version; without it the present time in milliseconds.
+    #[arg(long, value_name = "N")]
+    version: Option<u64>,
+    /// Identity, key or certificate of the key store that signs; without it segments carry a digest
+    /// only, which shows damage but not who published.
+    #[arg(long, value_name = "NAME")]
+    key: Option<Name>,
+    /// Sign all segments before serving (takes as much memory as the file).
+    #[arg(long)]
+    sign_ahead: bool,
+    /// Cost of the route.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    cost: u64,
+}
+
+/// Most that is read from standard input, in octets.
+const STDIN_MAX: u64 = 1 << 30;
+
+/// One line of the output.
+#[derive(Debug, Serialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+enum Line {
+    Ready { name: String, segments: u64, bytes: u64 },
+    Notice { text: String },
+    Stopped { segments_sent: u64, metadata_sent: u64, refused: u64 },
+}
+
+pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
+    let stop = stop::on_signal()?;
+    let (prefix, object) = object(&args)?;
+    let ready = Line::Ready {
+        name: object.versioned_name().to_string(),
+        segments: object.segments(),
+        bytes: object.size(),
+    };
+    let counters = object.counters();
+    let mut client = session::open_forever(cx)?;
+    client.respond(prefix.clone(), Box::new(object)).map_err(|e| session::failure(e.into()))?;
+    let route = RouteOptions { cost: args.cost, ..RouteOptions::default() };
+    let registration = client.register(prefix, route).map_err(session::failure)?;
+    cx.event(&ready, text)?;
+    let mut say = Ok(());
+    let run = client.run(Duration::from_millis(500), &mut || stop.is_set(), &mut |happened| {
+        if let Some(line) = tell(&happened) {
+            // On standard error as text, so that it does not disturb who reads the name.
+            say =
+                if cx.json { cx.event(&line, text) } else { Ok(eprint!("onym: {}", text(&line))) };
+        }
+    });
+    say?;
+    run.map_err(session::failure)?;
+    let now = client.now();
+    client.endpoint().unregister(now, registration);
+    // Best effort: closing the face removes the route as well.
+    let _ = client.flush(Duration::from_millis(200));
+    cx.event(&stopped(&counters), text)
+}
+
+fn object(args: &Args) -> anyhow::Result<(Name, Object)> {
+    let mut name = args.name.clone();
+    let in_name = name.as_ref().last().and_then(|c| c.as_version());
+    if in_name.is_some() {
+        name.pop();
+    }
+    if name.is_empty() {
+        return Err(Failure::new(Exit::Usage, "the name is empty")
+            .next("name the object, such as /example/film")
+            .into());
+    }
+    let version = args.version.or(in_name).unwrap_or_else(unix_now_ms);
+    let options = ServeOptions {
+        segment_size: args.segment_size,
+        freshness: Duration::from_millis(args.freshness),
+        signer: session::signer(args.key.as_ref())?,
+        ..ServeOptions::new(version)
+    };
+    let file = args.file.as_deref().filter(|f| *f != Path::new("-"));
+    let object = match file {
+        Some(path) => {
+            let cannot = || format!("cannot publish {}", path.display());
+            let source = File::open(path).and_then(FileSource::new).with_context(cannot)?;
+            Object::new(name.clone(), source, options)
+        }
+        None => Object::new(name.clone(), read_stdin()?, options),
+    };
+    let mut object = object.map_err(|error| {
+        Failure::new(Exit::Usage, "cannot publish")
+            .why(error)
+            .next("choose a smaller --segment-size")
+    })?;
+    if args.sign_ahead {
+        object.sign_ahead()?;
+    }
+    Ok((name, object))
+}
+
+fn read_stdin() -> anyhow::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    let read = io::stdin().lock().take(STDIN_MAX + 1).read_to_end(&mut content);
+    if read.context("cannot read standard input")? as u64 > STDIN_MAX {
+        return Err(Failure::new(Exit::Failed, "standard input is longer than 1 GiB")
+            .next("write it to a file and publish the file")
+            .into());
+    }
+    Ok(content)
+}
+
+fn tell(happened: &Happened) -> Option<Line> {
+    let text = match happened {
+        Happened::Notice(Notice::Back) => "connected to the node again; registering".to_owned(),
+        Happened::Notice(notice) => session::notice_text(notice),
+        Happened::Event(Event::NotRegistered(_, why)) => {
+            format!("not registered: {why}; trying again")
+        }
+        Happened::Event(Event::Registered(_)) => "registered again".to_owned(),
+        Happened::Event(_) => return None,
+    };
+    Some(Line::Notice { text })
+}
+
+fn stopped(counters: &ServeCounters) -> Line {
+    Line::Stopped {
+        segments_sent: counters.segments.load(Ordering::Relaxed),
+        metadata_sent: counters.metadata.load(Ordering::Relaxed),
+        refused: counters.refused.load(Ordering::Relaxed),
+    }
+}
+
+fn text(line: &Line) -> String {
+    match line {
+        Line::Ready { name, segments, bytes } => {
+            format!("{name}\nready: {} in {segments} segments\n", human::bytes(*bytes))
+        }
+        Line::Notice { text } => format!("{text}\n"),
+        Line::Stopped { segments_sent, metadata_sent, refused } => format!(
+            "stopped: {segments_sent} segments and {metadata_sent} metadata sent, {refused} Interests refused\n"
+        ),
+    }
+}

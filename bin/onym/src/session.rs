@@ -1,0 +1,120 @@
+//! Opening the node for a command, and what its failures mean.
+
+use crate::exit::{Exit, Failure};
+use crate::output::Context;
+use anyhow::Context as _;
+use onym_client::blocking::Client;
+use onym_client::{ClientOptions, Error, FetchError, NotRegistered, Notice, Unanswered};
+use onym_crypto::signer::Signer;
+use onym_crypto::store::KeyStore;
+use onym_wire::{NackReason, Name};
+use std::time::Duration;
+
+/// Connects to the node of the command line.
+pub(crate) fn open(cx: &Context) -> anyhow::Result<Client> {
+    open_with(cx, ClientOptions::default())
+}
+
+/// Connects to the node of the command line and, when it goes away, waits for it without end.
+pub(crate) fn open_forever(cx: &Context) -> anyhow::Result<Client> {
+    open_with(cx, ClientOptions { reconnect_for: Duration::MAX, ..ClientOptions::default() })
+}
+
+fn open_with(cx: &Context, options: ClientOptions) -> anyhow::Result<Client> {
+    Client::open(ClientOptions { node: cx.node.clone(), ..options }).map_err(failure)
+}
+
+/// The signer that `--key` names: identity, key or certificate of the key store; a digest without.
+pub(crate) fn signer(key: Option<&Name>) -> anyhow::Result<Signer> {
+    let Some(key) = key else { return Ok(Signer::digest()) };
+    let store = KeyStore::of_user().context("cannot open the key store")?;
+    store.signer(Some(key.as_ref())).map_err(|error| {
+        Failure::new(Exit::Failed, format!("cannot sign with {key}"))
+            .why(error)
+            .next("see `onym key list`, or make a key with `onym key new IDENTITY`")
+            .into()
+    })
+}
+
+/// What to tell about the connection while a command goes on.
+pub(crate) fn notice_text(notice: &Notice) -> String {
+    match notice {
+        Notice::Lost(why) => format!("the connection to the node is lost ({why}); trying again"),
+        Notice::Back => "connected to the node again".into(),
+        Notice::GivenUp(why) => format!("the node did not come back ({why})"),
+    }
+}
+
+/// The client's error as three sentences and an exit code.
+pub(crate) fn failure(error: Error) -> anyhow::Error {
+    let what = error.to_string();
+    let (exit, next) = match &error {
+        Error::Search(search) => {
+            let failure = Failure::new(Exit::Usage, what).why(&search.source);
+            return failure.next("write a URI such as unix:///run/nfd/nfd.sock").into();
+        }
+        Error::NoNode(_) => (
+            Exit::NoNode,
+            "start one with `onym daemon`, or name another with `--node URI` or NDN_CLIENT_TRANSPORT",
+        ),
+        Error::Disconnected(_) => (Exit::NoNode, "look at the node's log; start it again"),
+        Error::Unanswered { why, .. } | Error::NoAnswer { why, .. } => unanswered(*why),
+        Error::Refused { code, .. } => (Exit::Refused, refused(*code)),
+        Error::NotRegistered { why, .. } => not_registered(why),
+        Error::Fetch(fetch) => fetch_failed(fetch),
+        _ => (Exit::Failed, ""),
+    };
+    let failure = Failure::new(exit, what);
+    if next.is_empty() { failure.into() } else { failure.next(next).into() }
+}
+
+fn unanswered(why: Unanswered) -> (Exit, &'static str) {
+    match why {
+        Unanswered::Nack(NackReason::NO_ROUTE) => (
+            Exit::NotFound,
+            "the node has no route to the name: see `onym route list` and `onym explain NAME`",
+        ),
+        Unanswered::Nack(_) => (Exit::Refused, "try again later, or ask the producer"),
+        Unanswered::Disconnected => (Exit::NoNode, "look at the node's log; start it again"),
+        _ => (
+            Exit::NotFound,
+            "is the producer running and its prefix routed here? see `onym explain NAME`",
+        ),
+    }
+}
+
+fn refused(code: u64) -> &'static str {
+    match code {
+        401 | 403 => "the node's configuration says who may do this: key `authorize`",
+        404 | 410 => "see `onym face list`",
+        501 => "this node does not have the command",
+        _ => "",
+    }
+}
+
+fn not_registered(why: &NotRegistered) -> (Exit, &'static str) {
+    match why {
+        NotRegistered::Unanswered(Unanswered::Nack(_)) => (
+            Exit::Refused,
+            "this node takes no registrations over this face: use its Unix socket, or set `rib.localhop`",
+        ),
+        NotRegistered::Unanswered(why) => unanswered(*why),
+        NotRegistered::Refused { code, .. } => (Exit::Refused, refused(*code)),
+        _ => (Exit::Failed, ""),
+    }
+}
+
+fn fetch_failed(error: &FetchError) -> (Exit, &'static str) {
+    match error {
+        FetchError::NotFound { why, .. } => unanswered(*why),
+        FetchError::Refused { reason, .. } => unanswered(Unanswered::Nack(*reason)),
+        FetchError::Exhausted { .. } => unanswered(Unanswered::Timeout),
+        FetchError::ProducerNack { .. } => (Exit::NotFound, "ask the producer for the right name"),
+        FetchError::Disconnected => (Exit::NoNode, "look at the node's log; start it again"),
+        FetchError::NotVerified { .. } => (
+            Exit::Failed,
+            "somebody else may have published under this name; see whom with `onym peek --wire`",
+        ),
+        _ => (Exit::Failed, ""),
+    }
+}
