@@ -89,6 +89,12 @@ impl Forwarder {
         path::run(self, now, &packet, out)
     }
 
+    /// Tells that reliability of the link gave up sending `interest` (its whole element) on `face`:
+    /// the strategy may try another upstream.
+    pub fn interest_lost(&mut self, now: Tick, face: FaceId, interest: &[u8], out: &mut Outbox) {
+        path::nack::lost(self, now, face, interest, out);
+    }
+
     /// Does what is due at `now`: ends pending Interests, runs the timers of strategies. At most
     /// some thousands at once; [`Forwarder::poll_timeout`] tells when to call again.
     pub fn handle_timeout(&mut self, now: Tick, out: &mut Outbox) {

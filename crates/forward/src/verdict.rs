@@ -1,6 +1,10 @@
 //! Every outcome of a packet, declared once: the counter, the metric label, the trace text and the
 //! row of docs/verdicts.md.
 
+mod reference;
+
+pub use reference::reference;
+
 /// Kinds of packets that end in a verdict, in the order of the counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PacketKind {

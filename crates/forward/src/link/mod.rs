@@ -25,6 +25,7 @@ pub use reliability::ReliabilityCounters;
 pub use verdict::FrameVerdict;
 
 use crate::packet::Packet;
+use crate::verdict::Unsent;
 use congestion::Congestion;
 use onym_tables::Tick;
 use onym_wire::{Buf, PACKET_LEN_MAX, TxQueue};
@@ -55,6 +56,15 @@ pub enum LinkUnsent {
     OverMtu,
     /// The send queue is at its bound.
     QueueFull,
+}
+
+impl From<LinkUnsent> for Unsent {
+    fn from(unsent: LinkUnsent) -> Self {
+        match unsent {
+            LinkUnsent::OverMtu => Self::OverMtu,
+            LinkUnsent::QueueFull => Self::QueueFull,
+        }
+    }
 }
 
 /// Everything that one link service counts.

@@ -25,7 +25,7 @@ macro_rules! frame_verdicts {
             /// What it means, for people.
             #[must_use]
             pub const fn text(self) -> &'static str {
-                match self { $(Self::$variant => concat!($($doc),+),)+ }
+                match self { $(Self::$variant => concat!($($doc),+).trim_ascii(),)+ }
             }
 
             /// Whether the frame was lost by it.

@@ -8,9 +8,9 @@ use super::{decide, finalize};
 use crate::faces::LinkType;
 use crate::strategy::NackReason;
 use crate::{Forwarder, Outbox, Packet, Verdict};
-use onym_tables::Tick;
 use onym_tables::hash::NameHashes;
 use onym_tables::pit::Key;
+use onym_tables::{FaceId, Tick};
 use onym_wire::interest::Interest;
 
 pub(super) fn run(fw: &mut Forwarder, now: Tick, packet: &Packet, out: &mut Outbox) -> Verdict {
@@ -58,6 +58,18 @@ fn find(fw: &mut Forwarder, packet: &Packet) -> Result<(u32, NackReason), Verdic
         return Err(Verdict::UnexpectedField);
     }
     let interest = Interest::parse(&packet.bytes).map_err(|_| Verdict::Malformed)?;
+    let slot = pending_at(fw, &interest).ok_or(Verdict::NackNoEntry)?;
+    let record = fw.pit.entry_mut(slot).out_record_mut(packet.face).ok_or(Verdict::NackNoEntry)?;
+    if interest.nonce.map(u32::from_be_bytes) != Some(record.nonce) {
+        return Err(Verdict::NackStaleNonce);
+    }
+    let reason = NackReason::from_wire(lp.nack.unwrap_or(0));
+    record.nack = Some(u8::try_from(reason.to_wire()).unwrap_or(0));
+    Ok((slot, reason))
+}
+
+/// The entry of exactly this Interest.
+fn pending_at(fw: &Forwarder, interest: &Interest<'_>) -> Option<u32> {
     let name = interest.name.value();
     let hint = &interest.forwarding_hint;
     let key = Key {
@@ -66,12 +78,25 @@ fn find(fw: &mut Forwarder, packet: &Packet) -> Result<(u32, NackReason), Verdic
         hint: if hint.is_empty() { 0 } else { hint_key(fw, hint) },
         ..Key::new(name, &NameHashes::new(&fw.key, name, 0))
     };
-    let slot = fw.pit.look(&key).found.ok_or(Verdict::NackNoEntry)?;
-    let record = fw.pit.entry_mut(slot).out_record_mut(packet.face).ok_or(Verdict::NackNoEntry)?;
-    if interest.nonce.map(u32::from_be_bytes) != Some(record.nonce) {
-        return Err(Verdict::NackStaleNonce);
+    fw.pit.look(&key).found
+}
+
+/// In: an Interest that the link service of `face` gave up sending.  Out: what the strategy makes
+/// of it. Nothing when the Interest is not pending there any more, or was sent again since.
+pub(crate) fn lost(fw: &mut Forwarder, now: Tick, face: FaceId, wire: &[u8], out: &mut Outbox) {
+    let Ok(interest) = Interest::parse(wire) else { return };
+    let Some(slot) = pending_at(fw, &interest) else { return };
+    let nonce = interest.nonce.map(u32::from_be_bytes);
+    let is_latest = |fw: &Forwarder| {
+        fw.pit.entry(slot).out_record(face).is_some_and(|r| Some(r.nonce) == nonce)
+    };
+    if !is_latest(fw) {
+        return;
     }
-    let reason = NackReason::from_wire(lp.nack.unwrap_or(0));
-    record.nack = Some(u8::try_from(reason.to_wire()).unwrap_or(0));
-    Ok((slot, reason))
+    let (_, ended) = decide::pending(fw, now, slot, out, |strategy, ctx| {
+        strategy.on_lost_interest(ctx, face);
+    });
+    if ended {
+        finalize::run(fw, now, slot);
+    }
 }

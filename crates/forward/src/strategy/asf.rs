@@ -312,4 +312,7 @@ impl Strategy for Asf {
         self.info(ctx).hop_mut(face).time_out();
         ctx.merge_nacks();
     }
+    fn on_lost_interest(&self, ctx: &mut Ctx<'_>, face: FaceId) {
+        self.info(ctx).hop_mut(face).time_out();
+    }
 }

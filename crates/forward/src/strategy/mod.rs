@@ -271,6 +271,10 @@ pub trait Strategy: fmt::Debug + Send {
     /// The upstream `face` answered with a Nack; its out-record holds the reason.
     fn after_receive_nack(&self, ctx: &mut Ctx<'_>, face: FaceId, reason: NackReason);
 
+    /// The link service gave up sending the Interest to the upstream `face`, whose out-record
+    /// tells when that was.
+    fn on_lost_interest(&self, _ctx: &mut Ctx<'_>, _face: FaceId) {}
+
     /// The timer of [`Action::SetTimer`].
     fn on_timer(&self, _ctx: &mut Ctx<'_>) {}
 

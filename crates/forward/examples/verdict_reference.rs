@@ -1,0 +1,5 @@
+//! Prints docs/verdicts.md.
+
+fn main() {
+    print!("{}", onym_forward::verdict::reference());
+}
