@@ -61,7 +61,7 @@ impl Verify {
         match self {
             Self::Off => Ok(Verified::No),
             Self::With(verifier) => verifier.verify(data).map(|()| Verified::Yes),
-            Self::Integrity if data.signature_info.kind == types::SIGNATURE_DIGEST_SHA256 => {
+            Self::Integrity if data.signature_info().kind == types::SIGNATURE_DIGEST_SHA256 => {
                 verify::integrity(data).map(|()| Verified::Yes)
             }
             Self::Integrity => Ok(Verified::No),

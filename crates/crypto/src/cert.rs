@@ -82,7 +82,7 @@ impl Certificate {
         if data.freshness_ms == 0 {
             return bad("there is no freshness period");
         }
-        let Some(validity) = data.signature_info.validity_period else {
+        let Some(validity) = data.signature_info().validity_period else {
             return bad("there is no validity period");
         };
         let public_key = PublicKey::from_spki(data.content)?;
@@ -201,7 +201,7 @@ impl Certificate {
     /// The number of its signature type.
     #[must_use]
     pub fn signature_type(&self) -> u64 {
-        self.data().signature_info.kind
+        self.data().signature_info().kind
     }
 
     /// The name in its key locator: certificate or key of the issuer.

@@ -33,8 +33,8 @@ impl<'a> Signed<'a> {
     pub fn data(data: &Data<'a>) -> Self {
         Self {
             name: data.name,
-            signature_type: data.signature_info.kind,
-            key_locator: data.signature_info.key_locator,
+            signature_type: data.signature_info().kind,
+            key_locator: data.signature_info().key_locator,
             parts: [data.signed_range, &[]],
             value: data.signature_value,
             replay: ReplayFields::default(),
@@ -51,7 +51,7 @@ impl<'a> Signed<'a> {
         }
         check_parameters_digest(interest)?;
         let parts = interest.signed_ranges().ok_or(Error::Unsigned)?;
-        let info = interest.signature_info.ok_or(Error::Unsigned)?;
+        let info = interest.signature_info().ok_or(Error::Unsigned)?;
         let value = interest.signature_value.ok_or(Error::Unsigned)?;
         Ok(Self {
             name: interest.name.drop_last(1),

@@ -246,7 +246,7 @@ fn the_null_signature_is_empty_and_verifies_nowhere() {
     let mut wire = Vec::new();
     Signer::null().sign_data(&DataBuilder::new(name.as_ref(), b"x"), &mut wire).unwrap();
     let data = Data::parse(&wire).unwrap();
-    assert_eq!(data.signature_info.kind, types::SIGNATURE_NULL);
+    assert_eq!(data.signature_info().kind, types::SIGNATURE_NULL);
     assert!(data.signature_value.is_empty());
     assert!(verify::integrity(&data).is_err());
     assert!(verify::data(&data, &KEYS[0].public_key().unwrap()).is_err());

@@ -9,7 +9,7 @@ pub use build::DataBuilder;
 use crate::interest::Interest;
 use crate::name::{Component, DIGEST_COMPONENT_LEN, NameRef};
 use crate::signature::SignatureInfo;
-use crate::tlv::{self, Element, Malformed, Reader};
+use crate::tlv::{self, Element, Head, Malformed, Reader};
 use crate::types;
 
 /// A checked Data.
@@ -29,33 +29,21 @@ pub struct Data<'a> {
     pub meta_info: &'a [u8],
     /// Content, empty when there is none.
     pub content: &'a [u8],
-    /// SignatureInfo.
-    pub signature_info: SignatureInfo<'a>,
     /// SignatureValue.
     pub signature_value: &'a [u8],
     /// What is signed: from the Name to the SignatureInfo, both included.
     pub signed_range: &'a [u8],
+    /// VALUE of SignatureInfo, checked.
+    signature_info: &'a [u8],
 }
 
-/// Position of a known element in the order of the grammar; 0 for an unknown one.
-#[inline]
-const fn rank(typ: u32) -> u8 {
-    match typ {
-        types::NAME => 1,
-        types::META_INFO => 2,
-        types::CONTENT => 3,
-        types::SIGNATURE_INFO => 4,
-        types::SIGNATURE_VALUE => 5,
-        _ => 0,
-    }
-}
-
-const fn misplaced(typ: u32, rank: u8) -> Result<(), Malformed> {
-    match (tlv::is_critical(typ), rank) {
-        (false, _) => Ok(()),
-        (true, 0) => Err(Malformed::UnknownCritical(typ)),
-        (true, _) => Err(Malformed::OutOfOrder(typ)),
-    }
+/// Positions of the elements in the order of the grammar.
+mod rank {
+    pub(super) const NAME: u8 = 1;
+    pub(super) const META_INFO: u8 = 2;
+    pub(super) const CONTENT: u8 = 3;
+    pub(super) const SIGNATURE_INFO: u8 = 4;
+    pub(super) const SIGNATURE_VALUE: u8 = 5;
 }
 
 impl<'a> Data<'a> {
@@ -65,81 +53,112 @@ impl<'a> Data<'a> {
     /// [`Malformed`] by the rules of packet format v0.3: unknown or misplaced critical elements
     /// refuse the packet, non-critical ones are skipped.
     pub fn parse(wire: &'a [u8]) -> Result<Self, Malformed> {
-        let outer = Element::parse_as(wire, types::DATA)?;
-        let mut reader = Reader::new(outer.value);
-        let name = NameRef::parse_value(reader.expect(types::NAME)?.value)?;
+        let outer = Head::outer(wire, types::DATA)?;
+        let first = Head::at(wire, outer.value)?;
+        if first.typ != types::NAME {
+            return Err(Malformed::Missing(types::NAME));
+        }
         let mut data = Self {
             wire,
-            name,
+            name: NameRef::parse_value(first.of(wire))?,
             content_type: types::CONTENT_BLOB,
             freshness_ms: 0,
             final_block_id: None,
             meta_info: &[],
             content: &[],
-            signature_info: SignatureInfo::default(),
             signature_value: &[],
             signed_range: &[],
+            signature_info: &[],
         };
-        let mut last = 1;
-        let mut has_info = false;
-        while !reader.is_empty() {
-            let element = reader.element()?;
-            let rank = rank(element.typ);
-            if rank <= last {
-                misplaced(element.typ, rank)?;
-                continue;
-            }
-            last = rank;
-            match element.typ {
-                types::META_INFO => data.take_meta_info(element.value)?,
-                types::CONTENT => data.content = element.value,
-                types::SIGNATURE_INFO => {
-                    data.signature_info = SignatureInfo::parse(element.value)?;
-                    has_info = true;
-                }
-                _ => {
-                    data.signature_value = element.value;
-                    let signed = outer.value.len() - reader.rest().len() - element.wire.len();
-                    data.signed_range = outer.value.get(..signed).unwrap_or_default();
-                }
-            }
+        let last = data.take_all(outer.value, first.end)?;
+        // A checked SignatureInfo is not empty.
+        if data.signature_info.is_empty() {
+            return Err(Malformed::Missing(types::SIGNATURE_INFO));
         }
-        match (has_info, last) {
-            (true, 5) => Ok(data),
-            (true, _) => Err(Malformed::Missing(types::SIGNATURE_VALUE)),
-            (false, _) => Err(Malformed::Missing(types::SIGNATURE_INFO)),
+        if last != rank::SIGNATURE_VALUE {
+            return Err(Malformed::Missing(types::SIGNATURE_VALUE));
         }
+        Ok(data)
     }
 
+    /// Takes the elements behind the name, from offset `at` on; `start` is the offset of the name.
+    /// Returns the rank of the last one.
+    #[inline]
+    fn take_all(&mut self, start: usize, mut at: usize) -> Result<u8, Malformed> {
+        let wire = self.wire;
+        let mut last = rank::NAME;
+        while at < wire.len() {
+            let head = Head::at(wire, at)?;
+            let value = head.of(wire);
+            last = match head.typ {
+                types::META_INFO if last < rank::META_INFO => {
+                    self.take_meta_info(value)?;
+                    rank::META_INFO
+                }
+                types::CONTENT if last < rank::CONTENT => {
+                    self.content = value;
+                    rank::CONTENT
+                }
+                types::SIGNATURE_INFO if last < rank::SIGNATURE_INFO => {
+                    SignatureInfo::check(value)?;
+                    self.signature_info = value;
+                    rank::SIGNATURE_INFO
+                }
+                types::SIGNATURE_VALUE if last < rank::SIGNATURE_VALUE => {
+                    self.signature_value = value;
+                    self.signed_range = wire.get(start..at).unwrap_or_default();
+                    rank::SIGNATURE_VALUE
+                }
+                typ => {
+                    let is_known = matches!(typ, types::NAME | 20..=23);
+                    tlv::misplaced(typ, is_known)?;
+                    last
+                }
+            };
+            at = head.end;
+        }
+        Ok(last)
+    }
+
+    #[inline]
     fn take_meta_info(&mut self, value: &'a [u8]) -> Result<(), Malformed> {
         self.meta_info = value;
         let mut last = 0;
-        let mut reader = Reader::new(value);
-        while !reader.is_empty() {
-            let element = reader.element()?;
-            let rank = match element.typ {
-                types::CONTENT_TYPE => 1,
-                types::FRESHNESS_PERIOD => 2,
-                types::FINAL_BLOCK_ID => 3,
-                // What an application added, whatever its parity.
-                128..=252 => continue,
-                _ => 0,
-            };
-            if rank <= last {
-                misplaced(element.typ, rank)?;
-                continue;
-            }
-            last = rank;
-            match element.typ {
-                types::CONTENT_TYPE => self.content_type = element.nni()?,
-                types::FRESHNESS_PERIOD => self.freshness_ms = element.nni()?,
-                _ => {
-                    let component = Component::from_element(Element::parse(element.value)?)?;
-                    self.final_block_id = Some(component);
+        let mut at = 0;
+        while at < value.len() {
+            let head = Head::at(value, at)?;
+            at = head.end;
+            let inner = head.of(value);
+            last = match head.typ {
+                types::CONTENT_TYPE if last < 1 => {
+                    self.content_type = tlv::nni(inner)?;
+                    1
                 }
-            }
+                types::FRESHNESS_PERIOD if last < 2 => {
+                    self.freshness_ms = tlv::nni(inner)?;
+                    2
+                }
+                types::FINAL_BLOCK_ID if last < 3 => {
+                    self.final_block_id = Some(only_component(inner)?);
+                    3
+                }
+                // What an application added, whatever its parity.
+                128..=252 => last,
+                typ => {
+                    let is_known = (types::CONTENT_TYPE..=types::FINAL_BLOCK_ID).contains(&typ);
+                    tlv::misplaced(typ, is_known)?;
+                    last
+                }
+            };
         }
         Ok(())
+    }
+
+    /// SignatureInfo, read when asked for.
+    #[must_use]
+    pub fn signature_info(&self) -> SignatureInfo<'a> {
+        // It was checked, so this does not fail.
+        SignatureInfo::parse(self.signature_info).unwrap_or_default()
     }
 
     /// The elements that an application added to MetaInfo (types 128 to 252).
@@ -154,6 +173,13 @@ impl<'a> Data<'a> {
     pub fn is_final_block(&self) -> bool {
         self.final_block_id.is_some() && self.final_block_id == self.name.last()
     }
+}
+
+/// The one component that `value` is.
+#[inline]
+fn only_component(value: &[u8]) -> Result<Component<'_>, Malformed> {
+    let (component, rest) = Component::split(value)?;
+    if rest.is_empty() { Ok(component) } else { Err(Malformed::Trailing) }
 }
 
 /// Whether `data` answers `interest`. MustBeFresh does not matter here: only caches heed it.

@@ -190,7 +190,7 @@ fn fmt_interest(f: &mut fmt::Formatter<'_>, interest: &Interest<'_>) -> fmt::Res
     if let Some(parameters) = interest.app_parameters {
         write!(f, " parameters={} octets", parameters.len())?;
     }
-    if let Some(info) = interest.signature_info {
+    if let Some(info) = interest.signature_info() {
         write!(f, " signature-type={}", info.kind)?;
     }
     Ok(())
@@ -207,7 +207,12 @@ fn fmt_data(f: &mut fmt::Formatter<'_>, data: &Data<'_>) -> fmt::Result {
     if let Some(component) = data.final_block_id {
         write!(f, " final={component}")?;
     }
-    write!(f, " content={} octets signature-type={}", data.content.len(), data.signature_info.kind)
+    write!(
+        f,
+        " content={} octets signature-type={}",
+        data.content.len(),
+        data.signature_info().kind
+    )
 }
 
 impl fmt::Display for ControlResponse {

@@ -66,12 +66,13 @@ impl<'a> NameRef<'a> {
         let mut digests = Digests::default();
         let mut len = 0;
         let mut rest = value;
-        while !rest.is_empty() {
+        loop {
             // Nearly every component has a one-octet TYPE and LENGTH and is no digest.
             rest = match rest {
                 [3..=252, n @ 0..=252, tail @ ..] => {
                     tail.get(usize::from(*n)..).ok_or(Malformed::Truncated)?
                 }
+                [] => break,
                 _ => Self::scan_special(value, rest, &mut digests)?,
             };
             len += 1;

@@ -12,21 +12,23 @@ pub enum KeyLocator<'a> {
     Name(NameRef<'a>),
     /// SHA-256 of the public key (DER SubjectPublicKeyInfo).
     Digest(&'a [u8]),
-    /// Something else or nothing: the VALUE as it is.
+    /// Something else, nothing, or a name that cannot be read: the VALUE as it is.
     Other(&'a [u8]),
 }
 
 impl<'a> KeyLocator<'a> {
-    fn parse(value: &'a [u8]) -> Result<Self, Malformed> {
-        if value.is_empty() {
-            return Ok(Self::Other(value));
-        }
-        let element = Reader::new(value).element()?;
-        match element.typ {
-            types::NAME => Ok(Self::Name(NameRef::parse_value(element.value)?)),
-            types::KEY_DIGEST => Ok(Self::Digest(element.value)),
-            _ => Ok(Self::Other(value)),
-        }
+    /// What cannot be used is no error: only who verifies needs the key.
+    fn parse(value: &'a [u8]) -> Self {
+        let usable = match Element::split(value) {
+            Ok((element, _)) if element.typ == types::NAME => {
+                NameRef::parse_value(element.value).ok().map(Self::Name)
+            }
+            Ok((element, _)) if element.typ == types::KEY_DIGEST => {
+                Some(Self::Digest(element.value))
+            }
+            _ => None,
+        };
+        usable.unwrap_or(Self::Other(value))
     }
 
     /// Appends the KeyLocator element.
@@ -85,10 +87,25 @@ impl<'a> SignatureInfo<'a> {
         Self { kind, ..Self::default() }
     }
 
+    /// Whether [`SignatureInfo::parse`] accepts `value`, at little cost in the common cases.
+    #[inline]
+    pub(crate) fn check(value: &[u8]) -> Result<(), Malformed> {
+        const TYPE: u8 = types::SIGNATURE_TYPE as u8;
+        const LOCATOR: u8 = types::KEY_LOCATOR as u8;
+        match value {
+            [TYPE, 1, _] => Ok(()),
+            [TYPE, 1, _, LOCATOR, len @ 0..=252, tail @ ..] if tail.len() == usize::from(*len) => {
+                Ok(())
+            }
+            _ => SignatureInfo::parse(value).map(drop),
+        }
+    }
+
     /// Reads the VALUE of a SignatureInfo or InterestSignatureInfo.
     ///
     /// # Errors
-    /// [`Malformed`] by the rules of the packet format; ValidityPeriod is never a reason.
+    /// [`Malformed`] by the rules of the packet format. KeyLocator and ValidityPeriod are never a
+    /// reason: only who verifies needs them.
     pub fn parse(value: &'a [u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(value);
         let mut info = Self::of_kind(reader.expect(types::SIGNATURE_TYPE)?.nni()?);
@@ -115,7 +132,7 @@ impl<'a> SignatureInfo<'a> {
 
     fn take(&mut self, element: Element<'a>) -> Result<(), Malformed> {
         match element.typ {
-            types::KEY_LOCATOR => self.key_locator = Some(KeyLocator::parse(element.value)?),
+            types::KEY_LOCATOR => self.key_locator = Some(KeyLocator::parse(element.value)),
             types::SIGNATURE_NONCE if element.value.is_empty() => {
                 return Err(Malformed::Length(element.typ));
             }

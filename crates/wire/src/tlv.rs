@@ -139,6 +139,69 @@ impl<'a> Element<'a> {
     }
 }
 
+/// Where an element is within a buffer: what packets are parsed with, cheaper than slices.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Head {
+    /// TYPE.
+    pub(crate) typ: u32,
+    /// Offset of VALUE.
+    pub(crate) value: usize,
+    /// Offset behind the element, within the buffer.
+    pub(crate) end: usize,
+}
+
+impl Head {
+    /// The element of `bytes` that starts at offset `at`.
+    #[inline(always)]
+    pub(crate) fn at(bytes: &[u8], at: usize) -> Result<Self, Malformed> {
+        let rest = bytes.get(at..).unwrap_or_default();
+        let (typ, value, end) = match *rest {
+            [typ @ 1..=252, len @ 0..=252, ..] => (typ, at + 2, at + 2 + usize::from(len)),
+            [typ @ 1..=252, 253, a, b, ..] if a > 0 || b > 252 => {
+                (typ, at + 4, at + 4 + usize::from(u16::from_be_bytes([a, b])))
+            }
+            _ => return Self::at_long(rest, at),
+        };
+        if end > bytes.len() {
+            return Err(Malformed::Truncated);
+        }
+        Ok(Self { typ: u32::from(typ), value, end })
+    }
+
+    #[cold]
+    fn at_long(rest: &[u8], at: usize) -> Result<Self, Malformed> {
+        let (element, _) = Element::split(rest)?;
+        let end = at + element.wire.len();
+        Ok(Self { typ: element.typ, value: end - element.value.len(), end })
+    }
+
+    /// The element of type `typ` that `bytes` is.
+    #[inline(always)]
+    pub(crate) fn outer(bytes: &[u8], typ: u32) -> Result<Self, Malformed> {
+        let head = Self::at(bytes, 0)?;
+        if head.end != bytes.len() {
+            return Err(Malformed::Trailing);
+        }
+        if head.typ == typ { Ok(head) } else { Err(Malformed::Unexpected(head.typ)) }
+    }
+
+    /// VALUE; `bytes` is the buffer that the element was found in.
+    #[inline(always)]
+    pub(crate) fn of<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
+        bytes.get(self.value..self.end).unwrap_or_default()
+    }
+}
+
+/// What an element that is unknown (`is_known` false) or not in its place does to its packet.
+#[cold]
+pub(crate) const fn misplaced(typ: u32, is_known: bool) -> Result<(), Malformed> {
+    match (is_critical(typ), is_known) {
+        (false, _) => Ok(()),
+        (true, false) => Err(Malformed::UnknownCritical(typ)),
+        (true, true) => Err(Malformed::OutOfOrder(typ)),
+    }
+}
+
 /// A cursor over the elements of a VALUE.
 ///
 /// As an iterator it yields each element, or one error and then nothing.

@@ -101,7 +101,7 @@ fn data(fields: &Value, wire: &[u8]) -> Vec<u8> {
     assert_eq!(data.freshness_ms, fields["freshness_ms"]);
     assert_eq!(data.final_block_id, last.as_ref().last());
     assert_eq!(data.content, content);
-    assert_eq!(data.signature_info.kind, types::SIGNATURE_DIGEST_SHA256);
+    assert_eq!(data.signature_info().kind, types::SIGNATURE_DIGEST_SHA256);
     assert_eq!(data.signature_value, sha256(&[data.signed_range]));
     assert_eq!(sha256(&[wire]).to_vec(), octets(&fields["implicit_digest"]).unwrap());
     let mut out = Vec::new();
@@ -135,7 +135,7 @@ fn command(fields: &Value, wire: &[u8]) -> Vec<u8> {
         time: fields["signature_time_ms"].as_u64(),
         ..SignatureInfo::of_kind(0)
     };
-    assert_eq!(interest.signature_info, Some(info));
+    assert_eq!(interest.signature_info(), Some(info));
     let mut out = Vec::new();
     InterestBuilder {
         nonce: octets(&fields["nonce"]).and_then(|n| n.try_into().ok()),

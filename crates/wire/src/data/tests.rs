@@ -120,7 +120,7 @@ proptest! {
         prop_assert_eq!((data.content_type, data.freshness_ms), (content_type, freshness_ms));
         prop_assert_eq!(data.final_block_id, last.as_ref().last());
         prop_assert_eq!((data.content, data.signature_value), (&content[..], &[2; 70][..]));
-        prop_assert_eq!(data.signature_info, info);
+        prop_assert_eq!(data.signature_info(), info);
         prop_assert_eq!(data.signed_range, &signed[..]);
     }
 

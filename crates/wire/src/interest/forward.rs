@@ -1,7 +1,7 @@
 //! The copy of an Interest that a forwarder sends on.
 
 use super::Interest;
-use crate::tlv;
+use crate::tlv::{self, Element, Reader};
 use crate::types;
 
 impl Interest<'_> {
@@ -18,17 +18,18 @@ impl Interest<'_> {
     ) {
         let start = out.len();
         let has_place = self.nonce.is_some() && (hop_limit.is_none() || self.hop_limit.is_some());
-        if has_place && !(strip_hint && self.at.hint_len > 0) {
+        if has_place && (!strip_hint || self.forwarding_hint.is_empty()) {
             out.extend_from_slice(self.wire);
-            patch(out, start + self.at.nonce, &nonce);
+            patch(out, start + self.at.nonce as usize, &nonce);
             if let Some(hop_limit) = hop_limit {
-                patch(out, start + self.at.hop_limit, &[hop_limit]);
+                patch(out, start + self.at.hop_limit as usize, &[hop_limit]);
             }
             return;
         }
         self.write_rebuilt(out, nonce, hop_limit, strip_hint);
     }
 
+    /// The same when elements come or go. Element by element: what is not known stays in its place.
     #[cold]
     fn write_rebuilt(
         &self,
@@ -37,44 +38,44 @@ impl Interest<'_> {
         hop_limit: Option<u8>,
         strip_hint: bool,
     ) {
-        const NONCE_LEN: usize = tlv::tlv_len(types::NONCE, 4);
-        const HOP_LIMIT_LEN: usize = tlv::tlv_len(types::HOP_LIMIT, 1);
-        let at = &self.at;
-        let (hint, hint_len) = if strip_hint { (at.hint, at.hint_len) } else { (at.value, 0) };
-        let added_hop_limit = hop_limit.filter(|_| self.hop_limit.is_none());
-        let len = self.wire.len() - at.value - hint_len
-            + if self.nonce.is_none() { NONCE_LEN } else { 0 }
-            + if added_hop_limit.is_some() { HOP_LIMIT_LEN } else { 0 };
-        let part = |from: usize, to: usize| self.wire.get(from..to).unwrap_or_default();
-
-        tlv::put_head(out, types::INTEREST, len);
-        let hint = if hint_len == 0 { at.nonce_slot } else { hint };
-        out.extend_from_slice(part(at.value, hint));
-        out.extend_from_slice(part(hint + hint_len, at.nonce_slot));
-        if self.nonce.is_none() {
-            tlv::put_tlv(out, types::NONCE, &nonce);
-        }
-        // `from` moves on where octets are replaced; the slots are in the order of the grammar.
-        let mut from = at.nonce_slot;
-        if self.nonce.is_some() {
-            out.extend_from_slice(part(from, at.nonce));
-            out.extend_from_slice(&nonce);
-            from = at.nonce + 4;
-        }
-        match (hop_limit, self.hop_limit) {
-            (Some(hop_limit), Some(_)) => {
-                out.extend_from_slice(part(from, at.hop_limit));
-                out.push(hop_limit);
-                from = at.hop_limit + 1;
+        let Ok(outer) = Element::parse(self.wire) else { return };
+        // The first place where each can go: behind the last known element that precedes it.
+        let (mut nonce_slot, mut hop_limit_slot) = (0, 0);
+        for (index, element) in Reader::new(outer.value).filter_map(Result::ok).enumerate() {
+            match element.typ {
+                types::NAME
+                | types::CAN_BE_PREFIX
+                | types::MUST_BE_FRESH
+                | types::FORWARDING_HINT => (nonce_slot, hop_limit_slot) = (index, index),
+                types::NONCE | types::INTEREST_LIFETIME => hop_limit_slot = index,
+                _ => {}
             }
-            (Some(hop_limit), None) => {
-                out.extend_from_slice(part(from, at.hop_limit_slot));
-                tlv::put_tlv(out, types::HOP_LIMIT, &[hop_limit]);
-                from = at.hop_limit_slot;
-            }
-            (None, _) => {}
         }
-        out.extend_from_slice(part(from, self.wire.len()));
+        let mut is_replaced = false;
+        tlv::put_nested_sized(out, types::INTEREST, self.wire.len(), |out| {
+            for (index, element) in Reader::new(outer.value).filter_map(Result::ok).enumerate() {
+                match element.typ {
+                    types::NONCE => tlv::put_tlv(out, types::NONCE, &nonce),
+                    types::FORWARDING_HINT if strip_hint => {}
+                    // A second HopLimit was skipped by the parser: it stays, to no effect.
+                    types::HOP_LIMIT if !is_replaced && self.hop_limit.is_some() => {
+                        is_replaced = true;
+                        let value = hop_limit.or(self.hop_limit).unwrap_or_default();
+                        tlv::put_tlv(out, types::HOP_LIMIT, &[value]);
+                    }
+                    _ => out.extend_from_slice(element.wire),
+                }
+                if index == nonce_slot && self.nonce.is_none() {
+                    tlv::put_tlv(out, types::NONCE, &nonce);
+                }
+                if index == hop_limit_slot
+                    && self.hop_limit.is_none()
+                    && let Some(hop_limit) = hop_limit
+                {
+                    tlv::put_tlv(out, types::HOP_LIMIT, &[hop_limit]);
+                }
+            }
+        });
     }
 }
 

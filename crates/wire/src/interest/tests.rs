@@ -134,7 +134,7 @@ fn a_signed_interest_hands_out_what_was_signed() {
     builder.write_signed(&mut out, b"parameters", &info, sign, |_| [6; 32]).unwrap();
     let interest = Interest::parse(&out[1..]).unwrap();
     assert_eq!(interest.signed_ranges().unwrap().concat(), signed);
-    assert_eq!(interest.signature_info, Some(info));
+    assert_eq!(interest.signature_info(), Some(info));
     assert_eq!(interest.parameters_digest(), Some(&[6; 32]));
     assert_eq!(interest.signature_value, Some(&[5; 32][..]));
 
