@@ -1,6 +1,8 @@
 //! The vectors of spec/vectors/ndn.json: each is decoded, compared field by field, encoded again
 //! from its fields alone, and compared octet by octet.
 
+#![allow(clippy::unwrap_used)]
+
 use onym_crypto::digest::sha256;
 use onym_wire::mgmt::{
     Block, ControlParameters, ControlResponse, FacePersistency, FaceScope, FaceStatus, LinkType,
