@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The tests, stage by stage with their time: scripts/test.sh [fast]
-# fast leaves out the release build, the foreign clients and the demonstration.
+# fast leaves out the documentation and the release build.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$HOME/.cargo/bin:$PATH"
@@ -34,10 +34,6 @@ stage tidy cargo run --quiet --locked --package xtask -- tidy
 if [ "$mode" = all ]; then
   stage documentation env RUSTDOCFLAGS="-D warnings" cargo doc --quiet --locked --workspace --no-deps
   stage release cargo build --quiet --release --locked --workspace
-  stage instructions cargo run --quiet --locked --package xtask -- icount
-  stage python-ndn tests/interop/run.sh python
-  stage ndnts tests/interop/run.sh ndnts
-  stage demonstration cargo run --quiet --locked --package xtask -- demo --size 20
 fi
 printf 'time: %d s\n' $((SECONDS - begun))
 printf 'stages: %d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
