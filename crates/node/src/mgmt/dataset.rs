@@ -365,6 +365,11 @@ impl Datasets {
         first
     }
 
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.versions.len()
+    }
+
     fn forget_oldest(&mut self) {
         if let Some(version) = self.versions.pop_front() {
             self.bytes -= version.content.len();

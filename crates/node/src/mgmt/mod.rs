@@ -42,7 +42,7 @@ pub use policy::{Localhop, Policy, Privilege, Rule, RuleError, Who};
 
 use authorize::{Authorizer, Decision};
 use certificates::{Certificates, Wanted};
-use command::{Command, NotCommand};
+use command::{Command, NotCommand, Verb};
 use dataset::Datasets;
 use events::Events;
 use host::{FaceError, FaceView, Scope, Ticket};
@@ -307,13 +307,14 @@ impl Management {
     }
 
     fn execute(&mut self, command: &Command<'_>, requester: Requester, host: &mut dyn Host) {
+        let is_full = self.creations.len() >= CREATIONS_MAX;
         let response = match command.validate() {
             Err(refusal) => refusal.into(),
+            Ok(()) if command.verb == Verb::FacesCreate && is_full => {
+                ControlResponse::new(504, "too many connections are being made; try again later")
+            }
             Ok(()) => match verbs::run(command, requester.face, self.next_ticket, host) {
                 verbs::Outcome::Done(response) => *response,
-                verbs::Outcome::Pending if self.creations.len() >= CREATIONS_MAX => {
-                    ControlResponse::new(504, "too many connections are being made")
-                }
                 verbs::Outcome::Pending => {
                     self.creations.insert(self.next_ticket, command.name.to_name());
                     self.next_ticket += 1;

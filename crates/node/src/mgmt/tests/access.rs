@@ -1,0 +1,406 @@
+//! Who may do what: signatures, rules, replay, `/localhop`, announcements.
+
+use super::*;
+use onym_crypto::cert::validity_of_days;
+use onym_crypto::{Certificate, Issue, KeyType, PrivateKey};
+use onym_wire::cert::PrefixAnnouncement;
+use onym_wire::data::DataBuilder;
+use onym_wire::name::Component;
+use onym_wire::types;
+
+struct Holder {
+    key: PrivateKey,
+    certificate: Certificate,
+}
+
+impl Holder {
+    fn root(identity: &str) -> Self {
+        let mut key_name = name(identity);
+        key_name.append_generic("KEY").append_generic("1");
+        let key = PrivateKey::generate(KeyType::Ecdsa).unwrap();
+        let certificate = Certificate::self_signed(key_name.as_ref(), &key, NOW_MS).unwrap();
+        Self { key, certificate }
+    }
+
+    fn issued(identity: &str, by: &Self) -> Self {
+        let mut holder = Self::root(identity);
+        let issue = Issue {
+            issuer_id: Component::generic(b"NA"),
+            validity: validity_of_days(NOW_MS, 1),
+            now_ms: NOW_MS,
+        };
+        let request = &holder.certificate;
+        holder.certificate = Certificate::issue(request, &by.signer(), &issue).unwrap();
+        holder
+    }
+
+    fn signer(&self) -> Signer {
+        let key = PrivateKey::from_pkcs8(&self.key.to_pkcs8().unwrap()).unwrap();
+        Signer::key(key, self.certificate.name().to_name())
+    }
+}
+
+fn unsigned(name: &Name) -> Vec<u8> {
+    let mut wire = Vec::new();
+    InterestBuilder::new(name.as_ref()).write(&mut wire);
+    wire
+}
+
+fn rule(who: Who, may: &[Privilege]) -> Policy {
+    let rule = Rule { who, may: may.to_vec(), prefixes: Vec::new() };
+    Policy { rules: vec![rule], ..Policy::default() }
+}
+
+fn localhop(localhop: Localhop) -> World {
+    World::policy(Policy { localhop: Some(localhop), ..Policy::default() })
+}
+
+#[test]
+fn commands_of_both_formats_and_of_unknown_keys_work_on_local_faces() {
+    let mut world = World::default();
+    let register = name_of("rib/register", &named("/demo"));
+    let wire = world.signed(&register, &Signer::digest());
+    assert_eq!(response(&world.send(&wire, APP)).unwrap().code, 200);
+    let old = Signer::digest().sign_name(register.as_ref(), NOW_MS, [7; 8]).unwrap();
+    assert_eq!(response(&world.send(&unsigned(&old), APP)).unwrap().code, 200);
+    let stranger = Holder::root("/stranger").signer();
+    let wire = world.signed(&register, &stranger);
+    assert_eq!(response(&world.send(&wire, APP)).unwrap().code, 200);
+}
+
+#[test]
+fn the_answer_is_named_as_the_interest() {
+    let mut world = World::default();
+    let wire = world.signed(&name_of("rib/register", &named("/demo")), &Signer::digest());
+    let sent = world.send(&wire, APP);
+    let [Output::Data { wire: data, no_cache: false }] = sent.as_slice() else { panic!() };
+    assert_eq!(Data::parse(data).unwrap().name, Interest::parse(&wire).unwrap().name);
+}
+
+#[test]
+fn digest_commands_on_local_faces_come_in_any_order_and_twice() {
+    let mut world = World::default();
+    let register = name_of("rib/register", &named("/demo"));
+    for (time_ms, nonce) in [(NOW_MS + 5, 1), (NOW_MS, 2), (NOW_MS, 2), (NOW_MS - 600_000, 3)] {
+        let signed = Signer::digest().sign_name(register.as_ref(), time_ms, [nonce; 8]).unwrap();
+        assert_eq!(response(&world.send(&unsigned(&signed), APP)).unwrap().code, 200);
+    }
+}
+
+#[test]
+fn rib_commands_must_be_signed_and_undamaged() {
+    let mut world = World::default();
+    let register = name_of("rib/register", &named("/demo"));
+    let refused = response(&world.send(&unsigned(&register), APP)).unwrap();
+    assert_eq!(refused.code, 403);
+    assert!(refused.text.starts_with("authorization rejected"), "{}", refused.text);
+    let mut wire = world.signed(&register, &Signer::digest());
+    let last = wire.len() - 1;
+    wire[last] ^= 1;
+    assert_eq!(response(&world.send(&wire, APP)).unwrap().code, 403);
+    let old = Signer::digest().sign_name(register.as_ref(), NOW_MS, [7; 8]).unwrap();
+    let mut wire = unsigned(&old);
+    let last = wire.len() - 1;
+    wire[last] ^= 1;
+    assert_eq!(response(&world.send(&wire, APP)).unwrap().code, 403);
+    assert!(world.host.routes.is_empty());
+    // Other modules are granted to local applications even unsigned, as the field does.
+    let config = name_of("cs/config", &ControlParameters::default());
+    assert_eq!(response(&world.send(&unsigned(&config), APP)).unwrap().code, 200);
+}
+
+#[test]
+fn parameters_that_cannot_be_read_are_400() {
+    let mut world = World::default();
+    for parts in [&["rib", "register", "junk"][..], &["faces", "create"]] {
+        let mut uri = name("/localhost/nfd");
+        parts.iter().for_each(|part| {
+            uri.append_generic(part);
+        });
+        let wire = world.signed(&uri, &Signer::digest());
+        let refused = response(&world.send(&wire, APP)).unwrap();
+        assert_eq!(refused.code, 400);
+    }
+}
+
+#[test]
+fn neighbours_get_no_answer_when_localhop_is_off() {
+    let mut world = World::default();
+    for prefix in ["/localhost/nfd", "/localhop/nfd"] {
+        let register = name_under(prefix, "rib/register", &named("/demo"));
+        let wire = world.signed(&register, &Signer::digest());
+        assert!(world.send(&wire, PEER).is_empty());
+    }
+    // A local face may use either name.
+    let register = name_under("/localhop/nfd", "rib/register", &named("/demo"));
+    let wire = world.signed(&register, &Signer::digest());
+    assert_eq!(response(&world.send(&wire, APP)).unwrap().code, 200);
+}
+
+#[test]
+fn rules_grant_by_module_prefix_and_own_face() {
+    let mut world = World::policy(rule(Who::Local, &[Privilege::Register]));
+    assert_eq!(world.command("rib/register", &named("/a")).code, 200);
+    let other = ControlParameters { face_id: Some(301), ..named("/a") };
+    assert_eq!(world.command("rib/register", &other).code, 403);
+    let own = ControlParameters { face_id: Some(300), ..named("/a") };
+    assert_eq!(world.command("rib/unregister", &own).code, 200);
+    assert_eq!(world.command("fib/add-nexthop", &named("/a")).code, 403);
+    assert_eq!(world.command("cs/config", &ControlParameters::default()).code, 403);
+
+    let mut policy = rule(Who::Local, &[Privilege::Rib, Privilege::Cs]);
+    policy.rules[0].prefixes = vec![name("/site")];
+    let mut world = World::policy(policy);
+    assert_eq!(world.command("rib/register", &named("/site/app")).code, 200);
+    assert_eq!(world.command("rib/register", &named("/elsewhere")).code, 403);
+    assert_eq!(world.command("cs/config", &ControlParameters::default()).code, 200);
+    assert_eq!(world.command("cs/erase", &named("/elsewhere")).code, 403);
+
+    let mut world = World::policy(Policy { rules: Vec::new(), ..Policy::default() });
+    assert_eq!(world.command("rib/register", &named("/a")).code, 403);
+}
+
+#[test]
+fn a_certificate_grants_to_whoever_has_its_key_and_once() {
+    let operator = Holder::root("/operator");
+    let who = Who::Certificate(Box::new(operator.certificate.clone()));
+    let mut world = World::policy(rule(who, &[Privilege::Fib]));
+    let add = name_of("fib/add-nexthop", &named("/a"));
+    let signer = operator.signer();
+    let wire = world.signed(&add, &signer);
+    assert_eq!(response(&world.send(&wire, APP)).unwrap().code, 200);
+    let again = response(&world.send(&wire, APP)).unwrap();
+    assert_eq!(again.code, 403, "replayed: {}", again.text);
+    assert!(again.text.contains("not later"), "{}", again.text);
+    let late = signer.sign_name(add.as_ref(), NOW_MS - 200_000, [1; 8]).unwrap();
+    assert_eq!(response(&world.send(&unsigned(&late), APP)).unwrap().code, 403);
+    let wire = world.signed(&add, &Signer::digest());
+    assert_eq!(response(&world.send(&wire, APP)).unwrap().code, 403);
+    // The same names, another key.
+    let forger = Holder::root("/operator").signer();
+    let wire = world.signed(&add, &forger);
+    assert_eq!(response(&world.send(&wire, APP)).unwrap().code, 403);
+    let mut world = World::policy(rule(
+        Who::Certificate(Box::new(operator.certificate.clone())),
+        &[Privilege::Fib],
+    ));
+    world.host.unix_ms += 30 * 365 * 86_400_000;
+    let wire = world.signed(&add, &operator.signer());
+    assert_eq!(response(&world.send(&wire, APP)).unwrap().code, 403, "expired");
+}
+
+#[test]
+fn localhop_any_takes_signed_commands_for_the_own_face_once() {
+    let mut world = localhop(Localhop::Any);
+    let register = name_under("/localhop/nfd", "rib/register", &named("/demo"));
+    let wire = world.signed(&register, &Signer::digest());
+    let done = response(&world.send(&wire, PEER)).unwrap();
+    assert_eq!((done.code, done.body.unwrap().face_id), (200, Some(301)));
+    assert_eq!(response(&world.send(&wire, PEER)).unwrap().code, 403, "replayed");
+    assert_eq!(response(&world.send(&unsigned(&register), PEER)).unwrap().code, 403);
+    let other = ControlParameters { face_id: Some(300), ..named("/demo") };
+    let other = name_under("/localhop/nfd", "rib/register", &other);
+    let wire = world.signed(&other, &Signer::digest());
+    assert_eq!(response(&world.send(&wire, PEER)).unwrap().code, 403);
+    let p = ControlParameters { uri: Some("udp4://192.0.2.9:1".into()), ..Default::default() };
+    let create = name_under("/localhop/nfd", "faces/create", &p);
+    let wire = world.signed(&create, &Signer::digest());
+    assert_eq!(response(&world.send(&wire, PEER)).unwrap().code, 403);
+    assert_eq!(world.host.routes.len(), 1);
+}
+
+/// The Interest for a certificate that was sent, and where.
+fn fetch(sent: &[Output]) -> (Name, FaceId) {
+    let [Output::Interest { wire, next_hop }] = sent else { panic!("{sent:?}") };
+    let interest = Interest::parse(wire).unwrap();
+    assert!(interest.can_be_prefix && interest.nonce.is_some());
+    (interest.name.to_name(), *next_hop)
+}
+
+impl World {
+    fn give(&mut self, certificate: &Certificate) -> Vec<Output> {
+        self.management.data(certificate.wire(), self.now, &mut self.host);
+        std::iter::from_fn(|| self.management.poll_output()).collect()
+    }
+}
+
+#[test]
+fn localhop_with_anchors_fetches_the_chain_from_the_requester() {
+    let root = Holder::root("/net");
+    let site = Holder::issued("/net/site", &root);
+    let user = Holder::issued("/net/site/user", &site);
+    let mut world = localhop(Localhop::Anchors(vec![root.certificate.clone()]));
+    let register = name_under("/localhop/nfd", "rib/register", &named("/net/site/user/app"));
+    let signer = user.signer();
+    let wire = world.signed(&register, &signer);
+    let sent = world.send(&wire, PEER);
+    assert_eq!(fetch(&sent), (user.certificate.name().to_name(), PEER));
+    let sent = world.give(&user.certificate);
+    assert_eq!(fetch(&sent), (site.certificate.name().to_name(), PEER));
+    assert_eq!(response(&world.give(&site.certificate)).unwrap().code, 200);
+    assert_eq!(world.host.routes[0].face, PEER);
+    assert_eq!(response(&world.send(&wire, PEER)).unwrap().code, 403, "replayed");
+    // Known now: nothing is fetched again. A name outside the identity is refused.
+    let wire = world.signed(&register, &signer);
+    assert_eq!(response(&world.send(&wire, PEER)).unwrap().code, 200);
+    let outside = name_under("/localhop/nfd", "rib/register", &named("/net/other"));
+    let wire = world.signed(&outside, &signer);
+    let refused = response(&world.send(&wire, PEER)).unwrap();
+    assert_eq!(refused.code, 403);
+    assert!(refused.text.contains("may not sign"), "{}", refused.text);
+}
+
+#[test]
+fn a_certificate_that_does_not_come_is_asked_for_twice_and_given_up() {
+    let root = Holder::root("/net");
+    let user = Holder::issued("/net/user", &root);
+    let mut world = localhop(Localhop::Anchors(vec![root.certificate.clone()]));
+    let register = name_under("/localhop/nfd", "rib/register", &named("/net/user"));
+    let wire = world.signed(&register, &user.signer());
+    fetch(&world.send(&wire, PEER));
+    let due = world.management.poll_timeout().unwrap();
+    assert_eq!(due, world.now.plus_ms(2000));
+    world.pass_ms(2000);
+    let sent: Vec<Output> = std::iter::from_fn(|| world.management.poll_output()).collect();
+    fetch(&sent);
+    world.pass_ms(2000);
+    let sent: Vec<Output> = std::iter::from_fn(|| world.management.poll_output()).collect();
+    let refused = response(&sent).unwrap();
+    assert_eq!(refused.code, 403);
+    assert!(refused.text.contains("cannot be fetched"), "{}", refused.text);
+    assert_eq!(world.management.poll_timeout(), None);
+    assert!(world.give(&user.certificate).is_empty(), "too late");
+}
+
+#[test]
+fn commands_that_wait_for_certificates_are_bounded() {
+    let root = Holder::root("/net");
+    let user = Holder::issued("/net/user", &root);
+    let mut world = localhop(Localhop::Anchors(vec![root.certificate.clone()]));
+    let signer = user.signer();
+    let register = name_under("/localhop/nfd", "rib/register", &named("/net/user"));
+    for _ in 0..64 {
+        let wire = world.signed(&register, &signer);
+        fetch(&world.send(&wire, PEER));
+    }
+    let wire = world.signed(&register, &signer);
+    assert_eq!(response(&world.send(&wire, PEER)).unwrap().code, 403);
+    let answers = world.give(&user.certificate);
+    assert_eq!(answers.len(), 64, "all of them end");
+}
+
+/// An announcement of `prefix`, and the Interest that carries it.
+fn announce(prefix: &str, expiration_ms: u64, signer: &Signer) -> Vec<u8> {
+    let prefix = name(prefix);
+    let announcement = PrefixAnnouncement {
+        prefix: prefix.as_ref(),
+        version: 1,
+        expiration_ms,
+        validity_period: Some(validity_of_days(NOW_MS, 1)),
+        cost: None,
+    };
+    let mut content = Vec::new();
+    announcement.write_content(&mut content);
+    let of = announcement.name();
+    let mut data = Vec::new();
+    let builder = DataBuilder {
+        content_type: types::CONTENT_PREFIX_ANNOUNCEMENT,
+        ..DataBuilder::new(of.as_ref(), &content)
+    };
+    signer.sign_data(&builder, &mut data).unwrap();
+    let mut wire = Vec::new();
+    let uri = name("/localhost/nfd/rib/announce");
+    let interest = InterestBuilder::new(uri.as_ref());
+    onym_crypto::signer::write_parameters(&interest, &data, &mut wire);
+    wire
+}
+
+#[test]
+fn an_announcement_becomes_a_route_until_it_ends() {
+    let mut world = World::default();
+    let wire = announce("/demo", 600_000, &Signer::digest());
+    let done = response(&world.send(&wire, APP)).unwrap();
+    assert_eq!(done.code, 200, "{}", done.text);
+    let expected = ControlParameters {
+        face_id: Some(300),
+        origin: Some(129),
+        cost: Some(2048),
+        flags: Some(1),
+        expiration_period_ms: Some(600_000),
+        ..named("/demo")
+    };
+    assert_eq!(done.body, Some(expected));
+    let wire = announce("/demo", 10 * 86_400_000, &Signer::digest());
+    let done = response(&world.send(&wire, APP)).unwrap().body.unwrap();
+    assert_eq!(done.expiration_period_ms, Some(86_401_000), "its validity ends first");
+    world.host.unix_ms += 2 * 86_400_000;
+    let refused = response(&world.send(&wire, APP)).unwrap();
+    assert_eq!(refused.code, 403);
+    assert!(refused.text.starts_with("Prefix announcement rejected: 2"), "{}", refused.text);
+}
+
+#[test]
+fn announcements_without_or_with_damaged_parameters_are_refused() {
+    let mut world = World::default();
+    let uri = name("/localhost/nfd/rib/announce");
+    assert_eq!(response(&world.send(&unsigned(&uri), APP)).unwrap().code, 400);
+    let mut wire = announce("/demo", 1000, &Signer::digest());
+    let last = wire.len() - 1;
+    wire[last] ^= 1;
+    assert!(matches!(response(&world.send(&wire, APP)).unwrap().code, 400 | 403));
+    assert!(world.host.routes.is_empty());
+}
+
+#[test]
+fn announcements_of_neighbours_need_a_chain_to_an_anchor() {
+    let root = Holder::root("/net");
+    let user = Holder::issued("/net/user", &root);
+    let mut world = localhop(Localhop::Anchors(vec![root.certificate.clone()]));
+    let rename = |wire: Vec<u8>| {
+        let interest = Interest::parse(&wire).unwrap();
+        let uri = name("/localhop/nfd/rib/announce");
+        let mut out = Vec::new();
+        let parameters = interest.app_parameters.unwrap();
+        let builder = InterestBuilder::new(uri.as_ref());
+        onym_crypto::signer::write_parameters(&builder, parameters, &mut out);
+        out
+    };
+    let wire = rename(announce("/net/user/app", 1000, &user.signer()));
+    fetch(&world.send(&wire, PEER));
+    assert_eq!(response(&world.give(&user.certificate)).unwrap().code, 200);
+    let wire = rename(announce("/net/user/app", 1000, &Signer::digest()));
+    let refused = response(&world.send(&wire, PEER)).unwrap();
+    assert_eq!(refused.code, 403);
+    assert!(refused.text.starts_with("Prefix announcement rejected: 1"), "{}", refused.text);
+}
+
+#[test]
+fn rules_are_read_from_the_configuration_or_the_wrong_entry_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let operator = Holder::root("/operator");
+    std::fs::write(dir.path().join("op.ndncert"), operator.certificate.to_text()).unwrap();
+    let text = r#"
+        authorize = [
+            { who = "local", may = ["register"] },
+            { who = "op.ndncert", may = ["faces", "strategy-choice"], prefixes = ["/site"] },
+        ]
+        [rib]
+        localhop = true
+        localhop_anchors = ["op.ndncert"]
+        routable_prefixes = ["/site"]
+    "#;
+    let config = crate::config::Config::parse(text, "test").unwrap();
+    let options = Options::from_config(&config, "test", dir.path()).unwrap();
+    assert_eq!(options.policy.rules.len(), 2);
+    assert_eq!(options.policy.rules[1].prefixes, [name("/site")]);
+    let anchors = Localhop::Anchors(vec![operator.certificate]);
+    assert_eq!(options.policy.localhop, Some(anchors));
+    assert_eq!(options.routable_prefixes, [name("/site")]);
+    let bad = text.replace("\"op.ndncert\", may", "\"missing.ndncert\", may");
+    let config = crate::config::Config::parse(&bad, "test").unwrap();
+    let error = Options::from_config(&config, "test", dir.path()).unwrap_err().to_string();
+    assert!(error.contains("authorize[1]") && error.contains("missing.ndncert"), "{error}");
+    let empty = crate::config::Config::default();
+    let options = Options::from_config(&empty, "defaults", dir.path()).unwrap();
+    assert_eq!(options, Options::default());
+}
