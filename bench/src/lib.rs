@@ -1,1 +1,7 @@
 #![doc = include_str!("../README.md")]
+
+pub mod link;
+pub mod load;
+pub mod packets;
+pub mod proc;
+pub mod relay;

@@ -1,0 +1,153 @@
+//! A face with its queue and readiness, as the programs of this crate use it.
+
+use anyhow::{Context, Result};
+use onym_face::udp::{UdpFace, UdpOptions};
+use onym_face::{CHUNK_LEN, Face, Flush, Ready, unix};
+use onym_sys::epoll::{Epoll, Interest, Ready as Event};
+use onym_wire::{Buf, BufPool, RxFrame, TxQueue};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Frames taken per turn and face.
+const BUDGET: usize = 1024;
+/// Octets that wait for a face.
+const QUEUE_OCTETS: usize = 64 << 20;
+
+/// One face.
+#[derive(Debug)]
+pub struct End {
+    face: Box<dyn Face>,
+    /// What is to be sent.
+    pub queue: TxQueue,
+    is_blocked: bool,
+    is_ready: bool,
+}
+
+/// Some faces and what is ready.
+#[derive(Debug)]
+pub struct Ends {
+    /// The faces.
+    pub ends: Vec<End>,
+    epoll: Epoll,
+    pool: BufPool,
+    events: Vec<Event>,
+}
+
+impl Ends {
+    /// Watches `faces`.
+    ///
+    /// # Errors
+    /// When descriptors run out.
+    pub fn new(faces: Vec<Box<dyn Face>>) -> Result<Self> {
+        let epoll = Epoll::new()?;
+        for (i, face) in faces.iter().enumerate() {
+            epoll.add(face.fd(), i as u64, Interest::Read)?;
+        }
+        let end = |face| End {
+            face,
+            queue: TxQueue::new(QUEUE_OCTETS),
+            is_blocked: false,
+            is_ready: false,
+        };
+        let ends = faces.into_iter().map(end).collect();
+        Ok(Self { ends, epoll, pool: BufPool::new(CHUNK_LEN, 1024), events: Vec::new() })
+    }
+
+    /// Waits until a face is ready, unless one still is, at most until `deadline`.
+    ///
+    /// # Errors
+    /// As `epoll_wait`.
+    pub fn wait(&mut self, deadline: Option<Instant>) -> Result<()> {
+        let timeout = if self.ends.iter().any(|end| end.is_ready) {
+            Some(Duration::ZERO)
+        } else {
+            deadline.map(|d| d.saturating_duration_since(Instant::now()))
+        };
+        self.events.clear();
+        self.epoll.wait(timeout, &mut self.events)?;
+        for event in &self.events {
+            let Some(end) = usize::try_from(event.token).ok().and_then(|i| self.ends.get_mut(i))
+            else {
+                continue;
+            };
+            end.is_ready |= event.readable;
+        }
+        Ok(())
+    }
+
+    /// Takes what has come on face `i`, if it is ready.
+    ///
+    /// # Errors
+    /// When the face ends.
+    pub fn receive(&mut self, i: usize, frames: &mut Vec<RxFrame>) -> Result<()> {
+        let end = &mut self.ends[i];
+        if end.is_ready {
+            let ready = end.face.receive(&mut self.pool, BUDGET, frames);
+            end.is_ready = tolerate(ready, Ready::Idle)? == Ready::More;
+        }
+        Ok(())
+    }
+
+    /// Sends what is queued on every face.
+    ///
+    /// # Errors
+    /// When a face ends.
+    pub fn flush(&mut self) -> Result<()> {
+        for (i, end) in self.ends.iter_mut().enumerate() {
+            if end.queue.is_empty() {
+                continue;
+            }
+            let blocked = tolerate(end.face.flush(&mut end.queue), Flush::Done)? == Flush::Blocked;
+            if blocked != end.is_blocked {
+                end.is_blocked = blocked;
+                let interest = if blocked { Interest::ReadWrite } else { Interest::Read };
+                self.epoll.modify(end.face.fd(), i as u64, interest)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A datagram face whose peer is not there yet goes on.
+fn tolerate<T>(result: Result<T, onym_face::FaceError>, instead: T) -> Result<T> {
+    match result {
+        Err(e) if e.is_fatal() => Err(e.into()),
+        Err(_) => Ok(instead),
+        Ok(value) => Ok(value),
+    }
+}
+
+impl End {
+    /// Queues a frame; a full queue loses it.
+    pub fn push(&mut self, head: &[u8], body: Option<&Buf>) {
+        let _ = self.queue.push(head, body);
+    }
+}
+
+/// Connects to the Unix socket at `path`, which may need some time to appear.
+///
+/// # Errors
+/// When nobody answers within ten seconds.
+pub fn connect_unix(path: &Path) -> Result<Box<dyn Face>> {
+    let start = Instant::now();
+    loop {
+        match unix::connect(path) {
+            Ok(face) => return Ok(Box::new(face)),
+            Err(e) if start.elapsed() > Duration::from_secs(10) => {
+                return Err(e).with_context(|| format!("{}", path.display()));
+            }
+            // Another process binds the socket; nothing tells when.
+            Err(_) => std::thread::sleep(Duration::from_millis(5)),
+        }
+    }
+}
+
+/// A UDP face between two fixed addresses.
+///
+/// # Errors
+/// When the address is taken.
+pub fn udp(local: SocketAddr, peer: SocketAddr, recv_buffer: usize) -> Result<Box<dyn Face>> {
+    let options = UdpOptions { recv_buffer, ..UdpOptions::default() };
+    Ok(Box::new(UdpFace::connect(Some(local), peer, &options)?))
+}

@@ -1,0 +1,318 @@
+//! The load generator: a consumer with a fixed window and a producer, each on its own face, in one
+//! thread.
+
+use crate::link::{Ends, connect_unix};
+use crate::packets::{DataTemplate, Exchange, InterestTemplate, PREFIX, Seen, see};
+use crate::proc;
+use anyhow::{Result, anyhow, bail};
+use clap::{Args, ValueEnum};
+use onym_client::{Endpoint, Event, RouteOptions};
+use onym_crypto::edge::unix_now_ms;
+use onym_face::{CHUNK_LEN, Face};
+use onym_forward::link::LinkConfig;
+use onym_tables::Tick;
+use onym_wire::{BufPool, RxFrame};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// Which names are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Names {
+    /// Each once.
+    Distinct,
+    /// A small set again and again, so that a cache answers.
+    Repeated,
+}
+
+/// The load generator.
+#[derive(Debug, Args)]
+pub struct LoadArgs {
+    /// Unix socket of the consumer's node.
+    #[arg(long)]
+    pub consumer: PathBuf,
+    /// Unix socket of the producer's node.
+    #[arg(long)]
+    pub producer: PathBuf,
+    /// Octets of content.
+    #[arg(long, default_value_t = 100)]
+    pub payload: usize,
+    /// Interests in flight.
+    #[arg(long, default_value_t = 64)]
+    pub window: u32,
+    /// Seconds that are measured.
+    #[arg(long, default_value_t = 2.0)]
+    pub seconds: f64,
+    /// Seconds before that.
+    #[arg(long, default_value_t = 0.5)]
+    pub warm_up: f64,
+    /// Most exchanges per second; 0 for as many as possible.
+    #[arg(long, default_value_t = 0)]
+    pub rate: u32,
+    /// Which names.
+    #[arg(long, value_enum, default_value = "distinct")]
+    pub names: Names,
+    /// Do not register a prefix (for a relay).
+    #[arg(long)]
+    pub no_register: bool,
+    /// Core to run on.
+    #[arg(long)]
+    pub core: Option<usize>,
+    /// Processes whose CPU time and memory are reported.
+    #[arg(long)]
+    pub watch: Vec<u32>,
+}
+
+/// What one run measured.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct LoadResult {
+    /// Exchanges completed.
+    pub exchanges: u64,
+    /// Seconds that it took.
+    pub seconds: f64,
+    /// Octets of content received.
+    pub content_octets: u64,
+    /// Interests without an answer within the timeout.
+    pub lost: u64,
+    /// Nacks received.
+    pub nacks: u64,
+    /// Median round trip, in seconds.
+    pub latency_p50_s: f64,
+    /// 99th percentile of the round trip, in seconds.
+    pub latency_p99_s: f64,
+    /// CPU seconds of the generator.
+    pub own_cpu_s: f64,
+    /// CPU seconds of each watched process.
+    pub cpu_s: Vec<f64>,
+    /// Resident memory of each watched process at the end, in octets.
+    pub rss: Vec<u64>,
+}
+
+/// After this long an Interest counts as lost.
+const TIMEOUT: Duration = Duration::from_millis(1000);
+/// How often timeouts are looked for.
+const CHECK_EVERY: Duration = Duration::from_millis(100);
+/// One of this many slots has its round trips measured.
+const SAMPLED: u32 = 8;
+/// Names per slot when they are repeated, spread so that the whole set has about 8192 names.
+const REPEATED_NAMES: u64 = 8192;
+
+/// One place of the window.
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    number: u64,
+    /// When it was sent; exact for sampled slots, of the last check for others.
+    sent: Instant,
+    is_waiting: bool,
+}
+
+/// The running generator.
+struct Load<'a> {
+    args: &'a LoadArgs,
+    ends: Ends,
+    interests: InterestTemplate,
+    data: DataTemplate,
+    slots: Vec<Slot>,
+    repeated: u64,
+    now: Instant,
+    result: LoadResult,
+    round_trips: Vec<Duration>,
+    /// When the next Interest may leave, with a limited rate.
+    next_send: Instant,
+}
+
+const CONSUMER: usize = 0;
+const PRODUCER: usize = 1;
+
+/// Runs and returns what was measured.
+///
+/// # Errors
+/// When a node does not answer or closes a face.
+pub fn run(args: &LoadArgs) -> Result<LoadResult> {
+    if let Some(core) = args.core {
+        onym_sys::thread::pin_to_core(core)?;
+    }
+    let consumer = connect_unix(&args.consumer)?;
+    let producer = connect_unix(&args.producer)?;
+    let producer = if args.no_register { producer } else { register(producer)? };
+    let now = Instant::now();
+    let slot = Slot { number: 0, sent: now, is_waiting: false };
+    let mut load = Load {
+        args,
+        ends: Ends::new(vec![consumer, producer])?,
+        interests: InterestTemplate::new(),
+        data: DataTemplate::new(args.payload),
+        slots: vec![slot; args.window as usize],
+        repeated: (REPEATED_NAMES / u64::from(args.window)).max(2),
+        now,
+        result: LoadResult::default(),
+        round_trips: Vec::with_capacity(1 << 20),
+        next_send: now,
+    };
+    load.drive(Duration::from_secs_f64(args.warm_up))?;
+    load.measure()
+}
+
+/// Registers the prefix over the producer's own face and gives the face back.
+fn register(mut face: Box<dyn Face>) -> Result<Box<dyn Face>> {
+    let start = Instant::now();
+    let now = || Tick(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX));
+    let mut endpoint = Endpoint::new(std::process::id().into(), unix_now_ms());
+    endpoint.connected(now(), LinkConfig::stream(), true);
+    endpoint.register(PREFIX.parse()?, RouteOptions::default())?;
+    let (mut pool, mut frames) = (BufPool::new(CHUNK_LEN, 4), Vec::new());
+    while start.elapsed() < Duration::from_secs(10) {
+        endpoint.advance(now());
+        face.flush(endpoint.tx())?;
+        face.receive(&mut pool, 16, &mut frames)?;
+        for frame in frames.drain(..) {
+            endpoint.receive(now(), frame).map_err(|v| anyhow!("the node sent {v:?}"))?;
+        }
+        match endpoint.poll_event() {
+            Some(Event::Registered(_)) => return Ok(face),
+            Some(Event::NotRegistered(_, why)) => bail!("not registered: {why:?}"),
+            _ => {}
+        }
+    }
+    bail!("the node does not answer the registration of {PREFIX}")
+}
+
+impl Load<'_> {
+    fn measure(mut self) -> Result<LoadResult> {
+        let cpu = |pids: &[u32]| pids.iter().map(|&pid| proc::cpu_seconds(pid)).collect();
+        let (nodes, own): (Result<Vec<f64>>, _) =
+            (cpu(&self.args.watch), onym_sys::thread::process_cpu_time());
+        self.result = LoadResult::default();
+        self.round_trips.clear();
+        let start = Instant::now();
+        self.drive(Duration::from_secs_f64(self.args.seconds))?;
+        self.result.seconds = start.elapsed().as_secs_f64();
+        let after: Result<Vec<f64>> = cpu(&self.args.watch);
+        self.result.cpu_s = after?.iter().zip(nodes?).map(|(b, a)| b - a).collect();
+        self.result.own_cpu_s =
+            (onym_sys::thread::process_cpu_time().saturating_sub(own)).as_secs_f64();
+        let rss: Result<Vec<u64>> =
+            self.args.watch.iter().map(|&pid| proc::resident_octets(pid)).collect();
+        self.result.rss = rss?;
+        self.round_trips.sort_unstable();
+        let at = |share: usize| {
+            let i = (self.round_trips.len() * share / 100).min(self.round_trips.len().max(1) - 1);
+            self.round_trips.get(i).map_or(0.0, Duration::as_secs_f64)
+        };
+        (self.result.latency_p50_s, self.result.latency_p99_s) = (at(50), at(99));
+        Ok(self.result)
+    }
+
+    fn drive(&mut self, time: Duration) -> Result<()> {
+        let end = Instant::now() + time;
+        let mut frames = Vec::new();
+        let mut check = Instant::now();
+        self.now = check;
+        self.fill();
+        self.ends.flush()?;
+        loop {
+            let wake = if self.args.rate > 0 { self.next_send } else { end };
+            self.ends.wait(Some(wake.min(end).min(check)))?;
+            self.now = Instant::now();
+            if self.now >= end {
+                return Ok(());
+            }
+            if self.now >= check {
+                self.give_up_lost();
+                check = self.now + CHECK_EVERY;
+            }
+            self.ends.receive(PRODUCER, &mut frames)?;
+            self.produce(&mut frames);
+            self.ends.receive(CONSUMER, &mut frames)?;
+            self.consume(&mut frames);
+            if self.args.rate > 0 {
+                self.fill();
+            }
+            self.ends.flush()?;
+        }
+    }
+
+    /// Answers Interests.
+    fn produce(&mut self, frames: &mut Vec<RxFrame>) {
+        let end = &mut self.ends.ends[PRODUCER];
+        for frame in frames.drain(..) {
+            if let Seen::Interest(exchange, token) = see(&frame.bytes) {
+                let (head, rest) = self.data.write(exchange, token);
+                end.push(head, Some(rest));
+            }
+        }
+    }
+
+    /// Takes Data and asks for more.
+    fn consume(&mut self, frames: &mut Vec<RxFrame>) {
+        for frame in frames.drain(..) {
+            let exchange = match see(&frame.bytes) {
+                Seen::Data(exchange, _) => exchange,
+                Seen::Nack(exchange) => {
+                    self.result.nacks += 1;
+                    exchange
+                }
+                _ => continue,
+            };
+            let Some(slot) = self.slots.get_mut(exchange.slot as usize) else { continue };
+            if !slot.is_waiting || self.number(exchange.slot) != exchange.number {
+                continue;
+            }
+            let slot = &mut self.slots[exchange.slot as usize];
+            slot.is_waiting = false;
+            self.result.exchanges += 1;
+            self.result.content_octets += self.args.payload as u64;
+            if exchange.slot.is_multiple_of(SAMPLED) {
+                self.round_trips.push(slot.sent.elapsed());
+            }
+            if self.args.rate == 0 {
+                self.send(exchange.slot);
+            }
+        }
+    }
+
+    /// The number in the name that a slot asks for.
+    fn number(&self, slot: u32) -> u64 {
+        let number = self.slots[slot as usize].number;
+        if self.args.names == Names::Repeated { number % self.repeated } else { number }
+    }
+
+    fn send(&mut self, slot: u32) {
+        let place = &mut self.slots[slot as usize];
+        place.number += 1;
+        place.is_waiting = true;
+        place.sent = if slot.is_multiple_of(SAMPLED) { Instant::now() } else { self.now };
+        let exchange = Exchange { slot, number: self.number(slot) };
+        let interest = self.interests.write(exchange);
+        self.ends.ends[CONSUMER].push(interest, None);
+    }
+
+    /// Sends from every free slot, as far as the rate allows.
+    fn fill(&mut self) {
+        for slot in 0..self.args.window {
+            if self.slots[slot as usize].is_waiting {
+                continue;
+            }
+            if self.args.rate > 0 {
+                if self.next_send > self.now {
+                    return;
+                }
+                self.next_send += Duration::from_secs(1) / self.args.rate;
+            }
+            self.send(slot);
+        }
+    }
+
+    fn give_up_lost(&mut self) {
+        for slot in 0..self.args.window {
+            let place = &mut self.slots[slot as usize];
+            if place.is_waiting && self.now.saturating_duration_since(place.sent) > TIMEOUT {
+                place.is_waiting = false;
+                self.result.lost += 1;
+                if self.args.rate == 0 {
+                    self.send(slot);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! The bare relay: moves frames from one face to the other with the same system calls as the node
+//! and looks at nothing. What it reaches is the ceiling for a forwarder on these faces.
+
+use crate::link::{Ends, udp};
+use anyhow::{Result, bail};
+use clap::Args;
+use onym_face::{CHUNK_LEN, Face, Incoming, Listener, UnixListener};
+use onym_sys::epoll::{Epoll, Interest};
+use onym_wire::BufPool;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// The bare relay.
+#[derive(Debug, Args)]
+pub struct RelayArgs {
+    /// Unix socket to listen on; the first connection is one end.
+    #[arg(long)]
+    pub unix: PathBuf,
+    /// Our UDP address; the other end is then UDP instead of a second Unix connection.
+    #[arg(long, requires = "udp_peer")]
+    pub udp_local: Option<SocketAddr>,
+    /// The UDP address of the other relay.
+    #[arg(long)]
+    pub udp_peer: Option<SocketAddr>,
+    /// Receive buffer to ask for, in octets.
+    #[arg(long, default_value_t = 4 << 20)]
+    pub recv_buffer: usize,
+    /// Core to run on.
+    #[arg(long)]
+    pub core: Option<usize>,
+}
+
+/// Relays until an end closes.
+///
+/// # Errors
+/// When a socket cannot be opened.
+pub fn run(args: &RelayArgs) -> Result<()> {
+    if let Some(core) = args.core {
+        onym_sys::thread::pin_to_core(core)?;
+    }
+    let mut listener = UnixListener::bind(&args.unix)?;
+    let mut faces = Vec::new();
+    if let (Some(local), Some(peer)) = (args.udp_local, args.udp_peer) {
+        faces.push(udp(local, peer, args.recv_buffer)?);
+    }
+    eprintln!("ready");
+    while faces.len() < 2 {
+        faces.push(accept(&mut listener)?);
+    }
+    // One end goes first by who came first; a relay carries both ways.
+    let mut ends = Ends::new(faces)?;
+    let mut frames = Vec::new();
+    loop {
+        ends.wait(None)?;
+        for (from, to) in [(0, 1), (1, 0)] {
+            if ends.receive(from, &mut frames).is_err() {
+                return Ok(());
+            }
+            for frame in frames.drain(..) {
+                ends.ends[to].push(&[], Some(&frame.bytes));
+            }
+            ends.flush()?;
+        }
+    }
+}
+
+fn accept(listener: &mut UnixListener) -> Result<Box<dyn Face>> {
+    let epoll = Epoll::new()?;
+    epoll.add(listener.fd(), 0, Interest::Read)?;
+    let (mut pool, mut out, mut ready) = (BufPool::new(CHUNK_LEN, 1), Vec::new(), Vec::new());
+    loop {
+        listener.accept(&mut pool, 1, &mut out)?;
+        match out.pop() {
+            Some(Incoming::Face(face)) => return Ok(face),
+            Some(Incoming::Frame { .. }) => bail!("a frame from a Unix listener"),
+            None => epoll.wait(None, &mut ready)?,
+        };
+    }
+}
