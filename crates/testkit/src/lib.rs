@@ -1,9 +1,11 @@
 #![doc = include_str!("../README.md")]
 
 pub mod core;
+pub mod deviations;
 pub mod env;
 pub mod expect;
 pub mod files;
+pub mod foreign;
 pub mod index;
 pub mod mgmt;
 pub mod peer;

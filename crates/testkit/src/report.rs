@@ -15,8 +15,13 @@ pub struct Report {
     pub outcomes: Vec<(String, Outcome)>,
 }
 
-/// Runs the scripts on `threads` threads.
-pub fn run_all(bench: &dyn Bench, scripts: &[Script], threads: usize) -> Report {
+/// Runs the scripts on `threads` threads, but those that `forbidden` gives a reason against.
+pub fn run_but(
+    bench: &dyn Bench,
+    scripts: &[Script],
+    threads: usize,
+    forbidden: &(dyn Fn(&Script) -> Option<String> + Sync),
+) -> Report {
     let next = AtomicUsize::new(0);
     let outcomes: Vec<Mutex<Option<Outcome>>> = scripts.iter().map(|_| Mutex::new(None)).collect();
     std::thread::scope(|scope| {
@@ -26,7 +31,10 @@ pub fn run_all(bench: &dyn Bench, scripts: &[Script], threads: usize) -> Report 
                     let i = next.fetch_add(1, Ordering::Relaxed);
                     scripts.get(i).map(|s| (i, s))
                 } {
-                    let outcome = run(bench, script);
+                    let outcome = match forbidden(script) {
+                        Some(reason) => Outcome::Skipped(reason),
+                        None => run(bench, script),
+                    };
                     if let Ok(mut slot) = outcomes[i].lock() {
                         *slot = Some(outcome);
                     }
@@ -41,6 +49,11 @@ pub fn run_all(bench: &dyn Bench, scripts: &[Script], threads: usize) -> Report 
     let outcomes =
         scripts.iter().map(|s| s.name.clone()).zip(outcomes.into_iter().map(ended)).collect();
     Report { subject: bench.name().into(), outcomes }
+}
+
+/// Runs the scripts on `threads` threads.
+pub fn run_all(bench: &dyn Bench, scripts: &[Script], threads: usize) -> Report {
+    run_but(bench, scripts, threads, &|_| None)
 }
 
 impl Report {
@@ -58,14 +71,14 @@ impl Report {
             .collect()
     }
 
-    /// How many passed, failed and were skipped.
+    /// How many passed, failed, and were skipped or deviate.
     #[must_use]
     pub fn counts(&self) -> (usize, usize, usize) {
         let count = |f: fn(&Outcome) -> bool| self.outcomes.iter().filter(|(_, o)| f(o)).count();
         (
             count(|o| *o == Outcome::Passed),
             count(|o| matches!(o, Outcome::Failed(_))),
-            count(|o| matches!(o, Outcome::Skipped(_))),
+            count(|o| matches!(o, Outcome::Skipped(_) | Outcome::Deviates(_))),
         )
     }
 
@@ -75,6 +88,7 @@ impl Report {
         let line = |(name, outcome): &(String, Outcome)| match outcome {
             Outcome::Passed => format!("ok    {name}\n"),
             Outcome::Skipped(reason) => format!("skip  {name}: {reason}\n"),
+            Outcome::Deviates(reason) => format!("known {name}: {reason}\n"),
             Outcome::Failed(text) => format!("FAIL  {name}\n  {}\n", text.replace('\n', "\n  ")),
         };
         self.outcomes.iter().map(line).collect()
@@ -83,7 +97,11 @@ impl Report {
     /// One line that sums up.
     #[must_use]
     pub fn summary(&self) -> String {
-        let (passed, failed, skipped) = self.counts();
-        format!("{}: {passed} passed, {failed} failed, {skipped} skipped", self.subject)
+        let (passed, failed, rest) = self.counts();
+        let known = |(_, o): &&(String, Outcome)| matches!(o, Outcome::Deviates(_));
+        let known = self.outcomes.iter().filter(known).count();
+        let skipped = rest - known;
+        let known = if known == 0 { String::new() } else { format!(", {known} known deviations") };
+        format!("{}: {passed} passed, {failed} failed, {skipped} skipped{known}", self.subject)
     }
 }

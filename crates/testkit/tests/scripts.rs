@@ -104,3 +104,16 @@ fn a_repetition_is_written_once_for_each_number() {
         ["a> data /x/3 content=c3", "a> data /x/4 content=c4", "a> data /x/5 content=c5"]
     );
 }
+
+#[test]
+fn deviations_name_scripts_that_are_for_any_forwarder() {
+    let scripts = all();
+    for entry in std::fs::read_dir(files::conformance().join("deviations")).unwrap() {
+        let path = entry.unwrap().path();
+        let list = onym_testkit::deviations::Deviations::read(&path).unwrap();
+        for name in list.names() {
+            let known = scripts.iter().any(|s| s.name == name && s.has_tag("any-forwarder"));
+            assert!(known, "{}: no script {name} for any forwarder", path.display());
+        }
+    }
+}

@@ -73,20 +73,6 @@ impl Control {
             (code, text, _) => Err(format!("{verb} was answered by {code} {text}")),
         }
     }
-
-    /// Fetches one Data by an Interest for a prefix.
-    ///
-    /// # Errors
-    /// None came.
-    pub fn fetch(&mut self, interest: &[u8], prefix: &[Component]) -> Result<Data, String> {
-        self.conn.send(interest)?;
-        data(&mut self.conn, |d| d.name.starts_with(prefix))
-    }
-
-    /// A Nonce.
-    pub fn nonce(&mut self) -> [u8; 4] {
-        self.env.next_nonce()
-    }
 }
 
 /// Sends a command over a connection and waits for its answer.

@@ -6,20 +6,21 @@ pub mod control;
 pub use conn::Conn;
 
 use crate::env::Env;
-use crate::script::{CsSpec, FaceSpec, Link, Script, Transport};
+use crate::script::{CsSpec, FaceSpec, Field, Link, Script, Transport, Value};
 use crate::subject::{Count, Received, Subject};
 use crate::wire::name::{self, Component, Part};
 use control::{Control, name, now_ms, number, number_of, text};
 use std::fmt::Debug;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 /// Where a forwarder can be reached.
 #[derive(Debug, Clone)]
 pub struct Reach {
-    /// Its Unix stream socket.
-    pub unix: PathBuf,
+    /// Its Unix stream socket; without it there is no management but `/localhop/nfd/rib`.
+    pub unix: Option<PathBuf>,
     /// Its UDP listener.
     pub udp: SocketAddr,
     /// Its TCP listener.
@@ -40,15 +41,20 @@ pub struct Nobody;
 
 impl Keeper for Nobody {}
 
+/// A verb with its fields.
+type Command = (&'static str, Vec<Field>);
+
 /// A forwarder behind sockets, set up for one script.
 #[derive(Debug)]
 pub struct SocketSubject {
-    control: Control,
+    control: Option<Control>,
     faces: Vec<Face>,
     /// Stretches waits and patience.
     factor: u32,
+    /// The least time given to the forwarder to digest what a face sent, in milliseconds.
+    pub settle_ms: u64,
     /// Routes and strategies to take back from a forwarder that lives on.
-    undo: Option<Vec<(&'static str, Vec<crate::script::Field>)>>,
+    undo: Option<Vec<Command>>,
     /// Dropped last: it ends the forwarder.
     keeper: Box<dyn Keeper>,
 }
@@ -66,11 +72,8 @@ pub fn refuses(script: &Script, has_tcp: bool) -> Option<String> {
     if script.has_tag("virtual") {
         return Some("needs virtual time".into());
     }
-    if let Some(need) = script
-        .needs
-        .iter()
-        .find(|n| matches!(n.as_str(), "core" | "ethernet" | "ws" | "multi-access" | "ad-hoc"))
-    {
+    let wanting = ["core", "ethernet", "ws", "multi-access", "ad-hoc"];
+    if let Some(need) = script.needs.iter().find(|n| wanting.contains(&n.as_str())) {
         return Some(format!("needs {need}"));
     }
     script.faces.iter().find_map(|f| {
@@ -83,7 +86,7 @@ pub fn refuses(script: &Script, has_tcp: bool) -> Option<String> {
 }
 
 impl SocketSubject {
-    /// Makes the faces of a script. `lives_on`: routes and strategies are taken back at the end.
+    /// Makes the faces of a script. `lives_on`: what the script changes is taken back at the end.
     ///
     /// # Errors
     /// A socket or a command fails.
@@ -94,13 +97,9 @@ impl SocketSubject {
         factor: u32,
         lives_on: bool,
     ) -> Result<Self, String> {
-        let mut subject = Self {
-            control: Control::new(Conn::unix(&reach.unix)?),
-            faces: Vec::new(),
-            factor,
-            undo: lives_on.then(Vec::new),
-            keeper,
-        };
+        let control = reach.unix.as_ref().map(|p| Conn::unix(p).map(Control::new)).transpose()?;
+        let undo = lives_on.then(Vec::new);
+        let mut subject = Self { control, faces: Vec::new(), factor, settle_ms: 2, undo, keeper };
         for spec in &script.faces {
             let face = subject.face(reach, spec).map_err(|e| format!("face {}: {e}", spec.name))?;
             subject.faces.push(face);
@@ -109,34 +108,31 @@ impl SocketSubject {
     }
 
     fn face(&mut self, reach: &Reach, spec: &FaceSpec) -> Result<Face, String> {
-        let stream = match (spec.transport, spec.local) {
-            (Transport::Tcp, _) => Some(Conn::tcp(reach.tcp.ok_or("no TCP listener")?)?),
-            (Transport::Auto, true) | (Transport::Unix, _) => Some(Conn::unix(&reach.unix)?),
-            _ => None,
-        };
-        match stream {
-            Some(mut conn) => {
-                let flags = u64::from(spec.local_fields);
-                let fields = if flags == 0 {
-                    vec![]
-                } else {
-                    vec![number("flags", flags), number("mask", 1)]
-                };
-                let mut env =
-                    Env { nonce: u32::from_be_bytes(self.control.nonce()), ..Env::default() };
-                let (code, text, body) =
-                    control::ask(&mut conn, &mut env, "faces/update", &fields, now_ms())?;
-                if code != 200 {
-                    return Err(format!("faces/update was answered by {code} {text}"));
-                }
-                Ok(Face { conn: Some(conn), id: number_of(&body, "face")?, made: false })
+        let mut conn = match (spec.transport, spec.local) {
+            (Transport::Tcp, _) => Conn::tcp(reach.tcp.ok_or("no TCP listener")?)?,
+            (Transport::Auto, true) | (Transport::Unix, _) => {
+                Conn::unix(reach.unix.as_ref().ok_or("no Unix socket")?)?
             }
-            None => self.udp(reach, spec),
+            _ => return self.udp(reach, spec),
+        };
+        let fields = match spec.local_fields {
+            true => vec![number("flags", 1), number("mask", 1)],
+            false => Vec::new(),
+        };
+        let mut env = Env { nonce: fresh_nonce(), ..Env::default() };
+        let (code, text, body) =
+            control::ask(&mut conn, &mut env, "faces/update", &fields, now_ms())?;
+        if code != 200 {
+            return Err(format!("faces/update was answered by {code} {text}"));
         }
+        Ok(Face { conn: Some(conn), id: number_of(&body, "face")?, made: false })
     }
 
     fn udp(&mut self, reach: &Reach, spec: &FaceSpec) -> Result<Face, String> {
         let conn = Conn::udp(reach.udp)?;
+        let Some(control) = &mut self.control else {
+            return Ok(Face { conn: Some(conn), id: 0, made: false });
+        };
         let port = conn.udp_port().ok_or("no port")?;
         let mut fields = vec![text("uri", format!("udp4://127.0.0.1:{port}"))];
         if spec.reliability {
@@ -145,22 +141,59 @@ impl SocketSubject {
         if spec.mtu != 8800 {
             fields.push(number("mtu", spec.mtu as u64));
         }
-        let body = self.control.must("faces/create", &fields)?;
+        let body = control.must("faces/create", &fields)?;
         Ok(Face { conn: Some(conn), id: number_of(&body, "face")?, made: true })
     }
 
+    fn must(&mut self, verb: &'static str, fields: &[Field]) -> Result<(), String> {
+        let control = self.control.as_mut().ok_or("the forwarder has no local socket")?;
+        control.must(verb, fields).map(|_| ())
+    }
+
+    /// Sends a command and notes how it is taken back.
     fn change(
         &mut self,
         verb: &'static str,
-        fields: Vec<crate::script::Field>,
-        back: Option<(&'static str, Vec<crate::script::Field>)>,
+        fields: &[Field],
+        back: Command,
     ) -> Result<(), String> {
-        self.control.must(verb, &fields)?;
-        if let (Some(undo), Some(back)) = (&mut self.undo, back) {
+        self.must(verb, fields)?;
+        if let Some(undo) = &mut self.undo {
             undo.push(back);
         }
         Ok(())
     }
+
+    /// Registers or unregisters a prefix for a face over that face, under `/localhop`.
+    fn route_from_face(
+        &mut self,
+        verb: &str,
+        prefix: &[Component],
+        face: usize,
+        cost: u64,
+    ) -> Result<(), String> {
+        let mut fields = vec![name("name", prefix)];
+        if verb == "rib/register" {
+            fields.extend([number("cost", cost), number("flags", 0)]);
+        }
+        fields.push(Field { key: "at", value: Value::Name(name::parse("/localhop/nfd")?) });
+        let conn = self.faces[face].conn.as_mut().ok_or("the face is closed")?;
+        let mut env = Env { nonce: fresh_nonce(), ..Env::default() };
+        let (code, text, body) = control::ask(conn, &mut env, verb, &fields, now_ms())?;
+        if code != 200 {
+            return Err(format!("{verb} was answered by {code} {text}"));
+        }
+        self.faces[face].id = number_of(&body, "face")?;
+        Ok(())
+    }
+}
+
+/// A start for Nonces that no other connection of this machine uses at this time.
+fn fresh_nonce() -> u32 {
+    static COUNT: AtomicU32 = AtomicU32::new(1);
+    let count = COUNT.fetch_add(0x9e37, Ordering::Relaxed);
+    let time = u32::try_from(now_ms() & 0xffff_ffff).unwrap_or(7);
+    time.wrapping_mul(31) ^ count ^ std::process::id().rotate_left(20)
 }
 
 impl Subject for SocketSubject {
@@ -189,10 +222,12 @@ impl Subject for SocketSubject {
     fn settle(&mut self) {
         // Two round trips through the forwarder: whatever was in its sockets before the first
         // has been read when the second is answered.
-        for _ in 0..2 {
-            let _ = self.control.ask("cs/config", &[]);
+        if let Some(control) = &mut self.control {
+            for _ in 0..2 {
+                let _ = control.ask("cs/config", &[]);
+            }
         }
-        std::thread::sleep(Duration::from_millis(2) * self.factor);
+        std::thread::sleep(Duration::from_millis(self.settle_ms) * self.factor);
     }
 
     fn route(
@@ -201,12 +236,22 @@ impl Subject for SocketSubject {
         face: usize,
         cost: Option<u64>,
     ) -> Result<(), String> {
+        let verb = if cost.is_some() { "rib/register" } else { "rib/unregister" };
+        if self.control.is_none() {
+            self.route_from_face(verb, prefix, face, cost.unwrap_or(0))?;
+            self.settle();
+            return Ok(());
+        }
         let id = self.faces[face].id;
         let route = vec![name("name", prefix), number("face", id), number("origin", 255)];
-        let Some(cost) = cost else { return self.change("rib/unregister", route, None) };
-        let mut fields = route.clone();
-        fields.extend([number("cost", cost), number("flags", 0)]);
-        self.change("rib/register", fields, Some(("rib/unregister", route)))?;
+        match cost {
+            None => self.must(verb, &route)?,
+            Some(cost) => {
+                let mut fields = route.clone();
+                fields.extend([number("cost", cost), number("flags", 0)]);
+                self.change(verb, &fields, ("rib/unregister", route))?;
+            }
+        }
         self.settle();
         Ok(())
     }
@@ -218,12 +263,9 @@ impl Subject for SocketSubject {
             _ => Err(format!("{strategy}: a wildcard in a strategy name")),
         };
         let full: Vec<Component> = parts.into_iter().map(fixed).collect::<Result<_, String>>()?;
+        let fields = [name("name", prefix), name("strategy", &full)];
         let back = ("strategy-choice/unset", vec![name("name", prefix)]);
-        self.change(
-            "strategy-choice/set",
-            vec![name("name", prefix), name("strategy", &full)],
-            Some(back),
-        )
+        self.change("strategy-choice/set", &fields, back)
     }
 
     fn cs(&mut self, spec: &CsSpec) -> Result<(), String> {
@@ -236,18 +278,18 @@ impl Subject for SocketSubject {
             fields.extend([number("flags", flags), number("mask", mask)]);
         }
         if fields.is_empty() {
+            // The policies are part of the configuration that the forwarder was started with.
             return Ok(());
         }
-        self.control.must("cs/config", &fields).map(|_| ())
+        self.must("cs/config", &fields)
     }
 
     fn close(&mut self, face: usize) -> Result<(), String> {
         let face = &mut self.faces[face];
         face.conn = None;
-        if face.made {
-            face.made = false;
+        if std::mem::take(&mut face.made) {
             let id = face.id;
-            self.control.must("faces/destroy", &[number("face", id)])?;
+            self.must("faces/destroy", &[number("face", id)])?;
         }
         self.settle();
         Ok(())
@@ -272,13 +314,12 @@ impl Subject for SocketSubject {
 
 impl Drop for SocketSubject {
     fn drop(&mut self) {
-        let Some(undo) = self.undo.take() else { return };
+        let (Some(undo), Some(control)) = (self.undo.take(), &mut self.control) else { return };
         for (verb, fields) in undo {
-            let _ = self.control.ask(verb, &fields);
+            let _ = control.ask(verb, &fields);
         }
-        let made: Vec<u64> = self.faces.iter().filter(|f| f.made).map(|f| f.id).collect();
-        for id in made {
-            let _ = self.control.ask("faces/destroy", &[number("face", id)]);
+        for face in self.faces.iter().filter(|f| f.made) {
+            let _ = control.ask("faces/destroy", &[number("face", face.id)]);
         }
     }
 }
