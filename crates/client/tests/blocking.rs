@@ -1,5 +1,8 @@
 //! The blocking shell over real faces, a consumer and a producer face to face.
 
+// A failure here ends the test; `allow-unwrap-in-tests` does not reach its helpers.
+#![allow(clippy::unwrap_used)]
+
 use onym_client::blocking::{Client, Watch};
 use onym_client::serve::{Object, ServeOptions};
 use onym_client::{Error, FetchOptions, Request, Unanswered};

@@ -84,8 +84,11 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     let run = client.run(Duration::from_millis(500), &mut || stop.is_set(), &mut |happened| {
         if let Some(line) = tell(&happened) {
             // On standard error as text, so that it does not disturb who reads the name.
-            say =
-                if cx.json { cx.event(&line, text) } else { Ok(eprint!("onym: {}", text(&line))) };
+            if cx.json {
+                say = cx.event(&line, text);
+            } else {
+                eprint!("onym: {}", text(&line));
+            }
         }
     });
     say?;

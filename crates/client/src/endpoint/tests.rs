@@ -21,6 +21,9 @@ struct Path {
 
 const CLEAN: Path = Path { delay_ms: 5, jitter_ms: 0, loss: 0, marks: 0 };
 
+/// A frame under way: when it arrives, its order, whether to the consumer, its bytes.
+type Flight = (Tick, u64, bool, Vec<u8>);
+
 struct Net {
     now: Tick,
     path: Path,
@@ -28,7 +31,7 @@ struct Net {
     consumer: Endpoint,
     producer: Endpoint,
     /// Frames under way: when, order, whether to the consumer.
-    air: BinaryHeap<Reverse<(Tick, u64, bool, Vec<u8>)>>,
+    air: BinaryHeap<Reverse<Flight>>,
     order: u64,
     lost: u64,
 }

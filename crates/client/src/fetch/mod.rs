@@ -388,12 +388,12 @@ impl Fetch {
     }
 
     pub(crate) fn on_timer(&mut self, now: Tick) {
-        if let Phase::Segments = self.phase {
-            if let Err(exhausted) = self.pipeline.on_timer(now) {
-                let name = self.prefix.clone();
-                let tries = self.options.pipeline.retries_max + 1;
-                self.fail(FetchError::Exhausted { name, segment: exhausted.0, tries });
-            }
+        if let Phase::Segments = self.phase
+            && let Err(exhausted) = self.pipeline.on_timer(now)
+        {
+            let name = self.prefix.clone();
+            let tries = self.options.pipeline.retries_max + 1;
+            self.fail(FetchError::Exhausted { name, segment: exhausted.0, tries });
         }
     }
 

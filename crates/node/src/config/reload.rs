@@ -60,8 +60,8 @@ fn compare(key: &str, old: &toml::Value, new: &toml::Value, found: &mut Changes)
         }
         return;
     }
-    let covers = |k: &&str| key == *k || key.strip_prefix(*k).is_some_and(|r| r.starts_with('.'));
-    if LIVE.iter().any(|k| covers(&k)) {
+    let covers = |k: &str| key == k || key.strip_prefix(k).is_some_and(|r| r.starts_with('.'));
+    if LIVE.iter().any(|k| covers(k)) {
         found.live.push(key.to_owned());
     } else {
         found.restart.push(key.to_owned());
