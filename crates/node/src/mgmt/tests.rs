@@ -1,6 +1,7 @@
 //! Management against a host in memory.
 
 mod access;
+mod foreign;
 mod hostile;
 mod lists;
 mod verbs;
