@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod core;
+pub mod daemon;
 pub mod deviations;
 pub mod env;
 pub mod expect;

@@ -1,6 +1,7 @@
 //! `onym-testkit --subject core [FILE…]`: runs packet scripts and prints one line for each.
 
 use anyhow::{Context, Result, bail};
+use onym_testkit::daemon::Daemon;
 use onym_testkit::deviations::Deviations;
 use onym_testkit::foreign::Foreign;
 use onym_testkit::script::Script;
@@ -18,12 +19,15 @@ Runs packet scripts (all of spec/conformance/pull when no FILE is given), prints
 and a summary; exits with 1 when one failed.
 
   --subject core         the forwarding core in memory, in virtual time (default)
+  --subject daemon       `onym daemon`, started for each script (the binary beside this, or ONYM_BIN)
   --subject unix:PATH    a running forwarder, by its Unix socket; scripts for any forwarder only
   --subject udp:ADDR     the same by UDP alone; routes by /localhop/nfd/rib/register of each face
   --udp ADDR             with unix: its UDP listener; default 127.0.0.1:6363
   --tcp ADDR             with unix: its TCP listener; default none
   --deviations NAME      known deviations, spec/conformance/deviations/NAME.toml
   --settle MS            time given to the forwarder to digest what a face sent; default 10
+  --shards N             with daemon: shards where a script does not say; default 1
+  --slow                 with daemon: also scripts that wait longer than two seconds
   --factor N             stretches all waits; default 1
   --threads N            scripts at once; default 8
   --index                print spec/conformance/README.md
@@ -35,6 +39,8 @@ struct Args {
     tcp: Option<SocketAddr>,
     deviations: Option<String>,
     settle_ms: u64,
+    shards: usize,
+    slow: bool,
     factor: u32,
     threads: usize,
     files: Vec<PathBuf>,
@@ -49,6 +55,8 @@ impl Default for Args {
             tcp: None,
             deviations: None,
             settle_ms: 10,
+            shards: 1,
+            slow: false,
             factor: 1,
             threads: 8,
             files: Vec::new(),
@@ -68,6 +76,8 @@ fn args() -> Result<Option<Args>> {
             "--tcp" => args.tcp = Some(value()?.parse().context("--tcp wants address:port")?),
             "--deviations" => args.deviations = Some(value()?),
             "--settle" => args.settle_ms = value()?.parse().context("--settle wants a number")?,
+            "--shards" => args.shards = value()?.parse().context("--shards wants a number")?,
+            "--slow" => args.slow = true,
             "--factor" => args.factor = value()?.parse().context("--factor wants a number")?,
             "--threads" => args.threads = value()?.parse().context("--threads wants a number")?,
             "--index" => args.index = true,
@@ -82,12 +92,17 @@ fn args() -> Result<Option<Args>> {
 fn bench(args: &Args) -> Result<Box<dyn Bench>> {
     let reach = match args.subject.split_once(':') {
         None if args.subject == "core" => return Ok(Box::new(core::Core)),
+        None if args.subject == "daemon" => {
+            let daemon = Daemon::find().map_err(anyhow::Error::msg)?;
+            let (shards, factor, slow) = (args.shards, args.factor, args.slow);
+            return Ok(Box::new(Daemon { shards, factor, slow, ..daemon }));
+        }
         Some(("unix", path)) => Reach { unix: Some(path.into()), udp: args.udp, tcp: args.tcp },
         Some(("udp", addr)) => {
             let udp = addr.parse().context("udp: wants address:port")?;
             Reach { unix: None, udp, tcp: None }
         }
-        _ => bail!("unknown subject {}; allowed: core, unix:PATH, udp:ADDR", args.subject),
+        _ => bail!("unknown subject {}; allowed: core, daemon, unix:PATH, udp:ADDR", args.subject),
     };
     let run = control::now_ms();
     Ok(Box::new(Foreign::new(reach, args.factor, args.settle_ms, run)))
