@@ -51,8 +51,18 @@ macro_rules! commands {
 
 // To add a command: its line here, and `pub(crate) mod name;` in cmd/mod.rs.
 commands! {
+    Status(status) in "Node",
+    Face(face) in "Node",
+    Route(route) in "Node",
+    Fib(fib) in "Node",
+    Cs(cs) in "Node",
+    Strategy(strategy) in "Node",
     Put(put) in "Content",
     Get(get) in "Content",
+    Peek(peek) in "Content",
+    Poke(poke) in "Content",
+    Ping(ping) in "Content",
+    PingServer(ping_server) in "Content",
     Key(key) in "Trust",
     Cert(cert) in "Trust",
     Completions(completions) in "",

@@ -4,6 +4,7 @@ mod cli;
 mod cmd;
 mod exit;
 mod human;
+mod node_words;
 mod output;
 mod passphrase;
 mod session;

@@ -1,6 +1,5 @@
 //! The blocking shell over real faces, a consumer and a producer face to face.
 
-// A failure here ends the test; `allow-unwrap-in-tests` does not reach its helpers.
 #![allow(clippy::unwrap_used)]
 
 use onym_client::blocking::{Client, Watch};

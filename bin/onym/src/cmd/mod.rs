@@ -2,7 +2,17 @@
 
 pub(crate) mod cert;
 pub(crate) mod completions;
+pub(crate) mod cs;
+pub(crate) mod face;
+pub(crate) mod fib;
 pub(crate) mod get;
 pub(crate) mod key;
 pub(crate) mod man;
+pub(crate) mod peek;
+pub(crate) mod ping;
+pub(crate) mod ping_server;
+pub(crate) mod poke;
 pub(crate) mod put;
+pub(crate) mod route;
+pub(crate) mod status;
+pub(crate) mod strategy;

@@ -1,10 +1,15 @@
 //! Two endpoints over a link with delay, loss and marks, in virtual time.
 
 use super::*;
-use crate::fetch::PipelineOptions;
+use crate::fetch::{FetchError, FetchOptions, PipelineOptions, Progress};
+use crate::producer::{Answer, Incoming, Respond};
+use crate::registration::RouteOptions;
+use crate::request::Request;
 use crate::serve::{Object, ServeOptions};
 use crate::window::{AimdOptions, CubicOptions, WindowLaw};
 use onym_wire::data::DataBuilder;
+use onym_wire::name::Name;
+use onym_wire::{Buf, NackReason, RxFrame, types};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -21,7 +26,11 @@ struct Path {
 
 const CLEAN: Path = Path { delay_ms: 5, jitter_ms: 0, loss: 0, marks: 0 };
 
+<<<<<<< HEAD
 /// A frame under way: when it arrives, its order, whether to the consumer, its bytes.
+=======
+/// When, order, whether to the consumer, the frame.
+>>>>>>> 31ea98a (Add peek, poke, ping, ping-server and the commands of management)
 type Flight = (Tick, u64, bool, Vec<u8>);
 
 struct Net {
@@ -30,7 +39,11 @@ struct Net {
     rng: Rng,
     consumer: Endpoint,
     producer: Endpoint,
+<<<<<<< HEAD
     /// Frames under way: when, order, whether to the consumer.
+=======
+    /// Frames under way.
+>>>>>>> 31ea98a (Add peek, poke, ping, ping-server and the commands of management)
     air: BinaryHeap<Reverse<Flight>>,
     order: u64,
     lost: u64,

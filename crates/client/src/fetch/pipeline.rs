@@ -5,68 +5,17 @@
 //! slots are at once the reorder buffer and the table of what is in flight; their number is bounded
 //! by [`PipelineOptions::reorder_max`].
 
-use crate::rtt::{RttEstimator, RttOptions};
-use crate::window::{Window, WindowLaw};
+mod options;
+mod round;
+
+pub use options::{PipelineCounters, PipelineOptions};
+
+use crate::rtt::RttEstimator;
+use crate::window::Window;
 use onym_tables::id::Tick;
+use round::Round;
 use std::collections::VecDeque;
 use std::time::Duration;
-
-/// How a pipeline behaves; the defaults are those of ndncatchunks.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct PipelineOptions {
-    /// The law of the window.
-    pub law: WindowLaw,
-    /// Constants of the round-trip estimator.
-    pub rtt: RttOptions,
-    /// Interest lifetime; the timeout of the fixed window.
-    pub lifetime: Duration,
-    /// Retransmissions of one segment before the fetch fails.
-    pub retries_max: u32,
-    /// Congestion marks do not cut the window.
-    pub ignore_marks: bool,
-    /// Every sign of congestion cuts, not one per round trip.
-    pub cut_every_time: bool,
-    /// Slow start also ends when the round trip grows (HyStart), before anything is lost.
-    pub delay_aware: bool,
-    /// Greatest distance between the next segment in order and the highest one asked for.
-    pub reorder_max: usize,
-}
-
-impl Default for PipelineOptions {
-    fn default() -> Self {
-        Self {
-            law: WindowLaw::default(),
-            rtt: RttOptions::default(),
-            lifetime: Duration::from_secs(4),
-            retries_max: 15,
-            ignore_marks: false,
-            cut_every_time: false,
-            delay_aware: true,
-            reorder_max: 4096,
-        }
-    }
-}
-
-/// What happened so far, in numbers.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct PipelineCounters {
-    /// Interests sent, retransmissions included.
-    pub sent: u64,
-    /// Interests sent again.
-    pub retransmitted: u64,
-    /// Segments received, each once.
-    pub received: u64,
-    /// Segments received again.
-    pub duplicates: u64,
-    /// Interests whose timeout passed.
-    pub timeouts: u64,
-    /// Data with a congestion mark.
-    pub marks: u64,
-    /// Nacks.
-    pub nacks: u64,
-    /// Window cuts.
-    pub cuts: u64,
-}
 
 #[derive(Debug)]
 enum State<P> {
@@ -431,38 +380,6 @@ impl<P> Pipeline<P> {
             self.recovery = None;
             self.round = Round::default();
         }
-    }
-}
-
-/// HyStart's view of rounds: the least round trip of each round of segments (RFC 9406).
-#[derive(Debug, Default)]
-struct Round {
-    ends_at: u64,
-    samples: u32,
-    least: Option<Duration>,
-    least_before: Option<Duration>,
-}
-
-impl Round {
-    /// Samples of a round before its minimum is believed.
-    const SAMPLES_MIN: u32 = 8;
-    /// Growth of the minimum that shows a queue: an eighth of the round trip, within these.
-    const GROWTH_MIN: Duration = Duration::from_millis(1);
-    const GROWTH_MAX: Duration = Duration::from_millis(16);
-
-    /// Takes a sample of `segment`; true when this round's minimum shows a growing queue.
-    fn grew(&mut self, segment: u64, next: u64, rtt: Duration) -> bool {
-        if segment >= self.ends_at {
-            self.ends_at = next;
-            self.least_before = self.least.take();
-            self.samples = 0;
-        }
-        self.samples += 1;
-        let least = self.least.map_or(rtt, |l| l.min(rtt));
-        self.least = Some(least);
-        let Some(before) = self.least_before else { return false };
-        let growth = (before / 8).clamp(Self::GROWTH_MIN, Self::GROWTH_MAX);
-        self.samples >= Self::SAMPLES_MIN && least >= before + growth
     }
 }
 

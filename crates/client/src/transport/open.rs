@@ -2,7 +2,7 @@
 
 use super::uri::{Family, NodeUri};
 use onym_face::udp::{UdpFace, UdpOptions};
-use onym_face::{Face, FaceError, tcp, unix};
+use onym_face::{Face, FaceError, tcp, unix, websocket};
 use onym_forward::link::LinkConfig;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 
@@ -19,7 +19,10 @@ pub fn open(uri: &NodeUri) -> Result<Box<dyn Face>, FaceError> {
             let peer = resolve(*family, host, *port)?;
             Box::new(UdpFace::connect(None, peer, &UdpOptions::default())?)
         }
-        NodeUri::Shm(_) | NodeUri::WebSocket(..) => {
+        NodeUri::WebSocket(host, port, path) => {
+            Box::new(websocket::connect(resolve(Family::Any, host, *port)?, path)?)
+        }
+        NodeUri::Shm(_) => {
             return Err(FaceError::Address {
                 what: uri.to_string(),
                 why: "this client has no face of that kind".into(),

@@ -1,5 +1,5 @@
 use super::*;
-use crate::window::{AimdOptions, WindowOptions};
+use crate::window::{AimdOptions, WindowLaw, WindowOptions};
 
 fn ms(ms: u64) -> Tick {
     Tick::from_ms(ms)

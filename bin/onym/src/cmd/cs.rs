@@ -1,0 +1,138 @@
+//! `onym cs`: the content store.
+
+use crate::cmd::face::{Switch, flags_and_mask};
+use crate::exit::{Exit, Failure};
+use crate::node_words as words;
+use crate::output::Context;
+use crate::session;
+use clap::Subcommand;
+use onym_client::mgmt;
+use onym_wire::Name;
+use onym_wire::mgmt::{CS_ADMIT, CS_SERVE, ControlParameters, CsInfo};
+use serde::Serialize;
+
+/// Show, configure and empty the content store.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  onym cs info
+  onym cs config --capacity 100000
+  onym cs config --admit off --serve off
+  onym cs erase /example")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Show capacity, entries, hits and misses.
+    #[command(after_help = "Example:\n  onym cs info --json")]
+    Info,
+    /// Change the content store until the node restarts.
+    #[command(after_help = "Example:\n  onym cs config --capacity 100000")]
+    Config {
+        /// Most packets.
+        #[arg(long, value_name = "N")]
+        capacity: Option<u64>,
+        /// Whether packets are put in.
+        #[arg(long, value_enum, value_name = "on|off")]
+        admit: Option<Switch>,
+        /// Whether Interests are answered from it.
+        #[arg(long, value_enum, value_name = "on|off")]
+        serve: Option<Switch>,
+    },
+    /// Erase what is stored under a prefix.
+    #[command(after_help = "Example:\n  onym cs erase /example --count 100")]
+    Erase {
+        /// Prefix.
+        prefix: Name,
+        /// Most packets to erase; without it all.
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+        count: Option<u64>,
+    },
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Shown {
+    capacity: u64,
+    entries: u64,
+    hits: u64,
+    misses: u64,
+    flags: Vec<&'static str>,
+}
+
+impl Shown {
+    pub(crate) fn of(info: &CsInfo) -> Self {
+        Self {
+            capacity: info.capacity,
+            entries: info.cs_entries,
+            hits: info.hits,
+            misses: info.misses,
+            flags: words::cs_flags(info.flags),
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct Config {
+    capacity: Option<u64>,
+    flags: Vec<&'static str>,
+}
+
+#[derive(Debug, Serialize)]
+struct Erased {
+    prefix: String,
+    erased: u64,
+}
+
+pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
+    match args.command {
+        Command::Info => {
+            let mut client = session::open(cx)?;
+            let info = mgmt::cs_info(&mut client).map_err(session::failure)?;
+            cx.print(&Shown::of(&info), info_text)
+        }
+        Command::Config { capacity, admit, serve } => {
+            let (flags, mask) = flags_and_mask(&[(admit, CS_ADMIT), (serve, CS_SERVE)]);
+            if capacity.is_none() && mask.is_none() {
+                return Err(Failure::new(Exit::Usage, "nothing to configure")
+                    .next("give --capacity, --admit or --serve; `onym cs info` shows what is set")
+                    .into());
+            }
+            let parameters =
+                ControlParameters { capacity, flags, mask, ..ControlParameters::default() };
+            let mut client = session::open(cx)?;
+            let done = client.command(["cs", "config"], &parameters).map_err(session::failure)?;
+            let config =
+                Config { capacity: done.capacity, flags: words::cs_flags(done.flags.unwrap_or(0)) };
+            cx.print(&config, |c| {
+                format!("capacity {}, {}", c.capacity.unwrap_or(0), flags_text(&c.flags))
+            })
+        }
+        Command::Erase { prefix, count } => {
+            let mut client = session::open(cx)?;
+            let erased = mgmt::erase(&mut client, &prefix, count).map_err(session::failure)?;
+            let erased = Erased { prefix: prefix.to_string(), erased };
+            cx.print(&erased, |e| format!("{} packets under {} erased", e.erased, e.prefix))
+        }
+    }
+}
+
+fn flags_text(flags: &[&str]) -> String {
+    let word = |flag| if flags.contains(&flag) { "on" } else { "off" };
+    format!("admit {}, serve {}", word("admit"), word("serve"))
+}
+
+pub(crate) fn info_text(info: &Shown) -> String {
+    format!(
+        "capacity  {} packets\nentries   {}\nhits      {}\nmisses    {}\n{}",
+        info.capacity,
+        info.entries,
+        info.hits,
+        info.misses,
+        flags_text(&info.flags)
+            .replace(", ", "\n")
+            .replace("admit ", "admit     ")
+            .replace("serve ", "serve     ")
+    )
+}

@@ -1,0 +1,337 @@
+//! `onym face`: the faces of the node.
+
+use crate::human;
+use crate::node_words as words;
+use crate::output::Context;
+use crate::session;
+use clap::{Subcommand, ValueEnum};
+use onym_client::blocking::Client;
+use onym_client::mgmt;
+use onym_wire::mgmt::{
+    ControlParameters, FACE_CONGESTION_MARKING, FACE_LOCAL_FIELDS, FACE_RELIABILITY,
+    FacePersistency, FaceQueryFilter, FaceStatus,
+};
+use serde::Serialize;
+
+/// List, create, change and destroy faces.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  onym face list
+  onym face create udp4://192.0.2.1:6363
+  onym face create udp://router.example --persistency permanent --reliability on
+  onym face update 263 --congestion-marking off
+  onym face show 263
+  onym face destroy udp4://192.0.2.1:6363")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List faces, all or those that fit.
+    #[command(after_help = "Example:\n  onym face list --scheme udp4")]
+    List {
+        /// Only faces whose remote URI is this one.
+        #[arg(long, value_name = "URI")]
+        remote: Option<String>,
+        /// Only faces whose local URI is this one.
+        #[arg(long, value_name = "URI")]
+        local: Option<String>,
+        /// Only faces with this scheme, such as udp4.
+        #[arg(long, value_name = "TEXT")]
+        scheme: Option<String>,
+    },
+    /// Show one face with its counters.
+    #[command(after_help = "Example:\n  onym face show 263")]
+    Show {
+        /// Face id, or remote URI.
+        face: String,
+    },
+    /// Create a face, or find it when it is there.
+    #[command(after_help = "Example:\n  onym face create udp://router.example")]
+    Create {
+        /// Remote URI, such as udp4://192.0.2.1:6363; host names are resolved.
+        uri: String,
+        /// Local URI, for Ethernet: dev://eth0.
+        #[arg(long, value_name = "URI")]
+        local: Option<String>,
+        #[command(flatten)]
+        settings: Settings,
+    },
+    /// Change a face.
+    #[command(after_help = "Example:\n  onym face update 263 --persistency permanent")]
+    Update {
+        /// Face id, or remote URI.
+        face: String,
+        #[command(flatten)]
+        settings: Settings,
+    },
+    /// Destroy a face and its routes.
+    #[command(after_help = "Example:\n  onym face destroy 263")]
+    Destroy {
+        /// Face id, or remote URI.
+        face: String,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+struct Settings {
+    /// When the face goes away by itself.
+    #[arg(long, value_enum)]
+    persistency: Option<Persistency>,
+    /// Tell local applications where packets came from, and let them choose where they go.
+    #[arg(long, value_enum, value_name = "on|off")]
+    local_fields: Option<Switch>,
+    /// Retransmit lost frames on this link; the other end must do it as well.
+    #[arg(long, value_enum, value_name = "on|off")]
+    reliability: Option<Switch>,
+    /// Mark packets when the send queue stays long.
+    #[arg(long, value_enum, value_name = "on|off")]
+    congestion_marking: Option<Switch>,
+    /// How long the queue must stay long before the first mark, in milliseconds.
+    #[arg(long, value_name = "MS")]
+    marking_interval: Option<u64>,
+    /// Queue length above which packets are marked, in octets.
+    #[arg(long, value_name = "N")]
+    marking_threshold: Option<u64>,
+    /// Longest frame, in octets.
+    #[arg(long, value_name = "N")]
+    mtu: Option<u64>,
+}
+
+/// On or off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Switch {
+    On,
+    Off,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Persistency {
+    /// On an error of its socket.
+    Persistent,
+    /// Never.
+    Permanent,
+    /// Also when it was idle for some time.
+    OnDemand,
+}
+
+impl Settings {
+    fn fill(&self, parameters: &mut ControlParameters) {
+        let flags = [
+            (self.local_fields, FACE_LOCAL_FIELDS),
+            (self.reliability, FACE_RELIABILITY),
+            (self.congestion_marking, FACE_CONGESTION_MARKING),
+        ];
+        (parameters.flags, parameters.mask) = flags_and_mask(&flags);
+        parameters.face_persistency = self.persistency.map(|p| match p {
+            Persistency::Persistent => FacePersistency::Persistent,
+            Persistency::Permanent => FacePersistency::Permanent,
+            Persistency::OnDemand => FacePersistency::OnDemand,
+        });
+        parameters.base_congestion_marking_interval_ns =
+            self.marking_interval.map(|ms| ms.saturating_mul(1_000_000));
+        parameters.default_congestion_threshold = self.marking_threshold;
+        parameters.mtu = self.mtu;
+    }
+}
+
+/// Flags and their mask, from what was said about each bit; both absent when nothing was said.
+pub(crate) fn flags_and_mask(said: &[(Option<Switch>, u64)]) -> (Option<u64>, Option<u64>) {
+    let (mut flags, mut mask) = (0, 0);
+    for (switch, bit) in said {
+        if let Some(switch) = switch {
+            mask |= bit;
+            flags |= if *switch == Switch::On { *bit } else { 0 };
+        }
+    }
+    if mask == 0 { (None, None) } else { (Some(flags), Some(mask)) }
+}
+
+/// A face, as `--json` prints it.
+#[derive(Debug, Serialize)]
+pub(crate) struct Shown {
+    id: u64,
+    remote: String,
+    local: String,
+    scope: &'static str,
+    persistency: &'static str,
+    link: &'static str,
+    expires_ms: Option<u64>,
+    mtu: Option<u64>,
+    flags: Vec<&'static str>,
+    in_interests: u64,
+    in_data: u64,
+    in_nacks: u64,
+    in_bytes: u64,
+    out_interests: u64,
+    out_data: u64,
+    out_nacks: u64,
+    out_bytes: u64,
+}
+
+impl Shown {
+    pub(crate) fn of(face: &FaceStatus) -> Self {
+        Self {
+            id: face.face_id,
+            remote: face.uri.clone(),
+            local: face.local_uri.clone(),
+            scope: words::scope(face.face_scope),
+            persistency: words::persistency(face.face_persistency),
+            link: words::link(face.link_type),
+            expires_ms: face.expiration_period_ms,
+            mtu: face.mtu,
+            flags: words::face_flags(face.flags),
+            in_interests: face.in_interests,
+            in_data: face.in_data,
+            in_nacks: face.in_nacks,
+            in_bytes: face.in_bytes,
+            out_interests: face.out_interests,
+            out_data: face.out_data,
+            out_nacks: face.out_nacks,
+            out_bytes: face.out_bytes,
+        }
+    }
+}
+
+pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
+    let mut client = session::open(cx)?;
+    let client = &mut client;
+    match args.command {
+        Command::List { remote, local, scheme } => {
+            let filter = FaceQueryFilter {
+                uri: remote,
+                local_uri: local,
+                uri_scheme: scheme,
+                ..Default::default()
+            };
+            let faces = if filter == FaceQueryFilter::default() {
+                mgmt::faces(client)
+            } else {
+                mgmt::faces_query(client, &filter)
+            };
+            let faces: Vec<_> = faces.map_err(session::failure)?.iter().map(Shown::of).collect();
+            cx.print(&faces, |faces| list_text(faces))
+        }
+        Command::Show { face } => {
+            let face = words::find_face(client, &face)?;
+            cx.print(&Shown::of(&face), show_text)
+        }
+        Command::Create { uri, local, settings } => {
+            let mut wanted = ControlParameters {
+                uri: Some(words::canonical_uri(&uri)?),
+                local_uri: local,
+                ..ControlParameters::default()
+            };
+            settings.fill(&mut wanted);
+            let created = mgmt::create_face(client, &wanted).map_err(session::failure)?;
+            let verb = if created.is_new { "created" } else { "exists" };
+            changed(cx, verb, &created.face)
+        }
+        Command::Update { face, settings } => update(client, cx, &face, &settings),
+        Command::Destroy { face } => {
+            let face = words::find_face(client, &face)?;
+            let parameters =
+                ControlParameters { face_id: Some(face.face_id), ..ControlParameters::default() };
+            client.command(["faces", "destroy"], &parameters).map_err(session::failure)?;
+            changed(cx, "destroyed", &ControlParameters { uri: Some(face.uri), ..parameters })
+        }
+    }
+}
+
+fn update(
+    client: &mut Client,
+    cx: &Context,
+    face: &str,
+    settings: &Settings,
+) -> anyhow::Result<()> {
+    let face = words::find_face(client, face)?;
+    let mut parameters =
+        ControlParameters { face_id: Some(face.face_id), ..ControlParameters::default() };
+    settings.fill(&mut parameters);
+    let done = client.command(["faces", "update"], &parameters).map_err(session::failure)?;
+    changed(cx, "updated", &ControlParameters { uri: Some(face.uri), ..done })
+}
+
+#[derive(Debug, Serialize)]
+struct Changed {
+    result: &'static str,
+    face: u64,
+    uri: String,
+}
+
+fn changed(cx: &Context, result: &'static str, face: &ControlParameters) -> anyhow::Result<()> {
+    let changed = Changed {
+        result,
+        face: face.face_id.unwrap_or(0),
+        uri: face.uri.clone().unwrap_or_default(),
+    };
+    cx.print(&changed, |c| format!("face {} {} {}", c.face, c.result, c.uri))
+}
+
+pub(crate) fn list_text(faces: &[Shown]) -> String {
+    let row = |f: &Shown| {
+        vec![
+            f.id.to_string(),
+            f.remote.clone(),
+            f.local.clone(),
+            f.scope.into(),
+            f.persistency.into(),
+            format!(
+                "{}i {}d {}n {}",
+                f.in_interests,
+                f.in_data,
+                f.in_nacks,
+                human::bytes(f.in_bytes)
+            ),
+            format!(
+                "{}i {}d {}n {}",
+                f.out_interests,
+                f.out_data,
+                f.out_nacks,
+                human::bytes(f.out_bytes)
+            ),
+        ]
+    };
+    let rows: Vec<_> = faces.iter().map(row).collect();
+    human::table(&["FACE", "REMOTE", "LOCAL", "SCOPE", "PERSISTENCY", "IN", "OUT"], &rows)
+}
+
+fn show_text(f: &Shown) -> String {
+    let optional = |n: Option<u64>| n.map_or_else(|| "-".into(), |n| n.to_string());
+    let flags = if f.flags.is_empty() { "-".into() } else { f.flags.join(" ") };
+    format!(
+        "face         {}\nremote       {}\nlocal        {}\nscope        {}\npersistency  {}\nlink         {}\n\
+         flags        {flags}\nmtu          {}\nexpires      {}\n\
+         in           {} Interests, {} Data, {} Nacks, {}\nout          {} Interests, {} Data, {} Nacks, {}",
+        f.id,
+        f.remote,
+        f.local,
+        f.scope,
+        f.persistency,
+        f.link,
+        optional(f.mtu),
+        f.expires_ms.map_or_else(|| "-".into(), human::duration_ms),
+        f.in_interests,
+        f.in_data,
+        f.in_nacks,
+        human::bytes(f.in_bytes),
+        f.out_interests,
+        f.out_data,
+        f.out_nacks,
+        human::bytes(f.out_bytes),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_said_is_in_the_mask() {
+        assert_eq!(flags_and_mask(&[(None, 1), (None, 2)]), (None, None));
+        let said = [(Some(Switch::On), 1), (None, 2), (Some(Switch::Off), 4)];
+        assert_eq!(flags_and_mask(&said), (Some(1), Some(5)));
+    }
+}

@@ -1,0 +1,205 @@
+//! `onym route`: the routes of the node.
+
+use crate::human;
+use crate::node_words as words;
+use crate::output::Context;
+use crate::session;
+use clap::Subcommand;
+use onym_client::blocking::Client;
+use onym_client::mgmt;
+use onym_wire::Name;
+use onym_wire::mgmt::{
+    ControlParameters, FacePersistency, ORIGIN_STATIC, ROUTE_CAPTURE, ROUTE_CHILD_INHERIT, RibEntry,
+};
+use serde::Serialize;
+
+/// List, add and remove routes.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  onym route list
+  onym route add /example --via udp4://192.0.2.1:6363
+  onym route add / --via 263 --cost 10 --expires 60000
+  onym route remove /example --via 263")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List routes.
+    #[command(after_help = "Example:\n  onym route list --prefix /example")]
+    List {
+        /// Only routes of this prefix and those below it.
+        #[arg(long, value_name = "PREFIX")]
+        prefix: Option<Name>,
+        /// Only routes over this face (id).
+        #[arg(long, value_name = "FACE")]
+        via: Option<u64>,
+    },
+    /// Add a route, or change one.
+    #[command(after_help = "Example:\n  onym route add /example --via udp://router.example")]
+    Add {
+        /// Prefix.
+        prefix: Name,
+        /// Face id, or remote URI: its face is created when it is not there.
+        #[arg(long, value_name = "FACE|URI")]
+        via: String,
+        /// Cost; lower is preferred.
+        #[arg(long, value_name = "N", default_value_t = 0)]
+        cost: u64,
+        /// Who made the route: app, autoreg, client, autoconf, nlsr, prefixann, static or a number.
+        #[arg(long, value_parser = words::parse_origin, default_value = "static")]
+        origin: u64,
+        /// Longer prefixes do not inherit the route.
+        #[arg(long)]
+        no_inherit: bool,
+        /// The prefix inherits no routes of shorter ones.
+        #[arg(long)]
+        capture: bool,
+        /// The route ends after this time, in milliseconds.
+        #[arg(long, value_name = "MS")]
+        expires: Option<u64>,
+    },
+    /// Remove a route.
+    #[command(after_help = "Example:\n  onym route remove /example --via 263")]
+    Remove {
+        /// Prefix.
+        prefix: Name,
+        /// Face id, or remote URI.
+        #[arg(long, value_name = "FACE|URI")]
+        via: String,
+        /// Who made the route.
+        #[arg(long, value_parser = words::parse_origin, default_value = "static")]
+        origin: u64,
+    },
+}
+
+/// A route, as `--json` prints it.
+#[derive(Debug, Serialize)]
+pub(crate) struct Shown {
+    prefix: String,
+    face: u64,
+    origin: String,
+    cost: u64,
+    flags: Vec<&'static str>,
+    expires_ms: Option<u64>,
+}
+
+impl Shown {
+    pub(crate) fn of(entry: &RibEntry) -> impl Iterator<Item = Self> {
+        entry.routes.iter().map(|route| Self {
+            prefix: entry.name.to_string(),
+            face: route.face_id,
+            origin: words::origin(route.origin),
+            cost: route.cost,
+            flags: words::route_flags(route.flags),
+            expires_ms: route.expiration_period_ms,
+        })
+    }
+}
+
+pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
+    let mut client = session::open(cx)?;
+    let client = &mut client;
+    match args.command {
+        Command::List { prefix, via } => {
+            let under = |entry: &&RibEntry| {
+                prefix.as_ref().is_none_or(|p| p.as_ref().is_prefix_of(entry.name.as_ref()))
+            };
+            let rib = mgmt::rib(client).map_err(session::failure)?;
+            let routes: Vec<_> = rib
+                .iter()
+                .filter(under)
+                .flat_map(Shown::of)
+                .filter(|route| via.is_none_or(|face| face == route.face))
+                .collect();
+            cx.print(&routes, |routes| list_text(routes))
+        }
+        Command::Add { prefix, via, cost, origin, no_inherit, capture, expires } => {
+            let flags = if no_inherit { 0 } else { ROUTE_CHILD_INHERIT }
+                | if capture { ROUTE_CAPTURE } else { 0 };
+            let parameters = ControlParameters {
+                name: Some(prefix),
+                face_id: Some(face_for(client, &via)?),
+                origin: Some(origin),
+                cost: Some(cost),
+                flags: Some(flags),
+                expiration_period_ms: expires,
+                ..ControlParameters::default()
+            };
+            let done =
+                client.command(["rib", "register"], &parameters).map_err(session::failure)?;
+            changed(cx, "added", &done)
+        }
+        Command::Remove { prefix, via, origin } => {
+            let parameters = ControlParameters {
+                name: Some(prefix),
+                face_id: Some(words::find_face(client, &via)?.face_id),
+                origin: Some(origin),
+                ..ControlParameters::default()
+            };
+            let done =
+                client.command(["rib", "unregister"], &parameters).map_err(session::failure)?;
+            changed(cx, "removed", &done)
+        }
+    }
+}
+
+/// The face that `via` names; made when it is a URI without a face. An on-demand face that gets a
+/// route becomes persistent, so that the route does not end with an idle moment.
+fn face_for(client: &mut Client, via: &str) -> anyhow::Result<u64> {
+    if via.parse::<u64>().is_ok() {
+        return Ok(words::find_face(client, via)?.face_id);
+    }
+    let wanted =
+        ControlParameters { uri: Some(words::canonical_uri(via)?), ..ControlParameters::default() };
+    let created = mgmt::create_face(client, &wanted).map_err(session::failure)?;
+    let id = created.face.face_id.unwrap_or(0);
+    if created.face.face_persistency == Some(FacePersistency::OnDemand) {
+        let keep = ControlParameters {
+            face_id: Some(id),
+            face_persistency: Some(FacePersistency::Persistent),
+            ..ControlParameters::default()
+        };
+        client.command(["faces", "update"], &keep).map_err(session::failure)?;
+    }
+    Ok(id)
+}
+
+#[derive(Debug, Serialize)]
+struct Changed {
+    result: &'static str,
+    prefix: String,
+    face: u64,
+    origin: String,
+    cost: Option<u64>,
+    expires_ms: Option<u64>,
+}
+
+fn changed(cx: &Context, result: &'static str, route: &ControlParameters) -> anyhow::Result<()> {
+    let changed = Changed {
+        result,
+        prefix: route.name.as_ref().map(ToString::to_string).unwrap_or_default(),
+        face: route.face_id.unwrap_or(0),
+        origin: words::origin(route.origin.unwrap_or(ORIGIN_STATIC)),
+        cost: route.cost,
+        expires_ms: route.expiration_period_ms,
+    };
+    cx.print(&changed, |c| format!("route {} via face {} {}", c.prefix, c.face, c.result))
+}
+
+pub(crate) fn list_text(routes: &[Shown]) -> String {
+    let row = |r: &Shown| {
+        vec![
+            r.prefix.clone(),
+            r.face.to_string(),
+            r.origin.clone(),
+            r.cost.to_string(),
+            if r.flags.is_empty() { "-".into() } else { r.flags.join(" ") },
+            r.expires_ms.map_or_else(|| "never".into(), human::duration_ms),
+        ]
+    };
+    let rows: Vec<_> = routes.iter().map(row).collect();
+    human::table(&["PREFIX", "FACE", "ORIGIN", "COST", "FLAGS", "EXPIRES"], &rows)
+}

@@ -1,0 +1,148 @@
+//! `onym status`: the state of the node in one report.
+
+use crate::cmd::{cs, face, fib, route, strategy};
+use crate::human;
+use crate::output::Context;
+use crate::session;
+use onym_client::blocking::Client;
+use onym_client::mgmt;
+use onym_wire::mgmt::ForwarderStatus;
+use serde::Serialize;
+
+/// Show the state of the node.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  onym status
+  onym status --all           also faces, routes, forwarding table, strategies
+  onym status --all --json")]
+pub(crate) struct Args {
+    /// Everything, as `nfdc status report` shows it.
+    #[arg(short, long)]
+    all: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct General {
+    version: String,
+    started: String,
+    now: String,
+    uptime_ms: u64,
+    fib_entries: u64,
+    pit_entries: u64,
+    measurements_entries: u64,
+    cs_entries: u64,
+    name_tree_entries: u64,
+    in_interests: u64,
+    in_data: u64,
+    in_nacks: u64,
+    out_interests: u64,
+    out_data: u64,
+    out_nacks: u64,
+    satisfied_interests: u64,
+    unsatisfied_interests: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Report {
+    general: General,
+    content_store: cs::Shown,
+    #[serde(flatten)]
+    rest: Option<Rest>,
+}
+
+#[derive(Debug, Serialize)]
+struct Rest {
+    channels: Vec<String>,
+    faces: Vec<face::Shown>,
+    fib: Vec<fib::Shown>,
+    routes: Vec<route::Shown>,
+    strategies: Vec<strategy::Shown>,
+}
+
+pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
+    let mut client = session::open(cx)?;
+    let general = mgmt::status(&mut client).map_err(session::failure)?;
+    let content_store = mgmt::cs_info(&mut client).map_err(session::failure)?;
+    let report = Report {
+        general: general_of(general),
+        content_store: cs::Shown::of(&content_store),
+        rest: if args.all { Some(rest(&mut client).map_err(session::failure)?) } else { None },
+    };
+    cx.print(&report, text)
+}
+
+fn rest(client: &mut Client) -> Result<Rest, onym_client::Error> {
+    Ok(Rest {
+        channels: mgmt::channels(client)?.into_iter().map(|c| c.local_uri).collect(),
+        faces: mgmt::faces(client)?.iter().map(face::Shown::of).collect(),
+        fib: mgmt::fib(client)?.iter().map(fib::Shown::of).collect(),
+        routes: mgmt::rib(client)?.iter().flat_map(route::Shown::of).collect(),
+        strategies: mgmt::strategies(client)?.iter().map(strategy::Shown::of).collect(),
+    })
+}
+
+fn general_of(s: ForwarderStatus) -> General {
+    General {
+        version: s.nfd_version,
+        started: human::moment_ms(s.start_timestamp_ms),
+        now: human::moment_ms(s.current_timestamp_ms),
+        uptime_ms: s.current_timestamp_ms.saturating_sub(s.start_timestamp_ms),
+        fib_entries: s.fib_entries,
+        pit_entries: s.pit_entries,
+        measurements_entries: s.measurements_entries,
+        cs_entries: s.cs_entries,
+        name_tree_entries: s.name_tree_entries,
+        in_interests: s.in_interests,
+        in_data: s.in_data,
+        in_nacks: s.in_nacks,
+        out_interests: s.out_interests,
+        out_data: s.out_data,
+        out_nacks: s.out_nacks,
+        satisfied_interests: s.satisfied_interests,
+        unsatisfied_interests: s.unsatisfied_interests,
+    }
+}
+
+fn text(report: &Report) -> String {
+    let g = &report.general;
+    let mut text = format!(
+        "General\n  version       {}\n  started       {}\n  up for        {}\n  \
+         FIB entries   {}\n  PIT entries   {}\n  CS entries    {}\n  measurements  {}\n  \
+         in            {} Interests, {} Data, {} Nacks\n  out           {} Interests, {} Data, {} Nacks\n  \
+         satisfied     {}\n  unsatisfied   {}\n",
+        g.version,
+        g.started,
+        human::duration_ms(g.uptime_ms),
+        g.fib_entries,
+        g.pit_entries,
+        g.cs_entries,
+        g.measurements_entries,
+        g.in_interests,
+        g.in_data,
+        g.in_nacks,
+        g.out_interests,
+        g.out_data,
+        g.out_nacks,
+        g.satisfied_interests,
+        g.unsatisfied_interests,
+    );
+    section(&mut text, "Content store", &cs::info_text(&report.content_store));
+    if let Some(rest) = &report.rest {
+        section(&mut text, "Channels", &rest.channels.join("\n"));
+        section(&mut text, "Faces", &face::list_text(&rest.faces));
+        section(&mut text, "Routes", &route::list_text(&rest.routes));
+        section(&mut text, "Forwarding table", &fib::list_text(&rest.fib));
+        section(&mut text, "Strategies", &strategy::list_text(&rest.strategies));
+    }
+    text
+}
+
+fn section(text: &mut String, title: &str, body: &str) {
+    text.push_str(title);
+    text.push('\n');
+    for line in body.lines() {
+        text.push_str("  ");
+        text.push_str(line);
+        text.push('\n');
+    }
+}
