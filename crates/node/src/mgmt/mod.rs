@@ -17,11 +17,22 @@
 //! | `certificates` | commands that wait for a certificate |
 //! | `reply` | Data |
 //!
+//! What differs from NFD, and why:
+//!
+//! - a DigestSha256 command on a local face is accepted in any order: there the replay record of
+//!   NFD, shared by all applications of a host, refuses honest ones and stops nobody;
+//! - unknown verbs are answered with 501 and parameters that cannot be read with 400, each with a
+//!   sentence, instead of silence;
+//! - FinalBlockId is on every segment of a dataset, and a version is kept for 10 s instead of one;
+//! - events are kept until 1024 newer ones came, so that a subscriber behind misses none;
+//! - a local face may register under `/localhop/nfd` too, whether that is on for others or not.
+//!
 //! Nothing here panics on any Interest. Bounds: 256 commands wait for a connection, 64 for a
 //! certificate, 256 subscribers are remembered, datasets are kept 10 s and 64 MiB; beyond each the
 //! newcomer is told so, or the oldest is forgotten.
 
 mod authorize;
+mod blank;
 mod certificates;
 mod command;
 mod dataset;
@@ -35,6 +46,7 @@ mod serve;
 mod tests;
 mod verbs;
 
+pub use blank::Blank;
 pub use events::FaceEvent;
 pub use host::Host;
 pub use options::Options;

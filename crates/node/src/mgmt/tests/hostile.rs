@@ -76,6 +76,16 @@ proptest! {
         world.send(&junk, from);
         world.management.data(&junk, world.now, &mut world.host);
     }
+
+    #[test]
+    fn a_host_without_a_node_takes_any_interest(wires in proptest::collection::vec(near(), 1..8)) {
+        let mut host = Blank { unix_ms: NOW_MS };
+        let mut management = Management::new(Options::default(), Box::new(SystemEntropy));
+        for wire in wires {
+            management.interest(&wire, APP, Tick::from_ms(1), &mut host);
+        }
+        while management.poll_output().is_some() {}
+    }
 }
 
 #[test]
