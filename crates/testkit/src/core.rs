@@ -24,8 +24,19 @@ const UNIX_MS: u64 = 1_700_000_000_000;
 const QUEUE_BYTES_MAX: usize = 16 << 20;
 
 /// Runs scripts on the core.
-#[derive(Debug, Default)]
-pub struct Core;
+#[derive(Debug, Clone, Copy)]
+pub struct Core {
+    /// The forwarder puts tokens of its own on Interests.
+    pub tokens: bool,
+    /// The far ends of faces return them.
+    pub returned: bool,
+}
+
+impl Default for Core {
+    fn default() -> Self {
+        Self { tokens: true, returned: false }
+    }
+}
 
 impl Bench for Core {
     fn name(&self) -> &str {
@@ -33,12 +44,17 @@ impl Bench for Core {
     }
 
     fn refuses(&self, script: &Script) -> Option<String> {
-        let need = script.needs.iter().find(|n| WANTING.contains(&n.as_str()));
+        let lacks = |n: &str| WANTING.contains(&n) || (n == "tokens" && !self.tokens);
+        let need = script.needs.iter().find(|n| lacks(n));
         need.map(|n| format!("needs {n}"))
     }
 
     fn set_up(&self, script: &Script) -> Result<Box<dyn Subject>, String> {
-        CoreSubject::new(script).map(|s| Box::new(s) as Box<dyn Subject>)
+        CoreSubject::new(script, *self).map(|s| Box::new(s) as Box<dyn Subject>)
+    }
+
+    fn far_ends_return_tokens(&self) -> bool {
+        self.returned
     }
 }
 
@@ -61,8 +77,9 @@ struct CoreSubject {
 }
 
 impl CoreSubject {
-    fn new(script: &Script) -> Result<Self, String> {
-        let mut forwarder = Forwarder::new(config(script)?);
+    fn new(script: &Script, core: Core) -> Result<Self, String> {
+        let mut forwarder =
+            Forwarder::new(Config { originate_tokens: core.tokens, ..config(script)? });
         let regions = script.regions.iter().map(|parts| {
             let name = crate::env::Env::default().name(parts)?;
             to_name(&name)

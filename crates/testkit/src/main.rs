@@ -91,7 +91,7 @@ fn args() -> Result<Option<Args>> {
 
 fn bench(args: &Args) -> Result<Box<dyn Bench>> {
     let reach = match args.subject.split_once(':') {
-        None if args.subject == "core" => return Ok(Box::new(core::Core)),
+        None if args.subject == "core" => return Ok(Box::new(core::Core::default())),
         None if args.subject == "daemon" => {
             let daemon = Daemon::find().map_err(anyhow::Error::msg)?;
             let (shards, factor, slow) = (args.shards, args.factor, args.slow);

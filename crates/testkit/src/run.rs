@@ -5,11 +5,11 @@ mod ask;
 use crate::env::Env;
 use crate::expect::{self, Found, fits};
 use crate::peer::{Heard, Peer};
-use crate::script::{Packet, PacketKind, Script, Step, StepKind, Value};
+use crate::script::{Field, Packet, PacketKind, Script, Step, StepKind, Value};
 use crate::subject::{Bench, Received, Subject};
 use crate::wire::build;
 use crate::wire::name::Component;
-use crate::wire::view::Seen;
+use crate::wire::view::{Data, Interest, Seen};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -36,6 +36,7 @@ pub fn run(bench: &dyn Bench, script: &Script) -> Outcome {
         Err(e) => return Outcome::Failed(format!("{}: set-up: {e}", script.path.display())),
     };
     let mut run = Run::new(script, subject, bench.apart(script));
+    run.returning = bench.far_ends_return_tokens();
     match run.all() {
         Ok(()) => Outcome::Passed,
         Err(e) => Outcome::Failed(e),
@@ -57,6 +58,10 @@ struct Run<'a> {
     rows: Vec<crate::mgmt::Row>,
     /// SignatureTime of the last command.
     last_time: u64,
+    /// Far ends return tokens where the script says nothing of them.
+    returning: bool,
+    /// Interests with tokens that came, by face.
+    tokens: Vec<Vec<(Interest, Vec<u8>)>>,
 }
 
 impl<'a> Run<'a> {
@@ -79,6 +84,8 @@ impl<'a> Run<'a> {
             sender: None,
             rows: Vec::new(),
             last_time: 0,
+            returning: false,
+            tokens: vec![Vec::new(); count],
         }
     }
 
@@ -166,9 +173,41 @@ impl<'a> Run<'a> {
         self.settle_for(Some(face));
         let frame = match &packet.kind {
             PacketKind::Command(verb) => self.command(face, verb, packet)?,
-            _ => build::frame(&mut self.env, packet)?,
+            _ => self.frame(face, packet)?,
         };
         self.subject.send(face, &frame)
+    }
+
+    /// Builds a packet; an answer takes the token of its Interest along where far ends do so.
+    fn frame(&mut self, face: usize, packet: &Packet) -> Result<Vec<u8>, String> {
+        let answers = matches!(
+            packet.kind,
+            PacketKind::Data(_) | PacketKind::Labelled(_) | PacketKind::Nack(..)
+        );
+        if !self.returning || !answers || packet.fields.iter().any(|f| f.key == "token") {
+            return build::frame(&mut self.env, packet);
+        }
+        let mut packet = packet.clone();
+        let net = build::network(&mut self.env, &packet)?;
+        packet.fields.extend(self.token_for(face, &net));
+        build::frame(&mut self.env, &packet)
+    }
+
+    /// The token of the last Interest that this packet answers.
+    fn token_for(&self, face: usize, net: &[u8]) -> Option<Field> {
+        let name =
+            Data::read(net).map(|d| d.name).or_else(|| Interest::read(net).map(|i| i.name))?;
+        let asked = |i: &Interest| i.name == name || (i.can_be_prefix && name.starts_with(&i.name));
+        let (_, token) = self.tokens[face].iter().rev().find(|(i, _)| asked(i))?;
+        Some(Field { key: "token", value: Value::Bytes(token.clone()) })
+    }
+
+    fn note_token(&mut self, face: usize, seen: &Seen) {
+        if let (true, Some(token), Some(interest)) =
+            (self.returning, &seen.lp.token, seen.interest())
+        {
+            self.tokens[face].push((interest, token.clone()));
+        }
     }
 
     /// The next packet that the script may see on a face.
@@ -189,6 +228,7 @@ impl<'a> Run<'a> {
                         self.subject.send(face, &frame)?;
                     }
                     if let Heard::Packet(seen) = heard {
+                        self.note_token(face, &seen);
                         return Ok(Some(*seen));
                     }
                 }

@@ -113,6 +113,12 @@ pub trait Bench: Sync {
     /// It cannot be set up.
     fn set_up(&self, script: &Script) -> Result<Box<dyn Subject>, String>;
 
+    /// Whether the far ends return the PIT tokens that came with Interests, where a script says
+    /// nothing of tokens. Both ways are legal, and no law may depend on it.
+    fn far_ends_return_tokens(&self) -> bool {
+        false
+    }
+
     /// A component that keeps the names of one run apart, where forwarders outlive scripts.
     fn apart(&self, _script: &Script) -> Option<Component> {
         None

@@ -6,19 +6,33 @@ use onym_testkit::script::parse;
 use onym_testkit::{files, report};
 use std::path::Path;
 
-#[test]
-fn the_core_keeps_every_law_that_it_can_be_asked() {
-    let scripts =
-        files::load_all(&files::conformance().join("pull")).unwrap_or_else(|e| panic!("{e:?}"));
-    let report = report::run_all(&Core, &scripts, 4);
+fn all_laws(core: Core) {
+    let all = files::load_all(&files::conformance().join("pull"));
+    let scripts = all.unwrap_or_else(|e| panic!("{e:?}"));
+    let report = report::run_all(&core, &scripts, 4);
     assert!(report.failures().is_empty(), "{}\n{}", report.failures().join("\n"), report.summary());
     assert!(report.counts().0 >= 200, "{}", report.summary());
+}
+
+#[test]
+fn the_core_keeps_every_law_that_it_can_be_asked() {
+    all_laws(Core::default());
+}
+
+#[test]
+fn no_law_depends_on_whether_peers_return_our_tokens() {
+    all_laws(Core { returned: true, ..Core::default() });
+}
+
+#[test]
+fn no_law_depends_on_tokens_of_our_own() {
+    all_laws(Core { tokens: false, returned: true });
 }
 
 fn outcome(body: &str) -> String {
     let text = format!("law: x\nsection: 1.1\ntags: virtual\n{body}\n");
     let script = parse(Path::new("t.pkt"), &text).unwrap_or_else(|e| panic!("{e}"));
-    match run(&Core, &script) {
+    match run(&Core::default(), &script) {
         Outcome::Failed(text) => text,
         other => panic!("{other:?} of\n{body}"),
     }
@@ -62,7 +76,7 @@ fn a_wrong_expectation_fails_with_the_line_and_the_reason() {
 fn a_repeated_expectation_takes_any_order() {
     let text = "law: x\nsection: 1.1\nface a b\nroute /x -> b\na> interest /x/2\na> interest /x/1\nb< interest /x/{1..2}\n";
     let script = parse(Path::new("t.pkt"), text).unwrap();
-    assert_eq!(run(&Core, &script), Outcome::Passed);
+    assert_eq!(run(&Core::default(), &script), Outcome::Passed);
 }
 
 #[test]

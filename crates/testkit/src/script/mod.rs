@@ -1,6 +1,7 @@
 //! A packet script as a tree, and the parser that makes it (`spec/conformance/FORMAT.md`).
 
 pub mod fields;
+mod options;
 mod packets;
 pub mod parse;
 
