@@ -81,18 +81,6 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     let registration = client.register(prefix, route).map_err(session::failure)?;
     cx.event(&ready, text)?;
     let mut say = Ok(());
-<<<<<<< HEAD
-    let run = client.run(Duration::from_millis(500), &mut || stop.is_set(), &mut |happened| {
-        if let Some(line) = tell(&happened) {
-            // On standard error as text, so that it does not disturb who reads the name.
-            if cx.json {
-                say = cx.event(&line, text);
-            } else {
-                eprint!("onym: {}", text(&line));
-            }
-        }
-    });
-=======
     let mut watch = |happened: Happened| match tell(&happened) {
         Some(line) if cx.json => say = cx.event(&line, text),
         // On standard error as text, so that it does not disturb who reads the name.
@@ -100,7 +88,6 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
         None => {}
     };
     let run = client.run(Duration::from_millis(500), &mut || stop.is_set(), &mut watch);
->>>>>>> 31ea98a (Add peek, poke, ping, ping-server and the commands of management)
     say?;
     run.map_err(session::failure)?;
     let now = client.now();

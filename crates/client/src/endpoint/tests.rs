@@ -26,11 +26,7 @@ struct Path {
 
 const CLEAN: Path = Path { delay_ms: 5, jitter_ms: 0, loss: 0, marks: 0 };
 
-<<<<<<< HEAD
-/// A frame under way: when it arrives, its order, whether to the consumer, its bytes.
-=======
 /// When, order, whether to the consumer, the frame.
->>>>>>> 31ea98a (Add peek, poke, ping, ping-server and the commands of management)
 type Flight = (Tick, u64, bool, Vec<u8>);
 
 struct Net {
@@ -39,11 +35,7 @@ struct Net {
     rng: Rng,
     consumer: Endpoint,
     producer: Endpoint,
-<<<<<<< HEAD
-    /// Frames under way: when, order, whether to the consumer.
-=======
     /// Frames under way.
->>>>>>> 31ea98a (Add peek, poke, ping, ping-server and the commands of management)
     air: BinaryHeap<Reverse<Flight>>,
     order: u64,
     lost: u64,

@@ -287,11 +287,7 @@ impl Fetch {
     }
 
     pub(crate) fn on_timer(&mut self, now: Tick) {
-<<<<<<< HEAD
-        if let Phase::Segments = self.phase
-=======
         if matches!(self.phase, Phase::Segments)
->>>>>>> 31ea98a (Add peek, poke, ping, ping-server and the commands of management)
             && let Err(exhausted) = self.pipeline.on_timer(now)
         {
             let name = self.prefix.clone();
