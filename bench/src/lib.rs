@@ -1,7 +1,12 @@
 #![doc = include_str!("../README.md")]
 
+pub mod file;
+pub mod flood;
 pub mod link;
 pub mod load;
 pub mod packets;
 pub mod proc;
 pub mod relay;
+pub mod report;
+pub mod run;
+pub mod subject;

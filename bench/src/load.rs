@@ -2,7 +2,7 @@
 //! thread.
 
 use crate::link::{Ends, connect_unix};
-use crate::packets::{DataTemplate, Exchange, InterestTemplate, PREFIX, Seen, see};
+use crate::packets::{ATTACK, DataTemplate, Exchange, InterestTemplate, PREFIX, Seen, see};
 use crate::proc;
 use anyhow::{Result, anyhow, bail};
 use clap::{Args, ValueEnum};
@@ -236,7 +236,9 @@ impl Load<'_> {
     fn produce(&mut self, frames: &mut Vec<RxFrame>) {
         let end = &mut self.ends.ends[PRODUCER];
         for frame in frames.drain(..) {
-            if let Seen::Interest(exchange, token) = see(&frame.bytes) {
+            if let Seen::Interest(exchange, token) = see(&frame.bytes)
+                && exchange.slot != ATTACK
+            {
                 let (head, rest) = self.data.write(exchange, token);
                 end.push(head, Some(rest));
             }

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use onym_bench::{load, relay};
+use onym_bench::{file, flood, load, relay, run};
 
 #[derive(Debug, Parser)]
 #[command(name = "onym-bench", about = "Benchmarks: load generator, bare relay, comparisons")]
@@ -13,18 +13,35 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Runs comparisons, prints tables and writes rows.
+    Run(run::RunArgs),
     /// Relays frames without looking at them.
     Relay(relay::RelayArgs),
     /// Generates load and prints one line of JSON.
     Load(load::LoadArgs),
+    /// Serves a file of zeroes.
+    Serve(file::ServeArgs),
+    /// Fetches that file and prints one line of JSON.
+    Get(file::GetArgs),
+    /// Sends Interests for names that do not exist; prints how many, and its CPU seconds.
+    Flood(flood::FloodArgs),
 }
 
 fn main() -> Result<()> {
     match Cli::parse().command {
+        Command::Run(args) => run::run(&args),
         Command::Relay(args) => relay::run(&args),
-        Command::Load(args) => {
-            println!("{}", serde_json::to_string(&load::run(&args)?)?);
-            Ok(())
+        Command::Load(args) => print(&load::run(&args)?),
+        Command::Serve(args) => file::serve(&args),
+        Command::Get(args) => print(&file::get(&args)?),
+        Command::Flood(args) => {
+            let sent = flood::run(&args)?;
+            print(&(sent, onym_sys::thread::process_cpu_time().as_secs_f64()))
         }
     }
+}
+
+fn print(value: &impl serde::Serialize) -> Result<()> {
+    println!("{}", serde_json::to_string(value)?);
+    Ok(())
 }

@@ -9,6 +9,8 @@ use onym_wire::lp::LpPacket;
 /// The prefix that the producer registers.
 pub const PREFIX: &str = "/onym/bench/load";
 const FIXED: [&str; 6] = ["onym", "bench", "load", "alpha", "bravo", "charlie"];
+/// A slot number that the producer does not answer: the names of the attacker.
+pub const ATTACK: u32 = u32::MAX;
 /// Octets of the last two components with their headers.
 const NUMBERS_LEN: usize = 2 + 4 + 2 + 8;
 
@@ -65,18 +67,7 @@ impl InterestTemplate {
     /// Interests for the producer's names.
     #[must_use]
     pub fn new() -> Self {
-        Self::under(&FIXED)
-    }
-
-    /// Interests for names that nobody produces, under the same route.
-    #[must_use]
-    pub fn nonexistent() -> Self {
-        Self::under(&["onym", "bench", "load", "alpha", "bravo", "nothing"])
-    }
-
-    fn under(prefix: &[&str]) -> Self {
-        let name = name(prefix);
-        let value = [name.clone(), tlv(0x0A, &[0; 4])].concat();
+        let value = [name(&FIXED), tlv(0x0A, &[0; 4])].concat();
         let wire = tlv(5, &value);
         let name_end = wire.len() - 6;
         Self { wire, name_end, nonce: std::process::id().wrapping_mul(0x9E37_79B9) }

@@ -1,0 +1,147 @@
+//! A victim at half its solo rate, beside an attacker who asks for names that do not exist.
+
+use super::exchange::{Topology, load, start};
+use super::{Run, output, own};
+use crate::load::LoadResult;
+use crate::packets::PREFIX;
+use crate::report::{human, human_time, median};
+use crate::subject::Subject;
+use anyhow::Result;
+use std::process::Stdio;
+
+/// How the attacker behaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Attack {
+    None,
+    /// The CCNx paper's pace: 2000 Interests every 6 s.
+    Paced,
+    /// As fast as its socket takes them.
+    Blast,
+}
+
+impl Attack {
+    fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Paced => "2000-per-6-s",
+            Self::Blast => "blast",
+        }
+    }
+}
+
+/// Interests in flight of the victim.
+const WINDOW: u32 = 64;
+/// Seconds of one run: at least one burst of the paced attacker falls into it.
+const SECONDS: f64 = 7.0;
+
+/// What one run gave: the victim, the attacker's Interests and its CPU seconds.
+struct Outcome {
+    victim: LoadResult,
+    attacked: u64,
+    attacker_cpu_s: f64,
+}
+
+pub(super) fn run(context: &mut Run<'_>) -> Result<()> {
+    println!("\nfair: a victim at half its solo rate, an attacker asking for what does not exist");
+    println!(
+        "{:<10} {:<14} {:>13} {:>7} {:>9} {:>9} {:>7} {:>12} {:>9} {:>9} {:>9}",
+        "subject",
+        "attack",
+        "victim ex/s",
+        "kept",
+        "p50",
+        "p99",
+        "lost",
+        "attack Int.",
+        "node cpu",
+        "victim cpu",
+        "att. cpu"
+    );
+    let mut round = 300;
+    for subject in context.subjects.clone() {
+        if subject == Subject::Relay {
+            continue;
+        }
+        let mut solo = Vec::new();
+        for _ in 0..context.args.rounds {
+            round += 1;
+            let r = measure(context, subject, 0, Attack::None, 2.0, round)?.victim;
+            #[allow(clippy::cast_precision_loss)]
+            solo.push(r.exchanges as f64 / r.seconds);
+        }
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let pace = (median(&solo) / 2.0) as u32;
+        let mut undisturbed = None;
+        for attack in [Attack::None, Attack::Paced, Attack::Blast] {
+            round += 1;
+            let outcome = measure(context, subject, pace, attack, SECONDS, round)?;
+            note(context, subject, attack, &outcome, &mut undisturbed);
+        }
+    }
+    Ok(())
+}
+
+fn measure(
+    context: &Run<'_>,
+    subject: Subject,
+    rate: u32,
+    attack: Attack,
+    seconds: f64,
+    round: usize,
+) -> Result<Outcome> {
+    let nodes = start(context, subject, Topology::Unix, 0, None, round, PREFIX)?;
+    let mut attacker = None;
+    if attack != Attack::None {
+        let mut command = own()?;
+        command.arg("flood").arg("--node").arg(nodes[0].socket());
+        command.arg(format!("--core={}", context.args.app_core));
+        // It starts during the victim's warm-up and ends after it.
+        command.arg(format!("--seconds={}", seconds + 1.5));
+        if attack == Attack::Blast {
+            command.arg("--every=0");
+        }
+        attacker = Some(command.stdout(Stdio::piped()).spawn()?);
+    }
+    let victim: LoadResult = output(
+        load(context, subject, &nodes)?
+            .arg(format!("--window={WINDOW}"))
+            .arg(format!("--seconds={seconds}"))
+            .arg(format!("--rate={rate}")),
+    )?;
+    let mut outcome = Outcome { victim, attacked: 0, attacker_cpu_s: 0.0 };
+    if let Some(attacker) = attacker {
+        let said = attacker.wait_with_output()?;
+        let (sent, cpu): (u64, f64) = serde_json::from_slice(&said.stdout)?;
+        (outcome.attacked, outcome.attacker_cpu_s) = (sent, cpu);
+    }
+    Ok(outcome)
+}
+
+fn note(
+    context: &mut Run<'_>,
+    subject: Subject,
+    attack: Attack,
+    outcome: &Outcome,
+    undisturbed: &mut Option<f64>,
+) {
+    let (case, name, r) = (format!("attack={}", attack.name()), subject.name(), &outcome.victim);
+    #[allow(clippy::cast_precision_loss)]
+    let (rate, lost) = (r.exchanges as f64 / r.seconds, r.lost as f64);
+    let node_cpu = r.cpu_s.iter().sum::<f64>();
+    let kept = rate / *undisturbed.get_or_insert(rate) * 100.0;
+    context.report.add("fair", &case, name, "exchanges_per_second", rate);
+    context.report.add("fair", &case, name, "latency_p50_s", r.latency_p50_s);
+    context.report.add("fair", &case, name, "latency_p99_s", r.latency_p99_s);
+    context.report.add("fair", &case, name, "lost", lost);
+    context.report.add("fair", &case, name, "cpu_s", node_cpu);
+    println!(
+        "{name:<10} {:<14} {:>13} {kept:>6.1}% {:>9} {:>9} {lost:>7} {:>12} {node_cpu:>8.2}s {:>8.2}s {:>8.2}s",
+        attack.name(),
+        human(rate),
+        human_time(r.latency_p50_s),
+        human_time(r.latency_p99_s),
+        outcome.attacked,
+        r.own_cpu_s,
+        outcome.attacker_cpu_s,
+    );
+}

@@ -1,0 +1,121 @@
+//! The comparisons: cases, interleaved rounds, medians.
+
+mod exchange;
+mod fair;
+mod file;
+mod idle;
+
+use crate::report::Report;
+use crate::subject::{ALL, Subject};
+use anyhow::{Context, Result, bail};
+use clap::{Args, ValueEnum};
+use serde::de::DeserializeOwned;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// Which benchmark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Bench {
+    /// app - node - app over Unix sockets.
+    Unix,
+    /// app - node - node - app over UDP.
+    Udp,
+    /// 100 MB over two UDP nodes with the stock receive buffer.
+    File,
+    /// A victim and an attacker.
+    Fair,
+    /// A node that does nothing.
+    Idle,
+}
+
+/// Runs comparisons.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// Which benchmarks; all when none is named.
+    #[arg(value_enum)]
+    pub benches: Vec<Bench>,
+    /// Which subjects; all that are there when none is named.
+    #[arg(long, value_delimiter = ',')]
+    pub subjects: Vec<String>,
+    /// Rounds of each case; subjects take turns within a round.
+    #[arg(long, default_value_t = 3)]
+    pub rounds: usize,
+    /// Seconds that each run is measured.
+    #[arg(long, default_value_t = 2.0)]
+    pub seconds: f64,
+    /// Only cases that contain this text.
+    #[arg(long, default_value = "")]
+    pub case: String,
+    /// Where the rows go.
+    #[arg(long, default_value = "target/bench.json")]
+    pub json: PathBuf,
+    /// Core of the nodes.
+    #[arg(long, default_value_t = 0)]
+    pub node_core: usize,
+    /// Core of the applications.
+    #[arg(long, default_value_t = 1)]
+    pub app_core: usize,
+}
+
+/// What every benchmark needs.
+#[derive(Debug)]
+struct Run<'a> {
+    args: &'a RunArgs,
+    subjects: Vec<Subject>,
+    report: Report,
+    folder: tempfile::TempDir,
+}
+
+/// Runs what was asked for, prints tables and writes rows.
+///
+/// # Errors
+/// When a subject cannot be started or a program fails.
+pub fn run(args: &RunArgs) -> Result<()> {
+    let mut subjects = Vec::new();
+    for subject in ALL {
+        let named = args.subjects.is_empty() || args.subjects.iter().any(|s| s == subject.name());
+        match subject.program() {
+            _ if !named => {}
+            Some(_) => subjects.push(subject),
+            None if subject == Subject::Onym => {
+                bail!("target/release/onym is missing: cargo build --release -p onym")
+            }
+            None => println!("skipped: {} is not on PATH", subject.name()),
+        }
+    }
+    let folder = tempfile::tempdir()?;
+    let mut context = Run { args, subjects, report: Report::default(), folder };
+    let all = [Bench::Unix, Bench::Udp, Bench::File, Bench::Fair, Bench::Idle];
+    for bench in all {
+        if !args.benches.is_empty() && !args.benches.contains(&bench) {
+            continue;
+        }
+        match bench {
+            Bench::Unix => exchange::run(&mut context, exchange::Topology::Unix)?,
+            Bench::Udp => exchange::run(&mut context, exchange::Topology::Udp)?,
+            Bench::File => file::run(&mut context)?,
+            Bench::Fair => fair::run(&mut context)?,
+            Bench::Idle => idle::run(&mut context)?,
+        }
+        context.report.write(&args.json)?;
+    }
+    println!("\nrows: {}", args.json.display());
+    Ok(())
+}
+
+/// This program again, with other arguments.
+fn own() -> Result<Command> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.stdin(Stdio::null());
+    Ok(command)
+}
+
+/// Runs `command` and reads the one line of JSON that it prints.
+fn output<T: DeserializeOwned>(command: &mut Command) -> Result<T> {
+    let output = command.output()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() {
+        bail!("{command:?} failed:\n{said}");
+    }
+    serde_json::from_slice(&output.stdout).with_context(|| format!("{command:?} said:\n{said}"))
+}
