@@ -52,10 +52,14 @@ impl Choices {
         hashes: &NameHashes,
         name: &'n [u8],
     ) -> (Prefix<'n>, &Choice) {
-        self.map.longest_match(hashes, name, |_| true).unwrap_or_else(|| {
-            let root = self.map.get(&self.root).expect("invariant: the root has a strategy");
-            (self.root, root)
-        })
+        if self.map.len() > 1
+            && let Some(found) = self.map.longest_match(hashes, name, |_| true)
+        {
+            return found;
+        }
+        // The root is made first and stays: it is in the first slot.
+        let (_, root) = self.map.at(0).expect("invariant: the root has a strategy");
+        (self.root, root)
     }
 
     /// Makes the strategy `instance` (a name under /localhost/nfd/strategy) the choice of `prefix`;

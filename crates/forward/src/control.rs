@@ -4,7 +4,7 @@ use crate::choice::{ChoiceError, Choices};
 use crate::faces::{FaceCounters, FaceInfo, Faces};
 use crate::path::interest::cs_lookup;
 use crate::path::{decide, finalize};
-use crate::{Counters, Forwarder, Outbox, UnsolicitedPolicy};
+use crate::{Counters, Forwarder, Outbox, Token, UnsolicitedPolicy};
 use onym_tables::cs::{ContentStore, CsConfig};
 use onym_tables::fib::{Fib, FibError, NextHop};
 use onym_tables::hash::NameHashes;
@@ -287,6 +287,13 @@ impl Forwarder {
     pub(crate) fn announcement_for(&self, name: NameRef<'_>) -> Option<Buf> {
         let hashes = NameHashes::new(&self.key, name.value(), self.announcements.lengths());
         self.announcements.longest_match(&hashes, name.value(), |_| true).map(|(_, a)| a.clone())
+    }
+
+    /// The token by which Data finds the entry in `slot` again.
+    #[inline]
+    pub(crate) fn own_token(&self, slot: u32) -> Token {
+        let token = self.tokens.encode(slot, self.pit.generation(slot));
+        Token::try_from(&token[..]).unwrap_or_default()
     }
 
     pub(crate) fn note(&mut self, event: Event) {

@@ -90,10 +90,17 @@ impl Face {
 /// The faces of a forwarder.
 #[derive(Debug, Default)]
 pub struct Faces {
+    /// Slots of faces with small numbers, which are nearly all: one load instead of a search.
+    direct: Vec<u32>,
+    /// Slots of the others.
     index: HashIndex,
     slots: Vec<Face>,
     free: Vec<u32>,
 }
+
+/// Face numbers below this one are looked up in a table of 256 KiB at most.
+const DIRECT: u32 = 1 << 16;
+const NONE: u32 = u32::MAX;
 
 /// Spreads face numbers, which are our own and small, over the index.
 #[inline(always)]
@@ -104,7 +111,23 @@ fn spread(id: FaceId) -> u64 {
 impl Faces {
     #[inline]
     fn slot(&self, id: FaceId) -> Option<usize> {
+        if id.0 < DIRECT {
+            let slot = *self.direct.get(id.0 as usize)?;
+            return (slot != NONE).then_some(slot as usize);
+        }
         self.index.find(spread(id), |s| self.slots[s as usize].id == id).map(|s| s as usize)
+    }
+
+    fn set_slot(&mut self, id: FaceId, slot: u32) {
+        if id.0 >= DIRECT {
+            self.index.insert(spread(id), slot);
+            return;
+        }
+        let at = id.0 as usize;
+        if at >= self.direct.len() {
+            self.direct.resize(at + 1, NONE);
+        }
+        self.direct[at] = slot;
     }
 
     /// The face numbered `id`.
@@ -128,13 +151,13 @@ impl Faces {
     /// Faces there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.index.len()
+        self.slots.len() - self.free.len()
     }
 
     /// Whether there is no face.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.index.is_empty()
+        self.len() == 0
     }
 
     /// Adds a face or changes what is known of it.
@@ -154,7 +177,7 @@ impl Faces {
                 u32::try_from(self.slots.len() - 1).expect("invariant: fewer than 2^32 faces")
             }
         };
-        self.index.insert(spread(id), slot);
+        self.set_slot(id, slot);
     }
 
     /// Takes a face out; its counters go with it.
@@ -164,7 +187,12 @@ impl Faces {
         face.live = false;
         let counters = face.counters;
         let slot = u32::try_from(slot).expect("invariant: fewer than 2^32 faces");
-        self.index.remove(spread(id), slot);
+        match self.direct.get_mut(id.0 as usize) {
+            Some(direct) if id.0 < DIRECT => *direct = NONE,
+            _ => {
+                self.index.remove(spread(id), slot);
+            }
+        }
         self.free.push(slot);
         Some(counters)
     }

@@ -22,6 +22,7 @@ use choice::Choices;
 use onym_tables::cs::ContentStore;
 use onym_tables::dead_nonces::DeadNonces;
 use onym_tables::fib::Fib;
+use onym_tables::hash::NameHashes;
 use onym_tables::measurements::Measurements;
 use onym_tables::pit::{Pit, TokenCodec};
 use onym_tables::prefix_map::PrefixMap;
@@ -52,6 +53,8 @@ pub struct Forwarder {
     pub(crate) actions: Vec<Action>,
     pub(crate) matched: Vec<u32>,
     pub(crate) told: Vec<FaceId>,
+    /// Absent while a packet uses it.
+    pub(crate) hashes: Option<Box<NameHashes>>,
 }
 
 impl Forwarder {
@@ -80,6 +83,7 @@ impl Forwarder {
             actions: Vec::new(),
             matched: Vec::new(),
             told: Vec::new(),
+            hashes: None,
             config,
         }
     }

@@ -1,8 +1,7 @@
-//! Keyed hashes of names: SipHash-1-3 over the components, each padded with zeros to whole words.
+//! Keyed hashes of names: SipHash-1-3 of the name's value.
 //!
-//! A component's encoding begins with its type and length, so the padded form still tells any two
-//! names apart, and the state after each component gives the hash of that prefix for three rounds
-//! more. One pass over a name therefore yields every prefix hash that some table asks for.
+//! One pass over a name yields the hashes of all prefixes that some table asks for: at the end of
+//! each, a copy of the state is finished with the octets that do not fill a word.
 
 use onym_wire::NAME_COMPONENTS_MAX;
 
@@ -52,27 +51,35 @@ impl Sip {
         self.0[0] ^ self.0[1] ^ self.0[2] ^ self.0[3]
     }
 
-    /// Absorbs `name[at..end]`, one component.
+    /// Absorbs the whole words of `name[at..end]`; returns how far that was.
     #[inline(always)]
-    fn component(&mut self, name: &[u8], mut at: usize, end: usize) {
-        while at + 8 <= end {
-            self.word(word_at(name, at));
+    fn words(&mut self, name: &[u8], mut at: usize, end: usize) -> usize {
+        for chunk in name[at..end].chunks_exact(8) {
+            self.word(u64::from_le_bytes(chunk.try_into().expect("invariant: eight octets")));
             at += 8;
         }
-        if at < end {
-            // The bytes after the component belong to its neighbour and are masked away.
-            self.word(word_at(name, at) & (u64::MAX >> (64 - 8 * (end - at))));
-        }
+        at
+    }
+
+    /// The hash of `name[..end]`, of which the words before `at` were absorbed.
+    #[inline(always)]
+    fn finish_at(mut self, name: &[u8], at: usize, end: usize) -> u64 {
+        self.word(tail(name, at, end) | (end as u64) << 56);
+        self.finish()
     }
 }
 
-/// Eight octets from `at`, little-endian; zeros beyond the end.
+/// The octets `name[at..end]`, fewer than eight, as a number.
 #[inline(always)]
-fn word_at(bytes: &[u8], at: usize) -> u64 {
-    if let Some(chunk) = bytes.get(at..at + 8) {
-        u64::from_le_bytes(chunk.try_into().expect("invariant: eight octets"))
-    } else {
-        bytes[at..].iter().rev().fold(0, |word, &b| (word << 8) | u64::from(b))
+fn tail(name: &[u8], at: usize, end: usize) -> u64 {
+    let mask = (1_u64 << (8 * (end - at))) - 1;
+    if let Some(word) = name.get(at..at + 8) {
+        return u64::from_le_bytes(word.try_into().expect("invariant: eight octets")) & mask;
+    }
+    match name.last_chunk::<8>() {
+        // The last word of the name, shifted to where `at` is.
+        Some(last) if at < end => (u64::from_le_bytes(*last) >> (8 * (at + 8 - name.len()))) & mask,
+        _ => name[at..end].iter().rev().fold(0, |word, &b| (word << 8) | u64::from(b)),
     }
 }
 
@@ -132,13 +139,8 @@ impl HashKey {
     #[must_use]
     pub fn name(&self, name: &[u8]) -> u64 {
         let mut sip = self.start();
-        let mut at = 0;
-        while at < name.len() {
-            let end = component_end(name, at);
-            sip.component(name, at, end);
-            at = end;
-        }
-        sip.finish()
+        let at = sip.words(name, 0, name.len());
+        sip.finish_at(name, at, name.len())
     }
 
     /// Hash of the name without an implicit digest component at its end: what chooses the shard.
@@ -150,14 +152,13 @@ impl HashKey {
     /// Calls `visit` with hash and octets of each proper prefix of more than 32 components.
     pub fn each_long_prefix(&self, name: &[u8], mut visit: impl FnMut(u64, &[u8])) {
         let mut sip = self.start();
-        let (mut at, mut count) = (0, 0);
-        while at < name.len() {
+        let (mut at, mut end, mut count) = (0, 0, 0);
+        while end < name.len() {
             if count > NAME_COMPONENTS_MAX {
-                visit(sip.finish(), &name[..at]);
+                at = sip.words(name, at, end);
+                visit(sip.finish_at(name, at, end), &name[..end]);
             }
-            let end = component_end(name, at);
-            sip.component(name, at, end);
-            at = end;
+            end = component_end(name, end);
             count += 1;
         }
     }
@@ -171,6 +172,17 @@ impl HashKey {
         sip.word(words[1]);
         sip.finish()
     }
+}
+
+/// Number of components of a name (its value).
+#[must_use]
+pub fn component_count(name: &[u8]) -> usize {
+    let (mut at, mut count) = (0, 0);
+    while at < name.len() {
+        at = component_end(name, at);
+        count += 1;
+    }
+    count
 }
 
 /// Length in octets of an ImplicitSha256Digest component: type 1, length 32.
@@ -212,74 +224,68 @@ pub struct NameHashes {
     pub undigested: u64,
     /// Octets of the name's value without an implicit digest at the end.
     pub undigested_len: usize,
-    /// Number of components.
-    pub components: usize,
-    /// Lengths for which `at` holds a hash.
+    /// Lengths for which `at` and `ends` hold something.
     known: u64,
     at: [u64; NAME_COMPONENTS_MAX + 1],
     ends: [u16; NAME_COMPONENTS_MAX + 1],
 }
+
+impl Default for NameHashes {
+    fn default() -> Self {
+        Self {
+            whole: 0,
+            undigested: 0,
+            undigested_len: 0,
+            known: 0,
+            at: [0; NAME_COMPONENTS_MAX + 1],
+            ends: [0; NAME_COMPONENTS_MAX + 1],
+        }
+    }
+}
+
+/// The lengths that tables may ask for, as bits.
+const LENGTHS: u64 = (1 << (NAME_COMPONENTS_MAX + 1)) - 1;
 
 impl NameHashes {
     /// Hashes `name` (a name's value) and its prefixes of the lengths in `wanted` (bit n: n
     /// components), in one pass.
     #[must_use]
     pub fn new(key: &HashKey, name: &[u8], wanted: u64) -> Self {
-        let mut sip = key.start();
-        let mut hashes = Self {
-            whole: 0,
-            undigested: 0,
-            undigested_len: name.len(),
-            components: 0,
-            known: 0,
-            at: [0; NAME_COMPONENTS_MAX + 1],
-            ends: [0; NAME_COMPONENTS_MAX + 1],
-        };
-        if wanted & 1 != 0 {
-            hashes.at[0] = sip.finish();
-            hashes.known = 1;
-        }
-        let mut at = 0;
-        let mut count = 0;
-        let mut before_digest = None;
-        while at < name.len() {
-            let end = component_end(name, at);
-            if end == name.len() && name[at] == 1 && end - at == DIGEST_LEN {
-                before_digest = Some((sip.finish(), at));
-            }
-            sip.component(name, at, end);
-            at = end;
-            count += 1;
-            if count <= NAME_COMPONENTS_MAX {
-                // No truncation: a packet, and so a name, is at most 8800 octets; a longer one
-                // keeps a wrong end and so never equals a stored prefix.
-                #[allow(clippy::cast_possible_truncation)]
-                {
-                    hashes.ends[count] = end as u16;
-                }
-                if wanted >> count & 1 != 0 {
-                    hashes.at[count] = sip.finish();
-                    hashes.known |= 1 << count;
-                }
-            }
-        }
-        hashes.components = count;
-        hashes.finish(sip, before_digest);
+        let mut hashes = Self::default();
+        hashes.fill(key, name, wanted);
         hashes
     }
 
-    #[inline(always)]
-    fn finish(&mut self, sip: Sip, before_digest: Option<(u64, usize)>) {
-        let count = self.components;
-        self.whole = if count <= NAME_COMPONENTS_MAX && self.known >> count & 1 != 0 {
-            self.at[count]
-        } else {
-            sip.finish()
-        };
+    /// As [`NameHashes::new`], in place: nothing is moved or cleared.
+    // No truncation: a packet, and so a name, is at most 8800 octets; a longer one keeps a wrong
+    // end and so never equals a stored prefix.
+    #[allow(clippy::cast_possible_truncation)]
+    pub fn fill(&mut self, key: &HashKey, name: &[u8], wanted: u64) {
+        let mut sip = key.start();
+        let (mut at, mut end, mut count) = (0, 0, 0);
+        let mut wanted = wanted & LENGTHS;
+        self.known = 0;
+        'prefixes: while wanted != 0 {
+            let len = wanted.trailing_zeros() as usize;
+            wanted &= wanted - 1;
+            while count < len {
+                if end >= name.len() {
+                    break 'prefixes;
+                }
+                end = component_end(name, end);
+                count += 1;
+            }
+            at = sip.words(name, at, end);
+            self.at[len] = sip.finish_at(name, at, end);
+            self.ends[len] = end as u16;
+            self.known |= 1 << len;
+        }
+        at = sip.words(name, at, name.len());
+        self.whole = sip.finish_at(name, at, name.len());
         self.undigested = self.whole;
-        if let Some((hash, len)) = before_digest {
-            self.undigested = hash;
-            self.undigested_len = len;
+        self.undigested_len = without_digest(name);
+        if self.undigested_len != name.len() {
+            self.undigested = key.name(&name[..self.undigested_len]);
         }
     }
 
@@ -335,6 +341,18 @@ mod tests {
     }
 
     #[test]
+    fn the_hash_is_siphash_1_3() {
+        use std::hash::Hasher;
+        let key = HashKey::new(7, 9);
+        let bytes: Vec<u8> = (0..64).collect();
+        for len in 0..64 {
+            let mut reference = siphasher::sip::SipHasher13::new_with_keys(7, 9);
+            reference.write(&bytes[..len]);
+            assert_eq!(key.name(&bytes[..len]), reference.finish(), "{len} octets");
+        }
+    }
+
+    #[test]
     fn a_zero_octet_is_not_padding() {
         let key = HashKey::new(1, 2);
         assert_ne!(key.name(&name(&[b"a"])), key.name(&name(&[b"a\0"])));
@@ -363,7 +381,7 @@ mod tests {
         let parts = vec![b"c".as_slice(); 40];
         let long = name(&parts);
         let hashes = NameHashes::new(&key, &long, u64::MAX);
-        assert_eq!(hashes.components, 40);
+        assert_eq!(component_count(&long), 40);
         assert_eq!(hashes.whole, key.name(&long));
         assert!(hashes.prefix(&long, 32).is_some() && hashes.prefix(&long, 33).is_none());
     }

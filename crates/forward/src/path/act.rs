@@ -14,7 +14,7 @@ use std::time::Duration;
 /// An Interest on its way up: everything that is the same for all upstreams.
 #[derive(Debug)]
 pub(crate) struct Upstream<'a> {
-    interest: Interest<'a>,
+    interest: &'a Interest<'a>,
     nonce: u32,
     hop_limit: Option<u8>,
     strip_hint: bool,
@@ -26,7 +26,7 @@ pub(crate) struct Upstream<'a> {
 }
 
 impl<'a> Upstream<'a> {
-    pub(crate) fn new(incoming: &Incoming<'a>) -> Self {
+    pub(crate) fn new(incoming: &'a Incoming<'_>) -> Self {
         Self {
             interest: incoming.interest,
             nonce: incoming.nonce,
@@ -43,7 +43,7 @@ impl<'a> Upstream<'a> {
     pub(crate) fn pending(
         fw: &Forwarder,
         slot: u32,
-        interest: Interest<'a>,
+        interest: &'a Interest<'a>,
         by_hint: bool,
     ) -> Self {
         let nonce = interest.nonce.map_or(0, u32::from_be_bytes);
@@ -132,11 +132,11 @@ pub(crate) fn run_open(
                 upstream.non_discovery = saved;
             }
             Action::Nack(face, reason) => {
-                done.nacked += nack(fw, slot, &upstream.interest, face, reason, out);
+                done.nacked += nack(fw, slot, upstream.interest, face, reason, out);
             }
             Action::NackAll(reason) => {
                 while let Some(face) = fw.pit.entry(slot).ins.last().map(|r| r.face) {
-                    done.nacked += nack(fw, slot, &upstream.interest, face, reason, out);
+                    done.nacked += nack(fw, slot, upstream.interest, face, reason, out);
                 }
                 ended = true;
             }
@@ -193,10 +193,9 @@ pub(crate) fn send(
             marks: mark,
         }),
     }
-    let mut pit_token = Token::new();
+    let mut pit_token = Token::new_const();
     if fw.config.originate_tokens {
-        let token = fw.tokens.encode(slot, fw.pit.generation(slot));
-        pit_token = token.into_iter().collect();
+        pit_token = fw.own_token(slot);
     }
     let lp = LpOut {
         pit_token,

@@ -16,15 +16,9 @@ use onym_wire::interest::Interest;
 /// The Interest about which a strategy decides.
 #[derive(Debug)]
 pub(crate) struct Target<'a> {
-    pub(crate) interest: Interest<'a>,
+    pub(crate) interest: &'a Interest<'a>,
     pub(crate) hashes: &'a NameHashes,
     pub(crate) by_hint: bool,
-}
-
-impl<'a> Target<'a> {
-    pub(crate) fn new(incoming: &'a Incoming<'_>) -> Self {
-        Self { interest: incoming.interest, hashes: &incoming.hashes, by_hint: incoming.hint != 0 }
-    }
 }
 
 /// Lets the strategy of the name decide; its actions wait in `fw.actions`.
@@ -37,7 +31,7 @@ pub(crate) fn ask(
 ) {
     let name = target.interest.name.value();
     let (fib_prefix, next_hops) =
-        fib_lookup::run(&fw.fib, &fw.key, &target.interest, target.hashes, target.by_hint);
+        fib_lookup::run(&fw.fib, &fw.key, target.interest, target.hashes, target.by_hint);
     let (_, choice) = fw.choices.effective(target.hashes, name);
     let entry = fw.pit.entry_mut(slot);
     let at = fib_prefix.bytes.as_ptr().addr().wrapping_sub(target.interest.wire.as_ptr().addr());
@@ -70,7 +64,6 @@ pub(crate) fn interest(
     fw: &mut Forwarder,
     now: Tick,
     slot: u32,
-    target: &Target<'_>,
     incoming: &Incoming<'_>,
     out: &mut Outbox,
 ) -> Verdict {
@@ -86,7 +79,9 @@ pub(crate) fn interest(
     }
     let is_first = fw.pit.entry(slot).outs.is_empty();
     let ingress = incoming.ingress;
-    ask(fw, now, slot, target, |strategy, ctx| strategy.after_receive_interest(ctx, ingress));
+    let by_hint = incoming.hint != 0;
+    let target = Target { interest: incoming.interest, hashes: incoming.hashes, by_hint };
+    ask(fw, now, slot, &target, |strategy, ctx| strategy.after_receive_interest(ctx, ingress));
     let done = act::run(fw, now, slot, &mut upstream, out);
     verdict(&done, !is_first)
 }
@@ -122,9 +117,9 @@ pub(crate) fn pending(
     let lengths = fw.fib.lengths() | fw.choices.lengths();
     let hashes = NameHashes::new(&fw.key, lent.name(), lengths);
     let by_hint = fw.pit.hint(slot) != 0;
-    let target = Target { interest, hashes: &hashes, by_hint };
+    let target = Target { interest: &interest, hashes: &hashes, by_hint };
     ask(fw, now, slot, &target, question);
-    let mut upstream = Upstream::pending(fw, slot, interest, by_hint);
+    let mut upstream = Upstream::pending(fw, slot, &interest, by_hint);
     let result = act::run_open(fw, now, slot, &mut upstream, out);
     fw.pit.give_back(slot, lent);
     result

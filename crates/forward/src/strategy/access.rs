@@ -6,6 +6,7 @@ use super::{
     Suppression,
 };
 use crate::rtt::RttEstimator;
+use onym_tables::hash::component_count;
 use onym_tables::{FaceId, NameHashes};
 use onym_wire::NAME_COMPONENTS_MAX;
 use std::time::Duration;
@@ -109,7 +110,7 @@ impl Strategy for Access {
         let Some(out) = ctx.entry.out_record(data.face) else { return };
         let rtt = ctx.now.since(out.sent);
         let hashes = NameHashes::new(ctx.key, data.name, u64::MAX >> (63 - NAME_COMPONENTS_MAX));
-        let Some(len) = hashes.components.checked_sub(1) else { return };
+        let Some(len) = component_count(data.name).checked_sub(1) else { return };
         let Some(prefix) = hashes.prefix(data.name, len.min(NAME_COMPONENTS_MAX)) else { return };
         let info = ctx.measurements.get_or_insert(ctx.now, &prefix, ctx.now + LIFETIME);
         match info {

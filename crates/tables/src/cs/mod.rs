@@ -14,7 +14,7 @@ mod tests;
 pub use body::{Body, SMALL_LEN_MAX};
 
 use crate::Tick;
-use crate::hash::{HashKey, component_end};
+use crate::hash::HashKey;
 use crate::index::HashIndex;
 use crate::wheel::Wheel;
 use body::{Pool, Stored};
@@ -123,7 +123,7 @@ pub struct ContentStore {
     /// Ends of freshness, under `priority_fifo` only.
     wheel: Wheel,
     pool: Pool,
-    /// Slots inserted last, by a hash of the name without its last component: a hint.
+    /// Slots inserted last, by what their names begin and end with: a hint.
     fingers: Box<[u32; FINGERS]>,
     octets: usize,
     sha256: fn(&[u8]) -> [u8; 32],
@@ -374,14 +374,11 @@ impl ContentStore {
         }
     }
 
-    /// The finger for names that differ from `name` in their last component only.
+    /// The finger for names like `name`: of about its length, with the same start, and the same
+    /// octets before the last component if that is short, as a segment number is.
     fn finger(name: &[u8]) -> usize {
-        let (mut at, mut parent) = (0, 0);
-        while at < name.len() {
-            parent = at;
-            at = component_end(name, at);
-        }
-        let parent = &name[..parent];
+        const LAST_LEN: usize = 10;
+        let parent = &name[..name.len().saturating_sub(LAST_LEN)];
         let tail = parent.last_chunk::<8>().map_or(0, |t| u64::from_le_bytes(*t));
         let head = parent.first_chunk::<8>().map_or(0, |h| u64::from_le_bytes(*h));
         let mixed = (head.rotate_left(23) ^ tail ^ (parent.len() as u64) << 56)

@@ -13,7 +13,7 @@ pub use entry::{Entry, FibMatch, InRecord, OutRecord, Token};
 pub use token::{SLOTS_MAX, TOKEN_LEN, TokenCodec};
 
 use crate::Tick;
-use crate::hash::{HashKey, NameHashes};
+use crate::hash::{HashKey, NameHashes, component_count};
 use crate::index::HashIndex;
 use crate::wheel::Wheel;
 use onym_wire::NAME_COMPONENTS_MAX;
@@ -36,8 +36,6 @@ pub struct Key<'a> {
     pub hash: u64,
     /// Octets of the name without an implicit digest.
     pub undigested_len: usize,
-    /// Components of the name without an implicit digest.
-    pub components: usize,
     /// CanBePrefix.
     pub can_be_prefix: bool,
     /// MustBeFresh.
@@ -50,12 +48,10 @@ impl<'a> Key<'a> {
     /// The key of an Interest with this name, whose hashes are `hashes`.
     #[must_use]
     pub fn new(name: &'a [u8], hashes: &NameHashes) -> Self {
-        let digested = usize::from(hashes.undigested_len != name.len());
         Self {
             name,
             hash: hashes.undigested,
             undigested_len: hashes.undigested_len,
-            components: hashes.components - digested,
             can_be_prefix: false,
             must_be_fresh: false,
             hint: 0,
@@ -94,6 +90,7 @@ struct Slot<I> {
     name_at: u16,
     name_len: u16,
     undigested_len: u16,
+    /// Of CanBePrefix entries only.
     components: u16,
     generation: u16,
     can_be_prefix: bool,
@@ -266,7 +263,9 @@ impl<I: Default> Pit<I> {
             head => self.link_behind(head, slot),
         }
         if key.can_be_prefix {
-            self.count_prefix(key.components, 1);
+            let components = component_count(&key.name[..key.undigested_len]);
+            self.slots[slot as usize].components = u16::try_from(components).unwrap_or(u16::MAX);
+            self.count_prefix(components, 1);
         }
         Ok(slot)
     }
@@ -313,7 +312,7 @@ impl<I: Default> Pit<I> {
         s.name_at = name_at as u16;
         s.name_len = key.name.len() as u16;
         s.undigested_len = key.undigested_len as u16;
-        s.components = key.components as u16;
+        s.components = 0;
         s.can_be_prefix = key.can_be_prefix;
         s.must_be_fresh = key.must_be_fresh;
         s.live = true;
@@ -485,7 +484,7 @@ impl<I: Default> Pit<I> {
             let len = lengths.trailing_zeros() as usize;
             lengths &= lengths - 1;
             if let Some(prefix) = hashes.prefix(name, len)
-                && len < hashes.components
+                && prefix.bytes.len() < name.len()
             {
                 self.prefix_matches(prefix.hash, prefix.bytes, out);
             }

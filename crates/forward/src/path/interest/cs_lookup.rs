@@ -30,7 +30,7 @@ pub(super) fn run(
     left_over: Option<u32>,
     out: &mut Outbox,
 ) -> bool {
-    let Some(body) = fw.cs.find(now, &query(&incoming.interest, &incoming.hashes)) else {
+    let Some(body) = fw.cs.find(now, &query(incoming.interest, incoming.hashes)) else {
         fw.counters.cs_misses += 1;
         return false;
     };

@@ -1,18 +1,19 @@
-//! In: a packet that is no Data and no Nack.  Out: [`Incoming`], its name hashed.
-//! Drops: malformed, unexpected_field, ingress_gone, hop_limit_zero, scope, name_too_long.
-//! Counters: in_interests and in_hop_limit_zero of the face.
+//! In: a packet that is no Data and no Nack.  Out: [`Incoming`].
+//! Drops: unexpected_field, ingress_gone, hop_limit_zero, scope, name_too_long (malformed between
+//! its two halves).  Counters: in_interests and in_hop_limit_zero of the face.
 
 use super::Incoming;
+use crate::faces::{FaceInfo, Scope};
 use crate::path::is_localhost;
 use crate::{Forwarder, Packet, Verdict};
 use onym_tables::hash::NameHashes;
 use onym_wire::interest::{ForwardingHint, Interest};
 
-pub(super) fn run<'a>(fw: &mut Forwarder, packet: &'a Packet) -> Result<Incoming<'a>, Verdict> {
+/// What the face and the link-layer fields allow.
+pub(super) fn link_fields(fw: &mut Forwarder, packet: &Packet) -> Result<FaceInfo, Verdict> {
     let face = fw.faces.get_mut(packet.face).ok_or(Verdict::IngressGone)?;
     face.counters.in_interests += 1;
     let info = face.info;
-    let is_local = face.is_local();
     let lp = &packet.lp;
     if lp.no_cache
         || lp.prefix_announcement.is_some()
@@ -20,34 +21,53 @@ pub(super) fn run<'a>(fw: &mut Forwarder, packet: &'a Packet) -> Result<Incoming
     {
         return Err(Verdict::UnexpectedField);
     }
-    let interest = Interest::parse(&packet.bytes).map_err(|_| Verdict::Malformed)?;
+    Ok(info)
+}
+
+/// What the Interest itself allows.
+pub(super) fn network_fields(
+    fw: &mut Forwarder,
+    packet: &Packet,
+    info: FaceInfo,
+    interest: &Interest<'_>,
+) -> Result<(), Verdict> {
     if interest.name.len() > fw.config.name_components_max {
         return Err(Verdict::NameTooLong);
     }
     if interest.hop_limit == Some(0) {
-        face.counters.in_hop_limit_zero += 1;
+        if let Some(face) = fw.faces.get_mut(packet.face) {
+            face.counters.in_hop_limit_zero += 1;
+        }
         return Err(Verdict::HopLimitZero);
     }
-    let name = interest.name.value();
-    if !is_local && is_localhost(name) {
+    if info.scope == Scope::NonLocal && is_localhost(interest.name.value()) {
         return Err(Verdict::Scope);
     }
+    Ok(())
+}
+
+pub(super) fn incoming<'a>(
+    fw: &mut Forwarder,
+    packet: &'a Packet,
+    info: FaceInfo,
+    interest: &'a Interest<'a>,
+    hashes: &'a NameHashes,
+) -> Incoming<'a> {
     let hop_limit = match interest.hop_limit {
         Some(limit) => Some(limit - 1),
         None => Some(fw.config.default_hop_limit).filter(|limit| *limit > 0),
     };
     let hint = &interest.forwarding_hint;
-    let hint = if hint.is_empty() { 0 } else { hint_key(fw, hint) };
-    Ok(Incoming {
+    Incoming {
         packet,
+        interest,
         ingress: packet.face,
         info,
-        hashes: NameHashes::new(&fw.key, name, fw.fib.lengths() | fw.choices.lengths()),
+        hashes,
         nonce: interest.nonce.map_or_else(|| fw.rng.next_u32(), u32::from_be_bytes),
         hop_limit,
-        hint,
-        interest,
-    })
+        hint: if hint.is_empty() { 0 } else { hint_key(fw, hint) },
+    }
 }
 
 /// What tells hints apart in the PIT: a hash of the delegations, never 0; 0 when one of them is a

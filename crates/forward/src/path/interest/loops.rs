@@ -28,14 +28,14 @@ pub(super) fn run(
     verdict: Verdict,
     out: &mut Outbox,
 ) -> Verdict {
-    let (_, choice) = fw.choices.effective(&incoming.hashes, incoming.interest.name.value());
+    let (_, choice) = fw.choices.effective(incoming.hashes, incoming.interest.name.value());
     if incoming.info.link == LinkType::PointToPoint && choice.strategy.nacks_loops() {
         let lp = LpOut {
             pit_token: incoming.packet.lp.pit_token.clone(),
             nack: Some(NackReason::Duplicate.to_wire()),
             ..LpOut::default()
         };
-        emit::nack(fw, &incoming.interest, incoming.nonce, incoming.ingress, lp, out);
+        emit::nack(fw, incoming.interest, incoming.nonce, incoming.ingress, lp, out);
     }
     verdict
 }

@@ -6,7 +6,7 @@ pub(crate) mod guard;
 mod loops;
 mod pit_insert;
 
-use super::decide::{self, Target};
+use super::decide;
 use crate::faces::FaceInfo;
 use crate::{Forwarder, Outbox, Packet, Verdict};
 use onym_tables::hash::NameHashes;
@@ -18,10 +18,10 @@ use onym_wire::interest::Interest;
 #[derive(Debug)]
 pub(crate) struct Incoming<'a> {
     pub(crate) packet: &'a Packet,
-    pub(crate) interest: Interest<'a>,
+    pub(crate) interest: &'a Interest<'a>,
     pub(crate) ingress: FaceId,
     pub(crate) info: FaceInfo,
-    pub(crate) hashes: NameHashes,
+    pub(crate) hashes: &'a NameHashes,
     pub(crate) nonce: u32,
     /// The HopLimit to send it with.
     pub(crate) hop_limit: Option<u8>,
@@ -35,7 +35,7 @@ impl<'a> Incoming<'a> {
             can_be_prefix: self.interest.can_be_prefix,
             must_be_fresh: self.interest.must_be_fresh,
             hint: self.hint,
-            ..Key::new(self.interest.name.value(), &self.hashes)
+            ..Key::new(self.interest.name.value(), self.hashes)
         }
     }
 
@@ -46,25 +46,40 @@ impl<'a> Incoming<'a> {
 }
 
 pub(super) fn run(fw: &mut Forwarder, now: Tick, packet: &Packet, out: &mut Outbox) -> Verdict {
-    let incoming = match guard::run(fw, packet) {
-        Ok(incoming) => incoming,
+    let info = match guard::link_fields(fw, packet) {
+        Ok(info) => info,
         Err(verdict) => return verdict,
     };
+    let Ok(interest) = Interest::parse(&packet.bytes) else { return Verdict::Malformed };
+    if let Err(verdict) = guard::network_fields(fw, packet, info, &interest) {
+        return verdict;
+    }
+    // Kept between packets, because it is large; the hashes of one name are used by every stage.
+    let mut hashes = fw.hashes.take().unwrap_or_default();
+    let lengths = fw.fib.lengths() | fw.choices.lengths();
+    hashes.fill(&fw.key, interest.name.value(), lengths);
+    let incoming = guard::incoming(fw, packet, info, &interest, &hashes);
+    let verdict = admitted(fw, now, &incoming, out);
+    fw.hashes = Some(hashes);
+    verdict
+}
+
+fn admitted(fw: &mut Forwarder, now: Tick, incoming: &Incoming<'_>, out: &mut Outbox) -> Verdict {
     if fw.dead.contains(now, incoming.hashes.whole, incoming.nonce) {
-        return loops::run(fw, &incoming, Verdict::DeadNonce, out);
+        return loops::run(fw, incoming, Verdict::DeadNonce, out);
     }
     let key = incoming.key();
     let look = fw.pit.look(&key);
-    if look.found.is_some_and(|slot| loops::is_duplicate(fw.pit.entry(slot), &incoming)) {
-        return loops::run(fw, &incoming, Verdict::DuplicateNonce, out);
+    if look.found.is_some_and(|slot| loops::is_duplicate(fw.pit.entry(slot), incoming)) {
+        return loops::run(fw, incoming, Verdict::DuplicateNonce, out);
     }
     let is_asked = look.found.is_some_and(|slot| !fw.pit.entry(slot).ins.is_empty());
-    if !is_asked && cs_lookup::run(fw, now, &incoming, look.found, out) {
+    if !is_asked && cs_lookup::run(fw, now, incoming, look.found, out) {
         return Verdict::CsHit;
     }
-    let slot = match pit_insert::run(fw, now, &incoming, &key, &look) {
+    let slot = match pit_insert::run(fw, now, incoming, &key, &look) {
         Ok(slot) => slot,
         Err(verdict) => return verdict,
     };
-    decide::interest(fw, now, slot, &Target::new(&incoming), &incoming, out)
+    decide::interest(fw, now, slot, incoming, out)
 }
