@@ -13,7 +13,7 @@ pub mod verdict;
 
 pub use choice::ChoiceError;
 pub use config::{Config, UnsolicitedPolicy};
-pub use control::Event;
+pub use control::{Event, RouteError};
 pub use faces::{Face, FaceCounters, FaceInfo, Faces, LinkType, Scope};
 pub use packet::{Kind, LpIn, LpOut, Outbox, Packet, Payload, Token, Transmit};
 pub use verdict::{Counters, PacketKind, Unsent, Verdict};

@@ -17,10 +17,10 @@ use onym_wire::name::Name;
 impl Endpoint {
     // --- consumer
 
-    /// Sends `request`; its end is an [`Event::Answered`].
+    /// Sends `request`; its end is an [`Event::Answered`](super::Event::Answered).
     ///
     /// # Errors
-    /// [`TooMany`] when [`PENDING_MAX`] requests wait already.
+    /// [`TooMany`] when [`PENDING_MAX`](super::PENDING_MAX) requests wait already.
     pub fn request(&mut self, now: Tick, request: &Request) -> Result<RequestId, TooMany> {
         self.express(now, request.encode(), Owner::Application, request.retries)
     }
@@ -30,11 +30,11 @@ impl Endpoint {
         self.command_signer = signer;
     }
 
-    /// Sends the signed management command `[module, verb]`. Its end is an [`Event::Answered`]
-    /// whose content is a [`ControlResponse`].
+    /// Sends the signed management command `[module, verb]`. Its end is an [`Event::Answered`](super::Event::Answered)
+    /// whose content is a [`ControlResponse`](onym_wire::mgmt::ControlResponse).
     ///
     /// # Errors
-    /// [`CommandError`] when [`PENDING_MAX`] requests wait already, or the signer fails.
+    /// [`CommandError`] when [`PENDING_MAX`](super::PENDING_MAX) requests wait already, or the signer fails.
     pub fn command(
         &mut self,
         now: Tick,

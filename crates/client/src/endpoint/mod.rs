@@ -6,7 +6,7 @@
 //! 3. sends what is in [`Endpoint::tx`], and waits for the face or [`Endpoint::next_timeout`],
 //! 4. takes the [`Event`]s and the content of fetches.
 //!
-//! Two shells are in this crate: [`crate::blocking`] and [`crate::aio`].
+//! A shell that blocks is in this crate: [`crate::blocking`].
 
 mod calls;
 mod pending;
