@@ -1,9 +1,9 @@
 //! What is measured: starting a forwarder, whatever it is, with one Unix socket and perhaps UDP.
 
 use anyhow::{Context, Result, bail};
+use onym_client::ClientOptions;
 use onym_client::RouteOptions;
 use onym_client::blocking::Client;
-use onym_client::ClientOptions;
 use onym_client::mgmt;
 use onym_wire::mgmt::ControlParameters;
 use std::fs::{self, File};

@@ -93,7 +93,7 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
 }
 
 fn shown(data: &Data<'_>) -> Shown {
-    let info = &data.signature_info;
+    let info = &data.signature_info();
     let checked = Verify::Integrity.check(data);
     Shown {
         name: data.name.to_string(),
