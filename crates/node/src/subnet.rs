@@ -27,6 +27,7 @@ impl Subnet {
 
     /// Whether `address` is in it.
     #[must_use]
+    #[allow(dead_code)] // Asked by the control thread.
     pub(crate) fn contains(&self, address: IpAddr) -> bool {
         let (bits, v4) = bits_of(address.to_canonical());
         v4 == self.v4 && bits & self.mask == self.network
