@@ -1,1 +1,16 @@
 #![doc = include_str!("../README.md")]
+
+pub mod app;
+pub mod channel;
+pub mod network;
+pub mod node;
+pub mod report;
+pub mod routing;
+pub mod topology;
+
+pub use app::{Consumer, ConsumerConfig, Names, Producer, ProducerConfig};
+pub use channel::ChannelConfig;
+pub use network::{Ended, Network, NodeConfig};
+pub use report::Report;
+pub use routing::Routing;
+pub use topology::{Topology, TopologyError};

@@ -1,0 +1,372 @@
+//! The network in virtual time: nodes, links, applications, and the queue of events.
+
+mod check;
+
+use crate::app::{App, Frames};
+use crate::channel::{Channel, ChannelConfig, ChannelCounters, Fate};
+use crate::node::{Node, face_of};
+use crate::routing::{Edge, Routing, hops};
+use onym_forward::choice::ChoiceError;
+use onym_forward::link::LinkConfig;
+use onym_forward::{Config, FaceInfo};
+use onym_tables::cs::CsConfig;
+use onym_tables::fib::NextHop;
+use onym_tables::{Rng, Tick};
+use onym_wire::Buf;
+use onym_wire::name::{Name, NameRef};
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use std::time::Duration;
+
+/// Limits of a simulated node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NodeConfig {
+    /// Most packets in the content store.
+    pub cs_packets_max: usize,
+    /// Most pending Interests.
+    pub pit_entries_max: usize,
+}
+
+impl Default for NodeConfig {
+    fn default() -> Self {
+        Self { cs_packets_max: 1024, pit_entries_max: 65_536 }
+    }
+}
+
+/// Why a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// Nothing is left to happen.
+    Quiet,
+    /// The time was over.
+    Time,
+    /// The bound on events was reached.
+    Events,
+}
+
+/// Where a port leads.
+#[derive(Debug)]
+enum Line {
+    /// To a port of another node.
+    Node { node: usize, port: usize, channel: Channel },
+    /// To an application.
+    App(usize),
+}
+
+#[derive(Debug)]
+enum Happening {
+    /// A frame arrives at a port.
+    Frame { node: usize, port: usize, bytes: Buf },
+    /// A frame arrives at an application.
+    AppFrame { app: usize, bytes: Buf },
+    /// A node's timer.
+    NodeTimeout(usize),
+    /// An application's timer.
+    AppTimeout(usize),
+}
+
+/// Something that happens at a moment; of the same moment, in the order in which it was planned.
+#[derive(Debug)]
+struct Event {
+    at: Tick,
+    order: u64,
+    what: Happening,
+}
+
+impl PartialEq for Event {
+    fn eq(&self, other: &Self) -> bool {
+        self.order == other.order
+    }
+}
+
+impl Eq for Event {}
+
+impl PartialOrd for Event {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Event {
+    /// The earliest is the greatest, as [`BinaryHeap`] wants it.
+    fn cmp(&self, other: &Self) -> Ordering {
+        (other.at, other.order).cmp(&(self.at, self.order))
+    }
+}
+
+#[derive(Debug)]
+struct Attached {
+    app: Box<dyn App>,
+    node: usize,
+    port: usize,
+    /// When its next timer event is planned for.
+    planned: Tick,
+}
+
+/// A network in virtual time. The same calls with the same seed give the same run.
+#[derive(Debug)]
+pub struct Network {
+    now: Tick,
+    rng: Rng,
+    nodes: Vec<Node>,
+    /// By node and port.
+    lines: Vec<Vec<Line>>,
+    /// When the next timer event of each node is planned for.
+    planned: Vec<Tick>,
+    apps: Vec<Attached>,
+    events: BinaryHeap<Event>,
+    order: u64,
+    happened: u64,
+    in_flight: u64,
+}
+
+impl Network {
+    /// An empty network.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self {
+            now: Tick::default(),
+            rng: Rng::new(seed),
+            nodes: Vec::new(),
+            lines: Vec::new(),
+            planned: Vec::new(),
+            apps: Vec::new(),
+            events: BinaryHeap::new(),
+            order: 0,
+            happened: 0,
+            in_flight: 0,
+        }
+    }
+
+    /// Adds a node; returns its number.
+    pub fn node_add(&mut self, name: &str, config: NodeConfig) -> usize {
+        let config = Config {
+            seed: self.rng.next_u64(),
+            pit_entries_max: config.pit_entries_max,
+            cs: CsConfig { packets_max: config.cs_packets_max, ..CsConfig::default() },
+            ..Config::default()
+        };
+        self.nodes.push(Node::new(name.to_owned(), config));
+        self.lines.push(Vec::new());
+        self.planned.push(Tick::NEVER);
+        self.nodes.len() - 1
+    }
+
+    /// Joins two nodes by a link with the same behaviour in both directions.
+    pub fn link_add(&mut self, a: usize, b: usize, config: ChannelConfig) {
+        let service = config.mtu.map_or_else(LinkConfig::stream, LinkConfig::datagram);
+        let a_port = self.nodes[a].port_add(FaceInfo::point_to_point(), service.clone());
+        let b_port = self.nodes[b].port_add(FaceInfo::point_to_point(), service);
+        let line = |node, port| Line::Node { node, port, channel: Channel::new(config) };
+        self.lines[a].push(line(b, b_port));
+        self.lines[b].push(line(a, a_port));
+    }
+
+    /// Attaches an application to a node; returns its number.
+    pub fn app_add(&mut self, node: usize, app: Box<dyn App>) -> usize {
+        let port = self.nodes[node].port_add(FaceInfo::local(), LinkConfig::stream());
+        let number = self.apps.len();
+        self.lines[node].push(Line::App(number));
+        self.apps.push(Attached { app, node, port, planned: Tick::NEVER });
+        self.plan_app(number);
+        number
+    }
+
+    /// Makes routes for `prefix` from everywhere to the application `producer`.
+    pub fn route_to(&mut self, prefix: NameRef<'_>, producer: usize, routing: Routing) {
+        let (target, port) = (self.apps[producer].node, self.apps[producer].port);
+        self.route_add(prefix, target, port, 0);
+        for hop in hops(&self.graph(), target, routing) {
+            self.route_add(prefix, hop.node, hop.port, hop.cost);
+        }
+    }
+
+    /// Adds one next hop.
+    ///
+    /// # Panics
+    /// When `prefix` has more than 32 components or the FIB is full.
+    pub fn route_add(&mut self, prefix: NameRef<'_>, node: usize, port: usize, cost: u64) {
+        let (now, hop) = (self.now, NextHop { face: face_of(port), cost });
+        self.nodes[node]
+            .change(|forwarder, out| forwarder.fib_add(now, prefix, hop, out))
+            .expect("invariant: a simulated route is short and its face exists");
+        self.after_node(node);
+    }
+
+    /// Chooses a strategy for `prefix` at every node, by the end of its name, such as `multicast`.
+    ///
+    /// # Errors
+    /// What the forwarder says of the strategy.
+    pub fn strategy_set(&mut self, prefix: NameRef<'_>, strategy: &str) -> Result<(), ChoiceError> {
+        let mut instance: Name =
+            "/localhost/nfd/strategy".parse().expect("invariant: a valid name");
+        for part in strategy.split('/') {
+            match part.strip_prefix("v=").and_then(|version| version.parse().ok()) {
+                Some(version) => instance.append_version(version),
+                None => instance.append_generic(part),
+            };
+        }
+        for node in &mut self.nodes {
+            node.change(|forwarder, _| forwarder.strategy_set(prefix, instance.as_ref()))?;
+        }
+        Ok(())
+    }
+
+    /// The graph of the nodes, delays as costs.
+    fn graph(&self) -> Vec<Vec<Edge>> {
+        let edge = |(port, line): (usize, &Line)| match line {
+            Line::App(_) => None,
+            Line::Node { node, channel, .. } => {
+                let us = channel.config().delay.as_micros();
+                let cost = u64::try_from(us).unwrap_or(u64::MAX - 1).saturating_add(1);
+                Some(Edge { to: *node, port, cost })
+            }
+        };
+        self.lines.iter().map(|lines| lines.iter().enumerate().filter_map(edge).collect()).collect()
+    }
+
+    /// Runs until nothing is left to happen, or virtual time `until`, or `events_max` events.
+    pub fn run(&mut self, until: Duration, events_max: u64) -> Ended {
+        let end = Tick::default() + until;
+        let last = self.happened.saturating_add(events_max);
+        loop {
+            match self.events.peek() {
+                None => return Ended::Quiet,
+                Some(event) if event.at > end => {
+                    self.now = end;
+                    return Ended::Time;
+                }
+                Some(_) if self.happened >= last => return Ended::Events,
+                Some(_) => self.step(),
+            }
+        }
+    }
+
+    fn step(&mut self) {
+        let Some(event) = self.events.pop() else { return };
+        self.now = event.at;
+        self.happened += 1;
+        match event.what {
+            Happening::Frame { node, port, bytes } => {
+                self.in_flight -= 1;
+                self.nodes[node].receive(self.now, port, bytes);
+                self.after_node(node);
+            }
+            Happening::NodeTimeout(node) => {
+                if self.planned[node] == event.at {
+                    self.planned[node] = Tick::NEVER;
+                }
+                self.nodes[node].handle_timeout(self.now);
+                self.after_node(node);
+            }
+            Happening::AppFrame { app, bytes } => {
+                self.in_flight -= 1;
+                self.run_app(app, |app, now, out| app.receive(now, &bytes, out));
+            }
+            Happening::AppTimeout(app) => {
+                if self.apps[app].planned == event.at {
+                    self.apps[app].planned = Tick::NEVER;
+                }
+                self.run_app(app, |app, now, out| app.handle_timeout(now, out));
+            }
+        }
+    }
+
+    fn run_app(&mut self, number: usize, run: impl FnOnce(&mut dyn App, Tick, &mut Frames)) {
+        let mut out = Frames::new();
+        let attached = &mut self.apps[number];
+        run(attached.app.as_mut(), self.now, &mut out);
+        let (node, port) = (attached.node, attached.port);
+        for frame in out {
+            let bytes = Buf::copy_from(&frame);
+            self.in_flight += 1;
+            self.plan(self.now, Happening::Frame { node, port, bytes });
+        }
+        self.plan_app(number);
+    }
+
+    /// Puts what a node sends on its lines, and plans its next timer.
+    fn after_node(&mut self, number: usize) {
+        let now = self.now;
+        let mut sent = Vec::new();
+        let lines = &mut self.lines[number];
+        let backlog = |port: usize| match &mut lines[port] {
+            Line::Node { channel, .. } => channel.backlog(now),
+            Line::App(_) => 0,
+        };
+        self.nodes[number].flush(now, backlog, |frame| sent.push(frame));
+        for frame in sent {
+            let (at, what) = match &mut self.lines[number][frame.port] {
+                Line::App(app) => (now, Happening::AppFrame { app: *app, bytes: frame.bytes }),
+                Line::Node { node, port, channel } => {
+                    match channel.send(now, frame.bytes.len(), &mut self.rng) {
+                        Fate::Arrives(at) => {
+                            let (node, port) = (*node, *port);
+                            (at, Happening::Frame { node, port, bytes: frame.bytes })
+                        }
+                        Fate::Lost | Fate::Dropped => continue,
+                    }
+                }
+            };
+            self.in_flight += 1;
+            self.plan(at, what);
+        }
+        let due = self.nodes[number].poll_timeout();
+        if due < self.planned[number] {
+            self.planned[number] = due;
+            self.plan(due.max(now), Happening::NodeTimeout(number));
+        }
+    }
+
+    fn plan_app(&mut self, number: usize) {
+        let due = self.apps[number].app.poll_timeout();
+        if due < self.apps[number].planned {
+            self.apps[number].planned = due.max(self.now);
+            self.plan(due.max(self.now), Happening::AppTimeout(number));
+        }
+    }
+
+    fn plan(&mut self, at: Tick, what: Happening) {
+        self.order += 1;
+        self.events.push(Event { at, order: self.order, what });
+    }
+
+    /// The virtual time that has passed.
+    #[must_use]
+    pub fn elapsed(&self) -> Duration {
+        self.now.since(Tick::default())
+    }
+
+    /// Events that happened.
+    #[must_use]
+    pub fn happened(&self) -> u64 {
+        self.happened
+    }
+
+    /// The nodes, by their number.
+    #[must_use]
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// The applications, each with its node.
+    pub fn apps(&self) -> impl Iterator<Item = (usize, &dyn App)> {
+        self.apps.iter().map(|attached| (attached.node, attached.app.as_ref()))
+    }
+
+    /// Whether every application has done its part.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.apps.iter().all(|attached| attached.app.is_done())
+    }
+
+    /// What each direction of each link counted: from, to, counters.
+    pub fn channels(&self) -> impl Iterator<Item = (usize, usize, ChannelCounters)> {
+        self.lines.iter().enumerate().flat_map(|(from, lines)| {
+            lines.iter().filter_map(move |line| match line {
+                Line::Node { node, channel, .. } => Some((from, *node, channel.counters())),
+                Line::App(_) => None,
+            })
+        })
+    }
+}

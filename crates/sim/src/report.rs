@@ -1,0 +1,101 @@
+//! What a run comes to.
+
+use crate::app::AppStats;
+use crate::channel::ChannelCounters;
+use crate::network::Network;
+use onym_forward::{Counters, PacketKind, Verdict};
+use std::time::Duration;
+
+/// What one node did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeReport {
+    /// Name.
+    pub name: String,
+    /// Everything it counted.
+    pub counters: Counters,
+    /// Interests that are pending now.
+    pub pit_entries: usize,
+    /// Packets in its content store.
+    pub cs_entries: usize,
+}
+
+impl NodeReport {
+    /// Packets of `kind` that ended as drops: the reason and how many.
+    pub fn drops(&self) -> impl Iterator<Item = (PacketKind, Verdict, u64)> {
+        PacketKind::ALL.into_iter().flat_map(move |kind| {
+            Verdict::ALL
+                .iter()
+                .filter(|verdict| verdict.is_drop())
+                .map(move |verdict| (kind, *verdict, self.counters.verdict(kind, *verdict)))
+                .filter(|(_, _, count)| *count > 0)
+        })
+    }
+}
+
+/// What one direction of a link did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinkReport {
+    /// The node that sends.
+    pub from: String,
+    /// The node that receives.
+    pub to: String,
+    /// Frames.
+    pub counters: ChannelCounters,
+}
+
+/// What one application achieved.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AppReport {
+    /// Its node.
+    pub node: String,
+    /// What it counted.
+    pub stats: AppStats,
+}
+
+/// What a run came to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Report {
+    /// Virtual time that passed.
+    pub elapsed: Duration,
+    /// Events that happened.
+    pub events: u64,
+    /// Whether every application has done its part.
+    pub is_done: bool,
+    /// Nodes.
+    pub nodes: Vec<NodeReport>,
+    /// Links, each direction.
+    pub links: Vec<LinkReport>,
+    /// Applications.
+    pub apps: Vec<AppReport>,
+}
+
+impl Report {
+    /// The present state of a network.
+    #[must_use]
+    pub fn of(network: &Network) -> Self {
+        let name = |number: usize| network.nodes()[number].name.clone();
+        Self {
+            elapsed: network.elapsed(),
+            events: network.happened(),
+            is_done: network.is_done(),
+            nodes: network
+                .nodes()
+                .iter()
+                .map(|node| NodeReport {
+                    name: node.name.clone(),
+                    counters: node.forwarder().counters().clone(),
+                    pit_entries: node.forwarder().pit_len(),
+                    cs_entries: node.forwarder().cs().len(),
+                })
+                .collect(),
+            links: network
+                .channels()
+                .map(|(from, to, counters)| LinkReport { from: name(from), to: name(to), counters })
+                .collect(),
+            apps: network
+                .apps()
+                .map(|(node, app)| AppReport { node: name(node), stats: app.stats() })
+                .collect(),
+        }
+    }
+}
