@@ -8,6 +8,7 @@ pub use conn::Conn;
 use crate::env::Env;
 use crate::script::{CsSpec, FaceSpec, Field, Link, Script, Transport, Value};
 use crate::subject::{Count, Received, Subject};
+use crate::wire::build::wrap;
 use crate::wire::name::{self, Component, Part};
 use control::{Control, name, now_ms, number, number_of, text};
 use std::fmt::Debug;
@@ -129,8 +130,12 @@ impl SocketSubject {
     }
 
     fn udp(&mut self, reach: &Reach, spec: &FaceSpec) -> Result<Face, String> {
-        let conn = Conn::udp(reach.udp)?;
+        let mut conn = Conn::udp(reach.udp)?;
         let Some(control) = &mut self.control else {
+            // An empty LpPacket, so that the forwarder makes its on-demand face before the script
+            // sends: a forwarder may lose what follows the first datagram while it does.
+            conn.send(&wrap(Vec::new(), None))?;
+            self.settle();
             return Ok(Face { conn: Some(conn), id: 0, made: false });
         };
         let port = conn.udp_port().ok_or("no port")?;
@@ -179,7 +184,9 @@ impl SocketSubject {
         fields.push(Field { key: "at", value: Value::Name(name::parse("/localhop/nfd")?) });
         let conn = self.faces[face].conn.as_mut().ok_or("the face is closed")?;
         let mut env = Env { nonce: fresh_nonce(), ..Env::default() };
-        let (code, text, body) = control::ask(conn, &mut env, verb, &fields, now_ms())?;
+        let mut ask = || control::ask(conn, &mut env, verb, &fields, now_ms());
+        // Datagrams may be lost.
+        let (code, text, body) = ask().or_else(|_| ask())?;
         if code != 200 {
             return Err(format!("{verb} was answered by {code} {text}"));
         }
