@@ -88,13 +88,15 @@ mod tests {
 
     #[test]
     fn a_known_deviation_fails_nothing_and_a_past_one_is_told() {
-        let list =
-            Deviations::parse("about = \"x\"\n[scripts]\nold = \"was so\"\nbad = \"is so\"\n")
-                .unwrap();
+        let list = Deviations::parse(
+            "about = \"x\"\n[scripts]\nold = \"was so\"\nbad = \"is so\"\ndown = \"?\"\n",
+        )
+        .unwrap();
         let outcomes = vec![
             ("bad".to_owned(), Outcome::Failed("t".into())),
             ("old".to_owned(), Outcome::Passed),
             ("new".to_owned(), Outcome::Failed("t".into())),
+            ("down".to_owned(), Outcome::NotSetUp("u".into())),
         ];
         let mut report = Report { subject: "x".into(), outcomes };
         assert_eq!(
@@ -102,7 +104,7 @@ mod tests {
             "note  old passed, and is listed as a deviation: was so\n"
         );
         assert_eq!(report.outcomes[0].1, Outcome::Deviates("is so".into()));
-        assert_eq!(report.failures(), ["t"]);
+        assert_eq!(report.failures(), ["t", "u"]);
     }
 
     #[test]

@@ -60,13 +60,11 @@ impl Report {
     /// The messages of the scripts that failed.
     #[must_use]
     pub fn failures(&self) -> Vec<&str> {
-        let failed = |(_, o): &'_ (String, Outcome)| matches!(o, Outcome::Failed(_));
-        self.outcomes
-            .iter()
-            .filter(|o| failed(o))
-            .map(|(_, o)| match o {
-                Outcome::Failed(text) => text.as_str(),
-                _ => "",
+        let outcomes = self.outcomes.iter().map(|(_, outcome)| outcome);
+        outcomes
+            .filter_map(|outcome| match outcome {
+                Outcome::Failed(text) | Outcome::NotSetUp(text) => Some(text.as_str()),
+                _ => None,
             })
             .collect()
     }
@@ -77,7 +75,7 @@ impl Report {
         let count = |f: fn(&Outcome) -> bool| self.outcomes.iter().filter(|(_, o)| f(o)).count();
         (
             count(|o| *o == Outcome::Passed),
-            count(|o| matches!(o, Outcome::Failed(_))),
+            count(|o| matches!(o, Outcome::Failed(_) | Outcome::NotSetUp(_))),
             count(|o| matches!(o, Outcome::Skipped(_) | Outcome::Deviates(_))),
         )
     }
@@ -89,7 +87,9 @@ impl Report {
             Outcome::Passed => format!("ok    {name}\n"),
             Outcome::Skipped(reason) => format!("skip  {name}: {reason}\n"),
             Outcome::Deviates(reason) => format!("known {name}: {reason}\n"),
-            Outcome::Failed(text) => format!("FAIL  {name}\n  {}\n", text.replace('\n', "\n  ")),
+            Outcome::Failed(text) | Outcome::NotSetUp(text) => {
+                format!("FAIL  {name}\n  {}\n", text.replace('\n', "\n  "))
+            }
         };
         self.outcomes.iter().map(line).collect()
     }

@@ -22,6 +22,8 @@ pub enum Outcome {
     Skipped(String),
     /// A line did not hold: where, which and why.
     Failed(String),
+    /// No forwarder could be set up for it: a failure that says nothing about its laws.
+    NotSetUp(String),
     /// A line did not hold, and the forwarder is known not to keep this law, for this reason.
     Deviates(String),
 }
@@ -33,7 +35,7 @@ pub fn run(bench: &dyn Bench, script: &Script) -> Outcome {
     }
     let subject = match bench.set_up(script) {
         Ok(subject) => subject,
-        Err(e) => return Outcome::Failed(format!("{}: set-up: {e}", script.path.display())),
+        Err(e) => return Outcome::NotSetUp(format!("{}: set-up: {e}", script.path.display())),
     };
     let mut run = Run::new(script, subject, bench.apart(script));
     run.returning = bench.far_ends_return_tokens();
