@@ -79,6 +79,7 @@ impl Forwarder {
             if !self.pit.is_live(slot) {
                 continue;
             }
+            // The face is gone, and its load with it; others keep theirs.
             let entry = self.pit.entry_mut(slot);
             let before = entry.ins.len();
             entry.ins.retain(|r| r.face != id);

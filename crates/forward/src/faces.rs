@@ -1,5 +1,6 @@
 //! The faces as forwarding sees them: scope, link type, and what is counted per face.
 
+use crate::fairness::Load;
 use onym_tables::FaceId;
 use onym_tables::index::HashIndex;
 
@@ -74,6 +75,8 @@ pub struct Face {
     pub info: FaceInfo,
     /// What was counted.
     pub counters: FaceCounters,
+    /// What it has pending, and uses.
+    pub load: Load,
     /// Whether it may be used.
     pub(crate) live: bool,
 }
@@ -143,6 +146,11 @@ impl Faces {
         self.slot(id).map(|slot| &mut self.slots[slot])
     }
 
+    /// Shows the load of each face; says for how many `roll` held.
+    pub(crate) fn roll(&mut self, mut roll: impl FnMut(&mut Load) -> bool) -> u64 {
+        self.slots.iter_mut().filter(|f| f.live).map(|f| u64::from(roll(&mut f.load))).sum()
+    }
+
     /// All faces, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = &Face> {
         self.slots.iter().filter(|f| f.live)
@@ -166,7 +174,8 @@ impl Faces {
             face.info = info;
             return;
         }
-        let face = Face { id, info, counters: FaceCounters::default(), live: true };
+        let face =
+            Face { id, info, counters: FaceCounters::default(), load: Load::default(), live: true };
         let slot = match self.free.pop() {
             Some(slot) => {
                 self.slots[slot as usize] = face;

@@ -4,6 +4,7 @@ pub mod choice;
 mod config;
 mod control;
 pub mod faces;
+pub mod fairness;
 pub mod link;
 pub mod packet;
 mod path;
@@ -55,6 +56,7 @@ pub struct Forwarder {
     pub(crate) told: Vec<FaceId>,
     /// Absent while a packet uses it.
     pub(crate) hashes: Option<Box<NameHashes>>,
+    pub(crate) window: fairness::Window,
 }
 
 impl Forwarder {
@@ -84,6 +86,7 @@ impl Forwarder {
             matched: Vec::new(),
             told: Vec::new(),
             hashes: None,
+            window: fairness::Window::default(),
             config,
         }
     }

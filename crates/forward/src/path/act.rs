@@ -5,7 +5,7 @@ use super::decide::latest_downstream;
 use super::interest::Incoming;
 use super::{emit, finalize};
 use crate::strategy::{Action, NackReason, Refusal, out_marks};
-use crate::{Event, Forwarder, LpOut, Outbox, Payload, Token};
+use crate::{Event, Forwarder, LpOut, Outbox, Payload, Token, fairness};
 use onym_tables::pit::OutRecord;
 use onym_tables::{FaceId, Tick};
 use onym_wire::interest::Interest;
@@ -21,6 +21,8 @@ pub(crate) struct Upstream<'a> {
     non_discovery: bool,
     congestion_mark: u8,
     ingress: FaceId,
+    /// Whether nobody was asked before: only then can it be refused.
+    pub(crate) is_new: bool,
     /// The octets, once written; all upstreams share them.
     written: Option<Payload>,
 }
@@ -35,6 +37,7 @@ impl<'a> Upstream<'a> {
             non_discovery: incoming.packet.lp.non_discovery,
             congestion_mark: incoming.packet.lp.congestion_mark,
             ingress: incoming.ingress,
+            is_new: false,
             written: None,
         }
     }
@@ -59,6 +62,7 @@ impl<'a> Upstream<'a> {
             non_discovery: false,
             congestion_mark: 0,
             ingress,
+            is_new: false,
             written: None,
             interest,
         }
@@ -87,26 +91,14 @@ pub(crate) struct Done {
     pub(crate) nacked: u32,
     pub(crate) refusal: Option<Refusal>,
     pub(crate) suppressed: bool,
+    /// An upstream was not asked because it is contended.
+    pub(crate) congested: bool,
     pub(crate) linger: Option<Duration>,
     pub(crate) attach_announcement: bool,
 }
 
-/// Carries out the waiting actions; the entry ends when the strategy rejected it.
-pub(crate) fn run(
-    fw: &mut Forwarder,
-    now: Tick,
-    slot: u32,
-    upstream: &mut Upstream<'_>,
-    out: &mut Outbox,
-) -> Done {
-    let (done, ended) = run_open(fw, now, slot, upstream, out);
-    if ended {
-        finalize::run(fw, now, slot);
-    }
-    done
-}
-
-/// As [`run`], but leaves the end of the entry to the caller and says whether it is due.
+/// Carries out the waiting actions. Says whether the strategy gave the entry up, which the caller
+/// then ends.
 pub(crate) fn run_open(
     fw: &mut Forwarder,
     now: Tick,
@@ -173,6 +165,12 @@ pub(crate) fn send(
     if !emit::may_send_interest(fw, face, upstream.hop_limit) {
         return;
     }
+    if upstream.is_new
+        && fw.faces.get(face).is_some_and(|to| fairness::is_congested(fw, upstream.ingress, to))
+    {
+        done.congested = true;
+        return;
+    }
     let lifetime_ms = upstream.interest.lifetime_or_default().min(fw.config.lifetime_max_ms);
     let entry = fw.pit.entry_mut(slot);
     let (nonce, expiry) = (upstream.nonce, now.plus_ms(lifetime_ms));
@@ -182,16 +180,19 @@ pub(crate) fn send(
             (r.nonce, r.sent, r.expiry, r.nack) = (nonce, now, expiry, None);
             r.marks = r.marks & !out_marks::NON_DISCOVERY | mark;
         }
-        None => entry.outs.push(OutRecord {
-            face,
-            nonce,
-            sent: now,
-            expiry,
-            nack: None,
-            interval_us: 0,
-            deadline: Tick::NEVER,
-            marks: mark,
-        }),
+        None => {
+            entry.outs.push(OutRecord {
+                face,
+                nonce,
+                sent: now,
+                expiry,
+                nack: None,
+                interval_us: 0,
+                deadline: Tick::NEVER,
+                marks: mark,
+            });
+            emit::note_upstream(fw, face);
+        }
     }
     let mut pit_token = Token::new_const();
     if fw.config.originate_tokens {
@@ -211,7 +212,7 @@ pub(crate) fn send(
 }
 
 /// The outgoing Nack pipeline: needs an in-record, which it consumes.
-fn nack(
+pub(crate) fn nack(
     fw: &mut Forwarder,
     slot: u32,
     interest: &Interest<'_>,
@@ -223,9 +224,6 @@ fn nack(
     let Some(at) = entry.ins.iter().position(|r| r.face == face) else { return 0 };
     let record = entry.ins.remove(at);
     finalize::note_unsatisfied(fw, record.face);
-    if !emit::is_point_to_point(fw, face) {
-        return 0;
-    }
-    let lp = LpOut { pit_token: record.token, nack: Some(reason.to_wire()), ..LpOut::default() };
-    u32::from(emit::nack(fw, interest, record.nonce, face, lp, out))
+    let (nonce, token) = (record.nonce, record.token);
+    u32::from(emit::nack_point_to_point(fw, interest, nonce, face, token, reason, out))
 }

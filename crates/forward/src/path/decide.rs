@@ -1,12 +1,12 @@
 //! In: a PIT entry and something that happened to it.  Out: the strategy's actions, carried out by
 //! [`act`]; for an Interest, its verdict.
-//! Drops: no_route, no_eligible_next_hop, strategy_rejected, next_hop_face_invalid.
+//! Drops: no_route, no_eligible_next_hop, strategy_rejected, next_hop_face_invalid, congestion.
 //! Counters: none of its own.
 
 use super::act::{self, Done, Upstream};
 use super::interest::{Incoming, fib_lookup};
-use super::{is_localhop, is_localhost};
-use crate::strategy::{Ctx, Refusal, Strategy};
+use super::{finalize, is_localhop, is_localhost};
+use crate::strategy::{Ctx, NackReason, Refusal, Strategy};
 use crate::{Forwarder, Outbox, Verdict};
 use onym_tables::hash::NameHashes;
 use onym_tables::pit::FibMatch;
@@ -78,11 +78,20 @@ pub(crate) fn interest(
         return verdict(&done, false);
     }
     let is_first = fw.pit.entry(slot).outs.is_empty();
+    upstream.is_new = is_first;
     let ingress = incoming.ingress;
     let by_hint = incoming.hint != 0;
     let target = Target { interest: incoming.interest, hashes: incoming.hashes, by_hint };
     ask(fw, now, slot, &target, |strategy, ctx| strategy.after_receive_interest(ctx, ingress));
-    let done = act::run(fw, now, slot, &mut upstream, out);
+    let (done, ended) = act::run_open(fw, now, slot, &mut upstream, out);
+    if done.congested && done.sent == 0 {
+        act::nack(fw, slot, incoming.interest, ingress, NackReason::Congestion, out);
+        finalize::run(fw, now, slot);
+        return Verdict::Congestion;
+    }
+    if ended {
+        finalize::run(fw, now, slot);
+    }
     verdict(&done, !is_first)
 }
 

@@ -4,7 +4,8 @@
 
 use crate::faces::LinkType;
 use crate::packet::{Kind, Transmit};
-use crate::{Forwarder, LpOut, Outbox, Payload, Unsent};
+use crate::strategy::NackReason;
+use crate::{Forwarder, LpOut, Outbox, Payload, Token, Unsent};
 use onym_tables::FaceId;
 use onym_wire::interest::Interest;
 
@@ -26,9 +27,28 @@ pub(crate) fn may_send_interest(fw: &mut Forwarder, face: FaceId, hop_limit: Opt
     true
 }
 
-/// Whether `face` has one peer.
-pub(crate) fn is_point_to_point(fw: &Forwarder, face: FaceId) -> bool {
-    fw.faces.get(face).is_some_and(|f| f.info.link == LinkType::PointToPoint)
+/// An out-record of `face` was made.
+pub(crate) fn note_upstream(fw: &mut Forwarder, face: FaceId) {
+    if let Some(face) = fw.faces.get_mut(face) {
+        face.load.out_pending += 1;
+    }
+}
+
+/// Sends a Nack where the link has one peer; elsewhere Nacks are not sent.
+pub(crate) fn nack_point_to_point(
+    fw: &mut Forwarder,
+    interest: &Interest<'_>,
+    nonce: u32,
+    face: FaceId,
+    token: Token,
+    reason: NackReason,
+    out: &mut Outbox,
+) -> bool {
+    if !fw.faces.get(face).is_some_and(|f| f.info.link == LinkType::PointToPoint) {
+        return false;
+    }
+    let lp = LpOut { pit_token: token, nack: Some(reason.to_wire()), ..LpOut::default() };
+    nack(fw, interest, nonce, face, lp, out)
 }
 
 fn push(fw: &mut Forwarder, kind: Kind, face: FaceId, bytes: Payload, lp: LpOut, out: &mut Outbox) {
@@ -72,7 +92,7 @@ pub(crate) fn data(
 }
 
 /// Sends a Nack of `interest` with the Nonce of the downstream.
-pub(crate) fn nack(
+fn nack(
     fw: &mut Forwarder,
     interest: &Interest<'_>,
     nonce: u32,

@@ -15,7 +15,19 @@ pub(crate) fn run(fw: &mut Forwarder, now: Tick, slot: u32) {
     while let Some(record) = fw.pit.entry_mut(slot).ins.pop() {
         note_unsatisfied(fw, record.face);
     }
+    release_upstreams(fw, slot, None);
     fw.pit.erase(slot);
+}
+
+/// The out-record of `face` (all, when `None`) is no longer pending.
+pub(crate) fn release_upstreams(fw: &mut Forwarder, slot: u32, face: Option<FaceId>) {
+    for record in &fw.pit.entry(slot).outs {
+        if face.is_none_or(|face| face == record.face)
+            && let Some(to) = fw.faces.get_mut(record.face)
+        {
+            to.load.out_pending = to.load.out_pending.saturating_sub(1);
+        }
+    }
 }
 
 /// Puts the nonces sent to `upstream` (to all, when `None`) into the dead nonce list, if they
@@ -38,5 +50,6 @@ pub(crate) fn bury(fw: &mut Forwarder, now: Tick, slot: u32, upstream: Option<Fa
 pub(crate) fn note_unsatisfied(fw: &mut Forwarder, face: FaceId) {
     if let Some(face) = fw.faces.get_mut(face) {
         face.counters.unsatisfied += 1;
+        face.load.pending = face.load.pending.saturating_sub(1);
     }
 }

@@ -16,7 +16,7 @@ pub(crate) mod interest;
 pub(crate) mod nack;
 pub(crate) mod timers;
 
-use crate::{Forwarder, Outbox, Packet, PacketKind, Verdict};
+use crate::{Forwarder, Outbox, Packet, PacketKind, Verdict, fairness};
 use onym_tables::Tick;
 use onym_wire::PACKET_LEN_MAX;
 
@@ -25,6 +25,7 @@ const DATA: u8 = 6;
 
 /// Takes one packet to its verdict, and counts it.
 pub(crate) fn run(fw: &mut Forwarder, now: Tick, packet: &Packet, out: &mut Outbox) -> Verdict {
+    fairness::tick(fw, now);
     let kind = kind(packet);
     let verdict = if packet.bytes.len() > PACKET_LEN_MAX {
         Verdict::TooLarge

@@ -2,7 +2,7 @@
 //! Drops: none.  Counters: those of finalize and act.
 
 use super::{decide, finalize};
-use crate::{Forwarder, Outbox};
+use crate::{Forwarder, Outbox, fairness};
 use onym_tables::Tick;
 use onym_tables::pit::Due;
 
@@ -10,6 +10,7 @@ use onym_tables::pit::Due;
 const TIMERS_MAX: usize = 4096;
 
 pub(crate) fn run(fw: &mut Forwarder, now: Tick, out: &mut Outbox) {
+    fairness::tick(fw, now);
     for _ in 0..TIMERS_MAX {
         match fw.pit.pop_due(now) {
             Some((slot, Due::Expiry)) => finalize::run(fw, now, slot),

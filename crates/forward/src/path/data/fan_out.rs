@@ -6,7 +6,7 @@ use crate::faces::LinkType;
 use crate::path::act::Done;
 use crate::path::{decide, emit, finalize, is_localhost};
 use crate::strategy::DataIn;
-use crate::{Forwarder, LpOut, Outbox, Packet, Payload, Verdict};
+use crate::{Forwarder, LpOut, Outbox, Packet, Payload, Verdict, fairness};
 use onym_tables::{FaceId, Tick};
 use onym_wire::data::Data;
 
@@ -25,8 +25,10 @@ pub(super) fn run(
         let entry = fw.pit.entry_mut(slot);
         entry.satisfied = true;
         entry.freshness_ms = u32::try_from(data.freshness_ms).unwrap_or(u32::MAX);
-        to_others |= send(fw, now, slot, packet, data, &done, out);
+        let waited_ns = note_use(fw, now, slot, packet.face);
+        to_others |= send(fw, now, slot, packet, data, (&done, waited_ns), out);
         finalize::bury(fw, now, slot, Some(packet.face));
+        finalize::release_upstreams(fw, slot, Some(packet.face));
         fw.pit.entry_mut(slot).outs.retain(|r| r.face != packet.face);
         match done.linger {
             Some(time) => fw.pit.set_expiry(slot, now + time),
@@ -61,6 +63,14 @@ fn before_satisfy(
     decide::pending(fw, now, slot, out, |strategy, ctx| strategy.before_satisfy(ctx, &arrival)).0
 }
 
+/// How long the Interest waited at the upstream that answers, which has used so much of itself.
+fn note_use(fw: &mut Forwarder, now: Tick, slot: u32, upstream: FaceId) -> u64 {
+    let Some(record) = fw.pit.entry(slot).out_record(upstream) else { return 0 };
+    let waited_ns = now.0.saturating_sub(record.sent.0);
+    fairness::note_answer(fw, upstream, waited_ns);
+    waited_ns
+}
+
 /// Sends the Data to the downstreams of one entry, which stop waiting. Says whether one of them
 /// was not the management.
 fn send(
@@ -69,7 +79,7 @@ fn send(
     slot: u32,
     packet: &Packet,
     data: &Data<'_>,
-    done: &Done,
+    (done, waited_ns): (&Done, u64),
     out: &mut Outbox,
 ) -> bool {
     let localhost = is_localhost(data.name.value());
@@ -79,6 +89,7 @@ fn send(
         let back = record.face == packet.face;
         let Some(face) = fw.faces.get_mut(record.face) else { continue };
         face.counters.satisfied += 1;
+        face.load.answered(waited_ns);
         let refused = back && face.info.link != LinkType::AdHoc;
         if refused || record.expiry <= now || fw.told.contains(&record.face) {
             continue;

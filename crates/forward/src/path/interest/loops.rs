@@ -6,7 +6,7 @@ use super::Incoming;
 use crate::faces::LinkType;
 use crate::path::emit;
 use crate::strategy::{Entry, NackReason};
-use crate::{Forwarder, LpOut, Outbox, Verdict};
+use crate::{Forwarder, Outbox, Verdict};
 
 /// Whether the Nonce is one that this entry knows from elsewhere. On a point-to-point face the
 /// same Nonce from the same downstream is a retransmission; on others any match is a loop.
@@ -29,13 +29,20 @@ pub(super) fn run(
     out: &mut Outbox,
 ) -> Verdict {
     let (_, choice) = fw.choices.effective(incoming.hashes, incoming.interest.name.value());
-    if incoming.info.link == LinkType::PointToPoint && choice.strategy.nacks_loops() {
-        let lp = LpOut {
-            pit_token: incoming.packet.lp.pit_token.clone(),
-            nack: Some(NackReason::Duplicate.to_wire()),
-            ..LpOut::default()
-        };
-        emit::nack(fw, incoming.interest, incoming.nonce, incoming.ingress, lp, out);
+    if choice.strategy.nacks_loops() {
+        nack(fw, incoming, NackReason::Duplicate, out);
     }
     verdict
+}
+
+/// Sends a Nack for an Interest that has no in-record.
+pub(super) fn nack(
+    fw: &mut Forwarder,
+    incoming: &Incoming<'_>,
+    reason: NackReason,
+    out: &mut Outbox,
+) {
+    let (face, token) = (incoming.ingress, incoming.packet.lp.pit_token.clone());
+    let (interest, nonce) = (incoming.interest, incoming.nonce);
+    emit::nack_point_to_point(fw, interest, nonce, face, token, reason, out);
 }

@@ -8,6 +8,7 @@ mod pit_insert;
 
 use super::decide;
 use crate::faces::FaceInfo;
+use crate::strategy::NackReason;
 use crate::{Forwarder, Outbox, Packet, Verdict};
 use onym_tables::hash::NameHashes;
 use onym_tables::pit::Key;
@@ -79,7 +80,10 @@ fn admitted(fw: &mut Forwarder, now: Tick, incoming: &Incoming<'_>, out: &mut Ou
     }
     let slot = match pit_insert::run(fw, now, incoming, &key, &look) {
         Ok(slot) => slot,
-        Err(verdict) => return verdict,
+        Err(verdict) => {
+            loops::nack(fw, incoming, NackReason::Congestion, out);
+            return verdict;
+        }
     };
     decide::interest(fw, now, slot, incoming, out)
 }

@@ -1,9 +1,10 @@
 //! In: an Interest that the cache did not answer.  Out: its PIT entry with the in-record of its
 //! face new or refreshed, and the entry's end moved.
-//! Drops: pit_full.  Counters: pending of the face.
+//! Drops: pit_full, pit_share (the caller answers with Nack Congestion).  Counters: pending of the
+//! face.
 
 use super::Incoming;
-use crate::{Forwarder, Verdict};
+use crate::{Forwarder, Verdict, fairness};
 use onym_tables::Tick;
 use onym_tables::pit::{InRecord, Key, Look};
 
@@ -16,6 +17,7 @@ pub(super) fn run(
 ) -> Result<u32, Verdict> {
     let slot = match look.found {
         Some(slot) => slot,
+        None if fairness::is_over_pit_share(fw, incoming.ingress) => return Err(Verdict::PitShare),
         None => fw.pit.insert(look, key, &incoming.packet.bytes).map_err(|_| Verdict::PitFull)?,
     };
     let lifetime_ms = incoming.interest.lifetime_or_default().min(fw.config.lifetime_max_ms);
@@ -30,9 +32,14 @@ pub(super) fn run(
     let entry = fw.pit.entry_mut(slot);
     match entry.ins.iter_mut().find(|r| r.face == incoming.ingress) {
         Some(known) => *known = record,
-        None => entry.ins.push(record),
+        None => {
+            entry.ins.push(record);
+            if let Some(face) = fw.faces.get_mut(incoming.ingress) {
+                face.load.pending += 1;
+            }
+        }
     }
-    let expiry = entry.ins.iter().map(|r| r.expiry).max().unwrap_or(now);
+    let expiry = fw.pit.entry(slot).ins.iter().map(|r| r.expiry).max().unwrap_or(now);
     fw.pit.set_expiry(slot, expiry);
     Ok(slot)
 }
