@@ -71,6 +71,8 @@ pub(crate) struct Driver {
     origin: Instant,
     pool: BufPool,
     frames: Vec<RxFrame>,
+    /// Counts the faces, so that a shell that registered one sees when it is another.
+    generation: u64,
     blocked: bool,
     more: bool,
     connecting_until: Option<Instant>,
@@ -115,6 +117,7 @@ impl Driver {
             origin: Instant::now(),
             pool: BufPool::new(CHUNK_LEN, CHUNKS),
             frames: Vec::with_capacity(RX_BUDGET),
+            generation: 0,
             blocked: false,
             more: false,
             connecting_until: None,
@@ -133,6 +136,11 @@ impl Driver {
 
     pub(crate) fn face(&self) -> Option<&dyn Face> {
         self.face.as_deref()
+    }
+
+    /// Which face this is; another number, another face.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation
     }
 
     /// Whether the descriptor is to be waited on for writing.
@@ -160,6 +168,7 @@ impl Driver {
         let local = face.scope() == Scope::Local;
         self.blocked = face.is_connecting();
         self.face = Some(face);
+        self.generation += 1;
         self.endpoint.connected(now, config, local);
     }
 

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod aio;
 pub mod blocking;
 mod command;
 mod driver;
