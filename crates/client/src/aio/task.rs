@@ -58,6 +58,8 @@ pub(super) struct Task {
 }
 
 /// What ended the wait.
+// Made once per wake-up and moved once; boxing it would cost more than it saves.
+#[allow(clippy::large_enum_variant)]
 enum Woken {
     Ask(Option<Ask>),
     Other,
@@ -216,7 +218,7 @@ impl Task {
                 self.fd = None;
                 // A duplicate: the face may be closed while this is still registered.
                 let duplicate = face.fd().try_clone_to_owned()?;
-                self.fd = Some((generation, AsyncFd::new(duplicate)?));
+                self.fd = Some((generation, AsyncFd::register(duplicate)?));
             }
         }
         Ok(())
