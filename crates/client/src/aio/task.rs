@@ -218,7 +218,11 @@ impl Task {
                 self.fd = None;
                 // A duplicate: the face may be closed while this is still registered.
                 let duplicate = face.fd().try_clone_to_owned()?;
-                self.fd = Some((generation, AsyncFd::register(duplicate)?));
+                // `register` is unsafe, and unsafe code lives in onym-sys alone; the descriptor is
+                // owned by the AsyncFd, so that `new` is sound here.
+                #[allow(deprecated)]
+                let registered = AsyncFd::new(duplicate)?;
+                self.fd = Some((generation, registered));
             }
         }
         Ok(())
