@@ -7,7 +7,7 @@ use crate::wire::name::{Part, uri};
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -59,12 +59,19 @@ pub fn cannot(script: &Script, slow: bool) -> Option<String> {
     refuses(script, true)
 }
 
-/// The settings (`key=value`) that a script asks for beside its sockets.
+/// The settings (`key=value`) of a node for a script, but its UDP, TCP and metrics listeners.
 ///
 /// # Errors
 /// A region that is no plain name.
-pub fn settings(script: &Script, shards: usize) -> Result<Vec<String>, String> {
-    let mut sets = vec![format!("shards={shards}")];
+pub fn settings(script: &Script, shards: usize, unix: &Path) -> Result<Vec<String>, String> {
+    let mut sets = vec![
+        format!("shards={shards}"),
+        format!("faces.unix.path=\"{}\"", unix.display()),
+        "faces.udp.multicast=[]".into(),
+        "faces.udp.mtu=8800".into(),
+        "faces.websocket.listen=[]".into(),
+        "log.filter=\"warn\"".into(),
+    ];
     sets.extend(script.config.iter().map(|(k, v)| match k.as_str() {
         "rib.localhop_anchors" => format!("{k}=[\"{v}\"]"),
         _ => format!("{k}={v}"),
@@ -135,16 +142,11 @@ impl Running {
         let unix = folder.path().join("nfd.sock");
         let udp = free_udp()?;
         let (tcp, metrics) = (free_tcp()?, free_tcp()?);
-        let mut sets = settings(script, daemon.shards)?;
+        let mut sets = settings(script, daemon.shards, &unix)?;
         sets.extend([
-            format!("faces.unix.path=\"{}\"", unix.display()),
             format!("faces.udp.listen=[\"{udp}\"]"),
-            "faces.udp.multicast=[]".into(),
-            "faces.udp.mtu=8800".into(),
             format!("faces.tcp.listen=[\"{tcp}\"]"),
-            "faces.websocket.listen=[]".into(),
             format!("metrics.listen=[\"{metrics}\"]"),
-            "log.filter=\"warn\"".into(),
         ]);
         let mut command = Command::new(&daemon.binary);
         command.arg("daemon").env("HOME", folder.path()).env("XDG_RUNTIME_DIR", folder.path());
@@ -195,7 +197,7 @@ impl Drop for Running {
 
 impl Keeper for Running {
     fn verdicts(&mut self) -> Option<Vec<Count>> {
-        Some(counts(&http_get(self.metrics)?))
+        http_counts(self.metrics)
     }
 }
 
@@ -207,6 +209,12 @@ fn free_udp() -> Result<SocketAddr, String> {
 fn free_tcp() -> Result<SocketAddr, String> {
     let socket = TcpListener::bind("127.0.0.1:0").and_then(|s| s.local_addr());
     socket.map_err(|e| format!("no TCP port: {e}"))
+}
+
+/// The verdicts that a node shows at `/metrics`.
+#[must_use]
+pub fn http_counts(addr: SocketAddr) -> Option<Vec<Count>> {
+    http_get(addr).map(|page| counts(&page))
 }
 
 fn http_get(addr: SocketAddr) -> Option<String> {
