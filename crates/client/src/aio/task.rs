@@ -58,10 +58,10 @@ pub(super) struct Task {
 }
 
 /// What ended the wait.
-// Made once per wake-up and moved once; boxing it would cost more than it saves.
-#[allow(clippy::large_enum_variant)]
 enum Woken {
-    Ask(Option<Ask>),
+    Ask(Box<Ask>),
+    /// All handles are gone.
+    Unasked,
     Other,
 }
 
@@ -93,8 +93,8 @@ impl Task {
                 return;
             }
             match self.wait().await {
-                Woken::Ask(Some(ask)) => self.ask(ask),
-                Woken::Ask(None) => return,
+                Woken::Ask(ask) => self.ask(*ask),
+                Woken::Unasked => return,
                 Woken::Other => {}
             }
             // What else was asked meanwhile, so that a burst of asks costs one turn.
@@ -218,11 +218,11 @@ impl Task {
                 self.fd = None;
                 // A duplicate: the face may be closed while this is still registered.
                 let duplicate = face.fd().try_clone_to_owned()?;
-                // `register` is unsafe, and unsafe code lives in onym-sys alone; the descriptor is
-                // owned by the AsyncFd, so that `new` is sound here.
+                // Deprecated for types that could lie about their descriptor; an OwnedFd cannot,
+                // and the replacement is unsafe.
                 #[allow(deprecated)]
-                let registered = AsyncFd::new(duplicate)?;
-                self.fd = Some((generation, registered));
+                let fd = AsyncFd::new(duplicate)?;
+                self.fd = Some((generation, fd));
             }
         }
         Ok(())
@@ -238,7 +238,7 @@ impl Task {
         let wants_write = self.driver.wants_write();
         let stalled = self.readers.iter().find(|r| r.held.is_some()).map(|r| r.pieces.clone());
         tokio::select! {
-            ask = self.asks.recv() => Woken::Ask(ask),
+            ask = self.asks.recv() => ask.map_or(Woken::Unasked, |ask| Woken::Ask(Box::new(ask))),
             () = ready(self.fd.as_ref().map(|(_, fd)| fd), wants_write) => Woken::Other,
             () = sleep_until(deadline) => Woken::Other,
             () = room(stalled) => Woken::Other,
