@@ -3,6 +3,7 @@
 pub mod choice;
 mod config;
 mod control;
+mod explain;
 pub mod faces;
 pub mod fairness;
 pub mod link;
@@ -15,6 +16,7 @@ pub mod verdict;
 pub use choice::ChoiceError;
 pub use config::{Config, UnsolicitedPolicy};
 pub use control::{Event, RouteError};
+pub use explain::{Explanation, Hop, Question};
 pub use faces::{Face, FaceCounters, FaceInfo, Faces, LinkType, Scope};
 pub use packet::{Kind, LpIn, LpOut, Outbox, Packet, Payload, Token, Transmit};
 pub use verdict::{Counters, PacketKind, Unsent, Verdict};

@@ -4,7 +4,7 @@ use crate::Tick;
 use crate::hash::{HashKey, NameHashes, Prefix};
 use crate::prefix_map::PrefixMap;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Entry<I> {
     until: Tick,
     info: I,
@@ -97,6 +97,24 @@ impl<I: Default> Measurements<I> {
         if let Some(slot) = candidate {
             self.map.remove_at(slot);
         }
+    }
+
+    /// A table that knows what this one knows of `name` and its prefixes, to try things on.
+    #[must_use]
+    pub fn copy_for(&self, key: &HashKey, name: &[u8]) -> Self
+    where
+        I: Clone,
+    {
+        let mut copy = Self::new(self.entries_max);
+        let hashes = NameHashes::new(key, name, self.map.lengths());
+        for len in 0..64 {
+            if let Some(prefix) = hashes.prefix(name, len)
+                && let Some(entry) = self.map.get(&prefix)
+            {
+                copy.map.insert(&prefix, entry.clone());
+            }
+        }
+        copy
     }
 
     /// Forgets what is known of names under `prefix` (its name's value), as when its strategy

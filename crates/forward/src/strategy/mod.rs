@@ -31,7 +31,7 @@ use std::fmt;
 use std::time::Duration;
 
 /// What a strategy keeps with a PIT entry. A strategy adds a variant of its own, 24 octets or less.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub enum Info {
     /// Nothing yet.
     #[default]
@@ -41,7 +41,7 @@ pub enum Info {
 }
 
 /// What a strategy keeps about a prefix. A strategy adds a variant of its own, boxed when large.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub enum Measured {
     /// Nothing yet.
     #[default]

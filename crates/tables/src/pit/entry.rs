@@ -77,7 +77,7 @@ impl FibMatch {
 }
 
 /// A pending Interest. `I` is what the strategy keeps with it.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Entry<I> {
     /// Downstreams, in order of arrival.
     pub ins: SmallVec<[InRecord; 1]>,
