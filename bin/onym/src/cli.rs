@@ -51,12 +51,14 @@ macro_rules! commands {
 
 // To add a command: its line here, and `pub(crate) mod name;` in cmd/mod.rs.
 commands! {
+    Daemon(daemon) in "Node",
     Status(status) in "Node",
     Face(face) in "Node",
     Route(route) in "Node",
     Fib(fib) in "Node",
     Cs(cs) in "Node",
     Strategy(strategy) in "Node",
+    CheckConfig(check_config) in "Node",
     Put(put) in "Content",
     Get(get) in "Content",
     Peek(peek) in "Content",

@@ -104,6 +104,19 @@ impl Forwarder {
         path::nack::lost(self, now, face, interest, out);
     }
 
+    /// Shows a Data that belongs to another shard to the Interests with CanBePrefix that wait
+    /// here; whether any wanted it. It is not counted as received: its own shard does that, by
+    /// [`Forwarder::receive_shown`] when it was wanted here.
+    pub fn show(&mut self, now: Tick, packet: &Packet, out: &mut Outbox) -> bool {
+        path::data::show(self, now, packet, out)
+    }
+
+    /// Takes a Data that [`Forwarder::show`] found wanted in another shard: even without an
+    /// Interest here it is not unsolicited, and it is cached.
+    pub fn receive_shown(&mut self, now: Tick, packet: Packet, out: &mut Outbox) -> Verdict {
+        path::run_shown(self, now, &packet, out)
+    }
+
     /// Does what is due at `now`: ends pending Interests, runs the timers of strategies. At most
     /// some thousands at once; [`Forwarder::poll_timeout`] tells when to call again.
     pub fn handle_timeout(&mut self, now: Tick, out: &mut Outbox) {

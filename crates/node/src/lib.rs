@@ -1,7 +1,17 @@
 #![doc = include_str!("../README.md")]
 
+mod clock;
 pub mod config;
+mod control;
+mod cross;
+mod metrics;
 pub mod mgmt;
 pub mod names;
+mod node;
 pub mod rib;
+mod shard;
 mod subnet;
+
+pub use control::Bound;
+pub use control::status::{LinkSums, ShardState, Snapshot};
+pub use node::{Node, NodeError, NodeHandle};

@@ -1,8 +1,10 @@
 //! One file per command. Each has `Args` (what can be typed, and the help) and `run`.
 
 pub(crate) mod cert;
+pub(crate) mod check_config;
 pub(crate) mod completions;
 pub(crate) mod cs;
+pub(crate) mod daemon;
 pub(crate) mod face;
 pub(crate) mod fib;
 pub(crate) mod get;

@@ -15,7 +15,7 @@ use std::net::{IpAddr, SocketAddr};
 /// # Errors
 /// [`FaceError::Io`] when it fails at once, for want of a route or of descriptors.
 pub fn connect(remote: SocketAddr) -> Result<StreamFace, FaceError> {
-    let socket = new_socket(remote)?;
+    let socket = new_socket(remote).map_err(|e| FaceError::io("making a TCP socket", e))?;
     let connecting = match socket.connect(&remote.into()) {
         Ok(()) => false,
         Err(e) if e.raw_os_error() == Some(rustix::io::Errno::INPROGRESS.raw_os_error()) => true,
@@ -24,12 +24,9 @@ pub fn connect(remote: SocketAddr) -> Result<StreamFace, FaceError> {
     face(socket.into(), remote, connecting)
 }
 
-fn new_socket(address: SocketAddr) -> Result<Socket, FaceError> {
-    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))
-        .map_err(|e| FaceError::io("making a TCP socket", e))?;
-    socket
-        .set_nonblocking(true)
-        .map_err(|e| FaceError::io("making a TCP socket non-blocking", e))?;
+fn new_socket(address: SocketAddr) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_nonblocking(true)?;
     Ok(socket)
 }
 
@@ -61,23 +58,26 @@ pub struct TcpListener {
 /// Connections waiting to be accepted.
 const BACKLOG: i32 = 128;
 
+/// A socket that listens at `address`; one of IPv6 leaves the port of IPv4 alone.
+pub(crate) fn bound(address: SocketAddr) -> io::Result<Socket> {
+    let socket = new_socket(address)?;
+    socket.set_reuse_address(true)?;
+    if address.is_ipv6() {
+        socket.set_only_v6(true)?;
+    }
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    Ok(socket)
+}
+
 impl TcpListener {
     /// Listens at `address` (port 0: one that is free).
     ///
     /// # Errors
     /// [`FaceError::Io`], for instance when the port is taken.
     pub fn bind(address: SocketAddr) -> Result<Self, FaceError> {
-        let socket = new_socket(address)?;
-        let set_up = || -> io::Result<SocketAddr> {
-            socket.set_reuse_address(true)?;
-            if address.is_ipv6() {
-                socket.set_only_v6(true)?;
-            }
-            socket.bind(&address.into())?;
-            socket.listen(BACKLOG)?;
-            Ok(socket.local_addr()?.as_socket().unwrap_or(address))
-        };
-        let address = set_up().map_err(|e| FaceError::io("listening on TCP", e))?;
+        let socket = bound(address).map_err(|e| FaceError::io("listening on TCP", e))?;
+        let address = socket.local_addr().ok().and_then(|a| a.as_socket()).unwrap_or(address);
         Ok(Self { socket, uri: uri::tcp(address), address })
     }
 

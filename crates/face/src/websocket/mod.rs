@@ -8,7 +8,7 @@ mod task;
 
 use crate::face::{Counters, Face, Flush, Ready, Scope, Transport};
 use crate::listen::{Incoming, Listener};
-use crate::stream::tcp::is_loopback;
+use crate::stream::tcp::{self, is_loopback};
 use crate::{FaceError, FaceUri, uri};
 use link::Link;
 use onym_sys::epoll::Waker;
@@ -198,7 +198,7 @@ impl WebSocketListener {
     fn bind_with(address: SocketAddr, ping_every: Duration) -> Result<Self, FaceError> {
         let runtime = task::runtime()?;
         let listening = |e| FaceError::io("listening for WebSocket connections", e);
-        let socket = std::net::TcpListener::bind(address).map_err(listening)?;
+        let socket: std::net::TcpListener = tcp::bound(address).map_err(listening)?.into();
         socket.set_nonblocking(true).map_err(listening)?;
         let address = socket.local_addr().map_err(listening)?;
         let waker = Waker::new().map_err(|e| FaceError::io("making an eventfd", e))?;

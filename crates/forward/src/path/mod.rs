@@ -41,6 +41,19 @@ pub(crate) fn run(fw: &mut Forwarder, now: Tick, packet: &Packet, out: &mut Outb
     verdict
 }
 
+/// As [`run`] for a Data that [`data::show`] found wanted in another shard.
+pub(crate) fn run_shown(
+    fw: &mut Forwarder,
+    now: Tick,
+    packet: &Packet,
+    out: &mut Outbox,
+) -> Verdict {
+    let verdict = data::run_shown(fw, now, packet, out);
+    fw.counters.received[PacketKind::Data as usize] += 1;
+    fw.counters.verdicts[PacketKind::Data as usize][verdict as usize] += 1;
+    verdict
+}
+
 fn kind(packet: &Packet) -> PacketKind {
     match (packet.bytes.first(), packet.lp.nack) {
         (Some(&DATA), _) => PacketKind::Data,

@@ -226,12 +226,11 @@ impl ContentStore {
         }
         let fresh_until = if freshness_ms == 0 { Tick(0) } else { now.plus_ms(freshness_ms) };
         let head = self.head(hash, name);
-        if let Some(head) = head {
-            if let Some(slot) = self.same_packet(head, data) {
-                self.refresh(now, slot, fresh_until, unsolicited);
-                return Inserted::Refreshed;
-            }
-            self.trim_chain(head);
+        if let Some(head) = head
+            && let Some(slot) = self.same_packet(head, data)
+        {
+            self.refresh(now, slot, fresh_until, unsolicited);
+            return Inserted::Refreshed;
         }
         self.make_room(now, data.len());
         // The eviction may have taken the chain, or its first member.
@@ -350,9 +349,10 @@ impl ContentStore {
     /// Puts `slot` into the chain of its name, in the order of digests.
     fn join_chain(&mut self, head: u32, slot: u32) {
         let mine = self.digest(slot);
-        let (mut before, mut at) = (NONE, head);
+        let (mut before, mut at, mut count) = (NONE, head, 0);
         while at != NONE && self.digest(at) < mine {
             (before, at) = (at, self.slots[at as usize].same_next);
+            count += 1;
         }
         (self.slots[slot as usize].same_prev, self.slots[slot as usize].same_next) = (before, at);
         if at != NONE {
@@ -364,16 +364,12 @@ impl ContentStore {
         } else {
             self.slots[before as usize].same_next = slot;
         }
-    }
-
-    /// Takes the last packet of a chain that is at its bound out.
-    fn trim_chain(&mut self, head: u32) {
-        let (mut last, mut count) = (head, 1);
+        let mut last = slot;
         while self.slots[last as usize].same_next != NONE {
             last = self.slots[last as usize].same_next;
             count += 1;
         }
-        if count >= VARIANTS_MAX {
+        if count >= VARIANTS_MAX && last != slot {
             self.remove(last);
         }
     }
@@ -533,6 +529,13 @@ impl ContentStore {
             erased += 1;
         }
         erased
+    }
+
+    /// Whether a packet's name starts with `prefix` (a name's value).
+    #[must_use]
+    pub fn has_under(&self, prefix: &[u8]) -> bool {
+        let at = self.order.right(self.order.last_where(|other| self.name(other) < prefix));
+        at != NONE && self.name(at).starts_with(prefix)
     }
 
     /// The packets in canonical order of their full names, each with what is left of its

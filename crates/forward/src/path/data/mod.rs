@@ -22,6 +22,42 @@ pub(super) fn run(fw: &mut Forwarder, now: Tick, packet: &Packet, out: &mut Outb
     fan_out::run(fw, now, packet, &data, out)
 }
 
+/// Satisfies the Interests of this shard that wait for `packet`, which belongs to another shard;
+/// whether there were any. The packet gets its verdict, and its place in the cache, there.
+pub(crate) fn show(fw: &mut Forwarder, now: Tick, packet: &Packet, out: &mut Outbox) -> bool {
+    let Some(face) = fw.faces.get(packet.face) else { return false };
+    let is_local = face.is_local();
+    let Ok(data) = Data::parse(&packet.bytes) else { return false };
+    if !is_local && is_localhost(data.name.value()) {
+        return false;
+    }
+    pit_match::run(fw, packet, &data);
+    if fw.matched.is_empty() {
+        return false;
+    }
+    fan_out::run(fw, now, packet, &data, out);
+    true
+}
+
+/// As [`run`] for a Data that satisfied Interests of another shard: it is not unsolicited.
+pub(crate) fn run_shown(
+    fw: &mut Forwarder,
+    now: Tick,
+    packet: &Packet,
+    out: &mut Outbox,
+) -> Verdict {
+    let data = match guard(fw, packet) {
+        Ok(data) => data,
+        Err(verdict) => return verdict,
+    };
+    let hash = pit_match::run(fw, packet, &data);
+    cs_admit::run(fw, now, packet, &data, hash);
+    if fw.matched.is_empty() {
+        return Verdict::Satisfied;
+    }
+    fan_out::run(fw, now, packet, &data, out)
+}
+
 /// In: a packet that says it is Data.  Out: its view.
 /// Drops: malformed, unexpected_field, ingress_gone, scope.  Counters: in_data of the face.
 fn guard<'a>(fw: &mut Forwarder, packet: &'a Packet) -> Result<Data<'a>, Verdict> {

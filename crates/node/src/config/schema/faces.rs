@@ -301,3 +301,21 @@ pub struct Fault {
     /// Seed of the losses.
     pub seed: u64,
 }
+
+impl StaticFace {
+    /// A permanent face to `uri` without special wishes.
+    #[must_use]
+    pub fn permanent(uri: &str) -> Self {
+        Self {
+            uri: uri.to_owned(),
+            local: None,
+            persistency: Persistency::Permanent,
+            mtu: None,
+            reliability: false,
+            congestion_marking: None,
+            queue_bytes_max: None,
+            fault: None,
+            pcap: None,
+        }
+    }
+}

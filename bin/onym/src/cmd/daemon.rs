@@ -1,0 +1,152 @@
+//! `onym daemon`: the node in the foreground.
+
+use crate::exit::{Exit, Failure};
+use crate::output::{Context, write_line};
+use onym_node::config::{Changes, Config};
+use onym_node::{Node, NodeHandle};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::path::PathBuf;
+use tracing_subscriber::filter::EnvFilter;
+use tracing_subscriber::prelude::*;
+use tracing_subscriber::reload;
+
+/// Run a node in the foreground.
+///
+/// Says `ready` on standard error once its faces are open. SIGHUP reads the configuration again;
+/// SIGTERM and SIGINT let what is queued leave and end it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  onym daemon
+  onym daemon --config /etc/onym/onym.toml
+  onym daemon --set faces.udp.listen=127.0.0.1:0 --set cs.packets_max=1000
+  onym daemon --config onym.toml --print-config")]
+pub(crate) struct Args {
+    /// Configuration file (TOML); see docs/config.md for its keys.
+    #[arg(short, long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// One key over the file; may be repeated.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    sets: Vec<String>,
+    /// Print the merged configuration and end.
+    #[arg(long)]
+    print_config: bool,
+}
+
+type LogHandle = reload::Handle<EnvFilter, tracing_subscriber::Registry>;
+
+pub(crate) fn run(args: Args, _cx: &Context) -> anyhow::Result<()> {
+    let config = load(&args)?;
+    if args.print_config {
+        return write_line(&config.to_toml());
+    }
+    let log = start_log(&config)?;
+    if config.daemon.raise_nofile {
+        raise_nofile();
+    }
+    // Signals that come while the node starts are kept.
+    let mut signals = Signals::new([SIGHUP, SIGTERM, SIGINT])?;
+    let origin = args.config.clone().unwrap_or_else(|| PathBuf::from("configuration"));
+    let node = Node::start_from(config, &origin).map_err(|error| {
+        Failure::new(Exit::Failed, "the node does not start")
+            .why(error)
+            .next("`onym doctor` tests what a node needs; `onym check-config FILE` tests a file")
+    })?;
+    for note in node.notes() {
+        tracing::warn!("{note}");
+    }
+    tell_bound(&node);
+    eprintln!("ready");
+    for signal in signals.forever() {
+        if signal == SIGHUP {
+            reload(&args, &node, &log);
+        } else {
+            break;
+        }
+    }
+    tracing::info!("stopping");
+    if !node.stop() {
+        tracing::warn!("what was queued did not leave in time (daemon.drain_ms)");
+    }
+    Ok(())
+}
+
+fn load(args: &Args) -> anyhow::Result<Config> {
+    Config::load(args.config.as_deref(), &args.sets).map_err(|error| {
+        Failure::new(Exit::Usage, "the configuration is wrong")
+            .why(error)
+            .next("docs/config.md lists every key; `onym daemon --print-config` shows the defaults")
+            .into()
+    })
+}
+
+fn start_log(config: &Config) -> anyhow::Result<LogHandle> {
+    let (filter, handle) = reload::Layer::new(filter(config)?);
+    let colours = std::io::IsTerminal::is_terminal(&std::io::stderr());
+    let lines = tracing_subscriber::fmt::layer().with_ansi(colours).with_writer(std::io::stderr);
+    tracing_subscriber::registry().with(filter).with(lines).init();
+    Ok(handle)
+}
+
+fn filter(config: &Config) -> anyhow::Result<EnvFilter> {
+    EnvFilter::try_new(&config.log.filter).map_err(|error| {
+        let text = format!("key `log.filter`: `{}`: {error}", config.log.filter);
+        Failure::new(Exit::Usage, "the configuration is wrong")
+            .why(text)
+            .next("allowed are levels (error, warn, info, debug, trace) and module=level")
+            .into()
+    })
+}
+
+fn tell_bound(node: &NodeHandle) {
+    let bound = node.bound();
+    if let Some(path) = &bound.unix {
+        tracing::info!(path = %path.display(), "listening on the Unix socket");
+    }
+    for (kind, list) in [
+        ("udp", &bound.udp),
+        ("tcp", &bound.tcp),
+        ("websocket", &bound.websocket),
+        ("metrics", &bound.metrics),
+    ] {
+        for address in list {
+            tracing::info!(kind, %address, "listening");
+        }
+    }
+}
+
+fn reload(args: &Args, node: &NodeHandle, log: &LogHandle) {
+    let config = match load(args) {
+        Ok(config) => config,
+        Err(error) => {
+            let why = error.source().map(ToString::to_string).unwrap_or_default();
+            tracing::error!("{error} {why}; the node goes on with the old one");
+            return;
+        }
+    };
+    match filter(&config) {
+        Ok(filter) => {
+            let _ = log.reload(filter);
+        }
+        Err(error) => tracing::error!("{error}"),
+    }
+    match node.reload(config) {
+        Ok(Changes { live, restart }) => {
+            tracing::info!(took_effect = ?live, "configuration read again");
+            if !restart.is_empty() {
+                tracing::warn!(wait_for_restart = ?restart, "some keys wait for a restart");
+            }
+        }
+        Err(error) => tracing::error!(%error, "the configuration was taken over in part"),
+    }
+}
+
+/// Every face is a descriptor.
+fn raise_nofile() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    if let Err(error) = setrlimit(Resource::Nofile, limit) {
+        tracing::warn!(%error, "the limit of open files stays as it is");
+    }
+}

@@ -1,0 +1,330 @@
+//! The life of faces: made, up, down, connected again, closed.
+
+use super::record::{NewFace, Record, wire_persistency};
+use super::{Control, Purpose};
+use crate::config::Persistency;
+use crate::mgmt::FaceEvent as Event;
+use crate::mgmt::host::{self, FaceView, LinkType, Scope, face_flags};
+use crate::shard::{FaceMap, Opening, OwnerCounters, ask_all};
+use onym_face::{Face, LinkKind, Transport};
+use onym_forward::link::{CongestionConfig, ReassemblyLimits};
+use onym_tables::{FaceId, Tick};
+use std::net::IpAddr;
+use std::time::Duration;
+
+impl Control {
+    /// Adds a face; its number.
+    ///
+    /// # Errors
+    /// A sentence: too many faces, or its descriptor cannot be watched.
+    pub(crate) fn face_add(&mut self, mut new: NewFace) -> Result<FaceId, String> {
+        if self.faces.len() >= self.config.faces.count_max as usize {
+            return Err(format!("there are {} faces already (faces.count_max)", self.faces.len()));
+        }
+        let id = FaceId(self.next_face);
+        self.next_face += 1;
+        let record = self.record(id, &new);
+        tracing::info!(face = id.0, remote = %record.remote, local = %record.local,
+            persistency = ?record.persistency, "face made");
+        let (info, owner) = (record.info(), record.owner);
+        let link = record.link_config(self.reassembly_limits());
+        let queue_bytes_max = record.queue_bytes_max;
+        let owner_number = u8::try_from(owner).expect("invariant: at most 64 shards");
+        ask_all(&self.ports, move |shard| {
+            shard.fw.face_add(id, info);
+            if shard.index != owner {
+                shard.faces.note_elsewhere(id, owner_number);
+            }
+        });
+        self.faces.insert(id, record);
+        if let Some(io) = new.io.take() {
+            let opening = Opening { id, io, link, queue_bytes_max, first: new.first };
+            if let Err(reason) = self.open(owner, opening) {
+                self.face_remove(id, &reason);
+                return Err(reason);
+            }
+        }
+        self.face_event(id, Event::Created);
+        Ok(id)
+    }
+
+    fn open(&self, owner: usize, opening: Opening) -> Result<(), String> {
+        match self.ports[owner].ask(move |shard| shard.open(opening)) {
+            Some(Ok(())) => Ok(()),
+            Some(Err(error)) => Err(format!("watching its descriptor: {error}")),
+            None => Err("the node is stopping".into()),
+        }
+    }
+
+    fn record(&self, id: FaceId, new: &NewFace) -> Record {
+        let now = self.clock.now();
+        let defaults = &self.config.faces;
+        let props = &new.props;
+        let (remote, local, transport) = match (&new.io, &new.target) {
+            (Some(io), _) => {
+                (io.remote_uri().to_string(), io.local_uri().to_string(), io.transport())
+            }
+            (None, Some(target)) => (target.uri.to_string(), String::new(), target.transport()),
+            (None, None) => (String::new(), String::new(), Transport::Mem),
+        };
+        let marking = if defaults.congestion.marking { face_flags::CONGESTION_MARKING } else { 0 };
+        let own_mtu = new.io.as_ref().map_or(onym_wire::PACKET_LEN_MAX, |io| io.mtu());
+        let asked = props.mtu.map_or(own_mtu, |m| usize::try_from(m).unwrap_or(own_mtu));
+        let base_ms = Duration::from_millis(defaults.congestion.base_ms);
+        let threshold = props.congestion_threshold.unwrap_or(defaults.congestion.threshold_bytes);
+        let scope = new.io.as_deref().map_or(Scope::NonLocal, |io| self.scope_of(io));
+        Record {
+            id,
+            remote,
+            local,
+            scope,
+            link_type: self.link_type_of(new.io.as_deref()),
+            transport,
+            persistency: new.persistency,
+            flags: marking & !props.mask | props.flags & props.mask,
+            congestion: CongestionConfig {
+                base_interval: props.congestion_interval_ns.map_or(base_ms, Duration::from_nanos),
+                threshold: usize::try_from(threshold).unwrap_or(usize::MAX),
+            },
+            mtu: (!transport.is_reliable()).then(|| asked.min(own_mtu)),
+            transport_mtu: own_mtu,
+            queue_bytes_max: new.queue_bytes_max.unwrap_or(defaults.queue_bytes_max),
+            up: new.io.is_some(),
+            owner: self.shard_with_fewest_faces(),
+            target: new.target.clone(),
+            backoff: Duration::from_millis(defaults.reconnect_min_ms),
+            reconnect: if new.io.is_some() { Tick::NEVER } else { now },
+            frames: 0,
+            active: now,
+            peer: new.peer,
+        }
+    }
+
+    /// TCP faces are local by the subnets of the configuration, others by their kind.
+    fn scope_of(&self, io: &dyn Face) -> Scope {
+        if io.transport() == Transport::Tcp {
+            let ends = [io.remote_uri(), io.local_uri()].map(super::connect::ip_of);
+            let local = |ip: &Option<IpAddr>| {
+                ip.is_some_and(|ip| self.tcp_local.iter().any(|net| net.contains(ip)))
+            };
+            return if ends.iter().all(local) { Scope::Local } else { Scope::NonLocal };
+        }
+        match io.scope() {
+            onym_face::Scope::Local => Scope::Local,
+            onym_face::Scope::NonLocal => Scope::NonLocal,
+        }
+    }
+
+    fn link_type_of(&self, io: Option<&dyn Face>) -> LinkType {
+        match io.map(Face::link) {
+            None | Some(LinkKind::PointToPoint) => LinkType::PointToPoint,
+            Some(LinkKind::MultiAccess) if self.config.faces.udp.multicast_ad_hoc => {
+                LinkType::AdHoc
+            }
+            Some(LinkKind::MultiAccess) => LinkType::MultiAccess,
+        }
+    }
+
+    fn shard_with_fewest_faces(&self) -> usize {
+        let mut count = vec![0_usize; self.ports.len()];
+        for record in self.faces.values() {
+            count[record.owner] += 1;
+        }
+        (0..count.len()).min_by_key(|i| count[*i]).unwrap_or(0)
+    }
+
+    pub(crate) fn reassembly_limits(&self) -> ReassemblyLimits {
+        let config = &self.config.reassembly;
+        ReassemblyLimits {
+            messages_max: config.partial_max,
+            octets_max: config.bytes_max,
+            timeout: Duration::from_millis(config.timeout_ms),
+        }
+    }
+
+    /// Closes a face and everything that refers to it; whether there was one.
+    pub(crate) fn face_remove(&mut self, id: FaceId, reason: &str) -> bool {
+        let Some(record) = self.faces.get(&id) else { return false };
+        let owner = record.owner;
+        tracing::info!(face = id.0, remote = %record.remote, reason, "face closed");
+        if let Some(Some(counters)) = self.ports[owner].ask(move |shard| shard.close(id)) {
+            self.gone.add(&counters);
+        }
+        ask_all(&self.ports, move |shard| shard.face_forget(id));
+        self.face_event(id, Event::Destroyed);
+        if let Some(peer) = self.faces.remove(&id).and_then(|record| record.peer) {
+            self.peers.remove(&peer);
+        }
+        self.routes_of_face_remove(id);
+        true
+    }
+
+    /// The transport of a face ended, or had an error that it may survive.
+    pub(crate) fn face_failed(&mut self, id: FaceId, reason: &str, fatal: bool) {
+        let now = self.clock.now();
+        let Some(record) = self.faces.get_mut(&id) else { return };
+        match (record.persistency, fatal) {
+            (Persistency::Permanent | Persistency::Persistent, false) => {
+                tracing::debug!(face = id.0, reason, "an error that the face survives");
+            }
+            (Persistency::Permanent, true) if record.target.is_some() => {
+                tracing::warn!(face = id.0, remote = %record.remote, reason,
+                    again_ms = record.backoff.as_millis(), "face down");
+                record.reconnect = now + record.backoff;
+                if std::mem::replace(&mut record.up, false) {
+                    self.face_event(id, Event::Down);
+                }
+            }
+            _ => {
+                self.face_remove(id, reason);
+            }
+        }
+    }
+
+    /// A permanent face has its transport again.
+    pub(crate) fn face_reopen(&mut self, id: FaceId, io: Box<dyn Face>) {
+        let limits = self.reassembly_limits();
+        let backoff = Duration::from_millis(self.config.faces.reconnect_min_ms);
+        let scope = self.scope_of(&*io);
+        let Some(record) = self.faces.get_mut(&id) else { return };
+        record.local = io.local_uri().to_string();
+        record.scope = scope;
+        record.transport = io.transport();
+        record.mtu = record.mtu.map(|m| m.min(io.mtu()));
+        record.transport_mtu = io.mtu();
+        (record.up, record.backoff, record.reconnect) = (true, backoff, Tick::NEVER);
+        let (link, info, owner) = (record.link_config(limits), record.info(), record.owner);
+        let queue_bytes_max = record.queue_bytes_max;
+        tracing::info!(face = id.0, remote = %record.remote, "face up");
+        ask_all(&self.ports, move |shard| shard.fw.face_add(id, info));
+        let opening = Opening { id, io, link, queue_bytes_max, first: Vec::new() };
+        match self.open(owner, opening) {
+            Ok(()) => self.face_event(id, Event::Up),
+            Err(reason) => self.face_failed(id, &reason, true),
+        }
+    }
+
+    /// Connects permanent faces that are down and due; closes idle ones.
+    pub(crate) fn face_timers(&mut self, now: Tick) {
+        let due = self.faces.values().filter(|r| r.reconnect <= now).map(|r| r.id);
+        for id in due.collect::<Vec<_>>() {
+            self.reconnect(id, now);
+        }
+        if self.next_idle_check <= now {
+            let timeout = Duration::from_secs(self.config.faces.idle_timeout_s);
+            self.next_idle_check = now + timeout / 2;
+            self.close_idle(now, timeout);
+        }
+    }
+
+    fn reconnect(&mut self, id: FaceId, now: Tick) {
+        let longest = Duration::from_millis(self.config.faces.reconnect_max_ms);
+        let Some(record) = self.faces.get_mut(&id) else { return };
+        let Some(target) = record.target.clone() else { return };
+        record.backoff = (record.backoff * 2).min(longest);
+        // Until the attempt ends; its own time limit ends it.
+        record.reconnect = Tick::NEVER;
+        let again = now + record.backoff;
+        if let Err(error) = self.connect(target, Purpose::Reopen(id)) {
+            tracing::debug!(face = id.0, ?error, "connecting again failed");
+            if let Some(record) = self.faces.get_mut(&id) {
+                record.reconnect = again;
+            }
+        }
+    }
+
+    fn close_idle(&mut self, now: Tick, timeout: Duration) {
+        let counters = self.owner_counters();
+        let mut idle = Vec::new();
+        for record in self.faces.values_mut() {
+            let c = counters.get(&record.id).copied().unwrap_or_default();
+            let frames = c.traffic.in_frames + c.link.frames_out;
+            if frames != record.frames {
+                (record.frames, record.active) = (frames, now);
+            }
+            let ends = record.persistency == Persistency::OnDemand && record.is_datagram();
+            if ends && now.since(record.active) >= timeout {
+                idle.push(record.id);
+            }
+        }
+        for id in idle {
+            self.face_remove(id, "idle");
+        }
+    }
+
+    /// Counters of every face by the shard that does its I/O.
+    pub(crate) fn owner_counters(&self) -> FaceMap<OwnerCounters> {
+        let each = ask_all(&self.ports, |shard| {
+            shard.faces.iter().map(|f| (f.id, f.counters())).collect::<Vec<_>>()
+        });
+        each.into_iter().flatten().collect()
+    }
+
+    /// Faces as management shows them.
+    pub(crate) fn face_views(&self, only: Option<FaceId>) -> Vec<FaceView> {
+        let owner = self.owner_counters();
+        let mut packets = FaceMap::<host::FaceCounters>::default();
+        let each = ask_all(&self.ports, |shard| {
+            shard.fw.faces().iter().map(|f| (f.id, f.counters)).collect::<Vec<_>>()
+        });
+        for (id, c) in each.into_iter().flatten() {
+            let sum = packets.entry(id).or_default();
+            sum.in_interests += c.in_interests;
+            sum.in_data += c.in_data;
+            sum.in_nacks += c.in_nacks;
+            sum.out_interests += c.out_interests;
+            sum.out_data += c.out_data;
+            sum.out_nacks += c.out_nacks;
+        }
+        let records = self.faces.values().filter(|r| only.is_none_or(|id| r.id == id));
+        records
+            .map(|record| {
+                let mut counters = packets.get(&record.id).copied().unwrap_or_default();
+                let owner = owner.get(&record.id).copied().unwrap_or_default();
+                counters.in_bytes = owner.traffic.in_bytes;
+                counters.out_bytes = owner.traffic.out_bytes;
+                self.face_view(record, counters)
+            })
+            .collect()
+    }
+
+    pub(crate) fn face_view(&self, record: &Record, counters: host::FaceCounters) -> FaceView {
+        let idles = record.persistency == Persistency::OnDemand && record.is_datagram();
+        let left = || {
+            let timeout = Duration::from_secs(self.config.faces.idle_timeout_s);
+            let left = timeout.saturating_sub(self.clock.now().since(record.active));
+            u64::try_from(left.as_millis()).unwrap_or(u64::MAX)
+        };
+        let interval = record.congestion.base_interval.as_nanos();
+        FaceView {
+            id: record.id,
+            remote_uri: record.remote.clone(),
+            local_uri: record.local.clone(),
+            expiration_ms: idles.then(left),
+            scope: record.scope,
+            persistency: wire_persistency(record.persistency),
+            link_type: record.link_type,
+            congestion_interval_ns: u64::try_from(interval).ok(),
+            congestion_threshold: Some(record.congestion.threshold as u64),
+            mtu: record.mtu.map(|m| m as u64),
+            flags: record.flags,
+            up: record.up,
+            counters,
+        }
+    }
+
+    /// Applies the properties of `id` to the shards after its record changed.
+    pub(crate) fn face_changed(&self, id: FaceId) {
+        let Some(record) = self.faces.get(&id) else { return };
+        let (info, link) = (record.info(), record.link_config(self.reassembly_limits()));
+        ask_all(&self.ports, move |shard| {
+            shard.fw.face_add(id, info);
+            shard.configure(id, &link);
+        });
+    }
+
+    /// The face that leads to `remote`.
+    pub(crate) fn face_by_remote(&self, remote: &str) -> Option<FaceId> {
+        self.faces.values().find(|r| r.remote == remote).map(|r| r.id)
+    }
+}

@@ -1,0 +1,226 @@
+//! What management asks of the node, done.
+
+use super::connect::Target;
+use super::record::{NewFace, config_persistency};
+use super::{Asked, Control, Purpose};
+use crate::clock::unix_ms;
+use crate::config::Persistency as P;
+use crate::mgmt::Host;
+use crate::mgmt::host::{
+    Creation, CsView, FaceError, FaceProps, FaceSpec, FaceView, NextHop, NodeView, Persistency,
+    RouteSpec, Scope, TableError, Ticket, face_flags,
+};
+use onym_tables::FaceId;
+use onym_wire::faceuri::FaceUri;
+use onym_wire::name::{Name, NameRef};
+use std::time::Duration;
+
+/// Smallest frame that a face may be told to send.
+const MTU_MIN: u64 = 64;
+
+impl Host for Control {
+    fn unix_ms(&self) -> u64 {
+        unix_ms()
+    }
+
+    fn faces(&mut self) -> Vec<FaceView> {
+        self.face_views(None)
+    }
+
+    fn face(&mut self, id: FaceId) -> Option<FaceView> {
+        self.face_views(Some(id)).pop()
+    }
+
+    fn channels(&mut self) -> Vec<String> {
+        self.channel_uris()
+    }
+
+    fn face_create(&mut self, ticket: Ticket, spec: FaceSpec) -> Creation {
+        match self.creation(ticket, &spec) {
+            Ok(creation) => creation,
+            Err(error) => Creation::Refused(error),
+        }
+    }
+
+    fn face_update(&mut self, id: FaceId, props: &FaceProps) -> Result<FaceView, FaceError> {
+        let Some(record) = self.faces.get_mut(&id) else { return Err(FaceError::NoSuchFace) };
+        let mut bad = FaceProps::default();
+        let wants_local = props.flags & props.mask & face_flags::LOCAL_FIELDS != 0;
+        if wants_local && record.scope == Scope::NonLocal {
+            bad.flags |= face_flags::LOCAL_FIELDS;
+            bad.mask |= face_flags::LOCAL_FIELDS;
+        }
+        // Neither a face that a peer's connection made nor one without an address can be made again.
+        let again = record.target.is_some() || record.is_datagram();
+        match props.persistency {
+            Some(Persistency::OnDemand) if record.persistency != P::OnDemand => {
+                bad.persistency = props.persistency;
+            }
+            Some(Persistency::Permanent) if !again => bad.persistency = props.persistency,
+            _ => {}
+        }
+        if props.mtu.is_some_and(|m| m < MTU_MIN || record.mtu.is_none()) {
+            bad.mtu = props.mtu;
+        }
+        if bad != FaceProps::default() {
+            return Err(FaceError::BadProperties(bad));
+        }
+        if let Some(persistency) = props.persistency {
+            record.persistency = config_persistency(persistency);
+        }
+        record.flags = record.flags & !props.mask | props.flags & props.mask;
+        if let Some(ns) = props.congestion_interval_ns {
+            record.congestion.base_interval = Duration::from_nanos(ns);
+        }
+        if let Some(octets) = props.congestion_threshold {
+            record.congestion.threshold = usize::try_from(octets).unwrap_or(usize::MAX);
+        }
+        if let Some(mtu) = props.mtu {
+            let mtu = usize::try_from(mtu).unwrap_or(usize::MAX);
+            record.mtu = Some(mtu.min(record.transport_mtu));
+        }
+        self.face_changed(id);
+        self.face(id).ok_or(FaceError::NoSuchFace)
+    }
+
+    fn face_destroy(&mut self, id: FaceId) -> bool {
+        self.face_remove(id, "asked for by management")
+    }
+
+    fn fib_add(&mut self, name: NameRef<'_>, hop: NextHop) -> Result<(), TableError> {
+        self.fib_set(name, hop)
+    }
+
+    fn fib_remove(&mut self, name: NameRef<'_>, face: FaceId) {
+        self.fib_unset(name, face);
+    }
+
+    fn fib(&mut self) -> Vec<(Name, Vec<NextHop>)> {
+        self.fib_list()
+    }
+
+    fn rib_register(&mut self, route: RouteSpec) -> Result<(), TableError> {
+        self.route_add(route)
+    }
+
+    fn rib_unregister(&mut self, name: NameRef<'_>, face: FaceId, origin: u64) {
+        self.route_remove(name, face, origin);
+    }
+
+    fn rib(&mut self) -> Vec<RouteSpec> {
+        self.route_list()
+    }
+
+    fn cs(&mut self) -> CsView {
+        self.cs_view()
+    }
+
+    fn cs_config(
+        &mut self,
+        capacity: Option<u64>,
+        admit: Option<bool>,
+        serve: Option<bool>,
+    ) -> CsView {
+        let cs = &mut self.config.cs;
+        if let Some(capacity) = capacity {
+            cs.packets_max = usize::try_from(capacity).unwrap_or(usize::MAX).min(1 << 26);
+        }
+        cs.admit = admit.unwrap_or(cs.admit);
+        cs.serve = serve.unwrap_or(cs.serve);
+        self.cs_apply();
+        self.cs_view()
+    }
+
+    fn cs_erase(&mut self, name: NameRef<'_>, count: u64) -> (u64, bool) {
+        self.cs_remove(name, count)
+    }
+
+    fn strategy_set(
+        &mut self,
+        name: NameRef<'_>,
+        strategy: NameRef<'_>,
+    ) -> Result<Name, TableError> {
+        self.strategy_change(name, strategy)
+    }
+
+    fn strategy_unset(&mut self, name: NameRef<'_>) {
+        self.strategy_clear(name);
+    }
+
+    fn strategies(&mut self) -> Vec<(Name, Name)> {
+        self.strategy_list()
+    }
+
+    fn node(&mut self) -> NodeView {
+        self.node_view()
+    }
+
+    fn status_json(&mut self) -> String {
+        self.node_status()
+    }
+
+    fn explain_json(&mut self, name: NameRef<'_>) -> String {
+        self.explain(name)
+    }
+}
+
+impl Control {
+    fn creation(&mut self, ticket: Ticket, spec: &FaceSpec) -> Result<Creation, FaceError> {
+        let bad = |e: onym_wire::faceuri::FaceUriError| FaceError::BadUri(e.to_string());
+        let uri = FaceUri::parse_canonical(&spec.remote_uri).map_err(bad)?;
+        let local = spec.local_uri.as_deref().map(str::parse::<FaceUri>).transpose();
+        let local = local.map_err(bad)?;
+        check_creation(&uri, local.as_ref(), &spec.props)?;
+        if let Some(id) = self.face_by_remote(&uri.to_string()) {
+            let view = self.face_views(Some(id)).pop().ok_or(FaceError::NoSuchFace)?;
+            return Err(FaceError::Exists(Box::new(view)));
+        }
+        let persistency = spec.props.persistency.map_or(P::Persistent, config_persistency);
+        let new = NewFace { props: spec.props.clone(), ..NewFace::of(None, persistency) };
+        let purpose = Purpose::Make { asked: Asked::Management(ticket), new: Box::new(new) };
+        self.made_now = None;
+        self.connect(Target { local, ..Target::of(uri) }, purpose)?;
+        match self.made_now.take() {
+            None => Ok(Creation::Pending),
+            Some((_, Ok(view))) => Ok(Creation::Made(view)),
+            Some((_, Err(error))) => Err(error),
+        }
+    }
+}
+
+/// What the protocol refuses whatever the system would say.
+fn check_creation(
+    uri: &FaceUri,
+    local: Option<&FaceUri>,
+    props: &FaceProps,
+) -> Result<(), FaceError> {
+    let no = |text: &str| Err(FaceError::Unsupported(text.to_owned()));
+    match uri {
+        FaceUri::Udp(_) | FaceUri::Tcp(_) | FaceUri::WebSocket(..) if local.is_some() => {
+            return no("LocalUri is for Ethernet only");
+        }
+        FaceUri::Ether(_) if !matches!(local, Some(FaceUri::Dev(_))) => {
+            return no("Ethernet needs LocalUri dev://INTERFACE");
+        }
+        FaceUri::Ether(mac) if mac[0] & 1 == 1 => {
+            return no("a multicast group is set with faces.ether.interfaces");
+        }
+        FaceUri::Udp(_) | FaceUri::Tcp(_) | FaceUri::WebSocket(..) | FaceUri::Ether(_) => {}
+        _ => return no("only udp4, udp6, tcp4, tcp6, ws and ether faces can be created"),
+    }
+    let is_datagram = matches!(uri, FaceUri::Udp(_) | FaceUri::Ether(_));
+    if props.persistency == Some(Persistency::OnDemand) {
+        return no("on-demand faces are made by peers");
+    }
+    if props.mtu.is_some_and(|m| m < MTU_MIN) {
+        return no("the MTU must be at least 64");
+    }
+    if props.mtu.is_some() && !is_datagram {
+        return no("a stream face has no MTU");
+    }
+    let loopback = super::connect::ip_of(uri).is_some_and(|ip| ip.is_loopback());
+    if props.flags & props.mask & face_flags::LOCAL_FIELDS != 0 && (is_datagram || !loopback) {
+        return no("local fields are for local faces");
+    }
+    Ok(())
+}

@@ -1,0 +1,239 @@
+//! Listeners of the configuration, opened before the node says that it is ready.
+
+use super::{Bound, Control, connect};
+use crate::config::{Config, Persistency};
+use crate::control::record::NewFace;
+use onym_face::ether::{EtherFace, EtherListener};
+use onym_face::udp::{UdpListener, UdpMulticastFace};
+use onym_face::websocket::WebSocketListener;
+use onym_face::{Face, FaceError, Listener, UnixListener, tcp::TcpListener};
+use onym_sys::netdev::{self, Interface};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+/// One listener.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) listener: Box<dyn Listener>,
+    /// Its address when it is of UDP.
+    pub(crate) udp: Option<SocketAddr>,
+    /// Its interface when it is of Ethernet.
+    pub(crate) ether: Option<String>,
+    pub(crate) token: u64,
+}
+
+/// Listeners and the faces that exist without a peer's doing.
+#[derive(Debug, Default)]
+pub(crate) struct Opened {
+    pub(crate) listeners: Vec<Entry>,
+    pub(crate) multicast: Vec<Box<dyn Face>>,
+    pub(crate) bound: Bound,
+    /// What could not be opened and is not needed.
+    pub(crate) notes: Vec<String>,
+}
+
+impl Opened {
+    fn push(&mut self, listener: Box<dyn Listener>) -> &mut Entry {
+        self.listeners.push(Entry { listener, udp: None, ether: None, token: 0 });
+        self.listeners.last_mut().expect("invariant: just pushed")
+    }
+}
+
+/// Opens everything that `config` asks for.
+///
+/// # Errors
+/// A sentence with the key, the address and what the system said.
+pub(crate) fn open(config: &Config) -> Result<Opened, String> {
+    let mut opened = Opened::default();
+    open_unix(config, &mut opened)?;
+    open_udp(config, &mut opened)?;
+    open_tcp(config, &mut opened)?;
+    open_websocket(config, &mut opened)?;
+    open_multicast(config, &mut opened)?;
+    open_ether(config, &mut opened)?;
+    Ok(opened)
+}
+
+/// Places of the Unix socket when the configuration says `auto`, best first.
+pub(crate) fn unix_places() -> Vec<PathBuf> {
+    let uid = rustix::process::geteuid();
+    let mut places = Vec::new();
+    if uid.is_root() {
+        places.push(PathBuf::from("/run/nfd/nfd.sock"));
+    } else if let Some(dir) = std::env::var_os("XDG_RUNTIME_DIR") {
+        places.push(Path::new(&dir).join("onym/nfd.sock"));
+    }
+    places.push(PathBuf::from(format!("/tmp/onym-{}/nfd.sock", uid.as_raw())));
+    places
+}
+
+fn open_unix(config: &Config, opened: &mut Opened) -> Result<(), String> {
+    let path = config.faces.unix.path.0.as_str();
+    let places = match path {
+        "" => return Ok(()),
+        "auto" => unix_places(),
+        _ => vec![PathBuf::from(path)],
+    };
+    let last = places.len() - 1;
+    for (i, place) in places.iter().enumerate() {
+        match UnixListener::bind(place) {
+            Ok(listener) => {
+                opened.bound.unix = Some(place.clone());
+                opened.push(Box::new(listener));
+                return Ok(());
+            }
+            Err(error) if i < last => opened.notes.push(format!(
+                "{}: {error}; {} is used instead",
+                place.display(),
+                places[i + 1].display()
+            )),
+            Err(FaceError::InUse(_)) => {
+                return Err(format!(
+                    "faces.unix.path: another forwarder answers on {}; it is left alone. Stop it, \
+                     or set another path",
+                    place.display()
+                ));
+            }
+            Err(error) => return Err(format!("faces.unix.path: {}: {error}", place.display())),
+        }
+    }
+    Ok(())
+}
+
+/// Whether a wildcard IPv6 address failed because this machine has no IPv6.
+fn lacks_ipv6(address: SocketAddr, error: &FaceError) -> bool {
+    use rustix::io::Errno;
+    let code = match error {
+        FaceError::Io { source, .. } => Errno::from_io_error(source),
+        _ => None,
+    };
+    address.is_ipv6()
+        && address.ip().is_unspecified()
+        && matches!(code, Some(Errno::AFNOSUPPORT | Errno::ADDRNOTAVAIL))
+}
+
+/// The addresses of a `listen` key, which were checked.
+pub(crate) fn addresses(list: &crate::config::OneOrMany) -> impl Iterator<Item = SocketAddr> {
+    list.0.iter().filter_map(|a| a.parse().ok())
+}
+
+/// What to say when an address cannot be listened at; nothing when it need not be.
+pub(crate) fn refused(
+    key: &str,
+    address: SocketAddr,
+    error: &FaceError,
+    opened: &mut Opened,
+) -> Result<(), String> {
+    let text = format!("{key}: {address}: {error}");
+    if lacks_ipv6(address, error) {
+        opened.notes.push(text);
+        return Ok(());
+    }
+    Err(format!("{text}. Stop the program that uses it, or set {key} to another address or to []"))
+}
+
+fn open_udp(config: &Config, opened: &mut Opened) -> Result<(), String> {
+    let options = connect::udp_options(config);
+    for address in addresses(&config.faces.udp.listen) {
+        match UdpListener::bind(address, &options) {
+            Ok(listener) => {
+                let bound = listener.address();
+                opened.bound.udp.push(bound);
+                opened.push(Box::new(listener)).udp = Some(bound);
+            }
+            Err(error) => refused("faces.udp.listen", address, &error, opened)?,
+        }
+    }
+    Ok(())
+}
+
+fn open_tcp(config: &Config, opened: &mut Opened) -> Result<(), String> {
+    for address in addresses(&config.faces.tcp.listen) {
+        match TcpListener::bind(address) {
+            Ok(listener) => {
+                opened.bound.tcp.push(listener.address());
+                opened.push(Box::new(listener));
+            }
+            Err(error) => refused("faces.tcp.listen", address, &error, opened)?,
+        }
+    }
+    Ok(())
+}
+
+fn open_websocket(config: &Config, opened: &mut Opened) -> Result<(), String> {
+    for address in addresses(&config.faces.websocket.listen) {
+        match WebSocketListener::bind(address) {
+            Ok(listener) => {
+                opened.bound.websocket.push(listener.address());
+                opened.push(Box::new(listener));
+            }
+            Err(error) => refused("faces.websocket.listen", address, &error, opened)?,
+        }
+    }
+    Ok(())
+}
+
+fn open_multicast(config: &Config, opened: &mut Opened) -> Result<(), String> {
+    let udp = &config.faces.udp;
+    if udp.multicast.0.is_empty() {
+        return Ok(());
+    }
+    let options = connect::udp_options(config);
+    let wanted = &udp.multicast_interfaces.0;
+    let interfaces = netdev::interfaces().map_err(|e| format!("listing interfaces: {e}"))?;
+    for interface in &interfaces {
+        let named = wanted.contains(&interface.name);
+        if !named && (!wanted.is_empty() || !interface.is_up || !interface.is_multicast) {
+            continue;
+        }
+        for group in addresses(&udp.multicast) {
+            match UdpMulticastFace::open(group, interface, &options, false) {
+                Ok(face) => opened.multicast.push(Box::new(face)),
+                Err(error) if named => {
+                    return Err(format!("faces.udp.multicast_interfaces: {error}"));
+                }
+                Err(error) => opened.notes.push(format!("multicast: {error}")),
+            }
+        }
+    }
+    let missing = wanted.iter().find(|w| !interfaces.iter().any(|i| i.name == **w));
+    missing.map_or(Ok(()), |name| {
+        Err(format!("faces.udp.multicast_interfaces: there is no interface {name}"))
+    })
+}
+
+/// `xx:xx:xx:xx:xx:xx`, which was checked.
+fn mac(text: &str) -> [u8; 6] {
+    let mut out = [0; 6];
+    for (octet, part) in out.iter_mut().zip(text.split(':')) {
+        *octet = u8::from_str_radix(part, 16).unwrap_or(0);
+    }
+    out
+}
+
+fn open_ether(config: &Config, opened: &mut Opened) -> Result<(), String> {
+    let ether = &config.faces.ether;
+    let buffer = config.faces.udp.receive_buffer_bytes;
+    for name in &ether.interfaces.0 {
+        let wrong = |e: &dyn std::fmt::Display| format!("faces.ether.interfaces: {name}: {e}");
+        let interface: Interface = netdev::interface(name).map_err(|e| wrong(&e))?;
+        let listener = EtherListener::open(&interface, buffer).map_err(|e| wrong(&e))?;
+        opened.push(Box::new(listener)).ether = Some(name.clone());
+        let group = EtherFace::open(&interface, mac(&ether.multicast), buffer);
+        opened.multicast.push(Box::new(group.map_err(|e| wrong(&e))?));
+    }
+    Ok(())
+}
+
+impl Control {
+    /// Adds the faces that exist without a peer's doing.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub(crate) fn add_multicast(&mut self, faces: Vec<Box<dyn Face>>) -> Result<(), String> {
+        for io in faces {
+            self.face_add(NewFace::of(Some(io), Persistency::Permanent))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,130 @@
+//! What the node knows of one face.
+
+use super::connect::Target;
+use crate::config::Persistency;
+use crate::mgmt::host::{self, FaceProps, LinkType, Scope, face_flags};
+use onym_face::{Face, Peer, Transport};
+use onym_forward::faces::FaceInfo;
+use onym_forward::link::{CongestionConfig, LinkConfig, ReassemblyLimits};
+use onym_tables::{FaceId, Tick};
+use onym_wire::RxFrame;
+use std::time::Duration;
+
+/// What the node knows of one face.
+#[derive(Debug)]
+pub(crate) struct Record {
+    pub(crate) id: FaceId,
+    pub(crate) remote: String,
+    pub(crate) local: String,
+    pub(crate) scope: Scope,
+    pub(crate) link_type: LinkType,
+    pub(crate) transport: Transport,
+    pub(crate) persistency: Persistency,
+    pub(crate) flags: u64,
+    pub(crate) congestion: CongestionConfig,
+    /// Largest frame; none on streams.
+    pub(crate) mtu: Option<usize>,
+    /// Largest frame that the transport takes.
+    pub(crate) transport_mtu: usize,
+    pub(crate) queue_bytes_max: usize,
+    pub(crate) up: bool,
+    /// The shard that does its I/O.
+    pub(crate) owner: usize,
+    /// How to make its transport again.
+    pub(crate) target: Option<Target>,
+    /// Delay before the next connection.
+    pub(crate) backoff: Duration,
+    /// When it is connected again.
+    pub(crate) reconnect: Tick,
+    /// Frames counted when it was last looked at, and when they last changed.
+    pub(crate) frames: u64,
+    pub(crate) active: Tick,
+    /// The listener and peer that it was made for.
+    pub(crate) peer: Option<(usize, Peer)>,
+}
+
+/// A face to be added to the node.
+#[derive(Debug)]
+pub(crate) struct NewFace {
+    /// The transport; none for a permanent face that is not connected yet.
+    pub(crate) io: Option<Box<dyn Face>>,
+    pub(crate) persistency: Persistency,
+    pub(crate) props: FaceProps,
+    pub(crate) target: Option<Target>,
+    pub(crate) peer: Option<(usize, Peer)>,
+    pub(crate) queue_bytes_max: Option<usize>,
+    /// Frames that came before the face had a descriptor of its own.
+    pub(crate) first: Vec<RxFrame>,
+}
+
+impl NewFace {
+    /// A face for `io` without special wishes.
+    pub(crate) fn of(io: Option<Box<dyn Face>>, persistency: Persistency) -> Self {
+        Self {
+            io,
+            persistency,
+            props: FaceProps::default(),
+            target: None,
+            peer: None,
+            queue_bytes_max: None,
+            first: Vec::new(),
+        }
+    }
+}
+
+impl Record {
+    pub(crate) fn is_datagram(&self) -> bool {
+        !self.transport.is_reliable()
+    }
+
+    /// What forwarding must know.
+    pub(crate) fn info(&self) -> FaceInfo {
+        use onym_forward::faces as f;
+        FaceInfo {
+            scope: match self.scope {
+                Scope::Local => f::Scope::Local,
+                Scope::NonLocal => f::Scope::NonLocal,
+            },
+            link: match self.link_type {
+                LinkType::PointToPoint => f::LinkType::PointToPoint,
+                LinkType::MultiAccess => f::LinkType::MultiAccess,
+                LinkType::AdHoc => f::LinkType::AdHoc,
+            },
+            local_fields: self.flags & face_flags::LOCAL_FIELDS != 0,
+        }
+    }
+
+    /// How its link service works.
+    pub(crate) fn link_config(&self, reassembly: ReassemblyLimits) -> LinkConfig {
+        let base = match self.mtu {
+            Some(mtu) => LinkConfig::datagram(mtu),
+            None => LinkConfig::stream(),
+        };
+        let marking = self.flags & face_flags::CONGESTION_MARKING != 0;
+        LinkConfig {
+            reliability: self.flags & face_flags::RELIABILITY != 0,
+            congestion_marking: marking.then_some(self.congestion),
+            local_fields: self.flags & face_flags::LOCAL_FIELDS != 0,
+            reassembly_limits: reassembly,
+            ..base
+        }
+    }
+}
+
+/// The number on the wire.
+pub(crate) fn wire_persistency(p: Persistency) -> host::Persistency {
+    match p {
+        Persistency::Persistent => host::Persistency::Persistent,
+        Persistency::OnDemand => host::Persistency::OnDemand,
+        Persistency::Permanent => host::Persistency::Permanent,
+    }
+}
+
+/// The word of the configuration.
+pub(crate) fn config_persistency(p: host::Persistency) -> Persistency {
+    match p {
+        host::Persistency::Persistent => Persistency::Persistent,
+        host::Persistency::OnDemand => Persistency::OnDemand,
+        host::Persistency::Permanent => Persistency::Permanent,
+    }
+}

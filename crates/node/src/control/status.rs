@@ -1,0 +1,242 @@
+//! What the node counts, put together for management, metrics and tests.
+
+use super::Control;
+use crate::clock::unix_ms;
+use crate::mgmt::host::{FaceCounters, FaceView, NodeView};
+use crate::shard::{FaceMap, OwnerCounters, Shard, ShardCounters, ask_all};
+use onym_face::Counters as IoCounters;
+use onym_forward::link::{FrameVerdict, LinkCounters};
+use onym_forward::verdict::{Counters, PacketKind, Unsent, Verdict};
+use serde_json::{Value, json};
+
+/// Counters of the link services and transports, added up over faces.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LinkSums {
+    /// Frames by their verdict in the link service, in the order of [`FrameVerdict::ALL`].
+    pub frames: [u64; FrameVerdict::COUNT],
+    /// Frames lost after they were held.
+    pub frag_timeout: u64,
+    /// Frames that the transport refused: malformed, trailing octets, from elsewhere.
+    pub refused_in: u64,
+    /// Packets not sent because the send queue was full.
+    pub queue_full: u64,
+    /// Packets not sent because they do not fit the face.
+    pub over_mtu: u64,
+    /// Packets for a face that was down or gone.
+    pub face_gone: u64,
+    /// Octets received.
+    pub in_bytes: u64,
+    /// Octets sent.
+    pub out_bytes: u64,
+    /// Packets marked for congestion.
+    pub congestion_marked: u64,
+}
+
+/// Sums of faces that are closed, so that totals never shrink.
+pub(crate) type Gone = LinkSums;
+
+impl LinkSums {
+    /// Adds the counters of one face.
+    pub(crate) fn add(&mut self, c: &OwnerCounters) {
+        let (link, io): (&LinkCounters, &IoCounters) = (&c.link, &c.io);
+        for (sum, n) in self.frames.iter_mut().zip(link.verdicts) {
+            *sum += n;
+        }
+        self.frag_timeout += link.frag_timeout + link.frag_evicted;
+        self.refused_in += io.in_trailing + io.in_malformed + io.in_foreign;
+        self.queue_full += link.queue_full;
+        self.over_mtu += link.over_mtu + io.out_too_long;
+        self.face_gone += c.traffic.face_gone + io.out_refused;
+        self.in_bytes += c.traffic.in_bytes;
+        self.out_bytes += c.traffic.out_bytes;
+        self.congestion_marked += link.congestion_marked;
+    }
+}
+
+/// One shard at one moment.
+#[derive(Debug, Clone)]
+pub struct ShardState {
+    /// Everything its forwarder counted.
+    pub counters: Counters,
+    /// Pending Interests.
+    pub pit_entries: u64,
+    /// Octets of pending Interests.
+    pub pit_bytes: u64,
+    /// Packets cached.
+    pub cs_entries: u64,
+    /// Octets cached.
+    pub cs_bytes: u64,
+    /// Prefixes with next hops.
+    pub fib_entries: u64,
+    /// Packets that were lost on their way to another shard.
+    pub crossing_full: u64,
+    /// Packets for management that were lost.
+    pub management_full: u64,
+    /// Packets whose face was gone.
+    pub face_gone: u64,
+    /// Time spent not waiting, in nanoseconds.
+    pub busy_ns: u64,
+}
+
+/// The node at one moment.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    /// By shard.
+    pub shards: Vec<ShardState>,
+    /// Over all faces that are or were.
+    pub links: LinkSums,
+    /// The faces.
+    pub faces: Vec<FaceView>,
+}
+
+impl Snapshot {
+    /// How many packets of `kind` ended in `verdict`, all shards together.
+    #[must_use]
+    pub fn verdict(&self, kind: PacketKind, verdict: Verdict) -> u64 {
+        self.shards.iter().map(|s| s.counters.verdict(kind, verdict)).sum()
+    }
+
+    /// The sum of one value over the shards.
+    #[must_use]
+    pub fn sum(&self, of: impl Fn(&ShardState) -> u64) -> u64 {
+        self.shards.iter().map(of).sum()
+    }
+
+    /// Packets not sent, by the word of the registry.
+    #[must_use]
+    pub fn unsent(&self) -> Vec<(&'static str, u64)> {
+        let each = Unsent::ALL.iter().map(|reason| {
+            let counted = self.sum(|s| s.counters.unsent[*reason as usize]);
+            let beyond = match reason {
+                Unsent::QueueFull => self.links.queue_full + self.sum(|s| s.management_full),
+                Unsent::FaceGone => self.links.face_gone + self.sum(|s| s.face_gone),
+                Unsent::OverMtu => self.links.over_mtu,
+                _ => 0,
+            };
+            (reason.label(), counted + beyond)
+        });
+        each.chain([("crossing_full", self.sum(|s| s.crossing_full))]).collect()
+    }
+
+    /// Frames dropped, by the word of the registry.
+    #[must_use]
+    pub fn frames_dropped(&self) -> Vec<(&'static str, u64)> {
+        let each = FrameVerdict::ALL.iter().zip(self.links.frames);
+        let dropped = each.filter(|(v, _)| v.is_drop()).map(|(v, n)| (v.label(), n));
+        let others = [
+            ("frag_timeout", self.links.frag_timeout),
+            ("transport_refused", self.links.refused_in),
+        ];
+        dropped.chain(others).collect()
+    }
+}
+
+fn state(shard: &mut Shard) -> ShardState {
+    let ShardCounters { crossing_full, management_full, face_gone, busy_ns, .. } = shard.counters;
+    ShardState {
+        counters: shard.fw.counters().clone(),
+        pit_entries: shard.fw.pit_len() as u64,
+        pit_bytes: shard.fw.pit_octets() as u64,
+        cs_entries: shard.fw.cs().len() as u64,
+        cs_bytes: shard.fw.cs().octets() as u64,
+        fib_entries: shard.fw.fib().len() as u64,
+        crossing_full,
+        management_full,
+        face_gone,
+        busy_ns,
+    }
+}
+
+impl Control {
+    /// Everything that the node counts, each shard at one moment of its own.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let mut links = self.gone.clone();
+        let owner: FaceMap<OwnerCounters> = self.owner_counters();
+        owner.values().for_each(|c| links.add(c));
+        Snapshot { shards: ask_all(&self.ports, state), links, faces: self.face_views(None) }
+    }
+
+    /// The state of the node as `status/general` says it.
+    pub(crate) fn node_view(&self) -> NodeView {
+        let shards = ask_all(&self.ports, state);
+        let mut links = self.gone.clone();
+        self.owner_counters().values().for_each(|c| links.add(c));
+        let sum = |of: fn(&ShardState) -> u64| shards.iter().map(of).sum::<u64>();
+        let total = |of: fn(&Counters) -> u64| shards.iter().map(|s| of(&s.counters)).sum::<u64>();
+        let fib_entries = shards.first().map_or(0, |s| s.fib_entries);
+        NodeView {
+            version: concat!("onym ", env!("CARGO_PKG_VERSION")).to_owned(),
+            start_ms: self.start_ms,
+            now_ms: unix_ms(),
+            // There is no name tree; what tables hold names is counted here.
+            name_tree_entries: fib_entries + sum(|s| s.pit_entries) + sum(|s| s.cs_entries),
+            fib_entries,
+            pit_entries: sum(|s| s.pit_entries),
+            measurements_entries: 0,
+            cs_entries: sum(|s| s.cs_entries),
+            counters: FaceCounters {
+                in_interests: total(|c| c.received[0]),
+                in_data: total(|c| c.received[1]),
+                in_nacks: total(|c| c.received[2]),
+                out_interests: total(|c| c.sent[0]),
+                out_data: total(|c| c.sent[1]),
+                out_nacks: total(|c| c.sent[2]),
+                in_bytes: links.in_bytes,
+                out_bytes: links.out_bytes,
+            },
+            satisfied_interests: total(|c| c.satisfied_interests),
+            unsatisfied_interests: total(|c| c.unsatisfied_interests),
+        }
+    }
+
+    /// `/localhost/onym/status/node`.
+    pub(crate) fn node_status(&self) -> String {
+        let snapshot = self.snapshot();
+        let verdicts = |kind: PacketKind| -> Value {
+            let each = Verdict::ALL.iter().map(|v| (v.label(), snapshot.verdict(kind, *v)));
+            each.filter(|(_, n)| *n > 0).map(|(w, n)| (w.to_owned(), Value::from(n))).collect()
+        };
+        let words = |list: Vec<(&'static str, u64)>| -> Value {
+            let each = list.into_iter().filter(|(_, n)| *n > 0);
+            each.map(|(w, n)| (w.to_owned(), Value::from(n))).collect()
+        };
+        let view = self.node_view();
+        json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "start_ms": self.start_ms,
+            "now_ms": view.now_ms,
+            "pid": std::process::id(),
+            "shards": snapshot.shards.len(),
+            "faces": snapshot.faces.len(),
+            "listeners": self.channel_uris(),
+            "pit": {
+                "entries": view.pit_entries,
+                "entries_max": self.config.pit.entries_max,
+                "bytes": snapshot.sum(|s| s.pit_bytes),
+            },
+            "cs": {
+                "entries": view.cs_entries,
+                "packets_max": self.config.cs.packets_max,
+                "bytes": snapshot.sum(|s| s.cs_bytes),
+                "hits": snapshot.sum(|s| s.counters.cs_hits),
+                "misses": snapshot.sum(|s| s.counters.cs_misses),
+            },
+            "fib": { "entries": view.fib_entries, "routes_max": self.config.fib.routes_max },
+            "rib": { "routes": self.rib.len() },
+            "interests": verdicts(PacketKind::Interest),
+            "data": verdicts(PacketKind::Data),
+            "nacks": verdicts(PacketKind::Nack),
+            "sent": {
+                "interests": view.counters.out_interests,
+                "data": view.counters.out_data,
+                "nacks": view.counters.out_nacks,
+            },
+            "unsent": words(snapshot.unsent()),
+            "frames_dropped": words(snapshot.frames_dropped()),
+            "busy_ns": snapshot.shards.iter().map(|s| s.busy_ns).collect::<Vec<_>>(),
+            "in_bytes": view.counters.in_bytes,
+            "out_bytes": view.counters.out_bytes,
+        })
+        .to_string()
+    }
+}

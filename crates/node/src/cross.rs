@@ -1,0 +1,247 @@
+//! Packets that cross from one shard to another, in batches over bounded rings.
+//!
+//! Each ordered pair of shards has a ring of batches and a ring back for the emptied ones, so that
+//! a crossing allocates nothing. When the peer does not keep up, the batch under way fills and
+//! further packets are dropped and counted (`crossing_full`).
+
+use onym_forward::packet::{Outbox, Packet, Payload, Transmit};
+use onym_sys::epoll::Waker;
+use rtrb::{Consumer, Producer, RingBuffer};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering, fence};
+
+/// Batches under way in one direction.
+const DEPTH: usize = 8;
+/// Most packets, and most transmissions, of one batch.
+const BATCH_MAX: usize = 1024;
+
+/// Where a packet stands in its way over the shards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Leg {
+    /// The receiving shard is the one that decides.
+    Home,
+    /// An Interest with CanBePrefix: the content store is asked, shard after shard.
+    Probe,
+    /// Data that pending discovery Interests see first; then it goes home, to this shard.
+    Discovery(u8),
+    /// Data that satisfied a discovery Interest and is now at home.
+    Solicited,
+}
+
+/// What crosses at once.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    /// Packets for the forwarder of the peer.
+    pub(crate) packets: Vec<(Leg, Packet)>,
+    /// Packets for faces of the peer.
+    pub(crate) out: Outbox,
+}
+
+/// Wakes a shard, without a system call while it is awake.
+#[derive(Debug)]
+pub(crate) struct Bell {
+    waker: Waker,
+    asleep: AtomicBool,
+}
+
+impl Bell {
+    pub(crate) fn new() -> std::io::Result<Arc<Self>> {
+        Ok(Arc::new(Self { waker: Waker::new()?, asleep: AtomicBool::new(false) }))
+    }
+
+    /// What the shard waits on.
+    pub(crate) fn waker(&self) -> &Waker {
+        &self.waker
+    }
+
+    /// Called after something was put into a ring.
+    pub(crate) fn ring(&self) {
+        // Pairs with the fence in `about_to_sleep`: either the sleeper sees what was put, or we
+        // see that it sleeps.
+        fence(Ordering::SeqCst);
+        if self.asleep.swap(false, Ordering::Relaxed) {
+            self.waker.wake();
+        }
+    }
+
+    /// Called before the rings are looked at for the last time before sleep.
+    pub(crate) fn about_to_sleep(&self) {
+        self.asleep.store(true, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+    }
+
+    /// Called after sleep.
+    pub(crate) fn awake(&self) {
+        if !self.asleep.swap(false, Ordering::Relaxed) {
+            self.waker.clear();
+        }
+    }
+}
+
+/// The sending end to one peer.
+#[derive(Debug)]
+pub(crate) struct ToPeer {
+    full: Producer<Box<Batch>>,
+    empty: Consumer<Box<Batch>>,
+    current: Box<Batch>,
+    bell: Arc<Bell>,
+}
+
+/// The receiving end from one peer.
+#[derive(Debug)]
+pub(crate) struct FromPeer {
+    full: Consumer<Box<Batch>>,
+    empty: Producer<Box<Batch>>,
+}
+
+/// The two ends of one direction; `bell` is the receiver's.
+pub(crate) fn direction(bell: &Arc<Bell>) -> (ToPeer, FromPeer) {
+    let (full_tx, full_rx) = RingBuffer::new(DEPTH);
+    // One more than can be under way, so that giving back never fails.
+    let (mut empty_tx, empty_rx) = RingBuffer::new(DEPTH + 1);
+    for _ in 0..DEPTH {
+        let _ = empty_tx.push(Box::default());
+    }
+    let bell = Arc::clone(bell);
+    (
+        ToPeer { full: full_tx, empty: empty_rx, current: Box::default(), bell },
+        FromPeer { full: full_rx, empty: empty_tx },
+    )
+}
+
+/// The peer does not keep up; the packet was dropped and is to be counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CrossingFull;
+
+impl ToPeer {
+    /// Sends `packet` with the next batch.
+    pub(crate) fn packet(&mut self, leg: Leg, packet: Packet) -> Result<(), CrossingFull> {
+        if self.current.packets.len() >= BATCH_MAX {
+            self.flush();
+        }
+        if self.current.packets.len() >= BATCH_MAX {
+            return Err(CrossingFull);
+        }
+        self.current.packets.push((leg, packet));
+        Ok(())
+    }
+
+    /// Sends `item`, whose arena is `arena`, with the next batch.
+    pub(crate) fn transmit(&mut self, arena: &[u8], item: Transmit) -> Result<(), CrossingFull> {
+        if self.current.out.items.len() >= BATCH_MAX {
+            self.flush();
+        }
+        if self.current.out.items.len() >= BATCH_MAX {
+            return Err(CrossingFull);
+        }
+        let out = &mut self.current.out;
+        let bytes = match item.bytes {
+            Payload::Shared(buf) => Payload::Shared(buf),
+            Payload::Arena(range) => {
+                let start = position(&out.arena);
+                out.arena.extend_from_slice(&arena[range.start as usize..range.end as usize]);
+                Payload::Arena(start..position(&out.arena))
+            }
+        };
+        out.items.push(Transmit { bytes, ..item });
+        Ok(())
+    }
+
+    /// Whether nothing waits to be handed over.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.current.packets.is_empty() && self.current.out.items.is_empty()
+    }
+
+    /// Hands the batch over, if there is one and the peer keeps up; whether nothing is left behind.
+    pub(crate) fn flush(&mut self) -> bool {
+        if self.is_empty() {
+            return true;
+        }
+        if self.full.is_full() {
+            return false;
+        }
+        let Ok(next) = self.empty.pop() else { return false };
+        let batch = std::mem::replace(&mut self.current, next);
+        let sent = self.full.push(batch);
+        debug_assert!(sent.is_ok(), "there was room");
+        self.bell.ring();
+        true
+    }
+}
+
+impl FromPeer {
+    /// Whether a batch waits.
+    pub(crate) fn waits(&self) -> bool {
+        !self.full.is_empty()
+    }
+
+    /// The next batch; give it back with [`FromPeer::give_back`].
+    pub(crate) fn next(&mut self) -> Option<Box<Batch>> {
+        self.full.pop().ok()
+    }
+
+    /// Returns the emptied batch to its sender.
+    pub(crate) fn give_back(&mut self, mut batch: Box<Batch>) {
+        batch.packets.clear();
+        batch.out.clear();
+        let _ = self.empty.push(batch);
+    }
+}
+
+fn position(arena: &[u8]) -> u32 {
+    u32::try_from(arena.len()).expect("invariant: a batch is bounded far below 4 GiB")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onym_forward::packet::{Kind, LpIn, LpOut};
+    use onym_tables::FaceId;
+    use onym_wire::Buf;
+
+    fn packet(n: u8) -> Packet {
+        Packet { face: FaceId(256), bytes: Buf::copy_from(&[n]), lp: LpIn::default() }
+    }
+
+    #[test]
+    fn a_peer_that_does_not_keep_up_costs_counted_packets_and_order_stays() {
+        let bell = Bell::new().unwrap();
+        let (mut to, mut from) = direction(&bell);
+        let mut dropped = 0;
+        for n in 0..20_000_u32 {
+            if to.packet(Leg::Home, packet(n.to_le_bytes()[0])).is_err() {
+                dropped += 1;
+            }
+            to.flush();
+        }
+        assert!(dropped > 0);
+        let mut got = 0;
+        loop {
+            let Some(batch) = from.next() else {
+                if to.flush() && !from.waits() {
+                    break;
+                }
+                continue;
+            };
+            got += batch.packets.len();
+            from.give_back(batch);
+        }
+        assert_eq!(got + dropped, 20_000);
+    }
+
+    #[test]
+    fn bytes_of_the_arena_cross_with_their_transmission() {
+        let bell = Bell::new().unwrap();
+        let (mut to, mut from) = direction(&bell);
+        for text in ["abc", "de"] {
+            let bytes = Payload::Arena(0..u32::try_from(text.len()).unwrap());
+            let item =
+                Transmit { face: FaceId(300), kind: Kind::Interest, bytes, lp: LpOut::default() };
+            to.transmit(text.as_bytes(), item).unwrap();
+        }
+        assert!(to.flush());
+        let batch = from.next().unwrap();
+        let texts: Vec<_> = batch.out.items.iter().map(|i| batch.out.bytes(i)).collect();
+        assert_eq!(texts, [&b"abc"[..], b"de"]);
+    }
+}

@@ -1,0 +1,375 @@
+//! A whole node in this process.
+
+use crate::clock::Clock;
+use crate::config::{Changes, Config, Persistency};
+use crate::control::record::NewFace;
+use crate::control::{Bound, Control, Request, listen, status};
+use crate::cross::{Bell, direction};
+use crate::mgmt::host::FaceView;
+use crate::shard::{Chooser, Parts, Shard, ShardPort};
+use onym_crypto::{Entropy as _, SystemEntropy};
+use onym_face::Face;
+use onym_face::mem::{self, MemFace};
+use onym_forward::Forwarder;
+use onym_sys::epoll::Waker;
+use onym_tables::{FaceId, HashKey};
+use rtrb::RingBuffer;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{self, Sender};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use thiserror::Error;
+
+/// Why a node did not start or did not do what was asked.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum NodeError {
+    /// Something that the configuration asks for cannot be had; the text names key and remedy.
+    #[error("{0}")]
+    Setup(String),
+    /// The operating system refused threads or descriptors.
+    #[error("{doing}: {source}")]
+    System {
+        /// What was being done.
+        doing: &'static str,
+        /// Its answer.
+        source: std::io::Error,
+    },
+    /// The node has ended.
+    #[error("the node has stopped")]
+    Stopped,
+}
+
+/// Starts nodes.
+#[derive(Debug)]
+pub struct Node;
+
+/// A running node. Dropping it stops the node at once; [`NodeHandle::stop`] lets it drain.
+#[derive(Debug)]
+pub struct NodeHandle {
+    requests: Sender<Request>,
+    waker: Arc<Waker>,
+    ports: Vec<ShardPort>,
+    threads: Vec<JoinHandle<()>>,
+    bound: Bound,
+    notes: Vec<String>,
+    drain: Duration,
+    http: Option<crate::metrics::Server>,
+}
+
+/// Reports of a shard that wait for the control thread.
+const REPORTS: usize = 4096;
+
+fn system(doing: &'static str) -> impl Fn(std::io::Error) -> NodeError {
+    move |source| NodeError::System { doing, source }
+}
+
+impl Node {
+    /// Starts a node; it is ready when this returns.
+    ///
+    /// # Errors
+    /// [`NodeError`]: the configuration asks for what cannot be had, or the system refuses.
+    pub fn start(config: Config) -> Result<NodeHandle, NodeError> {
+        Self::start_from(config, Path::new("configuration"))
+    }
+
+    /// As [`Node::start`] with a configuration that was read from the file `origin`: errors name
+    /// it, and relative paths in the configuration start at its directory.
+    ///
+    /// # Errors
+    /// [`NodeError`].
+    pub fn start_from(config: Config, origin: &Path) -> Result<NodeHandle, NodeError> {
+        let clock = Clock::start();
+        let count = config.shard_count();
+        let opened = listen::open(&config).map_err(NodeError::Setup)?;
+        let waker = Arc::new(Waker::new().map_err(system("making an eventfd"))?);
+        let seeds = random();
+        let made = shards(&config, clock, count, &waker, seeds)?;
+        let (requests, inbox) = mpsc::channel();
+        let mut threads = Vec::new();
+        for (i, shard) in made.shards.into_iter().enumerate() {
+            let run = move || shard.run();
+            let name = format!("onym-shard-{i}");
+            let thread = std::thread::Builder::new().name(name).spawn(run);
+            threads.push(thread.map_err(system("starting a thread"))?);
+        }
+        let drain = Duration::from_millis(config.daemon.drain_ms);
+        let mut handle = NodeHandle {
+            requests,
+            waker: Arc::clone(&waker),
+            ports: made.ports.clone(),
+            threads,
+            bound: opened.bound.clone(),
+            notes: opened.notes,
+            drain,
+            http: None,
+        };
+        let listen_http = config.metrics.listen.clone();
+        let parts = crate::control::Parts {
+            clock,
+            config,
+            origin: origin.to_owned(),
+            ports: made.ports,
+            reports: made.reports,
+            waker,
+            listeners: opened.listeners,
+            requests: inbox,
+        };
+        let control = Control::new(parts).map_err(NodeError::Setup)?;
+        let run = move || control.run();
+        let thread = std::thread::Builder::new().name("onym-control".into()).spawn(run);
+        handle.threads.push(thread.map_err(system("starting a thread"))?);
+        let multicast = opened.multicast;
+        handle
+            .ask(move |control| {
+                control.add_multicast(multicast)?;
+                control.apply()
+            })?
+            .map_err(NodeError::Setup)?;
+        if !listen_http.0.is_empty() {
+            let server = crate::metrics::serve(&listen_http, handle.remote())?;
+            handle.bound.metrics = server.addresses();
+            handle.http = Some(server);
+        }
+        Ok(handle)
+    }
+}
+
+/// Four random words: two of the hash key, one of nonces, one spare.
+fn random() -> [u64; 4] {
+    let mut bytes = [0_u8; 32];
+    SystemEntropy.fill(&mut bytes);
+    let mut words = [0; 4];
+    for (word, chunk) in words.iter_mut().zip(bytes.chunks_exact(8)) {
+        *word = u64::from_le_bytes(chunk.try_into().expect("invariant: eight octets"));
+    }
+    words
+}
+
+struct Made {
+    shards: Vec<Shard>,
+    ports: Vec<ShardPort>,
+    reports: Vec<rtrb::Consumer<crate::shard::Report>>,
+}
+
+/// The shards with the rings between them.
+fn shards(
+    config: &Config,
+    clock: Clock,
+    count: usize,
+    control: &Arc<Waker>,
+    seeds: [u64; 4],
+) -> Result<Made, NodeError> {
+    let failed = system("making a shard");
+    let bells = (0..count).map(|_| Bell::new()).collect::<Result<Vec<_>, _>>().map_err(&failed)?;
+    let mut to: Vec<Vec<_>> = (0..count).map(|_| (0..count).map(|_| None).collect()).collect();
+    let mut from: Vec<Vec<_>> = (0..count).map(|_| (0..count).map(|_| None).collect()).collect();
+    for a in 0..count {
+        for b in (0..count).filter(|b| *b != a) {
+            let (tx, rx) = direction(&bells[b]);
+            to[a][b] = Some(tx);
+            from[b][a] = Some(rx);
+        }
+    }
+    let discovery = Arc::new(AtomicBool::new(false));
+    let key = HashKey::new(seeds[0], seeds[1]);
+    let mut made = Made { shards: Vec::new(), ports: Vec::new(), reports: Vec::new() };
+    for (index, (to, from)) in to.into_iter().zip(from).enumerate() {
+        let (orders_tx, orders) = mpsc::channel();
+        let (reports_tx, reports_rx) = RingBuffer::new(REPORTS);
+        let bell = Arc::clone(&bells[index]);
+        made.ports.push(ShardPort { orders: orders_tx, bell: Arc::clone(&bell) });
+        made.reports.push(reports_rx);
+        let fw = Forwarder::new(forwarder_config(config, index, count, key, seeds[2]));
+        let chooser = Chooser { key, shards: count };
+        let (discovery, control) = (Arc::clone(&discovery), Arc::clone(control));
+        let reports = reports_tx;
+        let parts = Parts {
+            index,
+            clock,
+            fw,
+            chooser,
+            bell,
+            orders,
+            to,
+            from,
+            discovery,
+            reports,
+            control,
+        };
+        made.shards.push(Shard::new(parts).map_err(&failed)?);
+    }
+    Ok(made)
+}
+
+/// What the configuration means for one shard: limits of the node are shared out evenly.
+fn forwarder_config(
+    config: &Config,
+    index: usize,
+    count: usize,
+    key: HashKey,
+    seed: u64,
+) -> onym_forward::Config {
+    onym_forward::Config {
+        shard: u8::try_from(index).expect("invariant: at most 64 shards"),
+        hash_key: key,
+        seed: seed.wrapping_add(index as u64),
+        pit_entries_max: config.pit.entries_max.div_ceil(count),
+        fib_entries_max: config.fib.routes_max,
+        cs: crate::control::tables::cs_config(&config.cs, count),
+        dead_nonces_max: config.tables.dead_nonces_max.div_ceil(count),
+        dead_nonce_lifetime_ms: config.tables.dead_nonce_lifetime_ms,
+        measurements_max: config.tables.measurements_max,
+        strategies_max: config.tables.strategies_max,
+        lifetime_max_ms: config.pit.lifetime_max_ms,
+        default_hop_limit: config.forward.default_hop_limit,
+        unsolicited: crate::control::tables::unsolicited(config.cs.unsolicited),
+        ..onym_forward::Config::default()
+    }
+}
+
+/// A way to ask a running node from another thread.
+#[derive(Debug, Clone)]
+pub(crate) struct Remote {
+    requests: Sender<Request>,
+    waker: Arc<Waker>,
+}
+
+impl Remote {
+    /// Has the control thread do `work` and returns its result.
+    ///
+    /// # Errors
+    /// [`NodeError::Stopped`].
+    pub(crate) fn ask<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Control) -> R + Send + 'static,
+    ) -> Result<R, NodeError> {
+        let (tx, rx) = mpsc::sync_channel(1);
+        let request = Request(Box::new(move |control: &mut Control| {
+            let _ = tx.send(work(control));
+        }));
+        self.requests.send(request).map_err(|_| NodeError::Stopped)?;
+        self.waker.wake();
+        rx.recv().map_err(|_| NodeError::Stopped)
+    }
+}
+
+impl NodeHandle {
+    pub(crate) fn remote(&self) -> Remote {
+        Remote { requests: self.requests.clone(), waker: Arc::clone(&self.waker) }
+    }
+
+    fn ask<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Control) -> R + Send + 'static,
+    ) -> Result<R, NodeError> {
+        self.remote().ask(work)
+    }
+
+    /// Where the node listens; ports asked for as 0 are known here.
+    #[must_use]
+    pub fn bound(&self) -> &Bound {
+        &self.bound
+    }
+
+    /// What could not be had at start and was not needed, in sentences.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Joins an application or a test to the node by a face in memory; the number of the node's
+    /// face and our end.
+    ///
+    /// # Errors
+    /// [`NodeError`].
+    pub fn attach(&self, scope: onym_face::Scope) -> Result<(FaceId, MemFace), NodeError> {
+        let (ours, theirs) = mem::pair(scope).map_err(|e| NodeError::Setup(e.to_string()))?;
+        Ok((self.face_add(Box::new(theirs))?, ours))
+    }
+
+    /// Adds a face whose transport was made by the caller.
+    ///
+    /// # Errors
+    /// [`NodeError`].
+    pub fn face_add(&self, io: Box<dyn Face>) -> Result<FaceId, NodeError> {
+        let new = NewFace::of(Some(io), Persistency::OnDemand);
+        self.ask(move |control| control.face_add(new))?.map_err(NodeError::Setup)
+    }
+
+    /// The faces.
+    ///
+    /// # Errors
+    /// [`NodeError::Stopped`].
+    pub fn faces(&self) -> Result<Vec<FaceView>, NodeError> {
+        self.ask(|control| control.face_views(None))
+    }
+
+    /// Everything that the node counts.
+    ///
+    /// # Errors
+    /// [`NodeError::Stopped`].
+    pub fn snapshot(&self) -> Result<status::Snapshot, NodeError> {
+        self.ask(|control| control.snapshot())
+    }
+
+    /// Adds a next hop to the FIB.
+    ///
+    /// # Errors
+    /// [`NodeError`].
+    pub fn route(&self, prefix: &str, face: FaceId, cost: u64) -> Result<(), NodeError> {
+        let name: onym_wire::name::Name =
+            prefix.parse().map_err(|e| NodeError::Setup(format!("{prefix}: {e}")))?;
+        let added = self.ask(move |control| control.fib_set(name.as_ref(), (face, cost)))?;
+        added.map_err(|e| NodeError::Setup(format!("{prefix}: {e:?}")))
+    }
+
+    /// Takes over a new configuration; which keys took effect and which wait for a restart.
+    ///
+    /// # Errors
+    /// [`NodeError`].
+    pub fn reload(&self, config: Config) -> Result<Changes, NodeError> {
+        config.check("reload").map_err(|e| NodeError::Setup(e.to_string()))?;
+        self.ask(move |control| control.reload(config))?.map_err(NodeError::Setup)
+    }
+
+    /// Stops: no new faces, what is queued leaves within the configured time, faces are closed.
+    /// Whether everything that was queued has left.
+    pub fn stop(mut self) -> bool {
+        let _ = self.ask(Control::close_listeners);
+        let end = Instant::now() + self.drain;
+        let mut drained = false;
+        while !drained && Instant::now() < end {
+            let each = crate::shard::ask_all(&self.ports, Shard::is_drained);
+            drained = !each.contains(&false);
+            if !drained {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+        let _ = self.ask(Control::close_faces);
+        self.end();
+        drained
+    }
+
+    /// Ends the threads.
+    fn end(&mut self) {
+        self.http = None;
+        let _ = self.ask(Control::stop);
+        for port in &self.ports {
+            port.tell(Shard::stop);
+        }
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for NodeHandle {
+    fn drop(&mut self) {
+        if !self.threads.is_empty() {
+            self.end();
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Which shard a packet belongs to.
+//!
+//! Exact Interests go by the keyed hash of the whole name, answers by the shard in our own token,
+//! else by their name. Interests with CanBePrefix live in shard 0, after the content stores were
+//! asked; Data is shown to shard 0 first while it holds any of them.
+
+use crate::cross::Leg;
+use onym_forward::packet::Packet;
+use onym_tables::hash::HashKey;
+
+/// The way of a packet that was just received by some shard: the first shard and what to do there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Way {
+    pub(crate) shard: usize,
+    pub(crate) leg: Leg,
+}
+
+/// What decides, the same for all shards.
+#[derive(Debug, Clone)]
+pub(crate) struct Chooser {
+    pub(crate) key: HashKey,
+    pub(crate) shards: usize,
+}
+
+const INTEREST: u8 = 5;
+const DATA: u8 = 6;
+const NAME: u8 = 7;
+const CAN_BE_PREFIX: u8 = 0x21;
+/// Length of a token that we made.
+const OUR_TOKEN_LEN: usize = 8;
+
+impl Chooser {
+    /// The way of `packet`; `discovery` says whether shard 0 holds Interests with CanBePrefix.
+    /// `None` when no name can be found: the packet is malformed, and any shard can say so.
+    pub(crate) fn way(&self, packet: &Packet, discovery: bool) -> Option<Way> {
+        let (kind, name, after) = name_of(&packet.bytes)?;
+        if kind == DATA {
+            let home = self.home_of_answer(packet, name);
+            if discovery {
+                let home = u8::try_from(home).unwrap_or(0);
+                return Some(Way { shard: 0, leg: Leg::Discovery(home) });
+            }
+            return Some(Way { shard: home, leg: Leg::Home });
+        }
+        let prefix = after.first() == Some(&CAN_BE_PREFIX);
+        let way = match (packet.lp.nack.is_some(), prefix) {
+            (true, true) => Way { shard: 0, leg: Leg::Home },
+            (true, false) => Way { shard: self.home_of_answer(packet, name), leg: Leg::Home },
+            (false, true) => Way { shard: self.shards - 1, leg: Leg::Probe },
+            (false, false) => Way { shard: self.by_name(name), leg: Leg::Home },
+        };
+        Some(way)
+    }
+
+    /// The shard of exact Interests for a name (its value).
+    pub(crate) fn by_name(&self, name: &[u8]) -> usize {
+        let hash = self.key.shard_name(name);
+        usize::try_from(hash % self.shards as u64).unwrap_or(0)
+    }
+
+    /// A token is a hint: one that names no shard is not ours.
+    fn home_of_answer(&self, packet: &Packet, name: &[u8]) -> usize {
+        let token = &packet.lp.pit_token;
+        match token.first() {
+            Some(&shard) if token.len() == OUR_TOKEN_LEN && usize::from(shard) < self.shards => {
+                // Data that answers a discovery Interest is cached where exact Interests look.
+                if packet.lp.nack.is_none() && shard == 0 {
+                    self.by_name(name)
+                } else {
+                    shard.into()
+                }
+            }
+            _ => self.by_name(name),
+        }
+    }
+}
+
+/// Type of the packet, value of its Name, and what follows the Name.
+fn name_of(packet: &[u8]) -> Option<(u8, &[u8], &[u8])> {
+    let (kind, value, _) = element(packet)?;
+    if kind != INTEREST && kind != DATA {
+        return None;
+    }
+    let (typ, name, after) = element(value)?;
+    (typ == NAME).then_some((kind, name, after))
+}
+
+/// First element of `bytes` when its type has one octet: type, value, rest.
+fn element(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
+    let (&typ, rest) = bytes.split_first()?;
+    let (&first, rest) = rest.split_first()?;
+    let (len, rest) = match first {
+        253 => (usize::from(u16::from_be_bytes(*rest.first_chunk()?)), &rest[2..]),
+        254 => (usize::try_from(u32::from_be_bytes(*rest.first_chunk()?)).ok()?, &rest[4..]),
+        255 => return None,
+        len => (usize::from(len), rest),
+    };
+    let (value, rest) = rest.split_at_checked(len)?;
+    Some((typ, value, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onym_forward::packet::LpIn;
+    use onym_tables::FaceId;
+    use onym_wire::Buf;
+
+    fn packet(bytes: &[u8], token: &[u8]) -> Packet {
+        let mut lp = LpIn::default();
+        lp.pit_token.extend(token.iter().copied());
+        Packet { face: FaceId(256), bytes: Buf::copy_from(bytes), lp }
+    }
+
+    fn chooser() -> Chooser {
+        Chooser { key: HashKey::new(1, 2), shards: 4 }
+    }
+
+    const NAME_A: [u8; 5] = [7, 3, 8, 1, b'a'];
+
+    #[test]
+    fn an_interest_and_its_data_choose_the_same_shard() {
+        let interest = [&[5, 5][..], &NAME_A].concat();
+        let data = [&[6, 5][..], &NAME_A].concat();
+        let up = chooser().way(&packet(&interest, &[]), false).unwrap();
+        let down = chooser().way(&packet(&data, &[]), false).unwrap();
+        assert_eq!((up.leg, up), (Leg::Home, down));
+    }
+
+    #[test]
+    fn a_token_of_ours_is_a_hint_and_a_foreign_one_is_not() {
+        let data = [&[6, 5][..], &NAME_A].concat();
+        let by_name = chooser().way(&packet(&data, &[]), false).unwrap().shard;
+        for shard in 1..4_u8 {
+            let token = [shard, 0, 0, 0, 0, 0, 0, 0];
+            assert_eq!(
+                chooser().way(&packet(&data, &token), false).unwrap().shard,
+                usize::from(shard)
+            );
+        }
+        for token in [&[2][..], &[9, 0, 0, 0, 0, 0, 0, 0], &[2, 0, 0, 0, 0, 0, 0]] {
+            assert_eq!(chooser().way(&packet(&data, token), false).unwrap().shard, by_name);
+        }
+    }
+
+    #[test]
+    fn discovery_interests_are_probed_and_data_sees_them_first() {
+        let interest = [&[5, 7][..], &NAME_A, &[0x21, 0]].concat();
+        let way = chooser().way(&packet(&interest, &[]), false).unwrap();
+        assert_eq!(way, Way { shard: 3, leg: Leg::Probe });
+        let data = [&[6, 5][..], &NAME_A].concat();
+        let home = chooser().way(&packet(&data, &[]), false).unwrap().shard;
+        let way = chooser().way(&packet(&data, &[]), true).unwrap();
+        assert_eq!(way, Way { shard: 0, leg: Leg::Discovery(u8::try_from(home).unwrap()) });
+    }
+
+    #[test]
+    fn a_packet_without_a_name_has_no_way() {
+        for bytes in [&[][..], &[5], &[5, 0], &[5, 3, 8, 1, 1], &[5, 200, 7], &[9, 2, 7, 0]] {
+            assert_eq!(chooser().way(&packet(bytes, &[]), false), None);
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! Turns of faces: frames in, packets through the forwarder, frames out.
+
+use super::local::Place;
+use super::{Report, Shard};
+use crate::cross::Leg;
+use onym_face::{FaceError, Flush, Ready as More};
+use onym_forward::link::Received;
+use onym_forward::packet::{Packet, Payload, Transmit};
+use onym_forward::verdict::Verdict;
+use onym_sys::epoll::{Interest, Ready};
+use onym_tables::{FaceId, Tick};
+use onym_wire::Buf;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// Token of the bell in epoll; faces have their slot.
+pub(super) const BELL: u64 = u64::MAX;
+/// Frames of one turn of a face of ordinary weight.
+const TURN: usize = 64;
+/// Frames of one round; the faces that had no turn then come first in the next one.
+const ROUND: usize = 512;
+/// How often the octets waiting in a socket are asked for at most.
+const PROBE_INTERVAL: Duration = Duration::from_millis(5);
+
+impl Shard {
+    pub(super) fn note_ready(&mut self, event: &Ready) {
+        let Ok(slot) = u32::try_from(event.token) else { return };
+        let Some(face) = self.faces.get(slot) else { return };
+        if event.readable && !face.listed {
+            face.listed = true;
+            self.ready.push_back(slot);
+        }
+        if event.writable && !face.dirty {
+            face.dirty = true;
+            self.dirty.push(slot);
+        }
+    }
+
+    /// One turn of each face that is ready now, as far as the round goes.
+    pub(super) fn turns(&mut self) {
+        let mut left = ROUND;
+        for _ in 0..self.ready.len() {
+            if left == 0 {
+                return;
+            }
+            let Some(slot) = self.ready.pop_front() else { return };
+            left = left.saturating_sub(self.turn(slot));
+        }
+    }
+
+    /// A turn of the face in `slot`; how many frames it had.
+    fn turn(&mut self, slot: u32) -> usize {
+        let Some(face) = self.faces.get(slot) else { return 0 };
+        face.listed = false;
+        let Some(io) = &mut face.io else { return 0 };
+        let (id, stream) = (face.id, face.stream);
+        let mut frames = std::mem::take(&mut self.frames);
+        let result = io.receive(&mut self.pool, TURN, &mut frames);
+        if matches!(result, Ok(More::More)) {
+            face.listed = true;
+            self.ready.push_back(slot);
+        }
+        let count = frames.len();
+        let mut broken = None;
+        for frame in frames.drain(..) {
+            if broken.is_none() {
+                broken = self.frame(slot, frame).filter(|_| stream);
+            }
+        }
+        self.frames = frames;
+        self.dispatch();
+        self.note_timer(slot);
+        if let Some(reason) = broken {
+            let reason = format!("the peer sent a malformed packet: {reason}");
+            self.fail(slot, id, reason, true);
+        } else if let Err(error) = result {
+            self.face_error(slot, id, &error);
+        }
+        count
+    }
+
+    /// Takes one frame of the face in `slot`; a reason to close the face when it is malformed.
+    pub(super) fn frame(&mut self, slot: u32, frame: onym_wire::RxFrame) -> Option<&'static str> {
+        let face = self.faces.get(slot)?;
+        face.traffic.in_bytes += frame.bytes.len() as u64;
+        face.traffic.in_frames += 1;
+        match face.link.receive(self.now, face.id, frame) {
+            Received::Packet(packet) => match self.accept(packet) {
+                Some(verdict @ (Verdict::Malformed | Verdict::TooLarge)) => Some(verdict.label()),
+                _ => None,
+            },
+            Received::Dropped(verdict) if verdict.closes_stream() => Some(verdict.label()),
+            Received::Held | Received::Idle | Received::Dropped(_) => None,
+        }
+    }
+
+    /// A packet that was just received from outside: it goes to its shard.
+    pub(super) fn accept(&mut self, packet: Packet) -> Option<Verdict> {
+        if self.is_alone() {
+            return Some(self.fw.receive(self.now, packet, &mut self.out));
+        }
+        let discovery = self.discovery.load(Ordering::Acquire);
+        match self.chooser.way(&packet, discovery) {
+            Some(way) if way.shard != self.index => {
+                self.cross(way.shard, way.leg, packet);
+                None
+            }
+            Some(way) => self.arrive(way.leg, packet),
+            None => Some(self.fw.receive(self.now, packet, &mut self.out)),
+        }
+    }
+
+    /// A packet on its way over the shards arrives at this one.
+    pub(super) fn arrive(&mut self, leg: Leg, packet: Packet) -> Option<Verdict> {
+        match leg {
+            // Shard by shard: the one whose content store answers takes it, the last is shard 0.
+            Leg::Probe if self.index > 0 && self.fw.cs_find(self.now, &packet.bytes).is_none() => {
+                self.cross(self.index - 1, Leg::Probe, packet);
+                None
+            }
+            Leg::Discovery(home) => {
+                let found = self.fw.show(self.now, &packet, &mut self.out);
+                let leg = if found { Leg::Solicited } else { Leg::Home };
+                if usize::from(home) == self.index {
+                    return self.arrive(leg, packet);
+                }
+                self.cross(home.into(), leg, packet);
+                None
+            }
+            Leg::Solicited => Some(self.fw.receive_shown(self.now, packet, &mut self.out)),
+            Leg::Home | Leg::Probe => Some(self.fw.receive(self.now, packet, &mut self.out)),
+        }
+    }
+
+    fn cross(&mut self, shard: usize, leg: Leg, packet: Packet) {
+        let sent = self.to[shard].as_mut().is_some_and(|peer| peer.packet(leg, packet).is_ok());
+        if !sent {
+            self.counters.crossing_full += 1;
+        }
+    }
+
+    /// Sends what the forwarder produced.
+    pub(crate) fn dispatch(&mut self) {
+        for event in self.fw.take_events() {
+            self.report(Report::Forwarder(event));
+        }
+        // Before anything leaves: an answer must not find the old state.
+        if self.index == 0 && !self.is_alone() {
+            self.discovery.store(self.fw.has_discovery_entries(), Ordering::Release);
+        }
+        if self.out.items.is_empty() {
+            return;
+        }
+        let mut out = std::mem::take(&mut self.out);
+        for item in out.items.drain(..) {
+            self.transmit(&out.arena, item);
+        }
+        out.clear();
+        self.out = out;
+    }
+
+    /// Puts one packet into the send queue of its face, wherever that is.
+    pub(super) fn transmit(&mut self, arena: &[u8], item: Transmit) {
+        match self.faces.place(item.face) {
+            Some(Place::Here(slot)) => self.transmit_here(slot, arena, &item),
+            Some(Place::There(shard)) => {
+                let peer = self.to.get_mut(usize::from(shard)).and_then(Option::as_mut);
+                if peer.is_none_or(|p| p.transmit(arena, item).is_err()) {
+                    self.counters.crossing_full += 1;
+                }
+            }
+            None if item.face == FaceId::INTERNAL => self.hand_to_management(arena, item),
+            None => self.counters.face_gone += 1,
+        }
+    }
+
+    fn transmit_here(&mut self, slot: u32, arena: &[u8], item: &Transmit) {
+        let now = self.now;
+        let Some(face) = self.faces.get(slot) else { return };
+        if face.io.is_none() {
+            face.traffic.face_gone += 1;
+            return;
+        }
+        // Refusals are counted by the link service.
+        let _ = face.link.send(now, item, arena, &mut face.queue);
+        if !face.dirty && !face.blocked {
+            face.dirty = true;
+            self.dirty.push(slot);
+        }
+    }
+
+    fn hand_to_management(&mut self, arena: &[u8], item: Transmit) {
+        let bytes = match item.bytes {
+            Payload::Shared(buf) => buf,
+            Payload::Arena(r) => Buf::copy_from(&arena[r.start as usize..r.end as usize]),
+        };
+        self.report(Report::Management { bytes, incoming: item.lp.incoming_face });
+    }
+
+    /// Hands the queues that got something to their transports.
+    pub(super) fn flush_dirty(&mut self) {
+        for i in 0..self.dirty.len() {
+            self.flush(self.dirty[i]);
+        }
+        self.dirty.clear();
+    }
+
+    fn flush(&mut self, slot: u32) {
+        let now = self.now;
+        let Some(face) = self.faces.get(slot) else { return };
+        face.dirty = false;
+        let id = face.id;
+        let Some(io) = &mut face.io else { return };
+        let (before, connecting) = (face.queue.bytes(), io.is_connecting());
+        let result = io.flush(&mut face.queue);
+        let connected = connecting && !io.is_connecting();
+        face.traffic.out_bytes += (before - face.queue.bytes()) as u64;
+        if now.since(face.probed) >= PROBE_INTERVAL {
+            face.probed = now;
+            face.link.set_socket_queue(io.queue_octets());
+        }
+        match result {
+            Ok(flush) => self.watch(slot, flush),
+            Err(error) => self.face_error(slot, id, &error),
+        }
+        if connected {
+            self.report(Report::FaceConnected { id });
+        }
+        self.note_timer(slot);
+    }
+
+    /// Watches for writability exactly while the transport is full.
+    fn watch(&mut self, slot: u32, flush: Flush) {
+        let Some(face) = self.faces.get(slot) else { return };
+        let blocked = flush == Flush::Blocked;
+        let Some(io) = &face.io else { return };
+        if blocked == face.blocked {
+            return;
+        }
+        face.blocked = blocked;
+        let interest = if blocked { Interest::ReadWrite } else { Interest::Read };
+        if let Err(error) = self.epoll.modify(io.fd(), u64::from(slot), interest) {
+            let id = face.id;
+            self.fail(slot, id, format!("watching its descriptor: {error}"), true);
+        }
+    }
+
+    fn face_error(&mut self, slot: u32, id: FaceId, error: &FaceError) {
+        self.fail(slot, id, error.to_string(), error.is_fatal());
+    }
+
+    /// The transport of a face ended or had an error: the control thread decides what becomes of
+    /// it. After a fatal error no more is received or sent.
+    fn fail(&mut self, slot: u32, id: FaceId, reason: String, fatal: bool) {
+        if fatal {
+            let Some(face) = self.faces.get(slot) else { return };
+            let Some(io) = face.io.take() else { return };
+            face.blocked = false;
+            let _ = self.epoll.delete(io.fd());
+        }
+        self.report(Report::FaceFailed { id, reason, fatal });
+    }
+
+    /// Remembers that the link service of a face has something to do later.
+    fn note_timer(&mut self, slot: u32) {
+        let Some(face) = self.faces.get(slot) else { return };
+        if !face.timed && face.link.poll_timeout() != Tick::NEVER {
+            face.timed = true;
+            self.timed.push(slot);
+        }
+    }
+
+    /// Does what is due: forwarder and link services.
+    pub(super) fn timers(&mut self) {
+        let now = self.now;
+        if self.fw.poll_timeout().is_some_and(|at| at <= now) {
+            self.fw.handle_timeout(now, &mut self.out);
+            self.dispatch();
+        }
+        let mut i = 0;
+        while let Some(&slot) = self.timed.get(i) {
+            let Some(face) = self.faces.get(slot) else {
+                self.timed.swap_remove(i);
+                continue;
+            };
+            if face.link.poll_timeout() <= now {
+                face.link.handle_timeout(now, &mut face.queue);
+                let id = face.id;
+                while let Some(lost) = face.link.next_given_up() {
+                    self.fw.interest_lost(now, id, &lost, &mut self.out);
+                }
+                if !face.dirty && !face.blocked && !face.queue.is_empty() {
+                    face.dirty = true;
+                    self.dirty.push(slot);
+                }
+            }
+            if face.link.poll_timeout() == Tick::NEVER {
+                face.timed = false;
+                self.timed.swap_remove(i);
+                continue;
+            }
+            i += 1;
+        }
+        self.dispatch();
+    }
+}

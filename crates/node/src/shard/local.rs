@@ -1,0 +1,184 @@
+//! The faces whose I/O this shard does.
+
+use onym_face::{Counters, Face};
+use onym_forward::link::{Link, LinkConfig, LinkCounters};
+use onym_tables::{FaceId, Tick};
+use onym_wire::TxQueue;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// One face of this shard.
+#[derive(Debug)]
+pub(crate) struct LocalFace {
+    pub(crate) id: FaceId,
+    /// The transport; none while a permanent face is down.
+    pub(crate) io: Option<Box<dyn Face>>,
+    pub(crate) link: Link,
+    pub(crate) queue: TxQueue,
+    /// Whether a malformed packet ends the face.
+    pub(crate) stream: bool,
+    /// In the list of faces that may have frames.
+    pub(crate) listed: bool,
+    /// In the list of faces to flush.
+    pub(crate) dirty: bool,
+    /// In the list of faces whose link service has a timer.
+    pub(crate) timed: bool,
+    /// The transport takes no more; its descriptor is watched for writing.
+    pub(crate) blocked: bool,
+    /// When the octets in the socket were last asked for.
+    pub(crate) probed: Tick,
+    pub(crate) traffic: Traffic,
+}
+
+/// What is counted of a face beside its link service and its packets.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Traffic {
+    pub(crate) in_bytes: u64,
+    pub(crate) in_frames: u64,
+    pub(crate) out_bytes: u64,
+    /// Packets for a face that is down or gone.
+    pub(crate) face_gone: u64,
+}
+
+/// Everything counted by the owner of a face.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct OwnerCounters {
+    pub(crate) traffic: Traffic,
+    pub(crate) link: LinkCounters,
+    pub(crate) io: Counters,
+}
+
+impl LocalFace {
+    pub(crate) fn new(
+        id: FaceId,
+        io: Box<dyn Face>,
+        link: LinkConfig,
+        queue_bytes_max: usize,
+        stream: bool,
+    ) -> Self {
+        Self {
+            id,
+            io: Some(io),
+            link: Link::new(link),
+            queue: TxQueue::new(queue_bytes_max),
+            stream,
+            listed: false,
+            dirty: false,
+            timed: false,
+            blocked: false,
+            probed: Tick::default(),
+            traffic: Traffic::default(),
+        }
+    }
+
+    pub(crate) fn counters(&self) -> OwnerCounters {
+        OwnerCounters {
+            traffic: self.traffic,
+            link: self.link.counters(),
+            io: self.io.as_ref().map(|io| io.counters()).unwrap_or_default(),
+        }
+    }
+}
+
+/// Spreads face numbers, which are ours and small.
+#[derive(Debug, Default)]
+pub(crate) struct IdHasher(u64);
+
+impl Hasher for IdHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        for &b in bytes {
+            self.write_u32(u32::from(b));
+        }
+    }
+    fn write_u32(&mut self, n: u32) {
+        self.0 = (self.0 ^ u64::from(n)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32);
+    }
+}
+
+/// A map keyed by face.
+pub(crate) type FaceMap<T> = HashMap<FaceId, T, BuildHasherDefault<IdHasher>>;
+
+/// Where a face is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// In this slot of this shard.
+    Here(u32),
+    /// At this shard.
+    There(u8),
+}
+
+/// The faces of this shard by slot, and the place of every face by number.
+#[derive(Debug, Default)]
+pub(crate) struct LocalFaces {
+    slots: Vec<Option<LocalFace>>,
+    free: Vec<u32>,
+    places: FaceMap<Place>,
+    /// The place asked for last: faces in a burst repeat.
+    last: Option<(FaceId, Place)>,
+}
+
+impl LocalFaces {
+    /// Where `id` is.
+    pub(crate) fn place(&mut self, id: FaceId) -> Option<Place> {
+        if let Some((last, place)) = self.last
+            && last == id
+        {
+            return Some(place);
+        }
+        let place = *self.places.get(&id)?;
+        self.last = Some((id, place));
+        Some(place)
+    }
+
+    /// Notes that shard `shard` does the I/O of `id`.
+    pub(crate) fn note_elsewhere(&mut self, id: FaceId, shard: u8) {
+        self.last = None;
+        self.places.insert(id, Place::There(shard));
+    }
+
+    /// Forgets where `id` is.
+    pub(crate) fn forget(&mut self, id: FaceId) {
+        self.last = None;
+        self.places.remove(&id);
+    }
+
+    pub(crate) fn insert(&mut self, face: LocalFace) -> u32 {
+        self.last = None;
+        let id = face.id;
+        let slot = if let Some(slot) = self.free.pop() {
+            self.slots[slot as usize] = Some(face);
+            slot
+        } else {
+            self.slots.push(Some(face));
+            u32::try_from(self.slots.len() - 1).expect("invariant: fewer than 2^32 faces")
+        };
+        self.places.insert(id, Place::Here(slot));
+        slot
+    }
+
+    pub(crate) fn remove(&mut self, slot: u32) -> Option<LocalFace> {
+        self.last = None;
+        let face = self.slots.get_mut(slot as usize)?.take()?;
+        self.free.push(slot);
+        self.places.remove(&face.id);
+        Some(face)
+    }
+
+    pub(crate) fn get(&mut self, slot: u32) -> Option<&mut LocalFace> {
+        self.slots.get_mut(slot as usize)?.as_mut()
+    }
+
+    pub(crate) fn by_id(&mut self, id: FaceId) -> Option<(u32, &mut LocalFace)> {
+        match self.place(id)? {
+            Place::Here(slot) => self.slots.get_mut(slot as usize)?.as_mut().map(|f| (slot, f)),
+            Place::There(_) => None,
+        }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &LocalFace> {
+        self.slots.iter().flatten()
+    }
+}
