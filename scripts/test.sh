@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The tests, stage by stage with their time: scripts/test.sh [fast]
-# fast leaves out the documentation and the release build.
+# fast leaves out the documentation, the instructions of the core and the release build.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$HOME/.cargo/bin:$PATH"
@@ -33,6 +33,7 @@ stage licences cargo run --quiet --locked --package xtask -- licences
 stage tidy cargo run --quiet --locked --package xtask -- tidy
 if [ "$mode" = all ]; then
   stage documentation env RUSTDOCFLAGS="-D warnings" cargo doc --quiet --locked --workspace --no-deps
+  stage instructions cargo run --quiet --locked --package xtask -- icount
   stage release cargo build --quiet --release --locked --workspace
 fi
 printf 'time: %d s\n' $((SECONDS - begun))

@@ -1,11 +1,10 @@
-//! Work for callgrind: whole exchanges in functions of their own, whose instructions are counted.
-//!
-//! `cargo xtask icount` builds and runs this; see bench/budget.toml.
+//! Work for callgrind: what happens within the functions whose names start with `counted` is
+//! counted by `cargo xtask icount`, case by case of bench/budget.toml.
 
 use onym_forward::{Config, FaceInfo, Forwarder, LpIn, Outbox, Packet, Token};
 use onym_tables::cs::CsConfig;
-use onym_tables::fib::NextHop;
-use onym_tables::{FaceId, Tick};
+use onym_tables::fib::{Fib, NextHop};
+use onym_tables::{FaceId, HashKey, NameHashes, Tick};
 use onym_wire::Buf;
 use onym_wire::data::DataBuilder;
 use onym_wire::interest::InterestBuilder;
@@ -18,6 +17,8 @@ const CS_PACKETS: usize = 512;
 /// Exchanges before and while instructions are counted.
 const WARM_UP: u32 = 2000;
 const COUNTED: u32 = 1000;
+/// Routes of the case `fib_lookup`.
+const ROUTES: u32 = 1_000_000;
 
 struct Exchange {
     interest: Buf,
@@ -49,8 +50,8 @@ struct Case {
 }
 
 impl Case {
-    fn new() -> Self {
-        let cs = CsConfig { packets_max: CS_PACKETS, ..CsConfig::default() };
+    fn new(cs_packets: usize) -> Self {
+        let cs = CsConfig { packets_max: cs_packets, ..CsConfig::default() };
         let mut fw = Forwarder::new(Config { cs, ..Config::default() });
         let mut out = Outbox::default();
         fw.face_add(FaceId(256), FaceInfo::local());
@@ -63,10 +64,9 @@ impl Case {
 
     /// One Interest in and out, its Data in and out; `echoes` says whether the upstream returns
     /// PIT tokens.
-    fn run(&mut self, e: &Exchange, token: Token, echoes: bool) {
+    fn run(&mut self, e: &Exchange, echoes: bool) {
         self.now = self.now.plus_ms(1);
-        let lp = LpIn { pit_token: token, ..LpIn::default() };
-        let up = Packet { face: FaceId(256), bytes: e.interest.clone(), lp };
+        let up = Packet { face: FaceId(256), bytes: e.interest.clone(), lp: LpIn::default() };
         black_box(self.fw.receive(self.now, up, &mut self.out));
         let ours = if echoes { self.out.items[0].lp.pit_token.clone() } else { Token::new() };
         self.out.clear();
@@ -76,17 +76,22 @@ impl Case {
         self.out.clear();
         self.fw.handle_timeout(self.now, &mut self.out);
     }
-}
 
-#[inline(never)]
-fn case_exchange(case: &mut Case, exchanges: &[Exchange], echoes: bool) {
-    for e in exchanges {
-        case.run(e, Token::new(), echoes);
+    fn finish(self) {
+        let counters = self.fw.counters();
+        assert!(counters.receptions_balance() && counters.copies_balance());
     }
 }
 
 #[inline(never)]
-fn case_cs_hit(case: &mut Case, exchanges: &[Exchange]) {
+fn counted_exchanges(case: &mut Case, exchanges: &[Exchange], echoes: bool) {
+    for e in exchanges {
+        case.run(e, echoes);
+    }
+}
+
+#[inline(never)]
+fn counted_hits(case: &mut Case, exchanges: &[Exchange]) {
     for e in exchanges {
         let up = Packet { face: FaceId(256), bytes: e.interest.clone(), lp: LpIn::default() };
         black_box(case.fw.receive(case.now, up, &mut case.out));
@@ -94,29 +99,83 @@ fn case_cs_hit(case: &mut Case, exchanges: &[Exchange]) {
     }
 }
 
-fn main() {
-    let wanted = std::env::args().nth(1).unwrap_or_default();
-    let payload = if wanted == "exchange_large" { 8000 } else { 100 };
-    let mut case = Case::new();
-    let warm: Vec<Exchange> = (0..WARM_UP).map(|n| exchange(n, payload)).collect();
-    for e in &warm {
-        case.run(e, Token::new(), true);
+#[inline(never)]
+fn counted_lookups(fib: &Fib, key: &HashKey, names: &[Name]) {
+    let mut hashes = NameHashes::default();
+    for name in names {
+        hashes.fill(key, name.value(), fib.lengths());
+        black_box(fib.lookup(&hashes, name.value()));
+    }
+}
+
+fn exchanges(payload: usize, cs_packets: usize, echoes: bool) {
+    let mut case = Case::new(cs_packets);
+    for n in 0..WARM_UP {
+        case.run(&exchange(n, payload), echoes);
     }
     let more: Vec<Exchange> = (WARM_UP..WARM_UP + COUNTED).map(|n| exchange(n, payload)).collect();
-    match wanted.as_str() {
-        "exchange_token" | "exchange_large" => case_exchange(&mut case, &more, true),
-        "exchange_name" => case_exchange(&mut case, &more, false),
-        "cs_hit" => {
-            // The last ones of the warm-up, again and again.
-            let from = warm.len() - CS_PACKETS + 12;
-            let cached: Vec<Exchange> =
-                (0..COUNTED as usize).map(|n| exchange((from + n % 500) as u32, payload)).collect();
-            case_cs_hit(&mut case, &cached);
-            assert_eq!(case.fw.counters().cs_hits, u64::from(COUNTED));
-        }
-        other => {
-            panic!("cases are exchange_token, exchange_name, exchange_large, cs_hit; not {other:?}")
-        }
+    counted_exchanges(&mut case, &more, echoes);
+    assert_eq!(case.fw.cs().len(), cs_packets);
+    assert_eq!(case.fw.counters().satisfied_interests, u64::from(WARM_UP + COUNTED));
+    case.finish();
+}
+
+fn hits(payload: usize) {
+    let mut case = Case::new(CS_PACKETS);
+    for n in 0..WARM_UP {
+        case.run(&exchange(n, payload), true);
     }
-    assert!(case.fw.counters().receptions_balance() && case.fw.counters().copies_balance());
+    // The last ones of the warm-up, again and again.
+    let from = WARM_UP - 500;
+    let cached: Vec<Exchange> = (0..COUNTED).map(|n| exchange(from + n % 500, payload)).collect();
+    counted_hits(&mut case, &cached);
+    assert_eq!(case.fw.counters().cs_hits, u64::from(COUNTED));
+    case.finish();
+}
+
+/// Routes of three, four and five components; a third of the names match at each length.
+fn lookups() {
+    let key = HashKey::new(1, 2);
+    let mut fib = Fib::new(ROUTES as usize);
+    let name = |n: u32| {
+        let mut name = Name::new();
+        name.append_generic("net").append_generic(n.to_be_bytes());
+        for part in ["site", "unit", "host"].iter().take(1 + n as usize % 3) {
+            name.append_generic(part);
+        }
+        name
+    };
+    for n in 0..ROUTES {
+        let name = name(n);
+        let hashes = NameHashes::new(&key, name.value(), u64::MAX);
+        let prefix = hashes.prefix(name.value(), 3 + n as usize % 3).expect("invariant: so long");
+        let hop = NextHop { face: FaceId(256 + n % 100), cost: 0 };
+        fib.add(&prefix, hop).expect("invariant: room for a route");
+    }
+    let longer = |n: u32| {
+        let mut name = name(n.wrapping_mul(7919) % ROUTES);
+        while name.len() < 7 {
+            name.append_generic("more");
+        }
+        name.append_segment(u64::from(n));
+        name
+    };
+    let names: Vec<Name> = (0..COUNTED).map(longer).collect();
+    counted_lookups(&fib, &key, &names);
+    let hashes = NameHashes::new(&key, names[5].value(), fib.lengths());
+    assert!(fib.len() == ROUTES as usize && fib.lookup(&hashes, names[5].value()).is_some());
+}
+
+fn main() {
+    match std::env::args().nth(1).unwrap_or_default().as_str() {
+        "exchange" => exchanges(100, CS_PACKETS, true),
+        "exchange_by_name" => exchanges(100, CS_PACKETS, false),
+        "exchange_8000" => exchanges(8000, CS_PACKETS, true),
+        "exchange_uncached" => exchanges(100, 0, true),
+        "exchange_8000_uncached" => exchanges(8000, 0, true),
+        "cs_hit" => hits(100),
+        "cs_hit_8000" => hits(8000),
+        "fib_lookup" => lookups(),
+        other => panic!("no case is called {other:?}; bench/budget.toml names them"),
+    }
 }
