@@ -1,4 +1,5 @@
-//! One direction of a link: rate, delay, loss, and a queue that drops at its tail.
+//! One direction of a link: rate, delay, a queue that drops at its tail, and faults: loss, jitter
+//! (which reorders), duplication, and times at which the link is down.
 
 use onym_tables::{Rng, Tick};
 use std::collections::VecDeque;
@@ -13,6 +14,10 @@ pub struct ChannelConfig {
     pub rate_bps: Option<u64>,
     /// Share of frames that are lost on the way, 0 to 1.
     pub loss: f64,
+    /// Longest random addition to the delay; frames overtake each other within it.
+    pub jitter: Duration,
+    /// Share of frames that arrive twice, 0 to 1.
+    pub duplicate: f64,
     /// Most frames that wait for the one being sent; a further one is dropped.
     pub queue_max: usize,
     /// Longest frame in octets: larger packets are cut by the link service. `None`: 8800, no cutting.
@@ -21,7 +26,15 @@ pub struct ChannelConfig {
 
 impl Default for ChannelConfig {
     fn default() -> Self {
-        Self { delay: Duration::ZERO, rate_bps: None, loss: 0.0, queue_max: 100, mtu: None }
+        Self {
+            delay: Duration::ZERO,
+            rate_bps: None,
+            loss: 0.0,
+            jitter: Duration::ZERO,
+            duplicate: 0.0,
+            queue_max: 100,
+            mtu: None,
+        }
     }
 }
 
@@ -30,10 +43,14 @@ impl Default for ChannelConfig {
 pub enum Fate {
     /// It arrives at this moment.
     Arrives(Tick),
+    /// It arrives twice, at these moments.
+    Twice(Tick, Tick),
     /// It was sent and got lost.
     Lost,
     /// The queue was full.
     Dropped,
+    /// The link was down.
+    Down,
 }
 
 /// Frames by what became of them.
@@ -43,12 +60,25 @@ pub struct ChannelCounters {
     pub offered: u64,
     /// Octets of the frames offered.
     pub octets: u64,
-    /// Frames that arrive.
+    /// Frames that arrive, the second copies of duplicated ones included.
     pub carried: u64,
+    /// Second copies.
+    pub duplicated: u64,
     /// Frames lost on the way.
     pub lost: u64,
     /// Frames that found the queue full.
     pub dropped: u64,
+    /// Frames offered while the link was down.
+    pub down: u64,
+}
+
+impl ChannelCounters {
+    /// Whether every frame offered had one fate.
+    #[must_use]
+    pub fn balance(&self) -> bool {
+        let fates = self.carried + self.lost + self.dropped + self.down;
+        self.offered + self.duplicated == fates
+    }
 }
 
 /// One direction of a link.
@@ -58,6 +88,7 @@ pub struct Channel {
     /// When each frame in the queue has left, with its length; the first one is being sent.
     leaving: VecDeque<(Tick, usize)>,
     octets_waiting: usize,
+    is_up: bool,
     counters: ChannelCounters,
 }
 
@@ -66,7 +97,7 @@ impl Channel {
     #[must_use]
     pub fn new(config: ChannelConfig) -> Self {
         let counters = ChannelCounters::default();
-        Self { config, leaving: VecDeque::new(), octets_waiting: 0, counters }
+        Self { config, leaving: VecDeque::new(), octets_waiting: 0, is_up: true, counters }
     }
 
     /// Offers a frame of `len` octets.
@@ -74,6 +105,10 @@ impl Channel {
         self.counters.offered += 1;
         self.counters.octets += len as u64;
         self.settle(now);
+        if !self.is_up {
+            self.counters.down += 1;
+            return Fate::Down;
+        }
         // One frame is being sent, the others wait.
         if self.leaving.len() > self.config.queue_max {
             self.counters.dropped += 1;
@@ -94,7 +129,26 @@ impl Channel {
             return Fate::Lost;
         }
         self.counters.carried += 1;
-        Fate::Arrives(left + self.config.delay)
+        let arrives = self.arrival(left, rng);
+        if self.config.duplicate > 0.0 && unit(rng) < self.config.duplicate {
+            self.counters.carried += 1;
+            self.counters.duplicated += 1;
+            return Fate::Twice(arrives, self.arrival(left, rng));
+        }
+        Fate::Arrives(arrives)
+    }
+
+    fn arrival(&self, left: Tick, rng: &mut Rng) -> Tick {
+        let arrives = left + self.config.delay;
+        if self.config.jitter.is_zero() {
+            return arrives;
+        }
+        arrives + self.config.jitter.mul_f64(unit(rng))
+    }
+
+    /// Takes the link down, or up again. Frames on their way arrive.
+    pub fn set_up(&mut self, is_up: bool) {
+        self.is_up = is_up;
     }
 
     /// Octets that wait or are being sent at `now`.
@@ -160,6 +214,42 @@ mod tests {
         assert_eq!(channel.backlog(Tick::from_ms(21)), 0);
         let counters = channel.counters();
         assert_eq!((counters.offered, counters.carried, counters.dropped), (6, 5, 1));
+    }
+
+    #[test]
+    fn a_link_that_is_down_takes_nothing() {
+        let mut channel = Channel::new(ChannelConfig::default());
+        let mut rng = Rng::new(1);
+        channel.set_up(false);
+        assert_eq!(channel.send(Tick(0), 100, &mut rng), Fate::Down);
+        channel.set_up(true);
+        assert_eq!(channel.send(Tick(0), 100, &mut rng), Fate::Arrives(Tick(0)));
+        assert!(channel.counters().balance());
+    }
+
+    #[test]
+    fn jitter_reorders_and_duplicates_arrive_twice() {
+        let config = ChannelConfig {
+            delay: Duration::from_millis(10),
+            jitter: Duration::from_millis(5),
+            duplicate: 0.5,
+            ..ChannelConfig::default()
+        };
+        let mut channel = Channel::new(config);
+        let mut rng = Rng::new(3);
+        let mut arrivals = Vec::new();
+        for _ in 0..1000 {
+            match channel.send(Tick(0), 100, &mut rng) {
+                Fate::Arrives(at) => arrivals.push(at),
+                Fate::Twice(first, second) => arrivals.extend([first, second]),
+                other => panic!("seed 3: {other:?}"),
+            }
+        }
+        let (least, most) = (Tick::from_ms(10), Tick::from_ms(15));
+        assert!(arrivals.iter().all(|at| (least..most).contains(at)), "seed 3");
+        assert!(!arrivals.is_sorted(), "seed 3");
+        assert!((1400..1600).contains(&arrivals.len()), "seed 3: {}", arrivals.len());
+        assert!(channel.counters().balance());
     }
 
     #[test]

@@ -10,7 +10,7 @@ pub mod topology;
 
 pub use app::{Consumer, ConsumerConfig, Names, Producer, ProducerConfig};
 pub use channel::ChannelConfig;
-pub use network::{Ended, Network, NodeConfig};
+pub use network::{Crossing, Ended, Network, NodeConfig};
 pub use report::Report;
 pub use routing::Routing;
 pub use topology::{Topology, TopologyError};

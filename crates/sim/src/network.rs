@@ -1,11 +1,13 @@
 //! The network in virtual time: nodes, links, applications, and the queue of events.
 
 mod check;
+mod event;
 
 use crate::app::{App, Frames};
 use crate::channel::{Channel, ChannelConfig, ChannelCounters, Fate};
-use crate::node::{Node, face_of};
+use crate::node::{Node, Sent, face_of};
 use crate::routing::{Edge, Routing, hops};
+use event::{Event, Happening};
 use onym_forward::choice::ChoiceError;
 use onym_forward::link::LinkConfig;
 use onym_forward::{Config, FaceInfo};
@@ -14,8 +16,8 @@ use onym_tables::fib::NextHop;
 use onym_tables::{Rng, Tick};
 use onym_wire::Buf;
 use onym_wire::name::{Name, NameRef};
-use std::cmp::Ordering;
 use std::collections::BinaryHeap;
+use std::fmt::{self, Debug, Formatter};
 use std::time::Duration;
 
 /// Limits of a simulated node.
@@ -54,53 +56,34 @@ enum Line {
 }
 
 #[derive(Debug)]
-enum Happening {
-    /// A frame arrives at a port.
-    Frame { node: usize, port: usize, bytes: Buf },
-    /// A frame arrives at an application.
-    AppFrame { app: usize, bytes: Buf },
-    /// A node's timer.
-    NodeTimeout(usize),
-    /// An application's timer.
-    AppTimeout(usize),
-}
-
-/// Something that happens at a moment; of the same moment, in the order in which it was planned.
-#[derive(Debug)]
-struct Event {
-    at: Tick,
-    order: u64,
-    what: Happening,
-}
-
-impl PartialEq for Event {
-    fn eq(&self, other: &Self) -> bool {
-        self.order == other.order
-    }
-}
-
-impl Eq for Event {}
-
-impl PartialOrd for Event {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Event {
-    /// The earliest is the greatest, as [`BinaryHeap`] wants it.
-    fn cmp(&self, other: &Self) -> Ordering {
-        (other.at, other.order).cmp(&(self.at, self.order))
-    }
-}
-
-#[derive(Debug)]
 struct Attached {
     app: Box<dyn App>,
     node: usize,
     port: usize,
     /// When its next timer event is planned for.
     planned: Tick,
+}
+
+/// A frame that is put on a link.
+#[derive(Debug, Clone, Copy)]
+pub struct Crossing<'a> {
+    /// When.
+    pub now: Tick,
+    /// The node that sends.
+    pub node: usize,
+    /// Its port.
+    pub port: usize,
+    /// The frame.
+    pub frame: &'a [u8],
+}
+
+/// Sees every frame that a node puts on a link, before the link loses or delays it.
+struct Tap(Box<dyn FnMut(&Crossing<'_>)>);
+
+impl Debug for Tap {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str("Tap")
+    }
 }
 
 /// A network in virtual time. The same calls with the same seed give the same run.
@@ -111,6 +94,8 @@ pub struct Network {
     nodes: Vec<Node>,
     /// By node and port.
     lines: Vec<Vec<Line>>,
+    /// Both ends of each link: node and port.
+    links: Vec<[(usize, usize); 2]>,
     /// When the next timer event of each node is planned for.
     planned: Vec<Tick>,
     apps: Vec<Attached>,
@@ -118,6 +103,7 @@ pub struct Network {
     order: u64,
     happened: u64,
     in_flight: u64,
+    tap: Option<Tap>,
 }
 
 impl Network {
@@ -129,12 +115,14 @@ impl Network {
             rng: Rng::new(seed),
             nodes: Vec::new(),
             lines: Vec::new(),
+            links: Vec::new(),
             planned: Vec::new(),
             apps: Vec::new(),
             events: BinaryHeap::new(),
             order: 0,
             happened: 0,
             in_flight: 0,
+            tap: None,
         }
     }
 
@@ -152,14 +140,25 @@ impl Network {
         self.nodes.len() - 1
     }
 
-    /// Joins two nodes by a link with the same behaviour in both directions.
-    pub fn link_add(&mut self, a: usize, b: usize, config: ChannelConfig) {
+    /// Joins two nodes by a link with the same behaviour in both directions; returns its number.
+    pub fn link_add(&mut self, a: usize, b: usize, config: ChannelConfig) -> usize {
         let service = config.mtu.map_or_else(LinkConfig::stream, LinkConfig::datagram);
         let a_port = self.nodes[a].port_add(FaceInfo::point_to_point(), service.clone());
         let b_port = self.nodes[b].port_add(FaceInfo::point_to_point(), service);
         let line = |node, port| Line::Node { node, port, channel: Channel::new(config) };
         self.lines[a].push(line(b, b_port));
         self.lines[b].push(line(a, a_port));
+        self.links.push([(a, a_port), (b, b_port)]);
+        self.links.len() - 1
+    }
+
+    /// Takes a link down between two moments of virtual time. The nodes are not told: they see
+    /// only that nothing comes.
+    pub fn link_down(&mut self, link: usize, from: Duration, until: Duration) {
+        for (at, is_up) in [(from, false), (until, true)] {
+            let at = (Tick::default() + at).max(self.now);
+            self.plan(at, Happening::LinkState { link, is_up });
+        }
     }
 
     /// Attaches an application to a node; returns its number.
@@ -210,6 +209,11 @@ impl Network {
             node.change(|forwarder, _| forwarder.strategy_set(prefix, instance.as_ref()))?;
         }
         Ok(())
+    }
+
+    /// Shows every frame that is put on a link to `see`.
+    pub fn tap(&mut self, see: impl FnMut(&Crossing<'_>) + 'static) {
+        self.tap = Some(Tap(Box::new(see)));
     }
 
     /// The graph of the nodes, delays as costs.
@@ -269,6 +273,13 @@ impl Network {
                 }
                 self.run_app(app, |app, now, out| app.handle_timeout(now, out));
             }
+            Happening::LinkState { link, is_up } => {
+                for (node, port) in self.links[link] {
+                    if let Line::Node { channel, .. } = &mut self.lines[node][port] {
+                        channel.set_up(is_up);
+                    }
+                }
+            }
         }
     }
 
@@ -296,33 +307,46 @@ impl Network {
         };
         self.nodes[number].flush(now, backlog, |frame| sent.push(frame));
         for frame in sent {
-            let (at, what) = match &mut self.lines[number][frame.port] {
-                Line::App(app) => (now, Happening::AppFrame { app: *app, bytes: frame.bytes }),
-                Line::Node { node, port, channel } => {
-                    match channel.send(now, frame.bytes.len(), &mut self.rng) {
-                        Fate::Arrives(at) => {
-                            let (node, port) = (*node, *port);
-                            (at, Happening::Frame { node, port, bytes: frame.bytes })
-                        }
-                        Fate::Lost | Fate::Dropped => continue,
-                    }
-                }
-            };
-            self.in_flight += 1;
-            self.plan(at, what);
+            self.carry(number, frame);
         }
-        let due = self.nodes[number].poll_timeout();
+        let due = self.nodes[number].poll_timeout().max(now);
         if due < self.planned[number] {
             self.planned[number] = due;
-            self.plan(due.max(now), Happening::NodeTimeout(number));
+            self.plan(due, Happening::NodeTimeout(number));
+        }
+    }
+
+    /// Puts a frame that `node` sends on its line.
+    fn carry(&mut self, node: usize, frame: Sent) {
+        let (node, port, fate) = match &mut self.lines[node][frame.port] {
+            Line::App(app) => {
+                let app = *app;
+                self.in_flight += 1;
+                return self.plan(self.now, Happening::AppFrame { app, bytes: frame.bytes });
+            }
+            Line::Node { node: peer, port, channel } => {
+                if let Some(Tap(tap)) = &mut self.tap {
+                    tap(&Crossing { now: self.now, node, port: frame.port, frame: &frame.bytes });
+                }
+                (*peer, *port, channel.send(self.now, frame.bytes.len(), &mut self.rng))
+            }
+        };
+        let arrivals = match fate {
+            Fate::Arrives(at) => [Some(at), None],
+            Fate::Twice(first, second) => [Some(first), Some(second)],
+            Fate::Lost | Fate::Dropped | Fate::Down => return,
+        };
+        for at in arrivals.into_iter().flatten() {
+            self.in_flight += 1;
+            self.plan(at, Happening::Frame { node, port, bytes: frame.bytes.clone() });
         }
     }
 
     fn plan_app(&mut self, number: usize) {
-        let due = self.apps[number].app.poll_timeout();
+        let due = self.apps[number].app.poll_timeout().max(self.now);
         if due < self.apps[number].planned {
-            self.apps[number].planned = due.max(self.now);
-            self.plan(due.max(self.now), Happening::AppTimeout(number));
+            self.apps[number].planned = due;
+            self.plan(due, Happening::AppTimeout(number));
         }
     }
 

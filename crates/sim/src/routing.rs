@@ -13,6 +13,8 @@ pub enum Routing {
     Downhill,
     /// Every neighbour, the nearer ones cheaper: Interests can run in circles and must be stopped.
     Flood,
+    /// None: only the producer's own node knows it. A strategy that discovers must find it.
+    Local,
 }
 
 /// A link of the graph as routing sees it.
@@ -61,6 +63,9 @@ pub fn distances(graph: &[Vec<Edge>], target: usize) -> Vec<Option<u64>> {
 pub fn hops(graph: &[Vec<Edge>], target: usize, routing: Routing) -> Vec<Hop> {
     let distance = distances(graph, target);
     let mut all = Vec::new();
+    if routing == Routing::Local {
+        return all;
+    }
     for (node, edges) in graph.iter().enumerate() {
         let Some(own) = distance[node].filter(|_| node != target) else { continue };
         let mut found: Vec<Hop> = edges

@@ -31,17 +31,26 @@ pub(crate) fn release_upstreams(fw: &mut Forwarder, slot: u32, face: Option<Face
 }
 
 /// Puts the nonces sent to `upstream` (to all, when `None`) into the dead nonce list, if they
-/// could come back: the entry was not satisfied, or so that a cache will not answer for long.
+/// could come back and find nothing that stops them: the entry was not satisfied, or so that a
+/// cache will not answer for long, or another upstream has the Interest too. That one may send it
+/// around, and when it comes back the store, which is small or off at some nodes, may have no
+/// answer any more; in a circle of such nodes an Interest would run for ever.
 pub(crate) fn bury(fw: &mut Forwarder, now: Tick, slot: u32, upstream: Option<FaceId>) {
     let entry = fw.pit.entry(slot);
     let is_short = u64::from(entry.freshness_ms) < fw.dead.lifetime_ms();
-    if entry.outs.is_empty() || (entry.satisfied && !(is_short && fw.pit.must_be_fresh(slot))) {
+    let is_spread = entry.outs.len() > 1;
+    let is_answerable = entry.satisfied && !is_spread && !(is_short && fw.pit.must_be_fresh(slot));
+    if entry.outs.is_empty() || is_answerable {
         return;
     }
     let hash = fw.pit.whole_hash(slot, &fw.key);
+    // Copies of one Interest follow each other with one Nonce.
+    let mut last = None;
     for record in &fw.pit.entry(slot).outs {
-        if upstream.is_none_or(|face| face == record.face) {
+        let is_asked = is_spread || upstream.is_none_or(|face| face == record.face);
+        if is_asked && last != Some(record.nonce) {
             fw.dead.insert(now, hash, record.nonce);
+            last = Some(record.nonce);
         }
     }
 }

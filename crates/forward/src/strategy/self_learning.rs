@@ -2,7 +2,8 @@
 
 use super::random::none;
 use super::{
-    Action, Ctx, DataIn, NackReason, Parameters, Refusal, Strategy, StrategyError, out_marks,
+    Action, Ctx, DataIn, NackReason, Parameters, Refusal, Retx, Strategy, StrategyError,
+    Suppression, out_marks,
 };
 use onym_tables::FaceId;
 
@@ -25,29 +26,43 @@ impl SelfLearning {
 /// Sends a discovery to every non-local face.
 fn broadcast(ctx: &mut Ctx<'_>, ingress: FaceId) {
     let faces = ctx.faces;
-    let mut sent = false;
-    for face in faces.iter().filter(|face| !face.is_local()) {
-        if ctx.is_eligible(ingress, face.id) {
-            ctx.push(Action::Forward(face.id));
-            sent = true;
-        }
-    }
-    if !sent {
-        // The entry stays, as in NFD: nobody was refused.
-        ctx.push(Action::Hold(Refusal::NoEligibleNextHop));
-    }
+    let remote = faces.iter().filter(|face| !face.is_local()).map(|face| face.id);
+    spread(ctx, ingress, remote, Action::Forward);
 }
 
 /// Sends to every next hop, which need not discover any more.
 fn multicast(ctx: &mut Ctx<'_>, ingress: FaceId) {
-    let mut sent = false;
-    for hop in ctx.next_hops {
-        if ctx.is_eligible(ingress, hop.face) {
-            ctx.push(Action::ForwardNonDiscovery(hop.face));
-            sent = true;
+    let hops = ctx.next_hops;
+    spread(ctx, ingress, hops.iter().map(|hop| hop.face), Action::ForwardNonDiscovery);
+}
+
+/// Sends to each of `faces` that is eligible. One that has the Interest already gets it again only
+/// after the interval of multicast, which grows: otherwise a link that duplicates frames makes
+/// every node on the way multiply them.
+fn spread(
+    ctx: &mut Ctx<'_>,
+    ingress: FaceId,
+    faces: impl Iterator<Item = FaceId>,
+    send: impl Fn(FaceId) -> Action,
+) {
+    let retx = Retx::default();
+    let (mut sent, mut suppressed) = (false, false);
+    for face in faces {
+        if !ctx.is_eligible(ingress, face) {
+            continue;
+        }
+        match retx.decide_upstream(ctx.now, ctx.entry, face) {
+            Suppression::Suppress => suppressed = true,
+            Suppression::New | Suppression::Forward => {
+                ctx.push(send(face));
+                sent = true;
+            }
         }
     }
-    if !sent {
+    if suppressed && !sent {
+        ctx.push(Action::Suppress);
+    } else if !sent {
+        // The entry stays, as in NFD: nobody was refused.
         ctx.push(Action::Hold(Refusal::NoEligibleNextHop));
     }
 }

@@ -70,6 +70,9 @@ struct Pending {
     last_sent: Tick,
     due: Tick,
     retries: u32,
+    nonce: [u8; 4],
+    /// The Interest sent last was answered by a Nack.
+    is_nacked: bool,
 }
 
 /// How long after a Nack the same name is asked for again.
@@ -144,7 +147,15 @@ impl Consumer {
             self.next += 1;
             self.first_sent.get_or_insert(now);
             self.by_name.entry(name.clone()).or_default().push(id);
-            let entry = Pending { name, first_sent: now, last_sent: now, due: now, retries: 0 };
+            let entry = Pending {
+                name,
+                first_sent: now,
+                last_sent: now,
+                due: now,
+                retries: 0,
+                nonce: [0; 4],
+                is_nacked: false,
+            };
             self.pending.insert(id, entry);
             self.express(now, id, out);
         }
@@ -164,6 +175,7 @@ impl Consumer {
         .write(&mut wire);
         out.push(wire);
         self.stats.interests += 1;
+        (entry.nonce, entry.is_nacked) = (nonce, false);
         entry.last_sent = now;
         self.due.remove(&(entry.due, id));
         entry.due = now + backed_off.min(Duration::from_millis(self.config.lifetime_ms));
@@ -179,6 +191,7 @@ impl Consumer {
                 self.rtt.sample(now.since(entry.last_sent));
             }
             self.stats.data += 1;
+            self.stats.nacks -= u64::from(entry.is_nacked);
             self.stats.octets += data.content.len() as u64;
             self.note_latency(now.since(entry.first_sent));
             self.last_data = now;
@@ -201,10 +214,14 @@ impl Consumer {
 
     /// A Nack: the name is asked for again after a pause, not at once.
     fn take_nack(&mut self, now: Tick, interest: &Interest<'_>) {
-        self.stats.nacks += 1;
         let ids = self.by_name.get(interest.name.value()).cloned().unwrap_or_default();
         for id in ids {
             let Some(entry) = self.pending.get_mut(&id) else { continue };
+            if entry.is_nacked || interest.nonce != Some(entry.nonce) {
+                continue;
+            }
+            entry.is_nacked = true;
+            self.stats.nacks += 1;
             self.due.remove(&(entry.due, id));
             entry.due = now.plus_ms(NACK_PAUSE_MS << entry.retries.min(6));
             self.due.insert((entry.due, id));
@@ -214,7 +231,7 @@ impl Consumer {
     /// Asks again, or gives up.
     fn retry(&mut self, now: Tick, id: u64, out: &mut Frames) {
         let Some(entry) = self.pending.get_mut(&id) else { return };
-        self.stats.timeouts += 1;
+        self.stats.timeouts += u64::from(!entry.is_nacked);
         if entry.retries < self.config.retries_max {
             entry.retries += 1;
             self.stats.retransmissions += 1;
@@ -277,6 +294,7 @@ impl App for Consumer {
         let at = |percent: usize| sorted.get(sorted.len() * percent / 100).copied();
         AppStats {
             duration: self.last_data.since(self.first_sent.unwrap_or_default()),
+            in_flight: self.pending.values().filter(|entry| !entry.is_nacked).count() as u64,
             latency_p50: at(50).unwrap_or_default(),
             latency_p99: at(99).unwrap_or_default(),
             ..self.stats.clone()

@@ -19,8 +19,10 @@ pub struct AppStats {
     pub retransmissions: u64,
     /// Interests that nothing answered in time.
     pub timeouts: u64,
-    /// Nacks received.
+    /// Interests that a Nack and nothing else answered.
     pub nacks: u64,
+    /// Interests that wait for an answer now.
+    pub in_flight: u64,
     /// Names given up.
     pub failed: u64,
     /// Data that came marked as congested.
@@ -31,4 +33,13 @@ pub struct AppStats {
     pub latency_p50: Duration,
     /// As above.
     pub latency_p99: Duration,
+}
+
+impl AppStats {
+    /// Whether each Interest that a consumer sent is answered, Nacked, timed out or under way.
+    #[must_use]
+    pub fn balance(&self) -> bool {
+        let ended = self.data + self.nacks + self.timeouts;
+        self.kind != "consumer" || self.interests == ended + self.in_flight
+    }
 }

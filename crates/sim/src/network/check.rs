@@ -4,16 +4,23 @@ use super::{Happening, Line, Network};
 use crate::node::Node;
 
 impl Network {
-    /// Checks what must hold at every moment: both equations of each node's verdicts, and that no
-    /// frame appears or vanishes between nodes.
+    /// Checks what must hold at every moment: both equations of each node's verdicts, that no
+    /// frame appears or vanishes between nodes, and that each Interest of a consumer is answered,
+    /// Nacked, timed out or under way.
     ///
     /// # Errors
     /// The law that does not hold.
     pub fn check(&self) -> Result<(), String> {
         self.nodes.iter().try_for_each(Node::check)?;
         for (from, to, counters) in self.channels() {
-            if counters.offered != counters.carried + counters.lost + counters.dropped {
+            if !counters.balance() {
                 return Err(format!("link {from} to {to}: {counters:?}"));
+            }
+        }
+        for (node, app) in self.apps() {
+            let stats = app.stats();
+            if !stats.balance() {
+                return Err(format!("{}: {stats:?}", self.nodes[node].name));
             }
         }
         let planned = self.events.iter().filter(|event| {

@@ -53,7 +53,8 @@ fn parse_line(topology: &mut Topology, number: usize, line: &str) -> Result<(), 
                 ["shortest"] => Routing::Shortest,
                 ["downhill"] => Routing::Downhill,
                 ["flood"] => Routing::Flood,
-                _ => return Err("expected: routes shortest, downhill or flood".into()),
+                ["local"] => Routing::Local,
+                _ => return Err("expected: routes shortest, downhill, flood or local".into()),
             };
             Ok(())
         }
@@ -77,9 +78,11 @@ fn parse_link(topology: &mut Topology, a: &str, b: &str, rest: &[&str]) -> Resul
             "delay" => config.delay = duration(value)?,
             "rate" | "bw" => config.rate_bps = Some(rate(value)?),
             "loss" => config.loss = percent(value)?,
+            "jitter" => config.jitter = duration(value)?,
+            "duplicate" => config.duplicate = percent(value)?,
             "queue" => config.queue_max = number(value)?,
             "mtu" => config.mtu = Some(at_least(64, number(value)?)?),
-            _ => return Err(unknown(key, "delay, rate, loss, queue, mtu")),
+            _ => return Err(unknown(key, "delay, rate, loss, jitter, duplicate, queue, mtu")),
         }
     }
     topology.links.push(LinkSpec { ends, config });

@@ -66,11 +66,16 @@ pub(super) fn run(fw: &mut Forwarder, now: Tick, packet: &Packet, out: &mut Outb
 }
 
 fn admitted(fw: &mut Forwarder, now: Tick, incoming: &Incoming<'_>, out: &mut Outbox) -> Verdict {
-    if fw.dead.contains(now, incoming.hashes.whole, incoming.nonce) {
-        return loops::run(fw, incoming, Verdict::DeadNonce, out);
-    }
     let key = incoming.key();
     let look = fw.pit.look(&key);
+    if fw.dead.contains(now, incoming.hashes.whole, incoming.nonce) {
+        // A copy that came over a longer way is no loop when the store still has its answer, and
+        // others may have been aggregated to it.
+        if look.found.is_none() && cs_lookup::run(fw, now, incoming, None, out) {
+            return Verdict::CsHit;
+        }
+        return loops::run(fw, incoming, Verdict::DeadNonce, out);
+    }
     if look.found.is_some_and(|slot| loops::is_duplicate(fw.pit.entry(slot), incoming)) {
         return loops::run(fw, incoming, Verdict::DuplicateNonce, out);
     }
