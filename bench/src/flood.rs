@@ -50,7 +50,8 @@ pub fn run(args: &FloodArgs) -> Result<u64> {
             next += Duration::from_secs_f64(args.every);
         }
         ends.flush()?;
-        let wake = if args.every > 0.0 { next } else { end };
+        // With nothing queued the next burst is due; else the socket is full and must drain.
+        let wake = if ends.ends[0].queue.is_empty() { next } else { end };
         ends.wait(Some(wake.min(end)))?;
         // Nacks are read and ignored, as an attacker would.
         ends.receive(0, &mut frames)?;

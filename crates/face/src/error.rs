@@ -27,6 +27,9 @@ pub enum FaceError {
     /// The shared-memory ring holds what its writer must never write.
     #[error("the shared-memory ring is broken: {0}")]
     Ring(&'static str),
+    /// There is no shared-memory ring, for the reason given.
+    #[error("no shared-memory ring: {0}")]
+    RingRefused(String),
     /// The WebSocket peer broke the protocol.
     #[error("WebSocket: {0}")]
     WebSocket(String),

@@ -11,8 +11,11 @@ use std::fmt;
 pub enum Ready {
     /// Everything there was has been taken; wait for the descriptor.
     Idle,
-    /// The budget ended first; call again soon.
+    /// The budget ended first, or more is likely to come at once; call again soon.
     More,
+    /// As [`Ready::More`], and the face has become one of another kind: its URIs, transport and
+    /// [`Face::room_is_writable`] are others than before. Its descriptor is the same.
+    Changed,
 }
 
 /// Whether [`Face::flush`] could send everything.
@@ -20,8 +23,8 @@ pub enum Ready {
 pub enum Flush {
     /// The queue is empty.
     Done,
-    /// The transport takes no more now; try again when the descriptor is writable or readable
-    /// (faces served by another thread tell by the latter that there is room again).
+    /// The transport takes no more now; try again when the descriptor is writable or readable, as
+    /// [`Face::room_is_writable`] says.
     Blocked,
 }
 
@@ -145,6 +148,13 @@ pub trait Face: Send + fmt::Debug {
     /// and finds out when the descriptor becomes writable.
     fn is_connecting(&self) -> bool {
         false
+    }
+
+    /// How a blocked face tells that there is room again: by its descriptor being writable (true),
+    /// or by being readable: then flush again after each [`Face::receive`], and do not wait for
+    /// writability, which may be there all the time or never.
+    fn room_is_writable(&self) -> bool {
+        true
     }
 
     /// Octets that were handed to the transport and not sent or acknowledged yet.

@@ -6,6 +6,7 @@ pub mod ether;
 pub mod face;
 pub mod listen;
 pub mod mem;
+pub mod shm;
 pub mod stream;
 pub mod udp;
 pub mod uri;
@@ -18,6 +19,7 @@ pub use ether::{EtherFace, EtherListener};
 pub use face::{Counters, Face, Flush, LinkKind, Ready, Scope, Transport};
 pub use listen::{Incoming, Listener, Peer};
 pub use onym_wire::faceuri::FaceUri;
+pub use shm::{AppFace, RingPolicy, ShmFace};
 pub use stream::unix::UnixListener;
 pub use stream::{StreamFace, tcp, unix};
 

@@ -134,6 +134,10 @@ impl Face for MemFace {
         PACKET_LEN_MAX
     }
 
+    fn room_is_writable(&self) -> bool {
+        false
+    }
+
     fn transport(&self) -> Transport {
         Transport::Mem
     }

@@ -36,6 +36,10 @@ pub(crate) fn unix(path: &Path) -> FaceUri {
     FaceUri::Unix(path.display().to_string())
 }
 
+pub(crate) fn shm(path: &Path) -> FaceUri {
+    FaceUri::Shm(path.display().to_string())
+}
+
 pub(crate) fn fd(number: i32) -> FaceUri {
     FaceUri::Fd(u64::try_from(number).unwrap_or(0))
 }

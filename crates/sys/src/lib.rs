@@ -5,5 +5,6 @@ pub mod epoll;
 pub mod mmsg;
 pub mod netdev;
 pub mod packet;
+pub mod shm;
 pub mod socket;
 pub mod thread;

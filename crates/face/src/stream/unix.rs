@@ -3,6 +3,7 @@
 use super::StreamFace;
 use crate::face::{Face, Ready, Scope, Transport};
 use crate::listen::{Incoming, Listener};
+use crate::shm::{AppFace, RingPolicy};
 use crate::{FaceError, FaceUri, uri};
 use onym_wire::BufPool;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -19,10 +20,7 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// [`FaceError::Io`] when nobody answers there.
 pub fn connect(path: &Path) -> Result<StreamFace, FaceError> {
-    let socket = new_socket()?;
-    let address = address(path)?;
-    // Connecting to a Unix socket never waits: it succeeds, is refused, or the backlog is full.
-    rustix::net::connect(&socket, &address).map_err(|e| FaceError::io("connecting", e))?;
+    let socket = connect_socket(path)?;
     let uris = (uri::fd(socket.as_raw_fd()), uri::unix(path));
     Ok(StreamFace::new(socket, uris, Transport::Unix, Scope::Local, false))
 }
@@ -36,6 +34,14 @@ pub fn from_stream(stream: UnixStream) -> Result<StreamFace, FaceError> {
     let socket = OwnedFd::from(stream);
     let uris = (uri::fd(socket.as_raw_fd()), uri::fd(socket.as_raw_fd()));
     Ok(StreamFace::new(socket, uris, Transport::Unix, Scope::Local, false))
+}
+
+pub(crate) fn connect_socket(path: &Path) -> Result<OwnedFd, FaceError> {
+    let socket = new_socket()?;
+    let address = address(path)?;
+    // Connecting to a Unix socket never waits: it succeeds, is refused, or the backlog is full.
+    rustix::net::connect(&socket, &address).map_err(|e| FaceError::io("connecting", e))?;
+    Ok(socket)
 }
 
 fn new_socket() -> Result<OwnedFd, FaceError> {
@@ -59,6 +65,7 @@ pub struct UnixListener {
     uri: FaceUri,
     /// Device and inode of the socket file, so that only our own is removed.
     file: (u64, u64),
+    rings: RingPolicy,
 }
 
 /// Connections waiting to be accepted.
@@ -72,6 +79,14 @@ impl UnixListener {
     /// [`FaceError::InUse`] when somebody answers there; [`FaceError::Address`] when the path is
     /// too long or something else than a socket; [`FaceError::Io`].
     pub fn bind(path: &Path) -> Result<Self, FaceError> {
+        Self::bind_with(path, RingPolicy::none())
+    }
+
+    /// As [`UnixListener::bind`], for applications that may also ask for shared memory.
+    ///
+    /// # Errors
+    /// As [`UnixListener::bind`].
+    pub fn bind_with(path: &Path, rings: RingPolicy) -> Result<Self, FaceError> {
         let address = address(path)?;
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent)
@@ -87,7 +102,7 @@ impl UnixListener {
             .map_err(|e| FaceError::io("listening on the Unix socket", e))?;
         let meta = fs::metadata(path).map_err(|e| FaceError::io("looking at the socket", e))?;
         let file = (meta.dev(), meta.ino());
-        Ok(Self { fd, path: path.to_owned(), uri: uri::unix(path), file })
+        Ok(Self { fd, path: path.to_owned(), uri: uri::unix(path), file, rings })
     }
 }
 
@@ -143,7 +158,7 @@ impl Listener for UnixListener {
             match rustix::net::accept_with(&self.fd, flags) {
                 Ok(socket) => {
                     let uris = (self.uri.clone(), uri::fd(socket.as_raw_fd()));
-                    let face = StreamFace::new(socket, uris, Transport::Unix, Scope::Local, false);
+                    let face = AppFace::new(socket, uris, self.rings.clone());
                     out.push(Incoming::Face(Box::new(face) as Box<dyn Face>));
                 }
                 Err(Errno::AGAIN) => return Ok(Ready::Idle),

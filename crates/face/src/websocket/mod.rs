@@ -145,6 +145,10 @@ impl Face for WebSocketFace {
         PACKET_LEN_MAX
     }
 
+    fn room_is_writable(&self) -> bool {
+        false
+    }
+
     fn transport(&self) -> Transport {
         Transport::WebSocket
     }

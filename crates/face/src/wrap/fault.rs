@@ -116,7 +116,8 @@ impl FaultFace {
                 self.lost += 1;
             }
         }
-        let blocked = self.inner.flush(&mut self.due)? == Flush::Blocked;
+        let blocked =
+            self.inner.flush(&mut self.due)? == Flush::Blocked && self.inner.room_is_writable();
         if blocked != self.wants_write {
             self.wants_write = blocked;
             let interest = if blocked { Interest::ReadWrite } else { Interest::Read };

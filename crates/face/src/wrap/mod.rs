@@ -33,6 +33,9 @@ macro_rules! delegate {
         fn is_connecting(&self) -> bool {
             self.$inner.is_connecting()
         }
+        fn room_is_writable(&self) -> bool {
+            self.$inner.room_is_writable()
+        }
     };
 }
 use delegate;
