@@ -117,17 +117,18 @@ impl Node {
             listeners: opened.listeners,
             requests: inbox,
         };
-        let control = Control::new(parts).map_err(NodeError::Setup)?;
-        let run = move || control.run();
+        let mut control = Control::new(parts).map_err(NodeError::Setup)?;
+        let multicast = opened.multicast;
+        let (applied_tx, applied) = mpsc::sync_channel(1);
+        let run = move || {
+            // Before the first connection is taken: its first Interest may be for management.
+            let result = control.add_multicast(multicast).and_then(|()| control.apply());
+            let _ = applied_tx.send(result);
+            control.run();
+        };
         let thread = std::thread::Builder::new().name("onym-control".into()).spawn(run);
         handle.threads.push(thread.map_err(system("starting a thread"))?);
-        let multicast = opened.multicast;
-        handle
-            .ask(move |control| {
-                control.add_multicast(multicast)?;
-                control.apply()
-            })?
-            .map_err(NodeError::Setup)?;
+        applied.recv().map_err(|_| NodeError::Stopped)?.map_err(NodeError::Setup)?;
         if !listen_http.0.is_empty() {
             let server = crate::metrics::serve(&listen_http, handle.remote())?;
             handle.bound.metrics = server.addresses();
