@@ -4,6 +4,7 @@ pub mod file;
 pub mod flood;
 pub mod link;
 pub mod load;
+pub mod memory;
 pub mod packets;
 pub mod proc;
 pub mod relay;

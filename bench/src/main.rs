@@ -2,7 +2,11 @@
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use onym_bench::{file, flood, load, relay, run};
+use onym_bench::{file, flood, load, memory, relay, run};
+use onym_sys::alloc_count::CountingAlloc;
+
+#[global_allocator]
+static ALLOC: CountingAlloc = CountingAlloc;
 
 #[derive(Debug, Parser)]
 #[command(name = "onym-bench", about = "Benchmarks: load generator, bare relay, comparisons")]
@@ -23,6 +27,8 @@ enum Command {
     Serve(file::ServeArgs),
     /// Fetches that file and prints one line of JSON.
     Get(file::GetArgs),
+    /// Measures the tables' memory per entry.
+    Memory(memory::MemoryArgs),
     /// Sends Interests for names that do not exist; prints how many, and its CPU seconds.
     Flood(flood::FloodArgs),
 }
@@ -34,6 +40,7 @@ fn main() -> Result<()> {
         Command::Load(args) => print(&load::run(&args)?),
         Command::Serve(args) => file::serve(&args),
         Command::Get(args) => print(&file::get(&args)?),
+        Command::Memory(args) => memory::run(&args),
         Command::Flood(args) => {
             let sent = flood::run(&args)?;
             print(&(sent, onym_sys::thread::process_cpu_time().as_secs_f64()))

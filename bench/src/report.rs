@@ -43,7 +43,7 @@ fn unit(metric: &str) -> &'static str {
         "exchanges_per_second" | "frames_per_second" | "messages_per_second" => "1/s",
         "goodput_bps" => "bit/s",
         "latency_p50_s" | "latency_p99_s" | "cpu_s" => "s",
-        "rss_bytes" => "B",
+        "rss_bytes" | "octets_per_entry" => "B",
         _ => "1",
     }
 }

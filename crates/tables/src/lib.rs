@@ -10,6 +10,7 @@ pub mod measurements;
 pub mod pit;
 pub mod prefix_map;
 pub mod rng;
+mod room;
 pub mod wheel;
 
 pub use hash::{HashKey, NameHashes, Prefix};

@@ -3,6 +3,7 @@
 
 use crate::hash::{NameHashes, Prefix};
 use crate::index::HashIndex;
+use crate::room;
 use onym_wire::NAME_COMPONENTS_MAX;
 
 #[derive(Debug)]
@@ -122,11 +123,7 @@ impl<V> PrefixMap<V> {
     }
 
     fn push(&mut self, node: Node<V>) -> u32 {
-        // By half, not by doubling: a route's share of unused room stays small.
-        if self.nodes.len() == self.nodes.capacity() {
-            self.nodes.reserve_exact((self.nodes.len() / 2).max(8));
-        }
-        self.nodes.push(node);
+        room::push(&mut self.nodes, node);
         u32::try_from(self.nodes.len() - 1).expect("invariant: fewer than 2^32 prefixes")
     }
 

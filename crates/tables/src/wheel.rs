@@ -5,6 +5,7 @@
 //! [`Wheel::pop`] at or after its moment, rounded up to about a millisecond.
 
 use crate::Tick;
+use crate::room::reserve;
 
 /// A unit of the wheel is 2^20 ns, about 1.05 ms.
 const UNIT_BITS: u32 = 20;
@@ -22,13 +23,31 @@ const DUE: u16 = u16::MAX - 1;
 struct Node {
     prev: u32,
     next: u32,
-    /// Unit at which it fires, shortened: enough to place it again, see `Wheel::cascade`.
-    unit: u64,
-    /// Level times 64 plus slot.
-    place: u16,
+    when: When,
 }
 
-const IDLE_NODE: Node = Node { prev: NONE, next: NONE, unit: 0, place: IDLE };
+/// The unit at which a timer fires (48 bits) and its place: level times 64 plus slot.
+#[derive(Debug, Clone, Copy)]
+struct When(u64);
+
+impl When {
+    #[inline(always)]
+    fn new(unit: u64, place: u16) -> Self {
+        Self(unit << 16 | u64::from(place))
+    }
+
+    #[inline(always)]
+    fn unit(self) -> u64 {
+        self.0 >> 16
+    }
+
+    #[inline(always)]
+    fn place(self) -> u16 {
+        (self.0 & 0xffff) as u16
+    }
+}
+
+const IDLE_NODE: Node = Node { prev: NONE, next: NONE, when: When(IDLE as u64) };
 
 /// The wheel. Bound: one timer for each number that its owner uses.
 #[derive(Debug)]
@@ -36,7 +55,7 @@ pub struct Wheel {
     /// Units that have passed.
     now: u64,
     nodes: Vec<Node>,
-    heads: [[u32; SLOTS]; LEVELS],
+    heads: [u32; SLOTS * LEVELS],
     /// Slots with a timer, as bits, per level.
     used: [u64; LEVELS],
     due: u32,
@@ -48,7 +67,7 @@ impl Default for Wheel {
         Self {
             now: 0,
             nodes: Vec::new(),
-            heads: [[NONE; SLOTS]; LEVELS],
+            heads: [NONE; SLOTS * LEVELS],
             used: [0; LEVELS],
             due: NONE,
             armed: 0,
@@ -70,72 +89,77 @@ impl Wheel {
     }
 
     /// Arms timer `id` for `at`, wherever it was before. [`Tick::NEVER`] cancels it.
+    #[inline]
     pub fn arm(&mut self, id: u32, at: Tick) {
         self.cancel(id);
         if at == Tick::NEVER {
             return;
         }
         if id as usize >= self.nodes.len() {
-            self.nodes.resize(id as usize + 1, IDLE_NODE);
+            self.grow(id as usize + 1);
         }
         let unit = at.0.div_ceil(1 << UNIT_BITS).min(UNIT_MAX);
-        self.nodes[id as usize].unit = unit;
         self.armed += 1;
         self.place(id, unit);
+    }
+
+    #[cold]
+    fn grow(&mut self, len: usize) {
+        reserve(&mut self.nodes, len);
+        self.nodes.resize(len, IDLE_NODE);
     }
 
     /// Whether timer `id` is armed.
     #[must_use]
     pub fn is_armed(&self, id: u32) -> bool {
-        self.nodes.get(id as usize).is_some_and(|n| n.place != IDLE)
+        self.nodes.get(id as usize).is_some_and(|n| n.when.place() != IDLE)
     }
 
     /// Cancels timer `id`, if it is armed.
+    #[inline]
     pub fn cancel(&mut self, id: u32) {
-        let Some(node) = self.nodes.get(id as usize) else { return };
-        if node.place != IDLE {
-            self.unlink(id);
-            self.nodes[id as usize].place = IDLE;
-            self.armed -= 1;
+        let Some(node) = self.nodes.get_mut(id as usize) else { return };
+        let place = node.when.place();
+        if place == IDLE {
+            return;
         }
+        node.when = When(u64::from(IDLE));
+        let (prev, next) = (node.prev, node.next);
+        self.unlink(prev, next, place);
+        self.armed -= 1;
     }
 
     fn place(&mut self, id: u32, unit: u64) {
-        let place = if unit <= self.now {
-            DUE
-        } else {
-            // The highest digit in which `unit` differs from now tells the level.
-            let level = (63 - (unit ^ self.now).leading_zeros()) / SLOT_BITS;
-            let slot = (unit >> (level * SLOT_BITS)) & (SLOTS as u64 - 1);
-            self.used[level as usize] |= 1 << slot;
-            // No truncation: the level is below 7, the slot below 64.
-            #[allow(clippy::cast_possible_truncation)]
-            {
-                level as u16 * SLOTS as u16 + slot as u16
-            }
-        };
-        self.link(id, place);
-    }
-
-    fn head(&mut self, place: u16) -> &mut u32 {
-        if place == DUE {
-            &mut self.due
-        } else {
-            &mut self.heads[place as usize / SLOTS][place as usize % SLOTS]
+        if unit <= self.now {
+            self.link(id, unit, DUE);
+            return;
         }
+        // The highest digit in which `unit` differs from now tells the level.
+        let level = (63 - (unit ^ self.now).leading_zeros()) / SLOT_BITS;
+        let slot = (unit >> (level * SLOT_BITS)) & (SLOTS as u64 - 1);
+        self.used[level as usize] |= 1 << slot;
+        // No truncation: the level is below 7, the slot below 64.
+        #[allow(clippy::cast_possible_truncation)]
+        self.link(id, unit, level as u16 * SLOTS as u16 + slot as u16);
     }
 
-    fn link(&mut self, id: u32, place: u16) {
+    #[inline(always)]
+    fn head(&mut self, place: u16) -> &mut u32 {
+        // Every place but DUE is below the number of heads.
+        self.heads.get_mut(place as usize).unwrap_or(&mut self.due)
+    }
+
+    #[inline]
+    fn link(&mut self, id: u32, unit: u64, place: u16) {
         let next = std::mem::replace(self.head(place), id);
         if next != NONE {
             self.nodes[next as usize].prev = id;
         }
-        let node = &mut self.nodes[id as usize];
-        (node.prev, node.next, node.place) = (NONE, next, place);
+        self.nodes[id as usize] = Node { prev: NONE, next, when: When::new(unit, place) };
     }
 
-    fn unlink(&mut self, id: u32) {
-        let Node { prev, next, place, .. } = self.nodes[id as usize];
+    #[inline]
+    fn unlink(&mut self, prev: u32, next: u32, place: u16) {
         if next != NONE {
             self.nodes[next as usize].prev = prev;
         }
@@ -191,11 +215,11 @@ impl Wheel {
 
     /// Spreads a slot whose time has come over the levels below, or into the list of due timers.
     fn cascade(&mut self, level: usize, slot: usize) {
-        let mut id = std::mem::replace(&mut self.heads[level][slot], NONE);
+        let mut id = std::mem::replace(&mut self.heads[level * SLOTS + slot], NONE);
         self.used[level] &= !(1 << slot);
         while id != NONE {
-            let Node { next, unit, .. } = self.nodes[id as usize];
-            self.place(id, unit);
+            let Node { next, when, .. } = self.nodes[id as usize];
+            self.place(id, when.unit());
             id = next;
         }
     }

@@ -16,6 +16,7 @@ pub use body::{Body, SMALL_LEN_MAX};
 use crate::Tick;
 use crate::hash::HashKey;
 use crate::index::HashIndex;
+use crate::room;
 use crate::wheel::Wheel;
 use body::{Pool, Stored};
 use onym_wire::Buf;
@@ -105,10 +106,10 @@ struct Slot {
     /// Other packets of this name; the first one stands in the index and the order.
     same_prev: u32,
     same_next: u32,
+    /// Where its implicit digest is, once it was asked for.
+    digest: u32,
     live: bool,
     unsolicited: bool,
-    digest_known: bool,
-    digest: [u8; 32],
 }
 
 /// The store. Full: the packet that the policy names leaves.
@@ -126,6 +127,9 @@ pub struct ContentStore {
     /// Slots inserted last, by what their names begin and end with: a hint.
     fingers: Box<[u32; FINGERS]>,
     octets: usize,
+    /// Implicit digests of the few packets for which they matter.
+    digests: Vec<[u8; 32]>,
+    digests_free: Vec<u32>,
     sha256: fn(&[u8]) -> [u8; 32],
 }
 
@@ -144,6 +148,8 @@ impl ContentStore {
             pool: Pool::new(),
             fingers: Box::new([NONE; FINGERS]),
             octets: 0,
+            digests: Vec::new(),
+            digests_free: Vec::new(),
             sha256: onym_crypto::digest::implicit_digest,
         }
     }
@@ -226,11 +232,12 @@ impl ContentStore {
         }
         let fresh_until = if freshness_ms == 0 { Tick(0) } else { now.plus_ms(freshness_ms) };
         let head = self.head(hash, name);
-        if let Some(head) = head
-            && let Some(slot) = self.same_packet(head, data)
-        {
-            self.refresh(now, slot, fresh_until, unsolicited);
-            return Inserted::Refreshed;
+        if let Some(head) = head {
+            if let Some(slot) = self.same_packet(head, data) {
+                self.refresh(now, slot, fresh_until, unsolicited);
+                return Inserted::Refreshed;
+            }
+            self.trim_chain(head);
         }
         self.make_room(now, data.len());
         // The eviction may have taken the chain, or its first member.
@@ -316,43 +323,46 @@ impl ContentStore {
             name_len: name.len() as u16,
             same_prev: NONE,
             same_next: NONE,
+            digest: NONE,
             live: true,
             unsolicited,
-            digest_known: false,
-            digest: [0; 32],
         };
         self.octets += data.len();
         if let Some(id) = self.free.pop() {
             self.slots[id as usize] = slot;
             return id;
         }
-        if self.slots.len() == self.slots.capacity() {
-            let more = (self.slots.len() / 2).max(64);
-            let left = self.config.packets_max.saturating_sub(self.slots.len()).max(1);
-            self.slots.reserve_exact(more.min(left));
-            self.free.reserve_exact(self.slots.capacity() - self.free.len());
-        }
-        self.slots.push(slot);
+        room::push(&mut self.slots, slot);
+        room::match_free(&self.slots, &mut self.free);
         (self.slots.len() - 1) as u32
     }
 
     fn digest(&mut self, slot: u32) -> [u8; 32] {
-        let sha256 = self.sha256;
         let s = &mut self.slots[slot as usize];
-        if !s.digest_known {
-            s.digest = sha256(s.stored.bytes());
-            s.digest_known = true;
+        if let Some(known) = self.digests.get(s.digest as usize) {
+            return *known;
         }
-        s.digest
+        let digest = (self.sha256)(s.stored.bytes());
+        s.digest = match self.digests_free.pop() {
+            Some(at) => {
+                self.digests[at as usize] = digest;
+                at
+            }
+            None => {
+                room::push(&mut self.digests, digest);
+                room::match_free(&self.digests, &mut self.digests_free);
+                u32::try_from(self.digests.len() - 1).expect("invariant: fewer than 2^32 packets")
+            }
+        };
+        digest
     }
 
     /// Puts `slot` into the chain of its name, in the order of digests.
     fn join_chain(&mut self, head: u32, slot: u32) {
         let mine = self.digest(slot);
-        let (mut before, mut at, mut count) = (NONE, head, 0);
+        let (mut before, mut at) = (NONE, head);
         while at != NONE && self.digest(at) < mine {
             (before, at) = (at, self.slots[at as usize].same_next);
-            count += 1;
         }
         (self.slots[slot as usize].same_prev, self.slots[slot as usize].same_next) = (before, at);
         if at != NONE {
@@ -364,12 +374,16 @@ impl ContentStore {
         } else {
             self.slots[before as usize].same_next = slot;
         }
-        let mut last = slot;
+    }
+
+    /// Takes the last packet of a chain that is at its bound out.
+    fn trim_chain(&mut self, head: u32) {
+        let (mut last, mut count) = (head, 1);
         while self.slots[last as usize].same_next != NONE {
             last = self.slots[last as usize].same_next;
             count += 1;
         }
-        if count >= VARIANTS_MAX && last != slot {
+        if count >= VARIANTS_MAX {
             self.remove(last);
         }
     }
@@ -434,6 +448,10 @@ impl ContentStore {
         self.wheel.cancel(slot);
         let s = &mut self.slots[slot as usize];
         s.live = false;
+        if s.digest != NONE {
+            self.digests_free.push(s.digest);
+            s.digest = NONE;
+        }
         let (hash, prev, next) = (s.hash, s.same_prev, s.same_next);
         match (prev, next) {
             (NONE, NONE) => {

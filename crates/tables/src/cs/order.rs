@@ -3,7 +3,7 @@
 //! Every level is doubly linked, so that an entry leaves without a search, and an entry whose
 //! neighbour is known (the next segment of a file) enters without one.
 
-use crate::Rng;
+use crate::{Rng, room};
 
 pub(super) const NONE: u32 = u32::MAX;
 const LEVELS: usize = 12;
@@ -95,7 +95,8 @@ impl Order {
     pub(super) fn insert_behind(&mut self, left: u32, slot: u32) {
         let right = self.right(left);
         if slot as usize >= self.bases.len() {
-            self.bases.resize(slot as usize + 1, Base { left: NONE, right: NONE, tower: NONE });
+            // Slots are numbered without gaps.
+            room::push(&mut self.bases, Base { left: NONE, right: NONE, tower: NONE });
         }
         self.bases[slot as usize] = Base { left, right, tower: NONE };
         match left {
@@ -152,8 +153,8 @@ impl Order {
                 id
             }
             None => {
-                self.towers.push(tower);
-                self.free.reserve(self.towers.capacity() - self.free.len());
+                room::push(&mut self.towers, tower);
+                room::match_free(&self.towers, &mut self.free);
                 u32::try_from(self.towers.len() - 1).expect("invariant: fewer than 2^32 towers")
             }
         };

@@ -1,6 +1,7 @@
 //! Who is evicted first: doubly linked queues through the slots.
 
 use super::order::NONE;
+use crate::room;
 
 /// The queue that a slot is in. `lru` uses the last one only; `priority_fifo` evicts from the
 /// first that is not empty.
@@ -37,7 +38,7 @@ impl Queues {
         match self.links.get_mut(slot as usize) {
             Some(place) => *place = link,
             // Slots are numbered without gaps.
-            None => self.links.push(link),
+            None => room::push(&mut self.links, link),
         }
         match tail {
             NONE => self.heads[queue as usize] = slot,

@@ -1,1 +1,273 @@
+use super::*;
+use onym_wire::data::DataBuilder;
+use onym_wire::name::Name;
+use onym_wire::signature::SignatureInfo;
+use proptest::prelude::*;
 
+const KEY: HashKey = HashKey::new(5, 6);
+
+fn name(path: &[u8]) -> Name {
+    let mut name = Name::new();
+    for &c in path {
+        // Components of two lengths, so that canonical order is not the order of their octets.
+        name.append_generic(if c < 3 { vec![b'z' - c] } else { vec![b'a', c] });
+    }
+    name
+}
+
+fn data(path: &[u8], content: &[u8]) -> Buf {
+    let (mut out, name) = (Vec::new(), name(path));
+    DataBuilder::new(name.as_ref(), content)
+        .write(&mut out, &SignatureInfo::default(), |_| Ok::<_, std::fmt::Error>([0; 32]))
+        .unwrap();
+    Buf::copy_from(&out)
+}
+
+/// Value of the name within a Data of this test, whose lengths are all of one octet.
+fn name_in(data: &[u8]) -> &[u8] {
+    let at = if data[1] < 253 { 2 } else { 4 };
+    &data[at + 2..at + 2 + data[at + 1] as usize]
+}
+
+fn store(packets_max: usize, policy: Policy) -> ContentStore {
+    ContentStore::new(CsConfig { packets_max, policy, ..CsConfig::default() }, &KEY)
+}
+
+fn put(cs: &mut ContentStore, now: Tick, data: &Buf, freshness_ms: u64) -> Inserted {
+    let name = name_in(data);
+    cs.insert(now, data, name, KEY.name(name), freshness_ms, false)
+}
+
+fn query(name: &Name) -> Query<'_> {
+    Query {
+        name: name.value(),
+        hash: KEY.name(name.value()),
+        can_be_prefix: false,
+        must_be_fresh: false,
+        digest: None,
+    }
+}
+
+/// A packet as a naive store keeps it.
+#[derive(Clone)]
+struct Kept {
+    bytes: Buf,
+    fresh_until: u64,
+}
+
+impl Kept {
+    fn key(&self) -> (Vec<u8>, [u8; 32]) {
+        (name_in(&self.bytes).to_vec(), onym_crypto::digest::implicit_digest(&self.bytes))
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Op {
+    Insert { path: Vec<u8>, content: u8, freshness_ms: u64 },
+    Find { path: Vec<u8>, prefix: bool, fresh: bool, digest_of: Option<u8> },
+    Erase { path: Vec<u8>, limit: usize },
+    Wait(u64),
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let path = prop::collection::vec(0u8..5, 0..4);
+    prop_oneof![
+        4 => (path.clone(), 0u8..3, prop_oneof![Just(0), 1u64..50])
+            .prop_map(|(path, content, freshness_ms)| Op::Insert { path, content, freshness_ms }),
+        4 => (path.clone(), any::<bool>(), any::<bool>(), prop::option::of(0u8..3))
+            .prop_map(|(path, prefix, fresh, digest_of)| Op::Find { path, prefix, fresh, digest_of }),
+        1 => (path, 0usize..4).prop_map(|(path, limit)| Op::Erase { path, limit }),
+        1 => (1u64..30).prop_map(Op::Wait),
+    ]
+}
+
+/// The same as a naive store does it: a list, the least recently used first.
+struct Model {
+    kept: Vec<Kept>,
+    packets_max: usize,
+}
+
+impl Model {
+    fn insert(&mut self, bytes: Buf, fresh_until: u64) {
+        if let Some(at) = self.kept.iter().position(|k| k.bytes == bytes) {
+            self.kept.remove(at);
+        } else if self.kept.len() == self.packets_max {
+            self.kept.remove(0);
+        }
+        self.kept.push(Kept { bytes, fresh_until });
+    }
+
+    fn find(&mut self, now: u64, wanted: &Name, op: (bool, bool, Option<[u8; 32]>)) -> Option<Buf> {
+        let (prefix, fresh, digest) = op;
+        let best = (0..self.kept.len())
+            .filter(|&i| {
+                let (name, found) = self.kept[i].key();
+                let named = match digest {
+                    Some(digest) => name == wanted.value() && found == digest,
+                    None if prefix => name.starts_with(wanted.value()),
+                    None => name == wanted.value(),
+                };
+                named && (!fresh || self.kept[i].fresh_until > now)
+            })
+            .min_by_key(|&i| self.kept[i].key())?;
+        let kept = self.kept.remove(best);
+        self.kept.push(kept.clone());
+        Some(kept.bytes)
+    }
+
+    fn erase(&mut self, prefix: &Name, limit: usize) -> usize {
+        let mut hits: Vec<_> = (0..self.kept.len())
+            .filter(|&i| self.kept[i].key().0.starts_with(prefix.value()))
+            .collect();
+        hits.sort_by_key(|&i| self.kept[i].key());
+        hits.truncate(limit);
+        hits.sort_unstable();
+        for &i in hits.iter().rev() {
+            self.kept.remove(i);
+        }
+        hits.len()
+    }
+}
+
+proptest! {
+    #[test]
+    fn the_store_answers_as_a_list_does(ops in prop::collection::vec(op(), 1..200), packets_max in 1usize..12) {
+        let mut cs = store(packets_max, Policy::Lru);
+        let mut model = Model { kept: Vec::new(), packets_max };
+        let mut now = Tick::from_ms(1);
+        for op in ops {
+            match op {
+                Op::Insert { path, content, freshness_ms } => {
+                    let bytes = data(&path, &[content]);
+                    put(&mut cs, now, &bytes, freshness_ms);
+                    let until = if freshness_ms == 0 { 0 } else { now.plus_ms(freshness_ms).0 };
+                    model.insert(bytes, until);
+                }
+                Op::Find { path, prefix, fresh, digest_of } => {
+                    let wanted = name(&path);
+                    let digest = digest_of
+                        .map(|c| onym_crypto::digest::implicit_digest(&data(&path, &[c])));
+                    let query = Query {
+                        can_be_prefix: prefix,
+                        must_be_fresh: fresh,
+                        digest: digest.as_ref(),
+                        ..query(&wanted)
+                    };
+                    let found = cs.find(now, &query).map(|b| b.bytes().to_vec());
+                    let expected = model.find(now.0, &wanted, (prefix, fresh, digest));
+                    prop_assert_eq!(found, expected.map(|b| b.to_vec()));
+                }
+                Op::Erase { path, limit } => {
+                    prop_assert_eq!(cs.erase(name(&path).value(), limit), model.erase(&name(&path), limit));
+                }
+                Op::Wait(ms) => now = now.plus_ms(ms),
+            }
+            let mut sorted = model.kept.clone();
+            sorted.sort_by_key(Kept::key);
+            let listed: Vec<Vec<u8>> = cs.iter().map(|(bytes, _, _)| bytes.to_vec()).collect();
+            let expected: Vec<Vec<u8>> = sorted.iter().map(|k| k.bytes.to_vec()).collect();
+            prop_assert_eq!(listed, expected, "canonical order");
+            prop_assert_eq!(cs.len(), model.kept.len());
+            prop_assert_eq!(cs.octets(), model.kept.iter().map(|k| k.bytes.len()).sum::<usize>());
+        }
+    }
+}
+
+#[test]
+fn priority_fifo_evicts_unsolicited_then_stale_then_fresh() {
+    let mut cs = store(4, Policy::PriorityFifo);
+    let now = Tick::from_ms(10);
+    put(&mut cs, now, &data(&[0], b"fresh, first"), 10_000);
+    put(&mut cs, now, &data(&[1], b"soon stale"), 100);
+    put(&mut cs, now, &data(&[2], b"fresh, second"), 10_000);
+    let unasked = data(&[3], b"unsolicited");
+    let name_value = name_in(&unasked);
+    cs.insert(now, &unasked, name_value, KEY.name(name_value), 10_000, true);
+    let later = now.plus_ms(200);
+    let mut left = Vec::new();
+    for n in 0..4u8 {
+        put(&mut cs, later, &data(&[4, n], b"more"), 10_000);
+        left.push(
+            (0..4u8).filter(|n| cs.would_find(later, &query(&name(&[*n])))).collect::<Vec<_>>(),
+        );
+    }
+    assert_eq!(left, [vec![0, 1, 2], vec![0, 2], vec![2], vec![]]);
+}
+
+#[test]
+fn asked_for_again_a_packet_is_no_longer_unsolicited() {
+    let mut cs = store(2, Policy::PriorityFifo);
+    let (a, b) = (data(&[0], b"a"), data(&[1], b"b"));
+    for packet in [&a, &b] {
+        let value = name_in(packet);
+        cs.insert(Tick(1), packet, value, KEY.name(value), 1000, true);
+    }
+    assert_eq!(put(&mut cs, Tick(2), &a, 1000), Inserted::Refreshed);
+    put(&mut cs, Tick(3), &data(&[2], b"c"), 1000);
+    assert!(
+        cs.would_find(Tick(3), &query(&name(&[0]))) && !cs.would_find(Tick(3), &query(&name(&[1])))
+    );
+}
+
+#[test]
+fn the_limit_in_octets_holds_and_a_packet_beyond_it_is_refused() {
+    let (small, large) = (data(&[0], &[0; 50]), data(&[1], &[0; 200]));
+    let config = CsConfig { bytes_max: large.len(), ..CsConfig::default() };
+    let mut cs = ContentStore::new(config, &KEY);
+    put(&mut cs, Tick(1), &small, 0);
+    assert_eq!(put(&mut cs, Tick(1), &large, 0), Inserted::New);
+    assert_eq!((cs.len(), cs.octets()), (1, large.len()));
+    let huge = data(&[2], &[0; 240]);
+    assert_eq!(put(&mut cs, Tick(1), &huge, 0), Inserted::Refused);
+    assert_eq!(cs.len(), 1);
+}
+
+#[test]
+fn smaller_limits_take_effect_in_steps() {
+    let mut cs = store(100, Policy::Lru);
+    for n in 0..100u8 {
+        put(&mut cs, Tick(1), &data(&[n / 10 + 3, n % 10 + 3], b"x"), 0);
+    }
+    cs.set_config(Tick(1), CsConfig { packets_max: 10, ..*cs.config() });
+    assert_eq!((cs.evict(50), cs.len()), (50, 50));
+    assert_eq!((cs.evict(50), cs.len()), (40, 10));
+}
+
+#[test]
+fn different_packets_of_one_name_are_bounded() {
+    let mut cs = store(1000, Policy::Lru);
+    for n in 0..100u8 {
+        put(&mut cs, Tick(1), &data(&[0], &[n]), 0);
+    }
+    assert!(cs.len() <= VARIANTS_MAX, "{}", cs.len());
+    assert_eq!(cs.iter().count(), cs.len());
+}
+
+#[test]
+fn a_large_packet_shares_its_buffer_and_a_small_one_does_not() {
+    let mut cs = store(10, Policy::Lru);
+    let mut name_of = |path: &[u8], len: usize| {
+        let bytes = data(path, &vec![1; len]);
+        let value = {
+            let at = if bytes[1] < 253 { 2 } else { 4 };
+            bytes[at + 2..at + 2 + bytes[at + 1] as usize].to_vec()
+        };
+        let start = bytes.windows(value.len()).position(|w| w == value).unwrap();
+        let part = &bytes[start..start + value.len()];
+        cs.insert(Tick(1), &bytes, part, KEY.name(part), 0, false);
+        let wanted = name(path);
+        let shared = matches!(cs.find(Tick(1), &query(&wanted)), Some(Body::Shared(_)));
+        shared
+    };
+    assert!(!name_of(&[0], 100));
+    assert!(name_of(&[1], 4000));
+}
+
+#[test]
+fn freed_buffers_are_used_again_and_not_hoarded() {
+    let mut cs = store(1, Policy::Lru);
+    for n in 0..200u8 {
+        put(&mut cs, Tick(1), &data(&[n], &vec![0; n as usize]), 0);
+    }
+    assert_eq!(cs.len(), 1);
+}

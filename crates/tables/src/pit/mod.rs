@@ -15,6 +15,7 @@ pub use token::{SLOTS_MAX, TOKEN_LEN, TokenCodec};
 use crate::Tick;
 use crate::hash::{HashKey, NameHashes, component_count};
 use crate::index::HashIndex;
+use crate::room;
 use crate::wheel::Wheel;
 use onym_wire::NAME_COMPONENTS_MAX;
 
@@ -278,24 +279,26 @@ impl<I: Default> Pit<I> {
             return Ok(slot);
         }
         let slot = u32::try_from(self.slots.len()).map_err(|_| PitError::Full)?;
-        self.slots.push(Slot {
-            interest: Vec::new(),
-            hash: 0,
-            hint: 0,
-            next: NONE,
-            prev: NONE,
-            name_at: 0,
-            name_len: 0,
-            undigested_len: 0,
-            components: 0,
-            generation: 0,
-            can_be_prefix: false,
-            must_be_fresh: false,
-            live: false,
-            entry: Entry::default(),
-        });
-        // A free list that can hold every slot never grows while packets pass.
-        self.free.reserve(self.slots.capacity() - self.free.len());
+        room::push(
+            &mut self.slots,
+            Slot {
+                interest: Vec::new(),
+                hash: 0,
+                hint: 0,
+                next: NONE,
+                prev: NONE,
+                name_at: 0,
+                name_len: 0,
+                undigested_len: 0,
+                components: 0,
+                generation: 0,
+                can_be_prefix: false,
+                must_be_fresh: false,
+                live: false,
+                entry: Entry::default(),
+            },
+        );
+        room::match_free(&self.slots, &mut self.free);
         Ok(slot)
     }
 
@@ -305,6 +308,8 @@ impl<I: Default> Pit<I> {
         let name_at = key.name.as_ptr().addr().wrapping_sub(interest.as_ptr().addr());
         debug_assert!(interest.get(name_at..name_at + key.name.len()) == Some(key.name));
         let s = &mut self.slots[slot as usize];
+        // Exactly: room that doubles would stay with the slot.
+        s.interest.reserve_exact(interest.len());
         s.interest.extend_from_slice(interest);
         s.hash = key.hash;
         s.hint = key.hint;

@@ -1,1 +1,205 @@
+use super::*;
+use onym_wire::data::{Data, DataBuilder, matches};
+use onym_wire::interest::{Interest, InterestBuilder};
+use onym_wire::name::{Component, Name};
+use onym_wire::signature::SignatureInfo;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
 
+const KEY: HashKey = HashKey::new(8, 9);
+
+fn name(path: &[u8]) -> Name {
+    let mut name = Name::new();
+    for &c in path {
+        name.append_generic([b'a' + c]);
+    }
+    name
+}
+
+fn data(path: &[u8]) -> Vec<u8> {
+    let (mut out, name) = (Vec::new(), name(path));
+    DataBuilder::new(name.as_ref(), b"")
+        .write(&mut out, &SignatureInfo::default(), |_| Ok::<_, std::fmt::Error>([0; 32]))
+        .unwrap();
+    out
+}
+
+/// What tells an Interest of this test apart.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Asked {
+    path: Vec<u8>,
+    can_be_prefix: bool,
+    must_be_fresh: bool,
+    hint: u64,
+    /// The digest of the Data of that name, or a wrong one.
+    digest: Option<bool>,
+}
+
+impl Asked {
+    fn wire(&self) -> Vec<u8> {
+        let mut name = name(&self.path);
+        if let Some(right) = self.digest {
+            let digest = onym_crypto::digest::implicit_digest(&data(&self.path));
+            let digest = if right { digest } else { [7; 32] };
+            name.push(Component::implicit_digest(&digest));
+        }
+        let mut out = Vec::new();
+        InterestBuilder {
+            can_be_prefix: self.can_be_prefix,
+            must_be_fresh: self.must_be_fresh,
+            ..InterestBuilder::new(name.as_ref())
+        }
+        .write(&mut out);
+        out
+    }
+
+    fn with_key<R>(&self, wire: &[u8], then: impl FnOnce(&Key<'_>) -> R) -> R {
+        let interest = Interest::parse(wire).unwrap();
+        let hashes = NameHashes::new(&KEY, interest.name.value(), 0);
+        then(&Key {
+            can_be_prefix: self.can_be_prefix,
+            must_be_fresh: self.must_be_fresh,
+            hint: self.hint,
+            ..Key::new(interest.name.value(), &hashes)
+        })
+    }
+}
+
+fn asked() -> impl Strategy<Value = Asked> {
+    (
+        prop::collection::vec(0u8..2, 1..5),
+        any::<bool>(),
+        any::<bool>(),
+        0u64..2,
+        prop::option::weighted(0.2, any::<bool>()),
+    )
+        .prop_map(|(path, can_be_prefix, must_be_fresh, hint, digest)| Asked {
+            path,
+            can_be_prefix,
+            must_be_fresh,
+            hint,
+            digest,
+        })
+}
+
+proptest! {
+    #[test]
+    fn data_finds_what_a_walk_over_all_entries_finds(
+        ops in prop::collection::vec((asked(), 0u8..4), 1..120)
+    ) {
+        let mut pit: Pit<u8> = Pit::new(1000);
+        let mut model: BTreeMap<Asked, u32> = BTreeMap::new();
+        for (asked, what) in ops {
+            let wire = asked.wire();
+            match what {
+                0 | 1 => asked.with_key(&wire, |key| {
+                    let look = pit.look(key);
+                    assert_eq!(look.found, model.get(&asked).copied());
+                    if look.found.is_none() {
+                        let slot = pit.insert(&look, key, &wire).unwrap();
+                        model.insert(asked.clone(), slot);
+                    }
+                }),
+                2 => {
+                    if let Some(slot) = model.remove(&asked) {
+                        pit.erase(slot);
+                    }
+                }
+                _ => {
+                    let bytes = data(&asked.path);
+                    let data = Data::parse(&bytes).unwrap();
+                    let digest = || onym_crypto::digest::implicit_digest(&bytes);
+                    let value = data.name.value();
+                    let hashes = NameHashes::new(&KEY, value, pit.prefix_lengths());
+                    let mut found = Vec::new();
+                    pit.matches(&KEY, value, &hashes, digest, &mut found);
+                    found.sort_unstable();
+                    let mut expected: Vec<u32> = model
+                        .iter()
+                        .filter(|(asked, _)| {
+                            let wire = asked.wire();
+                            matches(&Interest::parse(&wire).unwrap(), &data, digest)
+                        })
+                        .map(|(_, slot)| *slot)
+                        .collect();
+                    expected.sort_unstable();
+                    prop_assert_eq!(&found, &expected);
+                    for slot in pit.iter().collect::<Vec<_>>() {
+                        if let Some(hash) = pit.only_match(slot, value) {
+                            prop_assert_eq!(&found, &vec![slot]);
+                            prop_assert_eq!(hash, KEY.name(value));
+                        }
+                    }
+                }
+            }
+            prop_assert_eq!(pit.len(), model.len());
+            prop_assert_eq!(pit.has_prefix_entries(), model.keys().any(|a| a.can_be_prefix));
+        }
+    }
+}
+
+fn plain(path: &[u8]) -> Asked {
+    Asked { path: path.to_vec(), can_be_prefix: false, must_be_fresh: false, hint: 0, digest: None }
+}
+
+fn put(pit: &mut Pit<u8>, asked: &Asked) -> Result<u32, PitError> {
+    let wire = asked.wire();
+    asked.with_key(&wire, |key| {
+        let look = pit.look(key);
+        pit.insert(&look, key, &wire)
+    })
+}
+
+#[test]
+fn names_longer_than_the_tables_are_found_by_prefix_as_well() {
+    let mut pit: Pit<u8> = Pit::new(10);
+    let long: Vec<u8> = vec![0; 40];
+    let slot = put(&mut pit, &Asked { can_be_prefix: true, ..plain(&long[..36]) }).unwrap();
+    let value = name(&long);
+    let hashes = NameHashes::new(&KEY, value.value(), pit.prefix_lengths());
+    let mut found = Vec::new();
+    pit.matches(&KEY, value.value(), &hashes, || [0; 32], &mut found);
+    assert_eq!(found, [slot]);
+    pit.erase(slot);
+    assert!(!pit.has_prefix_entries());
+}
+
+#[test]
+fn hints_and_digests_of_one_name_are_bounded_and_do_not_shut_out_the_plain_interest() {
+    let mut pit: Pit<u8> = Pit::new(1000);
+    for hint in 1..=VARIANTS_MAX as u64 {
+        put(&mut pit, &Asked { hint, ..plain(&[1]) }).unwrap();
+    }
+    assert_eq!(put(&mut pit, &Asked { hint: 999, ..plain(&[1]) }), Err(PitError::Variants));
+    assert!(put(&mut pit, &plain(&[1])).is_ok());
+    assert!(put(&mut pit, &Asked { hint: 999, ..plain(&[2]) }).is_ok());
+}
+
+#[test]
+fn a_full_table_refuses_and_a_freed_slot_has_a_new_generation() {
+    let mut pit: Pit<u8> = Pit::new(1);
+    let slot = put(&mut pit, &plain(&[0])).unwrap();
+    assert_eq!(put(&mut pit, &plain(&[1])), Err(PitError::Full));
+    let generation = pit.generation(slot);
+    assert_eq!(pit.at_token(slot, generation), Some(slot));
+    pit.erase(slot);
+    assert_eq!(pit.at_token(slot, generation), None);
+    let again = put(&mut pit, &plain(&[1])).unwrap();
+    assert_eq!(again, slot);
+    assert_eq!(pit.at_token(slot, generation), None);
+}
+
+#[test]
+fn both_timers_of_an_entry_fire_and_end_with_it() {
+    let mut pit: Pit<u8> = Pit::new(4);
+    let a = put(&mut pit, &plain(&[0])).unwrap();
+    let b = put(&mut pit, &plain(&[1])).unwrap();
+    pit.set_expiry(a, Tick::from_ms(100));
+    pit.set_timer(a, Tick::from_ms(10));
+    pit.set_expiry(b, Tick::from_ms(50));
+    assert_eq!(pit.pop_due(Tick::from_ms(9)), None);
+    assert_eq!(pit.pop_due(Tick::from_ms(12)), Some((a, Due::Strategy)));
+    pit.erase(b);
+    assert_eq!(pit.pop_due(Tick::from_ms(99)), None);
+    assert_eq!(pit.pop_due(Tick::from_ms(102)), Some((a, Due::Expiry)));
+}
