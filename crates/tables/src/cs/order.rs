@@ -94,8 +94,8 @@ impl Order {
     /// Puts `slot` behind `left` (`NONE`: in front of all).
     pub(super) fn insert_behind(&mut self, left: u32, slot: u32) {
         let right = self.right(left);
-        if slot as usize >= self.bases.len() {
-            // Slots are numbered without gaps.
+        // Slots that are no head of a chain have a place here as well.
+        while slot as usize >= self.bases.len() {
             room::push(&mut self.bases, Base { left: NONE, right: NONE, tower: NONE });
         }
         self.bases[slot as usize] = Base { left, right, tower: NONE };
