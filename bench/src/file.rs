@@ -7,6 +7,7 @@ use clap::Args;
 use onym_client::FetchOptions;
 use onym_client::blocking::Client;
 use onym_client::serve::{Object, ServeOptions};
+use onym_client::window::WindowLaw;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::PathBuf;
@@ -38,6 +39,9 @@ pub struct GetArgs {
     /// Unix socket of the node.
     #[arg(long)]
     pub node: PathBuf,
+    /// Segments in flight, always; without it the default congestion control.
+    #[arg(long)]
+    pub window: Option<u32>,
     /// Core to run on.
     #[arg(long)]
     pub core: Option<usize>,
@@ -54,6 +58,8 @@ pub struct GetResult {
     pub sent: u64,
     /// Of these, sent again.
     pub retransmitted: u64,
+    /// Data that came with a congestion mark.
+    pub marks: u64,
 }
 
 /// Serves.
@@ -85,13 +91,17 @@ pub fn get(args: &GetArgs) -> Result<GetResult> {
         onym_sys::thread::pin_to_core(core)?;
     }
     let mut client = Client::over(connect_unix(&args.node)?);
+    let mut options = FetchOptions::default();
+    if let Some(window) = args.window {
+        options.pipeline.law = WindowLaw::Fixed(window);
+    }
     let start = Instant::now();
-    let progress =
-        client.fetch(NAME.parse()?, FetchOptions::default(), &mut io::sink(), &mut |_| {})?;
+    let progress = client.fetch(NAME.parse()?, options, &mut io::sink(), &mut |_| {})?;
     Ok(GetResult {
         octets: progress.bytes,
         seconds: start.elapsed().as_secs_f64(),
         sent: progress.counters.sent,
         retransmitted: progress.counters.retransmitted,
+        marks: progress.counters.marks,
     })
 }

@@ -9,14 +9,16 @@ use anyhow::{Context, Result};
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
-/// Debian's `net.core.rmem_default` and `rmem_max`, in octets.
+/// Debian's `net.core.rmem_max`, in octets. Our nodes and the relay ask for exactly this, so that
+/// the socket gets what it would get without privilege on a stock machine, whatever this one allows.
 const STOCK_BUFFER: usize = 212_992;
-/// The same as it is asked for: the kernel doubles what is asked.
-const ASKED: usize = STOCK_BUFFER / 2;
+/// A relay has no congestion marks and the fetcher has no windows made for it, so its ceiling is the
+/// best of these fixed windows.
+const RELAY_WINDOWS: [u32; 5] = [4, 8, 12, 16, 24];
 
 pub(super) fn run(context: &mut Run<'_>) -> Result<()> {
     let case = "octets=100000000,recv_buffer=212992";
-    println!("\nfile: 100 MB over two UDP nodes, receive buffers of 208 KiB, CUBIC or the default");
+    println!("\nfile: 100 MB over two UDP nodes, receive buffers limited to 208 KiB");
     println!(
         "{:<10} {:>13} {:>9} {:>14} {:>10}  of relay",
         "subject", "goodput b/s", "seconds", "retransmitted", "cpu s"
@@ -53,8 +55,28 @@ pub(super) fn run(context: &mut Run<'_>) -> Result<()> {
     Ok(())
 }
 
+/// One fetch; of a relay chain the best of several.
 fn measure(context: &Run<'_>, subject: Subject, round: usize) -> Result<(GetResult, f64)> {
-    let nodes = start(context, subject, Topology::Udp, 0, Some(ASKED), round, NAME)?;
+    if subject != Subject::Relay {
+        return fetch(context, subject, None, round);
+    }
+    let mut best: Option<(GetResult, f64)> = None;
+    for (i, window) in RELAY_WINDOWS.into_iter().enumerate() {
+        let one = fetch(context, subject, Some(window), round + 100 + i)?;
+        if best.as_ref().is_none_or(|(b, _)| one.0.seconds < b.seconds) {
+            best = Some(one);
+        }
+    }
+    best.context("no window")
+}
+
+fn fetch(
+    context: &Run<'_>,
+    subject: Subject,
+    window: Option<u32>,
+    round: usize,
+) -> Result<(GetResult, f64)> {
+    let nodes = start(context, subject, Topology::Udp, 0, Some(STOCK_BUFFER), round, NAME)?;
     let core = format!("--core={}", context.args.app_core);
     let mut serve = own()?;
     serve.arg("serve").arg("--node").arg(nodes[1].socket()).arg(&core);
@@ -65,7 +87,12 @@ fn measure(context: &Run<'_>, subject: Subject, round: usize) -> Result<(GetResu
     let mut line = String::new();
     let stdout = producer.stdout.take().context("no standard output")?;
     BufReader::new(stdout).read_line(&mut line)?;
-    let result = output(own()?.arg("get").arg("--node").arg(nodes[0].socket()).arg(&core));
+    let mut get = own()?;
+    get.arg("get").arg("--node").arg(nodes[0].socket()).arg(&core);
+    if let Some(window) = window {
+        get.arg(format!("--window={window}"));
+    }
+    let result = output(&mut get);
     let _ = producer.kill();
     let _ = producer.wait();
     let cpu: Result<Vec<f64>> =
