@@ -36,7 +36,7 @@ class Program:
         self.arguments = [str(a) for a in arguments]
         self.lines = []
         self.changed = threading.Condition()
-        self.process = subprocess.Popen(self.arguments, env=env, text=True, stdin=subprocess.PIPE,
+        self.process = subprocess.Popen(self.arguments, env=env, text=True, errors='replace', stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
@@ -149,7 +149,6 @@ class OnymNode:
         settings = {
             'faces.unix.path': f'"{path}"',
             'faces.udp.listen': f'["127.0.0.1:{self.udp_port}"]',
-            'faces.udp.multicast': 'false',
             'faces.tcp.listen': f'["127.0.0.1:{self.tcp_port}"]',
             'faces.websocket.listen': f'["127.0.0.1:{self.ws_port}"]',
             **settings,
@@ -211,7 +210,7 @@ def ndnts_registers_serves_and_fetches_over_the_unix_socket(setup):
 
 
 def ndnts_registers_serves_and_fetches_over_websocket(setup):
-    ndnts_serves_and_fetches(setup, lambda node: node.ws, {'rib.localhop': '"any"'})
+    ndnts_serves_and_fetches(setup, lambda node: node.ws, {'rib.localhop': 'true', 'rib.localhop_anchors': '["any"]'})
 
 
 def ndnts_serves_and_fetches(setup, address, settings):

@@ -12,7 +12,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 const NAME: &str = "/demo/file";
 const MARK: &str = "ONYM_DEMO_INSIDE";
@@ -168,7 +168,6 @@ impl Demo {
             for setting in [
                 format!("faces.unix.path=\"{}\"", socket.display()),
                 format!("faces.udp.listen=[{list}]"),
-                "faces.udp.multicast=false".into(),
                 "faces.tcp.listen=[]".into(),
                 "faces.websocket.listen=[]".into(),
                 format!("cs.bytes_max={}", (self.size_mb + 64) * 2_000_000),
@@ -176,7 +175,8 @@ impl Demo {
                 command.arg("--set").arg(setting);
             }
             let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn()?;
-            wait_for_line(&mut child, "ready").with_context(|| format!("node {name}"))?;
+            let pipe = child.stderr.take().context("standard error is not piped")?;
+            wait_for_line(pipe, "ready").with_context(|| format!("node {name}"))?;
             self.nodes.push(Node { name, socket, listen, child, before: Value::Null });
         }
         Ok(())
@@ -251,10 +251,10 @@ impl Demo {
             .arg("--node")
             .arg(format!("unix://{}", node.socket.display()))
             .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
+            .stdout(Stdio::piped())
             .spawn()?;
-        wait_for_line(&mut child, "ready").context("onym put")?;
+        let pipe = child.stdout.take().context("standard output is not piped")?;
+        wait_for_line(pipe, "ready").context("onym put")?;
         Ok(child)
     }
 
@@ -293,8 +293,18 @@ impl Demo {
         Ok(())
     }
 
+    /// The state of a node now: its caches may answer with one of up to a second ago.
     fn status(&self, at: usize) -> Result<Value> {
-        Ok(serde_json::from_str(&self.onym(at, &["status", "--json"])?)?)
+        let asked = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.as_millis();
+        let deadline = Instant::now() + READY_WITHIN;
+        loop {
+            let status: Value = serde_json::from_str(&self.onym(at, &["status", "--json"])?)?;
+            let told = status["node"]["now_ms"].as_u64().context("status has no node.now_ms")?;
+            if u128::from(told) >= asked {
+                return Ok(status);
+            }
+            ensure!(Instant::now() < deadline, "the status of a node stays old");
+        }
     }
 
     /// How much a counter of a node grew since the first fetch ended.
@@ -333,19 +343,18 @@ fn links() -> Result<()> {
     let script = "set -e
         ip link set lo up
         for n in n1 n2 n3; do ip netns add $n; ip -n $n link set lo up; done
-        ip link add a netns n1 type veth peer name a netns n2
-        ip link add b netns n2 type veth peer name b netns n3
-        ip -n n1 addr add 10.81.1.1/24 dev a; ip -n n2 addr add 10.81.1.2/24 dev a
-        ip -n n2 addr add 10.81.2.2/24 dev b; ip -n n3 addr add 10.81.2.3/24 dev b
-        ip -n n1 link set a up; ip -n n2 link set a up; ip -n n2 link set b up; ip -n n3 link set b up";
+        ip link add east netns n1 type veth peer name east netns n2
+        ip link add west netns n2 type veth peer name west netns n3
+        ip -n n1 addr add 10.81.1.1/24 dev east; ip -n n2 addr add 10.81.1.2/24 dev east
+        ip -n n2 addr add 10.81.2.2/24 dev west; ip -n n3 addr add 10.81.2.3/24 dev west
+        ip -n n1 link set east up; ip -n n2 link set east up; ip -n n2 link set west up; ip -n n3 link set west up";
     let out = Command::new("sh").args(["-c", script]).output()?;
     ensure!(out.status.success(), "namespaces: {}", String::from_utf8_lossy(&out.stderr));
     Ok(())
 }
 
-/// Reads the standard error of `child` until a line contains `text`; the rest is passed on.
-fn wait_for_line(child: &mut Child, text: &str) -> Result<()> {
-    let pipe = child.stderr.take().context("standard error is not piped")?;
+/// Reads what a program says until a line contains `text`; errors said later are passed on.
+fn wait_for_line(pipe: impl Read + Send + 'static, text: &str) -> Result<()> {
     let (sender, receiver) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         for line in BufReader::new(pipe).lines().map_while(Result::ok) {
@@ -377,13 +386,13 @@ fn counted(status: &Value, counter: &str) -> u64 {
     match counter {
         "interests" => status["general"]["in_interests"].as_u64().unwrap_or(0),
         "data" => status["general"]["in_data"].as_u64().unwrap_or(0),
-        verdict => status["node"]["verdicts"][verdict].as_u64().unwrap_or(0),
+        verdict => status["node"]["interests"][verdict].as_u64().unwrap_or(0),
     }
 }
 
 /// Reasons for which packets were dropped, with their counts.
 fn dropped(status: &Value) -> Vec<(String, u64)> {
-    let counts = status["node"]["drops"].as_object();
+    let counts = status["node"]["dropped"].as_object();
     counts
         .into_iter()
         .flatten()

@@ -7,7 +7,9 @@ use crate::session;
 use onym_client::blocking::Client;
 use onym_client::mgmt;
 use onym_wire::mgmt::ForwarderStatus;
+use onym_wire::name::Name;
 use serde::Serialize;
+use serde_json::Value;
 
 /// Show the state of the node.
 #[derive(Debug, clap::Args)]
@@ -46,6 +48,9 @@ struct General {
 struct Report {
     general: General,
     content_store: cs::Shown,
+    /// What an Onym node says of itself beyond the management protocol; other forwarders do not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node: Option<Value>,
     #[serde(flatten)]
     rest: Option<Rest>,
 }
@@ -63,12 +68,22 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     let mut client = session::open(cx)?;
     let general = mgmt::status(&mut client).map_err(session::failure)?;
     let content_store = mgmt::cs_info(&mut client).map_err(session::failure)?;
+    let ours = general.nfd_version.starts_with("onym");
+    let node = if ours { Some(own_status(&mut client)?) } else { None };
     let report = Report {
         general: general_of(general),
         content_store: cs::Shown::of(&content_store),
+        node,
         rest: if args.all { Some(rest(&mut client).map_err(session::failure)?) } else { None },
     };
     cx.print(&report, text)
+}
+
+/// `/localhost/onym/status/node`.
+fn own_status(client: &mut Client) -> anyhow::Result<Value> {
+    let name: Name = "/localhost/onym/status/node".parse()?;
+    let content = mgmt::fetch_dataset(client, name).map_err(session::failure)?;
+    Ok(serde_json::from_slice(&content)?)
 }
 
 fn rest(client: &mut Client) -> Result<Rest, onym_client::Error> {
@@ -127,6 +142,11 @@ fn text(report: &Report) -> String {
         g.unsatisfied_interests,
     );
     section(&mut text, "Content store", &cs::info_text(&report.content_store));
+    if let Some(node) = &report.node {
+        for (title, key) in [("Dropped", "dropped"), ("Not sent", "unsent")] {
+            section(&mut text, title, &counts_text(&node[key]));
+        }
+    }
     if let Some(rest) = &report.rest {
         section(&mut text, "Channels", &rest.channels.join("\n"));
         section(&mut text, "Faces", &face::list_text(&rest.faces));
@@ -135,6 +155,14 @@ fn text(report: &Report) -> String {
         section(&mut text, "Strategies", &strategy::list_text(&rest.strategies));
     }
     text
+}
+
+/// Counts by reason, a line each.
+fn counts_text(counts: &Value) -> String {
+    let Some(counts) = counts.as_object().filter(|counts| !counts.is_empty()) else {
+        return "nothing".to_owned();
+    };
+    counts.iter().map(|(reason, count)| format!("{reason:28} {count}\n")).collect()
 }
 
 fn section(text: &mut String, title: &str, body: &str) {

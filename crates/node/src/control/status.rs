@@ -102,6 +102,15 @@ impl Snapshot {
         self.shards.iter().map(of).sum()
     }
 
+    /// Packets dropped, by the word of the registry.
+    #[must_use]
+    pub fn dropped(&self) -> Vec<(&'static str, u64)> {
+        const KINDS: [PacketKind; 3] = [PacketKind::Interest, PacketKind::Data, PacketKind::Nack];
+        let drops = Verdict::ALL.iter().filter(|verdict| verdict.is_drop());
+        let sum = |verdict: &Verdict| KINDS.iter().map(|kind| self.verdict(*kind, *verdict)).sum();
+        drops.map(|verdict| (verdict.label(), sum(verdict))).collect()
+    }
+
     /// Packets not sent, by the word of the registry.
     #[must_use]
     pub fn unsent(&self) -> Vec<(&'static str, u64)> {
@@ -226,6 +235,7 @@ impl Control {
             "interests": verdicts(PacketKind::Interest),
             "data": verdicts(PacketKind::Data),
             "nacks": verdicts(PacketKind::Nack),
+            "dropped": words(snapshot.dropped()),
             "sent": {
                 "interests": view.counters.out_interests,
                 "data": view.counters.out_data,
