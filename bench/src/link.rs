@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use onym_face::udp::{UdpFace, UdpOptions};
-use onym_face::{CHUNK_LEN, Face, Flush, Ready, unix};
+use onym_face::{CHUNK_LEN, Face, FaceError, Flush, Ready, shm, unix};
 use onym_sys::epoll::{Epoll, Interest, Ready as Event};
 use onym_wire::{Buf, BufPool, RxFrame, TxQueue};
 use std::net::SocketAddr;
@@ -48,7 +48,8 @@ impl Ends {
             face,
             queue: TxQueue::new(QUEUE_OCTETS),
             is_blocked: false,
-            is_ready: false,
+            // What came before it was watched may not be told again.
+            is_ready: true,
         };
         let ends = faces.into_iter().map(end).collect();
         Ok(Self { ends, epoll, pool: BufPool::new(CHUNK_LEN, 1024), events: Vec::new() })
@@ -84,7 +85,7 @@ impl Ends {
         let end = &mut self.ends[i];
         if end.is_ready {
             let ready = end.face.receive(&mut self.pool, BUDGET, frames);
-            end.is_ready = tolerate(ready, Ready::Idle)? == Ready::More;
+            end.is_ready = tolerate(ready, Ready::Idle)? != Ready::Idle;
         }
         Ok(())
     }
@@ -101,7 +102,8 @@ impl Ends {
             let blocked = tolerate(end.face.flush(&mut end.queue), Flush::Done)? == Flush::Blocked;
             if blocked != end.is_blocked {
                 end.is_blocked = blocked;
-                let interest = if blocked { Interest::ReadWrite } else { Interest::Read };
+                let for_room = blocked && end.face.room_is_writable();
+                let interest = if for_room { Interest::ReadWrite } else { Interest::Read };
                 self.epoll.modify(end.face.fd(), i as u64, interest)?;
             }
         }
@@ -110,7 +112,7 @@ impl Ends {
 }
 
 /// A datagram face whose peer is not there yet goes on.
-fn tolerate<T>(result: Result<T, onym_face::FaceError>, instead: T) -> Result<T> {
+fn tolerate<T>(result: Result<T, FaceError>, instead: T) -> Result<T> {
     match result {
         Err(e) if e.is_fatal() => Err(e.into()),
         Err(_) => Ok(instead),
@@ -130,10 +132,25 @@ impl End {
 /// # Errors
 /// When nobody answers within ten seconds.
 pub fn connect_unix(path: &Path) -> Result<Box<dyn Face>> {
+    patiently(path, || Ok(Box::new(unix::connect(path)?)))
+}
+
+/// As [`connect_unix`], and asks for shared memory there.
+///
+/// # Errors
+/// When nobody answers within ten seconds.
+pub fn connect_shm(path: &Path) -> Result<Box<dyn Face>> {
+    patiently(path, || Ok(Box::new(shm::connect(path, 0)?)))
+}
+
+fn patiently(
+    path: &Path,
+    connect: impl Fn() -> Result<Box<dyn Face>, FaceError>,
+) -> Result<Box<dyn Face>> {
     let start = Instant::now();
     loop {
-        match unix::connect(path) {
-            Ok(face) => return Ok(Box::new(face)),
+        match connect() {
+            Ok(face) => return Ok(face),
             Err(e) if start.elapsed() > Duration::from_secs(10) => {
                 return Err(e).with_context(|| format!("{}", path.display()));
             }

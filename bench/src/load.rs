@@ -1,7 +1,7 @@
 //! The load generator: a consumer with a fixed window and a producer, each on its own face, in one
 //! thread.
 
-use crate::link::{Ends, connect_unix};
+use crate::link::{Ends, connect_shm, connect_unix};
 use crate::packets::{ATTACK, DataTemplate, Exchange, InterestTemplate, PREFIX, Seen, see};
 use crate::proc;
 use anyhow::{Result, anyhow, bail};
@@ -52,6 +52,9 @@ pub struct LoadArgs {
     /// Which names.
     #[arg(long, value_enum, default_value = "distinct")]
     pub names: Names,
+    /// Exchange packets with the nodes by shared memory, negotiated on those sockets.
+    #[arg(long)]
+    pub shm: bool,
     /// Do not register a prefix (for a relay).
     #[arg(long)]
     pub no_register: bool,
@@ -132,8 +135,8 @@ pub fn run(args: &LoadArgs) -> Result<LoadResult> {
     if let Some(core) = args.core {
         onym_sys::thread::pin_to_core(core)?;
     }
-    let consumer = connect_unix(&args.consumer)?;
-    let producer = connect_unix(&args.producer)?;
+    let connect = if args.shm { connect_shm } else { connect_unix };
+    let (consumer, producer) = (connect(&args.consumer)?, connect(&args.producer)?);
     let producer = if args.no_register { producer } else { register(producer)? };
     let now = Instant::now();
     let slot = Slot { number: 0, sent: now, is_waiting: false };

@@ -4,7 +4,7 @@
 use crate::link::{Ends, udp};
 use anyhow::{Result, bail};
 use clap::Args;
-use onym_face::{CHUNK_LEN, Face, Incoming, Listener, UnixListener};
+use onym_face::{CHUNK_LEN, Face, Incoming, Listener, RingPolicy, UnixListener};
 use onym_sys::epoll::{Epoll, Interest};
 use onym_wire::BufPool;
 use std::net::SocketAddr;
@@ -30,6 +30,9 @@ pub struct RelayArgs {
     pub core: Option<usize>,
 }
 
+/// Length of the rings of an end that asks for shared memory, as the node's by default.
+const RING_OCTETS: usize = 1 << 20;
+
 /// Relays until an end closes.
 ///
 /// # Errors
@@ -38,7 +41,7 @@ pub fn run(args: &RelayArgs) -> Result<()> {
     if let Some(core) = args.core {
         onym_sys::thread::pin_to_core(core)?;
     }
-    let mut listener = UnixListener::bind(&args.unix)?;
+    let mut listener = UnixListener::bind_with(&args.unix, RingPolicy::new(RING_OCTETS, 2))?;
     let mut faces = Vec::new();
     if let (Some(local), Some(peer)) = (args.udp_local, args.udp_peer) {
         faces.push(udp(local, peer, args.recv_buffer)?);

@@ -1,4 +1,4 @@
-//! Exchanges per second, over Unix sockets and over two nodes joined by UDP.
+//! Exchanges per second, over Unix sockets, shared memory, and two nodes joined by UDP.
 
 use super::{Run, output, own};
 use crate::load::LoadResult;
@@ -11,7 +11,29 @@ use anyhow::Result;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Topology {
     Unix,
+    /// Shared memory beside Unix sockets.
+    Shm,
     Udp,
+}
+
+/// What joins the applications with their nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Apps {
+    /// Unix sockets, which go without saying.
+    Unix,
+    /// Unix sockets, compared with another.
+    UnixToo,
+    Shm,
+}
+
+impl Apps {
+    fn in_name(self) -> &'static str {
+        match self {
+            Self::Unix => "",
+            Self::UnixToo => ",apps=unix",
+            Self::Shm => ",apps=shm",
+        }
+    }
 }
 
 /// What the cache does.
@@ -40,16 +62,19 @@ struct Case {
     payload: usize,
     window: u32,
     cache: Cache,
+    apps: Apps,
 }
 
 impl Case {
     fn name(self) -> String {
-        format!("payload={},window={},cs={}", self.payload, self.window, self.cache.name())
+        let (cache, apps) = (self.cache.name(), self.apps.in_name());
+        format!("payload={},window={},cs={cache}{apps}", self.payload, self.window)
     }
 }
 
-fn cases(topology: Topology) -> Vec<Case> {
-    let case = |payload, window, cache| Case { payload, window, cache };
+/// Cases in groups whose runs take turns.
+fn cases(topology: Topology) -> Vec<Vec<Case>> {
+    let case = |payload, window, cache| Case { payload, window, cache, apps: Apps::Unix };
     let mut cases = vec![
         case(100, 64, Cache::Off),
         case(100, 256, Cache::Off),
@@ -64,7 +89,12 @@ fn cases(topology: Topology) -> Vec<Case> {
             case(100, 256, Cache::Hit),
         ]);
     }
-    cases
+    if topology != Topology::Shm {
+        return cases.into_iter().map(|case| vec![case]).collect();
+    }
+    cases.insert(0, case(100, 1, Cache::Off));
+    let both = |case| [Apps::UnixToo, Apps::Shm].map(|apps| Case { apps, ..case }).to_vec();
+    cases.into_iter().map(both).collect()
 }
 
 /// Packets kept with the cache on.
@@ -96,7 +126,7 @@ pub(super) fn start(
         recv_buffer,
         core: context.args.node_core,
     };
-    if topology == Topology::Unix {
+    if topology != Topology::Udp {
         return Ok(vec![subject.start(&spec("a", None))?]);
     }
     let (a, b) = ports(round);
@@ -135,21 +165,28 @@ fn measure(
     let cs = if case.cache == Cache::Off { 0 } else { CS_PACKETS };
     let nodes = start(context, subject, topology, cs, None, round, PREFIX)?;
     let names = if case.cache == Cache::Hit { "repeated" } else { "distinct" };
-    output(
-        load(context, subject, &nodes)?
-            .arg(format!("--payload={}", case.payload))
-            .arg(format!("--window={}", case.window))
-            .arg(format!("--seconds={}", context.args.seconds))
-            .arg(format!("--names={names}")),
-    )
+    let mut command = load(context, subject, &nodes)?;
+    command
+        .arg(format!("--payload={}", case.payload))
+        .arg(format!("--window={}", case.window))
+        .arg(format!("--seconds={}", context.args.seconds))
+        .arg(format!("--names={names}"));
+    if case.apps == Apps::Shm {
+        command.arg("--shm");
+    }
+    output(&mut command)
 }
 
 /// All cases of a topology.
 pub(super) fn run(context: &mut Run<'_>, topology: Topology) -> Result<()> {
-    let bench = if topology == Topology::Unix { "unix" } else { "udp" };
+    let bench = match topology {
+        Topology::Unix => "unix",
+        Topology::Shm => "shm",
+        Topology::Udp => "udp",
+    };
     println!("\n{bench}: {}", description(topology));
     println!(
-        "{:<32} {:<8} {:>13} {:>13} {:>9} {:>9} {:>10} {:>8} {:>6}  of relay",
+        "{:<43} {:<8} {:>13} {:>13} {:>9} {:>9} {:>10} {:>8} {:>6}  of relay",
         "case",
         "subject",
         "exchanges/s",
@@ -161,34 +198,40 @@ pub(super) fn run(context: &mut Run<'_>, topology: Topology) -> Result<()> {
         "lost"
     );
     let mut round_number = 0;
-    for case in cases(topology) {
-        if !case.name().contains(&context.args.case) {
-            continue;
-        }
-        let subjects: Vec<Subject> = context
-            .subjects
-            .iter()
-            .copied()
-            // A relay has no cache.
-            .filter(|s| *s != Subject::Relay || case.cache == Cache::Off)
-            .collect();
-        let mut results = vec![Vec::new(); subjects.len()];
+    for group in cases(topology) {
+        let runs = runs(context, topology, &group);
+        let mut results = vec![Vec::new(); runs.len()];
         for _ in 0..context.args.rounds {
-            for (subject, results) in subjects.iter().zip(&mut results) {
+            for ((case, subject), results) in runs.iter().zip(&mut results) {
                 round_number += 1;
-                results.push(measure(context, *subject, topology, case, round_number)?);
+                results.push(measure(context, *subject, topology, *case, round_number)?);
             }
         }
-        for (subject, results) in subjects.iter().zip(&results) {
+        for ((case, subject), results) in runs.iter().zip(&results) {
             note(context, bench, &case.name(), *subject, results);
         }
     }
     Ok(())
 }
 
+/// Which subjects do which cases of a group.
+fn runs(context: &Run<'_>, topology: Topology, group: &[Case]) -> Vec<(Case, Subject)> {
+    let named = group.iter().filter(|case| case.name().contains(&context.args.case));
+    let all = named.flat_map(|case| context.subjects.iter().map(|subject| (*case, *subject)));
+    all.filter(|(case, subject)| match subject {
+        // A relay has no cache.
+        Subject::Relay => case.cache == Cache::Off,
+        Subject::Onym => true,
+        // Others have no rings of this kind.
+        _ => topology != Topology::Shm,
+    })
+    .collect()
+}
+
 fn description(topology: Topology) -> &'static str {
     match topology {
         Topology::Unix => "app - node - app, node on one core, both applications on the other",
+        Topology::Shm => "app - node - app, Unix sockets and shared memory in turns",
         Topology::Udp => "app - node - node - app, nodes on one core, applications on the other",
     }
 }
@@ -226,7 +269,7 @@ fn note(
     let relay = context.report.value(bench, case, "relay", "exchanges_per_second");
     let share = relay.map_or(String::new(), |relay| format!("{:>7.0}%", rate / relay * 100.0));
     println!(
-        "{case:<32} {name:<8} {:>13} {:>13} {:>9} {:>9} {:>10.2} {:>8.1} {lost:>6}  {share}",
+        "{case:<43} {name:<8} {:>13} {:>13} {:>9} {:>9} {:>10.2} {:>8.1} {lost:>6}  {share}",
         human(rate),
         human(goodput),
         human_time(p50),

@@ -18,6 +18,8 @@ use std::process::{Command, Stdio};
 pub enum Bench {
     /// app - node - app over Unix sockets.
     Unix,
+    /// app - node - app over shared memory, beside Unix sockets.
+    Shm,
     /// app - node - node - app over UDP.
     Udp,
     /// 100 MB over two UDP nodes with the stock receive buffer.
@@ -85,13 +87,14 @@ pub fn run(args: &RunArgs) -> Result<()> {
     }
     let folder = tempfile::tempdir()?;
     let mut context = Run { args, subjects, report: Report::default(), folder };
-    let all = [Bench::Unix, Bench::Udp, Bench::File, Bench::Fair, Bench::Idle];
+    let all = [Bench::Unix, Bench::Shm, Bench::Udp, Bench::File, Bench::Fair, Bench::Idle];
     for bench in all {
         if !args.benches.is_empty() && !args.benches.contains(&bench) {
             continue;
         }
         match bench {
             Bench::Unix => exchange::run(&mut context, exchange::Topology::Unix)?,
+            Bench::Shm => exchange::run(&mut context, exchange::Topology::Shm)?,
             Bench::Udp => exchange::run(&mut context, exchange::Topology::Udp)?,
             Bench::File => file::run(&mut context)?,
             Bench::Fair => fair::run(&mut context)?,

@@ -145,7 +145,7 @@ impl Driver {
 
     /// Whether the descriptor is to be waited on for writing.
     pub(crate) fn wants_write(&self) -> bool {
-        self.blocked
+        self.blocked && self.face.as_ref().is_some_and(|face| face.room_is_writable())
     }
 
     pub(crate) fn poll_notice(&mut self) -> Option<Notice> {
@@ -203,7 +203,7 @@ impl Driver {
                 why: format!("the peer sent a frame that is {}", verdict.label()),
             }),
             (Ok(ready), _) => {
-                self.more = ready == Ready::More;
+                self.more = ready != Ready::Idle;
                 Ok(())
             }
             (Err(error), _) if error.is_fatal() => Err(error),

@@ -97,7 +97,8 @@ pub struct Counters {
 
 /// Carries opaque frames, each one TLV. Owned by one thread; never parses names.
 ///
-/// The descriptor is level-triggered readable while [`receive`](Self::receive) has something to do.
+/// Once [`receive`](Self::receive) has said [`Ready::Idle`], the descriptor is level-triggered
+/// readable while it has something to do; before that it may not be, so a new face is first received from.
 pub trait Face: Send + fmt::Debug {
     /// Our end.
     fn local_uri(&self) -> &FaceUri;

@@ -2,14 +2,18 @@
 
 use super::uri::{Family, NodeUri};
 use onym_face::udp::{UdpFace, UdpOptions};
-use onym_face::{Face, FaceError, tcp, unix, websocket};
+use onym_face::{Face, FaceError, shm, tcp, unix, websocket};
 use onym_forward::link::LinkConfig;
 use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::time::Duration;
+
+/// How long a node may take to answer whether it gives shared memory.
+const RING_PATIENCE: Duration = Duration::from_secs(3);
 
 /// Opens a face to `uri`. Resolving a host name may take as long as the system's resolver does.
 ///
 /// # Errors
-/// [`FaceError`] when the address cannot be used or nobody listens there. A TCP connection may
+/// [`FaceError`] when the address cannot be used or nobody listens there. A connection may
 /// still be under way when this returns ([`Face::is_connecting`]).
 pub fn open(uri: &NodeUri) -> Result<Box<dyn Face>, FaceError> {
     Ok(match uri {
@@ -22,12 +26,7 @@ pub fn open(uri: &NodeUri) -> Result<Box<dyn Face>, FaceError> {
         NodeUri::WebSocket(host, port, path) => {
             Box::new(websocket::connect(resolve(Family::Any, host, *port)?, path)?)
         }
-        NodeUri::Shm(_) => {
-            return Err(FaceError::Address {
-                what: uri.to_string(),
-                why: "this client has no face of that kind".into(),
-            });
-        }
+        NodeUri::Shm(path) => Box::new(shm::connect_within(path, 0, RING_PATIENCE)?),
     })
 }
 

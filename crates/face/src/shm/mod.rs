@@ -16,11 +16,13 @@ use onym_sys::shm::SharedWords;
 use onym_wire::tlv::frame_len;
 use onym_wire::{Buf, BufPool, PACKET_LEN_MAX, RxFrame, TxQueue};
 use ring::{Lie, Place, Reader, Writer};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// How often an empty ring is looked at before we sleep: a peer that works at the same time is
 /// likely to write in between, and then neither side makes a system call.
@@ -94,6 +96,31 @@ pub fn connect(path: &Path, length: usize) -> Result<ShmFace, FaceError> {
     negotiate::ask(&socket, length)?;
     let local = uri::fd(socket.as_raw_fd());
     Ok(ShmFace { socket, local, remote: uri::shm(path), rings: None })
+}
+
+/// As [`connect`], and waits for the answer, so that a refusal is told here.
+///
+/// # Errors
+/// [`FaceError::RingRefused`]; [`FaceError::Silent`] when there is no answer within `patience`.
+pub fn connect_within(
+    path: &Path,
+    length: usize,
+    patience: Duration,
+) -> Result<ShmFace, FaceError> {
+    let mut face = connect(path, length)?;
+    let end = Instant::now() + patience;
+    while !face.finish_connecting()? {
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(FaceError::Silent(patience.as_secs()));
+        }
+        let timeout = Timespec::try_from(left).ok();
+        match poll(&mut [PollFd::new(&face.socket, PollFlags::IN)], timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(e) => return Err(FaceError::io("waiting for the answer about a ring", e)),
+        }
+    }
+    Ok(face)
 }
 
 impl ShmFace {

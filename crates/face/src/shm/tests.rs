@@ -300,4 +300,6 @@ fn a_forwarder_that_knows_no_rings_is_told_from_one_that_does() {
     drop(stream);
     let told = until(|| app.receive(&mut pool(), 8, &mut Vec::new()).err());
     assert!(matches!(told, FaceError::RingRefused(_)), "{told}");
+    let told = connect_within(&path, 0, Duration::from_millis(50)).unwrap_err();
+    assert!(matches!(told, FaceError::Silent(_)), "{told}");
 }

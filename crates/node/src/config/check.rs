@@ -79,6 +79,7 @@ impl Config {
         let good = ring.is_power_of_two() && (65_536..=1 << 26).contains(&ring);
         let allowed = "allowed is a power of two from 65536 to 67108864";
         check.that(good, "faces.shm.ring_bytes", &ring, allowed)?;
+        check.between("faces.shm.count_max", faces.shm.count_max, 0, 1 << 16)?;
         let mac = &faces.ether.multicast;
         let good = mac.split(':').filter(|p| p.len() == 2 && u8::from_str_radix(p, 16).is_ok());
         let good = good.count() == 6 && mac.len() == 17;

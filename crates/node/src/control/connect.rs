@@ -108,8 +108,9 @@ impl Control {
         }
         let until = self.clock.now() + Duration::from_millis(self.config.faces.connect_timeout_ms);
         let token = self.next_token();
+        let interest = if io.room_is_writable() { Interest::ReadWrite } else { Interest::Read };
         self.epoll
-            .add(io.fd(), token, Interest::ReadWrite)
+            .add(io.fd(), token, interest)
             .map_err(|e| FaceError::System(format!("watching a connection: {e}")))?;
         self.connecting.insert(token, Connecting { io, target, purpose, until });
         Ok(())
@@ -131,6 +132,10 @@ impl Control {
             }
             FaceUri::Unix(path) => {
                 Ok(Box::new(onym_face::unix::connect(Path::new(path)).map_err(failed)?))
+            }
+            FaceUri::Shm(path) => {
+                let length = self.config.faces.shm.ring_bytes;
+                Ok(Box::new(onym_face::shm::connect(Path::new(path), length).map_err(failed)?))
             }
             FaceUri::WebSocket(end, path) => {
                 let io = onym_face::websocket::connect(address_of(end)?, path).map_err(failed)?;

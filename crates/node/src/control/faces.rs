@@ -181,6 +181,20 @@ impl Control {
         }
     }
 
+    /// The transport of a face has become one of another kind: an application on the Unix socket
+    /// asked for shared memory.
+    pub(crate) fn face_carried_by(
+        &mut self,
+        id: FaceId,
+        transport: Transport,
+        local: String,
+        remote: String,
+    ) {
+        let Some(record) = self.faces.get_mut(&id) else { return };
+        tracing::info!(face = id.0, ?transport, local, "face carried by another transport");
+        (record.transport, record.local, record.remote) = (transport, local, remote);
+    }
+
     /// A permanent face has its transport again.
     pub(crate) fn face_reopen(&mut self, id: FaceId, io: Box<dyn Face>) {
         let limits = self.reassembly_limits();

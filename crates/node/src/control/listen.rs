@@ -6,7 +6,7 @@ use crate::control::record::NewFace;
 use onym_face::ether::{EtherFace, EtherListener};
 use onym_face::udp::{UdpListener, UdpMulticastFace};
 use onym_face::websocket::WebSocketListener;
-use onym_face::{Face, FaceError, Listener, UnixListener, tcp::TcpListener};
+use onym_face::{Face, FaceError, Listener, RingPolicy, UnixListener, tcp::TcpListener};
 use onym_sys::netdev::{self, Interface};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -67,6 +67,12 @@ pub(crate) fn unix_places() -> Vec<PathBuf> {
     places
 }
 
+/// What applications on the Unix socket may ask for.
+fn rings(config: &Config) -> RingPolicy {
+    let shm = &config.faces.shm;
+    if shm.enabled { RingPolicy::new(shm.ring_bytes, shm.count_max) } else { RingPolicy::none() }
+}
+
 fn open_unix(config: &Config, opened: &mut Opened) -> Result<(), String> {
     let path = config.faces.unix.path.0.as_str();
     let places = match path {
@@ -76,7 +82,7 @@ fn open_unix(config: &Config, opened: &mut Opened) -> Result<(), String> {
     };
     let last = places.len() - 1;
     for (i, place) in places.iter().enumerate() {
-        match UnixListener::bind(place) {
+        match UnixListener::bind_with(place, rings(config)) {
             Ok(listener) => {
                 opened.bound.unix = Some(place.clone());
                 opened.push(Box::new(listener));

@@ -324,6 +324,9 @@ impl Control {
                     self.face_failed(id, &reason, true);
                 }
             }
+            Report::FaceChanged { id, transport, local, remote } => {
+                self.face_carried_by(id, transport, local, remote);
+            }
             Report::FaceConnected { id } => tracing::debug!(face = id.0, "connected"),
             Report::Forwarder(Event::Learn { face, announcement }) => {
                 self.route_learned(&announcement, face);

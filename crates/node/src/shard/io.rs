@@ -56,9 +56,14 @@ impl Shard {
         let (id, stream) = (face.id, face.stream);
         let mut frames = std::mem::take(&mut self.frames);
         let result = io.receive(&mut self.pool, TURN, &mut frames);
-        if matches!(result, Ok(More::More)) {
+        if matches!(result, Ok(More::More | More::Changed)) {
             face.listed = true;
             self.ready.push_back(slot);
+        }
+        // Such a face tells by being readable that there is room again.
+        if face.blocked && !face.dirty && !io.room_is_writable() {
+            face.dirty = true;
+            self.dirty.push(slot);
         }
         let count = frames.len();
         let mut broken = None;
@@ -75,8 +80,21 @@ impl Shard {
             self.fail(slot, id, reason, true);
         } else if let Err(error) = result {
             self.face_error(slot, id, &error);
+        } else if let Ok(More::Changed) = result {
+            self.changed(slot);
         }
         count
+    }
+
+    /// The transport of a face has become one of another kind.
+    fn changed(&mut self, slot: u32) {
+        let Some(face) = self.faces.get(slot) else { return };
+        let Some(io) = &face.io else { return };
+        let (local, remote) = (io.local_uri().to_string(), io.remote_uri().to_string());
+        let report = Report::FaceChanged { id: face.id, transport: io.transport(), local, remote };
+        // How it waits for room is another now.
+        self.watch(slot, Flush::Done);
+        self.report(report);
     }
 
     /// Takes one frame of the face in `slot`; a reason to close the face when it is malformed.
@@ -238,7 +256,8 @@ impl Shard {
             return;
         }
         face.blocked = blocked;
-        let interest = if blocked { Interest::ReadWrite } else { Interest::Read };
+        let for_room = blocked && io.room_is_writable();
+        let interest = if for_room { Interest::ReadWrite } else { Interest::Read };
         if let Err(error) = self.epoll.modify(io.fd(), u64::from(slot), interest) {
             let id = face.id;
             self.fail(slot, id, format!("watching its descriptor: {error}"), true);

@@ -67,6 +67,17 @@ pub(crate) enum Report {
         /// Whether it can never be used again.
         fatal: bool,
     },
+    /// The transport of a face has become one of another kind.
+    FaceChanged {
+        /// The face.
+        id: FaceId,
+        /// What carries its frames now.
+        transport: onym_face::Transport,
+        /// Its URI for our end.
+        local: String,
+        /// And for the other.
+        remote: String,
+    },
     /// A connection that was being made is there.
     FaceConnected {
         /// The face.

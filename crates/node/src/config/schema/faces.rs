@@ -227,15 +227,19 @@ impl Default for Ether {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Shm {
-    /// Whether an application on the Unix socket may ask for a ring.
+    /// Whether an application on the Unix socket may ask for rings. Needs a restart.
     pub enabled: bool,
-    /// Length of the ring of each direction, in octets, a power of two.
+    /// Longest ring of one direction, in octets, a power of two; an application costs two of them.
+    /// Needs a restart.
     pub ring_bytes: usize,
+    /// Most applications with rings at a time; further ones are refused and may use the socket.
+    /// Needs a restart.
+    pub count_max: usize,
 }
 
 impl Default for Shm {
     fn default() -> Self {
-        Self { enabled: true, ring_bytes: 1 << 20 }
+        Self { enabled: true, ring_bytes: 1 << 20, count_max: 256 }
     }
 }
 
