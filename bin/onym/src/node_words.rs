@@ -93,10 +93,16 @@ pub(crate) fn canonical_uri(text: &str) -> anyhow::Result<String> {
     if let Some(canonical) = uri.canonical() {
         return Ok(canonical.to_string());
     }
+    if matches!(uri, FaceUri::Other(..)) {
+        return Err(Failure::new(Exit::Usage, format!("`{text}` is no face URI"))
+            .why(format!("there is no scheme {}", uri.scheme()))
+            .next("write one of udp4, udp6, udp, tcp4, tcp6, tcp, ws, unix, ether before ://")
+            .into());
+    }
     resolve(&uri).ok_or_else(|| {
         Failure::new(Exit::Failed, format!("`{text}` leads nowhere"))
-            .why("no address of that name fits the scheme")
-            .next("write an address instead of a name")
+            .why("its host has no address of that kind, or cannot be looked up")
+            .next("write an address instead of the host's name")
             .into()
     })
 }

@@ -58,8 +58,12 @@ pub(crate) fn failure(error: Error) -> anyhow::Error {
             "start one with `onym daemon`, or name another with `--node URI` or NDN_CLIENT_TRANSPORT",
         ),
         Error::Disconnected(_) => (Exit::NoNode, "look at the node's log; start it again"),
+        Error::Unanswered { name, why: Unanswered::Nack(_) } if is_localhop(name) => {
+            (Exit::Refused, NOT_OUTSIDE)
+        }
+        Error::NoAnswer { why: Unanswered::Nack(_), .. } => (Exit::Refused, NOT_OUTSIDE),
         Error::Unanswered { why, .. } | Error::NoAnswer { why, .. } => unanswered(*why),
-        Error::Refused { code, .. } => (Exit::Refused, refused(*code)),
+        Error::Refused { command, code, .. } => (Exit::Refused, refused(command, *code)),
         Error::NotRegistered { why, .. } => not_registered(why),
         Error::Fetch(fetch) => fetch_failed(fetch),
         _ => (Exit::Failed, ""),
@@ -74,6 +78,10 @@ fn unanswered(why: Unanswered) -> (Exit, &'static str) {
             Exit::NotFound,
             "the node has no route to the name: see `onym route list` and `onym explain NAME`",
         ),
+        Unanswered::Nack(NackReason::NONE) => (
+            Exit::NotFound,
+            "a producer is there, but has nothing of exactly this name: `onym peek -P NAME` takes what is below it",
+        ),
         Unanswered::Nack(_) => (Exit::Refused, "try again later, or ask the producer"),
         Unanswered::Disconnected => (Exit::NoNode, "look at the node's log; start it again"),
         _ => (
@@ -83,11 +91,22 @@ fn unanswered(why: Unanswered) -> (Exit, &'static str) {
     }
 }
 
-fn refused(code: u64) -> &'static str {
+/// What to do when a node on another machine does not answer management.
+const NOT_OUTSIDE: &str = "this node is managed from its own machine only: name its Unix socket, such as \
+                           `--node unix:///run/nfd/nfd.sock`";
+
+fn is_localhop(name: &Name) -> bool {
+    name.as_ref().get(0).is_some_and(|c| c.is_generic() && c.value == b"localhop")
+}
+
+fn refused(command: &str, code: u64) -> &'static str {
     match code {
         401 | 403 => "the node's configuration says who may do this: key `authorize`",
+        404 if command.starts_with("strategy") => "`onym strategy --help` lists the strategies",
         404 | 410 => "see `onym face list`",
         501 => "this node does not have the command",
+        504 => "is a node listening there? see `onym doctor` on that machine",
+        507 => "the table's limit is in the node's configuration: see docs/config.md",
         _ => "",
     }
 }
@@ -99,7 +118,7 @@ fn not_registered(why: &NotRegistered) -> (Exit, &'static str) {
             "this node takes no registrations over this face: use its Unix socket, or set `rib.localhop`",
         ),
         NotRegistered::Unanswered(why) => unanswered(*why),
-        NotRegistered::Refused { code, .. } => (Exit::Refused, refused(*code)),
+        NotRegistered::Refused { code, .. } => (Exit::Refused, refused("rib", *code)),
         _ => (Exit::Failed, ""),
     }
 }
@@ -113,7 +132,7 @@ fn fetch_failed(error: &FetchError) -> (Exit, &'static str) {
         FetchError::Disconnected => (Exit::NoNode, "look at the node's log; start it again"),
         FetchError::NotVerified { .. } => (
             Exit::Failed,
-            "somebody else may have published under this name; see whom with `onym peek --wire`",
+            "somebody else may have published under this name; see whom with `onym peek NAME --verbose`",
         ),
         _ => (Exit::Failed, ""),
     }

@@ -57,7 +57,7 @@ impl Client {
             client.driver.turn();
         }
         match client.driver.poll_notice() {
-            Some(Notice::Lost(why) | Notice::GivenUp(why)) => Err(Error::Disconnected(why)),
+            Some(Notice::Lost(why) | Notice::GivenUp(why)) => Err(client.driver.no_node(why)),
             _ => Ok(client),
         }
     }

@@ -49,6 +49,9 @@ const CHUNKS: usize = 512;
 /// First and longest wait between two attempts to connect.
 const RETRY_MIN: Duration = Duration::from_millis(50);
 const RETRY_MAX: Duration = Duration::from_secs(1);
+/// A connection that came back is believed once something was heard over it, or after this time:
+/// a node that is being killed still takes connections for a moment.
+const SETTLE: Duration = Duration::from_millis(100);
 /// Notices that wait for the application, at most; the oldest is dropped.
 const NOTICES_MAX: usize = 64;
 
@@ -76,6 +79,9 @@ pub(crate) struct Driver {
     blocked: bool,
     more: bool,
     connecting_until: Option<Instant>,
+    /// When the present face was opened, and whether something came over it.
+    opened: Instant,
+    heard_since: bool,
     outage: Option<Outage>,
     notices: VecDeque<Notice>,
     /// Whether anything ever came from the node, and what a datagram face said instead.
@@ -121,6 +127,8 @@ impl Driver {
             blocked: false,
             more: false,
             connecting_until: None,
+            opened: Instant::now(),
+            heard_since: false,
             outage: None,
             notices: VecDeque::new(),
             heard: false,
@@ -159,6 +167,14 @@ impl Driver {
         Some(Error::NoNode(vec![(uri, why.clone())]))
     }
 
+    /// Nobody answers where the node should be.
+    pub(crate) fn no_node(&self, why: String) -> Error {
+        match &self.target {
+            Some(uri) => Error::NoNode(vec![(uri.clone(), why)]),
+            None => Error::Disconnected(why),
+        }
+    }
+
     fn take_face(&mut self, face: Box<dyn Face>) {
         let now = self.now();
         let config = transport::link_config(face.as_ref(), random_u64());
@@ -169,6 +185,8 @@ impl Driver {
         self.blocked = face.is_connecting();
         self.face = Some(face);
         self.generation += 1;
+        self.opened = Instant::now();
+        self.heard_since = false;
         self.endpoint.connected(now, config, local);
     }
 
@@ -191,6 +209,7 @@ impl Driver {
         let result = face.receive(&mut self.pool, RX_BUDGET, &mut self.frames);
         let is_stream = face.transport().is_reliable();
         self.heard |= !self.frames.is_empty();
+        self.heard_since |= !self.frames.is_empty();
         let mut broken = None;
         for frame in self.frames.drain(..) {
             if let Err(verdict) = self.endpoint.receive(now, frame) {
@@ -267,7 +286,8 @@ impl Driver {
     /// Ends an outage once the new face works, or opens a new face when it is time.
     fn reconnect(&mut self) {
         let Some(outage) = &mut self.outage else { return };
-        if self.face.as_ref().is_some_and(|f| !f.is_connecting()) {
+        let settled = self.heard_since || self.opened.elapsed() >= SETTLE;
+        if settled && self.face.as_ref().is_some_and(|f| !f.is_connecting()) {
             self.outage = None;
             self.notice(Notice::Back);
             return;
@@ -293,12 +313,18 @@ impl Driver {
 
     /// When the next turn is due; `None` when only the face can make one necessary.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        if self.more || (self.outage.is_some() && self.face.is_some()) {
+        if self.more {
             return Some(Instant::now());
         }
         let tick = self.endpoint.next_timeout();
         let timer = (tick != Tick::NEVER).then(|| self.origin + Duration::from_nanos(tick.0));
-        let retry = self.outage.as_ref().map(|o| o.retry_at);
+        let retry = self.outage.as_ref().map(|o| match &self.face {
+            // While it connects its own time limit counts.
+            Some(face) if face.is_connecting() => o.retry_at + self.options.connect_timeout,
+            Some(_) if self.heard_since => Instant::now(),
+            Some(_) => self.opened + SETTLE,
+            None => o.retry_at,
+        });
         [timer, retry, self.connecting_until].into_iter().flatten().min()
     }
 

@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
   onym cert show alice.ndncert --json")]
 pub(crate) struct Args {
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -58,6 +58,9 @@ enum Command {
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
+    /// List the certificates of the key store.
+    #[command(after_help = "Example:\n  onym cert list --json")]
+    List,
     /// Show a certificate.
     #[command(after_help = "Example:\n  onym cert show alice.ndncert")]
     Show {
@@ -83,7 +86,7 @@ enum Command {
 
 pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     let store = KeyStore::of_user().map_err(failure)?;
-    match args.command {
+    match args.command.unwrap_or(Command::List) {
         Command::SelfSign { name, days } => self_sign(cx, &store, name.as_ref(), days),
         Command::Issue { request, signer, issuer_id, days, output } => {
             let signer = store.signer(signer.as_ref().map(Name::as_ref)).map_err(failure)?;
@@ -97,6 +100,7 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
             let made = Certificate::issue(&request, &signer, &issue).map_err(failure)?;
             write(cx, &made, output.as_deref())
         }
+        Command::List => list(cx, &store),
         Command::Show { what } => {
             let path = Path::new(&what);
             // Names begin with `/`; such a text is a file only when there is one.
@@ -120,6 +124,21 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
             write(cx, &certificate, output.as_deref())
         }
     }
+}
+
+fn list(cx: &Context, store: &KeyStore) -> anyhow::Result<()> {
+    let all = store.certificates().map_err(failure)?;
+    let rows: Vec<_> = all.iter().map(CertRow::from).collect();
+    cx.print(&rows, |rows| {
+        if rows.is_empty() {
+            return "no certificates; `onym key new IDENTITY` makes a key and one".into();
+        }
+        let row = |r: &CertRow| {
+            let state = if r.valid_now { "" } else { "  NOT VALID NOW" };
+            vec![r.name.clone(), format!("{} to {}{state}", r.not_before, r.not_after)]
+        };
+        crate::human::table(&["CERTIFICATE", "VALID"], &rows.iter().map(row).collect::<Vec<_>>())
+    })
 }
 
 #[derive(Serialize)]
@@ -197,7 +216,7 @@ fn self_sign(cx: &Context, store: &KeyStore, name: Option<&Name>, days: u32) -> 
 }
 
 /// The certificate that `what` names, or the preferred one of the key that it means.
-fn find(store: &KeyStore, what: Option<NameRef<'_>>) -> anyhow::Result<Certificate> {
+pub(crate) fn find(store: &KeyStore, what: Option<NameRef<'_>>) -> anyhow::Result<Certificate> {
     if let Some(certificate) = what.and_then(|name| store.certificate(name).ok()) {
         return Ok(certificate);
     }

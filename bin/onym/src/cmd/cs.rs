@@ -20,7 +20,7 @@ use serde::Serialize;
   onym cs erase /example")]
 pub(crate) struct Args {
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -86,7 +86,7 @@ struct Erased {
 }
 
 pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
-    match args.command {
+    match args.command.unwrap_or(Command::Info) {
         Command::Info => {
             let mut client = session::open(cx)?;
             let info = mgmt::cs_info(&mut client).map_err(session::failure)?;

@@ -24,7 +24,7 @@ use serde::Serialize;
   onym face destroy udp4://192.0.2.1:6363")]
 pub(crate) struct Args {
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -198,7 +198,7 @@ impl Shown {
 pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     let mut client = session::open(cx)?;
     let client = &mut client;
-    match args.command {
+    match args.command.unwrap_or(Command::List { remote: None, local: None, scheme: None }) {
         Command::List { remote, local, scheme } => {
             let filter = FaceQueryFilter {
                 uri: remote,

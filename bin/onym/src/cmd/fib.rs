@@ -15,7 +15,7 @@ use serde::Serialize;
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -48,7 +48,7 @@ impl Shown {
 }
 
 pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
-    let Command::List = args.command;
+    let Command::List = args.command.unwrap_or(Command::List);
     let mut client = session::open(cx)?;
     let fib = mgmt::fib(&mut client).map_err(session::failure)?;
     let fib: Vec<_> = fib.iter().map(Shown::of).collect();

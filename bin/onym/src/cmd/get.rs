@@ -1,5 +1,6 @@
 //! `onym get`: fetch a segmented object.
 
+use crate::cmd::cert;
 use crate::exit::{Exit, Failure};
 use crate::human;
 use crate::output::Context;
@@ -12,6 +13,7 @@ use onym_client::fetch::PipelineOptions;
 use onym_client::window::{AimdOptions, CubicOptions, WindowLaw, WindowOptions};
 use onym_client::{FetchOptions, Find, Progress, Verify};
 use onym_crypto::Certificate;
+use onym_crypto::store::KeyStore;
 use onym_wire::Name;
 use serde::Serialize;
 use std::fs::{self, File};
@@ -25,7 +27,8 @@ use std::time::{Duration, Instant};
 #[command(after_help = "Examples:
   onym get /example/film -o film.mkv
   onym get /example/film/v=1700000000000 > film.mkv
-  onym get /example/film -o film.mkv --verify alice.cert --json
+  onym get /example/film -o film.mkv --verify alice.ndncert --json
+  onym get /example/film -o film.mkv --verify /alice
 
 The newest version is found by metadata (RDR), or else by whatever segment answers; a name that ends with
 a version is fetched as it is. Objects of ndnputchunks, ndnd put, NDNts and python-ndn are understood.")]
@@ -41,8 +44,9 @@ pub(crate) struct Args {
     /// Let caches answer with fresh segments only.
     #[arg(long)]
     fresh: bool,
-    /// How segments are verified: integrity (digests), off, or the file of the certificate whose
-    /// key signed every segment.
+    /// How segments are verified: integrity (digests), off, or whose key must have signed every
+    /// segment: the file of a certificate, or the name of an identity, key or certificate of the
+    /// key store.
     #[arg(long, value_name = "HOW", default_value = "integrity")]
     verify: String,
     /// Law of the window.
@@ -153,22 +157,28 @@ fn options(args: &Args) -> anyhow::Result<FetchOptions> {
     let verify = match args.verify.as_str() {
         "integrity" => Verify::Integrity,
         "off" => Verify::Off,
-        file => Verify::With(Arc::new(certificate(Path::new(file))?.public_key().clone())),
+        what => Verify::With(Arc::new(certificate(what)?.public_key().clone())),
     };
     let find = if args.no_discovery { Find::Nothing } else { Find::Auto };
     Ok(FetchOptions { pipeline, find, must_be_fresh: args.fresh, verify })
 }
 
-fn certificate(file: &Path) -> anyhow::Result<Certificate> {
-    let text = fs::read_to_string(file).map_err(|error| {
-        Failure::new(Exit::Usage, format!("--verify: cannot read {}", file.display()))
-            .why(error)
-            .next(
-                "write integrity, off, or the file of a certificate (`onym cert show NAME > FILE`)",
-            )
-    })?;
-    let certificate = Certificate::from_text(&text);
-    certificate.with_context(|| format!("{} is not a certificate", file.display()))
+/// The certificate that `--verify` names: a file, or something in the key store.
+fn certificate(what: &str) -> anyhow::Result<Certificate> {
+    let wrong = |why: String| {
+        Failure::new(Exit::Usage, format!("--verify: {what} is no certificate"))
+            .why(why)
+            .next("write integrity, off, a file (`onym cert export NAME -o FILE`) or a name in `onym cert list`")
+    };
+    let path = Path::new(what);
+    if path.exists() || !what.starts_with('/') {
+        let text = fs::read(path).map_err(|e| wrong(e.to_string()))?;
+        let text = String::from_utf8(text).map_err(|_| wrong("the file is no text".into()))?;
+        return Ok(Certificate::from_text(&text).map_err(|e| wrong(e.to_string()))?);
+    }
+    let name: Name = what.parse().map_err(|e: onym_wire::name::UriError| wrong(e.to_string()))?;
+    let store = KeyStore::of_user().context("cannot open the key store")?;
+    cert::find(&store, Some(name.as_ref())).map_err(|e| wrong(e.to_string()).into())
 }
 
 /// Where the content goes. A file appears under its name only when it is whole.

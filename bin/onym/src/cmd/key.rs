@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 Keys are files under $ONYM_KEYSTORE, else $XDG_DATA_HOME/onym/keys, else ~/.local/share/onym/keys.")]
 pub(crate) struct Args {
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -102,7 +102,7 @@ impl From<Kind> for KeyType {
 
 pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     let store = KeyStore::of_user().map_err(failure)?;
-    match args.command {
+    match args.command.unwrap_or(Command::List) {
         Command::New { identity, kind, id } => new(cx, &store, &identity, kind.into(), id),
         Command::List => list(cx, &store),
         Command::Delete { name } => delete(cx, &store, &name),

@@ -24,10 +24,10 @@ pub(crate) struct Args {
     /// Name of the Data, or a prefix of it with -P.
     name: Name,
     /// Data under the name answer as well (CanBePrefix).
-    #[arg(short = 'P', long, alias = "can-be-prefix")]
+    #[arg(short = 'P', long, visible_alias = "can-be-prefix")]
     prefix: bool,
     /// Caches answer with fresh Data only (MustBeFresh).
-    #[arg(short, long, alias = "must-be-fresh")]
+    #[arg(short, long, visible_alias = "must-be-fresh")]
     fresh: bool,
     /// Lifetime of the Interest, in milliseconds.
     #[arg(short, long, value_name = "MS", default_value_t = 4000)]

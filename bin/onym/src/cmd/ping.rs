@@ -48,7 +48,21 @@ enum Line {
     Answered { prefix: String, sequence: u64, rtt_ms: f64 },
     Nack { prefix: String, sequence: u64, reason: String },
     Timeout { prefix: String, sequence: u64 },
-    Summary { sent: u64, answered: u64, nacks: u64, timeouts: u64, rtt_ms: Option<[f64; 4]> },
+    Summary { sent: u64, answered: u64, nacks: u64, timeouts: u64, rtt_ms: Option<Spread> },
+}
+
+/// Round trips in numbers, in milliseconds.
+#[derive(Debug, Clone, Copy, Serialize)]
+struct Spread {
+    min: f64,
+    mean: f64,
+    max: f64,
+    deviation: f64,
+}
+
+/// Milliseconds, to the microsecond.
+fn ms(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 1e6).round() / 1e3
 }
 
 pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
@@ -99,10 +113,7 @@ fn ping(
     let prefix = args.prefix.to_string();
     let start = Instant::now();
     match client.request(&request) {
-        Ok(_) => {
-            let rtt_ms = start.elapsed().as_secs_f64() * 1e3;
-            Ok(Line::Answered { prefix, sequence, rtt_ms })
-        }
+        Ok(_) => Ok(Line::Answered { prefix, sequence, rtt_ms: ms(start.elapsed()) }),
         Err(Error::Unanswered { why: Unanswered::Timeout, .. }) => {
             Ok(Line::Timeout { prefix, sequence })
         }
@@ -141,10 +152,14 @@ impl Tally {
         let n = self.rtts.len() as f64;
         let rtt_ms = (!self.rtts.is_empty()).then(|| {
             let mean = self.rtts.iter().sum::<f64>() / n;
-            let spread = self.rtts.iter().map(|r| (r - mean).powi(2)).sum::<f64>() / n;
-            let least = self.rtts.iter().copied().fold(f64::INFINITY, f64::min);
-            let most = self.rtts.iter().copied().fold(0.0, f64::max);
-            [least, mean, most, spread.sqrt()]
+            let square = self.rtts.iter().map(|r| (r - mean).powi(2)).sum::<f64>() / n;
+            let to_us = |ms: f64| (ms * 1e3).round() / 1e3;
+            Spread {
+                min: self.rtts.iter().copied().fold(f64::INFINITY, f64::min),
+                mean: to_us(mean),
+                max: self.rtts.iter().copied().fold(0.0, f64::max),
+                deviation: to_us(square.sqrt()),
+            }
         });
         Line::Summary {
             sent: self.sent,
@@ -171,9 +186,9 @@ fn text(line: &Line) -> String {
             let mut text = format!(
                 "{sent} packets transmitted, {answered} received, {nacks} nacked, {timeouts} timed out, {lost:.1}% lost"
             );
-            if let Some([least, mean, most, spread]) = rtt_ms {
+            if let Some(Spread { min, mean, max, deviation }) = rtt_ms {
                 text += &format!(
-                    "\nrtt min/avg/max/mdev = {least:.3}/{mean:.3}/{most:.3}/{spread:.3} ms"
+                    "\nrtt min/avg/max/mdev = {min:.3}/{mean:.3}/{max:.3}/{deviation:.3} ms"
                 );
             }
             text

@@ -22,7 +22,7 @@ use serde::Serialize;
   onym route remove /example --via 263")]
 pub(crate) struct Args {
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -102,7 +102,7 @@ impl Shown {
 pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     let mut client = session::open(cx)?;
     let client = &mut client;
-    match args.command {
+    match args.command.unwrap_or(Command::List { prefix: None, via: None }) {
         Command::List { prefix, via } => {
             let under = |entry: &&RibEntry| {
                 prefix.as_ref().is_none_or(|p| p.as_ref().is_prefix_of(entry.name.as_ref()))

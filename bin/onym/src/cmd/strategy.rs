@@ -22,7 +22,7 @@ Strategies: best-route, multicast, asf, access, random, self-learning; parameter
 as components `name~value`.")]
 pub(crate) struct Args {
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -66,7 +66,7 @@ impl Shown {
 
 pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     let parameters = |name| ControlParameters { name: Some(name), ..ControlParameters::default() };
-    let (verb, parameters) = match args.command {
+    let (verb, parameters) = match args.command.unwrap_or(Command::List) {
         Command::List => {
             let mut client = session::open(cx)?;
             let list = mgmt::strategies(&mut client).map_err(session::failure)?;
