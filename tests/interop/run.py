@@ -310,7 +310,7 @@ def ndnd_tools_work_through_our_node(setup):
                     if '0% packet loss' in said or 'content from' in said:
                         break
                 expect(time.monotonic() < end, f'{ping.said()}\n{server.said()}')
-            setup.onym_run('ping', '/their', '-c', '3', '-i', '100', node=node.unix)
+            setup.onym_run('ping', '/their/ping', '-c', '3', '-i', '100', node=node.unix)
         with put_by_ndnd(setup, '/their/file', node.unix):
             wait_until_served(setup, '/their/file', node.unix)
             out = setup.folder / 'ours-gets-theirs'
