@@ -176,8 +176,8 @@ impl Demo {
             }
             let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn()?;
             let pipe = child.stderr.take().context("standard error is not piped")?;
-            wait_for_line(pipe, "ready").with_context(|| format!("node {name}"))?;
             self.nodes.push(Node { name, socket, listen, child, before: Value::Null });
+            wait_for_line(pipe, "ready").with_context(|| format!("node {name}"))?;
         }
         Ok(())
     }
@@ -254,7 +254,10 @@ impl Demo {
             .stdout(Stdio::piped())
             .spawn()?;
         let pipe = child.stdout.take().context("standard output is not piped")?;
-        wait_for_line(pipe, "ready").context("onym put")?;
+        if let Err(error) = wait_for_line(pipe, "ready").context("onym put") {
+            end(&mut child);
+            return Err(error);
+        }
         Ok(child)
     }
 

@@ -49,7 +49,7 @@ pub enum Kind {
 /// Link-layer fields to send with a packet.
 #[derive(Debug, Clone, Default)]
 pub struct LpOut {
-    /// The downstream's own token on Data and Nack; ours (8 octets) on Interests.
+    /// The downstream's own token on Data and Nack; ours (6 octets) on Interests.
     pub pit_token: Token,
     /// Congestion mark, 0 when none.
     pub congestion_mark: u8,

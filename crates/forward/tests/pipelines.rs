@@ -17,7 +17,7 @@ fn an_interest_goes_up_and_its_data_comes_back_with_the_downstreams_token() {
     let mut b = two();
     assert_eq!(b.interest(256, &I::new("/a/b", 1).token(&[7, 8, 9])), Verdict::Forwarded);
     let left = b.left();
-    assert_eq!((left[0].face, left[0].name.as_str(), left[0].token.len()), (257, "/a/b", 8));
+    assert_eq!((left[0].face, left[0].name.as_str(), left[0].token.len()), (257, "/a/b", 6));
     assert_eq!(b.data_with(257, "/a/b", 0, &left[0].token), Verdict::Satisfied);
     let left = b.left();
     assert_eq!((left[0].face, left[0].name.as_str()), (256, "/a/b"));

@@ -10,7 +10,7 @@ use onym_sys::epoll::Interest;
 use onym_tables::Tick;
 use onym_wire::TxQueue;
 use onym_wire::faceuri::{Endpoint, FaceUri, Host};
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -146,10 +146,14 @@ impl Control {
         }
     }
 
-    /// From our well-known port when there is a listener, so that the peer's answers and its own
-    /// first frames are one face.
+    /// From our well-known port when a listener has the address that the peer will see, so that
+    /// the peer's answers and its own first frames are one face.
     fn udp_to(&mut self, peer: SocketAddr) -> Result<Box<dyn Face>, onym_face::FaceError> {
-        let same = |a: SocketAddr| a.is_ipv4() == peer.is_ipv4() && a.ip().is_unspecified();
+        let source = source_towards(peer);
+        let same = |a: SocketAddr| {
+            let every = a.is_ipv4() == peer.is_ipv4() && a.ip().is_unspecified();
+            every || Some(a.ip()) == source
+        };
         for entry in self.listeners.iter_mut() {
             if entry.udp.is_some_and(same) {
                 return entry.listener.face_for(Peer::Udp(peer));
@@ -239,6 +243,15 @@ impl Control {
 fn address_of(end: &Endpoint) -> Result<SocketAddr, FaceError> {
     let text = || FaceError::BadUri("an address and a port are needed".into());
     onym_face::uri::socket_addr(end).ok_or_else(text)
+}
+
+/// Our address on the way to `peer`, by the system's routes; nothing is sent.
+fn source_towards(peer: SocketAddr) -> Option<IpAddr> {
+    let any: IpAddr =
+        if peer.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let probe = UdpSocket::bind((any, 0)).ok()?;
+    probe.connect(peer).ok()?;
+    Some(probe.local_addr().ok()?.ip())
 }
 
 /// How UDP sockets are opened.

@@ -7,6 +7,7 @@
 use crate::cross::Leg;
 use onym_forward::packet::Packet;
 use onym_tables::hash::HashKey;
+use onym_tables::pit::TOKEN_LEN;
 
 /// The way of a packet that was just received by some shard: the first shard and what to do there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,8 +27,6 @@ const INTEREST: u8 = 5;
 const DATA: u8 = 6;
 const NAME: u8 = 7;
 const CAN_BE_PREFIX: u8 = 0x21;
-/// Length of a token that we made.
-const OUR_TOKEN_LEN: usize = 8;
 
 impl Chooser {
     /// The way of `packet`; `discovery` says whether shard 0 holds Interests with CanBePrefix.
@@ -62,7 +61,7 @@ impl Chooser {
     fn home_of_answer(&self, packet: &Packet, name: &[u8]) -> usize {
         let token = &packet.lp.pit_token;
         match token.first() {
-            Some(&shard) if token.len() == OUR_TOKEN_LEN && usize::from(shard) < self.shards => {
+            Some(&shard) if token.len() == TOKEN_LEN && usize::from(shard) < self.shards => {
                 // Data that answers a discovery Interest is cached where exact Interests look.
                 if packet.lp.nack.is_none() && shard == 0 {
                     self.by_name(name)
@@ -132,13 +131,13 @@ mod tests {
         let data = [&[6, 5][..], &NAME_A].concat();
         let by_name = chooser().way(&packet(&data, &[]), false).unwrap().shard;
         for shard in 1..4_u8 {
-            let token = [shard, 0, 0, 0, 0, 0, 0, 0];
+            let token = [shard, 0, 0, 0, 0, 0];
             assert_eq!(
                 chooser().way(&packet(&data, &token), false).unwrap().shard,
                 usize::from(shard)
             );
         }
-        for token in [&[2][..], &[9, 0, 0, 0, 0, 0, 0, 0], &[2, 0, 0, 0, 0, 0, 0]] {
+        for token in [&[2][..], &[9, 0, 0, 0, 0, 0], &[2, 0, 0, 0, 0, 0, 0]] {
             assert_eq!(chooser().way(&packet(&data, token), false).unwrap().shard, by_name);
         }
     }
