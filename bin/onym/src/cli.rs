@@ -67,6 +67,7 @@ commands! {
     PingServer(ping_server) in "Content",
     Key(key) in "Trust",
     Cert(cert) in "Trust",
+    Sim(sim) in "Measuring",
     Completions(completions) in "",
     Man(man) in "",
 }

@@ -62,6 +62,8 @@ pub struct ChannelCounters {
     pub octets: u64,
     /// Frames that arrive, the second copies of duplicated ones included.
     pub carried: u64,
+    /// Octets of the frames that arrive, second copies not counted.
+    pub octets_carried: u64,
     /// Second copies.
     pub duplicated: u64,
     /// Frames lost on the way.
@@ -70,6 +72,10 @@ pub struct ChannelCounters {
     pub dropped: u64,
     /// Frames offered while the link was down.
     pub down: u64,
+    /// Time that frames waited for the line, in all.
+    pub waited: Duration,
+    /// Longest time that one frame waited for the line.
+    pub waited_max: Duration,
 }
 
 impl ChannelCounters {
@@ -119,6 +125,9 @@ impl Channel {
             Some(rate) => {
                 let start = self.leaving.back().map_or(now, |(left, _)| *left).max(now);
                 let left = start + transmission(len, rate);
+                let waited = start.since(now);
+                self.counters.waited += waited;
+                self.counters.waited_max = self.counters.waited_max.max(waited);
                 self.leaving.push_back((left, len));
                 self.octets_waiting += len;
                 left
@@ -129,6 +138,7 @@ impl Channel {
             return Fate::Lost;
         }
         self.counters.carried += 1;
+        self.counters.octets_carried += len as u64;
         let arrives = self.arrival(left, rng);
         if self.config.duplicate > 0.0 && unit(rng) < self.config.duplicate {
             self.counters.carried += 1;

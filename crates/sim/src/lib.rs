@@ -13,4 +13,4 @@ pub use channel::ChannelConfig;
 pub use network::{Crossing, Ended, Network, NodeConfig};
 pub use report::Report;
 pub use routing::Routing;
-pub use topology::{Topology, TopologyError};
+pub use topology::{Scenario, ScenarioError, Shape, Topology, TopologyError, Workload};

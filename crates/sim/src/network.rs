@@ -4,7 +4,7 @@ mod check;
 mod event;
 
 use crate::app::{App, Frames};
-use crate::channel::{Channel, ChannelConfig, ChannelCounters, Fate};
+use crate::channel::{Channel, ChannelConfig, Fate};
 use crate::node::{Node, Sent, face_of};
 use crate::routing::{Edge, Routing, hops};
 use event::{Event, Happening};
@@ -50,7 +50,7 @@ pub enum Ended {
 #[derive(Debug)]
 enum Line {
     /// To a port of another node.
-    Node { node: usize, port: usize, channel: Channel },
+    Node { node: usize, port: usize, channel: Box<Channel> },
     /// To an application.
     App(usize),
 }
@@ -103,6 +103,7 @@ pub struct Network {
     order: u64,
     happened: u64,
     in_flight: u64,
+    last_frame: Tick,
     tap: Option<Tap>,
 }
 
@@ -122,6 +123,7 @@ impl Network {
             order: 0,
             happened: 0,
             in_flight: 0,
+            last_frame: Tick::default(),
             tap: None,
         }
     }
@@ -145,7 +147,7 @@ impl Network {
         let service = config.mtu.map_or_else(LinkConfig::stream, LinkConfig::datagram);
         let a_port = self.nodes[a].port_add(FaceInfo::point_to_point(), service.clone());
         let b_port = self.nodes[b].port_add(FaceInfo::point_to_point(), service);
-        let line = |node, port| Line::Node { node, port, channel: Channel::new(config) };
+        let line = |node, port| Line::Node { node, port, channel: Box::new(Channel::new(config)) };
         self.lines[a].push(line(b, b_port));
         self.lines[b].push(line(a, a_port));
         self.links.push([(a, a_port), (b, b_port)]);
@@ -253,6 +255,7 @@ impl Network {
         match event.what {
             Happening::Frame { node, port, bytes } => {
                 self.in_flight -= 1;
+                self.last_frame = self.now;
                 self.nodes[node].receive(self.now, port, bytes);
                 self.after_node(node);
             }
@@ -361,6 +364,12 @@ impl Network {
         self.now.since(Tick::default())
     }
 
+    /// The virtual time at which a node last received a frame; timers may run on after it.
+    #[must_use]
+    pub fn active(&self) -> Duration {
+        self.last_frame.since(Tick::default())
+    }
+
     /// Events that happened.
     #[must_use]
     pub fn happened(&self) -> u64 {
@@ -384,11 +393,11 @@ impl Network {
         self.apps.iter().all(|attached| attached.app.is_done())
     }
 
-    /// What each direction of each link counted: from, to, counters.
-    pub fn channels(&self) -> impl Iterator<Item = (usize, usize, ChannelCounters)> {
+    /// Each direction of each link: from, to, the channel.
+    pub fn channels(&self) -> impl Iterator<Item = (usize, usize, &Channel)> {
         self.lines.iter().enumerate().flat_map(|(from, lines)| {
             lines.iter().filter_map(move |line| match line {
-                Line::Node { node, channel, .. } => Some((from, *node, channel.counters())),
+                Line::Node { node, channel, .. } => Some((from, *node, channel.as_ref())),
                 Line::App(_) => None,
             })
         })

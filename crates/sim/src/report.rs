@@ -20,15 +20,18 @@ pub struct NodeReport {
 }
 
 impl NodeReport {
-    /// Packets of `kind` that ended as drops: the reason and how many.
-    pub fn drops(&self) -> impl Iterator<Item = (PacketKind, Verdict, u64)> {
+    /// How packets ended: kind, verdict, how many; those that are not 0.
+    pub fn verdicts(&self) -> impl Iterator<Item = (PacketKind, Verdict, u64)> {
         PacketKind::ALL.into_iter().flat_map(move |kind| {
-            Verdict::ALL
-                .iter()
-                .filter(|verdict| verdict.is_drop())
-                .map(move |verdict| (kind, *verdict, self.counters.verdict(kind, *verdict)))
-                .filter(|(_, _, count)| *count > 0)
+            let count =
+                move |verdict: &Verdict| (kind, *verdict, self.counters.verdict(kind, *verdict));
+            Verdict::ALL.iter().map(count).filter(|(_, _, count)| *count > 0)
         })
+    }
+
+    /// Those of them that are drops.
+    pub fn drops(&self) -> impl Iterator<Item = (PacketKind, Verdict, u64)> {
+        self.verdicts().filter(|(_, verdict, _)| verdict.is_drop())
     }
 }
 
@@ -39,6 +42,8 @@ pub struct LinkReport {
     pub from: String,
     /// The node that receives.
     pub to: String,
+    /// Bits per second that it takes; `None` is unlimited.
+    pub rate_bps: Option<u64>,
     /// Frames.
     pub counters: ChannelCounters,
 }
@@ -57,6 +62,8 @@ pub struct AppReport {
 pub struct Report {
     /// Virtual time that passed.
     pub elapsed: Duration,
+    /// Virtual time until a node last received a frame: what rates are counted over.
+    pub active: Duration,
     /// Events that happened.
     pub events: u64,
     /// Whether every application has done its part.
@@ -76,6 +83,7 @@ impl Report {
         let name = |number: usize| network.nodes()[number].name.clone();
         Self {
             elapsed: network.elapsed(),
+            active: network.active(),
             events: network.happened(),
             is_done: network.is_done(),
             nodes: network
@@ -90,7 +98,12 @@ impl Report {
                 .collect(),
             links: network
                 .channels()
-                .map(|(from, to, counters)| LinkReport { from: name(from), to: name(to), counters })
+                .map(|(from, to, channel)| LinkReport {
+                    from: name(from),
+                    to: name(to),
+                    rate_bps: channel.config().rate_bps,
+                    counters: channel.counters(),
+                })
                 .collect(),
             apps: network
                 .apps()

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::str::FromStr;
 
 /// Which next hops nodes get for a producer's prefix.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -15,6 +16,20 @@ pub enum Routing {
     Flood,
     /// None: only the producer's own node knows it. A strategy that discovers must find it.
     Local,
+}
+
+impl FromStr for Routing {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        match word {
+            "shortest" => Ok(Self::Shortest),
+            "downhill" => Ok(Self::Downhill),
+            "flood" => Ok(Self::Flood),
+            "local" => Ok(Self::Local),
+            _ => Err("expected: routes shortest, downhill, flood or local".to_owned()),
+        }
+    }
 }
 
 /// A link of the graph as routing sees it.

@@ -1,6 +1,14 @@
-//! Topologies as text: nodes, links, applications.
+//! Networks as text or by a rule: nodes, links, applications.
 
+mod generate;
 mod parse;
+mod scenario;
+mod values;
+
+pub use generate::{Shape, Workload};
+pub use scenario::{Scenario, ScenarioError};
+pub use values::{duration, rate, share};
+
 #[cfg(test)]
 mod tests;
 
@@ -10,16 +18,21 @@ use crate::network::{Network, NodeConfig};
 use crate::routing::Routing;
 use onym_wire::name::Name;
 use std::str::FromStr;
+use std::time::Duration;
 use thiserror::Error;
 
 /// Why a text is not a topology.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("line {line}: {what}")]
+#[error("{}{what}", place(*line))]
 pub struct TopologyError {
-    /// Line, from 1.
+    /// Line, from 1; 0 where the topology has no lines.
     pub line: usize,
     /// What is wrong and what is allowed.
     pub what: String,
+}
+
+fn place(line: usize) -> String {
+    if line == 0 { String::new() } else { format!("line {line}: ") }
 }
 
 /// A link between two nodes.
@@ -27,6 +40,8 @@ pub struct TopologyError {
 pub(crate) struct LinkSpec {
     pub(crate) ends: (usize, usize),
     pub(crate) config: ChannelConfig,
+    /// When it is down: from, until.
+    pub(crate) downs: Vec<(Duration, Duration)>,
 }
 
 /// An application, and the line that asked for it.
@@ -60,6 +75,22 @@ impl Topology {
         self.nodes.iter().map(|(name, _)| name.as_str())
     }
 
+    /// How many links there are.
+    #[must_use]
+    pub fn links_len(&self) -> usize {
+        self.links.len()
+    }
+
+    /// Routes of every producer.
+    pub fn set_routing(&mut self, routing: Routing) {
+        self.routing = routing;
+    }
+
+    /// Chooses a strategy for `prefix` at every node; [`Topology::build`] says when there is none.
+    pub fn add_strategy(&mut self, prefix: Name, strategy: &str) {
+        self.strategies.push((0, prefix, strategy.to_owned()));
+    }
+
     /// Builds the network: links, applications, routes to every producer.
     ///
     /// # Errors
@@ -70,7 +101,10 @@ impl Topology {
             network.node_add(name, *config);
         }
         for link in &self.links {
-            network.link_add(link.ends.0, link.ends.1, link.config);
+            let number = network.link_add(link.ends.0, link.ends.1, link.config);
+            for (from, until) in &link.downs {
+                network.link_down(number, *from, *until);
+            }
         }
         for (line, prefix, strategy) in &self.strategies {
             network.strategy_set(prefix.as_ref(), strategy).map_err(|error| TopologyError {

@@ -12,7 +12,8 @@ impl Network {
     /// The law that does not hold.
     pub fn check(&self) -> Result<(), String> {
         self.nodes.iter().try_for_each(Node::check)?;
-        for (from, to, counters) in self.channels() {
+        for (from, to, channel) in self.channels() {
+            let counters = channel.counters();
             if !counters.balance() {
                 return Err(format!("link {from} to {to}: {counters:?}"));
             }

@@ -1,22 +1,13 @@
 //! The text form of topologies.
 
+use super::values::{
+    CATALOGUE_MAX, Fault, SIZE_DEFAULT, SIZE_MAX, at_least, at_most, duration, finite,
+    milliseconds, name, number, rate, share,
+};
 use super::{AppSpec, LinkSpec, Topology, TopologyError};
 use crate::app::{ConsumerConfig, Names, ProducerConfig};
 use crate::channel::ChannelConfig;
 use crate::network::NodeConfig;
-use crate::routing::Routing;
-use onym_wire::name::Name;
-use std::str::FromStr;
-use std::time::Duration;
-
-/// Octets of content in each Data unless the line says otherwise.
-const SIZE_DEFAULT: usize = 1000;
-/// Largest content that fits a packet with a long name.
-const SIZE_MAX: usize = 8192;
-/// Most names of a catalogue; each takes 8 octets.
-const CATALOGUE_MAX: u64 = 10_000_000;
-
-type Fault = String;
 
 pub(super) fn parse(text: &str) -> Result<Topology, TopologyError> {
     let mut topology = Topology::default();
@@ -49,13 +40,7 @@ fn parse_line(topology: &mut Topology, number: usize, line: &str) -> Result<(), 
             Ok(())
         }
         "routes" => {
-            topology.routing = match rest[..] {
-                ["shortest"] => Routing::Shortest,
-                ["downhill"] => Routing::Downhill,
-                ["flood"] => Routing::Flood,
-                ["local"] => Routing::Local,
-                _ => return Err("expected: routes shortest, downhill, flood or local".into()),
-            };
+            topology.routing = rest.join(" ").parse()?;
             Ok(())
         }
         _ => match first.split_once(':') {
@@ -77,15 +62,15 @@ fn parse_link(topology: &mut Topology, a: &str, b: &str, rest: &[&str]) -> Resul
         match key {
             "delay" => config.delay = duration(value)?,
             "rate" | "bw" => config.rate_bps = Some(rate(value)?),
-            "loss" => config.loss = percent(value)?,
+            "loss" => config.loss = share(value)?,
             "jitter" => config.jitter = duration(value)?,
-            "duplicate" => config.duplicate = percent(value)?,
+            "duplicate" => config.duplicate = share(value)?,
             "queue" => config.queue_max = number(value)?,
             "mtu" => config.mtu = Some(at_least(64, number(value)?)?),
             _ => return Err(unknown(key, "delay, rate, loss, jitter, duplicate, queue, mtu")),
         }
     }
-    topology.links.push(LinkSpec { ends, config });
+    topology.links.push(LinkSpec { ends, config, downs: Vec::new() });
     Ok(())
 }
 
@@ -153,7 +138,7 @@ fn parse_consumer(topology: &mut Topology, rest: &[&str]) -> Result<(), Fault> {
 }
 
 /// The number of the node `name`, which is new when it was not named before.
-fn node(topology: &mut Topology, name: &str) -> Result<usize, Fault> {
+pub(super) fn node(topology: &mut Topology, name: &str) -> Result<usize, Fault> {
     let is_word = |c: char| c.is_alphanumeric() || "-_.".contains(c);
     if name.is_empty() || !name.chars().all(is_word) {
         return Err(format!("{name:?} is no node name: letters, digits and - _ . are allowed"));
@@ -174,75 +159,4 @@ fn pairs<'a>(words: &[&'a str]) -> Result<Vec<(&'a str, &'a str)>, Fault> {
 
 fn unknown(key: &str, allowed: &str) -> Fault {
     format!("unknown key {key:?}: {allowed} are allowed")
-}
-
-fn name(text: &str) -> Result<Name, Fault> {
-    text.parse().map_err(|error| format!("{error}"))
-}
-
-fn number<T: FromStr>(text: &str) -> Result<T, Fault> {
-    text.parse().map_err(|_| format!("{text:?} is no number that fits here"))
-}
-
-fn finite(text: &str) -> Result<f64, Fault> {
-    let value: f64 = number(text)?;
-    if value.is_finite() && value >= 0.0 {
-        Ok(value)
-    } else {
-        Err(format!("{text:?} is no positive number"))
-    }
-}
-
-fn at_least<T: PartialOrd + std::fmt::Display>(least: T, value: T) -> Result<T, Fault> {
-    if value >= least { Ok(value) } else { Err(format!("{value} is less than {least}")) }
-}
-
-fn at_most<T: PartialOrd + std::fmt::Display>(most: T, value: T) -> Result<T, Fault> {
-    if value <= most { Ok(value) } else { Err(format!("{value} is more than {most}")) }
-}
-
-/// A number and the unit behind it.
-fn scaled(text: &str, units: &[(&str, f64)]) -> Option<f64> {
-    let (unit, factor) = units.iter().find(|(unit, _)| {
-        let digits = text.strip_suffix(unit);
-        digits.is_some_and(|d| d.ends_with(|c: char| c.is_ascii_digit() || c == '.'))
-    })?;
-    let value = finite(text.strip_suffix(unit)?).ok()?;
-    Some(value * factor)
-}
-
-fn duration(text: &str) -> Result<Duration, Fault> {
-    // The longest time is a day: sums stay far from the end of the clock.
-    const SECONDS_MAX: f64 = 86_400.0;
-    let units = [("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9), ("s", 1.0)];
-    match scaled(text, &units) {
-        Some(seconds) if seconds <= SECONDS_MAX => Ok(Duration::from_secs_f64(seconds)),
-        _ => Err(format!("{text:?} is no time: 10ms, 5us or 1.5s, at most 86400s")),
-    }
-}
-
-fn milliseconds(text: &str) -> Result<u64, Fault> {
-    let ms = duration(text)?.as_millis();
-    u64::try_from(ms).map_err(|_| format!("{text:?} is too long"))
-}
-
-fn rate(text: &str) -> Result<u64, Fault> {
-    let lower = text.to_ascii_lowercase();
-    let text = lower.trim_end_matches("/s").trim_end_matches("ps");
-    // Bare numbers are megabits, as Mini-NDN has them.
-    let units = [("gbit", 1e9), ("mbit", 1e6), ("kbit", 1e3), ("bit", 1.0), ("", 1e6)];
-    match scaled(text, &units) {
-        // The cast saturates; the bound keeps it exact.
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        Some(bits) if (1.0..=1e15).contains(&bits) => Ok(bits as u64),
-        _ => Err(format!("{text:?} is no rate: 50mbit, 10gbit or 64kbit")),
-    }
-}
-
-/// Percent, as Mini-NDN has it, as a share from 0 to 1.
-fn percent(text: &str) -> Result<f64, Fault> {
-    match scaled(text, &[("%", 0.01), ("", 0.01)]) {
-        Some(share) if share <= 1.0 => Ok(share),
-        _ => Err(format!("{text:?} is no loss: percent from 0 to 100 are expected, such as 0.1")),
-    }
 }

@@ -1,6 +1,8 @@
 use super::*;
 use std::time::Duration;
 
+mod scenarios;
+
 const TEXT: &str = "
 # three nodes in a row
 [links]

@@ -1,0 +1,172 @@
+//! The inputs in `fuzz/corpus`: kept in the tree, replayed by the tests, and made from the vectors.
+//! The conformance scripts are inputs too, from where they are.
+
+use crate::mutate::digest;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Longest input that is kept in the tree, in octets.
+const KEPT_LEN_MAX: usize = 16 << 10;
+
+/// A folder of the repository.
+fn repository(folder: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder)
+}
+
+/// The folder of a target's inputs.
+#[must_use]
+pub fn folder(target: &str) -> PathBuf {
+    repository("fuzz/corpus").join(target)
+}
+
+/// Where inputs go that made a target fail.
+#[must_use]
+pub fn failures(target: &str) -> PathBuf {
+    repository("fuzz/artifacts").join(target)
+}
+
+/// The files of a folder with their octets, by name. An absent folder has none.
+///
+/// # Errors
+/// A file cannot be read.
+pub fn load(folder: &Path) -> io::Result<Vec<(String, Vec<u8>)>> {
+    let mut found = Vec::new();
+    let Ok(entries) = fs::read_dir(folder) else { return Ok(found) };
+    for entry in entries {
+        let path = entry?.path();
+        if path.is_file() {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            found.push((name, fs::read(&path)?));
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// What `target` starts from, by name: the files of its folder, and for `pull_script` the
+/// conformance scripts too.
+///
+/// # Errors
+/// A file cannot be read.
+pub fn inputs(target: &str) -> io::Result<Vec<(String, Vec<u8>)>> {
+    let mut found = load(&folder(target))?;
+    if target == "pull_script" {
+        found.append(&mut load(&repository("spec/conformance/pull"))?);
+    }
+    Ok(found)
+}
+
+/// Writes `octets` into `folder` under a name made of them; returns the path.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn store(folder: &Path, kind: &str, octets: &[u8]) -> io::Result<PathBuf> {
+    fs::create_dir_all(folder)?;
+    let path = folder.join(format!("{kind}-{:016x}", digest(octets)));
+    fs::write(&path, octets)?;
+    Ok(path)
+}
+
+/// Inputs for `target` that follow from the vectors and the conformance scripts.
+///
+/// # Errors
+/// A file of the specification cannot be read.
+pub fn seeds(target: &str) -> io::Result<Vec<Vec<u8>>> {
+    let vectors = vectors()?;
+    let mut seeds = match target {
+        "decode" => vectors,
+        "names" => names(),
+        "reassembly" => vectors.iter().map(|v| reassembly(v)).chain([sent_both_ways()]).collect(),
+        "pull_script" => choices(),
+        "management" => vectors.iter().map(|v| delivered(v)).chain(commands()).collect(),
+        _ => Vec::new(),
+    };
+    seeds.retain(|seed| seed.len() <= KEPT_LEN_MAX);
+    Ok(seeds)
+}
+
+/// The packets of `spec/vectors/ndn.json`: every string behind a key `hex`.
+fn vectors() -> io::Result<Vec<Vec<u8>>> {
+    let text = fs::read_to_string(repository("spec/vectors/ndn.json"))?;
+    let strings = text.split("\"hex\"").skip(1).filter_map(|rest| rest.split('"').nth(1));
+    Ok(strings.filter_map(unhex).collect())
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    let (pairs, []) = text.as_bytes().as_chunks::<2>() else { return None };
+    let octet = |pair: &[u8; 2]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    pairs.iter().map(octet).collect()
+}
+
+fn names() -> Vec<Vec<u8>> {
+    let uris = [
+        "/",
+        "/a/b/c",
+        "ndn://authority/a/.../....",
+        "/%00%FF/8=x/9=y/65535=z/32=keyword",
+        "/seg=0/off=255/v=256/t=65536/seq=18446744073709551615",
+        "/sha256digest=000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
+        "/params-sha256=ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff/a",
+        "/50=%00%01/54=%FF/~user_name-1.0",
+    ];
+    let mut seeds: Vec<Vec<u8>> = uris.iter().map(|uri| uri.as_bytes().to_vec()).collect();
+    for uri in uris {
+        if let Ok(name) = uri.parse::<onym_wire::Name>() {
+            // Where the input is split in two, then two names.
+            let len = u8::try_from(name.value().len()).unwrap_or(255);
+            let twice = [&[len], name.value(), name.value()].concat();
+            seeds.push(twice);
+        }
+    }
+    seeds
+}
+
+/// A frame as a stranger sends it.
+fn reassembly(frame: &[u8]) -> Vec<u8> {
+    let len = u8::try_from(frame.len()).unwrap_or(255);
+    [&[0, 4, 6 << 1, len], frame].concat()
+}
+
+/// Packets in both directions over a path of small frames, with what becomes of the frames.
+fn sent_both_ways() -> Vec<u8> {
+    let mut choices = vec![4, 1];
+    for round in 0..8u8 {
+        choices.extend([round & 1, 1, round]);
+        choices.extend([3, 0, 2, 1, 4, 3, 1, 8, 2, 3, 0, 2, 0]);
+    }
+    choices
+}
+
+/// Choices of every kind, beside the scripts that [`inputs`] adds.
+fn choices() -> Vec<Vec<u8>> {
+    let seed = |seed: u8| {
+        let mut choices = vec![seed];
+        for step in 0..40u8 {
+            choices.extend([step.wrapping_mul(37).wrapping_add(seed), step % 5, seed, step, 1, 0]);
+        }
+        choices
+    };
+    (0..16).map(seed).collect()
+}
+
+/// An Interest as it is.
+fn delivered(packet: &[u8]) -> Vec<u8> {
+    let len = u16::try_from(packet.len()).unwrap_or(0).to_be_bytes();
+    [&[0, 0], &len[..], packet].concat()
+}
+
+/// A command of every verb with some parameters.
+fn commands() -> Vec<Vec<u8>> {
+    let mut seeds = Vec::new();
+    for module in 0..6u8 {
+        for verb in 0..20u8 {
+            let mut choices = vec![1, 4, module, verb, 24];
+            choices.extend([0x0f | verb << 4, 0xff]);
+            choices.extend((0..22).map(|n: u8| n.wrapping_mul(verb + 1) % 9));
+            choices.extend([2, 0]);
+            seeds.push(choices);
+        }
+    }
+    seeds
+}

@@ -1,0 +1,44 @@
+#![doc = include_str!("../README.md")]
+
+pub mod corpus;
+pub mod mutate;
+
+mod decode;
+mod feed;
+mod management;
+mod names;
+mod pull_script;
+mod reassembly;
+
+pub use decode::decode;
+pub use feed::Feed;
+pub use management::management;
+pub use names::names;
+pub use pull_script::pull_script;
+pub use reassembly::reassembly;
+
+/// One thing to fuzz.
+#[derive(Debug, Clone, Copy)]
+pub struct Target {
+    /// Its name, and that of its folder in `fuzz/corpus`.
+    pub name: &'static str,
+    /// Runs one input; panics when a law does not hold.
+    pub run: fn(&[u8]),
+    /// Longest input worth trying, in octets.
+    pub len_max: usize,
+}
+
+/// Everything that is fuzzed.
+pub const TARGETS: [Target; 5] = [
+    Target { name: "decode", run: decode, len_max: 2048 },
+    Target { name: "names", run: names, len_max: 512 },
+    Target { name: "reassembly", run: reassembly, len_max: 2048 },
+    Target { name: "pull_script", run: pull_script, len_max: 2048 },
+    Target { name: "management", run: management, len_max: 2048 },
+];
+
+/// The target of this name.
+#[must_use]
+pub fn target(name: &str) -> Option<Target> {
+    TARGETS.into_iter().find(|target| target.name == name)
+}
