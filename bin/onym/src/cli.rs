@@ -59,6 +59,7 @@ commands! {
     Cs(cs) in "Node",
     Strategy(strategy) in "Node",
     CheckConfig(check_config) in "Node",
+    Doctor(doctor) in "Node",
     Put(put) in "Content",
     Get(get) in "Content",
     Peek(peek) in "Content",

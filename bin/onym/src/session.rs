@@ -125,6 +125,9 @@ fn not_registered(why: &NotRegistered) -> (Exit, &'static str) {
 
 fn fetch_failed(error: &FetchError) -> (Exit, &'static str) {
     match error {
+        FetchError::NotFound { name, why: Unanswered::Nack(_) } if is_localhop(name) => {
+            (Exit::Refused, NOT_OUTSIDE)
+        }
         FetchError::NotFound { why, .. } => unanswered(*why),
         FetchError::Refused { reason, .. } => unanswered(Unanswered::Nack(*reason)),
         FetchError::Exhausted { .. } => unanswered(Unanswered::Timeout),

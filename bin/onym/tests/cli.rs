@@ -41,13 +41,8 @@ fn help_shows_the_groups_and_every_command_of_them() {
 #[test]
 fn every_command_explains_itself_with_an_example() {
     let home = tempfile::tempdir().unwrap();
-    let help = text(&onym(home.path(), &["--help"]).stdout);
-    let commands = help
-        .lines()
-        .filter_map(|l| l.strip_prefix("  "))
-        .filter(|l| l.starts_with(|c: char| c.is_ascii_lowercase()));
     let mut count = 0;
-    for command in commands.map(|l| l.split_whitespace().next().unwrap()) {
+    for command in &commands(home.path()) {
         let output = onym(home.path(), &[command, "--help"]);
         assert_eq!(code(&output), 0, "{command}");
         assert!(text(&output.stdout).contains(&format!("onym {command}")), "{command}");
@@ -96,16 +91,62 @@ fn without_a_node_the_places_that_were_tried_are_told_and_the_code_is_3() {
     assert!(text(&output.stderr).contains(&socket), "client.conf is looked at");
 }
 
+/// The commands of `onym --help`.
+fn commands(home: &Path) -> Vec<String> {
+    let help = text(&onym(home, &["--help"]).stdout);
+    let rows = help.lines().filter_map(|l| l.strip_prefix("  "));
+    let rows = rows.filter(|l| l.starts_with(|c: char| c.is_ascii_lowercase()));
+    rows.map(|l| l.split_whitespace().next().unwrap().to_owned()).collect()
+}
+
 #[test]
-fn completions_and_manual_pages_come_from_the_tree() {
+fn completions_and_manual_pages_have_every_command() {
     let home = tempfile::tempdir().unwrap();
-    let output = onym(home.path(), &["completions", "bash"]);
-    assert!(text(&output.stdout).contains("ping-server"));
+    let commands = commands(home.path());
+    assert!(commands.len() >= 14, "{commands:?}");
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = text(&onym(home.path(), &["completions", shell]).stdout);
+        for command in &commands {
+            assert!(script.contains(command), "{shell}: {command}");
+        }
+    }
     let directory = home.path().join("man");
     let output = onym(home.path(), &["man", directory.to_str().unwrap()]);
     assert_eq!(code(&output), 0);
-    for page in ["onym.1", "onym-get.1", "onym-face-create.1"] {
-        let page = std::fs::read_to_string(directory.join(page)).unwrap();
-        assert!(page.contains("onym"), "{page}");
+    let pages = commands.iter().map(|c| format!("onym-{c}.1"));
+    for page in pages.chain(["onym.1".into(), "onym-face-create.1".into()]) {
+        let text = std::fs::read_to_string(directory.join(&page)).unwrap();
+        assert!(text.contains("onym"), "{page}: {text}");
     }
+}
+
+#[test]
+fn the_reference_of_the_command_line_is_current() {
+    let home = tempfile::tempdir().unwrap();
+    let output = onym(home.path(), &["man", "--markdown"]);
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/cli.md");
+    let there = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(
+        text(&output.stdout) == there,
+        "docs/cli.md is stale; run: cargo run -p onym -- man --markdown > docs/cli.md"
+    );
+}
+
+#[test]
+fn the_doctor_fails_when_the_node_that_was_named_does_not_answer() {
+    let home = tempfile::tempdir().unwrap();
+    let socket = format!("unix://{}/none.sock", home.path().display());
+    let output = onym(home.path(), &["--node", &socket, "doctor", "--json"]);
+    assert_eq!(code(&output), 1);
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let checks = report["checks"].as_array().unwrap();
+    for check in checks {
+        let fields: Vec<_> = check.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(fields, ["check", "found", "mend", "result"]);
+        assert_eq!(check["mend"].is_null(), check["result"] == "ok", "{check}");
+    }
+    let node = checks.iter().find(|c| c["check"] == "node").unwrap();
+    assert_eq!(node["result"], "failed");
+    let people = onym(home.path(), &["--node", &socket, "doctor"]);
+    assert!(text(&people.stdout).contains("FAILED") && text(&people.stdout).contains("mend: "));
 }

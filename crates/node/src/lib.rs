@@ -13,5 +13,6 @@ mod shard;
 mod subnet;
 
 pub use control::Bound;
+pub use control::listen::unix_places;
 pub use control::status::{LinkSums, ShardState, Snapshot};
 pub use node::{Node, NodeError, NodeHandle};

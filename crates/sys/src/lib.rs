@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod alloc_count;
+pub mod clock;
 pub mod epoll;
 pub mod mmsg;
 pub mod netdev;

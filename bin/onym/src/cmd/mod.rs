@@ -5,6 +5,7 @@ pub(crate) mod check_config;
 pub(crate) mod completions;
 pub(crate) mod cs;
 pub(crate) mod daemon;
+pub(crate) mod doctor;
 pub(crate) mod face;
 pub(crate) mod fib;
 pub(crate) mod get;

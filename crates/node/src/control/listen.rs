@@ -54,8 +54,10 @@ pub(crate) fn open(config: &Config) -> Result<Opened, String> {
     Ok(opened)
 }
 
-/// Places of the Unix socket when the configuration says `auto`, best first.
-pub(crate) fn unix_places() -> Vec<PathBuf> {
+/// Places of the Unix socket of this user's node when the configuration says `auto`, best first
+/// (spec/registry.md).
+#[must_use]
+pub fn unix_places() -> Vec<PathBuf> {
     let uid = rustix::process::geteuid();
     let mut places = Vec::new();
     if uid.is_root() {

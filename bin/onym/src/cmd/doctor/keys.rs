@@ -1,0 +1,100 @@
+//! Certificates of the key store: which have expired, which soon will.
+
+use super::Finding;
+use onym_crypto::Certificate;
+use onym_crypto::edge::unix_now_ms;
+use onym_crypto::store::KeyStore;
+
+const CHECK: &str = "keys";
+/// A certificate that ends within this time is a warning.
+const SOON_S: i64 = 30 * 86_400;
+
+pub(super) fn check(checks: &mut Vec<Finding>) {
+    let store = match KeyStore::of_user() {
+        Ok(store) => store,
+        Err(error) => {
+            let mend = "set ONYM_KEYSTORE or HOME, if this user signs anything";
+            checks.push(Finding::warning(CHECK, error.to_string(), mend));
+            return;
+        }
+    };
+    let place = store.dir().display().to_string();
+    let read = store.keys().and_then(|keys| Ok((keys.len(), store.certificates()?)));
+    match read {
+        Ok((0, _)) => {
+            let found = format!("none in {place}; needed only to sign (`onym key new IDENTITY`)");
+            checks.push(Finding::ok(CHECK, found));
+        }
+        Ok((keys, certificates)) => {
+            let now_s = i64::try_from(unix_now_ms() / 1000).unwrap_or(i64::MAX);
+            checks.push(judge(keys, &certificates, now_s));
+        }
+        Err(error) => {
+            let mend = "is it readable by this user, and nobody else writing to it?";
+            checks.push(Finding::failed(CHECK, format!("{place}: {error}"), mend));
+        }
+    }
+}
+
+/// Judges each key by its longest-lived certificate: an old one beside a new one does no harm.
+fn judge(keys: usize, certificates: &[Certificate], now_s: i64) -> Finding {
+    let mut latest: Vec<&Certificate> = Vec::new();
+    for certificate in certificates {
+        let key = certificate.key_name();
+        match latest.iter_mut().find(|c| c.key_name() == key) {
+            Some(c) if c.validity().not_after.0 < certificate.validity().not_after.0 => {
+                *c = certificate;
+            }
+            Some(_) => {}
+            None => latest.push(certificate),
+        }
+    }
+    let left = |c: &Certificate| c.validity().not_after.0 - now_s;
+    let Some(first) = latest.iter().min_by_key(|c| left(c)) else {
+        let mend = "`onym cert self-sign IDENTITY` makes one";
+        return Finding::warning(CHECK, format!("{keys} keys without certificate"), mend);
+    };
+    let key = first.key_name();
+    let days = left(first) / 86_400;
+    let mend = format!("`onym cert self-sign {key}`, or have its issuer sign it again");
+    if left(first) < 0 {
+        let found = format!("the certificate of {key} ended {} days ago", -days);
+        return Finding::failed(CHECK, found, mend);
+    }
+    if first.validity().not_before.0 > now_s {
+        let found = format!("the certificate of {key} is not valid yet");
+        return Finding::failed(CHECK, found, "is the clock right? else have it signed again");
+    }
+    if left(first) < SOON_S {
+        return Finding::warning(
+            CHECK,
+            format!("the certificate of {key} ends in {days} days"),
+            mend,
+        );
+    }
+    Finding::ok(CHECK, format!("{keys} keys; the first certificate to end has {days} days left"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cmd::doctor::Grade;
+    use onym_crypto::cert::validity_of_days;
+    use onym_crypto::{KeyType, PrivateKey};
+
+    #[test]
+    fn a_certificate_warns_before_it_ends_and_fails_after() {
+        let key = PrivateKey::generate(KeyType::Ed25519).unwrap();
+        let name: onym_wire::Name = "/a/KEY/1".parse().unwrap();
+        let validity = validity_of_days(0, 100);
+        let made = Certificate::self_signed_for(name.as_ref(), &key, 0, validity).unwrap();
+        let grade = |day: i64| judge(1, std::slice::from_ref(&made), day * 86_400).result;
+        assert_eq!(grade(1), Grade::Ok);
+        assert_eq!(grade(80), Grade::Warning);
+        assert_eq!(grade(101), Grade::Failed);
+        assert_eq!(grade(-3), Grade::Failed, "not valid yet");
+        let longer = validity_of_days(0, 1000);
+        let renewed = Certificate::self_signed_for(name.as_ref(), &key, 1, longer).unwrap();
+        assert_eq!(judge(1, &[made, renewed], 101 * 86_400).result, Grade::Ok);
+    }
+}
