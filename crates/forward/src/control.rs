@@ -293,8 +293,7 @@ impl Forwarder {
     /// The token by which Data finds the entry in `slot` again.
     #[inline]
     pub(crate) fn own_token(&self, slot: u32) -> Token {
-        let token = self.tokens.encode(slot, self.pit.generation(slot));
-        Token::try_from(&token[..]).unwrap_or_default()
+        Token::from(self.tokens.encode(slot, self.pit.generation(slot)))
     }
 
     pub(crate) fn note(&mut self, event: Event) {

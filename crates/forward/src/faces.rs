@@ -101,6 +101,10 @@ pub struct Faces {
     free: Vec<u32>,
 }
 
+/// Where a face is in the table, as long as no face is added or taken out.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FaceSlot(u32);
+
 /// Face numbers below this one are looked up in a table of 256 KiB at most.
 const DIRECT: u32 = 1 << 16;
 const NONE: u32 = u32::MAX;
@@ -112,13 +116,30 @@ fn spread(id: FaceId) -> u64 {
 }
 
 impl Faces {
+    /// Where the face numbered `id` is.
     #[inline]
-    fn slot(&self, id: FaceId) -> Option<usize> {
-        if id.0 < DIRECT {
-            let slot = *self.direct.get(id.0 as usize)?;
-            return (slot != NONE).then_some(slot as usize);
+    pub(crate) fn slot(&self, id: FaceId) -> Option<FaceSlot> {
+        if let Some(&slot) = self.direct.get(id.0 as usize) {
+            return (slot != NONE).then_some(FaceSlot(slot));
         }
-        self.index.find(spread(id), |s| self.slots[s as usize].id == id).map(|s| s as usize)
+        self.rare_slot(id)
+    }
+
+    #[cold]
+    fn rare_slot(&self, id: FaceId) -> Option<FaceSlot> {
+        self.index.find(spread(id), |s| self.slots[s as usize].id == id).map(FaceSlot)
+    }
+
+    /// The face in `slot`.
+    #[inline]
+    pub(crate) fn at(&self, slot: FaceSlot) -> &Face {
+        &self.slots[slot.0 as usize]
+    }
+
+    /// The face in `slot`, to count.
+    #[inline]
+    pub(crate) fn at_mut(&mut self, slot: FaceSlot) -> &mut Face {
+        &mut self.slots[slot.0 as usize]
     }
 
     fn set_slot(&mut self, id: FaceId, slot: u32) {
@@ -137,13 +158,13 @@ impl Faces {
     #[inline]
     #[must_use]
     pub fn get(&self, id: FaceId) -> Option<&Face> {
-        self.slot(id).map(|slot| &self.slots[slot])
+        self.slot(id).map(|slot| self.at(slot))
     }
 
     /// The face numbered `id`, to count.
     #[inline]
     pub(crate) fn get_mut(&mut self, id: FaceId) -> Option<&mut Face> {
-        self.slot(id).map(|slot| &mut self.slots[slot])
+        self.slot(id).map(|slot| self.at_mut(slot))
     }
 
     /// Shows the load of each face; says for how many `roll` held.
@@ -191,11 +212,10 @@ impl Faces {
 
     /// Takes a face out; its counters go with it.
     pub(crate) fn remove(&mut self, id: FaceId) -> Option<FaceCounters> {
-        let slot = self.slot(id)?;
-        let face = &mut self.slots[slot];
+        let FaceSlot(slot) = self.slot(id)?;
+        let face = &mut self.slots[slot as usize];
         face.live = false;
         let counters = face.counters;
-        let slot = u32::try_from(slot).expect("invariant: fewer than 2^32 faces");
         match self.direct.get_mut(id.0 as usize) {
             Some(direct) if id.0 < DIRECT => *direct = NONE,
             _ => {

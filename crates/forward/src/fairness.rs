@@ -125,15 +125,14 @@ fn is_over(fw: &Forwarder, ingress: FaceId, upstream: &Face) -> bool {
         && fw.faces.get(ingress).is_some_and(|f| u64::from(f.load.pending) > f.load.earned())
 }
 
-/// Data answered an Interest after `waited`: what its upstream and downstreams used.
-#[inline]
-pub(crate) fn note_answer(fw: &mut Forwarder, upstream: FaceId, waited_ns: u64) {
-    if let Some(face) = fw.faces.get_mut(upstream) {
-        face.load.out_waited_ns += waited_ns;
-    }
-}
-
 impl Load {
+    /// The upstream answered one Interest after `waited_ns`.
+    #[inline]
+    pub(crate) fn answers(&mut self, waited_ns: u64) {
+        self.out_waited_ns += waited_ns;
+        self.out_pending = self.out_pending.saturating_sub(1);
+    }
+
     /// One Interest of the downstream was answered after `waited_ns`.
     #[inline]
     pub(crate) fn answered(&mut self, waited_ns: u64) {

@@ -108,18 +108,20 @@ impl Outbox {
 
     /// The octets that `write` appends to the arena.
     #[inline]
-    pub(crate) fn write(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Payload {
+    pub(crate) fn write(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Range<u32> {
         let start = self.arena.len();
         write(&mut self.arena);
         // A burst that holds 4 GiB would have exhausted the memory before.
         #[allow(clippy::cast_possible_truncation)]
-        Payload::Arena(start as u32..self.arena.len() as u32)
+        {
+            start as u32..self.arena.len() as u32
+        }
     }
 
     /// A copy of `bytes` in the arena.
     #[inline]
     pub(crate) fn copy(&mut self, bytes: &[u8]) -> Payload {
-        self.write(|arena| arena.extend_from_slice(bytes))
+        Payload::Arena(self.write(|arena| arena.extend_from_slice(bytes)))
     }
 
     /// Forgets everything and keeps the memory.

@@ -7,7 +7,11 @@ use onym_wire::NAME_COMPONENTS_MAX;
 
 /// The key of this process; drawn by the shell at start, since names come from strangers.
 #[derive(Clone, Copy)]
-pub struct HashKey([u64; 2]);
+pub struct HashKey {
+    key: [u64; 2],
+    /// Hash of the empty name: nearly every table has a default entry.
+    empty: u64,
+}
 
 impl std::fmt::Debug for HashKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -21,7 +25,17 @@ struct Sip([u64; 4]);
 
 impl Sip {
     #[inline(always)]
-    fn round(&mut self) {
+    const fn start([k0, k1]: [u64; 2]) -> Self {
+        Self([
+            k0 ^ 0x736f_6d65_7073_6575,
+            k1 ^ 0x646f_7261_6e64_6f6d,
+            k0 ^ 0x6c79_6765_6e65_7261,
+            k1 ^ 0x7465_6462_7974_6573,
+        ])
+    }
+
+    #[inline(always)]
+    const fn round(&mut self) {
         let v = &mut self.0;
         v[0] = v[0].wrapping_add(v[1]);
         v[2] = v[2].wrapping_add(v[3]);
@@ -36,14 +50,14 @@ impl Sip {
     }
 
     #[inline(always)]
-    fn word(&mut self, word: u64) {
+    const fn word(&mut self, word: u64) {
         self.0[3] ^= word;
         self.round();
         self.0[0] ^= word;
     }
 
     #[inline(always)]
-    fn finish(mut self) -> u64 {
+    const fn finish(mut self) -> u64 {
         self.0[2] ^= 0xff;
         self.round();
         self.round();
@@ -120,18 +134,21 @@ impl HashKey {
     /// The key made of two random words.
     #[must_use]
     pub const fn new(k0: u64, k1: u64) -> Self {
-        Self([k0, k1])
+        let mut sip = Sip::start([k0, k1]);
+        sip.word(0);
+        Self { key: [k0, k1], empty: sip.finish() }
+    }
+
+    /// Hash of the empty name.
+    #[inline]
+    #[must_use]
+    pub const fn empty_name(&self) -> u64 {
+        self.empty
     }
 
     #[inline(always)]
     fn start(&self) -> Sip {
-        let [k0, k1] = self.0;
-        Sip([
-            k0 ^ 0x736f_6d65_7073_6575,
-            k1 ^ 0x646f_7261_6e64_6f6d,
-            k0 ^ 0x6c79_6765_6e65_7261,
-            k1 ^ 0x7465_6462_7974_6573,
-        ])
+        Sip::start(self.key)
     }
 
     /// Hash of the whole name whose value (the components, without type and length of the name)
@@ -263,8 +280,8 @@ impl NameHashes {
     pub fn fill(&mut self, key: &HashKey, name: &[u8], wanted: u64) {
         let mut sip = key.start();
         let (mut at, mut end, mut count) = (0, 0, 0);
-        let mut wanted = wanted & LENGTHS;
-        self.known = 0;
+        let mut wanted = wanted & LENGTHS & !1;
+        (self.at[0], self.ends[0], self.known) = (key.empty, 0, 1);
         'prefixes: while wanted != 0 {
             let len = wanted.trailing_zeros() as usize;
             wanted &= wanted - 1;
@@ -289,7 +306,7 @@ impl NameHashes {
         }
     }
 
-    /// Lengths, as bits, of the prefixes whose hash is known.
+    /// Lengths, as bits, of the prefixes whose hash is known; that of the empty one always is.
     #[inline]
     #[must_use]
     pub fn lengths(&self) -> u64 {

@@ -1,6 +1,7 @@
 //! Data: the view, the builder, and what Data answers which Interest.
 
 mod build;
+mod quick;
 #[cfg(test)]
 mod tests;
 
@@ -52,7 +53,17 @@ impl<'a> Data<'a> {
     /// # Errors
     /// [`Malformed`] by the rules of packet format v0.3: unknown or misplaced critical elements
     /// refuse the packet, non-critical ones are skipped.
+    #[inline]
     pub fn parse(wire: &'a [u8]) -> Result<Self, Malformed> {
+        match quick::parse(wire) {
+            Some(data) => Ok(data),
+            None => Self::parse_any(wire),
+        }
+    }
+
+    /// As [`Data::parse`], for every layout.
+    #[cold]
+    fn parse_any(wire: &'a [u8]) -> Result<Self, Malformed> {
         let outer = Head::outer(wire, types::DATA)?;
         let first = Head::at(wire, outer.value)?;
         if first.typ != types::NAME {

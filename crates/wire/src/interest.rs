@@ -3,6 +3,7 @@
 mod build;
 mod forward;
 mod hint;
+mod quick;
 #[cfg(test)]
 mod tests;
 
@@ -105,7 +106,17 @@ impl<'a> Interest<'a> {
     /// # Errors
     /// [`Malformed`] by the rules of packet format v0.3: unknown or misplaced critical elements
     /// refuse the packet, non-critical ones are skipped.
+    #[inline]
     pub fn parse(wire: &'a [u8]) -> Result<Self, Malformed> {
+        match quick::parse(wire) {
+            Some(interest) => Ok(interest),
+            None => Self::parse_any(wire),
+        }
+    }
+
+    /// As [`Interest::parse`], for every layout.
+    #[cold]
+    fn parse_any(wire: &'a [u8]) -> Result<Self, Malformed> {
         let outer = Head::outer(wire, types::INTEREST)?;
         if u32::try_from(wire.len()).is_err() {
             return Err(Malformed::TooLong);

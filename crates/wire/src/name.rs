@@ -61,6 +61,17 @@ impl<'a> NameRef<'a> {
         Self::parse_value(Element::parse_as(wire, types::NAME)?.value)
     }
 
+    /// The name with this VALUE, if no component of it is a digest or has a long TYPE or LENGTH.
+    #[inline(always)]
+    pub(crate) fn plain(value: &'a [u8]) -> Option<Self> {
+        let (mut rest, mut len) = (value, 0);
+        while let [3..=252, n @ 0..=252, tail @ ..] = rest {
+            rest = tail.get(usize::from(*n)..)?;
+            len += 1;
+        }
+        rest.is_empty().then_some(Self { value, len })
+    }
+
     #[inline]
     pub(crate) fn scan(value: &'a [u8]) -> Result<(Self, Digests), Malformed> {
         let mut digests = Digests::default();

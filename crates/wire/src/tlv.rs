@@ -192,6 +192,21 @@ impl Head {
     }
 }
 
+/// VALUE of the first element of `bytes`, and what follows it, if it is of type `typ` and its length
+/// is of one or three octets. `None` says only that it is something else.
+#[inline(always)]
+pub(crate) fn take(bytes: &[u8], typ: u32) -> Option<(&[u8], &[u8])> {
+    match *bytes {
+        [t, len @ 0..=252, ref tail @ ..] if u32::from(t) == typ => {
+            tail.split_at_checked(usize::from(len))
+        }
+        [t, 253, a, b, ref tail @ ..] if u32::from(t) == typ && (a > 0 || b > 252) => {
+            tail.split_at_checked(usize::from(u16::from_be_bytes([a, b])))
+        }
+        _ => None,
+    }
+}
+
 /// What an element that is unknown (`is_known` false) or not in its place does to its packet.
 #[cold]
 pub(crate) const fn misplaced(typ: u32, is_known: bool) -> Result<(), Malformed> {

@@ -127,7 +127,7 @@ fn refusal(malformed: Malformed) -> FrameVerdict {
 fn fields(packet: &LpPacket<'_>, keep: impl FnOnce(&[u8]) -> Buf) -> LpIn {
     let mut pit_token = Token::new();
     if let Some(token) = packet.pit_token {
-        pit_token.try_extend_from_slice(token).expect("invariant: the parser allows 32 octets");
+        pit_token = Token::try_from(token).expect("invariant: the parser allows 32 octets");
     }
     let face = |number: u64| u32::try_from(number).map_or(FaceId::INVALID, FaceId);
     LpIn {

@@ -70,7 +70,7 @@ fn dropped(received: Received) -> FrameVerdict {
 }
 
 fn token(bytes: &[u8]) -> Token {
-    bytes.iter().copied().collect()
+    Token::try_from(bytes).unwrap()
 }
 
 #[test]

@@ -9,6 +9,7 @@ use crate::{Event, Forwarder, LpOut, Outbox, Payload, Token, fairness};
 use onym_tables::pit::OutRecord;
 use onym_tables::{FaceId, Tick};
 use onym_wire::interest::Interest;
+use std::ops::Range;
 use std::time::Duration;
 
 /// An Interest on its way up: everything that is the same for all upstreams.
@@ -24,7 +25,7 @@ pub(crate) struct Upstream<'a> {
     /// Whether nobody was asked before: only then can it be refused.
     pub(crate) is_new: bool,
     /// The octets, once written; all upstreams share them.
-    written: Option<Payload>,
+    written: Option<Range<u32>>,
 }
 
 impl<'a> Upstream<'a> {
@@ -69,15 +70,13 @@ impl<'a> Upstream<'a> {
     }
 
     fn write(&mut self, out: &mut Outbox) -> Payload {
-        if let Some(written) = &self.written {
-            return written.clone();
-        }
         let (nonce, hop_limit) = (self.nonce.to_be_bytes(), self.hop_limit);
-        let payload = out.write(|arena| {
-            self.interest.write_forwarded(arena, nonce, hop_limit, self.strip_hint);
+        let written = self.written.get_or_insert_with(|| {
+            out.write(|arena| {
+                self.interest.write_forwarded(arena, nonce, hop_limit, self.strip_hint);
+            })
         });
-        self.written = Some(payload.clone());
-        payload
+        Payload::Arena(written.clone())
     }
 }
 
@@ -109,8 +108,8 @@ pub(crate) fn run_open(
     let mut done = Done::default();
     let mut ended = false;
     let mut actions = std::mem::take(&mut fw.actions);
-    for action in actions.drain(..) {
-        match action {
+    for action in &actions {
+        match *action {
             Action::Forward(face) => send(fw, now, slot, upstream, face, &mut done, out),
             Action::Probe(face) => {
                 let saved = (upstream.nonce, upstream.written.take());
@@ -140,7 +139,9 @@ pub(crate) fn run_open(
             Action::Suppress => done.suppressed = true,
             Action::Linger(time) => done.linger = Some(time),
             Action::SetTimer(at) => fw.pit.set_timer(slot, at),
-            Action::Learn(face, announcement) => fw.note(Event::Learn { face, announcement }),
+            Action::Learn(face, ref announcement) => {
+                fw.note(Event::Learn { face, announcement: announcement.clone() });
+            }
             Action::Unlearn(face) => {
                 let name = upstream.interest.name.to_name();
                 fw.note(Event::Unlearn { face, name });
@@ -148,6 +149,7 @@ pub(crate) fn run_open(
             Action::AttachAnnouncement => done.attach_announcement = true,
         }
     }
+    actions.clear();
     fw.actions = actions;
     (done, ended)
 }
@@ -162,18 +164,15 @@ pub(crate) fn send(
     done: &mut Done,
     out: &mut Outbox,
 ) {
-    if !emit::may_send_interest(fw, face, upstream.hop_limit) {
-        return;
-    }
-    if upstream.is_new
-        && fw.faces.get(face).is_some_and(|to| fairness::is_congested(fw, upstream.ingress, to))
-    {
+    let Some(to) = emit::may_send_interest(fw, face, upstream.hop_limit) else { return };
+    if upstream.is_new && fairness::is_congested(fw, upstream.ingress, fw.faces.at(to)) {
         done.congested = true;
         return;
     }
     let lifetime_ms = upstream.interest.lifetime_or_default().min(fw.config.lifetime_max_ms);
     let entry = fw.pit.entry_mut(slot);
     let (nonce, expiry) = (upstream.nonce, now.plus_ms(lifetime_ms));
+    let mut is_new = false;
     let mark = if upstream.non_discovery { out_marks::NON_DISCOVERY } else { 0 };
     match entry.out_record_mut(face) {
         Some(r) => {
@@ -181,6 +180,7 @@ pub(crate) fn send(
             r.marks = r.marks & !out_marks::NON_DISCOVERY | mark;
         }
         None => {
+            is_new = true;
             entry.outs.push(OutRecord {
                 face,
                 nonce,
@@ -191,13 +191,9 @@ pub(crate) fn send(
                 deadline: Tick::NEVER,
                 marks: mark,
             });
-            emit::note_upstream(fw, face);
         }
     }
-    let mut pit_token = Token::new_const();
-    if fw.config.originate_tokens {
-        pit_token = fw.own_token(slot);
-    }
+    let pit_token = if fw.config.originate_tokens { fw.own_token(slot) } else { Token::new() };
     let lp = LpOut {
         pit_token,
         congestion_mark: upstream.congestion_mark,
@@ -206,7 +202,7 @@ pub(crate) fn send(
         ..LpOut::default()
     };
     let bytes = upstream.write(out);
-    emit::interest(fw, bytes, face, lp, out);
+    emit::interest(fw, bytes, to, is_new, lp, out);
     done.sent += 1;
     done.delivered += u32::from(face == FaceId::INTERNAL);
 }

@@ -2,13 +2,14 @@
 //! Not sent, and counted: face_gone, out_hop_limit, out_scope.
 //! Counters: asked, sent, unsent; out_interests, out_data, out_nacks, out_hop_limit_zero per face.
 
-use crate::faces::LinkType;
+use crate::faces::{FaceSlot, LinkType};
 use crate::packet::{Kind, Transmit};
 use crate::strategy::NackReason;
 use crate::{Forwarder, LpOut, Outbox, Payload, Token, Unsent};
 use onym_tables::FaceId;
 use onym_wire::interest::Interest;
 
+#[cold]
 fn unsent(fw: &mut Forwarder, kind: Kind, reason: Unsent) -> bool {
     fw.counters.asked[kind as usize] += 1;
     fw.counters.unsent[reason as usize] += 1;
@@ -16,22 +17,23 @@ fn unsent(fw: &mut Forwarder, kind: Kind, reason: Unsent) -> bool {
 }
 
 /// Whether an Interest with this HopLimit may leave by `face`. Counts it when not.
-pub(crate) fn may_send_interest(fw: &mut Forwarder, face: FaceId, hop_limit: Option<u8>) -> bool {
-    let Some(to) = fw.faces.get_mut(face) else {
-        return unsent(fw, Kind::Interest, Unsent::FaceGone);
+#[inline]
+pub(crate) fn may_send_interest(
+    fw: &mut Forwarder,
+    face: FaceId,
+    hop_limit: Option<u8>,
+) -> Option<FaceSlot> {
+    let Some(slot) = fw.faces.slot(face) else {
+        unsent(fw, Kind::Interest, Unsent::FaceGone);
+        return None;
     };
+    let to = fw.faces.at_mut(slot);
     if hop_limit == Some(0) && !to.is_local() {
         to.counters.out_hop_limit_zero += 1;
-        return unsent(fw, Kind::Interest, Unsent::OutHopLimit);
+        unsent(fw, Kind::Interest, Unsent::OutHopLimit);
+        return None;
     }
-    true
-}
-
-/// An out-record of `face` was made.
-pub(crate) fn note_upstream(fw: &mut Forwarder, face: FaceId) {
-    if let Some(face) = fw.faces.get_mut(face) {
-        face.load.out_pending += 1;
-    }
+    Some(slot)
 }
 
 /// Sends a Nack where the link has one peer; elsewhere Nacks are not sent.
@@ -51,27 +53,33 @@ pub(crate) fn nack_point_to_point(
     nack(fw, interest, nonce, face, lp, out)
 }
 
+#[inline(always)]
 fn push(fw: &mut Forwarder, kind: Kind, face: FaceId, bytes: Payload, lp: LpOut, out: &mut Outbox) {
     fw.counters.asked[kind as usize] += 1;
     fw.counters.sent[kind as usize] += 1;
     out.items.push(Transmit { face, kind, bytes, lp });
 }
 
-/// Sends an Interest; [`may_send_interest`] was asked.
+/// Sends an Interest by the face that [`may_send_interest`] found; `is_new` when an out-record was
+/// made for it.
+#[inline]
 pub(crate) fn interest(
     fw: &mut Forwarder,
     bytes: Payload,
-    face: FaceId,
+    to: FaceSlot,
+    is_new: bool,
     lp: LpOut,
     out: &mut Outbox,
 ) {
-    if let Some(to) = fw.faces.get_mut(face) {
-        to.counters.out_interests += 1;
-    }
+    let to = fw.faces.at_mut(to);
+    to.counters.out_interests += 1;
+    to.load.out_pending += u32::from(is_new);
+    let face = to.id;
     push(fw, Kind::Interest, face, bytes, lp, out);
 }
 
 /// Sends a Data, unless its scope ends here.
+#[inline]
 pub(crate) fn data(
     fw: &mut Forwarder,
     bytes: Payload,
@@ -106,6 +114,6 @@ fn nack(
     to.counters.out_nacks += 1;
     let bytes =
         out.write(|arena| interest.write_forwarded(arena, nonce.to_be_bytes(), None, false));
-    push(fw, Kind::Nack, face, bytes, lp, out);
+    push(fw, Kind::Nack, face, Payload::Arena(bytes), lp, out);
     true
 }

@@ -15,19 +15,12 @@ pub(crate) fn run(fw: &mut Forwarder, now: Tick, slot: u32) {
     while let Some(record) = fw.pit.entry_mut(slot).ins.pop() {
         note_unsatisfied(fw, record.face);
     }
-    release_upstreams(fw, slot, None);
-    fw.pit.erase(slot);
-}
-
-/// The out-record of `face` (all, when `None`) is no longer pending.
-pub(crate) fn release_upstreams(fw: &mut Forwarder, slot: u32, face: Option<FaceId>) {
     for record in &fw.pit.entry(slot).outs {
-        if face.is_none_or(|face| face == record.face)
-            && let Some(to) = fw.faces.get_mut(record.face)
-        {
+        if let Some(to) = fw.faces.get_mut(record.face) {
             to.load.out_pending = to.load.out_pending.saturating_sub(1);
         }
     }
+    fw.pit.erase(slot);
 }
 
 /// Puts the nonces sent to `upstream` (to all, when `None`) into the dead nonce list, if they
@@ -35,19 +28,26 @@ pub(crate) fn release_upstreams(fw: &mut Forwarder, slot: u32, face: Option<Face
 /// cache will not answer for long, or another upstream has the Interest too. That one may send it
 /// around, and when it comes back the store, which is small or off at some nodes, may have no
 /// answer any more; in a circle of such nodes an Interest would run for ever.
+#[inline]
 pub(crate) fn bury(fw: &mut Forwarder, now: Tick, slot: u32, upstream: Option<FaceId>) {
     let entry = fw.pit.entry(slot);
+    if entry.outs.is_empty() {
+        return;
+    }
     let is_short = u64::from(entry.freshness_ms) < fw.dead.lifetime_ms();
     let is_spread = entry.outs.len() > 1;
     let is_answerable = entry.satisfied && !is_spread && !(is_short && fw.pit.must_be_fresh(slot));
-    if entry.outs.is_empty() || is_answerable {
-        return;
+    if !is_answerable {
+        bury_asked(fw, now, slot, upstream.filter(|_| !is_spread));
     }
+}
+
+fn bury_asked(fw: &mut Forwarder, now: Tick, slot: u32, upstream: Option<FaceId>) {
     let hash = fw.pit.whole_hash(slot, &fw.key);
     // Copies of one Interest follow each other with one Nonce.
     let mut last = None;
     for record in &fw.pit.entry(slot).outs {
-        let is_asked = is_spread || upstream.is_none_or(|face| face == record.face);
+        let is_asked = upstream.is_none_or(|face| face == record.face);
         if is_asked && last != Some(record.nonce) {
             fw.dead.insert(now, hash, record.nonce);
             last = Some(record.nonce);

@@ -1,7 +1,9 @@
 //! A forwarder with faces and a short way to say packets.
 #![allow(dead_code, missing_docs, unreachable_pub)]
 
-use onym_forward::{Config, FaceInfo, Forwarder, Kind, LpIn, Outbox, Packet, Transmit, Verdict};
+use onym_forward::{
+    Config, FaceInfo, Forwarder, Kind, LpIn, Outbox, Packet, Token, Transmit, Verdict,
+};
 use onym_tables::fib::NextHop;
 use onym_tables::{FaceId, Tick};
 use onym_wire::data::{Data, DataBuilder};
@@ -77,7 +79,7 @@ impl I {
         self
     }
     pub fn token(mut self, token: &[u8]) -> Self {
-        self.lp.pit_token = token.iter().copied().collect();
+        self.lp.pit_token = Token::try_from(token).expect("at most 32 octets");
         self
     }
     pub fn bytes(&self) -> Buf {
@@ -168,7 +170,8 @@ impl Bench {
     }
 
     pub fn data_with(&mut self, face: u32, uri: &str, freshness_ms: u64, token: &[u8]) -> Verdict {
-        let lp = LpIn { pit_token: token.iter().copied().collect(), ..LpIn::default() };
+        let pit_token = Token::try_from(token).expect("at most 32 octets");
+        let lp = LpIn { pit_token, ..LpIn::default() };
         self.receive(face, data_bytes(uri, freshness_ms, b"x"), lp)
     }
 

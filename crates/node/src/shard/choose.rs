@@ -101,13 +101,13 @@ fn element(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use onym_forward::packet::LpIn;
+    use onym_forward::packet::{LpIn, Token};
     use onym_tables::FaceId;
     use onym_wire::Buf;
 
     fn packet(bytes: &[u8], token: &[u8]) -> Packet {
-        let mut lp = LpIn::default();
-        lp.pit_token.extend(token.iter().copied());
+        let pit_token = Token::try_from(token).unwrap();
+        let lp = LpIn { pit_token, ..LpIn::default() };
         Packet { face: FaceId(256), bytes: Buf::copy_from(bytes), lp }
     }
 

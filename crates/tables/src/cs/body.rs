@@ -51,6 +51,16 @@ impl Stored {
         }
     }
 
+    /// The octets, and behind them what is left of the buffer.
+    #[inline(always)]
+    pub(super) fn room(&self) -> &[u8] {
+        match self {
+            Self::Nothing => &[],
+            Self::Small(buf, _) => buf,
+            Self::Shared(buf) => buf,
+        }
+    }
+
     #[inline]
     pub(super) fn bytes(&self) -> &[u8] {
         match self {

@@ -207,9 +207,10 @@ impl ContentStore {
         evicted
     }
 
+    #[inline(always)]
     fn name(&self, slot: u32) -> &[u8] {
         let s = &self.slots[slot as usize];
-        &s.stored.bytes()[s.name_at as usize..s.name_at as usize + s.name_len as usize]
+        &s.stored.room()[s.name_at as usize..s.name_at as usize + s.name_len as usize]
     }
 
     fn head(&self, hash: u64, name: &[u8]) -> Option<u32> {
@@ -247,7 +248,7 @@ impl ContentStore {
             Some(head) => self.join_chain(head, slot),
             None => {
                 self.index.insert(hash, slot);
-                self.enter_order(slot);
+                self.enter_order(slot, name);
             }
         }
         let queue = self.queue_for(now, slot);
@@ -404,19 +405,19 @@ impl ContentStore {
         }
     }
 
-    fn enter_order(&mut self, slot: u32) {
-        let finger = Self::finger(self.name(slot));
-        let left = self.near(self.fingers[finger], slot).unwrap_or_else(|| {
-            let name = self.name(slot);
-            self.order.last_where(|other| self.name(other) < name)
-        });
+    fn enter_order(&mut self, slot: u32, name: &[u8]) {
+        let finger = Self::finger(name);
+        let left = self
+            .near(self.fingers[finger], slot, name)
+            .unwrap_or_else(|| self.order.last_where(|other| self.name(other) < name));
         self.order.insert_behind(left, slot);
         self.fingers[finger] = slot;
     }
 
-    /// The left neighbour for `slot`, when it is near `from` (which may be anything).
-    fn near(&self, from: u32, slot: u32) -> Option<u32> {
-        let name = self.name(slot);
+    /// The left neighbour for `slot`, which is named `name`, when it is near `from` (which may be
+    /// anything).
+    #[inline]
+    fn near(&self, from: u32, slot: u32, name: &[u8]) -> Option<u32> {
         let s = self.slots.get(from as usize)?;
         // Only the first of a chain stands in the order.
         if from == slot || !s.live || s.same_prev != NONE {

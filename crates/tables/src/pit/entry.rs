@@ -1,12 +1,9 @@
 //! One pending Interest: who asked, who was asked, and until when.
 
+use super::Token;
 use crate::hash::Prefix;
 use crate::{FaceId, Tick};
-use arrayvec::ArrayVec;
 use smallvec::SmallVec;
-
-/// The opaque token of a downstream, 1 to 32 octets; empty when there is none.
-pub type Token = ArrayVec<u8, 32>;
 
 /// A downstream: a face that waits for the Data.
 #[derive(Debug, Clone)]

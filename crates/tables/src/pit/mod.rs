@@ -9,8 +9,8 @@ pub mod entry;
 mod tests;
 mod token;
 
-pub use entry::{Entry, FibMatch, InRecord, OutRecord, Token};
-pub use token::{SLOTS_MAX, TOKEN_LEN, TokenCodec};
+pub use entry::{Entry, FibMatch, InRecord, OutRecord};
+pub use token::{SLOTS_MAX, TOKEN_LEN, TOKEN_LEN_MAX, Token, TokenCodec, TokenTooLong};
 
 use crate::Tick;
 use crate::hash::{HashKey, NameHashes, component_count};

@@ -5,12 +5,86 @@
 //! six octets: docs/decisions/0002-tokens-of-six-octets.md.
 
 use crate::hash::HashKey;
+use std::fmt;
+use std::ops::Deref;
 
 /// Octets of a token of ours. ndnd ends itself when a downstream sent one of another length.
 pub const TOKEN_LEN: usize = 6;
 
 /// Slots that a token can name.
 pub const SLOTS_MAX: usize = 1 << 24;
+
+/// Most octets of any token.
+pub const TOKEN_LEN_MAX: usize = 32;
+
+/// The opaque token of a downstream, 1 to 32 octets; empty when there is none. Plain octets, so
+/// that a copy is two moves.
+#[derive(Clone, Default)]
+pub struct Token {
+    len: u8,
+    octets: [u8; TOKEN_LEN_MAX],
+}
+
+/// A token of more than 32 octets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a PIT token has {0} octets; at most 32 are allowed")]
+pub struct TokenTooLong(pub usize);
+
+impl Token {
+    /// No token.
+    #[inline]
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { len: 0, octets: [0; TOKEN_LEN_MAX] }
+    }
+}
+
+impl Deref for Token {
+    type Target = [u8];
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        self.octets.get(..usize::from(self.len)).unwrap_or_default()
+    }
+}
+
+impl TryFrom<&[u8]> for Token {
+    type Error = TokenTooLong;
+    #[inline]
+    fn try_from(octets: &[u8]) -> Result<Self, TokenTooLong> {
+        let mut token = Self::new();
+        let place = token.octets.get_mut(..octets.len()).ok_or(TokenTooLong(octets.len()))?;
+        place.copy_from_slice(octets);
+        // No truncation: at most 32.
+        #[allow(clippy::cast_possible_truncation)]
+        {
+            token.len = octets.len() as u8;
+        }
+        Ok(token)
+    }
+}
+
+impl From<[u8; TOKEN_LEN]> for Token {
+    #[inline]
+    fn from(octets: [u8; TOKEN_LEN]) -> Self {
+        let mut token = Self { len: TOKEN_LEN as u8, octets: [0; TOKEN_LEN_MAX] };
+        token.octets[..TOKEN_LEN].copy_from_slice(&octets);
+        token
+    }
+}
+
+impl PartialEq for Token {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Token {}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Token({:02x?})", &**self)
+    }
+}
 
 /// Writes and reads tokens of one shard.
 #[derive(Debug, Clone)]

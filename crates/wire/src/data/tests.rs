@@ -141,3 +141,53 @@ proptest! {
         }
     }
 }
+
+/// Pieces of a Data in their order, each of which may be left out, and then one octet changed.
+fn nearly() -> impl Strategy<Value = Vec<u8>> {
+    let pieces: &[&[&[u8]]] = &[
+        &[&[7, 3, 8, 1, 65], &[7, 0], &[7, 5, 8, 0, 54, 1, 2], &[7, 34, 1, 32]],
+        &[
+            &[20, 0],
+            &[],
+            &[20, 3, 25, 1, 9],
+            &[20, 6, 24, 1, 2, 25, 1, 9],
+            &[20, 5, 26, 3, 8, 1, 65],
+            &[20, 2, 129, 0],
+        ],
+        &[&[21, 1, 1], &[], &[21, 253, 0, 1, 7], &[120, 0], &[121, 0]],
+        &[
+            &[22, 3, 27, 1, 0],
+            &[22, 7, 27, 1, 1, 28, 2, 29, 0],
+            &[22, 5, 27, 1, 99, 28, 0],
+            &[22, 0],
+            &[],
+        ],
+        &[&[23, 1, 1], &[23, 0], &[]],
+        &[&[], &[], &[120, 0]],
+    ];
+    let chosen: Vec<_> = pieces.iter().map(|options| 0..options.len()).collect();
+    (chosen, prop::option::weighted(0.3, (any::<prop::sample::Index>(), any::<u8>()))).prop_map(
+        |(chosen, change)| {
+            let inner: Vec<u8> =
+                pieces.iter().zip(chosen).flat_map(|(options, n)| options[n].to_vec()).collect();
+            let mut wire = Vec::new();
+            tlv::put_tlv(&mut wire, types::DATA, &inner);
+            if let Some((at, octet)) = change {
+                let at = at.index(wire.len());
+                wire[at] = octet;
+            }
+            wire
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4000))]
+    #[test]
+    fn the_quick_way_finds_what_the_general_parser_finds(wire in nearly()) {
+        if let Some(quick) = quick::parse(&wire) {
+            let general = Data::parse_any(&wire).expect("what the quick way takes is well-formed");
+            prop_assert_eq!(format!("{quick:?}"), format!("{general:?}"));
+        }
+    }
+}

@@ -195,3 +195,42 @@ proptest! {
         }
     }
 }
+
+/// Pieces of an Interest in their order, each of which may be left out, and then one octet changed.
+fn nearly() -> impl Strategy<Value = Vec<u8>> {
+    let pieces: &[&[&[u8]]] = &[
+        &[&[7, 3, 8, 1, 65], &[7, 0], &[7, 5, 8, 0, 54, 1, 2], &[7, 36, 8, 0, 1, 32]],
+        &[&[], &[33, 0], &[33, 1, 0]],
+        &[&[], &[18, 0], &[18, 1, 0]],
+        &[&[], &[], &[30, 5, 7, 3, 8, 1, 66], &[120, 0]],
+        &[&[10, 4, 1, 2, 3, 4], &[], &[10, 3, 1, 2, 3]],
+        &[&[], &[12, 1, 9], &[12, 2, 9, 9], &[12, 3, 1, 1, 1]],
+        &[&[], &[34, 1, 7], &[34, 2, 7, 7]],
+        &[&[], &[], &[36, 0], &[120, 0], &[121, 0], &[18, 0]],
+    ];
+    let chosen: Vec<_> = pieces.iter().map(|options| 0..options.len()).collect();
+    (chosen, prop::option::weighted(0.3, (any::<prop::sample::Index>(), any::<u8>()))).prop_map(
+        |(chosen, change)| {
+            let inner: Vec<u8> =
+                pieces.iter().zip(chosen).flat_map(|(options, n)| options[n].to_vec()).collect();
+            let mut wire = Vec::new();
+            tlv::put_tlv(&mut wire, types::INTEREST, &inner);
+            if let Some((at, octet)) = change {
+                let at = at.index(wire.len());
+                wire[at] = octet;
+            }
+            wire
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4000))]
+    #[test]
+    fn the_quick_way_finds_what_the_general_parser_finds(wire in nearly()) {
+        if let Some(quick) = quick::parse(&wire) {
+            let general = Interest::parse_any(&wire).expect("what the quick way takes is well-formed");
+            prop_assert_eq!(format!("{quick:?}"), format!("{general:?}"));
+        }
+    }
+}

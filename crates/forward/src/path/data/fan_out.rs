@@ -6,7 +6,7 @@ use crate::faces::LinkType;
 use crate::path::act::Done;
 use crate::path::{decide, emit, finalize, is_localhost};
 use crate::strategy::DataIn;
-use crate::{Forwarder, LpOut, Outbox, Packet, Payload, Verdict, fairness};
+use crate::{Forwarder, LpOut, Outbox, Packet, Payload, Verdict};
 use onym_tables::{FaceId, Tick};
 use onym_wire::data::Data;
 
@@ -25,11 +25,8 @@ pub(super) fn run(
         let entry = fw.pit.entry_mut(slot);
         entry.satisfied = true;
         entry.freshness_ms = u32::try_from(data.freshness_ms).unwrap_or(u32::MAX);
-        let waited_ns = note_use(fw, now, slot, packet.face);
+        let waited_ns = take_upstream(fw, now, slot, packet.face);
         to_others |= send(fw, now, slot, packet, data, (&done, waited_ns), out);
-        finalize::bury(fw, now, slot, Some(packet.face));
-        finalize::release_upstreams(fw, slot, Some(packet.face));
-        fw.pit.entry_mut(slot).outs.retain(|r| r.face != packet.face);
         match done.linger {
             Some(time) => fw.pit.set_expiry(slot, now + time),
             None => finalize::run(fw, now, slot),
@@ -63,11 +60,23 @@ fn before_satisfy(
     decide::pending(fw, now, slot, out, |strategy, ctx| strategy.before_satisfy(ctx, &arrival)).0
 }
 
-/// How long the Interest waited at the upstream that answers, which has used so much of itself.
-fn note_use(fw: &mut Forwarder, now: Tick, slot: u32, upstream: FaceId) -> u64 {
-    let Some(record) = fw.pit.entry(slot).out_record(upstream) else { return 0 };
-    let waited_ns = now.0.saturating_sub(record.sent.0);
-    fairness::note_answer(fw, upstream, waited_ns);
+/// Takes the out-record of the upstream that answers away. Returns how long the Interest waited
+/// there, in nanoseconds: the upstream has used so much of itself.
+fn take_upstream(fw: &mut Forwarder, now: Tick, slot: u32, upstream: FaceId) -> u64 {
+    let entry = fw.pit.entry_mut(slot);
+    let Some(at) = entry.outs.iter().position(|r| r.face == upstream) else { return 0 };
+    let waited_ns = now.0.saturating_sub(entry.outs[at].sent.0);
+    finalize::bury(fw, now, slot, Some(upstream));
+    // One is the rule, and needs no moving.
+    let outs = &mut fw.pit.entry_mut(slot).outs;
+    if outs.len() == 1 {
+        outs.clear();
+    } else {
+        outs.remove(at);
+    }
+    if let Some(face) = fw.faces.get_mut(upstream) {
+        face.load.answers(waited_ns);
+    }
     waited_ns
 }
 

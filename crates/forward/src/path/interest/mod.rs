@@ -51,15 +51,17 @@ pub(super) fn run(fw: &mut Forwarder, now: Tick, packet: &Packet, out: &mut Outb
         Ok(info) => info,
         Err(verdict) => return verdict,
     };
-    let Ok(interest) = Interest::parse(&packet.bytes) else { return Verdict::Malformed };
-    if let Err(verdict) = guard::network_fields(fw, packet, info, &interest) {
+    // Looked at where it is: the view is not small.
+    let parsed = Interest::parse(&packet.bytes);
+    let Ok(interest) = &parsed else { return Verdict::Malformed };
+    if let Err(verdict) = guard::network_fields(fw, packet, info, interest) {
         return verdict;
     }
     // Kept between packets, because it is large; the hashes of one name are used by every stage.
     let mut hashes = fw.hashes.take().unwrap_or_default();
     let lengths = fw.fib.lengths() | fw.choices.lengths();
     hashes.fill(&fw.key, interest.name.value(), lengths);
-    let incoming = guard::incoming(fw, packet, info, &interest, &hashes);
+    let incoming = guard::incoming(fw, packet, info, interest, &hashes);
     let verdict = admitted(fw, now, &incoming, out);
     fw.hashes = Some(hashes);
     verdict

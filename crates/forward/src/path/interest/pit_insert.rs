@@ -15,6 +15,7 @@ pub(super) fn run(
     key: &Key<'_>,
     look: &Look,
 ) -> Result<u32, Verdict> {
+    let is_new = look.found.is_none();
     let slot = match look.found {
         Some(slot) => slot,
         None if fairness::is_over_pit_share(fw, incoming.ingress) => return Err(Verdict::PitShare),
@@ -29,6 +30,7 @@ pub(super) fn run(
         token: lp.pit_token.clone(),
         non_discovery: lp.non_discovery,
     };
+    let mut expiry = record.expiry;
     let entry = fw.pit.entry_mut(slot);
     match entry.ins.iter_mut().find(|r| r.face == incoming.ingress) {
         Some(known) => *known = record,
@@ -39,7 +41,9 @@ pub(super) fn run(
             }
         }
     }
-    let expiry = fw.pit.entry(slot).ins.iter().map(|r| r.expiry).max().unwrap_or(now);
+    if !is_new {
+        expiry = fw.pit.entry(slot).ins.iter().map(|r| r.expiry).max().unwrap_or(expiry);
+    }
     fw.pit.set_expiry(slot, expiry);
     Ok(slot)
 }
