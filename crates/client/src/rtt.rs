@@ -115,6 +115,12 @@ impl RttEstimator {
         self.rto
     }
 
+    /// How long an answer takes at most by what was seen: the timeout without its lower limit.
+    #[must_use]
+    pub fn expected(&self) -> Duration {
+        self.smoothed.map_or(self.rto, |rtt| rtt + self.variation.mul_f64(self.options.k))
+    }
+
     /// Longest timeout that the options allow.
     #[must_use]
     pub fn rto_max(&self) -> Duration {

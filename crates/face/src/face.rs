@@ -163,6 +163,12 @@ pub trait Face: Send + fmt::Debug {
         0
     }
 
+    /// Whether the receive buffer was filling up when it was last read: the sender should slow down
+    /// before frames are lost.
+    fn is_pressed(&self) -> bool {
+        false
+    }
+
     /// What this face refused itself.
     fn counters(&self) -> Counters {
         Counters::default()

@@ -48,6 +48,40 @@ pub fn send_queue_octets(fd: impl AsFd) -> usize {
     if rc < 0 { 0 } else { usize::try_from(octets).unwrap_or(0) }
 }
 
+/// How full the receive buffer of a socket is, in octets as the kernel counts them (with its own
+/// overhead for each datagram).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ReceiveFill {
+    /// Octets in use.
+    pub used: usize,
+    /// Octets above which datagrams are dropped.
+    pub limit: usize,
+}
+
+/// Asks how full the receive buffer is (`SO_MEMINFO`); zeros where the kernel does not tell.
+#[must_use]
+pub fn receive_fill(fd: impl AsFd) -> ReceiveFill {
+    // SK_MEMINFO_RMEM_ALLOC and SK_MEMINFO_RCVBUF are the first two of the values.
+    let mut values = [0_u32; 16];
+    let mut len = size_of_val(&values) as libc::socklen_t;
+    // SAFETY: the descriptor is open for the call; the kernel writes at most `len` octets of the
+    // array, which is ours alone, and the length.
+    let rc = unsafe {
+        libc::getsockopt(
+            fd.as_fd().as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_MEMINFO,
+            values.as_mut_ptr().cast(),
+            &raw mut len,
+        )
+    };
+    if rc < 0 {
+        return ReceiveFill::default();
+    }
+    let at = |i: usize| usize::try_from(values[i]).unwrap_or(usize::MAX);
+    ReceiveFill { used: at(0), limit: at(1) }
+}
+
 /// Lets datagrams longer than the path's MTU leave as IP fragments instead of being refused.
 ///
 /// # Errors
@@ -78,6 +112,17 @@ mod tests {
         assert!(send_queue_octets(&a) >= 1000);
         b.read_exact(&mut [0; 1000]).unwrap();
         assert_eq!(send_queue_octets(&a), 0);
+    }
+
+    #[test]
+    fn the_receive_buffer_tells_how_full_it_is() {
+        let a = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let b = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let empty = receive_fill(&a);
+        assert_eq!(empty.used, 0);
+        b.send_to(&[0; 5000], a.local_addr().unwrap()).unwrap();
+        let one = receive_fill(&a);
+        assert!(one.used >= 5000 && one.limit == empty.limit && one.limit > one.used, "{one:?}");
     }
 
     #[test]

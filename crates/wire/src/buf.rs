@@ -158,7 +158,8 @@ impl BufPool {
             }
             self.kept.push_back(chunk);
         }
-        ChunkMut { chunk: Arc::from(vec![0; self.chunk_len]) }
+        // Written once, where it stays: a vector would be filled and then copied.
+        ChunkMut { chunk: std::iter::repeat_n(0, self.chunk_len).collect() }
     }
 
     /// Ends the writing of `chunk`: its bytes can be shared from now on.

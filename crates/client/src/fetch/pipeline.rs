@@ -6,6 +6,7 @@
 //! by [`PipelineOptions::reorder_max`].
 
 mod options;
+mod order;
 mod round;
 
 pub use options::{PipelineCounters, PipelineOptions};
@@ -68,6 +69,8 @@ pub(crate) struct Pipeline<P> {
     rtt: RttEstimator,
     slots: VecDeque<Slot<P>>,
     base: u64,
+    /// One more than the highest segment that came when first asked for.
+    reached: u64,
     last: Option<u64>,
     lost: VecDeque<u64>,
     in_flight: usize,
@@ -87,6 +90,7 @@ impl<P> Pipeline<P> {
             options,
             slots: VecDeque::new(),
             base: first,
+            reached: first,
             last: None,
             lost: VecDeque::new(),
             in_flight: 0,
@@ -213,6 +217,7 @@ impl<P> Pipeline<P> {
             let rtt = now.since(sent);
             self.rtt.sample(rtt, in_flight.div_ceil(2));
             self.watch_delay(now, segment, rtt);
+            self.watch_order(segment);
         }
         self.counters.received += 1;
         self.counters.marks += u64::from(marked);
@@ -300,18 +305,21 @@ impl<P> Pipeline<P> {
         }
         let mut earliest = Tick::NEVER;
         for at in 0..self.slots.len() {
-            let (segment, slot) = (self.base + at as u64, &mut self.slots[at]);
+            let segment = self.base + at as u64;
+            let due = self.due(segment, &self.slots[at]);
+            let slot = &mut self.slots[at];
             match slot.state {
-                State::InFlight | State::Waiting if slot.deadline > now => {
-                    earliest = earliest.min(slot.deadline);
+                State::InFlight | State::Waiting if due > now => {
+                    earliest = earliest.min(due);
                 }
                 State::InFlight => {
                     if slot.tries > self.options.retries_max {
                         return Err(Exhausted(segment));
                     }
+                    let in_time = now < slot.deadline;
                     self.counters.timeouts += 1;
                     self.lose(segment);
-                    if self.congestion(now, segment) {
+                    if self.congestion(now, segment) && !in_time {
                         self.rtt.back_off();
                     }
                 }

@@ -1,4 +1,4 @@
-//! CUBIC (RFC 8312) as the field's fetchers run it.
+//! CUBIC (RFC 9438) with the cuts of the field's fetchers.
 
 use super::WindowOptions;
 use onym_tables::id::Tick;
@@ -33,6 +33,9 @@ pub(super) struct Cubic {
     max: f64,
     /// The value of `max` before that, for fast convergence.
     max_before: f64,
+    /// What AIMD of the same average would have: it grows by what arrives, never by time that
+    /// passes without an answer.
+    friendly: f64,
     /// When the present epoch of growth began: the last cut, or the end of slow start.
     epoch: Option<Tick>,
 }
@@ -45,6 +48,7 @@ impl Cubic {
             options,
             max: 0.0,
             max_before: 0.0,
+            friendly: 0.0,
             epoch: None,
         }
     }
@@ -55,13 +59,18 @@ impl Cubic {
             return;
         }
         let epoch = *self.epoch.get_or_insert(now);
-        let t = now.since(epoch).as_secs_f64();
         let beta = self.options.beta;
         let k = (self.max * (1.0 - beta) / C).cbrt();
-        let cubic = C * (t - k).powi(3) + self.max;
-        let round_trips = t / rtt.as_secs_f64().max(1e-6);
-        let reno = self.max * beta + 3.0 * (1.0 - beta) / (1.0 + beta) * round_trips;
-        self.size += (cubic.max(reno) - self.size).max(0.0) / self.size;
+        let at = |t: f64| C * (t - k).powi(3) + self.max;
+        let t = now.since(epoch).as_secs_f64();
+        let gain = if self.friendly < self.max { 3.0 * (1.0 - beta) / (1.0 + beta) } else { 1.0 };
+        self.friendly = self.friendly.max(self.options.window.initial) + gain / self.size;
+        if at(t) < self.friendly {
+            self.size = self.size.max(self.friendly);
+        } else {
+            let target = at(t + rtt.as_secs_f64()).clamp(self.size, self.size * 1.5);
+            self.size += (target - self.size) / self.size;
+        }
     }
 
     pub(super) fn cut(&mut self, now: Tick) {
@@ -77,6 +86,7 @@ impl Cubic {
         } else {
             self.threshold
         };
+        self.friendly = self.size;
         self.epoch = Some(now);
     }
 
@@ -85,6 +95,7 @@ impl Cubic {
             self.threshold = self.size;
             // Growth starts from the plateau of the cubic, as after a cut from this size.
             self.max = self.size;
+            self.friendly = self.size;
             self.epoch = Some(now);
         }
     }
@@ -125,9 +136,22 @@ mod tests {
         let mut now = Tick(0);
         while now.since(Tick(0)).as_secs_f64() < k {
             now = now + step;
-            cubic.on_data(now, RTT * 100);
+            cubic.on_data(now, RTT);
         }
         assert!((cubic.size() - 100.0).abs() < 1.0, "{} after {k} s", cubic.size());
+    }
+
+    #[test]
+    fn below_the_cubic_the_window_grows_by_half_a_segment_a_round_trip_and_not_by_waiting() {
+        let rtt = Duration::from_micros(300);
+        let mut cubic = at_cut(20.0);
+        cubic.on_data(Tick(0) + Duration::from_millis(200), rtt);
+        assert!(cubic.size() < 14.2, "{}: silence is no reason to grow", cubic.size());
+        let mut cubic = at_cut(20.0);
+        for _ in 0..14 {
+            cubic.on_data(Tick(0) + rtt, rtt);
+        }
+        assert!((14.5..14.6).contains(&cubic.size()), "{}", cubic.size());
     }
 
     #[test]

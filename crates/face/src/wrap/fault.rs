@@ -186,6 +186,10 @@ impl Face for FaultFace {
         waiting + self.inner.queue_octets()
     }
 
+    fn is_pressed(&self) -> bool {
+        self.inner.is_pressed()
+    }
+
     fn counters(&self) -> Counters {
         let mut counters = self.inner.counters();
         counters.faults += self.lost;

@@ -185,6 +185,10 @@ impl Face for PcapFace {
         self.inner.queue_octets()
     }
 
+    fn is_pressed(&self) -> bool {
+        self.inner.is_pressed()
+    }
+
     fn counters(&self) -> Counters {
         self.inner.counters()
     }

@@ -78,6 +78,10 @@ impl Face for TraceFace {
         self.inner.queue_octets()
     }
 
+    fn is_pressed(&self) -> bool {
+        self.inner.is_pressed()
+    }
+
     fn counters(&self) -> Counters {
         self.inner.counters()
     }

@@ -1,24 +1,25 @@
-//! Turns of faces: frames in, packets through the forwarder, frames out.
+//! Frames in, packets through the forwarder, frames out.
 
 use super::local::Place;
 use super::{Report, Shard};
 use crate::cross::Leg;
-use onym_face::{FaceError, Flush, Ready as More};
+use onym_face::{FaceError, Flush};
 use onym_forward::link::Received;
 use onym_forward::packet::{Packet, Payload, Transmit};
 use onym_forward::verdict::Verdict;
 use onym_sys::epoll::{Interest, Ready};
 use onym_tables::{FaceId, Tick};
-use onym_wire::Buf;
+use onym_wire::{Buf, RxFrame};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+/// First octet of a Data.
+const DATA: u8 = 6;
 /// Token of the bell in epoll; faces have their slot.
 pub(super) const BELL: u64 = u64::MAX;
-/// Frames of one turn of a face of ordinary weight.
-const TURN: usize = 64;
-/// Frames of one round; the faces that had no turn then come first in the next one.
-const ROUND: usize = 512;
+/// Frames in a send queue that leave at once, so that who waits for them starts while the round
+/// goes on; a lone packet waits for the end of the round.
+const FLUSH_AT: usize = 128;
 /// How often the octets waiting in a socket are asked for at most.
 const PROBE_INTERVAL: Duration = Duration::from_millis(5);
 
@@ -36,77 +37,24 @@ impl Shard {
         }
     }
 
-    /// One turn of each face that is ready now, as far as the round goes.
-    pub(super) fn turns(&mut self) {
-        let mut left = ROUND;
-        for _ in 0..self.ready.len() {
-            if left == 0 {
-                return;
-            }
-            let Some(slot) = self.ready.pop_front() else { return };
-            left = left.saturating_sub(self.turn(slot));
-        }
-    }
-
-    /// A turn of the face in `slot`; how many frames it had.
-    fn turn(&mut self, slot: u32) -> usize {
-        let Some(face) = self.faces.get(slot) else { return 0 };
-        face.listed = false;
-        let Some(io) = &mut face.io else { return 0 };
-        let (id, stream) = (face.id, face.stream);
-        let mut frames = std::mem::take(&mut self.frames);
-        let result = io.receive(&mut self.pool, TURN, &mut frames);
-        if matches!(result, Ok(More::More | More::Changed)) {
-            face.listed = true;
-            self.ready.push_back(slot);
-        }
-        // Such a face tells by being readable that there is room again.
-        if face.blocked && !face.dirty && !io.room_is_writable() {
-            face.dirty = true;
-            self.dirty.push(slot);
-        }
-        let count = frames.len();
-        let mut broken = None;
-        for frame in frames.drain(..) {
-            if broken.is_none() {
-                broken = self.frame(slot, frame).filter(|_| stream);
-            }
-        }
-        self.frames = frames;
-        self.dispatch();
-        self.note_timer(slot);
-        if let Some(reason) = broken {
-            let reason = format!("the peer sent a malformed packet: {reason}");
-            self.fail(slot, id, reason, true);
-        } else if let Err(error) = result {
-            self.face_error(slot, id, &error);
-        } else if let Ok(More::Changed) = result {
-            self.changed(slot);
-        }
-        count
-    }
-
-    /// The transport of a face has become one of another kind.
-    fn changed(&mut self, slot: u32) {
-        let Some(face) = self.faces.get(slot) else { return };
-        let Some(io) = &face.io else { return };
-        let (local, remote) = (io.local_uri().to_string(), io.remote_uri().to_string());
-        let report = Report::FaceChanged { id: face.id, transport: io.transport(), local, remote };
-        // How it waits for room is another now.
-        self.watch(slot, Flush::Done);
-        self.report(report);
-    }
-
     /// Takes one frame of the face in `slot`; a reason to close the face when it is malformed.
-    pub(super) fn frame(&mut self, slot: u32, frame: onym_wire::RxFrame) -> Option<&'static str> {
+    pub(super) fn frame(&mut self, slot: u32, frame: RxFrame) -> Option<&'static str> {
         let face = self.faces.get(slot)?;
         face.traffic.in_bytes += frame.bytes.len() as u64;
         face.traffic.in_frames += 1;
+        let pressed = face.pressed;
         match face.link.receive(self.now, face.id, frame) {
-            Received::Packet(packet) => match self.accept(packet) {
-                Some(verdict @ (Verdict::Malformed | Verdict::TooLarge)) => Some(verdict.label()),
-                _ => None,
-            },
+            Received::Packet(mut packet) => {
+                if pressed && packet.bytes.first() == Some(&DATA) {
+                    face.mark(&mut packet);
+                }
+                match self.accept(packet) {
+                    Some(verdict @ (Verdict::Malformed | Verdict::TooLarge)) => {
+                        Some(verdict.label())
+                    }
+                    _ => None,
+                }
+            }
             Received::Dropped(verdict) if verdict.closes_stream() => Some(verdict.label()),
             Received::Held | Received::Idle | Received::Dropped(_) => None,
         }
@@ -201,9 +149,16 @@ impl Shard {
         }
         // Refusals are counted by the link service.
         let _ = face.link.send(now, item, arena, &mut face.queue);
-        if !face.dirty && !face.blocked {
+        if face.blocked {
+            return;
+        }
+        let is_batch = face.queue.len() >= FLUSH_AT;
+        if !face.dirty {
             face.dirty = true;
             self.dirty.push(slot);
+        }
+        if is_batch {
+            self.flush(slot);
         }
     }
 
@@ -217,16 +172,21 @@ impl Shard {
 
     /// Hands the queues that got something to their transports.
     pub(super) fn flush_dirty(&mut self) {
-        for i in 0..self.dirty.len() {
-            self.flush(self.dirty[i]);
+        let mut dirty = std::mem::take(&mut self.dirty);
+        for slot in dirty.drain(..) {
+            let Some(face) = self.faces.get(slot) else { continue };
+            face.dirty = false;
+            // What left as whole batches needs nothing more; a blocked transport is tried again.
+            if !face.queue.is_empty() || face.blocked {
+                self.flush(slot);
+            }
         }
-        self.dirty.clear();
+        self.dirty = dirty;
     }
 
     fn flush(&mut self, slot: u32) {
         let now = self.now;
         let Some(face) = self.faces.get(slot) else { return };
-        face.dirty = false;
         let id = face.id;
         let Some(io) = &mut face.io else { return };
         let (before, connecting) = (face.queue.bytes(), io.is_connecting());
@@ -248,7 +208,7 @@ impl Shard {
     }
 
     /// Watches for writability exactly while the transport is full.
-    fn watch(&mut self, slot: u32, flush: Flush) {
+    pub(super) fn watch(&mut self, slot: u32, flush: Flush) {
         let Some(face) = self.faces.get(slot) else { return };
         let blocked = flush == Flush::Blocked;
         let Some(io) = &face.io else { return };
@@ -264,13 +224,13 @@ impl Shard {
         }
     }
 
-    fn face_error(&mut self, slot: u32, id: FaceId, error: &FaceError) {
+    pub(super) fn face_error(&mut self, slot: u32, id: FaceId, error: &FaceError) {
         self.fail(slot, id, error.to_string(), error.is_fatal());
     }
 
     /// The transport of a face ended or had an error: the control thread decides what becomes of
     /// it. After a fatal error no more is received or sent.
-    fn fail(&mut self, slot: u32, id: FaceId, reason: String, fatal: bool) {
+    pub(super) fn fail(&mut self, slot: u32, id: FaceId, reason: String, fatal: bool) {
         if fatal {
             let Some(face) = self.faces.get(slot) else { return };
             let Some(io) = face.io.take() else { return };
@@ -281,7 +241,7 @@ impl Shard {
     }
 
     /// Remembers that the link service of a face has something to do later.
-    fn note_timer(&mut self, slot: u32) {
+    pub(super) fn note_timer(&mut self, slot: u32) {
         let Some(face) = self.faces.get(slot) else { return };
         if !face.timed && face.link.poll_timeout() != Tick::NEVER {
             face.timed = true;

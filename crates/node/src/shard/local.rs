@@ -2,9 +2,10 @@
 
 use onym_face::{Counters, Face};
 use onym_forward::link::{Link, LinkConfig, LinkCounters};
+use onym_forward::packet::Packet;
 use onym_tables::{FaceId, Tick};
-use onym_wire::TxQueue;
-use std::collections::HashMap;
+use onym_wire::{RxFrame, TxQueue};
+use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// One face of this shard.
@@ -27,6 +28,10 @@ pub(crate) struct LocalFace {
     pub(crate) blocked: bool,
     /// When the octets in the socket were last asked for.
     pub(crate) probed: Tick,
+    /// Frames that were received beyond the last turn; at most those of one system call.
+    pub(crate) backlog: VecDeque<RxFrame>,
+    /// The socket's receive buffer was filling up when it was last read.
+    pub(crate) pressed: bool,
     pub(crate) traffic: Traffic,
 }
 
@@ -38,6 +43,8 @@ pub(crate) struct Traffic {
     pub(crate) out_bytes: u64,
     /// Packets for a face that is down or gone.
     pub(crate) face_gone: u64,
+    /// Data marked because the receive buffer was filling up.
+    pub(crate) pressure_marks: u64,
 }
 
 /// Everything counted by the owner of a face.
@@ -67,14 +74,27 @@ impl LocalFace {
             timed: false,
             blocked: false,
             probed: Tick::default(),
+            backlog: VecDeque::new(),
+            pressed: false,
             traffic: Traffic::default(),
         }
     }
 
+    /// Marks a Data that came through a receive buffer that is filling up: who asked for it asks
+    /// for less before anything is lost.
+    pub(crate) fn mark(&mut self, packet: &mut Packet) {
+        if self.link.config().congestion_marking.is_some() && packet.lp.congestion_mark == 0 {
+            packet.lp.congestion_mark = 1;
+            self.traffic.pressure_marks += 1;
+        }
+    }
+
     pub(crate) fn counters(&self) -> OwnerCounters {
+        let mut link = self.link.counters();
+        link.congestion_marked += self.traffic.pressure_marks;
         OwnerCounters {
             traffic: self.traffic,
-            link: self.link.counters(),
+            link,
             io: self.io.as_ref().map(|io| io.counters()).unwrap_or_default(),
         }
     }

@@ -12,6 +12,7 @@ mod io;
 mod local;
 mod order;
 mod round;
+mod turn;
 
 pub(crate) use choose::Chooser;
 pub(crate) use local::{FaceMap, LocalFace, OwnerCounters};
@@ -252,6 +253,7 @@ impl Shard {
             face.blocked = false;
             // What was sent in part to the old connection cannot be continued on the new one.
             face.queue = TxQueue::new(queue_bytes_max);
+            face.backlog.clear();
             slot
         } else {
             self.faces.insert(LocalFace::new(id, io, link, queue_bytes_max, stream))

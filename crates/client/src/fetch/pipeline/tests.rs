@@ -103,6 +103,24 @@ fn a_congestion_nack_is_a_loss() {
 }
 
 #[test]
+fn an_overtaken_segment_is_asked_for_again_before_its_timeout() {
+    let mut p = pipeline(8.0, 8.0);
+    send_all(&mut p, ms(0));
+    for segment in [0, 1, 2, 4, 5] {
+        p.on_data(ms(4), segment, segment, false);
+    }
+    drain(&mut p);
+    assert!(p.next_timer() >= ms(200), "two later ones may be a matter of order");
+    p.on_data(ms(4), 6, 6, false);
+    let due = p.next_timer();
+    assert!(due < ms(30), "{due:?}");
+    p.on_timer(due).unwrap();
+    assert_eq!((p.counters().timeouts, p.counters().cuts), (1, 1));
+    assert_eq!(send_all(&mut p, due)[0], 3);
+    assert!(p.rtt().rto() < ms(400).since(ms(0)), "no backoff");
+}
+
+#[test]
 fn a_refused_segment_is_asked_for_again_later_and_does_not_cut() {
     let mut p = pipeline(2.0, 2.0);
     send_all(&mut p, ms(0));

@@ -1,0 +1,100 @@
+//! Turns of faces that have frames.
+
+use super::{Report, Shard};
+use onym_face::{FaceError, Flush, Ready as More};
+use onym_wire::RxFrame;
+use std::collections::VecDeque;
+
+/// Frames of one turn of a face, for each unit of its weight (1 to 16).
+const TURN_UNIT: usize = 32;
+/// Frames of one round; the faces that had no turn then come first in the next one.
+const ROUND: usize = 512;
+
+impl Shard {
+    /// One turn of each face that is ready now, as far as the round goes.
+    pub(super) fn turns(&mut self) {
+        let mut left = ROUND;
+        for _ in 0..self.ready.len() {
+            if left == 0 {
+                return;
+            }
+            let Some(slot) = self.ready.pop_front() else { return };
+            left = left.saturating_sub(self.turn(slot));
+        }
+    }
+
+    /// A turn of the face in `slot`; how many frames it had.
+    ///
+    /// One system call may bring more frames than a turn has: the rest waits for the next turn, so
+    /// that a face whose turns are small cannot take large ones by filling its socket.
+    fn turn(&mut self, slot: u32) -> usize {
+        let Some(face) = self.faces.get(slot) else { return 0 };
+        face.listed = false;
+        let (id, stream) = (face.id, face.stream);
+        let budget = TURN_UNIT * self.fw.turn_weight(id) as usize;
+        let Some((mut frames, result)) = self.take_frames(slot, budget) else { return 0 };
+        // Nothing more comes after a fatal error, so what came before it is not left waiting.
+        let budget =
+            if result.as_ref().is_err_and(FaceError::is_fatal) { usize::MAX } else { budget };
+        let (mut count, mut broken) = (0, None);
+        while count < budget && broken.is_none() {
+            let Some(frame) = frames.pop_front() else { break };
+            count += 1;
+            broken = self.frame(slot, frame).filter(|_| stream);
+        }
+        let waits = !frames.is_empty() || matches!(result, Ok(More::More | More::Changed));
+        if let Some(face) = self.faces.get(slot) {
+            face.backlog = frames;
+            if waits && !face.listed {
+                face.listed = true;
+                self.ready.push_back(slot);
+            }
+        }
+        self.dispatch();
+        self.note_timer(slot);
+        if let Some(reason) = broken {
+            let reason = format!("the peer sent a malformed packet: {reason}");
+            self.fail(slot, id, reason, true);
+        } else if let Err(error) = result {
+            self.face_error(slot, id, &error);
+        } else if let Ok(More::Changed) = result {
+            self.changed(slot);
+        }
+        count
+    }
+
+    /// The transport of a face has become one of another kind.
+    fn changed(&mut self, slot: u32) {
+        let Some(face) = self.faces.get(slot) else { return };
+        let Some(io) = &face.io else { return };
+        let (local, remote) = (io.local_uri().to_string(), io.remote_uri().to_string());
+        let report = Report::FaceChanged { id: face.id, transport: io.transport(), local, remote };
+        // How it waits for room is another now.
+        self.watch(slot, Flush::Done);
+        self.report(report);
+    }
+
+    /// The frames for a turn: what was left of the last one, else what the transport gives.
+    fn take_frames(
+        &mut self,
+        slot: u32,
+        budget: usize,
+    ) -> Option<(VecDeque<RxFrame>, Result<More, FaceError>)> {
+        let face = self.faces.get(slot)?;
+        let io = face.io.as_mut()?;
+        let mut frames = std::mem::take(&mut face.backlog);
+        if !frames.is_empty() {
+            // The transport was not asked again, so it may have more.
+            return Some((frames, Ok(More::More)));
+        }
+        let result = io.receive(&mut self.pool, budget, &mut self.frames);
+        // Such a face tells by being readable that there is room again.
+        if face.blocked && !face.dirty && !io.room_is_writable() {
+            face.dirty = true;
+            self.dirty.push(slot);
+        }
+        face.pressed = io.is_pressed();
+        frames.extend(self.frames.drain(..));
+        Some((frames, result))
+    }
+}
