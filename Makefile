@@ -3,6 +3,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 CARGO ?= cargo
+PREFIX ?= /usr/local
 XTASK := $(CARGO) run --quiet --package xtask --
 
 .PHONY: help demo test check build bench interop interop-foreign fuzz gen install clean setup-base setup-test
@@ -36,8 +37,12 @@ fuzz: setup-base ## each fuzz target for FUZZ_SECONDS (60); needs a nightly tool
 gen: setup-base  ## writes the generated documents again
 	$(XTASK) gen
 
-install: build   ## puts the binary under PREFIX (/usr/local)
-	install -D -m 755 target/release/onym $(DESTDIR)$(or $(PREFIX),/usr/local)/bin/onym
+install: build   ## the binary, manual pages, completions and systemd unit under PREFIX (/usr/local)
+	install -D -m 755 target/release/onym $(DESTDIR)$(PREFIX)/bin/onym
+	target/release/onym man $(DESTDIR)$(PREFIX)/share/man/man1
+	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	target/release/onym completions bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/onym
+	install -D -m 644 packaging/onym.service $(DESTDIR)$(PREFIX)/lib/systemd/system/onym.service
 
 clean:           ## removes what was built
 	$(CARGO) clean

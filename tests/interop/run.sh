@@ -12,9 +12,18 @@ python_ready() {
     -r tests/interop/python/requirements.txt && touch "$venv/ready"
 }
 
+# NDNts needs Node.js 20; Debian 12 has 18, so the package `node` brings it then.
+node_major() { node -p 'process.versions.node.split(".")[0]' 2>/dev/null || echo 0; }
+
 ndnts_ready() {
-  [ -e tests/interop/ndnts/node_modules/@ndn/rdr ] && return 0
-  (cd tests/interop/ndnts && npm install --silent --no-package-lock --no-audit --no-fund)
+  (
+    cd tests/interop/ndnts
+    [ -e node_modules/@ndn/rdr ] || npm install --silent --no-package-lock --no-audit --no-fund || exit 1
+    [ "$(node_major)" -ge 20 ] || [ -e node_modules/node ] ||
+      npm install --silent --no-save --no-package-lock --no-audit --no-fund node@20
+  ) || return 1
+  [ "$(node_major)" -ge 20 ] || PATH=$PWD/tests/interop/ndnts/node_modules/.bin:$PATH
+  [ "$(node_major)" -ge 20 ]
 }
 
 skip() { echo "skipped: $1"; exit 77; }
