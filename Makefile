@@ -31,7 +31,7 @@ interop: setup-test ## foreign programs: python-ndn, NDNts, and ndnd, NFD, ndn-f
 	$(CARGO) build --release --locked --package onym
 	tests/interop/run.sh all
 
-fuzz: setup-base ## each fuzz target for FUZZ_SECONDS (60); needs a nightly toolchain
+fuzz: setup-base ## each fuzz target for FUZZ_SECONDS (60); libFuzzer with the nightly compiler, else the stable driver
 	scripts/fuzz.sh
 
 gen: setup-base  ## writes the generated documents again

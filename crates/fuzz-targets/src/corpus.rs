@@ -82,7 +82,7 @@ pub fn seeds(target: &str) -> io::Result<Vec<Vec<u8>>> {
         "management" => vectors.iter().map(|v| delivered(v)).chain(commands()).collect(),
         _ => Vec::new(),
     };
-    seeds.retain(|seed| seed.len() <= KEPT_LEN_MAX);
+    seeds.retain(|seed| !seed.is_empty() && seed.len() <= KEPT_LEN_MAX);
     Ok(seeds)
 }
 

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 const FACE: FaceId = FaceId::FIRST;
 /// Choices that one input makes.
-const STEPS_MAX: usize = 400;
+const STEPS_MAX: usize = 200;
 /// Octets that may wait in a send queue.
 const QUEUE_MAX: usize = 64 << 10;
 /// Frames that the path between the ends holds.
