@@ -98,6 +98,14 @@ impl Forwarder {
         path::run(self, now, &packet, out)
     }
 
+    /// Whether `token` is one of ours for a pending Interest of exactly this name (its value), so
+    /// that Data which brings it back needs no look at its name.
+    #[must_use]
+    pub fn token_fits(&self, token: &[u8], name: &[u8]) -> bool {
+        let entry = self.tokens.decode(token).and_then(|(s, g)| self.pit.at_token(s, g));
+        entry.is_some_and(|slot| self.pit.only_match(slot, name).is_some())
+    }
+
     /// Tells that reliability of the link gave up sending `interest` (its whole element) on `face`:
     /// the strategy may try another upstream.
     pub fn interest_lost(&mut self, now: Tick, face: FaceId, interest: &[u8], out: &mut Outbox) {

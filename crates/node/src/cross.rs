@@ -20,6 +20,8 @@ const BATCH_MAX: usize = 1024;
 pub(crate) enum Leg {
     /// The receiving shard is the one that decides.
     Home,
+    /// Data with a token of this shard: if the token is wrong, the shard of the name decides.
+    Token,
     /// An Interest with CanBePrefix: the content store is asked, shard after shard.
     Probe,
     /// Data that pending discovery Interests see first; then it goes home, to this shard.

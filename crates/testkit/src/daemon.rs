@@ -52,11 +52,24 @@ impl Daemon {
 
 /// Why a script cannot be asked of a daemon on loopback.
 #[must_use]
-pub fn cannot(script: &Script, slow: bool) -> Option<String> {
+pub fn cannot(script: &Script, shards: usize, slow: bool, has_links: bool) -> Option<String> {
+    if shards > 1 && script.needs.iter().any(|n| n == "one-shard") {
+        return Some("is about the order of one table, and each shard has its own".into());
+    }
     if !slow && (script.has_tag("slow") || script.wait_ms() > SLOW_MS) {
         return Some("waits long".into());
     }
-    refuses(script, true)
+    refuses(script, true, has_links)
+}
+
+/// How often a node must be asked for its counters until it has digested what was in its sockets
+/// before. Each question goes through every shard: one until a packet was read, another until it was
+/// forwarded, and for several shards more until it went to another one and back; then the control
+/// thread, for what shards told it.
+#[must_use]
+pub fn rounds(script: &Script, shards: usize) -> usize {
+    let said = script.config.iter().find(|(k, _)| k == "shards").and_then(|(_, v)| v.parse().ok());
+    if said.unwrap_or(shards) > 1 { 8 } else { 4 }
 }
 
 /// The settings (`key=value`) of a node for a script, but its UDP, TCP and metrics listeners.
@@ -107,7 +120,7 @@ impl Bench for Daemon {
     }
 
     fn refuses(&self, script: &Script) -> Option<String> {
-        cannot(script, self.slow)
+        cannot(script, self.shards, self.slow, false)
     }
 
     fn set_up(&self, script: &Script) -> Result<Box<dyn Subject>, String> {
@@ -132,6 +145,7 @@ impl Bench for Daemon {
 struct Running {
     child: Child,
     metrics: SocketAddr,
+    rounds: usize,
     /// Holds its Unix socket.
     _folder: tempfile::TempDir,
 }
@@ -155,7 +169,8 @@ impl Running {
         }
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let child = command.spawn().map_err(|e| format!("{}: {e}", daemon.binary.display()))?;
-        let mut running = Self { child, metrics, _folder: folder };
+        let rounds = rounds(script, daemon.shards);
+        let mut running = Self { child, metrics, rounds, _folder: folder };
         running.await_ready()?;
         Ok((Reach { unix: Some(unix), udp, tcp: Some(tcp) }, running))
     }
@@ -198,6 +213,10 @@ impl Drop for Running {
 impl Keeper for Running {
     fn verdicts(&mut self) -> Option<Vec<Count>> {
         http_counts(self.metrics)
+    }
+
+    fn digest(&mut self) -> bool {
+        (0..self.rounds).all(|_| http_get(self.metrics).is_some())
     }
 }
 

@@ -52,7 +52,7 @@ impl Bench for Foreign {
                 return Some("needs the forwarder's local socket".into());
             }
         }
-        crate::socket::refuses(script, self.reach.tcp.is_some())
+        crate::socket::refuses(script, self.reach.tcp.is_some(), false)
     }
 
     fn set_up(&self, script: &Script) -> Result<Box<dyn Subject>, String> {

@@ -7,6 +7,7 @@ pub mod env;
 pub mod expect;
 pub mod files;
 pub mod foreign;
+pub mod in_process;
 pub mod index;
 pub mod mgmt;
 pub mod peer;

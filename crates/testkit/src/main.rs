@@ -4,6 +4,7 @@ use anyhow::{Context, Result, bail};
 use onym_testkit::daemon::Daemon;
 use onym_testkit::deviations::Deviations;
 use onym_testkit::foreign::Foreign;
+use onym_testkit::in_process::InProcess;
 use onym_testkit::script::Script;
 use onym_testkit::socket::{Reach, control};
 use onym_testkit::subject::Bench;
@@ -19,6 +20,7 @@ Runs packet scripts (all of spec/conformance/pull when no FILE is given), prints
 and a summary; exits with 1 when one failed.
 
   --subject core         the forwarding core in memory, in virtual time (default)
+  --subject node         a node in this process for each script, behind sockets on loopback
   --subject daemon       `onym daemon`, started for each script (the binary beside this, or ONYM_BIN)
   --subject unix:PATH    a running forwarder, by its Unix socket; scripts for any forwarder only
   --subject udp:ADDR     the same by UDP alone; routes by /localhop/nfd/rib/register of each face
@@ -97,12 +99,18 @@ fn bench(args: &Args) -> Result<Box<dyn Bench>> {
             let (shards, factor, slow) = (args.shards, args.factor, args.slow);
             return Ok(Box::new(Daemon { shards, factor, slow, ..daemon }));
         }
+        None if args.subject == "node" => {
+            return Ok(Box::new(InProcess { shards: args.shards, slow: args.slow }));
+        }
         Some(("unix", path)) => Reach { unix: Some(path.into()), udp: args.udp, tcp: args.tcp },
         Some(("udp", addr)) => {
             let udp = addr.parse().context("udp: wants address:port")?;
             Reach { unix: None, udp, tcp: None }
         }
-        _ => bail!("unknown subject {}; allowed: core, daemon, unix:PATH, udp:ADDR", args.subject),
+        _ => bail!(
+            "unknown subject {}; allowed: core, node, daemon, unix:PATH, udp:ADDR",
+            args.subject
+        ),
     };
     let run = control::now_ms();
     Ok(Box::new(Foreign::new(reach, args.factor, args.settle_ms, run)))

@@ -297,7 +297,7 @@ pub fn dataset_name(env: &Env, dataset: &str, filter: &[Field]) -> Result<Vec<Co
 pub fn rows(dataset: &str, content: &[u8]) -> Option<Vec<Row>> {
     match dataset {
         "status/general" => Some(vec![read_fields(content, GENERAL)?]),
-        "cs/info" => Some(vec![read_fields(content, CS_INFO)?]),
+        "cs/info" => list(content, 128, |v| Some(vec![read_fields(v, CS_INFO)?])),
         "faces/list" | "faces/query" => list(content, 128, |v| Some(vec![read_fields(v, FACE)?])),
         "faces/channels" => {
             list(content, 130, |v| Some(vec![read_fields(v, &[("local-uri", 129, Text)])?]))

@@ -80,6 +80,16 @@ impl Report {
         )
     }
 
+    /// One line for each script that was not run, with the reason.
+    #[must_use]
+    pub fn skips(&self) -> String {
+        let line = |(name, outcome): &(String, Outcome)| match outcome {
+            Outcome::Skipped(reason) => Some(format!("skip  {name}: {reason}\n")),
+            _ => None,
+        };
+        self.outcomes.iter().filter_map(line).collect()
+    }
+
     /// One line for each script.
     #[must_use]
     pub fn lines(&self) -> String {

@@ -10,7 +10,7 @@ use crate::subject::{Bench, Received, Subject};
 use crate::wire::build;
 use crate::wire::name::Component;
 use crate::wire::view::{Data, Interest, Seen};
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 /// How a script ended.
@@ -57,7 +57,9 @@ struct Run<'a> {
     commands: Vec<VecDeque<Vec<Component>>>,
     /// The face that sent last and whose packets may not be digested.
     sender: Option<usize>,
-    rows: Vec<crate::mgmt::Row>,
+    asked: Option<ask::Asked>,
+    /// When each dataset was fetched last, in the subject's time.
+    fetched: HashMap<Vec<u8>, u64>,
     /// SignatureTime of the last command.
     last_time: u64,
     /// Far ends return tokens where the script says nothing of them.
@@ -84,7 +86,8 @@ impl<'a> Run<'a> {
             closed: vec![false; count],
             commands: vec![VecDeque::new(); count],
             sender: None,
-            rows: Vec::new(),
+            asked: None,
+            fetched: HashMap::new(),
             last_time: 0,
             returning: false,
             tokens: vec![Vec::new(); count],
@@ -248,7 +251,7 @@ impl<'a> Run<'a> {
         let Some(seen) = self.next(face, patience)? else {
             return Err(self.missing(face, patience));
         };
-        self.sender = None;
+
         let old = self.env.clone();
         self.compare(face, pattern, &seen).map_err(|e| {
             self.env = old;
@@ -294,7 +297,7 @@ impl<'a> Run<'a> {
                 let what = self.missing(face, patience);
                 return Err(self.place(first, &what));
             };
-            self.sender = None;
+
             let mut why = String::new();
             let hit = open.iter().position(|step| {
                 let StepKind::Receive { packet, .. } = &step.kind else { return false };
@@ -318,7 +321,6 @@ impl<'a> Run<'a> {
     }
 
     fn nothing(&mut self, face: usize, ms: u64) -> Result<(), String> {
-        self.sender = None;
         match self.next(face, Duration::from_millis(ms))? {
             Some(seen) => Err(format!("got {}", seen.describe())),
             None => Ok(()),

@@ -4,7 +4,7 @@ use super::Control;
 use crate::mgmt::{Management, Options, Output};
 use onym_forward::packet::{LpIn, Packet};
 use onym_tables::{FaceId, Tick};
-use onym_wire::Buf;
+use onym_wire::{Buf, NackReason};
 
 /// First octet of a Data.
 const DATA: u8 = 6;
@@ -58,6 +58,10 @@ impl Control {
                     lp.next_hop_face = Some(next_hop);
                     wire
                 }
+                Output::NoRoute { interest } => {
+                    lp.nack = Some(NackReason::NO_ROUTE.0);
+                    interest
+                }
             };
             packets.push(Packet { face: FaceId::INTERNAL, bytes: Buf::copy_from(&wire), lp });
         }
@@ -76,6 +80,7 @@ impl Control {
     /// Gives management the rules of the configuration.
     pub(super) fn manage_reload(&mut self) -> Result<(), String> {
         let options = self.management_options()?;
+        self.policy = options.policy.clone();
         if let Some(management) = &mut self.management {
             management.reconfigure(options);
         }

@@ -18,7 +18,7 @@ pub(crate) mod tables;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::mgmt::host::{FaceError, FaceView, Ticket};
-use crate::mgmt::{FaceEvent, Management};
+use crate::mgmt::{FaceEvent, Management, Policy};
 use crate::rib::Rib;
 use crate::shard::{Report, ShardPort};
 use crate::subnet::Subnet;
@@ -109,8 +109,8 @@ pub(crate) struct Control {
     untold: Vec<(FaceEvent, FaceView)>,
     /// A face that was made without waiting, for the request that is being carried out.
     made_now: Option<(Ticket, Result<FaceView, FaceError>)>,
-    /// Whose prefix announcements are believed.
-    announcers: Vec<onym_crypto::Certificate>,
+    /// Who may do what, here for the announcements that Data brings.
+    policy: Policy,
     /// The file of the configuration, for errors and relative paths.
     origin: PathBuf,
     running: bool,
@@ -186,11 +186,11 @@ impl Control {
             management: None,
             untold: Vec::new(),
             made_now: None,
-            announcers: Vec::new(),
+            policy: Policy::default(),
             running: true,
         };
         let options = control.management_options()?;
-        control.announcers.clone_from(&options.policy.announcement_anchors);
+        control.policy = options.policy.clone();
         let entropy = Box::new(onym_crypto::SystemEntropy);
         control.management = Some(Management::new(options, entropy));
         Ok(control)

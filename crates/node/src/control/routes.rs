@@ -2,6 +2,7 @@
 
 use super::Control;
 use crate::mgmt::host::{RouteSpec, Scope, TableError};
+use crate::mgmt::{Localhop, remaining_ms};
 use crate::rib::{COST_PREFIX_ANNOUNCEMENT, ORIGIN_PREFIX_ANNOUNCEMENT};
 use crate::rib::{NameValue, Rib, RibUpdate, Route};
 use crate::shard::ask_all;
@@ -12,6 +13,9 @@ use onym_wire::cert::PrefixAnnouncement;
 use onym_wire::name::{Name, NameRef};
 use onym_wire::{Buf, Data, NAME_COMPONENTS_MAX};
 use std::time::Duration;
+
+/// How long a route learned from Data lasts at most, in milliseconds.
+const LEARNED_MS_MAX: u64 = 600_000;
 
 impl Control {
     /// Adds or changes a route; the FIB of every shard follows before this returns.
@@ -155,16 +159,23 @@ impl Control {
 
 impl Control {
     /// The prefix of an announcement that may be believed, and how long it lasts, in milliseconds.
-    /// That of another node must be signed by one of the configured certificates.
+    /// That of another node must be signed by a certificate of `rib.announcement_anchors`, or
+    /// without those come from whom `rib.localhop_anchors` lets register.
     fn announced(&self, announcement: &Buf, is_local: bool) -> Option<(Name, u64)> {
         let data = Data::parse(announcement).ok()?;
         let parsed = PrefixAnnouncement::parse(&data).ok()?;
-        let trusted = is_local || self.announcers.iter().any(|c| is_signed_by(&data, c));
-        if !trusted {
+        let by_any = |anchors: &[Certificate]| anchors.iter().any(|c| is_signed_by(&data, c));
+        let trusted = match (self.policy.announcement_anchors.as_slice(), &self.policy.localhop) {
+            ([], Some(Localhop::Any)) => true,
+            ([], Some(Localhop::Anchors(anchors))) => by_any(anchors),
+            (anchors, _) => by_any(anchors),
+        };
+        if !is_local && !trusted {
             tracing::debug!(prefix = %parsed.prefix, "announcement by nobody who is trusted");
             return None;
         }
-        Some((parsed.prefix.to_name(), parsed.expiration_ms))
+        let left_ms = remaining_ms(&parsed, crate::clock::unix_ms())?;
+        Some((parsed.prefix.to_name(), left_ms.min(LEARNED_MS_MAX)))
     }
 }
 

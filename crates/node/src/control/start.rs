@@ -7,6 +7,9 @@ use crate::names;
 use onym_tables::FaceId;
 use onym_wire::name::Name;
 
+/// Cost of the route to management under `/localhop/nfd` while that is off for others.
+const COST_LOCALHOP_OFF: u64 = u32::MAX as u64;
+
 /// Origin of routes that the configuration makes (NFD's `static`).
 pub(crate) const ORIGIN_STATIC: u64 = 255;
 
@@ -19,7 +22,7 @@ impl Control {
         self.apply_regions();
         self.apply_strategies(&Config::default())?;
         for prefix in ["/localhost/nfd", "/localhost/onym"] {
-            self.route_internal(prefix, true);
+            self.route_internal(prefix, 0);
         }
         self.apply_localhop();
         for face in self.config.face.clone() {
@@ -32,20 +35,19 @@ impl Control {
         Ok(())
     }
 
-    fn route_internal(&mut self, prefix: &str, wanted: bool) {
+    fn route_internal(&mut self, prefix: &str, cost: u64) {
         let Ok(name) = prefix.parse::<Name>() else { return };
-        if wanted {
-            if let Err(error) = self.fib_set(name.as_ref(), (FaceId::INTERNAL, 0)) {
-                tracing::error!(prefix, ?error, "no route to management");
-            }
-        } else {
-            self.fib_unset(name.as_ref(), FaceId::INTERNAL);
+        if let Err(error) = self.fib_set(name.as_ref(), (FaceId::INTERNAL, cost)) {
+            tracing::error!(prefix, ?error, "no route to management");
         }
     }
 
+    /// Local applications may register under `/localhop/nfd` too. Others may when the
+    /// configuration says so; else management turns them away, and a route to a gateway that an
+    /// application registered under that name goes first.
     fn apply_localhop(&mut self) {
-        let wanted = self.config.rib.localhop;
-        self.route_internal("/localhop/nfd", wanted);
+        let cost = if self.config.rib.localhop { 0 } else { COST_LOCALHOP_OFF };
+        self.route_internal("/localhop/nfd", cost);
     }
 
     fn apply_regions(&mut self) {

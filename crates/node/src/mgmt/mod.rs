@@ -52,6 +52,8 @@ pub use host::Host;
 pub use options::Options;
 pub use policy::{Localhop, Policy, Privilege, Rule, RuleError, Who};
 
+pub(crate) use verbs::rib::remaining_ms;
+
 use authorize::{Authorizer, Decision};
 use certificates::{Certificates, Wanted};
 use command::{Command, NotCommand, Verb};
@@ -86,6 +88,11 @@ pub enum Output {
         /// The face.
         next_hop: FaceId,
     },
+    /// Nack NoRoute: for this requester there is no management here.
+    NoRoute {
+        /// The Interest.
+        interest: Vec<u8>,
+    },
 }
 
 /// Packets that management saw, by what became of them.
@@ -109,7 +116,7 @@ pub struct Management {
     events: Events,
     certificates: Certificates,
     /// Commands whose face is being connected.
-    creations: HashMap<Ticket, Name>,
+    creations: HashMap<Ticket, (Name, Requester)>,
     next_ticket: Ticket,
     entropy: Box<dyn Entropy + Send>,
     out: VecDeque<Output>,
@@ -200,7 +207,7 @@ impl Management {
                 self.ask(due.retried(now));
             } else {
                 let text = format!("certificate {} cannot be fetched", due.wanted);
-                self.deny(&due.command, &text);
+                self.deny(&due.command, due.requester, &text);
             }
         }
     }
@@ -234,6 +241,10 @@ impl Management {
         if space == Space::Localhop && self.routable(interest, now, host).is_some() {
             return Some(());
         }
+        if space == Space::Localhop && !may_enter {
+            // As where nothing is registered under that name.
+            self.out.push_back(Output::NoRoute { interest: interest.wire.to_vec() });
+        }
         if !may_enter {
             return None;
         }
@@ -249,7 +260,9 @@ impl Management {
             Err(NotCommand::Refused(_)) if space == Space::Localhop && !requester.is_local => {
                 return None;
             }
-            Err(NotCommand::Refused(refusal)) => self.respond(interest.name, &refusal.into()),
+            Err(NotCommand::Refused(refusal)) => {
+                self.respond(interest.name, requester, &refusal.into());
+            }
         }
         Some(())
     }
@@ -265,12 +278,16 @@ impl Management {
         match self.authorizer.decide(command, requester, host.unix_ms()) {
             Decision::Granted => self.execute(command, requester, host),
             Decision::Denied(why) => {
-                self.respond(command.name, &command.denial(&why).into());
+                self.respond(command.name, requester, &command.denial(&why).into());
             }
             Decision::Fetch(check, wanted) => {
                 let wanted = Wanted::new(check, wanted, command.wire.to_vec(), requester, now);
                 if self.certificates.is_full() {
-                    self.deny(&wanted.command, "too many commands wait for certificates");
+                    self.deny(
+                        &wanted.command,
+                        wanted.requester,
+                        "too many commands wait for certificates",
+                    );
                 } else {
                     self.ask(wanted);
                 }
@@ -293,7 +310,7 @@ impl Management {
         for mut wanted in self.certificates.take_for(data.name) {
             match self.authorizer.advance(&mut wanted.check, wire, host.unix_ms()) {
                 Decision::Granted => self.resume(&wanted, host),
-                Decision::Denied(why) => self.deny(&wanted.command, &why),
+                Decision::Denied(why) => self.deny(&wanted.command, wanted.requester, &why),
                 Decision::Fetch((), next) => {
                     self.ask(wanted.next(next, now));
                 }
@@ -308,14 +325,16 @@ impl Management {
         // Another copy of it may have come first.
         match self.authorizer.accept(&command, host.unix_ms()) {
             Ok(()) => self.execute(&command, wanted.requester, host),
-            Err(why) => self.respond(command.name, &command.denial(&why).into()),
+            Err(why) => {
+                self.respond(command.name, wanted.requester, &command.denial(&why).into());
+            }
         }
     }
 
-    fn deny(&mut self, wire: &[u8], why: &str) {
+    fn deny(&mut self, wire: &[u8], requester: Requester, why: &str) {
         let Ok(interest) = Interest::parse(wire) else { return };
         let Ok(command) = Command::parse(&interest) else { return };
-        self.respond(command.name, &command.denial(why).into());
+        self.respond(command.name, requester, &command.denial(why).into());
     }
 
     fn execute(&mut self, command: &Command<'_>, requester: Requester, host: &mut dyn Host) {
@@ -328,24 +347,25 @@ impl Management {
             Ok(()) => match verbs::run(command, requester.face, self.next_ticket, host) {
                 verbs::Outcome::Done(response) => *response,
                 verbs::Outcome::Pending => {
-                    self.creations.insert(self.next_ticket, command.name.to_name());
+                    let waiting = (command.name.to_name(), requester);
+                    self.creations.insert(self.next_ticket, waiting);
                     self.next_ticket += 1;
                     return;
                 }
             },
         };
         self.next_ticket += 1;
-        self.respond(command.name, &response);
+        self.respond(command.name, requester, &response);
     }
 
     /// The end of a face creation that took time.
     pub fn face_created(&mut self, ticket: Ticket, result: Result<FaceView, FaceError>) {
-        let Some(name) = self.creations.remove(&ticket) else { return };
+        let Some((name, requester)) = self.creations.remove(&ticket) else { return };
         let response = match result {
             Ok(face) => verbs::faces::created(&face),
             Err(error) => verbs::faces::failed(error),
         };
-        self.respond(name.as_ref(), &response);
+        self.respond(name.as_ref(), requester, &response);
     }
 
     /// Something happened to a face; subscribers are told.
@@ -355,7 +375,9 @@ impl Management {
         }
     }
 
-    fn respond(&mut self, name: NameRef<'_>, response: &ControlResponse) {
+    /// Answers over a network are cached, since a command that is sent again because its answer
+    /// was lost would be a replay; over local faces nothing is lost.
+    fn respond(&mut self, name: NameRef<'_>, requester: Requester, response: &ControlResponse) {
         if response.is_success() {
             self.counters.commands_done += 1;
         } else {
@@ -368,7 +390,7 @@ impl Management {
             wire = reply::response(name, &short);
         }
         if wire.len() <= PACKET_LEN_MAX {
-            self.out.push_back(Output::Data { wire, no_cache: false });
+            self.out.push_back(Output::Data { wire, no_cache: requester.is_local });
         }
     }
 }

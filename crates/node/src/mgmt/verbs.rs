@@ -3,7 +3,7 @@
 mod cs;
 pub(super) mod faces;
 mod fib;
-mod rib;
+pub(super) mod rib;
 mod strategy;
 
 use super::command::{Command, Refusal, Verb, bad_parameters};

@@ -34,43 +34,53 @@ impl Chooser {
     pub(crate) fn way(&self, packet: &Packet, discovery: bool) -> Option<Way> {
         let (kind, name, after) = name_of(&packet.bytes)?;
         if kind == DATA {
-            let home = self.home_of_answer(packet, name);
             if discovery {
-                let home = u8::try_from(home).unwrap_or(0);
+                let home = u8::try_from(self.by_name(name)).unwrap_or(0);
                 return Some(Way { shard: 0, leg: Leg::Discovery(home) });
             }
-            return Some(Way { shard: home, leg: Leg::Home });
+            return Some(self.by_token(packet).unwrap_or_else(|| self.home(name)));
         }
         let prefix = after.first() == Some(&CAN_BE_PREFIX);
-        let way = match (packet.lp.nack.is_some(), prefix) {
+        Some(match (packet.lp.nack.is_some(), prefix) {
             (true, true) => Way { shard: 0, leg: Leg::Home },
-            (true, false) => Way { shard: self.home_of_answer(packet, name), leg: Leg::Home },
             (false, true) => Way { shard: self.shards - 1, leg: Leg::Probe },
-            (false, false) => Way { shard: self.by_name(name), leg: Leg::Home },
-        };
-        Some(way)
+            (_, false) => self.home(name),
+        })
+    }
+
+    /// Where exact Interests for a name live.
+    fn home(&self, name: &[u8]) -> Way {
+        Way { shard: self.by_name(name), leg: Leg::Home }
+    }
+
+    /// The way that a token of ours says. It saves hashing the name, and may be wrong: the shard
+    /// checks. Data for discovery Interests, of shard 0, is cached where exact Interests look.
+    fn by_token(&self, packet: &Packet) -> Option<Way> {
+        let token = &packet.lp.pit_token;
+        let shard = usize::from(*token.first()?);
+        let ours = token.len() == TOKEN_LEN && shard != 0 && shard < self.shards;
+        ours.then_some(Way { shard, leg: Leg::Token })
+    }
+
+    /// Whether a Data that came by its token is in the right shard, this one being `index`;
+    /// `fits` says whether the token leads to an Interest of a name. Else the shard it belongs to.
+    pub(crate) fn misled(
+        &self,
+        packet: &Packet,
+        index: usize,
+        fits: impl Fn(&[u8], &[u8]) -> bool,
+    ) -> Option<usize> {
+        let (_, name, _) = name_of(&packet.bytes)?;
+        if fits(&packet.lp.pit_token, name) {
+            return None;
+        }
+        Some(self.by_name(name)).filter(|home| *home != index)
     }
 
     /// The shard of exact Interests for a name (its value).
     pub(crate) fn by_name(&self, name: &[u8]) -> usize {
         let hash = self.key.shard_name(name);
         usize::try_from(hash % self.shards as u64).unwrap_or(0)
-    }
-
-    /// A token is a hint: one that names no shard is not ours.
-    fn home_of_answer(&self, packet: &Packet, name: &[u8]) -> usize {
-        let token = &packet.lp.pit_token;
-        match token.first() {
-            Some(&shard) if token.len() == TOKEN_LEN && usize::from(shard) < self.shards => {
-                // Data that answers a discovery Interest is cached where exact Interests look.
-                if packet.lp.nack.is_none() && shard == 0 {
-                    self.by_name(name)
-                } else {
-                    shard.into()
-                }
-            }
-            _ => self.by_name(name),
-        }
     }
 }
 
@@ -133,9 +143,13 @@ mod tests {
         for shard in 1..4_u8 {
             let token = [shard, 0, 0, 0, 0, 0];
             assert_eq!(
-                chooser().way(&packet(&data, &token), false).unwrap().shard,
-                usize::from(shard)
+                chooser().way(&packet(&data, &token), false).unwrap(),
+                Way { shard: shard.into(), leg: Leg::Token }
             );
+            let misled =
+                |fits: bool| chooser().misled(&packet(&data, &token), shard.into(), |_, _| fits);
+            let other = (by_name != usize::from(shard)).then_some(by_name);
+            assert_eq!((misled(true), misled(false)), (None, other));
         }
         for token in [&[2][..], &[9, 0, 0, 0, 0, 0], &[2, 0, 0, 0, 0, 0, 0]] {
             assert_eq!(chooser().way(&packet(&data, token), false).unwrap().shard, by_name);

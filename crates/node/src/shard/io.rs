@@ -84,6 +84,16 @@ impl Shard {
                 self.cross(self.index - 1, Leg::Probe, packet);
                 None
             }
+            Leg::Token => {
+                let fits = |token: &[u8], name: &[u8]| self.fw.token_fits(token, name);
+                match self.chooser.misled(&packet, self.index, fits) {
+                    Some(home) => {
+                        self.cross(home, Leg::Home, packet);
+                        None
+                    }
+                    None => Some(self.fw.receive(self.now, packet, &mut self.out)),
+                }
+            }
             Leg::Discovery(home) => {
                 let found = self.fw.show(self.now, &packet, &mut self.out);
                 let leg = if found { Leg::Solicited } else { Leg::Home };

@@ -1,7 +1,7 @@
 //! Management lines of a script.
 
 use super::Run;
-use crate::env::Env;
+use crate::env::{Env, Kept};
 use crate::expect::{self, Found, fits};
 use crate::mgmt::{self, Row};
 use crate::script::{Field, Packet, StepKind, Value};
@@ -10,8 +10,24 @@ use crate::wire::name::{self, Component};
 use crate::wire::tlv::{nni, put, tlv};
 use crate::wire::types as t;
 use crate::wire::view::{Data, Seen};
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 const SEGMENTS_MAX: u64 = 10_000;
+/// How long a version of a dataset may be served again, and a little more.
+const FRESH_MS: u64 = 1_050;
+
+/// A dataset that was asked for.
+pub(super) struct Asked {
+    face: usize,
+    dataset: String,
+    name: Vec<Component>,
+    rows: Vec<Row>,
+    /// The lines that judged it so far.
+    judged: Vec<StepKind>,
+    /// What was kept before it was judged.
+    kept: BTreeMap<String, Kept>,
+}
 
 impl Run<'_> {
     pub(super) fn command(
@@ -79,61 +95,52 @@ impl Run<'_> {
     }
 
     pub(super) fn ask(&mut self, kind: &StepKind) -> Result<(), String> {
-        match kind {
-            StepKind::Query { face, dataset, filter } => {
-                self.settle_for(None);
-                let name = mgmt::dataset_name(&self.env, dataset, filter)?;
-                let content = self.fetch(*face, &name)?;
-                self.rows = mgmt::rows(dataset, &content).ok_or("the dataset cannot be read")?;
-                Ok(())
-            }
-            StepKind::Has(fields) => match self.row(fields) {
-                true => Ok(()),
-                false => Err(format!("no such row among {}", self.show_rows())),
-            },
-            StepKind::Lacks(fields) => match self.row(fields) {
-                true => Err(format!("there is such a row among {}", self.show_rows())),
-                false => Ok(()),
-            },
-            StepKind::Rows(count) => {
-                let found = Found::Number(self.rows.len() as u64);
-                match fits(&mut self.env, count, &found) {
-                    true => Ok(()),
-                    false => {
-                        Err(format!("there are {} rows: {}", self.rows.len(), self.show_rows()))
-                    }
-                }
-            }
-            _ => Ok(()),
+        if let StepKind::Query { face, dataset, filter } = kind {
+            self.settle_for(None);
+            let name = mgmt::dataset_name(&self.env, dataset, filter)?;
+            let asked = Asked {
+                face: *face,
+                dataset: dataset.clone(),
+                name,
+                rows: Vec::new(),
+                judged: Vec::new(),
+                kept: self.env.kept.clone(),
+            };
+            return self.fetch(asked);
         }
+        let Some(mut asked) = self.asked.take() else { return Err("no dataset was asked".into()) };
+        asked.judged.push(kind.clone());
+        let patience = self.subject.patience();
+        let end = self.subject.now_ms().saturating_add(millis(patience));
+        let mut result = judge(&mut self.env, kind, &asked.rows);
+        // What a forwarder does beside the packets may take a moment.
+        while result.is_err() && self.subject.now_ms() < end {
+            self.env.kept.clone_from(&asked.kept);
+            self.fetch(asked)?;
+            let Some(again) = self.asked.take() else { return result };
+            asked = again;
+            result = asked.judged.iter().try_for_each(|k| judge(&mut self.env, k, &asked.rows));
+        }
+        self.asked = Some(asked);
+        result
     }
 
-    fn row(&mut self, fields: &[Field]) -> bool {
-        let rows = std::mem::take(&mut self.rows);
-        let env = &mut self.env;
-        let found = rows.iter().any(|row| {
-            let mut trial = env.clone();
-            let good = row_fits(&mut trial, fields, row);
-            if good {
-                *env = trial;
-            }
-            good
-        });
-        self.rows = rows;
-        found
-    }
-
-    fn show_rows(&self) -> String {
-        let row = |row: &Row| {
-            let fields: Vec<String> =
-                row.iter().map(|(k, v)| format!("{k}={}", v.show())).collect();
-            format!("[{}]", fields.join(" "))
-        };
-        self.rows.iter().map(row).collect::<Vec<_>>().join(" ")
+    /// Fetches a dataset, once the last answer for it is no longer fresh.
+    fn fetch(&mut self, mut asked: Asked) -> Result<(), String> {
+        let key = name::encode(&asked.name);
+        if let Some(last) = self.fetched.get(&key) {
+            let over = (last + FRESH_MS).saturating_sub(self.subject.now_ms());
+            self.subject.wait(Duration::from_millis(over));
+        }
+        let content = self.segments(asked.face, &asked.name)?;
+        self.fetched.insert(key, self.subject.now_ms());
+        asked.rows = mgmt::rows(&asked.dataset, &content).ok_or("the dataset cannot be read")?;
+        self.asked = Some(asked);
+        Ok(())
     }
 
     /// Fetches all segments of a dataset.
-    fn fetch(&mut self, face: usize, name: &[Component]) -> Result<Vec<u8>, String> {
+    fn segments(&mut self, face: usize, name: &[Component]) -> Result<Vec<u8>, String> {
         let mut content = Vec::new();
         let mut ask = name.to_vec();
         for segment in 0..SEGMENTS_MAX {
@@ -180,6 +187,45 @@ impl Run<'_> {
         self.inbox[face].extend(others);
         found
     }
+}
+
+/// Judges a dataset by one line.
+fn judge(env: &mut Env, kind: &StepKind, rows: &[Row]) -> Result<(), String> {
+    match kind {
+        StepKind::Has(fields) if !any_row(env, fields, rows) => {
+            Err(format!("no such row among {}", show(rows)))
+        }
+        StepKind::Lacks(fields) if any_row(env, fields, rows) => {
+            Err(format!("there is such a row among {}", show(rows)))
+        }
+        StepKind::Rows(count) if !fits(env, count, &Found::Number(rows.len() as u64)) => {
+            Err(format!("there are {} rows: {}", rows.len(), show(rows)))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn any_row(env: &mut Env, fields: &[Field], rows: &[Row]) -> bool {
+    rows.iter().any(|row| {
+        let mut trial = env.clone();
+        let good = row_fits(&mut trial, fields, row);
+        if good {
+            *env = trial;
+        }
+        good
+    })
+}
+
+fn show(rows: &[Row]) -> String {
+    let row = |row: &Row| {
+        let fields: Vec<String> = row.iter().map(|(k, v)| format!("{k}={}", v.show())).collect();
+        format!("[{}]", fields.join(" "))
+    };
+    rows.iter().map(row).collect::<Vec<_>>().join(" ")
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn row_fits(env: &mut Env, fields: &[Field], row: &Row) -> bool {

@@ -25,6 +25,7 @@ const TAGS: &[&str] = &["any-forwarder", "virtual", "onym", "slow"];
 const NEEDS: &[&str] = &[
     "mgmt",
     "multishard",
+    "one-shard",
     "multi-access",
     "ad-hoc",
     "ethernet",

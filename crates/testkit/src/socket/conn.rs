@@ -2,9 +2,14 @@
 
 use crate::subject::Received;
 use crate::wire::tlv::frame_len;
-use std::io::{ErrorKind, Read, Write};
+use rustix::fd::{AsFd, BorrowedFd};
+use rustix::io::Errno;
+use rustix::net::RecvFlags;
+use rustix::net::sockopt::Timeout;
+use std::collections::VecDeque;
+use std::io::{ErrorKind, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -14,6 +19,9 @@ pub struct Conn {
     kind: Kind,
     /// Octets of a stream that are no whole frame yet.
     buffer: Vec<u8>,
+    /// Datagrams that were taken out of the socket early.
+    early: VecDeque<Vec<u8>>,
+    closed: bool,
 }
 
 #[derive(Debug)]
@@ -21,6 +29,7 @@ enum Kind {
     Unix(UnixStream),
     Tcp(TcpStream),
     Udp(UdpSocket),
+    Pair(UnixDatagram),
 }
 
 impl Conn {
@@ -53,7 +62,13 @@ impl Conn {
     }
 
     fn new(kind: Kind) -> Self {
-        Self { kind, buffer: Vec::new() }
+        Self { kind, buffer: Vec::new(), early: VecDeque::new(), closed: false }
+    }
+
+    /// One end of a pair of datagram sockets.
+    #[must_use]
+    pub fn pair(socket: UnixDatagram) -> Self {
+        Self::new(Kind::Pair(socket))
     }
 
     /// The local port of a UDP socket.
@@ -74,6 +89,7 @@ impl Conn {
             Kind::Unix(s) => s.write_all(frame),
             Kind::Tcp(s) => s.write_all(frame),
             Kind::Udp(s) => s.send(frame).map(|_| ()),
+            Kind::Pair(s) => s.send(frame).map(|_| ()),
         };
         match done {
             // What a forwarder that closed the stream does not take is no error of the script.
@@ -98,30 +114,21 @@ impl Conn {
     pub fn receive(&mut self, patience: Duration) -> Result<Received, String> {
         let end = Instant::now() + patience;
         loop {
-            if let Some(frame) = self.whole_frame() {
+            if let Some(frame) = self.early.pop_front().or_else(|| self.whole_frame()) {
                 return Ok(Received::Frame(frame));
+            }
+            if self.closed {
+                return Ok(Received::Closed);
             }
             // A timeout of zero would mean none.
             let left = end.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
-            let mut chunk = vec![0; 65_536];
-            let got = match &mut self.kind {
-                Kind::Unix(s) => s.set_read_timeout(Some(left)).and_then(|()| s.read(&mut chunk)),
-                Kind::Tcp(s) => s.set_read_timeout(Some(left)).and_then(|()| s.read(&mut chunk)),
-                Kind::Udp(s) => s.set_read_timeout(Some(left)).and_then(|()| s.recv(&mut chunk)),
-            };
-            match got {
-                Ok(0) => return Ok(Received::Closed),
-                Ok(n) if matches!(self.kind, Kind::Udp(_)) => {
-                    chunk.truncate(n);
-                    return Ok(Received::Frame(chunk));
-                }
-                Ok(n) => self.buffer.extend_from_slice(&chunk[..n]),
+            match self.take(Some(left)) {
+                Ok(()) => {}
                 Err(e) => match e.kind() {
                     ErrorKind::WouldBlock | ErrorKind::TimedOut if Instant::now() >= end => {
                         return Ok(Received::Nothing);
                     }
                     ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted => {}
-                    ErrorKind::ConnectionReset => return Ok(Received::Closed),
                     // An ICMP message about a datagram that nobody took.
                     ErrorKind::ConnectionRefused if Instant::now() < end => {}
                     ErrorKind::ConnectionRefused => return Ok(Received::Nothing),
@@ -129,6 +136,44 @@ impl Conn {
                 },
             }
         }
+    }
+
+    /// Takes everything that is there out of the socket.
+    pub fn drain(&mut self) {
+        while !self.closed && self.take(None).is_ok() {}
+    }
+
+    /// Reads once, waiting at most `patience`, or not at all.
+    fn take(&mut self, patience: Option<Duration>) -> std::io::Result<()> {
+        let mut chunk = vec![0; 65_536];
+        let (fd, flags) = (self.fd(), patience.map_or(RecvFlags::DONTWAIT, |_| RecvFlags::empty()));
+        if let Some(patience) = patience {
+            rustix::net::sockopt::set_socket_timeout(fd, Timeout::Recv, Some(patience))?;
+        }
+        match rustix::net::recv(fd, &mut chunk, flags) {
+            Ok((0, _)) if self.is_stream() => self.closed = true,
+            Ok((n, _)) if self.is_stream() => self.buffer.extend_from_slice(&chunk[..n]),
+            Ok((n, _)) => {
+                chunk.truncate(n);
+                self.early.push_back(chunk);
+            }
+            Err(Errno::CONNRESET) => self.closed = true,
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+
+    fn fd(&self) -> BorrowedFd<'_> {
+        match &self.kind {
+            Kind::Unix(s) => s.as_fd(),
+            Kind::Tcp(s) => s.as_fd(),
+            Kind::Udp(s) => s.as_fd(),
+            Kind::Pair(s) => s.as_fd(),
+        }
+    }
+
+    fn is_stream(&self) -> bool {
+        matches!(self.kind, Kind::Unix(_) | Kind::Tcp(_))
     }
 
     fn whole_frame(&mut self) -> Option<Vec<u8>> {

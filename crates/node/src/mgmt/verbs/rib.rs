@@ -97,7 +97,7 @@ pub(super) fn announce(
 }
 
 /// How long the announcement counts from now, in milliseconds; `None` when it does not.
-fn remaining_ms(announcement: &PrefixAnnouncement<'_>, now_ms: u64) -> Option<u64> {
+pub(crate) fn remaining_ms(announcement: &PrefixAnnouncement<'_>, now_ms: u64) -> Option<u64> {
     let Some(validity) = announcement.validity_period else {
         return Some(announcement.expiration_ms).filter(|ms| *ms > 0);
     };
