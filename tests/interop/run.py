@@ -263,18 +263,19 @@ def wait_until_served(setup, name, node):
 # ndnd, when it is on PATH
 
 class NdndNode:
-    def __init__(self, setup, name='theirs'):
+    def __init__(self, setup, name='theirs', mtu=1420):
         path = setup.folder / f'{name}.sock'
         self.udp_port = free_port(socket.SOCK_DGRAM)
         config = setup.folder / f'{name}.yml'
         config.write_text(f"""
 core: {{log_level: WARN}}
 faces:
-  udp: {{enabled_unicast: true, enabled_multicast: false, port_unicast: {self.udp_port}}}
+  udp: {{enabled_unicast: true, enabled_multicast: false, port_unicast: {self.udp_port}, default_mtu: {mtu}}}
   tcp: {{enabled: false}}
   unix: {{enabled: true, socket_path: {path}}}
   websocket: {{enabled: false}}
 fw: {{threads: 2}}
+mgmt: {{allow_localhop: true}}
 tables:
   content_store: {{capacity: 20000}}
 """)
@@ -373,6 +374,18 @@ def cat_by_ndnd(name, out, node):
 
 # NFD and ndn-tools, when they are on PATH
 
+def ndnd_keeps_the_packet_scripts_for_any_forwarder(setup):
+    testkit = Path(setup.onym).with_name('onym-testkit')
+    if not testkit.exists():
+        raise Failed(f'{testkit} is not built: cargo build --release --package onym-testkit')
+    for by in ('unix', 'udp'):
+        with NdndNode(setup, name=f'scripts-{by}', mtu=8800) as theirs:
+            udp = f'127.0.0.1:{theirs.udp_port}'
+            subject = f'unix:{theirs.path}' if by == 'unix' else f'udp:{udp}'
+            said = Program([testkit, '--subject', subject, '--udp', udp, '--deviations', 'ndnd', '--threads', 2, '--brief']).finish(180)
+            print('\n'.join(f'         by {by}: {line}' for line in said.splitlines()), flush=True)
+
+
 def nfdc_manages_our_node(setup):
     with setup.node() as node:
         for command in (['status', 'report'], ['face', 'create', 'udp4://127.0.0.1:7777'], ['route', 'add', '/x', 'udp4://127.0.0.1:7777'],
@@ -398,6 +411,7 @@ CASES = {
         ('ndnd', our_tools_work_through_ndnd),
         ('ndnd', a_chain_ours_theirs_ours_carries_a_segmented_file_both_ways),
         ('ndnd', ndnd_commands_manage_our_node),
+        ('ndnd', ndnd_keeps_the_packet_scripts_for_any_forwarder),
         ('nfdc', nfdc_manages_our_node),
     ],
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Foreign programs against a node: tests/interop/run.sh python|ndnts|foreign|all
+# Foreign programs against a node: tests/interop/run.sh python|ndnts|foreign|all [--only WORD]
 # Installs the foreign libraries (PyPI, npm) under target/; exit status 77 when they cannot be had.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
@@ -35,4 +35,4 @@ case ${1:-all} in
   all) python_ready || skip "python-ndn cannot be installed"; ndnts_ready || skip "NDNts cannot be installed" ;;
   *) echo "usage: $0 python|ndnts|foreign|all" >&2; exit 2 ;;
 esac
-exec python3 tests/interop/run.py "${1:-all}" --onym "$target/release/onym" --python "$venv/bin/python"
+exec python3 tests/interop/run.py "${1:-all}" --onym "$target/release/onym" --python "$venv/bin/python" "${@:2}"

@@ -193,8 +193,8 @@ fn drain(management: &mut Management) {
     for _ in 0..ANSWERS_MAX {
         let Some(output) = management.poll_output() else { return };
         match output {
-            Output::Interest { wire, .. } => {
-                Interest::parse(&wire).expect("law: an Interest of management can be read");
+            Output::Interest { wire, .. } | Output::NoRoute { interest: wire } => {
+                Interest::parse(&wire).expect("law: an Interest of or to management can be read");
             }
             Output::Data { wire, .. } => {
                 assert!(wire.len() <= PACKET_LEN_MAX, "law: an answer fits a packet");

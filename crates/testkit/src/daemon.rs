@@ -1,7 +1,7 @@
 //! `onym daemon` as a process of its own for each script, behind sockets on loopback.
 
 use crate::script::{Script, StepKind};
-use crate::socket::{Keeper, Reach, SocketSubject, refuses};
+use crate::socket::{Keeper, Offers, Reach, SocketSubject, refuses};
 use crate::subject::{Bench, Count, Subject};
 use crate::wire::name::{Part, uri};
 use std::fmt::Write as _;
@@ -59,7 +59,7 @@ pub fn cannot(script: &Script, shards: usize, slow: bool, has_links: bool) -> Op
     if !slow && (script.has_tag("slow") || script.wait_ms() > SLOW_MS) {
         return Some("waits long".into());
     }
-    refuses(script, true, has_links)
+    refuses(script, Offers { tcp: true, ws: true, links: has_links })
 }
 
 /// How often a node must be asked for its counters until it has digested what was in its sockets
@@ -72,7 +72,7 @@ pub fn rounds(script: &Script, shards: usize) -> usize {
     if said.unwrap_or(shards) > 1 { 8 } else { 4 }
 }
 
-/// The settings (`key=value`) of a node for a script, but its UDP, TCP and metrics listeners.
+/// The settings (`key=value`) of a node for a script, but its listeners beside the Unix socket.
 ///
 /// # Errors
 /// A region that is no plain name.
@@ -82,11 +82,10 @@ pub fn settings(script: &Script, shards: usize, unix: &Path) -> Result<Vec<Strin
         format!("faces.unix.path=\"{}\"", unix.display()),
         "faces.udp.multicast=[]".into(),
         "faces.udp.mtu=8800".into(),
-        "faces.websocket.listen=[]".into(),
         "log.filter=\"warn\"".into(),
     ];
     sets.extend(script.config.iter().map(|(k, v)| match k.as_str() {
-        "rib.localhop_anchors" => format!("{k}=[\"{v}\"]"),
+        "rib.localhop_anchors" | "rib.routable_prefixes" => format!("{k}=[\"{v}\"]"),
         _ => format!("{k}={v}"),
     }));
     if !script.regions.is_empty() {
@@ -155,11 +154,12 @@ impl Running {
         let folder = tempfile::tempdir().map_err(|e| format!("a folder for the socket: {e}"))?;
         let unix = folder.path().join("nfd.sock");
         let udp = free_udp()?;
-        let (tcp, metrics) = (free_tcp()?, free_tcp()?);
+        let (tcp, ws, metrics) = (free_tcp()?, free_tcp()?, free_tcp()?);
         let mut sets = settings(script, daemon.shards, &unix)?;
         sets.extend([
             format!("faces.udp.listen=[\"{udp}\"]"),
             format!("faces.tcp.listen=[\"{tcp}\"]"),
+            format!("faces.websocket.listen=[\"{ws}\"]"),
             format!("metrics.listen=[\"{metrics}\"]"),
         ]);
         let mut command = Command::new(&daemon.binary);
@@ -172,7 +172,7 @@ impl Running {
         let rounds = rounds(script, daemon.shards);
         let mut running = Self { child, metrics, rounds, _folder: folder };
         running.await_ready()?;
-        Ok((Reach { unix: Some(unix), udp, tcp: Some(tcp) }, running))
+        Ok((Reach { unix: Some(unix), udp, tcp: Some(tcp), ws: Some(ws) }, running))
     }
 
     /// Reads standard error until `ready`; the rest is read and forgotten, so that no pipe fills.

@@ -1,7 +1,7 @@
 //! A forwarder that runs already, ours or another's, reached by its sockets.
 
 use crate::script::{Link, Script, StepKind, Transport};
-use crate::socket::{Nobody, Reach, SocketSubject};
+use crate::socket::{Nobody, Offers, Reach, SocketSubject};
 use crate::subject::{Bench, Subject};
 use crate::wire::name::Component;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -52,7 +52,8 @@ impl Bench for Foreign {
                 return Some("needs the forwarder's local socket".into());
             }
         }
-        crate::socket::refuses(script, self.reach.tcp.is_some(), false)
+        let offers = Offers { tcp: self.reach.tcp.is_some(), ..Offers::default() };
+        crate::socket::refuses(script, offers)
     }
 
     fn set_up(&self, script: &Script) -> Result<Box<dyn Subject>, String> {

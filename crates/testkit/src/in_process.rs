@@ -33,7 +33,8 @@ impl Bench for InProcess {
     fn set_up(&self, script: &Script) -> Result<Box<dyn Subject>, String> {
         let folder = tempfile::tempdir().map_err(|e| format!("a folder for the socket: {e}"))?;
         let mut sets = settings(script, self.shards, &folder.path().join("nfd.sock"))?;
-        let listeners = ["faces.udp.listen", "faces.tcp.listen", "metrics.listen"];
+        let listeners =
+            ["faces.udp.listen", "faces.tcp.listen", "faces.websocket.listen", "metrics.listen"];
         sets.extend(listeners.map(|key| format!("{key}=[\"127.0.0.1:0\"]")));
         if script.faces.iter().any(|f| f.link == Link::AdHoc) {
             sets.push("faces.udp.multicast_ad_hoc=true".into());
@@ -45,6 +46,7 @@ impl Bench for InProcess {
             unix: bound.unix.clone(),
             udp: *bound.udp.first().ok_or("the node has no UDP listener")?,
             tcp: bound.tcp.first().copied(),
+            ws: bound.websocket.first().copied(),
         };
         let rounds = rounds(script, self.shards);
         let keeper = Box::new(Running { node, rounds, _folder: folder });

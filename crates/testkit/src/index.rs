@@ -10,8 +10,11 @@ Written by `cargo run -p onym-testkit -- --index > spec/conformance/README.md`; 
 The grammar is in [FORMAT.md](FORMAT.md), the sections in [sections.txt](sections.txt), known deviations of other forwarders in [deviations](deviations).
 
 ```
-cargo test -p onym-testkit                                  # core and daemon
+cargo test -p onym-testkit                                  # core, and a node with one and two shards
+cargo test -p onym --test conformance                       # the daemon as a process
+make conformance-foreign                                    # ndnd, when it is on PATH
 cargo run -p onym-testkit -- --subject core [FILE…]
+cargo run -p onym-testkit -- --subject node --shards 2 [FILE…]
 cargo run -p onym-testkit -- --subject daemon [FILE…]
 cargo run -p onym-testkit -- --subject unix:/run/nfd/nfd.sock [FILE…]
 ```

@@ -31,6 +31,7 @@ and a summary; exits with 1 when one failed.
   --shards N             with daemon: shards where a script does not say; default 1
   --slow                 with daemon: also scripts that wait longer than two seconds
   --factor N             stretches all waits; default 1
+  --brief                prints failures, deviations and the summary only
   --threads N            scripts at once; default 8
   --index                print spec/conformance/README.md
 ";
@@ -44,6 +45,7 @@ struct Args {
     shards: usize,
     slow: bool,
     factor: u32,
+    brief: bool,
     threads: usize,
     files: Vec<PathBuf>,
     index: bool,
@@ -60,6 +62,7 @@ impl Default for Args {
             shards: 1,
             slow: false,
             factor: 1,
+            brief: false,
             threads: 8,
             files: Vec::new(),
             index: false,
@@ -80,6 +83,7 @@ fn args() -> Result<Option<Args>> {
             "--settle" => args.settle_ms = value()?.parse().context("--settle wants a number")?,
             "--shards" => args.shards = value()?.parse().context("--shards wants a number")?,
             "--slow" => args.slow = true,
+            "--brief" => args.brief = true,
             "--factor" => args.factor = value()?.parse().context("--factor wants a number")?,
             "--threads" => args.threads = value()?.parse().context("--threads wants a number")?,
             "--index" => args.index = true,
@@ -102,10 +106,12 @@ fn bench(args: &Args) -> Result<Box<dyn Bench>> {
         None if args.subject == "node" => {
             return Ok(Box::new(InProcess { shards: args.shards, slow: args.slow }));
         }
-        Some(("unix", path)) => Reach { unix: Some(path.into()), udp: args.udp, tcp: args.tcp },
+        Some(("unix", path)) => {
+            Reach { unix: Some(path.into()), udp: args.udp, tcp: args.tcp, ws: None }
+        }
         Some(("udp", addr)) => {
             let udp = addr.parse().context("udp: wants address:port")?;
-            Reach { unix: None, udp, tcp: None }
+            Reach { unix: None, udp, tcp: None, ws: None }
         }
         _ => bail!(
             "unknown subject {}; allowed: core, node, daemon, unix:PATH, udp:ADDR",
@@ -152,7 +158,7 @@ fn main() -> Result<ExitCode> {
     let bench = bench(&args)?;
     let mut report = report::run_but(bench.as_ref(), &scripts, args.threads, &forbidden);
     let notes = known.apply(&mut report);
-    print!("{}{notes}", report.lines());
+    print!("{}{notes}", if args.brief { report.remarks() } else { report.lines() });
     println!("{}", report.summary());
     Ok(if report.counts().1 == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -93,15 +93,15 @@ impl Report {
     /// One line for each script.
     #[must_use]
     pub fn lines(&self) -> String {
-        let line = |(name, outcome): &(String, Outcome)| match outcome {
-            Outcome::Passed => format!("ok    {name}\n"),
-            Outcome::Skipped(reason) => format!("skip  {name}: {reason}\n"),
-            Outcome::Deviates(reason) => format!("known {name}: {reason}\n"),
-            Outcome::Failed(text) | Outcome::NotSetUp(text) => {
-                format!("FAIL  {name}\n  {}\n", text.replace('\n', "\n  "))
-            }
-        };
         self.outcomes.iter().map(line).collect()
+    }
+
+    /// One line for each script that failed or deviates.
+    #[must_use]
+    pub fn remarks(&self) -> String {
+        let worth =
+            |(_, o): &&(String, Outcome)| !matches!(o, Outcome::Passed | Outcome::Skipped(_));
+        self.outcomes.iter().filter(worth).map(line).collect()
     }
 
     /// One line that sums up.
@@ -113,5 +113,16 @@ impl Report {
         let skipped = rest - known;
         let known = if known == 0 { String::new() } else { format!(", {known} known deviations") };
         format!("{}: {passed} passed, {failed} failed, {skipped} skipped{known}", self.subject)
+    }
+}
+
+fn line((name, outcome): &(String, Outcome)) -> String {
+    match outcome {
+        Outcome::Passed => format!("ok    {name}\n"),
+        Outcome::Skipped(reason) => format!("skip  {name}: {reason}\n"),
+        Outcome::Deviates(reason) => format!("known {name}: {reason}\n"),
+        Outcome::Failed(text) | Outcome::NotSetUp(text) => {
+            format!("FAIL  {name}\n  {}\n", text.replace('\n', "\n  "))
+        }
     }
 }

@@ -25,7 +25,8 @@
 //!   sentence, instead of silence;
 //! - FinalBlockId is on every segment of a dataset, and a version is kept for 10 s instead of one;
 //! - events are kept until 1024 newer ones came, so that a subscriber behind misses none;
-//! - a local face may register under `/localhop/nfd` too, whether that is on for others or not.
+//! - a local face may register under `/localhop/nfd` too, whether that is on for others or not;
+//!   while it is off, others get Nack NoRoute.
 //!
 //! Nothing here panics on any Interest. Bounds: 256 commands wait for a connection, 64 for a
 //! certificate, 256 subscribers are remembered, datasets are kept 10 s and 64 MiB; beyond each the

@@ -376,9 +376,10 @@ fn counters(words: &[&str]) -> Result<Vec<(String, Value)>, Wrong> {
     words.iter().map(one).collect()
 }
 
-/// Writes a line with `{M..N}` once for each number.
+/// Writes a line with `{M..N}` once for each number; in values of the configuration `{` is theirs.
 fn repeat(line: &str) -> Result<Vec<String>, Wrong> {
-    let Some((before, rest)) = line.split_once('{') else {
+    let split = line.split_once('{').filter(|_| !line.starts_with("config "));
+    let Some((before, rest)) = split else {
         return Ok(vec![line.into()]);
     };
     let bad = || wrong("a repetition that is no {M..N}", "{1..10}");

@@ -1,5 +1,6 @@
 //! One connection to a forwarder, as frames.
 
+use super::ws;
 use crate::subject::Received;
 use crate::wire::tlv::frame_len;
 use rustix::fd::{AsFd, BorrowedFd};
@@ -11,7 +12,12 @@ use std::io::{ErrorKind, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::Path;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
+
+/// Ports of connections to forwarders that outlive a script.
+const FIRST_PORT: u16 = 20_000;
+const PORTS: u16 = 12_000;
 
 /// One connection.
 #[derive(Debug)]
@@ -30,6 +36,8 @@ enum Kind {
     Tcp(TcpStream),
     Udp(UdpSocket),
     Pair(UnixDatagram),
+    /// WebSocket over TCP.
+    Ws(TcpStream),
 }
 
 impl Conn {
@@ -52,6 +60,15 @@ impl Conn {
         Ok(Self::new(Kind::Tcp(stream)))
     }
 
+    /// Connects over WebSocket.
+    ///
+    /// # Errors
+    /// It cannot be connected to, or refuses.
+    pub fn ws(to: SocketAddr) -> Result<Self, String> {
+        let stream = ws::connect(to).map_err(|e| format!("ws {to}: {e}"))?;
+        Ok(Self::new(Kind::Ws(stream)))
+    }
+
     /// Binds a UDP socket on the loopback address and aims it at a forwarder.
     ///
     /// # Errors
@@ -59,6 +76,25 @@ impl Conn {
     pub fn udp(to: SocketAddr) -> Result<Self, String> {
         let socket = UdpSocket::bind("127.0.0.1:0").and_then(|s| s.connect(to).map(|()| s));
         Ok(Self::new(Kind::Udp(socket.map_err(|e| format!("udp {to}: {e}"))?)))
+    }
+
+    /// As [`Conn::udp`], from a port that no other connection of this run had: a forwarder that
+    /// outlives a script may still know a port's last user.
+    ///
+    /// # Errors
+    /// No socket.
+    pub fn udp_from_new_port(to: SocketAddr) -> Result<Self, String> {
+        static NEXT: AtomicU16 = AtomicU16::new(0);
+        let start = u16::try_from(std::process::id() % 500).unwrap_or(0) * 16;
+        for _ in 0..PORTS {
+            // Below the ports that the system gives out.
+            let n = NEXT.fetch_add(1, Ordering::Relaxed).wrapping_add(start);
+            let socket = UdpSocket::bind(("127.0.0.1", FIRST_PORT + n % PORTS));
+            if let Ok(socket) = socket.and_then(|s| s.connect(to).map(|()| s)) {
+                return Ok(Self::new(Kind::Udp(socket)));
+            }
+        }
+        Err(format!("udp {to}: no port"))
     }
 
     fn new(kind: Kind) -> Self {
@@ -90,6 +126,7 @@ impl Conn {
             Kind::Tcp(s) => s.write_all(frame),
             Kind::Udp(s) => s.send(frame).map(|_| ()),
             Kind::Pair(s) => s.send(frame).map(|_| ()),
+            Kind::Ws(s) => s.write_all(&ws::message(frame)),
         };
         match done {
             // What a forwarder that closed the stream does not take is no error of the script.
@@ -169,16 +206,37 @@ impl Conn {
             Kind::Tcp(s) => s.as_fd(),
             Kind::Udp(s) => s.as_fd(),
             Kind::Pair(s) => s.as_fd(),
+            Kind::Ws(s) => s.as_fd(),
         }
     }
 
     fn is_stream(&self) -> bool {
-        matches!(self.kind, Kind::Unix(_) | Kind::Tcp(_))
+        matches!(self.kind, Kind::Unix(_) | Kind::Tcp(_) | Kind::Ws(_))
     }
 
     fn whole_frame(&mut self) -> Option<Vec<u8>> {
+        if matches!(self.kind, Kind::Ws(_)) {
+            return self.whole_message();
+        }
         let len = frame_len(&self.buffer).filter(|n| *n <= self.buffer.len())?;
-        let rest = self.buffer.split_off(len);
-        Some(std::mem::replace(&mut self.buffer, rest))
+        Some(self.buffer.drain(..len).collect())
+    }
+
+    /// The next binary message; pings are answered, a closing ends the connection.
+    fn whole_message(&mut self) -> Option<Vec<u8>> {
+        while let Some((opcode, head, len)) = ws::head(&self.buffer) {
+            if self.buffer.len() < head + len {
+                return None;
+            }
+            let body = self.buffer[head..head + len].to_vec();
+            self.buffer.drain(..head + len);
+            match (opcode, &mut self.kind) {
+                (ws::BINARY, _) => return Some(body),
+                (ws::CLOSE, _) => self.closed = true,
+                (ws::PING, Kind::Ws(s)) => drop(s.write_all(&ws::frame(ws::PONG, &body))),
+                _ => {}
+            }
+        }
+        None
     }
 }

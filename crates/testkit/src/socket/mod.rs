@@ -2,6 +2,7 @@
 
 mod conn;
 pub mod control;
+mod ws;
 
 pub use conn::Conn;
 
@@ -26,6 +27,19 @@ pub struct Reach {
     pub udp: SocketAddr,
     /// Its TCP listener.
     pub tcp: Option<SocketAddr>,
+    /// Its WebSocket listener.
+    pub ws: Option<SocketAddr>,
+}
+
+/// What a forwarder can be had with, beside Unix and UDP sockets.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Offers {
+    /// TCP.
+    pub tcp: bool,
+    /// WebSocket.
+    pub ws: bool,
+    /// Links of several peers.
+    pub links: bool,
 }
 
 /// What keeps a forwarder running, and what it tells beside the protocol.
@@ -90,22 +104,24 @@ const SENT_MAX: usize = 64;
 
 /// What cannot be had with sockets on the loopback interface; `None` when the script can be run.
 #[must_use]
-pub fn refuses(script: &Script, has_tcp: bool, has_links: bool) -> Option<String> {
+pub fn refuses(script: &Script, offers: Offers) -> Option<String> {
     if script.has_tag("virtual") {
         return Some("needs virtual time".into());
     }
     let lacks = |n: &str| match n {
-        "core" | "ethernet" | "ws" => true,
-        "multi-access" | "ad-hoc" => !has_links,
+        "core" | "ethernet" => true,
+        "ws" => !offers.ws,
+        "multi-access" | "ad-hoc" => !offers.links,
         _ => false,
     };
     if let Some(need) = script.needs.iter().find(|n| lacks(n)) {
         return Some(format!("needs {need}"));
     }
     script.faces.iter().find_map(|f| {
-        let wrong = f.link != Link::PointToPoint && !has_links
-            || matches!(f.transport, Transport::Ws | Transport::Ether)
-            || (f.transport == Transport::Tcp && !has_tcp)
+        let wrong = f.link != Link::PointToPoint && !offers.links
+            || f.transport == Transport::Ether
+            || (f.transport == Transport::Ws && !offers.ws)
+            || (f.transport == Transport::Tcp && !offers.tcp)
             || f.fragment == f.local;
         wrong.then(|| format!("face {} cannot be had over loopback sockets", f.name))
     })
@@ -142,6 +158,7 @@ impl SocketSubject {
         }
         let mut conn = match (spec.transport, spec.local) {
             (Transport::Tcp, _) => Conn::tcp(reach.tcp.ok_or("no TCP listener")?)?,
+            (Transport::Ws, _) => Conn::ws(reach.ws.ok_or("no WebSocket listener")?)?,
             (Transport::Auto, true) | (Transport::Unix, _) => {
                 Conn::unix(reach.unix.as_ref().ok_or("no Unix socket")?)?
             }
@@ -162,7 +179,10 @@ impl SocketSubject {
     }
 
     fn udp(&mut self, reach: &Reach, spec: &FaceSpec) -> Result<Face, String> {
-        let mut conn = Conn::udp(reach.udp)?;
+        let mut conn = match self.undo {
+            None => Conn::udp(reach.udp)?,
+            Some(_) => Conn::udp_from_new_port(reach.udp)?,
+        };
         let Some(control) = &mut self.control else {
             // An empty LpPacket, so that the forwarder makes its on-demand face before the script
             // sends: a forwarder may lose what follows the first datagram while it does.

@@ -73,8 +73,20 @@ fn the_answer_is_named_as_the_interest() {
     let mut world = World::default();
     let wire = world.signed(&name_of("rib/register", &named("/demo")), &Signer::digest());
     let sent = world.send(&wire, APP);
-    let [Output::Data { wire: data, no_cache: false }] = sent.as_slice() else { panic!() };
+    let [Output::Data { wire: data, no_cache: true }] = sent.as_slice() else { panic!() };
     assert_eq!(Data::parse(data).unwrap().name, Interest::parse(&wire).unwrap().name);
+}
+
+#[test]
+fn only_answers_over_a_network_are_cached() {
+    let mut world = localhop(Localhop::Any);
+    let register = name_under("/localhop/nfd", "rib/register", &named("/demo"));
+    for (from, is_kept) in [(PEER, true), (APP, false)] {
+        let sent = world.signed(&register, &Signer::digest());
+        let sent = world.send(&sent, from);
+        let [Output::Data { no_cache, .. }] = sent.as_slice() else { panic!("{sent:?}") };
+        assert_eq!(*no_cache, !is_kept);
+    }
 }
 
 #[test]
