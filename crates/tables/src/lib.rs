@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod bloom;
 pub mod cs;
 pub mod dead_nonces;
 pub mod fib;

@@ -11,6 +11,7 @@ pub mod interest;
 pub mod lp;
 pub mod mgmt;
 pub mod name;
+pub mod push;
 pub mod signature;
 pub mod tlv;
 pub mod types;

@@ -74,6 +74,9 @@ types! {
     DESCRIPTION_KEY = 513,
     DESCRIPTION_VALUE = 514,
 
+    /// Ours: a frame of the push half.
+    PUSH_FRAME = 240,
+
     CONTROL_RESPONSE = 101,
     STATUS_CODE = 102,
     STATUS_TEXT = 103,

@@ -1,0 +1,165 @@
+//! Bloom filters over links: tags of links, keyed tags, stages (`spec/push.md`, section 3).
+
+use crate::HashKey;
+use onym_wire::push::{Filter, Stage};
+
+mod stage;
+#[cfg(test)]
+mod tests;
+
+pub use stage::{StageBuilt, build_stage};
+
+/// Most tables of tags.
+pub const TABLES_MAX: u8 = 8;
+/// Most ones of a tag.
+pub const K_MAX: u8 = 16;
+
+/// How the tags of a domain's links follow from their numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// One bit of its own for each of the first 256 numbers, then one more bit for every 256.
+    Bits,
+    /// `k` ones for each of `tables` tables.
+    Tags {
+        /// Ones of a tag, 1 to [`K_MAX`].
+        k: u8,
+        /// Number of tables, 1 to [`TABLES_MAX`].
+        tables: u8,
+    },
+}
+
+/// [`Kind`] with the seed of the domain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Scheme {
+    /// How.
+    pub kind: Kind,
+    /// The same for all nodes of a domain; no secret.
+    pub seed: u64,
+}
+
+impl Default for Scheme {
+    fn default() -> Self {
+        Self { kind: Kind::Bits, seed: 0 }
+    }
+}
+
+impl Scheme {
+    /// Number of tables, at least 1.
+    #[must_use]
+    pub const fn tables(&self) -> u8 {
+        match self.kind {
+            Kind::Bits => 1,
+            Kind::Tags { tables: 0, .. } => 1,
+            Kind::Tags { tables, .. } if tables > TABLES_MAX => TABLES_MAX,
+            Kind::Tags { tables, .. } => tables,
+        }
+    }
+
+    /// The tag of link `number` in `table`.
+    #[must_use]
+    pub fn tag(&self, number: u32, table: u8) -> Filter {
+        let ones = match self.kind {
+            Kind::Bits if number < Filter::BITS => {
+                let mut filter = Filter::EMPTY;
+                filter.set((number & 0xff) as u8);
+                return filter;
+            }
+            Kind::Bits => number / Filter::BITS + 1,
+            Kind::Tags { k, .. } => u32::from(k.clamp(1, K_MAX)),
+        };
+        let key = HashKey::new(self.seed, u64::from(table));
+        let mut filter = Filter::EMPTY;
+        let mut j = 0;
+        while filter.ones() < ones.min(u32::from(K_MAX)) {
+            filter.set((key.words([u64::from(number), j]) & 0xff) as u8);
+            j += 1;
+        }
+        filter
+    }
+
+    /// The tag of link `number` in stages.
+    #[must_use]
+    pub fn stage_tag(&self, number: u32) -> u64 {
+        HashKey::new(self.seed, 0x100).words([u64::from(number), 0])
+    }
+}
+
+/// A node's keys of one epoch, for tags that are made on the way (section 3.2).
+#[derive(Debug, Clone, Copy)]
+pub struct KeyedTags {
+    /// By table.
+    keys: [HashKey; TABLES_MAX as usize],
+    k: u32,
+}
+
+impl KeyedTags {
+    /// From the node's secret of the epoch; `k` ones at most, 1 to 8.
+    #[must_use]
+    pub fn new(secret: [u64; 2], k: u8) -> Self {
+        let mut table = 0;
+        let keys = [(); TABLES_MAX as usize].map(|()| {
+            let key = HashKey::new(secret[0], secret[1] ^ table);
+            table += 1;
+            key
+        });
+        Self { keys, k: u32::from(k.clamp(1, 8)) }
+    }
+
+    /// Positions of the ones, eight bits each, the first in the lowest.
+    #[inline]
+    fn positions(&self, flow: u64, from: u32, to: u32, table: u8) -> u64 {
+        let key = &self.keys[usize::from(table % TABLES_MAX)];
+        key.words([(u64::from(from) << 32) | u64::from(to), flow])
+    }
+
+    /// The tag for `flow` from the link `from` to the link `to`.
+    #[must_use]
+    pub fn tag(&self, flow: u64, from: u32, to: u32, table: u8) -> Filter {
+        let positions = self.positions(flow, from, to, table);
+        let mut filter = Filter::EMPTY;
+        for i in 0..self.k {
+            filter.set((positions >> (8 * i)) as u8);
+        }
+        filter
+    }
+
+    /// Whether the tag is in `filter`.
+    #[inline]
+    #[must_use]
+    pub fn is_in(&self, filter: &Filter, flow: u64, from: u32, to: u32, table: u8) -> bool {
+        let positions = self.positions(flow, from, to, table);
+        let words = filter.words();
+        // Without branches: the positions are unpredictable by design.
+        let mut all = 1;
+        for i in 0..self.k {
+            let at = (positions >> (8 * i)) as u8;
+            all &= words[usize::from(at >> 6)] >> (at & 63);
+        }
+        all & 1 == 1
+    }
+}
+
+/// Whether `stage`, which is number `index`, holds the link with this tag.
+#[inline]
+#[must_use]
+pub fn stage_has(stage: &Stage<'_>, index: u8, tag: u64) -> bool {
+    let key = stage_key(stage.seed, index);
+    (0..u64::from(stage.k))
+        .all(|j| stage.has((key.words([tag, j]) % u64::from(stage.bits.max(1))) as u16))
+}
+
+fn stage_key(seed: u8, index: u8) -> HashKey {
+    HashKey::new(u64::from(seed), u64::from(index))
+}
+
+/// Share of ones that is expected of a filter of `bits` bits with `members` tags of `k` ones each.
+#[must_use]
+pub fn expected_fill(bits: u32, members: u32, k: u32) -> f64 {
+    1.0 - (1.0 - 1.0 / f64::from(bits)).powf(f64::from(k) * f64::from(members))
+}
+
+/// Probability that a tag of `k` ones which is no member matches a filter with this share of ones.
+#[must_use]
+pub fn false_positive_rate(fill: f64, k: u32) -> f64 {
+    fill.powi(i32::try_from(k).unwrap_or(i32::MAX))
+}
