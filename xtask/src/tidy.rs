@@ -13,6 +13,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("onym-sys", &[]),
     ("onym-tables", &["onym-wire", "onym-crypto"]),
     ("onym-forward", &["onym-wire", "onym-crypto", "onym-tables"]),
+    ("onym-pubsub", &["onym-wire", "onym-crypto", "onym-sys", "onym-tables"]),
     ("onym-face", &["onym-wire", "onym-sys"]),
     (
         "onym-node",
@@ -22,7 +23,7 @@ const EDGES: &[(&str, &[&str])] = &[
         "onym-client",
         &["onym-wire", "onym-crypto", "onym-sys", "onym-tables", "onym-forward", "onym-face"],
     ),
-    ("onym-sim", &["onym-wire", "onym-crypto", "onym-tables", "onym-forward"]),
+    ("onym-sim", &["onym-wire", "onym-crypto", "onym-tables", "onym-forward", "onym-pubsub"]),
 ];
 
 /// Programs and test crates: they may use every library, and no library may use them.
@@ -158,7 +159,9 @@ fn rust_source(file: &Path, text: &str, faults: &mut Vec<String>) {
 
 /// Crates that own no clock, socket or thread.
 fn is_pure(file: &Path) -> bool {
-    ["wire", "tables", "forward", "sim"].iter().any(|c| file.starts_with(format!("crates/{c}/src")))
+    ["wire", "tables", "forward", "pubsub", "sim"]
+        .iter()
+        .any(|c| file.starts_with(format!("crates/{c}/src")))
 }
 
 /// Every `path` and `path` → `function` named in the walk of ARCHITECTURE.md exists.

@@ -1,0 +1,342 @@
+//! Order and repetition of control messages between two parts (P-40).
+//!
+//! A sender repeats from the first message that is not acknowledged; a receiver takes the next one
+//! only. So messages arrive in order and once, whatever the network loses.
+
+use onym_tables::Tick;
+use onym_wire::push::{Control, Label, Sequence};
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+/// Most messages to one peer that wait.
+pub const QUEUE_MAX: usize = 65_536;
+/// Most messages to one peer that are under way.
+pub const WINDOW: u32 = 256;
+/// Most repetitions without an acknowledgement.
+pub const TRIES_MAX: u32 = 12;
+const TIMEOUT_MIN: Duration = Duration::from_millis(100);
+const TIMEOUT_MAX: Duration = Duration::from_secs(2);
+
+/// What to do with a message that came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Taken {
+    /// Obey it.
+    InOrder,
+    /// It was obeyed before, or an earlier one is missing.
+    NotNow,
+    /// The session is not known here: its sender shall start another.
+    Unknown,
+}
+
+/// One peer.
+#[derive(Debug, Default)]
+struct Peer {
+    session: u32,
+    /// Number of the last message that was queued.
+    last: u32,
+    /// Number of the last message that was sent at least once.
+    sent: u32,
+    waiting: VecDeque<Control>,
+    tries: u32,
+    due: Option<Tick>,
+    round_trip: Option<Duration>,
+    /// When the newest message left, while none was repeated since.
+    timed: Option<(u32, Tick)>,
+    taken: Sequence,
+    before: u32,
+}
+
+impl Peer {
+    fn first(&self) -> u32 {
+        self.last
+            .wrapping_sub(u32::try_from(self.waiting.len()).unwrap_or(u32::MAX))
+            .wrapping_add(1)
+    }
+
+    fn timeout(&self) -> Duration {
+        let base = self.round_trip.map_or(TIMEOUT_MIN, |r| (r * 3).max(TIMEOUT_MIN));
+        (base * (1 << self.tries.min(5))).min(TIMEOUT_MAX)
+    }
+
+    /// Messages that may leave now for the first time.
+    fn ready(&mut self, now: Tick) -> Vec<Control> {
+        let first = self.first();
+        let from = self.sent.wrapping_add(1).wrapping_sub(first);
+        let until = WINDOW.min(u32::try_from(self.waiting.len()).unwrap_or(WINDOW));
+        let ready: Vec<Control> =
+            (from..until).filter_map(|i| self.waiting.get(i as usize).cloned()).collect();
+        if let Some(message) = ready.last() {
+            self.sent = message.sequence.number;
+            self.timed.get_or_insert((self.sent, now));
+            if self.due.is_none() {
+                self.due = Some(now + self.timeout());
+            }
+        }
+        ready
+    }
+}
+
+/// What an acknowledgement brought.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Acked {
+    /// Messages that may leave now.
+    pub ready: Vec<Control>,
+    /// The peer forgot the session, which ended.
+    pub is_lost: bool,
+    /// What waited in a session that ended.
+    pub lost: Vec<Control>,
+}
+
+/// The sessions of one part with its peers.
+#[derive(Debug)]
+pub struct Courier {
+    sessions: u32,
+    peers: HashMap<Label, Peer>,
+}
+
+impl Courier {
+    /// Sessions are numbered from `boot` on, which differs from start to start of the node.
+    #[must_use]
+    pub fn new(boot: u32) -> Self {
+        Self { sessions: boot, peers: HashMap::new() }
+    }
+
+    /// Queues a message and returns those that may leave; `None` when the queue is full and the
+    /// session ended by it.
+    pub fn send(&mut self, now: Tick, to: Label, mut message: Control) -> Option<Vec<Control>> {
+        let sessions = &mut self.sessions;
+        let peer = self.peers.entry(to).or_default();
+        if peer.session == 0 {
+            *sessions = sessions.wrapping_add(1).max(1);
+            peer.session = *sessions;
+        }
+        if peer.waiting.len() >= QUEUE_MAX {
+            self.end(to);
+            return None;
+        }
+        peer.last += 1;
+        message.sequence = Sequence { session: peer.session, number: peer.last };
+        peer.waiting.push_back(message);
+        Some(peer.ready(now))
+    }
+
+    /// Place of the message that was queued last.
+    #[must_use]
+    pub fn last_sent(&self, to: Label) -> Sequence {
+        self.peers
+            .get(&to)
+            .map(|p| Sequence { session: p.session, number: p.last })
+            .unwrap_or_default()
+    }
+
+    /// Ends the session to a peer; returns what was not acknowledged.
+    pub fn end(&mut self, to: Label) -> Vec<Control> {
+        let Some(peer) = self.peers.get_mut(&to) else { return Vec::new() };
+        let lost = peer.waiting.drain(..).collect();
+        (peer.session, peer.last, peer.sent, peer.tries) = (0, 0, 0, 0);
+        (peer.due, peer.timed) = (None, None);
+        lost
+    }
+
+    /// Forgets a peer.
+    pub fn forget(&mut self, peer: Label) {
+        self.peers.remove(&peer);
+    }
+
+    /// Whether everything sent to a peer was acknowledged.
+    #[must_use]
+    pub fn is_idle(&self, to: Label) -> bool {
+        self.peers.get(&to).is_none_or(|p| p.waiting.is_empty())
+    }
+
+    /// Judges a message that came.
+    pub fn take(&mut self, from: Label, sequence: Sequence) -> Taken {
+        if sequence.number == 0 {
+            return Taken::InOrder;
+        }
+        let peer = self.peers.entry(from).or_default();
+        if sequence.session == peer.taken.session {
+            if sequence.number != peer.taken.number.wrapping_add(1) {
+                return Taken::NotNow;
+            }
+            peer.taken.number = sequence.number;
+            return Taken::InOrder;
+        }
+        if sequence.session == peer.before {
+            return Taken::NotNow;
+        }
+        if sequence.number != 1 {
+            return Taken::Unknown;
+        }
+        peer.before = peer.taken.session;
+        peer.taken = sequence;
+        Taken::InOrder
+    }
+
+    /// What to acknowledge to a peer after a message of `session`: number 0 tells an unknown one.
+    #[must_use]
+    pub fn taken(&self, from: Label, session: u32) -> Sequence {
+        match self.peers.get(&from) {
+            Some(peer) if peer.taken.session == session => peer.taken,
+            _ => Sequence { session, number: 0 },
+        }
+    }
+
+    /// A peer acknowledged everything up to `sequence`.
+    pub fn acked(&mut self, now: Tick, from: Label, sequence: Sequence) -> Acked {
+        let Some(peer) = self.peers.get_mut(&from) else { return Acked::default() };
+        if sequence.session != peer.session || peer.session == 0 {
+            return Acked::default();
+        }
+        if sequence.number == 0 {
+            let is_lost = peer.first() > 1;
+            let lost = if is_lost { self.end(from) } else { Vec::new() };
+            return Acked { ready: Vec::new(), is_lost, lost };
+        }
+        let before = peer.waiting.len();
+        while peer.waiting.front().is_some_and(|m| m.sequence.number <= sequence.number) {
+            peer.waiting.pop_front();
+        }
+        if peer.waiting.len() == before {
+            return Acked::default();
+        }
+        if let Some((_, left)) = peer.timed.take_if(|(number, _)| *number <= sequence.number) {
+            let sample = now.since(left);
+            peer.round_trip = Some(peer.round_trip.map_or(sample, |r| (r * 7 + sample) / 8));
+        }
+        peer.tries = 0;
+        peer.due = (!peer.waiting.is_empty()).then(|| now + peer.timeout());
+        Acked { ready: peer.ready(now), ..Acked::default() }
+    }
+
+    /// Messages whose acknowledgement is overdue, and peers that were given up.
+    pub fn repeat(&mut self, now: Tick) -> (Vec<(Label, Control)>, Vec<Label>) {
+        let (mut again, mut lost) = (Vec::new(), Vec::new());
+        for (label, peer) in &mut self.peers {
+            if peer.due.is_none_or(|due| due > now) {
+                continue;
+            }
+            if peer.tries >= TRIES_MAX {
+                lost.push(*label);
+                continue;
+            }
+            peer.tries += 1;
+            peer.timed = None;
+            peer.due = Some(now + peer.timeout());
+            let count = peer.sent.wrapping_sub(peer.first()).wrapping_add(1) as usize;
+            again.extend(peer.waiting.iter().take(count).map(|m| (*label, m.clone())));
+        }
+        // The order of a hash table must not show.
+        lost.sort_unstable();
+        again.sort_by_key(|(label, message)| (*label, message.sequence));
+        lost.iter().for_each(|label| drop(self.end(*label)));
+        (again, lost)
+    }
+
+    /// When [`repeat`](Self::repeat) has something to do.
+    #[must_use]
+    pub fn next_timeout(&self) -> Option<Tick> {
+        self.peers.values().filter_map(|p| p.due).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onym_tables::Rng;
+    use onym_wire::push::Kind;
+
+    const A: Label = Label([1; 8]);
+
+    fn message(n: u64) -> Control {
+        Control { number: n, ..Control::new(Kind::MATCH, A) }
+    }
+
+    /// Sends `count` messages through a network that loses `loss` per cent; what arrived.
+    fn through(loss: u64, count: u64, seed: u64) -> Vec<u64> {
+        let (mut to, mut from) = (Courier::new(5), Courier::new(9));
+        let mut rng = Rng::new(seed);
+        let mut now = Tick(0);
+        let mut got = Vec::new();
+        let mut under_way: Vec<Control> = Vec::new();
+        for n in 1..=count {
+            under_way.extend(to.send(now, A, message(n)).unwrap());
+        }
+        while !to.is_idle(A) {
+            for m in std::mem::take(&mut under_way) {
+                if rng.below(100) < loss {
+                    continue;
+                }
+                if from.take(A, m.sequence) == Taken::InOrder {
+                    got.push(m.number);
+                }
+                let ack = from.taken(A, m.sequence.session);
+                if rng.below(100) >= loss {
+                    under_way.extend(to.acked(now, A, ack).ready);
+                }
+            }
+            now = now.plus_ms(10);
+            let (again, lost) = to.repeat(now);
+            assert!(lost.is_empty(), "seed {seed}");
+            under_way.extend(again.into_iter().map(|(_, m)| m));
+        }
+        got
+    }
+
+    #[test]
+    fn messages_arrive_once_and_in_order_whatever_is_lost() {
+        for (loss, count) in [(0, 1000), (10, 700), (40, 40)] {
+            for seed in 0..5 {
+                let want: Vec<u64> = (1..=count).collect();
+                assert_eq!(through(loss, count, seed), want, "{loss}%, seed {seed}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_receiver_that_forgot_makes_the_sender_start_again() {
+        let mut to = Courier::new(5);
+        let mut from = Courier::new(9);
+        let first = to.send(Tick(0), A, message(1)).unwrap();
+        assert_eq!(from.take(A, first[0].sequence), Taken::InOrder);
+        assert!(!to.acked(Tick(0), A, from.taken(A, first[0].sequence.session)).is_lost);
+        let mut from = Courier::new(10);
+        let second = to.send(Tick(0), A, message(2)).unwrap();
+        assert_eq!(from.take(A, second[0].sequence), Taken::Unknown);
+        let ack = from.taken(A, second[0].sequence.session);
+        assert_eq!(ack.number, 0);
+        assert!(to.acked(Tick(0), A, ack).is_lost);
+        let third = to.send(Tick(0), A, message(3)).unwrap();
+        assert_eq!(third[0].sequence.number, 1);
+        assert_eq!(from.take(A, third[0].sequence), Taken::InOrder);
+    }
+
+    #[test]
+    fn a_silent_peer_is_given_up() {
+        let mut to = Courier::new(5);
+        to.send(Tick(0), A, message(1)).unwrap();
+        let mut repeated = 0;
+        loop {
+            let now = to.next_timeout().unwrap();
+            let (again, lost) = to.repeat(now);
+            repeated += again.len();
+            if !lost.is_empty() {
+                assert_eq!(lost, [A]);
+                break;
+            }
+        }
+        assert_eq!(repeated, TRIES_MAX as usize);
+        assert_eq!(to.next_timeout(), None);
+    }
+
+    #[test]
+    fn a_late_message_of_the_session_before_changes_nothing() {
+        let mut from = Courier::new(1);
+        let of = |session, number| Sequence { session, number };
+        assert_eq!(from.take(A, of(7, 1)), Taken::InOrder);
+        assert_eq!(from.take(A, of(8, 1)), Taken::InOrder);
+        assert_eq!(from.take(A, of(7, 1)), Taken::NotNow);
+        assert_eq!(from.take(A, of(8, 3)), Taken::NotNow);
+        assert_eq!(from.take(A, of(8, 2)), Taken::InOrder);
+    }
+}

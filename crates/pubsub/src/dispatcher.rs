@@ -1,0 +1,262 @@
+//! The dispatcher: proxy of the applications of a node.
+//!
+//! A rendezvous knows nodes only, so a request leaves the node when it is the first or the last one
+//! for its identifier. Every request ends in one status; what was refused is undone.
+
+mod assert;
+mod data;
+mod fragment;
+mod notify;
+mod request;
+
+pub use data::{Data, Refusal, Sent};
+pub use fragment::FragmentLimits;
+pub use request::Request;
+
+use crate::courier::Courier;
+use crate::publication::{AppId, Event, Outbox, Publication, Target, responsible};
+use fragment::{Reassembly, Repair};
+use onym_tables::Tick;
+use onym_wire::push::{Control, Home, Id, Kind, Label, Role, RouteBuf, Sequence, Status, Strategy};
+use request::Waiting;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
+
+/// Settings of a dispatcher.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The node.
+    pub node: Label,
+    /// Start of session numbers and of publication numbers.
+    pub boot: u32,
+    /// Time between keep-alives: a third of the lease.
+    pub keep_alive: Duration,
+    /// Time after which a request that found no rendezvous is answered so.
+    pub patience: Duration,
+    /// Most requests that wait.
+    pub pending_max: usize,
+    /// Most octets of a frame.
+    pub frame_max: usize,
+    /// Links that a publication may travel beyond the depth of its tree.
+    pub spare_hops: u8,
+    /// Bounds of fragmentation.
+    pub fragments: FragmentLimits,
+}
+
+impl Config {
+    /// The usual settings of a node.
+    #[must_use]
+    pub fn new(node: Label, boot: u32) -> Self {
+        Self {
+            node,
+            boot,
+            keep_alive: Duration::from_secs(10),
+            patience: Duration::from_secs(10),
+            pending_max: 65_536,
+            frame_max: 1400,
+            spare_hops: 1,
+            fragments: FragmentLimits::default(),
+        }
+    }
+}
+
+/// One application's part in a publication.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Publisher {
+    app: AppId,
+    is_started: bool,
+}
+
+/// A publication of this node.
+#[derive(Debug)]
+struct Publishing {
+    is_scope: bool,
+    strategy: Strategy,
+    /// As it was asked.
+    id: Id,
+    prefix: Id,
+    /// In the order in which they came; empty while the rendezvous is asked.
+    publishers: Vec<Publisher>,
+    /// Who waits for the answer to the first request.
+    waiting: Vec<Waiting>,
+    /// There are subscribers.
+    is_matched: bool,
+    /// The way to subscribers on other nodes.
+    route: Option<RouteBuf>,
+    reply: Option<RouteBuf>,
+    hops: u8,
+    /// All names of the item, as the rendezvous knows them.
+    aliases: Vec<Id>,
+}
+
+/// A subscription of this node.
+#[derive(Debug)]
+struct Subscribing {
+    is_scope: bool,
+    strategy: Strategy,
+    /// As it was asked.
+    id: Id,
+    prefix: Id,
+    subscribers: Vec<AppId>,
+    waiting: Vec<Waiting>,
+}
+
+/// A request that a rendezvous has to answer.
+#[derive(Debug, Clone)]
+struct Pending {
+    kind: Kind,
+    full: Id,
+    /// As it was asked.
+    id: Id,
+    prefix: Id,
+    strategy: Strategy,
+    /// Who waits for a withdrawal.
+    waiting: Option<Waiting>,
+    /// Said once more, so "already so" is no refusal.
+    is_assertion: bool,
+    since: Tick,
+}
+
+/// The dispatcher of a node.
+#[derive(Debug)]
+pub struct Dispatcher {
+    config: Config,
+    publications: HashMap<Id, Publishing>,
+    subscriptions: HashMap<Id, Subscribing>,
+    /// Identifiers that each application publishes or subscribes to.
+    apps: BTreeMap<AppId, BTreeSet<(bool, Id)>>,
+    homes: Vec<Home>,
+    /// Sessions to rendezvous nodes.
+    rendezvous: Courier,
+    /// Sessions from topology managers.
+    managers: Courier,
+    pending: HashMap<(Label, Sequence), Pending>,
+    /// Requests for which no rendezvous is known yet, or that will be made again.
+    early: Vec<(Tick, Pending)>,
+    /// Requests to the rendezvous within the node that are not answered, in order.
+    local: std::collections::VecDeque<Pending>,
+    epochs: HashMap<Label, u64>,
+    /// Number of the last "assert again" of each rendezvous that was obeyed.
+    rounds: HashMap<Label, u64>,
+    next_keep_alive: Tick,
+    repair: Repair,
+    reassembly: Reassembly,
+    publication_number: u64,
+    /// What was counted.
+    pub counters: Counters,
+}
+
+/// What a dispatcher counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Publications sent to the network.
+    pub sent: u64,
+    /// Copies handed to applications.
+    pub delivered: u64,
+    /// Frames that came and that nobody here subscribed to: false positives.
+    pub unwanted: u64,
+    /// Frames that came and could not be read.
+    pub malformed: u64,
+    /// Control messages refused.
+    pub refused: u64,
+    /// Keyed frames whose item is not that of the flow.
+    pub wrong_flow: u64,
+    /// Publications that could not be put together.
+    pub incomplete: u64,
+    /// Fragments sent again.
+    pub repaired: u64,
+    /// Repairs asked for.
+    pub repairs_asked: u64,
+}
+
+impl Dispatcher {
+    /// A dispatcher without applications.
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        Self {
+            publications: HashMap::new(),
+            subscriptions: HashMap::new(),
+            apps: BTreeMap::new(),
+            homes: Vec::new(),
+            rendezvous: Courier::new(config.boot),
+            managers: Courier::new(config.boot),
+            pending: HashMap::new(),
+            early: Vec::new(),
+            local: std::collections::VecDeque::new(),
+            epochs: HashMap::new(),
+            rounds: HashMap::new(),
+            next_keep_alive: Tick(0),
+            repair: Repair::new(config.fragments),
+            reassembly: Reassembly::new(config.fragments),
+            publication_number: u64::from(config.boot) << 32,
+            counters: Counters::default(),
+            config,
+        }
+    }
+
+    /// The rendezvous nodes and topology managers that are known.
+    #[must_use]
+    pub fn homes(&self) -> &[Home] {
+        &self.homes
+    }
+
+    fn rendezvous_of(&self, id: &Id) -> Option<Label> {
+        let homes = self.homes.iter().filter(|h| h.role.has(Role::RENDEZVOUS));
+        responsible(id.first()?, homes.map(|h| h.node))
+    }
+
+    /// The way to a home; `None` when it is not known.
+    fn way(&self, node: Label, role: Role) -> Option<Target> {
+        if node == self.config.node {
+            return Some(Target::Here);
+        }
+        let home = self.homes.iter().find(|h| h.node == node && h.role.has(role));
+        home.map(|h| Target::Route(h.route.clone()))
+    }
+
+    fn message(&self, kind: Kind) -> Control {
+        Control::new(kind, self.config.node)
+    }
+
+    fn tell_status(&self, waiting: &[Waiting], status: Status, out: &mut Outbox) {
+        for waiting in waiting {
+            out.tell(waiting.app, Event::Status { tag: waiting.tag, status });
+        }
+    }
+
+    /// Repeats and gives up what is overdue.
+    pub fn handle_timeout(&mut self, now: Tick, out: &mut Outbox) {
+        let (again, lost) = self.rendezvous.repeat(now);
+        again.iter().for_each(|(node, message)| self.publish_to_rendezvous(*node, message, out));
+        for node in lost {
+            self.assert_all(now, node, out);
+        }
+        self.early_again(now, out);
+        if self.next_keep_alive <= now {
+            self.next_keep_alive = now + self.config.keep_alive;
+            self.keep_alive(out);
+        }
+        self.fragments_timeout(now, out);
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) has something to do.
+    #[must_use]
+    pub fn next_timeout(&self) -> Option<Tick> {
+        let early = self.early.iter().map(|(due, _)| *due).min();
+        let parts = [
+            self.rendezvous.next_timeout(),
+            early,
+            Some(self.next_keep_alive),
+            self.reassembly.next_timeout(),
+            self.repair.next_timeout(),
+        ];
+        parts.into_iter().flatten().min()
+    }
+
+    fn publish_to_rendezvous(&self, node: Label, message: &Control, out: &mut Outbox) {
+        if let Some(target) = self.way(node, Role::RENDEZVOUS) {
+            let root = onym_wire::push::reserved::RENDEZVOUS;
+            out.publish(Publication::control(target, root, self.config.node, message));
+        }
+    }
+}

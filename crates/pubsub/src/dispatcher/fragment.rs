@@ -1,0 +1,338 @@
+//! Publications longer than a frame: cut, put together, repaired (section 5.1).
+
+use super::data::frame_len;
+use super::{Dispatcher, Refusal};
+use crate::publication::{HOPS_MAX, Outbox, Publication, Target, algorithmic_scope};
+use onym_tables::Tick;
+use onym_wire::push::{Control, Frame, Id, Kind, Label, RouteBuf, Strategy, option, reserved};
+use onym_wire::tlv;
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+/// Time without progress after which a receiver asks for what is missing.
+const PATIENCE: Duration = Duration::from_millis(50);
+/// Times that it asks without progress.
+const ASKS_MAX: u32 = 5;
+/// Time within which requests for the same fragment are one.
+const SAME: Duration = Duration::from_millis(20);
+/// Most ranges in one request.
+const RANGES_MAX: usize = 64;
+/// Publications that were put together and are remembered, so that late fragments are known.
+const DONE_MAX: usize = 256;
+
+/// Bounds of fragmentation.
+#[derive(Debug, Clone, Copy)]
+pub struct FragmentLimits {
+    /// Most publications that are put together at once.
+    pub publications_max: usize,
+    /// Most octets of publications that are put together, and of those kept for repair.
+    pub octets_max: usize,
+    /// Time for which a publication is kept for repair.
+    pub keep: Duration,
+}
+
+impl Default for FragmentLimits {
+    fn default() -> Self {
+        Self { publications_max: 64, octets_max: 64 << 20, keep: Duration::from_secs(10) }
+    }
+}
+
+/// A publication that may be asked for again.
+#[derive(Debug)]
+struct Kept {
+    /// Without label of the fragment and payload.
+    publication: Publication,
+    scope: Id,
+    payload: Vec<u8>,
+    piece: usize,
+    until: Tick,
+    /// When fragments were repeated last.
+    repeated: HashMap<u32, Tick>,
+}
+
+impl Kept {
+    fn count(&self) -> u32 {
+        u32::try_from(self.payload.len().div_ceil(self.piece)).unwrap_or(u32::MAX)
+    }
+
+    fn fragment(&self, index: u32) -> Option<Publication> {
+        let start = usize::try_from(index).ok()?.checked_mul(self.piece)?;
+        let end = (start + self.piece).min(self.payload.len());
+        let payload = self.payload.get(start..end)?.to_vec();
+        let label = Label::from_u64((u64::from(self.count()) << 32) | u64::from(index));
+        let mut ids = vec![self.scope.child(label)];
+        ids.extend_from_slice(&self.publication.ids);
+        Some(Publication { ids, payload, ..self.publication.clone() })
+    }
+}
+
+/// Publications kept for repair, the oldest first.
+#[derive(Debug)]
+pub(super) struct Repair {
+    limits: FragmentLimits,
+    kept: VecDeque<Kept>,
+    octets: usize,
+}
+
+impl Repair {
+    pub(super) fn new(limits: FragmentLimits) -> Self {
+        Self { limits, kept: VecDeque::new(), octets: 0 }
+    }
+
+    fn keep(&mut self, kept: Kept) {
+        self.octets += kept.payload.len();
+        self.kept.push_back(kept);
+        while self.octets > self.limits.octets_max {
+            self.drop_oldest();
+        }
+    }
+
+    fn drop_oldest(&mut self) {
+        if let Some(kept) = self.kept.pop_front() {
+            self.octets -= kept.payload.len();
+        }
+    }
+
+    fn expire(&mut self, now: Tick) {
+        while self.kept.front().is_some_and(|k| k.until <= now) {
+            self.drop_oldest();
+        }
+    }
+
+    pub(super) fn next_timeout(&self) -> Option<Tick> {
+        self.kept.front().map(|k| k.until)
+    }
+}
+
+/// A publication of which fragments came.
+#[derive(Debug)]
+struct Partial {
+    ids: Vec<Id>,
+    pieces: Vec<Option<Vec<u8>>>,
+    missing: u32,
+    octets: usize,
+    reply: Option<RouteBuf>,
+    origin: Option<Label>,
+    due: Tick,
+    asked: u32,
+}
+
+/// Publications that are put together.
+#[derive(Debug)]
+pub(super) struct Reassembly {
+    limits: FragmentLimits,
+    partial: HashMap<Id, Partial>,
+    octets: usize,
+    done: VecDeque<Id>,
+}
+
+impl Reassembly {
+    pub(super) fn new(limits: FragmentLimits) -> Self {
+        Self { limits, partial: HashMap::new(), octets: 0, done: VecDeque::new() }
+    }
+
+    pub(super) fn next_timeout(&self) -> Option<Tick> {
+        self.partial.values().map(|p| p.due).min()
+    }
+
+    fn remove(&mut self, scope: &Id) -> Option<Partial> {
+        let partial = self.partial.remove(scope)?;
+        self.octets -= partial.octets;
+        if self.done.len() >= DONE_MAX {
+            self.done.pop_front();
+        }
+        self.done.push_back(scope.clone());
+        Some(partial)
+    }
+
+    /// Makes room; how many publications were given up for it.
+    fn make_room(&mut self, octets: usize) -> u64 {
+        let mut given_up = 0;
+        while self.partial.len() >= self.limits.publications_max
+            || (self.octets + octets > self.limits.octets_max && !self.partial.is_empty())
+        {
+            let oldest = self.partial.iter().min_by_key(|(id, p)| (p.due, (*id).clone()));
+            let Some(scope) = oldest.map(|(id, _)| id.clone()) else { break };
+            self.remove(&scope);
+            given_up += 1;
+        }
+        given_up
+    }
+}
+
+impl Dispatcher {
+    /// Sends a long publication as fragments; how many.
+    pub(super) fn cut(
+        &mut self,
+        now: Tick,
+        mut publication: Publication,
+        item: Vec<Id>,
+        reply: Option<RouteBuf>,
+        payload: &[u8],
+        out: &mut Outbox,
+    ) -> Result<usize, Refusal> {
+        if payload.len() > self.config.fragments.octets_max {
+            return Err(Refusal::TooLarge);
+        }
+        let first = item.first().ok_or(Refusal::Id)?;
+        self.publication_number += 1;
+        let scope = algorithmic_scope(first).child(Label::from_u64(self.publication_number));
+        if let Some(reply) = &reply {
+            tlv::put_tlv(&mut publication.options, option::REPLY, reply.octets());
+        }
+        tlv::put_tlv(&mut publication.options, option::ORIGIN, &self.config.node.0);
+        publication.strategy = Strategy::ALGORITHMIC_DOMAIN;
+        publication.ids = item;
+        let mut longest = publication.clone();
+        longest.ids.push(scope.child(Label::default()));
+        let piece = self.config.frame_max.checked_sub(frame_len(&longest, 0));
+        let piece = piece.filter(|p| *p >= 64).ok_or(Refusal::TooLong)?;
+        let until = now + self.config.fragments.keep;
+        let (payload, repeated) = (payload.to_vec(), HashMap::new());
+        let kept = Kept { publication, scope, payload, piece, until, repeated };
+        let count = kept.count();
+        (0..count).filter_map(|i| kept.fragment(i)).for_each(|f| out.publish(f));
+        self.repair.keep(kept);
+        Ok(count as usize)
+    }
+
+    /// A fragment that came: its own id first, then the names of the item.
+    pub(super) fn piece(
+        &mut self,
+        now: Tick,
+        mut ids: Vec<Id>,
+        frame: &Frame<'_>,
+        out: &mut Outbox,
+    ) {
+        let own = ids.remove(0);
+        if !self.is_wanted(&ids, false) && !self.is_wanted(std::slice::from_ref(&own), true) {
+            self.counters.unwanted += 1;
+            return;
+        }
+        let scope = Id::from_labels(own.father());
+        let label = own.last().unwrap_or_default().to_u64();
+        let (count, index) = ((label >> 32) as u32, (label & 0xffff_ffff) as u32);
+        // Every piece has at least one octet.
+        let is_sound = index < count && count as usize <= self.config.fragments.octets_max / 64;
+        if !is_sound || frame.payload.is_empty() {
+            self.counters.malformed += 1;
+            return;
+        }
+        if self.reassembly.done.contains(&scope) {
+            return;
+        }
+        if !self.reassembly.partial.contains_key(&scope) {
+            let given_up = self.reassembly.make_room(frame.payload.len());
+            self.counters.incomplete += given_up;
+            let reply = frame.options.reply.and_then(|r| RouteBuf::parse(r).ok());
+            let partial = Partial {
+                ids,
+                pieces: vec![None; count as usize],
+                missing: count,
+                octets: 0,
+                reply,
+                origin: frame.options.origin,
+                due: now + PATIENCE,
+                asked: 0,
+            };
+            self.reassembly.partial.insert(scope.clone(), partial);
+        }
+        self.take_piece(now, &scope, index, frame.payload, out);
+    }
+
+    fn take_piece(&mut self, now: Tick, scope: &Id, index: u32, payload: &[u8], out: &mut Outbox) {
+        let Some(partial) = self.reassembly.partial.get_mut(scope) else { return };
+        let Some(slot) = partial.pieces.get_mut(index as usize) else {
+            self.counters.malformed += 1;
+            return;
+        };
+        if slot.is_some() {
+            return;
+        }
+        *slot = Some(payload.to_vec());
+        partial.octets += payload.len();
+        partial.missing -= 1;
+        (partial.due, partial.asked) = (now + PATIENCE, 0);
+        let is_whole = partial.missing == 0;
+        self.reassembly.octets += payload.len();
+        if is_whole {
+            if let Some(partial) = self.reassembly.remove(scope) {
+                let payload: Vec<u8> = partial.pieces.into_iter().flatten().flatten().collect();
+                let mut ids = partial.ids;
+                ids.push(scope.clone());
+                self.deliver(&ids, &payload, false, None, out);
+            }
+        } else if self.reassembly.octets > self.config.fragments.octets_max {
+            self.counters.incomplete += self.reassembly.make_room(0);
+        }
+    }
+
+    pub(super) fn fragments_timeout(&mut self, now: Tick, out: &mut Outbox) {
+        self.repair.expire(now);
+        let is_due = |p: &Partial| p.due <= now;
+        let mut due: Vec<Id> = self
+            .reassembly
+            .partial
+            .iter()
+            .filter(|(_, p)| is_due(p))
+            .map(|(id, _)| id.clone())
+            .collect();
+        due.sort_unstable();
+        for scope in due {
+            self.ask_pieces(now, &scope, out);
+        }
+    }
+
+    /// Asks for what is missing, or gives up.
+    fn ask_pieces(&mut self, now: Tick, scope: &Id, out: &mut Outbox) {
+        let Some(partial) = self.reassembly.partial.get_mut(scope) else { return };
+        let way = partial.reply.clone().zip(partial.origin);
+        let Some((reply, origin)) = way.filter(|_| partial.asked < ASKS_MAX) else {
+            self.reassembly.remove(scope);
+            self.counters.incomplete += 1;
+            return;
+        };
+        partial.asked += 1;
+        partial.due = now + PATIENCE * (1 << partial.asked.min(4));
+        let mut missing: Vec<(u32, u32)> = Vec::new();
+        for (index, _) in (0..).zip(&partial.pieces).filter(|(_, p)| p.is_none()) {
+            let is_full = missing.len() >= RANGES_MAX;
+            match missing.last_mut() {
+                Some((_, last)) if *last + 1 == index => *last = index,
+                _ if is_full => break,
+                _ => missing.push((index, index)),
+            }
+        }
+        self.counters.repairs_asked += 1;
+        let ids = vec![scope.clone()];
+        let message = Control { ids, missing, ..self.message(Kind::REPAIR) };
+        let target = Target::Route(reply);
+        let mut asked = Publication::control(target, reserved::REPAIR, origin, &message);
+        asked.hop_limit = HOPS_MAX;
+        out.publish(asked);
+    }
+
+    /// Somebody misses fragments of a publication of this node.
+    pub fn repair(&mut self, now: Tick, message: &Control, out: &mut Outbox) {
+        let scope = message.ids.first();
+        let kept = self.repair.kept.iter_mut().find(|k| Some(&k.scope) == scope);
+        let Some(kept) = kept.filter(|_| message.kind == Kind::REPAIR) else {
+            self.counters.refused += 1;
+            return;
+        };
+        let count = kept.count();
+        for (first, last) in message.missing.iter().take(RANGES_MAX) {
+            for index in *first..=(*last).min(count.saturating_sub(1)) {
+                let repeated = kept.repeated.get(&index);
+                if repeated.is_some_and(|at| now.since(*at) < SAME) {
+                    continue;
+                }
+                if let Some(fragment) = kept.fragment(index) {
+                    kept.repeated.insert(index, now);
+                    self.counters.repaired += 1;
+                    out.publish(fragment);
+                }
+            }
+        }
+    }
+}

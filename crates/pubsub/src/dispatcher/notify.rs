@@ -1,0 +1,137 @@
+//! Messages for the dispatcher: statuses, notifications, filters.
+
+use super::Dispatcher;
+use crate::courier::Taken;
+use crate::publication::{Event, Outbox, Publication};
+use onym_tables::Tick;
+use onym_wire::push::{Control, Id, Kind, Role, Status, Strategy, reserved};
+
+impl Dispatcher {
+    /// A message published under the dispatcher root; `is_own` when a part of this node sent it.
+    pub fn control(&mut self, now: Tick, message: Control, is_own: bool, out: &mut Outbox) {
+        let (sender, sequence) = (message.sender, message.sequence);
+        if sequence.number == 0 {
+            // Outside of any order: only the rendezvous within this node speaks so.
+            if is_own && sender == self.config.node {
+                self.obey(now, message, true, out);
+            } else {
+                self.counters.refused += 1;
+            }
+            return;
+        }
+        let taken = self.managers.take(sender, sequence);
+        if taken == Taken::InOrder {
+            match message.kind {
+                Kind::RELAY => match Control::parse(&message.body) {
+                    Ok(inner) if inner.sequence.number == 0 => self.obey(now, inner, false, out),
+                    _ => self.counters.refused += 1,
+                },
+                _ => self.obey(now, message, false, out),
+            }
+        }
+        // After it was obeyed: the first message tells the way back.
+        let ack = self.managers.taken(sender, sequence.session);
+        let ack = Control { request: ack, ..self.message(Kind::ACK) };
+        if let Some(target) = self.way(sender, Role::TOPOLOGY) {
+            out.publish(Publication::control(target, reserved::TOPOLOGY, self.config.node, &ack));
+        }
+    }
+
+    fn obey(&mut self, now: Tick, message: Control, is_node_local: bool, out: &mut Outbox) {
+        match message.kind {
+            Kind::START | Kind::ROUTE => self.start(message, is_node_local, out),
+            Kind::STOP => self.stop(&message.ids, is_node_local, out),
+            Kind::SCOPE_PUBLISHED => self.scopes(&message.ids, true, out),
+            Kind::SCOPE_UNPUBLISHED => self.scopes(&message.ids, false, out),
+            Kind::RESPONSE => self.response(now, &message, is_node_local, out),
+            Kind::ASSERT if !is_node_local => {
+                self.note_epoch(&message);
+                self.rounds.insert(message.sender, message.number);
+                self.assert_where(now, out, |owner| owner == message.sender);
+            }
+            Kind::ACK if !is_node_local => {
+                if self.rendezvous.acked(now, message.sender, message.request).is_lost {
+                    self.assert_all(now, message.sender, out);
+                }
+            }
+            Kind::HOMES if !is_node_local => self.homes_told(now, message, out),
+            _ => self.counters.refused += 1,
+        }
+    }
+
+    fn homes_told(&mut self, now: Tick, message: Control, out: &mut Outbox) {
+        let before = self.owners();
+        self.homes = message.homes;
+        self.assert_moved(now, &before, out);
+        self.early_again(now, out);
+    }
+
+    fn note_epoch(&mut self, message: &Control) {
+        if let Some(epoch) = message.epoch {
+            self.epochs.insert(message.sender, epoch);
+        }
+    }
+
+    fn response(&mut self, now: Tick, message: &Control, is_node_local: bool, out: &mut Outbox) {
+        let status = message.status.unwrap_or(Status::UNKNOWN);
+        let pending = if is_node_local {
+            self.local.pop_front()
+        } else {
+            let node = message.sender;
+            let acked = self.rendezvous.acked(now, node, message.request);
+            acked.ready.iter().for_each(|m| self.publish_to_rendezvous(node, m, out));
+            self.note_epoch(message);
+            self.pending.remove(&(node, message.request))
+        };
+        match pending {
+            Some(pending) => self.settle(now, pending, status, out),
+            None => self.counters.refused += 1,
+        }
+    }
+
+    /// The item has subscribers, or the way to them changed.
+    fn start(&mut self, message: Control, is_node_local: bool, out: &mut Outbox) {
+        let hops = u8::try_from(message.hops).unwrap_or(u8::MAX);
+        for id in &message.ids {
+            let entry = self.publications.get_mut(id).filter(|p| !p.is_scope);
+            let is_right = |s: Strategy| (s == Strategy::NODE_LOCAL) == is_node_local;
+            let Some(entry) = entry.filter(|p| is_right(p.strategy)) else { continue };
+            entry.is_matched = true;
+            entry.route.clone_from(&message.route);
+            entry.reply.clone_from(&message.reply);
+            entry.hops = hops;
+            entry.aliases.clone_from(&message.ids);
+        }
+        self.elect(&message.ids, out);
+    }
+
+    fn stop(&mut self, ids: &[Id], is_node_local: bool, out: &mut Outbox) {
+        for id in ids {
+            let entry = self.publications.get_mut(id).filter(|p| !p.is_scope);
+            let is_right = |s: Strategy| (s == Strategy::NODE_LOCAL) == is_node_local;
+            let Some(entry) = entry.filter(|p| is_right(p.strategy)) else { continue };
+            (entry.is_matched, entry.route, entry.reply) = (false, None, None);
+            for publisher in entry.publishers.iter_mut().filter(|p| p.is_started) {
+                publisher.is_started = false;
+                out.tell(publisher.app, Event::StopPublish(id.clone()));
+            }
+        }
+    }
+
+    /// Scopes came or went: who subscribed to the father hears it, by that father's id.
+    fn scopes(&mut self, ids: &[Id], is_published: bool, out: &mut Outbox) {
+        for id in ids {
+            let Some(entry) = self.subscriptions.get(id.father()).filter(|s| s.is_scope) else {
+                continue;
+            };
+            for app in &entry.subscribers {
+                let event = if is_published {
+                    Event::ScopePublished(id.clone())
+                } else {
+                    Event::ScopeUnpublished(id.clone())
+                };
+                out.tell(*app, event);
+            }
+        }
+    }
+}

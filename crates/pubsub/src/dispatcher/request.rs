@@ -1,0 +1,496 @@
+//! Requests of applications.
+
+use super::{Dispatcher, Pending, Publisher, Publishing, Subscribing};
+use crate::publication::{AppId, Event, Outbox, Publication, Target};
+use onym_tables::Tick;
+use onym_wire::push::{Control, Id, Kind, Status, Strategy, reserved};
+
+/// A request of an application.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// Which of the eight.
+    pub kind: Kind,
+    /// One label, or a whole identifier when something is published once more.
+    pub id: Id,
+    /// The father.
+    pub prefix: Id,
+    /// The strategy.
+    pub strategy: Strategy,
+}
+
+/// Who waits for a status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Waiting {
+    pub(super) app: AppId,
+    pub(super) tag: u64,
+    /// The application takes it back, with this tag, as soon as it is there.
+    pub(super) then: Option<u64>,
+}
+
+impl Dispatcher {
+    /// A request of `app`; its status comes as an event with `tag`.
+    pub fn request(
+        &mut self,
+        now: Tick,
+        app: AppId,
+        tag: u64,
+        request: &Request,
+        out: &mut Outbox,
+    ) {
+        let waiting = Waiting { app, tag, then: None };
+        let status = match self.check(request) {
+            Err(status) => Some(status),
+            Ok(full) if request.strategy.has_rendezvous() => {
+                if request.kind.is_withdrawal() {
+                    self.withdraw(now, waiting, request, full, out)
+                } else {
+                    self.join(now, waiting, request, full, out)
+                }
+            }
+            Ok(full) => Some(self.implicit(app, request, full)),
+        };
+        if let Some(status) = status {
+            self.tell_status(&[waiting], status, out);
+        }
+    }
+
+    /// The full identifier, when the shape of the request allows one.
+    fn check(&self, request: &Request) -> Result<Id, Status> {
+        let kind = request.kind;
+        if !kind.is_request() {
+            return Err(Status::UNKNOWN);
+        }
+        let is_publishing = kind.is_of_publisher() && !kind.is_withdrawal();
+        let is_shaped = match request.id.len() {
+            0 => false,
+            1 => true,
+            _ => is_publishing && !request.prefix.is_empty(),
+        };
+        let needs_father = !kind.is_of_scope() && request.prefix.is_empty();
+        let depth = request.prefix.len() + 1;
+        let Some(label) = request.id.last() else { return Err(Status::WRONG_IDS) };
+        if !is_shaped || needs_father || depth > onym_wire::push::DEPTH_MAX {
+            return Err(Status::WRONG_IDS);
+        }
+        let full = request.prefix.child(label);
+        let roots = [full.first(), request.id.first().filter(|_| request.id.len() > 1)];
+        if roots.into_iter().flatten().any(reserved::is_reserved) {
+            return Err(Status::RESERVED);
+        }
+        let is_fit = request.strategy.is_known()
+            && (request.strategy.has_rendezvous() || !kind.is_of_publisher());
+        if is_fit { Ok(full) } else { Err(Status::UNFIT) }
+    }
+
+    /// Subscriptions of strategies without rendezvous stay in this node.
+    fn implicit(&mut self, app: AppId, request: &Request, full: Id) -> Status {
+        let is_scope = request.kind.is_of_scope();
+        if !request.kind.is_withdrawal() {
+            let entry = self.subscriptions.entry(full.clone()).or_insert_with(|| Subscribing {
+                is_scope,
+                strategy: request.strategy,
+                id: request.id.clone(),
+                prefix: request.prefix.clone(),
+                subscribers: Vec::new(),
+                waiting: Vec::new(),
+            });
+            if entry.strategy != request.strategy {
+                return Status::STRATEGY;
+            }
+            if entry.subscribers.contains(&app) {
+                return Status::EXISTS;
+            }
+            entry.subscribers.push(app);
+            self.apps.entry(app).or_default().insert((true, full));
+            return Status::OK;
+        }
+        let missing = if is_scope { Status::NO_SCOPE } else { Status::NO_ITEM };
+        let Some(entry) = self.subscriptions.get_mut(&full) else { return missing };
+        if entry.strategy != request.strategy {
+            return Status::STRATEGY;
+        }
+        if !entry.subscribers.contains(&app) {
+            return Status::NOT_THERE;
+        }
+        entry.subscribers.retain(|a| *a != app);
+        if entry.subscribers.is_empty() {
+            self.subscriptions.remove(&full);
+        }
+        self.leave(app, true, &full);
+        Status::OK
+    }
+
+    fn leave(&mut self, app: AppId, is_subscription: bool, full: &Id) {
+        if let Some(held) = self.apps.get_mut(&app) {
+            held.remove(&(is_subscription, full.clone()));
+            if held.is_empty() {
+                self.apps.remove(&app);
+            }
+        }
+    }
+
+    /// Publishes or subscribes; `None` when the rendezvous has to answer.
+    fn join(
+        &mut self,
+        now: Tick,
+        waiting: Waiting,
+        request: &Request,
+        full: Id,
+        out: &mut Outbox,
+    ) -> Option<Status> {
+        let is_subscription = !request.kind.is_of_publisher();
+        let is_scope = request.kind.is_of_scope();
+        let found = if is_subscription {
+            self.subscriptions.get_mut(&full).map(|s| {
+                let has = s.subscribers.contains(&waiting.app);
+                (s.is_scope, s.strategy, has, s.subscribers.is_empty(), &mut s.waiting)
+            })
+        } else {
+            self.publications.get_mut(&full).map(|p| {
+                let has = p.publishers.iter().any(|p| p.app == waiting.app);
+                (p.is_scope, p.strategy, has, p.publishers.is_empty(), &mut p.waiting)
+            })
+        };
+        if let Some((was_scope, strategy, has, is_asking, others)) = found {
+            if was_scope != is_scope {
+                return Some(if was_scope { Status::IS_SCOPE } else { Status::IS_ITEM });
+            }
+            if strategy != request.strategy {
+                return Some(Status::STRATEGY);
+            }
+            if has || others.iter().any(|w| w.app == waiting.app) {
+                return Some(Status::EXISTS);
+            }
+            self.apps.entry(waiting.app).or_default().insert((is_subscription, full.clone()));
+            if is_asking {
+                others.push(waiting);
+                return None;
+            }
+            self.settle_one(is_subscription, &full, waiting.app);
+            return Some(Status::OK);
+        }
+        if self.pending.len() + self.early.len() >= self.config.pending_max {
+            return Some(Status::FULL);
+        }
+        self.apps.entry(waiting.app).or_default().insert((is_subscription, full.clone()));
+        self.enter(request, &full, waiting);
+        self.ask(now, Pending::new(now, request, full), out);
+        None
+    }
+
+    /// Notes a publication or subscription that the rendezvous is asked for.
+    fn enter(&mut self, request: &Request, full: &Id, waiting: Waiting) {
+        let (is_scope, strategy) = (request.kind.is_of_scope(), request.strategy);
+        let (id, prefix) = (request.id.clone(), request.prefix.clone());
+        let waiting = vec![waiting];
+        if request.kind.is_of_publisher() {
+            let entry = Publishing {
+                is_scope,
+                strategy,
+                id,
+                prefix,
+                publishers: Vec::new(),
+                waiting,
+                is_matched: false,
+                route: None,
+                reply: None,
+                hops: 0,
+                aliases: vec![full.clone()],
+            };
+            self.publications.insert(full.clone(), entry);
+        } else {
+            let subscribers = Vec::new();
+            let entry = Subscribing { is_scope, strategy, id, prefix, subscribers, waiting };
+            self.subscriptions.insert(full.clone(), entry);
+        }
+    }
+
+    fn settle_one(&mut self, is_subscription: bool, full: &Id, app: AppId) {
+        if is_subscription {
+            if let Some(s) = self.subscriptions.get_mut(full) {
+                s.subscribers.push(app);
+            }
+        } else if let Some(p) = self.publications.get_mut(full) {
+            p.publishers.push(Publisher { app, is_started: false });
+        }
+    }
+
+    /// Takes back; `None` when the rendezvous has to answer.
+    fn withdraw(
+        &mut self,
+        now: Tick,
+        waiting: Waiting,
+        request: &Request,
+        full: Id,
+        out: &mut Outbox,
+    ) -> Option<Status> {
+        let is_subscription = !request.kind.is_of_publisher();
+        let entry = if is_subscription {
+            self.subscriptions.get_mut(&full).map(|s| (s.strategy, s.is_scope, &mut s.waiting))
+        } else {
+            self.publications.get_mut(&full).map(|p| (p.strategy, p.is_scope, &mut p.waiting))
+        };
+        if let Some((strategy, is_scope, others)) = entry {
+            if is_scope != request.kind.is_of_scope() {
+                return Some(if is_scope { Status::NO_ITEM } else { Status::NO_SCOPE });
+            }
+            if strategy != request.strategy {
+                return Some(Status::STRATEGY);
+            }
+            if let Some(own) = others.iter_mut().find(|w| w.app == waiting.app) {
+                let is_first = own.then.is_none();
+                own.then.get_or_insert(waiting.tag);
+                return (!is_first).then_some(Status::NOT_THERE);
+            }
+            match self.remove(is_subscription, &full, waiting.app, out) {
+                None => return Some(Status::NOT_THERE),
+                Some(false) => return Some(Status::OK),
+                Some(true) => {}
+            }
+        }
+        // Also when nothing is known here: the rendezvous knows the right status.
+        let pending = Pending { waiting: Some(waiting), ..Pending::new(now, request, full) };
+        self.ask(now, pending, out);
+        None
+    }
+
+    /// Removes an application; whether it was the last one, `None` when it was not there.
+    fn remove(
+        &mut self,
+        is_subscription: bool,
+        full: &Id,
+        app: AppId,
+        out: &mut Outbox,
+    ) -> Option<bool> {
+        let is_last = if is_subscription {
+            let s = self.subscriptions.get_mut(full)?;
+            let at = s.subscribers.iter().position(|a| *a == app)?;
+            s.subscribers.remove(at);
+            s.subscribers.is_empty()
+        } else {
+            let p = self.publications.get_mut(full)?;
+            let at = p.publishers.iter().position(|p| p.app == app)?;
+            let was_started = p.publishers.remove(at).is_started;
+            let (is_last, aliases) = (p.publishers.is_empty(), p.aliases.clone());
+            if was_started {
+                self.elect(&aliases, out);
+            }
+            is_last
+        };
+        self.leave(app, is_subscription, full);
+        if is_last && is_subscription {
+            self.subscriptions.remove(full);
+        } else if is_last {
+            self.publications.remove(full);
+        }
+        Some(is_last)
+    }
+
+    /// Starts one publisher of an item with these names, unless one is started (P-26).
+    pub(super) fn elect(&mut self, ids: &[Id], out: &mut Outbox) {
+        let is_started = |p: &Publishing| p.publishers.iter().any(|p| p.is_started);
+        if ids.iter().filter_map(|id| self.publications.get(id)).any(is_started) {
+            return;
+        }
+        for id in ids {
+            let Some(entry) = self.publications.get_mut(id).filter(|p| p.is_matched) else {
+                continue;
+            };
+            if let Some(publisher) = entry.publishers.first_mut() {
+                publisher.is_started = true;
+                out.tell(publisher.app, Event::StartPublish(id.clone()));
+                return;
+            }
+        }
+    }
+
+    /// Sends a request to its rendezvous, or keeps it until one is known.
+    pub(super) fn ask(&mut self, now: Tick, pending: Pending, out: &mut Outbox) {
+        let message = Control {
+            ids: vec![pending.id.clone()],
+            prefix: pending.prefix.clone(),
+            strategy: pending.strategy,
+            ..self.message(pending.kind)
+        };
+        if pending.strategy == Strategy::NODE_LOCAL {
+            self.local.push_back(pending);
+            let (root, node) = (reserved::RENDEZVOUS, self.config.node);
+            return out.publish(Publication::control(Target::Here, root, node, &message));
+        }
+        let Some(node) = self.rendezvous_of(&pending.full) else {
+            let due = pending.since + self.config.patience;
+            return self.early.push((due, pending));
+        };
+        match self.rendezvous.send(now, node, message) {
+            Some(ready) => {
+                let sequence = self.rendezvous.last_sent(node);
+                self.pending.insert((node, sequence), pending);
+                ready.iter().for_each(|m| self.publish_to_rendezvous(node, m, out));
+            }
+            None => self.settle(now, pending, Status::FULL, out),
+        }
+    }
+
+    /// Requests that waited for a rendezvous to be known, or for their time.
+    pub(super) fn early_again(&mut self, now: Tick, out: &mut Outbox) {
+        if self.early.is_empty() {
+            return;
+        }
+        let early = std::mem::take(&mut self.early);
+        for (due, pending) in early {
+            if self.rendezvous_of(&pending.full).is_some() && (due <= now || !pending.is_assertion)
+            {
+                self.ask(now, pending, out);
+            } else if due <= now && !pending.is_assertion {
+                self.settle(now, pending, Status::UNREACHED, out);
+            } else {
+                let due = if due <= now { now + self.config.patience } else { due };
+                self.early.push((due, pending));
+            }
+        }
+    }
+
+    /// The status of a request is known.
+    pub(super) fn settle(&mut self, now: Tick, pending: Pending, status: Status, out: &mut Outbox) {
+        if pending.kind.is_withdrawal() {
+            let is_gone = matches!(status, Status::NOT_THERE | Status::NO_ITEM | Status::NO_SCOPE);
+            if let Some(waiting) = pending.waiting {
+                let status = if pending.is_assertion && is_gone { Status::OK } else { status };
+                self.tell_status(&[waiting], status, out);
+            }
+            return;
+        }
+        // The rendezvous knew of this node from before: so it is done.
+        let is_done = matches!(status, Status::OK | Status::EXISTS);
+        if is_done {
+            return self.settle_done(now, &pending, out);
+        }
+        let is_early = matches!(status, Status::NO_FATHER | Status::NO_SCOPE | Status::NO_ITEM);
+        if pending.is_assertion && (is_early || status == Status::UNREACHED) {
+            // Another node has not asserted the father yet.
+            return self.early.push((now.plus_ms(200), pending));
+        }
+        let full = &pending.full;
+        let (waiting, apps): (Vec<Waiting>, Vec<AppId>) = if pending.kind.is_of_publisher() {
+            let Some(p) = self.publications.remove(full) else { return };
+            let started = p.publishers.iter().filter(|p| p.is_started);
+            started.for_each(|p| out.tell(p.app, Event::StopPublish(full.clone())));
+            (p.waiting, p.publishers.iter().map(|p| p.app).collect())
+        } else {
+            let Some(s) = self.subscriptions.remove(full) else { return };
+            (s.waiting, s.subscribers)
+        };
+        let is_subscription = !pending.kind.is_of_publisher();
+        for app in waiting.iter().map(|w| w.app).chain(apps) {
+            self.leave(app, is_subscription, full);
+        }
+        self.tell_status(&waiting, status, out);
+        let then = waiting.iter().filter_map(|w| w.then.map(|tag| Waiting { tag, ..*w }));
+        self.tell_status(&then.collect::<Vec<_>>(), Status::NOT_THERE, out);
+    }
+
+    fn settle_done(&mut self, now: Tick, pending: &Pending, out: &mut Outbox) {
+        let (full, is_subscription) = (&pending.full, !pending.kind.is_of_publisher());
+        let waiting = if is_subscription {
+            self.subscriptions.get_mut(full).map(|s| std::mem::take(&mut s.waiting))
+        } else {
+            self.inherit(full);
+            self.publications.get_mut(full).map(|p| std::mem::take(&mut p.waiting))
+        };
+        // A withdrawal in between leaves nothing to settle.
+        let Some(waiting) = waiting else { return };
+        for waiting in &waiting {
+            self.settle_one(is_subscription, full, waiting.app);
+            self.tell_status(&[*waiting], Status::OK, out);
+        }
+        self.elect(std::slice::from_ref(full), out);
+        let request = Request {
+            kind: pending.kind.withdrawal(),
+            id: full.last().map(Id::root).unwrap_or_default(),
+            prefix: Id::from_labels(full.father()),
+            strategy: pending.strategy,
+        };
+        for waiting in waiting {
+            if let Some(tag) = waiting.then {
+                self.request(now, waiting.app, tag, &request, out);
+            }
+        }
+        let is_left = if is_subscription {
+            self.subscriptions.get(full).is_some_and(|s| s.subscribers.is_empty())
+        } else {
+            self.publications.get(full).is_some_and(|p| p.publishers.is_empty())
+        };
+        if is_left {
+            // Everybody who waited has gone.
+            if is_subscription {
+                self.subscriptions.remove(full);
+            } else {
+                self.publications.remove(full);
+            }
+            self.ask(now, Pending::new(now, &request, full.clone()), out);
+        }
+    }
+
+    /// A publication under a further name of an item that is matched already shares its filter.
+    fn inherit(&mut self, full: &Id) {
+        let other = self.publications.values().find(|p| p.is_matched && p.aliases.contains(full));
+        let Some(other) = other else { return };
+        let (route, reply, hops) = (other.route.clone(), other.reply.clone(), other.hops);
+        let aliases = other.aliases.clone();
+        if let Some(p) = self.publications.get_mut(full).filter(|p| !p.is_matched) {
+            (p.is_matched, p.route, p.reply, p.hops, p.aliases) =
+                (true, route, reply, hops, aliases);
+        }
+    }
+
+    /// An application is gone: what it published and subscribed to is taken back, items before
+    /// scopes, publications before subscriptions, deep scopes before shallow ones.
+    pub fn disconnect(&mut self, now: Tick, app: AppId, out: &mut Outbox) {
+        let mut held: Vec<(bool, bool, usize, Id, Strategy)> = Vec::new();
+        for (is_subscription, full) in self.apps.remove(&app).unwrap_or_default() {
+            let of = if is_subscription {
+                self.subscriptions.get_mut(&full).map(|s| {
+                    s.waiting.retain(|w| w.app != app);
+                    (s.is_scope, s.strategy)
+                })
+            } else {
+                self.publications.get_mut(&full).map(|p| {
+                    p.waiting.retain(|w| w.app != app);
+                    (p.is_scope, p.strategy)
+                })
+            };
+            if let Some((is_scope, strategy)) = of {
+                held.push((is_scope, is_subscription, 255 - full.len(), full, strategy));
+            }
+        }
+        held.sort();
+        for (is_scope, is_subscription, _, full, strategy) in held {
+            if self.remove(is_subscription, &full, app, out) != Some(true)
+                || !strategy.has_rendezvous()
+            {
+                continue;
+            }
+            let kind = Kind(2 + u8::from(!is_scope) + 4 * u8::from(is_subscription));
+            let id = full.last().map(Id::root).unwrap_or_default();
+            let prefix = Id::from_labels(full.father());
+            let request = Request { kind, id, prefix, strategy };
+            self.ask(now, Pending::new(now, &request, full), out);
+        }
+        out.events.retain(|(a, _)| *a != app);
+    }
+}
+
+impl Pending {
+    pub(super) fn new(now: Tick, request: &Request, full: Id) -> Self {
+        Self {
+            kind: request.kind,
+            full,
+            id: request.id.clone(),
+            prefix: request.prefix.clone(),
+            strategy: request.strategy,
+            waiting: None,
+            is_assertion: false,
+            since: now,
+        }
+    }
+}

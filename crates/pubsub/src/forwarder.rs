@@ -1,0 +1,328 @@
+//! The LIPSIN forwarder: where a frame goes, decided by its filter and the tags of the links.
+//!
+//! Works in place on one buffer: hop limit and stage number are the same in every copy.
+
+mod border;
+#[cfg(test)]
+mod tests;
+
+pub use border::{Border, ENTRIES_MAX, Exit};
+
+use crate::verdict::{Counters, Verdict};
+use onym_tables::FaceId;
+use onym_tables::bloom::{KeyedTags, Scheme, TABLES_MAX, stage_has};
+use onym_wire::push::{Filter, Head, Route, Stages};
+use onym_wire::tlv::Malformed;
+use onym_wire::types;
+
+/// Most links of a node.
+pub const LINKS_MAX: usize = 4096;
+/// Number of the link over which a node's own frames come, for keyed tags.
+pub const OWN: u32 = u32::MAX;
+
+/// Where a frame comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// This node: sent as it is, and not delivered here.
+    Own,
+    /// A neighbour.
+    Face(FaceId),
+}
+
+/// Limits and switches of a forwarder.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// How link numbers become tags.
+    pub scheme: Scheme,
+    /// Most ones of a filter, of 256.
+    pub fill_max: u32,
+    /// Forms of forwarding parts that are obeyed, by their numbers.
+    pub forms: [bool; 5],
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { scheme: Scheme::default(), fill_max: 179, forms: [true; 5] }
+    }
+}
+
+/// Where a frame goes; the buffer is used again and again.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Copies {
+    /// The faces that get a copy.
+    pub faces: Vec<FaceId>,
+    /// Whether the dispatcher of this node gets it.
+    pub is_delivered: bool,
+}
+
+/// A link as the forwarder knows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LinkEntry {
+    /// The face that it leaves by.
+    pub face: FaceId,
+    /// Its number within the domain.
+    pub number: u32,
+    /// Whether another domain is at its end.
+    pub is_external: bool,
+}
+
+/// Adding a link was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LinkError {
+    /// [`LINKS_MAX`] links are there.
+    #[error("{LINKS_MAX} links are the most of a node")]
+    Full,
+    /// The face is a link already.
+    #[error("{0} is a link already")]
+    Twice(FaceId),
+}
+
+/// Keys of the present epoch and the last one.
+#[derive(Debug, Clone, Copy)]
+struct Epochs {
+    number: u8,
+    present: KeyedTags,
+    last: Option<KeyedTags>,
+}
+
+/// The forwarder of one node.
+#[derive(Debug)]
+pub struct Forwarder {
+    config: Config,
+    links: Vec<LinkEntry>,
+    /// Tags of all links in table 0, then of all links in table 1, and so on.
+    tags: Vec<Filter>,
+    stage_tags: Vec<u64>,
+    inside: u32,
+    inside_tags: Vec<Filter>,
+    inside_stage_tag: u64,
+    keys: Option<Epochs>,
+    /// What a border node knows of the domains around.
+    pub border: Border,
+    counters: Counters,
+}
+
+impl Forwarder {
+    /// A forwarder without links; `inside` is the number by which filters name this node.
+    #[must_use]
+    pub fn new(config: Config, inside: u32) -> Self {
+        let tables = config.scheme.tables();
+        Self {
+            inside_tags: (0..tables).map(|table| config.scheme.tag(inside, table)).collect(),
+            inside_stage_tag: config.scheme.stage_tag(inside),
+            links: Vec::new(),
+            tags: Vec::new(),
+            stage_tags: Vec::new(),
+            inside,
+            keys: None,
+            border: Border::default(),
+            counters: Counters::default(),
+            config,
+        }
+    }
+
+    /// Adds a link.
+    ///
+    /// # Errors
+    /// [`LinkError`].
+    pub fn link_add(&mut self, link: LinkEntry) -> Result<(), LinkError> {
+        if self.links.len() >= LINKS_MAX {
+            return Err(LinkError::Full);
+        }
+        if self.links.iter().any(|l| l.face == link.face) {
+            return Err(LinkError::Twice(link.face));
+        }
+        self.links.push(link);
+        self.renew();
+        Ok(())
+    }
+
+    /// Removes the link of `face`; whether there was one.
+    pub fn link_remove(&mut self, face: FaceId) -> bool {
+        let before = self.links.len();
+        self.links.retain(|link| link.face != face);
+        self.renew();
+        self.links.len() != before
+    }
+
+    fn renew(&mut self) {
+        let Self { config, links, tags, stage_tags, .. } = self;
+        let scheme = config.scheme;
+        let of = |table| links.iter().map(move |l| scheme.tag(l.number, table));
+        *tags = (0..scheme.tables()).flat_map(of).collect();
+        *stage_tags = links.iter().map(|l| scheme.stage_tag(l.number)).collect();
+    }
+
+    /// Starts epoch `number` of keyed tags; the keys of the epoch before stay good.
+    pub fn epoch_start(&mut self, number: u8, keys: KeyedTags) {
+        let last = self.keys.filter(|k| k.number.wrapping_add(1) == number).map(|k| k.present);
+        self.keys = Some(Epochs { number, present: keys, last });
+    }
+
+    /// The links.
+    #[must_use]
+    pub fn links(&self) -> &[LinkEntry] {
+        &self.links
+    }
+
+    /// What was counted.
+    #[must_use]
+    pub const fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Decides where `frame` goes and makes it ready to leave: hop limit and stage number are
+    /// changed in place. The verdict is counted.
+    pub fn receive(&mut self, source: Source, frame: &mut [u8], copies: &mut Copies) -> Verdict {
+        copies.faces.clear();
+        copies.is_delivered = false;
+        let verdict = match self.judge(source, frame, copies) {
+            Ok(()) => match (copies.faces.is_empty(), copies.is_delivered) {
+                (false, false) => Verdict::Forwarded,
+                (true, true) => Verdict::Delivered,
+                (false, true) => Verdict::Both,
+                (true, false) => Verdict::NoMatch,
+            },
+            Err(verdict) => verdict,
+        };
+        self.counters.count(verdict, copies.faces.len(), copies.is_delivered);
+        verdict
+    }
+
+    fn judge(
+        &mut self,
+        source: Source,
+        frame: &mut [u8],
+        copies: &mut Copies,
+    ) -> Result<(), Verdict> {
+        let head = Head::parse(frame).map_err(|fault| refusal(frame, fault))?;
+        if !self.config.forms[usize::from(head.route.form())] {
+            return Err(Verdict::Form);
+        }
+        let (at, hops) = (head.at, head.hop_limit);
+        if hops == 0 {
+            return Err(Verdict::HopLimit);
+        }
+        let from = self.ingress(source)?;
+        match head.route {
+            Route::Link => copies.is_delivered = from.is_some(),
+            Route::Flat { table, filter } => self.flat(from, table, &filter, copies)?,
+            Route::Keyed { table, epoch, flow, filter } => {
+                let keys = self.keys_of(epoch).ok_or(Verdict::Epoch)?;
+                self.keyed(&keys, from, (table, flow), &filter, copies)?;
+            }
+            Route::Stages(stages) => {
+                self.stages(from, &stages, copies);
+                // Form, hop limit, strategy and flags come first, then the count of stages.
+                frame[at + 5] = stages.index().saturating_add(1);
+            }
+            Route::Domains { table, filter, .. } => {
+                let is_entry = from.is_some_and(|i| self.links[i].is_external);
+                let (table, filter) = if is_entry { self.enter(frame)? } else { (table, filter) };
+                self.flat(from, table, &filter, copies)?;
+            }
+        }
+        if from.is_some() {
+            if hops == 1 && !copies.faces.is_empty() {
+                copies.faces.clear();
+                if !copies.is_delivered {
+                    return Err(Verdict::HopLimit);
+                }
+            }
+            frame[at + 1] = hops - 1;
+        }
+        Ok(())
+    }
+
+    /// Position of the link that the frame came over; `None` for own frames.
+    fn ingress(&self, source: Source) -> Result<Option<usize>, Verdict> {
+        match source {
+            Source::Own => Ok(None),
+            Source::Face(face) => self
+                .links
+                .iter()
+                .position(|link| link.face == face)
+                .map(Some)
+                .ok_or(Verdict::IngressGone),
+        }
+    }
+
+    fn check_fill(&self, filter: &Filter) -> Result<(), Verdict> {
+        if filter.ones() > self.config.fill_max { Err(Verdict::Overfull) } else { Ok(()) }
+    }
+
+    fn flat(
+        &self,
+        from: Option<usize>,
+        table: u8,
+        filter: &Filter,
+        copies: &mut Copies,
+    ) -> Result<(), Verdict> {
+        self.check_fill(filter)?;
+        let (table, count) = (usize::from(table), self.links.len());
+        let inside = self.inside_tags.get(table).ok_or(Verdict::Malformed)?;
+        let tags = &self.tags[table * count..(table + 1) * count];
+        for (i, (tag, link)) in tags.iter().zip(&self.links).enumerate() {
+            if filter.contains(tag) && Some(i) != from {
+                copies.faces.push(link.face);
+            }
+        }
+        copies.is_delivered = from.is_some() && filter.contains(inside);
+        Ok(())
+    }
+
+    fn keys_of(&self, epoch: u8) -> Option<KeyedTags> {
+        let keys = self.keys?;
+        match keys.number.wrapping_sub(epoch) {
+            0 => Some(keys.present),
+            1 => keys.last,
+            _ => None,
+        }
+    }
+
+    fn keyed(
+        &self,
+        keys: &KeyedTags,
+        from: Option<usize>,
+        (table, flow): (u8, u64),
+        filter: &Filter,
+        copies: &mut Copies,
+    ) -> Result<(), Verdict> {
+        self.check_fill(filter)?;
+        if table >= TABLES_MAX {
+            return Err(Verdict::Malformed);
+        }
+        let number = from.map_or(OWN, |i| self.links[i].number);
+        for (i, link) in self.links.iter().enumerate() {
+            if keys.is_in(filter, flow, number, link.number, table) && Some(i) != from {
+                copies.faces.push(link.face);
+            }
+        }
+        copies.is_delivered =
+            from.is_some() && keys.is_in(filter, flow, number, self.inside, table);
+        Ok(())
+    }
+
+    fn stages(&self, from: Option<usize>, stages: &Stages<'_>, copies: &mut Copies) {
+        let Some(stage) = stages.current() else { return };
+        let index = stages.index();
+        for (i, (tag, link)) in self.stage_tags.iter().zip(&self.links).enumerate() {
+            if Some(i) != from && stage_has(&stage, index, *tag) {
+                copies.faces.push(link.face);
+            }
+        }
+        copies.is_delivered = from.is_some() && stage_has(&stage, index, self.inside_stage_tag);
+    }
+}
+
+/// The verdict on a frame whose head does not parse.
+#[cold]
+fn refusal(frame: &[u8], fault: Malformed) -> Verdict {
+    let is_push = frame.first().is_some_and(|typ| u32::from(*typ) == types::PUSH_FRAME);
+    match fault {
+        Malformed::Value(version) if is_push && version <= 15 => Verdict::Version,
+        Malformed::Unexpected(form) if is_push && form <= 15 => Verdict::Form,
+        _ => Verdict::Malformed,
+    }
+}

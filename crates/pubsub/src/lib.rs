@@ -1,0 +1,20 @@
+#![doc = include_str!("../README.md")]
+
+pub mod courier;
+pub mod dispatcher;
+pub mod forwarder;
+pub mod link_state;
+pub mod node;
+pub mod publication;
+pub mod rendezvous;
+pub mod topology;
+pub mod verdict;
+
+pub use dispatcher::{Data, Dispatcher, Refusal, Request, Sent};
+pub use forwarder::{Copies, Forwarder, Source};
+pub use link_state::LinkState;
+pub use node::{Frames, Node, Output};
+pub use publication::{AppId, DomainKey, Event, Outbox, Publication, Target};
+pub use rendezvous::Rendezvous;
+pub use topology::TopologyManager;
+pub use verdict::{Counters, Verdict};

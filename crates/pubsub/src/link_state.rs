@@ -1,0 +1,279 @@
+//! Neighbours of this node, and the flooding of link states.
+//!
+//! A hello crosses each link every second. A neighbour that is not heard for some time is gone, and
+//! the node says so to everybody. A hello carries the digest of all link states that its sender
+//! knows; where two neighbours differ, they exchange them: so what a loss held back comes later.
+
+use crate::publication::{Outbox, Publication, Target};
+use onym_tables::{FaceId, HashKey, Tick};
+use onym_wire::push::{Control, Kind, Label, Link, Role, reserved};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Time that a new neighbour waits for others to be said with it.
+const HOLD: Duration = Duration::from_millis(10);
+
+/// Settings of the link-state part.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The node.
+    pub node: Label,
+    /// Number of its inside.
+    pub inside: u32,
+    /// What it does for the domain.
+    pub role: Role,
+    /// Number of this life of the node.
+    pub boot: u64,
+    /// Time between hellos.
+    pub hello: Duration,
+    /// Silence after which a neighbour is gone.
+    pub dead: Duration,
+    /// Time after which a link state is said again.
+    pub refresh: Duration,
+    /// Age at which a link state is forgotten.
+    pub age_max: Duration,
+    /// Most nodes of which link states are kept.
+    pub nodes_max: usize,
+}
+
+impl Config {
+    /// The usual times for a node.
+    #[must_use]
+    pub const fn new(node: Label, inside: u32, role: Role, boot: u64) -> Self {
+        Self {
+            node,
+            inside,
+            role,
+            boot,
+            hello: Duration::from_secs(1),
+            dead: Duration::from_millis(3500),
+            refresh: Duration::from_secs(60),
+            age_max: Duration::from_secs(200),
+            nodes_max: 4096,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Neighbour {
+    number: u32,
+    cost: u16,
+    /// The node at the other end, while it is heard.
+    node: Option<Label>,
+    heard: Tick,
+    /// When all link states were sent to it last.
+    synced: Option<Tick>,
+}
+
+#[derive(Debug)]
+struct State {
+    number: u64,
+    octets: Control,
+    heard: Tick,
+}
+
+/// The link-state part of a node.
+#[derive(Debug)]
+pub struct LinkState {
+    config: Config,
+    links: BTreeMap<FaceId, Neighbour>,
+    known: BTreeMap<Label, State>,
+    number: u64,
+    digest: u64,
+    next_hello: Tick,
+    next_refresh: Tick,
+    /// When a change is said: several that come together are said once.
+    say_at: Option<Tick>,
+    /// Messages that were refused.
+    pub refused: u64,
+}
+
+impl LinkState {
+    /// A node without links.
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        Self {
+            config,
+            links: BTreeMap::new(),
+            known: BTreeMap::new(),
+            number: 0,
+            digest: 0,
+            next_hello: Tick(0),
+            next_refresh: Tick(0),
+            say_at: None,
+            refused: 0,
+        }
+    }
+
+    /// Adds a link; its neighbour makes itself known.
+    pub fn link_add(&mut self, now: Tick, face: FaceId, number: u32, cost: u16) {
+        let link = Neighbour { number, cost: cost.max(1), node: None, heard: now, synced: None };
+        self.links.insert(face, link);
+        self.next_hello = now;
+    }
+
+    /// The link is known to be gone, sooner than its silence would tell.
+    pub fn link_down(&mut self, now: Tick, face: FaceId, out: &mut Outbox) {
+        let link = self.links.get_mut(&face);
+        if link.is_some_and(|l| l.node.take().is_some()) {
+            self.say(now, out);
+        }
+    }
+
+    /// Removes a link.
+    pub fn link_remove(&mut self, now: Tick, face: FaceId, out: &mut Outbox) {
+        self.link_down(now, face, out);
+        self.links.remove(&face);
+    }
+
+    /// The node at the other end of a link, while it is heard.
+    #[must_use]
+    pub fn neighbour(&self, face: FaceId) -> Option<Label> {
+        self.links.get(&face).and_then(|l| l.node)
+    }
+
+    /// A hello or a link state that came over `face`.
+    pub fn receive(&mut self, now: Tick, face: FaceId, message: Control, out: &mut Outbox) {
+        match message.kind {
+            Kind::HELLO => self.hello(now, face, &message, out),
+            Kind::LINK_STATE => self.link_state(now, face, message, out),
+            _ => self.refused += 1,
+        }
+    }
+
+    fn hello(&mut self, now: Tick, face: FaceId, message: &Control, out: &mut Outbox) {
+        if message.sender == self.config.node {
+            self.refused += 1;
+            return;
+        }
+        let Some(link) = self.links.get_mut(&face) else {
+            self.refused += 1;
+            return;
+        };
+        link.heard = now;
+        let is_new = link.node.replace(message.sender) != Some(message.sender);
+        // A neighbour that knows something else gets all, at most once in a hello's time.
+        let is_due = link.synced.is_none_or(|t| now.since(t) >= self.config.hello / 2);
+        let differs = is_new || message.digest != self.digest;
+        if differs && is_due {
+            link.synced = Some(now);
+        }
+        if is_new {
+            self.say_at.get_or_insert(now + HOLD);
+            out.publish(self.hello_message(Target::Face(face)));
+        }
+        if differs && is_due {
+            for state in self.known.values() {
+                out.publish(flood(Target::Face(face), &state.octets));
+            }
+        }
+    }
+
+    fn link_state(&mut self, now: Tick, face: FaceId, message: Control, out: &mut Outbox) {
+        let node = message.sender;
+        if node == self.config.node {
+            // What this node said in an earlier life must be older than what it says now.
+            if message.number > self.number
+                || (message.number == self.number && message.epoch != Some(self.config.boot))
+            {
+                self.number = message.number;
+                self.say(now, out);
+            }
+            return;
+        }
+        let known = self.known.get(&node);
+        if known.is_some_and(|k| k.number >= message.number) {
+            return;
+        }
+        if known.is_none() && self.known.len() >= self.config.nodes_max {
+            self.refused += 1;
+            return;
+        }
+        self.note(now, message.clone());
+        out.publish(flood(Target::Neighbours(Some(face)), &message));
+        out.publish(flood(Target::Here, &message));
+    }
+
+    fn note(&mut self, now: Tick, message: Control) {
+        let (node, number) = (message.sender, message.number);
+        self.digest ^= part(node, number);
+        let state = State { number, octets: message, heard: now };
+        if let Some(before) = self.known.insert(node, state) {
+            self.digest ^= part(node, before.number);
+        }
+    }
+
+    /// Says the links of this node to everybody.
+    fn say(&mut self, now: Tick, out: &mut Outbox) {
+        self.number += 1;
+        self.say_at = None;
+        let link = |l: &Neighbour| {
+            l.node.map(|neighbour| Link { neighbour, number: l.number, cost: l.cost })
+        };
+        let message = Control {
+            number: self.number,
+            epoch: Some(self.config.boot),
+            item: Some(u64::from(self.config.inside)),
+            role: self.config.role,
+            links: self.links.values().filter_map(link).collect(),
+            ..Control::new(Kind::LINK_STATE, self.config.node)
+        };
+        self.note(now, message.clone());
+        self.next_refresh = now + self.config.refresh;
+        out.publish(flood(Target::Neighbours(None), &message));
+        out.publish(flood(Target::Here, &message));
+    }
+
+    fn hello_message(&self, target: Target) -> Publication {
+        let node = self.config.node;
+        let message = Control { digest: self.digest, ..Control::new(Kind::HELLO, node) };
+        Publication::control(target, reserved::HELLO, node, &message)
+    }
+
+    /// Hellos, silent neighbours, old link states.
+    pub fn handle_timeout(&mut self, now: Tick, out: &mut Outbox) {
+        let dead = self.config.dead;
+        let mut is_changed = self.number == 0;
+        for link in self.links.values_mut() {
+            if link.node.is_some() && now.since(link.heard) >= dead {
+                link.node = None;
+                is_changed = true;
+            }
+        }
+        let is_due = self.say_at.is_some_and(|at| at <= now);
+        if is_changed || is_due || self.next_refresh <= now {
+            self.say(now, out);
+        }
+        if self.next_hello <= now {
+            self.next_hello = now + self.config.hello;
+            out.publish(self.hello_message(Target::Neighbours(None)));
+        }
+        let is_old = |s: &State| now.since(s.heard) > self.config.age_max;
+        let old: Vec<Label> =
+            self.known.iter().filter(|(_, s)| is_old(s)).map(|(n, _)| *n).collect();
+        for node in old.into_iter().filter(|n| *n != self.config.node) {
+            if let Some(state) = self.known.remove(&node) {
+                self.digest ^= part(node, state.number);
+                // Full: what is said last, the node is gone.
+                let gone = Control { is_full: true, links: Vec::new(), ..state.octets };
+                out.publish(flood(Target::Here, &gone));
+            }
+        }
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) has something to do.
+    #[must_use]
+    pub fn next_timeout(&self) -> Option<Tick> {
+        let dead =
+            self.links.values().filter(|l| l.node.is_some()).map(|l| l.heard + self.config.dead);
+        dead.chain([self.next_hello, self.next_refresh]).chain(self.say_at).min()
+    }
+}
+
+fn part(node: Label, number: u64) -> u64 {
+    HashKey::new(0, 0).words([node.to_u64(), number])
+}
+
+fn flood(target: Target, message: &Control) -> Publication {
+    Publication::control(target, reserved::LINK_STATE, message.sender, message)
+}

@@ -1,0 +1,388 @@
+//! The one place of wiring: hands publications from part to part of a node.
+
+#[cfg(test)]
+mod tests;
+
+use crate::dispatcher::{self, Data, Dispatcher, Refusal, Request, Sent};
+use crate::forwarder::{self, Copies, Forwarder, LinkEntry, LinkError, Source};
+use crate::link_state::{self, LinkState};
+use crate::publication::{AppId, DomainKey, Event, Outbox, Publication, Target};
+use crate::rendezvous::{self, Rendezvous};
+use crate::topology::{self, Routing, TopologyManager};
+use crate::verdict::Verdict;
+use onym_tables::{FaceId, Tick};
+use onym_wire::push::{
+    Control, Frame, FrameBuilder, Id, Kind, Label, Role, Route, RouteBuf, Strategy, reserved,
+};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Settings of a node.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Its identifier.
+    pub node: Label,
+    /// Number of its inside.
+    pub inside: u32,
+    /// What it does for the domain.
+    pub role: Role,
+    /// Number of this life of the node; another one than before.
+    pub boot: u32,
+    /// The forwarder's limits, and how link numbers become tags.
+    pub forwarder: forwarder::Config,
+    /// How a topology manager makes filters; its scheme is the forwarder's.
+    pub routing: Routing,
+    /// Bounds of a rendezvous.
+    pub limits: rendezvous::graph::Limits,
+    /// Time after which a rendezvous forgets a silent node.
+    pub lease: Duration,
+    /// Most octets of a frame.
+    pub frame_max: usize,
+    /// The key of control messages, where the domain has one.
+    pub key: Option<DomainKey>,
+}
+
+impl Config {
+    /// The usual settings.
+    #[must_use]
+    pub fn new(node: Label, inside: u32, role: Role, boot: u32) -> Self {
+        Self {
+            node,
+            inside,
+            role,
+            boot,
+            forwarder: forwarder::Config::default(),
+            routing: Routing::default(),
+            limits: rendezvous::graph::Limits::default(),
+            lease: Duration::from_secs(30),
+            frame_max: 1400,
+            key: None,
+        }
+    }
+}
+
+/// A frame for a face.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Frames {
+    /// The faces.
+    pub faces: Vec<FaceId>,
+    /// The one frame for all of them.
+    pub octets: Vec<u8>,
+}
+
+/// What a node has to say to its shell; the buffers are used again and again.
+#[derive(Debug, Default)]
+pub struct Output {
+    /// Frames, in order.
+    pub frames: Vec<Frames>,
+    /// Events of applications, in order.
+    pub events: Vec<(AppId, Event)>,
+}
+
+/// Control messages that ended without effect, by why.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Dropped {
+    /// Do not parse.
+    pub malformed: u64,
+    /// No MAC of the domain, or a wrong one.
+    pub mac: u64,
+    /// For a part that this node does not have, or from who may not send it.
+    pub misdirected: u64,
+}
+
+/// All parts of one node.
+#[derive(Debug)]
+pub struct Node {
+    config: Config,
+    /// Where frames go.
+    pub forwarder: Forwarder,
+    /// Applications.
+    pub dispatcher: Dispatcher,
+    /// The rendezvous within the node.
+    pub inner: Rendezvous,
+    /// The rendezvous of the domain, when this node is one.
+    pub rendezvous: Option<Rendezvous>,
+    /// The topology manager, when this node is one.
+    pub topology: Option<TopologyManager>,
+    /// Neighbours.
+    pub link_state: LinkState,
+    /// Control messages without effect.
+    pub dropped: Dropped,
+    /// Control messages handed to a part, by kind.
+    pub control: BTreeMap<u8, u64>,
+    outbox: Outbox,
+    copies: Copies,
+}
+
+impl Node {
+    /// A node without links and applications.
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        let inner = rendezvous::Config {
+            node: config.node,
+            is_node_local: true,
+            limits: config.limits,
+            lease: config.lease,
+            epoch: u64::from(config.boot),
+            boot: config.boot,
+        };
+        let domain = rendezvous::Config { is_node_local: false, ..inner.clone() };
+        let topology = topology::Config {
+            node: config.node,
+            routing: Routing {
+                scheme: config.forwarder.scheme,
+                fill_max: config.forwarder.fill_max,
+                ..config.routing
+            },
+            boot: config.boot,
+        };
+        let dispatcher = dispatcher::Config {
+            frame_max: config.frame_max,
+            keep_alive: config.lease / 3,
+            ..dispatcher::Config::new(config.node, config.boot)
+        };
+        let links =
+            link_state::Config::new(config.node, config.inside, config.role, config.boot.into());
+        Self {
+            forwarder: Forwarder::new(config.forwarder.clone(), config.inside),
+            dispatcher: Dispatcher::new(dispatcher),
+            inner: Rendezvous::new(inner),
+            rendezvous: config.role.has(Role::RENDEZVOUS).then(|| Rendezvous::new(domain)),
+            topology: config.role.has(Role::TOPOLOGY).then(|| TopologyManager::new(topology)),
+            link_state: LinkState::new(links),
+            dropped: Dropped::default(),
+            control: BTreeMap::new(),
+            outbox: Outbox::default(),
+            copies: Copies::default(),
+            config,
+        }
+    }
+
+    /// Its identifier.
+    #[must_use]
+    pub const fn label(&self) -> Label {
+        self.config.node
+    }
+
+    /// Adds a link with its number in the domain.
+    ///
+    /// # Errors
+    /// [`LinkError`].
+    pub fn link_add(&mut self, now: Tick, link: LinkEntry, cost: u16) -> Result<(), LinkError> {
+        self.forwarder.link_add(link)?;
+        if !link.is_external {
+            self.link_state.link_add(now, link.face, link.number, cost);
+        }
+        Ok(())
+    }
+
+    /// A link is known to be down.
+    pub fn link_down(&mut self, now: Tick, face: FaceId, output: &mut Output) {
+        self.link_state.link_down(now, face, &mut self.outbox);
+        self.settle(now, output);
+    }
+
+    /// A frame that came over a face; its hop limit is changed in place.
+    pub fn receive(
+        &mut self,
+        now: Tick,
+        face: FaceId,
+        octets: &mut Vec<u8>,
+        output: &mut Output,
+    ) -> Verdict {
+        let mut copies = std::mem::take(&mut self.copies);
+        let verdict = self.forwarder.receive(Source::Face(face), octets, &mut copies);
+        if copies.is_delivered {
+            self.deliver(now, face, octets);
+        }
+        if !copies.faces.is_empty() {
+            let octets = std::mem::take(octets);
+            output.frames.push(Frames { faces: copies.faces.clone(), octets });
+        }
+        self.copies = copies;
+        self.settle(now, output);
+        verdict
+    }
+
+    /// A frame for this node: to the part that listens at its identifier.
+    fn deliver(&mut self, now: Tick, face: FaceId, octets: &[u8]) {
+        let Ok(frame) = Frame::parse(octets) else {
+            self.dispatcher.counters.malformed += 1;
+            return;
+        };
+        let mut ids = frame.ids;
+        let id = ids.next().map(Id::from_labels).unwrap_or_default();
+        if !id.first().is_some_and(reserved::is_reserved) {
+            return self.dispatcher.receive(now, &frame, &mut self.outbox);
+        }
+        let is_fit = match &self.config.key {
+            Some(key) => key.fits(frame.payload),
+            None => true,
+        };
+        if !is_fit {
+            self.dropped.mac += 1;
+            return;
+        }
+        self.control(now, &id, frame.payload, Some(face));
+    }
+
+    /// A control message; `face` is where it came from, `None`: a part of this node.
+    fn control(&mut self, now: Tick, id: &Id, payload: &[u8], face: Option<FaceId>) {
+        let Ok(message) = Control::parse(payload) else {
+            self.dropped.malformed += 1;
+            return;
+        };
+        *self.control.entry(message.kind.0).or_default() += 1;
+        let (root, node) = (id.first().unwrap_or_default(), id.last().unwrap_or_default());
+        let out = &mut self.outbox;
+        match (root, face) {
+            (reserved::RENDEZVOUS, None)
+                if message.strategy == Strategy::NODE_LOCAL && message.kind.is_request() =>
+            {
+                self.inner.receive(now, message, out);
+            }
+            (reserved::RENDEZVOUS, _) if message.sender == node => match &mut self.rendezvous {
+                Some(rendezvous) => rendezvous.receive(now, message, out),
+                None => self.dropped.misdirected += 1,
+            },
+            (reserved::TOPOLOGY, _) if message.sender == node => match &mut self.topology {
+                Some(topology) => topology.receive(now, message, out),
+                None => self.dropped.misdirected += 1,
+            },
+            (reserved::DISPATCHER, _) if node == self.config.node => {
+                if let (Kind::HOMES, Some(rendezvous)) = (message.kind, &mut self.rendezvous) {
+                    rendezvous.receive(now, message.clone(), out);
+                }
+                self.dispatcher.control(now, message, face.is_none(), out);
+            }
+            (reserved::REPAIR, _) if node == self.config.node => {
+                self.dispatcher.repair(now, &message, out);
+            }
+            (reserved::LINK_STATE, None) => {
+                if let Some(topology) = &mut self.topology {
+                    topology.receive(now, message, out);
+                }
+            }
+            (reserved::LINK_STATE | reserved::HELLO, Some(face)) if message.sender == node => {
+                self.link_state.receive(now, face, message, out);
+            }
+            _ => self.dropped.misdirected += 1,
+        }
+    }
+
+    /// Carries out what the parts published, until nothing is left. Each message has effects of
+    /// its own only, so this ends: what goes round goes through the network.
+    fn settle(&mut self, now: Tick, output: &mut Output) {
+        while let Some(publication) = self.outbox.publications.pop_front() {
+            self.carry_out(now, publication, output);
+        }
+        output.events.append(&mut self.outbox.events);
+    }
+
+    fn carry_out(&mut self, now: Tick, mut publication: Publication, output: &mut Output) {
+        let id = publication.ids.first();
+        let is_control = id.and_then(Id::first).is_some_and(reserved::is_reserved);
+        if publication.target == Target::Here {
+            if let (true, Some(id)) = (is_control, id.cloned()) {
+                self.control(now, &id, &publication.payload, None);
+            }
+            return;
+        }
+        if let (true, Some(key)) = (is_control, &self.config.key) {
+            key.seal(&mut publication.payload);
+        }
+        let link = RouteBuf::from(Route::Link);
+        let route = match &publication.target {
+            Target::Route(route) => route,
+            _ => &link,
+        };
+        let mut octets = Vec::new();
+        FrameBuilder {
+            hop_limit: publication.hop_limit,
+            strategy: publication.strategy,
+            route,
+            ids: &publication.ids,
+            options: &publication.options,
+            payload: &publication.payload,
+        }
+        .write(&mut octets);
+        let faces = match publication.target {
+            Target::Face(face) => vec![face],
+            Target::Neighbours(except) => {
+                let faces = self.forwarder.links().iter().filter(|l| !l.is_external);
+                faces.map(|l| l.face).filter(|f| Some(*f) != except).collect()
+            }
+            _ => {
+                let mut copies = std::mem::take(&mut self.copies);
+                self.forwarder.receive(Source::Own, &mut octets, &mut copies);
+                let faces = copies.faces.clone();
+                self.copies = copies;
+                faces
+            }
+        };
+        if !faces.is_empty() {
+            output.frames.push(Frames { faces, octets });
+        }
+    }
+
+    /// A request of an application; its status is an event with `tag`.
+    pub fn request(
+        &mut self,
+        now: Tick,
+        app: AppId,
+        tag: u64,
+        request: &Request,
+        output: &mut Output,
+    ) {
+        self.dispatcher.request(now, app, tag, request, &mut self.outbox);
+        self.settle(now, output);
+    }
+
+    /// Publishes for an application.
+    ///
+    /// # Errors
+    /// [`Refusal`].
+    pub fn publish(
+        &mut self,
+        now: Tick,
+        app: AppId,
+        data: &Data<'_>,
+        output: &mut Output,
+    ) -> Result<Sent, Refusal> {
+        let sent = self.dispatcher.publish(now, app, data, &mut self.outbox);
+        self.settle(now, output);
+        sent
+    }
+
+    /// An application is gone.
+    pub fn disconnect(&mut self, now: Tick, app: AppId, output: &mut Output) {
+        self.dispatcher.disconnect(now, app, &mut self.outbox);
+        self.settle(now, output);
+    }
+
+    /// Timers.
+    pub fn handle_timeout(&mut self, now: Tick, output: &mut Output) {
+        let out = &mut self.outbox;
+        self.link_state.handle_timeout(now, out);
+        self.dispatcher.handle_timeout(now, out);
+        if let Some(rendezvous) = &mut self.rendezvous {
+            rendezvous.handle_timeout(now, out);
+        }
+        if let Some(topology) = &mut self.topology {
+            topology.handle_timeout(now, out);
+        }
+        self.settle(now, output);
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) has something to do.
+    #[must_use]
+    pub fn next_timeout(&self) -> Tick {
+        let parts = [
+            self.link_state.next_timeout(),
+            self.dispatcher.next_timeout(),
+            self.rendezvous.as_ref().and_then(Rendezvous::next_timeout),
+            self.topology.as_ref().and_then(TopologyManager::next_timeout),
+        ];
+        parts.into_iter().flatten().min().unwrap_or(Tick::NEVER)
+    }
+}

@@ -1,0 +1,109 @@
+use super::*;
+use onym_tables::Rng;
+use onym_wire::push::{Link, Sequence, Status};
+
+fn node(role: Role) -> Node {
+    let mut node = Node::new(Config::new(Label::from_u64(1), 0, role, 1));
+    for number in 0..3 {
+        let link =
+            LinkEntry { face: FaceId(256 + number), number: 10 + number, is_external: number == 2 };
+        node.link_add(Tick(0), link, 1).unwrap();
+    }
+    node
+}
+
+/// A message with some of everything, and a frame around it.
+fn a_frame(rng: &mut Rng) -> Vec<u8> {
+    let kinds = [0, 1, 2, 3, 4, 5, 6, 7, 55, 100, 101, 102, 105, 106, 107, 160, 161, 162, 163, 164];
+    let kinds = [&kinds[..], &[165, 166, 167, 200]].concat();
+    let label = |rng: &mut Rng| Label::from_u64(rng.below(4));
+    let id = |rng: &mut Rng| {
+        let depth = 1 + rng.below(3);
+        (0..depth).fold(Id::default(), |id, _| id.child(label(rng)))
+    };
+    let mut message = Control::new(Kind(kinds[rng.below(kinds.len() as u64) as usize]), label(rng));
+    message.sequence = Sequence { session: rng.below(3) as u32, number: rng.below(4) as u32 };
+    message.request = Sequence { session: rng.below(3) as u32, number: rng.below(4) as u32 };
+    message.ids = (0..rng.below(3)).map(|_| id(rng)).collect();
+    message.prefix = Id::from_labels(id(rng).father());
+    message.strategy = Strategy(rng.below(9) as u8);
+    message.status = Some(Status(rng.below(20) as u8));
+    message.item = (rng.below(4) > 0).then(|| rng.below(5));
+    message.version = rng.below(4);
+    message.is_full = rng.below(2) == 0;
+    message.number = rng.below(10);
+    message.epoch = Some(rng.below(3));
+    message.role = Role(rng.below(4) as u8);
+    message.publishers = (0..rng.below(3)).map(|_| label(rng)).collect();
+    message.subscribers = (0..rng.below(3)).map(|_| label(rng)).collect();
+    message.nodes = (0..rng.below(3)).map(|_| label(rng)).collect();
+    message.gone = (0..rng.below(3)).map(|_| label(rng)).collect();
+    message.missing = (0..rng.below(3)).map(|_| (rng.below(5) as u32, u32::MAX)).collect();
+    message.links = (0..rng.below(4))
+        .map(|_| Link { neighbour: label(rng), number: rng.below(20) as u32, cost: 1 })
+        .collect();
+    message.body = Control::new(Kind(106), label(rng)).octets();
+    let roots = [0xff, 0xfe, 0xfd, 0xfc, 0xfa, 0xf9];
+    let root = match rng.below(8) {
+        6 => reserved::HELLO,
+        7 => Label::from_u64(1),
+        n => Label([0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, roots[n as usize]]),
+    };
+    let name = if rng.below(3) == 0 { Label::from_u64(1) } else { message.sender };
+    let mut filter = onym_wire::push::Filter::EMPTY;
+    filter.set(0);
+    filter.set(10 + rng.below(4) as u8);
+    let routes = [RouteBuf::from(Route::Link), RouteBuf::flat(0, &filter)];
+    let mut octets = Vec::new();
+    FrameBuilder {
+        hop_limit: rng.below(4) as u8,
+        strategy: Strategy(rng.below(9) as u8),
+        route: &routes[rng.below(2) as usize],
+        ids: &[reserved::of(root, name)],
+        options: &[],
+        payload: &message.octets(),
+    }
+    .write(&mut octets);
+    octets
+}
+
+#[test]
+fn whatever_comes_ends_in_one_verdict_and_nothing_breaks() {
+    for seed in 0..8 {
+        let mut rng = Rng::new(seed);
+        let mut node = node(Role(3));
+        let (mut output, mut now) = (Output::default(), Tick(0));
+        for _ in 0..4000 {
+            now = now.plus_ms(rng.below(300));
+            let mut octets = a_frame(&mut rng);
+            for _ in 0..rng.below(3) {
+                let at = rng.below(octets.len() as u64) as usize;
+                octets[at] = rng.next_u64() as u8;
+            }
+            octets.truncate(octets.len() - (rng.below(40) / 38) as usize);
+            let face = FaceId(256 + rng.below(4) as u32);
+            node.receive(now, face, &mut octets, &mut output);
+            if node.next_timeout() <= now {
+                node.handle_timeout(now, &mut output);
+            }
+            assert!(node.forwarder.counters().balance(), "seed {seed}");
+            output.frames.clear();
+            output.events.clear();
+        }
+        let dropped = node.dropped.malformed + node.dropped.misdirected;
+        assert!(dropped > 100, "seed {seed}: {dropped} dropped");
+    }
+}
+
+#[test]
+fn timers_are_never_due_twice_at_the_same_moment() {
+    let mut node = node(Role(3));
+    let mut output = Output::default();
+    let mut now = Tick(0);
+    for _ in 0..200 {
+        node.handle_timeout(now, &mut output);
+        let next = node.next_timeout();
+        assert!(next > now, "{next:?} after {now:?}");
+        now = next;
+    }
+}

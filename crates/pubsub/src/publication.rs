@@ -1,0 +1,182 @@
+//! What the parts publish, and what applications hear.
+
+use onym_crypto::sha256;
+use onym_tables::{FaceId, HashKey};
+use onym_wire::push::{Control, Id, Label, RouteBuf, Status, Strategy, reserved};
+use std::collections::VecDeque;
+
+/// An application of this node, numbered by the shell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AppId(pub u64);
+
+/// Where a publication goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// The part of this node that listens at its identifier.
+    Here,
+    /// By a forwarding part.
+    Route(RouteBuf),
+    /// The neighbour at this face.
+    Face(FaceId),
+    /// All neighbours but the one at this face.
+    Neighbours(Option<FaceId>),
+}
+
+/// A publication on its way between parts, or from an application to the network.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Publication {
+    /// Where it goes.
+    pub target: Target,
+    /// How it is disseminated.
+    pub strategy: Strategy,
+    /// Links that it may travel.
+    pub hop_limit: u8,
+    /// Names of the item.
+    pub ids: Vec<Id>,
+    /// Options of the frame, TLV.
+    pub options: Vec<u8>,
+    /// What is published.
+    pub payload: Vec<u8>,
+}
+
+impl Publication {
+    /// A control message under `/root/node`.
+    #[must_use]
+    pub fn control(target: Target, root: Label, node: Label, message: &Control) -> Self {
+        let strategy = match target {
+            Target::Face(_) | Target::Neighbours(_) => Strategy::LINK_LOCAL,
+            _ => Strategy::IMPLICIT,
+        };
+        let (ids, payload) = (vec![reserved::of(root, node)], message.octets());
+        Self { target, strategy, hop_limit: HOPS_MAX, ids, options: Vec::new(), payload }
+    }
+
+    /// The way of a message to a node: nowhere to go means that it is this node.
+    #[must_use]
+    pub fn toward(route: Option<&RouteBuf>) -> Target {
+        route.map_or(Target::Here, |route| Target::Route(route.clone()))
+    }
+}
+
+/// Hop limit of control messages, and the most of any publication.
+pub const HOPS_MAX: u8 = 255;
+
+/// What an application hears.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// The answer to the request with this tag.
+    Status {
+        /// The tag that the application gave.
+        tag: u64,
+        /// The answer.
+        status: Status,
+    },
+    /// The item has subscribers: publish.
+    StartPublish(Id),
+    /// The item has none any more.
+    StopPublish(Id),
+    /// A scope came into being beneath one that is subscribed.
+    ScopePublished(Id),
+    /// A scope is gone.
+    ScopeUnpublished(Id),
+    /// A publication.
+    Data {
+        /// The id, of those of the item, that was subscribed.
+        id: Id,
+        /// What was published.
+        payload: Vec<u8>,
+    },
+}
+
+/// What the parts of a node have to say; the buffer is used again and again.
+#[derive(Debug, Default)]
+pub struct Outbox {
+    /// Publications, in order.
+    pub publications: VecDeque<Publication>,
+    /// Events, in order.
+    pub events: Vec<(AppId, Event)>,
+}
+
+impl Outbox {
+    /// Adds a publication.
+    pub fn publish(&mut self, publication: Publication) {
+        self.publications.push_back(publication);
+    }
+
+    /// Tells an application.
+    pub fn tell(&mut self, app: AppId, event: Event) {
+        self.events.push((app, event));
+    }
+}
+
+/// Which of `nodes` is responsible for `what`: the highest random weight (P-42).
+#[must_use]
+pub fn responsible(what: Label, nodes: impl IntoIterator<Item = Label>) -> Option<Label> {
+    let weight = |n: &Label| (HashKey::new(0, 0).words([what.to_u64(), n.to_u64()]), *n);
+    nodes.into_iter().max_by_key(weight)
+}
+
+/// The scope of algorithmic identifiers of an item (section 5.1).
+#[must_use]
+pub fn algorithmic_scope(item: &Id) -> Id {
+    let digest = sha256(&[item.octets()]);
+    let mut label = [0; 8];
+    label.copy_from_slice(&digest[..8]);
+    Id::from_labels(item.father()).child(Label(label))
+}
+
+/// What keyed filters of an item are made for (section 3.2).
+#[must_use]
+pub fn flow_of(id: &Id) -> u64 {
+    let digest = sha256(&[id.octets()]);
+    digest[..8].iter().fold(0, |n, octet| (n << 8) | u64::from(*octet))
+}
+
+/// The key that the control messages of a domain are authenticated with.
+#[derive(Clone)]
+pub struct DomainKey([u8; 64]);
+
+impl std::fmt::Debug for DomainKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("DomainKey(..)")
+    }
+}
+
+impl DomainKey {
+    /// From a shared secret.
+    #[must_use]
+    pub fn new(secret: &[u8]) -> Self {
+        let mut key = [0; 64];
+        if secret.len() > 64 {
+            key[..32].copy_from_slice(&sha256(&[secret]));
+        } else {
+            key[..secret.len()].copy_from_slice(secret);
+        }
+        Self(key)
+    }
+
+    /// HMAC-SHA-256, its first 16 octets.
+    fn mac(&self, octets: &[u8]) -> [u8; 16] {
+        let inner = sha256(&[&self.0.map(|b| b ^ 0x36), octets]);
+        let outer = sha256(&[&self.0.map(|b| b ^ 0x5c), &inner]);
+        let mut mac = [0; 16];
+        mac.copy_from_slice(&outer[..16]);
+        mac
+    }
+
+    /// Appends the MAC of a message.
+    pub fn seal(&self, message: &mut Vec<u8>) {
+        let mac = self.mac(message);
+        Control::put_mac(message, &mac);
+    }
+
+    /// Whether the message ends in its MAC.
+    #[must_use]
+    pub fn fits(&self, message: &[u8]) -> bool {
+        Control::split_mac(message).is_some_and(|(body, mac)| {
+            let own = self.mac(body);
+            // Every octet is looked at: how many agree must not show in the time.
+            own.iter().zip(mac).fold(0, |all, (a, b)| all | (a ^ b)) == 0
+        })
+    }
+}

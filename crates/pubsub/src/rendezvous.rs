@@ -1,0 +1,382 @@
+//! The rendezvous: matches publishers and subscribers, and says what changed.
+//!
+//! One instance serves a node (strategy node-local), another one the domain.
+
+pub mod graph;
+
+use crate::courier::{Courier, Taken};
+use crate::publication::{Outbox, Publication, Target, responsible};
+use graph::request::Request;
+use graph::{Changes, Graph, Held, ItemChange, Limits};
+use onym_tables::Tick;
+use onym_wire::push::{Control, Home, Id, Kind, Label, Role, RouteBuf, Status, Strategy, reserved};
+use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
+
+/// Settings of a rendezvous.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The node that it runs on.
+    pub node: Label,
+    /// Serves this node only.
+    pub is_node_local: bool,
+    /// Bounds of the graph.
+    pub limits: Limits,
+    /// Time after which a silent node is forgotten.
+    pub lease: Duration,
+    /// Number of this life of the rendezvous; dispatchers assert again when it changes.
+    pub epoch: u64,
+    /// Start of session numbers.
+    pub boot: u32,
+}
+
+/// What is known of a node that asserts something.
+#[derive(Debug, Default)]
+struct Lease {
+    heard: Tick,
+    /// Number of the last "assert again", and what was not asserted since.
+    round: u64,
+    asserting: Option<BTreeSet<Held>>,
+}
+
+/// A rendezvous.
+#[derive(Debug)]
+pub struct Rendezvous {
+    config: Config,
+    graph: Graph,
+    nodes: HashMap<Label, Lease>,
+    /// Sessions of dispatchers.
+    dispatchers: Courier,
+    /// The session to the topology manager.
+    manager: Courier,
+    /// The topology manager, and the way to it when it is on another node.
+    home: Option<(Label, Option<RouteBuf>)>,
+    /// Rendezvous nodes of the domain; empty: this one alone.
+    peers: Vec<Label>,
+    /// Messages for a topology manager that is not known yet.
+    early: Vec<Control>,
+    /// Items that the topology manager knows, with the version of their match.
+    announced: HashMap<u64, u64>,
+    /// Messages that were refused.
+    pub refused: u64,
+}
+
+/// Most messages that wait for a topology manager to be known.
+const EARLY_MAX: usize = 65_536;
+
+impl Rendezvous {
+    /// An empty rendezvous.
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        Self {
+            graph: Graph::new(config.limits),
+            nodes: HashMap::new(),
+            dispatchers: Courier::new(config.boot),
+            manager: Courier::new(config.boot),
+            home: None,
+            peers: Vec::new(),
+            early: Vec::new(),
+            announced: HashMap::new(),
+            refused: 0,
+            config,
+        }
+    }
+
+    /// The information graph.
+    #[must_use]
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// A message published under the rendezvous root.
+    pub fn receive(&mut self, now: Tick, message: Control, out: &mut Outbox) {
+        match message.kind {
+            kind if kind.is_request() => self.request(now, message, out),
+            Kind::KEEP_ALIVE => self.keep_alive(now, &message, out),
+            Kind::ACK => self.acked(now, &message, out),
+            Kind::MATCH_WANTED => self.match_wanted(now, &message, out),
+            Kind::HOMES => self.homes(now, &message, out),
+            _ => self.refused += 1,
+        }
+    }
+
+    fn request(&mut self, now: Tick, message: Control, out: &mut Outbox) {
+        let node = message.sender;
+        if !self.config.is_node_local {
+            match self.dispatchers.take(node, message.sequence) {
+                Taken::InOrder => {}
+                Taken::NotNow => return,
+                Taken::Unknown => {
+                    let sequence = self.dispatchers.taken(node, message.sequence.session);
+                    let ack = self.message(Kind::ACK);
+                    let ack = Control { request: sequence, ..ack };
+                    return self.relay(now, vec![node], ack, out);
+                }
+            }
+        } else if node != self.config.node {
+            self.refused += 1;
+            return;
+        }
+        let sequence = message.sequence;
+        let request = Request {
+            kind: message.kind,
+            id: message.ids.into_iter().next().unwrap_or_default(),
+            prefix: message.prefix,
+            strategy: message.strategy,
+        };
+        self.heard(now, node, &request);
+        let (status, changes) = match self.judge(node, &request) {
+            Ok(changes) => (Status::OK, changes),
+            Err(status) => (status, Changes::default()),
+        };
+        let response = Control {
+            request: sequence,
+            status: Some(status),
+            epoch: Some(self.config.epoch),
+            ..self.message(Kind::RESPONSE)
+        };
+        self.relay(now, vec![node], response, out);
+        self.tell(now, &changes, out);
+    }
+
+    /// Notes that the node lives, and that it asserted this again.
+    fn heard(&mut self, now: Tick, node: Label, request: &Request) {
+        if !self.nodes.contains_key(&node) && self.nodes.len() >= self.config.limits.nodes_max {
+            return;
+        }
+        let lease = self.nodes.entry(node).or_default();
+        lease.heard = now;
+        if let (Some(asserting), Some(label)) = (&mut lease.asserting, request.id.last()) {
+            let is_subscription = !request.kind.is_of_publisher();
+            let id = request.prefix.child(label);
+            asserting.remove(&Held::new(request.kind.is_of_scope(), is_subscription, id));
+        }
+    }
+
+    fn judge(&mut self, node: Label, request: &Request) -> Result<Changes, Status> {
+        let is_ours = |id: &Id| {
+            let root = id.first().unwrap_or_default();
+            let owner = responsible(root, self.peers.iter().copied());
+            owner.is_none_or(|owner| owner == self.config.node)
+        };
+        let target = if request.prefix.is_empty() { &request.id } else { &request.prefix };
+        let is_fit = match request.strategy {
+            Strategy::NODE_LOCAL => self.config.is_node_local,
+            Strategy::DOMAIN_LOCAL | Strategy::INTER_DOMAIN => !self.config.is_node_local,
+            _ => false,
+        };
+        if !is_fit {
+            return Err(Status::UNFIT);
+        }
+        if target.first().is_some_and(reserved::is_reserved) {
+            return Err(Status::RESERVED);
+        }
+        if !is_ours(target) || (request.id.len() > 1 && !is_ours(&request.id)) {
+            return Err(Status::ELSEWHERE);
+        }
+        self.graph.request(node, request)
+    }
+
+    fn keep_alive(&mut self, now: Tick, message: &Control, out: &mut Outbox) {
+        let node = message.sender;
+        let lease = self.nodes.entry(node).or_default();
+        lease.heard = now;
+        // Only after the node obeyed: what it did not assert then is gone.
+        let has_obeyed = message.number == lease.round;
+        if let Some(stale) = lease.asserting.take_if(|_| has_obeyed) {
+            let mut changes = Changes::default();
+            stale.iter().for_each(|held| self.graph.take_back(node, held, &mut changes));
+            self.tell(now, &changes, out);
+        }
+        if message.digest == self.graph.digest(node) && message.epoch == Some(self.config.epoch) {
+            return;
+        }
+        let all: BTreeSet<Held> = self.graph.held(node).cloned().collect();
+        let mut number = 0;
+        if let Some(lease) = self.nodes.get_mut(&node) {
+            lease.asserting = Some(all);
+            lease.round += 1;
+            number = lease.round;
+        }
+        let epoch = Some(self.config.epoch);
+        let again = Control { epoch, number, ..self.message(Kind::ASSERT) };
+        self.relay(now, vec![node], again, out);
+    }
+
+    /// Tells what changed: scopes to their subscribers, items to the topology manager (P-25).
+    fn tell(&mut self, now: Tick, changes: &Changes, out: &mut Outbox) {
+        for news in &changes.scopes {
+            let kind =
+                if news.is_published { Kind::SCOPE_PUBLISHED } else { Kind::SCOPE_UNPUBLISHED };
+            let message = Control { ids: news.ids.clone(), ..self.message(kind) };
+            self.relay(now, news.nodes.clone(), message, out);
+        }
+        for (number, change) in changes.in_order() {
+            self.announce(now, number, change, out);
+        }
+    }
+
+    fn announce(&mut self, now: Tick, number: u64, change: &ItemChange, out: &mut Outbox) {
+        let (publishers, subscribers) = match change.vertex {
+            Some(v) => (self.graph.publishers(v), self.graph.effective_subscribers(v)),
+            None => Default::default(),
+        };
+        let is_matched = !publishers.is_empty() && !subscribers.is_empty();
+        let version = match (self.announced.get(&number).copied(), is_matched) {
+            (None, false) => return,
+            (None, true) => 1,
+            (Some(version), _) => version + 1,
+        };
+        let is_new = version == 1;
+        if is_matched {
+            self.announced.insert(number, version);
+        } else {
+            self.announced.remove(&number);
+        }
+        if self.config.is_node_local {
+            if is_new || !is_matched {
+                let kind = if is_matched { Kind::START } else { Kind::STOP };
+                let message = Control { ids: change.ids.clone(), ..self.message(kind) };
+                self.relay(now, vec![self.config.node], message, out);
+            }
+            return;
+        }
+        let is_full = is_new || !is_matched || change.is_renamed;
+        let list = |set: &BTreeSet<Label>| set.iter().copied().collect::<Vec<Label>>();
+        let message = Control {
+            item: Some(number),
+            version,
+            is_full,
+            strategy: change.strategy,
+            ids: change.ids.clone(),
+            publishers: list(if is_full { &publishers } else { &change.publishers }),
+            subscribers: match (is_matched, is_full) {
+                (false, _) => Vec::new(),
+                (true, true) => list(&subscribers),
+                (true, false) => list(&change.subscribers),
+            },
+            gone: if is_full { Vec::new() } else { list(&change.subscribers_gone) },
+            nodes: if is_full { Vec::new() } else { list(&change.publishers_gone) },
+            ..self.message(Kind::MATCH)
+        };
+        self.tell_manager(now, message, out);
+    }
+
+    /// A whole match once more, for a topology manager that does not know it.
+    fn match_wanted(&mut self, now: Tick, message: &Control, out: &mut Outbox) {
+        let is_ours = self.home.as_ref().is_some_and(|(node, _)| *node == message.sender);
+        if !is_ours && message.sender != self.config.node {
+            return;
+        }
+        let mut wanted: Vec<u64> = match message.item {
+            Some(item) => self.announced.contains_key(&item).then_some(item).into_iter().collect(),
+            None => self.announced.keys().copied().collect(),
+        };
+        wanted.sort_unstable();
+        for number in wanted {
+            let Some((change, _)) = self.graph.whole(number) else { continue };
+            self.announced.remove(&number);
+            self.announce(now, number, &change, out);
+        }
+    }
+
+    fn homes(&mut self, now: Tick, message: &Control, out: &mut Outbox) {
+        let of = |role: Role| message.homes.iter().filter(move |h: &&Home| h.role.has(role));
+        self.peers = of(Role::RENDEZVOUS).map(|h| h.node).collect();
+        let manager = responsible(self.config.node, of(Role::TOPOLOGY).map(|h| h.node));
+        let route = manager
+            .filter(|m| *m != self.config.node)
+            .and_then(|m| of(Role::TOPOLOGY).find(|h| h.node == m))
+            .map(|h| h.route.clone());
+        let before = self.home.as_ref().map(|(node, _)| *node);
+        self.home = manager.map(|node| (node, route));
+        if manager == before {
+            return;
+        }
+        let held = before.map(|node| self.manager.end(node)).unwrap_or_default();
+        let early = std::mem::take(&mut self.early);
+        // Matches are told whole below.
+        for message in early.into_iter().chain(held).filter(|m| m.kind != Kind::MATCH) {
+            self.tell_manager(now, message, out);
+        }
+        self.match_wanted(now, &self.message(Kind::MATCH_WANTED), out);
+    }
+
+    fn acked(&mut self, now: Tick, message: &Control, out: &mut Outbox) {
+        let acked = self.manager.acked(now, message.sender, message.request);
+        for message in acked.ready {
+            self.publish_to_manager(&message, out);
+        }
+        if acked.is_lost {
+            for message in acked.lost.into_iter().filter(|m| m.kind != Kind::MATCH) {
+                self.tell_manager(now, message, out);
+            }
+            self.match_wanted(now, &self.message(Kind::MATCH_WANTED), out);
+        }
+    }
+
+    fn message(&self, kind: Kind) -> Control {
+        Control::new(kind, self.config.node)
+    }
+
+    /// Sends a message to the dispatchers of these nodes, by way of the topology manager.
+    fn relay(&mut self, now: Tick, nodes: Vec<Label>, message: Control, out: &mut Outbox) {
+        if self.config.is_node_local {
+            let node = self.config.node;
+            let root = reserved::DISPATCHER;
+            return out.publish(Publication::control(Target::Here, root, node, &message));
+        }
+        let relay = Control { nodes, body: message.octets(), ..self.message(Kind::RELAY) };
+        self.tell_manager(now, relay, out);
+    }
+
+    fn tell_manager(&mut self, now: Tick, message: Control, out: &mut Outbox) {
+        let Some((manager, _)) = self.home else {
+            // Matches are told whole when the topology manager is known.
+            if message.kind != Kind::MATCH && self.early.len() < EARLY_MAX {
+                self.early.push(message);
+            }
+            return;
+        };
+        match self.manager.send(now, manager, message) {
+            Some(ready) => ready.iter().for_each(|m| self.publish_to_manager(m, out)),
+            None => self.refused += 1,
+        }
+    }
+
+    fn publish_to_manager(&self, message: &Control, out: &mut Outbox) {
+        let Some((_, route)) = &self.home else { return };
+        let target = Publication::toward(route.as_ref());
+        out.publish(Publication::control(target, reserved::TOPOLOGY, self.config.node, message));
+    }
+
+    /// Repeats what is not acknowledged and forgets nodes that are silent.
+    pub fn handle_timeout(&mut self, now: Tick, out: &mut Outbox) {
+        let (again, lost) = self.manager.repeat(now);
+        again.iter().for_each(|(_, message)| self.publish_to_manager(message, out));
+        if !lost.is_empty() {
+            self.match_wanted(now, &self.message(Kind::MATCH_WANTED), out);
+        }
+        if self.config.is_node_local {
+            return;
+        }
+        let is_over = |lease: &Lease| now.since(lease.heard) > self.config.lease;
+        let mut silent: Vec<Label> =
+            self.nodes.iter().filter(|(_, l)| is_over(l)).map(|(n, _)| *n).collect();
+        silent.sort_unstable();
+        for node in silent {
+            self.nodes.remove(&node);
+            self.dispatchers.forget(node);
+            let changes = self.graph.forget(node);
+            self.tell(now, &changes, out);
+        }
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) has something to do.
+    #[must_use]
+    pub fn next_timeout(&self) -> Option<Tick> {
+        let leases = self.nodes.values().map(|l| l.heard + self.config.lease).min();
+        let leases = leases.filter(|_| !self.config.is_node_local).map(|t| Tick(t.0 + 1));
+        [leases, self.manager.next_timeout()].into_iter().flatten().min()
+    }
+}

@@ -1,0 +1,379 @@
+//! The information graph: scopes and items, each with all its identifiers (section 4).
+//!
+//! Knows nothing of messages: a request yields the changes that it made, or a status.
+
+mod change;
+pub mod request;
+#[cfg(test)]
+mod tests;
+
+pub use change::{Changes, ItemChange, ScopeNews};
+
+use onym_tables::HashKey;
+use onym_wire::push::{Id, Label, Status, Strategy};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// Bounds of a graph.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Most scopes and items.
+    pub vertices_max: usize,
+    /// Most identifiers of one scope or item.
+    pub ids_max: usize,
+    /// Most nodes that publish or subscribe.
+    pub nodes_max: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { vertices_max: 1_000_000, ids_max: 64, nodes_max: 65_536 }
+    }
+}
+
+/// What a node asserts of one identifier; ordered as it is withdrawn when the node goes: items
+/// before scopes, publications before subscriptions, deep before shallow.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Held {
+    /// A scope.
+    pub is_scope: bool,
+    /// A subscription.
+    pub is_subscription: bool,
+    /// 255 less the labels.
+    pub depth_left: u8,
+    /// The identifier.
+    pub id: Id,
+}
+
+impl Held {
+    /// What is held of `id`.
+    #[must_use]
+    pub fn new(is_scope: bool, is_subscription: bool, id: Id) -> Self {
+        let depth_left = u8::try_from(255_usize.saturating_sub(id.len())).unwrap_or(0);
+        Self { is_scope, is_subscription, depth_left, id }
+    }
+}
+
+/// Part of a digest (P-41).
+#[must_use]
+pub fn digest_of(held: &Held) -> u64 {
+    let kind = (u64::from(held.is_scope) << 1) | u64::from(held.is_subscription);
+    HashKey::new(kind, 0).name(held.id.octets())
+}
+
+/// What one node asserts.
+#[derive(Debug, Default)]
+struct Holder {
+    held: BTreeSet<Held>,
+    digest: u64,
+}
+
+/// One identifier of a scope or item.
+#[derive(Debug, Clone)]
+struct Path {
+    id: Id,
+    /// `None`: a root.
+    father: Option<usize>,
+    publishers: BTreeSet<Label>,
+    subscribers: BTreeSet<Label>,
+}
+
+impl Path {
+    fn is_held(&self) -> bool {
+        !self.publishers.is_empty() || !self.subscribers.is_empty()
+    }
+}
+
+/// A scope or an item.
+#[derive(Debug, Clone)]
+struct Vertex {
+    /// Never used again.
+    number: u64,
+    is_scope: bool,
+    strategy: Strategy,
+    /// Ordered by id.
+    paths: Vec<Path>,
+    children: BTreeMap<[u8; 8], usize>,
+}
+
+impl Vertex {
+    fn path(&self, id: &Id) -> Option<&Path> {
+        self.paths.iter().find(|p| p.id == *id)
+    }
+
+    fn has_publisher(&self, node: Label) -> bool {
+        self.paths.iter().any(|p| p.publishers.contains(&node))
+    }
+
+    fn has_subscriber(&self, node: Label) -> bool {
+        self.paths.iter().any(|p| p.subscribers.contains(&node))
+    }
+
+    fn subscribers(&self) -> BTreeSet<Label> {
+        self.paths.iter().flat_map(|p| p.subscribers.iter().copied()).collect()
+    }
+
+    fn ids(&self) -> Vec<Id> {
+        self.paths.iter().map(|p| p.id.clone()).collect()
+    }
+
+    /// Fathers, each once.
+    fn fathers(&self) -> Vec<usize> {
+        let mut fathers: Vec<usize> = self.paths.iter().filter_map(|p| p.father).collect();
+        fathers.sort_unstable();
+        fathers.dedup();
+        fathers
+    }
+}
+
+/// A view of one scope or item, for status and pictures.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VertexView {
+    /// Whether it is a scope.
+    pub is_scope: bool,
+    /// Its strategy.
+    pub strategy: Strategy,
+    /// Its identifiers with publishers and subscribers of each.
+    pub ids: Vec<(Id, Vec<Label>, Vec<Label>)>,
+    /// Labels of its children.
+    pub children: Vec<Label>,
+}
+
+/// The graph.
+#[derive(Debug, Default)]
+pub struct Graph {
+    limits: Limits,
+    vertices: Vec<Option<Vertex>>,
+    free: Vec<usize>,
+    index: HashMap<Id, usize>,
+    numbers: u64,
+    by_number: HashMap<u64, usize>,
+    held: HashMap<Label, Holder>,
+}
+
+impl Graph {
+    /// An empty graph.
+    #[must_use]
+    pub fn new(limits: Limits) -> Self {
+        Self { limits, ..Self::default() }
+    }
+
+    /// Number of scopes and items.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.vertices.len() - self.free.len()
+    }
+
+    /// Whether nothing is there.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What the scope or item with this id is.
+    #[must_use]
+    pub fn view(&self, id: &Id) -> Option<VertexView> {
+        self.index.get(id).map(|v| self.view_of(*v))
+    }
+
+    /// Every scope and item once, in the order of its first id.
+    #[must_use]
+    pub fn views(&self) -> Vec<VertexView> {
+        let mut views: Vec<VertexView> = (0..self.vertices.len())
+            .filter(|v| self.vertices[*v].is_some())
+            .map(|v| self.view_of(v))
+            .collect();
+        views.sort_by(|a, b| a.ids.first().map(|i| &i.0).cmp(&b.ids.first().map(|i| &i.0)));
+        views
+    }
+
+    fn view_of(&self, v: usize) -> VertexView {
+        let vertex = self.at(v);
+        let of = |p: &Path| {
+            let set = |s: &BTreeSet<Label>| s.iter().copied().collect();
+            (p.id.clone(), set(&p.publishers), set(&p.subscribers))
+        };
+        VertexView {
+            is_scope: vertex.is_scope,
+            strategy: vertex.strategy,
+            ids: vertex.paths.iter().map(of).collect(),
+            children: vertex.children.keys().copied().map(Label).collect(),
+        }
+    }
+
+    /// What this node asserts, in the order in which it would be withdrawn.
+    pub fn held(&self, node: Label) -> impl Iterator<Item = &Held> {
+        self.held.get(&node).into_iter().flat_map(|h| &h.held)
+    }
+
+    /// The digest of what this node asserts (P-41).
+    #[must_use]
+    pub fn digest(&self, node: Label) -> u64 {
+        self.held.get(&node).map_or(0, |h| h.digest)
+    }
+
+    /// Publishers of an item, by its number's vertex.
+    pub(super) fn publishers(&self, v: usize) -> BTreeSet<Label> {
+        self.at(v).paths.iter().flat_map(|p| p.publishers.iter().copied()).collect()
+    }
+
+    /// Own subscribers of an item and those of its fathers.
+    pub(super) fn effective_subscribers(&self, v: usize) -> BTreeSet<Label> {
+        let vertex = self.at(v);
+        let mut all = vertex.subscribers();
+        for father in vertex.fathers() {
+            all.extend(self.at(father).paths.iter().flat_map(|p| p.subscribers.iter().copied()));
+        }
+        all
+    }
+
+    fn is_served(&self, v: usize, node: Label) -> bool {
+        let vertex = self.at(v);
+        vertex.has_subscriber(node)
+            || vertex.fathers().into_iter().any(|f| self.at(f).has_subscriber(node))
+    }
+
+    fn at(&self, v: usize) -> &Vertex {
+        self.vertices[v].as_ref().expect("invariant: the index names vertices that are there")
+    }
+
+    fn at_mut(&mut self, v: usize) -> &mut Vertex {
+        self.vertices[v].as_mut().expect("invariant: the index names vertices that are there")
+    }
+
+    /// The scope at `id`.
+    fn scope(&self, id: &Id) -> Option<usize> {
+        self.index.get(id).copied().filter(|v| self.at(*v).is_scope)
+    }
+
+    fn item(&self, id: &Id) -> Option<usize> {
+        self.index.get(id).copied().filter(|v| !self.at(*v).is_scope)
+    }
+
+    /// Makes a vertex without identifiers.
+    fn make(&mut self, is_scope: bool, strategy: Strategy) -> Result<usize, Status> {
+        if self.len() >= self.limits.vertices_max {
+            return Err(Status::FULL);
+        }
+        let number = self.numbers;
+        self.numbers += 1;
+        let vertex =
+            Vertex { number, is_scope, strategy, paths: Vec::new(), children: BTreeMap::new() };
+        let v = match self.free.pop() {
+            Some(v) => {
+                self.vertices[v] = Some(vertex);
+                v
+            }
+            None => {
+                self.vertices.push(Some(vertex));
+                self.vertices.len() - 1
+            }
+        };
+        self.by_number.insert(number, v);
+        Ok(v)
+    }
+
+    /// Identifiers that `v` would get as child `label` of `father`; the root without father.
+    fn child_ids(&self, father: Option<usize>, label: Label) -> Vec<Id> {
+        match father {
+            None => vec![Id::root(label)],
+            Some(father) => self.at(father).paths.iter().map(|p| p.id.child(label)).collect(),
+        }
+    }
+
+    /// Whether `v` and all beneath it may get `more` times as many identifiers.
+    fn may_grow(&self, v: usize, more: usize, deeper: usize) -> bool {
+        let vertex = self.at(v);
+        let deepest = vertex.paths.iter().map(|p| p.id.len()).max().unwrap_or(0);
+        vertex.paths.len() + more <= self.limits.ids_max
+            && deepest.max(deeper) < onym_wire::push::DEPTH_MAX
+            && vertex.children.values().all(|c| self.may_grow(*c, more, deeper + 1))
+    }
+
+    /// Gives `v` the identifiers of a child `label` of `father`, and what is beneath it too.
+    fn attach(&mut self, v: usize, father: Option<usize>, label: Label) {
+        let ids = self.child_ids(father, label);
+        if let Some(father) = father {
+            self.at_mut(father).children.insert(label.0, v);
+        }
+        self.add_paths(v, father, &ids);
+    }
+
+    fn add_paths(&mut self, v: usize, father: Option<usize>, ids: &[Id]) {
+        for id in ids {
+            self.index.insert(id.clone(), v);
+            let (publishers, subscribers) = Default::default();
+            let path = Path { id: id.clone(), father, publishers, subscribers };
+            let paths = &mut self.at_mut(v).paths;
+            let at = paths.partition_point(|p| p.id < *id);
+            paths.insert(at, path);
+        }
+        let children: Vec<([u8; 8], usize)> =
+            self.at(v).children.iter().map(|(label, c)| (*label, *c)).collect();
+        for (label, child) in children {
+            let ids: Vec<Id> = ids.iter().map(|id| id.child(Label(label))).collect();
+            self.add_paths(child, Some(v), &ids);
+        }
+    }
+
+    /// Notes what `node` asserts of `id`.
+    fn hold(&mut self, v: usize, id: &Id, node: Label, is_subscription: bool) {
+        let vertex = self.at_mut(v);
+        let is_scope = vertex.is_scope;
+        if let Some(path) = vertex.paths.iter_mut().find(|p| p.id == *id) {
+            let set = if is_subscription { &mut path.subscribers } else { &mut path.publishers };
+            set.insert(node);
+        }
+        let held = Held::new(is_scope, is_subscription, id.clone());
+        let holder = self.held.entry(node).or_default();
+        let digest = digest_of(&held);
+        if holder.held.insert(held) {
+            holder.digest ^= digest;
+        }
+    }
+
+    /// Whether one more node may assert something.
+    fn has_room_for(&self, node: Label) -> bool {
+        self.held.len() < self.limits.nodes_max || self.held.contains_key(&node)
+    }
+
+    /// Takes back what [`hold`](Self::hold) noted.
+    fn let_go(&mut self, v: usize, id: &Id, node: Label, is_subscription: bool) {
+        let vertex = self.at_mut(v);
+        let is_scope = vertex.is_scope;
+        if let Some(path) = vertex.paths.iter_mut().find(|p| p.id == *id) {
+            let set = if is_subscription { &mut path.subscribers } else { &mut path.publishers };
+            set.remove(&node);
+        }
+        if let Some(holder) = self.held.get_mut(&node) {
+            let held = Held::new(is_scope, is_subscription, id.clone());
+            if holder.held.remove(&held) {
+                holder.digest ^= digest_of(&held);
+            }
+            if holder.held.is_empty() {
+                self.held.remove(&node);
+            }
+        }
+    }
+
+    /// Whether `ancestor` is `v` or above it.
+    fn is_above(&self, ancestor: usize, v: usize) -> bool {
+        ancestor == v || self.at(v).fathers().into_iter().any(|f| self.is_above(ancestor, f))
+    }
+}
+
+impl Graph {
+    /// The whole match of the item with this number, as a change.
+    pub(crate) fn whole(&self, number: u64) -> Option<(ItemChange, usize)> {
+        let v = *self.by_number.get(&number)?;
+        let vertex = self.at(v);
+        let change = ItemChange {
+            vertex: Some(v),
+            ids: vertex.ids(),
+            strategy: vertex.strategy,
+            publishers: self.publishers(v),
+            subscribers: self.effective_subscribers(v),
+            ..ItemChange::default()
+        };
+        Some((change, v))
+    }
+}

@@ -1,0 +1,178 @@
+//! What a request changed.
+
+use super::{Graph, Path};
+use onym_wire::push::{Id, Label, Strategy};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Scopes that came or went, for the subscribers of their father.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScopeNews {
+    /// Came, not went.
+    pub is_published: bool,
+    /// Identifiers of the scope.
+    pub ids: Vec<Id>,
+    /// Who is told.
+    pub nodes: Vec<Label>,
+}
+
+/// How the match of an item changed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ItemChange {
+    /// Where the item is; `None` when it is gone.
+    pub(crate) vertex: Option<usize>,
+    /// Its identifiers, now or at last.
+    pub ids: Vec<Id>,
+    /// Its strategy.
+    pub strategy: Strategy,
+    /// It has other identifiers than before.
+    pub is_renamed: bool,
+    /// Publishers that came.
+    pub publishers: BTreeSet<Label>,
+    /// Publishers that went.
+    pub publishers_gone: BTreeSet<Label>,
+    /// Subscribers that came, their own or of a father.
+    pub subscribers: BTreeSet<Label>,
+    /// Subscribers that went.
+    pub subscribers_gone: BTreeSet<Label>,
+}
+
+impl ItemChange {
+    /// Whether nothing is to tell.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.vertex.is_some()
+            && !self.is_renamed
+            && self.publishers.is_empty()
+            && self.publishers_gone.is_empty()
+            && self.subscribers.is_empty()
+            && self.subscribers_gone.is_empty()
+    }
+}
+
+/// Everything that one request changed, in the order in which it is told (P-25).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Scopes.
+    pub scopes: Vec<ScopeNews>,
+    /// Items by their numbers.
+    pub items: BTreeMap<u64, ItemChange>,
+}
+
+impl Changes {
+    /// Item changes in the order of the items' first ids.
+    #[must_use]
+    pub fn in_order(&self) -> Vec<(u64, &ItemChange)> {
+        let mut all: Vec<(u64, &ItemChange)> =
+            self.items.iter().filter(|(_, c)| !c.is_empty()).map(|(n, c)| (*n, c)).collect();
+        all.sort_by(|a, b| a.1.ids.cmp(&b.1.ids));
+        all
+    }
+
+    fn of<'a>(&'a mut self, graph: &Graph, v: usize) -> &'a mut ItemChange {
+        let vertex = graph.at(v);
+        let change = self.items.entry(vertex.number).or_default();
+        change.vertex = Some(v);
+        change.strategy = vertex.strategy;
+        change.ids = vertex.ids();
+        change
+    }
+
+    pub(super) fn publisher(&mut self, graph: &Graph, v: usize, node: Label, came: bool) {
+        let change = self.of(graph, v);
+        note(&mut change.publishers, &mut change.publishers_gone, node, came);
+    }
+
+    pub(super) fn subscriber(&mut self, graph: &Graph, v: usize, node: Label, came: bool) {
+        let change = self.of(graph, v);
+        note(&mut change.subscribers, &mut change.subscribers_gone, node, came);
+    }
+
+    pub(super) fn renamed(&mut self, graph: &Graph, v: usize) {
+        self.of(graph, v).is_renamed = true;
+    }
+
+    /// The item goes; its match is told a last time.
+    pub(super) fn gone(&mut self, graph: &Graph, v: usize) {
+        self.of(graph, v).vertex = None;
+    }
+}
+
+/// A node that comes and goes within one request did neither.
+fn note(came_set: &mut BTreeSet<Label>, gone_set: &mut BTreeSet<Label>, node: Label, came: bool) {
+    let (to, from) = if came { (came_set, gone_set) } else { (gone_set, came_set) };
+    if !from.remove(&node) {
+        to.insert(node);
+    }
+}
+
+impl Graph {
+    /// Tells the subscribers of `father` that the scope came or went, with these ids.
+    pub(super) fn news(
+        &self,
+        father: Option<usize>,
+        ids: Vec<Id>,
+        is_published: bool,
+        changes: &mut Changes,
+    ) {
+        let Some(father) = father else { return };
+        let nodes: Vec<Label> = self.at(father).subscribers().into_iter().collect();
+        if !nodes.is_empty() && !ids.is_empty() {
+            changes.scopes.push(ScopeNews { is_published, ids, nodes });
+        }
+    }
+
+    /// Removes what nothing holds: the branch of `v` under `father`, then `v`, then what that left
+    /// empty above.
+    pub(super) fn tidy(&mut self, v: usize, father: Option<usize>, changes: &mut Changes) {
+        let vertex = self.at(v);
+        let (branch, rest): (Vec<&Path>, Vec<&Path>) =
+            vertex.paths.iter().partition(|p| p.father == father);
+        let is_held = branch.iter().any(|p| p.is_held());
+        if is_held || branch.is_empty() || !vertex.children.is_empty() {
+            return;
+        }
+        let ids: Vec<Id> = branch.iter().map(|p| p.id.clone()).collect();
+        let (is_scope, is_last) = (vertex.is_scope, rest.is_empty());
+        let label = ids.first().and_then(Id::last);
+        let served = father.map(|f| self.at(f).subscribers()).unwrap_or_default();
+        if is_scope {
+            self.news(father, ids.clone(), false, changes);
+        } else if is_last {
+            changes.gone(self, v);
+        }
+        for id in &ids {
+            self.index.remove(id);
+        }
+        self.at_mut(v).paths.retain(|p| p.father != father);
+        if let (Some(father), Some(label)) = (father, label) {
+            self.at_mut(father).children.remove(&label.0);
+        }
+        if is_last {
+            if let Some(vertex) = self.vertices[v].take() {
+                self.by_number.remove(&vertex.number);
+            }
+            self.free.push(v);
+        } else if !is_scope {
+            changes.renamed(self, v);
+            for node in served {
+                if !self.is_served(v, node) {
+                    changes.subscriber(self, v, node, false);
+                }
+            }
+        }
+        let Some(father) = father else { return };
+        for above in self.branches(father) {
+            if self.vertices[father].is_some() {
+                self.tidy(father, above, changes);
+            }
+        }
+    }
+
+    /// The fathers of `v`, `None` among them when it is a root.
+    pub(super) fn branches(&self, v: usize) -> Vec<Option<usize>> {
+        let mut all: Vec<Option<usize>> = self.at(v).paths.iter().map(|p| p.father).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+}

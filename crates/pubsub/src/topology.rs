@@ -1,0 +1,335 @@
+//! The topology manager: knows the map of the domain, makes trees for what the rendezvous matched,
+//! and tells publishers their filters.
+
+pub mod map;
+mod matched;
+mod route;
+#[cfg(test)]
+mod tests;
+
+pub use map::{Map, NodeState, Tree};
+pub use route::Routing;
+
+use crate::courier::{Courier, Taken};
+use crate::publication::{Outbox, Publication, Target, responsible};
+use matched::Match;
+use onym_tables::Tick;
+use onym_wire::push::{Control, Home, Kind, Label, Role, Route, RouteBuf, reserved};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
+
+/// Time from a change of the map to the new trees: link states come in swarms.
+const SETTLE: Duration = Duration::from_millis(50);
+/// Times that a rendezvous is asked for its matches by a topology manager that is new.
+const ASKS_MAX: u32 = 5;
+/// Most items of which matches are kept.
+pub const MATCHES_MAX: usize = 1_000_000;
+
+/// Settings of a topology manager.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The node that it runs on.
+    pub node: Label,
+    /// How filters are made.
+    pub routing: Routing,
+    /// Start of session numbers.
+    pub boot: u32,
+}
+
+/// A topology manager.
+#[derive(Debug)]
+pub struct TopologyManager {
+    config: Config,
+    map: Map,
+    /// Last boot that each node told.
+    boots: HashMap<Label, u64>,
+    /// By rendezvous node and number of the item.
+    matches: BTreeMap<(Label, u64), Match>,
+    /// Sessions to dispatchers.
+    dispatchers: Courier,
+    /// Sessions from rendezvous nodes.
+    rendezvous: Courier,
+    /// What each dispatcher was told of rendezvous nodes and topology managers.
+    homes: HashMap<Label, Vec<Home>>,
+    /// Ways from this node.
+    ways: HashMap<Label, Option<RouteBuf>>,
+    settle: Option<Tick>,
+    /// Rendezvous nodes that were asked for their matches, how often and when next; those that
+    /// spoke are asked no more.
+    asked: BTreeMap<Label, (u32, Tick)>,
+    /// Links that went since the trees were made; `None` when something else changed too.
+    gone: Option<BTreeSet<u32>>,
+    /// Messages that were refused.
+    pub refused: u64,
+    /// Trees made.
+    pub trees: u64,
+}
+
+impl TopologyManager {
+    /// A topology manager that knows nothing yet.
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        Self {
+            map: Map::default(),
+            boots: HashMap::new(),
+            matches: BTreeMap::new(),
+            dispatchers: Courier::new(config.boot),
+            rendezvous: Courier::new(config.boot),
+            homes: HashMap::new(),
+            ways: HashMap::new(),
+            settle: None,
+            asked: BTreeMap::new(),
+            gone: Some(BTreeSet::new()),
+            refused: 0,
+            trees: 0,
+            config,
+        }
+    }
+
+    /// The map.
+    #[must_use]
+    pub fn map(&self) -> &Map {
+        &self.map
+    }
+
+    /// A message published under the topology root, or a link state of any node.
+    pub fn receive(&mut self, now: Tick, message: Control, out: &mut Outbox) {
+        match message.kind {
+            Kind::LINK_STATE => self.link_state(now, &message, out),
+            Kind::MATCH | Kind::RELAY => self.rendezvous_says(now, message, out),
+            Kind::ACK => self.acked(now, &message, out),
+            _ => self.refused += 1,
+        }
+    }
+
+    fn link_state(&mut self, now: Tick, message: &Control, out: &mut Outbox) {
+        let node = message.sender;
+        let before = self.map.link_numbers();
+        let state = (!message.is_full).then(|| NodeState::of(message)).flatten();
+        if let Some(boot) = message.epoch
+            && self.boots.insert(node, boot).is_some_and(|known| known != boot)
+        {
+            self.lost(now, node, out);
+        }
+        let is_new = !self.map.nodes().contains_key(&node);
+        if !self.map.set(node, state) {
+            return;
+        }
+        let after = self.map.link_numbers();
+        let only_gone = !is_new && after.is_subset(&before);
+        match &mut self.gone {
+            Some(gone) if only_gone => gone.extend(before.difference(&after)),
+            gone => *gone = None,
+        }
+        self.settle = Some(now + SETTLE);
+    }
+
+    fn rendezvous_says(&mut self, now: Tick, message: Control, out: &mut Outbox) {
+        let (sender, sequence) = (message.sender, message.sequence);
+        if !self.map.nodes().get(&sender).is_some_and(|n| n.role.has(Role::RENDEZVOUS)) {
+            self.refused += 1;
+            return;
+        }
+        let taken = self.rendezvous.take(sender, sequence);
+        let ack = self.rendezvous.taken(sender, sequence.session);
+        let ack = Control { request: ack, ..self.message(Kind::ACK) };
+        self.publish_to_rendezvous(sender, &ack, out);
+        if taken != Taken::InOrder {
+            return;
+        }
+        self.asked.insert(sender, (ASKS_MAX, Tick::NEVER));
+        if sequence.number == 1 {
+            // A rendezvous that begins anew tells all its matches again.
+            let theirs = self.matches.range_mut((sender, 0)..=(sender, u64::MAX));
+            theirs.for_each(|(_, m)| m.stale = Some(now + SETTLE * 100));
+        }
+        if message.kind == Kind::RELAY {
+            for node in message.nodes {
+                let relay = Control { body: message.body.clone(), ..self.message(Kind::RELAY) };
+                self.send(now, node, relay, out);
+            }
+        } else {
+            self.matched(now, message, out);
+        }
+    }
+
+    /// A dispatcher acknowledged, or forgot its session.
+    fn acked(&mut self, now: Tick, message: &Control, out: &mut Outbox) {
+        let node = message.sender;
+        let acked = self.dispatchers.acked(now, node, message.request);
+        acked.ready.iter().for_each(|m| self.publish_to_dispatcher(node, m, out));
+        if acked.is_lost {
+            self.lost(now, node, out);
+        }
+    }
+
+    /// The dispatcher of `node` knows nothing of what it was told.
+    fn lost(&mut self, now: Tick, node: Label, out: &mut Outbox) {
+        self.dispatchers.end(node);
+        self.homes.remove(&node);
+        self.tell_homes(now, node, out);
+        let theirs: Vec<(Label, u64)> = self
+            .matches
+            .iter()
+            .filter(|(_, m)| m.sent.contains_key(&node))
+            .map(|(k, _)| *k)
+            .collect();
+        for key in theirs {
+            if let Some(m) = self.matches.get_mut(&key) {
+                m.sent.remove(&node);
+            }
+            self.renew(now, key, out);
+        }
+    }
+
+    fn message(&self, kind: Kind) -> Control {
+        Control::new(kind, self.config.node)
+    }
+
+    /// Sends a message to a dispatcher, in order.
+    fn send(&mut self, now: Tick, node: Label, message: Control, out: &mut Outbox) {
+        match self.dispatchers.send(now, node, message) {
+            Some(ready) => ready.iter().for_each(|m| self.publish_to_dispatcher(node, m, out)),
+            None => self.refused += 1,
+        }
+    }
+
+    /// The way from this node to another one; `None` when there is none.
+    fn way(&mut self, node: Label) -> Option<Target> {
+        if node == self.config.node {
+            return Some(Target::Here);
+        }
+        if !self.ways.contains_key(&node) {
+            let route = self
+                .map
+                .tree(self.config.node, &[node])
+                .and_then(|tree| self.config.routing.route(&self.map, self.config.node, &tree));
+            self.ways.insert(node, route);
+        }
+        self.ways.get(&node).cloned().flatten().map(Target::Route)
+    }
+
+    fn publish_to_dispatcher(&mut self, node: Label, message: &Control, out: &mut Outbox) {
+        // Without a way the courier repeats until there is one, or gives up.
+        if let Some(target) = self.way(node) {
+            out.publish(Publication::control(target, reserved::DISPATCHER, node, message));
+        }
+    }
+
+    fn publish_to_rendezvous(&mut self, node: Label, message: &Control, out: &mut Outbox) {
+        if let Some(target) = self.way(node) {
+            let sender = self.config.node;
+            out.publish(Publication::control(target, reserved::RENDEZVOUS, sender, message));
+        }
+    }
+
+    /// Tells a dispatcher how rendezvous nodes and topology managers are reached, if that changed.
+    fn tell_homes(&mut self, now: Tick, node: Label, out: &mut Outbox) {
+        let homes_of = |role: Role| {
+            let all = self.map.nodes().iter().filter(move |(_, n)| n.role.has(role));
+            all.map(|(label, _)| *label).collect::<Vec<Label>>()
+        };
+        let mut managers = homes_of(Role::TOPOLOGY);
+        managers.retain(|m| self.map.distance(*m, node).is_some());
+        if responsible(node, managers) != Some(self.config.node) {
+            self.homes.remove(&node);
+            return;
+        }
+        let wanted: Vec<(Label, Role)> = self
+            .map
+            .nodes()
+            .iter()
+            .filter(|(_, n)| n.role != Role::default())
+            .map(|(label, n)| (*label, n.role))
+            .collect();
+        let mut homes = Vec::new();
+        for (home, role) in wanted {
+            if let Some(route) = self.route_between(node, home) {
+                homes.push(Home { role, node: home, route });
+            }
+        }
+        if self.homes.get(&node) != Some(&homes) {
+            self.homes.insert(node, homes.clone());
+            let message = Control { homes, ..self.message(Kind::HOMES) };
+            self.send(now, node, message, out);
+        }
+    }
+
+    /// The way from one node to another; form link when they are the same.
+    fn route_between(&mut self, from: Label, to: Label) -> Option<RouteBuf> {
+        if from == to {
+            return Some(RouteBuf::from(Route::Link));
+        }
+        let tree = self.map.tree(from, &[to])?;
+        self.config.routing.route(&self.map, from, &tree)
+    }
+
+    /// Makes trees anew after the map changed, and repeats what is not acknowledged.
+    pub fn handle_timeout(&mut self, now: Tick, out: &mut Outbox) {
+        if self.settle.is_some_and(|due| due <= now) {
+            self.settle = None;
+            self.ways.clear();
+            self.renew_all(now, out);
+        }
+        self.ask_matches(now, out);
+        let stale = |m: &Match| m.stale.is_some_and(|due| due <= now);
+        let gone: Vec<(Label, u64)> =
+            self.matches.iter().filter(|(_, m)| stale(m)).map(|(k, _)| *k).collect();
+        for key in gone {
+            self.forget(now, key, out);
+        }
+        let (again, lost) = self.dispatchers.repeat(now);
+        for (node, message) in &again {
+            self.publish_to_dispatcher(*node, message, out);
+        }
+        for node in lost {
+            self.homes.remove(&node);
+            self.matches.values_mut().for_each(|m| drop(m.sent.remove(&node)));
+        }
+    }
+
+    /// Asks rendezvous nodes that did not speak yet for their matches.
+    fn ask_matches(&mut self, now: Tick, out: &mut Outbox) {
+        let due: Vec<Label> =
+            self.asked.iter().filter(|(_, (_, at))| *at <= now).map(|(n, _)| *n).collect();
+        for node in due {
+            if let Some((count, at)) = self.asked.get_mut(&node) {
+                *count += 1;
+                *at = if *count >= ASKS_MAX { Tick::NEVER } else { now.plus_ms(1000) };
+            }
+            let wanted = self.message(Kind::MATCH_WANTED);
+            self.publish_to_rendezvous(node, &wanted, out);
+        }
+    }
+
+    fn renew_all(&mut self, now: Tick, out: &mut Outbox) {
+        let nodes: Vec<Label> = self.map.nodes().keys().copied().collect();
+        for node in nodes {
+            if self.map.distance(self.config.node, node).is_some() {
+                if self.map.nodes().get(&node).is_some_and(|n| n.role.has(Role::RENDEZVOUS)) {
+                    self.asked.entry(node).or_insert((0, now.plus_ms(20)));
+                }
+                self.tell_homes(now, node, out);
+            } else {
+                self.homes.remove(&node);
+                self.dispatchers.end(node);
+            }
+        }
+        // When links only went, trees that did not use them stay the shortest ones.
+        let gone = self.gone.replace(BTreeSet::new());
+        let is_hit = |m: &Match| gone.as_ref().is_none_or(|gone| m.uses_any(gone));
+        let wanted: Vec<(Label, u64)> =
+            self.matches.iter().filter(|(_, m)| is_hit(m)).map(|(k, _)| *k).collect();
+        for key in wanted {
+            self.renew(now, key, out);
+        }
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) has something to do.
+    #[must_use]
+    pub fn next_timeout(&self) -> Option<Tick> {
+        let stale = self.matches.values().filter_map(|m| m.stale).min();
+        let asked = self.asked.values().map(|(_, at)| *at).min();
+        [self.settle, stale, asked, self.dispatchers.next_timeout()].into_iter().flatten().min()
+    }
+}

@@ -1,0 +1,146 @@
+//! Matches of the rendezvous and the trees that serve them.
+
+use super::TopologyManager;
+use crate::publication::Outbox;
+use onym_tables::Tick;
+use onym_wire::push::{Control, Id, Kind, Label, RouteBuf};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a publisher was told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Sent {
+    route: Option<RouteBuf>,
+    reply: Option<RouteBuf>,
+    hops: u64,
+    ids: Vec<Id>,
+    links: Vec<u32>,
+}
+
+/// Publishers and subscribers of an item.
+#[derive(Debug, Default)]
+pub(super) struct Match {
+    ids: Vec<Id>,
+    publishers: BTreeSet<Label>,
+    subscribers: BTreeSet<Label>,
+    version: u64,
+    /// By publisher.
+    pub(super) sent: BTreeMap<Label, Sent>,
+    /// When it is forgotten unless it is told again.
+    pub(super) stale: Option<Tick>,
+    /// Some subscriber is out of reach.
+    is_partial: bool,
+}
+
+impl Match {
+    /// Whether one of these links is in a tree, or a receiver was out of reach.
+    pub(super) fn uses_any(&self, links: &BTreeSet<u32>) -> bool {
+        self.is_partial || self.sent.values().any(|s| s.links.iter().any(|l| links.contains(l)))
+    }
+}
+
+impl TopologyManager {
+    /// A match, or how it changed.
+    pub(super) fn matched(&mut self, now: Tick, message: Control, out: &mut Outbox) {
+        let Some(item) = message.item else {
+            self.refused += 1;
+            return;
+        };
+        let key = (message.sender, item);
+        if message.is_full && message.subscribers.is_empty() {
+            if let Some(m) = self.matches.get_mut(&key) {
+                m.publishers = message.publishers.into_iter().collect();
+            }
+            return self.forget(now, key, out);
+        }
+        if message.is_full {
+            if self.matches.len() >= super::MATCHES_MAX && !self.matches.contains_key(&key) {
+                self.refused += 1;
+                return;
+            }
+            let m = self.matches.entry(key).or_default();
+            m.publishers = message.publishers.into_iter().collect();
+            m.subscribers = message.subscribers.into_iter().collect();
+        } else {
+            let known = self.matches.get_mut(&key).filter(|m| m.version + 1 == message.version);
+            let Some(m) = known else {
+                let wanted = Control { item: Some(item), ..self.message(Kind::MATCH_WANTED) };
+                return self.publish_to_rendezvous(message.sender, &wanted, out);
+            };
+            m.publishers.extend(message.publishers);
+            m.publishers.retain(|p| !message.nodes.contains(p));
+            m.subscribers.extend(message.subscribers);
+            m.subscribers.retain(|s| !message.gone.contains(s));
+        }
+        if let Some(m) = self.matches.get_mut(&key) {
+            (m.ids, m.version, m.stale) = (message.ids, message.version, None);
+        }
+        self.renew(now, key, out);
+    }
+
+    /// Ends a match: its publishers are stopped.
+    pub(super) fn forget(&mut self, now: Tick, key: (Label, u64), out: &mut Outbox) {
+        let Some(m) = self.matches.remove(&key) else { return };
+        for node in m.sent.keys().filter(|n| m.publishers.contains(n)) {
+            let stop = Control { ids: m.ids.clone(), ..self.message(Kind::STOP) };
+            self.send(now, *node, stop, out);
+        }
+    }
+
+    /// Makes the trees of a match and tells publishers what changed for them.
+    pub(super) fn renew(&mut self, now: Tick, key: (Label, u64), out: &mut Outbox) {
+        let Some(mut m) = self.matches.remove(&key) else { return };
+        let wanted = self.plan(&mut m);
+        for (node, sent) in &wanted {
+            let before = m.sent.get(node);
+            if before == Some(sent) {
+                continue;
+            }
+            let kind = if before.is_some() { Kind::ROUTE } else { Kind::START };
+            let message = Control {
+                ids: sent.ids.clone(),
+                route: sent.route.clone(),
+                reply: sent.reply.clone(),
+                hops: sent.hops,
+                ..self.message(kind)
+            };
+            self.send(now, *node, message, out);
+        }
+        for (node, before) in &m.sent {
+            if !wanted.contains_key(node) && m.publishers.contains(node) {
+                let stop = Control { ids: before.ids.clone(), ..self.message(Kind::STOP) };
+                self.send(now, *node, stop, out);
+            }
+        }
+        m.sent = wanted;
+        self.matches.insert(key, m);
+    }
+
+    /// Each subscriber is served by its nearest publisher (P-29).
+    fn plan(&mut self, m: &mut Match) -> BTreeMap<Label, Sent> {
+        let mut served: BTreeMap<Label, Vec<Label>> = BTreeMap::new();
+        m.is_partial = false;
+        for subscriber in &m.subscribers {
+            let distance = |p: &Label| self.map.distance(*p, *subscriber).map(|d| (d, *p));
+            match m.publishers.iter().filter_map(distance).min() {
+                Some((_, nearest)) => served.entry(nearest).or_default().push(*subscriber),
+                None => m.is_partial = true,
+            }
+        }
+        let mut wanted = BTreeMap::new();
+        for (publisher, subscribers) in served {
+            let others: Vec<Label> = subscribers.into_iter().filter(|s| *s != publisher).collect();
+            let Some(tree) = self.map.tree(publisher, &others) else { continue };
+            self.trees += 1;
+            let routing = self.config.routing;
+            let sent = Sent {
+                route: routing.route(&self.map, publisher, &tree),
+                reply: routing.reply(&tree),
+                hops: u64::from(tree.depth()),
+                ids: m.ids.clone(),
+                links: tree.links.iter().map(|l| l.number).collect(),
+            };
+            wanted.insert(publisher, sent);
+        }
+        wanted
+    }
+}
