@@ -11,6 +11,7 @@ pub mod in_process;
 pub mod index;
 pub mod mgmt;
 pub mod peer;
+pub mod push;
 pub mod report;
 pub mod run;
 pub mod script;

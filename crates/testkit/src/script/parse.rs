@@ -377,7 +377,7 @@ fn counters(words: &[&str]) -> Result<Vec<(String, Value)>, Wrong> {
 }
 
 /// Writes a line with `{M..N}` once for each number; in values of the configuration `{` is theirs.
-fn repeat(line: &str) -> Result<Vec<String>, Wrong> {
+pub(crate) fn repeat(line: &str) -> Result<Vec<String>, Wrong> {
     let split = line.split_once('{').filter(|_| !line.starts_with("config "));
     let Some((before, rest)) = split else {
         return Ok(vec![line.into()]);

@@ -1,0 +1,362 @@
+//! A network of push nodes in virtual time: whole `onym_pubsub::Node`s joined by links with delay
+//! and loss.
+//!
+//! The same seed gives the same run, octet by octet.
+
+use onym_pubsub::dispatcher::{Data, Refusal, Request, Sent};
+use onym_pubsub::forwarder::LinkEntry;
+use onym_pubsub::node::{Config, Node, Output};
+use onym_pubsub::{AppId, Event};
+use onym_tables::{FaceId, Rng, Tick};
+use onym_wire::push::{Frame, Label, Role, reserved};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::time::Duration;
+
+/// What a link does to frames.
+#[derive(Debug, Clone, Copy)]
+pub struct LinkConfig {
+    /// Time from end to end.
+    pub delay: Duration,
+    /// Frames of a million that are lost.
+    pub loss_ppm: u32,
+    /// Cost in both directions.
+    pub cost: u16,
+}
+
+impl Default for LinkConfig {
+    fn default() -> Self {
+        Self { delay: Duration::from_millis(1), loss_ppm: 0, cost: 1 }
+    }
+}
+
+/// Both directions of a link.
+#[derive(Debug)]
+struct Wire {
+    ends: [(usize, FaceId); 2],
+    config: LinkConfig,
+    is_up: bool,
+    /// Numbers of the two directions.
+    numbers: [u32; 2],
+    /// Frames of applications that crossed, by direction.
+    crossed: [u64; 2],
+    /// All frames that crossed, by direction.
+    frames: [u64; 2],
+}
+
+#[derive(Debug)]
+struct Slot {
+    config: Config,
+    node: Option<Node>,
+    due: Tick,
+    events: BTreeMap<AppId, VecDeque<Event>>,
+    faces: Vec<usize>,
+}
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Arrival {
+    at: Tick,
+    order: u64,
+    node: usize,
+    face: FaceId,
+    octets: Vec<u8>,
+}
+
+/// A network.
+#[derive(Debug)]
+pub struct PushNetwork {
+    slots: Vec<Slot>,
+    wires: Vec<Wire>,
+    arrivals: BinaryHeap<Reverse<Arrival>>,
+    now: Tick,
+    order: u64,
+    numbers: u32,
+    rng: Rng,
+    /// Whether the timers of nodes run; without them there are forwarders only.
+    pub has_timers: bool,
+    output: Output,
+}
+
+impl PushNetwork {
+    /// An empty network.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self {
+            slots: Vec::new(),
+            wires: Vec::new(),
+            arrivals: BinaryHeap::new(),
+            now: Tick::from_ms(1),
+            order: 0,
+            numbers: 0,
+            rng: Rng::new(seed),
+            has_timers: true,
+            output: Output::default(),
+        }
+    }
+
+    /// Adds a node with the label `label`; `change` may change its settings. Returns its number.
+    pub fn add_node(&mut self, label: u64, role: Role, change: impl Fn(&mut Config)) -> usize {
+        let mut config = Config::new(Label::from_u64(label), self.numbers, role, 1);
+        self.numbers += 1;
+        change(&mut config);
+        let node = Some(Node::new(config.clone()));
+        let (events, faces) = (BTreeMap::new(), Vec::new());
+        self.slots.push(Slot { config, node, due: self.now, events, faces });
+        self.slots.len() - 1
+    }
+
+    /// Joins two nodes; returns the number of the link.
+    pub fn link(&mut self, a: usize, b: usize, config: LinkConfig) -> usize {
+        let number = self.wires.len();
+        let face_of = |slot: &Slot| FaceId(FaceId::FIRST.0 + slot.faces.len() as u32);
+        let ends = [(a, face_of(&self.slots[a])), (b, face_of(&self.slots[b]))];
+        let numbers = [self.numbers, self.numbers + 1];
+        self.numbers += 2;
+        self.wires.push(Wire {
+            ends,
+            config,
+            is_up: true,
+            numbers,
+            crossed: [0; 2],
+            frames: [0; 2],
+        });
+        for (end, number_of) in ends.into_iter().zip(numbers) {
+            self.slots[end.0].faces.push(number);
+            let now = self.now;
+            if let Some(node) = &mut self.slots[end.0].node {
+                add_link(node, now, end.1, number_of, config.cost);
+            }
+            self.slots[end.0].due = now;
+        }
+        number
+    }
+
+    /// The link between two nodes.
+    #[must_use]
+    pub fn link_between(&self, a: usize, b: usize) -> Option<usize> {
+        let is_it = |w: &Wire| {
+            let ends = [w.ends[0].0, w.ends[1].0];
+            ends == [a, b] || ends == [b, a]
+        };
+        self.wires.iter().position(is_it)
+    }
+
+    /// Number within the domain of the directed link from `a` to `b`.
+    #[must_use]
+    pub fn link_number(&self, a: usize, b: usize) -> Option<u32> {
+        let wire = &self.wires[self.link_between(a, b)?];
+        Some(wire.numbers[usize::from(wire.ends[0].0 != a)])
+    }
+
+    /// Number within the domain of the inside of a node.
+    #[must_use]
+    pub fn inside(&self, node: usize) -> u32 {
+        self.slots[node].config.inside
+    }
+
+    /// Frames of applications that crossed from `a` to `b`, and all frames that did.
+    #[must_use]
+    pub fn crossed(&self, a: usize, b: usize) -> (u64, u64) {
+        let Some(link) = self.link_between(a, b) else { return (0, 0) };
+        let wire = &self.wires[link];
+        let side = usize::from(wire.ends[0].0 != a);
+        (wire.crossed[side], wire.frames[side])
+    }
+
+    /// Frames of applications that crossed any link.
+    #[must_use]
+    pub fn all_crossed(&self) -> u64 {
+        self.wires.iter().flat_map(|w| w.crossed).sum()
+    }
+
+    /// Takes a link down or up again. Nodes notice by silence, or at once when they are told.
+    pub fn set_link(&mut self, link: usize, is_up: bool, is_told: bool) {
+        self.wires[link].is_up = is_up;
+        if is_told && !is_up {
+            for (node, face) in self.wires[link].ends {
+                self.with(node, |n, now, out| n.link_down(now, face, out));
+            }
+        }
+    }
+
+    /// The time.
+    #[must_use]
+    pub const fn now(&self) -> Tick {
+        self.now
+    }
+
+    /// Number of nodes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Whether there are no nodes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// A node; `None` while it is down.
+    #[must_use]
+    pub fn node(&self, node: usize) -> Option<&Node> {
+        self.slots[node].node.as_ref()
+    }
+
+    /// A node, to be changed.
+    pub fn node_mut(&mut self, node: usize) -> Option<&mut Node> {
+        self.slots[node].node.as_mut()
+    }
+
+    /// A node dies with all that it knew.
+    pub fn crash(&mut self, node: usize) {
+        self.slots[node].node = None;
+        self.slots[node].events.clear();
+    }
+
+    /// A node that died starts anew, knowing nothing.
+    pub fn restart(&mut self, node: usize) {
+        let slot = &mut self.slots[node];
+        slot.config.boot += 1;
+        let mut fresh = Node::new(slot.config.clone());
+        for wire in slot.faces.iter().map(|w| &self.wires[*w]) {
+            let side = usize::from(wire.ends[0].0 != node);
+            add_link(&mut fresh, self.now, wire.ends[side].1, wire.numbers[side], wire.config.cost);
+        }
+        slot.node = Some(fresh);
+        slot.due = self.now;
+    }
+
+    /// Does something with a node and carries out what it has to say.
+    fn with<T: Default>(
+        &mut self,
+        node: usize,
+        act: impl FnOnce(&mut Node, Tick, &mut Output) -> T,
+    ) -> T {
+        let mut output = std::mem::take(&mut self.output);
+        let slot = &mut self.slots[node];
+        let Some(running) = &mut slot.node else { return T::default() };
+        let result = act(running, self.now, &mut output);
+        slot.due = running.next_timeout();
+        for (app, event) in output.events.drain(..) {
+            slot.events.entry(app).or_default().push_back(event);
+        }
+        for frames in output.frames.drain(..) {
+            for face in frames.faces {
+                self.send(node, face, frames.octets.clone());
+            }
+        }
+        self.output = output;
+        result
+    }
+
+    fn send(&mut self, node: usize, face: FaceId, octets: Vec<u8>) {
+        let Some(number) = self.wire_of(node, face) else { return };
+        let wire = &mut self.wires[number];
+        if !wire.is_up {
+            return;
+        }
+        let side = usize::from(wire.ends[0] != (node, face));
+        wire.frames[side] += 1;
+        wire.crossed[side] += u64::from(!is_control(&octets));
+        if wire.config.loss_ppm > 0 && self.rng.below(1_000_000) < u64::from(wire.config.loss_ppm) {
+            return;
+        }
+        let (to, face) = wire.ends[1 - side];
+        self.order += 1;
+        let (at, order) = (self.now + wire.config.delay, self.order);
+        self.arrivals.push(Reverse(Arrival { at, order, node: to, face, octets }));
+    }
+
+    fn wire_of(&self, node: usize, face: FaceId) -> Option<usize> {
+        let at = face.0.checked_sub(FaceId::FIRST.0)?;
+        self.slots[node].faces.get(at as usize).copied()
+    }
+
+    /// Puts a frame on the link from `a` to `b`, as if `a` had sent it.
+    pub fn inject(&mut self, a: usize, b: usize, octets: Vec<u8>) {
+        let Some(link) = self.link_between(a, b) else { return };
+        let wire = &self.wires[link];
+        let side = usize::from(wire.ends[0].0 != a);
+        let (node, face) = wire.ends[side];
+        self.send(node, face, octets);
+    }
+
+    /// A request of an application.
+    pub fn request(&mut self, node: usize, app: AppId, tag: u64, request: &Request) {
+        self.with(node, |n, now, out| n.request(now, app, tag, request, out));
+    }
+
+    /// A publication of an application; `None` while the node is down.
+    pub fn publish(
+        &mut self,
+        node: usize,
+        app: AppId,
+        data: &Data<'_>,
+    ) -> Option<Result<Sent, Refusal>> {
+        self.with(node, |n, now, out| Some(n.publish(now, app, data, out)))
+    }
+
+    /// An application goes.
+    pub fn disconnect(&mut self, node: usize, app: AppId) {
+        self.with(node, |n, now, out| n.disconnect(now, app, out));
+        self.slots[node].events.remove(&app);
+    }
+
+    /// The next event of an application.
+    pub fn event(&mut self, node: usize, app: AppId) -> Option<Event> {
+        self.slots[node].events.get_mut(&app)?.pop_front()
+    }
+
+    /// Lets time go by, until something is so; whether it became so.
+    pub fn run_until(&mut self, limit: Duration, mut is_so: impl FnMut(&mut Self) -> bool) -> bool {
+        let end = self.now + limit;
+        loop {
+            if is_so(self) {
+                return true;
+            }
+            let timer = (0..self.slots.len())
+                .filter(|n| self.has_timers && self.slots[*n].node.is_some())
+                .map(|n| (self.slots[n].due, n))
+                .min();
+            let arrival = self.arrivals.peek().map(|a| a.0.at);
+            let next = [timer.map(|t| t.0), arrival].into_iter().flatten().min();
+            let Some(next) = next.filter(|t| *t <= end) else {
+                self.now = end;
+                return is_so(self);
+            };
+            self.now = self.now.max(next);
+            if arrival == Some(next) {
+                self.arrive();
+            } else if let Some((_, node)) = timer {
+                self.with(node, |n, now, out| n.handle_timeout(now, out));
+            }
+        }
+    }
+
+    fn arrive(&mut self) {
+        let Some(Reverse(mut arrival)) = self.arrivals.pop() else { return };
+        let wire = self.wire_of(arrival.node, arrival.face);
+        if wire.is_some_and(|w| self.wires[w].is_up) {
+            self.with(arrival.node, |n, now, out| {
+                n.receive(now, arrival.face, &mut arrival.octets, out);
+            });
+        }
+    }
+
+    /// Lets time go by.
+    pub fn run_for(&mut self, time: Duration) {
+        self.run_until(time, |_| false);
+    }
+}
+
+fn add_link(node: &mut Node, now: Tick, face: FaceId, number: u32, cost: u16) {
+    let link = LinkEntry { face, number, is_external: false };
+    node.link_add(now, link, cost).expect("invariant: the faces of a node differ");
+}
+
+/// Whether a frame is one between parts of nodes.
+fn is_control(octets: &[u8]) -> bool {
+    let first = Frame::parse(octets).ok().and_then(|mut f| f.ids.next());
+    first.and_then(|id| id.first().copied()).is_some_and(|l| reserved::is_reserved(Label(l)))
+}
