@@ -31,7 +31,7 @@ pub struct RelayArgs {
 }
 
 /// Length of the rings of an end that asks for shared memory, as the node's by default.
-const RING_OCTETS: usize = 1 << 20;
+const RING_OCTETS: usize = 256 << 10;
 
 /// Relays until an end closes.
 ///

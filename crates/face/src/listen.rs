@@ -3,7 +3,9 @@
 use crate::face::{Face, Ready};
 use crate::{FaceError, FaceUri};
 use onym_wire::{BufPool, RxFrame};
-use rustix::fd::BorrowedFd;
+use rustix::fd::{BorrowedFd, OwnedFd};
+use rustix::fs::OFlags;
+use rustix::io::Errno;
 use std::fmt;
 use std::net::SocketAddr;
 
@@ -31,6 +33,32 @@ pub enum Incoming {
     },
 }
 
+/// A descriptor in reserve. With none left a connection cannot be accepted, and would make its
+/// listener readable for ever; the reserve lets it be accepted in order to be closed.
+#[derive(Debug)]
+pub(crate) struct Reserve(Option<OwnedFd>);
+
+impl Reserve {
+    pub(crate) fn new() -> Self {
+        let mode = rustix::fs::Mode::empty();
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        Self(rustix::fs::open("/dev/null", flags, mode).ok())
+    }
+
+    /// Whether `error` says that descriptors ran out, here or in the whole system.
+    pub(crate) fn is_for(error: Errno) -> bool {
+        matches!(error, Errno::MFILE | Errno::NFILE)
+    }
+
+    /// Frees the reserve, lets `accept` take one connection and close it, and reserves again.
+    pub(crate) fn turn_away(&mut self, accept: impl FnOnce()) {
+        if self.0.take().is_some() {
+            accept();
+        }
+        *self = Self::new();
+    }
+}
+
 /// Accepts connections, or the first frames of unknown peers.
 pub trait Listener: Send + fmt::Debug {
     /// Where it listens.
@@ -43,6 +71,7 @@ pub trait Listener: Send + fmt::Debug {
     ///
     /// # Errors
     /// Those of the operating system, such as no more descriptors; the listener can still be used.
+    /// Connections for which there is no descriptor are closed.
     fn accept(
         &mut self,
         pool: &mut BufPool,

@@ -6,7 +6,7 @@ use super::{Rings, Side};
 use crate::face::{Face, Flush, Ready, Scope, Transport};
 use crate::stream::StreamFace;
 use crate::{FaceError, FaceUri};
-use onym_sys::shm::SharedWords;
+use onym_sys::shm::SharedMemory;
 use onym_wire::{BufPool, RxFrame, TxQueue};
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -121,7 +121,7 @@ impl AppFace {
     fn make(&self, policy: &RingPolicy) -> Result<Ring, FaceError> {
         let length = negotiate::hear_request(self.stream.fd(), policy.length)?;
         let seat = policy.seat()?;
-        let (memory, fd) = SharedWords::create("onym-ring", Place::memory_words(length / 8))
+        let (memory, fd) = SharedMemory::create("onym-ring", Place::memory(length))
             .map_err(|e| FaceError::io("making the memory of a ring", e))?;
         negotiate::grant(self.stream.fd(), length, &fd)?;
         let local = match self.stream.local_uri() {

@@ -5,32 +5,33 @@
 
 mod accept;
 mod negotiate;
+mod patience;
 mod ring;
 
 pub use accept::{AppFace, RingPolicy};
 
 use crate::face::{Face, Flush, Ready, Scope, Transport};
-use crate::stream::unix;
+use crate::stream::{framing, unix};
 use crate::{FaceError, FaceUri, uri};
-use onym_sys::shm::SharedWords;
-use onym_wire::tlv::frame_len;
-use onym_wire::{Buf, BufPool, PACKET_LEN_MAX, RxFrame, TxQueue};
+use onym_sys::shm::SharedMemory;
+use onym_wire::{BufPool, PACKET_LEN_MAX, RxFrame, TxQueue};
+use patience::Patience;
 use ring::{Lie, Place, Reader, Writer};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
+use std::io::IoSlice;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How often an empty ring is looked at before we sleep: a peer that works at the same time is
-/// likely to write in between, and then neither side makes a system call.
-const LOOKS: u32 = 4;
 /// Octets written before they are shown to the reader, so that both sides work at the same time.
 const PUBLISH_EVERY: usize = 16 << 10;
+/// Pieces gathered at a time: 32 packets of two pieces, or any number of small ones.
+const PIECES_MAX: usize = 64;
 
-type Memory = Arc<SharedWords>;
+type Memory = Arc<SharedMemory>;
 
 /// The two rings of a face.
 #[derive(Debug)]
@@ -39,8 +40,7 @@ struct Rings {
     writer: Writer<Memory>,
     /// We said that we sleep.
     sleeps: bool,
-    /// Looks at an empty ring since something was in it.
-    empty_looks: u32,
+    patience: Patience,
     /// The other side is gone; what it wrote before is still read.
     is_over: bool,
 }
@@ -53,17 +53,17 @@ enum Side {
 }
 
 impl Rings {
-    fn new(memory: SharedWords, length: usize, side: Side) -> Self {
+    fn new(memory: SharedMemory, length: usize, side: Side) -> Self {
         let memory = Arc::new(memory);
         let (inward, outward) = match side {
             Side::Node => (0, 1),
             Side::Application => (1, 0),
         };
         Self {
-            reader: Reader::new(Arc::clone(&memory), Place::new(inward, length / 8)),
-            writer: Writer::new(memory, Place::new(outward, length / 8)),
+            reader: Reader::new(Arc::clone(&memory), Place::new(inward, length)),
+            writer: Writer::new(memory, Place::new(outward, length)),
             sleeps: false,
-            empty_looks: 0,
+            patience: Patience::new(),
             is_over: false,
         }
     }
@@ -176,14 +176,13 @@ impl Rings {
             wake_peer(socket);
         }
         if out.len() > before {
-            self.empty_looks = 0;
+            self.patience.found(Instant::now);
             return Ok(Ready::More);
         }
         if self.is_over {
             return Err(FaceError::Closed);
         }
-        self.empty_looks += 1;
-        if self.empty_looks < LOOKS || !self.reader.sleep() {
+        if self.patience.looks_again(Instant::now) || !self.reader.sleep() {
             return Ok(Ready::More);
         }
         self.sleeps = true;
@@ -198,11 +197,11 @@ impl Rings {
         out: &mut Vec<RxFrame>,
     ) -> Result<bool, FaceError> {
         let mut chunk = pool.take();
-        let len = available.min(chunk.len() & !7);
+        let len = available.min(chunk.len());
         self.reader.copy(&mut chunk[..len]);
         // From here on only the private copy is looked at.
         let bytes = pool.freeze(chunk).slice(0..len);
-        let taken = cut(&bytes, out)?;
+        let taken = framing::cut(&bytes, out)?;
         if taken == 0 || (taken < len && len == available) {
             return Err(FaceError::Ring("a packet was published in part"));
         }
@@ -211,24 +210,11 @@ impl Rings {
 
     fn flush(&mut self, socket: BorrowedFd<'_>, queue: &mut TxQueue) -> Result<Flush, FaceError> {
         loop {
-            let (mut frames, mut hidden) = (0, 0);
-            for (head, body) in queue.iter() {
-                if !self.writer.push(head, body)? {
-                    break;
-                }
-                frames += 1;
-                hidden += head.len() + body.len();
-                if hidden >= PUBLISH_EVERY {
-                    self.writer.publish();
-                    hidden = 0;
-                }
-            }
-            queue.pop(frames);
-            if frames > 0 {
-                self.writer.publish();
-                if self.writer.must_wake() {
+            if self.write(queue)? {
+                if self.writer.publish() {
                     wake_peer(socket);
                 }
+                continue;
             }
             let Some(next) = queue.lens(0).next() else { return Ok(Flush::Done) };
             if self.writer.wait_for_room(next)? {
@@ -236,20 +222,27 @@ impl Rings {
             }
         }
     }
-}
 
-/// Cuts whole packets, each at a multiple of eight octets, off the start of `bytes`; how many
-/// octets they take with their padding.
-fn cut(bytes: &Buf, out: &mut Vec<RxFrame>) -> Result<usize, FaceError> {
-    let mut at = 0;
-    while let Some(len) = frame_len(&bytes[at..])? {
-        if bytes.len() - at < len {
-            break;
+    /// Writes whole packets from the front of `queue`, about as many as are to be published at a
+    /// time; whether there were any and they had room.
+    fn write(&mut self, queue: &mut TxQueue) -> Result<bool, FaceError> {
+        let room = self.writer.room(queue.bytes().min(PUBLISH_EVERY))?;
+        let (mut frames, mut octets) = (0, 0);
+        for len in queue.lens(0) {
+            if octets + len > room || octets >= PUBLISH_EVERY {
+                break;
+            }
+            octets += len;
+            frames += 1;
         }
-        out.push(RxFrame { endpoint: 0, bytes: bytes.slice(at..at + len) });
-        at = (at + len).next_multiple_of(8);
+        let mut pieces = [IoSlice::new(&[]); PIECES_MAX];
+        let gathered = queue.gather(0, frames, &mut pieces);
+        for piece in &pieces[..gathered.slices] {
+            self.writer.write(piece);
+        }
+        queue.pop(gathered.frames);
+        Ok(gathered.frames > 0)
     }
-    Ok(at)
 }
 
 impl Face for ShmFace {

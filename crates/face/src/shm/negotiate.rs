@@ -2,7 +2,7 @@
 
 use super::ring::Place;
 use crate::FaceError;
-use onym_sys::shm::SharedWords;
+use onym_sys::shm::SharedMemory;
 use onym_wire::tlv::{self, Element, Malformed, Reader};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
@@ -129,7 +129,7 @@ fn send(socket: impl AsFd, message: &Message, fd: Option<&OwnedFd>) -> Result<()
 ///
 /// # Errors
 /// [`FaceError::RingRefused`] when the peer does not give one, or gives one that cannot be.
-pub(super) fn hear_answer(socket: impl AsFd) -> Result<Option<(usize, SharedWords)>, FaceError> {
+pub(super) fn hear_answer(socket: impl AsFd) -> Result<Option<(usize, SharedMemory)>, FaceError> {
     let refused = |why: String| FaceError::RingRefused(why);
     let mut octets = [0; MESSAGE_MAX];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -162,9 +162,9 @@ pub(super) fn hear_answer(socket: impl AsFd) -> Result<Option<(usize, SharedWord
         return Err(refused(format!("the node offers a ring that cannot be: {message:?}")));
     }
     let memory = memory.ok_or_else(|| refused("the node sent no memory".into()))?;
-    let words = SharedWords::map(&memory, Place::memory_words(length / 8))
+    let memory = SharedMemory::map(&memory, Place::memory(length))
         .map_err(|e| FaceError::io("mapping the memory of a ring", e))?;
-    Ok(Some((length, words)))
+    Ok(Some((length, memory)))
 }
 
 #[cfg(test)]

@@ -1,10 +1,9 @@
-use super::ring::CONTROL_WORDS;
 use super::*;
 use crate::tests::{accept, check, until};
 use crate::{CHUNK_LEN, UnixListener};
 use onym_sys::epoll::{Epoll, Interest};
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 const LENGTH: usize = 64 << 10;
@@ -48,7 +47,7 @@ fn pair(bench: &mut Bench) -> (ShmFace, Box<dyn Face>) {
 }
 
 /// An application that writes into the memory by hand.
-fn rogue(bench: &mut Bench) -> (OwnedFd, SharedWords, Box<dyn Face>) {
+fn rogue(bench: &mut Bench) -> (OwnedFd, SharedMemory, Box<dyn Face>) {
     let socket = unix::connect_socket(&bench.path).unwrap();
     negotiate::ask(&socket, LENGTH).unwrap();
     let mut node = accept(&mut bench.listener);
@@ -56,6 +55,11 @@ fn rogue(bench: &mut Bench) -> (OwnedFd, SharedWords, Box<dyn Face>) {
     let (length, memory) = until(|| negotiate::hear_answer(&socket).unwrap());
     assert_eq!(length, LENGTH);
     (socket, memory, node)
+}
+
+/// Says that `tail` octets were written.
+fn publish(memory: &SharedMemory, tail: u64) {
+    memory.words()[TAIL].store(tail, Ordering::Release);
 }
 
 fn queue_of(frames: &[&[u8]]) -> TxQueue {
@@ -136,11 +140,11 @@ fn a_full_ring_blocks_until_the_reader_took_half_and_then_wakes_its_writer() {
     let mut queue = queue_of(&[&frame[..]; 12]);
     assert!(drain(&mut app).unwrap().is_empty());
     assert_eq!(app.flush(&mut queue).unwrap(), Flush::Blocked);
-    assert_eq!(queue.len(), 12 - LENGTH / 8008);
-    assert!(app.queue_octets() > LENGTH - 8008);
+    assert_eq!(queue.len(), 12 - LENGTH / 8004);
+    assert!(app.queue_octets() > LENGTH - 8004);
     assert!(!app.room_is_writable() && !is_readable(&app));
     let arrived = drain(&mut *node).unwrap();
-    assert_eq!(arrived.len(), LENGTH / 8008);
+    assert_eq!(arrived.len(), LENGTH / 8004);
     wait_readable(&app);
     assert!(drain(&mut app).unwrap().is_empty());
     assert_eq!(app.flush(&mut queue).unwrap(), Flush::Done);
@@ -176,27 +180,22 @@ fn the_application_sees_the_end_of_its_node() {
 
 #[test]
 fn positions_that_cannot_be_and_packets_in_part_close_the_face() {
-    type Write = fn(&[AtomicU64]);
+    type Write = fn(&SharedMemory);
     let lies: [(&str, Write); 6] = [
-        ("more than fits", |m| m[TAIL].store(LENGTH as u64 / 8 + 1, Ordering::Release)),
-        ("a position that goes back", |m| m[TAIL].store(u64::MAX, Ordering::Release)),
-        ("no packet at all", |m| m[TAIL].store(1, Ordering::Release)),
+        ("more than fits", |m| publish(m, LENGTH as u64 + 1)),
+        ("a position that goes back", |m| publish(m, u64::MAX)),
+        ("no packet at all", |m| publish(m, 8)),
         ("a packet in part", |m| {
-            m[CONTROL_WORDS]
-                .store(u64::from_ne_bytes([6, 20, 0, 0, 0, 0, 0, 0]), Ordering::Relaxed);
-            m[TAIL].store(2, Ordering::Release);
+            m.write(0, &[6, 20, 0]);
+            publish(m, 16);
         }),
         ("a packet longer than one may be", |m| {
-            let head = [6, 0xFD, 0xFF, 0xFF, 0, 0, 0, 0];
-            m[CONTROL_WORDS].store(u64::from_ne_bytes(head), Ordering::Relaxed);
-            m[TAIL].store(LENGTH as u64 / 8, Ordering::Release);
+            m.write(0, &[6, 0xFD, 0xFF, 0xFF]);
+            publish(m, LENGTH as u64);
         }),
         ("half a header", |m| {
-            let first = [5, 6, 0, 0, 0, 0, 0, 0];
-            let second = [6, 0xFF, 0, 0, 0, 0, 0, 0];
-            m[CONTROL_WORDS].store(u64::from_ne_bytes(first), Ordering::Relaxed);
-            m[CONTROL_WORDS + 1].store(u64::from_ne_bytes(second), Ordering::Relaxed);
-            m[TAIL].store(2, Ordering::Release);
+            m.write(0, &[5, 2, 0, 0, 6, 0xFF]);
+            publish(m, 6);
         }),
     ];
     for (what, write) in lies {
@@ -209,7 +208,7 @@ fn positions_that_cannot_be_and_packets_in_part_close_the_face() {
     }
     let mut bench = bench(RingPolicy::new(LENGTH, 2));
     let (_socket, memory, mut node) = rogue(&mut bench);
-    memory[HEAD_OUT].store(1 << 40, Ordering::Release);
+    memory.words()[HEAD_OUT].store(1 << 40, Ordering::Release);
     let frame = [&[6, 0xFD, 0x1F, 0x40][..], &[7; 8000]].concat();
     let mut queue = queue_of(&[&frame[..]; 12]);
     assert!(matches!(node.flush(&mut queue), Err(FaceError::Ring(_))));
@@ -219,11 +218,11 @@ fn positions_that_cannot_be_and_packets_in_part_close_the_face() {
 fn bytes_that_change_after_they_were_copied_change_no_packet() {
     let mut bench = bench(RingPolicy::new(LENGTH, 2));
     let (_socket, memory, mut node) = rogue(&mut bench);
-    memory[CONTROL_WORDS].store(u64::from_ne_bytes([5, 2, 7, 7, 0, 0, 0, 0]), Ordering::Relaxed);
-    memory[TAIL].store(1, Ordering::Release);
+    memory.write(0, &[5, 2, 7, 7]);
+    publish(&memory, 4);
     let (mut pool, mut out) = (pool(), Vec::new());
     node.receive(&mut pool, 8, &mut out).unwrap();
-    memory[CONTROL_WORDS].store(u64::MAX, Ordering::Release);
+    memory.write(0, &[255; 4]);
     assert_eq!(&*out[0].bytes, [5, 2, 7, 7]);
 }
 

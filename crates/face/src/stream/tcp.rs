@@ -2,10 +2,11 @@
 
 use super::StreamFace;
 use crate::face::{Ready, Scope, Transport};
-use crate::listen::{Incoming, Listener};
+use crate::listen::{Incoming, Listener, Reserve};
 use crate::{FaceError, FaceUri, uri};
 use onym_wire::BufPool;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -18,7 +19,7 @@ pub fn connect(remote: SocketAddr) -> Result<StreamFace, FaceError> {
     let socket = new_socket(remote).map_err(|e| FaceError::io("making a TCP socket", e))?;
     let connecting = match socket.connect(&remote.into()) {
         Ok(()) => false,
-        Err(e) if e.raw_os_error() == Some(rustix::io::Errno::INPROGRESS.raw_os_error()) => true,
+        Err(e) if e.raw_os_error() == Some(Errno::INPROGRESS.raw_os_error()) => true,
         Err(e) => return Err(FaceError::io("connecting", e)),
     };
     face(socket.into(), remote, connecting)
@@ -53,6 +54,7 @@ pub struct TcpListener {
     socket: Socket,
     uri: FaceUri,
     address: SocketAddr,
+    reserve: Reserve,
 }
 
 /// Connections waiting to be accepted.
@@ -78,7 +80,7 @@ impl TcpListener {
     pub fn bind(address: SocketAddr) -> Result<Self, FaceError> {
         let socket = bound(address).map_err(|e| FaceError::io("listening on TCP", e))?;
         let address = socket.local_addr().ok().and_then(|a| a.as_socket()).unwrap_or(address);
-        Ok(Self { socket, uri: uri::tcp(address), address })
+        Ok(Self { socket, uri: uri::tcp(address), address, reserve: Reserve::new() })
     }
 
     /// Where it listens.
@@ -118,7 +120,12 @@ impl Listener for TcpListener {
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(Ready::Idle),
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) if e.kind() == io::ErrorKind::ConnectionAborted => {}
-                Err(e) => return Err(FaceError::io("accepting on TCP", e)),
+                Err(e) => {
+                    if Errno::from_io_error(&e).is_some_and(Reserve::is_for) {
+                        self.reserve.turn_away(|| drop(self.socket.accept()));
+                    }
+                    return Err(FaceError::io("accepting on TCP", e));
+                }
             }
         }
         Ok(Ready::More)

@@ -2,7 +2,7 @@
 
 use super::StreamFace;
 use crate::face::{Face, Ready, Scope, Transport};
-use crate::listen::{Incoming, Listener};
+use crate::listen::{Incoming, Listener, Reserve};
 use crate::shm::{AppFace, RingPolicy};
 use crate::{FaceError, FaceUri, uri};
 use onym_wire::BufPool;
@@ -66,6 +66,7 @@ pub struct UnixListener {
     /// Device and inode of the socket file, so that only our own is removed.
     file: (u64, u64),
     rings: RingPolicy,
+    reserve: Reserve,
 }
 
 /// Connections waiting to be accepted.
@@ -102,7 +103,14 @@ impl UnixListener {
             .map_err(|e| FaceError::io("listening on the Unix socket", e))?;
         let meta = fs::metadata(path).map_err(|e| FaceError::io("looking at the socket", e))?;
         let file = (meta.dev(), meta.ino());
-        Ok(Self { fd, path: path.to_owned(), uri: uri::unix(path), file, rings })
+        Ok(Self {
+            fd,
+            path: path.to_owned(),
+            uri: uri::unix(path),
+            file,
+            rings,
+            reserve: Reserve::new(),
+        })
     }
 }
 
@@ -163,7 +171,12 @@ impl Listener for UnixListener {
                 }
                 Err(Errno::AGAIN) => return Ok(Ready::Idle),
                 Err(Errno::INTR | Errno::CONNABORTED) => {}
-                Err(e) => return Err(FaceError::io("accepting on the Unix socket", e)),
+                Err(e) => {
+                    if Reserve::is_for(e) {
+                        self.reserve.turn_away(|| drop(rustix::net::accept_with(&self.fd, flags)));
+                    }
+                    return Err(FaceError::io("accepting on the Unix socket", e));
+                }
             }
         }
         Ok(Ready::More)

@@ -67,7 +67,8 @@ impl Control {
             (None, Some(target)) => (target.uri.to_string(), String::new(), target.transport()),
             (None, None) => (String::new(), String::new(), Transport::Mem),
         };
-        let marking = if defaults.congestion.marking { face_flags::CONGESTION_MARKING } else { 0 };
+        let marks = defaults.congestion.marking && marks_by_default(transport);
+        let marking = if marks { face_flags::CONGESTION_MARKING } else { 0 };
         let own_mtu = new.io.as_ref().map_or(onym_wire::PACKET_LEN_MAX, |io| io.mtu());
         let asked = props.mtu.map_or(own_mtu, |m| usize::try_from(m).unwrap_or(own_mtu));
         let base_ms = Duration::from_millis(defaults.congestion.base_ms);
@@ -341,4 +342,11 @@ impl Control {
     pub(crate) fn face_by_remote(&self, remote: &str) -> Option<FaceId> {
         self.faces.values().find(|r| r.remote == remote).map(|r| r.id)
     }
+}
+
+/// Whether congestion is marked without being asked for, as NFD does: where the transport tells how
+/// much of its queue is not sent yet.
+fn marks_by_default(transport: Transport) -> bool {
+    use Transport as T;
+    !matches!(transport, T::Ether | T::EtherMulticast | T::WebSocket)
 }

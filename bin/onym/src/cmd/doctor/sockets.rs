@@ -191,7 +191,7 @@ fn buffer(check: &'static str, limit: &str, size: BufferSize) -> Finding {
 
 fn shared_memory() -> Finding {
     const CHECK: &str = "shared memory";
-    match onym_sys::shm::SharedWords::create("onym-doctor", 512) {
+    match onym_sys::shm::SharedMemory::create("onym-doctor", 4096) {
         Ok(_) => Finding::ok(CHECK, "rings for local applications can be made"),
         Err(error) => Finding::warning(
             CHECK,

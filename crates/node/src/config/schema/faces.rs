@@ -62,7 +62,8 @@ impl Default for Faces {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Congestion {
-    /// Mark packets when the send queue stays long.
+    /// Mark packets when the send queue stays long. Ethernet and WebSocket faces mark only when
+    /// they are asked to.
     pub marking: bool,
     /// How long the queue must stay above the threshold before the first mark, in milliseconds.
     pub base_ms: u64,
@@ -239,7 +240,7 @@ pub struct Shm {
 
 impl Default for Shm {
     fn default() -> Self {
-        Self { enabled: true, ring_bytes: 1 << 20, count_max: 256 }
+        Self { enabled: true, ring_bytes: 256 << 10, count_max: 256 }
     }
 }
 
