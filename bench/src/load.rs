@@ -8,6 +8,7 @@ use anyhow::{Result, anyhow, bail};
 use clap::{Args, ValueEnum};
 use onym_client::{Endpoint, Event, RouteOptions};
 use onym_crypto::edge::unix_now_ms;
+use onym_face::wrap::{FaultFace, Faults, Impairment};
 use onym_face::{CHUNK_LEN, Face};
 use onym_forward::link::LinkConfig;
 use onym_tables::Tick;
@@ -55,6 +56,9 @@ pub struct LoadArgs {
     /// Exchange packets with the nodes by shared memory, negotiated on those sockets.
     #[arg(long)]
     pub shm: bool,
+    /// Milliseconds that each Data travels before it leaves the producer.
+    #[arg(long, default_value_t = 0)]
+    pub delay_ms: u64,
     /// Do not register a prefix (for a relay).
     #[arg(long)]
     pub no_register: bool,
@@ -138,6 +142,7 @@ pub fn run(args: &LoadArgs) -> Result<LoadResult> {
     let connect = if args.shm { connect_shm } else { connect_unix };
     let (consumer, producer) = (connect(&args.consumer)?, connect(&args.producer)?);
     let producer = if args.no_register { producer } else { register(producer)? };
+    let producer = if args.delay_ms == 0 { producer } else { far(producer, args.delay_ms)? };
     let now = Instant::now();
     let slot = Slot { number: 0, sent: now, is_waiting: false };
     let mut load = Load {
@@ -154,6 +159,12 @@ pub fn run(args: &LoadArgs) -> Result<LoadResult> {
     };
     load.drive(Duration::from_secs_f64(args.warm_up))?;
     load.measure()
+}
+
+/// The same face over a long way.
+fn far(face: Box<dyn Face>, delay_ms: u64) -> Result<Box<dyn Face>> {
+    let outgoing = Impairment { delay: Duration::from_millis(delay_ms), ..Impairment::default() };
+    Ok(Box::new(FaultFace::new(face, &Faults { outgoing, ..Faults::default() })?))
 }
 
 /// Registers the prefix over the producer's own face and gives the face back.

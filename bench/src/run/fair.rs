@@ -41,7 +41,58 @@ struct Outcome {
     attacker_cpu_s: f64,
 }
 
+/// Round trips of the lone flow, in milliseconds, each with the Interests that keep about 20,000
+/// exchanges a second in flight (64 at least).
+const FAR: [(u64, u32); 5] = [(1, 64), (10, 256), (30, 640), (100, 2048), (300, 6144)];
+
 pub(super) fn run(context: &mut Run<'_>) -> Result<()> {
+    attacks(context)?;
+    alone(context)
+}
+
+/// A flow alone over a long way: what the defences leave it of what a relay carries.
+fn alone(context: &mut Run<'_>) -> Result<()> {
+    println!("\nfair: one flow alone over a long way, defences on");
+    println!(
+        "{:<26} {:<8} {:>13} {:>9} {:>7}  of relay",
+        "case", "subject", "exchanges/s", "p50", "lost"
+    );
+    let mut round = 350;
+    for (rtt_ms, window) in FAR {
+        let case = format!("rtt_ms={rtt_ms},window={window}");
+        for subject in [Subject::Relay, Subject::Onym] {
+            if !context.subjects.contains(&subject) {
+                continue;
+            }
+            round += 1;
+            let nodes = start(context, subject, Topology::Unix, 0, None, round, PREFIX)?;
+            let r: LoadResult = output(
+                load(context, subject, &nodes)?
+                    .arg(format!("--window={window}"))
+                    .arg(format!("--delay-ms={rtt_ms}"))
+                    .args(["--warm-up=1", "--seconds=4"]),
+            )?;
+            #[allow(clippy::cast_precision_loss)]
+            let (rate, lost) = (r.exchanges as f64 / r.seconds, r.lost as f64);
+            let name = subject.name();
+            context.report.add("fair", &case, name, "exchanges_per_second", rate);
+            context.report.add("fair", &case, name, "latency_p50_s", r.latency_p50_s);
+            context.report.add("fair", &case, name, "lost", lost);
+            let relay = context.report.value("fair", &case, "relay", "exchanges_per_second");
+            let share =
+                relay.map_or(String::new(), |relay| format!("{:>7.1}%", rate / relay * 100.0));
+            println!(
+                "{case:<26} {name:<8} {:>13} {:>9} {lost:>7}  {share}",
+                human(rate),
+                human_time(r.latency_p50_s)
+            );
+        }
+    }
+    Ok(())
+}
+
+/// A victim beside an attacker.
+fn attacks(context: &mut Run<'_>) -> Result<()> {
     println!("\nfair: a victim at half its solo rate, an attacker asking for what does not exist");
     println!(
         "{:<10} {:<14} {:>13} {:>7} {:>9} {:>9} {:>7} {:>12} {:>9} {:>9} {:>9}",

@@ -68,6 +68,7 @@ commands! {
     PingServer(ping_server) in "Content",
     Key(key) in "Trust",
     Cert(cert) in "Trust",
+    Bench(bench) in "Measuring",
     Sim(sim) in "Measuring",
     Completions(completions) in "",
     Man(man) in "",

@@ -285,6 +285,29 @@ impl Client {
         Ok(())
     }
 
+    /// One turn of a loop of the application's own: the next event, at once when there is one;
+    /// else what is queued is sent, what came is taken, and, when that gave no event, once more
+    /// after waiting, at most until `until`.
+    ///
+    /// # Errors
+    /// [`Error::Disconnected`] when the node is gone for good; [`Error::Wait`].
+    pub fn step(&mut self, until: Instant) -> Result<Option<Event>, Error> {
+        if let Some(event) = self.driver.endpoint.poll_event() {
+            return Ok(Some(event));
+        }
+        self.driver.turn();
+        let event = self.driver.endpoint.poll_event();
+        if event.is_some() {
+            return Ok(event);
+        }
+        if self.driver.is_closed() {
+            return Err(Error::Disconnected("while waiting for an answer".into()));
+        }
+        self.wait(until)?;
+        self.driver.turn();
+        Ok(self.driver.endpoint.poll_event())
+    }
+
     /// Sends what still waits to be sent, for at most `patience`.
     ///
     /// # Errors

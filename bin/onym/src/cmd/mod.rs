@@ -1,5 +1,6 @@
 //! One file per command. Each has `Args` (what can be typed, and the help) and `run`.
 
+pub(crate) mod bench;
 pub(crate) mod cert;
 pub(crate) mod check_config;
 pub(crate) mod completions;
