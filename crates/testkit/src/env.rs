@@ -150,6 +150,17 @@ impl Env {
         }
     }
 
+    /// The text kept under a label.
+    ///
+    /// # Errors
+    /// None is.
+    pub fn text(&self, label: &str) -> Result<String, String> {
+        match self.kept.get(label) {
+            Some(Kept::Text(text)) => Ok(text.clone()),
+            _ => Err(format!("${label} holds no text")),
+        }
+    }
+
     /// The octets that a value says, to be sent; `None` for `-`.
     ///
     /// # Errors

@@ -141,6 +141,7 @@ fn write_fields(
         let value = match (form, &field.value) {
             (Number, v) => nni(env.number(v)?.unwrap_or(0)),
             (Text, Value::Text(text)) => text.clone().into_bytes(),
+            (Text, Value::Capture(label)) => env.text(label)?.into_bytes(),
             (Name, Value::Name(parts)) => name::encode(&env.name(parts)?),
             (Nested, Value::Name(parts)) => tlv(t::NAME, &name::encode(&env.name(parts)?)),
             (_, v) => return Err(format!("{key}: {v:?} cannot be sent")),

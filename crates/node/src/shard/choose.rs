@@ -3,6 +3,12 @@
 //! Exact Interests go by the keyed hash of the whole name, answers by the shard in our own token,
 //! else by their name. Interests with CanBePrefix live in shard 0, after the content stores were
 //! asked; Data is shown to shard 0 first while it holds any of them.
+//!
+//! Not as with one shard, and said here because no packet tells: a face that asked for a name by an
+//! exact Interest and by one with CanBePrefix gets the Data for each; of several matches in the
+//! cache a prefix Interest gets that of the first shard that has one, not the smallest name; the
+//! limits of tables are shared out, so that the order of eviction is each shard's own; and what
+//! strategies measured of a prefix is known to the shard that measured it.
 
 use crate::cross::Leg;
 use onym_forward::packet::Packet;

@@ -113,6 +113,8 @@ pub struct FaceSpec {
     pub see_frames: bool,
     /// Kind of socket.
     pub transport: Transport,
+    /// The peer's first frame makes the face, not a command.
+    pub by_peer: bool,
 }
 
 /// One line that does something.

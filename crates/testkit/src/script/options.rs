@@ -14,6 +14,7 @@ pub(super) fn face(name: &str, options: &[&str]) -> Result<FaceSpec, Wrong> {
         local_fields: false,
         see_frames: false,
         transport: Transport::Auto,
+        by_peer: false,
     };
     let mut fragment = None;
     for option in options {
@@ -34,11 +35,12 @@ pub(super) fn face(name: &str, options: &[&str]) -> Result<FaceSpec, Wrong> {
             "reliability" => face.reliability = switch(value)?,
             "local-fields" => face.local_fields = switch(value)?,
             "see" => face.see_frames = pick(value, &[("packets", false), ("frames", true)])?,
+            "made" => face.by_peer = pick(value, &[("command", false), ("peer", true)])?,
             "transport" => face.transport = transport(value)?,
             _ => {
                 return Err(wrong(
                     format!("unknown face option {key:?}"),
-                    "scope link mtu fragment reliability local-fields see transport",
+                    "scope link mtu fragment reliability local-fields see transport made",
                 ));
             }
         }

@@ -192,6 +192,18 @@ impl SocketSubject {
         };
         let port = conn.udp_port().ok_or("no port")?;
         let mut fields = vec![text("uri", format!("udp4://127.0.0.1:{port}"))];
+        if spec.by_peer {
+            conn.send(&wrap(Vec::new(), None))?;
+            self.settle();
+            // It is there already; the refusal tells its number.
+            let control = self.control.as_mut().ok_or("the forwarder has no local socket")?;
+            let (code, said, body) = control.ask("faces/create", &fields)?;
+            self.own += 1;
+            return match code {
+                409 => Ok(Face { conn: Some(conn), id: number_of(&body, "face")?, made: true }),
+                _ => Err(format!("a frame of a peer made no face: {code} {said}")),
+            };
+        }
         if spec.reliability {
             fields.extend([number("flags", 2), number("mask", 2)]);
         }
