@@ -58,6 +58,7 @@ commands! {
     Fib(fib) in "Node",
     Cs(cs) in "Node",
     Strategy(strategy) in "Node",
+    Log(log) in "Node",
     CheckConfig(check_config) in "Node",
     Doctor(doctor) in "Node",
     Put(put) in "Content",

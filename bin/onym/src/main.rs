@@ -4,6 +4,7 @@ mod cli;
 mod cmd;
 mod exit;
 mod human;
+mod log_ring;
 mod node_words;
 mod output;
 mod passphrase;

@@ -384,3 +384,28 @@ fn the_doctor_finds_a_healthy_node_and_a_port_that_somebody_else_has() {
     assert!(udp["mend"].as_str().unwrap().contains("ss -lnup"), "{udp}");
     assert!(ill.err.contains("1 of"), "{}", ill.err);
 }
+
+#[test]
+fn the_log_is_shown_and_made_louder_while_the_node_runs() {
+    let place = Place::new();
+    let mut daemon = place.daemon(&[]);
+    let log = place.json(&["log"]);
+    assert_eq!(shape(&log), "{filter: string, lines: [{seq: number, text: string}]}");
+    assert_eq!(log["filter"], "info");
+    assert!(place.run(&["log", "-n", "1000"]).out.contains("listening on the Unix socket"));
+    assert_eq!(place.run(&["log", "-n", "1"]).out.lines().count(), 1);
+    let louder = place.run(&["log", "--filter", "info,onym_node=debug"]);
+    assert_eq!(louder.code, 0, "{}", louder.err);
+    // The answer to the question before is fresh for a second.
+    support::wait_until("the new filter", || {
+        place.json(&["log"])["filter"].as_str().unwrap().contains("onym_node=debug")
+    });
+    daemon.wait_for("the log's filter was set");
+    let wrong = place.run(&["log", "--filter", "verbose"]);
+    assert_eq!(wrong.code, 4, "{}", wrong.err);
+    assert!(wrong.err.contains("error, warn, info, debug, trace"), "{}", wrong.err);
+    let mut follower = place.start(&["log", "-f", "-n", "1000"]);
+    follower.wait_for("listening on the Unix socket");
+    assert_eq!(place.run(&["log", "--filter", "warn,onym=info"]).code, 0);
+    follower.wait_for("warn,onym=info");
+}

@@ -5,6 +5,9 @@
 
 mod support;
 
+use onym_client::aio::Client;
+use onym_client::serve::{Object, ServeOptions};
+use onym_client::{ClientOptions, FetchOptions, RouteOptions};
 use std::fs;
 use std::path::Path;
 use support::{Place, noise, wait_until};
@@ -81,4 +84,40 @@ fn sigterm_ends_the_daemon_well_and_its_socket_is_gone() {
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
     assert_eq!(daemon.end(), Some(0), "{}", daemon.err.text());
     assert!(!place.path("nfd.sock").exists());
+}
+
+#[tokio::test]
+async fn the_async_client_comes_back_registers_again_and_its_fetch_completes() {
+    let place = Place::new();
+    let mut daemon = place.daemon(&[]);
+    let open = || {
+        let options = ClientOptions { node: Some(place.node()), ..ClientOptions::default() };
+        Client::open(options).unwrap()
+    };
+    let (producer, consumer) = (open(), open());
+    let name: onym_wire::Name = "/example/film".parse().unwrap();
+    let content = noise(8 << 20, 9);
+    let object = Object::new(name.clone(), content.clone(), ServeOptions::new(1)).unwrap();
+    producer.respond(name.clone(), object).await.unwrap();
+    producer.register(name.clone(), RouteOptions::default()).await.unwrap();
+    let mut up = consumer.connection();
+    let mut fetch = consumer.fetch(name, FetchOptions::default()).await.unwrap();
+    let mut got = Vec::new();
+    while got.len() < 1 << 20 {
+        // Not read any further: the fetch stands still with most of the file to come.
+        got.extend_from_slice(&fetch.next().await.expect("the fetch goes on"));
+    }
+    daemon.kill();
+    tokio::time::timeout(support::PATIENCE, up.wait_for(|up| !up)).await.unwrap().unwrap();
+    let _daemon = place.daemon(&[]);
+    tokio::time::timeout(support::PATIENCE, up.wait_for(|up| *up)).await.unwrap().unwrap();
+    let rest = async {
+        while let Some(piece) = fetch.next().await {
+            got.extend_from_slice(&piece);
+        }
+        fetch.end().await
+    };
+    let end = tokio::time::timeout(support::PATIENCE, rest).await.unwrap().unwrap();
+    assert_eq!(end.bytes, content.len() as u64);
+    assert!(got == content, "the copy is the file");
 }

@@ -15,6 +15,13 @@ pub(crate) fn management_prefix(local: bool) -> Name {
     name
 }
 
+/// `/localhost/onym`, where what NFD does not have is asked for.
+pub(crate) fn own_prefix() -> Name {
+    let mut name = Name::new();
+    name.append_generic("localhost").append_generic("onym");
+    name
+}
+
 /// Encodes the command `[module, verb]` (such as `["rib", "register"]`) under `prefix`, signed.
 /// `fresh` must have a later time than every command before.
 pub(crate) fn encode(

@@ -4,6 +4,7 @@ mod clock;
 pub mod config;
 mod control;
 mod cross;
+pub mod log;
 mod metrics;
 pub mod mgmt;
 pub mod names;

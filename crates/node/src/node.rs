@@ -316,6 +316,14 @@ impl NodeHandle {
         self.ask(|control| control.snapshot())
     }
 
+    /// Lets management tell and change the log of this program.
+    ///
+    /// # Errors
+    /// [`NodeError::Stopped`].
+    pub fn serve_log(&self, log: Arc<dyn crate::log::LogControl>) -> Result<(), NodeError> {
+        self.ask(move |control| control.log = Some(log))
+    }
+
     /// Adds a next hop to the FIB.
     ///
     /// # Errors

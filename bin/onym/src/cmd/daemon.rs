@@ -1,12 +1,15 @@
 //! `onym daemon`: the node in the foreground.
 
 use crate::exit::{Exit, Failure};
+use crate::log_ring::Ring;
 use crate::output::{Context, write_line};
 use onym_node::config::{Changes, Config};
+use onym_node::log::{LogControl, LogLine};
 use onym_node::{Node, NodeHandle};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::path::PathBuf;
+use std::sync::Arc;
 use tracing_subscriber::filter::EnvFilter;
 use tracing_subscriber::prelude::*;
 use tracing_subscriber::reload;
@@ -52,6 +55,7 @@ pub(crate) fn run(args: Args, _cx: &Context) -> anyhow::Result<()> {
             .why(error)
             .next("`onym doctor` tests what a node needs; `onym check-config FILE` tests a file")
     })?;
+    node.serve_log(Arc::clone(&log) as Arc<dyn LogControl>)?;
     for note in node.notes() {
         tracing::warn!("{note}");
     }
@@ -80,20 +84,58 @@ fn load(args: &Args) -> anyhow::Result<Config> {
     })
 }
 
-fn start_log(config: &Config) -> anyhow::Result<LogHandle> {
+fn start_log(config: &Config) -> anyhow::Result<Arc<DaemonLog>> {
     let (filter, handle) = reload::Layer::new(filter(config)?);
     let colours = std::io::IsTerminal::is_terminal(&std::io::stderr());
     let lines = tracing_subscriber::fmt::layer().with_ansi(colours).with_writer(std::io::stderr);
-    tracing_subscriber::registry().with(filter).with(lines).init();
-    Ok(handle)
+    let ring = Ring::default();
+    let kept = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(ring.clone());
+    tracing_subscriber::registry().with(filter).with(lines).with(kept).init();
+    Ok(Arc::new(DaemonLog { handle, ring }))
+}
+
+/// The log of this process: what management tells and changes.
+struct DaemonLog {
+    handle: LogHandle,
+    ring: Ring,
+}
+
+impl LogControl for DaemonLog {
+    fn filter(&self) -> String {
+        self.handle.with_current(ToString::to_string).unwrap_or_default()
+    }
+
+    fn set_filter(&self, text: &str) -> Result<(), String> {
+        self.handle.reload(parse_filter(text)?).map_err(|e| e.to_string())?;
+        tracing::info!(filter = text, "the log's filter was set");
+        Ok(())
+    }
+
+    fn lines(&self) -> Vec<LogLine> {
+        self.ring.lines()
+    }
+}
+
+/// What is in a filter: levels, and `module=level`.
+const FILTERS: &str = "allowed are levels (error, warn, info, debug, trace, off) and module=level";
+
+fn parse_filter(text: &str) -> Result<EnvFilter, String> {
+    const LEVELS: [&str; 6] = ["error", "warn", "info", "debug", "trace", "off"];
+    // A word alone would be taken for a module, and silence all others.
+    let is_level = |word: &str| LEVELS.iter().any(|level| level.eq_ignore_ascii_case(word));
+    let odd =
+        text.split(',').map(str::trim).find(|part| !part.contains(['=', '[']) && !is_level(part));
+    if let Some(odd) = odd {
+        return Err(format!("`{odd}` is no level; {FILTERS}"));
+    }
+    EnvFilter::try_new(text).map_err(|error| format!("`{text}`: {error}; {FILTERS}"))
 }
 
 fn filter(config: &Config) -> anyhow::Result<EnvFilter> {
-    EnvFilter::try_new(&config.log.filter).map_err(|error| {
-        let text = format!("key `log.filter`: `{}`: {error}", config.log.filter);
+    parse_filter(&config.log.filter).map_err(|why| {
         Failure::new(Exit::Usage, "the configuration is wrong")
-            .why(text)
-            .next("allowed are levels (error, warn, info, debug, trace) and module=level")
+            .why(format!("key `log.filter`: {why}"))
+            .next("docs/config.md lists every key; `onym daemon --print-config` shows the defaults")
             .into()
     })
 }
@@ -115,7 +157,7 @@ fn tell_bound(node: &NodeHandle) {
     }
 }
 
-fn reload(args: &Args, node: &NodeHandle, log: &LogHandle) {
+fn reload(args: &Args, node: &NodeHandle, log: &DaemonLog) {
     let config = match load(args) {
         Ok(config) => config,
         Err(error) => {
@@ -126,7 +168,7 @@ fn reload(args: &Args, node: &NodeHandle, log: &LogHandle) {
     };
     match filter(&config) {
         Ok(filter) => {
-            let _ = log.reload(filter);
+            let _ = log.handle.reload(filter);
         }
         Err(error) => tracing::error!("{error}"),
     }

@@ -64,7 +64,11 @@ impl Endpoint {
             time_ms: Some(self.last_command_ms),
             seq: None,
         };
-        let (prefix, signer) = (self.management_prefix(), &self.command_signer);
+        let prefix = match verb {
+            ["log", _] => command::own_prefix(),
+            _ => self.management_prefix(),
+        };
+        let signer = &self.command_signer;
         command::encode(prefix.as_ref(), verb, parameters, signer, fresh, COMMAND_LIFETIME)
     }
 

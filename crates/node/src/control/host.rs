@@ -162,6 +162,17 @@ impl Host for Control {
     fn explain_json(&mut self, name: NameRef<'_>) -> String {
         self.explain(name)
     }
+
+    fn log_json(&mut self) -> Option<String> {
+        self.log.as_deref().map(crate::log::json)
+    }
+
+    fn log_set(&mut self, filter: &str) -> Result<(), String> {
+        match &self.log {
+            Some(log) => log.set_filter(filter),
+            None => Err("this program keeps no log that could be changed".to_owned()),
+        }
+    }
 }
 
 impl Control {

@@ -111,6 +111,8 @@ pub(crate) struct Control {
     made_now: Option<(Ticket, Result<FaceView, FaceError>)>,
     /// Who may do what, here for the announcements that Data brings.
     policy: Policy,
+    /// The log of the program around the node.
+    pub(crate) log: Option<Arc<dyn crate::log::LogControl>>,
     /// The file of the configuration, for errors and relative paths.
     origin: PathBuf,
     running: bool,
@@ -187,6 +189,7 @@ impl Control {
             untold: Vec::new(),
             made_now: None,
             policy: Policy::default(),
+            log: None,
             running: true,
         };
         let options = control.management_options()?;

@@ -13,6 +13,7 @@ pub(super) enum Module {
     Cs,
     Faces,
     Fib,
+    Log,
     Rib,
     StrategyChoice,
 }
@@ -27,6 +28,7 @@ pub(super) enum Verb {
     FacesUpdate,
     FibAddNexthop,
     FibRemoveNexthop,
+    LogSet,
     RibAnnounce,
     RibRegister,
     RibUnregister,
@@ -89,12 +91,19 @@ const VERBS: &[(Module, &str, &str, Verb, u16, u16)] = &[
     (Module::Faces, "faces", "update", Verb::FacesUpdate, 0, FACE_ID | PROPS),
     (Module::Fib, "fib", "add-nexthop", Verb::FibAddNexthop, NAME, FACE_ID | COST),
     (Module::Fib, "fib", "remove-nexthop", Verb::FibRemoveNexthop, NAME, FACE_ID),
+    (Module::Log, "log", "set", Verb::LogSet, URI, 0),
     (Module::Rib, "rib", "announce", Verb::RibAnnounce, 0, 0),
     (Module::Rib, "rib", "register", Verb::RibRegister, NAME, FACE_ID | ORIGIN | COST | FLAGS | EXPIRATION),
     (Module::Rib, "rib", "unregister", Verb::RibUnregister, NAME, FACE_ID | ORIGIN),
     (Module::StrategyChoice, "strategy-choice", "set", Verb::StrategySet, NAME | STRATEGY, 0),
     (Module::StrategyChoice, "strategy-choice", "unset", Verb::StrategyUnset, NAME, 0),
 ];
+
+/// Whether `name` is that of a command in our own namespace: `/localhost/onym/log/set`.
+pub(super) fn is_ours(name: NameRef<'_>) -> bool {
+    let words = [&b"localhost"[..], b"onym", b"log", b"set"];
+    words.iter().enumerate().all(|(i, word)| name.get(i).is_some_and(|c| c.value == *word))
+}
 
 /// A command as its Interest carries it.
 #[derive(Debug)]
@@ -152,7 +161,10 @@ impl<'a> Command<'a> {
             return Err(NotCommand::Silent);
         };
         let is = |c: Component<'_>, word: &str| c.is_generic() && c.value == word.as_bytes();
-        let row = VERBS.iter().find(|row| is(module, row.1) && is(verb, row.2));
+        let ours = is_ours(name);
+        let row = VERBS
+            .iter()
+            .find(|row| is(module, row.1) && is(verb, row.2) && (row.0 == Module::Log) == ours);
         let Some(&(module, _, _, verb, required, optional)) = row else {
             return Err(NotCommand::Refused(unknown(module, verb)));
         };

@@ -252,6 +252,7 @@ pub(super) fn onym_content(name: NameRef<'_>, host: &mut dyn Host) -> Option<Str
     }
     match (word.value, argument.value) {
         (b"status", b"node") => Some(host.status_json()),
+        (b"log", b"lines") => host.log_json(),
         (b"explain", wire) => Some(host.explain_json(NameRef::parse(wire).ok()?)),
         _ => None,
     }

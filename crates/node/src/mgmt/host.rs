@@ -307,4 +307,15 @@ pub trait Host {
     fn status_json(&mut self) -> String;
     /// `/localhost/onym/explain`: what the node would do with an Interest for `name`, as JSON.
     fn explain_json(&mut self, name: NameRef<'_>) -> String;
+    /// `/localhost/onym/log/lines`: the log as JSON; `None` when the program keeps none.
+    fn log_json(&mut self) -> Option<String> {
+        None
+    }
+    /// Sets the filter of the log.
+    ///
+    /// # Errors
+    /// What is wrong with it and what is allowed.
+    fn log_set(&mut self, _filter: &str) -> Result<(), String> {
+        Err("this program keeps no log that could be changed".to_owned())
+    }
 }

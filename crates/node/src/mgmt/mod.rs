@@ -249,7 +249,7 @@ impl Management {
         if !may_enter {
             return None;
         }
-        if space == Space::Onym {
+        if space == Space::Onym && !command::is_ours(interest.name) {
             return self.onym(interest, now, host);
         }
         if space == Space::Localhost && self.dataset(interest, now, host)? {

@@ -20,6 +20,8 @@ pub enum Privilege {
     Faces,
     /// `fib`: add and remove next hops.
     Fib,
+    /// `log`: set the filter of the log.
+    Log,
     /// `rib`: register, unregister, announce; for the requester's own face only.
     Register,
     /// `rib`: register, unregister, announce; for any face.
@@ -29,8 +31,14 @@ pub enum Privilege {
 }
 
 /// Everything that can be granted.
-pub const ALL_PRIVILEGES: [Privilege; 5] =
-    [Privilege::Cs, Privilege::Faces, Privilege::Fib, Privilege::Rib, Privilege::StrategyChoice];
+pub const ALL_PRIVILEGES: [Privilege; 6] = [
+    Privilege::Cs,
+    Privilege::Faces,
+    Privilege::Fib,
+    Privilege::Log,
+    Privilege::Rib,
+    Privilege::StrategyChoice,
+];
 
 /// To whom a rule grants.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,6 +112,7 @@ impl Rule {
             Module::Cs => has(Privilege::Cs),
             Module::Faces => has(Privilege::Faces),
             Module::Fib => has(Privilege::Fib),
+            Module::Log => has(Privilege::Log),
             Module::Rib => {
                 has(Privilege::Rib) || has(Privilege::Register) && is_own(command, requester)
             }

@@ -4,6 +4,7 @@ mod cs;
 pub(super) mod faces;
 mod fib;
 pub(super) mod rib;
+mod log;
 mod strategy;
 
 use super::command::{Command, Refusal, Verb, bad_parameters};
@@ -39,6 +40,7 @@ pub(super) fn run(
         Verb::CsErase => cs::erase(p, host),
         Verb::StrategySet => strategy::set(p, host),
         Verb::StrategyUnset => strategy::unset(p, host),
+        Verb::LogSet => log::set(p, host),
         Verb::RibRegister => rib::register(p, from, host),
         Verb::RibUnregister => rib::unregister(p, from, host),
         Verb::RibAnnounce => rib::announce(command, from, host),

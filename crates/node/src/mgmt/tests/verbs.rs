@@ -302,3 +302,18 @@ fn unknown_verbs_and_modules_are_501_with_what_there_is() {
     assert_eq!(answer.code, 501);
     assert!(answer.text.contains("strategy-choice"), "{}", answer.text);
 }
+
+#[test]
+fn the_log_is_set_in_our_own_namespace_and_only_there() {
+    let mut world = World::default();
+    let filter = ControlParameters { uri: Some("debug".into()), ..ControlParameters::default() };
+    let ours = name_under("/localhost/onym", "log/set", &filter);
+    let wire = world.signed(&ours, &Signer::digest());
+    // This host keeps no log, which is what it says.
+    let answer = response(&world.send(&wire, APP)).unwrap();
+    assert_eq!((answer.code, answer.text.contains("no log")), (400, true));
+    assert_eq!(world.command("log/set", &filter).code, 501);
+    let other = name_under("/localhost/onym", "faces/create", &filter);
+    let wire = world.signed(&other, &Signer::digest());
+    assert!(world.send(&wire, APP).is_empty());
+}
