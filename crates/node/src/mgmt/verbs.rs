@@ -3,8 +3,8 @@
 mod cs;
 pub(super) mod faces;
 mod fib;
-pub(super) mod rib;
 mod log;
+pub(super) mod rib;
 mod strategy;
 
 use super::command::{Command, Refusal, Verb, bad_parameters};
