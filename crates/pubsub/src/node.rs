@@ -10,6 +10,7 @@ use crate::publication::{AppId, DomainKey, Event, Outbox, Publication, Target};
 use crate::rendezvous::{self, Rendezvous};
 use crate::topology::{self, Routing, TopologyManager};
 use crate::verdict::Verdict;
+use onym_tables::bloom::KeyedTags;
 use onym_tables::{FaceId, Tick};
 use onym_wire::push::{
     Control, Frame, FrameBuilder, Id, Kind, Label, Role, Route, RouteBuf, Strategy, reserved,
@@ -90,6 +91,17 @@ pub struct Dropped {
     pub misdirected: u64,
 }
 
+/// A forwarder with the keys of the epoch that it starts in.
+fn forwarder_of(config: &Config) -> Forwarder {
+    let mut forwarder = Forwarder::new(config.forwarder.clone(), config.inside);
+    if let Some(keyed) = config.routing.keyed {
+        let node = config.node.to_u64();
+        let keys = KeyedTags::of_node(keyed.master, node, keyed.epoch, keyed.k);
+        forwarder.epoch_start(keyed.epoch, keys);
+    }
+    forwarder
+}
+
 /// All parts of one node.
 #[derive(Debug)]
 pub struct Node {
@@ -144,7 +156,7 @@ impl Node {
         let links =
             link_state::Config::new(config.node, config.inside, config.role, config.boot.into());
         Self {
-            forwarder: Forwarder::new(config.forwarder.clone(), config.inside),
+            forwarder: forwarder_of(&config),
             dispatcher: Dispatcher::new(dispatcher),
             inner: Rendezvous::new(inner),
             rendezvous: config.role.has(Role::RENDEZVOUS).then(|| Rendezvous::new(domain)),
@@ -174,6 +186,19 @@ impl Node {
             self.link_state.link_add(now, link.face, link.number, cost);
         }
         Ok(())
+    }
+
+    /// Starts another epoch of keyed tags, where the domain uses them. The shells of a domain start
+    /// an epoch within half of its time of each other: the keys of the last one stay good.
+    pub fn epoch_start(&mut self, now: Tick, number: u8, output: &mut Output) {
+        let Some(keyed) = self.config.routing.keyed else { return };
+        let node = self.config.node.to_u64();
+        let keys = KeyedTags::of_node(keyed.master, node, number, keyed.k);
+        self.forwarder.epoch_start(number, keys);
+        if let Some(topology) = &mut self.topology {
+            topology.epoch_start(now, number, &mut self.outbox);
+        }
+        self.settle(now, output);
     }
 
     /// A link is known to be down.

@@ -1,6 +1,7 @@
 //! The topology manager: knows the map of the domain, makes trees for what the rendezvous matched,
 //! and tells publishers their filters.
 
+pub mod domains;
 pub mod map;
 mod matched;
 mod route;
@@ -8,7 +9,7 @@ mod route;
 mod tests;
 
 pub use map::{Map, NodeState, Tree};
-pub use route::Routing;
+pub use route::{Keyed, Routing};
 
 use crate::courier::{Courier, Taken};
 use crate::publication::{Outbox, Publication, Target, responsible};
@@ -54,6 +55,8 @@ pub struct TopologyManager {
     /// Ways from this node.
     ways: HashMap<Label, Option<RouteBuf>>,
     settle: Option<Tick>,
+    /// When matches that were not told again are forgotten.
+    stale_at: Option<Tick>,
     /// Rendezvous nodes that were asked for their matches, how often and when next; those that
     /// spoke are asked no more.
     asked: BTreeMap<Label, (u32, Tick)>,
@@ -78,6 +81,7 @@ impl TopologyManager {
             homes: HashMap::new(),
             ways: HashMap::new(),
             settle: None,
+            stale_at: None,
             asked: BTreeMap::new(),
             gone: Some(BTreeSet::new()),
             refused: 0,
@@ -142,6 +146,7 @@ impl TopologyManager {
             // A rendezvous that begins anew tells all its matches again.
             let theirs = self.matches.range_mut((sender, 0)..=(sender, u64::MAX));
             theirs.for_each(|(_, m)| m.stale = Some(now + SETTLE * 100));
+            self.stale_at = Some(now + SETTLE * 100);
         }
         if message.kind == Kind::RELAY {
             for node in message.nodes {
@@ -264,6 +269,17 @@ impl TopologyManager {
         self.config.routing.route(&self.map, from, &tree)
     }
 
+    /// Another epoch of keyed tags: publishers get filters of it, while those of the last one are
+    /// still good.
+    pub fn epoch_start(&mut self, now: Tick, number: u8, out: &mut Outbox) {
+        let Some(keyed) = &mut self.config.routing.keyed else { return };
+        keyed.epoch = number;
+        let all: Vec<(Label, u64)> = self.matches.keys().copied().collect();
+        for key in all {
+            self.renew(now, key, out);
+        }
+    }
+
     /// Makes trees anew after the map changed, and repeats what is not acknowledged.
     pub fn handle_timeout(&mut self, now: Tick, out: &mut Outbox) {
         if self.settle.is_some_and(|due| due <= now) {
@@ -272,11 +288,12 @@ impl TopologyManager {
             self.renew_all(now, out);
         }
         self.ask_matches(now, out);
-        let stale = |m: &Match| m.stale.is_some_and(|due| due <= now);
-        let gone: Vec<(Label, u64)> =
-            self.matches.iter().filter(|(_, m)| stale(m)).map(|(k, _)| *k).collect();
-        for key in gone {
-            self.forget(now, key, out);
+        if self.stale_at.is_some_and(|at| at <= now) {
+            self.stale_at = None;
+            let stale = |m: &Match| m.stale.is_some_and(|due| due <= now);
+            let gone: Vec<(Label, u64)> =
+                self.matches.iter().filter(|(_, m)| stale(m)).map(|(k, _)| *k).collect();
+            gone.into_iter().for_each(|key| self.forget(now, key, out));
         }
         let (again, lost) = self.dispatchers.repeat(now);
         for (node, message) in &again {
@@ -328,8 +345,10 @@ impl TopologyManager {
     /// When [`handle_timeout`](Self::handle_timeout) has something to do.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Tick> {
-        let stale = self.matches.values().filter_map(|m| m.stale).min();
         let asked = self.asked.values().map(|(_, at)| *at).min();
-        [self.settle, stale, asked, self.dispatchers.next_timeout()].into_iter().flatten().min()
+        [self.settle, self.stale_at, asked, self.dispatchers.next_timeout()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 }

@@ -208,6 +208,16 @@ impl PushNetwork {
         self.slots[node].node.as_mut()
     }
 
+    /// All nodes start another epoch of keyed tags.
+    pub fn start_epoch(&mut self, number: u8) {
+        for node in 0..self.slots.len() {
+            if let Some(keyed) = &mut self.slots[node].config.routing.keyed {
+                keyed.epoch = number;
+            }
+            self.with(node, |n, now, out| n.epoch_start(now, number, out));
+        }
+    }
+
     /// A node dies with all that it knew.
     pub fn crash(&mut self, node: usize) {
         self.slots[node].node = None;

@@ -105,6 +105,15 @@ impl KeyedTags {
         Self { keys, k: u32::from(k.clamp(1, 8)) }
     }
 
+    /// The keys of `node` in epoch `epoch`, from the secret that its domain's topology managers
+    /// share with it.
+    #[must_use]
+    pub fn of_node(master: [u64; 2], node: u64, epoch: u8, k: u8) -> Self {
+        let key = HashKey::new(master[0], master[1]);
+        let half = |n: u64| key.words([node, (u64::from(epoch) << 1) | n]);
+        Self::new([half(0), half(1)], k)
+    }
+
     /// Positions of the ones, eight bits each, the first in the lowest.
     #[inline]
     fn positions(&self, flow: u64, from: u32, to: u32, table: u8) -> u64 {

@@ -11,7 +11,7 @@ mod route;
 #[cfg(test)]
 mod tests;
 
-pub use control::{Control, Home, Kind, Link, Role, Sequence};
+pub use control::{Control, DomainHop, DomainRoute, Home, Kind, Link, Role, Sequence};
 pub use filter::Filter;
 pub use frame::{Frame, FrameBuilder, Head, Ids, Options, option};
 pub use id::{Id, IdError, Label};

@@ -142,6 +142,12 @@ impl Dispatcher {
                 if data.strategy == Strategy::ALGORITHMIC_LOCAL {
                     way.target = None;
                 }
+                // A keyed filter is made for the other item's name.
+                if let Some(Target::Route(route)) = &way.target
+                    && matches!(route.as_ref(), Route::Keyed { .. })
+                {
+                    return Err(Refusal::Unfit);
+                }
                 way.ids = one();
                 way.item = None;
                 Ok(way)
@@ -242,7 +248,7 @@ impl Dispatcher {
     pub fn receive(&mut self, now: Tick, frame: &Frame<'_>, out: &mut Outbox) {
         let ids: Vec<Id> = frame.ids.map(Id::from_labels).collect();
         if let Route::Keyed { flow, .. } = frame.route
-            && ids.first().map(flow_of) != Some(flow)
+            && !ids.iter().any(|id| is_of_flow(id, flow))
         {
             self.counters.wrong_flow += 1;
             return;
@@ -255,6 +261,11 @@ impl Dispatcher {
             self.counters.unwanted += 1;
         }
     }
+}
+
+/// Whether the filter of this flow is for the item, or for the one that it is beneath.
+fn is_of_flow(id: &Id, flow: u64) -> bool {
+    flow_of(id) == flow || flow_of(&Id::from_labels(id.father())) == flow
 }
 
 /// Octets of the frame that this publication makes with so much payload.

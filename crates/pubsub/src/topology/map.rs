@@ -146,6 +146,21 @@ impl Map {
         Some(self.paths(from).distance[to]).filter(|d| *d != FAR)
     }
 
+    /// What leaves each node of a tree: its label, the number of the link by which the tree comes
+    /// in (`None` at the root), and the number that leaves, of a link or of the inside.
+    pub(super) fn crossings(&self, tree: &Tree) -> Vec<(Label, Option<u32>, u32)> {
+        let come: BTreeMap<usize, u32> = tree.links.iter().map(|l| (l.to, l.number)).collect();
+        // The link as the node itself knows it: its own direction, over the same face.
+        let own: BTreeMap<usize, u32> = tree.links.iter().map(|l| (l.to, l.reverse)).collect();
+        let label = |at: usize| self.labels.get(at).copied().unwrap_or_default();
+        let links = tree.links.iter().map(|l| (label(l.from), own.get(&l.from).copied(), l.number));
+        let insides = tree.insides.iter().filter_map(|(number, _)| {
+            let at = come.keys().find(|at| self.inside(**at) == *number)?;
+            Some((label(*at), own.get(at).copied(), *number))
+        });
+        links.chain(insides).collect()
+    }
+
     /// The tree of shortest paths from one node to others; `None` when the node is unknown.
     pub fn tree(&mut self, from: Label, to: &[Label]) -> Option<Tree> {
         let root = self.position(from)?;

@@ -133,7 +133,10 @@ impl TopologyManager {
             self.trees += 1;
             let routing = self.config.routing;
             let sent = Sent {
-                route: routing.route(&self.map, publisher, &tree),
+                route: m
+                    .ids
+                    .first()
+                    .and_then(|item| routing.data_route(&self.map, publisher, &tree, item)),
                 reply: routing.reply(&tree),
                 hops: u64::from(tree.depth()),
                 ids: m.ids.clone(),

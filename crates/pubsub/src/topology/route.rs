@@ -1,8 +1,10 @@
 //! From a tree to a forwarding part.
 
 use super::map::{Map, Tree};
-use onym_tables::bloom::{Scheme, StageBuilt, build_stage};
-use onym_wire::push::{Filter, Label, RouteBuf};
+use crate::forwarder::OWN;
+use crate::publication::flow_of;
+use onym_tables::bloom::{KeyedTags, Scheme, StageBuilt, TABLES_MAX, build_stage};
+use onym_wire::push::{Filter, Id, Label, Route, RouteBuf};
 use std::collections::BTreeMap;
 
 /// How forwarding parts are made.
@@ -16,12 +18,31 @@ pub struct Routing {
     pub may_stage: bool,
     /// Whether stages are used wherever they can.
     pub only_stages: bool,
+    /// Where data goes by keyed tags: the secret of the domain and the present epoch.
+    pub keyed: Option<Keyed>,
+}
+
+/// What keyed tags are made with (section 3.2).
+#[derive(Clone, Copy)]
+pub struct Keyed {
+    /// The secret that keys of nodes are derived from.
+    pub master: [u64; 2],
+    /// Number of the epoch.
+    pub epoch: u8,
+    /// Ones of a tag.
+    pub k: u8,
+}
+
+impl std::fmt::Debug for Keyed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Keyed(epoch {}, ..)", self.epoch)
+    }
 }
 
 impl Default for Routing {
     fn default() -> Self {
         let scheme = Scheme::default();
-        Self { scheme, fill_max: 179, may_stage: true, only_stages: false }
+        Self { scheme, fill_max: 179, may_stage: true, only_stages: false, keyed: None }
     }
 }
 
@@ -51,6 +72,36 @@ impl Routing {
             return Some(route);
         }
         flat.map(|f| RouteBuf::flat(f.table, &f.filter))
+    }
+
+    /// The forwarding part for data of `item`: keyed where the domain has keys and the filter of
+    /// some table is not too full, otherwise as [`route`](Self::route).
+    #[must_use]
+    pub fn data_route(&self, map: &Map, root: Label, tree: &Tree, item: &Id) -> Option<RouteBuf> {
+        let keyed = self.keyed.filter(|_| !tree.links.is_empty());
+        let made = keyed.and_then(|keyed| self.keyed_route(keyed, map, tree, flow_of(item)));
+        made.or_else(|| self.route(map, root, tree))
+    }
+
+    fn keyed_route(&self, keyed: Keyed, map: &Map, tree: &Tree, flow: u64) -> Option<RouteBuf> {
+        let Keyed { master, epoch, k } = keyed;
+        let crossings: Vec<(KeyedTags, u32, u32)> = map
+            .crossings(tree)
+            .into_iter()
+            .map(|(node, from, to)| {
+                (KeyedTags::of_node(master, node.to_u64(), epoch, k), from.unwrap_or(OWN), to)
+            })
+            .collect();
+        let of_table = |table| {
+            let mut filter = Filter::EMPTY;
+            for (keys, from, to) in &crossings {
+                filter.add(&keys.tag(flow, *from, *to, table));
+            }
+            (filter.ones(), table, filter)
+        };
+        let (ones, table, filter) = (0..TABLES_MAX).map(of_table).min_by_key(|f| (f.0, f.1))?;
+        let route = Route::Keyed { table, epoch, flow, filter };
+        (ones <= self.fill_max).then(|| RouteBuf::from(route))
     }
 
     /// The filter of the table with the fewest false positives, then the fewest ones.

@@ -2,6 +2,7 @@
 
 use super::script::{Line, PushScript};
 use crate::run::Outcome;
+use onym_pubsub::topology::Keyed;
 use onym_pubsub::{AppId, DomainKey, Event};
 use onym_sim::PushNetwork;
 use onym_sim::push::LinkConfig;
@@ -23,6 +24,7 @@ pub(super) struct Runner {
     pub(super) apps: BTreeMap<String, (usize, AppId)>,
     scheme: Scheme,
     only_stages: bool,
+    is_keyed: bool,
     has_begun: bool,
     pub(super) tags: u64,
     /// Counters at the last `mark`.
@@ -38,6 +40,7 @@ pub fn run(script: &PushScript) -> Outcome {
         apps: BTreeMap::new(),
         scheme: Scheme::default(),
         only_stages: false,
+        is_keyed: false,
         has_begun: false,
         tags: 0,
         marked: BTreeMap::new(),
@@ -89,11 +92,13 @@ impl Runner {
         let fill: Option<u32> = line.option("fill")?;
         let key = line.options.get("key").map(|k| DomainKey::new(k.as_bytes()));
         let (scheme, only_stages) = (self.scheme, self.only_stages);
+        let keyed = self.is_keyed.then_some(Keyed { master: [3, 4], epoch: 1, k: 5 });
         for name in names {
             let label = self.nodes.len() as u64 + 1;
             let node = self.net.add_node(label, role, |config| {
                 config.forwarder.scheme = scheme;
                 config.routing.only_stages = only_stages;
+                config.routing.keyed = keyed;
                 config.key.clone_from(&key);
                 config.lease = lease.map_or(config.lease, Duration::from_millis);
                 config.frame_max = frame.unwrap_or(config.frame_max);
@@ -131,6 +136,7 @@ impl Runner {
 
     fn set_scheme(&mut self, line: &Line) -> Result<(), String> {
         self.only_stages = line.words.iter().any(|w| w == "stages");
+        self.is_keyed = line.words.iter().any(|w| w == "keyed");
         if let Some(k) = line.option("k")? {
             let tables = line.option("tables")?.unwrap_or(8);
             self.scheme = Scheme { kind: Kind::Tags { k, tables }, seed: 7 };

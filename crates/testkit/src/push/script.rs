@@ -48,6 +48,7 @@ const STATEMENTS: &[&str] = &[
     "crash",
     "restart",
     "graph",
+    "epoch",
     "inject",
     "crossed",
     "count",

@@ -72,6 +72,11 @@ impl Runner {
             }
             "crash" => self.node(line.word(1, "a node")?).map(|n| self.net.crash(n)),
             "restart" => self.node(line.word(1, "a node")?).map(|n| self.net.restart(n)),
+            "epoch" => {
+                let number = line.word(1, "a number")?.parse().map_err(|_| "no number")?;
+                self.net.start_epoch(number);
+                Ok(())
+            }
             "mark" => self.mark(),
             "graph" => self.graph(line),
             "inject" => self.inject(line),

@@ -56,6 +56,8 @@ impl Kind {
     pub const HELLO: Self = Self(166);
     /// Fragments are missing.
     pub const REPAIR: Self = Self(167);
+    /// Paths to other domains.
+    pub const DOMAIN_ROUTES: Self = Self(168);
 
     /// Whether it is a request for a rendezvous.
     #[must_use]
@@ -142,6 +144,27 @@ pub struct Home {
     pub route: RouteBuf,
 }
 
+/// A domain on a path, and the tag of the exit by which the path leaves it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DomainHop {
+    /// The domain.
+    pub domain: Label,
+    /// The tag, of the domain's own choice.
+    pub exit: u64,
+}
+
+/// A path to another domain, as one domain tells it to a neighbour.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct DomainRoute {
+    /// Where it leads.
+    pub destination: Label,
+    /// The tag of delivery there.
+    pub delivery: u64,
+    /// Domains on the way with their exits, the one that tells first; empty when that is the
+    /// destination.
+    pub path: Vec<DomainHop>,
+}
+
 /// A control message. Fields that a kind does not use stay empty.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[allow(missing_docs, reason = "the fields are those of the table in section 6")]
@@ -172,6 +195,7 @@ pub struct Control {
     pub links: Vec<Link>,
     pub homes: Vec<Home>,
     pub missing: Vec<(u32, u32)>,
+    pub domains: Vec<DomainRoute>,
 }
 
 /// Octets of the fixed part.
@@ -234,6 +258,7 @@ impl Control {
             field::LINK => self.links.push(link(element)?),
             field::HOME => self.homes.push(home(element)?),
             field::MISSING => self.missing.push(pair(element)?),
+            field::DOMAIN => self.domains.push(domain_route(element)?),
             field::MAC => {}
             other if tlv::is_critical(other) => return Err(Malformed::UnknownCritical(other)),
             _ => {}
@@ -282,6 +307,7 @@ impl Control {
             out.extend_from_slice(home.route.octets());
         }
         self.missing.iter().for_each(|(a, b)| put_pair(out, field::MISSING, *a, *b));
+        self.domains.iter().for_each(|route| put_domain_route(out, route));
     }
 
     fn write_numbers(&self, out: &mut Vec<u8>) {
@@ -383,6 +409,31 @@ fn home(element: Element<'_>) -> Result<Home, Malformed> {
             route: RouteBuf::parse(route)?,
         }),
         _ => Err(Malformed::Length(element.typ)),
+    }
+}
+
+fn domain_route(element: Element<'_>) -> Result<DomainRoute, Malformed> {
+    let wrong = Malformed::Length(element.typ);
+    let (destination, rest) = element.value.split_first_chunk().ok_or(wrong)?;
+    let (delivery, rest) = rest.split_first_chunk().ok_or(wrong)?;
+    let (hops, []) = rest.as_chunks::<16>() else { return Err(wrong) };
+    let hop = |hop: &[u8; 16]| {
+        let (domain, exit) = hop.split_first_chunk::<8>()?;
+        let exit = u64::from_be_bytes(*exit.first_chunk()?);
+        Some(DomainHop { domain: Label(*domain), exit })
+    };
+    let path = hops.iter().map(hop).collect::<Option<Vec<_>>>().ok_or(wrong)?;
+    let delivery = u64::from_be_bytes(*delivery);
+    Ok(DomainRoute { destination: Label(*destination), delivery, path })
+}
+
+fn put_domain_route(out: &mut Vec<u8>, route: &DomainRoute) {
+    tlv::put_head(out, field::DOMAIN, 16 + 16 * route.path.len());
+    out.extend_from_slice(&route.destination.0);
+    out.extend_from_slice(&route.delivery.to_be_bytes());
+    for hop in &route.path {
+        out.extend_from_slice(&hop.domain.0);
+        out.extend_from_slice(&hop.exit.to_be_bytes());
     }
 }
 

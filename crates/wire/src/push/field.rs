@@ -24,3 +24,4 @@ pub(super) const LINK: u32 = 41;
 pub(super) const HOME: u32 = 43;
 pub(super) const MISSING: u32 = 45;
 pub(super) const MAC: u32 = 47;
+pub(super) const DOMAIN: u32 = 49;

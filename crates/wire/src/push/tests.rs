@@ -1,6 +1,6 @@
 use super::{
-    Control, Filter, Frame, FrameBuilder, Head, Home, Id, Kind, Label, Link, OldFrame, Role, Route,
-    RouteBuf, Sequence, Stage, Status, Strategy as Way, option,
+    Control, DomainHop, DomainRoute, Filter, Frame, FrameBuilder, Head, Home, Id, Kind, Label,
+    Link, OldFrame, Role, Route, RouteBuf, Sequence, Stage, Status, Strategy as Way, option,
 };
 use crate::tlv::Malformed;
 use proptest::prelude::*;
@@ -153,6 +153,11 @@ fn a_message() -> Control {
         links: vec![Link { neighbour: node(5), number: 70_000, cost: 10 }],
         homes: vec![Home { role: Role::TOPOLOGY, node: node(6), route }],
         missing: vec![(1, 2), (5, 9)],
+        domains: vec![DomainRoute {
+            destination: node(7),
+            delivery: 8,
+            path: vec![DomainHop { domain: node(9), exit: 10 }],
+        }],
         ..Control::new(Kind::PUBLISH_SCOPE, node(42))
     }
 }
