@@ -25,6 +25,7 @@
 //!   sentence, instead of silence;
 //! - FinalBlockId is on every segment of a dataset, and a version is kept for 10 s instead of one;
 //! - events are kept until 1024 newer ones came, so that a subscriber behind misses none;
+//! - routes of `/localhost/nfd` and `/localhost/onym` cannot be added or removed by commands;
 //! - a local face may register under `/localhop/nfd` too, whether that is on for others or not;
 //!   while it is off, others get Nack NoRoute.
 //!

@@ -12,7 +12,7 @@ use super::host::{Host, TableError, Ticket};
 use onym_tables::FaceId;
 use onym_wire::NAME_COMPONENTS_MAX;
 use onym_wire::mgmt::{ControlParameters, ControlResponse};
-use onym_wire::name::Name;
+use onym_wire::name::{Name, NameRef};
 
 /// How a verb ended.
 #[derive(Debug)]
@@ -30,6 +30,10 @@ pub(super) fn run(
     host: &mut dyn Host,
 ) -> Outcome {
     let p = &command.parameters;
+    if takes_management(command) {
+        let text = "the routes of /localhost/nfd and /localhost/onym are the node's own";
+        return Outcome::Done(Box::new(ControlResponse::new(403, text)));
+    }
     let done = match command.verb {
         Verb::FacesCreate => return faces::create(p, ticket, host),
         Verb::FacesUpdate => faces::update(p, from, host),
@@ -46,6 +50,19 @@ pub(super) fn run(
         Verb::RibAnnounce => rib::announce(command, from, host),
     };
     Outcome::Done(Box::new(done))
+}
+
+/// Whether a command would lead what is meant for management elsewhere, to an application that then
+/// could answer in the node's name, or nowhere.
+fn takes_management(command: &Command<'_>) -> bool {
+    use Verb::{FibAddNexthop, FibRemoveNexthop, RibAnnounce, RibRegister};
+    let changes =
+        matches!(command.verb, FibAddNexthop | FibRemoveNexthop | RibAnnounce | RibRegister);
+    let is_own = |name: NameRef<'_>| {
+        name.get(0).is_some_and(|c| c.is_generic() && c.value == b"localhost")
+            && name.get(1).is_some_and(|c| c.is_generic() && matches!(c.value, b"nfd" | b"onym"))
+    };
+    changes && command.subject().is_some_and(is_own)
 }
 
 /// The face that a FaceId means: its own for 0 and none. A number no face can have is the invalid

@@ -419,3 +419,16 @@ fn rules_are_read_from_the_configuration_or_the_wrong_entry_is_named() {
     let options = Options::from_config(&empty, "defaults", dir.path()).unwrap();
     assert_eq!(options, Options::default());
 }
+
+#[test]
+fn nobody_takes_the_routes_of_management_away() {
+    let mut world = World::default();
+    for own in ["/localhost/nfd", "/localhost/nfd/rib", "/localhost/onym/status"] {
+        for verb in ["rib/register", "fib/add-nexthop", "fib/remove-nexthop"] {
+            assert_eq!(world.command(verb, &named(own)).code, 403, "{verb} {own}");
+        }
+    }
+    for other in ["/localhost", "/localhost/app", "/localhop/nfd", "/nfd"] {
+        assert_eq!(world.command("rib/register", &named(other)).code, 200, "{other}");
+    }
+}
