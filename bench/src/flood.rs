@@ -22,6 +22,9 @@ pub struct FloodArgs {
     /// Seconds to go on.
     #[arg(long, default_value_t = 6.0)]
     pub seconds: f64,
+    /// Seconds to wait before the first, so that others are there already.
+    #[arg(long, default_value_t = 0.0)]
+    pub after: f64,
     /// Core to run on.
     #[arg(long)]
     pub core: Option<usize>,
@@ -35,6 +38,7 @@ pub fn run(args: &FloodArgs) -> Result<u64> {
     if let Some(core) = args.core {
         onym_sys::thread::pin_to_core(core)?;
     }
+    std::thread::sleep(Duration::from_secs_f64(args.after));
     let mut ends = Ends::new(vec![connect_unix(&args.node)?])?;
     let mut interests = InterestTemplate::new();
     let (start, mut frames, mut sent) = (Instant::now(), Vec::new(), 0);

@@ -125,8 +125,15 @@ fn attacks(context: &mut Run<'_>) -> Result<()> {
         let mut undisturbed = None;
         for attack in [Attack::None, Attack::Paced, Attack::Blast] {
             round += 1;
-            let outcome = measure(context, subject, pace, attack, SECONDS, round)?;
-            note(context, subject, attack, &outcome, &mut undisturbed);
+            match measure(context, subject, pace, attack, SECONDS, round) {
+                Ok(outcome) => note(context, subject, attack, &outcome, &mut undisturbed),
+                // A forwarder that does not stand the attack is a result.
+                Err(error) => {
+                    let said = error.to_string();
+                    let last = said.lines().rfind(|l| !l.is_empty()).unwrap_or_default();
+                    println!("{:<10} {:<14} failed: {last}", subject.name(), attack.name());
+                }
+            }
         }
     }
     Ok(())
@@ -147,7 +154,7 @@ fn measure(
         command.arg("flood").arg("--node").arg(nodes[0].socket());
         command.arg(format!("--core={}", context.args.app_core));
         // It starts during the victim's warm-up and ends after it.
-        command.arg(format!("--seconds={}", seconds + 1.5));
+        command.arg("--after=0.3").arg(format!("--seconds={}", seconds + 1.2));
         if attack == Attack::Blast {
             command.arg("--every=0");
         }
@@ -162,7 +169,8 @@ fn measure(
     let mut outcome = Outcome { victim, attacked: 0, attacker_cpu_s: 0.0 };
     if let Some(attacker) = attacker {
         let said = attacker.wait_with_output()?;
-        let (sent, cpu): (u64, f64) = serde_json::from_slice(&said.stdout)?;
+        // Nothing when the forwarder closed its face.
+        let (sent, cpu): (u64, f64) = serde_json::from_slice(&said.stdout).unwrap_or_default();
         (outcome.attacked, outcome.attacker_cpu_s) = (sent, cpu);
     }
     Ok(outcome)

@@ -220,6 +220,31 @@ fn octets_behind_the_element_of_a_datagram_are_a_counted_drop() {
 }
 
 #[test]
+fn a_udp_receive_buffer_that_fills_up_is_told_and_one_that_is_read_in_time_is_not() {
+    let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let options = UdpOptions { recv_buffer: 32 << 10, ..UdpOptions::default() };
+    let mut face = UdpFace::connect(None, socket.local_addr().unwrap(), &options).unwrap();
+    let text = face.local_uri().to_string();
+    socket.connect(text.strip_prefix("udp4://").unwrap()).unwrap();
+    let datagram = [&b"\x06\xFD\x07\xCC"[..], &[0; 1996]].concat();
+    let mut pool = pool();
+    let mut round = |datagrams: usize| {
+        for _ in 0..datagrams {
+            socket.send(&datagram).unwrap();
+        }
+        let (mut out, mut pressed) = (Vec::new(), false);
+        until(|| {
+            face.receive(&mut pool, 64, &mut out).unwrap();
+            pressed |= face.is_pressed();
+            (out.len() == datagrams).then_some(())
+        });
+        pressed
+    };
+    assert!((0..30).all(|_| !round(1)));
+    assert!((0..5).any(|_| round(8)));
+}
+
+#[test]
 fn a_udp_peer_that_is_gone_is_an_error_that_is_not_fatal() {
     let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let options = UdpOptions::default();

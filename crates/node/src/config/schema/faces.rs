@@ -62,8 +62,9 @@ impl Default for Faces {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Congestion {
-    /// Mark packets when the send queue stays long. Ethernet and WebSocket faces mark only when
-    /// they are asked to.
+    /// Mark packets when the send queue stays long, and Data that came through a UDP receive
+    /// buffer more than a quarter full. Ethernet and WebSocket faces mark only when they are asked
+    /// to.
     pub marking: bool,
     /// How long the queue must stay above the threshold before the first mark, in milliseconds.
     pub base_ms: u64,
