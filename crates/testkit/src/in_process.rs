@@ -19,6 +19,8 @@ pub struct InProcess {
     pub shards: usize,
     /// Also run scripts that wait long.
     pub slow: bool,
+    /// Waited before each packet, as on a slow machine, in milliseconds.
+    pub pause_ms: u64,
 }
 
 impl Bench for InProcess {
@@ -50,7 +52,9 @@ impl Bench for InProcess {
         };
         let rounds = rounds(script, self.shards);
         let keeper = Box::new(Running { node, rounds, _folder: folder });
-        Ok(Box::new(SocketSubject::new(&reach, script, keeper, 1, false)?))
+        let mut subject = SocketSubject::new(&reach, script, keeper, 1, false)?;
+        subject.pause_ms = self.pause_ms;
+        Ok(Box::new(subject))
     }
 }
 

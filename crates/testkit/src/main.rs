@@ -31,6 +31,7 @@ and a summary; exits with 1 when one failed.
   --shards N             with daemon: shards where a script does not say; default 1
   --slow                 with daemon: also scripts that wait longer than two seconds
   --factor N             stretches all waits; default 1
+  --pause MS             with node: waited before each packet, to find scripts that a slow machine fails
   --brief                prints failures, deviations and the summary only
   --threads N            scripts at once; default 8
   --index                print spec/conformance/README.md
@@ -46,6 +47,7 @@ struct Args {
     slow: bool,
     factor: u32,
     brief: bool,
+    pause_ms: u64,
     threads: usize,
     files: Vec<PathBuf>,
     index: bool,
@@ -63,6 +65,7 @@ impl Default for Args {
             slow: false,
             factor: 1,
             brief: false,
+            pause_ms: 0,
             threads: 8,
             files: Vec::new(),
             index: false,
@@ -83,6 +86,7 @@ fn args() -> Result<Option<Args>> {
             "--settle" => args.settle_ms = value()?.parse().context("--settle wants a number")?,
             "--shards" => args.shards = value()?.parse().context("--shards wants a number")?,
             "--slow" => args.slow = true,
+            "--pause" => args.pause_ms = value()?.parse().context("--pause wants a number")?,
             "--brief" => args.brief = true,
             "--factor" => args.factor = value()?.parse().context("--factor wants a number")?,
             "--threads" => args.threads = value()?.parse().context("--threads wants a number")?,
@@ -104,7 +108,11 @@ fn bench(args: &Args) -> Result<Box<dyn Bench>> {
             return Ok(Box::new(Daemon { shards, factor, slow, ..daemon }));
         }
         None if args.subject == "node" => {
-            return Ok(Box::new(InProcess { shards: args.shards, slow: args.slow }));
+            return Ok(Box::new(InProcess {
+                shards: args.shards,
+                slow: args.slow,
+                pause_ms: args.pause_ms,
+            }));
         }
         Some(("unix", path)) => {
             Reach { unix: Some(path.into()), udp: args.udp, tcp: args.tcp, ws: None }

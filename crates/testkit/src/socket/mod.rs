@@ -82,6 +82,8 @@ pub struct SocketSubject {
     factor: u32,
     /// The least time given to the forwarder to digest what a face sent, in milliseconds.
     pub settle_ms: u64,
+    /// Waited before each packet, as on a slow machine.
+    pub pause_ms: u64,
     /// Routes and strategies to take back from a forwarder that lives on.
     undo: Option<Vec<Command>>,
     /// Commands answered to the runner itself, which no script counts.
@@ -141,9 +143,17 @@ impl SocketSubject {
     ) -> Result<Self, String> {
         let control = reach.unix.as_ref().map(|p| Conn::unix(p).map(Control::new)).transpose()?;
         let undo = lives_on.then(Vec::new);
-        let (own, sent, settle_ms) = (0, 0, 2);
-        let mut subject =
-            Self { control, faces: Vec::new(), factor, settle_ms, undo, own, sent, keeper };
+        let mut subject = Self {
+            control,
+            faces: Vec::new(),
+            factor,
+            settle_ms: 2,
+            pause_ms: 0,
+            undo,
+            own: 0,
+            sent: 0,
+            keeper,
+        };
         for spec in &script.faces {
             let face = subject.face(reach, spec).map_err(|e| format!("face {}: {e}", spec.name))?;
             subject.faces.push(face);
@@ -286,6 +296,9 @@ impl Subject for SocketSubject {
     fn send(&mut self, face: usize, frame: &[u8]) -> Result<(), String> {
         if self.sent >= SENT_MAX {
             self.settle();
+        }
+        if self.pause_ms > 0 {
+            std::thread::sleep(Duration::from_millis(self.pause_ms));
         }
         self.drain();
         self.sent += 1;
