@@ -46,20 +46,23 @@ impl Choices {
     }
 
     /// The choice for `name`, whose hashes cover [`Choices::lengths`], and its prefix.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn effective<'n>(
         &self,
         hashes: &NameHashes,
         name: &'n [u8],
     ) -> (Prefix<'n>, &Choice) {
-        if self.map.len() > 1
-            && let Some(found) = self.map.longest_match(hashes, name, |_| true)
-        {
-            return found;
+        if self.map.len() > 1 {
+            return self.longest(hashes, name);
         }
         // The root is made first and stays: it is in the first slot.
         let (_, root) = self.map.at(0).expect("invariant: the root has a strategy");
         (self.root, root)
+    }
+
+    fn longest<'n>(&self, hashes: &NameHashes, name: &'n [u8]) -> (Prefix<'n>, &Choice) {
+        let found = self.map.longest_match(hashes, name, |_| true);
+        found.expect("invariant: the root matches every name")
     }
 
     /// Makes the strategy `instance` (a name under /localhost/nfd/strategy) the choice of `prefix`;

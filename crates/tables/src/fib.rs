@@ -110,7 +110,7 @@ impl Fib {
     }
 
     /// The longest prefix of `name` with its next hops.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn lookup<'n>(
         &self,
@@ -129,4 +129,113 @@ impl Fib {
 fn place(hops: &mut NextHops, hop: NextHop) {
     let at = hops.partition_point(|h| (h.cost, h.face) < (hop.cost, hop.face));
     hops.insert(at, hop);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::HashKey;
+    use onym_wire::name::Name;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    const KEY: HashKey = HashKey::new(3, 4);
+
+    fn name(path: &[u8]) -> Name {
+        let mut name = Name::new();
+        for &c in path {
+            name.append_generic([c]);
+        }
+        name
+    }
+
+    fn with_prefix<R>(path: &[u8], then: impl FnOnce(&Prefix<'_>) -> R) -> R {
+        let name = name(path);
+        let hash = KEY.name(name.value());
+        then(&Prefix { bytes: name.value(), len: path.len(), hash })
+    }
+
+    #[derive(Debug, Clone)]
+    enum Op {
+        Add(Vec<u8>, u32, u64),
+        Remove(Vec<u8>, u32),
+        RemoveFace(u32),
+        Look(Vec<u8>),
+    }
+
+    fn op() -> impl Strategy<Value = Op> {
+        let path = || prop::collection::vec(0u8..3, 0..5);
+        prop_oneof![
+            5 => (path(), 0u32..4, 0u64..3).prop_map(|(p, face, cost)| Op::Add(p, face, cost)),
+            2 => (path(), 0u32..4).prop_map(|(p, face)| Op::Remove(p, face)),
+            1 => (0u32..4).prop_map(Op::RemoveFace),
+            5 => prop::collection::vec(0u8..3, 0..8).prop_map(Op::Look),
+        ]
+    }
+
+    /// Prefixes with face to cost, as a naive table keeps them.
+    type Model = BTreeMap<Vec<u8>, BTreeMap<u32, u64>>;
+
+    fn sorted(hops: &BTreeMap<u32, u64>) -> Vec<NextHop> {
+        let mut hops: Vec<_> =
+            hops.iter().map(|(&face, &cost)| NextHop { face: FaceId(face), cost }).collect();
+        hops.sort_by_key(|h| (h.cost, h.face));
+        hops
+    }
+
+    proptest! {
+        #[test]
+        fn the_longest_prefix_is_found_as_by_trying_all(
+            ops in prop::collection::vec(op(), 1..150), entries_max in 1usize..20
+        ) {
+            let mut fib = Fib::new(entries_max);
+            let mut model = Model::new();
+            for op in ops {
+                match op {
+                    Op::Add(path, face, cost) => {
+                        let hop = NextHop { face: FaceId(face), cost };
+                        let added = with_prefix(&path, |p| fib.add(p, hop));
+                        if !model.contains_key(&path) && model.len() >= entries_max {
+                            prop_assert_eq!(added, Err(FibError::Full(entries_max)));
+                        } else {
+                            let old = model.entry(path).or_default().insert(face, cost);
+                            prop_assert_eq!(added, Ok(old.is_none()));
+                        }
+                    }
+                    Op::Remove(path, face) => {
+                        let known = model.get_mut(&path).is_some_and(|h| h.remove(&face).is_some());
+                        model.retain(|_, hops| !hops.is_empty());
+                        prop_assert_eq!(with_prefix(&path, |p| fib.remove(p, FaceId(face))), known);
+                    }
+                    Op::RemoveFace(face) => {
+                        fib.remove_face(FaceId(face));
+                        for hops in model.values_mut() {
+                            hops.remove(&face);
+                        }
+                        model.retain(|_, hops| !hops.is_empty());
+                    }
+                    Op::Look(path) => {
+                        let name = name(&path);
+                        let hashes = NameHashes::new(&KEY, name.value(), fib.lengths());
+                        let found = fib.lookup(&hashes, name.value()).map(|(p, h)| (p.len, h.to_vec()));
+                        let expected = (0..=path.len())
+                            .rev()
+                            .find_map(|len| model.get(&path[..len]).map(|h| (len, sorted(h))));
+                        prop_assert_eq!(found, expected);
+                    }
+                }
+                prop_assert_eq!(fib.len(), model.len());
+                prop_assert_eq!(fib.iter().count(), model.len());
+            }
+        }
+    }
+
+    #[test]
+    fn a_full_table_refuses_a_prefix_and_takes_a_next_hop() {
+        let mut fib = Fib::new(1);
+        let hop = |face| NextHop { face: FaceId(face), cost: 1 };
+        assert_eq!(with_prefix(&[1], |p| fib.add(p, hop(1))), Ok(true));
+        assert_eq!(with_prefix(&[2], |p| fib.add(p, hop(1))), Err(FibError::Full(1)));
+        assert_eq!(with_prefix(&[1], |p| fib.add(p, hop(2))), Ok(true));
+    }
 }

@@ -68,8 +68,17 @@ impl Sip {
     /// Absorbs the whole words of `name[at..end]`; returns how far that was.
     #[inline(always)]
     fn words(&mut self, name: &[u8], mut at: usize, end: usize) -> usize {
-        for chunk in name[at..end].chunks_exact(8) {
-            self.word(u64::from_le_bytes(chunk.try_into().expect("invariant: eight octets")));
+        let (pairs, rest) = name[at..end].as_chunks::<16>();
+        for pair in pairs {
+            let pair = u128::from_le_bytes(*pair);
+            // The lower and the upper half.
+            #[allow(clippy::cast_possible_truncation)]
+            self.word(pair as u64);
+            self.word((pair >> 64) as u64);
+        }
+        at += 16 * pairs.len();
+        if let Some(chunk) = rest.first_chunk::<8>() {
+            self.word(u64::from_le_bytes(*chunk));
             at += 8;
         }
         at

@@ -55,7 +55,7 @@ impl HashIndex {
     }
 
     /// The first slot with this hash for which `same` holds.
-    #[inline]
+    #[inline(always)]
     pub fn find(&self, hash: u64, mut same: impl FnMut(u32) -> bool) -> Option<u32> {
         if self.len == 0 {
             return None;

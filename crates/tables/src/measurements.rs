@@ -123,3 +123,81 @@ impl<I: Default> Measurements<I> {
         self.map.retain(|name, _| !name.starts_with(prefix));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onym_wire::name::Name;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    const KEY: HashKey = HashKey::new(5, 6);
+
+    fn name(path: &[u8]) -> Name {
+        let mut name = Name::new();
+        for &c in path {
+            name.append_generic([c]);
+        }
+        name
+    }
+
+    fn with_prefix<R>(path: &[u8], then: impl FnOnce(&Prefix<'_>) -> R) -> R {
+        let name = name(path);
+        let hash = KEY.name(name.value());
+        then(&Prefix { bytes: name.value(), len: path.len(), hash })
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_noted_is_known_until_it_expires(
+            ops in prop::collection::vec(
+                (prop::collection::vec(0u8..3, 0..5), 0u64..40, 0u64..10, any::<bool>()), 1..150
+            )
+        ) {
+            let mut table: Measurements<u64> = Measurements::new(1000);
+            let mut model: BTreeMap<Vec<u8>, (Tick, u64)> = BTreeMap::new();
+            let mut now = Tick::from_ms(1);
+            for (step, (path, keep_ms, wait_ms, note)) in (0u64..).zip(ops) {
+                now = now.plus_ms(wait_ms);
+                if note {
+                    let until = now.plus_ms(keep_ms);
+                    *with_prefix(&path, |p| table.get_or_insert(now, p, until)) += step;
+                    let known = model.get(&path).filter(|(old, _)| *old > now).copied();
+                    let (old, info) = known.unwrap_or((until, 0));
+                    model.insert(path.clone(), (old.max(until), info + step));
+                }
+                let expected = model.get(&path).filter(|(until, _)| *until > now).map(|(_, i)| *i);
+                prop_assert_eq!(with_prefix(&path, |p| table.get(now, p).copied()), expected);
+                let longest = (0..=path.len()).rev().find_map(|len| {
+                    model.get(&path[..len]).filter(|(until, _)| *until > now).map(|(_, i)| (len, *i))
+                });
+                let name = name(&path);
+                let found = table
+                    .longest_match(now, &KEY, name.value(), |_| true)
+                    .map(|(prefix, info)| (prefix.len, *info));
+                prop_assert_eq!(found, longest);
+            }
+        }
+    }
+
+    #[test]
+    fn a_full_table_forgets_what_has_expired_and_else_something_old_for_the_new() {
+        let mut table: Measurements<u8> = Measurements::new(4);
+        let (early, late) = (Tick::from_ms(10), Tick::from_ms(1000));
+        for n in 0..4 {
+            let until = if n == 2 { early } else { late };
+            *with_prefix(&[n], |p| table.get_or_insert(Tick(0), p, until)) = n;
+        }
+        let now = Tick::from_ms(20);
+        with_prefix(&[9], |p| *table.get_or_insert(now, p, late) = 9);
+        let known = |table: &Measurements<u8>| {
+            (0..10).filter(|n| with_prefix(&[*n], |p| table.get(now, p).is_some())).count()
+        };
+        assert_eq!((table.len(), known(&table)), (4, 4), "the expired one went");
+        with_prefix(&[8], |p| *table.get_or_insert(now, p, late) = 8);
+        assert_eq!((table.len(), known(&table)), (4, 4), "a live one went");
+        assert_eq!(with_prefix(&[8], |p| table.get(now, p).copied()), Some(8));
+        table.clear_under(name(&[8]).value());
+        assert_eq!((table.len(), known(&table)), (3, 3));
+    }
+}

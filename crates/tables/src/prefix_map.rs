@@ -57,7 +57,7 @@ impl<V> PrefixMap<V> {
         self.lengths
     }
 
-    #[inline]
+    #[inline(always)]
     fn slot(&self, prefix: &Prefix<'_>) -> Option<u32> {
         self.index.find(prefix.hash, |slot| {
             let node = &self.nodes[slot as usize];
@@ -67,6 +67,7 @@ impl<V> PrefixMap<V> {
 
     /// The value of exactly this prefix.
     #[must_use]
+    #[inline(always)]
     pub fn get(&self, prefix: &Prefix<'_>) -> Option<&V> {
         self.slot(prefix).and_then(|slot| self.nodes[slot as usize].value.as_ref())
     }
@@ -78,7 +79,7 @@ impl<V> PrefixMap<V> {
 
     /// The entry of the longest prefix of `name`, whose hashes are `hashes`, for which `accept`
     /// holds. Lengths whose hash was not asked for are not seen.
-    #[inline]
+    #[inline(always)]
     pub fn longest_match<'n>(
         &self,
         hashes: &NameHashes,

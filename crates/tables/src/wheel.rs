@@ -60,6 +60,8 @@ pub struct Wheel {
     used: [u64; LEVELS],
     due: u32,
     armed: usize,
+    /// No timer fires before this unit: nearly every call of [`Wheel::pop`] ends here.
+    soonest: u64,
 }
 
 impl Default for Wheel {
@@ -71,6 +73,7 @@ impl Default for Wheel {
             used: [0; LEVELS],
             due: NONE,
             armed: 0,
+            soonest: u64::MAX,
         }
     }
 }
@@ -100,6 +103,7 @@ impl Wheel {
         }
         let unit = at.0.div_ceil(1 << UNIT_BITS).min(UNIT_MAX);
         self.armed += 1;
+        self.soonest = self.soonest.min(unit);
         self.place(id, unit);
     }
 
@@ -190,20 +194,26 @@ impl Wheel {
         if self.due != NONE {
             return Some(Tick(self.now << UNIT_BITS));
         }
-        self.next_slot().map(|(_, _, unit)| Tick(unit << UNIT_BITS))
+        self.next_slot().map(|(_, _, unit)| Tick(unit.max(self.soonest) << UNIT_BITS))
     }
 
     /// Takes one timer whose moment has come at `now`; `None` when there is none (any more).
+    #[inline]
     pub fn pop(&mut self, now: Tick) -> Option<u32> {
         let unit = now.0 >> UNIT_BITS;
+        if unit < self.soonest { None } else { self.pop_at(unit) }
+    }
+
+    fn pop_at(&mut self, unit: u64) -> Option<u32> {
         while self.due == NONE {
             match self.next_slot() {
                 Some((level, slot, at)) if at <= unit => {
                     self.now = at;
                     self.cascade(level, slot);
                 }
-                _ => {
+                next => {
                     self.now = self.now.max(unit);
+                    self.soonest = next.map_or(u64::MAX, |(_, _, at)| at);
                     return None;
                 }
             }

@@ -57,6 +57,20 @@ impl Buf {
         self.slice(start..start + part.len())
     }
 
+    /// Octets.
+    #[inline]
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    /// Whether there are none.
+    #[inline]
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
     /// Length of the whole chunk that this buffer keeps alive, in octets.
     #[must_use]
     pub fn chunk_len(&self) -> usize {

@@ -98,6 +98,7 @@ pub(crate) struct Done {
 
 /// Carries out the waiting actions. Says whether the strategy gave the entry up, which the caller
 /// then ends.
+#[inline(always)]
 pub(crate) fn run_open(
     fw: &mut Forwarder,
     now: Tick,
@@ -106,52 +107,88 @@ pub(crate) fn run_open(
     out: &mut Outbox,
 ) -> (Done, bool) {
     let mut done = Done::default();
+    if let [Action::Forward(face)] = fw.actions[..] {
+        fw.actions.pop();
+        send(fw, now, slot, upstream, face, &mut done, out);
+        return (done, false);
+    }
+    let ended = run_several(fw, now, slot, upstream, &mut done, out);
+    (done, ended)
+}
+
+/// The same when it is not one Interest for one upstream.
+fn run_several(
+    fw: &mut Forwarder,
+    now: Tick,
+    slot: u32,
+    upstream: &mut Upstream<'_>,
+    done: &mut Done,
+    out: &mut Outbox,
+) -> bool {
     let mut ended = false;
     let mut actions = std::mem::take(&mut fw.actions);
     for action in &actions {
-        match *action {
-            Action::Forward(face) => send(fw, now, slot, upstream, face, &mut done, out),
-            Action::Probe(face) => {
-                let saved = (upstream.nonce, upstream.written.take());
-                upstream.nonce = fw.rng.next_u32();
-                send(fw, now, slot, upstream, face, &mut done, out);
-                (upstream.nonce, upstream.written) = saved;
-            }
-            Action::ForwardNonDiscovery(face) => {
-                let saved = std::mem::replace(&mut upstream.non_discovery, true);
-                send(fw, now, slot, upstream, face, &mut done, out);
-                upstream.non_discovery = saved;
-            }
-            Action::Nack(face, reason) => {
-                done.nacked += nack(fw, slot, upstream.interest, face, reason, out);
-            }
-            Action::NackAll(reason) => {
-                while let Some(face) = fw.pit.entry(slot).ins.last().map(|r| r.face) {
-                    done.nacked += nack(fw, slot, upstream.interest, face, reason, out);
-                }
-                ended = true;
-            }
-            Action::Reject(refusal) => {
-                done.refusal = Some(refusal);
-                ended = true;
-            }
-            Action::Hold(refusal) => done.refusal = Some(refusal),
-            Action::Suppress => done.suppressed = true,
-            Action::Linger(time) => done.linger = Some(time),
-            Action::SetTimer(at) => fw.pit.set_timer(slot, at),
-            Action::Learn(face, ref announcement) => {
-                fw.note(Event::Learn { face, announcement: announcement.clone() });
-            }
-            Action::Unlearn(face) => {
-                let name = upstream.interest.name.to_name();
-                fw.note(Event::Unlearn { face, name });
-            }
-            Action::AttachAnnouncement => done.attach_announcement = true,
+        match action {
+            Action::Forward(face) => send(fw, now, slot, upstream, *face, done, out),
+            other => ended |= run_other(fw, now, slot, upstream, other, done, out),
         }
     }
     actions.clear();
     fw.actions = actions;
-    (done, ended)
+    ended
+}
+
+/// Carries out one of the actions that are not the rule. Says whether the entry was given up.
+#[cold]
+fn run_other(
+    fw: &mut Forwarder,
+    now: Tick,
+    slot: u32,
+    upstream: &mut Upstream<'_>,
+    action: &Action,
+    done: &mut Done,
+    out: &mut Outbox,
+) -> bool {
+    match *action {
+        Action::Forward(face) => send(fw, now, slot, upstream, face, done, out),
+        Action::Probe(face) => {
+            let saved = (upstream.nonce, upstream.written.take());
+            upstream.nonce = fw.rng.next_u32();
+            send(fw, now, slot, upstream, face, done, out);
+            (upstream.nonce, upstream.written) = saved;
+        }
+        Action::ForwardNonDiscovery(face) => {
+            let saved = std::mem::replace(&mut upstream.non_discovery, true);
+            send(fw, now, slot, upstream, face, done, out);
+            upstream.non_discovery = saved;
+        }
+        Action::Nack(face, reason) => {
+            done.nacked += nack(fw, slot, upstream.interest, face, reason, out);
+        }
+        Action::NackAll(reason) => {
+            while let Some(face) = fw.pit.entry(slot).ins.last().map(|r| r.face) {
+                done.nacked += nack(fw, slot, upstream.interest, face, reason, out);
+            }
+            return true;
+        }
+        Action::Reject(refusal) => {
+            done.refusal = Some(refusal);
+            return true;
+        }
+        Action::Hold(refusal) => done.refusal = Some(refusal),
+        Action::Suppress => done.suppressed = true,
+        Action::Linger(time) => done.linger = Some(time),
+        Action::SetTimer(at) => fw.pit.set_timer(slot, at),
+        Action::Learn(face, ref announcement) => {
+            fw.note(Event::Learn { face, announcement: announcement.clone() });
+        }
+        Action::Unlearn(face) => {
+            let name = upstream.interest.name.to_name();
+            fw.note(Event::Unlearn { face, name });
+        }
+        Action::AttachAnnouncement => done.attach_announcement = true,
+    }
+    false
 }
 
 /// The outgoing Interest pipeline: hop limit, out-record, one copy.

@@ -113,6 +113,7 @@ fn verdict(done: &Done, is_pending: bool) -> Verdict {
 /// Parses the pending Interest of `slot` again and lets the strategy decide about it, as after a
 /// Nack, a timer or a new route. Returns what was done, and whether the strategy gave the entry up;
 /// ending it is the caller's.
+#[cold]
 pub(crate) fn pending(
     fw: &mut Forwarder,
     now: Tick,

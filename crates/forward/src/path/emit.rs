@@ -79,7 +79,7 @@ pub(crate) fn interest(
 }
 
 /// Sends a Data, unless its scope ends here.
-#[inline]
+#[inline(always)]
 pub(crate) fn data(
     fw: &mut Forwarder,
     bytes: Payload,

@@ -5,13 +5,24 @@ use crate::Forwarder;
 use onym_tables::{FaceId, Tick};
 
 /// Ends the entry in `slot`.
+#[inline(always)]
 pub(crate) fn run(fw: &mut Forwarder, now: Tick, slot: u32) {
-    bury(fw, now, slot, None);
-    if fw.pit.entry(slot).satisfied {
+    let entry = fw.pit.entry(slot);
+    let is_done = entry.ins.is_empty() && entry.outs.is_empty();
+    if entry.satisfied {
         fw.counters.satisfied_interests += 1;
     } else {
         fw.counters.unsatisfied_interests += 1;
     }
+    if !is_done {
+        give_up(fw, now, slot);
+    }
+    fw.pit.erase(slot);
+}
+
+/// Ends what is still pending of the entry.
+fn give_up(fw: &mut Forwarder, now: Tick, slot: u32) {
+    bury(fw, now, slot, None);
     while let Some(record) = fw.pit.entry_mut(slot).ins.pop() {
         note_unsatisfied(fw, record.face);
     }
@@ -20,7 +31,6 @@ pub(crate) fn run(fw: &mut Forwarder, now: Tick, slot: u32) {
             to.load.out_pending = to.load.out_pending.saturating_sub(1);
         }
     }
-    fw.pit.erase(slot);
 }
 
 /// Puts the nonces sent to `upstream` (to all, when `None`) into the dead nonce list, if they
@@ -28,7 +38,7 @@ pub(crate) fn run(fw: &mut Forwarder, now: Tick, slot: u32) {
 /// cache will not answer for long, or another upstream has the Interest too. That one may send it
 /// around, and when it comes back the store, which is small or off at some nodes, may have no
 /// answer any more; in a circle of such nodes an Interest would run for ever.
-#[inline]
+#[inline(always)]
 pub(crate) fn bury(fw: &mut Forwarder, now: Tick, slot: u32, upstream: Option<FaceId>) {
     let entry = fw.pit.entry(slot);
     if entry.outs.is_empty() {

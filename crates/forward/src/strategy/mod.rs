@@ -179,6 +179,7 @@ impl Ctx<'_> {
 
     /// Whether an Interest from `ingress` may go to `face`: it exists, is another face (or an
     /// ad-hoc one), and the scope of the name allows it.
+    #[inline(always)]
     #[must_use]
     pub fn is_eligible(&self, ingress: FaceId, face: FaceId) -> bool {
         let Some(to) = self.faces.get(face) else { return false };

@@ -83,6 +83,7 @@ impl Pool {
         Self { free: [const { Vec::new() }; CLASSES], octets: 0 }
     }
 
+    #[inline(always)]
     pub(super) fn store(&mut self, data: &Buf) -> Stored {
         let Ok(len) = u16::try_from(data.len()) else { return Stored::Shared(data.clone()) };
         if data.len() > SMALL_LEN_MAX {
@@ -100,6 +101,7 @@ impl Pool {
         Stored::Small(buf, len)
     }
 
+    #[inline(always)]
     pub(super) fn release(&mut self, stored: Stored) {
         if let Stored::Small(buf, _) = stored
             && self.octets + buf.len() <= POOL_OCTETS_MAX

@@ -213,6 +213,7 @@ impl ContentStore {
         &s.stored.room()[s.name_at as usize..s.name_at as usize + s.name_len as usize]
     }
 
+    #[inline(always)]
     fn head(&self, hash: u64, name: &[u8]) -> Option<u32> {
         self.index
             .find(hash, |slot| self.slots[slot as usize].hash == hash && self.name(slot) == name)
@@ -277,6 +278,7 @@ impl ContentStore {
     }
 
     /// The queue that the policy puts `slot` in; arms the end of its freshness.
+    #[inline(always)]
     fn queue_for(&mut self, now: Tick, slot: u32) -> Queue {
         let s = &self.slots[slot as usize];
         if self.config.policy == Policy::Lru {
@@ -291,6 +293,7 @@ impl ContentStore {
         queue
     }
 
+    #[inline(always)]
     fn make_room(&mut self, now: Tick, octets: usize) {
         if self.config.policy == Policy::PriorityFifo {
             while let Some(slot) = self.wheel.pop(now) {
@@ -305,6 +308,7 @@ impl ContentStore {
     }
 
     // Offsets within a Data, which is at most 8800 octets.
+    #[inline(always)]
     #[allow(clippy::cast_possible_truncation)]
     fn fill(
         &mut self,
@@ -405,6 +409,7 @@ impl ContentStore {
         }
     }
 
+    #[inline(always)]
     fn enter_order(&mut self, slot: u32, name: &[u8]) {
         let finger = Self::finger(name);
         let left = self
@@ -444,6 +449,7 @@ impl ContentStore {
     }
 
     /// Takes the packet in `slot` out.
+    #[inline(always)]
     fn remove(&mut self, slot: u32) {
         self.queues.remove(slot);
         self.wheel.cancel(slot);
@@ -478,6 +484,7 @@ impl ContentStore {
     }
 
     /// The packet that answers `query`. A hit counts as a use.
+    #[inline(always)]
     pub fn find(&mut self, now: Tick, query: &Query<'_>) -> Option<Body<'_>> {
         if !self.config.serve {
             return None;
@@ -489,6 +496,7 @@ impl ContentStore {
         Some(self.slots[slot as usize].stored.body())
     }
 
+    #[inline(always)]
     fn lookup(&mut self, now: Tick, query: &Query<'_>) -> Option<u32> {
         let head = self.head(query.hash, query.name);
         if let Some(slot) = head.and_then(|head| self.usable(now, head, query)) {

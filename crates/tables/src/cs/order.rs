@@ -92,6 +92,7 @@ impl Order {
     }
 
     /// Puts `slot` behind `left` (`NONE`: in front of all).
+    #[inline(always)]
     pub(super) fn insert_behind(&mut self, left: u32, slot: u32) {
         let right = self.right(left);
         // Slots that are no head of a chain have a place here as well.
@@ -173,6 +174,7 @@ impl Order {
     }
 
     /// Takes `slot` out.
+    #[inline(always)]
     pub(super) fn remove(&mut self, slot: u32) {
         let Base { left, right, tower } = self.bases[slot as usize];
         match left {

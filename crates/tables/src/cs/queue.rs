@@ -32,6 +32,7 @@ impl Queues {
         Self { links: Vec::new(), heads: [NONE; 3], tails: [NONE; 3] }
     }
 
+    #[inline(always)]
     pub(super) fn push(&mut self, slot: u32, queue: Queue) {
         let tail = std::mem::replace(&mut self.tails[queue as usize], slot);
         let link = Link { prev: tail, next: NONE, queue };
@@ -46,6 +47,7 @@ impl Queues {
         }
     }
 
+    #[inline(always)]
     pub(super) fn remove(&mut self, slot: u32) {
         let Link { prev, next, queue } = self.links[slot as usize];
         match prev {

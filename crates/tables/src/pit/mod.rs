@@ -222,7 +222,7 @@ impl<I: Default> Pit<I> {
     }
 
     /// Looks `key` up: its entry, and what an insertion needs to know.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn look(&self, key: &Key<'_>) -> Look {
         let Some(head) = self.head(key.hash, &key.name[..key.undigested_len]) else {
@@ -251,6 +251,7 @@ impl<I: Default> Pit<I> {
     ///
     /// # Errors
     /// [`PitError`] at one of the bounds.
+    #[inline(always)]
     pub fn insert(&mut self, look: &Look, key: &Key<'_>, interest: &[u8]) -> Result<u32, PitError> {
         debug_assert!(look.found.is_none());
         let is_variant = key.hint != 0 || key.name.len() != key.undigested_len;
@@ -271,6 +272,7 @@ impl<I: Default> Pit<I> {
         Ok(slot)
     }
 
+    #[inline(always)]
     fn allocate(&mut self) -> Result<u32, PitError> {
         if self.len() >= self.entries_max {
             return Err(PitError::Full);
@@ -303,6 +305,7 @@ impl<I: Default> Pit<I> {
     }
 
     // Offsets within an Interest, which is at most 8800 octets.
+    #[inline(always)]
     #[allow(clippy::cast_possible_truncation)]
     fn fill(&mut self, slot: u32, key: &Key<'_>, interest: &[u8]) {
         let name_at = key.name.as_ptr().addr().wrapping_sub(interest.as_ptr().addr());

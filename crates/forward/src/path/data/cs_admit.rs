@@ -6,6 +6,7 @@ use onym_tables::Tick;
 use onym_tables::cs::Inserted;
 use onym_wire::data::Data;
 
+#[inline(always)]
 pub(super) fn run(fw: &mut Forwarder, now: Tick, packet: &Packet, data: &Data<'_>, hash: u64) {
     insert(fw, now, packet, data, hash, false);
 }
@@ -33,6 +34,7 @@ pub(super) fn unsolicited(
     }
 }
 
+#[inline(always)]
 fn insert(
     fw: &mut Forwarder,
     now: Tick,

@@ -19,9 +19,12 @@ pub(super) fn run(
 ) -> Verdict {
     fw.told.clear();
     let mut to_others = false;
-    let matched = std::mem::take(&mut fw.matched);
-    for &slot in &matched {
-        let done = before_satisfy(fw, now, slot, packet, data, out);
+    for at in 0..fw.matched.len() {
+        let slot = fw.matched[at];
+        let mut done = Done::default();
+        if fw.choices.any_minds_data() {
+            done = before_satisfy(fw, now, slot, packet, data, out);
+        }
         let entry = fw.pit.entry_mut(slot);
         entry.satisfied = true;
         entry.freshness_ms = u32::try_from(data.freshness_ms).unwrap_or(u32::MAX);
@@ -32,7 +35,6 @@ pub(super) fn run(
             None => finalize::run(fw, now, slot),
         }
     }
-    fw.matched = matched;
     if !to_others && fw.told.contains(&FaceId::INTERNAL) {
         Verdict::Delivered
     } else {
@@ -40,6 +42,8 @@ pub(super) fn run(
     }
 }
 
+/// Lets the strategy look at the Data.
+#[cold]
 fn before_satisfy(
     fw: &mut Forwarder,
     now: Tick,
@@ -48,9 +52,6 @@ fn before_satisfy(
     data: &Data<'_>,
     out: &mut Outbox,
 ) -> Done {
-    if !fw.choices.any_minds_data() {
-        return Done::default();
-    }
     let arrival = DataIn {
         face: packet.face,
         name: data.name.value(),

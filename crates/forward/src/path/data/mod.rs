@@ -10,6 +10,7 @@ use onym_tables::Tick;
 use onym_wire::data::Data;
 use onym_wire::tlv::Malformed;
 
+#[inline(never)]
 pub(super) fn run(fw: &mut Forwarder, now: Tick, packet: &Packet, out: &mut Outbox) -> Verdict {
     // Looked at where it is: the view is not small.
     let parsed = Data::parse(&packet.bytes);

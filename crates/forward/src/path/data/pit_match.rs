@@ -7,6 +7,7 @@ use crate::{Forwarder, Packet};
 use onym_tables::hash::NameHashes;
 use onym_wire::data::Data;
 
+#[inline(always)]
 pub(super) fn run(fw: &mut Forwarder, packet: &Packet, data: &Data<'_>) -> u64 {
     fw.matched.clear();
     let name = data.name.value();

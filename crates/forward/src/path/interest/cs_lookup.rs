@@ -23,6 +23,7 @@ pub(crate) fn query<'a>(interest: &Interest<'a>, hashes: &NameHashes) -> Query<'
     }
 }
 
+#[inline(always)]
 pub(super) fn run(
     fw: &mut Forwarder,
     now: Tick,

@@ -9,6 +9,7 @@ use onym_wire::interest::Interest;
 
 const NO_PREFIX: Prefix<'static> = Prefix { bytes: &[], len: 0, hash: 0 };
 
+#[inline(always)]
 pub(crate) fn run<'a, 'f>(
     fib: &'f Fib,
     key: &HashKey,
@@ -19,6 +20,15 @@ pub(crate) fn run<'a, 'f>(
     if !by_hint {
         return fib.lookup(hashes, interest.name.value()).unwrap_or((NO_PREFIX, &[]));
     }
+    by_delegation(fib, key, interest)
+}
+
+#[cold]
+fn by_delegation<'a, 'f>(
+    fib: &'f Fib,
+    key: &HashKey,
+    interest: &Interest<'a>,
+) -> (Prefix<'a>, &'f [NextHop]) {
     for delegation in interest.forwarding_hint.iter() {
         let hashes = NameHashes::new(key, delegation.value(), fib.lengths());
         if let Some(found) = fib.lookup(&hashes, delegation.value()) {

@@ -46,6 +46,7 @@ impl<'a> Incoming<'a> {
     }
 }
 
+#[inline(never)]
 pub(super) fn run(fw: &mut Forwarder, now: Tick, packet: &Packet, out: &mut Outbox) -> Verdict {
     let info = match guard::link_fields(fw, packet) {
         Ok(info) => info,

@@ -8,6 +8,7 @@ use crate::{Forwarder, Verdict, fairness};
 use onym_tables::Tick;
 use onym_tables::pit::{InRecord, Key, Look};
 
+#[inline(always)]
 pub(super) fn run(
     fw: &mut Forwarder,
     now: Tick,
@@ -15,7 +16,6 @@ pub(super) fn run(
     key: &Key<'_>,
     look: &Look,
 ) -> Result<u32, Verdict> {
-    let is_new = look.found.is_none();
     let slot = match look.found {
         Some(slot) => slot,
         None if fairness::is_over_pit_share(fw, incoming.ingress) => return Err(Verdict::PitShare),
@@ -30,20 +30,25 @@ pub(super) fn run(
         token: lp.pit_token.clone(),
         non_discovery: lp.non_discovery,
     };
-    let mut expiry = record.expiry;
+    let expiry = record.expiry;
     let entry = fw.pit.entry_mut(slot);
-    match entry.ins.iter_mut().find(|r| r.face == incoming.ingress) {
-        Some(known) => *known = record,
-        None => {
+    if look.found.is_none() {
+        entry.ins.push(record);
+        fw.pit.set_expiry(slot, expiry);
+    } else {
+        let known = entry.ins.iter_mut().find(|r| r.face == incoming.ingress);
+        let is_known = known.map(|known| *known = record.clone()).is_some();
+        if !is_known {
             entry.ins.push(record);
-            if let Some(face) = fw.faces.get_mut(incoming.ingress) {
-                face.load.pending += 1;
-            }
+        }
+        let latest = entry.ins.iter().map(|r| r.expiry).max();
+        fw.pit.set_expiry(slot, latest.unwrap_or(expiry));
+        if is_known {
+            return Ok(slot);
         }
     }
-    if !is_new {
-        expiry = fw.pit.entry(slot).ins.iter().map(|r| r.expiry).max().unwrap_or(expiry);
+    if let Some(face) = fw.faces.get_mut(incoming.ingress) {
+        face.load.pending += 1;
     }
-    fw.pit.set_expiry(slot, expiry);
     Ok(slot)
 }
