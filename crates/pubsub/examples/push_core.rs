@@ -31,7 +31,11 @@ struct Case {
 /// copies of each frame, as in a tree that branches here, and about `elements` members in all.
 fn route(name: &str, scheme: &Scheme, n: u32, elements: u32) -> RouteBuf {
     let ours = [n % LINKS, (n + 5) % LINKS];
-    let others = 1000 + n * 64..1000 + n * 64 + elements;
+    // Single bits are exact below 256; the links of this node have the lowest ones.
+    let others = match scheme.kind {
+        Kind::Bits => 20 + n * 3..20 + n * 3 + elements,
+        Kind::Tags { .. } => 1000 + n * 64..1000 + n * 64 + elements,
+    };
     match name {
         "keyed" => {
             let (keys, flow) = (KeyedTags::new(SECRET, 5), u64::from(n));

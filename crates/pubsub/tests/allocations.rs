@@ -32,7 +32,7 @@ fn no_frame_allocates() {
     let flow = 5;
     let mut keyed = Filter::EMPTY;
     (1..4).for_each(|to| keyed.add(&keys.tag(flow, 0, to, 0)));
-    let stage = build_stage(0, &[scheme.stage_tag(3)], &[]).unwrap();
+    let stage = build_stage(0, &[scheme.stage_tag(3)], &[scheme.stage_tag(99)]).unwrap();
     let ids: [Id; 1] = ["/1/2".parse().unwrap()];
     let frames = [
         frame(&RouteBuf::flat(0, &filter), &ids),

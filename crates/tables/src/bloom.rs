@@ -1,6 +1,7 @@
 //! Bloom filters over links: tags of links, keyed tags, stages (`spec/push.md`, section 3).
 
 use crate::HashKey;
+use crate::hash::FirstWord;
 use onym_wire::push::{Filter, Stage};
 
 mod stage;
@@ -114,35 +115,52 @@ impl KeyedTags {
         Self::new([half(0), half(1)], k)
     }
 
-    /// Positions of the ones, eight bits each, the first in the lowest.
+    /// The tags of one flow in one table.
     #[inline]
-    fn positions(&self, flow: u64, from: u32, to: u32, table: u8) -> u64 {
+    #[must_use]
+    pub fn of_flow(&self, flow: u64, table: u8) -> FlowTags {
         let key = &self.keys[usize::from(table % TABLES_MAX)];
-        key.words([(u64::from(from) << 32) | u64::from(to), flow])
+        FlowTags { hash: key.first_word(flow), k: self.k }
     }
 
     /// The tag for `flow` from the link `from` to the link `to`.
     #[must_use]
     pub fn tag(&self, flow: u64, from: u32, to: u32, table: u8) -> Filter {
-        let positions = self.positions(flow, from, to, table);
+        let tags = self.of_flow(flow, table);
+        let positions = tags.positions(from, to);
         let mut filter = Filter::EMPTY;
         for i in 0..self.k {
             filter.set((positions >> (8 * i)) as u8);
         }
         filter
     }
+}
 
-    /// Whether the tag is in `filter`.
+/// Keyed tags of one flow: what is the same for all pairs of links was done once.
+#[derive(Debug, Clone, Copy)]
+pub struct FlowTags {
+    hash: FirstWord,
+    k: u32,
+}
+
+impl FlowTags {
+    /// Positions of the ones, eight bits each, the first in the lowest.
+    #[inline]
+    fn positions(&self, from: u32, to: u32) -> u64 {
+        self.hash.then((u64::from(from) << 32) | u64::from(to))
+    }
+
+    /// Whether the tag from `from` to `to` is in `filter`.
     #[inline]
     #[must_use]
-    pub fn is_in(&self, filter: &Filter, flow: u64, from: u32, to: u32, table: u8) -> bool {
-        let positions = self.positions(flow, from, to, table);
+    pub fn is_in(&self, filter: &Filter, from: u32, to: u32) -> bool {
+        let mut positions = self.positions(from, to);
         let words = filter.words();
         // Without branches: the positions are unpredictable by design.
         let mut all = 1;
-        for i in 0..self.k {
-            let at = (positions >> (8 * i)) as u8;
-            all &= words[usize::from(at >> 6)] >> (at & 63);
+        for _ in 0..self.k {
+            all &= words[(positions >> 6) as usize & 3] >> (positions & 63);
+            positions >>= 8;
         }
         all & 1 == 1
     }
@@ -152,11 +170,33 @@ impl KeyedTags {
 #[inline]
 #[must_use]
 pub fn stage_has(stage: &Stage<'_>, index: u8, tag: u64) -> bool {
-    let key = stage_key(stage.seed, index);
-    (0..u64::from(stage.k))
-        .all(|j| stage.has((key.words([tag, j]) % u64::from(stage.bits.max(1))) as u16))
+    let mut positions = stage_hash(&stage_key(stage.seed, index), tag);
+    (0..stage.k).all(|_| stage.has(positions.next(stage.bits)))
 }
 
+/// Two halves of one hash, of which all positions of a tag in a stage are made.
+#[derive(Debug, Clone, Copy)]
+struct Positions {
+    at: u32,
+    step: u32,
+}
+
+impl Positions {
+    #[inline]
+    fn next(&mut self, bits: u16) -> u16 {
+        let position = (u64::from(self.at) * u64::from(bits)) >> 32;
+        self.at = self.at.wrapping_add(self.step);
+        position as u16
+    }
+}
+
+#[inline]
+fn stage_hash(key: &HashKey, tag: u64) -> Positions {
+    let hash = key.words([tag, 0]);
+    Positions { at: hash as u32, step: (hash >> 32) as u32 | 1 }
+}
+
+#[inline]
 fn stage_key(seed: u8, index: u8) -> HashKey {
     HashKey::new(u64::from(seed), u64::from(index))
 }

@@ -189,6 +189,15 @@ impl HashKey {
         }
     }
 
+    /// [`words`](Self::words) of which the first is given now and the second later, many times.
+    #[inline]
+    #[must_use]
+    pub fn first_word(&self, word: u64) -> FirstWord {
+        let mut sip = self.start();
+        sip.word(word);
+        FirstWord(sip)
+    }
+
     /// Hash of words that are no name, such as a token's slot and generation.
     #[inline]
     #[must_use]
@@ -196,6 +205,27 @@ impl HashKey {
         let mut sip = self.start();
         sip.word(words[0]);
         sip.word(words[1]);
+        sip.finish()
+    }
+}
+
+/// A hash of two words of which the first was given.
+#[derive(Clone, Copy)]
+pub struct FirstWord(Sip);
+
+impl std::fmt::Debug for FirstWord {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("FirstWord(..)")
+    }
+}
+
+impl FirstWord {
+    /// The hash of both words.
+    #[inline]
+    #[must_use]
+    pub fn then(&self, word: u64) -> u64 {
+        let mut sip = self.0;
+        sip.word(word);
         sip.finish()
     }
 }

@@ -1,6 +1,6 @@
 //! Sizing of a stage so that nothing but its members matches.
 
-use super::{stage_has, stage_key};
+use super::{Positions, stage_has, stage_hash, stage_key};
 use onym_wire::push::Stage;
 
 /// Most bits of a stage.
@@ -31,19 +31,18 @@ impl StageBuilt {
     }
 }
 
-/// Hashes of all tags under one seed: `hashes[tag][j]`.
-struct Seeded(Vec<[u64; K_MAX as usize]>);
+/// Hashes of all tags under one seed.
+struct Seeded(Vec<Positions>);
 
 impl Seeded {
     fn new(seed: u8, index: u8, tags: &[u64]) -> Self {
         let key = stage_key(seed, index);
-        let of = |tag: &u64| std::array::from_fn(|j| key.words([*tag, j as u64]));
-        Self(tags.iter().map(of).collect())
+        Self(tags.iter().map(|tag| stage_hash(&key, *tag)).collect())
     }
 
     fn positions(&self, tag: usize, bits: u16, k: u16) -> impl Iterator<Item = u16> {
-        let hashes = self.0[tag].iter().take(usize::from(k));
-        hashes.map(move |hash| (hash % u64::from(bits)) as u16)
+        let mut positions = self.0[tag];
+        (0..k).map(move |_| positions.next(bits))
     }
 }
 

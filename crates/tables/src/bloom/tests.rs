@@ -57,7 +57,8 @@ fn keyed_tags_depend_on_flow_links_table_and_key() {
     let keys = KeyedTags::new([1, 2], 5);
     let tag = keys.tag(10, 1, 2, 0);
     assert!((1..=5).contains(&tag.ones()));
-    assert!(keys.is_in(&tag, 10, 1, 2, 0));
+    assert!(keys.of_flow(10, 0).is_in(&tag, 1, 2));
+    assert!(!keys.of_flow(11, 0).is_in(&tag, 1, 2));
     for (flow, from, to, table) in [(11, 1, 2, 0), (10, 3, 2, 0), (10, 2, 1, 0), (10, 1, 2, 1)] {
         assert_ne!(keys.tag(flow, from, to, table), tag);
     }
