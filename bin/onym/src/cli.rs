@@ -59,6 +59,7 @@ commands! {
     Cs(cs) in "Node",
     Strategy(strategy) in "Node",
     Log(log) in "Node",
+    Explain(explain) in "Node",
     CheckConfig(check_config) in "Node",
     Doctor(doctor) in "Node",
     Put(put) in "Content",

@@ -13,7 +13,9 @@ use std::sync::atomic::{AtomicBool, Ordering, fence};
 /// Batches under way in one direction.
 const DEPTH: usize = 8;
 /// Most packets, and most transmissions, of one batch.
-const BATCH_MAX: usize = 1024;
+const BATCH_MAX: usize = 2048;
+/// What one round of a shard sends a peer at most of its own accord.
+const ROUND_MAX: usize = 1024;
 
 /// Where a packet stands in its way over the shards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,6 +149,12 @@ impl ToPeer {
         };
         out.items.push(Transmit { bytes, ..item });
         Ok(())
+    }
+
+    /// Whether what one more round sends fits, even if the peer takes nothing meanwhile.
+    pub(crate) fn has_room(&self) -> bool {
+        let batch = &self.current;
+        batch.packets.len().max(batch.out.items.len()) <= BATCH_MAX - ROUND_MAX
     }
 
     /// Whether nothing waits to be handed over.

@@ -4,6 +4,7 @@ mod clock;
 pub mod config;
 mod control;
 mod cross;
+mod handle;
 pub mod log;
 mod metrics;
 pub mod mgmt;
@@ -12,6 +13,7 @@ mod node;
 pub mod rib;
 mod shard;
 mod subnet;
+mod throttle;
 
 pub use control::Bound;
 pub use control::listen::unix_places;

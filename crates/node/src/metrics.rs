@@ -116,6 +116,7 @@ fn text(s: &Snapshot) -> String {
     words(&mut out, "onym_unsent_total", "Packets not sent.", &s.unsent());
     faces(&mut out, s);
     tables(&mut out, s);
+    management(&mut out, s);
     let name = "onym_shard_busy_seconds_total";
     family(&mut out, name, "counter", "Time that a shard spent not waiting.");
     for (i, shard) in s.shards.iter().enumerate() {
@@ -147,6 +148,23 @@ fn faces(out: &mut String, s: &Snapshot) {
         }
     }
     plain(out, "onym_faces", "gauge", "Faces there are.", s.faces.len() as u64);
+    let (name, help) = ("onym_faces_refused_total", "Faces refused because of a limit.");
+    plain(out, name, "counter", help, s.faces_refused);
+}
+
+fn management(out: &mut String, s: &Snapshot) {
+    let name = "onym_management_requests_total";
+    family(out, name, "counter", "Interests for management, by what became of them.");
+    let m = &s.management;
+    let all = [
+        ("command_done", m.commands_done),
+        ("command_refused", m.commands_refused),
+        ("dataset", m.datasets),
+        ("ignored", m.ignored),
+    ];
+    for (result, value) in all {
+        let _ = writeln!(out, "{name}{{result=\"{result}\"}} {value}");
+    }
 }
 
 fn tables(out: &mut String, s: &Snapshot) {
@@ -157,6 +175,7 @@ fn tables(out: &mut String, s: &Snapshot) {
     plain(out, "onym_cs_bytes", gauge, "Octets cached.", s.sum(|s| s.cs_bytes));
     let fib = s.shards.first().map_or(0, |s| s.fib_entries);
     plain(out, "onym_fib_entries", gauge, "Prefixes with next hops.", fib);
+    plain(out, "onym_rib_routes", gauge, "Routes registered.", s.rib_routes);
     type Of = fn(&onym_forward::Counters) -> u64;
     let all: [(&str, &str, Of); 4] = [
         ("onym_cs_hits_total", "Lookups that found Data.", |c| c.cs_hits),

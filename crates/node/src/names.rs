@@ -41,6 +41,18 @@ pub fn strategy_name(text: &str) -> Option<String> {
     }
 }
 
+/// Why `text` names no strategy that could be set, if so.
+#[must_use]
+pub fn strategy_problem(text: &str) -> Option<String> {
+    let Some(full) = strategy_name(text) else { return Some("there is no such strategy".into()) };
+    match full.parse::<onym_wire::name::Name>() {
+        Err(error) => Some(error.to_string()),
+        Ok(name) => {
+            onym_forward::strategy::Instance::create(name.as_ref()).err().map(|e| e.to_string())
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

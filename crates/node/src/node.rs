@@ -1,18 +1,14 @@
 //! A whole node in this process.
 
 use crate::clock::Clock;
-use crate::config::{Changes, Config, Persistency};
-use crate::control::record::NewFace;
-use crate::control::{Bound, Control, Request, listen, status};
+use crate::config::{Changes, Config};
+use crate::control::{Bound, Control, Request, listen};
 use crate::cross::{Bell, direction};
-use crate::mgmt::host::FaceView;
 use crate::shard::{Chooser, Parts, Shard, ShardPort};
 use onym_crypto::{Entropy as _, SystemEntropy};
-use onym_face::Face;
-use onym_face::mem::{self, MemFace};
 use onym_forward::Forwarder;
 use onym_sys::epoll::Waker;
-use onym_tables::{FaceId, HashKey};
+use onym_tables::HashKey;
 use rtrb::RingBuffer;
 use std::path::Path;
 use std::sync::Arc;
@@ -55,7 +51,6 @@ pub struct NodeHandle {
     threads: Vec<JoinHandle<()>>,
     bound: Bound,
     notes: Vec<String>,
-    drain: Duration,
     http: Option<crate::metrics::Server>,
 }
 
@@ -95,7 +90,6 @@ impl Node {
             let thread = std::thread::Builder::new().name(name).spawn(run);
             threads.push(thread.map_err(system("starting a thread"))?);
         }
-        let drain = Duration::from_millis(config.daemon.drain_ms);
         let mut handle = NodeHandle {
             requests,
             waker: Arc::clone(&waker),
@@ -103,7 +97,6 @@ impl Node {
             threads,
             bound: opened.bound.clone(),
             notes: opened.notes,
-            drain,
             http: None,
         };
         let listen_http = config.metrics.listen.clone();
@@ -181,7 +174,8 @@ fn shards(
         let (orders_tx, orders) = mpsc::channel();
         let (reports_tx, reports_rx) = RingBuffer::new(REPORTS);
         let bell = Arc::clone(&bells[index]);
-        made.ports.push(ShardPort { orders: orders_tx, bell: Arc::clone(&bell) });
+        let frames = Arc::default();
+        made.ports.push(ShardPort { orders: orders_tx, bell: Arc::clone(&bell), frames });
         made.reports.push(reports_rx);
         let fw = Forwarder::new(forwarder_config(config, index, count, key, seeds[2]));
         let chooser = Chooser { key, shards: count };
@@ -262,7 +256,7 @@ impl NodeHandle {
         Remote { requests: self.requests.clone(), waker: Arc::clone(&self.waker) }
     }
 
-    fn ask<R: Send + 'static>(
+    pub(crate) fn ask<R: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Control) -> R + Send + 'static,
     ) -> Result<R, NodeError> {
@@ -281,60 +275,6 @@ impl NodeHandle {
         &self.notes
     }
 
-    /// Joins an application or a test to the node by a face in memory; the number of the node's
-    /// face and our end.
-    ///
-    /// # Errors
-    /// [`NodeError`].
-    pub fn attach(&self, scope: onym_face::Scope) -> Result<(FaceId, MemFace), NodeError> {
-        let (ours, theirs) = mem::pair(scope).map_err(|e| NodeError::Setup(e.to_string()))?;
-        Ok((self.face_add(Box::new(theirs))?, ours))
-    }
-
-    /// Adds a face whose transport was made by the caller.
-    ///
-    /// # Errors
-    /// [`NodeError`].
-    pub fn face_add(&self, io: Box<dyn Face>) -> Result<FaceId, NodeError> {
-        let new = NewFace::of(Some(io), Persistency::OnDemand);
-        self.ask(move |control| control.face_add(new))?.map_err(NodeError::Setup)
-    }
-
-    /// The faces.
-    ///
-    /// # Errors
-    /// [`NodeError::Stopped`].
-    pub fn faces(&self) -> Result<Vec<FaceView>, NodeError> {
-        self.ask(|control| control.face_views(None))
-    }
-
-    /// Everything that the node counts.
-    ///
-    /// # Errors
-    /// [`NodeError::Stopped`].
-    pub fn snapshot(&self) -> Result<status::Snapshot, NodeError> {
-        self.ask(|control| control.snapshot())
-    }
-
-    /// Lets management tell and change the log of this program.
-    ///
-    /// # Errors
-    /// [`NodeError::Stopped`].
-    pub fn serve_log(&self, log: Arc<dyn crate::log::LogControl>) -> Result<(), NodeError> {
-        self.ask(move |control| control.log = Some(log))
-    }
-
-    /// Adds a next hop to the FIB.
-    ///
-    /// # Errors
-    /// [`NodeError`].
-    pub fn route(&self, prefix: &str, face: FaceId, cost: u64) -> Result<(), NodeError> {
-        let name: onym_wire::name::Name =
-            prefix.parse().map_err(|e| NodeError::Setup(format!("{prefix}: {e}")))?;
-        let added = self.ask(move |control| control.fib_set(name.as_ref(), (face, cost)))?;
-        added.map_err(|e| NodeError::Setup(format!("{prefix}: {e:?}")))
-    }
-
     /// Takes over a new configuration; which keys took effect and which wait for a restart.
     ///
     /// # Errors
@@ -348,7 +288,8 @@ impl NodeHandle {
     /// Whether everything that was queued has left.
     pub fn stop(mut self) -> bool {
         let _ = self.ask(Control::close_listeners);
-        let end = Instant::now() + self.drain;
+        let drain = self.ask(|control| control.config.daemon.drain_ms).unwrap_or(0);
+        let end = Instant::now() + Duration::from_millis(drain);
         let mut drained = false;
         while !drained && Instant::now() < end {
             let each = crate::shard::ask_all(&self.ports, Shard::is_drained);

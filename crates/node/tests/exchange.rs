@@ -1,5 +1,7 @@
 //! Whole nodes in this process, with faces in memory, over Unix sockets and UDP.
 
+#![allow(clippy::unwrap_used)]
+
 mod support;
 
 use onym_face::Scope;

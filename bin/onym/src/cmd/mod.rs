@@ -7,6 +7,7 @@ pub(crate) mod completions;
 pub(crate) mod cs;
 pub(crate) mod daemon;
 pub(crate) mod doctor;
+pub(crate) mod explain;
 pub(crate) mod face;
 pub(crate) mod fib;
 pub(crate) mod get;

@@ -98,16 +98,19 @@ impl Config {
     fn check_lists(&self, check: &Check<'_>) -> Result<(), ConfigError> {
         for (prefix, strategy) in &self.strategy {
             let allowed = "allowed are prefixes that begin with `/`";
-            check.that(prefix.starts_with('/'), "strategy", prefix, allowed)?;
-            let known = crate::names::strategy_name(strategy).is_some();
+            check.that(crate::names::parses(prefix), "strategy", prefix, allowed)?;
+            let problem = crate::names::strategy_problem(strategy);
             let key = format!("strategy.\"{prefix}\"");
-            check.that(known, &key, strategy, crate::names::STRATEGIES_ALLOWED)?;
+            let why = problem.as_deref().unwrap_or_default();
+            let allowed = format!("{why}; {}", crate::names::STRATEGIES_ALLOWED);
+            check.that(problem.is_none(), &key, strategy, &allowed)?;
         }
         for (i, face) in self.face.iter().enumerate() {
             let key = |field: &str| format!("face[{i}].{field}");
             let allowed =
                 "allowed is a face URI, such as udp4://192.0.2.1:6363, tcp4://…, ether://[…]";
-            check.that(face.uri.contains("://"), &key("uri"), &face.uri, allowed)?;
+            let parses = face.uri.parse::<onym_wire::FaceUri>().is_ok();
+            check.that(parses, &key("uri"), &face.uri, allowed)?;
             let good = face.persistency != Persistency::OnDemand;
             let allowed =
                 "allowed are `persistent` and `permanent`: on-demand faces are made by peers";
@@ -127,6 +130,9 @@ impl Config {
             let key = format!("route[{i}].prefix");
             let allowed = "allowed is a name, such as /example/a";
             check.that(crate::names::parses(&route.prefix), &key, &route.prefix, allowed)?;
+            let parses = route.via.parse::<onym_wire::FaceUri>().is_ok();
+            let allowed = "allowed is a face URI, such as udp4://192.0.2.1:6363";
+            check.that(parses, &format!("route[{i}].via"), &route.via, allowed)?;
         }
         for region in &self.forward.network_regions.0 {
             let allowed = "allowed are names, such as /region/a";

@@ -1,6 +1,7 @@
 //! docs/config.md, written from the schema.
 
 use super::Config;
+use super::reload::Taken;
 use schemars::Schema;
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -13,8 +14,12 @@ TOML; `onym daemon --config FILE`, and `--set key=value` over it.
 Unknown keys are refused.
 `onym daemon --print-config` shows the merged result, `onym check-config FILE` checks a file.
 On SIGHUP the daemon reads its file again and says which changes took effect and which wait for a restart.
+The column `reload`: `yes` takes effect at once, `new faces` for faces made afterwards, `restart` at the next start.
+A configuration that is wrong is refused as a whole and the node goes on with the old one.
 
 ";
+
+const TABLE: &str = "| key | default | reload | meaning |\n|---|---|---|---|\n";
 
 /// The reference of all keys, in Markdown.
 #[must_use]
@@ -24,14 +29,14 @@ pub fn reference() -> String {
     let defaults = serde_json::to_value(Config::default()).unwrap_or(Value::Null);
     let mut out = HEAD.to_owned();
     let mut sections = Vec::new();
-    out.push_str("| key | default | meaning |\n|---|---|---|\n");
+    out.push_str(TABLE);
     rows(&root, &root, "", &defaults, &mut out, &mut sections);
     let mut next = 0;
     while next < sections.len() {
         let section: Section<'_> = sections[next].clone();
         let title = if section.list { format!("[[{}]]", section.key) } else { section.key.clone() };
         let _ = write!(out, "\n## {title}\n\n{}\n\n", text(section.schema));
-        out.push_str("| key | default | meaning |\n|---|---|---|\n");
+        out.push_str(TABLE);
         rows(&root, section.schema, &section.key, &section.defaults, &mut out, &mut sections);
         next += 1;
     }
@@ -78,7 +83,8 @@ fn rows<'a>(
                 Some(value) => format!("`{}`", toml_text(value)),
             };
             let words = choices(root, target);
-            let _ = writeln!(out, "| `{key}` | {shown} | {}{words} |", text(property));
+            let reload = Taken::of(&key).word();
+            let _ = writeln!(out, "| `{key}` | {shown} | {reload} | {}{words} |", text(property));
         }
     }
 }

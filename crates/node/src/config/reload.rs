@@ -22,14 +22,12 @@ const LIVE: &[&str] = &[
     "cs.unsolicited",
     "daemon.drain_ms",
     "face",
-    "faces.congestion",
     "faces.connect_timeout_ms",
     "faces.count_max",
     "faces.idle_timeout_s",
-    "faces.queue_bytes_max",
     "faces.reconnect_max_ms",
     "faces.reconnect_min_ms",
-    "faces.udp.mtu",
+    "forward.default_hop_limit",
     "forward.network_regions",
     "log.filter",
     "rib",
@@ -38,6 +36,49 @@ const LIVE: &[&str] = &[
     "tables.rib_routes_max",
 ];
 
+/// Keys that a running node takes over for the faces that it makes from then on.
+const NEW_FACES: &[&str] = &[
+    "faces.congestion",
+    "faces.queue_bytes_max",
+    "faces.tcp.local",
+    "faces.udp.mtu",
+    "reassembly",
+];
+
+/// What a reload does with a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Taken {
+    /// It takes effect.
+    Live,
+    /// It takes effect for faces made afterwards.
+    NewFaces,
+    /// It waits for the next start.
+    Restart,
+}
+
+impl Taken {
+    pub(super) fn of(key: &str) -> Self {
+        let covers =
+            |k: &&str| key == *k || key.strip_prefix(*k).is_some_and(|r| r.starts_with('.'));
+        if LIVE.iter().any(&covers) {
+            Self::Live
+        } else if NEW_FACES.iter().any(covers) {
+            Self::NewFaces
+        } else {
+            Self::Restart
+        }
+    }
+
+    /// The word of docs/config.md.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Live => "yes",
+            Self::NewFaces => "new faces",
+            Self::Restart => "restart",
+        }
+    }
+}
+
 /// The keys in which `new` differs from `old`.
 #[must_use]
 pub fn changes(old: &Config, new: &Config) -> Changes {
@@ -45,6 +86,40 @@ pub fn changes(old: &Config, new: &Config) -> Changes {
     let as_value = |c: &Config| toml::Value::try_from(c).unwrap_or(toml::Value::Boolean(false));
     compare("", &as_value(old), &as_value(new), &mut found);
     found
+}
+
+impl Config {
+    /// This configuration with the values that `running` has for `keys`.
+    pub(crate) fn keeping(self, running: &Self, keys: &[String]) -> Self {
+        let (Ok(mut new), Ok(old)) = (toml::Value::try_from(&self), toml::Value::try_from(running))
+        else {
+            return self;
+        };
+        for key in keys {
+            copy(&mut new, &old, key);
+        }
+        new.try_into().unwrap_or(self)
+    }
+}
+
+/// Gives `new` the value, or the absence, that `old` has for the dotted `key`.
+fn copy(new: &mut toml::Value, old: &toml::Value, key: &str) {
+    let (first, rest) = key.split_once('.').unwrap_or((key, ""));
+    let Some(table) = new.as_table_mut() else { return };
+    match (old.get(first), rest) {
+        (Some(value), "") => {
+            table.insert(first.to_owned(), value.clone());
+        }
+        (None, "") => {
+            table.remove(first);
+        }
+        (Some(value), rest) => {
+            if let Some(below) = table.get_mut(first) {
+                copy(below, value, rest);
+            }
+        }
+        (None, _) => {}
+    }
 }
 
 fn compare(key: &str, old: &toml::Value, new: &toml::Value, found: &mut Changes) {
@@ -60,10 +135,8 @@ fn compare(key: &str, old: &toml::Value, new: &toml::Value, found: &mut Changes)
         }
         return;
     }
-    let covers = |k: &str| key == k || key.strip_prefix(k).is_some_and(|r| r.starts_with('.'));
-    if LIVE.iter().any(|k| covers(k)) {
-        found.live.push(key.to_owned());
-    } else {
-        found.restart.push(key.to_owned());
+    match Taken::of(key) {
+        Taken::Live | Taken::NewFaces => found.live.push(key.to_owned()),
+        Taken::Restart => found.restart.push(key.to_owned()),
     }
 }

@@ -21,7 +21,7 @@ pub use limits::{Cs, CsPolicy, Fib, Forward, Pit, Reassembly, Tables, Unsolicite
 #[serde(deny_unknown_fields, default)]
 #[derive(Default)]
 pub struct Config {
-    /// Forwarding threads. 0 takes half of the processors, at least one; at most 64. Needs a restart.
+    /// Forwarding threads. 0 takes half of the processors, at least one; at most 64.
     pub shards: u16,
     /// Faces and their listeners.
     pub faces: Faces,
@@ -39,20 +39,20 @@ pub struct Config {
     pub reassembly: Reassembly,
     /// Strategy by prefix: `"/prefix" = "name"`, with parameters as in
     /// `"/prefix" = "/localhost/nfd/strategy/asf/v=5/probing-interval~30000"`. Names without a slash
-    /// are looked for under `/localhost/nfd/strategy`. Taken over by a reload.
+    /// are looked for under `/localhost/nfd/strategy`.
     pub strategy: BTreeMap<String, String>,
     /// Registration of prefixes.
     pub rib: Rib,
     /// Who may use the management modules; an entry grants, none refuses. When the list is
-    /// empty, local faces may do everything and others nothing. Taken over by a reload.
+    /// empty, local faces may do everything and others nothing.
     pub authorize: Vec<Authorize>,
-    /// Faces made at start and kept by the configuration. Taken over by a reload.
+    /// Faces made at start and kept by the configuration.
     pub face: Vec<StaticFace>,
-    /// Routes made at start. Taken over by a reload.
+    /// Routes made at start.
     pub route: Vec<StaticRoute>,
     /// Metrics over HTTP.
     pub metrics: Metrics,
-    /// Log output. Taken over by a reload.
+    /// Log output.
     pub log: Log,
     /// Starting and stopping.
     pub daemon: Daemon,
@@ -64,16 +64,15 @@ pub struct Config {
 #[derive(Default)]
 pub struct Rib {
     /// Accept registrations under `/localhop/nfd` from faces that are not local. The signature must
-    /// then be by a certificate of `localhop_anchors`. Taken over by a reload.
+    /// then be by a certificate of `localhop_anchors`.
     pub localhop: bool,
     /// Files of the certificates whose signatures are accepted on `/localhop` registrations;
-    /// `any` accepts every well-formed signed command. Taken over by a reload.
+    /// `any` accepts every well-formed signed command.
     pub localhop_anchors: Vec<String>,
     /// Files of the certificates whose prefix announcements are accepted from faces that are not
-    /// local. Taken over by a reload.
+    /// local.
     pub announcement_anchors: Vec<String>,
     /// Names told to whoever asks for `/localhop/nfd/rib/routable-prefixes`. Empty: no answer.
-    /// Taken over by a reload.
     pub routable_prefixes: Vec<String>,
 }
 
@@ -119,7 +118,7 @@ fn yes() -> bool {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Metrics {
-    /// Addresses of the HTTP server for `/metrics` (Prometheus text). Empty: no server. Needs a restart.
+    /// Addresses of the HTTP server for `/metrics` (Prometheus text). Empty: no server.
     pub listen: OneOrMany,
 }
 

@@ -82,4 +82,7 @@ fn a_change_says_whether_it_waits_for_a_restart() {
     let found = changes(&old, &new);
     assert_eq!(found.restart, ["shards"]);
     assert_eq!(found.live, ["cs.packets_max", "strategy"]);
+    let kept = new.keeping(&old, &found.restart);
+    assert_eq!((kept.shards, kept.cs.packets_max), (0, 9));
+    assert_eq!(kept.strategy["/a"], "multicast");
 }

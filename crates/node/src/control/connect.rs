@@ -258,7 +258,8 @@ fn source_towards(peer: SocketAddr) -> Option<IpAddr> {
 pub(crate) fn udp_options(config: &Config) -> onym_face::udp::UdpOptions {
     let udp = &config.faces.udp;
     onym_face::udp::UdpOptions {
-        mtu: udp.mtu,
+        // What the transport can; each face is told what to use (`faces.udp.mtu`).
+        mtu: onym_wire::PACKET_LEN_MAX,
         recv_buffer: udp.receive_buffer_bytes,
         send_buffer: udp.send_buffer_bytes,
         ..onym_face::udp::UdpOptions::default()

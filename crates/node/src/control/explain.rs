@@ -1,124 +1,148 @@
 //! What the node would do with an Interest, and which table decides.
 
 use super::Control;
-use crate::shard::{Chooser, Shard};
+use crate::mgmt::host::Scope;
+use onym_forward::{Explanation, Question, Verdict};
 use onym_tables::FaceId;
-use onym_wire::interest::InterestBuilder;
 use onym_wire::name::{Name, NameRef};
 use serde_json::{Value, json};
 
 impl Control {
-    /// `/localhost/onym/explain`: JSON.
+    /// `/localhost/onym/explain`: JSON. Its members are listed in the README of this crate.
     pub(crate) fn explain(&self, name: NameRef<'_>) -> String {
         let owned = name.to_name();
-        let text = owned.to_string();
-        let scope = scope_of(name);
-        let cached: Vec<bool> = self
-            .ports
-            .iter()
-            .map(|port| {
-                let name = owned.clone();
-                port.ask(move |shard| cached(shard, &name)).unwrap_or(false)
-            })
+        let value = owned.value().to_vec();
+        let home = self.ports[0].ask(move |shard| shard.chooser().by_name(&value)).unwrap_or(0);
+        let exact = self.explain_in(home, &owned, false);
+        // An Interest with CanBePrefix waits in shard 0, and is answered from every shard's cache.
+        let each: Vec<Explanation> = (0..self.ports.len())
+            .filter_map(|shard| self.explain_in(shard, &owned, true))
             .collect();
-        let (fib, hops) = self.longest_route(name);
-        let strategy = self.strategy_of(name);
-        let home = self.ports[0].ask(|shard| shard.chooser().clone()).map(|c: Chooser| {
-            let value = owned.value();
-            c.by_name(value)
-        });
-        let next_hops: Vec<Value> = hops.iter().map(|(id, cost)| self.hop(*id, *cost)).collect();
-        let usable = next_hops.iter().any(|h| h["up"] == json!(true));
-        let (decides, verdict, sentence) = if cached.contains(&true) {
-            ("cs", "cs_hit", format!("{text} is in the content store: Data is returned at once"))
-        } else if let Some(prefix) = &fib {
-            let shown = shown(&hops);
-            match (hops.is_empty(), usable) {
-                (true, _) => {
-                    ("fib", "no_route", format!("{prefix} has no next hop: a Nack NoRoute"))
-                }
-                (false, false) => (
-                    "faces",
-                    "no_eligible_next_hop",
-                    format!(
-                        "the longest route is {prefix} to face {shown}, and no such face is up: bring the face up"
-                    ),
-                ),
-                (false, true) => (
-                    "fib",
-                    "forwarded",
-                    format!(
-                        "the longest route is {prefix}; strategy {strategy} chooses among face {shown}"
-                    ),
-                ),
-            }
-        } else {
-            let next = "add a route: onym route add PREFIX --via URI";
-            (
-                "fib",
-                "no_route",
-                format!("no route covers {text}: a Nack NoRoute is returned; {next}"),
-            )
+        let Some(exact) = exact else {
+            let sentence = "the name is empty: no Interest can have it";
+            return json!({ "name": "/", "verdict": "malformed", "decides": "name",
+                "sentence": sentence })
+            .to_string();
         };
-        json!({
-            "name": text,
-            "decides": decides,
-            "verdict": verdict,
-            "sentence": sentence,
-            "scope": scope,
-            "cached": cached.contains(&true),
-            "cs_serves": self.config.cs.serve,
-            "fib_prefix": fib,
-            "next_hops": next_hops,
-            "strategy": strategy,
-            "shard": home,
-        })
-        .to_string()
-    }
-
-    /// The longest prefix with next hops in the FIB.
-    fn longest_route(&self, name: NameRef<'_>) -> (Option<String>, Vec<(FaceId, u64)>) {
-        let name = name.to_name();
-        let found = self.ports[0].ask(move |shard| {
-            let hashes = shard.hashes(name.as_ref());
-            shard.fw.fib().lookup(&hashes, name.value()).map(|(prefix, hops)| {
-                let hops = hops.iter().map(|h| (h.face, h.cost)).collect::<Vec<_>>();
-                (prefix.bytes.to_vec(), hops)
-            })
-        });
-        match found.flatten() {
-            None => (None, Vec::new()),
-            Some((prefix, hops)) => {
-                let prefix = NameRef::parse_value(&prefix).unwrap_or_default().to_name();
-                (Some(prefix.to_string()), hops)
-            }
-        }
-    }
-
-    fn strategy_of(&self, name: NameRef<'_>) -> String {
-        let list = self.strategy_list();
-        let fits = list.iter().filter(|(prefix, _)| prefix.as_ref().is_prefix_of(name));
-        let longest = fits.max_by_key(|(prefix, _)| prefix.as_ref().len());
-        longest.map_or_else(String::new, |(_, strategy)| strategy.to_string())
-    }
-
-    fn hop(&self, id: FaceId, cost: u64) -> Value {
-        match self.faces.get(&id) {
-            Some(r) => json!({
-                "face": id.0, "cost": cost, "uri": r.remote, "up": r.up,
-                "scope": if r.scope == crate::mgmt::host::Scope::Local { "local" } else { "non-local" },
+        let cached = each.iter().any(|e| e.cs_hit);
+        let discovery = match each.first() {
+            Some(_) if cached => self.told(&owned, Verdict::CsHit, &each[0]),
+            Some(e) => self.told(&owned, e.verdict, e),
+            None => self.told(&owned, exact.verdict, &exact),
+        };
+        let mut told = self.told(&owned, exact.verdict, &exact);
+        let Some(members) = told.as_object_mut() else { return told.to_string() };
+        members.insert("name".into(), owned.to_string().into());
+        members.insert("scope".into(), scope_of(name).into());
+        members.insert("shard".into(), home.into());
+        members.insert("cs_serves".into(), self.config.cs.serve.into());
+        members.insert(
+            "discovery".into(),
+            json!({
+                "verdict": discovery["verdict"], "decides": discovery["decides"],
+                "sentence": discovery["sentence"],
             }),
-            None if id == FaceId::INTERNAL => {
-                json!({ "face": id.0, "cost": cost, "uri": "internal://", "up": true, "scope": "local" })
+        );
+        told.to_string()
+    }
+
+    fn explain_in(&self, shard: usize, name: &Name, can_be_prefix: bool) -> Option<Explanation> {
+        let name = name.clone();
+        let asked = self.ports[shard].ask(move |shard| {
+            let now = shard.clock.now();
+            let question = Question { can_be_prefix, ..Question::new(name.as_ref()) };
+            shard.fw.explain(now, &question)
+        });
+        asked.flatten()
+    }
+
+    /// One explanation as JSON, when the Interest ends in `verdict`.
+    fn told(&self, name: &Name, verdict: Verdict, e: &Explanation) -> Value {
+        let hops: Vec<Value> = e.next_hops.iter().map(|h| self.hop(h)).collect();
+        let chosen: Vec<u32> = e.chosen.iter().map(|face| face.0).collect();
+        let all_down = verdict == Verdict::Forwarded
+            && e.chosen.iter().all(|id| self.faces.get(id).is_some_and(|r| !r.up));
+        let decides = if all_down { "faces" } else { decides(verdict) };
+        json!({
+            "verdict": verdict.label(),
+            "decides": decides,
+            "sentence": self.sentence(name, verdict, e, all_down),
+            "because": e.because,
+            "cached": verdict == Verdict::CsHit,
+            "pending": e.pending.as_ref().map(|p| p.iter().map(|face| face.0).collect::<Vec<_>>()),
+            "asked": e.asked.iter().map(|face| face.0).collect::<Vec<_>>(),
+            "fib_prefix": e.fib_prefix.as_ref().map(ToString::to_string),
+            "next_hops": hops,
+            "strategy_prefix": e.strategy_prefix.to_string(),
+            "strategy": e.strategy.to_string(),
+            "chosen": chosen,
+        })
+    }
+
+    fn hop(&self, hop: &onym_forward::Hop) -> Value {
+        let (id, cost) = (hop.hop.face, hop.hop.cost);
+        let record = self.faces.get(&id);
+        let uri = record.map_or("internal://", |r| r.remote.as_str());
+        let is_local = record.is_none_or(|r| r.scope == Scope::Local);
+        json!({
+            "face": id.0, "cost": cost, "uri": uri, "up": record.is_none_or(|r| r.up),
+            "scope": if is_local { "local" } else { "non-local" }, "barred": hop.barred,
+        })
+    }
+
+    /// What happens, why, and what to do about it.
+    fn sentence(&self, name: &Name, verdict: Verdict, e: &Explanation, all_down: bool) -> String {
+        let prefix = e.fib_prefix.as_ref().map_or_else(|| "/".to_owned(), ToString::to_string);
+        let strategy = format!("{} (set at {})", e.strategy, e.strategy_prefix);
+        let faces = self.shown(&e.chosen);
+        match verdict {
+            Verdict::CsHit => format!("{name} is answered at once from the content store"),
+            Verdict::Forwarded if all_down => format!(
+                "the route {prefix} leads to {faces}, which is down: the Interest is lost until \
+                 the face is up again"
+            ),
+            Verdict::Forwarded => format!(
+                "the longest route is {prefix}; strategy {strategy} sends the Interest to {faces}"
+            ),
+            Verdict::Delivered => format!("the route {prefix} leads to the node's own management"),
+            Verdict::NoRoute => format!(
+                "no route covers {name}: a Nack NoRoute is returned; add a route with \
+                 `onym route add PREFIX --via URI`, or start the producer"
+            ),
+            Verdict::NoEligibleNextHop => {
+                let why = |hop: &onym_forward::Hop| {
+                    let id = hop.hop.face.0;
+                    format!("face {id}: {}", hop.barred.unwrap_or("the strategy leaves it out"))
+                };
+                let each: Vec<String> = e.next_hops.iter().map(why).collect();
+                format!("the route {prefix} has no next hop for it ({})", each.join("; "))
             }
-            None => json!({ "face": id.0, "cost": cost, "uri": Value::Null, "up": false }),
+            Verdict::Aggregated | Verdict::Suppressed => {
+                format!("the same Interest is pending at {}: {}", self.shown(&e.asked), e.because)
+            }
+            _ => format!("{name}: {}", e.because),
         }
+    }
+
+    fn shown(&self, faces: &[FaceId]) -> String {
+        let each = faces.iter().map(|id| match self.faces.get(id) {
+            Some(record) => format!("face {} ({})", id.0, record.remote),
+            None => format!("face {}", id.0),
+        });
+        each.collect::<Vec<_>>().join(", ")
     }
 }
 
-fn shown(hops: &[(FaceId, u64)]) -> String {
-    let each = hops.iter().map(|(id, cost)| format!("{} (cost {cost})", id.0));
-    each.collect::<Vec<_>>().join(", ")
+/// The table that a verdict comes from.
+fn decides(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::CsHit => "cs",
+        Verdict::Aggregated => "pit",
+        Verdict::Delivered | Verdict::NoRoute | Verdict::NoEligibleNextHop => "fib",
+        Verdict::Forwarded | Verdict::Suppressed | Verdict::StrategyRejected => "strategy",
+        Verdict::Scope => "scope",
+        _ => "packet",
+    }
 }
 
 fn scope_of(name: NameRef<'_>) -> &'static str {
@@ -127,13 +151,4 @@ fn scope_of(name: NameRef<'_>) -> &'static str {
         Some(b"localhop") => "localhop: goes one hop at most",
         _ => "global",
     }
-}
-
-/// Whether an Interest for the name, or for something under it, is answered from the cache.
-fn cached(shard: &mut Shard, name: &Name) -> bool {
-    let mut wire = Vec::new();
-    let nonce = Some([0; 4]);
-    InterestBuilder { can_be_prefix: true, nonce, ..InterestBuilder::new(name.as_ref()) }
-        .write(&mut wire);
-    shard.fw.cs_find(shard.now, &wire).is_some()
 }

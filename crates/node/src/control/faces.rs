@@ -1,5 +1,6 @@
 //! The life of faces: made, up, down, connected again, closed.
 
+use super::connect::Target;
 use super::record::{NewFace, Record, wire_persistency};
 use super::{Control, Purpose};
 use crate::config::Persistency;
@@ -18,14 +19,11 @@ impl Control {
     /// # Errors
     /// A sentence: too many faces, or its descriptor cannot be watched.
     pub(crate) fn face_add(&mut self, mut new: NewFace) -> Result<FaceId, String> {
-        if self.faces.len() >= self.config.faces.count_max as usize {
-            return Err(format!("there are {} faces already (faces.count_max)", self.faces.len()));
-        }
         let id = FaceId(self.next_face);
-        self.next_face += 1;
         let record = self.record(id, &new);
-        tracing::info!(face = id.0, remote = %record.remote, local = %record.local,
-            persistency = ?record.persistency, "face made");
+        self.room_for_face(record.is_stranger())?;
+        self.next_face += 1;
+        self.logs.face(self.clock.now(), &record, "face made", "");
         let (info, owner) = (record.info(), record.owner);
         let link = record.link_config(self.reassembly_limits());
         let queue_bytes_max = record.queue_bytes_max;
@@ -36,7 +34,7 @@ impl Control {
                 shard.faces.note_elsewhere(id, owner_number);
             }
         });
-        self.faces.insert(id, record);
+        self.enter(record);
         if let Some(io) = new.io.take() {
             let opening = Opening { id, io, link, queue_bytes_max, first: new.first };
             if let Err(reason) = self.open(owner, opening) {
@@ -70,7 +68,11 @@ impl Control {
         let marks = defaults.congestion.marking && marks_by_default(transport);
         let marking = if marks { face_flags::CONGESTION_MARKING } else { 0 };
         let own_mtu = new.io.as_ref().map_or(onym_wire::PACKET_LEN_MAX, |io| io.mtu());
-        let asked = props.mtu.map_or(own_mtu, |m| usize::try_from(m).unwrap_or(own_mtu));
+        let default_mtu = match transport {
+            Transport::Udp | Transport::UdpMulticast => defaults.udp.mtu,
+            _ => own_mtu,
+        };
+        let asked = props.mtu.map_or(default_mtu, |m| usize::try_from(m).unwrap_or(own_mtu));
         let base_ms = Duration::from_millis(defaults.congestion.base_ms);
         let threshold = props.congestion_threshold.unwrap_or(defaults.congestion.threshold_bytes);
         let scope = new.io.as_deref().map_or(Scope::NonLocal, |io| self.scope_of(io));
@@ -98,6 +100,7 @@ impl Control {
             frames: 0,
             active: now,
             peer: new.peer,
+            stranger: new.persistency == Persistency::OnDemand && scope == Scope::NonLocal,
         }
     }
 
@@ -126,14 +129,6 @@ impl Control {
         }
     }
 
-    fn shard_with_fewest_faces(&self) -> usize {
-        let mut count = vec![0_usize; self.ports.len()];
-        for record in self.faces.values() {
-            count[record.owner] += 1;
-        }
-        (0..count.len()).min_by_key(|i| count[*i]).unwrap_or(0)
-    }
-
     pub(crate) fn reassembly_limits(&self) -> ReassemblyLimits {
         let config = &self.config.reassembly;
         ReassemblyLimits {
@@ -147,13 +142,13 @@ impl Control {
     pub(crate) fn face_remove(&mut self, id: FaceId, reason: &str) -> bool {
         let Some(record) = self.faces.get(&id) else { return false };
         let owner = record.owner;
-        tracing::info!(face = id.0, remote = %record.remote, reason, "face closed");
+        self.logs.face(self.clock.now(), record, "face closed", reason);
         if let Some(Some(counters)) = self.ports[owner].ask(move |shard| shard.close(id)) {
             self.gone.add(&counters);
         }
         ask_all(&self.ports, move |shard| shard.face_forget(id));
         self.face_event(id, Event::Destroyed);
-        if let Some(peer) = self.faces.remove(&id).and_then(|record| record.peer) {
+        if let Some(peer) = self.leave(id).and_then(|record| record.peer) {
             self.peers.remove(&peer);
         }
         self.routes_of_face_remove(id);
@@ -191,9 +186,11 @@ impl Control {
         local: String,
         remote: String,
     ) {
-        let Some(record) = self.faces.get_mut(&id) else { return };
+        // Out and in again: others look it up by where it leads.
+        let Some(mut record) = self.leave(id) else { return };
         tracing::info!(face = id.0, ?transport, local, "face carried by another transport");
         (record.transport, record.local, record.remote) = (transport, local, remote);
+        self.enter(record);
     }
 
     /// A permanent face has its transport again.
@@ -249,21 +246,23 @@ impl Control {
     }
 
     fn close_idle(&mut self, now: Tick, timeout: Duration) {
+        self.note_activity(now);
+        let idle = |r: &&Record| r.idles() && now.since(r.active) >= timeout;
+        let idle: Vec<FaceId> = self.faces.values().filter(idle).map(|r| r.id).collect();
+        for id in idle {
+            self.face_remove(id, "idle");
+        }
+    }
+
+    /// Notes which faces had traffic since this was asked last.
+    pub(super) fn note_activity(&mut self, now: Tick) {
         let counters = self.owner_counters();
-        let mut idle = Vec::new();
         for record in self.faces.values_mut() {
             let c = counters.get(&record.id).copied().unwrap_or_default();
             let frames = c.traffic.in_frames + c.link.frames_out;
             if frames != record.frames {
                 (record.frames, record.active) = (frames, now);
             }
-            let ends = record.persistency == Persistency::OnDemand && record.is_datagram();
-            if ends && now.since(record.active) >= timeout {
-                idle.push(record.id);
-            }
-        }
-        for id in idle {
-            self.face_remove(id, "idle");
         }
     }
 
@@ -304,7 +303,6 @@ impl Control {
     }
 
     pub(crate) fn face_view(&self, record: &Record, counters: host::FaceCounters) -> FaceView {
-        let idles = record.persistency == Persistency::OnDemand && record.is_datagram();
         let left = || {
             let timeout = Duration::from_secs(self.config.faces.idle_timeout_s);
             let left = timeout.saturating_sub(self.clock.now().since(record.active));
@@ -315,7 +313,7 @@ impl Control {
             id: record.id,
             remote_uri: record.remote.clone(),
             local_uri: record.local.clone(),
-            expiration_ms: idles.then(left),
+            expiration_ms: record.idles().then(left),
             scope: record.scope,
             persistency: wire_persistency(record.persistency),
             link_type: record.link_type,
@@ -328,6 +326,15 @@ impl Control {
         }
     }
 
+    /// A face that a peer made is now one that we asked for.
+    pub(super) fn face_keep(&mut self, id: FaceId, persistency: Persistency, target: Target) {
+        let Some(record) = self.faces.get_mut(&id) else { return };
+        if record.persistency == Persistency::OnDemand {
+            record.persistency = persistency;
+            record.target = Some(target);
+        }
+    }
+
     /// Applies the properties of `id` to the shards after its record changed.
     pub(crate) fn face_changed(&self, id: FaceId) {
         let Some(record) = self.faces.get(&id) else { return };
@@ -336,11 +343,6 @@ impl Control {
             shard.fw.face_add(id, info);
             shard.configure(id, &link);
         });
-    }
-
-    /// The face that leads to `remote`.
-    pub(crate) fn face_by_remote(&self, remote: &str) -> Option<FaceId> {
-        self.faces.values().find(|r| r.remote == remote).map(|r| r.id)
     }
 }
 

@@ -11,6 +11,7 @@ use crate::mgmt::host::{
     RouteSpec, Scope, TableError, Ticket, face_flags,
 };
 use onym_tables::FaceId;
+use onym_wire::Buf;
 use onym_wire::faceuri::FaceUri;
 use onym_wire::name::{Name, NameRef};
 use std::time::Duration;
@@ -29,6 +30,10 @@ impl Host for Control {
 
     fn face(&mut self, id: FaceId) -> Option<FaceView> {
         self.face_views(Some(id)).pop()
+    }
+
+    fn is_local(&mut self, id: FaceId) -> bool {
+        self.faces.get(&id).is_some_and(|record| record.scope == Scope::Local)
     }
 
     fn channels(&mut self) -> Vec<String> {
@@ -100,7 +105,11 @@ impl Host for Control {
     }
 
     fn rib_register(&mut self, route: RouteSpec) -> Result<(), TableError> {
-        self.route_add(route)
+        self.route_add(route, None)
+    }
+
+    fn rib_announce(&mut self, route: RouteSpec, announcement: &[u8]) -> Result<(), TableError> {
+        self.route_add(route, Some(Buf::copy_from(announcement)))
     }
 
     fn rib_unregister(&mut self, name: NameRef<'_>, face: FaceId, origin: u64) {

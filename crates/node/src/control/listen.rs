@@ -8,6 +8,7 @@ use onym_face::udp::{UdpListener, UdpMulticastFace};
 use onym_face::websocket::WebSocketListener;
 use onym_face::{Face, FaceError, Listener, RingPolicy, UnixListener, tcp::TcpListener};
 use onym_sys::netdev::{self, Interface};
+use onym_tables::Tick;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -20,6 +21,8 @@ pub(crate) struct Entry {
     /// Its interface when it is of Ethernet.
     pub(crate) ether: Option<String>,
     pub(crate) token: u64,
+    /// When it is looked at again after it failed; never while it is looked at.
+    pub(crate) paused: Tick,
 }
 
 /// Listeners and the faces that exist without a peer's doing.
@@ -34,7 +37,8 @@ pub(crate) struct Opened {
 
 impl Opened {
     fn push(&mut self, listener: Box<dyn Listener>) -> &mut Entry {
-        self.listeners.push(Entry { listener, udp: None, ether: None, token: 0 });
+        let paused = Tick::NEVER;
+        self.listeners.push(Entry { listener, udp: None, ether: None, token: 0, paused });
         self.listeners.last_mut().expect("invariant: just pushed")
     }
 }

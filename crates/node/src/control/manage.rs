@@ -1,6 +1,7 @@
 //! The management face: packets from the shards to the protocol, and its answers back.
 
 use super::Control;
+use crate::config::Config;
 use crate::mgmt::{Management, Options, Output};
 use onym_forward::packet::{LpIn, Packet};
 use onym_tables::{FaceId, Tick};
@@ -71,19 +72,17 @@ impl Control {
     }
 
     /// The rules of the configuration, which may name files.
-    pub(super) fn management_options(&self) -> Result<Options, String> {
+    pub(super) fn management_options(&self, config: &Config) -> Result<Options, String> {
         let origin = self.origin.display().to_string();
         let base = self.origin.parent().unwrap_or(std::path::Path::new("."));
-        Options::from_config(&self.config, &origin, base).map_err(|e| e.to_string())
+        Options::from_config(config, &origin, base).map_err(|e| e.to_string())
     }
 
-    /// Gives management the rules of the configuration.
-    pub(super) fn manage_reload(&mut self) -> Result<(), String> {
-        let options = self.management_options()?;
+    /// Gives management new rules.
+    pub(super) fn manage_reload(&mut self, options: Options) {
         self.policy = options.policy.clone();
         if let Some(management) = &mut self.management {
             management.reconfigure(options);
         }
-        Ok(())
     }
 }

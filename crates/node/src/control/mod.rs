@@ -3,13 +3,16 @@
 //! It owns no packet. It changes the shards by orders and waits for their answers, so that what it
 //! tells others is already so.
 
+mod accept;
 pub(crate) mod connect;
 mod explain;
 pub(crate) mod faces;
 mod host;
 pub(crate) mod listen;
+mod log;
 mod manage;
 pub(crate) mod record;
+pub(crate) mod room;
 mod routes;
 pub(crate) mod start;
 pub(crate) mod status;
@@ -23,7 +26,7 @@ use crate::rib::Rib;
 use crate::shard::{Report, ShardPort};
 use crate::subnet::Subnet;
 use connect::Connecting;
-use onym_face::{Incoming, Peer};
+use onym_face::Peer;
 use onym_forward::Event;
 use onym_sys::epoll::{Epoll, Ready, Waker};
 use onym_tables::{FaceId, Tick};
@@ -97,6 +100,12 @@ pub(crate) struct Control {
     events: Vec<Ready>,
     waker: Arc<Waker>,
     listeners: Vec<listen::Entry>,
+    /// The face that leads to each remote URI.
+    pub(crate) by_remote: HashMap<String, FaceId>,
+    /// Faces by the shard that does their I/O.
+    pub(crate) per_shard: Vec<usize>,
+    pub(crate) room: room::Room,
+    pub(crate) logs: log::Logs,
     /// Faces of peers on listeners without connections.
     peers: HashMap<(usize, Peer), FaceId>,
     pool: BufPool,
@@ -115,6 +124,8 @@ pub(crate) struct Control {
     pub(crate) log: Option<Arc<dyn crate::log::LogControl>>,
     /// The file of the configuration, for errors and relative paths.
     origin: PathBuf,
+    /// Frames that reached a listener faster than their shard took them.
+    pub(crate) late_frames: u64,
     running: bool,
 }
 
@@ -138,10 +149,13 @@ impl std::fmt::Debug for Control {
 
 /// Token of the waker; listeners have theirs, then connections.
 const WAKER: u64 = 0;
-/// Arrivals taken from a listener at once.
-const ACCEPT: usize = 64;
 /// How long the control thread sleeps at most.
 const SLEEP_MAX: Duration = Duration::from_secs(60);
+
+/// Where TCP peers are local.
+fn local_subnets(config: &Config) -> Vec<Subnet> {
+    config.faces.tcp.local.0.iter().filter_map(|s| Subnet::parse(s)).collect()
+}
 
 impl Control {
     /// The control thread's state; nothing of the configuration is applied yet.
@@ -162,13 +176,16 @@ impl Control {
             entry.token = next_token;
             watch(entry.listener.fd(), next_token)?;
         }
-        let subnets = &parts.config.faces.tcp.local.0;
         let mut control = Self {
             start_ms: crate::clock::unix_ms(),
             faces: BTreeMap::new(),
+            by_remote: HashMap::new(),
+            per_shard: vec![0; parts.ports.len()],
+            room: room::Room::default(),
+            logs: log::Logs::default(),
             rib: routes::rib(&parts.config),
             gone: Gone::default(),
-            tcp_local: subnets.iter().filter_map(|s| Subnet::parse(s)).collect(),
+            tcp_local: local_subnets(&parts.config),
             next_face: FaceId::FIRST.0,
             next_idle_check: parts.clock.now(),
             clock: parts.clock,
@@ -190,9 +207,10 @@ impl Control {
             made_now: None,
             policy: Policy::default(),
             log: None,
+            late_frames: 0,
             running: true,
         };
-        let options = control.management_options()?;
+        let options = control.management_options(&control.config)?;
         control.policy = options.policy.clone();
         let entropy = Box::new(onym_crypto::SystemEntropy);
         control.management = Some(Management::new(options, entropy));
@@ -240,8 +258,9 @@ impl Control {
     fn next_timer(&self) -> Tick {
         let reconnect = self.faces.values().map(|r| r.reconnect).min();
         let connecting = self.connecting.values().map(|c| c.until).min();
+        let paused = self.listeners.iter().map(|l| l.paused).min();
         let management = self.management.as_ref().and_then(Management::poll_timeout);
-        let all = [reconnect, connecting, management, Some(self.rib.poll_timeout())];
+        let all = [reconnect, connecting, paused, management, Some(self.rib.poll_timeout())];
         let next = all.into_iter().flatten().min().unwrap_or(Tick::NEVER);
         next.min(self.next_idle_check)
     }
@@ -250,59 +269,9 @@ impl Control {
         let now = self.clock.now();
         self.face_timers(now);
         self.connect_timers(now);
+        self.listener_timers(now);
         self.route_timers(now);
         self.manage_timers(now);
-    }
-
-    fn listener_of(&self, token: u64) -> Option<usize> {
-        self.listeners.iter().position(|l| l.token == token)
-    }
-
-    fn accept(&mut self, index: usize) {
-        let mut arrived = Vec::new();
-        let listener = &mut self.listeners[index].listener;
-        if let Err(error) = listener.accept(&mut self.pool, ACCEPT, &mut arrived) {
-            tracing::warn!(listener = %listener.local_uri(), %error, "accepting failed");
-        }
-        for incoming in arrived {
-            match incoming {
-                Incoming::Face(io) => {
-                    let new = NewFace::of(Some(io), crate::config::Persistency::OnDemand);
-                    if let Err(reason) = self.face_add(new) {
-                        tracing::warn!(reason, "a connection was refused");
-                    }
-                }
-                Incoming::Frame { peer, frame } => self.first_frame(index, peer, frame),
-            }
-        }
-    }
-
-    /// A frame of a peer that has no socket of its own yet, or just got it.
-    fn first_frame(&mut self, index: usize, peer: Peer, frame: onym_wire::RxFrame) {
-        if let Some(&id) = self.peers.get(&(index, peer)) {
-            if let Some(record) = self.faces.get(&id) {
-                self.ports[record.owner].tell(move |shard| shard.frames(id, vec![frame]));
-            }
-            return;
-        }
-        let io = match self.listeners[index].listener.face_for(peer) {
-            Ok(io) => io,
-            Err(error) => {
-                tracing::warn!(?peer, %error, "no face for a new peer");
-                return;
-            }
-        };
-        let new = NewFace {
-            peer: Some((index, peer)),
-            first: vec![frame],
-            ..NewFace::of(Some(io), crate::config::Persistency::OnDemand)
-        };
-        match self.face_add(new) {
-            Ok(id) => {
-                self.peers.insert((index, peer), id);
-            }
-            Err(reason) => tracing::warn!(?peer, reason, "a new peer was refused"),
-        }
     }
 
     fn take_reports(&mut self) {

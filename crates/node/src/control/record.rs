@@ -41,6 +41,8 @@ pub(crate) struct Record {
     pub(crate) active: Tick,
     /// The listener and peer that it was made for.
     pub(crate) peer: Option<(usize, Peer)>,
+    /// Whether another machine made it by sending something.
+    pub(crate) stranger: bool,
 }
 
 /// A face to be added to the node.
@@ -75,6 +77,16 @@ impl NewFace {
 impl Record {
     pub(crate) fn is_datagram(&self) -> bool {
         !self.transport.is_reliable()
+    }
+
+    /// Whether another machine made it by sending something.
+    pub(crate) fn is_stranger(&self) -> bool {
+        self.stranger
+    }
+
+    /// Whether it is closed when it stays idle.
+    pub(crate) fn idles(&self) -> bool {
+        self.persistency == Persistency::OnDemand && self.is_datagram()
     }
 
     /// What forwarding must know.

@@ -22,7 +22,11 @@ impl Control {
     ///
     /// # Errors
     /// [`TableError`]: the name is too long, the RIB or the FIB full.
-    pub(crate) fn route_add(&mut self, spec: RouteSpec) -> Result<(), TableError> {
+    pub(crate) fn route_add(
+        &mut self,
+        spec: RouteSpec,
+        announcement: Option<Buf>,
+    ) -> Result<(), TableError> {
         let now = self.clock.now();
         let expiry = spec.expiration_ms.map_or(Tick::NEVER, |ms| now + Duration::from_millis(ms));
         let route = Route {
@@ -31,7 +35,7 @@ impl Control {
             flags: u8::try_from(spec.flags & 3).unwrap_or(0),
             cost: spec.cost,
             expiry,
-            announcement: None,
+            announcement,
         };
         self.route_register(spec.name.as_ref(), route)
     }

@@ -1,6 +1,6 @@
 //! The configuration applied to a running node: at start, and again by a reload.
 
-use super::connect::{resolve, static_new, static_target};
+use super::connect::{Target, resolve, static_new, static_target};
 use super::{Asked, Control, Purpose};
 use crate::config::{Changes, Config, Persistency, StaticFace, StaticRoute, changes};
 use crate::names;
@@ -86,10 +86,13 @@ impl Control {
     }
 
     fn apply_face(&mut self, face: &StaticFace) -> Result<(), String> {
-        let target = static_target(face).map_err(|e| format!("face: {e}"))?;
-        if self.face_by_remote(&target.uri.to_string()).is_some() {
+        let uri = resolve(&face.uri).map_err(|e| format!("face: {e}"))?;
+        if let Some(id) = self.face_by_remote(&uri.to_string()) {
+            self.face_keep(id, face.persistency, Target::of(uri));
             return Ok(());
         }
+        // Not before: it begins a new capture file.
+        let target = static_target(face).map_err(|e| format!("face: {e}"))?;
         let new = static_new(face, &target);
         if face.persistency == Persistency::Permanent {
             // Its record comes first; the transport follows when the other end is there.
@@ -130,7 +133,7 @@ impl Control {
                 flags,
                 expiration_ms: None,
             };
-            if let Err(error) = self.route_add(spec) {
+            if let Err(error) = self.route_add(spec, None) {
                 tracing::error!(prefix = %route.prefix, via = %route.via, ?error, "route refused");
             }
         }
@@ -140,15 +143,23 @@ impl Control {
     ///
     /// # Errors
     /// A sentence; keys before the one that is wrong have taken effect.
-    pub(crate) fn reload(&mut self, mut new: Config) -> Result<Changes, String> {
+    pub(crate) fn reload(&mut self, new: Config) -> Result<Changes, String> {
+        // What names files is read before anything changes.
+        let options = self.management_options(&new)?;
+        for uri in new.face.iter().map(|f| &f.uri).chain(new.route.iter().map(|r| &r.via)) {
+            resolve(uri)?;
+        }
         let found = changes(&self.config, &new);
-        // What waits for a restart stays as it runs.
-        new.shards = self.config.shards;
+        // What waits for a restart stays as it runs, so that what is shown is what is so.
+        let new = new.keeping(&self.config, &found.restart);
         let old = std::mem::replace(&mut self.config, new);
         if old.cs != self.config.cs {
-            self.config.cs.policy = old.cs.policy;
             self.cs_apply();
         }
+        self.tcp_local = super::local_subnets(&self.config);
+        self.rib.set_routes_max(self.config.tables.rib_routes_max);
+        let hop_limit = self.config.forward.default_hop_limit;
+        crate::shard::ask_all(&self.ports, move |s| s.fw.set_default_hop_limit(hop_limit));
         self.apply_regions();
         self.apply_localhop();
         self.apply_strategies(&old)?;
@@ -162,7 +173,7 @@ impl Control {
             self.apply_route_face(&route)?;
         }
         self.apply_routes();
-        self.manage_reload()?;
+        self.manage_reload(options);
         Ok(found)
     }
 

@@ -2,6 +2,7 @@
 
 use super::Control;
 use crate::clock::unix_ms;
+use crate::mgmt::Management;
 use crate::mgmt::host::{FaceCounters, FaceView, NodeView};
 use crate::shard::{FaceMap, OwnerCounters, Shard, ShardCounters, ask_all};
 use onym_face::Counters as IoCounters;
@@ -87,6 +88,14 @@ pub struct Snapshot {
     pub links: LinkSums,
     /// The faces.
     pub faces: Vec<FaceView>,
+    /// Faces refused because of a limit.
+    pub faces_refused: u64,
+    /// Frames that reached a listener faster than their shard took them.
+    pub listener_full: u64,
+    /// Routes in the RIB.
+    pub rib_routes: u64,
+    /// What became of the Interests that management got.
+    pub management: crate::mgmt::Counters,
 }
 
 impl Snapshot {
@@ -135,6 +144,7 @@ impl Snapshot {
         let others = [
             ("frag_timeout", self.links.frag_timeout),
             ("transport_refused", self.links.refused_in),
+            ("listener_full", self.listener_full),
         ];
         dropped.chain(others).collect()
     }
@@ -162,7 +172,15 @@ impl Control {
         let mut links = self.gone.clone();
         let owner: FaceMap<OwnerCounters> = self.owner_counters();
         owner.values().for_each(|c| links.add(c));
-        Snapshot { shards: ask_all(&self.ports, state), links, faces: self.face_views(None) }
+        Snapshot {
+            shards: ask_all(&self.ports, state),
+            links,
+            faces: self.face_views(None),
+            faces_refused: self.room.refused,
+            listener_full: self.late_frames,
+            rib_routes: self.rib.len() as u64,
+            management: self.management.as_ref().map(Management::counters).unwrap_or_default(),
+        }
     }
 
     /// The state of the node as `status/general` says it.
@@ -217,6 +235,8 @@ impl Control {
             "pid": std::process::id(),
             "shards": snapshot.shards.len(),
             "faces": snapshot.faces.len(),
+            "faces_max": self.config.faces.count_max,
+            "faces_refused": snapshot.faces_refused,
             "listeners": self.channel_uris(),
             "pit": {
                 "entries": view.pit_entries,
@@ -226,12 +246,15 @@ impl Control {
             "cs": {
                 "entries": view.cs_entries,
                 "packets_max": self.config.cs.packets_max,
+                "bytes_max": self.config.cs.bytes_max,
                 "bytes": snapshot.sum(|s| s.cs_bytes),
                 "hits": snapshot.sum(|s| s.counters.cs_hits),
                 "misses": snapshot.sum(|s| s.counters.cs_misses),
             },
             "fib": { "entries": view.fib_entries, "routes_max": self.config.fib.routes_max },
-            "rib": { "routes": self.rib.len() },
+            "rib": { "routes": self.rib.len(), "routes_max": self.config.tables.rib_routes_max },
+            "satisfied_interests": view.satisfied_interests,
+            "unsatisfied_interests": view.unsatisfied_interests,
             "interests": verdicts(PacketKind::Interest),
             "data": verdicts(PacketKind::Data),
             "nacks": verdicts(PacketKind::Nack),

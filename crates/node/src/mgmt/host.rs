@@ -247,6 +247,10 @@ pub trait Host {
     fn faces(&mut self) -> Vec<FaceView>;
     /// One face.
     fn face(&mut self, id: FaceId) -> Option<FaceView>;
+    /// Whether a face leads to an application on this machine; asked for each Interest.
+    fn is_local(&mut self, id: FaceId) -> bool {
+        self.face(id).is_some_and(|face| face.scope == Scope::Local)
+    }
     /// FaceUris of the listeners.
     fn channels(&mut self) -> Vec<String>;
     /// Makes a face; `ticket` names the request when it takes time.
@@ -272,6 +276,15 @@ pub trait Host {
     /// # Errors
     /// [`TableError`].
     fn rib_register(&mut self, route: RouteSpec) -> Result<(), TableError>;
+    /// As [`Host::rib_register`] for a route that a prefix announcement (one Data) makes; the
+    /// announcement is kept for strategies that pass it on.
+    ///
+    /// # Errors
+    /// [`TableError`].
+    fn rib_announce(&mut self, route: RouteSpec, announcement: &[u8]) -> Result<(), TableError> {
+        let _ = announcement;
+        self.rib_register(route)
+    }
     /// Removes a route from the RIB, if it is there.
     fn rib_unregister(&mut self, name: NameRef<'_>, face: FaceId, origin: u64);
     /// The RIB, by name; `expiration_ms` is what remains.

@@ -61,7 +61,7 @@ use certificates::{Certificates, Wanted};
 use command::{Command, NotCommand, Verb};
 use dataset::Datasets;
 use events::Events;
-use host::{FaceError, FaceView, Scope, Ticket};
+use host::{FaceError, FaceView, Ticket};
 use onym_crypto::Entropy;
 use onym_tables::{FaceId, Tick};
 use onym_wire::mgmt::ControlResponse;
@@ -216,7 +216,7 @@ impl Management {
 
     /// An Interest that the forwarder delivered to management; it came in on face `from`.
     pub fn interest(&mut self, wire: &[u8], from: FaceId, now: Tick, host: &mut dyn Host) {
-        let is_local = host.face(from).is_some_and(|face| face.scope == Scope::Local);
+        let is_local = host.is_local(from);
         let requester = Requester { face: from, is_local };
         let answered = Interest::parse(wire)
             .ok()

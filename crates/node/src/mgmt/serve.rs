@@ -11,6 +11,9 @@ use onym_wire::name::NameRef;
 /// How long the routable prefixes are fresh, in milliseconds.
 const ROUTABLE_FRESHNESS_MS: u64 = 5000;
 
+/// Components of a name of our own namespace, without version and segment.
+const ONYM_NAME_LEN: usize = 4;
+
 impl Management {
     /// Answers datasets and the event stream: `Some(true)` when it was one, `Some(false)` when the
     /// name is none of them, `None` when it is one that gets no answer.
@@ -95,7 +98,9 @@ impl Management {
         now: Tick,
         host: &mut dyn Host,
     ) -> Option<()> {
-        if let Some(wire) = self.datasets.segment(interest, now) {
+        // A question is answered by what is so now; only its further segments are of then.
+        let is_question = interest.name.len() == ONYM_NAME_LEN;
+        if !is_question && let Some(wire) = self.datasets.segment(interest, now) {
             self.send_dataset(wire);
             return Some(());
         }

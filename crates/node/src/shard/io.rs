@@ -20,6 +20,8 @@ pub(super) const BELL: u64 = u64::MAX;
 /// Frames in a send queue that leave at once, so that who waits for them starts while the round
 /// goes on; a lone packet waits for the end of the round.
 const FLUSH_AT: usize = 128;
+/// How often errors that a face survives are told at most.
+const TELL_INTERVAL: Duration = Duration::from_secs(1);
 /// How often the octets waiting in a socket are asked for at most.
 const PROBE_INTERVAL: Duration = Duration::from_millis(5);
 
@@ -241,12 +243,17 @@ impl Shard {
     /// The transport of a face ended or had an error: the control thread decides what becomes of
     /// it. After a fatal error no more is received or sent.
     pub(super) fn fail(&mut self, slot: u32, id: FaceId, reason: String, fatal: bool) {
+        let now = self.now;
+        let Some(face) = self.faces.get(slot) else { return };
         if fatal {
-            let Some(face) = self.faces.get(slot) else { return };
             let Some(io) = face.io.take() else { return };
             face.blocked = false;
+            face.backlog.clear();
             let _ = self.epoll.delete(io.fd());
+        } else if now < face.tell_after {
+            return;
         }
+        face.tell_after = now + TELL_INTERVAL;
         self.report(Report::FaceFailed { id, reason, fatal });
     }
 

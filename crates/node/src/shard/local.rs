@@ -32,6 +32,8 @@ pub(crate) struct LocalFace {
     pub(crate) backlog: VecDeque<RxFrame>,
     /// The socket's receive buffer was filling up when it was last read.
     pub(crate) pressed: bool,
+    /// Errors that the face survives are not told before.
+    pub(crate) tell_after: Tick,
     pub(crate) traffic: Traffic,
 }
 
@@ -76,6 +78,7 @@ impl LocalFace {
             probed: Tick::default(),
             backlog: VecDeque::new(),
             pressed: false,
+            tell_after: Tick::default(),
             traffic: Traffic::default(),
         }
     }

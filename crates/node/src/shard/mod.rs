@@ -12,6 +12,8 @@ mod io;
 mod local;
 mod order;
 mod round;
+#[cfg(test)]
+mod tests;
 mod turn;
 
 pub(crate) use choose::Chooser;
@@ -91,7 +93,8 @@ pub(crate) enum Report {
 pub(crate) struct ShardCounters {
     /// Packets dropped because another shard did not keep up.
     pub(crate) crossing_full: u64,
-    /// Packets for management dropped because the control thread did not keep up.
+    /// Packets for management, and news of lesser weight, dropped because the control thread did
+    /// not keep up.
     pub(crate) management_full: u64,
     /// Packets whose face was gone.
     pub(crate) face_gone: u64,
@@ -123,8 +126,11 @@ pub(crate) struct Shard {
     /// Whether shard 0 holds Interests with CanBePrefix.
     discovery: Arc<AtomicBool>,
     reports: Producer<Report>,
-    /// Reports that found the ring full; at most one per face, and never packets.
+    /// Reports that found the ring full and must not be lost: that a face ended or changed,
+    /// once per face.
     late: VecDeque<Report>,
+    /// Whether the control thread is to be woken at the end of the round.
+    reported: bool,
     control: Arc<Waker>,
     pool: BufPool,
     frames: Vec<RxFrame>,
@@ -193,6 +199,7 @@ impl Shard {
             discovery: parts.discovery,
             reports: parts.reports,
             late: VecDeque::new(),
+            reported: false,
             control: parts.control,
             pool: BufPool::new(onym_face::CHUNK_LEN, CHUNKS_KEPT),
             frames: Vec::with_capacity(256),
@@ -211,23 +218,23 @@ impl Shard {
 
     /// Tells the control thread. Reports that it must not miss wait for room.
     fn report(&mut self, report: Report) {
+        self.reported = true;
         match self.reports.push(report) {
             Ok(()) => {}
             Err(rtrb::PushError::Full(
-                Report::Management { .. } | Report::Malformed { .. } | Report::Forwarder(_),
+                report @ (Report::FaceFailed { fatal: true, .. } | Report::FaceChanged { .. }),
             )) => {
-                self.counters.management_full += 1;
+                self.late.push_back(report);
             }
-            Err(rtrb::PushError::Full(report)) => self.late.push_back(report),
+            Err(rtrb::PushError::Full(_)) => self.counters.management_full += 1,
         }
-        self.control.wake();
     }
 
     fn report_late(&mut self) {
         while let Some(report) = self.late.pop_front() {
             if let Err(rtrb::PushError::Full(report)) = self.reports.push(report) {
                 self.late.push_front(report);
-                self.control.wake();
+                self.reported = true;
                 return;
             }
         }
@@ -288,11 +295,6 @@ impl Shard {
     /// What chooses shards.
     pub(crate) fn chooser(&self) -> &Chooser {
         &self.chooser
-    }
-
-    /// The hashes of all prefixes of `name`.
-    pub(crate) fn hashes(&self, name: NameRef<'_>) -> onym_tables::NameHashes {
-        onym_tables::NameHashes::new(&self.chooser.key, name.value(), u64::MAX)
     }
 
     /// Adds a next hop; whether the FIB took it.

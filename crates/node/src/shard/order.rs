@@ -2,7 +2,10 @@
 
 use super::Shard;
 use crate::cross::Bell;
+use onym_tables::FaceId;
+use onym_wire::RxFrame;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::time::Duration;
 
@@ -20,7 +23,12 @@ impl std::fmt::Debug for Order {
 pub(crate) struct ShardPort {
     pub(crate) orders: Sender<Order>,
     pub(crate) bell: Arc<Bell>,
+    /// Frames under way to the shard by [`ShardPort::frame`].
+    pub(crate) frames: Arc<AtomicUsize>,
 }
+
+/// Most frames under way to a shard that did not come by the face's own transport.
+const FRAMES_MAX: usize = 1024;
 
 /// A shard that does not answer for so long is broken.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
@@ -31,6 +39,21 @@ impl ShardPort {
         // A shard that ended takes no orders; nothing depends on it any more.
         let _ = self.orders.send(Order(Box::new(work)));
         self.bell.ring();
+    }
+
+    /// Hands over a frame of `id` that came another way than by its transport; whether it was
+    /// taken. It is refused when the shard does not keep up.
+    pub(crate) fn frame(&self, id: FaceId, frame: RxFrame) -> bool {
+        if self.frames.fetch_add(1, Ordering::Relaxed) >= FRAMES_MAX {
+            self.frames.fetch_sub(1, Ordering::Relaxed);
+            return false;
+        }
+        let under_way = Arc::clone(&self.frames);
+        self.tell(move |shard| {
+            under_way.fetch_sub(1, Ordering::Relaxed);
+            shard.frames(id, vec![frame]);
+        });
+        true
     }
 
     /// Has `work` done and returns its result; `None` when the shard ended.

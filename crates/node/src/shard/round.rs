@@ -20,7 +20,7 @@ impl Shard {
     }
 
     /// Waits until something is to be done and notes which faces are ready.
-    fn wait(&mut self) {
+    pub(super) fn wait(&mut self) {
         self.bell.about_to_sleep();
         let timeout = if self.has_work() { Duration::ZERO } else { self.sleep() };
         self.events.clear();
@@ -43,7 +43,7 @@ impl Shard {
         }
         self.order.is_some()
             || !self.running
-            || !self.ready.is_empty()
+            || !self.ready.is_empty() && self.peers_have_room()
             || !self.is_alone() && self.from.iter().flatten().any(|p| p.waits())
     }
 
@@ -64,7 +64,7 @@ impl Shard {
         !self.late.is_empty() || self.to.iter().flatten().any(|p| !p.is_empty())
     }
 
-    fn round(&mut self) {
+    pub(super) fn round(&mut self) {
         self.take_orders();
         if !self.is_alone() {
             self.take_crossings();
@@ -78,6 +78,9 @@ impl Shard {
             }
         }
         self.report_late();
+        if std::mem::take(&mut self.reported) {
+            self.control.wake();
+        }
     }
 
     fn take_orders(&mut self) {

@@ -1,6 +1,7 @@
 //! Turns of faces that have frames.
 
 use super::{Report, Shard};
+use crate::cross::ToPeer;
 use onym_face::{FaceError, Flush, Ready as More};
 use onym_wire::RxFrame;
 use std::collections::VecDeque;
@@ -12,7 +13,13 @@ const ROUND: usize = 512;
 
 impl Shard {
     /// One turn of each face that is ready now, as far as the round goes.
+    ///
+    /// Nothing is received while another shard is far behind: what waits in the sockets is then
+    /// lost by those who send too much, and not by whoever is next.
     pub(super) fn turns(&mut self) {
+        if !self.peers_have_room() {
+            return;
+        }
         let mut left = ROUND;
         for _ in 0..self.ready.len() {
             if left == 0 {
@@ -21,6 +28,11 @@ impl Shard {
             let Some(slot) = self.ready.pop_front() else { return };
             left = left.saturating_sub(self.turn(slot));
         }
+    }
+
+    /// Whether every other shard can take what one more round sends it.
+    pub(super) fn peers_have_room(&self) -> bool {
+        self.to.iter().flatten().all(ToPeer::has_room)
     }
 
     /// A turn of the face in `slot`; how many frames it had.

@@ -7,13 +7,12 @@ use serde::{Deserialize, Deserializer, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Faces {
-    /// Most faces at a time; further ones are refused. Taken over by a reload.
+    /// Most faces at a time; further ones are refused. An eighth is kept from peers that make a
+    /// face by sending something; when they have the rest, those idle for 30 s give way.
     pub count_max: u32,
     /// Bound of the send queue of one face, in octets; frames beyond it are dropped as `queue_full`.
-    /// Applies to faces made after a reload.
     pub queue_bytes_max: usize,
     /// An on-demand datagram face without traffic for this long is closed, in seconds.
-    /// Taken over by a reload.
     pub idle_timeout_s: u64,
     /// First delay before a permanent stream face connects again, in milliseconds; doubles up to
     /// `reconnect_max_ms`.
@@ -83,7 +82,7 @@ impl Default for Congestion {
 #[serde(deny_unknown_fields, default)]
 pub struct Unix {
     /// Path of the socket. `auto`: `/run/nfd/nfd.sock` as root, else `$XDG_RUNTIME_DIR/onym/nfd.sock`,
-    /// else `/tmp/onym-<uid>/nfd.sock`. Empty: no socket. Needs a restart.
+    /// else `/tmp/onym-<uid>/nfd.sock`. Empty: no socket.
     pub path: UnixPath,
 }
 
@@ -142,13 +141,13 @@ impl OneOrMany {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Udp {
-    /// Addresses where peers are accepted. Empty: no listener. Needs a restart.
+    /// Addresses where peers are accepted. Empty: no listener.
     pub listen: OneOrMany,
     /// Largest frame sent in one datagram, in octets, 64 to 8800; longer packets are fragmented.
-    /// 1452 avoids IP fragmentation on Ethernet. Applies to faces made after a reload.
+    /// 1452 avoids IP fragmentation on Ethernet.
     pub mtu: usize,
     /// Multicast groups with their port, such as `224.0.23.170:56363` or `[ff02::1234]:56363`.
-    /// Each makes one face per interface. Needs a restart.
+    /// Each makes one face per interface.
     pub multicast: OneOrMany,
     /// Interfaces used for multicast. Empty: all that are up and can multicast.
     pub multicast_interfaces: OneOrMany,
@@ -179,7 +178,7 @@ impl Default for Udp {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Tcp {
-    /// Addresses where peers are accepted. Empty: no listener. Needs a restart.
+    /// Addresses where peers are accepted. Empty: no listener.
     pub listen: OneOrMany,
     /// A face whose two addresses are in these subnets is local (may use `/localhost`).
     pub local: OneOrMany,
@@ -198,7 +197,7 @@ impl Default for Tcp {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct WebSocket {
-    /// Addresses where browsers are accepted. Empty: no listener. Needs a restart.
+    /// Addresses where browsers are accepted. Empty: no listener.
     pub listen: OneOrMany,
 }
 
@@ -213,7 +212,7 @@ impl Default for WebSocket {
 #[serde(deny_unknown_fields, default)]
 pub struct Ether {
     /// Interfaces with a multicast face and a listener for unicast peers; needs the privilege for
-    /// raw sockets. Empty: off. Needs a restart.
+    /// raw sockets. Empty: off.
     pub interfaces: OneOrMany,
     /// The multicast group.
     pub multicast: String,
@@ -229,13 +228,11 @@ impl Default for Ether {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Shm {
-    /// Whether an application on the Unix socket may ask for rings. Needs a restart.
+    /// Whether an application on the Unix socket may ask for rings.
     pub enabled: bool,
     /// Longest ring of one direction, in octets, a power of two; an application costs two of them.
-    /// Needs a restart.
     pub ring_bytes: usize,
     /// Most applications with rings at a time; further ones are refused and may use the socket.
-    /// Needs a restart.
     pub count_max: usize,
 }
 

@@ -8,17 +8,17 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Cs {
-    /// Most packets kept; 0 keeps none. Taken over by a reload.
+    /// Most packets kept; 0 keeps none.
     pub packets_max: usize,
-    /// Most octets of packets kept. Taken over by a reload.
+    /// Most octets of packets kept.
     pub bytes_max: usize,
-    /// What is forgotten first when it is full. Needs a restart.
+    /// What is forgotten first when it is full.
     pub policy: CsPolicy,
-    /// Whether Data that nobody asked for is kept. Taken over by a reload.
+    /// Whether Data that nobody asked for is kept.
     pub unsolicited: Unsolicited,
-    /// Whether Data is put in. Taken over by a reload.
+    /// Whether Data is put in.
     pub admit: bool,
-    /// Whether Interests are answered from it. Taken over by a reload.
+    /// Whether Interests are answered from it.
     pub serve: bool,
 }
 
@@ -64,7 +64,7 @@ pub enum Unsolicited {
 #[serde(deny_unknown_fields, default)]
 pub struct Pit {
     /// Most entries, of the whole node; beyond it Interests are dropped as `pit_full`, and a face
-    /// above its share under contention as `pit_share`. Needs a restart.
+    /// above its share under contention as `pit_share`.
     pub entries_max: usize,
     /// Longest InterestLifetime that is kept to, in milliseconds; longer ones are cut to it.
     pub lifetime_max_ms: u64,
@@ -80,7 +80,7 @@ impl Default for Pit {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Fib {
-    /// Most prefixes; further ones are refused. Needs a restart.
+    /// Most prefixes; further ones are refused.
     pub routes_max: usize,
 }
 
@@ -95,17 +95,15 @@ impl Default for Fib {
 #[serde(deny_unknown_fields, default)]
 pub struct Tables {
     /// Most names and Nonces remembered after their Interest ended, of the whole node; the oldest
-    /// are forgotten first. Needs a restart.
+    /// are forgotten first.
     pub dead_nonces_max: usize,
     /// How long they are remembered, in milliseconds.
     pub dead_nonce_lifetime_ms: u64,
     /// Most prefixes with measurements of strategies, of each shard; the oldest are forgotten first.
-    /// Needs a restart.
     pub measurements_max: usize,
-    /// Most prefixes with a strategy of their own; further ones are refused. Needs a restart.
+    /// Most prefixes with a strategy of their own; further ones are refused.
     pub strategies_max: usize,
-    /// Most routes registered, all prefixes together; further ones are refused. Taken over by a
-    /// reload.
+    /// Most routes registered, all prefixes together; further ones are refused.
     pub rib_routes_max: usize,
 }
 

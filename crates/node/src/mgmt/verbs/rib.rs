@@ -1,7 +1,7 @@
 //! `rib/register`, `rib/unregister`, `rib/announce`.
 
 use super::super::command::Command;
-use super::super::host::{Host, RouteSpec};
+use super::super::host::{Host, RouteSpec, TableError};
 use super::{face_of, name_of, table_error, too_long};
 use onym_tables::FaceId;
 use onym_wire::NAME_COMPONENTS_MAX;
@@ -28,14 +28,17 @@ pub(super) fn register(
                 flags: p.flags.unwrap_or(ROUTE_CHILD_INHERIT),
                 expiration_ms: p.expiration_period_ms,
             },
-            host,
+            |route| host.rib_register(route),
         ),
         Err(refusal) => refusal.into(),
     }
 }
 
 /// Registers a route; the answer has every field, which clients insist on.
-fn add(route: RouteSpec, host: &mut dyn Host) -> ControlResponse {
+fn add(
+    route: RouteSpec,
+    register: impl FnOnce(RouteSpec) -> Result<(), TableError>,
+) -> ControlResponse {
     let body = ControlParameters {
         name: Some(route.name.clone()),
         face_id: Some(u64::from(route.face.0)),
@@ -45,7 +48,7 @@ fn add(route: RouteSpec, host: &mut dyn Host) -> ControlResponse {
         expiration_period_ms: route.expiration_ms,
         ..ControlParameters::default()
     };
-    match host.rib_register(route) {
+    match register(route) {
         Ok(()) => ControlResponse::ok(body),
         Err(error) => table_error(&error),
     }
@@ -75,7 +78,7 @@ pub(super) fn announce(
     from: FaceId,
     host: &mut dyn Host,
 ) -> ControlResponse {
-    let Some((_, announcement)) = &command.announcement else {
+    let Some((data, announcement)) = &command.announcement else {
         return ControlResponse::new(400, "there is no announcement");
     };
     if announcement.prefix.len() > NAME_COMPONENTS_MAX {
@@ -93,7 +96,7 @@ pub(super) fn announce(
         flags: ROUTE_CHILD_INHERIT,
         expiration_ms: Some(expiration_ms),
     };
-    add(route, host)
+    add(route, |route| host.rib_announce(route, data.wire))
 }
 
 /// How long the announcement counts from now, in milliseconds; `None` when it does not.

@@ -1,0 +1,122 @@
+//! `onym explain NAME`: what the node would do with an Interest, and which table decides.
+
+use crate::exit::{Exit, Failure};
+use crate::output::Context;
+use crate::session;
+use onym_client::{Error, mgmt};
+use onym_wire::name::Name;
+use serde_json::Value;
+use std::fmt::Write as _;
+
+/// Say what the node would do with an Interest, and why.
+///
+/// Nothing is sent for the name, and nothing changes. The answer is that for an Interest from an
+/// application on the node's own machine.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  onym explain /example/file
+  onym explain /example/file/v=1/seg=0 --json
+  onym --node udp4://192.0.2.1:6363 explain /a     refused: only applications of its machine may ask")]
+pub(crate) struct Args {
+    /// Name of the Interest.
+    name: Name,
+}
+
+pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
+    let mut client = session::open(cx)?;
+    let mut wire = Vec::new();
+    args.name.as_ref().write_tlv(&mut wire);
+    let mut name = Name::new();
+    name.append_generic("localhost").append_generic("onym");
+    name.append_generic("explain").append_generic(&wire);
+    let content = mgmt::fetch_dataset(&mut client, name).map_err(|error| match error {
+        Error::Unanswered { .. } | Error::NoAnswer { .. } | Error::Fetch(_) => {
+            Failure::new(Exit::NotFound, "the node does not explain itself")
+                .why(error)
+                .next("ask an onym node over its Unix socket; see also `onym route list`")
+                .into()
+        }
+        other => session::failure(other),
+    })?;
+    let told: Value = serde_json::from_slice(&content)?;
+    cx.print(&told, text)
+}
+
+fn word<'a>(told: &'a Value, member: &str) -> &'a str {
+    told[member].as_str().unwrap_or("-")
+}
+
+fn text(told: &Value) -> String {
+    let mut out = format!("{}\n", word(told, "sentence"));
+    let _ = writeln!(out, "  verdict    {}", word(told, "verdict"));
+    let _ = writeln!(out, "  decided by {}", word(told, "decides"));
+    let _ = writeln!(out, "  scope      {}", word(told, "scope"));
+    let _ = writeln!(out, "  shard      {}", told["shard"]);
+    let _ = writeln!(out, "  cached     {}", if told["cached"] == true { "yes" } else { "no" });
+    let pending = match told["pending"].as_array() {
+        Some(faces) => {
+            format!("asked for by faces {}, asked of faces {}", list(faces), asked(told))
+        }
+        None => "no".to_owned(),
+    };
+    let _ = writeln!(out, "  pending    {pending}");
+    let _ = writeln!(out, "  route      {}", word(told, "fib_prefix"));
+    for hop in told["next_hops"].as_array().into_iter().flatten() {
+        let _ = writeln!(out, "             {}", hop_text(hop, &told["chosen"]));
+    }
+    let strategy = (word(told, "strategy"), word(told, "strategy_prefix"));
+    let _ = writeln!(out, "  strategy   {} for {}", strategy.0, strategy.1);
+    let discovery = word(&told["discovery"], "sentence");
+    let _ = writeln!(out, "  if it may be a prefix: {discovery}");
+    out
+}
+
+fn asked(told: &Value) -> String {
+    told["asked"].as_array().map_or_else(String::new, |faces| list(faces))
+}
+
+fn list(faces: &[Value]) -> String {
+    let each: Vec<String> = faces.iter().map(ToString::to_string).collect();
+    if each.is_empty() { "none".to_owned() } else { each.join(", ") }
+}
+
+fn hop_text(hop: &Value, chosen: &Value) -> String {
+    let mut text = format!("face {} cost {} {}", hop["face"], hop["cost"], word(hop, "uri"));
+    if hop["up"] == false {
+        text.push_str(", down");
+    }
+    if let Some(why) = hop["barred"].as_str() {
+        let _ = write!(text, ", not used: {why}");
+    } else if chosen.as_array().is_some_and(|list| list.contains(&hop["face"])) {
+        text.push_str(", chosen");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_text_says_what_happens_first_and_then_what_each_table_holds() {
+        let told = json!({
+            "sentence": "sent on", "verdict": "forwarded", "decides": "strategy", "scope": "global",
+            "shard": 1, "cached": false, "pending": null, "asked": [], "fib_prefix": "/a",
+            "next_hops": [
+                { "face": 257, "cost": 0, "uri": "udp4://192.0.2.1:6363", "up": true, "barred": null },
+                { "face": 258, "cost": 9, "uri": "tcp4://192.0.2.2:6363", "up": false,
+                  "barred": "the face is closed" },
+            ],
+            "strategy": "/s", "strategy_prefix": "/", "chosen": [257],
+            "discovery": { "sentence": "the same" },
+        });
+        let text = text(&told);
+        assert!(text.starts_with("sent on\n"), "{text}");
+        assert!(text.contains("face 257 cost 0 udp4://192.0.2.1:6363, chosen"), "{text}");
+        assert!(
+            text.contains("face 258 cost 9 tcp4://192.0.2.2:6363, down, not used: the face is")
+        );
+        assert!(text.contains("strategy   /s for /"), "{text}");
+    }
+}

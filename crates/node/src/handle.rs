@@ -1,0 +1,95 @@
+//! What a running node is asked by the program that it runs in.
+
+use crate::config::Persistency;
+use crate::control::record::NewFace;
+use crate::control::status;
+use crate::mgmt::host::{FaceView, RouteSpec};
+use crate::node::{NodeError, NodeHandle};
+use onym_face::Face;
+use onym_face::mem::{self, MemFace};
+use onym_tables::FaceId;
+use std::sync::Arc;
+
+impl NodeHandle {
+    /// Joins an application or a test to the node by a face in memory; the number of the node's
+    /// face and our end.
+    ///
+    /// # Errors
+    /// [`NodeError`].
+    pub fn attach(&self, scope: onym_face::Scope) -> Result<(FaceId, MemFace), NodeError> {
+        let (ours, theirs) = mem::pair(scope).map_err(|e| NodeError::Setup(e.to_string()))?;
+        Ok((self.face_add(Box::new(theirs))?, ours))
+    }
+
+    /// Adds a face whose transport was made by the caller.
+    ///
+    /// # Errors
+    /// [`NodeError`].
+    pub fn face_add(&self, io: Box<dyn Face>) -> Result<FaceId, NodeError> {
+        let new = NewFace::of(Some(io), Persistency::OnDemand);
+        self.ask(move |control| control.face_add(new))?.map_err(NodeError::Setup)
+    }
+
+    /// The faces.
+    ///
+    /// # Errors
+    /// [`NodeError::Stopped`].
+    pub fn faces(&self) -> Result<Vec<FaceView>, NodeError> {
+        self.ask(|control| control.face_views(None))
+    }
+
+    /// The routes of the RIB, by name.
+    ///
+    /// # Errors
+    /// [`NodeError::Stopped`].
+    pub fn routes(&self) -> Result<Vec<RouteSpec>, NodeError> {
+        self.ask(|control| control.route_list())
+    }
+
+    /// Everything that the node counts.
+    ///
+    /// # Errors
+    /// [`NodeError::Stopped`].
+    pub fn snapshot(&self) -> Result<status::Snapshot, NodeError> {
+        self.ask(|control| control.snapshot())
+    }
+
+    /// The state of the node as `/localhost/onym/status/node` tells it.
+    ///
+    /// # Errors
+    /// [`NodeError::Stopped`].
+    pub fn status(&self) -> Result<serde_json::Value, NodeError> {
+        let text = self.ask(|control| control.node_status())?;
+        Ok(serde_json::from_str(&text).expect("invariant: the status is JSON"))
+    }
+
+    /// What would be done with an Interest, as `/localhost/onym/explain` tells it.
+    ///
+    /// # Errors
+    /// [`NodeError`].
+    pub fn explain(&self, name: &str) -> Result<serde_json::Value, NodeError> {
+        let name: onym_wire::name::Name =
+            name.parse().map_err(|e| NodeError::Setup(format!("{name}: {e}")))?;
+        let text = self.ask(move |control| control.explain(name.as_ref()))?;
+        Ok(serde_json::from_str(&text).expect("invariant: the explanation is JSON"))
+    }
+
+    /// Lets management tell and change the log of this program.
+    ///
+    /// # Errors
+    /// [`NodeError::Stopped`].
+    pub fn serve_log(&self, log: Arc<dyn crate::log::LogControl>) -> Result<(), NodeError> {
+        self.ask(move |control| control.log = Some(log))
+    }
+
+    /// Adds a next hop to the FIB.
+    ///
+    /// # Errors
+    /// [`NodeError`].
+    pub fn route(&self, prefix: &str, face: FaceId, cost: u64) -> Result<(), NodeError> {
+        let name: onym_wire::name::Name =
+            prefix.parse().map_err(|e| NodeError::Setup(format!("{prefix}: {e}")))?;
+        let added = self.ask(move |control| control.fib_set(name.as_ref(), (face, cost)))?;
+        added.map_err(|e| NodeError::Setup(format!("{prefix}: {e:?}")))
+    }
+}

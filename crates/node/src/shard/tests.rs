@@ -1,0 +1,211 @@
+//! A shard stepped by hand, without its thread.
+
+use super::*;
+use crate::cross::direction;
+use onym_face::Scope;
+use onym_face::mem::{MemFace, pair};
+use onym_forward::{Config, FaceInfo};
+use onym_tables::HashKey;
+use onym_wire::interest::InterestBuilder;
+use onym_wire::name::Name;
+use rtrb::{Consumer, RingBuffer};
+use std::sync::mpsc;
+
+struct Bench {
+    shard: Shard,
+    reports: Consumer<Report>,
+    /// What crosses to a second shard, when there is one.
+    peer: Option<FromPeer>,
+    _back: Option<ToPeer>,
+    _orders: mpsc::Sender<Order>,
+    next: u32,
+}
+
+const REPORTS: usize = 8;
+
+fn bench(shards: usize) -> Bench {
+    let (orders_tx, orders) = mpsc::channel();
+    let (reports_tx, reports) = RingBuffer::new(REPORTS);
+    let (bell, other) = (Bell::new().unwrap(), Bell::new().unwrap());
+    let (mut to, mut from) = (vec![None], vec![None]);
+    let (mut peer, mut back) = (None, None);
+    if shards == 2 {
+        let ((there, arrives), (returns, here)) = (direction(&other), direction(&bell));
+        (peer, back) = (Some(arrives), Some(returns));
+        to.push(Some(there));
+        from.push(Some(here));
+    }
+    let key = HashKey::new(1, 2);
+    let shard = Shard::new(Parts {
+        index: 0,
+        clock: Clock::start(),
+        fw: Forwarder::new(Config { hash_key: key, ..Config::default() }),
+        chooser: Chooser { key, shards },
+        bell,
+        orders,
+        to,
+        from,
+        discovery: Arc::default(),
+        reports: reports_tx,
+        control: Arc::new(Waker::new().unwrap()),
+    });
+    let shard = shard.unwrap();
+    Bench { shard, reports, peer, _back: back, _orders: orders_tx, next: 256 }
+}
+
+impl Bench {
+    fn face(&mut self) -> (FaceId, MemFace) {
+        let (ours, theirs) = pair(Scope::Local).unwrap();
+        let id = FaceId(self.next);
+        self.next += 1;
+        self.shard.fw.face_add(id, FaceInfo::local());
+        let link = LinkConfig::stream();
+        let io = Box::new(theirs);
+        let opening = Opening { id, io, link, queue_bytes_max: 1 << 20, first: Vec::new() };
+        self.shard.open(opening).unwrap();
+        (id, ours)
+    }
+
+    fn route(&mut self, prefix: &str, face: FaceId) {
+        let name: Name = prefix.parse().unwrap();
+        assert!(self.shard.fib_add(name.as_ref(), NextHop { face, cost: 0 }));
+    }
+
+    fn round(&mut self) {
+        self.shard.wait();
+        self.shard.now = self.shard.clock.now();
+        self.shard.round();
+    }
+
+    fn frames_of(&mut self, id: FaceId) -> u64 {
+        self.shard.faces.by_id(id).unwrap().1.traffic.in_frames
+    }
+}
+
+/// Sends Interests for `prefix`/n, n from `first` on.
+fn send(io: &mut MemFace, prefix: &str, first: u32, count: u32) {
+    let mut queue = TxQueue::new(1 << 22);
+    for n in first..first + count {
+        let name: Name = format!("{prefix}/{n}").parse().unwrap();
+        let mut wire = Vec::new();
+        InterestBuilder { nonce: Some(n.to_be_bytes()), ..InterestBuilder::new(name.as_ref()) }
+            .write(&mut wire);
+        queue.push(&wire, None).unwrap();
+    }
+    let _ = io.flush(&mut queue).unwrap();
+}
+
+#[test]
+fn a_face_that_asks_for_more_than_it_uses_has_short_turns_and_the_others_are_served_at_once() {
+    let mut b = bench(1);
+    let ((flooder, mut flood), (victim, mut asks)) = (b.face(), b.face());
+    let (silent, _producer) = b.face();
+    b.route("/dead", silent);
+    send(&mut flood, "/dead", 0, 5000);
+    // It has shown by then what it asks for and does not use.
+    while b.frames_of(flooder) < 2000 {
+        b.round();
+    }
+    for turn in 0..50 {
+        send(&mut asks, "/none", turn * 64, 64);
+        let (before, served) = (b.frames_of(flooder), b.frames_of(victim));
+        b.round();
+        assert_eq!(b.frames_of(victim) - served, 64, "the victim is served whole");
+        let took = b.frames_of(flooder) - before;
+        assert!(took <= 64, "{took} frames of the flood in a round");
+    }
+    while b.frames_of(flooder) < 5000 {
+        b.round();
+    }
+}
+
+#[test]
+fn frames_beyond_a_turn_wait_in_their_order() {
+    let mut b = bench(1);
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+    let id = FaceId(300);
+    b.shard.fw.face_add(id, FaceInfo::local());
+    let io = Box::new(onym_face::unix::from_stream(theirs).unwrap());
+    let link = LinkConfig::stream();
+    b.shard.open(Opening { id, io, link, queue_bytes_max: 1 << 20, first: Vec::new() }).unwrap();
+    let (silent, mut producer) = b.face();
+    b.route("/a", silent);
+    let mut consumer = onym_face::unix::from_stream(ours).unwrap();
+    let mut queue = TxQueue::new(1 << 22);
+    for n in 0..1000_u32 {
+        let name: Name = format!("/a/{n}").parse().unwrap();
+        let mut wire = Vec::new();
+        InterestBuilder { nonce: Some(n.to_be_bytes()), ..InterestBuilder::new(name.as_ref()) }
+            .write(&mut wire);
+        queue.push(&wire, None).unwrap();
+    }
+    let (mut pool, mut got) = (BufPool::new(onym_face::CHUNK_LEN, 4), Vec::new());
+    let mut longest = 0;
+    while got.len() < 1000 {
+        let _ = consumer.flush(&mut queue).unwrap();
+        b.round();
+        longest = longest.max(b.shard.faces.by_id(id).unwrap().1.backlog.len());
+        let _ = producer.receive(&mut pool, 2000, &mut got).unwrap();
+    }
+    assert!(longest > 0, "one system call brings more than a turn");
+    for (n, frame) in got.iter().enumerate() {
+        let lp = onym_wire::lp::LpPacket::parse(&frame.bytes).unwrap();
+        let interest = onym_wire::Interest::parse(lp.fragment.unwrap()).unwrap();
+        assert_eq!(interest.name.to_string(), format!("/a/{n}"));
+    }
+}
+
+#[test]
+fn a_shard_reads_no_more_while_a_peer_is_behind_and_nothing_is_lost() {
+    let mut b = bench(2);
+    let (id, mut io) = b.face();
+    let mut sent = 0;
+    for _ in 0..200 {
+        // About half of them belong to the other shard, which takes none.
+        send(&mut io, "/a", sent, 500);
+        sent += 500;
+        b.round();
+    }
+    let read = b.frames_of(id);
+    assert!(read < 50_000, "{read} frames were read");
+    assert_eq!(b.shard.counters.crossing_full, 0);
+    b.round();
+    assert_eq!(b.frames_of(id), read, "nothing more is read");
+    let peer = b.peer.as_mut().unwrap();
+    let mut crossed = 0;
+    while let Some(batch) = peer.next() {
+        crossed += batch.packets.len();
+        peer.give_back(batch);
+    }
+    assert!(crossed >= 1000, "{crossed}");
+    b.round();
+    b.round();
+    assert!(b.frames_of(id) > read, "and on it goes");
+    assert_eq!(b.shard.counters.crossing_full, 0);
+}
+
+#[test]
+fn an_error_that_a_face_survives_is_told_once_a_second() {
+    let mut b = bench(1);
+    let (id, _io) = b.face();
+    let (slot, _) = b.shard.faces.by_id(id).unwrap();
+    for _ in 0..1000 {
+        b.shard.fail(slot, id, "refused".into(), false);
+    }
+    assert_eq!(b.reports.slots(), 1);
+}
+
+#[test]
+fn the_end_of_a_face_is_told_even_when_the_control_thread_is_behind() {
+    let mut b = bench(1);
+    let (id, _io) = b.face();
+    for _ in 0..REPORTS + 5 {
+        b.shard.report(Report::Malformed { id, word: "malformed" });
+    }
+    assert_eq!(b.shard.counters.management_full, 5);
+    let (slot, _) = b.shard.faces.by_id(id).unwrap();
+    b.shard.fail(slot, id, "ended".into(), true);
+    while b.reports.pop().is_ok() {}
+    b.round();
+    assert!(matches!(b.reports.pop(), Ok(Report::FaceFailed { fatal: true, .. })));
+}

@@ -1,0 +1,275 @@
+//! Faces over real sockets: made, limited, broken, connected again.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use onym_face::Listener as _;
+use onym_node::config::Config;
+use onym_wire::mgmt::{ControlParameters, FacePersistency};
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, UdpSocket};
+use support::{App, socket_dir, start, tcp_app, udp_app, unix_app, until, with};
+
+fn uri(uri: &str) -> ControlParameters {
+    ControlParameters { uri: Some(uri.into()), ..ControlParameters::default() }
+}
+
+fn node_with_sockets(sets: &[&str]) -> (onym_node::NodeHandle, tempfile::TempDir) {
+    let (dir, unix) = socket_dir();
+    let mut all = vec![unix.as_str(), "faces.udp.listen=127.0.0.1:0"];
+    all.extend(["faces.tcp.listen=127.0.0.1:0", "faces.websocket.listen=127.0.0.1:0"]);
+    all.extend(sets);
+    (start(with(2, &all)), dir)
+}
+
+#[test]
+fn every_kind_of_socket_carries_an_exchange() {
+    let (node, _dir) = node_with_sockets(&[]);
+    let web = onym_face::websocket::connect(node.bound().websocket[0], "/").unwrap();
+    let mut peers = [unix_app(&node), udp_app(&node), tcp_app(&node), App::new(web)];
+    let mut producer = unix_app(&node);
+    let p = ControlParameters { name: Some("/a".parse().unwrap()), ..ControlParameters::default() };
+    assert_eq!(producer.command("/localhost/nfd", "rib/register", &p).code, 200);
+    for (n, peer) in peers.iter_mut().enumerate() {
+        let text = format!("/a/{n}");
+        peer.interest(&text);
+        assert_eq!(producer.take_interest().0.to_string(), text);
+        producer.data(&text, b"here");
+        assert_eq!(peer.take_data().1, b"here");
+    }
+    let schemes: Vec<String> = node.faces().unwrap().into_iter().map(|f| f.remote_uri).collect();
+    for scheme in ["fd://", "udp4://", "tcp4://", "wsclient://"] {
+        assert!(schemes.iter().any(|s| s.starts_with(scheme)), "{scheme} in {schemes:?}");
+    }
+}
+
+#[test]
+fn a_malformed_packet_closes_a_stream_and_not_a_datagram_face() {
+    let (node, _dir) = node_with_sockets(&[]);
+    // An Interest without a name: well framed, but no packet.
+    let wrong = [5, 2, 0x0a, 0];
+    let (mut unix, mut tcp, mut udp) = (unix_app(&node), tcp_app(&node), udp_app(&node));
+    for app in [&mut unix, &mut tcp, &mut udp] {
+        app.send(&wrong);
+    }
+    assert!(unix.is_closed_by_node() && tcp.is_closed_by_node());
+    udp.interest("/nowhere");
+    assert_eq!(udp.take_nack().to_string(), "/nowhere");
+    assert_eq!(node.faces().unwrap().len(), 1);
+    let snapshot = node.snapshot().unwrap();
+    let kind = onym_forward::PacketKind::Interest;
+    assert_eq!(snapshot.verdict(kind, onym_forward::Verdict::Malformed), 3);
+}
+
+#[test]
+fn octets_that_are_no_packet_close_a_stream() {
+    let (node, _dir) = node_with_sockets(&[]);
+    let mut socket = std::net::TcpStream::connect(node.bound().tcp[0]).unwrap();
+    socket.write_all(&[5, 254, 255, 255, 255, 255, 1, 2, 3]).unwrap();
+    let mut rest = Vec::new();
+    assert!(matches!(socket.read_to_end(&mut rest), Ok(0) | Err(_)));
+    until("the face is gone", || node.faces().unwrap().is_empty());
+}
+
+#[test]
+fn an_idle_on_demand_datagram_face_is_closed_and_a_stream_is_not() {
+    let (node, _dir) = node_with_sockets(&["faces.idle_timeout_s=1"]);
+    let (mut udp, mut tcp) = (udp_app(&node), tcp_app(&node));
+    for app in [&mut udp, &mut tcp] {
+        app.interest("/nowhere");
+        app.take_nack();
+    }
+    until("the datagram face is closed", || {
+        node.faces().unwrap().iter().all(|f| f.remote_uri.starts_with("tcp"))
+    });
+    tcp.interest("/nowhere/else");
+    tcp.take_nack();
+    udp.interest("/nowhere/again");
+    udp.take_nack();
+    assert_eq!(node.faces().unwrap().len(), 2);
+}
+
+#[test]
+fn strangers_leave_room_for_applications_and_are_refused_beyond_their_part() {
+    let (node, _dir) = node_with_sockets(&["faces.count_max=8"]);
+    let mut strangers: Vec<App> = (0..12).map(|_| udp_app(&node)).collect();
+    for (n, stranger) in strangers.iter_mut().enumerate() {
+        stranger.interest(&format!("/nowhere/{n}"));
+    }
+    until("seven are there", || node.faces().unwrap().len() == 7);
+    let mut app = unix_app(&node);
+    app.interest("/nowhere");
+    app.take_nack();
+    assert_eq!(node.faces().unwrap().len(), 8);
+    // All places are taken: a further application is told by the end of its connection.
+    let mut late = unix_app(&node);
+    assert!(late.is_closed_by_node());
+    drop(app);
+    until("a place is free", || node.faces().unwrap().len() == 7);
+    let mut next = unix_app(&node);
+    next.interest("/nowhere");
+    next.take_nack();
+    until("what was refused is counted", || node.snapshot().unwrap().faces_refused >= 5);
+}
+
+#[test]
+fn a_permanent_stream_face_connects_again_when_its_peer_is_back() {
+    let (node, _dir) =
+        node_with_sockets(&["faces.reconnect_min_ms=20", "faces.reconnect_max_ms=80"]);
+    let peer = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = peer.local_addr().unwrap();
+    let mut app = unix_app(&node);
+    let p = ControlParameters {
+        face_persistency: Some(FacePersistency::Permanent),
+        ..uri(&format!("tcp4://{address}"))
+    };
+    let made = app.command("/localhost/nfd", "faces/create", &p);
+    assert_eq!(made.code, 200, "{made:?}");
+    let id = made.body.unwrap().face_id;
+    let face = || node.faces().unwrap().into_iter().find(|f| Some(u64::from(f.id.0)) == id);
+    let (first, _) = peer.accept().unwrap();
+    drop((first, peer));
+    until("the face is down", || face().is_some_and(|f| !f.up));
+    let peer = TcpListener::bind(address).unwrap();
+    let (_second, _) = peer.accept().unwrap();
+    until("the face is up again", || face().is_some_and(|f| f.up));
+}
+
+#[test]
+fn a_persistent_face_ends_with_its_connection() {
+    let (node, _dir) = node_with_sockets(&[]);
+    let peer = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut app = unix_app(&node);
+    let p = uri(&format!("tcp4://{}", peer.local_addr().unwrap()));
+    assert_eq!(app.command("/localhost/nfd", "faces/create", &p).code, 200);
+    drop(peer.accept().unwrap());
+    until("only the application's face is left", || node.faces().unwrap().len() == 1);
+}
+
+#[test]
+fn a_connection_that_nobody_answers_is_refused_with_504() {
+    let (node, _dir) = node_with_sockets(&[]);
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut app = unix_app(&node);
+    let answer = app.command("/localhost/nfd", "faces/create", &uri(&format!("tcp4://{free}")));
+    assert_eq!(answer.code, 504, "{answer:?}");
+}
+
+#[test]
+fn a_udp_face_that_was_asked_for_takes_the_packets_of_its_peer() {
+    let (node, _dir) = node_with_sockets(&["faces.udp.listen=0.0.0.0:0"]);
+    let peer = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let mut app = unix_app(&node);
+    let p = uri(&format!("udp4://{}", peer.local_addr().unwrap()));
+    let made = app.command("/localhost/nfd", "faces/create", &p);
+    assert_eq!(made.code, 200, "{made:?}");
+    let port = node.bound().udp[0].port();
+    let mut wire = Vec::new();
+    let name: onym_wire::Name = "/nowhere".parse().unwrap();
+    onym_wire::interest::InterestBuilder {
+        nonce: Some([1; 4]),
+        ..onym_wire::interest::InterestBuilder::new(name.as_ref())
+    }
+    .write(&mut wire);
+    peer.send_to(&wire, ("127.0.0.1", port)).unwrap();
+    let mut answer = [0; 9000];
+    let (_, from) = peer.recv_from(&mut answer).unwrap();
+    assert_eq!(from.port(), port);
+    assert_eq!(node.faces().unwrap().len(), 2, "no second face for the same peer");
+    let again = app.command("/localhost/nfd", "faces/create", &p);
+    assert_eq!(again.code, 409);
+}
+
+#[test]
+fn the_configured_mtu_is_that_of_new_udp_faces_and_can_be_raised_later() {
+    let (node, _dir) = node_with_sockets(&["faces.udp.mtu=1452"]);
+    let peer = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let mut app = unix_app(&node);
+    let p = uri(&format!("udp4://{}", peer.local_addr().unwrap()));
+    let made = app.command("/localhost/nfd", "faces/create", &p);
+    let body = made.body.unwrap();
+    assert_eq!(body.mtu, Some(1452));
+    let p = ControlParameters {
+        face_id: body.face_id,
+        mtu: Some(8800),
+        ..ControlParameters::default()
+    };
+    let changed = app.command("/localhost/nfd", "faces/update", &p);
+    assert_eq!(changed.code, 200, "{changed:?}");
+    let faces = node.faces().unwrap();
+    assert!(faces.iter().any(|f| f.mtu == Some(8800)), "{faces:?}");
+}
+
+#[test]
+fn two_nodes_of_the_configuration_reach_each_other_over_udp_and_tcp() {
+    for scheme in ["udp4", "tcp4"] {
+        let (far, _far_dir) = node_with_sockets(&[]);
+        let address = if scheme == "udp4" { far.bound().udp[0] } else { far.bound().tcp[0] };
+        let text = format!(
+            "shards = 1\n[faces]\nunix.path = \"\"\nudp.listen = [\"127.0.0.1:0\"]\n\
+             tcp.listen = []\nwebsocket.listen = []\n\
+             [[face]]\nuri = \"{scheme}://{address}\"\nreliability = {}\n\
+             [[route]]\nprefix = \"/far\"\nvia = \"{scheme}://{address}\"\n",
+            scheme == "udp4"
+        );
+        let near = start(Config::parse(&text, "test").unwrap());
+        let mut producer = unix_app(&far);
+        let name = Some("/far".parse().unwrap());
+        let p = ControlParameters { name, ..ControlParameters::default() };
+        assert_eq!(producer.command("/localhost/nfd", "rib/register", &p).code, 200);
+        let (_, io) = near.attach(onym_face::Scope::Local).unwrap();
+        let mut consumer = App::new(io);
+        for n in 0..20 {
+            let text = format!("/far/{n}");
+            consumer.interest(&text);
+            assert_eq!(producer.take_interest().0.to_string(), text);
+            producer.data(&text, &[7; 5000]);
+            assert_eq!(consumer.take_data().1.len(), 5000);
+        }
+    }
+}
+
+#[test]
+fn a_port_that_is_taken_stops_the_start_with_key_and_remedy() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let setting = format!("faces.tcp.listen={}", taken.local_addr().unwrap());
+    let error = onym_node::Node::start(with(1, &[&setting])).unwrap_err().to_string();
+    assert!(error.contains("faces.tcp.listen") && error.contains("another address"), "{error}");
+    // A listener of another forwarder on the Unix socket is left alone.
+    let (_dir, unix) = socket_dir();
+    let path = unix.split_once('=').unwrap().1.to_owned();
+    let other = onym_face::UnixListener::bind(std::path::Path::new(&path)).unwrap();
+    let error = onym_node::Node::start(with(1, &[&unix])).unwrap_err().to_string();
+    assert!(error.contains("faces.unix.path") && error.contains("left alone"), "{error}");
+    assert!(other.local_uri().to_string().contains(&path));
+}
+
+#[test]
+fn stopping_sends_what_is_queued_and_removes_the_socket() {
+    let (node, _dir) = node_with_sockets(&[]);
+    let path = node.bound().unix.clone().unwrap();
+    let mut consumer = unix_app(&node);
+    let (id, io) = node.attach(onym_face::Scope::Local).unwrap();
+    let mut producer = App::new(io);
+    node.route("/a", id, 0).unwrap();
+    // More than the socket's buffer holds, so that frames wait in the queue of the face.
+    for n in 0..100 {
+        consumer.interest(&format!("/a/{n}"));
+    }
+    for n in 0..100 {
+        producer.take_interest();
+        producer.data(&format!("/a/{n}"), &[1; 8000]);
+    }
+    until("all Data is in the node", || {
+        producer.flush();
+        let s = node.snapshot().unwrap();
+        s.verdict(onym_forward::PacketKind::Data, onym_forward::Verdict::Satisfied) == 100
+    });
+    let stopping = std::thread::spawn(move || node.stop());
+    for _ in 0..100 {
+        assert_eq!(consumer.take_data().1.len(), 8000);
+    }
+    assert!(stopping.join().unwrap(), "everything left in time");
+    assert!(!path.exists());
+}

@@ -1,0 +1,127 @@
+//! The management protocol over the faces of a running node.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use onym_face::Scope;
+use onym_wire::mgmt::{
+    Block as _, ControlParameters, FaceEventKind, FaceEventNotification, RibEntry, parse_list,
+};
+use support::{App, name, quiet, socket_dir, start, tcp_app, unix_app, until, with};
+
+fn named(text: &str) -> ControlParameters {
+    ControlParameters { name: Some(name(text)), ..ControlParameters::default() }
+}
+
+#[test]
+fn an_application_registers_under_localhop_whether_others_may_or_not() {
+    for setting in ["rib.localhop=false", "rib.localhop=true"] {
+        let node = start(with(2, &["faces.tcp.listen=127.0.0.1:0", setting]));
+        let mut app = tcp_app(&node);
+        let answer = app.command("/localhop/nfd", "rib/register", &named("/a"));
+        assert_eq!(answer.code, 200, "{setting}: {answer:?}");
+        let (_, io) = node.attach(Scope::Local).unwrap();
+        let mut consumer = App::new(io);
+        consumer.interest("/a/1");
+        assert_eq!(app.take_interest().0.to_string(), "/a/1");
+    }
+}
+
+#[test]
+fn another_machine_does_not_register_unless_that_is_configured() {
+    let node = start(quiet(2));
+    let (_, io) = node.attach(Scope::NonLocal).unwrap();
+    let mut stranger = App::new(io);
+    stranger.interest("/localhost/nfd/rib/list");
+    // Neither a registration nor a dataset is answered; an Interest behind them is.
+    stranger.send_command("/localhop/nfd", "rib/register", &named("/a"));
+    stranger.interest("/nowhere");
+    assert_eq!(stranger.take_nack().to_string(), "/nowhere");
+    assert_eq!(node.snapshot().unwrap().rib_routes, 0);
+}
+
+#[test]
+fn a_neighbour_that_takes_registrations_is_preferred_to_ourselves_while_others_may_not() {
+    let node = start(quiet(1));
+    let (id, io) = node.attach(Scope::NonLocal).unwrap();
+    let mut gateway = App::new(io);
+    node.route("/localhop/nfd", id, 10).unwrap();
+    let (_, io) = node.attach(Scope::Local).unwrap();
+    let mut app = App::new(io);
+    app.send_command("/localhop/nfd", "rib/register", &named("/a"));
+    assert!(gateway.take_interest().0.to_string().starts_with("/localhop/nfd/rib/register"));
+}
+
+#[test]
+fn subscribers_hear_of_faces_that_come_and_go() {
+    let (_dir, unix) = socket_dir();
+    let node = start(with(2, &[&unix, "faces.udp.listen=127.0.0.1:0"]));
+    let mut watcher = unix_app(&node);
+    let event = |watcher: &mut App| {
+        let (name, content) = watcher.take_data();
+        let seq = name.as_ref().get(4).unwrap().as_sequence_num().unwrap();
+        (seq, FaceEventNotification::parse(&content).unwrap())
+    };
+    // The watcher's own face is the first event.
+    watcher.interest("/localhost/nfd/faces/events/seq=0");
+    let (_, own) = event(&mut watcher);
+    assert_eq!(own.kind, FaceEventKind::Created);
+    watcher.interest("/localhost/nfd/faces/events/seq=1");
+    let (id, io) = node.attach(Scope::Local).unwrap();
+    let (seq, made) = event(&mut watcher);
+    assert_eq!((seq, made.kind, made.face_id), (1, FaceEventKind::Created, u64::from(id.0)));
+    watcher.interest("/localhost/nfd/faces/events/seq=2");
+    drop(io);
+    let (seq, gone) = event(&mut watcher);
+    assert_eq!((seq, gone.kind, gone.face_id), (2, FaceEventKind::Destroyed, u64::from(id.0)));
+}
+
+#[test]
+fn a_registration_ends_with_its_time_and_with_its_face() {
+    let node = start(quiet(2));
+    let (_, io) = node.attach(Scope::Local).unwrap();
+    let mut app = App::new(io);
+    let p = ControlParameters { expiration_period_ms: Some(50), ..named("/short") };
+    assert_eq!(app.command("/localhost/nfd", "rib/register", &p).code, 200);
+    until("the route has expired", || node.snapshot().unwrap().rib_routes == 0);
+    assert_eq!(app.command("/localhost/nfd", "rib/register", &named("/long")).code, 200);
+    assert_eq!(node.snapshot().unwrap().rib_routes, 1);
+    drop(app);
+    until("the route went with its face", || node.snapshot().unwrap().rib_routes == 0);
+    assert_eq!(node.explain("/long").unwrap()["verdict"], "no_route");
+}
+
+#[test]
+fn a_flood_of_commands_of_one_application_leaves_the_others_served() {
+    let node = start(quiet(2));
+    let (_, io) = node.attach(Scope::Local).unwrap();
+    let mut flooder = App::new(io);
+    for n in 0..20_000 {
+        flooder.queue_interest(&format!("/localhost/nfd/rib/nothing/{n}"));
+    }
+    let (_, io) = node.attach(Scope::Local).unwrap();
+    let mut app = App::new(io);
+    for n in 0..20 {
+        flooder.flush();
+        // Lost to the flood at worst: then asked again, as clients do.
+        app.command_retried("/localhost/nfd", "rib/register", &named(&format!("/a/{n}")));
+    }
+    assert_eq!(node.snapshot().unwrap().rib_routes, 20);
+}
+
+#[test]
+fn routes_listed_are_those_registered() {
+    let node = start(quiet(2));
+    let (id, io) = node.attach(Scope::Local).unwrap();
+    let mut app = App::new(io);
+    for text in ["/b", "/a", "/a/c"] {
+        assert_eq!(app.command("/localhost/nfd", "rib/register", &named(text)).code, 200);
+    }
+    app.interest_with("/localhost/nfd/rib/list", true);
+    let (_, content) = app.take_data();
+    let list: Vec<RibEntry> = parse_list(&content).unwrap();
+    let names: Vec<String> = list.iter().map(|e| e.name.to_string()).collect();
+    assert_eq!(names, ["/a", "/a/c", "/b"]);
+    assert!(list.iter().all(|e| e.routes[0].face_id == u64::from(id.0)));
+}
