@@ -135,6 +135,8 @@ pub struct Dispatcher {
     early: Vec<(Tick, Pending)>,
     /// Requests to the rendezvous within the node that are not answered, in order.
     local: std::collections::VecDeque<Pending>,
+    /// Of matched items with several names: a name, and one that is published here.
+    names: HashMap<Id, Id>,
     epochs: HashMap<Label, u64>,
     /// Number of the last "assert again" of each rendezvous that was obeyed.
     rounds: HashMap<Label, u64>,
@@ -183,6 +185,7 @@ impl Dispatcher {
             pending: HashMap::new(),
             early: Vec::new(),
             local: std::collections::VecDeque::new(),
+            names: HashMap::new(),
             epochs: HashMap::new(),
             rounds: HashMap::new(),
             next_keep_alive: Tick(0),

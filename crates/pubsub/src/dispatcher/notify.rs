@@ -102,11 +102,18 @@ impl Dispatcher {
             entry.hops = hops;
             entry.aliases.clone_from(&message.ids);
         }
+        let ours = message.ids.iter().find(|id| self.publications.contains_key(*id)).cloned();
+        if let Some(ours) = ours.filter(|_| message.ids.len() > 1) {
+            for id in &message.ids {
+                self.names.insert(id.clone(), ours.clone());
+            }
+        }
         self.elect(&message.ids, out);
     }
 
     fn stop(&mut self, ids: &[Id], is_node_local: bool, out: &mut Outbox) {
         for id in ids {
+            self.names.remove(id);
             let entry = self.publications.get_mut(id).filter(|p| !p.is_scope);
             let is_right = |s: Strategy| (s == Strategy::NODE_LOCAL) == is_node_local;
             let Some(entry) = entry.filter(|p| is_right(p.strategy)) else { continue };

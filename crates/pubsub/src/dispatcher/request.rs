@@ -433,7 +433,8 @@ impl Dispatcher {
 
     /// A publication under a further name of an item that is matched already shares its filter.
     fn inherit(&mut self, full: &Id) {
-        let other = self.publications.values().find(|p| p.is_matched && p.aliases.contains(full));
+        let other = self.names.get(full).and_then(|ours| self.publications.get(ours));
+        let other = other.filter(|p| p.is_matched && p.aliases.contains(full));
         let Some(other) = other else { return };
         let (route, reply, hops) = (other.route.clone(), other.reply.clone(), other.hops);
         let aliases = other.aliases.clone();
