@@ -71,7 +71,15 @@ impl Buf {
         self.len == 0
     }
 
+    /// How many buffers keep the chunk alive, its pool counted: this one's part in pinning it.
+    #[inline]
+    #[must_use]
+    pub fn sharers(&self) -> usize {
+        Arc::strong_count(&self.chunk)
+    }
+
     /// Length of the whole chunk that this buffer keeps alive, in octets.
+    #[inline]
     #[must_use]
     pub fn chunk_len(&self) -> usize {
         self.chunk.len()

@@ -1,10 +1,24 @@
-//! The bytes of a cached packet: copied when small, shared when large.
+//! The bytes of a cached packet: copied when small, shared when large, unless sharing would keep
+//! much more memory than the packet has.
 
 use onym_wire::Buf;
 
 /// A Data up to this length is copied when it is cached, so that it does not pin its receive
-/// buffer; a longer one shares it.
+/// buffer; a longer one shares it with the packets that came in the same read.
 pub const SMALL_LEN_MAX: usize = 2048;
+
+/// A longer one is copied too when it would pin more than so many times its own length: a packet
+/// that came alone into a chunk made for many. That happens when packets are few, and costs one
+/// allocation then.
+const PINNED_MAX: usize = 2;
+
+/// Whether the part of its chunk that `data` keeps alive is out of proportion.
+#[inline]
+fn pins_too_much(data: &Buf) -> bool {
+    let room = PINNED_MAX * data.len();
+    // The pool holds one reference itself; a chunk without a pool is as long as its packet.
+    data.chunk_len() > room && data.chunk_len() > room * (data.sharers() - 1).max(1)
+}
 
 const STEP: usize = 64;
 const CLASSES: usize = SMALL_LEN_MAX / STEP + 1;
@@ -42,6 +56,11 @@ impl Body<'_> {
 }
 
 impl Stored {
+    #[inline]
+    fn large(data: &Buf) -> Self {
+        Self::Shared(if pins_too_much(data) { Buf::copy_from(data) } else { data.clone() })
+    }
+
     #[inline]
     pub(super) fn body(&self) -> Body<'_> {
         match self {
@@ -85,9 +104,9 @@ impl Pool {
 
     #[inline(always)]
     pub(super) fn store(&mut self, data: &Buf) -> Stored {
-        let Ok(len) = u16::try_from(data.len()) else { return Stored::Shared(data.clone()) };
+        let Ok(len) = u16::try_from(data.len()) else { return Stored::large(data) };
         if data.len() > SMALL_LEN_MAX {
-            return Stored::Shared(data.clone());
+            return Stored::large(data);
         }
         let class = data.len().div_ceil(STEP);
         let mut buf = match self.free[class].pop() {
@@ -109,5 +128,43 @@ impl Pool {
             self.octets += buf.len();
             self.free[buf.len() / STEP].push(buf);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onym_wire::BufPool;
+
+    const LEN: usize = 8000;
+
+    /// So many packets of `LEN` octets that came in one read of 64 KiB.
+    fn read(pool: &mut BufPool, packets: usize) -> Vec<Buf> {
+        let chunk = pool.take();
+        let whole = pool.freeze(chunk);
+        (0..packets).map(|n| whole.slice(n * LEN..(n + 1) * LEN)).collect()
+    }
+
+    fn kept(stored: &Stored) -> usize {
+        let Stored::Shared(buf) = stored else { return 0 };
+        buf.chunk_len()
+    }
+
+    #[test]
+    fn a_large_packet_that_came_alone_does_not_keep_its_chunk() {
+        let mut receive = BufPool::new(1 << 16, 4);
+        let mut pool = Pool::new();
+        let packets = read(&mut receive, 1);
+        let stored = pool.store(&packets[0]);
+        assert_eq!((kept(&stored), stored.bytes().len()), (LEN, LEN));
+    }
+
+    #[test]
+    fn packets_that_came_together_share_their_chunk() {
+        let mut receive = BufPool::new(1 << 16, 4);
+        let mut pool = Pool::new();
+        let packets = read(&mut receive, 8);
+        let stored: Vec<Stored> = packets.iter().map(|data| pool.store(data)).collect();
+        assert!(stored.iter().all(|stored| kept(stored) == 1 << 16));
     }
 }
