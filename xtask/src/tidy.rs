@@ -118,8 +118,8 @@ fn sources(root: &Path, faults: &mut Vec<String>) -> Result<()> {
     Ok(())
 }
 
-/// Paths of one machine and marks of unfinished work.
-const FOREIGN_WORDS: &[&str] = &["/work/", "/tmp/tools", "TODO", "FIXME", "XXX:"];
+/// Homes of one machine's users and marks of unfinished work.
+const FOREIGN_WORDS: &[&str] = &["/home/", "TODO", "FIXME", "XXX:"];
 
 fn rust_source(file: &Path, text: &str, faults: &mut Vec<String>) {
     let shown = file.display();
