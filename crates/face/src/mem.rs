@@ -119,7 +119,7 @@ impl Face for MemFace {
             if inbox.octets > 0 && inbox.octets + head.len() + body.len() > OCTETS_MAX {
                 break;
             }
-            let frame = Buf::copy_from(&[head, body].concat());
+            let frame = Buf::joined(head, body);
             inbox.octets += frame.len();
             inbox.frames.push_back(frame);
             taken += 1;

@@ -30,8 +30,9 @@ pub const UPSTREAM_FREE: u64 = 256;
 /// A face may have pending so many times what it uses.
 const SLACK: u64 = 4;
 
-/// A downstream counts as in use when something was answered in the last window, or this much is
-/// pending: one notification that waits for minutes contends with nobody.
+/// A downstream counts as in use when an upstream answered it in the last window, or this much is
+/// pending: one notification that waits for minutes, or who asks for the node's state, contends
+/// with nobody.
 const IN_USE: u32 = 8;
 
 /// Turns of a face that uses what it has pending.
@@ -133,11 +134,18 @@ impl Load {
         self.out_pending = self.out_pending.saturating_sub(1);
     }
 
-    /// One Interest of the downstream was answered after `waited_ns`.
+    /// One Interest of the downstream was answered by an upstream after `waited_ns`.
     #[inline]
     pub(crate) fn answered(&mut self, waited_ns: u64) {
         // At least a little, so that answers within the same moment count as use.
         self.waited_ns += waited_ns.max(1);
+        self.ended();
+    }
+
+    /// One Interest of the downstream ended without using an upstream: unanswered, or answered by
+    /// the management of this node.
+    #[inline]
+    pub(crate) fn ended(&mut self) {
         self.pending = self.pending.saturating_sub(1);
     }
 }

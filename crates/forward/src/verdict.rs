@@ -5,6 +5,8 @@ mod reference;
 
 pub use reference::reference;
 
+use onym_tables::outcomes;
+
 /// Kinds of packets that end in a verdict, in the order of the counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PacketKind {
@@ -29,42 +31,6 @@ impl PacketKind {
             Self::Nack => "nack",
         }
     }
-}
-
-macro_rules! outcomes {
-    ($(#[$doc:meta])* $name:ident { $($variant:ident $label:literal $drop:literal $text:literal)* }) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        #[repr(u8)]
-        pub enum $name {
-            $(#[doc = $text] $variant,)*
-        }
-
-        impl $name {
-            /// All of them, in the order of the counters.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
-            /// How many there are.
-            pub const COUNT: usize = Self::ALL.len();
-
-            /// The word that metrics, traces and scripts use.
-            #[must_use]
-            pub const fn label(self) -> &'static str {
-                match self { $(Self::$variant => $label,)* }
-            }
-
-            /// What it means, for people.
-            #[must_use]
-            pub const fn text(self) -> &'static str {
-                match self { $(Self::$variant => $text,)* }
-            }
-
-            /// Whether the packet was lost by it.
-            #[must_use]
-            pub const fn is_drop(self) -> bool {
-                match self { $(Self::$variant => $drop,)* }
-            }
-        }
-    };
 }
 
 outcomes! {

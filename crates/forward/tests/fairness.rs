@@ -212,6 +212,23 @@ fn beyond_three_quarters_of_the_pit_a_face_keeps_its_share_only() {
 }
 
 #[test]
+fn who_asks_the_node_itself_contends_with_nobody() {
+    let mut s = Scene::new(300, 65_536);
+    s.b = s.b.route("/own", FaceId::INTERNAL.0, 0);
+    for n in 0..1500 {
+        // More and more at once: the flow has not yet earned what it has pending.
+        s.victim(n);
+        let uri = format!("/own/{n}");
+        s.ask(ATTACKER, &uri);
+        let answer = s.b.receive(FaceId::INTERNAL.0, data_bytes(&uri, 0, b""), LpIn::default());
+        assert_eq!(answer, Verdict::Satisfied);
+        s.step();
+    }
+    assert_eq!(s.refusals(), 0);
+    s.b.check();
+}
+
+#[test]
 fn a_refused_interest_is_answered_with_congestion_and_leaves_nothing() {
     let mut s = Scene::new(50, 100);
     s.attack(76);

@@ -15,6 +15,7 @@ use onym_tables::{FaceId, Tick};
 use onym_wire::push::{
     Control, Frame, FrameBuilder, Id, Kind, Label, Role, Route, RouteBuf, Strategy, reserved,
 };
+use smallvec::SmallVec;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -62,11 +63,14 @@ impl Config {
     }
 }
 
-/// A frame for a face.
+/// Faces of one frame; so many that no memory is asked for in the common case.
+pub type Faces = SmallVec<[FaceId; 16]>;
+
+/// A frame for its faces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frames {
     /// The faces.
-    pub faces: Vec<FaceId>,
+    pub faces: Faces,
     /// The one frame for all of them.
     pub octets: Vec<u8>,
 }
@@ -222,7 +226,7 @@ impl Node {
         }
         if !copies.faces.is_empty() {
             let octets = std::mem::take(octets);
-            output.frames.push(Frames { faces: copies.faces.clone(), octets });
+            output.frames.push(Frames { faces: Faces::from_slice(&copies.faces), octets });
         }
         self.copies = copies;
         self.settle(now, output);
@@ -332,7 +336,7 @@ impl Node {
         }
         .write(&mut octets);
         let faces = match publication.target {
-            Target::Face(face) => vec![face],
+            Target::Face(face) => Faces::from_slice(&[face]),
             Target::Neighbours(except) => {
                 let faces = self.forwarder.links().iter().filter(|l| !l.is_external);
                 faces.map(|l| l.face).filter(|f| Some(*f) != except).collect()
@@ -340,7 +344,7 @@ impl Node {
             _ => {
                 let mut copies = std::mem::take(&mut self.copies);
                 self.forwarder.receive(Source::Own, &mut octets, &mut copies);
-                let faces = copies.faces.clone();
+                let faces = Faces::from_slice(&copies.faces);
                 self.copies = copies;
                 faces
             }

@@ -1,53 +1,20 @@
 //! Every way in which a frame ends, declared once.
 
-macro_rules! verdicts {
-    ($($variant:ident $label:literal $drop:literal $text:literal)*) => {
-        /// How a push frame ended. Each received frame ends in exactly one.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        #[repr(u8)]
-        pub enum Verdict {
-            $(#[doc = $text] $variant,)*
-        }
-
-        impl Verdict {
-            /// All of them, in the order of the counters.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
-            /// How many there are.
-            pub const COUNT: usize = Self::ALL.len();
-
-            /// The word that metrics, traces and scripts use.
-            #[must_use]
-            pub const fn label(self) -> &'static str {
-                match self { $(Self::$variant => $label,)* }
-            }
-
-            /// What it means, for people.
-            #[must_use]
-            pub const fn text(self) -> &'static str {
-                match self { $(Self::$variant => $text,)* }
-            }
-
-            /// Whether the frame was lost by it.
-            #[must_use]
-            pub const fn is_drop(self) -> bool {
-                match self { $(Self::$variant => $drop,)* }
-            }
-        }
-    };
-}
-
-verdicts! {
-    Forwarded "push_forwarded" false "Sent over at least one link"
-    Delivered "push_delivered" false "Given to the dispatcher of this node"
-    Both "push_both" false "Sent over at least one link and given to the dispatcher"
-    Malformed "push_malformed" true "Not a push frame by the format"
-    Version "push_version" true "Frame of another version"
-    Form "push_form" true "Forwarding part of an unknown form, or one that is turned off"
-    HopLimit "push_hop_limit" true "Travelled as many links as it may"
-    Overfull "push_overfull" true "Filter with more ones than the fill limit"
-    NoMatch "push_no_match" true "The filter holds no link of this node"
-    Epoch "push_epoch" true "Keyed filter of an epoch whose keys are gone"
-    IngressGone "push_ingress_gone" true "The face it came from is no link of the push half"
+onym_tables::outcomes! {
+    /// How a push frame ended. Each received frame ends in exactly one.
+    Verdict {
+        Forwarded "push_forwarded" false "Sent over at least one link"
+        Delivered "push_delivered" false "Given to the dispatcher of this node"
+        Both "push_both" false "Sent over at least one link and given to the dispatcher"
+        Malformed "push_malformed" true "Not a push frame by the format"
+        Version "push_version" true "Frame of another version"
+        Form "push_form" true "Forwarding part of an unknown form, or one that is turned off"
+        HopLimit "push_hop_limit" true "Travelled as many links as it may"
+        Overfull "push_overfull" true "Filter with more ones than the fill limit"
+        NoMatch "push_no_match" true "The filter holds no link of this node"
+        Epoch "push_epoch" true "Keyed filter of an epoch whose keys are gone"
+        IngressGone "push_ingress_gone" true "The face it came from is no link of the push half"
+    }
 }
 
 /// What a forwarder counts. Received frames are the sum of the verdicts.

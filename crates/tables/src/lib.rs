@@ -8,6 +8,7 @@ pub mod hash;
 pub mod id;
 pub mod index;
 pub mod measurements;
+mod outcomes;
 pub mod pit;
 pub mod prefix_map;
 pub mod rng;

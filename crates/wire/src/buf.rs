@@ -28,6 +28,22 @@ impl Buf {
         Self { chunk: Arc::from(bytes), start: 0, len }
     }
 
+    /// The same of two parts, one behind the other.
+    ///
+    /// # Panics
+    /// If they are together longer than 4 GiB.
+    #[must_use]
+    pub fn joined(head: &[u8], body: &[u8]) -> Self {
+        let total = head.len() + body.len();
+        let len = u32::try_from(total).expect("invariant: a buffer is shorter than 4 GiB");
+        let mut chunk: Arc<[u8]> = std::iter::repeat_n(0, total).collect();
+        let bytes = Arc::get_mut(&mut chunk).expect("invariant: nobody else has it yet");
+        let (front, back) = bytes.split_at_mut(head.len());
+        front.copy_from_slice(head);
+        back.copy_from_slice(body);
+        Self { chunk, start: 0, len }
+    }
+
     /// The part `range` of these bytes, sharing the chunk.
     ///
     /// # Panics

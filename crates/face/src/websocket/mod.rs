@@ -132,7 +132,7 @@ impl Face for WebSocketFace {
             if !state.outbound.has_room(head.len() + body.len()) {
                 break;
             }
-            state.outbound.push(Buf::copy_from(&[head, body].concat()));
+            state.outbound.push(Buf::joined(head, body));
             taken += 1;
         }
         queue.pop(taken);

@@ -69,6 +69,6 @@ fn bury_asked(fw: &mut Forwarder, now: Tick, slot: u32, upstream: Option<FaceId>
 pub(crate) fn note_unsatisfied(fw: &mut Forwarder, face: FaceId) {
     if let Some(face) = fw.faces.get_mut(face) {
         face.counters.unsatisfied += 1;
-        face.load.pending = face.load.pending.saturating_sub(1);
+        face.load.ended();
     }
 }

@@ -5,7 +5,7 @@ use onym_forward::link::{Link, LinkConfig, LinkCounters};
 use onym_forward::packet::Packet;
 use onym_tables::{FaceId, Tick};
 use onym_wire::{RxFrame, TxQueue};
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// One face of this shard.
@@ -29,7 +29,7 @@ pub(crate) struct LocalFace {
     /// When the octets in the socket were last asked for.
     pub(crate) probed: Tick,
     /// Frames that were received beyond the last turn; at most those of one system call.
-    pub(crate) backlog: VecDeque<RxFrame>,
+    pub(crate) backlog: Vec<RxFrame>,
     /// The socket's receive buffer was filling up when it was last read.
     pub(crate) pressed: bool,
     /// Errors that the face survives are not told before.
@@ -76,7 +76,7 @@ impl LocalFace {
             timed: false,
             blocked: false,
             probed: Tick::default(),
-            backlog: VecDeque::new(),
+            backlog: Vec::new(),
             pressed: false,
             tell_after: Tick::default(),
             traffic: Traffic::default(),

@@ -4,7 +4,6 @@ use super::{Report, Shard};
 use crate::cross::ToPeer;
 use onym_face::{FaceError, Flush, Ready as More};
 use onym_wire::RxFrame;
-use std::collections::VecDeque;
 
 /// Frames of one turn of a face, for each unit of its weight (1 to 16).
 const TURN_UNIT: usize = 32;
@@ -49,19 +48,22 @@ impl Shard {
         let budget =
             if result.as_ref().is_err_and(FaceError::is_fatal) { usize::MAX } else { budget };
         let (mut count, mut broken) = (0, None);
-        while count < budget && broken.is_none() {
-            let Some(frame) = frames.pop_front() else { break };
+        for frame in frames.drain(..budget.min(frames.len())) {
             count += 1;
             broken = self.frame(slot, frame).filter(|_| stream);
-        }
-        let waits = !frames.is_empty() || matches!(result, Ok(More::More | More::Changed));
-        if let Some(face) = self.faces.get(slot) {
-            face.backlog = frames;
-            if waits && !face.listed {
-                face.listed = true;
-                self.ready.push_back(slot);
+            if broken.is_some() {
+                break;
             }
         }
+        let waits = !frames.is_empty() || matches!(result, Ok(More::More | More::Changed));
+        if waits
+            && let Some(face) = self.faces.get(slot)
+            && !face.listed
+        {
+            face.listed = true;
+            self.ready.push_back(slot);
+        }
+        self.keep_frames(slot, frames);
         self.dispatch();
         self.note_timer(slot);
         if let Some(reason) = broken {
@@ -86,27 +88,37 @@ impl Shard {
         self.report(report);
     }
 
+    /// What is left of a turn waits with its face; an empty buffer is used again.
+    fn keep_frames(&mut self, slot: u32, frames: Vec<RxFrame>) {
+        if frames.is_empty() {
+            if frames.capacity() > self.frames.capacity() {
+                self.frames = frames;
+            }
+        } else if let Some(face) = self.faces.get(slot) {
+            face.backlog = frames;
+        }
+    }
+
     /// The frames for a turn: what was left of the last one, else what the transport gives.
     fn take_frames(
         &mut self,
         slot: u32,
         budget: usize,
-    ) -> Option<(VecDeque<RxFrame>, Result<More, FaceError>)> {
+    ) -> Option<(Vec<RxFrame>, Result<More, FaceError>)> {
         let face = self.faces.get(slot)?;
         let io = face.io.as_mut()?;
-        let mut frames = std::mem::take(&mut face.backlog);
-        if !frames.is_empty() {
+        if !face.backlog.is_empty() {
             // The transport was not asked again, so it may have more.
-            return Some((frames, Ok(More::More)));
+            return Some((std::mem::take(&mut face.backlog), Ok(More::More)));
         }
-        let result = io.receive(&mut self.pool, budget, &mut self.frames);
+        let mut frames = std::mem::take(&mut self.frames);
+        let result = io.receive(&mut self.pool, budget, &mut frames);
         // Such a face tells by being readable that there is room again.
         if face.blocked && !face.dirty && !io.room_is_writable() {
             face.dirty = true;
             self.dirty.push(slot);
         }
         face.pressed = io.is_pressed();
-        frames.extend(self.frames.drain(..));
         Some((frames, result))
     }
 }

@@ -93,13 +93,18 @@ fn send(
     out: &mut Outbox,
 ) -> bool {
     let localhost = is_localhost(data.name.value());
+    let own = packet.face == FaceId::INTERNAL;
     let mut to_others = false;
     let attached = done.attach_announcement.then(|| fw.announcement_for(data.name)).flatten();
     while let Some(record) = fw.pit.entry_mut(slot).ins.pop() {
         let back = record.face == packet.face;
         let Some(face) = fw.faces.get_mut(record.face) else { continue };
         face.counters.satisfied += 1;
-        face.load.answered(waited_ns);
+        if own {
+            face.load.ended();
+        } else {
+            face.load.answered(waited_ns);
+        }
         let refused = back && face.info.link != LinkType::AdHoc;
         if refused || record.expiry <= now || fw.told.contains(&record.face) {
             continue;
