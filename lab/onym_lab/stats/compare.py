@@ -1,0 +1,88 @@
+"""Two systems side by side: paired differences, ratios, and many comparisons at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import stats as sps
+
+from onym_lab.stats.intervals import CONFIDENCE, Interval, mean_interval
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How ``ours`` differs from ``theirs``.
+
+    ``effect`` is the mean difference in standard deviations of the
+    differences (paired) or pooled (unpaired): Cohen's d.
+    """
+
+    difference: Interval
+    effect: float
+    p: float
+    pairs: int
+
+    @property
+    def differs(self) -> bool:
+        """Whether the interval of the difference leaves zero out."""
+        return not self.difference.holds(0.0)
+
+
+def paired(ours: ArrayLike, theirs: ArrayLike, confidence: float = CONFIDENCE) -> Comparison:
+    """Compares replications taken in pairs (same seed, same block, same moment).
+
+    Raises:
+        ValueError: the samples differ in length, or there are fewer than two pairs.
+    """
+    a = np.asarray(ours, dtype=np.float64).ravel()
+    b = np.asarray(theirs, dtype=np.float64).ravel()
+    if a.size != b.size:
+        raise ValueError(f"pairs need samples of one length, not {a.size} and {b.size}")
+    both = ~(np.isnan(a) | np.isnan(b))
+    gap = (a - b)[both]
+    if gap.size < 2:
+        raise ValueError(f"pairs: at least two are needed, not {gap.size}")
+    spread = float(gap.std(ddof=1))
+    interval = mean_interval(gap, confidence)
+    if spread == 0:
+        return Comparison(interval, float("inf") if gap[0] else 0.0, float(gap[0] == 0), gap.size)
+    p = float(sps.ttest_1samp(gap, 0.0).pvalue)
+    return Comparison(interval, interval.centre / spread, p, int(gap.size))
+
+
+def ratio(ours: ArrayLike, theirs: ArrayLike, confidence: float = CONFIDENCE) -> Interval:
+    """The geometric mean ratio of pairs of positive numbers, with its interval."""
+    gap = np.log(np.asarray(ours, dtype=np.float64)) - np.log(np.asarray(theirs, dtype=np.float64))
+    interval = mean_interval(gap, confidence)
+    low, centre, high = np.exp([interval.low, interval.centre, interval.high])
+    return Interval(float(centre), float(low), float(high), confidence)
+
+
+def unpaired(ours: ArrayLike, theirs: ArrayLike, confidence: float = CONFIDENCE) -> Comparison:
+    """Welch's comparison of samples without pairs; variances may differ."""
+    a = np.asarray(ours, dtype=np.float64).ravel()
+    b = np.asarray(theirs, dtype=np.float64).ravel()
+    test = sps.ttest_ind(a, b, equal_var=False)
+    reach = test.confidence_interval(confidence)
+    centre = float(a.mean() - b.mean())
+    pooled = float(np.sqrt((a.var(ddof=1) + b.var(ddof=1)) / 2))
+    return Comparison(
+        Interval(centre, float(reach.low), float(reach.high), confidence),
+        centre / pooled if pooled else 0.0,
+        float(test.pvalue),
+        0,
+    )
+
+
+def holm(p: Sequence[float]) -> list[float]:
+    """Holm's correction: the values to compare with the level when many tests are read."""
+    order = np.argsort(np.asarray(p))
+    corrected = [0.0] * len(p)
+    worst = 0.0
+    for rank, index in enumerate(order):
+        worst = max(worst, min(1.0, (len(p) - rank) * p[index]))
+        corrected[index] = worst
+    return corrected
