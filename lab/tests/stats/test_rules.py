@@ -1,0 +1,140 @@
+"""The paper's sentences as rules, judged on an aggregate."""
+
+from itertools import product
+
+import pandas as pd
+import pytest
+
+from onym_lab.stats.rules import COLUMNS, judge, verdict
+
+COSTS = {"25%": [100, 90, 80, 10, 5], "100%": [100, 70, 50, 30, 5]}
+
+
+def aggregate() -> pd.DataFrame:
+    """Five nodes, two strengths, four replications a little apart."""
+    rows = [
+        {
+            "cell": f"cell{strength}",
+            "label": f"strength={strength}",
+            "factor_strength": strength,
+            "replication": r,
+            "seed": r,
+            "scope": "node",
+            "where": f"n{hop + 1}",
+            "hop": hop,
+            "metric": "pending_mean",
+            "unit": "entries",
+            "value": COSTS[strength][hop] + r / 10,
+            "valid": True,
+        }
+        for strength, hop, r in product(COSTS, range(5), range(1, 5))
+    ]
+    return pd.DataFrame(rows)
+
+
+def one(rule: dict[str, object]) -> pd.Series:
+    return judge({"rules": [{"id": "x", "metric": "pending_mean", **rule}]}, aggregate()).iloc[0]
+
+
+def test_a_fall_along_the_hops_holds_in_every_cell() -> None:
+    row = one({"kind": "monotone", "over": "hop", "direction": "falling", "rho": 0.9})
+    assert row.verdict == "holds"
+    assert row.ours == pytest.approx(-1)
+    assert "all 2 cells" in row.why
+
+
+def test_a_rise_is_not_a_fall_and_the_cell_is_named() -> None:
+    row = one({"kind": "monotone", "over": "hop", "direction": "rising"})
+    assert row.verdict == "fails"
+    assert "strength=25%" in row.why
+
+
+def test_a_factor_is_an_axis_in_the_order_of_its_numbers() -> None:
+    row = one({"kind": "monotone", "over": "strength", "direction": "rising", "where": "n4"})
+    assert row.verdict == "holds"
+
+
+def test_a_spread_over_hops_and_a_ratio_of_cells() -> None:
+    assert one({"kind": "spread", "over": "hop", "at_most": 0.1}).verdict == "fails"
+    row = one(
+        {
+            "kind": "ratio",
+            "at_least": 1.2,
+            "of": {"where": "n2", "cell": {"strength": "25%"}},
+            "to": {"where": "n2", "cell": {"strength": "100%"}},
+        }
+    )
+    assert row.verdict == "holds"
+    assert row.ours == pytest.approx(90.25 / 70.25)
+    assert row.low < row.ours < row.high
+
+
+def test_an_order_needs_intervals_apart() -> None:
+    cells = [{"strength": "25%"}, {"strength": "100%"}]
+    assert one({"kind": "order", "where": "n4", "cells": cells}).verdict == "holds"
+    assert one({"kind": "order", "where": "n2", "cells": cells}).verdict == "fails"
+    row = one({"kind": "order", "where": "n1", "cells": cells})
+    assert row.verdict == "fails"
+
+
+def test_a_bound_is_on_the_mean() -> None:
+    assert one({"kind": "bound", "where": "n1", "at_least": 100}).verdict == "holds"
+    assert one({"kind": "bound", "where": "n1", "at_most": 100}).verdict == "fails"
+
+
+def test_what_no_valid_replicate_has_is_not_measured() -> None:
+    frame = aggregate().assign(valid=False)
+    paper = {
+        "rules": [{"id": "x", "kind": "bound", "metric": "pending_mean", "at_least": 1}],
+        "values": [{"id": "v", "metric": "pending_mean", "value": 5}],
+    }
+    judged = judge(paper, frame)
+    assert set(judged.verdict) == {"not measured"}
+    assert verdict(judged) == "not measured"
+
+
+def test_a_value_of_the_paper_is_no_gate_unless_it_says_within() -> None:
+    value = {"id": "v", "metric": "pending_mean", "where": "n1", "value": 2000}
+    judged = judge({"values": [value, {**value, "id": "w", "within": 0.5}]}, aggregate())
+    assert list(judged.columns) == list(COLUMNS)
+    assert judged.verdict.tolist() == ["", "fails"]
+    assert judged.ours.iloc[0] == pytest.approx(100.25)
+    assert verdict(judged) == "not reproduced"
+    assert verdict(judged.head(1)) == "not measured"
+
+
+def test_a_knee_is_flat_pending_at_a_busy_processor() -> None:
+    ramp = [min(10 * t, 400) for t in range(100)]
+    samples = pd.DataFrame(
+        {
+            "cell": "cell25%",
+            "replication": 1,
+            "node": "n2",
+            "t": range(100),
+            "pending": ramp,
+            "cpu": 99.0,
+        }
+    )
+    rule = {
+        "id": "k",
+        "kind": "knee",
+        "metric": "pending",
+        "where": "n2",
+        "slope": 0.001,
+        "cpu": 95,
+        "cell": {"strength": "25%"},
+    }
+    assert judge({"rules": [rule]}, aggregate(), samples).verdict.tolist() == ["holds"]
+    idle = samples.assign(cpu=20.0)
+    assert judge({"rules": [rule]}, aggregate(), idle).verdict.tolist() == ["fails"]
+    assert judge({"rules": [rule]}, aggregate()).verdict.tolist() == ["not measured"]
+
+
+def test_an_unknown_kind_is_a_mistake_of_the_file() -> None:
+    with pytest.raises(ValueError, match=r"rule x: no kind 'guess'; there are monotone, .*knee"):
+        one({"kind": "guess"})
+
+
+def test_an_unknown_factor_is_not_measured() -> None:
+    row = one({"kind": "bound", "cell": {"colour": "red"}, "at_least": 1})
+    assert (row.verdict, row.why) == ("not measured", "no factor colour")
