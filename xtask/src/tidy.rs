@@ -23,6 +23,8 @@ const EDGES: &[(&str, &[&str])] = &[
         "onym-client",
         &["onym-wire", "onym-crypto", "onym-sys", "onym-tables", "onym-forward", "onym-face"],
     ),
+    // By the control interface of services only: never the data path.
+    ("onym-manager", &["onym-wire", "onym-crypto"]),
     ("onym-sim", &["onym-wire", "onym-crypto", "onym-tables", "onym-forward", "onym-pubsub"]),
 ];
 
