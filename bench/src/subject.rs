@@ -19,6 +19,8 @@ pub enum Subject {
     Relay,
     /// This project's node.
     Onym,
+    /// The same with its defences off (`forward.fairness = false`).
+    OnymOpen,
     /// YaNFD, of the ndnd distribution.
     Ndnd,
     /// NFD.
@@ -27,7 +29,7 @@ pub enum Subject {
     NdnFwd,
 }
 
-/// All of them, in the order of the tables.
+/// Those that are compared throughout, in the order of the tables.
 pub const ALL: [Subject; 5] =
     [Subject::Relay, Subject::Onym, Subject::Ndnd, Subject::Nfd, Subject::NdnFwd];
 
@@ -101,6 +103,7 @@ impl Subject {
         match self {
             Self::Relay => "relay",
             Self::Onym => "onym",
+            Self::OnymOpen => "onym-open",
             Self::Ndnd => "ndnd",
             Self::Nfd => "nfd",
             Self::NdnFwd => "ndn-fwd",
@@ -113,7 +116,7 @@ impl Subject {
         let own = std::env::current_exe().ok()?;
         match self {
             Self::Relay => Some(own),
-            Self::Onym => Some(own.with_file_name("onym")).filter(|p| p.is_file()),
+            Self::Onym | Self::OnymOpen => Some(own.with_file_name("onym")).filter(|p| p.is_file()),
             _ => on_path(self.name()),
         }
     }
@@ -160,8 +163,11 @@ impl Subject {
                 }
                 return Ok(());
             }
-            Self::Onym => {
+            Self::Onym | Self::OnymOpen => {
                 command.args(["daemon", "--config"]).arg(&config);
+                if self == Self::OnymOpen {
+                    command.args(["--set", "forward.fairness=false"]);
+                }
                 onym_config(spec)
             }
             Self::Ndnd => {

@@ -50,45 +50,72 @@ pub(super) fn run(context: &mut Run<'_>) -> Result<()> {
     alone(context)
 }
 
-/// A flow alone over a long way: what the defences leave it of what a relay carries.
+/// A flow alone over a long way: what the defences leave it of what it has without them, and both
+/// beside a relay.
 fn alone(context: &mut Run<'_>) -> Result<()> {
-    println!("\nfair: one flow alone over a long way, defences on");
+    println!("\nfair: one flow alone over a long way");
     println!(
-        "{:<26} {:<8} {:>13} {:>9} {:>7}  of relay",
-        "case", "subject", "exchanges/s", "p50", "lost"
+        "{:<26} {:<10} {:>13} {:>9} {:>7}  {:>9} {:>9}",
+        "case", "subject", "exchanges/s", "p50", "lost", "of relay", "of open"
     );
+    let subjects = [Subject::Relay, Subject::OnymOpen, Subject::Onym];
+    let wanted = |s: &Subject| {
+        context.subjects.contains(if *s == Subject::OnymOpen { &Subject::Onym } else { s })
+    };
+    let subjects: Vec<_> = subjects.into_iter().filter(wanted).collect();
     let mut round = 350;
     for (rtt_ms, window) in FAR {
         let case = format!("rtt_ms={rtt_ms},window={window}");
-        for subject in [Subject::Relay, Subject::Onym] {
-            if !context.subjects.contains(&subject) {
-                continue;
+        let mut results = vec![Vec::new(); subjects.len()];
+        for _ in 0..context.args.rounds {
+            for (subject, results) in subjects.iter().zip(&mut results) {
+                round += 1;
+                results.push(far(context, *subject, rtt_ms, window, round)?);
             }
-            round += 1;
-            let nodes = start(context, subject, Topology::Unix, 0, None, round, PREFIX)?;
-            let r: LoadResult = output(
-                load(context, subject, &nodes)?
-                    .arg(format!("--window={window}"))
-                    .arg(format!("--delay-ms={rtt_ms}"))
-                    .args(["--warm-up=1", "--seconds=4"]),
-            )?;
-            #[allow(clippy::cast_precision_loss)]
-            let (rate, lost) = (r.exchanges as f64 / r.seconds, r.lost as f64);
-            let name = subject.name();
-            context.report.add("fair", &case, name, "exchanges_per_second", rate);
-            context.report.add("fair", &case, name, "latency_p50_s", r.latency_p50_s);
-            context.report.add("fair", &case, name, "lost", lost);
-            let relay = context.report.value("fair", &case, "relay", "exchanges_per_second");
-            let share =
-                relay.map_or(String::new(), |relay| format!("{:>7.1}%", rate / relay * 100.0));
-            println!(
-                "{case:<26} {name:<8} {:>13} {:>9} {lost:>7}  {share}",
-                human(rate),
-                human_time(r.latency_p50_s)
-            );
+        }
+        for (subject, results) in subjects.iter().zip(&results) {
+            note_alone(context, &case, *subject, results);
         }
     }
     Ok(())
+}
+
+fn far(
+    context: &Run<'_>,
+    subject: Subject,
+    rtt_ms: u64,
+    window: u32,
+    round: usize,
+) -> Result<LoadResult> {
+    let nodes = start(context, subject, Topology::Unix, 0, None, round, PREFIX)?;
+    output(
+        load(context, subject, &nodes)?
+            .arg(format!("--window={window}"))
+            .arg(format!("--delay-ms={rtt_ms}"))
+            .args(["--warm-up=1", "--seconds=3"]),
+    )
+}
+
+fn note_alone(context: &mut Run<'_>, case: &str, subject: Subject, results: &[LoadResult]) {
+    let of = |value: fn(&LoadResult) -> f64| median(&results.iter().map(value).collect::<Vec<_>>());
+    #[allow(clippy::cast_precision_loss)]
+    let (rate, lost) = (of(|r| r.exchanges as f64 / r.seconds), of(|r| r.lost as f64));
+    let p50 = of(|r| r.latency_p50_s);
+    let name = subject.name();
+    context.report.add("fair", case, name, "exchanges_per_second", rate);
+    context.report.add("fair", case, name, "latency_p50_s", p50);
+    context.report.add("fair", case, name, "lost", lost);
+    let share = |other| {
+        let other = context.report.value("fair", case, other, "exchanges_per_second");
+        other.map_or(String::new(), |other| format!("{:>8.1}%", rate / other * 100.0))
+    };
+    println!(
+        "{case:<26} {name:<10} {:>13} {:>9} {lost:>7}  {:>9} {:>9}",
+        human(rate),
+        human_time(p50),
+        share("relay"),
+        share(Subject::OnymOpen.name())
+    );
 }
 
 /// A victim beside an attacker.

@@ -47,6 +47,8 @@ pub struct Config {
     pub lifetime_max_ms: u64,
     /// HopLimit added to Interests that have none; 0 adds none.
     pub default_hop_limit: u8,
+    /// Whether a contended PIT or upstream refuses a face what goes beyond its share.
+    pub fairness: bool,
     /// What is done with Data that nobody asked for.
     pub unsolicited: UnsolicitedPolicy,
     /// Whether Interests carry a PIT token of ours upstream.
@@ -71,6 +73,7 @@ impl Default for Config {
             name_components_max: 128,
             lifetime_max_ms: 3_600_000,
             default_hop_limit: 0,
+            fairness: true,
             unsolicited: UnsolicitedPolicy::DropAll,
             originate_tokens: true,
         }

@@ -265,6 +265,11 @@ impl Forwarder {
         self.config.default_hop_limit = hop_limit;
     }
 
+    /// Whether shares bind under contention from now on.
+    pub fn set_fairness(&mut self, on: bool) {
+        self.config.fairness = on;
+    }
+
     /// Everything that was counted.
     #[must_use]
     pub fn counters(&self) -> &Counters {

@@ -12,6 +12,8 @@
 //! * Upstream: when it has more pending than four times what it answers, and several downstreams are
 //!   in use, those with more than they earn are refused: `congestion`.
 //!
+//! `Config::fairness` turns both off, and with them the weights of turns; the limits stay.
+//!
 //! A flow alone on the node is bound by nothing but three quarters of the PIT.
 
 use crate::Forwarder;
@@ -109,6 +111,9 @@ pub(crate) fn is_over_pit_share(fw: &Forwarder, face: FaceId) -> bool {
 
 #[cold]
 fn exceeds_share(fw: &Forwarder, face: FaceId, limit: u64) -> bool {
+    if !fw.config.fairness {
+        return false;
+    }
     // One more than those in use: room for who comes next.
     let share = limit / (fw.window.in_use.max(1) + 1);
     fw.faces.get(face).is_some_and(|f| u64::from(f.load.pending) >= share)
@@ -121,7 +126,8 @@ pub(crate) fn is_congested(fw: &Forwarder, ingress: FaceId, upstream: &Face) -> 
 }
 
 fn is_over(fw: &Forwarder, ingress: FaceId, upstream: &Face) -> bool {
-    fw.window.in_use > 1
+    fw.config.fairness
+        && fw.window.in_use > 1
         && u64::from(upstream.load.out_pending) > upstream.load.capacity()
         && fw.faces.get(ingress).is_some_and(|f| u64::from(f.load.pending) > f.load.earned())
 }
@@ -158,7 +164,7 @@ impl Forwarder {
     pub fn turn_weight(&self, face: FaceId) -> u32 {
         let Some(face) = self.faces.get(face) else { return 1 };
         let (pending, earned) = (u64::from(face.load.pending), face.load.earned());
-        if pending <= earned {
+        if pending <= earned || !self.config.fairness {
             return WEIGHT_MAX;
         }
         u32::try_from(u64::from(WEIGHT_MAX) * earned / pending).unwrap_or(WEIGHT_MAX).max(1)

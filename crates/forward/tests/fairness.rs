@@ -212,6 +212,19 @@ fn beyond_three_quarters_of_the_pit_a_face_keeps_its_share_only() {
 }
 
 #[test]
+fn without_fairness_only_the_limits_bind() {
+    let config = Config { pit_entries_max: 1000, fairness: false, ..Config::default() };
+    let mut s = Scene::new(50, 1000);
+    s.b = Bench::with(config).faces(3).route("/a", UP, 0);
+    s.attack(1100);
+    assert_eq!(s.b.fw.pit_len(), 1000);
+    let c = s.b.fw.counters();
+    assert_eq!(c.verdict(PacketKind::Interest, Verdict::PitFull), 100);
+    assert_eq!(s.refusals(), 100);
+    assert_eq!(s.b.fw.turn_weight(FaceId(ATTACKER)), 16);
+}
+
+#[test]
 fn who_asks_the_node_itself_contends_with_nobody() {
     let mut s = Scene::new(300, 65_536);
     s.b = s.b.route("/own", FaceId::INTERNAL.0, 0);

@@ -220,6 +220,7 @@ fn forwarder_config(
         strategies_max: config.tables.strategies_max,
         lifetime_max_ms: config.pit.lifetime_max_ms,
         default_hop_limit: config.forward.default_hop_limit,
+        fairness: config.forward.fairness,
         unsolicited: crate::control::tables::unsolicited(config.cs.unsolicited),
         ..onym_forward::Config::default()
     }

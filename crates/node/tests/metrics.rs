@@ -8,6 +8,7 @@ use onym_face::Scope;
 use std::collections::{HashMap, HashSet};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
 use support::{App, start, with};
 
 fn get(address: SocketAddr, path: &str) -> (String, String) {
@@ -102,4 +103,21 @@ fn the_counters_are_there_in_the_form_of_prometheus() {
 #[test]
 fn without_an_address_there_is_no_server() {
     assert!(start(with(1, &[])).bound().metrics.is_empty());
+}
+
+#[test]
+fn clients_that_say_nothing_leave_room_for_others_when_they_go() {
+    let node = start(with(1, &["metrics.listen=127.0.0.1:0"]));
+    let address = node.bound().metrics[0];
+    let mut idle: Vec<_> = (0..onym_node::http::CONNECTIONS_MAX)
+        .map(|_| TcpStream::connect(address).unwrap())
+        .collect();
+    let mut late = TcpStream::connect(address).unwrap();
+    late.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+    late.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    let mut first = [0];
+    assert!(late.read(&mut first).is_err(), "every place is taken");
+    idle.pop();
+    late.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    assert_eq!(late.read(&mut first).unwrap(), 1);
 }

@@ -28,6 +28,7 @@ const LIVE: &[&str] = &[
     "faces.reconnect_max_ms",
     "faces.reconnect_min_ms",
     "forward.default_hop_limit",
+    "forward.fairness",
     "forward.network_regions",
     "log.filter",
     "rib",

@@ -84,7 +84,8 @@ pub struct Authorize {
     /// when that is on), `key:/NAME` (whoever signs with this key, whose certificate is in the key
     /// store) or the path of a certificate (relative to the configuration file).
     pub who: String,
-    /// The modules that they may use; `register` is `rib` for the requester's own face only.
+    /// The modules that they may use: `cs`, `faces`, `fib`, `log`, `rib`, `strategy-choice`;
+    /// `register` is `rib` for the requester's own face only.
     pub may: Vec<Privilege>,
     /// Limits commands that carry a name to names under these. Empty: no limit.
     #[serde(default)]

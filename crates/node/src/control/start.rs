@@ -159,7 +159,11 @@ impl Control {
         self.tcp_local = super::local_subnets(&self.config);
         self.rib.set_routes_max(self.config.tables.rib_routes_max);
         let hop_limit = self.config.forward.default_hop_limit;
-        crate::shard::ask_all(&self.ports, move |s| s.fw.set_default_hop_limit(hop_limit));
+        let fairness = self.config.forward.fairness;
+        crate::shard::ask_all(&self.ports, move |s| {
+            s.fw.set_default_hop_limit(hop_limit);
+            s.fw.set_fairness(fairness);
+        });
         self.apply_regions();
         self.apply_localhop();
         self.apply_strategies(&old)?;

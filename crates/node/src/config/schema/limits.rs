@@ -120,14 +120,24 @@ impl Default for Tables {
 }
 
 /// What the data path does to packets.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Forward {
     /// HopLimit added to Interests that have none; 0 adds none.
     pub default_hop_limit: u8,
+    /// Whether a contended PIT or upstream refuses a face what goes beyond its share, and a face
+    /// that has more pending than it uses gets shorter turns. Off is for measuring what that does:
+    /// then only the limits of the tables bind, and who floods takes from everybody.
+    pub fairness: bool,
     /// Name prefixes of the region that this node is in: an Interest whose forwarding hint has a
     /// delegation under one of them is forwarded by its own name.
     pub network_regions: OneOrMany,
+}
+
+impl Default for Forward {
+    fn default() -> Self {
+        Self { default_hop_limit: 0, fairness: true, network_regions: OneOrMany::default() }
+    }
 }
 
 /// Reassembly of fragments, per face.
