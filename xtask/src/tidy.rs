@@ -15,6 +15,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("onym-forward", &["onym-wire", "onym-crypto", "onym-tables"]),
     ("onym-pubsub", &["onym-wire", "onym-crypto", "onym-sys", "onym-tables"]),
     ("onym-face", &["onym-wire", "onym-sys"]),
+    ("onym-board", &["onym-wire", "onym-sys"]),
     (
         "onym-node",
         &["onym-wire", "onym-crypto", "onym-sys", "onym-tables", "onym-forward", "onym-face"],

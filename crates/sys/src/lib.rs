@@ -9,3 +9,4 @@ pub mod packet;
 pub mod shm;
 pub mod socket;
 pub mod thread;
+pub mod words;

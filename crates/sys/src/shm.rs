@@ -116,7 +116,7 @@ impl SharedMemory {
 /// either at the same time, but only atomically as octets, or from another process.
 #[cfg(target_arch = "x86_64")]
 #[inline]
-unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
+pub(crate) unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
     // SAFETY: reads and writes what the caller says it may, octet by octet, which the processor
     // does atomically; the direction flag is clear, as the calling convention wants it.
     unsafe {
@@ -136,7 +136,7 @@ unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
 /// `from` can be read and `to` written for `len` octets; they do not overlap. Others may access
 /// either at the same time, but only atomically as octets, or from another process.
 #[cfg(not(target_arch = "x86_64"))]
-unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
+pub(crate) unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
     for i in 0..len {
         // SAFETY: within what the caller says may be read; one access that is not left out.
         let octet = unsafe { from.add(i).read_volatile() };
