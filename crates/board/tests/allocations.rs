@@ -10,14 +10,14 @@ static ALLOC: CountingAlloc = CountingAlloc;
 
 /// One holds what it gets for a while, the others read at once.
 fn exchange(publisher: &mut Publisher, subscribers: &mut [Subscriber], n: u64) -> u64 {
-    let (holder, others) = subscribers.split_first_mut().unwrap();
+    let (holder, others) = subscribers.split_first_mut().expect("one at least");
     let mut sum = 0;
-    publisher.publish(&n.to_ne_bytes()).unwrap();
-    let held = holder.receive().unwrap();
+    publisher.publish(&n.to_ne_bytes()).expect("it fits");
+    let held = holder.receive().expect("an honest publisher");
     for _ in 0..20 {
-        publisher.publish(&n.to_ne_bytes()).unwrap();
+        publisher.publish(&n.to_ne_bytes()).expect("it fits");
         for subscriber in &mut *others {
-            while let Some(reception) = subscriber.receive().unwrap() {
+            while let Some(reception) = subscriber.receive().expect("an honest publisher") {
                 if let Reception::Item(item) = reception {
                     sum += item.words().iter().sum::<u64>();
                 }

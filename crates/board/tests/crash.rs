@@ -11,29 +11,30 @@ const DOOR: &str = "ONYM_BOARD_TEST_DOOR";
 
 /// This test again, as another process with a role.
 fn start(role: &str, door: &Path) -> Child {
-    Command::new(std::env::current_exe().unwrap())
+    Command::new(std::env::current_exe().expect("the system has room"))
         .args(["--exact", "role", "--nocapture"])
         .env(ROLE, role)
         .env(DOOR, door)
         .stdout(Stdio::null())
         .spawn()
-        .unwrap()
+        .expect("the system has room")
 }
 
 fn killed(mut child: Child) {
-    child.kill().unwrap();
-    child.wait().unwrap();
+    child.kill().expect("the system has room");
+    child.wait().expect("the system has room");
 }
 
 fn publisher(payload_max: usize) -> Publisher {
-    Publisher::new(&Config { payload_max, depth: 7, subscribers_max: 2 }).unwrap()
+    Publisher::new(&Config { payload_max, depth: 7, subscribers_max: 2 })
+        .expect("the system has room")
 }
 
 fn wait_for_subscribers(door: &Door, publisher: &mut Publisher, count: usize) {
     let end = Instant::now() + LONG;
     while publisher.subscribers() < count {
         assert!(Instant::now() < end, "nobody came");
-        door.admit(publisher).unwrap();
+        door.admit(publisher).expect("the system has room");
         std::thread::yield_now();
     }
 }
@@ -68,7 +69,7 @@ fn role() {
 
 fn numbers(subscriber: &mut Subscriber, count: usize) -> Vec<u8> {
     (0..count)
-        .map(|_| match subscriber.receive_within(LONG).unwrap() {
+        .map(|_| match subscriber.receive_within(LONG).expect("an honest publisher") {
             Some(Reception::Item(item)) => item.to_vec()[0],
             other => panic!("{other:?}"),
         })
