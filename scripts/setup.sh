@@ -51,7 +51,7 @@ fi
 
 if ! command -v cargo >/dev/null 2>&1; then
   say "installing Rust for this user (rustup, minimal profile)"
-  curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y -q --profile minimal >&2
+  curl --proto '=https' --tlsv1.2 -sSf https://static.rust-lang.org/rustup/rustup-init.sh | sh -s -- -y -q --profile minimal >&2
 fi
 if [[ " $* " == *" test "* ]]; then
   for part in rustfmt clippy; do
