@@ -50,7 +50,9 @@ class Paper:
         trace: TracebackType | None,
     ) -> None:
         """Ends the file."""
-        self._pages.close()
+        # Fonts are written at the end, of the kind that the pages were drawn with.
+        with styled():
+            self._pages.close()
 
     def words(self, measured: Measured, judged: pd.DataFrame, verdict: str, origin: str) -> None:
         """The first pages: what was asked, what was found, and from where."""

@@ -37,6 +37,14 @@ def test_a_report_has_a_page_a_pdf_and_pictures_with_their_numbers(
         assert {f.suffix for f in (run / "plots").glob(f"{name}.*")} == {".svg", ".png", ".csv"}
 
 
+def test_the_pdf_embeds_the_fonts_that_its_pages_were_drawn_with(
+    run: Path, files: list[Path]
+) -> None:
+    pdf = (run / "report.pdf").read_bytes()
+    assert b"/Subtype /Type3" not in pdf
+    assert b"/FontFile2" in pdf
+
+
 def test_the_page_fetches_nothing(run: Path, files: list[Path]) -> None:
     page = (run / "report.html").read_text()
     outside = re.findall(r'(?:src|href)="(?!data:|#)[^"]*"', page)
