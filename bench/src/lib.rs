@@ -1,7 +1,9 @@
 #![doc = include_str!("../README.md")]
 
+pub mod distribute;
 pub mod file;
 pub mod flood;
+pub mod index;
 pub mod link;
 pub mod load;
 pub mod memory;

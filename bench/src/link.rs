@@ -2,9 +2,10 @@
 
 use anyhow::{Context, Result};
 use onym_face::udp::{UdpFace, UdpOptions};
-use onym_face::{CHUNK_LEN, Face, FaceError, Flush, Ready, shm, unix};
+use onym_face::{CHUNK_LEN, Face, FaceError, Flush, Ready, shm, tcp, unix};
 use onym_sys::epoll::{Epoll, Interest, Ready as Event};
 use onym_wire::{Buf, BufPool, RxFrame, TxQueue};
+use std::fmt::Debug;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -132,7 +133,15 @@ impl End {
 /// # Errors
 /// When nobody answers within ten seconds.
 pub fn connect_unix(path: &Path) -> Result<Box<dyn Face>> {
-    patiently(path, || Ok(Box::new(unix::connect(path)?)))
+    patiently(&path, || Ok(Box::new(unix::connect(path)?)))
+}
+
+/// Connects to a TCP address, which may need some time to be open.
+///
+/// # Errors
+/// When nobody answers within ten seconds.
+pub fn connect_tcp(address: SocketAddr) -> Result<Box<dyn Face>> {
+    patiently(&address, || Ok(Box::new(tcp::connect(address)?)))
 }
 
 /// As [`connect_unix`], and asks for shared memory there.
@@ -140,11 +149,11 @@ pub fn connect_unix(path: &Path) -> Result<Box<dyn Face>> {
 /// # Errors
 /// When nobody answers within ten seconds.
 pub fn connect_shm(path: &Path) -> Result<Box<dyn Face>> {
-    patiently(path, || Ok(Box::new(shm::connect(path, 0)?)))
+    patiently(&path, || Ok(Box::new(shm::connect(path, 0)?)))
 }
 
 fn patiently(
-    path: &Path,
+    place: &impl Debug,
     connect: impl Fn() -> Result<Box<dyn Face>, FaceError>,
 ) -> Result<Box<dyn Face>> {
     let start = Instant::now();
@@ -152,7 +161,7 @@ fn patiently(
         match connect() {
             Ok(face) => return Ok(face),
             Err(e) if start.elapsed() > Duration::from_secs(10) => {
-                return Err(e).with_context(|| format!("{}", path.display()));
+                return Err(e).with_context(|| format!("{place:?}"));
             }
             // Another process binds the socket; nothing tells when.
             Err(_) => std::thread::sleep(Duration::from_millis(5)),

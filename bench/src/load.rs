@@ -12,6 +12,7 @@ use onym_face::wrap::{FaultFace, Faults, Impairment};
 use onym_face::{CHUNK_LEN, Face};
 use onym_forward::link::LinkConfig;
 use onym_tables::Tick;
+use onym_wire::name::Name;
 use onym_wire::{BufPool, RxFrame};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -141,7 +142,7 @@ pub fn run(args: &LoadArgs) -> Result<LoadResult> {
     }
     let connect = if args.shm { connect_shm } else { connect_unix };
     let (consumer, producer) = (connect(&args.consumer)?, connect(&args.producer)?);
-    let producer = if args.no_register { producer } else { register(producer)? };
+    let producer = if args.no_register { producer } else { register(producer, &PREFIX.parse()?)? };
     let producer = if args.delay_ms == 0 { producer } else { far(producer, args.delay_ms)? };
     let now = Instant::now();
     let slot = Slot { number: 0, sent: now, is_waiting: false };
@@ -167,13 +168,16 @@ fn far(face: Box<dyn Face>, delay_ms: u64) -> Result<Box<dyn Face>> {
     Ok(Box::new(FaultFace::new(face, &Faults { outgoing, ..Faults::default() })?))
 }
 
-/// Registers the prefix over the producer's own face and gives the face back.
-fn register(mut face: Box<dyn Face>) -> Result<Box<dyn Face>> {
+/// Registers a prefix over the producer's own face and gives the face back.
+///
+/// # Errors
+/// When the node refuses or does not answer within ten seconds.
+pub fn register(mut face: Box<dyn Face>, prefix: &Name) -> Result<Box<dyn Face>> {
     let start = Instant::now();
     let now = || Tick(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX));
     let mut endpoint = Endpoint::new(std::process::id().into(), unix_now_ms());
     endpoint.connected(now(), LinkConfig::stream(), true);
-    endpoint.register(PREFIX.parse()?, RouteOptions::default())?;
+    endpoint.register(prefix.clone(), RouteOptions::default())?;
     let (mut pool, mut frames) = (BufPool::new(CHUNK_LEN, 4), Vec::new());
     while start.elapsed() < Duration::from_secs(10) {
         endpoint.advance(now());
@@ -188,7 +192,7 @@ fn register(mut face: Box<dyn Face>) -> Result<Box<dyn Face>> {
             _ => {}
         }
     }
-    bail!("the node does not answer the registration of {PREFIX}")
+    bail!("the node does not answer the registration of {prefix}")
 }
 
 impl Load<'_> {

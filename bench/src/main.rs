@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use onym_bench::{file, flood, load, memory, relay, run};
+use onym_bench::{distribute, file, flood, index, load, memory, relay, run};
 use onym_sys::alloc_count::CountingAlloc;
 
 #[global_allocator]
@@ -29,6 +29,10 @@ enum Command {
     Get(file::GetArgs),
     /// Measures the tables' memory per entry.
     Memory(memory::MemoryArgs),
+    /// Clients and servers around one router: content distribution; prints one line of JSON.
+    Distribute(distribute::DistributeArgs),
+    /// Compares index structures of a content store and a FIB.
+    Index(index::IndexArgs),
     /// Sends Interests for names that do not exist; prints how many, and its CPU seconds.
     Flood(flood::FloodArgs),
 }
@@ -41,6 +45,8 @@ fn main() -> Result<()> {
         Command::Serve(args) => file::serve(&args),
         Command::Get(args) => print(&file::get(&args)?),
         Command::Memory(args) => memory::run(&args),
+        Command::Distribute(args) => print(&distribute::run(&args)?),
+        Command::Index(args) => index::run(&args),
         Command::Flood(args) => {
             let sent = flood::run(&args)?;
             print(&(sent, onym_sys::thread::process_cpu_time().as_secs_f64()))

@@ -40,7 +40,10 @@ pub fn median(values: &[f64]) -> f64 {
 /// The unit of a metric.
 fn unit(metric: &str) -> &'static str {
     match metric {
-        "exchanges_per_second" | "frames_per_second" | "messages_per_second" => "1/s",
+        "exchanges_per_second"
+        | "lookups_per_second"
+        | "frames_per_second"
+        | "messages_per_second" => "1/s",
         "goodput_bps" => "bit/s",
         "latency_p50_s" | "latency_p99_s" | "cpu_s" => "s",
         "rss_bytes" | "octets_per_entry" => "B",
