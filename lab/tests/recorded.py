@@ -116,7 +116,7 @@ def write(folder: Path, seed: int = 1) -> Path:
             {
                 "commit": "0123456789abcdef",
                 "dirty": False,
-                "begin": "2026-11-21T18:00:00Z",
+                "began": "2026-11-21T18:00:00Z",
                 "end": "2026-11-21T18:05:00Z",
                 "machine": "2 cores, x86-64",
                 "kernel": "Linux",

@@ -79,17 +79,23 @@ def levels(
     factor: str,
     series: str | None = None,
     log: bool = False,
+    order: Sequence[str] = (),
 ) -> Plot:
     """A metric against a factor's levels (numbers on an axis, words as bars).
 
     ``series`` is a second factor whose levels are lines. Other factors are
-    averaged over; the caption says which.
+    averaged over; the caption says which. ``order`` is that of the second factor's levels.
     """
     key = f"factor_{factor}"
     rows = aggregate[(aggregate["metric"] == metric) & aggregate["value"].notna()].copy()
     rows["level"] = rows[key].astype(str)
     rows["series"] = rows[f"factor_{series}"].astype(str) if series else ""
     table = means(rows, ["series", "level", "unit"])
+    if order:
+        rank = {level: place for place, level in enumerate(order)}
+        table = table.sort_values(
+            "series", key=lambda names: names.map(rank).fillna(len(rank)), kind="stable"
+        )
     unit = str(table["unit"].iloc[0]) if len(table) else ""
     divisor, word = scaled(table["high"].fillna(table["mean"]), unit)
     numbers = pd.to_numeric(table["level"].str.extract(r"^(-?[\d.]+(?:e-?\d+)?)")[0])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import shortest_path
 
-from onym_lab.plots.style import Plot, panels, scaled, styled
+from onym_lab.plots.style import FAINT, Plot, panels, scaled, styled
 
 Places = NDArray[np.float64]
 
@@ -90,15 +90,18 @@ def rates(
         flat = np.ptp(places[:, 1]) < 0.25 * max(np.ptp(places[:, 0]), 1e-9)
         figure, (ax,) = panels(1, 1, 7.2, 2.0 if flat else 4.6)
         lines = [places[[number[a], number[b]]] for a, b in links]
-        drawn = LineCollection(lines, cmap=mpl.colormaps["YlGnBu"], zorder=1)
-        drawn.set_array(both / divisor)
-        drawn.set_clim(-0.25 * largest / divisor, largest / divisor)
-        drawn.set_linewidth((1.0 + 4.0 * both / largest).tolist())
+        if carried:
+            drawn = LineCollection(lines, cmap=mpl.colormaps["YlGnBu"], zorder=1)
+            drawn.set_array(both / divisor)
+            drawn.set_clim(-0.25 * largest / divisor, largest / divisor)
+            drawn.set_linewidth((1.0 + 4.0 * both / largest).tolist())
+            bar = figure.colorbar(drawn, ax=ax, shrink=0.75, pad=0.01)
+            bar.ax.set_ylim(0, largest / divisor)
+            bar.set_label(f"carried, {word}")
+        else:
+            drawn = LineCollection(lines, colors=FAINT, linewidths=1.4, zorder=1)
         ax.add_collection(drawn)
         _nodes(ax, nodes, places, roles)
-        bar = figure.colorbar(drawn, ax=ax, shrink=0.75, pad=0.01, boundaries=None)
-        bar.ax.set_ylim(0, largest / divisor)
-        bar.set_label(f"carried, {word}")
         ax.set_title(title)
         ax.set_axis_off()
         ax.margins(0.08)
@@ -106,9 +109,9 @@ def rates(
     data = pd.DataFrame(
         {"from": [a for a, _ in links], "to": [b for _, b in links], f"carried ({unit})": both}
     )
-    return Plot(
-        name, f"{len(nodes)} nodes, {len(links)} links and what they carried.", figure, data
-    )
+    what = "what they carried" if carried else "nothing about what they carried"
+    caption = f"{len(nodes)} nodes, {len(links)} links and {what}."
+    return Plot(name, caption, figure, data)
 
 
 def _nodes(

@@ -91,6 +91,8 @@ def _head(measured: Measured, verdict: str) -> str:
             f'<p class="warn">Scaled: counts are {measured.scale:g} of those that the '
             "file asks for. Shapes may hold, sizes do not.</p>"
         )
+    notes = (measured.experiment.get("report") or {}).get("notes") or []
+    words += [f"<p>{escape(str(note))}</p>" for note in notes]
     bad = measured.checks[~measured.checks["passed"].astype(bool)]
     if len(bad):
         words.append(
@@ -111,13 +113,26 @@ def origin(measured: Measured) -> str:
     seen = measured.provenance
     commit = str(seen.get("commit") or "")[:12]
     dirty = " with changes" if seen.get("dirty") else ""
-    machine = seen.get("machine")
     words = [
         f"commit {commit}{dirty}" if commit else "",
-        str(seen.get("begin") or ""),
-        machine if isinstance(machine, str) else "",
+        str(seen.get("began") or ""),
+        _machine(seen.get("machine")),
     ]
     return " · ".join(word for word in words if word)
+
+
+def _machine(seen: object) -> str:
+    """The kind of machine in a few words."""
+    if not isinstance(seen, dict):
+        return str(seen or "")
+    processor = seen.get("processor") or {}
+    words = [
+        f"{processor.get('cores')} cores",
+        processor.get("model"),
+        seen.get("architecture"),
+        f"{seen.get('system', '')} {seen.get('kernel', '')}".strip(),
+    ]
+    return ", ".join(str(word) for word in words if word)
 
 
 def _badge(verdict: str) -> str:

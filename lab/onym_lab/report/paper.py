@@ -87,6 +87,8 @@ def _lines(measured: Measured, judged: pd.DataFrame, verdict: str, origin: str) 
         lines += _wrap(f"The paper ({paper.get('id', '')}) says: {paper['says']}")
     if measured.scale != 1:
         lines.append(f"Scaled: counts are {measured.scale:g} of those that the file asks for.")
+    for note in (measured.experiment.get("report") or {}).get("notes") or []:
+        lines += _wrap(str(note))
     bad = int((~measured.checks["passed"].astype(bool)).sum())
     lines += [
         f"Checks: {len(measured.checks) - bad} passed, {bad} failed.",

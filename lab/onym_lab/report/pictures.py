@@ -13,7 +13,7 @@ from onym_lab.plots import Plot
 from onym_lab.report.data import Measured
 from onym_lab.stats import design
 
-PANELS = ("nodes", "transfers", "hops", "cdf", "effects", "levels", "topology")
+PANELS = ("nodes", "transfers", "hops", "cdf", "effects", "series", "topology")
 """Panels that an experiment's ``report`` may name, in the order of the page."""
 
 MOST = 12
@@ -160,18 +160,25 @@ def _levels(measured: Measured, factor: str) -> list[str]:
 def measures(measured: Measured) -> list[tuple[str, str]]:
     """Metric and place that summarise the run: as the file says, else what there is of the usual.
 
-    ``report.measures`` lists them as ``metric`` or ``metric@where``.
+    ``report.metrics`` lists them as ``metric`` or ``metric@where``. The place is empty where a
+    metric has several that are to be shown beside each other.
     """
     rows = measured.aggregate[["metric", "where", "scope"]].drop_duplicates()
-    asked = (measured.experiment.get("report") or {}).get("measures") or SYSTEM
+    asked = (measured.experiment.get("report") or {}).get("metrics") or SYSTEM
     found = []
     for word in asked:
         metric, _, where = str(word).partition("@")
-        mine = rows[(rows["metric"] == metric) & (rows["scope"] != "node")]
+        mine = rows[rows["metric"] == metric]
         if where:
-            mine = rows[(rows["metric"] == metric) & (rows["where"] == where)]
-        places = list(dict.fromkeys(mine["where"]))
-        found += [(metric, place) for place in (["all"] if "all" in places else places[:2])]
+            places = [where] if (mine["where"] == where).any() else []
+        else:
+            beside = mine[mine["scope"] != "node"]
+            places = list(dict.fromkeys(beside["where"]))
+            if "all" in places:
+                places = ["all"]
+            elif len(places) > 1:
+                places = [""]
+        found += [(metric, place) for place in places]
     return found
 
 
@@ -195,9 +202,25 @@ def _varied(measured: Measured) -> list[str]:
 
 def _levels_of(measured: Measured) -> Iterator[Plot]:
     """Each measure against the factor with most levels, one line for each level of the next."""
+    rows = measured.aggregate[measured.aggregate["valid"]]
+    for metric, where in measures(measured):
+        mine = rows[rows["metric"] == metric]
+        mine = mine[mine["where"] == where] if where else mine
+        axes = _axes(measured)
+        if mine.empty or not axes:
+            continue
+        name = f"series-{metric}-{where or 'places'}"
+        title = f"{metric.replace('_', ' ')}{f' of {where}' if where else ''} by {axes[0]}"
+        series = axes[1] if len(axes) > 1 else None
+        if not where:
+            mine, series = mine.assign(factor_where=mine["where"]), "where"
+        order = _levels(measured, series) if series and where else ()
+        yield plots.levels(name, title, mine, metric, axes[0], series, order=order)
+
+
+def _axes(measured: Measured) -> list[str]:
+    """Factors that vary: those with numbers first, then those with most levels."""
     factors = _varied(measured)
-    if not factors:
-        return
     counts = {f: measured.aggregate[f"factor_{f}"].nunique() for f in factors}
     numeric = {
         f: pd.to_numeric(measured.aggregate[f"factor_{f}"].str.extract(r"^([\d.]+)")[0])
@@ -205,25 +228,11 @@ def _levels_of(measured: Measured) -> Iterator[Plot]:
         .all()
         for f in factors
     }
-    ranked = sorted(factors, key=lambda f: (not numeric[f], -counts[f]))
-    axis = ranked[0]
-    rest = [f for f in ranked[1:] if counts[f] <= 8]
-    rows = measured.aggregate[measured.aggregate["valid"]]
-    for metric, where in measures(measured):
-        mine = rows[rows["where"] == where]
-        if mine["metric"].eq(metric).any():
-            yield plots.levels(
-                f"levels-{metric}-{where}",
-                f"{metric} of {where} by {axis}",
-                mine,
-                metric,
-                axis,
-                rest[0] if rest else None,
-            )
+    return sorted(factors, key=lambda f: (not numeric[f], -counts[f]))
 
 
 def _topology(measured: Measured) -> Iterator[Plot]:
-    network = measured.experiment.get("topology") or {}
+    network = measured.experiment.get("resolved") or measured.experiment.get("topology") or {}
     nodes = [
         str(n["name"]) if isinstance(n, Mapping) else str(n) for n in network.get("nodes") or []
     ]
@@ -272,6 +281,6 @@ _DRAWERS: Mapping[str, Callable[[Measured], Iterator[Plot]]] = {
     "hops": _hops,
     "cdf": _cdf,
     "effects": _effects,
-    "levels": _levels_of,
+    "series": _levels_of,
     "topology": _topology,
 }

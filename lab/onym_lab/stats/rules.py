@@ -216,10 +216,11 @@ def _monotone(entry: Entry, good: pd.DataFrame) -> Finding:
         rho = monotone([float(x) for x in means.index], [float(y) for y in means])
         each = [_rho(part, over) for _, part in cell.groupby("replication")]
         interval = mean_interval(each)
+        low, high = np.clip([interval.low, interval.high], -1, 1)
         kept: Verdict = "holds" if sign * rho >= need else "fails"
         row = " ".join(f"{value:.4g}" for value in means)
         why = f"along {over}: {row}" if not np.isnan(rho) else f"along {over} nothing varies: {row}"
-        return Finding(kept, why, rho, interval.low, interval.high)
+        return Finding(kept, why, rho, float(low), float(high))
 
     rows = _some(good, entry)
     # Levels of a factor lie in different cells, hops within one.

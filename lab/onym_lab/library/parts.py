@@ -1,0 +1,58 @@
+"""Benchmarks of other parts of the project: rows of their ``bench.json`` beside the papers'.
+
+A part that is not built, or has no such benchmark yet, skips its experiment by name.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from onym_lab.library import ROOT, NeedsError, Row, bench_rows, call, program, row
+
+
+def _command(given: Mapping[str, Any]) -> list[str]:
+    """The benchmark's command with its program found."""
+    words = shlex.split(str(given["run"]))
+    found = ROOT / words[0]
+    words[0] = str(found if "/" in words[0] else program(words[0]))
+    return words
+
+
+def needs(given: Mapping[str, Any]) -> None:
+    """Say which part is missing.
+
+    Raises:
+        NeedsError: Its program or its benchmark is not here.
+    """
+    part = given.get("part", "the part")
+    command = _command(given)
+    if not os.access(command[0], os.X_OK):
+        raise NeedsError(f"{part} is not built here: there is no {given['run'].split()[0]}")
+    has = str(given.get("has", ""))
+    if has:
+        said = subprocess.run([command[0], *command[1:2], "--help"], capture_output=True,
+                              text=True, check=False)
+        if has not in said.stdout + said.stderr:
+            raise NeedsError(f"{part} is not built here: its benchmark knows no {has!r}")
+
+
+def run(given: Mapping[str, Any], _seed: int, folder: Path) -> list[Row]:
+    """Run the benchmark; every row of its ``bench`` becomes one of the aggregate.
+
+    The place is the row's subject and case, so that all cases stand beside each other.
+    """
+    out = folder / "bench.json"
+    call([*_command(given), "--json", str(out)], timeout=float(given.get("at_most", 1200)))
+    wanted = given.get("bench")
+    rows = [one for one in bench_rows(out) if wanted in (None, one["bench"])]
+    if not rows:
+        raise RuntimeError(f"no rows of {wanted}")
+    return [
+        row(f"{one['subject']} {one['case']}".strip(), one["metric"], one["unit"], one["value"])
+        for one in rows
+    ]
