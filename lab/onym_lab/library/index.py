@@ -25,7 +25,7 @@ def compare(given: Mapping[str, Any], _seed: int, folder: Path) -> list[Row]:
     )
     sizes = {"cs": "entries", "fib": "routes"}
     out = folder / "bench.json"
-    argv = [
+    argv: list[str | Path] = [
         program("onym-bench"),
         "index",
         "--json",

@@ -35,8 +35,9 @@ def needs(given: Mapping[str, Any]) -> None:
         raise NeedsError(f"{part} is not built here: there is no {given['run'].split()[0]}")
     has = str(given.get("has", ""))
     if has:
-        said = subprocess.run([command[0], *command[1:2], "--help"], capture_output=True,
-                              text=True, check=False)
+        said = subprocess.run(
+            [command[0], *command[1:2], "--help"], capture_output=True, text=True, check=False
+        )
         if has not in said.stdout + said.stderr:
             raise NeedsError(f"{part} is not built here: its benchmark knows no {has!r}")
 

@@ -25,9 +25,23 @@ def needs(_: Mapping[str, Any]) -> None:
 def simulate(given: Mapping[str, Any], seed: int, folder: Path) -> list[Row]:
     """Run one random network; events over the processor time of the whole run, set-up included."""
     options = pick(given, nodes=1000, consumers=50, count=400)
-    argv = [str(program("onym")), "sim", "--json", "--topology", f"random:{options['nodes']}",
-            "--consumers", str(options["consumers"]), "--count", str(options["count"]),
-            "--seed", str(seed), "--duration", "600s", "--events", "2000000000"]
+    argv = [
+        str(program("onym")),
+        "sim",
+        "--json",
+        "--topology",
+        f"random:{options['nodes']}",
+        "--consumers",
+        str(options["consumers"]),
+        "--count",
+        str(options["count"]),
+        "--seed",
+        str(seed),
+        "--duration",
+        "600s",
+        "--events",
+        "2000000000",
+    ]
     begun = time.monotonic()
     out = folder / "report.json"
     with out.open("w") as file:

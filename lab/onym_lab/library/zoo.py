@@ -13,8 +13,11 @@ from pathlib import Path
 KM_PER_MS = 200.0
 """How far light gets in glass in a millisecond."""
 
-NETWORKS = {"abilene": "topozoo/Abilene", "geant": "topozoo/Geant2012",
-            "attmpls": "topozoo/AttMpls"}
+NETWORKS = {
+    "abilene": "topozoo/Abilene",
+    "geant": "topozoo/Geant2012",
+    "attmpls": "topozoo/AttMpls",
+}
 
 
 def word(name: str) -> str:
