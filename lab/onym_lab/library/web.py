@@ -1,0 +1,313 @@
+"""One file to many consumers: HTTP/1.1, HTTP/2, and named data through a caching router.
+
+Three network namespaces in a row, server - router - clients; the link to the server has a rate
+and, on what arrives at the router from it, loss. Needs root. HTTP is nginx and curl, one
+connection a consumer; the router forwards IP. Named data is a node in each namespace, ``onym put``
+and one ``onym get`` a consumer.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from onym_lab.library import NeedsError, Row, call, pick, program, row
+from onym_lab.stats import jain
+
+HTTP = {"http1": ("8081", "--http1.1"), "http2": ("8082", "--http2-prior-knowledge")}
+SERVER, ROUTER_S, ROUTER_C, CLIENT = "10.71.1.1", "10.71.1.2", "10.71.2.1", "10.71.2.2"
+AT_MOST_S = 300.0
+
+
+def needs(_: Mapping[str, Any]) -> None:
+    """Say what is missing.
+
+    Raises:
+        NeedsError: Root, a tool of Debian's packages, or a program that is not built.
+    """
+    program("onym")
+    if os.geteuid() != 0:
+        raise NeedsError("network namespaces need root")
+    tools = {
+        "ip": "iproute2",
+        "tc": "iproute2",
+        "iptables": "iptables",
+        "nginx": "nginx-light",
+        "curl": "curl",
+    }
+    missing = [package for tool, package in tools.items() if not shutil.which(tool)]
+    if missing:
+        raise NeedsError(f"missing Debian packages: {', '.join(dict.fromkeys(missing))}")
+
+
+@dataclass(frozen=True)
+class Net:
+    """The three namespaces."""
+
+    server: str
+    router: str
+    clients: str
+
+    def run(self, where: str, *argv: str | Path) -> str:
+        """Run a command in one of them."""
+        return call(["ip", "netns", "exec", where, *argv])
+
+
+@contextmanager
+def network(rate: str, loss: float) -> Iterator[Net]:
+    """Make the namespaces; taken away after, with everything in them."""
+    tag = f"onymweb{os.getpid()}"
+    net = Net(f"{tag}s", f"{tag}r", f"{tag}c")
+    names = (net.server, net.router, net.clients)
+    try:
+        for name in names:
+            call(["ip", "netns", "add", name])
+            net.run(name, "ip", "link", "set", "lo", "up")
+        _link(net.server, "net", SERVER, net.router, "sside", ROUTER_S)
+        _link(net.clients, "net", CLIENT, net.router, "cside", ROUTER_C)
+        net.run(net.server, "ip", "route", "add", "default", "via", ROUTER_S)
+        net.run(net.clients, "ip", "route", "add", "default", "via", ROUTER_C)
+        net.run(net.router, "sysctl", "-qw", "net.ipv4.ip_forward=1")
+        for where, end in ((net.server, "net"), (net.router, "sside")):
+            net.run(
+                where,
+                "tc",
+                "qdisc",
+                "add",
+                "dev",
+                end,
+                "root",
+                "tbf",
+                "rate",
+                rate,
+                "burst",
+                "64kb",
+                "latency",
+                "100ms",
+            )
+        if loss:
+            for chain in ("INPUT", "FORWARD"):
+                net.run(
+                    net.router,
+                    "iptables",
+                    "-A",
+                    chain,
+                    "-i",
+                    "s",
+                    "-m",
+                    "statistic",
+                    "--mode",
+                    "random",
+                    "--probability",
+                    str(loss),
+                    "-j",
+                    "DROP",
+                )
+        yield net
+    finally:
+        for name in names:
+            subprocess.run(["ip", "netns", "delete", name], capture_output=True, check=False)
+
+
+def _link(a: str, end_a: str, ip_a: str, b: str, end_b: str, ip_b: str) -> None:
+    call(
+        ["ip", "link", "add", end_a, "netns", a, "type", "veth", "peer", "name", end_b, "netns", b]
+    )
+    for where, end, ip in ((a, end_a, ip_a), (b, end_b, ip_b)):
+        call(["ip", "-n", where, "addr", "add", f"{ip}/24", "dev", end])
+        call(["ip", "-n", where, "link", "set", end, "up"])
+
+
+def _sent(net: Net) -> int:
+    """Octets that the server's link has sent."""
+    return int(net.run(net.server, "cat", "/sys/class/net/net/statistics/tx_bytes"))
+
+
+@contextmanager
+def _running(argv: Sequence[str | Path], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    with log.open("w") as file:
+        child = subprocess.Popen(
+            [str(a) for a in argv], stdin=subprocess.DEVNULL, stdout=file, stderr=file
+        )
+    try:
+        yield child
+    finally:
+        child.terminate()
+        try:
+            child.wait(10)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
+
+
+def _until(what: str, is_so: Any, log: Path | None = None) -> None:
+    end = time.monotonic() + 20
+    while not is_so():
+        if time.monotonic() > end:
+            said = log.read_text()[-300:] if log and log.exists() else ""
+            raise RuntimeError(f"{what}: not within 20 s; {said}")
+        time.sleep(0.05)
+
+
+@contextmanager
+def _nginx(net: Net, folder: Path, _file: Path) -> Iterator[None]:
+    listens = f"listen {SERVER}:8081; listen {SERVER}:8082 http2;"
+    config = (
+        f"daemon off; master_process off; error_log {folder}/nginx.log; pid {folder}/nginx.pid;\n"
+        f"events {{}}\nhttp {{ access_log off; client_body_temp_path {folder}/body; "
+        f"proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fcgi; "
+        f"uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi; sendfile on; "
+        f"server {{ {listens} root {folder}; }} }}\n"
+    )
+    (folder / "nginx.conf").write_text(config)
+    argv: list[str | Path] = [
+        "ip",
+        "netns",
+        "exec",
+        net.server,
+        "nginx",
+        "-c",
+        folder / "nginx.conf",
+    ]
+
+    def answers() -> bool:
+        probe = ["ip", "netns", "exec", net.clients, "curl", "-sfI", f"http://{SERVER}:8081/file"]
+        return subprocess.run(probe, capture_output=True, check=False).returncode == 0
+
+    with _running(argv, folder / "nginx.out"):
+        _until("nginx answers", answers, folder / "nginx.log")
+        yield
+
+
+@contextmanager
+def _onym(net: Net, folder: Path, file: Path) -> Iterator[None]:
+    onym = program("onym")
+    with ExitStack() as stack:
+        for name, where in (("s", net.server), ("r", net.router), ("c", net.clients)):
+            settings = {
+                "faces.unix.path": json.dumps(str(folder / f"{name}.sock")),
+                "faces.udp.listen": '["0.0.0.0:6363"]',
+                "faces.tcp.listen": "[]",
+                "faces.websocket.listen": "[]",
+            }
+            argv: list[str | Path] = ["ip", "netns", "exec", where, onym, "daemon"]
+            for key, value in settings.items():
+                argv += ["--set", f"{key}={value}"]
+            log = folder / f"{name}.log"
+            stack.enter_context(_running(argv, log))
+            _until(f"node {name} is ready", lambda log=log: "ready" in log.read_text(), log)
+        for name, peer in (("c", ROUTER_C), ("r", SERVER)):
+            node = ["--node", f"unix://{folder}/{name}.sock"]
+            call([onym, "face", "create", f"udp4://{peer}:6363", *node])
+            call([onym, "route", "add", "/web", "--via", f"udp4://{peer}:6363", *node])
+        put: list[str | Path] = [
+            onym,
+            "put",
+            "/web/file",
+            file,
+            "--segment-size",
+            "8000",
+            "--freshness",
+            "3600000",
+            "--node",
+            f"unix://{folder}/s.sock",
+        ]
+        stack.enter_context(_running(put, folder / "put.log"))
+        peek = [
+            str(onym),
+            "peek",
+            "/web/file/32=metadata",
+            "--prefix",
+            "--node",
+            f"unix://{folder}/s.sock",
+        ]
+        _until(
+            "the file is published",
+            lambda: subprocess.run(peek, capture_output=True, check=False).returncode == 0,
+            folder / "put.log",
+        )
+        yield
+
+
+def _consumer(subject: str, net: Net, folder: Path) -> list[str]:
+    if subject == "onym":
+        return [
+            str(program("onym")),
+            "get",
+            "/web/file",
+            "-q",
+            "-o",
+            "-",
+            "--node",
+            f"unix://{folder}/c.sock",
+        ]
+    port, version = HTTP[subject]
+    return [
+        "ip",
+        "netns",
+        "exec",
+        net.clients,
+        "curl",
+        "-sf",
+        version,
+        f"http://{SERVER}:{port}/file",
+    ]
+
+
+def fetch(given: Mapping[str, Any], seed: int, folder: Path) -> list[Row]:
+    """Fetch the file by all consumers at once; times, and what the server had to send."""
+    options = pick(given, subject="onym", consumers=1, octets=2_000_000, rate="50mbit", loss=0.0)
+    file = folder / "file"
+    file.write_bytes(bytes((seed + i) % 251 for i in range(1000)) * (options["octets"] // 1000))
+    subject, count = str(options["subject"]), int(options["consumers"])
+    serve = _onym if subject == "onym" else _nginx
+    with network(str(options["rate"]), float(options["loss"])) as net, serve(net, folder, file):
+        before = _sent(net)
+        begun = time.monotonic()
+        argv = _consumer(subject, net, folder)
+        children = [
+            subprocess.Popen(
+                argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
+            for _ in range(count)
+        ]
+        took = _await_all(children, begun)
+        sent = _sent(net) - before
+    done = [t for t in took if t is not None]
+    octets = file.stat().st_size
+    file.unlink()
+    return [
+        row("all", "transfer_mean", "s", sum(done) / len(done) if done else None),
+        row("all", "transfer_max", "s", max(done) if done else None),
+        row("all", "distribution", "s", max(done) if len(done) == count else None),
+        row("all", "completed", "objects", len(done)),
+        row("all", "failed", "objects", count - len(done)),
+        row("all", "fairness", "ratio", jain([1 / t for t in done]) if done else None),
+        row("server", "server_sent", "octets", sent),
+        row("server", "copies_sent", "ratio", sent / octets),
+    ]
+
+
+def _await_all(children: list[subprocess.Popen[bytes]], begun: float) -> list[float | None]:
+    """Seconds until each ended well; None for one that failed or was still at it at the limit."""
+    took: list[float | None] = [None] * len(children)
+    waiting = dict(enumerate(children))
+    while waiting and time.monotonic() - begun < AT_MOST_S:
+        for n, child in list(waiting.items()):
+            status = child.poll()
+            if status is not None:
+                took[n] = time.monotonic() - begun if status == 0 else None
+                del waiting[n]
+        time.sleep(0.005)
+    for child in waiting.values():
+        child.kill()
+        child.wait()
+    return took
