@@ -6,7 +6,7 @@ CARGO ?= cargo
 PREFIX ?= /usr/local
 XTASK := $(CARGO) run --quiet --package xtask --
 
-.PHONY: help demo test check build bench interop conformance-foreign fuzz gen install clean setup-base setup-test
+.PHONY: help demo test check build bench experiments interop conformance-foreign fuzz gen install clean setup-base setup-test
 
 help:            ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 18
@@ -34,6 +34,9 @@ interop: setup-test ## foreign programs: python-ndn, NDNts, and ndnd, NFD, ndn-f
 conformance-foreign: setup-base ## the packet scripts for any forwarder against ndnd, when on PATH
 	$(CARGO) build --release --locked --package onym --package onym-testkit
 	tests/interop/run.sh foreign --only packet_scripts
+
+experiments: setup-test ## the whole library of the laboratory (hours; goes on where it was stopped)
+	scripts/lab.sh experiments
 
 fuzz: setup-base ## each fuzz target for FUZZ_SECONDS (60); libFuzzer with the nightly compiler, else the stable driver
 	scripts/fuzz.sh

@@ -32,6 +32,7 @@ stage tests cargo test --quiet --locked --workspace
 stage licences cargo run --quiet --locked --package xtask -- licences
 stage tidy cargo run --quiet --locked --package xtask -- tidy
 if [ "$mode" = all ]; then
+  stage laboratory scripts/lab.sh test
   stage documentation env RUSTDOCFLAGS="-D warnings" cargo doc --quiet --locked --workspace --no-deps
   stage instructions cargo run --quiet --locked --package xtask -- icount
   stage release cargo build --quiet --release --locked --workspace
