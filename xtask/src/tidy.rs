@@ -26,6 +26,11 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     // By the control interface of services only: never the data path.
     ("onym-manager", &["onym-wire", "onym-crypto"]),
+    ("onym-services", &["onym-wire", "onym-crypto", "onym-tables", "onym-forward"]),
+    (
+        "onym-host",
+        &["onym-wire", "onym-sys", "onym-tables", "onym-forward", "onym-services", "onym-face"],
+    ),
     ("onym-sim", &["onym-wire", "onym-crypto", "onym-tables", "onym-forward", "onym-pubsub"]),
 ];
 

@@ -70,6 +70,7 @@ commands! {
     PingServer(ping_server) in "Content",
     Key(key) in "Trust",
     Cert(cert) in "Trust",
+    Service(service) in "Functions",
     Bench(bench) in "Measuring",
     Sim(sim) in "Measuring",
     Completions(completions) in "",
@@ -77,7 +78,7 @@ commands! {
 }
 
 /// The groups in the order of `onym --help`.
-const GROUPS: &[&str] = &["Node", "Content", "Trust", "Measuring"];
+const GROUPS: &[&str] = &["Node", "Content", "Trust", "Functions", "Measuring"];
 
 const TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}\n\n{before-help}Options:\n{options}\n{after-help}";
 

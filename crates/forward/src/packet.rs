@@ -108,7 +108,7 @@ impl Outbox {
 
     /// The octets that `write` appends to the arena.
     #[inline]
-    pub(crate) fn write(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Range<u32> {
+    pub fn write(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Range<u32> {
         let start = self.arena.len();
         write(&mut self.arena);
         // A burst that holds 4 GiB would have exhausted the memory before.
@@ -120,7 +120,7 @@ impl Outbox {
 
     /// A copy of `bytes` in the arena.
     #[inline]
-    pub(crate) fn copy(&mut self, bytes: &[u8]) -> Payload {
+    pub fn copy(&mut self, bytes: &[u8]) -> Payload {
         Payload::Arena(self.write(|arena| arena.extend_from_slice(bytes)))
     }
 

@@ -20,6 +20,7 @@ pub(crate) mod ping_server;
 pub(crate) mod poke;
 pub(crate) mod put;
 pub(crate) mod route;
+pub(crate) mod service;
 pub(crate) mod sim;
 pub(crate) mod status;
 pub(crate) mod strategy;

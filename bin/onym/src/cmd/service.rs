@@ -1,0 +1,128 @@
+//! `onym service`: one network function in the foreground.
+
+use crate::exit::{Exit, Failure};
+use crate::output::Context;
+use crate::stop;
+use onym_host::{FaceSpec, Host, HostError, Kind, ListenSpec, Options, TlsFiles};
+use serde_json::{Map, Value};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+use tracing_subscriber::filter::EnvFilter;
+
+/// How long what is pending may still be answered after a signal.
+const DRAIN: Duration = Duration::from_secs(2);
+
+/// Run one network function in the foreground.
+///
+/// Says `ready` with a JSON object on standard error once its control interface and its listeners
+/// are open. It is controlled by HTTP with JSON (spec/services.md). SIGTERM and SIGINT drain it for
+/// at most two seconds and end it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Kinds: name-router, backward-router, packet-dispatcher, content-store,
+strategy-forwarder, signature-verifier, name-filter, and forwarder (merged).
+
+Examples:
+  onym service content-store --listen tcp4://127.0.0.1:6400 --face tcp4://127.0.0.1:6401
+  onym service name-router --listen consumer=tcp4://127.0.0.1:6362 \\
+      --listen producer=tcp4://127.0.0.1:6363,side=producer --set registration=open
+  onym service packet-dispatcher --listen unix:///tmp/nfd.sock \\
+      --set consumer_path=tcp4://127.0.0.1:6400 --set producer_path=tcp4://127.0.0.1:6363
+  onym service signature-verifier --control 0.0.0.0:10000 --token-file token --set threads=2")]
+pub(crate) struct Args {
+    /// Kind of function.
+    #[arg(value_name = "KIND")]
+    kind: Kind,
+    /// Name in events and metrics (default: the short form of the kind).
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Where the control interface listens; other than loopback needs a token or mutual TLS.
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:0")]
+    control: SocketAddr,
+    /// Where peers connect: tcp4, tcp6, udp4, udp6, unix, ether; may be repeated.
+    #[arg(long, value_name = "[LABEL=]URI[,side=SIDE]")]
+    listen: Vec<ListenSpec>,
+    /// A face to make; may be repeated.
+    #[arg(long, value_name = "[LABEL=]URI[,side=SIDE]")]
+    face: Vec<FaceSpec>,
+    /// A key of the configuration, its value JSON or a word; may be repeated.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    sets: Vec<String>,
+    /// File with the token that control requests must carry.
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// Certificate of the control interface (PEM).
+    #[arg(long, value_name = "FILE", requires_all = ["tls_key", "tls_ca"])]
+    tls_cert: Option<PathBuf>,
+    /// Its key (PEM).
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// Who may sign the certificates of those who connect (PEM).
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_ca: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: Args, _cx: &Context) -> anyhow::Result<()> {
+    let filter = EnvFilter::try_from_env("ONYM_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    let colours = std::io::IsTerminal::is_terminal(&std::io::stderr());
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(colours)
+        .with_writer(std::io::stderr)
+        .init();
+    // Signals that come while it starts are kept.
+    let stop = stop::on_signal()?;
+    let mut host = Host::start(options(args)?).map_err(|error| {
+        let exit = if matches!(error, HostError::Usage(_)) { Exit::Usage } else { Exit::Failed };
+        Failure::new(exit, "the service does not start")
+            .why(error)
+            .next("`onym service --help` shows examples; spec/services.md has every key")
+    })?;
+    eprintln!("ready {}", host.ready());
+    while !stop.is_set() && !host.is_stop_asked() {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    tracing::info!("stopping");
+    host.stop(DRAIN);
+    Ok(())
+}
+
+fn options(args: Args) -> anyhow::Result<Options> {
+    let mut options = Options::new(args.kind);
+    if let Some(name) = args.name {
+        options.name = name;
+    }
+    options.control = args.control;
+    options.listen = args.listen;
+    options.faces = args.face;
+    options.config = config(&args.sets)?;
+    if let Some(path) = args.token_file {
+        let text = std::fs::read_to_string(&path).map_err(|e| {
+            Failure::new(Exit::Failed, "the token cannot be read")
+                .why(format!("{}: {e}", path.display()))
+        })?;
+        if text.trim().len() < 16 {
+            let why = format!("{}: a token has at least 16 characters", path.display());
+            return Err(Failure::new(Exit::Usage, "the token is too short").why(why).into());
+        }
+        options.token = Some(text);
+    }
+    if let (Some(certificate), Some(key), Some(ca)) = (args.tls_cert, args.tls_key, args.tls_ca) {
+        options.tls = Some(TlsFiles { certificate, key, ca });
+    }
+    Ok(options)
+}
+
+/// `key=value` pairs; a value that is not JSON is a word.
+fn config(sets: &[String]) -> anyhow::Result<Map<String, Value>> {
+    let mut config = Map::new();
+    for text in sets {
+        let Some((key, value)) = text.split_once('=') else {
+            let why = format!("--set {text}: KEY=VALUE is wanted");
+            return Err(Failure::new(Exit::Usage, "the configuration is wrong").why(why).into());
+        };
+        let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.into()));
+        config.insert(key.into(), value);
+    }
+    Ok(config)
+}

@@ -1,0 +1,24 @@
+//! What is of one kind of service only: routes, keys, rules, tables, sessions.
+
+use super::state::each;
+use super::{Answer, App, Call, join, method_refused, ok};
+use onym_services::element::Request;
+use onym_services::function::method_of;
+
+/// Hands the request to the element.
+pub(super) async fn element(app: &App, call: &Call, word: &str) -> Answer {
+    let Some(method) = method_of(call.method.as_str()) else { return Err(method_refused()) };
+    let (resource, query, body) = (word.to_owned(), call.query.clone(), call.body.clone());
+    let done = each(app, move |worker| {
+        let (resource, query, body) = (resource.clone(), query.clone(), body.clone());
+        worker.with(move |function, now, out| {
+            let request = Request { method, resource: &resource, query: &query, body: &body };
+            function.control(now, &request, out)
+        })
+    });
+    let mut all = Vec::new();
+    for answer in done.await? {
+        all.push(answer?);
+    }
+    ok(join(all))
+}

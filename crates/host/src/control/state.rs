@@ -1,0 +1,194 @@
+//! Version, health, statistics, configuration, events, draining.
+
+use super::{Answer, App, Call, join, method_refused, ok, refusal, respond, stopping};
+use crate::worker::{Worker, unix_ms};
+use axum::http::StatusCode;
+use axum::response::Response;
+use onym_services::Refusal;
+use serde_json::{Map, Value, json};
+use std::fmt::Write as _;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// Longest wait for an event.
+const WAIT_MAX_MS: u64 = 30_000;
+
+/// The same question to every thread.
+pub(super) async fn each<T: Send + 'static>(
+    app: &App,
+    work: impl Fn(&mut Worker) -> T + Clone + Send + 'static,
+) -> Result<Vec<T>, Refusal> {
+    let mut all = Vec::with_capacity(app.workers.len());
+    for worker in &app.workers {
+        all.push(worker.ask(work.clone()).await.ok_or_else(stopping)?);
+    }
+    Ok(all)
+}
+
+pub(super) fn version(app: &App) -> Value {
+    json!({
+        "version": env!("CARGO_PKG_VERSION"), "api": "v1", "kind": app.kind.word(),
+        "name": app.name, "pid": std::process::id(), "start_ms": app.start_ms, "boot": app.boot,
+    })
+}
+
+pub(super) async fn health(app: &App) -> Answer {
+    match each(app, |_| ()).await {
+        Ok(_) => ok(json!({ "ok": true })),
+        Err(_) => Ok((StatusCode::SERVICE_UNAVAILABLE, json!({ "ok": false }))),
+    }
+}
+
+pub(super) async fn ready(app: &App) -> Answer {
+    let states = each(app, |worker| {
+        let draining = worker.function.drain_state()["draining"] == true;
+        if draining { Some("draining".to_owned()) } else { worker.not_ready() }
+    });
+    match states.await?.into_iter().flatten().next() {
+        None => ok(json!({ "ready": true, "because": null })),
+        Some(because) => {
+            let body = json!({ "ready": false, "because": because });
+            Ok((StatusCode::SERVICE_UNAVAILABLE, body))
+        }
+    }
+}
+
+pub(super) async fn listeners(app: &App) -> Answer {
+    let first = app.workers.first().ok_or_else(stopping)?;
+    let list = first.ask(|w| w.listeners.iter().map(|l| l.to_json()).collect::<Vec<_>>());
+    ok(json!({ "listeners": list.await.ok_or_else(stopping)? }))
+}
+
+pub(super) async fn whole(app: &App) -> Answer {
+    let drain = join(each(app, |w| w.function.drain_state()).await?);
+    let config = join_config(app, each(app, |w| w.function.config()).await?);
+    ok(json!({
+        "version": version(app), "listeners": listeners(app).await?.1["listeners"],
+        "faces": super::faces::all(app).await?, "config": config,
+        "stats": stats(app).await?.1, "drain": drain,
+    }))
+}
+
+pub(super) async fn stats(app: &App) -> Answer {
+    let each = each(app, |worker| {
+        let (received, sent) = worker.octets();
+        let mut stats = worker.function.stats(worker.now);
+        stats["received"]["bytes"] = received.into();
+        stats["sent"]["bytes"] = sent.into();
+        stats["frames_dropped"] = worker.frames_dropped.into();
+        stats
+    });
+    let mut all = join(each.await?);
+    let busy = app.workers.iter().map(|w| w.busy_ns.load(Ordering::Relaxed) / 1_000_000);
+    all["threads"] = busy.map(|ms| json!({ "busy_ms": ms })).collect();
+    all["boot"] = app.boot.into();
+    all["at_ms"] = unix_ms().into();
+    all["up_ms"] = unix_ms().saturating_sub(app.start_ms).into();
+    all["cpu_ms"] = ms(onym_sys::thread::process_cpu_time()).into();
+    all["rss_bytes"] = rss_bytes().into();
+    ok(all)
+}
+
+fn ms(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Resident memory of this process; 0 where /proc is not there.
+fn rss_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = text.lines().find_map(|l| l.strip_prefix("VmRSS:")).unwrap_or_default();
+    let kib: u64 = line.trim().trim_end_matches(" kB").parse().unwrap_or(0);
+    kib * 1024
+}
+
+pub(super) async fn events(app: &App, call: &Call) -> Answer {
+    let after = call.number("after").unwrap_or(0);
+    let wait = call.number("wait_ms").unwrap_or(0).min(WAIT_MAX_MS);
+    ok(app.shared.events.wait(after, Duration::from_millis(wait)).await)
+}
+
+/// The configuration is the same in every thread.
+fn join_config(app: &App, all: Vec<Value>) -> Value {
+    let mut config = all.into_iter().next().unwrap_or_default();
+    config["threads"] = app.threads.into();
+    config
+}
+
+pub(super) async fn config(app: &App, call: &Call) -> Answer {
+    if call.method == "GET" {
+        let config = join_config(app, each(app, |w| w.function.config()).await?);
+        return ok(json!({ "config": config }));
+    }
+    let mut patch: Map<String, Value> = call.object()?;
+    if patch.remove("threads").is_some_and(|n| n != app.threads as u64) {
+        return Err(Refusal::field("threads", "the number of threads is set at the start only"));
+    }
+    let done = each(app, move |worker| {
+        let patch = patch.clone();
+        worker.with(move |f, now, out| f.configure(now, &patch, out))
+    });
+    // What is wrong is wrong in every thread, so none was changed.
+    let mut changed = Vec::new();
+    for result in done.await? {
+        changed = result?;
+    }
+    let config = join_config(app, each(app, |w| w.function.config()).await?);
+    ok(json!({ "changed": changed, "config": config }))
+}
+
+pub(super) async fn drain(app: &App, call: &Call) -> Answer {
+    let state = match call.method.as_str() {
+        "GET" => each(app, |w| w.function.drain_state()).await?,
+        method @ ("PUT" | "DELETE") => {
+            let on = method == "PUT";
+            each(app, move |w| {
+                let changed = w.function.drain(on);
+                let mut state = w.function.drain_state();
+                state["changed"] = changed.into();
+                state
+            })
+            .await?
+        }
+        _ => return Err(method_refused()),
+    };
+    let mut all = join(state);
+    all["empty"] = (all["pending"] == 0).into();
+    ok(all)
+}
+
+pub(super) async fn metrics(app: &App) -> Response {
+    let Ok(texts) = each(app, |w| w.function.metrics(w.now)).await else {
+        let r = refusal(503, "stopping", "the service is stopping");
+        return respond(StatusCode::SERVICE_UNAVAILABLE, "text/plain", r.message);
+    };
+    let mut out = sum_lines(&texts);
+    let (kind, name) = (app.kind.word(), &app.name);
+    let version = env!("CARGO_PKG_VERSION");
+    let _ = writeln!(
+        out,
+        "onym_service_info{{kind=\"{kind}\",name=\"{name}\",version=\"{version}\"}} 1"
+    );
+    let seconds = onym_sys::thread::process_cpu_time().as_secs_f64();
+    let _ = writeln!(out, "onym_service_cpu_seconds_total {seconds}");
+    respond(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", out)
+}
+
+/// Lines of the same metric are added, so that threads do not show.
+fn sum_lines(texts: &[String]) -> String {
+    if let [one] = texts {
+        return one.clone();
+    }
+    let mut sums: Vec<(&str, f64)> = Vec::new();
+    for line in texts.iter().flat_map(|t| t.lines()) {
+        let Some((name, value)) = line.rsplit_once(' ') else { continue };
+        let value: f64 = value.parse().unwrap_or(0.0);
+        match sums.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, sum)) => *sum += value,
+            None => sums.push((name, value)),
+        }
+    }
+    sums.iter().fold(String::new(), |mut out, (name, sum)| {
+        let _ = writeln!(out, "{name} {sum}");
+        out
+    })
+}

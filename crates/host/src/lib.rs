@@ -1,0 +1,315 @@
+#![doc = include_str!("../README.md")]
+
+mod control;
+mod events;
+pub mod uri;
+mod verifiers;
+mod worker;
+
+pub use onym_services::{Kind, Side};
+pub use uri::{FaceSpec, ListenSpec};
+
+use control::{App, Tls};
+use onym_services::Function;
+use onym_tables::HashKey;
+use serde_json::{Map, Value, json};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use worker::{Entry, Made, Remote, Shared, Worker, unix_ms};
+
+/// Threads that a service may have.
+const THREADS_MAX: usize = 64;
+/// Posts to other services that may wait.
+const POSTS_MAX: usize = 64;
+
+/// Files for mutual TLS, all PEM.
+#[derive(Debug, Clone)]
+pub struct TlsFiles {
+    /// The certificate of this service, with its chain.
+    pub certificate: PathBuf,
+    /// Its key.
+    pub key: PathBuf,
+    /// Who may sign the certificates of those who connect.
+    pub ca: PathBuf,
+}
+
+/// How a service is started.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Its kind.
+    pub kind: Kind,
+    /// Its name, as a manager calls it.
+    pub name: String,
+    /// Where the control interface listens.
+    pub control: SocketAddr,
+    /// Where peers connect.
+    pub listen: Vec<ListenSpec>,
+    /// Faces to make.
+    pub faces: Vec<FaceSpec>,
+    /// Configuration, and `threads`.
+    pub config: Map<String, Value>,
+    /// Token that control requests must carry.
+    pub token: Option<String>,
+    /// Mutual TLS.
+    pub tls: Option<TlsFiles>,
+}
+
+impl Options {
+    /// A service of this kind on free loopback ports, without listeners and faces.
+    #[must_use]
+    pub fn new(kind: Kind) -> Self {
+        Self {
+            kind,
+            name: kind.short().to_owned(),
+            control: SocketAddr::from(([127, 0, 0, 1], 0)),
+            listen: Vec::new(),
+            faces: Vec::new(),
+            config: Map::new(),
+            token: None,
+            tls: None,
+        }
+    }
+}
+
+/// Why a service did not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HostError {
+    /// Options that do not go together.
+    #[error("{0}")]
+    Usage(String),
+    /// An address is taken, a file cannot be read, the system refuses.
+    #[error("{0}")]
+    System(String),
+}
+
+/// A service that runs. It ends when this is dropped.
+#[derive(Debug)]
+pub struct Host {
+    address: SocketAddr,
+    ready: Value,
+    shared: Arc<Shared>,
+    workers: Vec<Remote>,
+    threads: Vec<JoinHandle<()>>,
+    http: Option<(tokio::sync::oneshot::Sender<()>, JoinHandle<()>)>,
+    stops: mpsc::Receiver<()>,
+}
+
+pub(crate) fn digest(bytes: &[u8]) -> [u8; 32] {
+    onym_services::digest(bytes)
+}
+
+impl Host {
+    /// Starts a service: its control interface and its listeners are open when this returns.
+    ///
+    /// # Errors
+    /// [`HostError`].
+    pub fn start(options: Options) -> Result<Self, HostError> {
+        let tls = checked_tls(&options)?;
+        let (config, threads) = threads_of(&options)?;
+        let (posts, posted) = mpsc::channel(POSTS_MAX);
+        let boot = onym_services::random_u64();
+        let shared = Arc::new(Shared::new(boot, posts));
+        let (mut first, remotes, others) = workers(&options, &config, threads, &shared)?;
+        for spec in &options.listen {
+            let io = uri::listen(&spec.uri).map_err(HostError::System)?;
+            let entry = Entry::new(io, spec.label.clone(), spec.side);
+            first.listen(entry).map_err(|e| HostError::System(format!("{}: {e}", spec.uri)))?;
+        }
+        first.share_with(remotes.get(1..).unwrap_or_default().to_vec());
+        for spec in &options.faces {
+            let uri = uri::resolve(&spec.uri).map_err(HostError::Usage)?;
+            if first.reserve_face() {
+                first.create(Made::Created, &spec.label, &uri, spec.side);
+            }
+        }
+        let listeners: Vec<Value> = first.listeners.iter().map(Entry::to_json).collect();
+        let socket = std::net::TcpListener::bind(options.control)
+            .map_err(|e| HostError::System(format!("--control {}: {e}", options.control)))?;
+        let address = socket.local_addr().map_err(|e| HostError::System(e.to_string()))?;
+        let (stop, stops) = mpsc::channel(1);
+        let app = Arc::new(App {
+            kind: options.kind,
+            name: options.name.clone(),
+            boot,
+            start_ms: unix_ms(),
+            threads,
+            token: options.token.as_ref().map(|t| digest(t.trim().as_bytes())),
+            workers: remotes.clone(),
+            shared: Arc::clone(&shared),
+            stop,
+        });
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        let ready = json!({
+            "name": options.name, "kind": options.kind.word(), "pid": std::process::id(),
+            "control": format!("{scheme}://{address}"), "listeners": listeners,
+        });
+        let http = start_http(socket, tls, app, posted)?;
+        let mut running = Vec::new();
+        for (number, worker) in std::iter::once(first).chain(others).enumerate() {
+            running.push(spawn(&format!("onym-data-{number}"), move || worker.run())?);
+        }
+        let http = Some(http);
+        Ok(Self { address, ready, shared, workers: remotes, threads: running, http, stops })
+    }
+
+    /// Where the control interface listens.
+    #[must_use]
+    pub fn control(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What a service says once it is ready (spec/services.md, section 1).
+    #[must_use]
+    pub fn ready(&self) -> &Value {
+        &self.ready
+    }
+
+    /// Where the listener with this label is reached.
+    #[must_use]
+    pub fn listener(&self, label: &str) -> Option<&str> {
+        let all = self.ready["listeners"].as_array()?;
+        all.iter().find(|l| l["label"] == label)?["uri"].as_str()
+    }
+
+    /// Whether `POST /v1/stop` was called.
+    pub fn is_stop_asked(&mut self) -> bool {
+        self.stops.try_recv().is_ok()
+    }
+
+    /// Drains for at most `patience`, then ends.
+    pub fn stop(self, patience: Duration) {
+        let end = std::time::Instant::now() + patience;
+        for worker in &self.workers {
+            worker.order(|w| {
+                w.function.drain(true);
+            });
+        }
+        while std::time::Instant::now() < end && !self.is_empty() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.workers.iter().all(|worker| {
+            let (tell, told) = std::sync::mpsc::channel();
+            worker.order(move |w| {
+                let _ = tell.send(w.function.drain_state()["pending"] == 0);
+            });
+            told.recv_timeout(Duration::from_secs(1)).unwrap_or(true)
+        })
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        self.shared.stopping.store(true, Ordering::Release);
+        for worker in &self.workers {
+            worker.order(|_| {});
+        }
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+        if let Some((stop, thread)) = self.http.take() {
+            drop(stop);
+            let _ = thread.join();
+        }
+    }
+}
+
+fn checked_tls(options: &Options) -> Result<Option<Tls>, HostError> {
+    let open = !options.control.ip().is_loopback();
+    if open && options.token.is_none() && options.tls.is_none() {
+        let text = format!(
+            "--control {}: an address that others reach needs --token-file, or --tls-cert, \
+             --tls-key and --tls-ca",
+            options.control
+        );
+        return Err(HostError::Usage(text));
+    }
+    let load = |f: &TlsFiles| Tls::load(&f.certificate, &f.key, &f.ca);
+    options.tls.as_ref().map(load).transpose().map_err(HostError::System)
+}
+
+/// The configuration of the function, and the number of threads.
+fn threads_of(options: &Options) -> Result<(Map<String, Value>, usize), HostError> {
+    let mut config = options.config.clone();
+    let Some(threads) = config.remove("threads") else { return Ok((config, 1)) };
+    let several = matches!(options.kind, Kind::PacketDispatcher | Kind::SignatureVerifier);
+    let count = threads.as_u64().and_then(|n| usize::try_from(n).ok());
+    match count.filter(|n| (1..=THREADS_MAX).contains(n)) {
+        Some(1) => Ok((config, 1)),
+        Some(n) if several => Ok((config, n)),
+        Some(_) => {
+            let text = "threads: only packet-dispatcher and signature-verifier have several";
+            Err(HostError::Usage(text.into()))
+        }
+        None => Err(HostError::Usage(format!("threads: from 1 to {THREADS_MAX}"))),
+    }
+}
+
+type Workers = (Worker, Vec<Remote>, Vec<Worker>);
+
+/// The data threads: several for a dispatcher, one for others.
+fn workers(
+    options: &Options,
+    config: &Map<String, Value>,
+    threads: usize,
+    shared: &Arc<Shared>,
+) -> Result<Workers, HostError> {
+    let dispatcher = options.kind == Kind::PacketDispatcher;
+    let (loops, verifiers) = if dispatcher { (threads, 1) } else { (1, threads) };
+    let key = HashKey::new(onym_services::random_u64(), onym_services::random_u64());
+    let (mut all, mut remotes) = (Vec::new(), Vec::new());
+    for _ in 0..loops {
+        let function = Function::new(options.kind, key, onym_services::random_u64());
+        let (mut worker, remote) = Worker::new(function, Arc::clone(shared), verifiers)
+            .map_err(|e| HostError::System(format!("starting a thread: {e}")))?;
+        let done = worker.with(|f, now, out| f.configure(now, config, out));
+        done.map_err(|e| {
+            let field = e.field.as_deref().unwrap_or("configuration");
+            HostError::Usage(format!("--set {field}: {}", e.message))
+        })?;
+        all.push(worker);
+        remotes.push(remote);
+    }
+    let others = all.split_off(1);
+    let first = all.pop().ok_or_else(|| HostError::Usage("threads: at least 1".into()))?;
+    Ok((first, remotes, others))
+}
+
+fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, HostError> {
+    let made = std::thread::Builder::new().name(name.into()).spawn(run);
+    made.map_err(|e| HostError::System(format!("starting a thread: {e}")))
+}
+
+type Http = (tokio::sync::oneshot::Sender<()>, JoinHandle<()>);
+
+fn start_http(
+    socket: std::net::TcpListener,
+    tls: Option<Tls>,
+    app: Arc<App>,
+    posted: mpsc::Receiver<onym_services::element::Wish>,
+) -> Result<Http, HostError> {
+    let failed = |e: std::io::Error| HostError::System(format!("the control interface: {e}"));
+    socket.set_nonblocking(true).map_err(failed)?;
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let run = move || {
+        runtime.block_on(async move {
+            let Ok(listener) = tokio::net::TcpListener::from_std(socket) else { return };
+            tokio::spawn(control::run_posts(posted));
+            tokio::select! {
+                () = control::serve(listener, tls, app) => {}
+                _ = stopped => {}
+            }
+        });
+    };
+    Ok((stop, spawn("onym-control", run)?))
+}

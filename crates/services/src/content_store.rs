@@ -1,0 +1,287 @@
+//! The content store: answers Interests from what passed before.
+//!
+//! In: both kinds of packets on both sides.  Out: hits to who asked, the rest to the other side.
+//! Tables: the content store of `onym-tables`, bounded in packets and octets; full, the policy
+//! names who leaves.  Verdicts: `cs_hit` `forwarded` `no_face` `malformed`.
+
+use crate::element::{Cx, Element, Method, Refusal, Request, kind_of, read};
+use crate::rendezvous;
+use crate::table::{self, Merged};
+use crate::transparent;
+use crate::verdict::Verdict;
+use onym_forward::packet::{Kind, LpOut, Packet, Payload};
+use onym_tables::cs::{Body, ContentStore, CsConfig, Inserted, Policy, Query};
+use onym_tables::{HashKey, NameHashes};
+use onym_wire::Buf;
+use onym_wire::data::Data;
+use onym_wire::interest::Interest;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Mode {
+    Protocol,
+    Paper,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Order {
+    Lru,
+    Fifo,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Config {
+    capacity: usize,
+    bytes_max: usize,
+    policy: Order,
+    mode: Mode,
+    serve_stale: bool,
+    admit_unfresh: bool,
+    /// Caches that share the names among them, and which of them this one is.
+    siblings: u32,
+    self_index: u32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            capacity: 65_536,
+            bytes_max: 512 << 20,
+            policy: Order::Lru,
+            mode: Mode::Protocol,
+            serve_stale: true,
+            admit_unfresh: false,
+            siblings: 1,
+            self_index: 0,
+        }
+    }
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Lookups {
+    hits: u64,
+    misses: u64,
+}
+
+/// The element.
+#[derive(Debug)]
+pub(crate) struct ContentCache {
+    config: Config,
+    store: ContentStore,
+    lookups: Lookups,
+    evicted: u64,
+    not_admitted: u64,
+    inserted: u64,
+    /// At the start of this period, and what the last whole one had.
+    period_start: Lookups,
+    period: Lookups,
+}
+
+impl ContentCache {
+    pub(crate) fn new(key: &HashKey) -> Self {
+        let config = Config::default();
+        Self {
+            store: ContentStore::new(limits(&config), key),
+            config,
+            lookups: Lookups::default(),
+            evicted: 0,
+            not_admitted: 0,
+            inserted: 0,
+            period_start: Lookups::default(),
+            period: Lookups::default(),
+        }
+    }
+
+    /// Answers `packet` when it can.
+    fn lookup(&mut self, cx: &mut Cx<'_>, packet: &Packet) -> Option<Verdict> {
+        let Ok(interest) = Interest::parse(&packet.bytes) else { return Some(Verdict::Malformed) };
+        let paper = self.config.mode == Mode::Paper;
+        if paper && interest.must_be_fresh {
+            return None;
+        }
+        let hashes = NameHashes::new(cx.key, interest.name.value(), 0);
+        let fresh_only = interest.must_be_fresh || paper || !self.config.serve_stale;
+        let query = Query {
+            name: &interest.name.value()[..hashes.undigested_len],
+            hash: hashes.undigested,
+            can_be_prefix: interest.can_be_prefix,
+            must_be_fresh: fresh_only,
+            digest: interest.implicit_digest(),
+        };
+        let Some(body) = self.store.find(cx.now, &query) else {
+            self.lookups.misses += 1;
+            return None;
+        };
+        self.lookups.hits += 1;
+        let bytes = match body {
+            Body::Small(bytes) => cx.out.copy(bytes),
+            Body::Shared(buf) => Payload::Shared(buf.clone()),
+        };
+        let lp = LpOut { pit_token: packet.lp.pit_token.clone(), ..LpOut::default() };
+        cx.emit(packet.face, Kind::Data, bytes, lp);
+        Some(Verdict::CsHit)
+    }
+
+    /// Keeps `packet` when it may be kept; false when it is malformed.
+    fn keep(&mut self, cx: &Cx<'_>, packet: &Packet) -> bool {
+        let Ok(data) = Data::parse(&packet.bytes) else { return false };
+        let unfresh = data.freshness_ms == 0 && !self.config.admit_unfresh;
+        let name = data.name.value();
+        if packet.lp.no_cache || unfresh || !self.is_mine(name) {
+            self.not_admitted += 1;
+            return true;
+        }
+        let before = self.store.len();
+        let hash = cx.key.name(name);
+        let bytes = &packet.bytes;
+        match self.store.insert(cx.now, bytes, name, hash, data.freshness_ms, false) {
+            Inserted::New => {
+                self.inserted += 1;
+                // Whoever left made room for this one.
+                self.evicted += (before + 1).saturating_sub(self.store.len()) as u64;
+            }
+            Inserted::Refreshed => {}
+            Inserted::Refused => self.not_admitted += 1,
+        }
+        true
+    }
+
+    /// Whether the siblings leave this name to us.
+    fn is_mine(&self, name: &[u8]) -> bool {
+        let count = self.config.siblings;
+        if count < 2 {
+            return true;
+        }
+        let shares = (0..count).map(|n| (u64::from(n), 1));
+        rendezvous::choose(rendezvous::stable_hash(name), shares)
+            == Some(self.config.self_index as usize)
+    }
+
+    /// Packets with what is left of their freshness, the freshest first: in a cache of one
+    /// producer those are the newest.
+    fn export(&self, cx: &Cx<'_>, request: &Request<'_>) -> Value {
+        let mut all: Vec<(&[u8], u64)> = self
+            .store
+            .iter()
+            .map(|(data, until, _)| (data, ms(until.since(cx.now).as_millis())))
+            .collect();
+        all.sort_by_key(|(_, left)| std::cmp::Reverse(*left));
+        table::export(request, "content-store", &all, |(data, left)| {
+            Some(json!({ "data": table::encode(data), "fresh_ms": left }))
+        })
+    }
+
+    fn import(&mut self, cx: &Cx<'_>, request: &Request<'_>) -> Result<Value, Refusal> {
+        #[derive(Deserialize)]
+        struct Entry {
+            data: String,
+            fresh_ms: u64,
+        }
+        let mut done = Merged::default();
+        for value in table::chunk(request, "content-store")?.entries {
+            let entry: Entry = read(value)?;
+            let bytes = Buf::copy_from(&table::decode("entries/data", &entry.data)?);
+            let Ok(data) = Data::parse(&bytes) else {
+                done.refused += 1;
+                continue;
+            };
+            let name = data.name.value();
+            let hash = cx.key.name(name);
+            match self.store.insert(cx.now, &bytes, name, hash, entry.fresh_ms, false) {
+                Inserted::New => done.new += 1,
+                Inserted::Refreshed => done.merged += 1,
+                Inserted::Refused => done.refused += 1,
+            }
+        }
+        Ok(done.to_json())
+    }
+}
+
+fn ms(n: u128) -> u64 {
+    u64::try_from(n).unwrap_or(u64::MAX)
+}
+
+fn limits(config: &Config) -> CsConfig {
+    let policy = match config.policy {
+        Order::Lru => Policy::Lru,
+        Order::Fifo => Policy::PriorityFifo,
+    };
+    let (packets_max, bytes_max) = (config.capacity, config.bytes_max);
+    CsConfig { packets_max, bytes_max, policy, admit: true, serve: true }
+}
+
+impl Element for ContentCache {
+    fn receive(&mut self, cx: &mut Cx<'_>, packet: Packet) -> Option<Verdict> {
+        match kind_of(&packet) {
+            Kind::Interest => {
+                if let Some(verdict) = self.lookup(cx, &packet) {
+                    return Some(verdict);
+                }
+            }
+            Kind::Data => {
+                if !self.keep(cx, &packet) {
+                    return Some(Verdict::Malformed);
+                }
+            }
+            Kind::Nack => {}
+        }
+        Some(transparent::cross(cx, packet))
+    }
+
+    fn resume(&mut self, cx: &mut Cx<'_>, packet: Packet) {
+        transparent::cross(cx, packet);
+    }
+
+    fn config(&self) -> Value {
+        serde_json::to_value(&self.config).unwrap_or_default()
+    }
+
+    fn configure(&mut self, cx: &mut Cx<'_>, config: Value) -> Result<(), Refusal> {
+        let config: Config = read(config)?;
+        if config.siblings == 0 || config.self_index >= config.siblings {
+            let text = "self_index counts from 0 and is below siblings, which is at least 1";
+            return Err(Refusal::field("self_index", text));
+        }
+        self.store.set_config(cx.now, limits(&config));
+        // At once: a smaller cache must not stay large until the next insertions.
+        self.evicted += self.store.evict(usize::MAX) as u64;
+        self.config = config;
+        Ok(())
+    }
+
+    fn stats(&self, cx: &Cx<'_>) -> (&'static str, Value) {
+        let period = self.period;
+        let all = period.hits + period.misses;
+        #[allow(clippy::cast_precision_loss)]
+        let ratio = (all > 0).then(|| period.hits as f64 / all as f64);
+        let value = json!({
+            "hits": self.lookups.hits, "misses": self.lookups.misses,
+            "entries": self.store.len(), "bytes": self.store.octets(),
+            "inserted": self.inserted, "evicted": self.evicted,
+            "not_admitted": self.not_admitted,
+            "period": {
+                "ms": cx.settings.report_ms, "hits": period.hits, "misses": period.misses,
+                "ratio": ratio,
+            },
+        });
+        ("content_store", value)
+    }
+
+    fn control(&mut self, cx: &mut Cx<'_>, request: &Request<'_>) -> Result<Value, Refusal> {
+        match (request.resource, request.method) {
+            ("table", Method::Get) => Ok(self.export(cx, request)),
+            ("table", Method::Post) => self.import(cx, request),
+            _ => Err(Refusal::no_path()),
+        }
+    }
+
+    fn period(&mut self, _: &mut Cx<'_>) {
+        let (now, then) = (self.lookups, self.period_start);
+        self.period = Lookups { hits: now.hits - then.hits, misses: now.misses - then.misses };
+        self.period_start = now;
+    }
+}

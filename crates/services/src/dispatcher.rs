@@ -1,0 +1,348 @@
+//! The packet dispatcher: splits the packets of each client onto two paths.
+//!
+//! In: everything of clients, and what comes back on their paths.  Out: registrations and Data of
+//! a client to its producer path, its other Interests to its consumer path; what comes back to the
+//! client.  Tables: sessions, bounded by `sessions_max`; a client beyond is closed. Each has a pair
+//! of connections of its own, so nothing else is remembered.
+//! Verdicts: `forwarded` `nack_forwarded` `no_path` `malformed`.
+
+use crate::element::{Cx, Element, Method, Refusal, Request, Wish, kind_of, read};
+use crate::ports::Counts;
+use crate::registration::is_local_scope;
+use crate::verdict::Verdict;
+use onym_forward::packet::{Kind, Packet};
+use onym_tables::{FaceId, Tick};
+use onym_wire::faceuri::FaceUri;
+use onym_wire::interest::Interest;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// How long a path that was replaced must be silent before it is closed.
+const SILENCE_MS: u64 = 1000;
+
+/// One of the two ways of a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Path {
+    /// Interests for content.
+    Consumer,
+    /// Registrations and Data.
+    Producer,
+}
+
+impl Path {
+    const BOTH: [Self; 2] = [Self::Consumer, Self::Producer];
+
+    const fn letter(self) -> char {
+        match self {
+            Self::Consumer => 'c',
+            Self::Producer => 'p',
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Config {
+    consumer_path: Option<String>,
+    producer_path: Option<String>,
+    repoint: bool,
+    sessions_max: usize,
+    idle_ms: u64,
+}
+
+/// A client with its two paths.
+#[derive(Debug)]
+pub struct Session {
+    number: u32,
+    client: FaceId,
+    paths: [Option<FaceId>; 2],
+    /// Connections that were asked for and are not made yet.
+    coming: [Option<FaceId>; 2],
+    since_ms: u64,
+    heard: Tick,
+    received: Counts,
+    sent: Counts,
+    generation: u32,
+}
+
+/// The element.
+#[derive(Debug)]
+pub(crate) struct PacketDispatcher {
+    config: Config,
+    sessions: BTreeMap<u32, Session>,
+    /// Which session a face belongs to.
+    faces: BTreeMap<FaceId, u32>,
+    /// Paths that were replaced, with the moment they were heard last.
+    old: BTreeMap<FaceId, (u32, Tick)>,
+    next: u32,
+    opened: u64,
+    closed: u64,
+    refused: u64,
+}
+
+impl PacketDispatcher {
+    pub(crate) fn new() -> Self {
+        let config = Config {
+            consumer_path: None,
+            producer_path: None,
+            repoint: true,
+            sessions_max: 1024,
+            idle_ms: 0,
+        };
+        Self {
+            config,
+            sessions: BTreeMap::new(),
+            faces: BTreeMap::new(),
+            old: BTreeMap::new(),
+            next: 0,
+            opened: 0,
+            closed: 0,
+            refused: 0,
+        }
+    }
+
+    fn uri(&self, path: Path) -> Option<&str> {
+        match path {
+            Path::Consumer => self.config.consumer_path.as_deref(),
+            Path::Producer => self.config.producer_path.as_deref(),
+        }
+    }
+
+    /// A packet of a client: the path that it takes.
+    fn upward(&self, packet: &Packet) -> Option<Path> {
+        Some(match kind_of(packet) {
+            Kind::Data | Kind::Nack => Path::Producer,
+            Kind::Interest => {
+                let interest = Interest::parse(&packet.bytes).ok()?;
+                let local = is_local_scope(interest.name);
+                if local { Path::Producer } else { Path::Consumer }
+            }
+        })
+    }
+
+    fn connect(&mut self, cx: &mut Cx<'_>, number: u32, path: Path) {
+        let Some(uri) = self.uri(path).map(str::to_owned) else { return };
+        let Some(session) = self.sessions.get_mut(&number) else { return };
+        session.generation += 1;
+        let label = format!("s{number}.{}.{}", path.letter(), session.generation);
+        cx.wishes.push(Wish::Connect { label, uri });
+    }
+
+    /// The session and path that a label of ours names.
+    fn named(label: &str) -> Option<(u32, Path)> {
+        let (session, rest) = label.strip_prefix('s')?.split_once('.')?;
+        let letter = rest.chars().next()?;
+        let path = Path::BOTH.into_iter().find(|p| p.letter() == letter)?;
+        Some((session.parse().ok()?, path))
+    }
+
+    fn close(&mut self, cx: &mut Cx<'_>, number: u32) {
+        let Some(session) = self.sessions.remove(&number) else { return };
+        self.closed += 1;
+        let paths = session.paths.into_iter().chain(session.coming).flatten();
+        let replaced = self.old.iter().filter(|(_, (n, _))| *n == number).map(|(f, _)| *f);
+        let mut all: Vec<FaceId> = paths.chain(replaced).chain([session.client]).collect();
+        all.dedup();
+        for face in all {
+            self.faces.remove(&face);
+            self.old.remove(&face);
+            cx.wishes.push(Wish::Close(face));
+        }
+    }
+
+    fn downward(&mut self, cx: &mut Cx<'_>, packet: &Packet, number: u32) -> Verdict {
+        if let Some((_, heard)) = self.old.get_mut(&packet.face) {
+            *heard = cx.now;
+        }
+        let Some(session) = self.sessions.get_mut(&number) else { return Verdict::NoPath };
+        let kind = kind_of(packet);
+        count(&mut session.sent, kind);
+        let client = session.client;
+        cx.pass(client, packet, packet.lp.pit_token.clone());
+        if kind == Kind::Nack { Verdict::NackForwarded } else { Verdict::Forwarded }
+    }
+
+    fn list(&self, cx: &Cx<'_>) -> Value {
+        let one = |s: &Session| {
+            let up = Path::BOTH.iter().all(|p| {
+                self.uri(*p).is_none()
+                    || s.paths[*p as usize].is_some_and(|f| cx.ports.get(f).is_some_and(|p| p.up))
+            });
+            json!({
+                "session": s.number, "client": cx.ports.label(s.client),
+                "id": s.client.0, "in": s.received, "out": s.sent,
+                "since_ms": s.since_ms, "state": if up { "up" } else { "connecting" },
+            })
+        };
+        json!({ "sessions": self.sessions.values().map(one).collect::<Vec<_>>() })
+    }
+}
+
+fn count(counts: &mut Counts, kind: Kind) {
+    match kind {
+        Kind::Interest => counts.interests += 1,
+        Kind::Data => counts.data += 1,
+        Kind::Nack => counts.nacks += 1,
+    }
+}
+
+impl Element for PacketDispatcher {
+    fn receive(&mut self, cx: &mut Cx<'_>, packet: Packet) -> Option<Verdict> {
+        let Some(number) = self.faces.get(&packet.face).copied() else {
+            return Some(Verdict::NoPath);
+        };
+        let is_client = self.sessions.get(&number).is_some_and(|s| s.client == packet.face);
+        if !is_client {
+            return Some(self.downward(cx, &packet, number));
+        }
+        let Some(path) = self.upward(&packet) else { return Some(Verdict::Malformed) };
+        let session = self.sessions.get_mut(&number)?;
+        session.heard = cx.now;
+        let kind = kind_of(&packet);
+        count(&mut session.received, kind);
+        let Some(face) = session.paths[path as usize] else { return Some(Verdict::NoPath) };
+        cx.pass(face, &packet, packet.lp.pit_token.clone());
+        Some(if kind == Kind::Nack { Verdict::NackForwarded } else { Verdict::Forwarded })
+    }
+
+    fn face_added(&mut self, cx: &mut Cx<'_>, face: FaceId) {
+        let label = cx.ports.label(face).to_owned();
+        if let Some((number, path)) = Self::named(&label) {
+            let Some(session) = self.sessions.get_mut(&number) else {
+                cx.wishes.push(Wish::Close(face));
+                return;
+            };
+            self.faces.insert(face, number);
+            // The first one is used while it is being connected: what is sent waits in its queue.
+            match session.paths[path as usize] {
+                None => session.paths[path as usize] = Some(face),
+                Some(_) => session.coming[path as usize] = Some(face),
+            }
+            return;
+        }
+        if self.sessions.len() >= self.config.sessions_max {
+            self.refused += 1;
+            cx.wishes.push(Wish::Close(face));
+            return;
+        }
+        // Unique among the threads of a dispatcher, as numbers of faces are.
+        self.next = face.0;
+        self.opened += 1;
+        let (since_ms, heard) = (cx.unix_ms, cx.now);
+        let session = Session {
+            number: self.next,
+            client: face,
+            paths: [None; 2],
+            coming: [None; 2],
+            since_ms,
+            heard,
+            received: Counts::default(),
+            sent: Counts::default(),
+            generation: 0,
+        };
+        self.sessions.insert(self.next, session);
+        self.faces.insert(face, self.next);
+        for path in Path::BOTH {
+            self.connect(cx, self.next, path);
+        }
+    }
+
+    fn face_up(&mut self, cx: &mut Cx<'_>, face: FaceId, up: bool) {
+        let Some(number) = self.faces.get(&face).copied().filter(|_| up) else { return };
+        let Some(session) = self.sessions.get_mut(&number) else { return };
+        for path in Path::BOTH {
+            if session.coming[path as usize] == Some(face) {
+                // Made before the old one is given up: no packet is lost between them.
+                session.coming[path as usize] = None;
+                if let Some(old) = session.paths[path as usize].replace(face) {
+                    self.old.insert(old, (number, cx.now));
+                }
+            }
+        }
+    }
+
+    fn face_removed(&mut self, cx: &mut Cx<'_>, face: FaceId, _: &str) {
+        let Some(number) = self.faces.remove(&face) else { return };
+        if self.old.remove(&face).is_some() {
+            return;
+        }
+        let Some(session) = self.sessions.get_mut(&number) else { return };
+        if let Some(at) = session.coming.iter().position(|c| *c == Some(face)) {
+            // The new path could not be made: the old one goes on.
+            session.coming[at] = None;
+            return;
+        }
+        self.close(cx, number);
+    }
+
+    fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
+        let silent = |heard: Tick, ms: u64| heard.plus_ms(ms) <= cx.now;
+        let over = self.old.iter().filter(|(_, (_, heard))| silent(*heard, SILENCE_MS));
+        let over: Vec<FaceId> = over.map(|(face, _)| *face).collect();
+        let idle = self.config.idle_ms;
+        let still = self.sessions.values().filter(|s| idle > 0 && silent(s.heard, idle));
+        let still: Vec<u32> = still.map(|s| s.number).collect();
+        for face in over {
+            cx.wishes.push(Wish::Close(face));
+        }
+        for number in still {
+            self.close(cx, number);
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Tick> {
+        let old = self.old.values().map(|(_, heard)| heard.plus_ms(SILENCE_MS)).min();
+        let idle = match self.config.idle_ms {
+            0 => None,
+            ms => self.sessions.values().map(|s| s.heard.plus_ms(ms)).min(),
+        };
+        old.into_iter().chain(idle).min()
+    }
+
+    fn config(&self) -> Value {
+        serde_json::to_value(&self.config).unwrap_or_default()
+    }
+
+    fn configure(&mut self, cx: &mut Cx<'_>, config: Value) -> Result<(), Refusal> {
+        let config: Config = read(config)?;
+        for (key, uri) in
+            [("consumer_path", &config.consumer_path), ("producer_path", &config.producer_path)]
+        {
+            if let Some(Err(e)) = uri.as_ref().map(|u| u.parse::<FaceUri>()) {
+                return Err(Refusal::field(key, format!("not the URI of a face: {e}")));
+            }
+        }
+        let before = std::mem::replace(&mut self.config, config);
+        let changed = [
+            before.consumer_path != self.config.consumer_path,
+            before.producer_path != self.config.producer_path,
+        ];
+        let numbers: Vec<u32> = self.sessions.keys().copied().collect();
+        for number in numbers {
+            for path in Path::BOTH {
+                let missing =
+                    self.sessions.get(&number).is_some_and(|s| s.paths[path as usize].is_none());
+                if changed[path as usize] && (self.config.repoint || missing) {
+                    self.connect(cx, number, path);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn stats(&self, _: &Cx<'_>) -> (&'static str, Value) {
+        let value = json!({
+            "sessions": self.sessions.len(), "opened": self.opened, "closed": self.closed,
+            "refused": self.refused,
+        });
+        ("packet_dispatcher", value)
+    }
+
+    fn control(&mut self, cx: &mut Cx<'_>, request: &Request<'_>) -> Result<Value, Refusal> {
+        match (request.resource, request.method) {
+            ("sessions", Method::Get) => Ok(self.list(cx)),
+            _ => Err(Refusal::no_path()),
+        }
+    }
+}

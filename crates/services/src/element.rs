@@ -1,0 +1,384 @@
+//! What every element is asked, and what it may do.
+
+use crate::events::Event;
+use crate::freeze::Freeze;
+use crate::ports::{Ports, Side};
+use crate::rendezvous;
+use crate::settings::{Return, Settings};
+use crate::verdict::{Unsent, Verdict};
+use crate::verify::Job;
+use onym_forward::packet::{Kind, LpOut, Outbox, Packet, Payload, Token, Transmit};
+use onym_tables::{FaceId, HashKey, Rng, Tick};
+use onym_wire::interest::Interest;
+use onym_wire::{Buf, data::Data};
+use serde_json::{Map, Value};
+use std::fmt;
+
+/// Reasons of Nacks, numbers on the wire.
+pub mod nack {
+    /// Congestion.
+    pub const CONGESTION: u64 = 50;
+    /// Duplicate.
+    pub const DUPLICATE: u64 = 100;
+    /// NoRoute.
+    pub const NO_ROUTE: u64 = 150;
+}
+
+/// Why a request of the control interface is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Refusal {
+    /// Status of HTTP.
+    pub status: u16,
+    /// A word for programs.
+    pub code: &'static str,
+    /// What happened and what to do.
+    pub message: String,
+    /// Which member is wrong.
+    pub field: Option<String>,
+}
+
+impl Refusal {
+    /// A member of the request is wrong.
+    pub fn field(field: impl Into<String>, message: impl Into<String>) -> Self {
+        let field = Some(field.into());
+        Self { status: 422, code: "invalid", message: message.into(), field }
+    }
+
+    /// There is no such path for this kind of service.
+    #[must_use]
+    pub fn no_path() -> Self {
+        let message = "this kind of service has no such path; spec/services.md lists them".into();
+        Self { status: 404, code: "no_such_path", message, field: None }
+    }
+}
+
+/// What is done with a resource of the control interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// Read.
+    Get,
+    /// Make it exactly so.
+    Put,
+    /// Add, remove or merge.
+    Post,
+}
+
+/// A request to an element.
+#[derive(Debug)]
+pub struct Request<'a> {
+    /// What is done.
+    pub method: Method,
+    /// The word behind `/v1/`.
+    pub resource: &'a str,
+    /// Members of the query.
+    pub query: &'a [(String, String)],
+    /// The body; null without one.
+    pub body: &'a Value,
+}
+
+impl Request<'_> {
+    /// A number in the query.
+    #[must_use]
+    pub fn number(&self, key: &str) -> Option<u64> {
+        self.query.iter().find(|(k, _)| k == key)?.1.parse().ok()
+    }
+}
+
+/// What an element asks of its shell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wish {
+    /// Make a face of the producer side with this label.
+    Connect {
+        /// Its label.
+        label: String,
+        /// The far end.
+        uri: String,
+    },
+    /// Close a face.
+    Close(FaceId),
+    /// Post to the control interface of another service.
+    Post {
+        /// Where, without path.
+        url: String,
+        /// Bearer token.
+        token: Option<String>,
+        /// Path.
+        path: &'static str,
+        /// Body.
+        body: Value,
+    },
+}
+
+/// One function. It owns its tables; faces, the clock and the outbox come with each call.
+pub trait Element: Send + fmt::Debug {
+    /// Takes one packet. `None`: it waits for a verification, [`Element::verified`] ends it.
+    fn receive(&mut self, cx: &mut Cx<'_>, packet: Packet) -> Option<Verdict>;
+
+    /// Sends a packet that was held while its side was frozen.
+    fn resume(&mut self, cx: &mut Cx<'_>, packet: Packet) {
+        self.receive(cx, packet);
+    }
+
+    /// A verification that this element asked for has ended.
+    fn verified(&mut self, _: &mut Cx<'_>, _: Job) -> Option<Verdict> {
+        None
+    }
+
+    /// Does what is due.
+    fn handle_timeout(&mut self, _: &mut Cx<'_>) {}
+
+    /// When [`Element::handle_timeout`] should be called next.
+    fn poll_timeout(&self) -> Option<Tick> {
+        None
+    }
+
+    /// A face has gone.
+    fn face_removed(&mut self, _: &mut Cx<'_>, _: FaceId, _label: &str) {}
+
+    /// A face is connected, or is so no more.
+    fn face_up(&mut self, _: &mut Cx<'_>, _: FaceId, _up: bool) {}
+
+    /// A face came.
+    fn face_added(&mut self, _: &mut Cx<'_>, _: FaceId) {}
+
+    /// Its configuration, every key.
+    fn config(&self) -> Value;
+
+    /// Takes a configuration of every key, checked against nothing yet.
+    ///
+    /// # Errors
+    /// What is wrong; then nothing was changed.
+    fn configure(&mut self, cx: &mut Cx<'_>, config: Value) -> Result<(), Refusal>;
+
+    /// The member of the statistics that is of its kind, and its value.
+    fn stats(&self, cx: &Cx<'_>) -> (&'static str, Value);
+
+    /// Resources of its own.
+    ///
+    /// # Errors
+    /// [`Refusal::no_path`] for what it does not have.
+    fn control(&mut self, _: &mut Cx<'_>, _: &Request<'_>) -> Result<Value, Refusal> {
+        Err(Refusal::no_path())
+    }
+
+    /// What still waits for answers.
+    fn pending(&self) -> usize {
+        0
+    }
+
+    /// Most verifications under way at once; beyond, the shell reads nothing.
+    fn jobs_max(&self) -> usize {
+        usize::MAX
+    }
+
+    /// A period of the statistics has ended.
+    fn period(&mut self, _: &mut Cx<'_>) {}
+}
+
+/// What an element works with during one call.
+#[derive(Debug)]
+pub struct Cx<'a> {
+    /// Now.
+    pub now: Tick,
+    /// Unix time, in milliseconds.
+    pub unix_ms: u64,
+    /// The faces.
+    pub ports: &'a mut Ports,
+    /// What is to be sent.
+    pub out: &'a mut Outbox,
+    /// Sides that are frozen.
+    pub freeze: &'a mut Freeze,
+    /// What the manager should hear of.
+    pub events: &'a mut Vec<Event>,
+    /// What the shell should do.
+    pub wishes: &'a mut Vec<Wish>,
+    /// Signatures to verify.
+    pub jobs: &'a mut Vec<Job>,
+    /// Key of name hashes.
+    pub key: &'a HashKey,
+    /// Nonces and choices.
+    pub rng: &'a mut Rng,
+    /// What all kinds have in common.
+    pub settings: &'a Settings,
+    /// Packets not sent.
+    pub unsent: &'a mut [u64; Unsent::COUNT],
+    /// No new Interests.
+    pub draining: bool,
+}
+
+impl Cx<'_> {
+    /// The side of a face; `None` when it is gone.
+    #[must_use]
+    pub fn side_of(&self, id: FaceId) -> Option<Side> {
+        self.ports.get(id).map(|p| p.side)
+    }
+
+    /// Puts one packet into the outbox.
+    pub fn emit(&mut self, face: FaceId, kind: Kind, bytes: Payload, lp: LpOut) {
+        if self.ports.get(face).is_none() {
+            self.unsent[Unsent::FaceGone as usize] += 1;
+            return;
+        }
+        self.count(face, kind);
+        self.out.items.push(Transmit { face, kind, bytes, lp });
+    }
+
+    /// Counts what a whole forwarder put into the outbox behind position `from`.
+    pub fn count_sent(&mut self, from: usize) {
+        for at in from..self.out.items.len() {
+            let (face, kind) = (self.out.items[at].face, self.out.items[at].kind);
+            self.count(face, kind);
+        }
+    }
+
+    fn count(&mut self, face: FaceId, kind: Kind) {
+        if let Some(port) = self.ports.get_mut(face) {
+            match kind {
+                Kind::Interest => port.sent.interests += 1,
+                Kind::Data => port.sent.data += 1,
+                Kind::Nack => port.sent.nacks += 1,
+            }
+        }
+    }
+
+    /// Sends `packet` unchanged on `face`, with `token`.
+    pub fn pass(&mut self, face: FaceId, packet: &Packet, token: Token) {
+        let lp = LpOut {
+            pit_token: token,
+            congestion_mark: packet.lp.congestion_mark,
+            nack: packet.lp.nack,
+            incoming_face: None,
+            no_cache: packet.lp.no_cache,
+            non_discovery: packet.lp.non_discovery,
+            prefix_announcement: packet.lp.prefix_announcement.clone(),
+        };
+        self.emit(face, kind_of(packet), Payload::Shared(packet.bytes.clone()), lp);
+    }
+
+    /// The token that an Interest from `face` leaves with, so that its answer finds back.
+    #[must_use]
+    pub fn token_onward(&self, face: FaceId, token: &Token) -> Token {
+        if self.settings.return_by != Return::Token {
+            return Token::new();
+        }
+        let Some(side) = self.side_of(face) else { return Token::new() };
+        if token.is_empty() && self.ports.side(side).len() < 2 {
+            return Token::new();
+        }
+        let Some(tag) = self.ports.tag(face) else { return Token::new() };
+        let mut octets = [0; 35];
+        octets[..3].copy_from_slice(&tag);
+        let Some(room) = octets.get_mut(3..3 + token.len()) else { return Token::new() };
+        room.copy_from_slice(token);
+        Token::try_from(&octets[..3 + token.len()]).unwrap_or_default()
+    }
+
+    /// Sends what answers (Data, Nack) back to `side`: to the face that its token names, else by
+    /// the configured way. How many copies left.
+    pub fn send_back(&mut self, packet: &Packet, side: Side) -> usize {
+        if let Some((face, rest)) = self.ports.untag(&packet.lp.pit_token, side) {
+            let rest = Token::try_from(rest).unwrap_or_default();
+            self.pass(face, packet, rest);
+            return 1;
+        }
+        let faces = self.ports.side(side).len();
+        if self.settings.return_by == Return::Hash && faces > 1 {
+            if let Some(face) = self.hashed(packet, side) {
+                self.pass(face, packet, Token::new());
+                return 1;
+            }
+        }
+        for at in 0..faces {
+            let face = self.ports.side(side)[at];
+            self.pass(face, packet, Token::new());
+        }
+        faces
+    }
+
+    fn hashed(&self, packet: &Packet, side: Side) -> Option<FaceId> {
+        let cut = rendezvous::cut(name_of(packet)?, self.settings.hash_components);
+        self.ports.choose(side, rendezvous::stable_hash(cut))
+    }
+
+    /// Answers an Interest by a Nack.
+    pub fn nack(&mut self, packet: &Packet, reason: u64) {
+        let lp = LpOut {
+            pit_token: packet.lp.pit_token.clone(),
+            nack: Some(reason),
+            ..LpOut::default()
+        };
+        self.emit(packet.face, Kind::Nack, Payload::Shared(packet.bytes.clone()), lp);
+    }
+
+    /// Answers `packet` by `data`.
+    pub fn answer(&mut self, packet: &Packet, data: Buf) {
+        let lp = LpOut { pit_token: packet.lp.pit_token.clone(), ..LpOut::default() };
+        self.emit(packet.face, Kind::Data, Payload::Shared(data), lp);
+    }
+
+    /// Keeps `packet` when `side` is frozen: its verdict, or the packet back.
+    ///
+    /// # Errors
+    /// The verdict, when it is frozen.
+    pub fn hold(&mut self, side: Side, packet: Packet) -> Result<Packet, Verdict> {
+        self.freeze.hold(side, packet)
+    }
+}
+
+/// What kind of packet this is; by its first octet, not checked further.
+#[must_use]
+pub fn kind_of(packet: &Packet) -> Kind {
+    match packet.bytes.first() {
+        Some(6) => Kind::Data,
+        _ if packet.lp.nack.is_some() => Kind::Nack,
+        _ => Kind::Interest,
+    }
+}
+
+/// The value of a packet's name; `None` when it is malformed.
+#[must_use]
+pub fn name_of(packet: &Packet) -> Option<&[u8]> {
+    match packet.bytes.first() {
+        Some(5) => Interest::parse(&packet.bytes).ok().map(|i| i.name.value()),
+        Some(6) => Data::parse(&packet.bytes).ok().map(|d| d.name.value()),
+        _ => None,
+    }
+}
+
+/// Puts `patch` over `config`: unknown members are refused; the words of what changed.
+///
+/// # Errors
+/// The member that is not known.
+pub fn merge(
+    config: &mut Map<String, Value>,
+    patch: &Map<String, Value>,
+) -> Result<Vec<String>, Refusal> {
+    let mut changed = Vec::new();
+    for (key, value) in patch {
+        let Some(place) = config.get_mut(key) else {
+            let mut known: Vec<&str> = config.keys().map(String::as_str).collect();
+            known.sort_unstable();
+            let text = format!("unknown key {key}; there are {}", known.join(", "));
+            return Err(Refusal::field(key, text));
+        };
+        if place != value {
+            place.clone_from(value);
+            changed.push(key.clone());
+        }
+    }
+    Ok(changed)
+}
+
+/// Reads a configuration or a body.
+///
+/// # Errors
+/// 422 with what serde says.
+pub fn read<T: serde::de::DeserializeOwned>(value: Value) -> Result<T, Refusal> {
+    serde_json::from_value(value).map_err(|e| Refusal {
+        status: 422,
+        code: "invalid",
+        message: e.to_string(),
+        field: None,
+    })
+}

@@ -1,0 +1,378 @@
+//! One service without sockets, threads and clock: an element with its faces, freezes, counters
+//! and events.
+
+use crate::element::{Cx, Element, Method, Refusal, Request, Wish, kind_of, merge, read};
+use crate::events::Event;
+use crate::freeze::{Freeze, FreezeState, Limits};
+use crate::kind::Kind;
+use crate::ports::{Port, Ports, Side};
+use crate::settings::Settings;
+use crate::verdict::{PacketKind, Unsent, Verdict, Verdicts};
+use crate::verify::Job;
+use onym_forward::packet::{Kind as PacketForm, Outbox, Packet};
+use onym_tables::{FaceId, HashKey, Rng, Tick};
+use serde_json::{Map, Value, json};
+use std::fmt::Write as _;
+
+/// A service.
+#[derive(Debug)]
+pub struct Function {
+    kind: Kind,
+    element: Box<dyn Element>,
+    ports: Ports,
+    freeze: Freeze,
+    settings: Settings,
+    verdicts: Verdicts,
+    unsent: [u64; Unsent::COUNT],
+    events: Vec<Event>,
+    wishes: Vec<Wish>,
+    jobs: Vec<Job>,
+    key: HashKey,
+    rng: Rng,
+    draining: bool,
+    period_due: Tick,
+}
+
+/// `$body` with a [`Cx`] of `$self`.
+macro_rules! with_cx {
+    ($self:ident, $now:expr, $unix:expr, $out:expr, |$element:ident, $cx:ident| $body:expr) => {{
+        let mut cx = Cx {
+            now: $now,
+            unix_ms: $unix,
+            ports: &mut $self.ports,
+            out: $out,
+            freeze: &mut $self.freeze,
+            events: &mut $self.events,
+            wishes: &mut $self.wishes,
+            jobs: &mut $self.jobs,
+            key: &$self.key,
+            rng: &mut $self.rng,
+            settings: &$self.settings,
+            unsent: &mut $self.unsent,
+            draining: $self.draining,
+        };
+        let ($element, $cx) = (&mut $self.element, &mut cx);
+        $body
+    }};
+}
+
+/// The moment of a call: the data path's clock, and Unix time.
+#[derive(Debug, Clone, Copy)]
+pub struct Now {
+    /// Of the data path.
+    pub tick: Tick,
+    /// Unix time in milliseconds.
+    pub unix_ms: u64,
+}
+
+impl Function {
+    /// A service of this kind with its default configuration. The shell draws the key and the
+    /// seed from the system's randomness.
+    #[must_use]
+    pub fn new(kind: Kind, key: HashKey, seed: u64) -> Self {
+        Self {
+            kind,
+            element: kind.element(&key, seed),
+            ports: Ports::new(key),
+            freeze: Freeze::default(),
+            settings: Settings::default(),
+            verdicts: Verdicts::default(),
+            unsent: [0; Unsent::COUNT],
+            events: Vec::new(),
+            wishes: Vec::new(),
+            jobs: Vec::new(),
+            key,
+            rng: Rng::new(seed),
+            draining: false,
+            period_due: Tick(0),
+        }
+    }
+
+    /// Its kind.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Its faces.
+    #[must_use]
+    pub fn ports(&self) -> &Ports {
+        &self.ports
+    }
+
+    /// Settings of every kind.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Verdicts so far.
+    #[must_use]
+    pub fn verdicts(&self) -> &Verdicts {
+        &self.verdicts
+    }
+
+    /// Takes one packet; what is to be sent is appended to `out`. `None`: the verdict comes with
+    /// [`Function::verified`].
+    pub fn receive(&mut self, now: Now, packet: Packet, out: &mut Outbox) -> Option<Verdict> {
+        let kind = match kind_of(&packet) {
+            PacketForm::Interest => PacketKind::Interest,
+            PacketForm::Data => PacketKind::Data,
+            PacketForm::Nack => PacketKind::Nack,
+        };
+        if let Some(port) = self.ports.get_mut(packet.face) {
+            match kind {
+                PacketKind::Interest => port.received.interests += 1,
+                PacketKind::Data => port.received.data += 1,
+                PacketKind::Nack => port.received.nacks += 1,
+            }
+        }
+        let verdict = with_cx!(self, now.tick, now.unix_ms, out, |e, cx| e.receive(cx, packet))?;
+        self.verdicts.add(kind, verdict);
+        Some(verdict)
+    }
+
+    /// Signatures that wait for a verification; each goes back by [`Function::verified`].
+    pub fn jobs(&mut self) -> &mut Vec<Job> {
+        &mut self.jobs
+    }
+
+    /// Most verifications under way at once; beyond, nothing more should be read.
+    #[must_use]
+    pub fn jobs_max(&self) -> usize {
+        self.element.jobs_max()
+    }
+
+    /// A verification has ended.
+    pub fn verified(&mut self, now: Now, job: Job, out: &mut Outbox) -> Option<Verdict> {
+        let verdict = with_cx!(self, now.tick, now.unix_ms, out, |e, cx| e.verified(cx, job))?;
+        self.verdicts.add(PacketKind::Data, verdict);
+        Some(verdict)
+    }
+
+    /// Does what is due.
+    pub fn handle_timeout(&mut self, now: Now, out: &mut Outbox) {
+        while let Some(side) = self.freeze.over(now.tick) {
+            self.unfreeze(now, side, out);
+        }
+        if now.tick >= self.period_due {
+            self.period_due = now.tick.plus_ms(self.settings.report_ms.max(100));
+            with_cx!(self, now.tick, now.unix_ms, out, |e, cx| e.period(cx));
+        }
+        with_cx!(self, now.tick, now.unix_ms, out, |e, cx| e.handle_timeout(cx));
+    }
+
+    /// When [`Function::handle_timeout`] should be called next.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Tick {
+        let own = self.element.poll_timeout().unwrap_or(Tick::NEVER);
+        own.min(self.freeze.due().unwrap_or(Tick::NEVER)).min(self.period_due)
+    }
+
+    /// A face came.
+    pub fn face_added(&mut self, now: Now, port: Port, out: &mut Outbox) {
+        let id = port.id;
+        self.ports.add(port);
+        with_cx!(self, now.tick, now.unix_ms, out, |e, cx| e.face_added(cx, id));
+    }
+
+    /// A face has gone for good.
+    pub fn face_removed(&mut self, now: Now, id: FaceId, out: &mut Outbox) {
+        if let Some(port) = self.ports.remove(id) {
+            let label = port.label;
+            with_cx!(self, now.tick, now.unix_ms, out, |e, cx| e.face_removed(cx, id, &label));
+        }
+    }
+
+    /// Whether a face is connected now.
+    pub fn face_up(&mut self, now: Now, id: FaceId, up: bool, out: &mut Outbox) {
+        self.ports.set_up(id, up);
+        with_cx!(self, now.tick, now.unix_ms, out, |e, cx| e.face_up(cx, id, up));
+    }
+
+    /// Changes weight, rank or draining of a face.
+    pub fn change_face(&mut self, id: FaceId, change: impl FnOnce(&mut Port)) -> bool {
+        self.ports.change(id, change)
+    }
+
+    /// What happened since the last call.
+    pub fn take_events(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.events)
+    }
+
+    /// What the shell should do, since the last call.
+    pub fn take_wishes(&mut self) -> Vec<Wish> {
+        std::mem::take(&mut self.wishes)
+    }
+
+    /// Counts a packet that the link did not send.
+    pub fn count_unsent(&mut self, reason: Unsent) {
+        self.unsent[reason as usize] += 1;
+    }
+
+    /// Freezes a side; false when it was frozen (and got the new bounds).
+    pub fn start_freeze(&mut self, now: Now, side: Side, limits: Limits) -> bool {
+        let started = self.freeze.start(now.tick, side, limits);
+        if started {
+            self.events.push(Event::new("frozen", json!({ "side": side })));
+        }
+        started
+    }
+
+    /// Ends the freeze of a side and sends what was kept; false when it was not frozen.
+    pub fn unfreeze(&mut self, now: Now, side: Side, out: &mut Outbox) -> bool {
+        let Some(packets) = self.freeze.end(side) else { return false };
+        let count = packets.len();
+        for packet in packets {
+            with_cx!(self, now.tick, now.unix_ms, out, |e, cx| e.resume(cx, packet));
+        }
+        self.events.push(Event::new("unfrozen", json!({ "side": side, "sent": count })));
+        true
+    }
+
+    /// The freeze of a side.
+    #[must_use]
+    pub fn freeze_state(&self, side: Side) -> FreezeState {
+        self.freeze.state(side)
+    }
+
+    /// Refuses new Interests, or takes them again; whether that changed something.
+    pub fn drain(&mut self, on: bool) -> bool {
+        std::mem::replace(&mut self.draining, on) != on
+    }
+
+    /// `{"draining", "pending", "empty"}`.
+    #[must_use]
+    pub fn drain_state(&self) -> Value {
+        let pending = self.element.pending();
+        json!({ "draining": self.draining, "pending": pending, "empty": pending == 0 })
+    }
+
+    /// Every key with its value.
+    #[must_use]
+    pub fn config(&self) -> Value {
+        let mut all = self.element.config();
+        let common = serde_json::to_value(&self.settings).unwrap_or_default();
+        if let (Value::Object(all), Value::Object(common)) = (&mut all, common) {
+            all.extend(common);
+        }
+        all
+    }
+
+    /// Changes configuration keys: all of them or, when one is wrong, none. The words of those
+    /// that changed.
+    ///
+    /// # Errors
+    /// 422 with what is wrong.
+    pub fn configure(
+        &mut self,
+        now: Now,
+        patch: &Map<String, Value>,
+        out: &mut Outbox,
+    ) -> Result<Vec<String>, Refusal> {
+        let Value::Object(mut all) = self.config() else { return Err(Refusal::no_path()) };
+        let changed = merge(&mut all, patch)?;
+        let mut common = Map::new();
+        for key in ["return", "hash_components", "queue_bytes_max", "report_ms"] {
+            if let Some(value) = all.remove(key) {
+                common.insert(key.to_owned(), value);
+            }
+        }
+        let settings: Settings = read(Value::Object(common))?;
+        let own = Value::Object(all);
+        with_cx!(self, now.tick, now.unix_ms, out, |e, cx| e.configure(cx, own))?;
+        self.settings = settings;
+        Ok(changed)
+    }
+
+    /// Asks the element for a resource of its kind.
+    ///
+    /// # Errors
+    /// What the element refuses.
+    pub fn control(
+        &mut self,
+        now: Now,
+        request: &Request<'_>,
+        out: &mut Outbox,
+    ) -> Result<Value, Refusal> {
+        with_cx!(self, now.tick, now.unix_ms, out, |e, cx| e.control(cx, request))
+    }
+
+    /// The statistics, without what only the shell knows.
+    pub fn stats(&mut self, now: Now) -> Value {
+        let mut out = Outbox::default();
+        let (member, own) = with_cx!(self, now.tick, now.unix_ms, &mut out, |e, cx| e.stats(cx));
+        let (mut verdicts, mut dropped) = (Map::new(), Map::new());
+        for verdict in Verdict::ALL {
+            let count = self.verdicts.sum(*verdict);
+            if verdict.is_drop() {
+                dropped.insert(verdict.label().into(), count.into());
+            }
+            verdicts.insert(verdict.label().into(), count.into());
+        }
+        let unsent =
+            Unsent::ALL.iter().map(|r| (r.label().into(), self.unsent[*r as usize].into()));
+        let received = PacketKind::ALL.map(|kind| self.verdicts.received(kind));
+        let sent = self.ports.iter().fold([0; 3], |sum: [u64; 3], p| {
+            [sum[0] + p.sent.interests, sum[1] + p.sent.data, sum[2] + p.sent.nacks]
+        });
+        let kinds = |n: [u64; 3]| json!({ "interests": n[0], "data": n[1], "nacks": n[2] });
+        let mut all = json!({
+            "kind": self.kind.word(),
+            "received": kinds(received),
+            "sent": kinds(sent),
+            "verdicts": verdicts,
+            "dropped": dropped,
+            "unsent": Value::Object(unsent.collect()),
+        });
+        all[member] = own;
+        all
+    }
+
+    /// Prometheus text of what the service itself counts.
+    pub fn metrics(&mut self, now: Now) -> String {
+        let mut out = String::new();
+        for kind in PacketKind::ALL {
+            for verdict in Verdict::ALL {
+                let (count, kind) = (self.verdicts.of(kind, *verdict), kind.label());
+                let word = verdict.label();
+                let _ = writeln!(
+                    out,
+                    "onym_packets_total{{verdict=\"{word}\",kind=\"{kind}\"}} {count}"
+                );
+            }
+        }
+        for reason in Unsent::ALL {
+            let (word, count) = (reason.label(), self.unsent[*reason as usize]);
+            let _ = writeln!(out, "onym_unsent_total{{reason=\"{word}\"}} {count}");
+        }
+        for port in self.ports.iter() {
+            let labels = format!("face=\"{}\",side=\"{}\"", port.label, port.side.word());
+            for (way, c) in [("in", port.received), ("out", port.sent)] {
+                for (what, n) in [("interests", c.interests), ("data", c.data), ("nacks", c.nacks)]
+                {
+                    let _ = writeln!(out, "onym_face_{way}_{what}_total{{{labels}}} {n}");
+                }
+            }
+        }
+        crate::metrics::of_kind(&self.stats(now), &mut out);
+        out
+    }
+}
+
+/// Whether a resource is one that elements have.
+#[must_use]
+pub fn is_resource(word: &str) -> bool {
+    matches!(word, "routes" | "keys" | "trust" | "rules" | "table" | "sessions")
+}
+
+/// Whether a resource of an element takes this method.
+#[must_use]
+pub fn method_of(word: &str) -> Option<Method> {
+    match word {
+        "GET" => Some(Method::Get),
+        "PUT" => Some(Method::Put),
+        "POST" => Some(Method::Post),
+        _ => None,
+    }
+}

@@ -1,0 +1,274 @@
+//! The keys that a service knows, each bound to the prefixes that it may sign for.
+//!
+//! Bounded by [`KEYS_MAX`]; a set beyond is refused.
+
+use crate::element::{Method, Refusal, Request, read};
+use crate::names;
+use crate::table::decode;
+use crate::verify::Secret;
+use onym_crypto::cert::{identity_of_key, key_of_locator};
+use onym_crypto::{Certificate, PublicKey};
+use onym_wire::name::{Name, NameRef};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Most keys.
+pub const KEYS_MAX: usize = 4096;
+
+/// Fewest octets of a shared secret.
+const SECRET_LEN_MIN: usize = 16;
+
+/// One key.
+#[derive(Debug, Clone)]
+pub struct Key {
+    /// Its name.
+    pub name: Name,
+    /// What it verifies with.
+    pub secret: Arc<Secret>,
+    /// What it may sign for.
+    pub prefixes: Vec<Name>,
+    /// Signatures found right and wrong.
+    pub verified: u64,
+    /// Signatures found wrong.
+    pub failed: u64,
+    number: u64,
+    spec: KeySpec,
+}
+
+impl Key {
+    /// Whether it may sign for `name`.
+    #[must_use]
+    pub fn may_sign(&self, name: NameRef<'_>) -> bool {
+        self.prefixes.iter().any(|p| p.as_ref().is_prefix_of(name))
+    }
+
+    /// Its number in the set, never used again.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    fn to_json(&self) -> Value {
+        let kind = match &*self.secret {
+            Secret::Public(key) => key.key_type().word(),
+            Secret::Hmac(_) => "hmac",
+        };
+        let prefixes: Vec<String> = self.prefixes.iter().map(ToString::to_string).collect();
+        json!({
+            "name": self.name.to_string(), "type": kind, "prefixes": prefixes,
+            "verified": self.verified, "failed": self.failed,
+        })
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct KeySpec {
+    #[serde(default)]
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    spki: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pem: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    certificate: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hmac: Option<String>,
+    #[serde(default)]
+    prefixes: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Whole {
+    keys: Vec<KeySpec>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[derive(Default)]
+struct Change {
+    add: Vec<KeySpec>,
+    remove: Vec<String>,
+}
+
+/// Keys by name.
+#[derive(Debug, Default)]
+pub struct KeySet {
+    /// By the value of the key's name.
+    keys: BTreeMap<Vec<u8>, Key>,
+    next: u64,
+}
+
+impl KeySet {
+    /// Keys there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Whether there is no key.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    /// The key that a KeyLocator names: by the key's name or that of a certificate of it.
+    #[must_use]
+    pub fn of_locator(&self, locator: NameRef<'_>) -> Option<&Key> {
+        let direct = self.keys.get(locator.value());
+        direct.or_else(|| self.keys.get(key_of_locator(locator)?.value()))
+    }
+
+    /// Counts a verification.
+    pub fn count(&mut self, number: u64, valid: bool) {
+        if let Some(key) = self.keys.values_mut().find(|k| k.number == number) {
+            *(if valid { &mut key.verified } else { &mut key.failed }) += 1;
+        }
+    }
+
+    /// Adds the key of a certificate that was verified; false at the bound.
+    pub fn add_certificate(&mut self, certificate: &Certificate) -> bool {
+        let name = certificate.key_name().to_name();
+        if self.keys.len() >= KEYS_MAX {
+            return false;
+        }
+        let spec = KeySpec {
+            name: name.to_string(),
+            spki: Some(crate::table::encode(certificate.public_key().spki())),
+            pem: None,
+            certificate: None,
+            hmac: None,
+            prefixes: Vec::new(),
+        };
+        let Ok(key) = self.parse("certificate", &spec) else { return false };
+        self.keys.insert(name.value().to_vec(), key);
+        true
+    }
+
+    /// The resource `keys` of the control interface.
+    ///
+    /// # Errors
+    /// 422 when a key is wrong; then nothing was changed.
+    pub fn control(&mut self, request: &Request<'_>) -> Result<Value, Refusal> {
+        match request.method {
+            Method::Get => {
+                let keys: Vec<Value> = self.keys.values().map(Key::to_json).collect();
+                Ok(json!({ "keys": keys }))
+            }
+            Method::Put => {
+                let whole: Whole = read(request.body.clone())?;
+                let mut named = Vec::new();
+                for (at, spec) in whole.keys.iter().enumerate() {
+                    named.push(self.parse(&format!("keys/{at}"), spec)?);
+                }
+                let keep: Vec<Vec<u8>> = named.iter().map(|k| k.name.value().to_vec()).collect();
+                let gone = |name: &&Vec<u8>| !keep.contains(name);
+                let remove: Vec<Vec<u8>> = self.keys.keys().filter(gone).cloned().collect();
+                self.change(named, &remove)
+            }
+            Method::Post => {
+                let change: Change = read(request.body.clone())?;
+                let mut add = Vec::new();
+                for (at, spec) in change.add.iter().enumerate() {
+                    add.push(self.parse(&format!("add/{at}"), spec)?);
+                }
+                let mut remove = Vec::new();
+                for (at, text) in change.remove.iter().enumerate() {
+                    remove.push(names::name(&format!("remove/{at}"), text)?.value().to_vec());
+                }
+                self.change(add, &remove)
+            }
+        }
+    }
+
+    /// Every key as it can be added again.
+    #[must_use]
+    pub fn specs(&self) -> Vec<Value> {
+        self.keys.values().map(|k| serde_json::to_value(&k.spec).unwrap_or_default()).collect()
+    }
+
+    /// Adds keys that another instance exported: how many are new.
+    ///
+    /// # Errors
+    /// 422 when one is wrong; then nothing was changed.
+    pub fn import(&mut self, entries: Vec<Value>) -> Result<Value, Refusal> {
+        let mut add = Vec::new();
+        for (at, value) in entries.into_iter().enumerate() {
+            add.push(self.parse(&format!("entries/{at}"), &read(value)?)?);
+        }
+        let done = self.change(add, &[])?;
+        let (new, merged) = (&done["added"], &done["unchanged"]);
+        Ok(json!({ "changed": done["changed"], "new": new, "merged": merged, "refused": 0 }))
+    }
+
+    fn change(&mut self, add: Vec<Key>, remove: &[Vec<u8>]) -> Result<Value, Refusal> {
+        let new = add.iter().filter(|k| !self.keys.contains_key(k.name.value())).count();
+        if self.keys.len() + new > KEYS_MAX + remove.len() {
+            return Err(Refusal::field("keys", format!("at most {KEYS_MAX} keys are kept")));
+        }
+        let removed = remove.iter().filter(|n| self.keys.remove(*n).is_some()).count();
+        let (mut added, mut unchanged) = (0, 0);
+        for key in add {
+            let at = key.name.value().to_vec();
+            if self.keys.get(&at).is_some_and(|known| known.spec == key.spec) {
+                unchanged += 1;
+            } else {
+                self.keys.insert(at, key);
+                added += 1;
+            }
+        }
+        Ok(json!({
+            "changed": added + removed > 0, "added": added, "removed": removed,
+            "unchanged": unchanged,
+        }))
+    }
+
+    fn parse(&mut self, field: &str, spec: &KeySpec) -> Result<Key, Refusal> {
+        let bad = |what: &str, why: String| Refusal::field(format!("{field}/{what}"), why);
+        let mut name = spec.name.clone();
+        let given = [&spec.spki, &spec.pem, &spec.certificate, &spec.hmac];
+        if given.iter().filter(|g| g.is_some()).count() != 1 {
+            return Err(bad("", "exactly one of spki, pem, certificate and hmac is given".into()));
+        }
+        let public = |what: &str, der: &[u8]| {
+            PublicKey::from_spki(der).map(Secret::Public).map_err(|e| bad(what, e.to_string()))
+        };
+        let secret = if let Some(text) = &spec.spki {
+            public("spki", &decode(field, text)?)?
+        } else if let Some(text) = &spec.pem {
+            let body = text.lines().filter(|l| !l.starts_with("-----")).collect::<String>();
+            public("pem", &decode(field, &body)?)?
+        } else if let Some(text) = &spec.certificate {
+            let wire = decode(field, text)?;
+            let parsed = Certificate::parse(&wire);
+            let certificate = parsed.map_err(|e| bad("certificate", e.to_string()))?;
+            if name.is_empty() {
+                name = certificate.key_name().to_string();
+            }
+            Secret::Public(certificate.public_key().clone())
+        } else {
+            let secret = decode(field, spec.hmac.as_deref().unwrap_or_default())?;
+            if secret.len() < SECRET_LEN_MIN {
+                let text = format!("a secret has at least {SECRET_LEN_MIN} octets");
+                return Err(bad("hmac", text));
+            }
+            Secret::Hmac(secret)
+        };
+        let name = names::name(&format!("{field}/name"), &name)?;
+        let mut prefixes = Vec::new();
+        for text in &spec.prefixes {
+            prefixes.push(names::name(&format!("{field}/prefixes"), text)?);
+        }
+        if prefixes.is_empty() {
+            let identity = identity_of_key(name.as_ref()).map(NameRef::to_name);
+            prefixes.push(identity.unwrap_or_else(|_| name.clone()));
+        }
+        self.next += 1;
+        let (number, spec) = (self.next, spec.clone());
+        let (secret, verified, failed) = (Arc::new(secret), 0, 0);
+        Ok(Key { name, secret, prefixes, verified, failed, number, spec })
+    }
+}

@@ -1,0 +1,52 @@
+#![doc = include_str!("../README.md")]
+
+mod backward_router;
+mod content_store;
+mod dispatcher;
+pub mod element;
+pub mod events;
+mod forwarder;
+pub mod freeze;
+pub mod function;
+mod histogram;
+pub mod keys;
+pub mod kind;
+pub mod metrics;
+mod name_filter;
+mod name_router;
+mod names;
+pub mod ports;
+pub mod registration;
+pub mod rendezvous;
+pub mod settings;
+mod strategy_forwarder;
+mod table;
+mod transparent;
+pub mod verdict;
+mod verifier;
+pub mod verify;
+
+pub use dispatcher::{Path, Session};
+pub use element::{Element, Method, Refusal, Request};
+pub use events::Event;
+pub use function::{Function, Now};
+pub use kind::Kind;
+pub use ports::{Port, Ports, Side};
+pub use verdict::Verdict;
+
+#[cfg(test)]
+mod tests;
+
+/// SHA-256.
+#[must_use]
+pub fn digest(bytes: &[u8]) -> [u8; 32] {
+    onym_crypto::sha256(&[bytes])
+}
+
+/// A number from the system's randomness: for keys of hashes and seeds.
+#[must_use]
+pub fn random_u64() -> u64 {
+    let mut octets = [0; 8];
+    onym_crypto::Entropy::fill(&mut onym_crypto::SystemEntropy, &mut octets);
+    u64::from_le_bytes(octets)
+}

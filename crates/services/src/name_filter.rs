@@ -1,0 +1,126 @@
+//! The name filter: drops by name.
+//!
+//! In: both kinds of packets on both sides.  Out: what no rule drops, to the other side.
+//! Tables: exact names and prefixes by hash, at most 64 regular expressions in order; together
+//! bounded by `rules_max`, a rule beyond is refused.  Verdicts: `filtered` `forwarded` `no_face`
+//! `malformed`.
+
+mod rules;
+
+use crate::element::{Cx, Element, Method, Refusal, Request, kind_of, nack, name_of, read};
+use crate::table;
+use crate::transparent;
+use crate::verdict::Verdict;
+use onym_forward::packet::{Kind, Packet};
+use onym_tables::Tick;
+use rules::{Action, Applies, Rules};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Config {
+    drop_interest: bool,
+    drop_data: bool,
+    rules_max: usize,
+    default: Action,
+}
+
+/// The element.
+#[derive(Debug)]
+pub(crate) struct NameFilter {
+    config: Config,
+    rules: Rules,
+    dropped_interests: u64,
+    dropped_data: u64,
+}
+
+impl NameFilter {
+    pub(crate) fn new() -> Self {
+        let config = Config {
+            drop_interest: true,
+            drop_data: true,
+            rules_max: 4096,
+            default: Action::Accept,
+        };
+        Self { config, rules: Rules::default(), dropped_interests: 0, dropped_data: 0 }
+    }
+
+    /// What the rules say of `packet`; `None` when it is malformed.
+    fn decide(&mut self, cx: &Cx<'_>, packet: &Packet) -> Option<Action> {
+        let (kind, on) = match kind_of(packet) {
+            Kind::Data => (Applies::Data, self.config.drop_data),
+            Kind::Interest | Kind::Nack => (Applies::Interest, self.config.drop_interest),
+        };
+        let name = name_of(packet)?;
+        if !on {
+            return Some(Action::Accept);
+        }
+        Some(self.rules.decide(cx.key, name, kind).unwrap_or(self.config.default))
+    }
+}
+
+impl Element for NameFilter {
+    fn receive(&mut self, cx: &mut Cx<'_>, packet: Packet) -> Option<Verdict> {
+        let Some(action) = self.decide(cx, &packet) else { return Some(Verdict::Malformed) };
+        if action == Action::Accept {
+            return Some(transparent::cross(cx, packet));
+        }
+        let kind = kind_of(&packet);
+        match kind {
+            Kind::Data => self.dropped_data += 1,
+            _ => self.dropped_interests += 1,
+        }
+        if action == Action::Nack && kind == Kind::Interest {
+            cx.nack(&packet, nack::NO_ROUTE);
+        }
+        Some(Verdict::Filtered)
+    }
+
+    fn resume(&mut self, cx: &mut Cx<'_>, packet: Packet) {
+        transparent::cross(cx, packet);
+    }
+
+    fn config(&self) -> Value {
+        serde_json::to_value(&self.config).unwrap_or_default()
+    }
+
+    fn configure(&mut self, _: &mut Cx<'_>, config: Value) -> Result<(), Refusal> {
+        self.config = read(config)?;
+        Ok(())
+    }
+
+    fn stats(&self, _: &Cx<'_>) -> (&'static str, Value) {
+        let value = json!({
+            "dropped_interests": self.dropped_interests, "dropped_data": self.dropped_data,
+            "rules": self.rules.len(),
+        });
+        ("name_filter", value)
+    }
+
+    fn control(&mut self, cx: &mut Cx<'_>, request: &Request<'_>) -> Result<Value, Refusal> {
+        let max = self.config.rules_max;
+        match (request.resource, request.method) {
+            ("rules", Method::Get) => Ok(json!({ "rules": self.rules.list(cx.now) })),
+            ("rules", Method::Put) => self.rules.put(cx, request, max),
+            ("rules", Method::Post) => self.rules.post(cx, request, max),
+            ("table", Method::Get) => {
+                let all = self.rules.specs(cx.now);
+                Ok(table::export(request, "name-filter", &all, |rule| Some(rule.clone())))
+            }
+            ("table", Method::Post) => {
+                let chunk = table::chunk(request, "name-filter")?;
+                self.rules.import(cx, chunk.entries, max)
+            }
+            _ => Err(Refusal::no_path()),
+        }
+    }
+
+    fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
+        self.rules.expire(cx);
+    }
+
+    fn poll_timeout(&self) -> Option<Tick> {
+        self.rules.next_end()
+    }
+}

@@ -1,0 +1,239 @@
+//! The name router: routes Interests by name and takes the registrations of producers (the FIB).
+//!
+//! In: Interests from the consumer side; Data, Nacks and registration commands from the producer
+//! side; the rest is `wrong_side`.  Out: an Interest to the faces of all routes on the path of its
+//! name (or of the longest prefix), Data to the consumer side.  Tables: prefixes with routes,
+//! bounded by `routes_max`; a route beyond is refused.  Verdicts: `forwarded` `no_route`
+//! `prefix_rejected` `delivered` `wrong_side` `malformed` `no_face`.
+
+mod routes;
+
+use crate::element::{Cx, Element, Method, Refusal, Request, kind_of, nack, read};
+use crate::events::Event;
+use crate::ports::Side;
+use crate::registration::{Policy, Registrar, is_command, is_local_scope};
+use crate::verdict::Verdict;
+use onym_forward::packet::{Kind, Packet};
+use onym_tables::{FaceId, Tick};
+use onym_wire::data::Data;
+use onym_wire::interest::Interest;
+pub(crate) use routes::{Routes, Spec};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Matching {
+    AllPrefixes,
+    Longest,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Config {
+    #[serde(rename = "match")]
+    matching: Matching,
+    nack: bool,
+    check_prefix: bool,
+    registration: Policy,
+    routes_max: usize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            matching: Matching::AllPrefixes,
+            nack: false,
+            check_prefix: true,
+            registration: Policy::Keys,
+            routes_max: 65_536,
+        }
+    }
+}
+
+/// The element.
+#[derive(Debug)]
+pub(crate) struct NameRouter {
+    config: Config,
+    routes: Routes,
+    registrar: Registrar,
+    no_route: u64,
+    prefix_rejected: u64,
+    in_interests: u64,
+    out_data: u64,
+    /// Faces of one Interest; used again.
+    chosen: Vec<FaceId>,
+}
+
+impl NameRouter {
+    pub(crate) fn new() -> Self {
+        Self {
+            config: Config::default(),
+            routes: Routes::default(),
+            registrar: Registrar::default(),
+            no_route: 0,
+            prefix_rejected: 0,
+            in_interests: 0,
+            out_data: 0,
+            chosen: Vec::new(),
+        }
+    }
+
+    fn interest(&mut self, cx: &mut Cx<'_>, packet: Packet) -> Verdict {
+        self.in_interests += 1;
+        match cx.hold(Side::Producer, packet) {
+            Ok(packet) => self.route(cx, &packet),
+            Err(verdict) => verdict,
+        }
+    }
+
+    fn route(&mut self, cx: &mut Cx<'_>, packet: &Packet) -> Verdict {
+        let Ok(interest) = Interest::parse(&packet.bytes) else { return Verdict::Malformed };
+        let name = interest.name;
+        if is_local_scope(name) {
+            // Consumers have no business with the router, and these names go no further.
+            self.no_route += 1;
+            return Verdict::NoRoute;
+        }
+        let longest = self.config.matching == Matching::Longest;
+        self.chosen.clear();
+        self.routes.faces(cx.key, name.value(), longest, &mut self.chosen);
+        if self.chosen.is_empty() {
+            self.no_route += 1;
+            if self.config.nack {
+                cx.nack(packet, nack::NO_ROUTE);
+            }
+            return Verdict::NoRoute;
+        }
+        let token = cx.token_onward(packet.face, &packet.lp.pit_token);
+        let mut count = 0;
+        for face in &self.chosen {
+            if cx.ports.get(*face).is_some_and(|p| p.up && !p.draining) {
+                cx.pass(*face, packet, token.clone());
+                count += 1;
+            }
+        }
+        if count == 0 { Verdict::NoFace } else { Verdict::Forwarded }
+    }
+
+    fn data(&mut self, cx: &mut Cx<'_>, packet: Packet) -> Verdict {
+        let Ok(data) = Data::parse(&packet.bytes) else { return Verdict::Malformed };
+        let (name, octets) = (data.name.value(), packet.bytes.len() as u64);
+        let known = self.routes.count_data(cx.key, name, packet.face, octets);
+        if self.config.check_prefix && !known {
+            self.prefix_rejected += 1;
+            return Verdict::PrefixRejected;
+        }
+        match cx.hold(Side::Consumer, packet) {
+            Ok(packet) => self.back(cx, &packet, Verdict::Forwarded),
+            Err(verdict) => verdict,
+        }
+    }
+
+    fn back(&mut self, cx: &mut Cx<'_>, packet: &Packet, good: Verdict) -> Verdict {
+        let count = cx.send_back(packet, Side::Consumer);
+        if good == Verdict::Forwarded {
+            self.out_data += count as u64;
+        }
+        if count == 0 { Verdict::NoFace } else { good }
+    }
+
+    fn command(&mut self, cx: &mut Cx<'_>, packet: &Packet) -> Verdict {
+        let is_ours = Interest::parse(&packet.bytes).map(|i| is_command(i.name));
+        match is_ours {
+            Err(_) => return Verdict::Malformed,
+            Ok(false) => return Verdict::WrongSide,
+            Ok(true) => {}
+        }
+        self.registrar.policy = self.config.registration;
+        let Some(done) = self.registrar.judge(cx, packet) else { return Verdict::Delivered };
+        if done.is_removal {
+            let gone = self.routes.remove(cx.key, done.prefix.value(), done.face, false);
+            self.registrar.counters.removed += u64::from(gone);
+        } else {
+            let spec = Spec::registered(&done, cx.now);
+            if let Err(text) =
+                self.routes.add(cx.key, done.prefix.value(), spec, self.config.routes_max)
+            {
+                self.registrar.refuse(cx, packet, 507, &text);
+                return Verdict::Delivered;
+            }
+        }
+        // The route is in the table before its answer leaves.
+        self.registrar.accept(cx, packet, &done);
+        Verdict::Delivered
+    }
+}
+
+impl Element for NameRouter {
+    fn receive(&mut self, cx: &mut Cx<'_>, packet: Packet) -> Option<Verdict> {
+        let side = cx.side_of(packet.face)?;
+        Some(match (side, kind_of(&packet)) {
+            (Side::Consumer, Kind::Interest) => self.interest(cx, packet),
+            (Side::Producer, Kind::Data) => self.data(cx, packet),
+            (Side::Producer, Kind::Nack) => self.back(cx, &packet, Verdict::NackForwarded),
+            (Side::Producer, Kind::Interest) => self.command(cx, &packet),
+            (Side::Consumer, Kind::Data | Kind::Nack) => Verdict::WrongSide,
+        })
+    }
+
+    fn resume(&mut self, cx: &mut Cx<'_>, packet: Packet) {
+        match kind_of(&packet) {
+            Kind::Interest => self.route(cx, &packet),
+            Kind::Data => self.back(cx, &packet, Verdict::Forwarded),
+            Kind::Nack => self.back(cx, &packet, Verdict::NackForwarded),
+        };
+    }
+
+    fn face_removed(&mut self, cx: &mut Cx<'_>, face: FaceId, label: &str) {
+        let (gone, registered) = self.routes.remove_face(cx.key, face);
+        self.registrar.counters.removed += registered;
+        if registered > 0 {
+            let body = json!({ "face": face.0, "label": label, "prefixes": gone });
+            cx.events.push(Event::new("producer_disconnected", body));
+        }
+    }
+
+    fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
+        for (prefix, face) in self.routes.expire(cx.key, cx.now) {
+            self.registrar.counters.removed += 1;
+            let label = cx.ports.label(face).to_owned();
+            cx.events.push(Event::new(
+                "unregistered",
+                json!({ "face": face.0, "label": label, "prefix": prefix, "reason": "expired" }),
+            ));
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Tick> {
+        self.routes.next_end()
+    }
+
+    fn config(&self) -> Value {
+        serde_json::to_value(&self.config).unwrap_or_default()
+    }
+
+    fn configure(&mut self, _: &mut Cx<'_>, config: Value) -> Result<(), Refusal> {
+        self.config = read(config)?;
+        Ok(())
+    }
+
+    fn stats(&self, _: &Cx<'_>) -> (&'static str, Value) {
+        let value = json!({
+            "routes": self.routes.len(), "registrations": self.registrar.counters,
+            "no_route": self.no_route, "prefix_rejected": self.prefix_rejected,
+            "in_interests": self.in_interests, "out_data": self.out_data,
+        });
+        ("name_router", value)
+    }
+
+    fn control(&mut self, cx: &mut Cx<'_>, request: &Request<'_>) -> Result<Value, Refusal> {
+        match (request.resource, request.method) {
+            ("keys", _) => self.registrar.control(request),
+            ("routes", _) => self.routes.control(cx, request, self.config.routes_max),
+            ("table", Method::Get) => Ok(self.routes.export(cx, request)),
+            ("table", Method::Post) => self.routes.import(cx, request, self.config.routes_max),
+            _ => Err(Refusal::no_path()),
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! The strategies.
+
+use super::Config;
+use super::watch::Watch;
+use crate::element::Cx;
+use crate::events::Event;
+use crate::ports::Side;
+use crate::rendezvous;
+use onym_tables::FaceId;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+/// How a face is chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Strategy {
+    #[default]
+    Multicast,
+    RoundRobin,
+    Weighted,
+    HashName,
+    Failover,
+    LeastOutstanding,
+    BestRoute,
+    Random,
+}
+
+impl Strategy {
+    /// Whether it must know what is answered.
+    pub(super) fn is_watched(self) -> bool {
+        matches!(self, Self::Failover | Self::LeastOutstanding | Self::BestRoute)
+    }
+}
+
+/// What the strategies remember.
+#[derive(Debug, Default)]
+pub(super) struct Chooser {
+    turn: usize,
+    /// The face of failover that is used now.
+    active: Option<FaceId>,
+    failovers: u64,
+}
+
+impl Chooser {
+    pub(super) fn failovers(&self) -> u64 {
+        self.failovers
+    }
+
+    /// Pushes the faces for a packet of this name (its value).
+    pub(super) fn choose(
+        &mut self,
+        cx: &mut Cx<'_>,
+        strategy: Strategy,
+        name: &[u8],
+        watch: &mut Watch,
+        config: &Config,
+        out: &mut Vec<FaceId>,
+    ) {
+        if strategy == Strategy::HashName {
+            let cut = rendezvous::cut(name, cx.settings.hash_components);
+            out.extend(cx.ports.choose(Side::Producer, rendezvous::stable_hash(cut)));
+            return;
+        }
+        let is_open = |id: &&FaceId| cx.ports.get(**id).is_some_and(|p| !p.draining);
+        out.extend(cx.ports.side(Side::Producer).iter().filter(is_open));
+        if out.len() < 2 && strategy != Strategy::Failover {
+            return;
+        }
+        match strategy {
+            Strategy::Multicast | Strategy::HashName => {}
+            Strategy::RoundRobin => {
+                self.turn = self.turn.wrapping_add(1);
+                keep(out, self.turn % out.len());
+            }
+            Strategy::Random => {
+                let at = cx.rng.below(out.len() as u64);
+                keep(out, usize::try_from(at).unwrap_or(0));
+            }
+            Strategy::Weighted => weighted(cx, watch, out),
+            Strategy::LeastOutstanding => {
+                // Equal ones take turns.
+                self.turn = self.turn.wrapping_add(1);
+                let (turn, count) = (self.turn, out.len());
+                let key = |at: &usize| (watch.state(out[*at]).outstanding, (at + turn) % count);
+                if let Some(at) = (0..count).min_by_key(key) {
+                    keep(out, at);
+                }
+            }
+            Strategy::BestRoute => best(cx, watch, config, out),
+            Strategy::Failover => self.failover(cx, watch, config, out),
+        }
+    }
+
+    fn failover(
+        &mut self,
+        cx: &mut Cx<'_>,
+        watch: &mut Watch,
+        config: &Config,
+        out: &mut Vec<FaceId>,
+    ) {
+        // By rank, equal ones by age: removing one leaves the order of the others as it is.
+        out.sort_by_key(|id| (cx.ports.get(*id).map_or(0, |p| p.rank), *id));
+        let alive = out.iter().position(|id| !watch.state(*id).is_dead(cx.now));
+        let Some(best) = alive.or(if out.is_empty() { None } else { Some(0) }) else { return };
+        let chosen = out[best];
+        let probe = out[..best]
+            .iter()
+            .copied()
+            .find(|id| watch.state(*id).may_probe(cx.now, config.probe_ms));
+        out.clear();
+        out.push(chosen);
+        if let Some(id) = probe {
+            watch.state_mut(id).probed = cx.now;
+            out.push(id);
+        }
+        if self.active != Some(chosen) {
+            if let Some(before) = self.active.replace(chosen) {
+                self.failovers += 1;
+                let body = json!({
+                    "from": cx.ports.label(before), "to": cx.ports.label(chosen),
+                });
+                cx.events.push(Event::new("failover", body));
+            }
+        }
+    }
+}
+
+fn keep(out: &mut Vec<FaceId>, at: usize) {
+    let chosen = out[at];
+    out.clear();
+    out.push(chosen);
+}
+
+/// Smooth weighted round robin: each gains its weight, the highest pays the sum.
+fn weighted(cx: &Cx<'_>, watch: &mut Watch, out: &mut Vec<FaceId>) {
+    let (mut sum, mut best) = (0, (i64::MIN, 0));
+    for (at, id) in out.iter().enumerate() {
+        let weight = i64::from(cx.ports.get(*id).map_or(1, |p| p.weight));
+        let state = watch.state_mut(*id);
+        state.current += weight;
+        sum += weight;
+        if state.current > best.0 {
+            best = (state.current, at);
+        }
+    }
+    watch.state_mut(out[best.1]).current -= sum;
+    keep(out, best.1);
+}
+
+/// The living face with the shortest round trip; those not measured yet first. Now and then
+/// another one is asked as well.
+fn best(cx: &mut Cx<'_>, watch: &mut Watch, config: &Config, out: &mut Vec<FaceId>) {
+    let key = |id: &FaceId| {
+        let state = watch.state(*id);
+        (state.is_dead(cx.now), state.srtt_us.unwrap_or(0), state.outstanding)
+    };
+    let Some(chosen) = out.iter().copied().min_by_key(key) else { return };
+    let due = |id: &FaceId| watch.state(*id).probed.plus_ms(config.probe_ms) <= cx.now;
+    let others: Vec<FaceId> = out.iter().copied().filter(|id| *id != chosen && due(id)).collect();
+    out.clear();
+    out.push(chosen);
+    let at = cx.rng.below(others.len() as u64);
+    if let Some(other) = others.get(usize::try_from(at).unwrap_or(0)) {
+        watch.state_mut(*other).probed = cx.now;
+        out.push(*other);
+    }
+}

@@ -1,0 +1,154 @@
+//! What was asked of each face and not answered yet: round trips, and faces that are silent.
+
+use onym_forward::packet::Kind;
+use onym_tables::{FaceId, NameHashes, Tick};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+/// Interests watched at once; beyond, the oldest is forgotten.
+pub(super) const PENDING_MAX: usize = 65_536;
+
+/// What is known of one face.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct State {
+    pub(super) interests: u64,
+    pub(super) data: u64,
+    pub(super) outstanding: u32,
+    pub(super) srtt_us: Option<u64>,
+    /// Unanswered since it answered last.
+    silent: u32,
+    /// Until when it is left alone; it is dead until it answers.
+    dead_until: Option<Tick>,
+    pub(super) probed: Tick,
+    /// Current weight of smooth weighted round robin.
+    pub(super) current: i64,
+}
+
+impl State {
+    /// Whether it is believed dead.
+    pub(super) fn is_dead(&self, _: Tick) -> bool {
+        self.dead_until.is_some()
+    }
+
+    /// Whether it is dead and may be tried again.
+    pub(super) fn may_probe(&self, now: Tick, every_ms: u64) -> bool {
+        self.dead_until.is_some_and(|until| until <= now) && self.probed.plus_ms(every_ms) <= now
+    }
+
+    fn failed(&mut self, now: Tick, fail_after: u32, hold_down_ms: u64) {
+        self.silent += 1;
+        if self.silent >= fail_after.max(1) {
+            self.dead_until = Some(now.plus_ms(hold_down_ms));
+        }
+    }
+}
+
+/// All faces, and what they were asked.
+#[derive(Debug, Default)]
+pub(super) struct Watch {
+    states: BTreeMap<FaceId, State>,
+    /// By name hash and face: when it was asked, and until when it is waited for.
+    pending: HashMap<(u64, FaceId), (Tick, Tick)>,
+    order: VecDeque<(Tick, u64, FaceId)>,
+}
+
+impl Watch {
+    pub(super) fn state(&self, face: FaceId) -> State {
+        self.states.get(&face).copied().unwrap_or_default()
+    }
+
+    pub(super) fn state_mut(&mut self, face: FaceId) -> &mut State {
+        self.states.entry(face).or_default()
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.pending.is_empty()
+    }
+
+    pub(super) fn forget(&mut self, face: FaceId) {
+        self.states.remove(&face);
+        self.pending.retain(|(_, f), _| *f != face);
+        self.order.retain(|(_, _, f)| *f != face);
+    }
+
+    pub(super) fn sent(&mut self, face: FaceId, kind: Kind) {
+        let state = self.state_mut(face);
+        match kind {
+            Kind::Interest => state.interests += 1,
+            _ => state.data += 1,
+        }
+    }
+
+    pub(super) fn asked(&mut self, now: Tick, hash: u64, face: FaceId, lifetime_ms: u64) {
+        while self.pending.len() >= PENDING_MAX {
+            let Some((_, hash, face)) = self.order.pop_front() else { break };
+            if self.pending.remove(&(hash, face)).is_some() {
+                let state = self.state_mut(face);
+                state.outstanding = state.outstanding.saturating_sub(1);
+            }
+        }
+        let until = now.plus_ms(lifetime_ms.min(4000));
+        self.order.push_back((until, hash, face));
+        if self.pending.insert((hash, face), (now, until)).is_none() {
+            self.state_mut(face).outstanding += 1;
+        }
+    }
+
+    /// Data came from `face`.
+    pub(super) fn answered(&mut self, now: Tick, face: FaceId, name: &[u8], hashes: &NameHashes) {
+        let mut sent = self.pending.remove(&(hashes.whole, face));
+        // The Interest may have asked for a prefix.
+        let mut lengths = if sent.is_none() { hashes.lengths() } else { 0 };
+        while lengths != 0 && sent.is_none() {
+            let len = 63 - lengths.leading_zeros();
+            lengths &= !(1 << len);
+            let prefix = hashes.prefix(name, len as usize);
+            sent = prefix.and_then(|p| self.pending.remove(&(p.hash, face)));
+        }
+        let Some((sent, _)) = sent else { return };
+        let us = u64::try_from(now.since(sent).as_micros()).unwrap_or(u64::MAX);
+        let state = self.state_mut(face);
+        state.outstanding = state.outstanding.saturating_sub(1);
+        state.silent = 0;
+        state.dead_until = None;
+        state.data += 1;
+        state.srtt_us = Some(state.srtt_us.map_or(us, |old| (old * 7 + us) / 8));
+    }
+
+    /// A Nack came from `face`.
+    pub(super) fn refused(
+        &mut self,
+        face: FaceId,
+        hash: u64,
+        fail_after: u32,
+        now: Tick,
+        hold_ms: u64,
+    ) {
+        if self.pending.remove(&(hash, face)).is_some() {
+            let state = self.state_mut(face);
+            state.outstanding = state.outstanding.saturating_sub(1);
+            state.failed(now, fail_after, hold_ms);
+        }
+    }
+
+    /// Notes what was not answered in time.
+    pub(super) fn expire(&mut self, now: Tick, fail_after: u32, hold_down_ms: u64) {
+        while let Some((until, hash, face)) = self.order.front().copied() {
+            if until > now {
+                return;
+            }
+            self.order.pop_front();
+            // Asked again since: the later time counts.
+            let known = self.pending.get(&(hash, face));
+            if known.is_some_and(|(_, latest)| *latest <= now) {
+                self.pending.remove(&(hash, face));
+                let state = self.state_mut(face);
+                state.outstanding = state.outstanding.saturating_sub(1);
+                state.failed(now, fail_after, hold_down_ms);
+            }
+        }
+    }
+
+    pub(super) fn next_end(&self) -> Option<Tick> {
+        self.order.front().map(|(until, ..)| *until)
+    }
+}

@@ -1,0 +1,341 @@
+//! The signature verifier: lets Data pass that is signed as it should be.
+//!
+//! In: both kinds of packets on both sides.  Out: to the other side; Interests untouched. A
+//! signature is verified by the shell's threads between [`Element::receive`] and
+//! [`Element::verified`]; at `queue_max` under way the shell reads nothing more.
+//! Tables: keys, trust rules; names of failures of this period, bounded by [`NAMES_MAX`].
+//! Verdicts: `forwarded` `bad_signature` `unknown_key` `unsigned` `untrusted` `delivered` (a
+//! certificate that was asked for) `no_face` `malformed`.
+
+mod certificates;
+mod firewall;
+mod sampling;
+mod trust;
+
+use crate::element::{Cx, Element, Method, Refusal, Request, kind_of, read};
+use crate::events::Event;
+use crate::histogram::Histogram;
+use crate::keys::KeySet;
+use crate::table;
+use crate::transparent;
+use crate::verdict::Verdict;
+use crate::verify::Job;
+use certificates::Certificates;
+use firewall::{Firewall, Target};
+use onym_crypto::verify::Signed;
+use onym_forward::packet::{Kind, Packet};
+use onym_tables::{FaceId, Tick};
+use onym_wire::data::Data;
+use onym_wire::types;
+use sampling::Sampling;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use trust::Trust;
+
+/// Names of failures that are kept within a period.
+const NAMES_MAX: usize = 4096;
+/// Names in one event.
+const NAMES_TOLD: usize = 100;
+/// Number of a key that is none.
+const NO_KEY: u64 = 0;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Mode {
+    Full,
+    Statistical,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Config {
+    drop: bool,
+    no_key_drop: bool,
+    unsigned_drop: bool,
+    bind: bool,
+    mode: Mode,
+    sample_min: f64,
+    queue_max: usize,
+    fetch_keys: bool,
+    filter: Option<Target>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            drop: true,
+            no_key_drop: true,
+            unsigned_drop: true,
+            bind: false,
+            mode: Mode::Full,
+            sample_min: 0.05,
+            queue_max: 4096,
+            fetch_keys: false,
+            filter: None,
+        }
+    }
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Counters {
+    valid: u64,
+    invalid: u64,
+    unknown_key: u64,
+    unsigned: u64,
+    untrusted: u64,
+    skipped: u64,
+}
+
+/// The element.
+#[derive(Debug)]
+pub(crate) struct SignatureVerifier {
+    config: Config,
+    keys: KeySet,
+    trust: Trust,
+    sampling: Sampling,
+    certificates: Certificates,
+    firewall: Firewall,
+    counters: Counters,
+    took: Histogram,
+    under_way: usize,
+    /// Names whose signature was wrong in this period, by the face that they came from.
+    wrong: BTreeMap<FaceId, (BTreeSet<Vec<u8>>, u64)>,
+    invalid_at_start: u64,
+    invalid_in_period: u64,
+}
+
+/// What is to be done with a Data before its signature is looked at.
+enum Before {
+    Verify(Option<Arc<crate::verify::Secret>>, u64),
+    Pass,
+    Drop(Verdict),
+}
+
+impl SignatureVerifier {
+    pub(crate) fn new() -> Self {
+        Self {
+            config: Config::default(),
+            keys: KeySet::default(),
+            trust: Trust::default(),
+            sampling: Sampling::default(),
+            certificates: Certificates::default(),
+            firewall: Firewall::default(),
+            counters: Counters::default(),
+            took: Histogram::default(),
+            under_way: 0,
+            wrong: BTreeMap::new(),
+            invalid_at_start: 0,
+            invalid_in_period: 0,
+        }
+    }
+
+    fn before(&mut self, cx: &mut Cx<'_>, packet: &Packet, data: &Data<'_>) -> Before {
+        let signed = Signed::data(data);
+        let by_key = match signed.signature_type {
+            types::SIGNATURE_DIGEST_SHA256 => None,
+            types::SIGNATURE_NULL => {
+                self.counters.unsigned += 1;
+                let drop = self.config.unsigned_drop;
+                return if drop { Before::Drop(Verdict::Unsigned) } else { Before::Pass };
+            }
+            _ => Some(signed.signer()),
+        };
+        let Some(locator) = by_key else {
+            self.counters.unsigned += 1;
+            if self.config.unsigned_drop {
+                return Before::Drop(Verdict::Unsigned);
+            }
+            return self.sampled(cx, data, None, NO_KEY);
+        };
+        let Some(key) = locator.and_then(|name| self.keys.of_locator(name)) else {
+            self.counters.unknown_key += 1;
+            if let Some(name) = locator.filter(|_| self.config.fetch_keys) {
+                self.certificates.ask(cx, packet.face, name);
+            }
+            let drop = self.config.no_key_drop;
+            return if drop { Before::Drop(Verdict::UnknownKey) } else { Before::Pass };
+        };
+        let (secret, number) = (Arc::clone(&key.secret), key.number());
+        let may = self.trust.allows(data.name, key.name.as_ref())
+            && (!self.config.bind || key.may_sign(data.name));
+        if !may {
+            self.counters.untrusted += 1;
+            self.note_wrong(packet.face, data);
+            return Before::Drop(Verdict::Untrusted);
+        }
+        self.sampled(cx, data, Some(secret), number)
+    }
+
+    fn sampled(
+        &mut self,
+        cx: &Cx<'_>,
+        data: &Data<'_>,
+        secret: Option<Arc<crate::verify::Secret>>,
+        number: u64,
+    ) -> Before {
+        let statistical = self.config.mode == Mode::Statistical;
+        if statistical && !self.sampling.picks(cx.key, data.name) {
+            self.counters.skipped += 1;
+            return Before::Pass;
+        }
+        Before::Verify(secret, number)
+    }
+
+    fn note_wrong(&mut self, face: FaceId, data: &Data<'_>) {
+        let kept: usize = self.wrong.values().map(|(names, _)| names.len()).sum();
+        let (names, count) = self.wrong.entry(face).or_default();
+        *count += 1;
+        if kept < NAMES_MAX {
+            names.insert(data.name.value().to_vec());
+        }
+        self.sampling.failed(data.name);
+        self.firewall.failed(data.name);
+    }
+
+    /// Tells of the failures of this period, by the face that they came from.
+    fn report(&mut self, cx: &mut Cx<'_>) {
+        for (face, (names, count)) in std::mem::take(&mut self.wrong) {
+            let names: Vec<String> = names.iter().map(|n| crate::names::uri(n)).collect();
+            let parts = names.chunks(NAMES_TOLD);
+            let label = cx.ports.label(face).to_owned();
+            for (at, part) in parts.enumerate() {
+                let count = if at == 0 { count } else { 0 };
+                let body = json!({ "names": part, "count": count, "face": label });
+                cx.events.push(Event::new("invalid_signature", body));
+            }
+        }
+    }
+}
+
+impl Element for SignatureVerifier {
+    fn receive(&mut self, cx: &mut Cx<'_>, packet: Packet) -> Option<Verdict> {
+        if kind_of(&packet) != Kind::Data {
+            return Some(transparent::cross(cx, packet));
+        }
+        let Ok(data) = Data::parse(&packet.bytes) else { return Some(Verdict::Malformed) };
+        if self.config.fetch_keys && self.certificates.take(cx, &data, &mut self.keys) {
+            return Some(Verdict::Delivered);
+        }
+        match self.before(cx, &packet, &data) {
+            Before::Drop(verdict) => Some(verdict),
+            Before::Pass => Some(transparent::cross(cx, packet)),
+            Before::Verify(key, number) => {
+                self.under_way += 1;
+                cx.jobs.push(Job { packet, key, number, valid: None, took_ns: 0 });
+                None
+            }
+        }
+    }
+
+    fn resume(&mut self, cx: &mut Cx<'_>, packet: Packet) {
+        transparent::cross(cx, packet);
+    }
+
+    fn verified(&mut self, cx: &mut Cx<'_>, job: Job) -> Option<Verdict> {
+        self.under_way = self.under_way.saturating_sub(1);
+        self.took.add(job.took_ns / 1000);
+        let valid = job.valid == Some(true);
+        if job.number != NO_KEY {
+            self.keys.count(job.number, valid);
+        }
+        if valid {
+            self.counters.valid += 1;
+            if self.config.filter.is_some()
+                && let Ok(data) = Data::parse(&job.packet.bytes)
+            {
+                self.firewall.valid(data.name);
+            }
+            return Some(transparent::cross(cx, job.packet));
+        }
+        self.counters.invalid += 1;
+        if let Ok(data) = Data::parse(&job.packet.bytes) {
+            self.note_wrong(job.packet.face, &data);
+        }
+        if self.config.drop {
+            return Some(Verdict::BadSignature);
+        }
+        Some(transparent::cross(cx, job.packet))
+    }
+
+    fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
+        if self.config.mode == Mode::Statistical {
+            let c = &self.config;
+            self.sampling.adapt(cx.now, self.under_way, c.queue_max, c.sample_min);
+        }
+        self.certificates.expire(cx.now);
+    }
+
+    fn poll_timeout(&self) -> Option<Tick> {
+        let own = (self.config.mode == Mode::Statistical).then(|| self.sampling.due());
+        own.into_iter().chain(self.certificates.next_end()).min()
+    }
+
+    fn config(&self) -> Value {
+        serde_json::to_value(&self.config).unwrap_or_default()
+    }
+
+    fn configure(&mut self, _: &mut Cx<'_>, config: Value) -> Result<(), Refusal> {
+        let config: Config = read(config)?;
+        if !(0.0..=1.0).contains(&config.sample_min) {
+            return Err(Refusal::field("sample_min", "a probability, from 0 to 1"));
+        }
+        if config.queue_max == 0 {
+            return Err(Refusal::field("queue_max", "at least 1"));
+        }
+        self.config = config;
+        Ok(())
+    }
+
+    fn stats(&self, cx: &Cx<'_>) -> (&'static str, Value) {
+        let c = &self.counters;
+        let sampling = match self.config.mode {
+            Mode::Full => 1.0,
+            Mode::Statistical => self.sampling.probability(),
+        };
+        let value = json!({
+            "invalid": c.invalid, "valid": c.valid, "unknown_key": c.unknown_key,
+            "unsigned": c.unsigned, "untrusted": c.untrusted, "skipped": c.skipped,
+            "sampling": sampling, "queue": self.under_way, "keys": self.keys.len(),
+            "fetched": self.certificates.fetched(), "rules_sent": self.firewall.sent(),
+            "verify_us": self.took.to_json(1.0),
+            "period": { "ms": cx.settings.report_ms, "invalid": self.invalid_in_period },
+        });
+        ("signature_verifier", value)
+    }
+
+    fn control(&mut self, _: &mut Cx<'_>, request: &Request<'_>) -> Result<Value, Refusal> {
+        match (request.resource, request.method) {
+            ("keys", _) => self.keys.control(request),
+            ("trust", Method::Get) => Ok(self.trust.to_json()),
+            ("trust", Method::Put) => self.trust.put(request),
+            ("table", Method::Get) => {
+                let all = self.keys.specs();
+                Ok(table::export(request, "signature-verifier", &all, |k| Some(k.clone())))
+            }
+            ("table", Method::Post) => {
+                self.keys.import(table::chunk(request, "signature-verifier")?.entries)
+            }
+            _ => Err(Refusal::no_path()),
+        }
+    }
+
+    fn pending(&self) -> usize {
+        self.under_way
+    }
+
+    fn jobs_max(&self) -> usize {
+        self.config.queue_max
+    }
+
+    fn period(&mut self, cx: &mut Cx<'_>) {
+        let all = self.counters.invalid + self.counters.untrusted;
+        self.invalid_in_period = all - self.invalid_at_start;
+        self.invalid_at_start = all;
+        self.report(cx);
+        self.sampling.period();
+        let target = self.config.filter.clone();
+        self.firewall.period(cx, target.as_ref());
+    }
+}
