@@ -285,7 +285,7 @@ impl BackwardRouter {
         let mut any = false;
         for at in 0..cx.ports.side(Side::Producer).len() {
             let face = cx.ports.side(Side::Producer)[at];
-            if !cx.ports.get(face).is_some_and(|p| !p.draining) {
+            if cx.ports.get(face).is_none_or(|p| p.draining) {
                 continue;
             }
             let lp = LpOut { congestion_mark: mark, ..LpOut::default() };
@@ -326,7 +326,7 @@ impl BackwardRouter {
         if self.config.retransmission != Retransmission::Active || tries >= self.config.retries {
             return;
         }
-        let rto = Duration::from_micros(self.srtt_us * 2 << tries.min(16));
+        let rto = Duration::from_micros((self.srtt_us * 2) << tries.min(16));
         self.pit.set_timer(slot, cx.now + rto.max(Duration::from_millis(INTERVAL_MIN_MS)));
     }
 

@@ -283,11 +283,12 @@ impl Cx<'_> {
             return 1;
         }
         let faces = self.ports.side(side).len();
-        if self.settings.return_by == Return::Hash && faces > 1 {
-            if let Some(face) = self.hashed(packet, side) {
-                self.pass(face, packet, Token::new());
-                return 1;
-            }
+        if self.settings.return_by == Return::Hash
+            && faces > 1
+            && let Some(face) = self.hashed(packet, side)
+        {
+            self.pass(face, packet, Token::new());
+            return 1;
         }
         for at in 0..faces {
             let face = self.ports.side(side)[at];

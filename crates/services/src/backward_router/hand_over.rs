@@ -126,7 +126,7 @@ impl BackwardRouter {
 
 fn unhex(text: &str) -> Result<Vec<u8>, Refusal> {
     let bad = || Refusal::field("entries/downstreams/token", "pairs of hexadecimal digits");
-    if !text.is_ascii() || text.len() % 2 != 0 {
+    if !text.is_ascii() || !text.len().is_multiple_of(2) {
         return Err(bad());
     }
     (0..text.len() / 2)

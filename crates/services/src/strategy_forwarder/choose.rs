@@ -113,14 +113,14 @@ impl Chooser {
             watch.state_mut(id).probed = cx.now;
             out.push(id);
         }
-        if self.active != Some(chosen) {
-            if let Some(before) = self.active.replace(chosen) {
-                self.failovers += 1;
-                let body = json!({
-                    "from": cx.ports.label(before), "to": cx.ports.label(chosen),
-                });
-                cx.events.push(Event::new("failover", body));
-            }
+        if self.active != Some(chosen)
+            && let Some(before) = self.active.replace(chosen)
+        {
+            self.failovers += 1;
+            let body = json!({
+                "from": cx.ports.label(before), "to": cx.ports.label(chosen),
+            });
+            cx.events.push(Event::new("failover", body));
         }
     }
 }
