@@ -124,6 +124,7 @@ def levels(
         for c in map(str, aggregate.columns)
         if c.startswith("factor_") and c[7:] not in (factor, series)
     ]
+    others = [name for name in others if rows[f"factor_{name}"].nunique() > 1]
     over = f", averaged over {', '.join(others)}" if others else ""
     caption = f"{metric.replace('_', ' ')} by {factor}{over}; mean and {CONFIDENCE:.0%} interval."
     return Plot(name, caption, figure, table)

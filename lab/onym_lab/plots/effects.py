@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from scipy import stats as sps
 
-from onym_lab.plots.style import ALARM, Plot, colour, panels, styled
+from onym_lab.plots.style import ALARM, Plot, colour, panels, scaled, styled
 from onym_lab.stats import Analysis, half_normal, lenth, side_by_side
 
 SHOWN = 10
@@ -60,12 +60,13 @@ def _shares(ax: Axes, top: pd.DataFrame, positive: bool) -> None:
 
 def _sizes(ax: Axes, top: pd.DataFrame, unit: str) -> None:
     place = np.arange(len(top))
-    reach = (top["high"] - top["low"]).to_numpy(dtype=float) / 2
+    divisor, unit = scaled(top["q"], unit)
+    reach = (top["high"] - top["low"]).to_numpy(dtype=float) / 2 / divisor
     known = bool(np.isfinite(reach).all())
     shade = [colour(2) if kept is not False else "#B0B0B0" for kept in top["significant"]]
     ax.barh(
         place,
-        top["q"],
+        top["q"] / divisor,
         0.7,
         xerr=reach if known else None,
         color=shade,
@@ -109,7 +110,7 @@ def _half_normal(name: str, title: str, analysis: Analysis) -> Plot:
     for level, word in ((margins.me, "margin of error"), (margins.sme, "simultaneous margin")):
         ax.axhline(level, color=ALARM, lw=1, ls="--" if level == margins.me else "-")
         ax.text(0.02, level, word, color=ALARM, fontsize=8, va="bottom")
-    for point in points.tail(7).itertuples():
+    for point in points[points["magnitude"] > margins.me].itertuples():
         ax.annotate(
             str(point.term),
             (float(str(point.quantile)), float(str(point.magnitude))),

@@ -125,8 +125,9 @@ def scaled(numbers: pd.Series | Sequence[float], unit: str) -> tuple[float, str]
     name, base = UNITS[unit]
     finite = np.asarray(pd.Series(numbers, dtype=float).dropna(), dtype=float)
     divisor, prefix = magnitude(float(np.abs(finite).max()) if finite.size else 0.0, base)
-    if prefix and name in ("entries", "packets"):
-        return divisor, f"{ {'k': 'thousand', 'M': 'million'}.get(prefix, prefix) } {name}"
+    if prefix and name in ("entries", "packets", "1/s"):
+        word = {"k": "thousand", "M": "million"}.get(prefix, prefix)
+        return divisor, f"{word}/s" if name == "1/s" else f"{word} {name}"
     return divisor, prefix + name
 
 

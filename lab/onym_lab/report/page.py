@@ -11,7 +11,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from onym_lab import stats
 from onym_lab.report.data import Measured
+from onym_lab.report.pictures import analyses
 
 VERDICTS = {
     "holds": "good",
@@ -47,6 +49,9 @@ def render(
     parts = [
         _head(measured, verdict),
         _section("Paper and ours", _judged(judged), "paper") if len(judged) else "",
+        _section(
+            "What decides", "".join(_factorial(*one) for one in analyses(measured)), "factors"
+        ),
         _section("Pictures", "".join(map(_figure, pictures)), "pictures"),
         _section("Results", _results(table), "results"),
         _section("Checks", _checks(measured), "checks"),
@@ -152,6 +157,44 @@ def _judged(judged: pd.DataFrame) -> str:
             f"<td>{_badge(str(row['verdict']))}</td><td>{escape(str(row['why']))}</td></tr>"
         )
     return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+
+
+def _factorial(metric: str, where: str, unit: str, analysis: stats.Analysis) -> str:
+    """Allocation of variation, additive and log, with what the residuals say."""
+    positive = bool((analysis.responses > 0).all())
+    table = analysis.effects.sort_values("share", ascending=False, kind="stable").head(10)
+    log = stats.analyse(analysis.factors, analysis.responses, "log") if positive else None
+    rows = []
+    for row in table.to_dict("records"):
+        term, reach = str(row["term"]), (float(row["high"]) - float(row["low"])) / 2
+        cells = [
+            f"{float(row['share']):.2f}",
+            f"{log.share(term):.2f}" if log else "–",
+            number(row["q"]),
+            "–" if np.isnan(reach) else f"± {number(reach)}",
+        ]
+        known = {True: "yes", False: "no", None: "unreplicated"}[row["significant"]]
+        numbers = "".join(f"<td class=n>{cell}</td>" for cell in cells)
+        rows.append(f"<tr><td>{escape(term)}</td>{numbers}<td>{known}</td></tr>")
+    words = [
+        f"{check.name}: {'ok' if check.ok else 'fails'} ({check.note}"
+        f"{'' if np.isnan(check.p) else f', p = {check.p:.3g}'})"
+        for check in stats.check(analysis)
+    ]
+    if positive:
+        power = stats.box_cox(analysis.factors, analysis.responses)
+        words.append(
+            f"Box-Cox power {power.best:.2f} ({power.low:.2f} … {power.high:.2f}), "
+            f"suggested transform: {power.suggested}"
+        )
+    heads = ("effect", "share, %", "share in the log model, %", f"q, {unit}", "95 %", "significant")
+    head = "".join(f"<th>{escape(word)}</th>" for word in heads)
+    return (
+        f"<h3>{escape(metric.replace('_', ' '))} of {escape(where)}</h3>"
+        f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+        f"<p>Experimental error: {analysis.error_share:.2f} % of the variation. "
+        f"{escape('; '.join(words))}.</p>"
+    )
 
 
 def _results(table: pd.DataFrame) -> str:

@@ -182,15 +182,19 @@ def measures(measured: Measured) -> list[tuple[str, str]]:
     return found
 
 
-def _effects(measured: Measured) -> Iterator[Plot]:
+def analyses(measured: Measured) -> Iterator[tuple[str, str, str, stats.Analysis]]:
+    """Metric, place, unit and additive analysis of every measure of a 2^k design."""
     for metric, where in measures(measured):
         found = responses(measured, metric, where)
         if found is None or len(found[0]) < 2:
             continue
-        factors, table = found
-        analysis = stats.analyse(factors, table)
         rows = measured.aggregate
         unit = str(rows.loc[rows["metric"] == metric, "unit"].iloc[0])
+        yield metric, where, unit, stats.analyse(*found)
+
+
+def _effects(measured: Measured) -> Iterator[Plot]:
+    for metric, where, unit, analysis in analyses(measured):
         name = f"{metric}-{where}"
         yield plots.shares(f"effects-{name}", f"What decides {metric} of {where}", analysis, unit)
         yield plots.diagnostics(f"residuals-{name}", f"{metric} of {where}", analysis)
@@ -209,8 +213,13 @@ def _levels_of(measured: Measured) -> Iterator[Plot]:
         axes = _axes(measured)
         if mine.empty or not axes:
             continue
+        held = {f: _levels(measured, f)[0] for f in axes[2 if where else 1 :]}
+        for factor, level in held.items():
+            mine = mine[mine[f"factor_{factor}"] == level]
         name = f"series-{metric}-{where or 'places'}"
         title = f"{metric.replace('_', ' ')}{f' of {where}' if where else ''} by {axes[0]}"
+        if held:
+            title += f" ({', '.join(f'{factor}={level}' for factor, level in held.items())})"
         series = axes[1] if len(axes) > 1 else None
         if not where:
             mine, series = mine.assign(factor_where=mine["where"]), "where"

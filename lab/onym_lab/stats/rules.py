@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from onym_lab.stats.compare import ratio
 from onym_lab.stats.intervals import mean_interval, monotone
 
 Verdict = Literal["holds", "fails", "not measured"]
@@ -249,15 +250,35 @@ def _spread(entry: Entry, good: pd.DataFrame) -> Finding:
 def _ratio(entry: Entry, good: pd.DataFrame) -> Finding:
     top = _some(good, {"metric": entry.get("metric"), **entry["of"]})
     base = _some(good, {"metric": entry.get("metric"), **entry["to"]})
+    pairs = _pairs(top, base, {*entry["of"].get("cell", {}), *entry["to"].get("cell", {})})
+    if pairs is not None:
+        found = ratio(pairs["value_a"], pairs["value_b"])
+        why = f"geometric mean of {len(pairs)} pairs"
+        return Finding(_inside(found.centre, entry), why, found.centre, found.low, found.high)
     a, b = mean_interval(top["value"]), mean_interval(base["value"])
     if b.centre == 0:
         return Finding("not measured", f"{a.centre:.4g} over 0")
-    ratio = a.centre / b.centre
+    quotient = a.centre / b.centre
     # First-order propagation; replicates of different cells are independent.
-    reach = abs(ratio) * float(np.hypot(a.relative if a.centre else 0.0, b.relative))
-    kept = _inside(ratio, entry)
+    reach = abs(quotient) * float(np.hypot(a.relative if a.centre else 0.0, b.relative))
     why = f"{a.centre:.4g} over {b.centre:.4g}"
-    return Finding(kept, why, ratio, ratio - reach, ratio + reach)
+    kept = _inside(quotient, entry)
+    return Finding(kept, why, quotient, quotient - reach, quotient + reach)
+
+
+def _pairs(top: pd.DataFrame, base: pd.DataFrame, named: set[str]) -> pd.DataFrame | None:
+    """Values that differ in what the rule names only: same other factors, same replication.
+
+    None where values do not pair off, or a ratio of them has no logarithm.
+    """
+    others = [str(c) for c in top.columns if str(c).startswith("factor_") and c[7:] not in named]
+    keys = [*others, "replication"]
+    if top.duplicated(keys).any() or base.duplicated(keys).any():
+        return None
+    both = top.merge(base, on=keys, suffixes=("_a", "_b"))
+    if len(both) < 2 or (both[["value_a", "value_b"]] <= 0).any(axis=None):
+        return None
+    return both
 
 
 def _inside(value: float, entry: Entry) -> Verdict:

@@ -65,8 +65,38 @@ def test_a_spread_over_hops_and_a_ratio_of_cells() -> None:
         }
     )
     assert row.verdict == "holds"
-    assert row.ours == pytest.approx(90.25 / 70.25)
+    assert row.ours == pytest.approx(90.25 / 70.25, rel=1e-3)
     assert row.low < row.ours < row.high
+
+
+def test_a_ratio_pairs_off_replications_and_other_factors() -> None:
+    rows = [
+        {
+            "label": f"{a}{b}",
+            "factor_a": a,
+            "factor_b": b,
+            "replication": r,
+            "hop": None,
+            "where": "x",
+            "metric": "rate",
+            "unit": "1/s",
+            "valid": True,
+            "value": {"low": 1, "high": 2}[a] * {"slow": 1, "fast": 1000}[b] * (1 + r / 10),
+        }
+        for a, b, r in product(("low", "high"), ("slow", "fast"), (1, 2, 3))
+    ]
+    rule = {
+        "id": "r",
+        "kind": "ratio",
+        "metric": "rate",
+        "at_least": 2,
+        "of": {"cell": {"a": "high"}},
+        "to": {"cell": {"a": "low"}},
+    }
+    row = judge({"rules": [rule]}, pd.DataFrame(rows)).iloc[0]
+    # The second factor's spread of a thousand is no uncertainty of the first one's effect.
+    assert (row.ours, row.low, row.high) == pytest.approx((2, 2, 2))
+    assert "6 pairs" in row.why
 
 
 def test_an_order_needs_intervals_apart() -> None:
