@@ -25,7 +25,7 @@ INK, FAINT, ALARM = "#222222", "#B8B8B8", "#D55E00"
 _SETTINGS: Any = {
     "figure.dpi": 100,
     "savefig.dpi": 120,
-    "font.family": "DejaVu Sans",
+    "font.family": ["DejaVu Sans", "sans-serif"],
     "font.size": 9,
     "axes.titlesize": 9.5,
     "axes.titleweight": "bold",
@@ -49,7 +49,7 @@ _SETTINGS: Any = {
     "legend.frameon": False,
     "lines.linewidth": 1.5,
     "lines.markersize": 4.5,
-    "svg.fonttype": "path",
+    "svg.fonttype": "none",
     # The same numbers give the same octets.
     "svg.hashsalt": "onym-lab",
     "pdf.fonttype": 42,
