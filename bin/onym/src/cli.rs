@@ -72,6 +72,7 @@ commands! {
     Cert(cert) in "Trust",
     Service(service) in "Functions",
     Bench(bench) in "Measuring",
+    Load(load) in "Measuring",
     Sim(sim) in "Measuring",
     Completions(completions) in "",
     Man(man) in "",

@@ -1,12 +1,16 @@
 //! Applications on a node: what asks for Data and what gives it.
 
 mod consumer;
+mod files;
 mod producer;
 mod stats;
 
 pub use consumer::{Consumer, ConsumerConfig, Names};
+pub use files::{Files, FilesConfig};
 pub use producer::{Producer, ProducerConfig};
-pub use stats::AppStats;
+pub use stats::{AppStats, Transfer};
+
+use stats::percentiles;
 
 use onym_tables::Tick;
 use std::fmt::Debug;
@@ -30,4 +34,9 @@ pub trait App: Debug {
 
     /// What it achieved.
     fn stats(&self) -> AppStats;
+
+    /// The objects that it fetches.
+    fn transfers(&self) -> Vec<Transfer> {
+        Vec::new()
+    }
 }

@@ -6,6 +6,7 @@ mod event;
 use crate::app::{App, Frames};
 use crate::channel::{Channel, ChannelConfig, Fate};
 use crate::node::{Node, Sent, face_of};
+use crate::processor::{Processor, ProcessorConfig};
 use crate::routing::{Edge, Routing, hops};
 use event::{Event, Happening};
 use onym_forward::choice::ChoiceError;
@@ -21,17 +22,21 @@ use std::fmt::{self, Debug, Formatter};
 use std::time::Duration;
 
 /// Limits of a simulated node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct NodeConfig {
     /// Most packets in the content store.
     pub cs_packets_max: usize,
     /// Most pending Interests.
     pub pit_entries_max: usize,
+    /// How fast it works; `None`: packets take no time.
+    pub processor: Option<ProcessorConfig>,
+    /// Whether a contended PIT or upstream refuses what goes beyond a face's share.
+    pub fairness: bool,
 }
 
 impl Default for NodeConfig {
     fn default() -> Self {
-        Self { cs_packets_max: 1024, pit_entries_max: 65_536 }
+        Self { cs_packets_max: 1024, pit_entries_max: 65_536, processor: None, fairness: true }
     }
 }
 
@@ -92,6 +97,10 @@ pub struct Network {
     now: Tick,
     rng: Rng,
     nodes: Vec<Node>,
+    /// By node.
+    processors: Vec<Option<Processor>>,
+    /// Frames that found no room at a processor, by node and port.
+    shed: Vec<Vec<u64>>,
     /// By node and port.
     lines: Vec<Vec<Line>>,
     /// Both ends of each link: node and port.
@@ -115,6 +124,8 @@ impl Network {
             now: Tick::default(),
             rng: Rng::new(seed),
             nodes: Vec::new(),
+            processors: Vec::new(),
+            shed: Vec::new(),
             lines: Vec::new(),
             links: Vec::new(),
             planned: Vec::new(),
@@ -130,9 +141,12 @@ impl Network {
 
     /// Adds a node; returns its number.
     pub fn node_add(&mut self, name: &str, config: NodeConfig) -> usize {
+        self.processors.push(config.processor.map(Processor::new));
+        self.shed.push(Vec::new());
         let config = Config {
             seed: self.rng.next_u64(),
             pit_entries_max: config.pit_entries_max,
+            fairness: config.fairness,
             cs: CsConfig { packets_max: config.cs_packets_max, ..CsConfig::default() },
             ..Config::default()
         };
@@ -180,6 +194,14 @@ impl Network {
         for hop in hops(&self.graph(), target, routing) {
             self.route_add(prefix, hop.node, hop.port, hop.cost);
         }
+    }
+
+    /// The port of `node` that leads to its neighbour `peer`.
+    #[must_use]
+    pub fn port_to(&self, node: usize, peer: usize) -> Option<usize> {
+        self.lines[node]
+            .iter()
+            .position(|line| matches!(line, Line::Node { node, .. } if *node == peer))
     }
 
     /// Adds one next hop.
@@ -253,11 +275,12 @@ impl Network {
         self.now = event.at;
         self.happened += 1;
         match event.what {
-            Happening::Frame { node, port, bytes } => {
-                self.in_flight -= 1;
-                self.last_frame = self.now;
-                self.nodes[node].receive(self.now, port, bytes);
-                self.after_node(node);
+            Happening::Frame { node, port, bytes } => self.arrive(node, port, bytes),
+            Happening::Worked { node, port, bytes } => {
+                if let Some(processor) = &mut self.processors[node] {
+                    processor.complete();
+                }
+                self.receive(node, port, bytes);
             }
             Happening::NodeTimeout(node) => {
                 if self.planned[node] == event.at {
@@ -284,6 +307,27 @@ impl Network {
                 }
             }
         }
+    }
+
+    /// A frame reaches a node: it waits for the processor, where there is one.
+    fn arrive(&mut self, node: usize, port: usize, bytes: Buf) {
+        let Some(processor) = &mut self.processors[node] else {
+            return self.receive(node, port, bytes);
+        };
+        if let Some(done) = processor.admit(self.now) {
+            return self.plan(done, Happening::Worked { node, port, bytes });
+        }
+        self.in_flight -= 1;
+        let shed = &mut self.shed[node];
+        shed.resize(shed.len().max(port + 1), 0);
+        shed[port] += 1;
+    }
+
+    fn receive(&mut self, node: usize, port: usize, bytes: Buf) {
+        self.in_flight -= 1;
+        self.last_frame = self.now;
+        self.nodes[node].receive(self.now, port, bytes);
+        self.after_node(node);
     }
 
     fn run_app(&mut self, number: usize, run: impl FnOnce(&mut dyn App, Tick, &mut Frames)) {
@@ -382,6 +426,12 @@ impl Network {
         &self.nodes
     }
 
+    /// The processor of a node, where it has one.
+    #[must_use]
+    pub fn processor(&self, node: usize) -> Option<&Processor> {
+        self.processors.get(node)?.as_ref()
+    }
+
     /// The applications, each with its node.
     pub fn apps(&self) -> impl Iterator<Item = (usize, &dyn App)> {
         self.apps.iter().map(|attached| (attached.node, attached.app.as_ref()))
@@ -391,6 +441,12 @@ impl Network {
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.apps.iter().all(|attached| attached.app.is_done())
+    }
+
+    /// Both ends of each link: node and port.
+    #[must_use]
+    pub fn links(&self) -> &[[(usize, usize); 2]] {
+        &self.links
     }
 
     /// Each direction of each link: from, to, the channel.

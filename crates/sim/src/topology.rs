@@ -12,7 +12,7 @@ pub use values::{duration, rate, share};
 #[cfg(test)]
 mod tests;
 
-use crate::app::{Consumer, ConsumerConfig, Producer, ProducerConfig};
+use crate::app::{App, Consumer, ConsumerConfig, Files, FilesConfig, Producer, ProducerConfig};
 use crate::channel::ChannelConfig;
 use crate::network::{Network, NodeConfig};
 use crate::routing::Routing;
@@ -49,6 +49,35 @@ pub(crate) struct LinkSpec {
 pub(crate) enum AppSpec {
     Producer(ProducerConfig),
     Consumer(ConsumerConfig),
+    Files(FilesConfig),
+}
+
+impl AppSpec {
+    /// The application; each consumer has randomness of its own.
+    fn make(&self, seed: u64, number: usize) -> Box<dyn App + Send> {
+        let seed = seed.wrapping_mul(1_000_003).wrapping_add(number as u64);
+        match self.clone() {
+            Self::Producer(config) => Box::new(Producer::new(config)),
+            Self::Consumer(config) => Box::new(Consumer::new(ConsumerConfig { seed, ..config })),
+            Self::Files(config) => {
+                // Far from the seeds of the other applications: each file adds its number.
+                let seed = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                let each = ConsumerConfig { seed, ..config.each };
+                Box::new(Files::new(FilesConfig { each, ..config }))
+            }
+        }
+    }
+}
+
+/// An application of a topology, ready to run.
+#[derive(Debug)]
+pub struct PlacedApp {
+    /// Its number among all applications of the topology.
+    pub index: usize,
+    /// The prefix that it answers, when it is a producer.
+    pub answers: Option<Name>,
+    /// Itself.
+    pub app: Box<dyn App + Send>,
 }
 
 /// A network as a text describes it.
@@ -59,6 +88,8 @@ pub struct Topology {
     pub(crate) apps: Vec<(usize, AppSpec)>,
     pub(crate) strategies: Vec<(usize, Name, String)>,
     pub(crate) routing: Routing,
+    /// Routes by hand: node, prefix, neighbour.
+    pub(crate) routes: Vec<(usize, Name, usize)>,
 }
 
 impl FromStr for Topology {
@@ -113,20 +144,40 @@ impl Topology {
             })?;
         }
         for (number, (node, app)) in self.apps.iter().enumerate() {
-            match app {
-                AppSpec::Producer(config) => {
-                    let producer = Box::new(Producer::new(config.clone()));
-                    let app = network.app_add(*node, producer);
-                    network.route_to(config.prefix.as_ref(), app, self.routing);
-                }
-                AppSpec::Consumer(config) => {
-                    // Each consumer has randomness of its own.
-                    let seed = seed.wrapping_mul(1_000_003).wrapping_add(number as u64);
-                    let config = ConsumerConfig { seed, ..config.clone() };
-                    network.app_add(*node, Box::new(Consumer::new(config)));
-                }
+            let attached = network.app_add(*node, app.make(seed, number));
+            if let AppSpec::Producer(config) = app {
+                network.route_to(config.prefix.as_ref(), attached, self.routing);
             }
         }
+        for (node, prefix, via) in &self.routes {
+            let name = |number: usize| &self.nodes[number].0;
+            let port = network.port_to(*node, *via).ok_or_else(|| TopologyError {
+                line: 0,
+                what: format!("route {prefix}: {} has no link to {}", name(*node), name(*via)),
+            })?;
+            network.route_add(prefix.as_ref(), *node, port, 0);
+        }
         Ok(network)
+    }
+
+    /// The applications of a node: each a number, its prefix when it answers, and itself.
+    ///
+    /// # Errors
+    /// There is no such node.
+    pub fn apps_of(&self, node: &str, seed: u64) -> Result<Vec<PlacedApp>, TopologyError> {
+        let number = self.nodes.iter().position(|(name, _)| name == node).ok_or_else(|| {
+            TopologyError { line: 0, what: format!("{node:?} is no node of this network") }
+        })?;
+        let placed = self.apps.iter().enumerate().filter(|(_, (at, _))| *at == number);
+        Ok(placed
+            .map(|(index, (_, spec))| PlacedApp {
+                index,
+                answers: match spec {
+                    AppSpec::Producer(config) => Some(config.prefix.clone()),
+                    _ => None,
+                },
+                app: spec.make(seed, index),
+            })
+            .collect())
     }
 }

@@ -139,7 +139,7 @@ fn make(seed: u64, strategy: &str, faults: Faults, routings: &[Routing]) -> Made
     let prefix: Name = "/data".parse().unwrap();
     let size = [100, 4000][rng.below(2) as usize];
     let freshness_ms = [0, 1000][rng.below(2) as usize];
-    let producer = ProducerConfig { prefix: prefix.clone(), size, freshness_ms };
+    let producer = ProducerConfig { prefix: prefix.clone(), size, freshness_ms, answers: true };
     let at = rng.below(nodes as u64) as usize;
     let producer = network.app_add(at, Box::new(Producer::new(producer)));
     network.route_to(prefix.as_ref(), producer, routing);

@@ -12,6 +12,7 @@ pub(crate) mod face;
 pub(crate) mod fib;
 pub(crate) mod get;
 pub(crate) mod key;
+pub(crate) mod load;
 pub(crate) mod log;
 pub(crate) mod man;
 pub(crate) mod peek;

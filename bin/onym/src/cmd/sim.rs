@@ -1,13 +1,15 @@
 //! `onym sim`: a network of forwarders in virtual time.
 
-mod show;
+pub(crate) mod record;
+pub(crate) mod show;
 
 use crate::exit::{Exit, Failure};
 use crate::output::Context;
+use onym_sim::record::{self as sim, Limits};
 use onym_sim::topology::{duration, rate, share};
 use onym_sim::{
-    ChannelConfig, ConsumerConfig, NodeConfig, ProducerConfig, Report, Routing, Scenario, Shape,
-    Topology, Workload,
+    ChannelConfig, ConsumerConfig, Ended, Network, NodeConfig, ProducerConfig, Report, Routing,
+    Scenario, Shape, Topology, Workload,
 };
 use onym_wire::name::Name;
 use std::path::PathBuf;
@@ -22,7 +24,8 @@ use std::time::Duration;
     after_help = "Examples:\n  \
         onym sim scenario.toml\n  \
         onym sim --topology grid:4x4 --consumers 4 --count 500 --rate 50mbit --loss 0.1%\n  \
-        onym sim --topology ring:6 --strategy asf --routes downhill --json\n\n\
+        onym sim --topology ring:6 --strategy asf --routes downhill --json\n  \
+        onym sim scenario.toml --record out --every 100ms --capture n1:n2\n\n\
         A scenario is TOML (crates/sim/README.md); a file that does not end in .toml is read as \
         lines like those of Mini-NDN, such as `a:b delay=10ms bw=50`."
 )]
@@ -42,8 +45,31 @@ pub(crate) struct Args {
     /// Most events, whatever the time.
     #[arg(long, value_name = "N", default_value_t = 100_000_000)]
     events: u64,
+    /// End as soon as every consumer is done.
+    #[arg(long)]
+    until_done: bool,
     #[command(flatten)]
     built: Built,
+    #[command(flatten)]
+    recorded: Recorded,
+}
+
+/// What is written down while it runs.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Recording")]
+struct Recorded {
+    /// Existing folder for samples.csv (each node), transfers.csv (each object) and captures.
+    #[arg(long, value_name = "DIR")]
+    record: Option<PathBuf>,
+    /// Virtual time between two samples.
+    #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = duration, requires = "record")]
+    every: Duration,
+    /// Capture the link between two nodes into A-B.pcap; may be repeated.
+    #[arg(long, value_name = "A:B", value_parser = record::ends, requires = "record")]
+    capture: Vec<(String, String)>,
+    /// Octets of each frame that are captured.
+    #[arg(long, value_name = "N", default_value_t = 500, requires = "record")]
+    snaplen: usize,
 }
 
 /// What goes on in a built-in network: one producer at the last node.
@@ -99,11 +125,44 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
         Failure::new(Exit::Usage, "the network cannot be built").why(error)
     };
     let mut network = scenario.topology.build(scenario.seed).map_err(wrong)?;
-    let ended = network.run(scenario.duration, args.events);
+    let limits = Limits {
+        until: scenario.duration,
+        events_max: args.events,
+        stop_when_done: args.until_done,
+    };
+    let ended = play(&mut network, limits, &args.recorded)?;
     let report = Report::of(&network);
     // A law that does not hold is a defect of the program: better told than counted.
     network.check().map_err(|law| Failure::new(Exit::Failed, "a law was broken").why(law))?;
     cx.print(&show::Shown::of(&report, scenario.seed, ended), show::text)
+}
+
+/// Runs the network, with what is to be recorded.
+fn play(network: &mut Network, limits: Limits, recorded: &Recorded) -> anyhow::Result<Ended> {
+    let Some(dir) = &recorded.record else {
+        // Nobody looks at the samples; they are where a run that is done is noticed.
+        let every = if limits.stop_when_done { recorded.every } else { limits.until };
+        return Ok(sim::run(network, limits, every, |_| {}));
+    };
+    let names: Vec<_> = network.nodes().iter().map(|node| node.name.clone()).collect();
+    let mut samples = record::Samples::create(dir)?;
+    let tapped = record::tap(network, dir, &recorded.capture, recorded.snaplen)?;
+    let mut failed = None;
+    let ended = sim::run(network, limits, recorded.every, |sample| {
+        let name = names.get(sample.node).map_or("", String::as_str);
+        if let Err(error) = samples.write(name, &sample) {
+            failed.get_or_insert(error);
+        }
+    });
+    if let Some(error) = failed {
+        return Err(error.into());
+    }
+    samples.finish()?;
+    tapped.finish()?;
+    let apps = network.apps().enumerate();
+    let rows = apps.map(|(number, (node, app))| (number, names[node].as_str(), app.transfers()));
+    record::transfers(&dir.join("transfers.csv"), rows)?;
+    Ok(ended)
 }
 
 fn scenario(args: &Args) -> Result<Scenario, Failure> {
@@ -146,7 +205,12 @@ impl Built {
             ..ConsumerConfig::new(prefix.clone())
         };
         let workload = Workload {
-            producer: ProducerConfig { prefix, size: self.size.into(), freshness_ms: 10_000 },
+            producer: ProducerConfig {
+                prefix,
+                size: self.size.into(),
+                freshness_ms: 10_000,
+                answers: true,
+            },
             consumer,
             consumers: self.consumers,
             node: NodeConfig { cs_packets_max: self.cs, ..NodeConfig::default() },

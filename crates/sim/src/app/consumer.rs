@@ -1,6 +1,6 @@
 //! A consumer that keeps a window of Interests in flight.
 
-use super::{App, AppStats, Frames};
+use super::{App, AppStats, Frames, Transfer, percentiles};
 use crate::channel::unit;
 use onym_forward::rtt::RttEstimator;
 use onym_tables::{Rng, Tick};
@@ -43,6 +43,13 @@ pub struct ConsumerConfig {
     pub retries_max: u32,
     /// Seed of nonces and of the choice of names.
     pub seed: u64,
+    /// Ask again after exactly this time, whatever the round trips; `None`: as they are measured.
+    pub refresh: Option<Duration>,
+    /// Begin so many new names at once, and so many more each time this much has passed; `None`:
+    /// as fast as the window allows.
+    pub batch: Option<(u64, Duration)>,
+    /// Nobody waits for it: it counts as done from the beginning.
+    pub is_background: bool,
 }
 
 impl ConsumerConfig {
@@ -58,6 +65,9 @@ impl ConsumerConfig {
             lifetime_ms: 4000,
             retries_max: 1000,
             seed: 1,
+            refresh: None,
+            batch: None,
+            is_background: false,
         }
     }
 }
@@ -126,6 +136,11 @@ impl Consumer {
         }
     }
 
+    /// Latencies kept, in no order.
+    pub(super) fn latencies(&self) -> &[Duration] {
+        &self.latencies
+    }
+
     fn next_name(&mut self) -> Name {
         let mut name = self.config.prefix.clone();
         if self.cumulative.is_empty() {
@@ -139,9 +154,31 @@ impl Consumer {
         name
     }
 
+    /// How many names may have been begun by now.
+    fn released(&self, now: Tick) -> u64 {
+        let Some((batch, every)) = self.config.batch else { return self.config.count };
+        let since = now.since(Tick::default() + self.config.start);
+        let turns = since.as_nanos() / every.as_nanos().max(1);
+        let turns = u64::try_from(turns).unwrap_or(u64::MAX).saturating_add(1);
+        batch.saturating_mul(turns).min(self.config.count)
+    }
+
+    /// When new names may be begun next; the window not counted.
+    fn release_next(&self) -> Tick {
+        let begin = Tick::default() + self.config.start;
+        match self.config.batch {
+            Some((batch, every)) if self.next > 0 => {
+                let turns = u32::try_from(self.next / batch.max(1)).unwrap_or(u32::MAX);
+                begin + every.saturating_mul(turns)
+            }
+            _ => begin,
+        }
+    }
+
     /// Fills the window.
     fn fill(&mut self, now: Tick, out: &mut Frames) {
-        while self.next < self.config.count && self.pending.len() < self.config.window {
+        let released = self.released(now);
+        while self.next < released && self.pending.len() < self.config.window {
             let name = self.next_name();
             let id = self.next;
             self.next += 1;
@@ -165,7 +202,8 @@ impl Consumer {
     fn express(&mut self, now: Tick, id: u64, out: &mut Frames) {
         let nonce = self.rng.next_u32().to_be_bytes();
         let Some(entry) = self.pending.get_mut(&id) else { return };
-        let backed_off = self.rtt.rto().saturating_mul(1 << entry.retries.min(6));
+        let lifetime = Duration::from_millis(self.config.lifetime_ms);
+        let backed_off = self.rtt.rto().saturating_mul(1 << entry.retries.min(6)).min(lifetime);
         let mut wire = Vec::new();
         InterestBuilder {
             nonce: Some(nonce),
@@ -178,7 +216,7 @@ impl Consumer {
         (entry.nonce, entry.is_nacked) = (nonce, false);
         entry.last_sent = now;
         self.due.remove(&(entry.due, id));
-        entry.due = now + backed_off.min(Duration::from_millis(self.config.lifetime_ms));
+        entry.due = now + self.config.refresh.unwrap_or(backed_off);
         self.due.insert((entry.due, id));
     }
 
@@ -277,28 +315,44 @@ impl App for Consumer {
     }
 
     fn poll_timeout(&self) -> Tick {
-        match self.due.first() {
-            Some((due, _)) => *due,
-            None if self.next < self.config.count => Tick::default() + self.config.start,
-            None => Tick::NEVER,
+        let due = self.due.first().map_or(Tick::NEVER, |(due, _)| *due);
+        let may_begin = self.due.is_empty()
+            || (self.config.batch.is_some() && self.pending.len() < self.config.window);
+        if self.next < self.config.count && may_begin {
+            return due.min(self.release_next());
         }
+        due
     }
 
     fn is_done(&self) -> bool {
-        self.next >= self.config.count && self.pending.is_empty()
+        self.config.is_background || (self.next >= self.config.count && self.pending.is_empty())
     }
 
     fn stats(&self) -> AppStats {
         let mut sorted = self.latencies.clone();
         sorted.sort_unstable();
-        let at = |percent: usize| sorted.get(sorted.len() * percent / 100).copied();
+        let (latency_p50, latency_p99) = percentiles(&sorted);
         AppStats {
             duration: self.last_data.since(self.first_sent.unwrap_or_default()),
+            began: self.first_sent.map(|at| at.since(Tick::default())),
+            ended: (self.stats.data > 0).then(|| self.last_data.since(Tick::default())),
             in_flight: self.pending.values().filter(|entry| !entry.is_nacked).count() as u64,
-            latency_p50: at(50).unwrap_or_default(),
-            latency_p99: at(99).unwrap_or_default(),
+            latency_p50,
+            latency_p99,
             ..self.stats.clone()
         }
+    }
+
+    fn transfers(&self) -> Vec<Transfer> {
+        let stats = self.stats();
+        vec![Transfer {
+            name: stats.prefix,
+            began: stats.began,
+            ended: stats.ended,
+            octets: stats.octets,
+            retransmissions: stats.retransmissions,
+            is_complete: stats.data == self.config.count,
+        }]
     }
 }
 
@@ -329,6 +383,27 @@ mod tests {
         // The harmonic number of 100 is 5.187: about 1000 for the first, 500 for the second.
         assert!((900..1100).contains(&counts["/p/0"]), "{}", counts["/p/0"]);
         assert!((430..570).contains(&counts["/p/1"]), "{}", counts["/p/1"]);
+    }
+
+    #[test]
+    fn names_begin_in_batches_and_are_refreshed_on_time() {
+        let second = Duration::from_secs(1);
+        let config = ConsumerConfig {
+            count: 10,
+            window: 100,
+            refresh: Some(4 * second),
+            batch: Some((4, 6 * second)),
+            ..ConsumerConfig::new("/p".parse().unwrap())
+        };
+        let mut consumer = Consumer::new(config);
+        let mut at = Vec::new();
+        while consumer.poll_timeout() <= Tick::default() + 12 * second {
+            let (now, mut out) = (consumer.poll_timeout(), Frames::new());
+            consumer.handle_timeout(now, &mut out);
+            at.push((now.since(Tick::default()).as_secs(), out.len()));
+        }
+        // Four at 0, refreshed at 4, 8 and 12; four at 6, refreshed at 10; the last two at 12.
+        assert_eq!(at, [(0, 4), (4, 4), (6, 4), (8, 4), (10, 4), (12, 6)]);
     }
 
     #[test]

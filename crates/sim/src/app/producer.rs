@@ -15,6 +15,8 @@ pub struct ProducerConfig {
     pub size: usize,
     /// FreshnessPeriod in milliseconds.
     pub freshness_ms: u64,
+    /// Whether it answers; a producer that does not is a route to nothing.
+    pub answers: bool,
 }
 
 /// Answers every Interest under its prefix with Data of exactly that name. Nothing is signed
@@ -44,6 +46,9 @@ impl App for Producer {
             return;
         }
         self.stats.interests += 1;
+        if !self.config.answers {
+            return;
+        }
         let mut data = Vec::new();
         let builder = DataBuilder {
             freshness_ms: self.config.freshness_ms,

@@ -25,7 +25,10 @@ impl Network {
             }
         }
         let planned = self.events.iter().filter(|event| {
-            matches!(event.what, Happening::Frame { .. } | Happening::AppFrame { .. })
+            matches!(
+                event.what,
+                Happening::Frame { .. } | Happening::Worked { .. } | Happening::AppFrame { .. }
+            )
         });
         if planned.count() as u64 != self.in_flight {
             return Err("frames in flight were lost or made up".to_owned());
@@ -41,11 +44,12 @@ impl Network {
                 let Line::Node { channel, .. } = &self.lines[*peer][*back] else { continue };
                 let coming = self.events.iter().filter(|event| {
                     matches!(event.what, Happening::Frame { node, port: p, .. }
-                        if node == number && p == port)
+                        | Happening::Worked { node, port: p, .. } if node == number && p == port)
                 });
                 let received: u64 = node.link_counters(port).verdicts.iter().sum();
                 let carried = channel.counters().carried;
-                if carried != received + coming.count() as u64 {
+                let shed = self.shed[number].get(port).copied().unwrap_or_default();
+                if carried != received + shed + coming.count() as u64 {
                     return Err(format!(
                         "{}: {carried} frames carried to port {port}, {received} received",
                         node.name

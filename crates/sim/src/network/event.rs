@@ -8,6 +8,8 @@ use std::cmp::Ordering;
 pub(super) enum Happening {
     /// A frame arrives at a port.
     Frame { node: usize, port: usize, bytes: Buf },
+    /// A frame was worked on by the processor of its node.
+    Worked { node: usize, port: usize, bytes: Buf },
     /// A frame arrives at an application.
     AppFrame { app: usize, bytes: Buf },
     /// A node's timer.

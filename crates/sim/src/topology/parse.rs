@@ -94,7 +94,8 @@ fn parse_producer(topology: &mut Topology, rest: &[&str]) -> Result<(), Fault> {
         return Err("expected: producer NODE PREFIX [size=N] [fresh=TIME]".into());
     };
     let at = node(topology, at)?;
-    let mut config = ProducerConfig { prefix: name(prefix)?, size: SIZE_DEFAULT, freshness_ms: 0 };
+    let prefix = name(prefix)?;
+    let mut config = ProducerConfig { prefix, size: SIZE_DEFAULT, freshness_ms: 0, answers: true };
     for (key, value) in pairs(rest)? {
         match key {
             "size" => config.size = at_most(SIZE_MAX, number(value)?)?,

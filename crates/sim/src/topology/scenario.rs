@@ -6,9 +6,10 @@ use super::values::{
     milliseconds, name, rate, share,
 };
 use super::{AppSpec, LinkSpec, Shape, Topology};
-use crate::app::{ConsumerConfig, Names, ProducerConfig};
+use crate::app::{ConsumerConfig, FilesConfig, Names, ProducerConfig};
 use crate::channel::ChannelConfig;
 use crate::network::NodeConfig;
+use crate::processor::{Load, ProcessorConfig};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -17,6 +18,9 @@ use thiserror::Error;
 
 /// Most virtual time unless the scenario says otherwise.
 const DURATION_DEFAULT: Duration = Duration::from_secs(60);
+
+/// Most files of one application.
+const FILES_MAX: usize = 100_000;
 
 /// Why a text is not a scenario.
 #[derive(Debug, Error)]
@@ -63,6 +67,8 @@ struct Text {
     #[serde(default)]
     link: Vec<EndsText>,
     #[serde(default)]
+    route: Vec<RouteText>,
+    #[serde(default)]
     producer: Vec<ProducerText>,
     #[serde(default)]
     consumer: Vec<ConsumerText>,
@@ -78,6 +84,21 @@ struct NodeText {
     name: String,
     cs: Option<usize>,
     pit: Option<usize>,
+    cost: Option<String>,
+    cpu: Option<String>,
+    backlog: Option<usize>,
+    load: Option<LoadText>,
+    fairness: Option<bool>,
+}
+
+/// A program that competes for the processor.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LoadText {
+    duty: String,
+    on: String,
+    off: String,
+    phase: Option<String>,
 }
 
 /// How a link behaves; what is absent is as in the table `links`, then the default.
@@ -109,6 +130,15 @@ struct EndsText {
     mtu: Option<usize>,
 }
 
+/// One next hop by hand.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RouteText {
+    node: String,
+    prefix: String,
+    via: String,
+}
+
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ProducerText {
@@ -116,6 +146,7 @@ struct ProducerText {
     prefix: String,
     size: Option<usize>,
     freshness: Option<String>,
+    answers: Option<bool>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -130,6 +161,15 @@ struct ConsumerText {
     retries: Option<u32>,
     catalogue: Option<u64>,
     zipf: Option<f64>,
+    refresh: Option<String>,
+    batch: Option<u64>,
+    every: Option<String>,
+    /// Nobody waits for its end.
+    background: Option<bool>,
+    /// So many files instead of one stream of names, `count` segments each.
+    files: Option<usize>,
+    /// Time between the beginnings of two files.
+    spacing: Option<String>,
 }
 
 impl FromStr for Scenario {
@@ -198,6 +238,9 @@ impl Text {
         for (index, entry) in self.link.into_iter().enumerate() {
             at_entry("link", index, entry.add(&mut topology, base))?;
         }
+        for (index, entry) in self.route.into_iter().enumerate() {
+            at_entry("route", index, entry.add(&mut topology))?;
+        }
         for (index, entry) in self.producer.into_iter().enumerate() {
             at_entry("producer", index, entry.add(&mut topology))?;
         }
@@ -235,7 +278,38 @@ impl NodeText {
         if let Some(pit) = self.pit {
             config.pit_entries_max = key("pit", at_least(1, pit))?;
         }
+        config.fairness = self.fairness.unwrap_or(true);
+        config.processor = self.processor()?;
         Ok(())
+    }
+
+    /// A node has a processor when it has a cost.
+    fn processor(&self) -> Entry<'static, Option<ProcessorConfig>> {
+        let Some(cost) = &self.cost else {
+            if self.cpu.is_some() || self.backlog.is_some() || self.load.is_some() {
+                return Err(("cpu, backlog, load", "only go with cost".to_owned()));
+            }
+            return Ok(None);
+        };
+        let mut config =
+            ProcessorConfig { cost: key("cost", duration(cost))?, ..ProcessorConfig::default() };
+        config.waiting_max = self.backlog.unwrap_or(config.waiting_max);
+        if let Some(text) = &self.cpu {
+            config.share = key("cpu", share(text).and_then(|share| at_least(0.001, share)))?;
+        }
+        if let Some(load) = &self.load {
+            let duty = share(&load.duty).and_then(|duty| at_most(0.999, duty));
+            let on = duration(&load.on).and_then(|on| {
+                if on.is_zero() { Err("0 is no time to run".to_owned()) } else { Ok(on) }
+            });
+            config.load = Some(Load {
+                duty: key("load", duty)?,
+                on: key("load", on)?,
+                off: key("load", duration(&load.off))?,
+                phase: key("load", load.phase.as_deref().map_or(Ok(Duration::ZERO), duration))?,
+            });
+        }
+        Ok(Some(config))
     }
 }
 
@@ -295,6 +369,16 @@ impl EndsText {
     }
 }
 
+impl RouteText {
+    fn add(self, topology: &mut Topology) -> Entry<'static, ()> {
+        let node = key("node", existing(topology, &self.node))?;
+        let via = key("via", existing(topology, &self.via))?;
+        let prefix = key("prefix", name(&self.prefix))?;
+        topology.routes.push((node, prefix, via));
+        Ok(())
+    }
+}
+
 impl ProducerText {
     fn add(self, topology: &mut Topology) -> Entry<'static, ()> {
         let node = key("node", existing(topology, &self.node))?;
@@ -303,6 +387,7 @@ impl ProducerText {
             prefix: key("prefix", name(&self.prefix))?,
             size: key("size", at_most(SIZE_MAX, self.size.unwrap_or(SIZE_DEFAULT)))?,
             freshness_ms: key("freshness", freshness.map_or(Ok(0), milliseconds))?,
+            answers: self.answers.unwrap_or(true),
         };
         topology.apps.push((node, AppSpec::Producer(config)));
         Ok(())
@@ -323,6 +408,17 @@ impl ConsumerText {
             config.lifetime_ms =
                 key("lifetime", milliseconds(text).and_then(|ms| at_least(1, ms)))?;
         }
+        if let Some(text) = &self.refresh {
+            config.refresh = Some(key("refresh", duration(text))?);
+        }
+        config.is_background = self.background.unwrap_or(false);
+        config.batch = match (self.batch, &self.every) {
+            (Some(batch), Some(every)) => {
+                Some((key("batch", at_least(1, batch))?, key("every", duration(every))?))
+            }
+            (None, None) => None,
+            _ => return Err(("batch", "goes with every, and every with batch".to_owned())),
+        };
         if let Some(catalogue) = self.catalogue {
             let catalogue = at_least(1, catalogue).and_then(|n| at_most(CATALOGUE_MAX, n));
             let exponent = finite(&self.zipf.unwrap_or(1.0).to_string());
@@ -333,7 +429,19 @@ impl ConsumerText {
         } else if self.zipf.is_some() {
             return Err(("zipf", "only goes with catalogue, the number of names".to_owned()));
         }
-        topology.apps.push((node, AppSpec::Consumer(config)));
+        let spacing = self.spacing.as_deref().map_or(Ok(Duration::ZERO), duration);
+        let every = key("spacing", spacing)?;
+        let spec = match self.files {
+            None if self.spacing.is_some() => {
+                return Err(("spacing", "only goes with files, the number of files".to_owned()));
+            }
+            None => AppSpec::Consumer(config),
+            Some(files) => {
+                let files = key("files", at_most(FILES_MAX, files))?;
+                AppSpec::Files(FilesConfig { each: config, files, every })
+            }
+        };
+        topology.apps.push((node, spec));
         Ok(())
     }
 }

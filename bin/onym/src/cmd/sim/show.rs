@@ -62,7 +62,7 @@ struct Link {
 }
 
 #[derive(Debug, Serialize)]
-struct App {
+pub(crate) struct App {
     node: String,
     kind: &'static str,
     prefix: String,
@@ -78,6 +78,9 @@ struct App {
     goodput_bps: f64,
     latency_p50_s: f64,
     latency_p99_s: f64,
+    /// On the clock of the run; `null` before it began, and while nothing came.
+    began_s: Option<f64>,
+    ended_s: Option<f64>,
 }
 
 impl Node {
@@ -164,7 +167,8 @@ fn link(report: &LinkReport, active: Duration) -> Link {
     }
 }
 
-fn app(report: &AppReport) -> App {
+/// What an application achieved, as it is shown.
+pub(crate) fn app(report: &AppReport) -> App {
     let stats = &report.stats;
     App {
         node: report.node.clone(),
@@ -182,6 +186,8 @@ fn app(report: &AppReport) -> App {
         goodput_bps: per_second(stats.octets, stats.duration),
         latency_p50_s: stats.latency_p50.as_secs_f64(),
         latency_p99_s: stats.latency_p99.as_secs_f64(),
+        began_s: stats.began.map(|at| at.as_secs_f64()),
+        ended_s: stats.ended.map(|at| at.as_secs_f64()),
     }
 }
 
@@ -209,7 +215,8 @@ pub(crate) fn text(shown: &Shown) -> String {
             "not shown: {idle_nodes} nodes and {idle_links} directions of links without frames\n"
         )
     };
-    let parts = [head, nodes(&shown.nodes), links(&shown.links), apps(&shown.apps), idle];
+    let all: Vec<_> = shown.apps.iter().collect();
+    let parts = [head, nodes(&shown.nodes), links(&shown.links), apps(&all), idle];
     parts.iter().filter(|part| !part.is_empty()).map(String::as_str).collect::<Vec<_>>().join("\n")
 }
 
@@ -286,8 +293,9 @@ fn links(links: &[Link]) -> String {
     human::table(&heading, &rows)
 }
 
-fn apps(apps: &[App]) -> String {
-    let row = |app: &App| {
+/// Applications as a table.
+pub(crate) fn apps(apps: &[&App]) -> String {
+    let row = |app: &&App| {
         let consumes = app.kind == "consumer";
         let only = |text: String| if consumes { text } else { "-".to_owned() };
         vec![

@@ -97,7 +97,12 @@ fn every_shape_carries_its_workload_to_every_consumer() {
         let mut topology: Topology = shape.topology(config, 9);
         let prefix: onym_wire::Name = "/data".parse().unwrap();
         let workload = Workload {
-            producer: ProducerConfig { prefix: prefix.clone(), size: 100, freshness_ms: 0 },
+            producer: ProducerConfig {
+                prefix: prefix.clone(),
+                size: 100,
+                freshness_ms: 0,
+                answers: true,
+            },
             consumer: ConsumerConfig { count: 20, ..ConsumerConfig::new(prefix) },
             consumers: 3,
             node: NodeConfig::default(),

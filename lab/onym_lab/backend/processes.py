@@ -1,0 +1,568 @@
+"""Real processes: what `netns` and `loopback` share, and what sets them apart."""
+
+from __future__ import annotations
+
+import abc
+import csv
+import hashlib
+import json
+import os
+import random
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from onym_lab import subject, tools
+from onym_lab.backend import groups, scenario
+from onym_lab.backend.base import Backend, BackendError, Progress
+from onym_lab.backend.owned import Owned
+from onym_lab.collect import formats, samples
+from onym_lab.collect.client import Client, Metrics, UnansweredError
+from onym_lab.collect.sampler import Sampler, Watched
+from onym_lab.experiment import App, Fault, Link, Spec
+from onym_lab.results import compress, write_json
+
+READY_S = 30.0
+"""How long nodes, faces, routes and applications may take to be ready."""
+END_S = 20.0
+"""How long a program may take to end when it was asked to."""
+COUNTED_S = 1.1
+"""How long to wait before the counters of a phase are asked for."""
+
+
+def wait_for(what: str, condition: Callable[[], bool], patience: float = READY_S) -> None:
+    """Wait until a condition holds.
+
+    Raises:
+        BackendError: It did not in time.
+    """
+    end = time.monotonic() + patience
+    while not condition():
+        if time.monotonic() > end:
+            raise BackendError(f"{what}: not within {patience:g} s")
+        time.sleep(0.02)
+
+
+class Program:
+    """A process of ours and its files."""
+
+    def __init__(self, process: subprocess.Popen[bytes], out: Path, log: Path) -> None:
+        self.process, self.out, self.log = process, out, log
+
+    def says(self, word: str) -> bool:
+        """Tell whether it said a word on standard error; an early end is an error."""
+        said = self.log.read_text(errors="replace")
+        if word in said:
+            return True
+        if self.process.poll() is not None:
+            raise BackendError(f"{self.log.stem} ended: {said.strip()[-500:]}")
+        return False
+
+    def end(self, patience: float = END_S) -> None:
+        """Ask it to end, and make it when it does not."""
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(patience)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+
+
+class Processes(Backend, abc.ABC):
+    """One forwarder process for each node, one process for each application."""
+
+    def __init__(self, spec: Spec, folder: Path) -> None:
+        super().__init__(spec, folder)
+        self.subject = subject.make(spec.subject)
+        self.tag = "ol" + hashlib.sha256(str(folder.absolute()).encode()).hexdigest()[:6]
+        self.places: dict[str, subject.Place] = {}
+        self.daemons: dict[str, Program] = {}
+        self.argv: dict[str, list[str]] = {}
+        self.programs: dict[str, Program] = {}
+        self.captures: list[Program] = []
+        self.began = self.ended = 0.0
+        self.before: dict[str, Any] = {}
+        self.counted: dict[str, Any] = {}
+        self.stops = threading.Event()
+        self.threads: list[threading.Thread] = []
+        self.sampler: Sampler | None = None
+        self.owned: Owned | None = None
+        self.port = 6363
+        self.temporary: tempfile.TemporaryDirectory[str] | None = None
+
+    # What the two differ in.
+
+    @abc.abstractmethod
+    def address(self, node: str, peer: str) -> str:
+        """Give the address of `peer` as `node` sees it."""
+
+    @abc.abstractmethod
+    def own_addresses(self, node: str) -> list[str]:
+        """Give the addresses that a node listens on; empty for all."""
+
+    @abc.abstractmethod
+    def make_network(self) -> None:
+        """Make what is between the nodes."""
+
+    @abc.abstractmethod
+    def enter(self, node: str, argv: list[str]) -> list[str]:
+        """Give the command line that runs `argv` at a node."""
+
+    @abc.abstractmethod
+    def is_kernels(self, link: Link) -> bool:
+        """Tell whether the kernel, not the faces, makes what the link says."""
+
+    @abc.abstractmethod
+    def capture(self) -> None:
+        """Start the captures."""
+
+    def group(self, node: str) -> groups.Group | None:
+        """Give the control group of a node, where it has one."""
+        del node
+        return None
+
+    # The phases.
+
+    def refusals(self) -> list[str]:
+        """Name what cannot be done, by the subject and by real processes."""
+        reasons = self.subject.refusals(self.spec)
+        impaired = [link for link in self.spec.links if needs_impairing(link)]
+        if impaired and not self.subject.impairs and not all(map(self.is_kernels, impaired)):
+            reasons.append(
+                f"{self.subject.name} has no faults on its faces, and {self.name} cannot give "
+                f"{impaired[0].name} its delay or loss"
+            )
+        if self.spec.transport == "ether":
+            reasons.append(f"{self.name} joins nodes by udp or tcp, not by ether")
+        return reasons
+
+    def provision(self) -> None:
+        """Make network, nodes, faces, routes; producers are up and registered at the end."""
+        self.owned = Owned(self.folder)
+        (self.raw / "log").mkdir(parents=True)
+        # Paths of sockets are short; results may lie deep.
+        self.temporary = tempfile.TemporaryDirectory(prefix=f"{self.tag}-")
+        self.make_network()
+        for node in self.spec.nodes:
+            self.places[node.name] = self.place(node.name)
+        for name in self.places:
+            self.start_node(name)
+        for name, place in self.places.items():
+            self.settled(name, place)
+        for app in self.spec.apps:
+            if app.kind in ("producer", "put"):
+                self.start_app(app)
+        for app in self.spec.apps:
+            if app.kind == "producer":
+                wait_for(f"application {app.id}", partial(self.programs[app.id].says, "ready"))
+        self.probe()
+
+    def place(self, name: str) -> subject.Place:
+        """Say how a node's forwarder sees its surroundings."""
+        folder = Path(self.temporary.name if self.temporary else "") / name
+        folder.mkdir()
+        hops = self.spec.next_hops()
+        ports = []
+        for index, peer in enumerate(self.spec.neighbours(name)):
+            link = self.spec.link(name, peer)
+            prefixes = [prefix for node, prefix, via in hops if node == name and via == peer]
+            ports.append(
+                subject.Port(
+                    peer=peer,
+                    address=self.address(name, peer),
+                    number=self.port,
+                    link=link,
+                    prefixes=prefixes,
+                    impaired=needs_impairing(link) and not self.is_kernels(link),
+                    seed=self.spec.seed + index,
+                )
+            )
+        place = subject.Place(
+            node=self.spec.node(name),
+            folder=folder,
+            addresses=self.own_addresses(name),
+            number=self.port,
+            ports=ports,
+            transport=self.spec.transport,
+            strategies=dict(self.spec.strategies),
+        )
+        self.adorn(place)
+        return place
+
+    def adorn(self, place: subject.Place) -> None:
+        """Add to a place what only this backend has."""
+
+    def spawn(self, name: str, argv: list[str], **options: Any) -> Program:
+        """Start a process of ours."""
+        out, log = self.raw / "log" / f"{name}.out", self.raw / "log" / f"{name}.err"
+        self.facts.setdefault("commands", {})[name] = argv
+        with out.open("wb") as stdout, log.open("ab") as stderr:
+            process = subprocess.Popen(
+                argv, stdout=stdout, stderr=stderr, start_new_session=True, **options
+            )
+        if self.owned:
+            self.owned.process(process.pid)
+        return Program(process, out, log)
+
+    def start_node(self, name: str) -> None:
+        """Start a forwarder, in its group when it has one."""
+        place = self.places[name]
+        argv = self.subject.prepare(place)
+        for file in place.folder.glob("*.*"):
+            if file.suffix in (".toml", ".yml", ".conf"):
+                (self.raw / "log" / f"{name}{file.suffix}").write_bytes(file.read_bytes())
+        group = self.group(name)
+        argv = self.enter(name, group.wrap(argv) if group else argv)
+        self.argv[name] = argv
+        self.daemons[name] = self.spawn(name, argv)
+
+    def settled(self, name: str, place: subject.Place) -> None:
+        """Wait until a forwarder answers, and make what its configuration could not."""
+        client = Client(place.socket)
+        daemon = self.daemons[name]
+
+        def answers() -> bool:
+            daemon.says("\0")
+            try:
+                client.general(0.5)
+            except UnansweredError:
+                return False
+            return True
+
+        wait_for(f"node {name}", answers)
+        try:
+            self.subject.settle(place)
+        except subject.SubjectError as error:
+            raise BackendError(str(error)) from error
+        client.close()
+
+    def start_app(self, app: App) -> None:
+        """Start an application."""
+        place = self.places[app.node]
+        node = f"unix://{place.socket}"
+        options: dict[str, Any] = {}
+        if app.kind in scenario.SIMULATED:
+            file = self.raw / "log" / f"{app.id}.toml"
+            file.write_text(scenario.write(self.spec, app))
+            argv = [
+                str(tools.onym()), "load", str(file), "--at", app.node, "--node", node, "--json",
+                "--transfers", str(self.raw / "log" / f"{app.id}.csv"),
+                "--duration", f"{self.longest:.3f}s",
+            ]  # fmt: skip
+            if app.kind != "producer":
+                argv.append("--wait")
+                options["stdin"] = subprocess.PIPE
+            if app.ends:
+                argv.append("--until-done")
+        elif app.kind == "put":
+            file = place.folder / f"{app.id}.data"
+            write_object(file, int(app.options["octets"]), self.spec.seed)
+            argv = [
+                str(tools.onym()), "put", app.prefix, str(file), "--node", node,
+                "--segment-size", str(app.options.get("segment", 8000)),
+            ]  # fmt: skip
+        elif app.kind == "get":
+            file = place.folder / f"{app.id}.got"
+            argv = [str(tools.onym()), "get", app.prefix, "-o", str(file), "--node", node, "--json"]
+        else:
+            argv = list(app.options["run"])
+            options["env"] = {**os.environ, "NDN_CLIENT_TRANSPORT": node}
+        self.programs[app.id] = self.spawn(app.id, self.enter(app.node, argv), **options)
+
+    @property
+    def longest(self) -> float:
+        """How long an application may run at most: producers also before and after measuring."""
+        return self.spec.at_most + self.spec.warmup + self.spec.cooldown + 10 * READY_S
+
+    def probe(self) -> None:
+        """Wait until a Data comes to each consumer from its producer: faces and routes work."""
+        answering = [
+            app
+            for app in self.spec.apps
+            if app.kind == "producer" and app.options.get("answers", True)
+        ]
+        for consumer in self.spec.apps:
+            if not consumer.consumes or consumer.kind == "get":
+                continue
+            for producer in answering:
+                if not (consumer.prefix + "/").startswith(producer.prefix.rstrip("/") + "/"):
+                    continue
+                client = Client(self.places[consumer.node].socket)
+                name = f"{producer.prefix.rstrip('/')}/onym-lab-probe/{consumer.id}"
+
+                def comes(client: Client = client, name: str = name) -> bool:
+                    try:
+                        client.ask(name, 1.0, prefix=False, fresh=False)
+                    except UnansweredError:
+                        return False
+                    return True
+
+                wait_for(f"a Data for {consumer.id} from {producer.id}", comes)
+                client.close()
+
+    def warm_up(self) -> None:
+        """Start captures, samples and consumers, and let the network settle."""
+        self.capture()
+        for app in self.spec.apps:
+            if app.kind in scenario.SIMULATED and app.kind != "producer":
+                self.start_app(app)
+        for app in self.spec.apps:
+            if app.id in self.programs and app.kind in scenario.SIMULATED:
+                wait_for(f"application {app.id}", partial(self.programs[app.id].says, "ready"))
+        self.sampler = Sampler(
+            self.spec.sample,
+            {
+                name: Watched(
+                    place.socket, self.daemons[name].process.pid, place.node.cpu, self.metrics(name)
+                )
+                for name, place in self.places.items()
+            },
+        )
+        self.sampler.start()
+        self.sampler.wait_first(READY_S)
+        time.sleep(self.spec.warmup)
+
+    def measure(self, progress: Progress) -> None:
+        """Begin all applications and wait for their end, or for the time to be over."""
+        self.before = {name: self.counters(name) for name in self.places}
+        self.began = time.time()
+        for app in self.spec.apps:
+            if app.id not in self.programs and app.kind in ("get", "command"):
+                self.start_app(app)
+            pipe = self.programs[app.id].process.stdin
+            if pipe is not None:
+                pipe.write(b"\n")
+                pipe.close()
+        self.timeline()
+        ends = [self.programs[app.id] for app in self.spec.apps if app.ends]
+        end = time.monotonic() + self.spec.at_most
+        while time.monotonic() < end:
+            running = [one for one in ends if one.process.poll() is None]
+            if self.spec.until_done and not running:
+                break
+            self.watch_daemons()
+            progress(1 - (end - time.monotonic()) / max(self.spec.at_most, 1e-9))
+            time.sleep(0.05)
+        self.ended = time.time()
+
+    def watch_daemons(self) -> None:
+        """See that no forwarder ended by itself."""
+        killed = {fault.node for fault in self.spec.faults if fault.action == "kill"}
+        for name, daemon in self.daemons.items():
+            if daemon.process.poll() is not None and name not in killed:
+                said = daemon.log.read_text(errors="replace").strip()[-500:]
+                raise BackendError(f"node {name} ended with {daemon.process.returncode}: {said}")
+
+    def timeline(self) -> None:
+        """Start what happens at given moments: faults, and competing load."""
+        for fault in self.spec.faults:
+            self.later(fault.at, partial(self.strike, fault))
+            if fault.duration is not None:
+                self.later(fault.at + fault.duration, partial(self.mend, fault))
+
+    def later(self, after: float, act: Callable[[], None]) -> None:
+        """Do something at a moment of the measuring phase."""
+
+        def wait() -> None:
+            if not self.stops.wait(max(0.0, self.began + after - time.time())):
+                act()
+
+        thread = threading.Thread(target=wait, daemon=True)
+        thread.start()
+        self.threads.append(thread)
+
+    def strike(self, fault: Fault) -> None:
+        """Break something."""
+        if fault.action == "kill" and fault.node:
+            self.daemons[fault.node].process.kill()
+
+    def mend(self, fault: Fault) -> None:
+        """Mend it."""
+        if fault.action == "kill" and fault.node:
+            self.places[fault.node].socket.unlink(missing_ok=True)
+            self.start_node(fault.node)
+            if self.sampler:
+                self.sampler.moved(fault.node, self.daemons[fault.node].process.pid)
+
+    def metrics(self, name: str) -> Metrics | None:
+        """Give a node's page of metrics, where its forwarder has one."""
+        address = self.subject.metrics(self.places[name])
+        return Metrics(address, self.space(name)) if address else None
+
+    def space(self, node: str) -> str | None:
+        """Name the network namespace of a node, where it has one."""
+        del node
+        return None
+
+    def counters(self, name: str) -> dict[str, Any]:
+        """Ask a forwarder for its counters; what it does not tell is absent."""
+        client = Client(self.places[name].socket)
+        found: dict[str, Any] = {}
+        for ask in (client.general, client.cs):
+            try:
+                found.update(ask(5.0))
+            except UnansweredError:
+                continue
+        client.close()
+        metrics = self.metrics(name)
+        return {**found, **(metrics.once(5.0) if metrics else {})}
+
+    def collect(self) -> None:
+        """End everything and bring the files into the common formats."""
+        # What is asked of a dataset may be a second old.
+        time.sleep(max(self.spec.cooldown, COUNTED_S))
+        self.counted = {name: self.counters(name) for name in self.places}
+        self.stops.set()
+        if self.sampler:
+            self.sampler.stop()
+        for program in [*self.programs.values(), *self.captures]:
+            program.end()
+        for name in self.daemons:
+            group = self.group(name)
+            if group:
+                self.facts.setdefault("groups", {})[name] = group.throttled()
+        for daemon in self.daemons.values():
+            daemon.end()
+        samples.write(self.raw, self.sampler.rows if self.sampler else [])
+        self.collect_captures()
+        apps = [self.app_report(app) for app in self.spec.apps]
+        write_json(self.raw / "apps.json", [stats for stats, _ in apps])
+        samples.write_objects(self.raw, [one for _, objects in apps for one in objects])
+        nodes = {
+            name: difference(self.before.get(name, {}), self.counted.get(name, {}))
+            for name in self.places
+        }
+        write_json(
+            self.raw / "measure.json",
+            {"began": self.began, "ended": self.ended, "nodes": nodes, "clock": "wall"},
+        )
+
+    @abc.abstractmethod
+    def collect_captures(self) -> None:
+        """Bring captures to `raw/capture-<node>.pcap*.zst` with their summaries."""
+
+    def keep_capture(self, source: Path, node: str, kept: tuple[int, int, int], peer: str) -> None:
+        """Keep one capture, compressed, with its summary (captured, received, dropped)."""
+        target = self.raw / f"capture-{node}{source.suffix}"
+        target.write_bytes(source.read_bytes())
+        text = formats.capture_summary(target.name, *kept, peer)
+        (self.raw / f"capture-{node}.txt").write_text(text)
+        compress(target)
+
+    def app_report(self, app: App) -> tuple[dict[str, Any], list[samples.Object]]:
+        """Read what an application achieved, and the objects that it fetched."""
+        program = self.programs[app.id]
+        base: dict[str, Any] = {"id": app.id, "node": app.node, "kind": app.kind}
+        code = program.process.returncode
+        if app.kind in scenario.SIMULATED:
+            try:
+                report = json.loads(program.out.read_text())
+            except ValueError as error:
+                said = program.log.read_text(errors="replace").strip()[-500:]
+                raise BackendError(f"application {app.id} told nothing ({code}): {said}") from error
+            began = report["began_unix_s"]
+            objects = read_transfers(app, self.raw / "log" / f"{app.id}.csv", began)
+            return {**base, **report["apps"][0], "began_unix_s": began}, objects
+        if app.kind == "get":
+            return self.get_report(app, base, code)
+        return {**base, "exit": code}, []
+
+    def get_report(
+        self, app: App, base: dict[str, Any], code: int
+    ) -> tuple[dict[str, Any], list[samples.Object]]:
+        """Read what `onym get` says of itself."""
+        program = self.programs[app.id]
+        try:
+            said = json.loads(program.out.read_text())
+        except ValueError:
+            said = {}
+        octets = int(said.get("bytes", 0))
+        took = float(said.get("seconds", 0) or 0)
+        stats = {
+            **base,
+            "exit": code,
+            "octets": octets,
+            "data": said.get("segments"),
+            "interests": None,
+            "retransmissions": said.get("retransmissions"),
+            "timeouts": said.get("timeouts"),
+            "goodput_bps": octets * 8 / took if took else 0.0,
+            "latency_p50_s": None,
+            "latency_p99_s": None,
+        }
+        done = code == 0
+        one = samples.Object(
+            app=app.id,
+            node=app.node,
+            name=app.prefix,
+            start=self.began,
+            stop=self.began + took if done else None,
+            octets=octets,
+            retransmissions=int(said.get("retransmissions", 0) or 0),
+            completed=done,
+        )
+        return stats, [one]
+
+    def close(self) -> None:
+        """Give everything back."""
+        self.stops.set()
+        if self.sampler:
+            self.sampler.stop()
+        for thread in self.threads:
+            thread.join(timeout=1)
+        for program in [*self.programs.values(), *self.captures, *self.daemons.values()]:
+            program.end()
+        if self.owned:
+            self.owned.release()
+        if self.temporary:
+            self.temporary.cleanup()
+
+
+def needs_impairing(link: Link) -> bool:
+    """Tell whether a link is other than the plain one."""
+    return bool(link.delay or link.loss or link.rate)
+
+
+def write_object(path: Path, octets: int, seed: int) -> None:
+    """Write a file of pseudo-random octets."""
+    path.write_bytes(random.Random(seed).randbytes(octets))
+
+
+def read_transfers(app: App, path: Path, began: float) -> list[samples.Object]:
+    """Read the transfers that `onym load` noted."""
+    with path.open() as file:
+        return [
+            samples.Object(
+                app=app.id,
+                node=row["node"],
+                name=row["object"],
+                start=began + float(row["began_s"]) if row["began_s"] else None,
+                stop=began + float(row["ended_s"]) if row["ended_s"] else None,
+                octets=int(row["octets"]),
+                retransmissions=int(row["retransmissions"]),
+                completed=row["complete"] == "true",
+            )
+            for row in csv.DictReader(file)
+        ]
+
+
+def difference(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    """Give what was counted between two moments; the laboratory's own questions are in it."""
+    kept = (
+        "interests_in", "interests_out", "data_in", "data_out", "nacks_in", "cs_hits", "cs_misses",
+    )  # fmt: skip
+    found: dict[str, Any] = {
+        name: after[name] - before.get(name, 0) for name in kept if name in after
+    }
+    if "verdicts" in after:
+        earlier = before.get("verdicts", {})
+        counts = {key: value - earlier.get(key, 0) for key, value in after["verdicts"].items()}
+        found["verdicts"] = {key: count for key, count in counts.items() if count}
+        found["dropped"] = sum(counts.values())
+    return found

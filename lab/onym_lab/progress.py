@@ -1,0 +1,113 @@
+"""How a run goes on, on the terminal: a line that changes, or plain lines."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from onym_lab import life
+from onym_lab.results import Replicate, Run
+
+
+def listener(name: str, plain: bool) -> life.Listener:
+    """Make the listener for this terminal."""
+    return Plain(name) if plain or not sys.stderr.isatty() else Bar(name)
+
+
+def clock(seconds: float) -> str:
+    """Write a time as 1:02:03 or 2:03."""
+    whole = round(seconds)
+    hours, rest = divmod(whole, 3600)
+    return f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}"
+
+
+class Counting(life.Listener):
+    """Counts replicates and estimates what is left."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.todo = self.total = self.over = 0
+        self.label = self.doing = ""
+        self.begun = time.monotonic()
+        self.share = 0.0
+
+    def planned(self, run: Run, todo: int, total: int) -> None:
+        """Note how much there is."""
+        self.todo, self.total, self.over = todo, total, 0
+        self.begun = time.monotonic()
+
+    def began(self, replicate: Replicate, label: str, attempt: int) -> None:
+        """Note what is under way."""
+        again = f" (attempt {attempt})" if attempt > 1 else ""
+        self.label, self.share = f"{label} r{replicate.replication}{again}", 0.0
+
+    @property
+    def left(self) -> str:
+        """What time is left, by what the replicates took so far."""
+        if not self.over:
+            return "?"
+        each = (time.monotonic() - self.begun) / (self.over + self.share)
+        return clock(each * max(0.0, self.todo - self.over - self.share))
+
+
+class Plain(Counting):
+    """One line for each step."""
+
+    def say(self, text: str) -> None:
+        """Write a line."""
+        print(f"{self.name}: {text}", file=sys.stderr, flush=True)
+
+    def planned(self, run: Run, todo: int, total: int) -> None:
+        """Say how much there is."""
+        super().planned(run, todo, total)
+        self.say(f"{todo} of {total} replicates to do")
+
+    def ended(self, replicate: Replicate, why: str | None) -> None:
+        """Say that one is over."""
+        self.over += why is None
+        state = f"failed: {why}" if why else "done"
+        self.say(f"{self.label}: {state} ({self.over}/{self.todo}, {self.left} left)")
+
+    def said(self, text: str) -> None:
+        """Say it."""
+        self.say(text)
+
+
+class Bar(Counting):
+    """One line that changes."""
+
+    WIDTH = 24
+
+    def draw(self) -> None:
+        """Write the line anew."""
+        share = (self.over + self.share) / max(1, self.todo)
+        full = round(share * self.WIDTH)
+        bar = "#" * full + "-" * (self.WIDTH - full)
+        state = f"{self.over}/{self.todo} {self.label}: {self.doing}, {self.left} left"
+        line = f"{self.name} [{bar}] {state}"
+        print(f"\r\033[K{line[:118]}", end="", file=sys.stderr, flush=True)
+
+    def phase(self, replicate: Replicate, phase: str) -> None:
+        """Show the phase."""
+        self.doing = phase
+        self.draw()
+
+    def progress(self, share: float) -> None:
+        """Show how far the measuring phase is."""
+        self.share = min(1.0, share)
+        self.draw()
+
+    def ended(self, replicate: Replicate, why: str | None) -> None:
+        """Show that one is over."""
+        self.over += why is None
+        self.share = 0.0
+        if why:
+            self.said(f"{self.label}: failed: {why}")
+        if self.over >= self.todo:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+        else:
+            self.draw()
+
+    def said(self, text: str) -> None:
+        """Write a line above the one that changes."""
+        print(f"\r\033[K{self.name}: {text}", file=sys.stderr, flush=True)

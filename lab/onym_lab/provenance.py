@@ -1,0 +1,218 @@
+"""Where results come from: provenance, manifest, verify, diff, archive."""
+
+from __future__ import annotations
+
+import getpass
+import importlib.metadata
+import io
+import json
+import os
+import platform
+import subprocess
+import sys
+import tarfile
+import time
+from pathlib import Path
+from typing import Any
+
+import zstandard
+
+from onym_lab import tools
+from onym_lab.experiment import Experiment
+from onym_lab.results import Run, digest, read_json, write_json
+
+PACKAGES = (
+    "jsonschema",
+    "matplotlib",
+    "numpy",
+    "pandas",
+    "pyarrow",
+    "PyYAML",
+    "scipy",
+    "zstandard",
+)
+
+
+def _git(*argv: str) -> str | None:
+    done = subprocess.run(
+        ["git", "-C", str(tools.ROOT), *argv], capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def _text(path: str) -> str | None:
+    try:
+        return Path(path).read_text().strip()
+    except OSError:
+        return None
+
+
+def _processor() -> dict[str, Any]:
+    text = _text("/proc/cpuinfo") or ""
+    wanted = {"model name": "model", "microcode": "microcode", "cpu MHz": "mhz"}
+    found: dict[str, Any] = {"cores": os.cpu_count()}
+    for line in text.splitlines():
+        key, _, value = line.partition(":")
+        if key.strip() in wanted:
+            found.setdefault(wanted[key.strip()], value.strip())
+    found["governor"] = _text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+    found["smt"] = _text("/sys/devices/system/cpu/smt/active")
+    return found
+
+
+def _binary(path: Path | None) -> dict[str, Any] | None:
+    if path is None:
+        return None
+    done = subprocess.run([str(path), "--version"], capture_output=True, text=True, check=False)
+    said = (done.stdout or done.stderr).strip().splitlines()
+    return {"sha256": digest(path), "version": said[0] if said else None, "program": path.name}
+
+
+def gather(experiment: Experiment, backend: str) -> dict[str, Any]:
+    """Gather everything that a reader needs to judge and to repeat a run."""
+    status = _git("status", "--porcelain")
+    memory = _text("/proc/meminfo") or "MemTotal: 0 kB"
+    return {
+        "experiment": experiment.name,
+        "backend": backend,
+        "began": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "commit": _git("rev-parse", "HEAD"),
+        "dirty": bool(status) if status is not None else None,
+        "command": ["onym-lab", *sys.argv[1:]],
+        "binaries": {
+            "onym": _binary(tools.onym()),
+            "ndnd": _binary(tools.on_path("ndnd")),
+            "nfd": _binary(tools.on_path("nfd")),
+        },
+        "machine": {
+            "system": platform.system(),
+            "kernel": platform.release(),
+            "architecture": platform.machine(),
+            "processor": _processor(),
+            "memory_kb": int(memory.split()[1]),
+            "rmem_max": _text("/proc/sys/net/core/rmem_max"),
+            "numa_nodes": len(list(Path("/sys/devices/system/node").glob("node[0-9]*"))),
+        },
+        "operator": getpass.getuser(),
+        "python": platform.python_version(),
+        "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
+    }
+
+
+def _kept(run: Run) -> list[Path]:
+    """List the files that the manifest holds: what was measured and what follows from it."""
+    tops = [
+        "experiment.yaml", "experiment.json", "plan.json", "provenance.json", "aggregate.csv",
+        "aggregate.parquet", "samples.parquet", "traffic.parquet", "transfers.parquet",
+        "checks.csv",
+    ]  # fmt: skip
+    found = [run.folder / name for name in tops]
+    found += sorted((run.folder / "cells").rglob("raw/**/*"))
+    return [path for path in found if path.is_file()]
+
+
+def write_manifest(run: Run) -> None:
+    """Write manifest.json."""
+    files = {
+        str(path.relative_to(run.folder)): {"sha256": digest(path), "octets": path.stat().st_size}
+        for path in _kept(run)
+    }
+    write_json(run.folder / "manifest.json", {"files": files})
+
+
+def verify(run: Run) -> list[str]:
+    """Compare every file with the manifest; gives what is wrong."""
+    manifest = read_json(run.folder / "manifest.json")
+    if not manifest:
+        return ["there is no manifest.json: the run is not finished"]
+    wrong = []
+    for name, noted in manifest["files"].items():
+        path = run.folder / name
+        if not path.is_file():
+            wrong.append(f"{name}: is missing")
+        elif digest(path) != noted["sha256"]:
+            wrong.append(f"{name}: was changed")
+    known = set(manifest["files"])
+    wrong += [
+        f"{path.relative_to(run.folder)}: is not in the manifest"
+        for path in _kept(run)
+        if str(path.relative_to(run.folder)) not in known
+    ]
+    return wrong
+
+
+def _flat(value: Any, place: str = "") -> dict[str, Any]:
+    if isinstance(value, dict):
+        found: dict[str, Any] = {}
+        for key, one in value.items():
+            found.update(_flat(one, f"{place}.{key}" if place else str(key)))
+        return found
+    return {place: value}
+
+
+def diff(left: Run, right: Run) -> list[str]:
+    """Say in what two runs differ: experiment, provenance, and means that are apart."""
+    lines = []
+    for part in ("experiment", "provenance"):
+        a, b = _flat(getattr(left, part)), _flat(getattr(right, part))
+        for key in sorted(a.keys() | b.keys()):
+            if a.get(key) != b.get(key) and not key.startswith(("command", "began")):
+                lines.append(f"{part} {key}: {a.get(key)!r} | {b.get(key)!r}")
+    keys = ["label", "scope", "where", "metric"]
+    means = [run.aggregate.groupby(keys)["value"].mean() for run in (left, right)]
+    for key in sorted(set(means[0].index) | set(means[1].index)):
+        one, two = (float(mean.get(key, float("nan"))) for mean in means)
+        if one != two and not (one != one and two != two):
+            ratio = f" (x{two / one:.3f})" if one else ""
+            lines.append(f"{' '.join(key)}: {one:.6g} | {two:.6g}{ratio}")
+    return lines
+
+
+def archive(run: Run, target: Path) -> None:
+    """Put a run into one `.tar.zst`, with its experiment's name and its own in front."""
+    base = Path(run.folder.parent.name) / run.folder.name
+    squeeze = zstandard.ZstdCompressor(level=9)
+    with (
+        target.open("wb") as file,
+        squeeze.stream_writer(file) as stream,
+        tarfile.open(fileobj=stream, mode="w|") as tar,
+    ):
+        tar.add(run.folder, arcname=str(base))
+
+
+def restore(source: Path, root: Path) -> Run:
+    """Unpack an archive under `root`.
+
+    Raises:
+        ValueError: The archive is none of ours, or the run is there already.
+    """
+    with source.open("rb") as file:
+        octets = zstandard.ZstdDecompressor().stream_reader(file).read()
+    with tarfile.open(fileobj=io.BytesIO(octets)) as tar:
+        names = tar.getnames()
+        base = Path(names[0])
+        if len(base.parts) != 2 or any(not name.startswith(names[0]) for name in names):
+            raise ValueError(f"{source} is no archive of a run")
+        if (root / base).exists():
+            raise ValueError(f"{root / base} is there already")
+        tar.extractall(root, filter="data")
+    return Run(root / base)
+
+
+def citation(run: Run) -> str:
+    """Say how a result can be cited."""
+    where = run.provenance
+    paper = run.experiment.get("paper", {})
+    machine = where.get("machine", {})
+    return (
+        f"Onym laboratory, experiment {where.get('experiment')} ({run.experiment.get('title')}), "
+        f"after {paper.get('id', 'no paper')} figure {paper.get('figure', '-')}; backend "
+        f"{where.get('backend')}, commit {str(where.get('commit'))[:12]}"
+        f"{' with changes' if where.get('dirty') else ''}, {where.get('began')}, "
+        f"{machine.get('processor', {}).get('model')}, Linux {machine.get('kernel')}."
+    )
+
+
+def shown(run: Run) -> str:
+    """Give the provenance as text."""
+    return json.dumps(run.provenance, indent=1)

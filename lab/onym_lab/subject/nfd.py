@@ -1,0 +1,59 @@
+"""NFD, where it is on PATH."""
+
+from __future__ import annotations
+
+from onym_lab import tools
+from onym_lab.experiment import Spec
+from onym_lab.subject.base import Place, Subject, SubjectError
+
+
+class Nfd(Subject):
+    """`nfd`, its faces and routes made by `nfdc`."""
+
+    name = "nfd"
+
+    def refusals(self, spec: Spec) -> list[str]:
+        """Name what it cannot do."""
+        del spec
+        missing = [name for name in ("nfd", "nfdc") if tools.on_path(name) is None]
+        return [f"{name} is not on PATH" for name in missing]
+
+    def prepare(self, place: Place) -> list[str]:
+        """Write nfd.conf."""
+        path = place.folder / "nfd.conf"
+        path.write_text(
+            f"""general {{ }}
+tables {{
+  cs_max_packets {place.node.cs}
+  cs_policy lru
+}}
+face_system {{
+  general {{ enable_congestion_marking yes }}
+  unix {{ path {place.socket} }}
+  udp {{ port {place.number} mcast no }}
+  tcp {{ port {place.number} }}
+}}
+authorizations {{
+  authorize {{ certfile any privileges {{ faces fib cs strategy-choice }} }}
+}}
+rib {{
+  localhost_security {{ trust-anchor {{ type any }} }}
+}}
+"""
+        )
+        # Its key store locks: one HOME for each process.
+        return ["env", f"HOME={place.folder}", "nfd", "--config", str(path)]
+
+    def settle(self, place: Place) -> None:
+        """Make faces and routes."""
+        environment = ["env", f"HOME={place.folder}", f"NDN_CLIENT_TRANSPORT=unix://{place.socket}"]
+        for port in place.ports:
+            for prefix in port.prefixes:
+                uri = port.uri(place.transport)
+                try:
+                    tools.call(
+                        [*environment, "nfdc", "face", "create", uri, "persistency", "permanent"]
+                    )
+                    tools.call([*environment, "nfdc", "route", "add", prefix, uri])
+                except RuntimeError as error:
+                    raise SubjectError(str(error)) from error
