@@ -342,8 +342,7 @@ class Attempt:
     def derive(self) -> None:
         """Compute tables and measures."""
         shutil.rmtree(self.replicate.derived, ignore_errors=True)
-        if not derive.given(self.replicate.folder):
-            derive.Deriver(self.spec, self.replicate.folder).run()
+        derive.Deriver(self.spec, self.replicate.folder).run()
 
 
 class _Closing:

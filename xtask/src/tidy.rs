@@ -11,6 +11,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("onym-wire", &[]),
     ("onym-crypto", &["onym-wire"]),
     ("onym-sys", &[]),
+    ("onym-kernel", &["onym-sys"]),
     ("onym-tables", &["onym-wire", "onym-crypto"]),
     ("onym-forward", &["onym-wire", "onym-crypto", "onym-tables"]),
     ("onym-pubsub", &["onym-wire", "onym-crypto", "onym-sys", "onym-tables"]),

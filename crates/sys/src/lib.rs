@@ -5,6 +5,7 @@ pub mod clock;
 pub mod epoll;
 pub mod mmsg;
 pub mod netdev;
+pub mod nnet;
 pub mod packet;
 pub mod shm;
 pub mod socket;

@@ -1,6 +1,7 @@
 //! `onym cs`: the content store.
 
 use crate::cmd::face::{Switch, flags_and_mask};
+use crate::cmd::kernel;
 use crate::exit::{Exit, Failure};
 use crate::node_words as words;
 use crate::output::Context;
@@ -19,6 +20,9 @@ use serde::Serialize;
   onym cs config --admit off --serve off
   onym cs erase /example")]
 pub(crate) struct Args {
+    /// The kernel stack of this network namespace (nnet.ko) instead of a node.
+    #[arg(long, global = true)]
+    kernel: bool,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -86,6 +90,9 @@ struct Erased {
 }
 
 pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
+    if args.kernel {
+        return on_kernel(args.command, cx);
+    }
     match args.command.unwrap_or(Command::Info) {
         Command::Info => {
             let mut client = session::open(cx)?;
@@ -115,6 +122,18 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
             let erased = Erased { prefix: prefix.to_string(), erased };
             cx.print(&erased, |e| format!("{} packets under {} erased", e.erased, e.prefix))
         }
+    }
+}
+
+/// The same for the kernel stack.
+fn on_kernel(command: Option<Command>, cx: &Context) -> anyhow::Result<()> {
+    let on = |switch: Option<Switch>| switch.map(|s| s == Switch::On);
+    match command.unwrap_or(Command::Info) {
+        Command::Info => kernel::cs_info(cx),
+        Command::Config { capacity, admit, serve } => {
+            kernel::cs_config(cx, capacity, on(admit), on(serve))
+        }
+        Command::Erase { prefix, count } => kernel::cs_erase(cx, &prefix, count),
     }
 }
 

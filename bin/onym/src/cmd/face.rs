@@ -1,5 +1,6 @@
 //! `onym face`: the faces of the node.
 
+use crate::cmd::kernel;
 use crate::human;
 use crate::node_words as words;
 use crate::output::Context;
@@ -23,6 +24,9 @@ use serde::Serialize;
   onym face show 263
   onym face destroy udp4://192.0.2.1:6363")]
 pub(crate) struct Args {
+    /// The kernel stack of this network namespace (nnet.ko) instead of a node.
+    #[arg(long, global = true)]
+    kernel: bool,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -118,6 +122,21 @@ enum Persistency {
 }
 
 impl Settings {
+    /// Refuses what the kernel stack has not.
+    fn is_for_kernel(&self) -> anyhow::Result<()> {
+        let said = [
+            (self.persistency.is_some(), "persistency of faces"),
+            (self.reliability.is_some(), "link reliability"),
+            (self.congestion_marking.is_some(), "congestion marking"),
+            (self.marking_interval.is_some(), "congestion marking"),
+            (self.marking_threshold.is_some(), "congestion marking"),
+        ];
+        match said.iter().find(|(said, _)| *said) {
+            Some((_, what)) => Err(kernel::unknown(what)),
+            None => Ok(()),
+        }
+    }
+
     fn fill(&self, parameters: &mut ControlParameters) {
         let flags = [
             (self.local_fields, FACE_LOCAL_FIELDS),
@@ -196,6 +215,9 @@ impl Shown {
 }
 
 pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
+    if args.kernel {
+        return on_kernel(args.command, cx);
+    }
     let mut client = session::open(cx)?;
     let client = &mut client;
     match args.command.unwrap_or(Command::List { remote: None, local: None, scheme: None }) {
@@ -237,6 +259,28 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
             client.command(["faces", "destroy"], &parameters).map_err(session::failure)?;
             changed(cx, "destroyed", &ControlParameters { uri: Some(face.uri), ..parameters })
         }
+    }
+}
+
+/// The same for the kernel stack; what only a daemon has is refused.
+fn on_kernel(command: Option<Command>, cx: &Context) -> anyhow::Result<()> {
+    match command.unwrap_or(Command::List { remote: None, local: None, scheme: None }) {
+        Command::List { remote: None, local: None, scheme: None } => kernel::faces(cx, |_| true),
+        Command::List { .. } => Err(kernel::unknown("filters of faces")),
+        Command::Show { face } => {
+            let found = kernel::find(&mut kernel::open()?, &face)?;
+            kernel::faces(cx, |f| f.id == found.id)
+        }
+        Command::Create { uri, local, settings } => {
+            settings.is_for_kernel()?;
+            kernel::face_create(cx, &uri, local.as_deref(), settings.mtu)
+        }
+        Command::Update { face, settings } => {
+            settings.is_for_kernel()?;
+            let fields = settings.local_fields.map(|s| s == Switch::On);
+            kernel::face_update(cx, &face, settings.mtu, fields)
+        }
+        Command::Destroy { face } => kernel::face_destroy(cx, &face),
     }
 }
 

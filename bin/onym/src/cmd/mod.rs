@@ -11,6 +11,7 @@ pub(crate) mod explain;
 pub(crate) mod face;
 pub(crate) mod fib;
 pub(crate) mod get;
+pub(crate) mod kernel;
 pub(crate) mod key;
 pub(crate) mod load;
 pub(crate) mod log;

@@ -1,5 +1,6 @@
 //! `onym route`: the routes of the node.
 
+use crate::cmd::kernel;
 use crate::human;
 use crate::node_words as words;
 use crate::output::Context;
@@ -19,8 +20,12 @@ use serde::Serialize;
   onym route list
   onym route add /example --via udp4://192.0.2.1:6363
   onym route add / --via 263 --cost 10 --expires 60000
-  onym route remove /example --via 263")]
+  onym route remove /example --via 263
+  onym route add /example --via 1 --kernel")]
 pub(crate) struct Args {
+    /// The kernel stack of this network namespace (nnet.ko) instead of a node.
+    #[arg(long, global = true)]
+    kernel: bool,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -100,6 +105,9 @@ impl Shown {
 }
 
 pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
+    if args.kernel {
+        return on_kernel(args.command, cx);
+    }
     let mut client = session::open(cx)?;
     let client = &mut client;
     match args.command.unwrap_or(Command::List { prefix: None, via: None }) {
@@ -143,6 +151,19 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
                 client.command(["rib", "unregister"], &parameters).map_err(session::failure)?;
             changed(cx, "removed", &done)
         }
+    }
+}
+
+/// The same for the kernel stack; what only a daemon has is refused.
+fn on_kernel(command: Option<Command>, cx: &Context) -> anyhow::Result<()> {
+    match command.unwrap_or(Command::List { prefix: None, via: None }) {
+        Command::List { prefix, via } => kernel::routes(cx, prefix.as_ref(), via),
+        Command::Add { no_inherit: true, .. } | Command::Add { capture: true, .. } => {
+            Err(kernel::unknown("inheritance of routes"))
+        }
+        Command::Add { expires: Some(_), .. } => Err(kernel::unknown("expiry of routes")),
+        Command::Add { prefix, via, cost, .. } => kernel::route_add(cx, &prefix, &via, cost),
+        Command::Remove { prefix, via, .. } => kernel::route_remove(cx, &prefix, &via),
     }
 }
 

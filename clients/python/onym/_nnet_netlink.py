@@ -1,0 +1,81 @@
+# Written by kernel/tools/nlgen.py from spec/netlink/nnet.yaml; not by hand.
+"""Numbers of the netlink family of AF_NNET."""
+
+FAMILY = "nnet"
+
+FACE_KIND = {"local": 1, "socket": 2, "ether": 3, "udp": 4}
+STRATEGY = {"best-route": 1, "multicast": 2, "random": 3}
+UNSOLICITED = {"drop": 0, "local": 1, "network": 2, "all": 3}
+DISPATCH = {"inline": 0, "name": 1, "prefix": 2, "random": 3}
+LOCK = {"rw": 0, "rcu": 1, "one": 2}
+
+ATTRIBUTES = {
+    "face-id": (1, "u32"),
+    "face-kind": (2, "u8"),
+    "ifindex": (3, "u32"),
+    "peer": (4, "binary"),
+    "address": (5, "binary"),
+    "port": (6, "u16"),
+    "mtu": (7, "u16"),
+    "flags": (8, "u32"),
+    "name": (9, "binary"),
+    "cost": (10, "u32"),
+    "strategy": (11, "u8"),
+    "capacity": (12, "u32"),
+    "entries-max": (13, "u32"),
+    "bytes-max": (14, "u64"),
+    "admit": (15, "u8"),
+    "serve": (16, "u8"),
+    "unsolicited": (17, "u8"),
+    "entries": (18, "u32"),
+    "packets": (19, "u32"),
+    "bytes": (20, "u64"),
+    "count": (21, "u32"),
+    "pit-max": (22, "u32"),
+    "counter-kind": (23, "string"),
+    "counter-word": (24, "string"),
+    "value": (25, "u64"),
+    "dispatch-mode": (26, "u8"),
+    "dispatch-depth": (27, "u8"),
+    "dispatch-threads": (28, "u8"),
+    "dispatch-separate": (29, "u8"),
+    "auto-faces": (30, "u8"),
+    "packet": (31, "binary"),
+    "in-user": (32, "u8"),
+    "in-interests": (33, "u64"),
+    "in-data": (34, "u64"),
+    "in-nacks": (35, "u64"),
+    "in-bytes": (36, "u64"),
+    "out-interests": (37, "u64"),
+    "out-data": (38, "u64"),
+    "out-nacks": (39, "u64"),
+    "out-bytes": (40, "u64"),
+    "family": (41, "u32"),
+    "local-fields": (42, "u8"),
+    "pad": (43, "pad"),
+}
+COMMANDS = {
+    "face-new": 1,
+    "face-del": 2,
+    "face-set": 3,
+    "face-get": 4,
+    "fib-add": 5,
+    "fib-del": 6,
+    "fib-get": 7,
+    "strategy-set": 8,
+    "cs-config": 9,
+    "cs-erase": 10,
+    "cs-get": 11,
+    "bpt-get": 12,
+    "pit-set": 13,
+    "pit-get": 14,
+    "stats-get": 15,
+    "dispatch-set": 16,
+    "net-set": 17,
+    "store-attach": 18,
+    "store-offer": 19,
+    "store-ask": 20,
+    "store-data": 21,
+    "store-miss": 22,
+    "face-event": 23,
+}

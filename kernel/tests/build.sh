@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# Builds the module outside the tree: build.sh KERNEL TARGET [make argument...]
+# KERNEL is a version with headers in /usr/src or a build directory.
+set -euo pipefail
+kernel=$(cd "$(dirname "$0")/.." && pwd)
+version=$1 target=$2
+shift 2
+build=/usr/src/linux-headers-$version
+[ -d "$version" ] && { build=$version; version=$(basename "$version"); }
+src=$target/$version/src
+mkdir -p "$src"
+cp -ru "$kernel"/*.[ch] "$kernel/Kbuild" "$kernel/generated" "$kernel/include" "$kernel/selftest" "$src/"
+make -s -C "$build" M="$src" W=1 "$@" modules
+echo "built $src/nnet.ko"

@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# The sockets of one host.
+set -e
+insmod /nnet.ko $LOAD
+nnet-test binding
+nnet-test refused
+nnet-test published
+nnet-test pair
+grep -q 'interest forwarded' /proc/net/nnet/stats
+rmmod nnet

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# Boots a kernel with the module and runs guest scripts:
+#   vm.sh MODULE IMAGE MODULES_DIR SCRIPT[,SCRIPT...]
+# Environment: MEM (megabytes), SMP, LIMIT (seconds), EXTRA (files for /bin),
+# APPEND (kernel command line), QEMU (more arguments).
+# Exit status 0 when every script passed and no checker said anything.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+module=$1 image=$2 modules=$3 scripts=$4
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+root=$work/root
+mkdir -p "$root"/{bin,sbin,modules,tests,lib,lib64,etc}
+cp /bin/busybox "$root/bin/"
+install -m 755 "$here/guest/init" "$root/init"
+cp "$here"/guest/*.sh "$root/tests/"
+cc=${CC:-gcc}
+$cc -O2 -static -o "$root/qexit" "$here/qexit.c"
+clients=$here/../../clients/c
+$cc -O2 -static -I "$clients/include" -I "$clients/src" -I "$here/../include/uapi" -I "$here/../generated" \
+  -o "$root/bin/nnet-test" "$clients"/src/*.c "$here/nnet-test.c"
+for f in /sbin/ip ${EXTRA:-}; do
+  cp "$f" "$root/bin/"
+  for l in $(ldd "$f" 2>/dev/null | grep -oE '/[^ ]+' || true); do
+    mkdir -p "$root$(dirname "$l")"; cp -L "$l" "$root$l"
+  done
+done
+n=10
+for m in virtio_ring virtio virtio_pci_legacy_dev virtio_pci_modern_dev virtio_pci failover net_failover virtio_net \
+         veth udp_tunnel ip6_udp_tunnel sch_netem; do
+  f=$(find "$modules" -name "$m.ko*" -print -quit 2>/dev/null || true)
+  case $f in
+    *.xz) xz -dc "$f" > "$root/modules/$n-$m.ko" ;;
+    ?*) cp "$f" "$root/modules/$n-$m.ko" ;;
+  esac
+  n=$((n + 1))
+done
+cp "$module" "$root/nnet.ko"
+[ ! -e "$root/bin/onym" ] || strip "$root/bin/onym"
+strip --strip-debug "$root/nnet.ko" "$root"/modules/*.ko 2>/dev/null || true
+[ -z "${DATA:-}" ] || cp -r "$DATA" "$root/data"
+(cd "$root" && find . | cpio -o -H newc --quiet | gzip -1) > "$work/initrd"
+status=0
+timeout "${LIMIT:-400}" qemu-system-x86_64 -accel "${ACCEL:-tcg,thread=multi}" -cpu max -smp "${SMP:-2}" -m "${MEM:-512}" \
+  -nodefaults -no-user-config -display none -serial stdio -no-reboot \
+  -device isa-debug-exit,iobase=0xf4,iosize=0x04 ${QEMU:-} -kernel "$image" -initrd "$work/initrd" \
+  -append "console=ttyS0 quiet panic=-1 oops=panic nnet.run=$scripts ${APPEND:-}" </dev/null 2>&1 |
+  tr -d '\r' | tee "$work/console" || status=${PIPESTATUS[0]}
+# qemu ends with (status << 1) | 1; a panic ends it with 0, a hang with 124.
+if [ "$status" = 1 ] && grep -q '^NNET-RESULT rc=0 ' "$work/console"; then exit 0; fi
+echo "the guest failed: qemu ended with $status" >&2
+exit 1
