@@ -74,8 +74,8 @@ def _sizes(ax: Axes, top: pd.DataFrame, unit: str) -> None:
     )
     ax.axvline(0, color="#606060", lw=0.8)
     ax.set_yticks(place, top["term"])
-    grey = "; grey: not significant" if known else ""
-    ax.set_xlabel(f"effect q (half the step from low to high), {unit}{grey}")
+    grey = " (grey: not significant)" if known else ""
+    ax.set_xlabel(f"effect q, {unit}{grey}")
     ax.grid(axis="y", visible=False)
 
 
