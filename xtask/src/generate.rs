@@ -5,8 +5,13 @@ use anyhow::{Context, Result, bail, ensure};
 use std::fs;
 use std::process::Command;
 
-const DOCUMENTS: [&str; 4] =
-    ["docs/cli.md", "docs/config.md", "docs/verdicts.md", "spec/conformance/README.md"];
+const DOCUMENTS: [&str; 5] = [
+    "docs/cli.md",
+    "docs/config.md",
+    "docs/verdicts.md",
+    "docs/push-verdicts.md",
+    "spec/conformance/README.md",
+];
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     if let Some(word) = arguments.first() {

@@ -19,7 +19,15 @@ const EDGES: &[(&str, &[&str])] = &[
     ("onym-board", &["onym-wire", "onym-sys"]),
     (
         "onym-node",
-        &["onym-wire", "onym-crypto", "onym-sys", "onym-tables", "onym-forward", "onym-face"],
+        &[
+            "onym-wire",
+            "onym-crypto",
+            "onym-sys",
+            "onym-tables",
+            "onym-forward",
+            "onym-pubsub",
+            "onym-face",
+        ],
     ),
     (
         "onym-client",

@@ -68,6 +68,11 @@ commands! {
     Poke(poke) in "Content",
     Ping(ping) in "Content",
     PingServer(ping_server) in "Content",
+    Scope(scope) in "Push",
+    Publish(publish) in "Push",
+    Subscribe(subscribe) in "Push",
+    Rendezvous(rendezvous) in "Push",
+    Topology(topology) in "Push",
     Key(key) in "Trust",
     Cert(cert) in "Trust",
     Service(service) in "Functions",
@@ -79,7 +84,7 @@ commands! {
 }
 
 /// The groups in the order of `onym --help`.
-const GROUPS: &[&str] = &["Node", "Content", "Trust", "Functions", "Measuring"];
+const GROUPS: &[&str] = &["Node", "Content", "Push", "Trust", "Functions", "Measuring"];
 
 const TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}\n\n{before-help}Options:\n{options}\n{after-help}";
 

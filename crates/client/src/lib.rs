@@ -10,6 +10,7 @@ pub mod fetch;
 pub mod metadata;
 pub mod mgmt;
 pub mod producer;
+pub mod push;
 pub mod registration;
 pub mod request;
 mod rng;

@@ -46,6 +46,19 @@ pub enum Kind {
     Nack,
 }
 
+/// How an item is put into the queue of its face. The pull half knows packets only; what the push
+/// half sends passes through unseen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Delivery {
+    /// A packet or frame, through the link service.
+    #[default]
+    Packet,
+    /// Data of the push half for an application: whole or not at all.
+    AppData,
+    /// Another message of the push half for an application.
+    AppMessage,
+}
+
 /// Link-layer fields to send with a packet.
 #[derive(Debug, Clone, Default)]
 pub struct LpOut {
@@ -63,6 +76,8 @@ pub struct LpOut {
     pub non_discovery: bool,
     /// Prefix announcement to attach to a Data.
     pub prefix_announcement: Option<Buf>,
+    /// How it is put into the queue of its face.
+    pub delivery: Delivery,
 }
 
 /// One packet to send on one face.

@@ -9,6 +9,8 @@ use onym_wire::mgmt::{
     Block, ChannelStatus, ControlParameters, ControlResponse, CsInfo, FaceEventNotification,
     FaceQueryFilter, FaceStatus, FibEntry, ForwarderStatus, RibEntry, StrategyChoice, parse_list,
 };
+use onym_wire::push::app::Message;
+use onym_wire::push::{Control, Frame};
 use onym_wire::signature::{NameSignature, SignatureInfo};
 use onym_wire::tlv::{Element, Reader, frame_len};
 use onym_wire::{Data, DataBuilder, FaceUri, InterestBuilder};
@@ -26,6 +28,7 @@ pub fn decode(input: &[u8]) {
         packet.fragment.into_iter().for_each(network);
     }
     network(input);
+    push(input);
     structures(input);
     if let Ok(text) = std::str::from_utf8(input) {
         if let Ok(uri) = text.parse::<FaceUri>() {
@@ -51,6 +54,26 @@ fn elements(input: &[u8]) {
     }
     let shown = [Tree(input).to_string(), Line(input).to_string(), Hex(input).to_string()];
     assert!(shown.iter().all(|text| text.chars().all(|c| c == '\n' || !c.is_control())));
+}
+
+/// Frames, control messages and messages of applications of the push half.
+fn push(input: &[u8]) {
+    if let Ok(frame) = Frame::parse(input) {
+        let _ = Control::parse(frame.payload);
+        let _ = frame.ids.count();
+    }
+    if let Ok(control) = Control::parse(input) {
+        let octets = control.octets();
+        let again = Control::parse(&octets).expect("law: a message that was written can be read");
+        assert_eq!(again.octets(), octets);
+    }
+    if let Ok(message) = Message::parse(input) {
+        let octets = message.octets();
+        let again = Message::parse(&octets).expect("law: a message that was written can be read");
+        assert_eq!(again.octets(), octets);
+        let _ = (message.piece(), message.id(), message.prefix(), message.about());
+        let _ = (message.route(), message.text());
+    }
 }
 
 fn network(wire: &[u8]) {

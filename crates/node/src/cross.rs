@@ -30,6 +30,8 @@ pub(crate) enum Leg {
     Discovery(u8),
     /// Data that satisfied a discovery Interest and is now at home.
     Solicited,
+    /// For the push thread: a frame for this node, or a message of an application.
+    Push,
 }
 
 /// What crosses at once.
@@ -149,6 +151,14 @@ impl ToPeer {
         };
         out.items.push(Transmit { bytes, ..item });
         Ok(())
+    }
+
+    /// Whether one more transmission can be put in.
+    pub(crate) fn has_place(&mut self) -> bool {
+        if self.current.out.items.len() >= BATCH_MAX {
+            self.flush();
+        }
+        self.current.out.items.len() < BATCH_MAX
     }
 
     /// Whether what one more round sends fits, even if the peer takes nothing meanwhile.

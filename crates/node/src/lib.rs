@@ -11,6 +11,7 @@ mod metrics;
 pub mod mgmt;
 pub mod names;
 mod node;
+mod push;
 pub mod rib;
 mod shard;
 mod subnet;
@@ -18,5 +19,6 @@ mod throttle;
 
 pub use control::Bound;
 pub use control::listen::unix_places;
-pub use control::status::{LinkSums, ShardState, Snapshot};
+pub use control::status::{LinkSums, PushCounts, ShardState, Snapshot};
 pub use node::{Node, NodeError, NodeHandle};
+pub use shard::PushDropped;

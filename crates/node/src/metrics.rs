@@ -117,6 +117,7 @@ fn text(s: &Snapshot) -> String {
     faces(&mut out, s);
     tables(&mut out, s);
     management(&mut out, s);
+    push(&mut out, s);
     let name = "onym_shard_busy_seconds_total";
     family(&mut out, name, "counter", "Time that a shard spent not waiting.");
     for (i, shard) in s.shards.iter().enumerate() {
@@ -150,6 +151,48 @@ fn faces(out: &mut String, s: &Snapshot) {
     plain(out, "onym_faces", "gauge", "Faces there are.", s.faces.len() as u64);
     let (name, help) = ("onym_faces_refused_total", "Faces refused because of a limit.");
     plain(out, name, "counter", help, s.faces_refused);
+}
+
+fn push(out: &mut String, s: &Snapshot) {
+    let Some(push) = &s.push else { return };
+    let name = "onym_push_frames_total";
+    family(out, name, "counter", "Push frames, by what became of them.");
+    for (verdict, value) in onym_pubsub::Verdict::ALL.iter().zip(push.verdicts) {
+        let _ = writeln!(out, "{name}{{verdict=\"{}\"}} {value}", verdict.label());
+    }
+    let dropped = [
+        ("push_not_local", push.dropped.not_local),
+        ("push_backlog", push.dropped.backlog),
+        ("push_app_malformed", push.app_malformed),
+    ];
+    let help = "Push frames and messages that ended before the forwarder or the dispatcher.";
+    words(out, "onym_push_dropped_total", help, &dropped);
+    for (name, kind, help, value) in [
+        ("onym_push_copies_total", "counter", "Push frames sent over links.", push.copies),
+        (
+            "onym_push_missed_total",
+            "counter",
+            "Publications that slow applications missed.",
+            push.dropped.missed,
+        ),
+        ("onym_push_messages_total", "counter", "Messages of applications.", push.messages),
+        (
+            "onym_push_sent_total",
+            "counter",
+            "Publications sent to other nodes.",
+            push.publications[0],
+        ),
+        (
+            "onym_push_delivered_total",
+            "counter",
+            "Publications handed to applications.",
+            push.publications[1],
+        ),
+        ("onym_push_apps", "gauge", "Applications.", push.apps),
+        ("onym_push_vertices", "gauge", "Scopes and items of the rendezvous.", push.vertices),
+    ] {
+        plain(out, name, kind, help, value);
+    }
 }
 
 fn management(out: &mut String, s: &Snapshot) {

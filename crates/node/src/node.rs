@@ -3,8 +3,9 @@
 use crate::clock::Clock;
 use crate::config::{Changes, Config};
 use crate::control::{Bound, Control, Request, listen};
-use crate::cross::{Bell, direction};
-use crate::shard::{Chooser, Parts, Shard, ShardPort};
+use crate::cross::{Bell, FromPeer, ToPeer, direction};
+use crate::push::{self, PushOrder, PushPort, PushThread, Settings};
+use crate::shard::{Chooser, Parts, PushSide, Shard, ShardPort};
 use onym_crypto::{Entropy as _, SystemEntropy};
 use onym_forward::Forwarder;
 use onym_sys::epoll::Waker;
@@ -48,6 +49,7 @@ pub struct NodeHandle {
     requests: Sender<Request>,
     waker: Arc<Waker>,
     ports: Vec<ShardPort>,
+    push: Option<PushPort>,
     threads: Vec<JoinHandle<()>>,
     bound: Bound,
     notes: Vec<String>,
@@ -81,7 +83,10 @@ impl Node {
         let opened = listen::open(&config).map_err(NodeError::Setup)?;
         let waker = Arc::new(Waker::new().map_err(system("making an eventfd"))?);
         let seeds = random();
-        let made = shards(&config, clock, count, &waker, seeds)?;
+        let bells = (0..count).map(|_| Bell::new()).collect::<Result<Vec<_>, _>>();
+        let bells = bells.map_err(system("making a shard"))?;
+        let (push, sides) = push_half(&config, clock, &bells, seeds[3])?;
+        let made = shards(&config, clock, &bells, &waker, seeds, sides)?;
         let (requests, inbox) = mpsc::channel();
         let mut threads = Vec::new();
         for (i, shard) in made.shards.into_iter().enumerate() {
@@ -90,10 +95,15 @@ impl Node {
             let thread = std::thread::Builder::new().name(name).spawn(run);
             threads.push(thread.map_err(system("starting a thread"))?);
         }
+        let push = match push {
+            Some(push) => Some(push.start(&made.ports, &mut threads)?),
+            None => None,
+        };
         let mut handle = NodeHandle {
             requests,
             waker: Arc::clone(&waker),
             ports: made.ports.clone(),
+            push: push.clone(),
             threads,
             bound: opened.bound.clone(),
             notes: opened.notes,
@@ -105,6 +115,7 @@ impl Node {
             config,
             origin: origin.to_owned(),
             ports: made.ports,
+            push,
             reports: made.reports,
             waker,
             listeners: opened.listeners,
@@ -152,12 +163,13 @@ struct Made {
 fn shards(
     config: &Config,
     clock: Clock,
-    count: usize,
+    bells: &[Arc<Bell>],
     control: &Arc<Waker>,
     seeds: [u64; 4],
+    mut sides: Vec<PushSide>,
 ) -> Result<Made, NodeError> {
     let failed = system("making a shard");
-    let bells = (0..count).map(|_| Bell::new()).collect::<Result<Vec<_>, _>>().map_err(&failed)?;
+    let count = bells.len();
     let mut to: Vec<Vec<_>> = (0..count).map(|_| (0..count).map(|_| None).collect()).collect();
     let mut from: Vec<Vec<_>> = (0..count).map(|_| (0..count).map(|_| None).collect()).collect();
     for a in 0..count {
@@ -193,10 +205,67 @@ fn shards(
             discovery,
             reports,
             control,
+            push: (!sides.is_empty()).then(|| sides.remove(0)),
         };
         made.shards.push(Shard::new(parts).map_err(&failed)?);
     }
     Ok(made)
+}
+
+/// The push half before its thread runs.
+struct PushHalf {
+    parts: push::Parts,
+    port: PushPort,
+}
+
+impl PushHalf {
+    /// Starts the thread.
+    fn start(
+        mut self,
+        ports: &[ShardPort],
+        threads: &mut Vec<JoinHandle<()>>,
+    ) -> Result<PushPort, NodeError> {
+        self.parts.ports = ports.to_vec();
+        let thread = PushThread::new(self.parts).map_err(system("making the push thread"))?;
+        let run = move || thread.run();
+        let started = std::thread::Builder::new().name("onym-push".into()).spawn(run);
+        threads.push(started.map_err(system("starting a thread"))?);
+        Ok(self.port)
+    }
+}
+
+/// The push half, when it is enabled, and what each shard has of it.
+fn push_half(
+    config: &Config,
+    clock: Clock,
+    bells: &[Arc<Bell>],
+    spare: u64,
+) -> Result<(Option<PushHalf>, Vec<PushSide>), NodeError> {
+    if !config.push.enabled {
+        return Ok((None, Vec::new()));
+    }
+    let settings = Settings::of(&config.push, spare);
+    let node = onym_pubsub::Node::new(settings.node.clone());
+    let bell = Bell::new().map_err(system("making the push half"))?;
+    let mut sides = Vec::new();
+    let (mut to, mut from, mut waits): (Vec<ToPeer>, Vec<FromPeer>, Vec<_>) = Default::default();
+    for shard_bell in bells {
+        let (to_push, from_shard) = direction(&bell);
+        let (to_shard, from_push) = direction(shard_bell);
+        let wait = Arc::new(AtomicBool::new(false));
+        let forwarder = node.forwarder.clone();
+        let ends = (to_push, from_push);
+        let most = settings.app_queue_bytes_max;
+        sides.push(PushSide::new(ends, Arc::clone(&wait), forwarder, most));
+        to.push(to_shard);
+        from.push(from_shard);
+        waits.push(wait);
+    }
+    let (tx, orders) = mpsc::channel::<PushOrder>();
+    let port = PushPort { orders: tx, bell: Arc::clone(&bell) };
+    let ports = Vec::new();
+    let parts = push::Parts { clock, settings, node, bell, orders, to, from, waits, ports };
+    Ok((Some(PushHalf { parts, port }), sides))
 }
 
 /// What the configuration means for one shard: limits of the node are shared out evenly.
@@ -276,6 +345,33 @@ impl NodeHandle {
         &self.notes
     }
 
+    /// Adds a link of the push half, as an entry of `push.link` does.
+    ///
+    /// # Errors
+    /// [`NodeError`].
+    pub fn push_link_add(&self, link: crate::config::PushLink) -> Result<(), NodeError> {
+        self.ask(move |control| {
+            control.config.push.link.push(link);
+            control.apply_push_links()
+        })?
+        .map_err(NodeError::Setup)
+    }
+
+    /// A dataset of the push half, as `/localhost/onym/push/…` tells it; `id` are the octets of an
+    /// identifier. `Ok(None)`: there is no such dataset.
+    ///
+    /// # Errors
+    /// [`NodeError`].
+    pub fn push_dataset(
+        &self,
+        what: &str,
+        id: &[u8],
+    ) -> Result<Option<serde_json::Value>, NodeError> {
+        let (what, id) = (what.to_owned(), id.to_vec());
+        let told = self.ask(move |control| control.push_dataset(&what, &id))?;
+        Ok(told.and_then(|text| serde_json::from_str(&text).ok()))
+    }
+
     /// Takes over a new configuration; which keys took effect and which wait for a restart.
     ///
     /// # Errors
@@ -310,6 +406,9 @@ impl NodeHandle {
         let _ = self.ask(Control::stop);
         for port in &self.ports {
             port.tell(Shard::stop);
+        }
+        if let Some(push) = &self.push {
+            push.tell(PushThread::stop);
         }
         for thread in self.threads.drain(..) {
             let _ = thread.join();

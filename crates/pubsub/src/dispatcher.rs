@@ -148,6 +148,25 @@ pub struct Dispatcher {
     pub counters: Counters,
 }
 
+/// What a dispatcher has of one identifier, for people.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct View {
+    /// Its strategy.
+    pub strategy: Strategy,
+    /// Applications that publish it, and whether each is started.
+    pub publishers: Vec<(AppId, bool)>,
+    /// Applications that subscribed to it.
+    pub subscribers: Vec<AppId>,
+    /// Whether there are subscribers anywhere.
+    pub is_matched: bool,
+    /// The way to those on other nodes.
+    pub route: Option<RouteBuf>,
+    /// Links to the farthest of them.
+    pub hops: u8,
+    /// Names of the item.
+    pub aliases: Vec<Id>,
+}
+
 /// What a dispatcher counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
@@ -201,6 +220,28 @@ impl Dispatcher {
     #[must_use]
     pub fn homes(&self) -> &[Home] {
         &self.homes
+    }
+
+    /// What this node has of an item or scope; `None` when nothing.
+    #[must_use]
+    pub fn view(&self, id: &Id) -> Option<View> {
+        let (published, subscribed) = (self.publications.get(id), self.subscriptions.get(id));
+        let strategy = published.map(|p| p.strategy).or(subscribed.map(|s| s.strategy))?;
+        let mut view = View { strategy, ..View::default() };
+        if let Some(p) = published {
+            view.publishers = p.publishers.iter().map(|p| (p.app, p.is_started)).collect();
+            (view.is_matched, view.hops) = (p.is_matched, p.hops);
+            view.route.clone_from(&p.route);
+            view.aliases.clone_from(&p.aliases);
+        }
+        view.subscribers = subscribed.map(|s| s.subscribers.clone()).unwrap_or_default();
+        Some(view)
+    }
+
+    /// The rendezvous that an identifier belongs to, when one is known.
+    #[must_use]
+    pub fn rendezvous_of_root(&self, id: &Id) -> Option<Label> {
+        self.rendezvous_of(id)
     }
 
     fn rendezvous_of(&self, id: &Id) -> Option<Label> {

@@ -86,8 +86,8 @@ struct Epochs {
     last: Option<KeyedTags>,
 }
 
-/// The forwarder of one node.
-#[derive(Debug)]
+/// The forwarder of one node. A clone decides alike and counts on its own.
+#[derive(Debug, Clone)]
 pub struct Forwarder {
     config: Config,
     links: Vec<LinkEntry>,
@@ -152,6 +152,12 @@ impl Forwarder {
         let of = |table| links.iter().map(move |l| scheme.tag(l.number, table));
         *tags = (0..scheme.tables()).flat_map(of).collect();
         *stage_tags = links.iter().map(|l| scheme.stage_tag(l.number)).collect();
+    }
+
+    /// Decides from now on as `other` does; what was counted stays.
+    pub fn take_over(&mut self, other: Self) {
+        let counters = std::mem::take(&mut self.counters);
+        *self = Self { counters, ..other };
     }
 
     /// Starts epoch `number` of keyed tags; the keys of the epoch before stay good.

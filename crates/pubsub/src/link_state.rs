@@ -244,7 +244,7 @@ impl LinkState {
         if is_changed || is_due || self.next_refresh <= now {
             self.say(now, out);
         }
-        if self.next_hello <= now {
+        if self.next_hello <= now && !self.links.is_empty() {
             self.next_hello = now + self.config.hello;
             out.publish(self.hello_message(Target::Neighbours(None)));
         }
@@ -266,7 +266,9 @@ impl LinkState {
     pub fn next_timeout(&self) -> Option<Tick> {
         let dead =
             self.links.values().filter(|l| l.node.is_some()).map(|l| l.heard + self.config.dead);
-        dead.chain([self.next_hello, self.next_refresh]).chain(self.say_at).min()
+        let hello = (!self.links.is_empty()).then_some(self.next_hello);
+        let first = (self.number == 0).then_some(Tick(0));
+        dead.chain([self.next_refresh]).chain(hello).chain(first).chain(self.say_at).min()
     }
 }
 

@@ -211,6 +211,14 @@ impl Node {
         self.settle(now, output);
     }
 
+    /// Removes a link; whether there was one.
+    pub fn link_remove(&mut self, now: Tick, face: FaceId, output: &mut Output) -> bool {
+        self.link_state.link_remove(now, face, &mut self.outbox);
+        let was_there = self.forwarder.link_remove(face);
+        self.settle(now, output);
+        was_there
+    }
+
     /// A frame that came over a face; its hop limit is changed in place.
     pub fn receive(
         &mut self,
@@ -231,6 +239,12 @@ impl Node {
         self.copies = copies;
         self.settle(now, output);
         verdict
+    }
+
+    /// A frame that a forwarder of the shell found to be for this node.
+    pub fn deliver_frame(&mut self, now: Tick, face: FaceId, octets: &[u8], output: &mut Output) {
+        self.deliver(now, face, octets);
+        self.settle(now, output);
     }
 
     /// A frame for this node: to the part that listens at its identifier.

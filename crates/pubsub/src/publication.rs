@@ -4,6 +4,7 @@ use onym_crypto::sha256;
 use onym_tables::{FaceId, HashKey};
 use onym_wire::push::{Control, Id, Label, RouteBuf, Status, Strategy, reserved};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// An application of this node, numbered by the shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -83,8 +84,8 @@ pub enum Event {
     Data {
         /// The id, of those of the item, that was subscribed.
         id: Id,
-        /// What was published.
-        payload: Vec<u8>,
+        /// What was published; shared by everybody who gets it.
+        payload: Arc<[u8]>,
     },
 }
 

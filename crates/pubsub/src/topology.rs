@@ -9,6 +9,7 @@ mod route;
 mod tests;
 
 pub use map::{Map, NodeState, Tree};
+pub use matched::{MatchView, TreeView};
 pub use route::{Keyed, Routing};
 
 use crate::courier::{Courier, Taken};

@@ -17,6 +17,25 @@ onym_tables::outcomes! {
     }
 }
 
+/// The text of docs/push-verdicts.md.
+#[must_use]
+pub fn reference() -> String {
+    use std::fmt::Write as _;
+    let mut text = String::from(
+        "# Verdicts of push frames\n\nWritten by `cargo run -p onym-pubsub --example \
+         verdict_reference > docs/push-verdicts.md`; do not edit.\n\n\
+         Each word is the label of a counter in `/metrics` (`onym_push_frames_total`) and a word \
+         of packet scripts.\nFrames received are the sum of the verdicts; deliveries are \
+         `push_delivered` and `push_both` together.\n\n| word | dropped | meaning |\n|---|---|---|\n",
+    );
+    for verdict in Verdict::ALL {
+        let dropped = if verdict.is_drop() { "yes" } else { "" };
+        let (word, meaning) = (verdict.label(), verdict.text());
+        let _ = writeln!(text, "| `{word}` | {dropped} | {meaning} |");
+    }
+    text
+}
+
 /// What a forwarder counts. Received frames are the sum of the verdicts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counters {

@@ -252,6 +252,7 @@ impl Cx<'_> {
             no_cache: packet.lp.no_cache,
             non_discovery: packet.lp.non_discovery,
             prefix_announcement: packet.lp.prefix_announcement.clone(),
+            ..LpOut::default()
         };
         self.emit(face, kind_of(packet), Payload::Shared(packet.bytes.clone()), lp);
     }

@@ -1,9 +1,11 @@
 //! Push scripts (`spec/conformance/FORMAT.md`, "Push scripts"): whole networks in virtual time.
 
+mod daemon;
 mod run;
 mod script;
 mod step;
 
+pub use daemon::run as run_daemons;
 pub use run::run;
 pub use script::{Line, PushScript, parse, parse_file};
 

@@ -89,6 +89,13 @@ impl TxQueue {
         Ok(())
     }
 
+    /// Appends a frame even beyond the bound: the rest of what was begun.
+    pub fn push_over(&mut self, head: &[u8], body: Option<&Buf>) {
+        let bound = std::mem::replace(&mut self.bytes_max, usize::MAX);
+        let _ = self.push(head, body);
+        self.bytes_max = bound;
+    }
+
     /// Frames waiting.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -105,6 +112,11 @@ impl TxQueue {
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// Sets the bound; what waits stays.
+    pub fn set_bytes_max(&mut self, bytes_max: usize) {
+        self.bytes_max = bytes_max;
     }
 
     /// Octets that still fit; an empty queue takes any frame all the same.

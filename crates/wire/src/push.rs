@@ -1,6 +1,7 @@
 //! The push half's bytes: identifiers, frame, forwarding parts, control messages, old framing
 //! (`spec/push.md`).
 
+pub mod app;
 mod control;
 mod field;
 mod filter;
@@ -122,6 +123,16 @@ impl Status {
     pub const UNREACHED: Self = Self(14);
     /// The strategy does not know such requests.
     pub const UNFIT: Self = Self(15);
+    /// The item has no subscribers, or another application of the node publishes it.
+    pub const STOPPED: Self = Self(16);
+    /// Longer than one frame, under a strategy that does not cut publications.
+    pub const TOO_LONG: Self = Self(17);
+    /// The application is not registered.
+    pub const NOT_REGISTERED: Self = Self(18);
+    /// The push half is off.
+    pub const OFF: Self = Self(19);
+    /// Not on this kind of face.
+    pub const NOT_HERE: Self = Self(20);
 
     /// What it means, for people.
     #[must_use]
@@ -143,6 +154,11 @@ impl Status {
             13 => "reserved",
             14 => "no rendezvous reached",
             15 => "request and strategy do not go together",
+            16 => "stopped: wait for start publish",
+            17 => "longer than one frame",
+            18 => "not registered",
+            19 => "the push half is off",
+            20 => "not on this kind of face",
             _ => "unknown status",
         }
     }

@@ -76,6 +76,8 @@ types! {
 
     /// Ours: a frame of the push half.
     PUSH_FRAME = 240,
+    /// Ours: between an application of the push half and its node.
+    PUSH_APP = 242,
 
     CONTROL_RESPONSE = 101,
     STATUS_CODE = 102,

@@ -1,14 +1,17 @@
 //! `onym explain NAME`: what the node would do with an Interest, and which table decides.
 
+use crate::cmd::topology;
 use crate::exit::{Exit, Failure};
 use crate::output::Context;
+use crate::push_words;
 use crate::session;
 use onym_client::{Error, mgmt};
 use onym_wire::name::Name;
+use onym_wire::push::Id;
 use serde_json::Value;
 use std::fmt::Write as _;
 
-/// Say what the node would do with an Interest, and why.
+/// Say what the node would do with an Interest or a publication, and why.
 ///
 /// Nothing is sent for the name, and nothing changes. The answer is that for an Interest from an
 /// application on the node's own machine.
@@ -16,16 +19,25 @@ use std::fmt::Write as _;
 #[command(after_help = "Examples:
   onym explain /example/file
   onym explain /example/file/v=1/seg=0 --json
+  onym explain --push /1/2                         who subscribed, which filter, which links
   onym --node udp4://192.0.2.1:6363 explain /a     refused: only applications of its machine may ask")]
 pub(crate) struct Args {
-    /// Name of the Interest.
-    name: Name,
+    /// Name of the Interest; with --push the identifier of an item or scope, such as /1/2.
+    name: String,
+    /// Explain a publication of the push half.
+    #[arg(long)]
+    push: bool,
 }
 
 pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
+    if args.push {
+        return push(&args.name, cx);
+    }
+    let wrong = |e| Failure::new(Exit::Usage, format!("{} is no name", args.name)).why(e);
+    let asked: Name = args.name.parse().map_err(wrong)?;
     let mut client = session::open(cx)?;
     let mut wire = Vec::new();
-    args.name.as_ref().write_tlv(&mut wire);
+    asked.as_ref().write_tlv(&mut wire);
     let mut name = Name::new();
     name.append_generic("localhost").append_generic("onym");
     name.append_generic("explain").append_generic(&wire);
@@ -40,6 +52,49 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     })?;
     let told: Value = serde_json::from_slice(&content)?;
     cx.print(&told, text)
+}
+
+/// What became, and would become, of a publication.
+fn push(id: &str, cx: &Context) -> anyhow::Result<()> {
+    let wrong = |e| Failure::new(Exit::Usage, format!("{id} is no identifier")).why(e);
+    let id: Id = id.parse().map_err(wrong)?;
+    let told = push_words::dataset(cx, "explain", Some(&id))?;
+    cx.print(&told, push_text)
+}
+
+fn push_text(told: &Value) -> String {
+    let mut out = format!("{}\n", word(told, "sentence"));
+    let _ = writeln!(out, "  rendezvous    {}", word(told, "rendezvous"));
+    let (here, graph) = (&told["here"], &told["graph"]);
+    if here.is_object() {
+        let started = here["publishers"].as_array().into_iter().flatten();
+        let started = started.filter(|p| p["started"] == true).count();
+        let publishers = here["publishers"].as_array().map_or(0, Vec::len);
+        let subscribers = here["subscribers"].as_array().map_or(0, Vec::len);
+        let _ = writeln!(
+            out,
+            "  applications  {publishers} publish ({started} started), {subscribers} subscribed"
+        );
+        if here["matched"] == true {
+            let _ = writeln!(out, "  sent by       {}", topology::route(&here["route"]));
+            let _ = writeln!(out, "  hops          {}", here["hops"]);
+        }
+    }
+    if graph.is_object() {
+        for who in ["publishers", "subscribers"] {
+            let _ = writeln!(out, "  {who:13} {}", push_words::texts(&graph[who]).join(" "));
+        }
+    }
+    for one in told["matches"].as_array().into_iter().flatten() {
+        for tree in one["trees"].as_array().into_iter().flatten() {
+            let links = tree["links"].as_array().map_or_else(String::new, |l| list(l));
+            let _ = writeln!(out, "  tree from     {}: links {links}", word(tree, "publisher"));
+            if let Some(rate) = tree["false_positives"].as_f64() {
+                let _ = writeln!(out, "  a strange link matches with probability {rate:.2e}");
+            }
+        }
+    }
+    out
 }
 
 fn word<'a>(told: &'a Value, member: &str) -> &'a str {

@@ -15,12 +15,15 @@ use onym_wire::{Buf, RxFrame, types};
 const INTEREST: u8 = types::INTEREST as u8;
 const DATA: u8 = types::DATA as u8;
 const LP_PACKET: u8 = types::LP_PACKET as u8;
+/// What the push half takes; the shell hands it there.
+const PUSH_FRAME: u8 = types::PUSH_FRAME as u8;
+const PUSH_APP: u8 = types::PUSH_APP as u8;
 
 impl Link {
     /// Takes one frame of the face: one TLV, without padding behind it.
     pub fn receive(&mut self, now: Tick, face: FaceId, frame: RxFrame) -> Received {
         let received = match frame.bytes.first() {
-            Some(&(INTEREST | DATA)) => {
+            Some(&(INTEREST | DATA | PUSH_FRAME | PUSH_APP)) => {
                 Received::Packet(Packet { face, bytes: frame.bytes, lp: LpIn::default() })
             }
             Some(&LP_PACKET) => {
@@ -156,6 +159,13 @@ fn checked(config: &LinkConfig, mut lp: LpIn, bytes: &[u8]) -> Result<LpIn, Fram
                 || lp.prefix_announcement.is_some()
         }
         (Some(&DATA), nack) => nack.is_some() || lp.next_hop_face.is_some() || lp.non_discovery,
+        (Some(&PUSH_FRAME), nack) => {
+            nack.is_some()
+                || lp.next_hop_face.is_some()
+                || lp.no_cache
+                || lp.non_discovery
+                || lp.prefix_announcement.is_some()
+        }
         _ => return Err(FrameVerdict::LpMalformed),
     };
     if forbidden {

@@ -53,6 +53,7 @@ impl Config {
         self.check_faces(&check)?;
         self.check_tables(&check)?;
         self.check_lists(&check)?;
+        self.check_push(&check)?;
         check.addresses("metrics.listen", &self.metrics.listen)
     }
 
@@ -93,6 +94,33 @@ impl Config {
         check.between("tables.dead_nonces_max", self.tables.dead_nonces_max, 1024, 1 << 26)?;
         check.between("reassembly.partial_max", self.reassembly.partial_max, 1, 65_536)?;
         check.between("reassembly.bytes_max", self.reassembly.bytes_max, 8800, 1 << 30)
+    }
+
+    fn check_push(&self, check: &Check<'_>) -> Result<(), ConfigError> {
+        let push = &self.push;
+        let good = push.node.is_empty() || push.node.parse::<onym_wire::push::Label>().is_ok();
+        check.that(good, "push.node", &push.node, "allowed are 1 to 16 hexadecimal digits")?;
+        let is_drawn = push.inside == 0 || push.link.iter().any(|link| link.number == 0);
+        let good = push.scheme == super::PushScheme::K || !push.enabled || !is_drawn;
+        let allowed = "with `bits`, push.inside and the number of each push.link must be given";
+        check.that(good, "push.scheme", &"bits", allowed)?;
+        check.between("push.k", push.k.into(), 1, 16)?;
+        check.between("push.tables", push.tables.into(), 1, 8)?;
+        check.between("push.fill_max", push.fill_max as usize, 1, 256)?;
+        let epoch = usize::try_from(push.epoch_s).unwrap_or(usize::MAX);
+        check.between("push.epoch_s", epoch, 2, 86_400 * 365)?;
+        check.between("push.frame_bytes_max", push.frame_bytes_max, 512, 8800)?;
+        check.between("push.publication_bytes_max", push.publication_bytes_max, 8192, 1 << 30)?;
+        check.between("push.apps_max", push.apps_max, 1, 1 << 24)?;
+        check.between("push.app_queue_bytes_max", push.app_queue_bytes_max, 65_536, 1 << 30)?;
+        check.between("push.vertices_max", push.vertices_max, 1, 1 << 26)?;
+        for (i, link) in push.link.iter().enumerate() {
+            let allowed = "allowed is a face URI, such as udp4://192.0.2.1:6363";
+            let parses = link.face.parse::<onym_wire::FaceUri>().is_ok();
+            check.that(parses, &format!("push.link[{i}].face"), &link.face, allowed)?;
+            check.between(&format!("push.link[{i}].cost"), link.cost.into(), 1, 65_535)?;
+        }
+        Ok(())
     }
 
     fn check_lists(&self, check: &Check<'_>) -> Result<(), ConfigError> {

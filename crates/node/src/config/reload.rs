@@ -31,6 +31,7 @@ const LIVE: &[&str] = &[
     "forward.fairness",
     "forward.network_regions",
     "log.filter",
+    "push.link",
     "rib",
     "route",
     "strategy",

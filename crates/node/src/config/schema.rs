@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 mod faces;
 mod limits;
+mod push;
 
 pub use crate::mgmt::policy::Privilege;
 pub use faces::{
@@ -15,6 +16,7 @@ pub use faces::{
     WebSocket,
 };
 pub use limits::{Cs, CsPolicy, Fib, Forward, Pit, Reassembly, Tables, Unsolicited};
+pub use push::{Push, PushLink, PushRole, PushScheme, PushStages};
 
 /// The whole configuration of a node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -50,6 +52,8 @@ pub struct Config {
     pub face: Vec<StaticFace>,
     /// Routes made at start.
     pub route: Vec<StaticRoute>,
+    /// The push half: publish/subscribe.
+    pub push: Push,
     /// Metrics over HTTP.
     pub metrics: Metrics,
     /// Log output.

@@ -34,9 +34,11 @@ impl Control {
                 shard.faces.note_elsewhere(id, owner_number);
             }
         });
+        let is_local = record.scope == Scope::Local;
         self.enter(record);
+        self.push_face_added(id);
         if let Some(io) = new.io.take() {
-            let opening = Opening { id, io, link, queue_bytes_max, first: new.first };
+            let opening = Opening { id, io, link, queue_bytes_max, first: new.first, is_local };
             if let Err(reason) = self.open(owner, opening) {
                 self.face_remove(id, &reason);
                 return Err(reason);
@@ -147,6 +149,7 @@ impl Control {
             self.gone.add(&counters);
         }
         ask_all(&self.ports, move |shard| shard.face_forget(id));
+        self.push_face_removed(id);
         self.face_event(id, Event::Destroyed);
         if let Some(peer) = self.leave(id).and_then(|record| record.peer) {
             self.peers.remove(&peer);
@@ -168,6 +171,7 @@ impl Control {
                     again_ms = record.backoff.as_millis(), "face down");
                 record.reconnect = now + record.backoff;
                 if std::mem::replace(&mut record.up, false) {
+                    self.push_face_down(id);
                     self.face_event(id, Event::Down);
                 }
             }
@@ -206,10 +210,10 @@ impl Control {
         record.transport_mtu = io.mtu();
         (record.up, record.backoff, record.reconnect) = (true, backoff, Tick::NEVER);
         let (link, info, owner) = (record.link_config(limits), record.info(), record.owner);
-        let queue_bytes_max = record.queue_bytes_max;
+        let (queue_bytes_max, is_local) = (record.queue_bytes_max, scope == Scope::Local);
         tracing::info!(face = id.0, remote = %record.remote, "face up");
         ask_all(&self.ports, move |shard| shard.fw.face_add(id, info));
-        let opening = Opening { id, io, link, queue_bytes_max, first: Vec::new() };
+        let opening = Opening { id, io, link, queue_bytes_max, first: Vec::new(), is_local };
         match self.open(owner, opening) {
             Ok(()) => self.face_event(id, Event::Up),
             Err(reason) => self.face_failed(id, &reason, true),

@@ -168,6 +168,10 @@ impl Host for Control {
         self.node_status()
     }
 
+    fn push_json(&mut self, what: &str, argument: &[u8]) -> Option<String> {
+        self.push_dataset(what, argument)
+    }
+
     fn explain_json(&mut self, name: NameRef<'_>) -> String {
         self.explain(name)
     }

@@ -11,6 +11,7 @@ mod host;
 pub(crate) mod listen;
 mod log;
 mod manage;
+mod push;
 pub(crate) mod record;
 pub(crate) mod room;
 mod routes;
@@ -22,6 +23,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::mgmt::host::{FaceError, FaceView, Ticket};
 use crate::mgmt::{FaceEvent, Management, Policy};
+use crate::push::PushPort;
 use crate::rib::Rib;
 use crate::shard::{Report, ShardPort};
 use crate::subnet::Subnet;
@@ -88,6 +90,8 @@ pub(crate) struct Control {
     pub(crate) start_ms: u64,
     pub(crate) config: Config,
     pub(crate) ports: Vec<ShardPort>,
+    /// The push half, when it is enabled.
+    pub(crate) push: Option<PushPort>,
     pub(crate) faces: BTreeMap<FaceId, Record>,
     pub(crate) rib: Rib,
     /// Counters of faces that are closed.
@@ -135,6 +139,7 @@ pub(crate) struct Parts {
     pub(crate) config: Config,
     pub(crate) origin: PathBuf,
     pub(crate) ports: Vec<ShardPort>,
+    pub(crate) push: Option<PushPort>,
     pub(crate) reports: Vec<Consumer<Report>>,
     pub(crate) waker: Arc<Waker>,
     pub(crate) listeners: Vec<listen::Entry>,
@@ -192,6 +197,7 @@ impl Control {
             config: parts.config,
             origin: parts.origin,
             ports: parts.ports,
+            push: parts.push,
             reports: parts.reports,
             epoll,
             events: Vec::new(),

@@ -32,7 +32,7 @@ impl Control {
             self.apply_route_face(&route)?;
         }
         self.apply_routes();
-        Ok(())
+        self.apply_push_links()
     }
 
     fn route_internal(&mut self, prefix: &str, cost: u64) {
@@ -85,7 +85,7 @@ impl Control {
         set.map(|_| ()).map_err(|e| wrong(&format!("{e:?}")))
     }
 
-    fn apply_face(&mut self, face: &StaticFace) -> Result<(), String> {
+    pub(super) fn apply_face(&mut self, face: &StaticFace) -> Result<(), String> {
         let uri = resolve(&face.uri).map_err(|e| format!("face: {e}"))?;
         if let Some(id) = self.face_by_remote(&uri.to_string()) {
             self.face_keep(id, face.persistency, Target::of(uri));
@@ -170,6 +170,7 @@ impl Control {
         self.next_idle_check = self.clock.now();
         self.reload_routes(&old);
         self.reload_faces(&old);
+        self.reload_push_links(&old);
         for face in self.config.face.clone() {
             self.apply_face(&face)?;
         }
@@ -177,6 +178,7 @@ impl Control {
             self.apply_route_face(&route)?;
         }
         self.apply_routes();
+        self.apply_push_links()?;
         self.manage_reload(options);
         Ok(found)
     }

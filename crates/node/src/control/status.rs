@@ -75,8 +75,31 @@ pub struct ShardState {
     pub management_full: u64,
     /// Packets whose face was gone.
     pub face_gone: u64,
+    /// Push frames and messages that came while the push half is off.
+    pub push_off: u64,
     /// Time spent not waiting, in nanoseconds.
     pub busy_ns: u64,
+}
+
+/// What the push half counted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PushCounts {
+    /// Frames by their verdict, in the order of [`onym_pubsub::Verdict::ALL`].
+    pub verdicts: [u64; onym_pubsub::Verdict::COUNT],
+    /// Copies sent over links.
+    pub copies: u64,
+    /// Frames and messages that ended before the forwarder or the dispatcher.
+    pub dropped: crate::shard::PushDropped,
+    /// Messages of applications that were malformed.
+    pub app_malformed: u64,
+    /// Messages of applications.
+    pub messages: u64,
+    /// Publications sent to the network, and copies handed to applications.
+    pub publications: [u64; 2],
+    /// Applications there are.
+    pub apps: u64,
+    /// Scopes and items of the rendezvous.
+    pub vertices: u64,
 }
 
 /// The node at one moment.
@@ -94,6 +117,8 @@ pub struct Snapshot {
     pub listener_full: u64,
     /// Routes in the RIB.
     pub rib_routes: u64,
+    /// What the push half counted; none when it is off.
+    pub push: Option<PushCounts>,
     /// What became of the Interests that management got.
     pub management: crate::mgmt::Counters,
 }
@@ -145,6 +170,7 @@ impl Snapshot {
             ("frag_timeout", self.links.frag_timeout),
             ("transport_refused", self.links.refused_in),
             ("listener_full", self.listener_full),
+            ("push_off", self.sum(|s| s.push_off)),
         ];
         dropped.chain(others).collect()
     }
@@ -162,6 +188,7 @@ fn state(shard: &mut Shard) -> ShardState {
         crossing_full,
         management_full,
         face_gone,
+        push_off: shard.push_dropped.off,
         busy_ns,
     }
 }
@@ -179,6 +206,7 @@ impl Control {
             faces_refused: self.room.refused,
             listener_full: self.late_frames,
             rib_routes: self.rib.len() as u64,
+            push: self.push_counts(),
             management: self.management.as_ref().map(Management::counters).unwrap_or_default(),
         }
     }

@@ -247,7 +247,12 @@ pub(super) fn routable_prefixes(name: NameRef<'_>) -> Option<bool> {
 pub(super) fn onym_content(name: NameRef<'_>, host: &mut dyn Host) -> Option<String> {
     let mut parts = name.suffix(2).components();
     let (word, argument) = (parts.next()?, parts.next()?);
-    if parts.next().is_some() || !word.is_generic() || !argument.is_generic() {
+    let further = parts.next();
+    if word.value == b"push" && parts.next().is_none() && argument.is_generic() {
+        let what = std::str::from_utf8(argument.value).ok()?;
+        return host.push_json(what, further.map_or(&[][..], |c| c.value));
+    }
+    if further.is_some() || !word.is_generic() || !argument.is_generic() {
         return None;
     }
     match (word.value, argument.value) {

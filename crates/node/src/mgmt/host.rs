@@ -320,6 +320,13 @@ pub trait Host {
     fn status_json(&mut self) -> String;
     /// `/localhost/onym/explain`: what the node would do with an Interest for `name`, as JSON.
     fn explain_json(&mut self, name: NameRef<'_>) -> String;
+
+    /// The dataset `what` of the push half, about the identifier `argument` where it is about one;
+    /// none when there is no such dataset.
+    fn push_json(&mut self, what: &str, argument: &[u8]) -> Option<String> {
+        let _ = (what, argument);
+        None
+    }
     /// `/localhost/onym/log/lines`: the log as JSON; `None` when the program keeps none.
     fn log_json(&mut self) -> Option<String> {
         None

@@ -1,11 +1,11 @@
 //! Frames in, packets through the forwarder, frames out.
 
 use super::local::Place;
-use super::{Report, Shard};
+use super::{Report, Shard, push};
 use crate::cross::Leg;
 use onym_face::{FaceError, Flush};
 use onym_forward::link::Received;
-use onym_forward::packet::{Packet, Payload, Transmit};
+use onym_forward::packet::{Delivery, Packet, Payload, Transmit};
 use onym_forward::verdict::Verdict;
 use onym_sys::epoll::{Interest, Ready};
 use onym_tables::{FaceId, Tick};
@@ -46,6 +46,10 @@ impl Shard {
         face.traffic.in_frames += 1;
         let pressed = face.pressed;
         match face.link.receive(self.now, face.id, frame) {
+            Received::Packet(packet) if push::is_push(&packet) => {
+                self.push_packet(slot, packet);
+                None
+            }
             Received::Packet(mut packet) => {
                 if pressed && packet.bytes.first() == Some(&DATA) {
                     face.mark(&mut packet);
@@ -106,7 +110,9 @@ impl Shard {
                 None
             }
             Leg::Solicited => Some(self.fw.receive_shown(self.now, packet, &mut self.out)),
-            Leg::Home | Leg::Probe => Some(self.fw.receive(self.now, packet, &mut self.out)),
+            Leg::Home | Leg::Probe | Leg::Push => {
+                Some(self.fw.receive(self.now, packet, &mut self.out))
+            }
         }
     }
 
@@ -153,6 +159,9 @@ impl Shard {
     }
 
     fn transmit_here(&mut self, slot: u32, arena: &[u8], item: &Transmit) {
+        if item.lp.delivery != Delivery::Packet {
+            return self.transmit_app(slot, item);
+        }
         let now = self.now;
         let Some(face) = self.faces.get(slot) else { return };
         if face.io.is_none() {
@@ -161,6 +170,12 @@ impl Shard {
         }
         // Refusals are counted by the link service.
         let _ = face.link.send(now, item, arena, &mut face.queue);
+        self.queued(slot);
+    }
+
+    /// Something was put into the send queue of a face: it is flushed in this round.
+    pub(super) fn queued(&mut self, slot: u32) {
+        let Some(face) = self.faces.get(slot) else { return };
         if face.blocked {
             return;
         }
@@ -196,7 +211,7 @@ impl Shard {
         self.dirty = dirty;
     }
 
-    fn flush(&mut self, slot: u32) {
+    pub(super) fn flush(&mut self, slot: u32) {
         let now = self.now;
         let Some(face) = self.faces.get(slot) else { return };
         let id = face.id;
@@ -210,7 +225,10 @@ impl Shard {
             face.link.set_socket_queue(io.queue_octets());
         }
         match result {
-            Ok(flush) => self.watch(slot, flush),
+            Ok(flush) => {
+                self.watch(slot, flush);
+                self.push_flushed(slot);
+            }
             Err(error) => self.face_error(slot, id, &error),
         }
         if connected {

@@ -35,6 +35,10 @@ pub(crate) struct LocalFace {
     /// Errors that the face survives are not told before.
     pub(crate) tell_after: Tick,
     pub(crate) traffic: Traffic,
+    /// Whether an application of this machine is at its other end.
+    pub(crate) is_local: bool,
+    /// It is an application of the push half.
+    pub(crate) app: Option<Box<super::AppSide>>,
 }
 
 /// What is counted of a face beside its link service and its packets.
@@ -80,6 +84,8 @@ impl LocalFace {
             pressed: false,
             tell_after: Tick::default(),
             traffic: Traffic::default(),
+            is_local: false,
+            app: None,
         }
     }
 

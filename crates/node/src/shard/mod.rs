@@ -11,6 +11,7 @@ mod choose;
 mod io;
 mod local;
 mod order;
+mod push;
 mod round;
 #[cfg(test)]
 mod tests;
@@ -19,6 +20,8 @@ mod turn;
 pub(crate) use choose::Chooser;
 pub(crate) use local::{FaceMap, LocalFace, OwnerCounters};
 pub(crate) use order::{Order, ShardPort, ask_all};
+pub use push::PushDropped;
+pub(crate) use push::{AppSide, PushSide, PushState};
 
 use crate::clock::Clock;
 use crate::cross::{Bell, FromPeer, ToPeer};
@@ -139,6 +142,9 @@ pub(crate) struct Shard {
     ready: VecDeque<u32>,
     dirty: Vec<u32>,
     timed: Vec<u32>,
+    /// The push half, when it is enabled.
+    push: Option<PushSide>,
+    pub(crate) push_dropped: PushDropped,
     running: bool,
 }
 
@@ -156,6 +162,8 @@ pub(crate) struct Opening {
     pub(crate) queue_bytes_max: usize,
     /// Frames that came before the face had a descriptor of its own.
     pub(crate) first: Vec<RxFrame>,
+    /// Whether an application of this machine is at its other end.
+    pub(crate) is_local: bool,
 }
 
 /// Everything a shard is given at start.
@@ -171,6 +179,7 @@ pub(crate) struct Parts {
     pub(crate) discovery: Arc<AtomicBool>,
     pub(crate) reports: Producer<Report>,
     pub(crate) control: Arc<Waker>,
+    pub(crate) push: Option<PushSide>,
 }
 
 impl Shard {
@@ -207,6 +216,8 @@ impl Shard {
             ready: VecDeque::new(),
             dirty: Vec::new(),
             timed: Vec::new(),
+            push: parts.push,
+            push_dropped: PushDropped::default(),
             running: true,
         })
     }
@@ -251,7 +262,7 @@ impl Shard {
     /// # Errors
     /// The descriptor cannot be watched.
     pub(crate) fn open(&mut self, opening: Opening) -> std::io::Result<()> {
-        let Opening { id, io, link, queue_bytes_max, first } = opening;
+        let Opening { id, io, link, queue_bytes_max, first, is_local } = opening;
         let stream = io.transport().is_reliable();
         let connecting = io.is_connecting();
         let slot = if let Some((slot, face)) = self.faces.by_id(id) {
@@ -266,6 +277,7 @@ impl Shard {
             self.faces.insert(LocalFace::new(id, io, link, queue_bytes_max, stream))
         };
         let face = self.faces.get(slot).expect("invariant: just put there");
+        face.is_local = is_local;
         let io = face.io.as_ref().expect("invariant: just opened");
         face.blocked = connecting;
         let interest = if connecting { Interest::ReadWrite } else { Interest::Read };
@@ -330,6 +342,7 @@ impl Shard {
         self.faces.remove(slot);
         self.ready.retain(|s| *s != slot);
         self.dirty.retain(|s| *s != slot);
+        self.forget_held(slot);
         self.timed.retain(|s| *s != slot);
         Some(counters)
     }
@@ -343,7 +356,13 @@ impl Shard {
     pub(crate) fn is_drained(&mut self) -> bool {
         let queues = self.faces.iter().all(|f| f.io.is_none() || f.queue.is_empty());
         let sent = self.to.iter().flatten().all(ToPeer::is_empty);
-        queues && sent && self.ready.is_empty() && self.from.iter().flatten().all(|p| !p.waits())
+        let pushed = self.push.as_ref().is_none_or(|p| p.to.is_empty() && !p.from.waits());
+        queues
+            && sent
+            && pushed
+            && !self.has_held()
+            && self.ready.is_empty()
+            && self.from.iter().flatten().all(|p| !p.waits())
     }
 
     /// How long a shard that has nothing to do may sleep at most.

@@ -45,6 +45,7 @@ impl Shard {
             || !self.running
             || !self.ready.is_empty() && self.peers_have_room()
             || !self.is_alone() && self.from.iter().flatten().any(|p| p.waits())
+            || self.push.as_ref().is_some_and(|push| push.from.waits())
     }
 
     /// Time until the next timer.
@@ -61,7 +62,10 @@ impl Shard {
 
     /// Whether something waits for room that nobody tells about: batches and reports.
     fn is_cramped(&self) -> bool {
-        !self.late.is_empty() || self.to.iter().flatten().any(|p| !p.is_empty())
+        !self.late.is_empty()
+            || self.to.iter().flatten().any(|p| !p.is_empty())
+            || self.push.as_ref().is_some_and(|push| !push.to.is_empty())
+            || self.has_held()
     }
 
     pub(super) fn round(&mut self) {
@@ -69,6 +73,8 @@ impl Shard {
         if !self.is_alone() {
             self.take_crossings();
         }
+        self.take_push();
+        self.release_held();
         self.turns();
         self.timers();
         self.flush_dirty();
@@ -76,6 +82,9 @@ impl Shard {
             for peer in self.to.iter_mut().flatten() {
                 peer.flush();
             }
+        }
+        if let Some(push) = &mut self.push {
+            push.to.flush();
         }
         self.report_late();
         if std::mem::take(&mut self.reported) {

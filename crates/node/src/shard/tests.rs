@@ -48,6 +48,7 @@ fn bench(shards: usize) -> Bench {
         discovery: Arc::default(),
         reports: reports_tx,
         control: Arc::new(Waker::new().unwrap()),
+        push: None,
     });
     let shard = shard.unwrap();
     Bench { shard, reports, peer, _back: back, _orders: orders_tx, next: 256 }
@@ -61,7 +62,8 @@ impl Bench {
         self.shard.fw.face_add(id, FaceInfo::local());
         let link = LinkConfig::stream();
         let io = Box::new(theirs);
-        let opening = Opening { id, io, link, queue_bytes_max: 1 << 20, first: Vec::new() };
+        let opening =
+            Opening { id, io, link, queue_bytes_max: 1 << 20, first: Vec::new(), is_local: false };
         self.shard.open(opening).unwrap();
         (id, ours)
     }
@@ -127,7 +129,16 @@ fn frames_beyond_a_turn_wait_in_their_order() {
     b.shard.fw.face_add(id, FaceInfo::local());
     let io = Box::new(onym_face::unix::from_stream(theirs).unwrap());
     let link = LinkConfig::stream();
-    b.shard.open(Opening { id, io, link, queue_bytes_max: 1 << 20, first: Vec::new() }).unwrap();
+    b.shard
+        .open(Opening {
+            id,
+            io,
+            link,
+            queue_bytes_max: 1 << 20,
+            first: Vec::new(),
+            is_local: false,
+        })
+        .unwrap();
     let (silent, mut producer) = b.face();
     b.route("/a", silent);
     let mut consumer = onym_face::unix::from_stream(ours).unwrap();

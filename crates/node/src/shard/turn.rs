@@ -48,7 +48,9 @@ impl Shard {
         let budget =
             if result.as_ref().is_err_and(FaceError::is_fatal) { usize::MAX } else { budget };
         let (mut count, mut broken) = (0, None);
-        for frame in frames.drain(..budget.min(frames.len())) {
+        let turn = budget.min(frames.len());
+        let taken = self.not_held(&frames[..turn]);
+        for frame in frames.drain(..taken) {
             count += 1;
             broken = self.frame(slot, frame).filter(|_| stream);
             if broken.is_some() {
@@ -61,7 +63,11 @@ impl Shard {
             && !face.listed
         {
             face.listed = true;
-            self.ready.push_back(slot);
+            if taken < turn {
+                self.hold(slot);
+            } else {
+                self.ready.push_back(slot);
+            }
         }
         self.keep_frames(slot, frames);
         self.dispatch();

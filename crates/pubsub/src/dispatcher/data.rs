@@ -5,6 +5,7 @@ use crate::publication::{AppId, Event, HOPS_MAX, Outbox, Publication, Target, fl
 use onym_tables::{FaceId, Tick};
 use onym_wire::PACKET_LEN_MAX;
 use onym_wire::push::{Frame, FrameBuilder, Id, Route, RouteBuf, Strategy, reserved};
+use std::sync::Arc;
 
 /// A publication of an application.
 #[derive(Debug, Clone)]
@@ -214,6 +215,7 @@ impl Dispatcher {
     ) -> usize {
         let mut served: Vec<AppId> = except.into_iter().collect();
         let before = served.len();
+        let mut shared: Option<Arc<[u8]>> = None;
         for id in ids {
             let above = if is_deep { id.len() } else { 2 };
             for depth in (1..=id.len()).rev().take(above) {
@@ -221,8 +223,8 @@ impl Dispatcher {
                 for app in &entry.subscribers {
                     if !served.contains(app) {
                         served.push(*app);
-                        let (id, payload) = (id.clone(), payload.to_vec());
-                        out.tell(*app, Event::Data { id, payload });
+                        let payload = shared.get_or_insert_with(|| payload.into()).clone();
+                        out.tell(*app, Event::Data { id: id.clone(), payload });
                     }
                 }
             }

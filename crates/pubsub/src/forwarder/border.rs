@@ -20,7 +20,7 @@ pub struct Exit {
 }
 
 /// What a border node knows; its topology manager tells it.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Border {
     /// Exits of the domain.
     pub exits: Vec<Exit>,

@@ -16,6 +16,32 @@ pub(super) struct Sent {
     links: Vec<u32>,
 }
 
+/// A match, for status and pictures.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MatchView {
+    /// Names of the item.
+    pub ids: Vec<Id>,
+    /// Nodes that publish it.
+    pub publishers: Vec<Label>,
+    /// Nodes that subscribed.
+    pub subscribers: Vec<Label>,
+    /// What each publisher that serves somebody was told.
+    pub trees: Vec<TreeView>,
+}
+
+/// The tree of one publisher.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TreeView {
+    /// Its root.
+    pub publisher: Label,
+    /// Numbers of its links.
+    pub links: Vec<u32>,
+    /// Links from the root to the farthest receiver.
+    pub hops: u64,
+    /// The filter; none when all receivers are on the publisher's node, or no form fits.
+    pub route: Option<RouteBuf>,
+}
+
 /// Publishers and subscribers of an item.
 #[derive(Debug, Default)]
 pub(super) struct Match {
@@ -38,7 +64,25 @@ impl Match {
     }
 }
 
+fn tree_view(publisher: Label, sent: &Sent) -> TreeView {
+    let Sent { links, hops, route, .. } = sent.clone();
+    TreeView { publisher, links, hops, route }
+}
+
 impl TopologyManager {
+    /// The matches, or that of the item with this id, `most` of them.
+    #[must_use]
+    pub fn match_views(&self, id: Option<&Id>, most: usize) -> Vec<MatchView> {
+        let is_meant = |m: &&Match| id.is_none_or(|id| m.ids.contains(id));
+        let view = |m: &Match| MatchView {
+            ids: m.ids.clone(),
+            publishers: m.publishers.iter().copied().collect(),
+            subscribers: m.subscribers.iter().copied().collect(),
+            trees: m.sent.iter().map(|(publisher, sent)| tree_view(*publisher, sent)).collect(),
+        };
+        self.matches.values().filter(is_meant).take(most).map(view).collect()
+    }
+
     /// A match, or how it changed.
     pub(super) fn matched(&mut self, now: Tick, message: Control, out: &mut Outbox) {
         let Some(item) = message.item else {

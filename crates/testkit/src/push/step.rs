@@ -10,7 +10,7 @@ use onym_wire::push::{
 };
 use std::time::Duration;
 
-const KINDS: [(&str, Kind); 8] = [
+pub(super) const KINDS: [(&str, Kind); 8] = [
     ("publish-scope", Kind::PUBLISH_SCOPE),
     ("publish-item", Kind::PUBLISH_ITEM),
     ("unpublish-scope", Kind::UNPUBLISH_SCOPE),
@@ -33,13 +33,13 @@ fn refusal(word: &str) -> Option<Refusal> {
     })
 }
 
-fn strategy(line: &Line, default: Strategy) -> Result<Strategy, String> {
+pub(super) fn strategy(line: &Line, default: Strategy) -> Result<Strategy, String> {
     let Some(name) = line.options.get("strategy") else { return Ok(default) };
     let number = || name.parse().ok().map(Strategy);
     Strategy::named(name).or_else(number).ok_or_else(|| format!("no strategy {name}"))
 }
 
-fn payload(line: &Line) -> Result<Vec<u8>, String> {
+pub(super) fn payload(line: &Line) -> Result<Vec<u8>, String> {
     if let Some(size) = line.option::<usize>("size")? {
         // So that an exchanged or lost fragment shows.
         return Ok((0..size).map(|i| (i / 7 % 251) as u8).collect());
@@ -179,7 +179,7 @@ impl Runner {
             | (Event::ScopePublished(id), "scope")
             | (Event::ScopeUnpublished(id), "unscope") => *id == an_id(line.word(2, "an id")?)?,
             (Event::Data { id, payload: got }, "data") => {
-                *id == an_id(line.word(2, "an id")?)? && *got == payload(line)?
+                *id == an_id(line.word(2, "an id")?)? && got[..] == payload(line)?[..]
             }
             _ => false,
         };
@@ -256,71 +256,19 @@ impl Runner {
         let (a, b) = self.ends(line.word(1, "a->b")?)?;
         let octets = match line.word(2, "push, control or raw")? {
             "raw" => hex(line.words.get(3).map_or("", String::as_str))?,
-            "control" => self.control_frame(line, b)?,
-            _ => self.push_frame(line)?,
+            "control" => {
+                let sender = match line.options.get("sender") {
+                    Some(name) => Label::from_u64(self.node(name)? as u64 + 1),
+                    None => STRANGER,
+                };
+                let to = (Label::from_u64(b as u64 + 1), self.scheme().tag(self.inside(b), 0));
+                control_frame(line, sender, to)?
+            }
+            _ => push_frame(line, &self.filter(line, "flat")?)?,
         };
         self.net.inject(a, b, octets);
         self.net.run_for(Duration::from_millis(100));
         Ok(())
-    }
-
-    fn push_frame(&self, line: &Line) -> Result<Vec<u8>, String> {
-        let ids = line.list("ids").unwrap_or_else(|| vec!["/1/2"]);
-        let ids = ids.into_iter().map(an_id).collect::<Result<Vec<Id>, _>>()?;
-        let filter = self.filter(line, "flat")?;
-        let route = if line.options.contains_key("flat") {
-            RouteBuf::flat(line.option("table")?.unwrap_or(0), &filter)
-        } else {
-            RouteBuf::from(Route::Link)
-        };
-        let mut octets = Vec::new();
-        FrameBuilder {
-            hop_limit: line.option("hop")?.unwrap_or(10),
-            strategy: strategy(line, Strategy::IMPLICIT)?,
-            route: &route,
-            ids: &ids,
-            options: &hex(line.options.get("options").map_or("", String::as_str))?,
-            payload: &payload(line)?,
-        }
-        .write(&mut octets);
-        if let Some(cut) = line.option::<usize>("cut")? {
-            octets.truncate(cut);
-        }
-        // The version octet is the first one of VALUE.
-        if let (Some(first), Some(at)) = (line.option::<u8>("first")?, octets.get_mut(2)) {
-            *at = first;
-        }
-        Ok(octets)
-    }
-
-    /// A forged control message for a part of `to`.
-    fn control_frame(&self, line: &Line, to: usize) -> Result<Vec<u8>, String> {
-        let sender = match line.options.get("sender") {
-            Some(name) => Label::from_u64(self.node(name)? as u64 + 1),
-            None => Label::from_u64(99),
-        };
-        let kind = Kind(line.option("kind")?.unwrap_or(100));
-        let mut message = Control::new(kind, sender);
-        message.ids = vec![an_id(line.options.get("id").map_or("/1/2", String::as_str))?];
-        message.sequence.session = line.option("session")?.unwrap_or(0);
-        message.sequence.number = line.option("number")?.unwrap_or(0);
-        message.strategy = Strategy::DOMAIN_LOCAL;
-        let (root, node) = match line.options.get("to").map(String::as_str) {
-            Some("rendezvous") => (reserved::RENDEZVOUS, sender),
-            Some("topology") => (reserved::TOPOLOGY, sender),
-            _ => (reserved::DISPATCHER, Label::from_u64(to as u64 + 1)),
-        };
-        let mut octets = Vec::new();
-        FrameBuilder {
-            hop_limit: 10,
-            strategy: Strategy::IMPLICIT,
-            route: &RouteBuf::flat(0, &self.scheme().tag(self.inside(to), 0)),
-            ids: &[reserved::of(root, node)],
-            options: &[],
-            payload: &message.octets(),
-        }
-        .write(&mut octets);
-        Ok(octets)
     }
 
     /// Everything that can be counted, by name.
@@ -385,7 +333,69 @@ impl Runner {
     }
 }
 
-fn check(what: &str, got: u64, want: &str) -> Result<(), String> {
+/// A frame as a neighbour might send it; `filter` is that of the option `flat`.
+pub(super) fn push_frame(line: &Line, filter: &Filter) -> Result<Vec<u8>, String> {
+    let ids = line.list("ids").unwrap_or_else(|| vec!["/1/2"]);
+    let ids = ids.into_iter().map(an_id).collect::<Result<Vec<Id>, _>>()?;
+    let route = if line.options.contains_key("flat") {
+        RouteBuf::flat(line.option("table")?.unwrap_or(0), filter)
+    } else {
+        RouteBuf::from(Route::Link)
+    };
+    let mut octets = Vec::new();
+    FrameBuilder {
+        hop_limit: line.option("hop")?.unwrap_or(10),
+        strategy: strategy(line, Strategy::IMPLICIT)?,
+        route: &route,
+        ids: &ids,
+        options: &hex(line.options.get("options").map_or("", String::as_str))?,
+        payload: &payload(line)?,
+    }
+    .write(&mut octets);
+    if let Some(cut) = line.option::<usize>("cut")? {
+        octets.truncate(cut);
+    }
+    // The version octet is the first one of VALUE.
+    if let (Some(first), Some(at)) = (line.option::<u8>("first")?, octets.get_mut(2)) {
+        *at = first;
+    }
+    Ok(octets)
+}
+
+/// Who sends forged messages, unless the script says who.
+pub(super) const STRANGER: Label = Label::from_u64(99);
+
+/// A forged control message for a part of the node `to`, with the tag of its inside.
+pub(super) fn control_frame(
+    line: &Line,
+    sender: Label,
+    to: (Label, Filter),
+) -> Result<Vec<u8>, String> {
+    let kind = Kind(line.option("kind")?.unwrap_or(100));
+    let mut message = Control::new(kind, sender);
+    message.ids = vec![an_id(line.options.get("id").map_or("/1/2", String::as_str))?];
+    message.sequence.session = line.option("session")?.unwrap_or(0);
+    message.sequence.number = line.option("number")?.unwrap_or(0);
+    message.strategy = Strategy::DOMAIN_LOCAL;
+    let (root, node) = match line.options.get("to").map(String::as_str) {
+        Some("rendezvous") => (reserved::RENDEZVOUS, sender),
+        Some("topology") => (reserved::TOPOLOGY, sender),
+        _ => (reserved::DISPATCHER, to.0),
+    };
+    let mut octets = Vec::new();
+    FrameBuilder {
+        hop_limit: 10,
+        strategy: Strategy::IMPLICIT,
+        route: &RouteBuf::flat(0, &to.1),
+        ids: &[reserved::of(root, node)],
+        options: &[],
+        payload: &message.octets(),
+    }
+    .write(&mut octets);
+    Ok(octets)
+}
+
+pub(super) fn check(what: &str, got: u64, want: &str) -> Result<(), String> {
     let (low, high) = want.split_once("..").unwrap_or((want, want));
     let number = |text: &str, empty: u64| {
         if text.is_empty() { Ok(empty) } else { text.parse().map_err(|_| "no number") }
@@ -394,7 +404,7 @@ fn check(what: &str, got: u64, want: &str) -> Result<(), String> {
     if is_it { Ok(()) } else { Err(format!("{what} is {got}")) }
 }
 
-fn hex(text: &str) -> Result<Vec<u8>, String> {
+pub(super) fn hex(text: &str) -> Result<Vec<u8>, String> {
     let digits = text.as_bytes().as_chunks::<2>();
     if !digits.1.is_empty() {
         return Err("pairs of hexadecimal digits".into());

@@ -1,4 +1,4 @@
-//! TLV types of the fields of control messages (section 6).
+//! TLV types of the fields of control messages (section 6) and of messages of applications.
 
 pub(super) const ID: u32 = 1;
 pub(super) const PREFIX: u32 = 3;
@@ -25,3 +25,12 @@ pub(super) const HOME: u32 = 43;
 pub(super) const MISSING: u32 = 45;
 pub(super) const MAC: u32 = 47;
 pub(super) const DOMAIN: u32 = 49;
+
+// Of messages between an application and its node (section 8).
+pub(super) const LENGTH: u32 = 65;
+pub(super) const OFFSET: u32 = 67;
+pub(super) const ABOUT: u32 = 69;
+pub(super) const PAYLOAD: u32 = 71;
+pub(super) const TEXT: u32 = 96;
+pub(super) const LOCAL: u32 = 98;
+pub(super) const FRAMES: u32 = 100;

@@ -1,0 +1,84 @@
+//! `onym scope`: scopes of the push half.
+
+use crate::output::Context;
+use crate::push_words::{self, failure, texts, word};
+use crate::stop;
+use onym_wire::push::{Id, Strategy};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::time::Duration;
+
+/// How often the wish to end is looked at.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Publish scopes of the push half, and list what a rendezvous knows.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  onym scope publish /1/2           until stopped, with the scopes above it
+  onym scope list
+  onym scope list /1 --json")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Publish a scope and those above it, until stopped.
+    Publish {
+        /// Identifier: labels of 1 to 16 hexadecimal digits, such as /1/2.
+        id: Id,
+        /// How the scope, and everything beneath it, is disseminated.
+        #[arg(long, default_value = "domain-local", value_parser = push_words::strategy)]
+        strategy: Strategy,
+    },
+    /// List the scopes and items that the rendezvous of the node knows.
+    List {
+        /// Only what is beneath this identifier.
+        id: Option<Id>,
+    },
+}
+
+pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
+    match args.command {
+        Command::Publish { id, strategy } => publish(&id, strategy, cx),
+        Command::List { id } => {
+            let told = push_words::dataset(cx, "graph", id.as_ref())?;
+            cx.print(&told, list)
+        }
+    }
+}
+
+fn publish(id: &Id, strategy: Strategy, cx: &Context) -> anyhow::Result<()> {
+    let stop = stop::on_signal()?;
+    let mut app = push_words::open(cx, "onym scope")?;
+    push_words::scopes_above(&mut app, id, strategy)?;
+    app.publish_scope(id, strategy).map_err(failure)?;
+    let told = json!({ "published": id.to_string(), "strategy": strategy.to_string() });
+    cx.event(&told, |_| format!("{id} is published until this command ends"))?;
+    while !stop.is_set() {
+        app.event(Some(LOOK)).map_err(failure)?;
+    }
+    app.leave().map_err(failure)
+}
+
+/// One line for each scope and item.
+pub(crate) fn list(told: &Value) -> String {
+    let mut out = String::new();
+    for vertex in told["vertices"].as_array().into_iter().flatten() {
+        let kind = if vertex["scope"] == true { "scope" } else { "item " };
+        let ids = texts(&vertex["ids"]).join(" = ");
+        let _ = write!(out, "{kind} {ids} {}", word(vertex, "strategy"));
+        for who in ["publishers", "subscribers"] {
+            let nodes = texts(&vertex[who]);
+            if !nodes.is_empty() {
+                let _ = write!(out, ", {who} {}", nodes.join(" "));
+            }
+        }
+        out.push('\n');
+    }
+    if out.is_empty() {
+        out.push_str("nothing is published or subscribed to at this rendezvous\n");
+    }
+    out
+}

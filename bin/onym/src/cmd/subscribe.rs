@@ -1,0 +1,140 @@
+//! `onym subscribe ID`: print what is published under an identifier.
+
+use crate::exit::{Exit, Failure};
+use crate::output::Context;
+use crate::push_words::{self, failure};
+use crate::stop;
+use anyhow::Context as _;
+use onym_client::push::{App, Event};
+use onym_wire::push::{Id, Kind, Strategy};
+use serde_json::json;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// How often the wish to end is looked at.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Subscribe to an item or scope of the push half and print what is published.
+///
+/// Publications go to standard output as they are; --lines ends each with a line end. With --json
+/// every event is one line of JSON, the payload as hexadecimal digits and, where it is text, as such.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  onym subscribe /1/2 --count 1 -o notes.pdf
+  onym subscribe /1/2 --lines
+  onym subscribe /1 --scope --json        items right beneath /1, and news of its scopes
+  onym subscribe /1 --deep --lines        everything beneath /1")]
+pub(crate) struct Args {
+    /// Identifier: labels of 1 to 16 hexadecimal digits, such as /1/2.
+    id: Id,
+    /// It is a scope: its items are wanted.
+    #[arg(long)]
+    scope: bool,
+    /// A scope with all scopes beneath it.
+    #[arg(long)]
+    deep: bool,
+    /// How it is disseminated: node-local, domain-local, inter-domain, implicit, broadcast, link-local.
+    #[arg(long, default_value = "domain-local", value_parser = push_words::strategy)]
+    strategy: Strategy,
+    /// End after so many publications.
+    #[arg(long, value_name = "NUMBER")]
+    count: Option<u64>,
+    /// Give up after so many seconds without a publication.
+    #[arg(long, value_name = "SECONDS")]
+    timeout: Option<u64>,
+    /// Write to this file.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// End each publication with a line end.
+    #[arg(long)]
+    lines: bool,
+}
+
+pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
+    let stop = stop::on_signal()?;
+    let mut out: Box<dyn Write> = match &args.output {
+        Some(path) => {
+            let file = File::create(path);
+            Box::new(file.with_context(|| format!("{} cannot be written", path.display()))?)
+        }
+        None => Box::new(io::stdout()),
+    };
+    let mut app = push_words::open(cx, "onym subscribe")?;
+    subscribe(&mut app, &args)?;
+    let patience = args.timeout.map(Duration::from_secs);
+    let (mut last, mut count) = (Instant::now(), 0);
+    while !stop.is_set() && args.count.is_none_or(|most| count < most) {
+        let Some(event) = app.event(Some(LOOK)).map_err(failure)? else {
+            if patience.is_some_and(|p| last.elapsed() >= p) {
+                return Err(Failure::new(Exit::NotFound, format!("nothing came for {}", args.id))
+                    .next("is anybody publishing? see `onym explain --push ID`")
+                    .into());
+            }
+            continue;
+        };
+        if let Event::Data { .. } = event {
+            (last, count) = (Instant::now(), count + 1);
+        }
+        if let (Event::ScopePublished(id), true) = (&event, args.deep) {
+            // Its status comes among the events of a busy scope: it is not waited for.
+            let label = id.last().map(Id::root).unwrap_or_default();
+            let father = Id::from_labels(id.father());
+            app.ask(Kind::SUBSCRIBE_SCOPE, &label, &father, args.strategy).map_err(failure)?;
+        }
+        show(&event, &args, cx, &mut out)?;
+    }
+    out.flush()?;
+    app.leave().map_err(failure)
+}
+
+fn subscribe(app: &mut App, args: &Args) -> anyhow::Result<()> {
+    if args.strategy.has_rendezvous() {
+        push_words::scopes_above(app, &args.id, args.strategy)?;
+    }
+    if args.scope || args.deep {
+        app.subscribe_scope(&args.id, args.strategy).map_err(failure)
+    } else {
+        app.subscribe_item(&args.id, args.strategy).map_err(failure)
+    }
+}
+
+fn show(event: &Event, args: &Args, cx: &Context, out: &mut dyn Write) -> anyhow::Result<()> {
+    if cx.json {
+        writeln!(out, "{}", as_json(event))?;
+        return Ok(out.flush()?);
+    }
+    match event {
+        Event::Data { payload, .. } => {
+            out.write_all(payload)?;
+            if args.lines {
+                out.write_all(b"\n")?;
+            }
+            out.flush()?;
+        }
+        Event::Missed(number) => eprintln!("{number} publications missed: too slow"),
+        Event::ScopePublished(id) => eprintln!("scope {id}"),
+        Event::ScopeUnpublished(id) => eprintln!("scope {id} is gone"),
+        _ => {}
+    }
+    Ok(())
+}
+
+fn as_json(event: &Event) -> serde_json::Value {
+    match event {
+        Event::StartPublish(id) => json!({ "event": "start", "id": id.to_string() }),
+        Event::StopPublish(id) => json!({ "event": "stop", "id": id.to_string() }),
+        Event::ScopePublished(id) => json!({ "event": "scope", "id": id.to_string() }),
+        Event::ScopeUnpublished(id) => json!({ "event": "unscope", "id": id.to_string() }),
+        Event::Data { id, payload } => {
+            let hex: String = payload.iter().map(|octet| format!("{octet:02x}")).collect();
+            let text = std::str::from_utf8(payload).ok();
+            json!({ "event": "data", "id": id.to_string(), "hex": hex, "text": text })
+        }
+        Event::Missed(number) => json!({ "event": "missed", "number": number }),
+        Event::Refused { id, status } => {
+            json!({ "event": "refused", "id": id.to_string(), "status": status.0 })
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! `onym topology`: the map of a domain of the push half, and the trees in it.
+
+mod deploy;
+
+use crate::exit::{Exit, Failure};
+use crate::output::{Context, write_line};
+use crate::push_words::{self, texts, word};
+use onym_wire::push::Id;
+use serde_json::Value;
+use std::fmt::Write as _;
+
+/// Show the topology of the push half, its trees, and compute configurations of a network.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  onym topology map
+  onym topology map --dot | dot -Tsvg > map.svg
+  onym topology tree /1/2                 the tree of an item, with its filter
+  onym topology tree /1/2 --dot           the same in the map of the domain
+  onym topology deploy chain.toml -o chain/")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// The nodes and links that the topology manager knows.
+    Map {
+        /// As a picture in the language of Graphviz.
+        #[arg(long)]
+        dot: bool,
+    },
+    /// Compute the configuration of every node of a domain from one description.
+    Deploy(deploy::Args),
+    /// The multicast trees of an item.
+    Tree {
+        /// Identifier of the item.
+        id: Id,
+        /// As a picture in the language of Graphviz.
+        #[arg(long)]
+        dot: bool,
+    },
+}
+
+pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
+    match args.command {
+        Command::Map { dot } => {
+            let told = manager(push_words::dataset(cx, "topology", None)?)?;
+            if dot { write_line(&push_words::map_dot(&told, None)) } else { cx.print(&told, map) }
+        }
+        Command::Deploy(args) => deploy::run(&args, cx),
+        Command::Tree { id, dot } => {
+            let told = manager(push_words::dataset(cx, "topology", Some(&id))?)?;
+            let found = told["matches"].as_array().is_some_and(|m| !m.is_empty());
+            if !found {
+                return Err(Failure::new(Exit::NotFound, format!("{id} has no tree here"))
+                    .why(
+                        "it has no publisher, no subscriber, or another topology manager serves it",
+                    )
+                    .next("see `onym explain --push ID`")
+                    .into());
+            }
+            let tree = &told["matches"][0]["trees"][0];
+            if dot {
+                write_line(&push_words::map_dot(&told, Some(tree)))
+            } else {
+                cx.print(&told["matches"], trees)
+            }
+        }
+    }
+}
+
+/// Fails with a sentence when the node is no topology manager.
+fn manager(told: Value) -> anyhow::Result<Value> {
+    if told["manager"] == true {
+        return Ok(told);
+    }
+    let managers = texts(&told["managers"]).join(", ");
+    Err(Failure::new(Exit::NotFound, "the node is no topology manager")
+        .next(format!("ask one of: {managers}"))
+        .into())
+}
+
+fn map(told: &Value) -> String {
+    let mut out = String::new();
+    for node in told["nodes"].as_array().into_iter().flatten() {
+        let roles = texts(&node["roles"]).join(", ");
+        let _ = writeln!(out, "{} inside {} {roles}", word(node, "node"), node["inside"]);
+        for link in node["links"].as_array().into_iter().flatten() {
+            let (to, number, cost) = (word(link, "to"), &link["number"], &link["cost"]);
+            let _ = writeln!(out, "  to {to} number {number} cost {cost}");
+        }
+    }
+    let _ = writeln!(out, "{} trees made since the start", told["trees_made"]);
+    out
+}
+
+fn trees(matches: &Value) -> String {
+    let mut out = String::new();
+    for one in matches.as_array().into_iter().flatten() {
+        let _ = writeln!(out, "{}", texts(&one["ids"]).join(" = "));
+        let _ = writeln!(out, "  subscribers {}", texts(&one["subscribers"]).join(" "));
+        for tree in one["trees"].as_array().into_iter().flatten() {
+            let links: Vec<String> =
+                tree["links"].as_array().into_iter().flatten().map(ToString::to_string).collect();
+            let (root, hops) = (word(tree, "publisher"), &tree["hops"]);
+            let _ = writeln!(out, "  from {root}: links {}, {hops} hops", links.join(" "));
+            let _ = writeln!(out, "    {}", route(&tree["route"]));
+        }
+    }
+    out
+}
+
+/// A forwarding part in words.
+pub(crate) fn route(route: &Value) -> String {
+    match route["form"].as_str() {
+        Some(form @ ("flat" | "keyed")) => format!(
+            "{form} filter, table {}, {} ones of 256: {}",
+            route["table"],
+            route["ones"],
+            word(route, "filter")
+        ),
+        Some(form) => format!("{form}, {} stages", route["stages"]),
+        None => "nothing leaves the publisher's node".to_owned(),
+    }
+}

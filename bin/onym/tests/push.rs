@@ -1,0 +1,223 @@
+//! Publish/subscribe over daemons as a person types it: one node, and a domain of three.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use onym_client::push::{App, Event};
+use onym_wire::push::{Id, Strategy};
+use serde_json::Value;
+use std::net::UdpSocket;
+use std::time::Duration;
+use support::{Place, Running, noise, wait_until};
+
+/// A daemon with the push half on.
+fn push_daemon(place: &Place, sets: &[&str]) -> Running {
+    let mut all = vec!["push.enabled=true"];
+    all.extend(sets);
+    place.daemon(&all)
+}
+
+fn lines(text: &str) -> Vec<Value> {
+    text.lines().map(|l| serde_json::from_str(l).unwrap()).collect()
+}
+
+/// Waits until the push half of the node says what is wanted.
+fn wait_graph(place: &Place, what: &str, done: impl Fn(&Value) -> bool) {
+    wait_until(what, || done(&place.json(&["rendezvous", "graph"])));
+}
+
+#[test]
+fn a_publication_reaches_every_subscriber_of_its_node_once() {
+    let place = Place::new();
+    let _daemon = push_daemon(&place, &["push.node=a"]);
+    for strategy in ["node-local", "domain-local"] {
+        let subscribe = [
+            "subscribe",
+            "/1/2",
+            "--json",
+            "--count",
+            "2",
+            "--timeout",
+            "60",
+            "--strategy",
+            strategy,
+        ];
+        let mut subscribers = [place.start(&subscribe), place.start(&subscribe)];
+        wait_graph(&place, "the subscription", |graph| {
+            graph["vertices"].as_array().unwrap().iter().any(|v| v["subscribers"][0] == "000a")
+        });
+        wait_until("both applications are there", || {
+            place.json(&["explain", "--push", "/1/2"])["here"]["subscribers"]
+                .as_array()
+                .is_some_and(|s| s.len() == 2)
+        });
+        for text in ["one", "two"] {
+            let told = place.json(&[
+                "publish",
+                "/1/2",
+                "--text",
+                text,
+                "--strategy",
+                strategy,
+                "--timeout",
+                "60",
+            ]);
+            assert_eq!(told["local"], 2, "{told}");
+        }
+        for subscriber in &mut subscribers {
+            assert_eq!(subscriber.end(), Some(0), "{}", subscriber.err.text());
+            let got: Vec<Value> = lines(&subscriber.out.text());
+            let texts: Vec<&str> = got
+                .iter()
+                .filter(|e| e["event"] == "data")
+                .map(|e| e["text"].as_str().unwrap())
+                .collect();
+            assert_eq!(texts, ["one", "two"], "{strategy}");
+        }
+        wait_graph(&place, "everything is taken back", |graph| graph["total"] == 0);
+    }
+}
+
+/// Free UDP ports of this machine.
+fn ports<const N: usize>() -> [u16; N] {
+    let sockets = [(); N].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
+    sockets.each_ref().map(|s| s.local_addr().unwrap().port())
+}
+
+#[test]
+fn a_domain_of_three_nodes_carries_files_to_both_subscribers() {
+    // b in the middle is rendezvous and topology manager.
+    let [a, b, c] = ports();
+    let places = [Place::new(), Place::new(), Place::new()];
+    let link = |port: u16| format!("{{face=\"udp4://127.0.0.1:{port}\"}}");
+    let listen = |port: u16| format!("faces.udp.listen=127.0.0.1:{port}");
+    let one = |to: u16| format!("push.link=[{}]", link(to));
+    let none = "push.roles=[]";
+    let key = "push.key=secret of the domain";
+    let _a = push_daemon(&places[0], &["push.node=a", none, key, &listen(a), &one(b)]);
+    let both = format!("push.link=[{}, {}]", link(a), link(c));
+    let _b = push_daemon(&places[1], &["push.node=b", key, &listen(b), &both]);
+    let _c = push_daemon(&places[2], &["push.node=c", none, key, &listen(c), &one(b)]);
+    // Long enough to be cut into fragments, and not a multiple of anything.
+    let content = noise(300_001, 7);
+    std::fs::write(places[0].path("in"), &content).unwrap();
+    let subscribe = ["subscribe", "/1/2", "-o", "out"];
+    let _subscribers = [places[1].start(&subscribe), places[2].start(&subscribe)];
+    wait_graph(&places[1], "both subscriptions are at the rendezvous", |graph| {
+        let vertices = graph["vertices"].as_array().unwrap();
+        vertices.iter().any(|v| v["subscribers"].as_array().is_some_and(|s| s.len() == 2))
+    });
+    let mut publish = places[0].start(&["publish", "/1/2", "in", "--keep", "--json"]);
+    publish.wait_for("frames");
+    for place in &places[1..] {
+        wait_until("the file arrives as it was", || {
+            std::fs::read(place.path("out")).is_ok_and(|out| out == content)
+        });
+    }
+    let tree = places[1].json(&["topology", "tree", "/1/2"]);
+    assert_eq!(tree[0]["trees"][0]["links"].as_array().unwrap().len(), 2, "{tree}");
+    let dot = places[1].run(&["topology", "tree", "/1/2", "--dot"]).out;
+    assert_eq!(dot.matches("color=red").count(), 2, "{dot}");
+    let status = places[1].json(&["rendezvous", "status"]);
+    assert_eq!(status["control"]["mac"], 0, "{status}");
+    assert_eq!(status["links"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn what_is_refused_says_why_and_exits_so() {
+    let place = Place::new();
+    let mut daemon = place.daemon(&[]);
+    let ended = place.run(&["rendezvous", "status"]);
+    assert_eq!((ended.code, ended.err.contains("push half")), (4, true), "{}", ended.err);
+    daemon.kill();
+    let _daemon = push_daemon(&place, &[]);
+    let ended = place.run(&["publish", "/1/2", "--text", "x", "--timeout", "1"]);
+    assert_eq!(ended.code, 5, "{}", ended.err);
+    let ended = place.run(&["publish", "/ffffffffffffffff/2", "--text", "x"]);
+    assert_eq!((ended.code, ended.err.contains("reserved")), (4, true), "{}", ended.err);
+    let ended = place.run(&["publish", "1/2", "--text", "x"]);
+    assert_eq!(ended.code, 2, "{}", ended.err);
+    let _scope = place.start(&["scope", "publish", "/5"]);
+    wait_graph(&place, "the scope", |graph| graph["total"] == 1);
+    let dot = place.run(&["rendezvous", "graph", "--dot"]).out;
+    assert!(dot.contains("\"/\" -> \"/0005\""), "{dot}");
+}
+
+/// The identifier `/root/5`.
+fn item(root: u64) -> Id {
+    format!("/{root:x}/5").parse().unwrap()
+}
+
+/// The identifier `/root`.
+fn scope(root: u64) -> Id {
+    format!("/{root:x}").parse().unwrap()
+}
+
+#[test]
+fn with_two_rendezvous_nodes_one_may_be_killed() {
+    let (domain, roots) = (Strategy::DOMAIN_LOCAL, 1..=8);
+    let [a, b, c, d] = ports();
+    let places = [(); 4].map(|()| Place::new());
+    let start = |i: usize, roles: &str, own: u16, links: &[u16]| {
+        let links: Vec<String> =
+            links.iter().map(|port| format!("{{face=\"udp4://127.0.0.1:{port}\"}}")).collect();
+        push_daemon(
+            &places[i],
+            &[
+                &format!("push.node=\"{}\"", i + 1),
+                &format!("push.roles={roles}"),
+                "push.lease_ms=2000",
+                "faces.reconnect_max_ms=1000",
+                &format!("faces.udp.listen=127.0.0.1:{own}"),
+                &format!("push.link=[{}]", links.join(", ")),
+            ],
+        )
+    };
+    let both = "[\"rendezvous\", \"topology\"]";
+    let mut first = start(0, both, a, &[b]);
+    let _b = start(1, "[]", b, &[a, c, d]);
+    let _c = start(2, "[]", c, &[b, d]);
+    let _d = start(3, both, d, &[b, c]);
+    for place in &places {
+        wait_until("both are known everywhere", || {
+            let status = place.json(&["rendezvous", "status"]);
+            status["homes"].as_array().is_some_and(|homes| homes.len() == 2)
+        });
+    }
+    let open = |i: usize| App::open(Some(&places[i].node()), "test").unwrap();
+    let (mut publisher, mut subscriber) = (open(1), open(2));
+    for root in roots.clone() {
+        publisher.publish_scope(&scope(root), domain).unwrap();
+        publisher.publish_item(&item(root), domain).unwrap();
+        subscriber.subscribe_item(&item(root), domain).unwrap();
+    }
+    let mut started = std::collections::BTreeSet::new();
+    while started.len() < 8 {
+        match publisher.event(Some(support::PATIENCE)).unwrap() {
+            Some(Event::StartPublish(id)) => started.insert(id),
+            other => panic!("{other:?}"),
+        };
+    }
+    // Both have a part of the roots: else this shows nothing.
+    for place in [&places[0], &places[3]] {
+        let total = place.json(&["rendezvous", "graph"])["total"].as_u64().unwrap();
+        assert!((1..16).contains(&total), "{total} of 16");
+    }
+    first.kill();
+    let mut late = open(3);
+    for root in roots {
+        wait_until("the other rendezvous knows the scope", || {
+            late.subscribe_item(&item(root), domain).is_ok()
+        });
+        let payload = root.to_be_bytes();
+        wait_until("the publication comes", || {
+            publisher.publish(&item(root), domain, &payload).unwrap();
+            publisher.drain().unwrap();
+            let wanted = Some(Event::Data { id: item(root), payload: payload.to_vec() });
+            late.event(Some(Duration::from_millis(100))).unwrap() == wanted
+        });
+        // What was published while it was not known yet comes no more.
+        while late.event(Some(Duration::from_millis(50))).unwrap().is_some() {}
+    }
+}

@@ -1,0 +1,559 @@
+//! An application of the push half: publishes and subscribes over its node (spec/push.md,
+//! section 8).
+//!
+//! ```no_run
+//! use onym_client::push::{App, Event};
+//! use onym_wire::push::Strategy;
+//!
+//! let mut app = App::open(None, "example")?;
+//! app.publish_scope(&"/1".parse()?, Strategy::DOMAIN_LOCAL)?;
+//! app.publish_item(&"/1/2".parse()?, Strategy::DOMAIN_LOCAL)?;
+//! while let Some(event) = app.event(None)? {
+//!     if let Event::StartPublish(id) = event {
+//!         app.publish(&id, Strategy::DOMAIN_LOCAL, b"hello")?;
+//!     }
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use crate::error::Error as ClientError;
+use crate::transport::{self, NodeUri, Surroundings};
+use onym_face::{CHUNK_LEN, Face, FaceError, Flush, Ready as More};
+use onym_sys::epoll::{Epoll, Interest, Ready};
+use onym_wire::push::app::{Message, PIECE_MAX, kind};
+use onym_wire::push::{Id, Kind, Label, Role, RouteBuf, Status, Strategy};
+use onym_wire::{BufPool, RxFrame, TxQueue, types};
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// Octets that wait to be sent before a publication waits for the node.
+const QUEUE_MAX: usize = 1 << 20;
+/// Octets that leave at once; less waits for [`App::event`] or [`App::drain`].
+const FLUSH_AT: usize = 64 << 10;
+/// Frames taken from the face at once, about.
+const RX_BUDGET: usize = 256;
+/// How long the node may take to answer a registration.
+const REGISTER_PATIENCE: Duration = Duration::from_secs(5);
+/// How long a request may take: longer than a dispatcher looks for a rendezvous.
+const REQUEST_PATIENCE: Duration = Duration::from_secs(30);
+
+/// Why an operation failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No node, or its name is wrong.
+    #[error(transparent)]
+    Node(#[from] ClientError),
+    /// The connection ended.
+    #[error("the connection to the node is gone: {0}")]
+    Gone(String),
+    /// The node refused.
+    #[error("{what}: {status}")]
+    Refused {
+        /// What was asked for.
+        what: String,
+        /// The answer.
+        status: Status,
+    },
+    /// The node does not answer: it has no push half, or is of another kind.
+    #[error("the node does not answer {0}")]
+    Silent(String),
+    /// The node sent what is no message.
+    #[error("the node sent a message that is not understood: {0}")]
+    Malformed(String),
+}
+
+/// What the node says of itself when an application registers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeInfo {
+    /// Its identifier.
+    pub node: Label,
+    /// What it does for its domain.
+    pub role: Role,
+    /// Number of the application.
+    pub number: u64,
+    /// Most octets of a publication.
+    pub length_max: u64,
+    /// Number of this life of the node.
+    pub epoch: u64,
+    /// Its program, for people.
+    pub text: String,
+}
+
+/// What an application hears.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// The item has subscribers: publish.
+    StartPublish(Id),
+    /// The item has none any more.
+    StopPublish(Id),
+    /// A scope came into being beneath one that is subscribed.
+    ScopePublished(Id),
+    /// A scope is gone.
+    ScopeUnpublished(Id),
+    /// A publication.
+    Data {
+        /// The id, of those of the item, that was subscribed.
+        id: Id,
+        /// What was published.
+        payload: Vec<u8>,
+    },
+    /// So many publications were not delivered, because the application did not keep up.
+    Missed(u64),
+    /// Data that was published without waiting for an answer was refused.
+    Refused {
+        /// The item.
+        id: Id,
+        /// Why.
+        status: Status,
+    },
+}
+
+/// A publication.
+#[derive(Debug, Clone)]
+pub struct Publication<'a> {
+    /// Its full identifier.
+    pub id: &'a Id,
+    /// Its strategy.
+    pub strategy: Strategy,
+    /// What is published.
+    pub payload: &'a [u8],
+    /// The filter, for the implicit strategy.
+    pub route: Option<&'a RouteBuf>,
+    /// The neighbour, for the link-local strategy.
+    pub node: Option<Label>,
+    /// The item whose subscribers are meant, for algorithmic strategies.
+    pub about: Option<&'a Id>,
+}
+
+impl<'a> Publication<'a> {
+    /// A publication that needs no more than identifier and strategy.
+    #[must_use]
+    pub const fn new(id: &'a Id, strategy: Strategy, payload: &'a [u8]) -> Self {
+        Self { id, strategy, payload, route: None, node: None, about: None }
+    }
+
+    fn message(&self, tag: u32) -> Message<'a> {
+        Message {
+            id: self.id.octets(),
+            strategy: self.strategy,
+            route: self.route.map(RouteBuf::octets),
+            node: self.node,
+            about: self.about.map_or(&[], Id::octets),
+            payload: self.payload,
+            ..Message::new(kind::PUBLISH, tag)
+        }
+    }
+}
+
+/// What became of a publication.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Sent {
+    /// Applications of the same node that got it.
+    pub local: u64,
+    /// Frames that left for other nodes.
+    pub frames: u64,
+}
+
+/// An application, connected and registered.
+#[derive(Debug)]
+pub struct App {
+    face: Box<dyn Face>,
+    epoll: Epoll,
+    ready: Vec<Ready>,
+    watches_writing: bool,
+    pool: BufPool,
+    frames: Vec<RxFrame>,
+    queue: TxQueue,
+    events: VecDeque<Event>,
+    answers: VecDeque<(u32, Status, Sent)>,
+    info: Option<NodeInfo>,
+    last_tag: u32,
+    partial: Option<(Id, usize, Vec<u8>)>,
+}
+
+impl App {
+    /// Connects to `node`, or to the first that answers at the usual places, and registers under a
+    /// name for people.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn open(node: Option<&str>, name: &str) -> Result<Self, Error> {
+        let places = transport::candidates(node, &Surroundings::of_process());
+        let (places, _) = places.map_err(ClientError::from)?;
+        let mut tried: Vec<(NodeUri, String)> = Vec::new();
+        for uri in places {
+            match transport::open(&uri) {
+                Ok(face) => return Self::over(face, name),
+                Err(error) => tried.push((uri, error.to_string())),
+            }
+        }
+        Err(ClientError::NoNode(tried).into())
+    }
+
+    /// Registers over a face that is there already.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn over(face: Box<dyn Face>, name: &str) -> Result<Self, Error> {
+        let gone = |e: std::io::Error| Error::Gone(e.to_string());
+        let epoll = Epoll::new().map_err(gone)?;
+        epoll.add(face.fd(), 0, Interest::Read).map_err(gone)?;
+        let mut app = Self {
+            face,
+            epoll,
+            ready: Vec::new(),
+            watches_writing: false,
+            pool: BufPool::new(CHUNK_LEN, 512),
+            frames: Vec::new(),
+            queue: TxQueue::new(usize::MAX),
+            events: VecDeque::new(),
+            answers: VecDeque::new(),
+            info: None,
+            last_tag: 0,
+            partial: None,
+        };
+        let tag = app.tag();
+        app.send(&Message { text: name.as_bytes(), ..Message::new(kind::REGISTER, tag) })?;
+        let until = Instant::now() + REGISTER_PATIENCE;
+        while app.info.is_none() {
+            if let Some(status) = app.answer(tag) {
+                return Err(Error::Refused { what: "register".into(), status: status.0 });
+            }
+            if !app.turn(Some(until))? {
+                return Err(Error::Silent("register: it may have no push half".into()));
+            }
+        }
+        Ok(app)
+    }
+
+    /// What the node said of itself.
+    ///
+    /// # Panics
+    /// Never: an application that is registered has heard it.
+    #[must_use]
+    pub fn info(&self) -> &NodeInfo {
+        self.info.as_ref().expect("invariant: over() waits for it")
+    }
+
+    /// Descriptor to wait on for reading, where an application waits for several things; then call
+    /// [`App::event`] with no patience until there is none.
+    #[must_use]
+    pub fn fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.face.fd()
+    }
+
+    fn tag(&mut self) -> u32 {
+        self.last_tag = self.last_tag.checked_add(1).unwrap_or(1);
+        self.last_tag
+    }
+
+    /// Makes a request and waits for its status. Events that come meanwhile wait for
+    /// [`App::event`].
+    ///
+    /// # Errors
+    /// [`Error`]; a status other than ok is none.
+    pub fn request(
+        &mut self,
+        kind: Kind,
+        id: &Id,
+        prefix: &Id,
+        strategy: Strategy,
+    ) -> Result<Status, Error> {
+        let tag = self.ask(kind, id, prefix, strategy)?;
+        let what = || format!("a request about {prefix}{id}");
+        Ok(self.wait_answer(tag, what)?.0)
+    }
+
+    /// Makes a request without waiting; its tag.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn ask(
+        &mut self,
+        kind: Kind,
+        id: &Id,
+        prefix: &Id,
+        strategy: Strategy,
+    ) -> Result<u32, Error> {
+        let tag = self.tag();
+        let (id, prefix) = (id.octets(), prefix.octets());
+        self.send(&Message { id, prefix, strategy, ..Message::new(kind, tag) })?;
+        Ok(tag)
+    }
+
+    /// Waits for the answer to the request with this tag.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn wait_answer(
+        &mut self,
+        tag: u32,
+        what: impl Fn() -> String,
+    ) -> Result<(Status, Sent), Error> {
+        let until = Instant::now() + REQUEST_PATIENCE;
+        loop {
+            if let Some(answer) = self.answer(tag) {
+                return Ok(answer);
+            }
+            if !self.turn(Some(until))? {
+                return Err(Error::Silent(what()));
+            }
+        }
+    }
+
+    fn answer(&mut self, tag: u32) -> Option<(Status, Sent)> {
+        let at = self.answers.iter().position(|(t, ..)| *t == tag)?;
+        self.answers.remove(at).map(|(_, status, sent)| (status, sent))
+    }
+
+    /// The request `kind` for the full identifier `id`: its last label beneath the others.
+    fn simple(&mut self, kind: Kind, id: &Id, strategy: Strategy) -> Result<(), Error> {
+        let label = id.last().map(Id::root).unwrap_or_default();
+        let status = self.request(kind, &label, &Id::from_labels(id.father()), strategy)?;
+        match status {
+            Status::OK => Ok(()),
+            status => Err(Error::Refused { what: id.to_string(), status }),
+        }
+    }
+
+    /// Publishes the scope `id`.
+    ///
+    /// # Errors
+    /// [`Error`]; [`Error::Refused`] when the answer is not ok.
+    pub fn publish_scope(&mut self, id: &Id, strategy: Strategy) -> Result<(), Error> {
+        self.simple(Kind::PUBLISH_SCOPE, id, strategy)
+    }
+
+    /// Publishes the item `id`; its data follows after [`Event::StartPublish`].
+    ///
+    /// # Errors
+    /// As [`App::publish_scope`].
+    pub fn publish_item(&mut self, id: &Id, strategy: Strategy) -> Result<(), Error> {
+        self.simple(Kind::PUBLISH_ITEM, id, strategy)
+    }
+
+    /// Subscribes to the scope `id`: to its items, and to news of the scopes right beneath it.
+    ///
+    /// # Errors
+    /// As [`App::publish_scope`].
+    pub fn subscribe_scope(&mut self, id: &Id, strategy: Strategy) -> Result<(), Error> {
+        self.simple(Kind::SUBSCRIBE_SCOPE, id, strategy)
+    }
+
+    /// Subscribes to the item `id`.
+    ///
+    /// # Errors
+    /// As [`App::publish_scope`].
+    pub fn subscribe_item(&mut self, id: &Id, strategy: Strategy) -> Result<(), Error> {
+        self.simple(Kind::SUBSCRIBE_ITEM, id, strategy)
+    }
+
+    /// Publishes data and does not wait for an answer; a refusal comes as [`Event::Refused`].
+    /// Small publications share a system call: the last ones leave with [`App::event`] or
+    /// [`App::drain`]. Waits while the node does not keep up.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn publish(&mut self, id: &Id, strategy: Strategy, payload: &[u8]) -> Result<(), Error> {
+        self.put(&Publication::new(id, strategy, payload).message(0))
+    }
+
+    /// Publishes data and waits for what became of it.
+    ///
+    /// # Errors
+    /// [`Error`]; [`Error::Refused`] when it was not published.
+    pub fn publish_told(&mut self, publication: &Publication<'_>) -> Result<Sent, Error> {
+        let tag = self.tag();
+        self.put(&publication.message(tag))?;
+        let id = publication.id;
+        match self.wait_answer(tag, || format!("a publication of {id}"))? {
+            (Status::OK, sent) => Ok(sent),
+            (status, _) => Err(Error::Refused { what: id.to_string(), status }),
+        }
+    }
+
+    fn put(&mut self, message: &Message<'_>) -> Result<(), Error> {
+        let queue = &mut self.queue;
+        message.write_pieces(PIECE_MAX, |octets| {
+            let _ = queue.push(octets, None);
+        });
+        if self.queue.bytes() >= FLUSH_AT {
+            self.flush()?;
+        }
+        while self.queue.bytes() > QUEUE_MAX {
+            self.turn(None)?;
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, message: &Message<'_>) -> Result<(), Error> {
+        let _ = self.queue.push(&message.octets(), None);
+        self.flush()
+    }
+
+    /// The next event, waiting for one for at most `patience`, or as long as it takes.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn event(&mut self, patience: Option<Duration>) -> Result<Option<Event>, Error> {
+        let until = patience.map(|p| Instant::now() + p);
+        loop {
+            if let Some(event) = self.events.pop_front() {
+                return Ok(Some(event));
+            }
+            if !self.turn(until)? {
+                return Ok(self.events.pop_front());
+            }
+        }
+    }
+
+    /// Hands everything that waits to the node.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn drain(&mut self) -> Result<(), Error> {
+        self.flush()?;
+        while !self.queue.is_empty() {
+            self.turn(None)?;
+        }
+        Ok(())
+    }
+
+    /// Takes everything back that was published and subscribed, and waits until the node has heard.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn leave(mut self) -> Result<(), Error> {
+        self.send(&Message::new(kind::LEAVE, 0))?;
+        self.drain()
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        if self.queue.is_empty() && !self.face.is_connecting() {
+            return Ok(());
+        }
+        let flush = self.face.flush(&mut self.queue).map_err(gone)?;
+        let blocked = flush == Flush::Blocked && self.face.room_is_writable();
+        if blocked != self.watches_writing {
+            self.watches_writing = blocked;
+            let interest = if blocked { Interest::ReadWrite } else { Interest::Read };
+            let changed = self.epoll.modify(self.face.fd(), 0, interest);
+            changed.map_err(|e| Error::Gone(e.to_string()))?;
+        }
+        Ok(())
+    }
+
+    /// Sends what waits, waits for the node when nothing is there, and takes what came; whether
+    /// there was time left.
+    fn turn(&mut self, until: Option<Instant>) -> Result<bool, Error> {
+        self.flush()?;
+        if self.receive()? {
+            return Ok(true);
+        }
+        let wait = until.map(|until| until.saturating_duration_since(Instant::now()));
+        if wait.is_some_and(|w| w.is_zero()) {
+            return Ok(false);
+        }
+        self.ready.clear();
+        let waited = self.epoll.wait(wait, &mut self.ready);
+        waited.map_err(|e| Error::Gone(e.to_string()))?;
+        self.flush()?;
+        self.receive()?;
+        Ok(until.is_none_or(|until| Instant::now() < until) || !self.events.is_empty())
+    }
+
+    /// Takes what came; whether there was something.
+    fn receive(&mut self) -> Result<bool, Error> {
+        let mut any = false;
+        loop {
+            let result = self.face.receive(&mut self.pool, RX_BUDGET, &mut self.frames);
+            let mut frames = std::mem::take(&mut self.frames);
+            any |= !frames.is_empty();
+            for frame in frames.drain(..) {
+                self.message(&frame.bytes)?;
+            }
+            self.frames = frames;
+            match result {
+                Ok(More::Idle) => return Ok(any),
+                // Enough for once: who asked looks at it first.
+                Ok(_) if any => return Ok(true),
+                Ok(_) => {}
+                Err(error) => return Err(gone(error)),
+            }
+        }
+    }
+
+    fn message(&mut self, octets: &[u8]) -> Result<(), Error> {
+        if octets.first().map(|o| u32::from(*o)) != Some(types::PUSH_APP) {
+            // The pull half of the node has something for us: nothing was asked of it.
+            return Ok(());
+        }
+        let message = Message::parse(octets).map_err(|e| Error::Malformed(e.to_string()))?;
+        let id = message.id();
+        let event = match message.kind {
+            kind::REGISTERED => {
+                self.info = Some(NodeInfo {
+                    node: message.node.unwrap_or_default(),
+                    role: message.role,
+                    number: message.number,
+                    length_max: message.length.unwrap_or(u64::MAX),
+                    epoch: message.epoch,
+                    text: message.text().into_owned(),
+                });
+                return Ok(());
+            }
+            kind::STATUS => {
+                let status = message.status.unwrap_or(Status::UNKNOWN);
+                if message.tag != 0 {
+                    let sent = Sent { local: message.local, frames: message.frames };
+                    self.answers.push_back((message.tag, status, sent));
+                    return Ok(());
+                }
+                Event::Refused { id, status }
+            }
+            kind::DATA => match self.data(&message)? {
+                Some(event) => event,
+                None => return Ok(()),
+            },
+            kind::MISSED => Event::Missed(message.number),
+            Kind::START => Event::StartPublish(id),
+            Kind::STOP => Event::StopPublish(id),
+            Kind::SCOPE_PUBLISHED => Event::ScopePublished(id),
+            Kind::SCOPE_UNPUBLISHED => Event::ScopeUnpublished(id),
+            // Of a later version.
+            _ => return Ok(()),
+        };
+        self.events.push_back(event);
+        Ok(())
+    }
+
+    /// A publication, or a piece of one.
+    fn data(&mut self, message: &Message<'_>) -> Result<Option<Event>, Error> {
+        let malformed = |what: &str| Error::Malformed(what.to_owned());
+        let piece = message.piece().map_err(|e| Error::Malformed(e.to_string()))?;
+        let Some(piece) = piece else {
+            let payload = message.payload.to_vec();
+            return Ok(Some(Event::Data { id: message.id(), payload }));
+        };
+        if piece.offset == 0 {
+            let length = usize::try_from(piece.length).map_err(|_| malformed("too long"))?;
+            self.partial = Some((message.id(), length, Vec::new()));
+        }
+        let Some((_, length, payload)) = &mut self.partial else {
+            return Err(malformed("a piece without a first one"));
+        };
+        if payload.len() as u64 != piece.offset || *length as u64 != piece.length {
+            return Err(malformed("a piece that does not follow the one before"));
+        }
+        payload.extend_from_slice(message.payload);
+        if payload.len() < *length {
+            return Ok(None);
+        }
+        Ok(self.partial.take().map(|(id, _, payload)| Event::Data { id, payload }))
+    }
+}
+
+fn gone(error: FaceError) -> Error {
+    Error::Gone(error.to_string())
+}

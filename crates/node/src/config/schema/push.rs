@@ -1,0 +1,136 @@
+//! Keys of the push half.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The push half: publish/subscribe (spec/push.md).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Push {
+    /// Whether the node runs it.
+    pub enabled: bool,
+    /// Identifier of the node: 1 to 16 hexadecimal digits, another one than that of every other
+    /// node of the domain. Empty: drawn at each start.
+    pub node: String,
+    /// Number of the node's inside, unique among all numbers of nodes and links of the domain.
+    /// 0: drawn from the identifier of the node; then `scheme` must be `k`.
+    pub inside: u32,
+    /// What the node does for its domain. Some node of the domain has to be each.
+    pub roles: Vec<PushRole>,
+    /// Secret that control messages of the domain are authenticated with, the same in all of its
+    /// nodes. Empty: they are not authenticated.
+    pub key: String,
+    /// How numbers of links become tags, the same in the whole domain: `bits` has no false
+    /// positives up to 256 numbers, and numbers have to be given; `k` takes any numbers.
+    pub scheme: PushScheme,
+    /// Number that tags are drawn with, the same in the whole domain.
+    pub seed: u64,
+    /// Ones of a tag with the scheme `k`.
+    pub k: u8,
+    /// Tables of tags with the scheme `k`: the topology manager takes the one that serves best.
+    pub tables: u8,
+    /// Most ones of a filter, of 256; frames with more are dropped.
+    pub fill_max: u32,
+    /// Filters of several stages, one for each distance from the publisher: they have no false
+    /// positives and carry larger trees.
+    pub stages: PushStages,
+    /// Secret of keyed tags (zFormation), the same in all nodes of the domain: data then goes by
+    /// filters that serve one item, one way and one or two epochs. Empty: tags are not keyed.
+    pub keyed_secret: String,
+    /// How long an epoch of keyed tags lasts, in seconds; the same in the whole domain, whose
+    /// clocks may differ by half of it.
+    pub epoch_s: u64,
+    /// Links to neighbours.
+    pub link: Vec<PushLink>,
+    /// Most octets of a frame; longer publications are cut.
+    pub frame_bytes_max: usize,
+    /// Most octets of a publication.
+    pub publication_bytes_max: usize,
+    /// Most applications.
+    pub apps_max: usize,
+    /// Octets of publications that wait for an application at most; it misses what is beyond, and
+    /// is told how many.
+    pub app_queue_bytes_max: usize,
+    /// Most scopes and items of a rendezvous.
+    pub vertices_max: usize,
+    /// Time after which a rendezvous forgets a node that is silent, in milliseconds.
+    pub lease_ms: u64,
+}
+
+impl Default for Push {
+    fn default() -> Self {
+        Self {
+            enabled: false,
+            node: String::new(),
+            inside: 0,
+            roles: vec![PushRole::Rendezvous, PushRole::Topology],
+            key: String::new(),
+            scheme: PushScheme::K,
+            seed: 0,
+            k: 5,
+            tables: 8,
+            fill_max: 179,
+            stages: PushStages::WhereNeeded,
+            keyed_secret: String::new(),
+            epoch_s: 3600,
+            link: Vec::new(),
+            frame_bytes_max: 1400,
+            publication_bytes_max: 64 << 20,
+            apps_max: 65_536,
+            app_queue_bytes_max: 8 << 20,
+            vertices_max: 1_000_000,
+            lease_ms: 30_000,
+        }
+    }
+}
+
+/// What a node does for its domain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PushRole {
+    /// Matches publishers and subscribers.
+    Rendezvous,
+    /// Knows the map and makes the trees.
+    Topology,
+}
+
+/// How numbers of links become tags.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PushScheme {
+    /// One bit for each number below 256.
+    Bits,
+    /// Several bits for each number, in several tables.
+    K,
+}
+
+/// When filters have stages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PushStages {
+    /// Where a flat filter has false positives or too many ones.
+    WhereNeeded,
+    /// Wherever they can be made.
+    Always,
+    /// Not at all.
+    Never,
+}
+
+/// A link to a neighbour. The other node has one to this node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PushLink {
+    /// The face: the URI of an entry of `face`, or of a face to be made.
+    pub face: String,
+    /// Number of the link from here to there, unique as `push.inside` is. 0: drawn from the node
+    /// and the face.
+    #[serde(default)]
+    pub number: u32,
+    /// What crossing it costs, at least 1.
+    #[serde(default = "one")]
+    pub cost: u16,
+}
+
+fn one() -> u16 {
+    1
+}

@@ -1,0 +1,111 @@
+//! What the control thread does for the push half: faces, links, what is shown.
+
+use super::Control;
+use super::connect::resolve;
+use super::status::PushCounts;
+use crate::config::StaticFace;
+use crate::push::Link;
+use onym_pubsub::Verdict;
+use onym_tables::FaceId;
+
+impl Control {
+    /// A face is there: the push thread is told before the first frame.
+    pub(super) fn push_face_added(&self, id: FaceId) {
+        let (Some(push), Some(record)) = (&self.push, self.faces.get(&id)) else { return };
+        let shard = record.owner;
+        push.tell(move |push| push.face_add(id, shard));
+        let remote = record.remote.clone();
+        self.push_link(id, &remote);
+    }
+
+    pub(super) fn push_face_removed(&self, id: FaceId) {
+        if let Some(push) = &self.push {
+            push.tell(move |push| push.face_remove(id));
+        }
+    }
+
+    pub(super) fn push_face_down(&self, id: FaceId) {
+        if let Some(push) = &self.push {
+            push.tell(move |push| push.face_down(id));
+        }
+    }
+
+    /// Makes the face to `remote` a link, when the configuration says so.
+    fn push_link(&self, face: FaceId, remote: &str) {
+        let Some(push) = &self.push else { return };
+        let leads_there =
+            |uri: &str| resolve(uri).is_ok_and(|resolved| resolved.to_string() == remote);
+        let Some(link) = self.config.push.link.iter().find(|l| leads_there(&l.face)) else {
+            return;
+        };
+        let (link, cost) = (link.clone(), link.cost);
+        push.tell(move |push| {
+            let number = push.link_number(&link);
+            push.link_add(Link { face, number, cost });
+        });
+    }
+
+    /// Makes the faces of the links of the configuration that are not there yet.
+    ///
+    /// # Errors
+    /// A sentence with the key and what is wrong.
+    pub(crate) fn apply_push_links(&mut self) -> Result<(), String> {
+        if self.push.is_none() {
+            return Ok(());
+        }
+        for link in self.config.push.link.clone() {
+            let wrong = |e: String| format!("push.link: {}: {e}", link.face);
+            let uri = resolve(&link.face).map_err(wrong)?.to_string();
+            // One that the neighbour made by sending first is kept, too.
+            self.apply_face(&StaticFace::permanent(&link.face)).map_err(wrong)?;
+            if let Some(id) = self.face_by_remote(&uri) {
+                self.push_link(id, &uri);
+            }
+        }
+        Ok(())
+    }
+
+    /// Links that the configuration does not name any more, or names with another number or cost,
+    /// are no links.
+    pub(super) fn reload_push_links(&self, old: &crate::config::Config) {
+        let Some(push) = &self.push else { return };
+        let kept = &self.config.push.link;
+        for link in old.push.link.iter().filter(|link| !kept.contains(link)) {
+            let uri = resolve(&link.face).map(|uri| uri.to_string());
+            if let Some(id) = uri.ok().and_then(|uri| self.face_by_remote(&uri)) {
+                push.tell(move |push| push.link_remove(id));
+            }
+        }
+    }
+
+    /// What the push half counted.
+    pub(super) fn push_counts(&self) -> Option<PushCounts> {
+        let push = self.push.as_ref()?;
+        let mut counts = push.ask(|push| push.counts())?;
+        for state in crate::shard::ask_all(&self.ports, |shard| shard.push_state()) {
+            for (sum, verdict) in counts.verdicts.iter_mut().zip(Verdict::ALL) {
+                *sum += state.counters.of(*verdict);
+            }
+            counts.copies += state.counters.copies;
+            counts.dropped.not_local += state.dropped.not_local;
+            counts.dropped.backlog += state.dropped.backlog;
+            counts.dropped.missed += state.dropped.missed;
+        }
+        Some(counts)
+    }
+
+    /// The dataset `what` of the push half; none when there is no such one.
+    pub(crate) fn push_dataset(&self, what: &str, argument: &[u8]) -> Option<String> {
+        let Some(push) = &self.push else {
+            let off = "the push half is off: set push.enabled";
+            return (what == "status")
+                .then(|| serde_json::json!({ "enabled": false, "sentence": off }).to_string());
+        };
+        let states = crate::shard::ask_all(&self.ports, |shard| shard.push_state());
+        let uris = |id: &FaceId| self.faces.get(id).map(|r| r.remote.clone());
+        let names: Vec<(FaceId, String)> =
+            self.faces.keys().filter_map(|id| Some((*id, uris(id)?))).collect();
+        let (what, argument) = (what.to_owned(), argument.to_vec());
+        push.ask(move |push| push.show(&what, &argument, &states, &names)).flatten()
+    }
+}

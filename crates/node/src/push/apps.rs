@@ -1,0 +1,328 @@
+//! Applications: their messages in, statuses and events out (spec/push.md, section 8).
+
+use super::PushThread;
+use onym_forward::packet::{Delivery as Way, Kind, LpOut, Payload, Transmit};
+use onym_pubsub::{AppId, Data, Event, Refusal, Request, Sent};
+use onym_tables::{FaceId, Tick};
+use onym_wire::Buf;
+use onym_wire::push::app::{Message, kind};
+use onym_wire::push::{Id, Label, RouteBuf, Status, Strategy};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The same refusal is told again after this.
+const REFUSAL_AGAIN: Duration = Duration::from_secs(1);
+
+/// The applications of the node.
+#[derive(Debug, Default)]
+pub(super) struct Apps {
+    by_face: BTreeMap<FaceId, App>,
+    by_number: HashMap<AppId, FaceId>,
+    last: u64,
+    /// The data event made last, for the others who get the same.
+    made: Option<(Id, Arc<[u8]>, Buf)>,
+    /// Messages that were malformed.
+    pub(super) malformed: u64,
+    /// Messages taken.
+    pub(super) messages: u64,
+}
+
+/// One application.
+#[derive(Debug)]
+pub(super) struct App {
+    pub(super) number: AppId,
+    pub(super) text: String,
+    /// A publication of which pieces are still to come.
+    partial: Option<Partial>,
+    /// The refusal told last without a tag.
+    refused: Option<(Id, Status, Tick)>,
+}
+
+/// What a publication needs beside its payload.
+#[derive(Debug)]
+struct Publishing {
+    tag: u32,
+    id: Id,
+    strategy: Strategy,
+    about: Option<Id>,
+    route: Option<RouteBuf>,
+    node: Option<Label>,
+}
+
+impl Publishing {
+    fn of(message: &Message<'_>) -> Self {
+        Self {
+            tag: message.tag,
+            id: message.id(),
+            strategy: message.strategy,
+            about: message.about(),
+            route: message.route(),
+            node: message.node,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Partial {
+    publishing: Publishing,
+    length: usize,
+    payload: Vec<u8>,
+    /// Longer than the bound: its pieces are let go.
+    is_too_large: bool,
+}
+
+impl Apps {
+    /// The applications with their faces.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&FaceId, &App)> {
+        self.by_face.iter()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.by_face.len()
+    }
+}
+
+/// The status that a refused publication is answered with.
+const fn status_of(refusal: Refusal) -> Status {
+    match refusal {
+        Refusal::NotPublisher => Status::NOT_THERE,
+        Refusal::Stopped => Status::STOPPED,
+        Refusal::Id => Status::RESERVED,
+        Refusal::TooLong => Status::TOO_LONG,
+        Refusal::TooLarge => Status::FULL,
+        _ => Status::UNFIT,
+    }
+}
+
+impl PushThread {
+    /// A message of the application at `face`.
+    pub(super) fn message(&mut self, face: FaceId, octets: &[u8]) {
+        self.apps.messages += 1;
+        let result = match Message::parse(octets) {
+            Ok(message) => self.obey(face, &message),
+            Err(error) => Err(error.to_string()),
+        };
+        if let Err(reason) = result {
+            self.apps.malformed += 1;
+            let reason = format!("a malformed message of the push half: {reason}");
+            self.fail(face, reason);
+        }
+    }
+
+    fn fail(&mut self, face: FaceId, reason: String) {
+        let Some(shard) = self.shard_of(face) else { return };
+        self.app_gone(face);
+        self.ports[shard].tell(move |shard| shard.push_fail(face, reason));
+    }
+
+    fn obey(&mut self, face: FaceId, message: &Message<'_>) -> Result<(), String> {
+        let Some(app) = self.apps.by_face.get_mut(&face) else {
+            if message.kind == kind::REGISTER {
+                self.register(face, message);
+            } else if message.kind != kind::LEAVE {
+                self.answer(face, message.tag, Status::NOT_REGISTERED);
+            }
+            return Ok(());
+        };
+        let number = app.number;
+        if app.partial.is_some() && message.kind != kind::PUBLISH {
+            return Err("a piece of a publication was to come".into());
+        }
+        match message.kind {
+            kind::PUBLISH => self.publish_message(face, message)?,
+            kind::REGISTER => self.answer(face, message.tag, Status::EXISTS),
+            kind::LEAVE => self.app_gone(face),
+            kind if kind.is_request() => {
+                let request = Request {
+                    kind,
+                    id: message.id(),
+                    prefix: message.prefix(),
+                    strategy: message.strategy,
+                };
+                let tag = u64::from(message.tag);
+                self.node.request(self.now, number, tag, &request, &mut self.output);
+            }
+            _ => self.answer(face, message.tag, Status::UNKNOWN),
+        }
+        Ok(())
+    }
+
+    fn register(&mut self, face: FaceId, message: &Message<'_>) {
+        if self.apps.len() >= self.settings.apps_max {
+            return self.answer(face, message.tag, Status::FULL);
+        }
+        self.apps.last += 1;
+        let number = AppId(self.apps.last);
+        let text = message.text().chars().take(100).collect();
+        let app = App { number, text, partial: None, refused: None };
+        self.apps.by_face.insert(face, app);
+        self.apps.by_number.insert(number, face);
+        let answer = Message {
+            node: Some(self.node.label()),
+            role: self.settings.node.role,
+            number: number.0,
+            length: Some(self.settings.publication_bytes_max as u64),
+            epoch: u64::from(self.settings.node.boot),
+            text: concat!("onym ", env!("CARGO_PKG_VERSION")).as_bytes(),
+            ..Message::new(kind::REGISTERED, message.tag)
+        };
+        self.send(face, Way::AppMessage, Buf::copy_from(&answer.octets()));
+    }
+
+    /// An application is gone, if one was at this face: what it held is taken back.
+    pub(super) fn app_gone(&mut self, face: FaceId) {
+        if let Some(app) = self.apps.by_face.remove(&face) {
+            self.apps.by_number.remove(&app.number);
+            self.node.disconnect(self.now, app.number, &mut self.output);
+        }
+    }
+
+    /// A publication, or a piece of one.
+    fn publish_message(&mut self, face: FaceId, message: &Message<'_>) -> Result<(), String> {
+        let piece = message.piece().map_err(|e| e.to_string())?;
+        let most = self.settings.publication_bytes_max;
+        let Some(app) = self.apps.by_face.get_mut(&face) else { return Ok(()) };
+        let Some(piece) = piece else {
+            if app.partial.is_some() {
+                return Err("a piece of a publication was to come".into());
+            }
+            self.publish(face, &Publishing::of(message), message.payload);
+            return Ok(());
+        };
+        let length = usize::try_from(piece.length).map_err(|e| e.to_string())?;
+        if piece.offset == 0 && app.partial.is_none() {
+            let publishing = Publishing::of(message);
+            let (payload, is_too_large) = (Vec::new(), length > most);
+            app.partial = Some(Partial { publishing, length, payload, is_too_large });
+        }
+        let Some(partial) = &mut app.partial else {
+            return Err("a piece without a first one".into());
+        };
+        let at = partial.payload.len() as u64;
+        let is_next = partial.is_too_large || piece.offset == at;
+        if !is_next || length != partial.length {
+            return Err("a piece that does not follow the one before".into());
+        }
+        if !partial.is_too_large {
+            partial.payload.extend_from_slice(message.payload);
+        }
+        if piece.offset + message.payload.len() as u64 == piece.length
+            && let Some(whole) = app.partial.take()
+        {
+            if whole.is_too_large {
+                self.published(face, &whole.publishing, Err(Refusal::TooLarge));
+            } else {
+                self.publish(face, &whole.publishing, &whole.payload);
+            }
+        }
+        Ok(())
+    }
+
+    fn publish(&mut self, face: FaceId, publishing: &Publishing, payload: &[u8]) {
+        let Some(number) = self.apps.by_face.get(&face).map(|app| app.number) else { return };
+        let link = publishing.node.and_then(|node| {
+            let mut links = self.links.iter();
+            links.find(|l| self.node.link_state.neighbour(l.face) == Some(node))
+        });
+        let data = Data {
+            id: publishing.id.clone(),
+            strategy: publishing.strategy,
+            payload,
+            route: publishing.route.clone(),
+            face: link.map(|link| link.face),
+            about: publishing.about.clone(),
+        };
+        let result = self.node.publish(self.now, number, &data, &mut self.output);
+        self.published(face, publishing, result);
+    }
+
+    /// Answers a publication where an answer is wanted.
+    fn published(&mut self, face: FaceId, publishing: &Publishing, result: Result<Sent, Refusal>) {
+        let (status, sent) = match result {
+            Ok(sent) => (Status::OK, sent),
+            Err(refusal) => (status_of(refusal), Sent::default()),
+        };
+        let (now, tag) = (self.now, publishing.tag);
+        if tag == 0 {
+            let Some(app) = self.apps.by_face.get_mut(&face) else { return };
+            let was_told = |(id, told, at): &(Id, Status, Tick)| {
+                *id == publishing.id && *told == status && now.since(*at) < REFUSAL_AGAIN
+            };
+            if status == Status::OK || app.refused.as_ref().is_some_and(was_told) {
+                return;
+            }
+            app.refused = Some((publishing.id.clone(), status, now));
+        }
+        let message = Message {
+            status: Some(status),
+            id: if tag == 0 { publishing.id.octets() } else { &[] },
+            local: sent.local as u64,
+            frames: sent.frames as u64,
+            ..Message::new(kind::STATUS, tag)
+        };
+        self.send(face, Way::AppMessage, Buf::copy_from(&message.octets()));
+    }
+
+    fn answer(&mut self, face: FaceId, tag: u32, status: Status) {
+        let message = Message { status: Some(status), ..Message::new(kind::STATUS, tag) };
+        self.send(face, Way::AppMessage, Buf::copy_from(&message.octets()));
+    }
+
+    /// Hands events to their applications.
+    pub(super) fn tell_apps(&mut self) {
+        let mut events = std::mem::take(&mut self.output.events);
+        for (app, event) in events.drain(..) {
+            let Some(face) = self.apps.by_number.get(&app).copied() else { continue };
+            match event {
+                Event::Status { tag, status } => {
+                    self.answer(face, u32::try_from(tag).unwrap_or(0), status);
+                }
+                Event::StartPublish(id) => {
+                    if let Some(app) = self.apps.by_face.get_mut(&face) {
+                        app.refused = None;
+                    }
+                    self.notify(face, onym_wire::push::Kind::START, &id);
+                }
+                Event::StopPublish(id) => self.notify(face, onym_wire::push::Kind::STOP, &id),
+                Event::ScopePublished(id) => {
+                    self.notify(face, onym_wire::push::Kind::SCOPE_PUBLISHED, &id);
+                }
+                Event::ScopeUnpublished(id) => {
+                    self.notify(face, onym_wire::push::Kind::SCOPE_UNPUBLISHED, &id);
+                }
+                Event::Data { id, payload } => {
+                    let message = self.data_message(id, payload);
+                    self.send(face, Way::AppData, message);
+                }
+            }
+        }
+        self.apps.made = None;
+        self.output.events = events;
+    }
+
+    /// The message of a publication, made once for all who get it.
+    fn data_message(&mut self, id: Id, payload: Arc<[u8]>) -> Buf {
+        if let Some((made_id, made_payload, message)) = &self.apps.made
+            && Arc::ptr_eq(made_payload, &payload)
+            && *made_id == id
+        {
+            return message.clone();
+        }
+        let message = Message { id: id.octets(), payload: &payload, ..Message::new(kind::DATA, 0) };
+        let message = Buf::copy_from(&message.octets());
+        self.apps.made = Some((id, payload, message.clone()));
+        message
+    }
+
+    fn notify(&mut self, face: FaceId, kind: onym_wire::push::Kind, id: &Id) {
+        let message = Message { id: id.octets(), ..Message::new(kind, 0) };
+        self.send(face, Way::AppMessage, Buf::copy_from(&message.octets()));
+    }
+
+    fn send(&mut self, face: FaceId, delivery: Way, message: Buf) {
+        let (kind, bytes) = (Kind::Data, Payload::Shared(message));
+        let lp = LpOut { delivery, ..LpOut::default() };
+        self.transmit(&[], Transmit { face, kind, bytes, lp });
+    }
+}

@@ -1,0 +1,318 @@
+//! The loop of the push thread.
+//!
+//! ```text
+//! wait ─► orders ─► what waits for shards ─► one batch of each shard ─► timers ─► batches out
+//! ```
+//!
+//! While something waits for room to a shard, nothing is taken from any: applications wait, and
+//! frames of neighbours that find no room are dropped by their shard (`push_backlog`).
+
+use super::apps::Apps;
+use super::settings::epoch_at;
+use super::{Link, PushOrder, Settings};
+use crate::clock::Clock;
+use crate::cross::{Bell, FromPeer, Leg, ToPeer};
+use crate::shard::{FaceMap, ShardPort};
+use onym_forward::packet::{Kind, LpOut, Packet, Payload, Transmit};
+use onym_pubsub::forwarder::LinkEntry;
+use onym_pubsub::{Node, Output};
+use onym_sys::epoll::{Epoll, Interest, Ready};
+use onym_tables::{FaceId, Tick};
+use onym_wire::{Buf, types};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
+
+const PUSH_APP: u8 = types::PUSH_APP as u8;
+/// How long the thread sleeps at most.
+const SLEEP_MAX: Duration = Duration::from_secs(60);
+/// How often the clock is looked at for another epoch, where there are any.
+const EPOCH_LOOK: Duration = Duration::from_millis(500);
+/// How soon a full ring is tried again.
+const RETRY: Duration = Duration::from_millis(1);
+
+/// The state of the push thread.
+pub(crate) struct PushThread {
+    clock: Clock,
+    pub(super) now: Tick,
+    pub(super) node: Node,
+    pub(super) output: Output,
+    pub(super) settings: Settings,
+    pub(super) apps: Apps,
+    /// The shard of each face.
+    faces: FaceMap<usize>,
+    pub(super) links: Vec<Link>,
+    epoll: Epoll,
+    events: Vec<Ready>,
+    bell: Arc<Bell>,
+    orders: Receiver<PushOrder>,
+    order: Option<PushOrder>,
+    /// By shard.
+    to: Vec<ToPeer>,
+    from: Vec<FromPeer>,
+    waits: Vec<Arc<AtomicBool>>,
+    pub(super) ports: Vec<ShardPort>,
+    /// Number of the present epoch of keyed tags.
+    epoch: Option<u8>,
+    /// What found no room, with its shard.
+    late: VecDeque<(usize, Transmit)>,
+    running: bool,
+}
+
+/// Everything the push thread is given at start.
+pub(crate) struct Parts {
+    pub(crate) clock: Clock,
+    pub(crate) settings: Settings,
+    pub(crate) node: Node,
+    pub(crate) bell: Arc<Bell>,
+    pub(crate) orders: Receiver<PushOrder>,
+    pub(crate) to: Vec<ToPeer>,
+    pub(crate) from: Vec<FromPeer>,
+    pub(crate) waits: Vec<Arc<AtomicBool>>,
+    pub(crate) ports: Vec<ShardPort>,
+}
+
+impl std::fmt::Debug for PushThread {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PushThread").field("node", &self.node.label()).finish_non_exhaustive()
+    }
+}
+
+impl PushThread {
+    /// The push thread, ready to run.
+    ///
+    /// # Errors
+    /// Out of descriptors.
+    pub(crate) fn new(parts: Parts) -> std::io::Result<Self> {
+        let epoll = Epoll::new()?;
+        epoll.add(parts.bell.waker(), 0, Interest::Read)?;
+        Ok(Self {
+            now: parts.clock.now(),
+            clock: parts.clock,
+            epoch: parts.settings.node.routing.keyed.map(|keyed| keyed.epoch),
+            node: parts.node,
+            output: Output::default(),
+            apps: Apps::default(),
+            settings: parts.settings,
+            faces: FaceMap::default(),
+            links: Vec::new(),
+            epoll,
+            events: Vec::new(),
+            bell: parts.bell,
+            orders: parts.orders,
+            order: None,
+            to: parts.to,
+            from: parts.from,
+            waits: parts.waits,
+            ports: parts.ports,
+            late: VecDeque::new(),
+            running: true,
+        })
+    }
+
+    /// Runs until told to stop.
+    pub(crate) fn run(mut self) {
+        while self.running {
+            self.wait();
+            self.now = self.clock.now();
+            self.round();
+        }
+    }
+
+    /// Ends the loop after this round.
+    pub(crate) fn stop(&mut self) {
+        self.running = false;
+    }
+
+    fn wait(&mut self) {
+        self.bell.about_to_sleep();
+        let timeout = if self.has_work() { Duration::ZERO } else { self.sleep() };
+        self.events.clear();
+        if let Err(error) = self.epoll.wait(Some(timeout), &mut self.events) {
+            tracing::error!(%error, "waiting for descriptors failed");
+        }
+        self.bell.awake();
+    }
+
+    fn has_work(&mut self) -> bool {
+        if self.order.is_none() {
+            self.order = self.orders.try_recv().ok();
+        }
+        self.order.is_some()
+            || !self.running
+            || self.late.is_empty() && self.from.iter().any(FromPeer::waits)
+    }
+
+    fn sleep(&self) -> Duration {
+        let epoch = self.settings.epoch_s.map_or(SLEEP_MAX, |_| EPOCH_LOOK);
+        let is_cramped = !self.late.is_empty() || self.to.iter().any(|to| !to.is_empty());
+        let longest = if is_cramped { RETRY } else { epoch };
+        let next = self.node.next_timeout();
+        if next == Tick::NEVER { longest } else { next.since(self.clock.now()).min(longest) }
+    }
+
+    fn round(&mut self) {
+        while let Some(PushOrder(work)) = self.order.take().or_else(|| self.orders.try_recv().ok())
+        {
+            work(self);
+            self.carry_out();
+        }
+        self.late_again();
+        if self.late.is_empty() {
+            self.take_batches();
+        }
+        if self.node.next_timeout() <= self.now {
+            self.node.handle_timeout(self.now, &mut self.output);
+            self.carry_out();
+        }
+        self.turn_epoch();
+        for to in &mut self.to {
+            to.flush();
+        }
+    }
+
+    /// Starts the next epoch of keyed tags when it is time.
+    fn turn_epoch(&mut self) {
+        let Some(epoch_s) = self.settings.epoch_s else { return };
+        let number = epoch_at(epoch_s);
+        if self.epoch != Some(number) {
+            self.epoch = Some(number);
+            self.node.epoch_start(self.now, number, &mut self.output);
+            self.share_forwarder();
+            self.carry_out();
+        }
+    }
+
+    fn take_batches(&mut self) {
+        for shard in 0..self.from.len() {
+            let Some(mut batch) = self.from[shard].next() else { continue };
+            for (leg, packet) in batch.packets.drain(..) {
+                debug_assert_eq!(leg, Leg::Push, "shards send nothing else here");
+                self.packet(&packet);
+            }
+            self.from[shard].give_back(batch);
+            // A shard that holds faces back waits for this.
+            if self.waits[shard].load(Ordering::SeqCst) {
+                self.ports[shard].bell.ring();
+            }
+        }
+    }
+
+    fn packet(&mut self, packet: &Packet) {
+        if packet.bytes.first() == Some(&PUSH_APP) {
+            self.message(packet.face, &packet.bytes);
+        } else {
+            self.node.deliver_frame(self.now, packet.face, &packet.bytes, &mut self.output);
+        }
+        self.carry_out();
+    }
+
+    /// Sends what the parts of the node want sent.
+    pub(super) fn carry_out(&mut self) {
+        let mut frames = std::mem::take(&mut self.output.frames);
+        for frame in frames.drain(..) {
+            let end = u32::try_from(frame.octets.len()).expect("invariant: frames are short");
+            for face in frame.faces {
+                let (kind, lp) = (Kind::Data, LpOut::default());
+                let item = Transmit { face, kind, bytes: Payload::Arena(0..end), lp };
+                self.transmit(&frame.octets, item);
+            }
+        }
+        self.output.frames = frames;
+        if !self.output.events.is_empty() {
+            self.tell_apps();
+        }
+    }
+
+    /// Sends `item`, whose arena is `arena`, to the shard of its face, or keeps it until there is
+    /// room.
+    pub(super) fn transmit(&mut self, arena: &[u8], item: Transmit) {
+        let Some(&shard) = self.faces.get(&item.face) else { return };
+        if self.late.is_empty() && self.to[shard].has_place() {
+            let sent = self.to[shard].transmit(arena, item);
+            debug_assert!(sent.is_ok(), "there was a place");
+            return;
+        }
+        let bytes = match item.bytes {
+            Payload::Arena(r) => {
+                Payload::Shared(Buf::copy_from(&arena[r.start as usize..r.end as usize]))
+            }
+            shared @ Payload::Shared(_) => shared,
+        };
+        self.late.push_back((shard, Transmit { bytes, ..item }));
+    }
+
+    fn late_again(&mut self) {
+        while let Some((shard, _)) = self.late.front() {
+            let shard = *shard;
+            if !self.to[shard].has_place() {
+                return;
+            }
+            if let Some((_, item)) = self.late.pop_front() {
+                let sent = self.to[shard].transmit(&[], item);
+                debug_assert!(sent.is_ok(), "there was a place");
+            }
+        }
+    }
+
+    /// The shard of a face.
+    pub(super) fn shard_of(&self, face: FaceId) -> Option<usize> {
+        self.faces.get(&face).copied()
+    }
+
+    /// A face is there, and `shard` does its I/O.
+    pub(crate) fn face_add(&mut self, face: FaceId, shard: usize) {
+        self.faces.insert(face, shard);
+    }
+
+    /// A face is gone, with its application or its link.
+    pub(crate) fn face_remove(&mut self, face: FaceId) {
+        self.app_gone(face);
+        self.link_remove(face);
+        self.faces.remove(&face);
+    }
+
+    /// A face is no link of the domain any more.
+    pub(crate) fn link_remove(&mut self, face: FaceId) {
+        let before = self.links.len();
+        self.links.retain(|link| link.face != face);
+        if self.links.len() != before {
+            self.node.link_remove(self.now, face, &mut self.output);
+            self.share_forwarder();
+        }
+    }
+
+    /// The transport of a link ended; it comes again, or the face goes.
+    pub(crate) fn face_down(&mut self, face: FaceId) {
+        self.node.link_down(self.now, face, &mut self.output);
+    }
+
+    /// The number of a link of the configuration.
+    pub(crate) fn link_number(&self, link: &crate::config::PushLink) -> u32 {
+        self.settings.link_number(link)
+    }
+
+    /// Makes a face a link of the domain, unless it is one.
+    pub(crate) fn link_add(&mut self, link: Link) {
+        if self.links.iter().any(|l| l.face == link.face) {
+            return;
+        }
+        let entry = LinkEntry { face: link.face, number: link.number, is_external: false };
+        if let Err(error) = self.node.link_add(self.now, entry, link.cost) {
+            tracing::error!(face = link.face.0, %error, "no link of the push half");
+            return;
+        }
+        self.links.push(link);
+        self.share_forwarder();
+    }
+
+    /// Gives every shard the forwarder as it is now.
+    fn share_forwarder(&self) {
+        for port in &self.ports {
+            let forwarder = self.node.forwarder.clone();
+            port.tell(move |shard| shard.push_forwarder(forwarder));
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! What the push half shows of itself, as JSON.
+
+use super::PushThread;
+use crate::control::status::PushCounts;
+use crate::shard::{PushDropped, PushState};
+use onym_pubsub::Verdict;
+use onym_pubsub::rendezvous::graph::VertexView;
+use onym_pubsub::topology::MatchView;
+use onym_tables::FaceId;
+use onym_tables::bloom::Kind;
+use onym_wire::push::{Id, Label, Role, Route, RouteBuf};
+use serde_json::{Value, json};
+
+/// Most scopes and items that are shown at once.
+const SHOWN_MAX: usize = 10_000;
+
+impl PushThread {
+    /// The dataset `what`; `argument` are the octets of an identifier where it is about one.
+    pub(crate) fn show(
+        &mut self,
+        what: &str,
+        argument: &[u8],
+        shards: &[PushState],
+        faces: &[(FaceId, String)],
+    ) -> Option<String> {
+        let id = Id::from_octets(argument)?;
+        let value = match what {
+            "status" => self.status(shards, faces),
+            "graph" => self.graph(&id),
+            "topology" => self.topology(&id),
+            "explain" if !id.is_empty() => self.explain(&id),
+            _ => return None,
+        };
+        Some(value.to_string())
+    }
+
+    /// What this thread counted.
+    pub(crate) fn counts(&self) -> PushCounts {
+        let own = self.node.forwarder.counters();
+        let dispatcher = &self.node.dispatcher.counters;
+        let graphs = [Some(&self.node.inner), self.node.rendezvous.as_ref()];
+        PushCounts {
+            verdicts: std::array::from_fn(|i| own.of(Verdict::ALL[i])),
+            copies: own.copies,
+            dropped: PushDropped::default(),
+            app_malformed: self.apps.malformed,
+            messages: self.apps.messages,
+            publications: [dispatcher.sent, dispatcher.delivered],
+            apps: self.apps.len() as u64,
+            vertices: graphs.into_iter().flatten().map(|r| r.graph().len() as u64).sum(),
+        }
+    }
+
+    fn status(&self, shards: &[PushState], faces: &[(FaceId, String)]) -> Value {
+        let own = self.node.forwarder.counters();
+        let sum = |verdict: Verdict| {
+            own.of(verdict) + shards.iter().map(|s| s.counters.of(verdict)).sum::<u64>()
+        };
+        let verdicts: Value = Verdict::ALL
+            .iter()
+            .map(|v| (v.label().to_owned(), Value::from(sum(*v))))
+            .filter(|(_, n)| *n != 0)
+            .collect();
+        let dropped = |of: fn(&PushState) -> u64| shards.iter().map(of).sum::<u64>();
+        let uri = |id: FaceId| faces.iter().find(|(f, _)| *f == id).map(|(_, uri)| uri.as_str());
+        let links: Vec<Value> = self
+            .links
+            .iter()
+            .map(|link| {
+                json!({
+                    "face": link.face.0,
+                    "uri": uri(link.face),
+                    "number": link.number,
+                    "cost": link.cost,
+                    "neighbour": self.node.link_state.neighbour(link.face).map(text),
+                })
+            })
+            .collect();
+        let apps: Vec<Value> = self
+            .apps
+            .iter()
+            .take(SHOWN_MAX)
+            .map(|(face, app)| json!({ "face": face.0, "number": app.number.0, "text": app.text }))
+            .collect();
+        let dispatcher = &self.node.dispatcher.counters;
+        json!({
+            "enabled": true,
+            "node": text(self.node.label()),
+            "inside": self.settings.node.inside,
+            "roles": roles(self.settings.node.role),
+            "homes": self.node.dispatcher.homes().iter().map(|home| json!({
+                "node": text(home.node), "roles": roles(home.role),
+            })).collect::<Vec<_>>(),
+            "links": links,
+            "apps": apps,
+            "received": own.received + shards.iter().map(|s| s.counters.received).sum::<u64>(),
+            "copies": own.copies + shards.iter().map(|s| s.counters.copies).sum::<u64>(),
+            "verdicts": verdicts,
+            "dropped": {
+                "push_not_local": dropped(|s| s.dropped.not_local),
+                "push_backlog": dropped(|s| s.dropped.backlog),
+                "push_app_malformed": self.apps.malformed,
+            },
+            "missed": dropped(|s| s.dropped.missed),
+            "messages": self.apps.messages,
+            "publications": { "sent": dispatcher.sent, "delivered": dispatcher.delivered,
+                "unwanted": dispatcher.unwanted, "incomplete": dispatcher.incomplete,
+                "repaired": dispatcher.repaired, "repairs_asked": dispatcher.repairs_asked },
+            "control": { "malformed": self.node.dropped.malformed, "mac": self.node.dropped.mac,
+                "misdirected": self.node.dropped.misdirected,
+                "refused": dispatcher.refused },
+        })
+    }
+
+    /// The information graphs of this node: within the node, and of the domain where this node is
+    /// a rendezvous. Beneath `id` only.
+    fn graph(&self, id: &Id) -> Value {
+        let graphs = [("node", Some(&self.node.inner)), ("domain", self.node.rendezvous.as_ref())];
+        let mut vertices = Vec::new();
+        let mut total = 0;
+        for (of, rendezvous) in graphs {
+            let Some(rendezvous) = rendezvous else { continue };
+            total += rendezvous.graph().len();
+            for view in rendezvous.graph().views() {
+                if vertices.len() >= SHOWN_MAX || !view.ids.iter().any(|i| i.0.starts_with(id)) {
+                    continue;
+                }
+                vertices.push(vertex_json(of, &view));
+            }
+        }
+        json!({
+            "node": text(self.node.label()),
+            "rendezvous": self.node.rendezvous.is_some(),
+            "total": total,
+            "vertices": vertices,
+        })
+    }
+
+    /// The map of the domain, and the trees of an item when one is named.
+    fn topology(&self, id: &Id) -> Value {
+        let Some(topology) = &self.node.topology else {
+            let homes = self.node.dispatcher.homes().iter();
+            let managers = homes.filter(|h| h.role.has(Role::TOPOLOGY)).map(|h| text(h.node));
+            return json!({
+                "node": text(self.node.label()),
+                "manager": false,
+                "managers": managers.collect::<Vec<_>>(),
+            });
+        };
+        let nodes: Vec<Value> = topology
+            .map()
+            .nodes()
+            .iter()
+            .map(|(label, state)| {
+                json!({
+                    "node": text(*label),
+                    "inside": state.inside,
+                    "roles": roles(state.role),
+                    "links": state.links.iter().map(|l| json!({
+                        "to": text(l.neighbour), "number": l.number, "cost": l.cost,
+                    })).collect::<Vec<_>>(),
+                })
+            })
+            .collect();
+        let matches = topology.match_views(if id.is_empty() { None } else { Some(id) }, SHOWN_MAX);
+        json!({
+            "node": text(self.node.label()),
+            "manager": true,
+            "nodes": nodes,
+            "trees_made": topology.trees,
+            "matches": self.matches_json(&matches),
+        })
+    }
+
+    /// What became, and would become, of a publication.
+    fn explain(&self, id: &Id) -> Value {
+        let here = self.node.dispatcher.view(id);
+        let graphs = [("node", Some(&self.node.inner)), ("domain", self.node.rendezvous.as_ref())];
+        let mut graphs = graphs.into_iter();
+        let graph = graphs.find_map(|(of, r)| Some((of, r?.graph().view(id)?)));
+        let matches = self.node.topology.as_ref().map(|t| t.match_views(Some(id), SHOWN_MAX));
+        let rendezvous = self.node.dispatcher.rendezvous_of_root(id).map(text);
+        let sentence = match (&here, &graph, &matches) {
+            (Some(view), ..) if view.is_matched && view.route.is_some() => {
+                "An application of this node publishes it, and it goes to other nodes."
+            }
+            (Some(view), ..) if view.is_matched => {
+                "An application of this node publishes it, for subscribers of this node only."
+            }
+            (Some(view), ..) if !view.publishers.is_empty() => {
+                "An application of this node publishes it; nobody subscribed, so it is stopped."
+            }
+            (_, Some((_, view)), _) if view.ids.iter().all(|i| i.1.is_empty()) => {
+                "There are subscribers and no publisher: publish the item somewhere."
+            }
+            (_, Some((_, view)), _) if view.ids.iter().all(|i| i.2.is_empty()) => {
+                "It is published and nobody subscribed."
+            }
+            (_, Some(_), _) => "It is known to the rendezvous of this node.",
+            (Some(_), None, _) => "It is subscribed to by an application of this node.",
+            (None, None, Some(m)) if !m.is_empty() => "Matched by this topology manager.",
+            _ => "Nothing is known of it here: ask the node of its rendezvous, or publish it.",
+        };
+        json!({
+            "id": id.to_string(),
+            "sentence": sentence,
+            "rendezvous": rendezvous,
+            "here": here.map(|view| json!({
+                "strategy": view.strategy.to_string(),
+                "aliases": view.aliases.iter().map(ToString::to_string).collect::<Vec<_>>(),
+                "publishers": view.publishers.iter().map(|(app, is_started)| json!({
+                    "app": app.0, "started": is_started,
+                })).collect::<Vec<_>>(),
+                "subscribers": view.subscribers.iter().map(|app| app.0).collect::<Vec<_>>(),
+                "matched": view.is_matched,
+                "route": view.route.as_ref().map(route_json),
+                "hops": view.hops,
+            })),
+            "graph": graph.map(|(of, view)| vertex_json(of, &view)),
+            "matches": matches.map(|m| self.matches_json(&m)),
+        })
+    }
+}
+
+fn vertex_json(of: &str, view: &VertexView) -> Value {
+    let mut publishers: Vec<Label> = view.ids.iter().flat_map(|i| i.1.clone()).collect();
+    let mut subscribers: Vec<Label> = view.ids.iter().flat_map(|i| i.2.clone()).collect();
+    for labels in [&mut publishers, &mut subscribers] {
+        labels.sort_unstable();
+        labels.dedup();
+    }
+    json!({
+        "of": of,
+        "ids": view.ids.iter().map(|i| i.0.to_string()).collect::<Vec<_>>(),
+        "scope": view.is_scope,
+        "strategy": view.strategy.to_string(),
+        "publishers": texts(&publishers),
+        "subscribers": texts(&subscribers),
+    })
+}
+
+impl PushThread {
+    /// Ones of a tag, where every tag has as many and filters have false positives by chance.
+    fn ones_of_tags(&self) -> Option<i32> {
+        match self.settings.node.forwarder.scheme.kind {
+            Kind::Tags { k, .. } => Some(k.into()),
+            Kind::Bits => None,
+        }
+    }
+
+    fn matches_json(&self, views: &[MatchView]) -> Value {
+        let ones = self.ones_of_tags();
+        views.iter().map(|view| match_json(view, ones)).collect()
+    }
+}
+
+/// How probable it is that a link that is not of the tree matches its filter: each of its ones is
+/// set with the share of ones in the filter.
+fn false_positives(route: Option<&RouteBuf>, ones: Option<i32>) -> Option<f64> {
+    let (Some(route), Some(ones)) = (route, ones) else { return None };
+    match route.as_ref() {
+        Route::Flat { filter, .. } | Route::Keyed { filter, .. } => {
+            Some((f64::from(filter.ones()) / 256.0).powi(ones))
+        }
+        _ => Some(0.0),
+    }
+}
+
+fn match_json(view: &MatchView, ones: Option<i32>) -> Value {
+    json!({
+        "ids": view.ids.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "publishers": texts(&view.publishers),
+        "subscribers": texts(&view.subscribers),
+        "trees": view.trees.iter().map(|tree| json!({
+            "publisher": text(tree.publisher),
+            "links": tree.links,
+            "hops": tree.hops,
+            "route": tree.route.as_ref().map(route_json),
+            "false_positives": false_positives(tree.route.as_ref(), ones),
+        })).collect::<Vec<_>>(),
+    })
+}
+
+/// A forwarding part: its form, its ones, and what the formula says of strange links.
+fn route_json(route: &RouteBuf) -> Value {
+    match route.as_ref() {
+        Route::Link => json!({ "form": "link" }),
+        Route::Flat { table, filter } => {
+            let ones = filter.ones();
+            json!({ "form": "flat", "table": table, "ones": ones, "filter": filter.to_string() })
+        }
+        Route::Keyed { table, epoch, filter, .. } => json!({
+            "form": "keyed", "table": table, "epoch": epoch, "ones": filter.ones(),
+            "filter": filter.to_string(),
+        }),
+        Route::Stages(stages) => json!({ "form": "stages", "stages": stages.count() }),
+        Route::Domains { stages, .. } => json!({ "form": "domains", "stages": stages.count() }),
+    }
+}
+
+fn text(label: Label) -> String {
+    label.to_string()
+}
+
+fn texts<'a>(labels: impl IntoIterator<Item = &'a Label>) -> Vec<String> {
+    labels.into_iter().map(|l| l.to_string()).collect()
+}
+
+fn roles(role: Role) -> Vec<&'static str> {
+    let all = [(Role::RENDEZVOUS, "rendezvous"), (Role::TOPOLOGY, "topology")];
+    all.iter().filter(|(r, _)| role.has(*r)).map(|(_, name)| *name).collect()
+}

@@ -1,0 +1,282 @@
+//! The push half in a shard: frames through a forwarder of its own, messages of applications to
+//! the push thread, and what that thread sends to the faces of this shard.
+
+use super::Shard;
+use super::local::LocalFace;
+use crate::cross::{FromPeer, Leg, ToPeer};
+use onym_forward::packet::{Delivery, Kind, LpOut, Packet, Payload, Transmit};
+use onym_pubsub::{Copies, Forwarder, Source};
+use onym_tables::FaceId;
+use onym_wire::push::app::{self, Message};
+use onym_wire::{Buf, PACKET_LEN_MAX, RxFrame, TxQueue, types};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+// Both types have one octet.
+const PUSH_FRAME: u8 = types::PUSH_FRAME as u8;
+const PUSH_APP: u8 = types::PUSH_APP as u8;
+/// Octets of the send queue of an application that are kept for messages other than data.
+const RESERVE: usize = 1 << 20;
+
+/// What a shard has of the push half.
+#[derive(Debug)]
+pub(crate) struct PushSide {
+    /// A copy of the push thread's, for frames of neighbours.
+    forwarder: Forwarder,
+    copies: Copies,
+    pub(super) to: ToPeer,
+    pub(super) from: FromPeer,
+    /// The push thread wakes this shard when it has taken a batch.
+    waits: Arc<AtomicBool>,
+    /// Faces whose next frame is a message that has to wait for the push thread.
+    held: Vec<u32>,
+    /// Octets of data that wait for an application at most.
+    app_queue_bytes_max: usize,
+}
+
+/// What a shard counts of the push half beside the verdicts of its forwarder.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PushDropped {
+    /// The push half is not enabled (`onym_frames_dropped_total`).
+    pub off: u64,
+    /// Messages on a face that is not local.
+    pub not_local: u64,
+    /// The push thread did not keep up.
+    pub backlog: u64,
+    /// Publications that an application did not get, for want of room in its queue.
+    pub missed: u64,
+}
+
+/// How far an application is behind.
+#[derive(Debug, Default)]
+pub(crate) struct AppSide {
+    /// Publications that it did not get and was not told of.
+    missed: u64,
+}
+
+impl PushSide {
+    /// The push half of a shard with the ends of its rings to and from the push thread.
+    pub(crate) fn new(
+        (to, from): (ToPeer, FromPeer),
+        waits: Arc<AtomicBool>,
+        forwarder: Forwarder,
+        app_queue_bytes_max: usize,
+    ) -> Self {
+        let (copies, held) = (Copies::default(), Vec::new());
+        Self { forwarder, copies, to, from, waits, held, app_queue_bytes_max }
+    }
+}
+
+/// Whether the push half takes the packet.
+#[inline]
+pub(super) fn is_push(packet: &Packet) -> bool {
+    packet.bytes.first().is_some_and(|first| *first >= PUSH_FRAME)
+}
+
+impl Shard {
+    /// A frame or a message of the push half that the face in `slot` received.
+    pub(super) fn push_packet(&mut self, slot: u32, packet: Packet) {
+        let Some(push) = &mut self.push else {
+            self.push_dropped.off += 1;
+            return self.answer_off(slot, &packet);
+        };
+        if packet.bytes.first() == Some(&PUSH_APP) {
+            let is_local = self.faces.get(slot).is_some_and(|face| face.is_local);
+            if !is_local {
+                self.push_dropped.not_local += 1;
+            } else if push.to.packet(Leg::Push, packet).is_err() {
+                self.push_dropped.backlog += 1;
+            }
+            return;
+        }
+        // In place, in a copy: the hop limit is another one in what leaves.
+        let arena = &mut self.out.arena;
+        let start = arena.len();
+        arena.extend_from_slice(&packet.bytes);
+        let from = Source::Face(packet.face);
+        push.forwarder.receive(from, &mut arena[start..], &mut push.copies);
+        if push.copies.faces.is_empty() {
+            arena.truncate(start);
+        } else {
+            let range = position(start)..position(arena.len());
+            self.out.items.extend(push.copies.faces.iter().map(|face| Transmit {
+                face: *face,
+                // Of no weight: the pull half counts what it sends itself.
+                kind: Kind::Data,
+                bytes: Payload::Arena(range.clone()),
+                lp: LpOut::default(),
+            }));
+        }
+        if push.copies.is_delivered && push.to.packet(Leg::Push, packet).is_err() {
+            self.push_dropped.backlog += 1;
+        }
+    }
+
+    /// Tells an application that there is no push half (P-50).
+    fn answer_off(&mut self, slot: u32, packet: &Packet) {
+        let Some(face) = self.faces.get(slot).filter(|face| face.is_local) else { return };
+        let Ok(message) = Message::parse(&packet.bytes) else { return };
+        let status = Some(onym_wire::push::Status::OFF);
+        let answer = Message { status, ..Message::new(app::kind::STATUS, message.tag) };
+        // Without room the application waits in vain, as for any node that has none.
+        if face.queue.push(&answer.octets(), None).is_ok() {
+            self.queued(slot);
+        }
+    }
+
+    /// How many of `frames` come before a message that the push thread has no room for: its
+    /// application waits, and loses nothing.
+    pub(super) fn not_held(&self, frames: &[RxFrame]) -> usize {
+        let is_full = self.push.as_ref().is_some_and(|push| !push.to.has_room());
+        let is_message = |frame: &RxFrame| frame.bytes.first() == Some(&PUSH_APP);
+        let first = if is_full { frames.iter().position(is_message) } else { None };
+        first.unwrap_or(frames.len())
+    }
+
+    /// Puts a face aside until the push thread has room.
+    pub(super) fn hold(&mut self, slot: u32) {
+        if let Some(push) = &mut self.push {
+            push.held.push(slot);
+            push.waits.store(true, Ordering::SeqCst);
+        }
+    }
+
+    /// Whether a face is put aside.
+    pub(super) fn has_held(&self) -> bool {
+        self.push.as_ref().is_some_and(|push| !push.held.is_empty())
+    }
+
+    /// Faces that were put aside have turns again when there is room.
+    pub(super) fn release_held(&mut self) {
+        let Some(push) = self.push.as_mut().filter(|push| !push.held.is_empty()) else { return };
+        push.to.flush();
+        if push.to.has_room() {
+            push.waits.store(false, Ordering::SeqCst);
+            self.ready.extend(push.held.drain(..));
+        }
+    }
+
+    pub(super) fn forget_held(&mut self, slot: u32) {
+        if let Some(push) = &mut self.push {
+            push.held.retain(|s| *s != slot);
+        }
+    }
+
+    /// What came from the push thread since the last round: one batch.
+    pub(super) fn take_push(&mut self) {
+        let Some(mut batch) = self.push.as_mut().and_then(|push| push.from.next()) else { return };
+        let mut out = std::mem::take(&mut batch.out);
+        for item in out.items.drain(..) {
+            self.transmit(&out.arena, item);
+        }
+        batch.out = out;
+        if let Some(push) = &mut self.push {
+            push.from.give_back(batch);
+        }
+    }
+
+    /// Puts a message into the queue of an application. Data that finds no room is missed whole;
+    /// anything else that finds none ends the face.
+    pub(super) fn transmit_app(&mut self, slot: u32, item: &Transmit) {
+        let Payload::Shared(bytes) = &item.bytes else { return };
+        let room = self.push.as_ref().map_or(0, |push| push.app_queue_bytes_max);
+        let Some(face) = self.faces.get(slot) else { return };
+        if face.io.is_none() {
+            face.traffic.face_gone += 1;
+            return;
+        }
+        if face.app.is_none() {
+            face.app = Some(Box::default());
+            face.queue.set_bytes_max(room + RESERVE);
+        }
+        let is_data = item.lp.delivery == Delivery::AppData;
+        let fits = face.queue.is_empty() || face.queue.bytes() + bytes.len() <= room;
+        let is_taken = if is_data && !fits {
+            self.push_dropped.missed += 1;
+            face.app.iter_mut().for_each(|app| app.missed += 1);
+            return;
+        } else {
+            tell_missed(face) && put(&mut face.queue, bytes)
+        };
+        if !is_taken {
+            let id = face.id;
+            return self.fail(slot, id, "the application does not read its messages".into(), true);
+        }
+        self.queued(slot);
+    }
+
+    /// An application that catches up hears what it missed.
+    pub(super) fn push_flushed(&mut self, slot: u32) {
+        let Some(face) = self.faces.get(slot) else { return };
+        if face.app.as_ref().is_none_or(|app| app.missed == 0) {
+            return;
+        }
+        let room = self.push.as_ref().map_or(0, |push| push.app_queue_bytes_max);
+        if face.queue.bytes() <= room / 2 && tell_missed(face) {
+            // At once: this flush may have been the last one of the round.
+            self.flush(slot);
+        }
+    }
+}
+
+/// Says what the application missed, in its place; whether there was room for it.
+fn tell_missed(face: &mut LocalFace) -> bool {
+    let Some(app) = &mut face.app else { return true };
+    if app.missed == 0 {
+        return true;
+    }
+    let number = std::mem::take(&mut app.missed);
+    let message = Message { number, ..Message::new(app::kind::MISSED, 0) };
+    face.queue.push(&message.octets(), None).is_ok()
+}
+
+/// Queues a message; a long publication in pieces that share its octets.
+fn put(queue: &mut TxQueue, bytes: &Buf) -> bool {
+    if bytes.len() <= PACKET_LEN_MAX {
+        return queue.push(&[], Some(bytes)).is_ok();
+    }
+    let Ok(message) = Message::parse(bytes) else { return false };
+    let payload = bytes.slice_of(message.payload);
+    // The queue takes the whole of it or nothing: nobody else fills it meanwhile.
+    let mut offset = 0;
+    while offset < payload.len() {
+        let piece = payload.slice(offset..payload.len().min(offset + app::PIECE_MAX));
+        let head = message.piece_head(payload.len(), offset, piece.len());
+        queue.push_over(&head, Some(&piece));
+        offset += piece.len();
+    }
+    true
+}
+
+fn position(at: usize) -> u32 {
+    u32::try_from(at).expect("invariant: a burst is bounded far below 4 GiB")
+}
+
+/// Links of the push half in one shard, counted.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PushState {
+    pub(crate) counters: onym_pubsub::Counters,
+    pub(crate) dropped: PushDropped,
+}
+
+impl Shard {
+    /// What this shard counted of the push half.
+    pub(crate) fn push_state(&mut self) -> PushState {
+        let counters = self.push.as_ref().map(|push| push.forwarder.counters().clone());
+        PushState { counters: counters.unwrap_or_default(), dropped: self.push_dropped }
+    }
+
+    /// The push thread's forwarder is another one now.
+    pub(crate) fn push_forwarder(&mut self, forwarder: Forwarder) {
+        if let Some(push) = &mut self.push {
+            push.forwarder.take_over(forwarder);
+        }
+    }
+
+    /// Ends an application's face.
+    pub(crate) fn push_fail(&mut self, id: FaceId, reason: String) {
+        if let Some((slot, _)) = self.faces.by_id(id) {
+            self.fail(slot, id, reason, true);
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! Prints docs/push-verdicts.md.
+
+fn main() {
+    print!("{}", onym_pubsub::verdict::reference());
+}

@@ -1,0 +1,617 @@
+//! Running a push script against daemons: each node a whole node of `onym-node`, links over UDP,
+//! each application a connection to its node's Unix socket, in real time.
+//!
+//! A relay between each two neighbours counts, loses and forges frames. What cannot be had so is
+//! passed over with its reason: virtual time, nodes that fail, forms without a key of the
+//! configuration.
+
+mod app;
+mod relay;
+
+use super::run::an_id;
+use super::script::{Line, PushScript};
+use super::step::{KINDS, STRANGER, check, control_frame, hex, payload, push_frame, strategy};
+use crate::run::Outcome;
+use app::App;
+use onym_node::config::{Config, PushLink};
+use onym_node::{Node, NodeHandle};
+use onym_tables::bloom::{Kind as SchemeKind, Scheme};
+use onym_wire::push::app::{Message, kind};
+use onym_wire::push::{Filter, Id, Label, RouteBuf, Status, Strategy};
+use relay::Relay;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+/// How long anything may take before a script fails.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Silence after which nothing more is thought to come.
+const QUIET: Duration = Duration::from_millis(300);
+/// Longest that a script may wait in all.
+const WAIT_MAX_MS: u64 = 5000;
+/// How long nodes of different keys have to show that they do not find each other.
+const STRANGERS: Duration = Duration::from_secs(2);
+/// How long a frame may take to have its effect before a counter is looked at first.
+const EFFECT: Duration = Duration::from_millis(100);
+
+/// A node of the script.
+struct Member {
+    handle: NodeHandle,
+    label: Label,
+    inside: u32,
+    is_home: bool,
+    _folder: tempfile::TempDir,
+}
+
+struct Runner {
+    nodes: BTreeMap<String, Member>,
+    /// Number of the link from one node to another.
+    links: BTreeMap<(String, String), u32>,
+    relays: Vec<([String; 2], Relay)>,
+    has_timers: bool,
+    /// Settings of all nodes.
+    sets: Vec<String>,
+    keys: BTreeSet<Option<String>>,
+    apps: BTreeMap<String, App>,
+    scheme: Scheme,
+    /// The number given to an inside or a link last: a number of 0 is drawn by the node.
+    numbers: u32,
+    has_begun: bool,
+    tags: u32,
+    marked: BTreeMap<String, u64>,
+}
+
+/// Runs a script.
+#[must_use]
+pub fn run(script: &PushScript) -> Outcome {
+    if let Some(reason) = cannot(script) {
+        return Outcome::Skipped(reason);
+    }
+    let mut runner = Runner {
+        nodes: BTreeMap::new(),
+        links: BTreeMap::new(),
+        relays: Vec::new(),
+        has_timers: true,
+        sets: Vec::new(),
+        keys: BTreeSet::new(),
+        apps: BTreeMap::new(),
+        scheme: Scheme::default(),
+        numbers: 0,
+        has_begun: false,
+        tags: 0,
+        marked: BTreeMap::new(),
+    };
+    for line in &script.lines {
+        if let Err(what) = runner.line(line) {
+            let at = format!("{}:{}", script.path.display(), line.number);
+            return Outcome::Failed(format!("{at}: {}\n    {what}", line.text));
+        }
+    }
+    match runner.end() {
+        Ok(()) => Outcome::Passed,
+        Err(what) => Outcome::Failed(format!("{}: at the end {what}", script.path.display())),
+    }
+}
+
+/// Why the script cannot be run against daemons.
+fn cannot(script: &PushScript) -> Option<String> {
+    let mut waited = 0;
+    for line in &script.lines {
+        let word = line.words[0].as_str();
+        let has = |key: &str| line.options.contains_key(key);
+        let reason = match word {
+            "down" | "up" if line.words.iter().any(|w| w == "told") => {
+                "needs links that fail and say so"
+            }
+            "crash" | "restart" => "needs nodes that fail",
+            "epoch" => "needs epochs that begin when the script says",
+            "link" if has("delay") => "needs links that delay",
+            "node" if has("ids-max") => "needs a bound that is no key of the configuration",
+            "node" if line.option::<usize>("frame").ok().flatten().is_some_and(|n| n < 512) => {
+                "needs frames shorter than the configuration allows"
+            }
+            "node" if has("lease") => "needs leases to end in virtual time",
+            "count" if line.options.keys().any(|key| place(key).is_none()) => {
+                "counts what a daemon does not tell"
+            }
+            "inject" if has("cut") => "sends what the face itself refuses",
+            // Hellos are delivered too, all the time.
+            "count" if has("push_delivered") => "counts deliveries of messages too",
+            _ => "",
+        };
+        if !reason.is_empty() {
+            return Some(reason.into());
+        }
+        if word == "wait" {
+            waited += line.words.get(1).and_then(|w| w.parse::<u64>().ok()).unwrap_or(0);
+        }
+    }
+    (waited > WAIT_MAX_MS).then(|| "needs virtual time".into())
+}
+
+/// Where the status of a node tells a counter of scripts.
+fn place(word: &str) -> Option<(&'static str, &str)> {
+    match word {
+        "sent" | "delivered" | "unwanted" | "incomplete" | "repaired" => {
+            Some(("publications", word))
+        }
+        "mac" | "misdirected" | "refused" => Some(("control", word)),
+        "bad_control" => Some(("control", "malformed")),
+        word if word.starts_with("push_") => Some(("verdicts", word)),
+        _ => None,
+    }
+}
+
+impl Runner {
+    fn line(&mut self, line: &Line) -> Result<(), String> {
+        match line.words[0].as_str() {
+            "node" => self.add_nodes(line),
+            "link" => self.add_link(line),
+            "app" => self.add_apps(line),
+            "forwarders" => {
+                self.has_timers = false;
+                Ok(())
+            }
+            "scheme" => {
+                if let Some(k) = line.option("k")? {
+                    let tables = line.option("tables")?.unwrap_or(8);
+                    self.scheme = Scheme { kind: SchemeKind::Tags { k, tables }, seed: 7 };
+                }
+                if line.words.iter().any(|w| w == "stages") {
+                    self.sets.push("push.stages=always".into());
+                }
+                if line.words.iter().any(|w| w == "keyed") {
+                    self.sets.push("push.keyed_secret=\"of the domain\"".into());
+                }
+                Ok(())
+            }
+            _ => {
+                if !std::mem::replace(&mut self.has_begun, true) && self.has_timers {
+                    self.wait_for_topology()?;
+                }
+                self.step(line)
+            }
+        }
+    }
+
+    fn number(&mut self) -> u32 {
+        self.numbers += 1;
+        self.numbers
+    }
+
+    fn add_nodes(&mut self, line: &Line) -> Result<(), String> {
+        let is_role = |w: &&String| matches!(w.as_str(), "rv" | "tm");
+        let role = |word: &str, name: &str| {
+            line.words.iter().any(|w| w == word).then(|| format!("\"{name}\""))
+        };
+        let roles: Vec<String> =
+            [role("rv", "rendezvous"), role("tm", "topology")].into_iter().flatten().collect();
+        self.keys.insert(line.options.get("key").cloned());
+        for name in line.words[1..].iter().filter(|w| !is_role(w)) {
+            let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
+            let label = Label::from_u64(self.nodes.len() as u64 + 1);
+            let inside = self.number();
+            let mut sets = vec![
+                format!("faces.unix.path={}", folder.path().join("nfd.sock").display()),
+                "faces.udp.listen=127.0.0.1:0".into(),
+                "faces.tcp.listen=".into(),
+                "faces.websocket.listen=".into(),
+                "shards=1".into(),
+                "push.enabled=true".into(),
+                format!("push.node={label}"),
+                format!("push.inside={inside}"),
+                format!("push.roles=[{}]", roles.join(", ")),
+                format!("push.seed={}", self.scheme.seed),
+            ];
+            sets.extend(self.sets.iter().cloned());
+            match self.scheme.kind {
+                SchemeKind::Bits => sets.push("push.scheme=bits".into()),
+                SchemeKind::Tags { k, tables } => {
+                    sets.extend([format!("push.k={k}"), format!("push.tables={tables}")]);
+                }
+            }
+            for (option, key) in
+                [("frame", "frame_bytes_max"), ("fill", "fill_max"), ("key", "key")]
+            {
+                if let Some(value) = line.options.get(option) {
+                    let quote = if option == "key" { "\"" } else { "" };
+                    sets.push(format!("push.{key}={quote}{value}{quote}"));
+                }
+            }
+            let config = Config::load(None, &sets).map_err(|e| e.to_string())?;
+            let handle = Node::start(config).map_err(|e| e.to_string())?;
+            let is_home = !roles.is_empty();
+            let member = Member { handle, label, inside, is_home, _folder: folder };
+            self.nodes.insert(name.clone(), member);
+        }
+        Ok(())
+    }
+
+    fn add_link(&mut self, line: &Line) -> Result<(), String> {
+        let (a, b) = (line.word(1, "a node")?, line.word(2, "a node")?);
+        let cost = line.option("cost")?.unwrap_or(1);
+        let udp = |name: &str| {
+            let bound = self.node(name)?.handle.bound();
+            bound.udp.first().copied().ok_or_else(|| "no UDP listener".to_owned())
+        };
+        let percent: f64 = line.option("loss")?.unwrap_or(0.0);
+        let relay = Relay::new([udp(a)?, udp(b)?], (percent * 10_000.0) as u64)?;
+        for (side, (from, to)) in [(a, b), (b, a)].into_iter().enumerate() {
+            let number = self.number();
+            let udp = relay.address(side)?;
+            let link = PushLink { face: format!("udp4://{udp}"), number, cost };
+            self.node(from)?.handle.push_link_add(link).map_err(|e| e.to_string())?;
+            self.links.insert((from.to_owned(), to.to_owned()), number);
+        }
+        self.relays.push(([a.to_owned(), b.to_owned()], relay));
+        Ok(())
+    }
+
+    fn add_apps(&mut self, line: &Line) -> Result<(), String> {
+        let (node, names) = line.words[1..].split_last().ok_or("app a b @node")?;
+        let node = node.strip_prefix('@').ok_or("app a b @node")?;
+        let socket = self.node(node)?.handle.bound().unix.clone().ok_or("no Unix socket")?;
+        for name in names {
+            self.apps.insert(name.clone(), App::open(&socket, node, PATIENCE)?);
+        }
+        Ok(())
+    }
+
+    fn node(&self, name: &str) -> Result<&Member, String> {
+        self.nodes.get(name).ok_or_else(|| format!("no node {name:?}"))
+    }
+
+    fn app(&mut self, name: &str) -> Result<&mut App, String> {
+        self.apps.get_mut(name).ok_or_else(|| format!("no application {name:?}"))
+    }
+
+    /// Every link has a neighbour, and every node knows every rendezvous and topology manager.
+    fn wait_for_topology(&self) -> Result<(), String> {
+        if self.keys.len() > 1 {
+            // They never will, and that is what the script shows.
+            std::thread::sleep(STRANGERS);
+            return Ok(());
+        }
+        let homes = self.nodes.values().filter(|n| n.is_home).count();
+        let is_ready = |member: &Member| {
+            let told = member.handle.push_dataset("status", &[]).ok().flatten()?;
+            let links = told["links"].as_array()?.iter().all(|l| l["neighbour"].is_string());
+            Some(links && told["homes"].as_array()?.len() == homes)
+        };
+        let until = Instant::now() + PATIENCE;
+        // A domain without topology manager has none to be known.
+        let has_manager = homes > 0;
+        while has_manager && !self.nodes.values().all(|n| is_ready(n) == Some(true)) {
+            if Instant::now() > until {
+                return Err("the nodes did not find each other".into());
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, line: &Line) -> Result<(), String> {
+        let head = line.words[0].clone();
+        if let Some(app) = head.strip_suffix('!') {
+            return self.act(app, line);
+        }
+        if let Some(app) = head.strip_suffix('<') {
+            return self.hear(app, line);
+        }
+        match head.as_str() {
+            "wait" => {
+                let ms = line.word(1, "milliseconds")?.parse().map_err(|_| "no number")?;
+                std::thread::sleep(Duration::from_millis(ms));
+                Ok(())
+            }
+            "mark" => {
+                self.marked = self.counters();
+                Ok(())
+            }
+            "count" => self.count(line),
+            "down" | "up" => {
+                let (relay, _) = self.relay(line.word(1, "a node")?, line.word(2, "a node")?)?;
+                relay.set_up(head == "up");
+                Ok(())
+            }
+            "inject" => self.inject(line),
+            "crossed" => self.crossed(line),
+            "graph" => self.graph(line),
+            "drain" => {
+                let app = self.app(line.word(1, "an application")?)?;
+                while app.next(QUIET)?.is_some() {}
+                Ok(())
+            }
+            _ => Err("no such step".into()),
+        }
+    }
+
+    fn act(&mut self, name: &str, line: &Line) -> Result<(), String> {
+        let word = line.word(1, "what to do")?;
+        if word == "leave" {
+            return self.app(name)?.leave();
+        }
+        self.tags += 1;
+        let tag = self.tags;
+        if word == "data" {
+            return self.publish(name, tag, line);
+        }
+        let kind = KINDS.iter().find(|(known, _)| *known == word).map(|(_, kind)| *kind);
+        let kind = kind.ok_or_else(|| format!("no request {word}"))?;
+        let id = an_id(&format!("/{}", line.word(2, "an id")?.trim_start_matches('/')))?;
+        let prefix = an_id(line.words.get(3).map_or("/", String::as_str))?;
+        let request = Message {
+            id: id.octets(),
+            prefix: prefix.octets(),
+            strategy: strategy(line, Strategy::DOMAIN_LOCAL)?,
+            ..Message::new(kind, tag)
+        };
+        let app = self.app(name)?;
+        app.send(&request)?;
+        let wanted = line.options.get("status").map_or("0", String::as_str);
+        if wanted == "-" {
+            return Ok(());
+        }
+        let heard = app.next(PATIENCE)?.ok_or("no status came")?;
+        if heard.is_status(tag, wanted) { Ok(()) } else { Err(format!("got {}", heard.show())) }
+    }
+
+    fn publish(&mut self, name: &str, tag: u32, line: &Line) -> Result<(), String> {
+        let (id, payload) = (an_id(line.word(2, "an id")?)?, payload(line)?);
+        let about = line.options.get("about").map(|t| an_id(t)).transpose()?;
+        let route = match line.list("route") {
+            Some(_) => Some(RouteBuf::flat(0, &self.filter(line, "route")?)),
+            None => None,
+        };
+        let node = line.options.get("via").map(|to| self.node(to).map(|n| n.label)).transpose()?;
+        let message = Message {
+            id: id.octets(),
+            strategy: strategy(line, Strategy::DOMAIN_LOCAL)?,
+            about: about.as_ref().map_or(&[], Id::octets),
+            route: route.as_ref().map(RouteBuf::octets),
+            node,
+            payload: &payload,
+            ..Message::new(kind::PUBLISH, tag)
+        };
+        let app = self.app(name)?;
+        app.send(&message)?;
+        let wanted = line.options.get("refused").map_or("0", |word| status_of(word));
+        let heard = app.answer(tag, PATIENCE)?;
+        if !heard.is_status(tag, wanted) {
+            return Err(format!("got {}", heard.show()));
+        }
+        for (key, got) in [("local", heard.local), ("frames", heard.frames)] {
+            if line.option::<u64>(key)?.is_some_and(|want| want != got) {
+                return Err(format!("{key} is {got}"));
+            }
+        }
+        Ok(())
+    }
+
+    fn hear(&mut self, name: &str, line: &Line) -> Result<(), String> {
+        let what = line.word(1, "an event")?;
+        if what == "nothing" {
+            let ms = line.option("for")?.map_or(QUIET, Duration::from_millis);
+            let heard = self.app(name)?.next(ms)?;
+            return heard.map_or(Ok(()), |h| Err(format!("got {}", h.show())));
+        }
+        let heard = self.app(name)?.next(PATIENCE)?.ok_or("nothing came")?;
+        let is_it = match what {
+            "status" => heard.is(kind::STATUS) && heard.status_is(line.word(2, "a number")?),
+            "data" => {
+                heard.is(kind::DATA)
+                    && heard.id == an_id(line.word(2, "an id")?)?
+                    && heard.payload == payload(line)?
+            }
+            event => heard.is_event(event) && heard.id == an_id(line.word(2, "an id")?)?,
+        };
+        if is_it { Ok(()) } else { Err(format!("got {}", heard.show())) }
+    }
+
+    /// Links and insides of a filter, as in memory.
+    fn filter(&self, line: &Line, key: &str) -> Result<Filter, String> {
+        let mut filter = Filter::EMPTY;
+        for part in line.list(key).unwrap_or_default() {
+            if part == "all" {
+                return Ok(Filter::ALL);
+            }
+            if let Some(count) = part.strip_prefix("ones:") {
+                let count: u8 = count.parse().map_err(|_| "ones:N")?;
+                (0..count).for_each(|i| filter.set(255 - i));
+                continue;
+            }
+            let number = match part.split_once('-') {
+                Some((a, b)) => {
+                    let link = self.links.get(&(a.to_owned(), b.to_owned()));
+                    *link.ok_or_else(|| format!("no link {part}"))?
+                }
+                None => self.node(part)?.inside,
+            };
+            filter.add(&self.scheme.tag(number, 0));
+        }
+        Ok(filter)
+    }
+
+    /// The link between two nodes, and the side that the first one is on.
+    fn relay(&self, a: &str, b: &str) -> Result<(&Relay, usize), String> {
+        let side = |ends: &[String; 2]| {
+            [[a, b], [b, a]].iter().position(|pair| ends[0] == pair[0] && ends[1] == pair[1])
+        };
+        let mut relays = self.relays.iter();
+        let found = relays.find_map(|(ends, relay)| Some((relay, side(ends)?)));
+        found.ok_or_else(|| format!("no link {a}-{b}"))
+    }
+
+    fn ends<'a>(&self, line: &'a Line) -> Result<(&'a str, &'a str), String> {
+        let text = line.word(1, "a->b")?;
+        text.split_once("->").ok_or_else(|| format!("{text:?} is no a->b"))
+    }
+
+    /// A frame as if the first node had sent it.
+    fn inject(&self, line: &Line) -> Result<(), String> {
+        let (a, b) = self.ends(line)?;
+        let octets = match line.word(2, "push, control or raw")? {
+            "raw" => hex(line.words.get(3).map_or("", String::as_str))?,
+            "control" => {
+                let sender = line.options.get("sender");
+                let sender = sender.map(|name| self.node(name).map(|n| n.label)).transpose()?;
+                let to = self.node(b)?;
+                let to = (to.label, self.scheme.tag(to.inside, 0));
+                control_frame(line, sender.unwrap_or(STRANGER), to)?
+            }
+            _ => push_frame(line, &self.filter(line, "flat")?)?,
+        };
+        let (relay, side) = self.relay(a, b)?;
+        relay.inject(side, &octets)?;
+        std::thread::sleep(EFFECT);
+        Ok(())
+    }
+
+    /// Looks at frames that crossed a link, until they are as wanted.
+    fn crossed(&self, line: &Line) -> Result<(), String> {
+        let (a, b) = self.ends(line)?;
+        let (relay, side) = self.relay(a, b)?;
+        let before = self.marked.get(&format!("{a}->{b}")).copied().unwrap_or(0);
+        let until = Instant::now() + PATIENCE;
+        std::thread::sleep(EFFECT);
+        loop {
+            let got = relay.crossed(side).saturating_sub(before);
+            let result = check("it", got, line.word(2, "a number")?);
+            if result.is_ok() || Instant::now() > until {
+                return result;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// What a node tells of its push half.
+    fn told(&self, member: &Member, what: &str, id: &[u8]) -> Result<Value, String> {
+        let told = member.handle.push_dataset(what, id).map_err(|e| e.to_string())?;
+        told.ok_or_else(|| format!("the node tells no {what}"))
+    }
+
+    /// Looks at the information graphs of the rendezvous nodes, until they are as wanted: what was
+    /// asked for by a node that does not wait is on its way.
+    fn graph(&self, line: &Line) -> Result<(), String> {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match self.graph_now(line) {
+                Err(what) if Instant::now() > until => return Err(what),
+                Err(_) => std::thread::sleep(Duration::from_millis(5)),
+                Ok(()) => return Ok(()),
+            }
+        }
+    }
+
+    fn graph_now(&self, line: &Line) -> Result<(), String> {
+        let id = an_id(line.word(1, "an id")?)?;
+        let mut found = None;
+        for member in self.nodes.values().filter(|n| n.is_home) {
+            let told = self.told(member, "graph", &[])?;
+            let vertices = told["vertices"].as_array().cloned().unwrap_or_default();
+            let is_it =
+                |v: &Value| v["of"] == "domain" && texts(&v["ids"]).contains(&id.to_string());
+            found = found.or(vertices.into_iter().find(is_it));
+        }
+        let is_absent = line.words.iter().any(|w| w == "absent");
+        let vertex = match (found, is_absent) {
+            (None, true) => return Ok(()),
+            (None, false) => return Err("it is absent".into()),
+            (Some(_), true) => return Err("it is there".into()),
+            (Some(vertex), false) => vertex,
+        };
+        if let Some(want) = line.list("ids") {
+            let want: Result<Vec<String>, String> =
+                want.into_iter().map(|t| an_id(t).map(|id| id.to_string())).collect();
+            let got = texts(&vertex["ids"]);
+            if got != want? {
+                return Err(format!("its ids are {got:?}"));
+            }
+        }
+        for key in ["publishers", "subscribers"] {
+            let Some(want) = line.list(key) else { continue };
+            let want: Result<Vec<String>, String> =
+                want.iter().map(|n| self.node(n).map(|n| n.label.to_string())).collect();
+            let (mut want, got) = (want?, texts(&vertex[key]));
+            want.sort_unstable();
+            if got != want {
+                return Err(format!("{key} are {got:?}"));
+            }
+        }
+        Ok(())
+    }
+
+    fn counters(&self) -> BTreeMap<String, u64> {
+        let mut all = BTreeMap::new();
+        for (name, member) in &self.nodes {
+            let Ok(told) = self.told(member, "status", &[]) else { continue };
+            for group in ["publications", "control", "verdicts"] {
+                for (word, value) in told[group].as_object().into_iter().flatten() {
+                    all.insert(format!("{name}.{group}.{word}"), value.as_u64().unwrap_or(0));
+                }
+            }
+        }
+        for ([a, b], relay) in &self.relays {
+            all.insert(format!("{a}->{b}"), relay.crossed(0));
+            all.insert(format!("{b}->{a}"), relay.crossed(1));
+        }
+        all
+    }
+
+    /// Looks at counters until they are as wanted: frames are on their way.
+    fn count(&self, line: &Line) -> Result<(), String> {
+        let node = line.word(1, "a node")?;
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let all = self.counters();
+            let result = line.options.iter().try_for_each(|(word, want)| {
+                let (group, member) = place(word).ok_or("no such counter")?;
+                let name = format!("{node}.{group}.{member}");
+                let of = |counters: &BTreeMap<String, u64>| *counters.get(&name).unwrap_or(&0);
+                check(word, of(&all).saturating_sub(of(&self.marked)), want)
+            });
+            if result.is_ok() || Instant::now() > until {
+                return result;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn end(&mut self) -> Result<(), String> {
+        let until = Instant::now() + QUIET;
+        for (name, app) in &mut self.apps {
+            let left = until.saturating_duration_since(Instant::now());
+            if let Some(heard) = app.next(left)? {
+                return Err(format!("{name} got {}", heard.show()));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn texts(value: &Value) -> Vec<String> {
+    let all = value.as_array().into_iter().flatten();
+    all.filter_map(|v| v.as_str().map(str::to_owned)).collect()
+}
+
+/// The status that a refused publication is answered with.
+fn status_of(word: &str) -> &'static str {
+    let status = match word {
+        "not-publisher" => Status::NOT_THERE,
+        "stopped" => Status::STOPPED,
+        "id" => Status::RESERVED,
+        "unfit" => Status::UNFIT,
+        "too-long" => Status::TOO_LONG,
+        "too-large" => Status::FULL,
+        _ => Status::UNKNOWN,
+    };
+    match status.0 {
+        9 => "9",
+        12 => "12",
+        13 => "13",
+        15 => "15",
+        16 => "16",
+        17 => "17",
+        _ => "10",
+    }
+}

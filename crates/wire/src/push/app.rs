@@ -1,0 +1,348 @@
+//! Messages between an application and its node (section 8).
+
+use super::{Id, Label, Role, Route, RouteBuf, Status, Strategy, VERSION, field};
+use crate::tlv::{self, Element, Malformed, Reader};
+use crate::types;
+
+/// Most octets of payload that the node puts into one message.
+pub const PIECE_MAX: usize = 8192;
+
+/// Kinds of messages beside the requests 0 to 7.
+pub mod kind {
+    use super::super::Kind;
+
+    /// Data of an application.
+    pub const PUBLISH: Kind = Kind(8);
+    /// The application makes itself known.
+    pub const REGISTER: Kind = Kind(9);
+    /// The application takes everything back.
+    pub const LEAVE: Kind = Kind(13);
+    /// Data for an application.
+    pub const DATA: Kind = Kind(104);
+    /// The answer to a request.
+    pub const STATUS: Kind = Kind(106);
+    /// Publications were not delivered.
+    pub const MISSED: Kind = Kind(109);
+    /// The application is known.
+    pub const REGISTERED: Kind = Kind(110);
+}
+
+/// The part of a publication that a message carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Piece {
+    /// Octets of the whole.
+    pub length: u64,
+    /// Where this part begins.
+    pub offset: u64,
+}
+
+/// A message, parsed; fields that are absent are empty.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Message<'a> {
+    /// What it is: a request, or one of [`kind`].
+    pub kind: super::Kind,
+    /// The application's number of its request.
+    pub tag: u32,
+    /// Octets of the identifier: whole labels.
+    pub id: &'a [u8],
+    /// Octets of the father's identifier.
+    pub prefix: &'a [u8],
+    /// How it is disseminated.
+    pub strategy: Strategy,
+    /// The answer.
+    pub status: Option<Status>,
+    /// Octets of a forwarding part, checked.
+    pub route: Option<&'a [u8]>,
+    /// A node.
+    pub node: Option<Label>,
+    /// Number of this life of the node.
+    pub epoch: u64,
+    /// Of the application, or of publications that were missed.
+    pub number: u64,
+    /// What the node does for its domain.
+    pub role: Role,
+    /// Most octets of a publication, or octets of this one.
+    pub length: Option<u64>,
+    /// Where the piece begins.
+    pub offset: Option<u64>,
+    /// Octets of the identifier of the item whose subscribers are meant.
+    pub about: &'a [u8],
+    /// For people.
+    pub text: &'a [u8],
+    /// Applications of the node that got the publication.
+    pub local: u64,
+    /// Frames for the network.
+    pub frames: u64,
+    /// What is published.
+    pub payload: &'a [u8],
+}
+
+/// Octets of the fixed part.
+const FIXED: usize = 6;
+
+impl<'a> Message<'a> {
+    /// A message of this kind.
+    #[must_use]
+    pub fn new(kind: super::Kind, tag: u32) -> Self {
+        Self { kind, tag, ..Self::default() }
+    }
+
+    /// Reads a message, the whole element.
+    ///
+    /// # Errors
+    /// [`Malformed`].
+    pub fn parse(octets: &'a [u8]) -> Result<Self, Malformed> {
+        let value = Element::parse_as(octets, types::PUSH_APP)?.value;
+        let (fixed, fields) = value.split_first_chunk::<FIXED>().ok_or(Malformed::Truncated)?;
+        let [version, kind, a, b, c, d] = *fixed;
+        if version != VERSION {
+            return Err(Malformed::Value(types::PUSH_APP));
+        }
+        let mut message = Self::new(super::Kind(kind), u32::from_be_bytes([a, b, c, d]));
+        for element in Reader::new(fields) {
+            message.read(element?)?;
+        }
+        Ok(message)
+    }
+
+    fn read(&mut self, element: Element<'a>) -> Result<(), Malformed> {
+        let value = element.value;
+        match element.typ {
+            field::ID => self.id = labels(element)?,
+            field::PREFIX => self.prefix = labels(element)?,
+            field::ABOUT => self.about = labels(element)?,
+            field::STRATEGY => self.strategy = Strategy(octet(element)?),
+            field::STATUS => self.status = Some(Status(octet(element)?)),
+            field::ROLE => self.role = Role(octet(element)?),
+            field::ROUTE => {
+                let (form, rest) = value.split_first().ok_or(Malformed::Length(element.typ))?;
+                if !Route::split(*form, rest)?.1.is_empty() {
+                    return Err(Malformed::Trailing);
+                }
+                self.route = Some(value);
+            }
+            field::NODE => {
+                let label = value.try_into().map_err(|_| Malformed::Length(element.typ))?;
+                self.node = Some(Label(label));
+            }
+            field::EPOCH => self.epoch = element.nni()?,
+            field::NUMBER => self.number = element.nni()?,
+            field::LENGTH => self.length = Some(element.nni()?),
+            field::OFFSET => self.offset = Some(element.nni()?),
+            field::PAYLOAD => self.payload = value,
+            field::TEXT => self.text = value,
+            field::LOCAL => self.local = element.nni()?,
+            field::FRAMES => self.frames = element.nni()?,
+            other if tlv::is_critical(other) => return Err(Malformed::UnknownCritical(other)),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Which piece of a publication it is; `None` when it is the whole of one.
+    ///
+    /// # Errors
+    /// [`Malformed`] when the piece passes the end.
+    pub fn piece(&self) -> Result<Option<Piece>, Malformed> {
+        let (Some(length), Some(offset)) = (self.length, self.offset) else {
+            return Ok(None);
+        };
+        let end = offset.checked_add(self.payload.len() as u64);
+        match end {
+            Some(end) if end <= length => Ok(Some(Piece { length, offset })),
+            _ => Err(Malformed::Length(field::OFFSET)),
+        }
+    }
+
+    /// Its text; what is no UTF-8 is replaced.
+    #[must_use]
+    pub fn text(&self) -> std::borrow::Cow<'a, str> {
+        String::from_utf8_lossy(self.text)
+    }
+
+    /// Appends the message.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        tlv::put_nested(out, types::PUSH_APP, |out| self.write_value(out));
+    }
+
+    /// The message as octets.
+    #[must_use]
+    pub fn octets(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(64 + self.id.len() + self.payload.len());
+        self.write(&mut out);
+        out
+    }
+
+    fn write_value(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&[VERSION, self.kind.0]);
+        out.extend_from_slice(&self.tag.to_be_bytes());
+        for (typ, octets) in
+            [(field::ID, self.id), (field::PREFIX, self.prefix), (field::ABOUT, self.about)]
+        {
+            if !octets.is_empty() {
+                tlv::put_tlv(out, typ, octets);
+            }
+        }
+        if self.kind.is_request() || self.kind == kind::PUBLISH {
+            tlv::put_tlv(out, field::STRATEGY, &[self.strategy.0]);
+        }
+        if let Some(status) = self.status {
+            tlv::put_tlv(out, field::STATUS, &[status.0]);
+        }
+        if let Some(route) = self.route {
+            tlv::put_tlv(out, field::ROUTE, route);
+        }
+        if let Some(node) = self.node {
+            tlv::put_tlv(out, field::NODE, &node.0);
+        }
+        if self.role != Role::default() {
+            tlv::put_tlv(out, field::ROLE, &[self.role.0]);
+        }
+        for (typ, number) in [
+            (field::EPOCH, self.epoch),
+            (field::NUMBER, self.number),
+            (field::LOCAL, self.local),
+            (field::FRAMES, self.frames),
+        ] {
+            if number != 0 {
+                tlv::put_nni_tlv(out, typ, number);
+            }
+        }
+        for (typ, number) in [(field::LENGTH, self.length), (field::OFFSET, self.offset)] {
+            if let Some(number) = number {
+                tlv::put_nni_tlv(out, typ, number);
+            }
+        }
+        if !self.text.is_empty() {
+            tlv::put_tlv(out, field::TEXT, self.text);
+        }
+        if matches!(self.kind, kind::PUBLISH | kind::DATA) {
+            tlv::put_tlv(out, field::PAYLOAD, self.payload);
+        }
+    }
+
+    /// Writes `message`, in pieces when its payload is longer than `piece_max`; calls `each` with
+    /// every whole message in a buffer that is used again.
+    pub fn write_pieces(&self, piece_max: usize, mut each: impl FnMut(&[u8])) {
+        let mut out = Vec::with_capacity(64 + self.id.len() + self.payload.len().min(piece_max));
+        if self.payload.len() <= piece_max {
+            self.write(&mut out);
+            return each(&out);
+        }
+        let length = Some(self.payload.len() as u64);
+        let mut offset = 0;
+        for payload in self.payload.chunks(piece_max) {
+            out.clear();
+            let first = if offset == 0 { self.clone() } else { Self::new(self.kind, self.tag) };
+            Self { length, offset: Some(offset), payload, ..first }.write(&mut out);
+            each(&out);
+            offset += payload.len() as u64;
+        }
+    }
+
+    /// What comes before a piece of `len` octets at `offset` of a payload of `total` octets, in a
+    /// message of its own.
+    #[must_use]
+    pub fn piece_head(&self, total: usize, offset: usize, len: usize) -> Vec<u8> {
+        let first = if offset == 0 { self.clone() } else { Self::new(self.kind, self.tag) };
+        let (length, offset) = (Some(total as u64), Some(offset as u64));
+        let mut value = Vec::with_capacity(64 + first.id.len());
+        Self { length, offset, payload: &[], ..first }.write_value(&mut value);
+        // The empty payload at the end gives way to one of that length.
+        value.truncate(value.len() - 2);
+        tlv::put_head(&mut value, field::PAYLOAD, len);
+        let mut head = Vec::with_capacity(value.len() + 4);
+        tlv::put_head(&mut head, types::PUSH_APP, value.len() + len);
+        head.extend_from_slice(&value);
+        head
+    }
+
+    /// The identifier; empty when there is none.
+    #[must_use]
+    pub fn id(&self) -> Id {
+        Id::from_octets(self.id).unwrap_or_default()
+    }
+
+    /// The father's identifier.
+    #[must_use]
+    pub fn prefix(&self) -> Id {
+        Id::from_octets(self.prefix).unwrap_or_default()
+    }
+
+    /// The item whose subscribers are meant.
+    #[must_use]
+    pub fn about(&self) -> Option<Id> {
+        Id::from_octets(self.about).filter(|id| !id.is_empty())
+    }
+
+    /// The forwarding part.
+    #[must_use]
+    pub fn route(&self) -> Option<RouteBuf> {
+        RouteBuf::parse(self.route?).ok()
+    }
+}
+
+fn labels(element: Element<'_>) -> Result<&[u8], Malformed> {
+    let is_whole =
+        element.value.len().is_multiple_of(8) && element.value.len() / 8 <= super::DEPTH_MAX;
+    if is_whole { Ok(element.value) } else { Err(Malformed::Length(element.typ)) }
+}
+
+fn octet(element: Element<'_>) -> Result<u8, Malformed> {
+    match element.value {
+        [octet] => Ok(*octet),
+        _ => Err(Malformed::Length(element.typ)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_reads_as_it_was_written() {
+        let id = "/1/2".parse::<Id>().unwrap();
+        let message = Message {
+            id: id.octets(),
+            strategy: Strategy::DOMAIN_LOCAL,
+            payload: b"x",
+            ..Message::new(kind::PUBLISH, 7)
+        };
+        let octets = message.octets();
+        let read = Message::parse(&octets).unwrap();
+        assert_eq!((&read, read.id(), read.piece()), (&message, id.clone(), Ok(None)));
+    }
+
+    #[test]
+    fn pieces_join_to_the_payload() {
+        let payload: Vec<u8> = (0..20_000_u32).map(|n| n.to_le_bytes()[0]).collect();
+        let id = "/1".parse::<Id>().unwrap();
+        let whole = Message { id: id.octets(), payload: &payload, ..Message::new(kind::DATA, 0) };
+        let mut joined = Vec::new();
+        whole.write_pieces(PIECE_MAX, |octets| {
+            assert!(octets.len() <= crate::PACKET_LEN_MAX);
+            let message = Message::parse(octets).unwrap();
+            let piece = message.piece().unwrap().unwrap();
+            assert_eq!((piece.length, piece.offset), (20_000, joined.len() as u64));
+            assert_eq!(message.id.is_empty(), piece.offset > 0);
+            let (length, len) = (payload.len(), message.payload.len());
+            let head = whole.piece_head(length, joined.len(), len);
+            assert_eq!([&head[..], message.payload].concat(), octets);
+            joined.extend_from_slice(message.payload);
+        });
+        assert_eq!(joined, payload);
+    }
+
+    #[test]
+    fn what_is_no_message_is_refused() {
+        let good = Message::new(kind::REGISTER, 0).octets();
+        assert!(Message::parse(&good[..good.len() - 1]).is_err());
+        for (field, wrong) in [(1, &[1, 2][..]), (5, &[]), (9, &[9]), (33, &[]), (17, &[1])] {
+            let mut value = vec![VERSION, 9, 0, 0, 0, 0];
+            tlv::put_tlv(&mut value, field, wrong);
+            let mut octets = Vec::new();
+            tlv::put_tlv(&mut octets, types::PUSH_APP, &value);
+            assert!(Message::parse(&octets).is_err(), "field {field}");
+        }
+    }
+}
