@@ -129,6 +129,7 @@ class Spec:
     snaplen: int
     checks: Mapping[str, Any]
     faults: tuple[Fault, ...]
+    bench: Mapping[str, Any] = field(default_factory=dict)
 
     def node(self, name: str) -> Node:
         """Find the node of that name."""
@@ -320,6 +321,11 @@ def load(path: Path | str) -> Experiment:
     if root is None:
         raise ExperimentError(path, 1, "the file is empty")
     data = _plain(root, (), lines, path)
+    if isinstance(data, dict) and "bench" in data:
+        # A measurement that is no network: one node that nobody sees.
+        data.setdefault("topology", {"preset": "line", "n": 1})
+        data.setdefault("apps", [{"id": "bench", "node": "n1", "kind": "command", "run": ["-"]}])
+        data.setdefault("phases", {"measure": "600s"})
     experiment = Experiment(path, text, data, lines)
     errors = sorted(_validator().iter_errors(data), key=lambda e: len(e.absolute_path))
     if errors:
@@ -516,6 +522,7 @@ class Resolver:
             faults=tuple(
                 self.fault(n, one, names, known) for n, one in enumerate(data.get("faults", []))
             ),
+            bench=data.get("bench", {}),
         )
 
     def node(self, name: str, found: Mapping[str, Any]) -> Node:

@@ -342,7 +342,8 @@ class Attempt:
     def derive(self) -> None:
         """Compute tables and measures."""
         shutil.rmtree(self.replicate.derived, ignore_errors=True)
-        derive.Deriver(self.spec, self.replicate.folder).run()
+        if not derive.given(self.replicate.folder):
+            derive.Deriver(self.spec, self.replicate.folder).run()
 
 
 class _Closing:

@@ -14,11 +14,17 @@ def make(name: str, spec: Spec, folder: Path) -> Backend:
     Raises:
         Refused: The experiment asks for something that this backend cannot do.
     """
+    from onym_lab.backend.bench import Bench
     from onym_lab.backend.loopback import Loopback
     from onym_lab.backend.netns import Netns
     from onym_lab.backend.sim import Sim
 
-    kinds: dict[str, type[Backend]] = {"sim": Sim, "netns": Netns, "loopback": Loopback}
+    kinds: dict[str, type[Backend]] = {
+        "sim": Sim,
+        "netns": Netns,
+        "loopback": Loopback,
+        "bench": Bench,
+    }
     if name not in kinds:
         raise Refused(name, [f"there is no backend {name!r}: {', '.join(kinds)}"])
     backend = kinds[name](spec, folder)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 from functools import partial
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from onym_lab.experiment import Fault, Link, Spec
 
 COUNTS = ("packets captured", "packets received by filter", "packets dropped by kernel")
 """What tcpdump says at its end."""
+NO_IPV6 = 'for d in all default; do echo 1 > "/proc/sys/net/ipv6/conf/$d/disable_ipv6"; done'
 
 
 class Netns(Processes):
@@ -77,6 +79,8 @@ class Netns(Processes):
             self.owned.add("namespaces", name)
             self.ip("netns", "add", name)
             self.ip("-n", name, "link", "set", "lo", "up")
+            # No neighbour discovery of IPv6 in the captures.
+            subprocess.run(["ip", "netns", "exec", name, "sh", "-c", NO_IPV6], check=False)
         for link in self.spec.links:
             self.make_link(link)
         for node in self.spec.nodes:
@@ -102,6 +106,9 @@ class Netns(Processes):
         )  # fmt: skip
         for space, dev, address in ((a, dev_a, address_a), (b, dev_b, address_b)):
             self.ip("-n", space, "addr", "add", f"{address}/30", "dev", dev)
+            if self.spec.capture:
+                # Datagrams that leave together are captured one by one, not as a single frame.
+                self.ip("-n", space, "link", "set", "dev", dev, "gso_max_segs", "1")
             self.ip("-n", space, "link", "set", dev, "up")
             if link.rate and self.is_kernels(link):
                 shape(space, dev, link)

@@ -36,14 +36,17 @@ def _number(octets: bytes, at: int, end: int) -> tuple[int, int]:
 
 
 def elements(octets: bytes, at: int = 0, end: int | None = None) -> Iterator[tuple[int, int, int]]:
-    """Go through the TLVs of a region: type, start and end of the value. Stops at a cut one."""
+    """Go through the TLVs of a region: type, start and end of the value.
+
+    The last one's end may lie behind what was kept: a capture cuts frames, their lengths stay.
+    """
     end = len(octets) if end is None else end
-    while at < end:
+    while at < min(end, len(octets)):
         try:
-            kind, start, stop = head(octets, at, end)
+            kind, start, stop = head(octets, at, min(end, len(octets)))
         except Malformed:
             return
-        yield kind, start, min(stop, end)
+        yield kind, start, stop
         at = stop
 
 

@@ -11,7 +11,7 @@ import json
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -40,8 +40,16 @@ def _free_port() -> int:
 
 
 @contextmanager
-def daemon(folder: Path, settings: Mapping[str, str]) -> Iterator[tuple[int, int, Path]]:
-    """A node of its own: yields its process, its TCP port and its Unix socket; ended after."""
+def daemon(
+    folder: Path,
+    settings: Mapping[str, str],
+    under: Sequence[str] = (),
+    patience: float = READY_S,
+) -> Iterator[tuple[int, int, Path]]:
+    """A node of its own: yields its process, its TCP port and its Unix socket; ended after.
+
+    ``under`` is a program that runs it, with its arguments.
+    """
     port = _free_port()
     unix = folder / "r.sock"
     config = {
@@ -52,25 +60,25 @@ def daemon(folder: Path, settings: Mapping[str, str]) -> Iterator[tuple[int, int
         "shards": "1",
         **settings,
     }
-    argv = [str(program("onym")), "daemon"]
+    argv = [*under, str(program("onym")), "daemon"]
     for key, value in config.items():
         argv += ["--set", f"{key}={value}"]
     with (folder / "router.log").open("w") as log:
         child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     try:
-        _await_ready(child, folder / "router.log")
+        _await_ready(child, folder / "router.log", patience)
         yield child.pid, port, unix
     finally:
         child.terminate()
         try:
-            child.wait(10)
+            child.wait(patience)
         except subprocess.TimeoutExpired:
             child.kill()
             child.wait()
 
 
-def _await_ready(child: subprocess.Popen[bytes], log: Path) -> None:
-    end = time.monotonic() + READY_S
+def _await_ready(child: subprocess.Popen[bytes], log: Path, patience: float) -> None:
+    end = time.monotonic() + patience
     while "ready" not in log.read_text():
         if child.poll() is not None or time.monotonic() > end:
             raise RuntimeError(f"the router is not ready: {log.read_text()[-400:]}")

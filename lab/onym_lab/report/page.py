@@ -121,12 +121,12 @@ def origin(measured: Measured) -> str:
     words = [
         f"commit {commit}{dirty}" if commit else "",
         str(seen.get("began") or ""),
-        _machine(seen.get("machine")),
+        machine(seen.get("machine")),
     ]
     return " · ".join(word for word in words if word)
 
 
-def _machine(seen: object) -> str:
+def machine(seen: object) -> str:
     """The kind of machine in a few words."""
     if not isinstance(seen, dict):
         return str(seen or "")

@@ -312,7 +312,10 @@ def _bound(entry: Entry, good: pd.DataFrame) -> Finding:
             interval.high,
         )
 
-    return _each(_some(good, entry), one)
+    rows = _some(good, entry)
+    # Places of one metric are things of their own: each must keep the bound.
+    place = rows["label"].astype(str) + " " + rows["where"].astype(str)
+    return _each(rows.assign(label=place.str.strip()), one)
 
 
 def _knee(entry: Entry, good: pd.DataFrame, samples: pd.DataFrame | None) -> Finding:

@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import recorded
 
-from onym_lab.report import write
+from onym_lab.report import keep, write
 from onym_lab.report.data import load, table
 from onym_lab.report.pictures import draw, responses
 
@@ -127,3 +127,14 @@ def test_only_the_panels_that_a_file_names_are_drawn(tmp_path: Path) -> None:
     asked = '"panels": ["nodes", "transfers", "hops", "cdf", "effects", "topology"]'
     (folder / "experiment.json").write_text(text.replace(asked, '"panels": ["hops"]'))
     assert [plot.name for plot in draw(load(folder))] == ["hops"]
+
+
+def test_a_kept_report_is_small_and_listed_with_its_verdict(
+    run: Path, files: list[Path], tmp_path: Path
+) -> None:
+    place = keep.keep(run, tmp_path)
+    assert place.name == "sample"
+    text = keep.index(tmp_path).read_text()
+    assert "| [sample](sample/report.html) | not reproduced (✗ 1 checks failed) | 2 of 3 |" in text
+    assert "0123456789" in text
+    assert sum(file.stat().st_size for file in place.iterdir()) < 1_500_000

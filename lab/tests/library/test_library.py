@@ -1,0 +1,63 @@
+"""The library's own reading and reckoning; the measurements themselves are experiments."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from onym_lab.library import NeedsError, bench_rows, paper, parts, pick, profile, zoo
+
+
+def test_a_profile_is_read_and_names_are_shortened() -> None:
+    text = """
+--------------------------------------------------------------------------------
+4,000 (100.0%)  PROGRAM TOTALS
+2,000 (50.00%)  ???:onym_tables::hash::HashKey::name::h0123456789abcdef [/x/onym]
+1,000 (25.00%)  ???:<alloc::vec::Vec<T> as core::clone::Clone>::clone [/x/onym]
+  400 (10.00%)  ./string/memmove.S:__memcpy_avx_unaligned_erms [/usr/lib/libc.so.6]
+"""
+    assert profile.parse(text, 2) == [("HashKey::name", 50.0), ("clone", 25.0)]
+    assert profile.parse(text, 9)[2] == ("__memcpy_avx_unaligned_erms", 10.0)
+
+
+def test_rows_of_a_benchmark_have_their_case_taken_apart(tmp_path: Path) -> None:
+    path = tmp_path / "bench.json"
+    path.write_text(
+        json.dumps(
+            [
+                {
+                    "bench": "index",
+                    "case": "table=cs,index=hash",
+                    "subject": "onym",
+                    "metric": "lookups_per_second",
+                    "value": 1.0,
+                    "unit": "1/s",
+                }
+            ]
+        )
+    )
+    assert bench_rows(path)[0]["keys"] == {"table": "cs", "index": "hash"}
+
+
+def test_an_option_that_is_not_known_is_refused() -> None:
+    assert pick({"a": 2}, a=1, b=3) == {"a": 2, "b": 3}
+    with pytest.raises(RuntimeError, match=r"no option c; there are a, b"):
+        pick({"c": 2}, a=1, b=3)
+
+
+def test_a_part_that_is_not_built_is_named() -> None:
+    with pytest.raises(NeedsError, match="the kernel module is not built here"):
+        parts.needs({"part": "the kernel module", "run": "no/such/program"})
+
+
+def test_the_papers_runs_are_in_standard_order(tmp_path: Path) -> None:
+    def rate(*signs: int) -> float:
+        return float(paper.table5(dict(zip("ABCD", signs, strict=True)), 1, tmp_path)[0]["value"])
+
+    assert rate(-1, -1, -1, -1) == 25e6
+    assert rate(1, -1, -1, -1) == 27e6
+    assert rate(1, 1, 1, 1) == 28e6
+
+
+def test_node_names_of_the_zoo_are_words() -> None:
+    assert zoo.word("Frankfurt am Main / DE-CIX") == "FrankfurtamMainDECIX"
