@@ -218,7 +218,9 @@ class Processes(Backend, abc.ABC):
             if file.suffix in (".toml", ".yml", ".conf"):
                 (self.raw / "log" / f"{name}{file.suffix}").write_bytes(file.read_bytes())
         group = self.group(name)
-        argv = self.enter(name, group.wrap(argv) if group else argv)
+        argv = self.enter(name, argv)
+        # Into the group first: a namespace's programs do not see the files of groups.
+        argv = group.wrap(argv) if group else argv
         self.argv[name] = argv
         self.daemons[name] = self.spawn(name, argv)
 
