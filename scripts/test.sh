@@ -31,6 +31,7 @@ stage lint cargo clippy --quiet --locked --workspace --all-targets -- -D warning
 stage tests cargo test --quiet --locked --workspace
 stage licences cargo run --quiet --locked --package xtask -- licences
 stage tidy cargo run --quiet --locked --package xtask -- tidy
+stage python-client env PYTHONPATH=clients/python python3 -m unittest discover -s clients/python/tests
 if [ "$mode" = all ]; then
   stage laboratory scripts/lab.sh test
   stage documentation env RUSTDOCFLAGS="-D warnings" cargo doc --quiet --locked --workspace --no-deps

@@ -1,0 +1,1 @@
+"""Clients of an Onym node. `onym.push` is publish/subscribe."""

@@ -1,0 +1,43 @@
+"""Publish/subscribe: an application of the push half of a node (spec/push.md, sections 4 and 8)."""
+
+from onym._tlv import MalformedError
+from onym.push.app import (
+    App,
+    ClosedError,
+    Data,
+    Event,
+    Missed,
+    NodeInfo,
+    Refused,
+    RefusedError,
+    ScopePublished,
+    ScopeUnpublished,
+    Sent,
+    SilentError,
+    StartPublish,
+    StopPublish,
+)
+from onym.push.ident import Id, algorithmic
+from onym.push.message import Status, Strategy
+
+__all__ = [
+    "App",
+    "ClosedError",
+    "Data",
+    "Event",
+    "Id",
+    "MalformedError",
+    "Missed",
+    "NodeInfo",
+    "Refused",
+    "RefusedError",
+    "ScopePublished",
+    "ScopeUnpublished",
+    "Sent",
+    "SilentError",
+    "StartPublish",
+    "Status",
+    "StopPublish",
+    "Strategy",
+    "algorithmic",
+]
