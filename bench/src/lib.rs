@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod board;
 pub mod distribute;
 pub mod file;
 pub mod flood;

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use onym_bench::{distribute, file, flood, index, load, memory, relay, run};
+use onym_bench::{board, distribute, file, flood, index, load, memory, relay, run};
 use onym_sys::alloc_count::CountingAlloc;
 
 #[global_allocator]
@@ -33,6 +33,10 @@ enum Command {
     Distribute(distribute::DistributeArgs),
     /// Compares index structures of a content store and a FIB.
     Index(index::IndexArgs),
+    /// Compares node-local delivery: the blackboard, copies, iceoryx2.
+    Board(board::BoardArgs),
+    /// One side of that; prints one line of JSON.
+    BoardPart(board::PartArgs),
     /// Sends Interests for names that do not exist; prints how many, and its CPU seconds.
     Flood(flood::FloodArgs),
 }
@@ -44,6 +48,8 @@ fn main() -> Result<()> {
         Command::Load(args) => print(&load::run(&args)?),
         Command::Serve(args) => file::serve(&args),
         Command::Get(args) => print(&file::get(&args)?),
+        Command::Board(args) => board::run(&args),
+        Command::BoardPart(args) => print(&board::part(&args)?),
         Command::Memory(args) => memory::run(&args),
         Command::Distribute(args) => print(&distribute::run(&args)?),
         Command::Index(args) => index::run(&args),

@@ -1,0 +1,352 @@
+//! Node-local delivery: one publisher, some subscribers in processes of their own, payloads read or
+//! not; over the blackboard, copied through Unix sockets, and by iceoryx2 when its program is there.
+
+mod copying;
+mod onym;
+
+use crate::report::{Report, human, median};
+use anyhow::{Context, Result, bail, ensure};
+use clap::{Args, ValueEnum};
+use serde::{Deserialize, Serialize};
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// First word of the publication that ends a run; others count from 0.
+const END: u64 = u64::MAX;
+/// Publications that a subscriber may be behind, everywhere.
+const DEPTH: usize = 15;
+/// The program of the rival, beside this one's folder.
+const RIVAL: &str = "rivals/release/rival-iceoryx2";
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How publications travel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Way {
+    /// The blackboard.
+    Onym,
+    /// Unix stream sockets.
+    Copy,
+    /// Another program.
+    Iceoryx2,
+}
+
+impl Way {
+    const ALL: [Self; 3] = [Self::Onym, Self::Copy, Self::Iceoryx2];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Onym => "onym",
+            Self::Copy => "copy",
+            Self::Iceoryx2 => "iceoryx2",
+        }
+    }
+}
+
+/// What is done with payloads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Read {
+    /// Written whole, every word summed by every subscriber.
+    Sum,
+    /// Written whole, received and not looked at but for the first word.
+    None,
+    /// Only the first word written, and looked at.
+    Head,
+}
+
+impl Read {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Sum => "sum",
+            Self::None => "none",
+            Self::Head => "head",
+        }
+    }
+}
+
+/// The comparison.
+#[derive(Debug, Args)]
+pub struct BoardArgs {
+    /// Octets of a publication, multiples of 8.
+    #[arg(long, value_delimiter = ',', default_values_t = [64, 1024, 8192, 102_400])]
+    pub payloads: Vec<usize>,
+    /// How many subscribers.
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 2, 5, 10])]
+    pub subscribers: Vec<usize>,
+    /// What is done with payloads.
+    #[arg(long, value_enum, value_delimiter = ',', default_values = ["sum", "none"])]
+    pub reads: Vec<Read>,
+    /// By which ways; all that are there when none is named.
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub subjects: Vec<Way>,
+    /// Rounds of each case; subjects take turns within a round.
+    #[arg(long, default_value_t = 3)]
+    pub rounds: usize,
+    /// Seconds that each run lasts.
+    #[arg(long, default_value_t = 1.0)]
+    pub seconds: f64,
+    /// Where the rows go.
+    #[arg(long, default_value = "target/bench.json")]
+    pub json: PathBuf,
+}
+
+/// One side of a run.
+#[derive(Debug, Args)]
+pub struct PartArgs {
+    /// How.
+    #[arg(long, value_enum)]
+    pub way: Way,
+    /// The publisher, or else a subscriber.
+    #[arg(long)]
+    pub publisher: bool,
+    /// Where both meet.
+    #[arg(long)]
+    pub path: PathBuf,
+    /// Octets of a publication.
+    #[arg(long)]
+    pub payload: usize,
+    /// How many subscribers.
+    #[arg(long)]
+    pub subscribers: usize,
+    /// What is done with payloads.
+    #[arg(long, value_enum)]
+    pub read: Read,
+    /// How long to publish.
+    #[arg(long)]
+    pub seconds: f64,
+    /// Core to run on.
+    #[arg(long)]
+    pub core: usize,
+}
+
+/// What a side says at its end.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+pub struct PartResult {
+    /// Publications sent or received.
+    pub count: u64,
+    /// Publications that did not arrive.
+    pub lost: u64,
+    /// Seconds from the first to the last.
+    pub seconds: f64,
+}
+
+/// A payload as its publisher has it: word `i` is `i`, but the first, which is the number.
+fn words(octets: usize) -> Vec<u64> {
+    (0..(octets / 8) as u64).collect()
+}
+
+/// Says that a side is there, and for a publisher waits for the start.
+fn ready(is_publisher: bool) -> Result<()> {
+    println!("ready");
+    std::io::stdout().flush()?;
+    if is_publisher {
+        std::io::stdin().read_line(&mut String::new())?;
+    }
+    Ok(())
+}
+
+/// What a subscriber has seen.
+#[derive(Debug)]
+struct Seen {
+    result: PartResult,
+    began: Option<Instant>,
+    /// Sum of all words behind the first.
+    expected: u64,
+}
+
+impl Seen {
+    fn new(payload: usize) -> Self {
+        let expected = words(payload).iter().skip(1).sum();
+        Self { result: PartResult::default(), began: None, expected }
+    }
+
+    /// Takes publication `number` and the sum of its words, where they were read; whether it was
+    /// the last one.
+    fn take(&mut self, number: u64, sum: Option<u64>) -> Result<bool> {
+        let began = *self.began.get_or_insert_with(Instant::now);
+        if number == END {
+            self.result.seconds = began.elapsed().as_secs_f64();
+            return Ok(true);
+        }
+        ensure!(number >= self.result.count + self.result.lost, "out of order");
+        self.result.lost += number - self.result.count - self.result.lost;
+        self.result.count += 1;
+        if let Some(sum) = sum {
+            ensure!(sum == self.expected.wrapping_add(number), "the payload is not what was sent");
+        }
+        Ok(false)
+    }
+}
+
+/// Runs one side.
+///
+/// # Errors
+/// When the other side is not there or sends what it should not.
+pub fn part(args: &PartArgs) -> Result<PartResult> {
+    onym_sys::thread::pin_to_core(args.core)?;
+    match (args.way, args.publisher) {
+        (Way::Onym, true) => onym::publish(args),
+        (Way::Onym, false) => onym::subscribe(args),
+        (Way::Copy, true) => copying::publish(args),
+        (Way::Copy, false) => copying::subscribe(args),
+        (Way::Iceoryx2, _) => bail!("iceoryx2 has a program of its own"),
+    }
+}
+
+/// A side that runs.
+#[derive(Debug)]
+struct Part {
+    child: Child,
+    said: BufReader<std::process::ChildStdout>,
+}
+
+impl Part {
+    fn start(mut command: Command) -> Result<Self> {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let said = BufReader::new(child.stdout.take().context("its output is piped")?);
+        Ok(Self { child, said })
+    }
+
+    fn line(&mut self) -> Result<String> {
+        let mut line = String::new();
+        ensure!(self.said.read_line(&mut line)? > 0, "a side ended early");
+        Ok(line)
+    }
+
+    fn stdin(&mut self) -> Result<ChildStdin> {
+        self.child.stdin.take().context("its input is piped")
+    }
+
+    fn result(&mut self) -> Result<PartResult> {
+        Ok(serde_json::from_str(&self.line()?)?)
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        // Ended already, where all went well.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A case.
+#[derive(Debug, Clone, Copy)]
+struct Case {
+    payload: usize,
+    subscribers: usize,
+    read: Read,
+}
+
+impl Case {
+    fn name(&self) -> String {
+        let Self { payload, subscribers, read } = self;
+        format!("payload={payload},subscribers={subscribers},read={}", read.name())
+    }
+}
+
+fn command(way: Way, case: Case, path: &Path, seconds: f64, is_publisher: bool) -> Result<Command> {
+    let own = std::env::current_exe()?;
+    let mut command = if way == Way::Iceoryx2 {
+        Command::new(rival()?.context("rival-iceoryx2 is not built")?)
+    } else {
+        let mut command = Command::new(own);
+        command.args(["board-part", "--way", way.name()]);
+        command
+    };
+    let Case { payload, subscribers, read } = case;
+    command.arg("--path").arg(path);
+    command.args(["--payload", &payload.to_string(), "--subscribers", &subscribers.to_string()]);
+    command.args(["--read", read.name(), "--seconds", &seconds.to_string()]);
+    command.args(["--core", if is_publisher { "0" } else { "1" }]);
+    if is_publisher {
+        command.arg("--publisher");
+    }
+    Ok(command)
+}
+
+fn rival() -> Result<Option<PathBuf>> {
+    let own = std::env::current_exe()?;
+    let program = own.ancestors().nth(2).map(|target| target.join(RIVAL));
+    Ok(program.filter(|program| program.exists()))
+}
+
+/// Publications per second that each subscriber received, and how many were lost by all.
+fn once(way: Way, case: Case, args: &BoardArgs) -> Result<(f64, u64)> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("board");
+    let start = |is_publisher| -> Result<Part> {
+        let mut part = Part::start(command(way, case, &path, args.seconds, is_publisher)?)?;
+        if is_publisher {
+            ensure!(part.line()?.trim() == "open", "the publisher does not open");
+        }
+        Ok(part)
+    };
+    let mut publisher = start(true)?;
+    let mut subscribers: Vec<Part> =
+        (0..case.subscribers).map(|_| start(false)).collect::<Result<_>>()?;
+    for part in subscribers.iter_mut().chain([&mut publisher]) {
+        ensure!(part.line()?.trim() == "ready", "a side is not ready");
+    }
+    writeln!(publisher.stdin()?, "go")?;
+    let sent = publisher.result()?;
+    let (mut rate, mut lost) = (0.0, 0);
+    for subscriber in &mut subscribers {
+        let got = subscriber.result()?;
+        rate += got.count as f64 / got.seconds.max(1e-9);
+        lost += sent.count - got.count;
+    }
+    Ok((rate / case.subscribers as f64, lost))
+}
+
+/// Runs the comparison, prints a table and writes rows.
+///
+/// # Errors
+/// When a side fails.
+pub fn run(args: &BoardArgs) -> Result<()> {
+    let mut ways = args.subjects.clone();
+    if ways.is_empty() {
+        ways = Way::ALL.to_vec();
+    }
+    if rival()?.is_none() && ways.contains(&Way::Iceoryx2) {
+        println!("skipped: iceoryx2 (cargo build --release in bench/rivals)");
+        ways.retain(|way| *way != Way::Iceoryx2);
+    }
+    let mut report = Report::default();
+    println!(
+        "{:44} {:>9} {:>14} {:>12} {:>6}",
+        "case", "subject", "each, 1/s", "each, B/s", "lost"
+    );
+    for read in &args.reads {
+        for payload in &args.payloads {
+            for subscribers in &args.subscribers {
+                let case = Case { payload: *payload, subscribers: *subscribers, read: *read };
+                measure(case, &ways, args, &mut report)?;
+            }
+        }
+    }
+    report.write(&args.json)
+}
+
+fn measure(case: Case, ways: &[Way], args: &BoardArgs, report: &mut Report) -> Result<()> {
+    ensure!(case.payload.is_multiple_of(8) && case.payload > 0, "payloads are multiples of 8");
+    let mut rates = vec![Vec::new(); ways.len()];
+    let mut lost = vec![0; ways.len()];
+    for _ in 0..args.rounds {
+        for (i, way) in ways.iter().enumerate() {
+            let (rate, missing) = once(*way, case, args)?;
+            rates[i].push(rate);
+            lost[i] += missing;
+        }
+    }
+    for ((way, rates), lost) in ways.iter().zip(&rates).zip(lost) {
+        let rate = median(rates);
+        let octets = human(rate * case.payload as f64);
+        let name = case.name();
+        println!("{name:44} {:>9} {:>14} {octets:>12} {lost:>6}", way.name(), human(rate));
+        report.add("blackboard", &name, way.name(), "messages_per_second", rate);
+        report.add("blackboard", &name, way.name(), "lost", lost as f64);
+    }
+    Ok(())
+}

@@ -1,0 +1,65 @@
+//! The blackboard, with a publisher that lets nobody miss anything.
+
+use super::{DEPTH, END, PATIENCE, PartArgs, PartResult, Read, Seen, ready, words};
+use anyhow::{Result, ensure};
+use onym_board::{Config, Door, Publisher, Reception, Words, connect};
+use std::time::Instant;
+
+pub(super) fn publish(args: &PartArgs) -> Result<PartResult> {
+    let config =
+        Config { payload_max: args.payload, depth: DEPTH, subscribers_max: args.subscribers };
+    let mut publisher = Publisher::new(&config)?;
+    let door = Door::open(&args.path)?;
+    println!("open");
+    while publisher.subscribers() < args.subscribers {
+        door.admit(&mut publisher)?;
+        std::thread::yield_now();
+    }
+    let octets: Vec<u8> = words(args.payload).iter().flat_map(|w| w.to_ne_bytes()).collect();
+    ready(true)?;
+    let began = Instant::now();
+    let mut count = 0_u64;
+    loop {
+        ensure!(publisher.wait_for_room(PATIENCE)?, "subscribers do not read");
+        // The clock is asked now and then.
+        let is_last = count.is_multiple_of(64) && began.elapsed().as_secs_f64() >= args.seconds;
+        let mut loan = publisher.loan(args.payload)?;
+        loan.write_word(0, if is_last { END } else { count });
+        if args.read != Read::Head {
+            loan.write(8, &octets[8..]);
+        }
+        loan.publish();
+        if is_last {
+            break;
+        }
+        count += 1;
+    }
+    ensure!(publisher.wait_for_readers(0, PATIENCE)?, "subscribers do not read");
+    Ok(PartResult { count, lost: 0, seconds: began.elapsed().as_secs_f64() })
+}
+
+pub(super) fn subscribe(args: &PartArgs) -> Result<PartResult> {
+    let mut subscriber = connect(&args.path, PATIENCE)?;
+    let mut seen = Seen::new(args.payload);
+    ready(false)?;
+    loop {
+        let Some(Reception::Item(item)) = subscriber.receive_within(PATIENCE)? else { continue };
+        let words = item.words();
+        let sum = (args.read == Read::Sum).then(|| sum(words));
+        if seen.take(words.get(0).unwrap_or(0), sum)? {
+            return Ok(seen.result);
+        }
+    }
+}
+
+/// The sum of all words, eight at a time.
+fn sum(words: Words<'_>) -> u64 {
+    let mut lanes = [0_u64; 8];
+    let (eights, rest) = words.eights();
+    for eight in eights {
+        for (lane, word) in lanes.iter_mut().zip(eight) {
+            *lane = lane.wrapping_add(word);
+        }
+    }
+    lanes.into_iter().chain(rest.iter()).fold(0, u64::wrapping_add)
+}
