@@ -22,4 +22,4 @@ fi
 "$here/build.sh" "$build" "$target" NNET_DEBUG=y
 for tc in /sbin/tc /usr/sbin/tc; do [ -x $tc ] && export EXTRA="$tc ${EXTRA:-}" && break; done
 MEM=1024 LIMIT=${LIMIT:-900} APPEND="${APPEND:-}" "$here/vm.sh" "$target/debug-6.1/src/nnet.ko" \
-  "$build/arch/x86/boot/bzImage" /nonexistent "${SCRIPTS:-sockets,netns,stress}"
+  "$build/arch/x86/boot/bzImage" /nonexistent "${SCRIPTS:-sockets,netns,store,stress}"

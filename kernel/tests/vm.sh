@@ -20,6 +20,8 @@ $cc -O2 -static -o "$root/qexit" "$here/qexit.c"
 clients=$here/../../clients/c
 $cc -O2 -static -I "$clients/include" -I "$clients/src" -I "$here/../include/uapi" -I "$here/../generated" \
   -o "$root/bin/nnet-test" "$clients"/src/*.c "$here/nnet-test.c"
+$cc -O2 -static -I "$clients/include" -I "$clients/src" -I "$here/../include/uapi" -I "$here/../generated" \
+  -o "$root/bin/nnet_store" "$clients"/src/*.c "$clients/examples/nnet_store.c"
 for f in /sbin/ip ${EXTRA:-}; do
   cp "$f" "$root/bin/"
   for l in $(ldd "$f" 2>/dev/null | grep -oE '/[^ ]+' || true); do
@@ -37,7 +39,7 @@ for m in virtio_ring virtio virtio_pci_legacy_dev virtio_pci_modern_dev virtio_p
   n=$((n + 1))
 done
 cp "$module" "$root/nnet.ko"
-[ ! -e "$root/bin/onym" ] || strip "$root/bin/onym"
+for f in onym onym-testkit; do [ ! -e "$root/bin/$f" ] || strip "$root/bin/$f"; done
 strip --strip-debug "$root/nnet.ko" "$root"/modules/*.ko 2>/dev/null || true
 [ -z "${DATA:-}" ] || cp -r "$DATA" "$root/data"
 (cd "$root" && find . | cpio -o -H newc --quiet | gzip -1) > "$work/initrd"

@@ -9,6 +9,7 @@ pub mod files;
 pub mod foreign;
 pub mod in_process;
 pub mod index;
+pub mod kernel;
 pub mod mgmt;
 pub mod peer;
 pub mod push;

@@ -5,6 +5,7 @@ use onym_testkit::daemon::Daemon;
 use onym_testkit::deviations::Deviations;
 use onym_testkit::foreign::Foreign;
 use onym_testkit::in_process::InProcess;
+use onym_testkit::kernel::Kernel;
 use onym_testkit::script::Script;
 use onym_testkit::socket::{Reach, control};
 use onym_testkit::subject::Bench;
@@ -22,6 +23,7 @@ and a summary; exits with 1 when one failed.
   --subject core         the forwarding core in memory, in virtual time (default)
   --subject node         a node in this process for each script, behind sockets on loopback
   --subject daemon       `onym daemon`, started for each script (the binary beside this, or ONYM_BIN)
+  --subject kernel       the kernel stack (nnet.ko) of this network namespace; with --threads 1
   --subject unix:PATH    a running forwarder, by its Unix socket; scripts for any forwarder only
   --subject udp:ADDR     the same by UDP alone; routes by /localhop/nfd/rib/register of each face
   --udp ADDR             with unix: its UDP listener; default 127.0.0.1:6363
@@ -114,6 +116,7 @@ fn bench(args: &Args) -> Result<Box<dyn Bench>> {
                 pause_ms: args.pause_ms,
             }));
         }
+        None if args.subject == "kernel" => return Ok(Box::new(Kernel::new(args.factor))),
         Some(("unix", path)) => {
             Reach { unix: Some(path.into()), udp: args.udp, tcp: args.tcp, ws: None }
         }
@@ -122,7 +125,7 @@ fn bench(args: &Args) -> Result<Box<dyn Bench>> {
             Reach { unix: None, udp, tcp: None, ws: None }
         }
         _ => bail!(
-            "unknown subject {}; allowed: core, node, daemon, unix:PATH, udp:ADDR",
+            "unknown subject {}; allowed: core, node, daemon, kernel, unix:PATH, udp:ADDR",
             args.subject
         ),
     };
@@ -135,7 +138,8 @@ fn main() -> Result<ExitCode> {
         print!("{HELP}");
         return Ok(ExitCode::SUCCESS);
     };
-    let folder = files::conformance();
+    let folder =
+        std::env::var_os("ONYM_CONFORMANCE").map_or_else(files::conformance, PathBuf::from);
     let loaded = if args.files.is_empty() {
         files::load_all(&folder.join("pull"))
     } else {

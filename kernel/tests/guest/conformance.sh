@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# The packet scripts of the pull path; known differences are in the deviations.
+set -e
+insmod /nnet.ko $LOAD
+cd /data
+export ONYM_CONFORMANCE=/data
+onym-testkit --subject kernel --threads 1 --brief --deviations kernel pull/*.pkt
+rmmod nnet
