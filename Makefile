@@ -6,7 +6,7 @@ CARGO ?= cargo
 PREFIX ?= /usr/local
 XTASK := $(CARGO) run --quiet --package xtask --
 
-.PHONY: help demo test check build bench experiments interop conformance-foreign fuzz gen install clean setup-base setup-test
+.PHONY: help demo test check build bench bench-services experiments interop conformance-foreign fuzz gen install clean setup-base setup-test
 
 help:            ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 18
@@ -26,6 +26,10 @@ build: setup-base ## the release binary, target/release/onym
 
 bench: setup-base ## relay, onym and the foreign forwarders on PATH, in one run
 	scripts/bench.sh
+
+bench-services: setup-base ## services alone beside a bare relay, and the chain beside the node
+	$(CARGO) build --release --locked --package onym --package onym-bench
+	target/release/onym-bench services
 
 interop: setup-test ## foreign programs: python-ndn, NDNts, and ndnd, NFD, ndn-fwd when on PATH
 	$(CARGO) build --release --locked --package onym --package onym-testkit

@@ -13,4 +13,5 @@ pub mod proc;
 pub mod relay;
 pub mod report;
 pub mod run;
+pub mod services;
 pub mod subject;

@@ -1,8 +1,8 @@
 //! A face with its queue and readiness, as the programs of this crate use it.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use onym_face::udp::{UdpFace, UdpOptions};
-use onym_face::{CHUNK_LEN, Face, FaceError, Flush, Ready, shm, tcp, unix};
+use onym_face::{CHUNK_LEN, Face, FaceError, Flush, Incoming, Listener, Ready, shm, tcp, unix};
 use onym_sys::epoll::{Epoll, Interest, Ready as Event};
 use onym_wire::{Buf, BufPool, RxFrame, TxQueue};
 use std::fmt::Debug;
@@ -142,6 +142,42 @@ pub fn connect_unix(path: &Path) -> Result<Box<dyn Face>> {
 /// When nobody answers within ten seconds.
 pub fn connect_tcp(address: SocketAddr) -> Result<Box<dyn Face>> {
     patiently(&address, || Ok(Box::new(tcp::connect(address)?)))
+}
+
+/// Opens a face at a Unix socket, at `tcp4://address`, or for the first who connects to
+/// `listen:tcp4://address`.
+///
+/// # Errors
+/// When nobody answers within ten seconds, or comes within a minute.
+pub fn open(place: &Path) -> Result<Box<dyn Face>> {
+    let text = place.to_string_lossy();
+    if let Some(address) = text.strip_prefix("tcp4://") {
+        return connect_tcp(address.parse()?);
+    }
+    match text.strip_prefix("listen:tcp4://") {
+        Some(address) => accept_one(&mut tcp::TcpListener::bind(address.parse()?)?),
+        None => connect_unix(place),
+    }
+}
+
+/// The first connection to a listener.
+///
+/// # Errors
+/// When nobody comes within a minute.
+pub fn accept_one(listener: &mut dyn Listener) -> Result<Box<dyn Face>> {
+    let epoll = Epoll::new()?;
+    epoll.add(listener.fd(), 0, Interest::Read)?;
+    let (mut pool, mut out, mut ready) = (BufPool::new(CHUNK_LEN, 1), Vec::new(), Vec::new());
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(60) {
+        listener.accept(&mut pool, 1, &mut out)?;
+        match out.pop() {
+            Some(Incoming::Face(face)) => return Ok(face),
+            Some(Incoming::Frame { .. }) => bail!("a frame instead of a connection"),
+            None => epoll.wait(Some(Duration::from_millis(100)), &mut ready)?,
+        };
+    }
+    bail!("nobody connected to {}", listener.local_uri())
 }
 
 /// As [`connect_unix`], and asks for shared memory there.

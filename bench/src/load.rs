@@ -1,7 +1,7 @@
 //! The load generator: a consumer with a fixed window and a producer, each on its own face, in one
 //! thread.
 
-use crate::link::{Ends, connect_shm, connect_unix};
+use crate::link::{Ends, connect_shm, open};
 use crate::packets::{ATTACK, DataTemplate, Exchange, InterestTemplate, PREFIX, Seen, see};
 use crate::proc;
 use anyhow::{Result, anyhow, bail};
@@ -30,10 +30,10 @@ pub enum Names {
 /// The load generator.
 #[derive(Debug, Args)]
 pub struct LoadArgs {
-    /// Unix socket of the consumer's node.
+    /// Unix socket of the consumer's node, or tcp4://address.
     #[arg(long)]
     pub consumer: PathBuf,
-    /// Unix socket of the producer's node.
+    /// Unix socket of the producer's node, tcp4://address, or listen:tcp4://address.
     #[arg(long)]
     pub producer: PathBuf,
     /// Octets of content.
@@ -140,7 +140,7 @@ pub fn run(args: &LoadArgs) -> Result<LoadResult> {
     if let Some(core) = args.core {
         onym_sys::thread::pin_to_core(core)?;
     }
-    let connect = if args.shm { connect_shm } else { connect_unix };
+    let connect = if args.shm { connect_shm } else { open };
     let (consumer, producer) = (connect(&args.consumer)?, connect(&args.producer)?);
     let producer = if args.no_register { producer } else { register(producer, &PREFIX.parse()?)? };
     let producer = if args.delay_ms == 0 { producer } else { far(producer, args.delay_ms)? };

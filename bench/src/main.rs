@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use onym_bench::{board, distribute, file, flood, index, load, memory, relay, run};
+use onym_bench::{board, distribute, file, flood, index, load, memory, relay, run, services};
 use onym_sys::alloc_count::CountingAlloc;
 
 #[global_allocator]
@@ -37,6 +37,8 @@ enum Command {
     Board(board::BoardArgs),
     /// One side of that; prints one line of JSON.
     BoardPart(board::PartArgs),
+    /// Services alone and in a chain; prints a table and writes rows.
+    Services(services::ServicesArgs),
     /// Sends Interests for names that do not exist; prints how many, and its CPU seconds.
     Flood(flood::FloodArgs),
 }
@@ -53,6 +55,7 @@ fn main() -> Result<()> {
         Command::Memory(args) => memory::run(&args),
         Command::Distribute(args) => print(&distribute::run(&args)?),
         Command::Index(args) => index::run(&args),
+        Command::Services(args) => services::run(&args),
         Command::Flood(args) => {
             let sent = flood::run(&args)?;
             print(&(sent, onym_sys::thread::process_cpu_time().as_secs_f64()))

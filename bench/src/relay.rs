@@ -1,19 +1,17 @@
 //! The bare relay: moves frames from one face to the other with the same system calls as the node
 //! and looks at nothing. What it reaches is the ceiling for a forwarder on these faces.
 
-use crate::link::{Ends, udp};
-use anyhow::{Result, bail};
+use crate::link::{Ends, accept_one, udp};
+use anyhow::Result;
 use clap::Args;
-use onym_face::{CHUNK_LEN, Face, Incoming, Listener, RingPolicy, UnixListener};
-use onym_sys::epoll::{Epoll, Interest};
-use onym_wire::BufPool;
+use onym_face::{Listener, RingPolicy, UnixListener, tcp};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// The bare relay.
 #[derive(Debug, Args)]
 pub struct RelayArgs {
-    /// Unix socket to listen on; the first connection is one end.
+    /// Unix socket (or tcp4://address) to listen on; the first connection is one end.
     #[arg(long)]
     pub unix: PathBuf,
     /// Our UDP address; the other end is then UDP instead of a second Unix connection.
@@ -33,6 +31,14 @@ pub struct RelayArgs {
 /// Length of the rings of an end that asks for shared memory, as the node's by default.
 const RING_OCTETS: usize = 256 << 10;
 
+/// Where the ends connect.
+fn listener(args: &RelayArgs) -> Result<Box<dyn Listener>> {
+    if let Some(address) = args.unix.to_string_lossy().strip_prefix("tcp4://") {
+        return Ok(Box::new(tcp::TcpListener::bind(address.parse()?)?));
+    }
+    Ok(Box::new(UnixListener::bind_with(&args.unix, RingPolicy::new(RING_OCTETS, 2))?))
+}
+
 /// Relays until an end closes.
 ///
 /// # Errors
@@ -41,14 +47,14 @@ pub fn run(args: &RelayArgs) -> Result<()> {
     if let Some(core) = args.core {
         onym_sys::thread::pin_to_core(core)?;
     }
-    let mut listener = UnixListener::bind_with(&args.unix, RingPolicy::new(RING_OCTETS, 2))?;
+    let mut listener = listener(args)?;
     let mut faces = Vec::new();
     if let (Some(local), Some(peer)) = (args.udp_local, args.udp_peer) {
         faces.push(udp(local, peer, args.recv_buffer)?);
     }
     eprintln!("ready");
     while faces.len() < 2 {
-        faces.push(accept(&mut listener)?);
+        faces.push(accept_one(&mut *listener)?);
     }
     // One end goes first by who came first; a relay carries both ways.
     let mut ends = Ends::new(faces)?;
@@ -64,19 +70,5 @@ pub fn run(args: &RelayArgs) -> Result<()> {
             }
             ends.flush()?;
         }
-    }
-}
-
-fn accept(listener: &mut UnixListener) -> Result<Box<dyn Face>> {
-    let epoll = Epoll::new()?;
-    epoll.add(listener.fd(), 0, Interest::Read)?;
-    let (mut pool, mut out, mut ready) = (BufPool::new(CHUNK_LEN, 1), Vec::new(), Vec::new());
-    loop {
-        listener.accept(&mut pool, 1, &mut out)?;
-        match out.pop() {
-            Some(Incoming::Face(face)) => return Ok(face),
-            Some(Incoming::Frame { .. }) => bail!("a frame from a Unix listener"),
-            None => epoll.wait(None, &mut ready)?,
-        };
     }
 }

@@ -267,8 +267,9 @@ impl BackwardRouter {
         let info = &mut self.pit.entry_mut(slot).info;
         (info.sent, info.tries) = (cx.now, 0);
         self.arm(cx, slot);
-        if let Err(verdict) = cx.hold(Side::Producer, packet.clone()) {
-            return verdict;
+        if cx.freeze.is_frozen(Side::Producer) {
+            let held = cx.hold(Side::Producer, packet.clone());
+            return held.err().unwrap_or(Verdict::Held);
         }
         if self.upstream(cx, slot, packet, nonce) { Verdict::Forwarded } else { Verdict::NoFace }
     }

@@ -97,6 +97,12 @@ impl Freeze {
         })
     }
 
+    /// Whether a side is frozen.
+    #[must_use]
+    pub fn is_frozen(&self, side: Side) -> bool {
+        self.sides[side as usize].is_some()
+    }
+
     /// Keeps `packet` when `side` is frozen.
     ///
     /// # Errors

@@ -278,9 +278,12 @@ impl Function {
                 common.insert(key.to_owned(), value);
             }
         }
-        let settings: Settings = read(Value::Object(common))?;
+        // What cannot be read is one of the keys that were given.
+        let given = || Some(patch.keys().cloned().collect::<Vec<_>>().join(", "));
+        let named = |r: Refusal| Refusal { field: r.field.clone().or_else(given), ..r };
+        let settings: Settings = read(Value::Object(common)).map_err(named)?;
         let own = Value::Object(all);
-        with_cx!(self, now.tick, now.unix_ms, out, |e, cx| e.configure(cx, own))?;
+        with_cx!(self, now.tick, now.unix_ms, out, |e, cx| e.configure(cx, own)).map_err(named)?;
         self.settings = settings;
         Ok(changed)
     }

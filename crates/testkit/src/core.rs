@@ -267,7 +267,7 @@ impl Subject for CoreSubject {
     }
 }
 
-fn to_name(name: &[Component]) -> Result<Name, String> {
+pub(crate) fn to_name(name: &[Component]) -> Result<Name, String> {
     let value = encode(name);
     NameRef::parse_value(&value).map(NameRef::to_name).map_err(|e| e.to_string())
 }
@@ -284,7 +284,7 @@ fn info(spec: &FaceSpec) -> FaceInfo {
     }
 }
 
-fn link_config(spec: &FaceSpec) -> LinkConfig {
+pub(crate) fn link_config(spec: &FaceSpec) -> LinkConfig {
     LinkConfig {
         mtu: (!spec.local).then_some(spec.mtu),
         fragmentation: spec.fragment,

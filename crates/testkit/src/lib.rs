@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod chain;
 pub mod core;
 pub mod daemon;
 pub mod deviations;

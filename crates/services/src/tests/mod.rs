@@ -1,0 +1,259 @@
+//! Laws of the elements, and the defects of the reference code that must not come back.
+
+mod defects;
+mod laws;
+mod routers;
+mod verifier;
+
+use crate::element::{Method, Refusal, Request, Wish};
+use crate::events::Event;
+use crate::function::{Function, Now};
+use crate::kind::Kind;
+use crate::ports::{Port, Side};
+use crate::verdict::Verdict;
+use onym_crypto::{KeyType, PrivateKey, Signer};
+use onym_forward::Token;
+use onym_forward::packet::{Kind as Form, LpIn, Outbox, Packet};
+use onym_tables::{FaceId, HashKey, Tick};
+use onym_wire::Buf;
+use onym_wire::data::{Data, DataBuilder};
+use onym_wire::interest::{Interest, InterestBuilder};
+use onym_wire::mgmt::{ControlParameters, command_name};
+use onym_wire::name::Name;
+use serde_json::{Value, json};
+
+/// Unix time at the start.
+const UNIX_MS: u64 = 1_700_000_000_000;
+
+/// What left.
+#[derive(Debug, Clone, PartialEq)]
+struct Sent {
+    face: u32,
+    form: Form,
+    name: String,
+    nonce: Option<u32>,
+    token: Vec<u8>,
+    reason: Option<u64>,
+}
+
+/// One service with virtual time.
+struct Bed {
+    function: Function,
+    ms: u64,
+    events: Vec<Event>,
+    wishes: Vec<Wish>,
+    out: Outbox,
+}
+
+fn name(uri: &str) -> Name {
+    uri.parse().unwrap()
+}
+
+fn interest_of(uri: &str, nonce: u32, change: impl FnOnce(&mut InterestBuilder<'_>)) -> Buf {
+    let name = name(uri);
+    let mut builder =
+        InterestBuilder { nonce: Some(nonce.to_be_bytes()), ..InterestBuilder::new(name.as_ref()) };
+    change(&mut builder);
+    let mut wire = Vec::new();
+    builder.write(&mut wire);
+    Buf::copy_from(&wire)
+}
+
+fn data_by(signer: &Signer, uri: &str, fresh: u64, content: &[u8]) -> Buf {
+    let name = name(uri);
+    let builder = DataBuilder { freshness_ms: fresh, ..DataBuilder::new(name.as_ref(), content) };
+    let mut wire = Vec::new();
+    signer.sign_data(&builder, &mut wire).unwrap();
+    Buf::copy_from(&wire)
+}
+
+fn data_of(uri: &str, fresh: u64) -> Buf {
+    data_by(&Signer::digest(), uri, fresh, b"content")
+}
+
+/// A signer with a key of this name, and its public half in base64.
+fn signer(kind: KeyType, key: &str) -> (Signer, String) {
+    let private = PrivateKey::generate(kind).unwrap();
+    let spki = crate::table::encode(private.spki());
+    (Signer::key(private, name(key)), spki)
+}
+
+fn packet(face: u32, bytes: Buf, token: &[u8], nack: Option<u64>) -> Packet {
+    let pit_token = Token::try_from(token).unwrap();
+    Packet { face: FaceId(face), bytes, lp: LpIn { pit_token, nack, ..LpIn::default() } }
+}
+
+impl Bed {
+    /// A service with faces: numbers below 300 are of the consumer side.
+    fn new(kind: Kind, faces: &[u32]) -> Self {
+        let function = Function::new(kind, HashKey::new(1, 2), 3);
+        let (events, wishes) = (Vec::new(), Vec::new());
+        let mut bed = Self { function, ms: 1000, events, wishes, out: Outbox::default() };
+        for face in faces {
+            bed.face(*face);
+        }
+        bed
+    }
+
+    fn face(&mut self, number: u32) {
+        let side = if number < 300 { Side::Consumer } else { Side::Producer };
+        let port = Port::new(FaceId(number), format!("f{number}"), side);
+        let now = self.now();
+        self.function.face_added(now, port, &mut self.out);
+        self.collect();
+    }
+
+    fn gone(&mut self, number: u32) {
+        let now = self.now();
+        self.function.face_removed(now, FaceId(number), &mut self.out);
+        self.collect();
+    }
+
+    fn now(&self) -> Now {
+        Now { tick: Tick::from_ms(self.ms), unix_ms: UNIX_MS + self.ms }
+    }
+
+    fn collect(&mut self) {
+        self.events.extend(self.function.take_events());
+        self.wishes.extend(self.function.take_wishes());
+    }
+
+    /// Hands a packet in: its verdict, and what left.
+    fn take(&mut self, packet: Packet) -> (Verdict, Vec<Sent>) {
+        let now = self.now();
+        let mut verdict = self.function.receive(now, packet, &mut self.out);
+        for mut job in std::mem::take(self.function.jobs()) {
+            job.run();
+            verdict = self.function.verified(now, job, &mut self.out).or(verdict);
+        }
+        self.collect();
+        (verdict.unwrap(), self.sent())
+    }
+
+    fn interest(&mut self, face: u32, uri: &str, nonce: u32) -> (Verdict, Vec<Sent>) {
+        self.take(packet(face, interest_of(uri, nonce, |_| ()), &[], None))
+    }
+
+    fn data(&mut self, face: u32, uri: &str) -> (Verdict, Vec<Sent>) {
+        self.take(packet(face, data_of(uri, 10_000), &[], None))
+    }
+
+    /// Lets time go by; what left meanwhile.
+    fn wait(&mut self, ms: u64) -> Vec<Sent> {
+        let end = self.ms + ms;
+        while self.ms < end {
+            let due = self.function.poll_timeout().0.div_ceil(1_000_000);
+            self.ms = due.clamp(self.ms + 1, end);
+            let now = self.now();
+            self.function.handle_timeout(now, &mut self.out);
+        }
+        self.collect();
+        self.sent()
+    }
+
+    fn sent(&mut self) -> Vec<Sent> {
+        let read = |item| {
+            let bytes = self.out.bytes(item);
+            let (name, nonce) = match Interest::parse(bytes) {
+                Ok(i) => (i.name.to_string(), i.nonce.map(u32::from_be_bytes)),
+                Err(_) => (Data::parse(bytes).unwrap().name.to_string(), None),
+            };
+            let (form, token) = (item.kind, item.lp.pit_token.to_vec());
+            Sent { face: item.face.0, form, name, nonce, token, reason: item.lp.nack }
+        };
+        let all = self.out.items.iter().map(read).collect();
+        self.out.clear();
+        all
+    }
+
+    fn set(&mut self, patch: Value) -> Vec<String> {
+        let now = self.now();
+        let changed =
+            self.function.configure(now, patch.as_object().unwrap(), &mut self.out).unwrap();
+        self.collect();
+        changed
+    }
+
+    fn ask(&mut self, method: Method, resource: &str, body: Value) -> Result<Value, Refusal> {
+        let request = Request { method, resource, query: &[], body: &body };
+        let now = self.now();
+        let answer = self.function.control(now, &request, &mut self.out);
+        self.collect();
+        answer
+    }
+
+    fn post(&mut self, resource: &str, body: Value) -> Value {
+        self.ask(Method::Post, resource, body).unwrap()
+    }
+
+    fn get(&mut self, resource: &str) -> Value {
+        self.ask(Method::Get, resource, Value::Null).unwrap()
+    }
+
+    fn stats(&mut self) -> Value {
+        let now = self.now();
+        self.function.stats(now)
+    }
+
+    fn event(&self, kind: &str) -> Vec<&Value> {
+        self.events.iter().filter(|e| e.kind == kind).map(|e| &e.body).collect()
+    }
+
+    /// A registration command of a producer.
+    fn register(&mut self, face: u32, signer: &Signer, verb: &str, prefix: &str) -> (Verdict, u64) {
+        let parameters =
+            ControlParameters { name: Some(name(prefix)), ..ControlParameters::default() };
+        let command = command_name(name("/localhost/nfd").as_ref(), "rib", verb, &parameters);
+        let builder =
+            InterestBuilder { nonce: Some([9, 9, 9, 9]), ..InterestBuilder::new(command.as_ref()) };
+        self.ms += 1;
+        let fresh = onym_crypto::signer::Freshness {
+            time_ms: Some(UNIX_MS + self.ms),
+            nonce: Some(self.ms.to_be_bytes()),
+            ..onym_crypto::signer::Freshness::default()
+        };
+        let mut wire = Vec::new();
+        signer.sign_interest(&builder, &[], fresh, &mut wire).unwrap();
+        let now = self.now();
+        let incoming = packet(face, Buf::copy_from(&wire), &[7], None);
+        let verdict = self.function.receive(now, incoming, &mut self.out).unwrap();
+        self.collect();
+        let answer = self.out.items.first().map(|item| {
+            assert_eq!(&*item.lp.pit_token, &[7], "the answer returns the token");
+            let data = Data::parse(self.out.bytes(item)).unwrap();
+            let content: onym_wire::mgmt::ControlResponse =
+                onym_wire::mgmt::Block::parse(data.content).unwrap();
+            content.code
+        });
+        self.out.clear();
+        (verdict, answer.unwrap_or(0))
+    }
+}
+
+fn faces(sent: &[Sent]) -> Vec<u32> {
+    sent.iter().map(|s| s.face).collect()
+}
+
+#[test]
+fn the_reference_of_verdicts_is_what_the_code_says() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/verdicts-services.md");
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let written = crate::verdict::reference();
+    assert_eq!(text, written, "docs/verdicts-services.md is stale; it should be:\n{written}");
+}
+
+#[test]
+fn every_kind_has_the_statistics_and_the_configuration_that_it_is_said_to_have() {
+    for kind in Kind::ALL {
+        let mut bed = Bed::new(kind, &[]);
+        let member = kind.word().replace('-', "_");
+        assert!(bed.stats()[&member].is_object(), "{member}");
+        let config = bed.function.config();
+        assert_eq!(config["return"], "token", "{member}");
+        let none = json!({ "nothing_like_it": 1 });
+        let now = bed.now();
+        let refused = bed.function.configure(now, none.as_object().unwrap(), &mut bed.out);
+        assert_eq!(refused.unwrap_err().status, 422, "{member}");
+        assert!(bed.set(config).is_empty(), "{member}: its own configuration changes nothing");
+    }
+}

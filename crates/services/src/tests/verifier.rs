@@ -1,0 +1,149 @@
+//! The signature verifier.
+
+use super::*;
+use onym_crypto::{Certificate, cert::validity_of_days};
+
+fn take(bed: &mut Bed, data: Buf) -> Verdict {
+    bed.take(packet(300, data, &[], None)).0
+}
+
+#[test]
+fn every_kind_of_signature_is_verified_and_what_fails_is_dropped() {
+    let mut sv = Bed::new(Kind::SignatureVerifier, &[256, 300]);
+    for (n, kind) in [KeyType::Rsa, KeyType::Ecdsa, KeyType::Ed25519].into_iter().enumerate() {
+        let key = format!("/a/KEY/{n}");
+        let (good, spki) = signer(kind, &key);
+        sv.post("keys", json!({ "add": [{ "name": key, "spki": spki }] }));
+        assert_eq!(take(&mut sv, data_by(&good, "/a/1", 1, b"x")), Verdict::Forwarded);
+        let mut broken = data_by(&good, "/a/1", 1, b"x").to_vec();
+        let last = broken.len() - 1;
+        broken[last] ^= 1;
+        assert_eq!(take(&mut sv, Buf::copy_from(&broken)), Verdict::BadSignature);
+    }
+    let secret = [7; 32];
+    sv.post(
+        "keys",
+        json!({ "add": [{ "name": "/h/KEY/1", "hmac": crate::table::encode(&secret) }] }),
+    );
+    let hmac = Signer::hmac(&secret, name("/h/KEY/1"));
+    assert_eq!(take(&mut sv, data_by(&hmac, "/h", 1, b"x")), Verdict::Forwarded);
+    let (stranger, _) = signer(KeyType::Ecdsa, "/c/KEY/1");
+    assert_eq!(take(&mut sv, data_by(&stranger, "/a/1", 1, b"x")), Verdict::UnknownKey);
+    assert_eq!(take(&mut sv, data_of("/a/1", 1)), Verdict::Unsigned);
+    assert_eq!(sv.interest(256, "/a", 1).0, Verdict::Forwarded, "Interests are left alone");
+    sv.set(json!({ "drop": false, "no_key_drop": false, "unsigned_drop": false }));
+    assert_eq!(take(&mut sv, data_by(&stranger, "/a/1", 1, b"x")), Verdict::Forwarded);
+    assert_eq!(take(&mut sv, data_of("/a/1", 1)), Verdict::Forwarded);
+    let stats = sv.stats()["signature_verifier"].clone();
+    assert_eq!((&stats["valid"], &stats["invalid"]), (&json!(5), &json!(3)), "{stats}");
+}
+
+#[test]
+fn rules_and_bindings_say_which_key_may_sign_what() {
+    let mut sv = Bed::new(Kind::SignatureVerifier, &[256, 300]);
+    let (a, spki_a) = signer(KeyType::Ecdsa, "/a/KEY/1");
+    let (b, spki_b) = signer(KeyType::Ecdsa, "/b/KEY/1");
+    sv.post(
+        "keys",
+        json!({ "add": [
+        { "name": "/a/KEY/1", "spki": spki_a }, { "name": "/b/KEY/1", "spki": spki_b },
+    ] }),
+    );
+    assert_eq!(take(&mut sv, data_by(&b, "/a/1", 1, b"x")), Verdict::Forwarded);
+    let rules = json!({ "rules": [{ "data": "^/a/", "key": "/a" }] });
+    assert_eq!(sv.ask(Method::Put, "trust", rules).unwrap()["changed"], true);
+    assert_eq!(take(&mut sv, data_by(&b, "/a/1", 1, b"x")), Verdict::Untrusted);
+    assert_eq!(take(&mut sv, data_by(&a, "/a/1", 1, b"x")), Verdict::Forwarded);
+    assert_eq!(take(&mut sv, data_by(&a, "/c", 1, b"x")), Verdict::Forwarded, "no rule for it");
+    sv.set(json!({ "bind": true }));
+    assert_eq!(take(&mut sv, data_by(&a, "/c", 1, b"x")), Verdict::Untrusted);
+}
+
+#[test]
+fn failures_become_rules_of_a_filter_but_never_against_what_is_good() {
+    let mut sv = Bed::new(Kind::SignatureVerifier, &[256, 300]);
+    let (good, spki) = signer(KeyType::Ecdsa, "/a/KEY/1");
+    let (bad, _) = signer(KeyType::Ecdsa, "/a/KEY/1");
+    sv.post("keys", json!({ "add": [{ "name": "/a/KEY/1", "spki": spki }] }));
+    let filter =
+        json!({ "url": "http://127.0.0.1:1", "after": 3, "rules_max": 5, "lifetime_ms": 60000 });
+    sv.set(json!({ "filter": filter }));
+    sv.wait(10);
+    take(&mut sv, data_by(&good, "/mixed/good", 1, b"x"));
+    for n in 0..4 {
+        take(&mut sv, data_by(&bad, &format!("/fake/{n}"), 1, b"x"));
+        take(&mut sv, data_by(&bad, &format!("/mixed/{n}"), 1, b"x"));
+    }
+    take(&mut sv, data_by(&bad, "/mixed/good", 1, b"x"));
+    sv.wait(2000);
+    let Some(Wish::Post { path, body, .. }) = sv.wishes.pop() else { panic!("no rules were sent") };
+    assert_eq!(path, "/v1/rules");
+    let rules: Vec<(String, String)> = body["add"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|r| (r["prefix"].as_str().unwrap().into(), r["match"].as_str().unwrap().into()))
+        .collect();
+    assert!(rules.contains(&("/fake".into(), "prefix".into())), "{rules:?}");
+    assert!(!rules.iter().any(|(p, _)| p == "/mixed" || p == "/mixed/good"), "{rules:?}");
+    assert_eq!(rules.len(), 5, "one prefix and four names, and then the cap");
+    let mut nf = Bed::new(Kind::NameFilter, &[256, 300]);
+    assert_eq!(nf.post("rules", body)["added"], 5, "a filter takes what a verifier sends");
+    assert_eq!(nf.data(300, "/fake/77").0, Verdict::Filtered);
+    assert_eq!(nf.data(300, "/mixed/good").0, Verdict::Forwarded);
+}
+
+#[test]
+fn statistical_verification_skips_some_and_none_where_one_failed() {
+    let mut sv = Bed::new(Kind::SignatureVerifier, &[256, 300]);
+    let (good, spki) = signer(KeyType::Ecdsa, "/a/KEY/1");
+    let (bad, _) = signer(KeyType::Ecdsa, "/a/KEY/1");
+    sv.post("keys", json!({ "add": [{ "name": "/a/KEY/1", "spki": spki }] }));
+    sv.set(json!({ "mode": "statistical", "sample_min": 0.05 }));
+    assert_eq!(take(&mut sv, data_by(&bad, "/a/1", 1, b"x")), Verdict::BadSignature);
+    assert_eq!(sv.stats()["signature_verifier"]["sampling"], 1.0);
+    assert_eq!(take(&mut sv, data_by(&good, "/b/1", 1, b"x")), Verdict::Forwarded);
+    let stats = sv.stats()["signature_verifier"].clone();
+    assert_eq!((&stats["skipped"], &stats["valid"]), (&json!(0), &json!(1)));
+}
+
+#[test]
+fn a_key_is_fetched_by_name_and_believed_when_a_known_one_signed_it() {
+    let mut sv = Bed::new(Kind::SignatureVerifier, &[256, 300]);
+    let (root, spki) = signer(KeyType::Ecdsa, "/a/KEY/root");
+    sv.post("keys", json!({ "add": [{ "name": "/a/KEY/root", "spki": spki }] }));
+    sv.set(json!({ "fetch_keys": true }));
+    let private = PrivateKey::generate(KeyType::Ecdsa).unwrap();
+    let public = private.public_key().unwrap();
+    let own = Signer::key(private, name("/a/site/KEY/1"));
+    let (verdict, sent) = sv.take(packet(300, data_by(&own, "/a/site/x", 1, b"x"), &[], None));
+    assert_eq!((verdict, sent[0].form), (Verdict::UnknownKey, Form::Interest));
+    assert_eq!((sent[0].face, sent[0].name.as_str()), (300, "/a/site/KEY/1"));
+    let key = name("/a/site/KEY/1");
+    let validity = validity_of_days(UNIX_MS, 10);
+    let wire = certificate(&root, &key, public.spki(), validity);
+    assert_eq!(take(&mut sv, wire), Verdict::Delivered);
+    assert_eq!(take(&mut sv, data_by(&own, "/a/site/x", 1, b"x")), Verdict::Forwarded);
+    assert_eq!(sv.stats()["signature_verifier"]["fetched"], 1);
+}
+
+/// A certificate of a key, signed by another.
+fn certificate(
+    by: &Signer,
+    key: &Name,
+    spki: &[u8],
+    validity: onym_wire::cert::ValidityPeriod,
+) -> Buf {
+    let mut full = key.clone();
+    full.append_generic("root").append_version(1);
+    let data = DataBuilder {
+        content_type: onym_wire::types::CONTENT_KEY,
+        freshness_ms: 3_600_000,
+        ..DataBuilder::new(full.as_ref(), spki)
+    };
+    let info = onym_wire::signature::SignatureInfo { validity_period: Some(validity), ..by.info() };
+    let mut wire = Vec::new();
+    data.write(&mut wire, &info, |part| by.sign(&[part])).unwrap();
+    assert!(Certificate::parse(&wire).is_ok());
+    Buf::copy_from(&wire)
+}

@@ -1,0 +1,362 @@
+//! A chain of services in memory and virtual time: dispatcher, cache, backward router, name router,
+//! linked as in the first preset. Each script face is a client of the dispatcher.
+
+use crate::core::{link_config, to_name};
+use crate::script::{CsSpec, Script, StepKind};
+use crate::subject::{Bench, Count, Received, Subject};
+use crate::wire::name::Component;
+use onym_forward::link::{Link, Received as FromLink};
+use onym_forward::packet::{LpIn, Outbox, Packet};
+use onym_services::element::Wish;
+use onym_services::{Function, Kind, Method, Now, Port, Request, Side};
+use onym_tables::{FaceId, HashKey, Tick};
+use onym_wire::{Buf, RxFrame, TxQueue};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+/// Needs of scripts that a chain in memory cannot meet.
+const WANTING: &[&str] = &["mgmt", "multishard", "ethernet", "stream", "sockets", "ws", "core"];
+const START_MS: u64 = 1_000_000;
+const UNIX_MS: u64 = 1_700_000_000_000;
+const QUEUE_BYTES_MAX: usize = 16 << 20;
+
+const PD: usize = 0;
+const CS: usize = 1;
+const BR: usize = 2;
+const NR: usize = 3;
+
+/// Runs scripts on the chain.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Chain {
+    /// The far ends of faces return the tokens of Interests.
+    pub returned: bool,
+}
+
+impl Bench for Chain {
+    fn name(&self) -> &str {
+        "chain"
+    }
+
+    fn refuses(&self, script: &Script) -> Option<String> {
+        if let Some(need) = script.needs.iter().find(|n| WANTING.contains(&n.as_str())) {
+            return Some(format!("needs {need}"));
+        }
+        if !script.regions.is_empty() {
+            return Some("the chain has no producer regions".into());
+        }
+        if script.config.iter().any(|(key, _)| key != "shards") {
+            return Some("the keys of a node's configuration are not those of services".into());
+        }
+        if script.faces.iter().any(|f| f.local_fields) {
+            return Some("services have no local fields".into());
+        }
+        let strategy = |s: &StepKind| matches!(s, StepKind::Strategy { .. });
+        if script.steps.iter().any(|s| strategy(&s.kind)) {
+            return Some(
+                "strategies are the strategy forwarder's, which is not in this chain".into(),
+            );
+        }
+        let mut routes = BTreeMap::new();
+        for step in &script.steps {
+            if let StepKind::Route { prefix, face, .. } = &step.kind
+                && routes.insert(format!("{prefix:?}"), *face).is_some_and(|known| known != *face)
+            {
+                return Some("the name router sends to every route of a prefix".into());
+            }
+        }
+        None
+    }
+
+    fn set_up(&self, script: &Script) -> Result<Box<dyn Subject>, String> {
+        ChainSubject::new(script).map(|s| Box::new(s) as Box<dyn Subject>)
+    }
+
+    fn far_ends_return_tokens(&self) -> bool {
+        self.returned
+    }
+}
+
+#[derive(Debug)]
+struct Client {
+    id: FaceId,
+    link: Link,
+    queue: TxQueue,
+    out: VecDeque<Vec<u8>>,
+    open: bool,
+    /// Label of the name router's face that leads to it.
+    label: String,
+}
+
+#[derive(Debug)]
+struct ChainSubject {
+    now: Tick,
+    functions: Vec<Function>,
+    /// Where what one function sends on a face arrives.
+    wires: BTreeMap<(usize, FaceId), (usize, FaceId)>,
+    clients: Vec<Client>,
+    next: u32,
+    waiting: VecDeque<(usize, Packet)>,
+}
+
+impl ChainSubject {
+    fn new(script: &Script) -> Result<Self, String> {
+        let kinds =
+            [Kind::PacketDispatcher, Kind::ContentStore, Kind::BackwardRouter, Kind::NameRouter];
+        let functions = kinds.map(|k| Function::new(k, HashKey::new(1, 2), 3)).into();
+        let mut chain = Self {
+            now: Tick::from_ms(START_MS),
+            functions,
+            wires: BTreeMap::new(),
+            clients: Vec::new(),
+            next: 5000,
+            waiting: VecDeque::new(),
+        };
+        chain.configure(
+            PD,
+            json!({ "consumer_path": "tcp4://127.0.0.1:1", "producer_path": "tcp4://127.0.0.1:2" }),
+        )?;
+        chain.configure(NR, json!({ "match": "longest", "nack": true, "registration": "open" }))?;
+        chain.configure(CS, json!({ "admit_unfresh": true }))?;
+        chain.wire(CS, "up", BR, "in");
+        chain.wire(BR, "up", NR, "in");
+        for (i, spec) in script.faces.iter().enumerate() {
+            let id = FaceId(FaceId::FIRST.0 + u32::try_from(i).map_err(|e| e.to_string())?);
+            chain.clients.push(Client {
+                id,
+                link: Link::new(link_config(spec)),
+                queue: TxQueue::new(QUEUE_BYTES_MAX),
+                out: VecDeque::new(),
+                open: true,
+                label: String::new(),
+            });
+            chain.add(PD, id, "client", Side::Consumer);
+        }
+        Ok(chain)
+    }
+
+    fn configure(&mut self, at: usize, patch: Value) -> Result<(), String> {
+        let Value::Object(patch) = patch else { return Err("not an object".into()) };
+        let now = self.moment();
+        let done = self.functions[at].configure(now, &patch, &mut Outbox::default());
+        done.map(|_| ()).map_err(|e| e.message)
+    }
+
+    fn moment(&self) -> Now {
+        Now { tick: self.now, unix_ms: self.now_ms() }
+    }
+
+    fn id(&mut self) -> FaceId {
+        self.next += 1;
+        FaceId(self.next)
+    }
+
+    /// A link from the producer side of one function to the consumer side of another.
+    fn wire(&mut self, from: usize, up: &str, to: usize, down: &str) {
+        let (a, b) = (self.id(), self.id());
+        self.wires.insert((from, a), (to, b));
+        self.wires.insert((to, b), (from, a));
+        self.add(to, b, down, Side::Consumer);
+        self.add(from, a, up, Side::Producer);
+    }
+
+    /// Gives a function a face, and what it asks for on that occasion.
+    fn add(&mut self, at: usize, id: FaceId, label: &str, side: Side) {
+        let (now, mut out) = (self.moment(), Outbox::default());
+        self.functions[at].face_added(now, Port::new(id, label, side), &mut out);
+        self.carry(at, &mut out);
+        for wish in self.functions[at].take_wishes() {
+            self.fulfil(at, wish);
+        }
+    }
+
+    fn fulfil(&mut self, at: usize, wish: Wish) {
+        match wish {
+            Wish::Connect { label, uri } => {
+                let consumer_path = uri.ends_with(":1");
+                let (to, side) =
+                    if consumer_path { (CS, Side::Consumer) } else { (NR, Side::Producer) };
+                let (a, b) = (self.id(), self.id());
+                self.wires.insert((at, a), (to, b));
+                self.wires.insert((to, b), (at, a));
+                let far = format!("{label}.{}", b.0);
+                self.add(to, b, &far, side);
+                self.add(at, a, &label, Side::Producer);
+                if !consumer_path && let Some(client) = self.clients.last_mut() {
+                    client.label = far;
+                }
+            }
+            Wish::Close(id) => self.close_face(at, id),
+            Wish::Post { .. } => {}
+        }
+    }
+
+    fn close_face(&mut self, at: usize, id: FaceId) {
+        let now = self.moment();
+        for (at, id) in self.wires.remove(&(at, id)).into_iter().chain([(at, id)]) {
+            self.wires.remove(&(at, id));
+            let mut out = Outbox::default();
+            self.functions[at].face_removed(now, id, &mut out);
+            self.carry(at, &mut out);
+            for wish in self.functions[at].take_wishes() {
+                self.fulfil(at, wish);
+            }
+        }
+    }
+
+    /// Takes what a function sent to where it arrives.
+    fn carry(&mut self, at: usize, out: &mut Outbox) {
+        for item in &out.items {
+            if at == PD
+                && let Some(client) = self.clients.iter_mut().find(|c| c.id == item.face && c.open)
+            {
+                let _ = client.link.send(self.now, item, &out.arena, &mut client.queue);
+                client.take_frames();
+                continue;
+            }
+            let Some((to, face)) = self.wires.get(&(at, item.face)).copied() else { continue };
+            let lp = LpIn {
+                pit_token: item.lp.pit_token.clone(),
+                congestion_mark: item.lp.congestion_mark,
+                nack: item.lp.nack,
+                no_cache: item.lp.no_cache,
+                ..LpIn::default()
+            };
+            let bytes = Buf::copy_from(out.bytes(item));
+            self.waiting.push_back((to, Packet { face, bytes, lp }));
+        }
+        out.clear();
+    }
+
+    fn settle_all(&mut self) {
+        while let Some((at, packet)) = self.waiting.pop_front() {
+            let (now, mut out) = (self.moment(), Outbox::default());
+            self.functions[at].receive(now, packet, &mut out);
+            self.carry(at, &mut out);
+        }
+    }
+
+    fn next_timeout(&self) -> Tick {
+        let links = self.clients.iter().filter(|c| c.open).map(|c| c.link.poll_timeout());
+        links.chain(self.functions.iter().map(Function::poll_timeout)).min().unwrap_or(Tick::NEVER)
+    }
+
+    fn advance(&mut self, end: Tick) -> bool {
+        let due = self.next_timeout();
+        if due > end {
+            self.now = self.now.max(end);
+            return false;
+        }
+        self.now = self.now.max(due);
+        for at in 0..self.functions.len() {
+            let (now, mut out) = (self.moment(), Outbox::default());
+            self.functions[at].handle_timeout(now, &mut out);
+            self.carry(at, &mut out);
+        }
+        for client in self.clients.iter_mut().filter(|c| c.open) {
+            client.link.handle_timeout(self.now, &mut client.queue);
+            client.take_frames();
+        }
+        self.settle_all();
+        true
+    }
+}
+
+impl Client {
+    fn take_frames(&mut self) {
+        for (head, body) in self.queue.iter() {
+            self.out.push_back([head, body].concat());
+        }
+        let count = self.queue.len();
+        self.queue.pop(count);
+    }
+}
+
+impl Subject for ChainSubject {
+    fn face_id(&self, face: usize) -> u64 {
+        self.clients[face].id.0.into()
+    }
+
+    fn send(&mut self, face: usize, frame: &[u8]) -> Result<(), String> {
+        let (now, client) = (self.now, &mut self.clients[face]);
+        let frame = RxFrame { endpoint: 0, bytes: Buf::copy_from(frame) };
+        if let FromLink::Packet(packet) = client.link.receive(now, client.id, frame) {
+            client.take_frames();
+            self.waiting.push_back((PD, packet));
+        }
+        self.settle_all();
+        Ok(())
+    }
+
+    fn receive(&mut self, face: usize, patience: Duration) -> Result<Received, String> {
+        let end = self.now + patience;
+        loop {
+            if let Some(frame) = self.clients[face].out.pop_front() {
+                return Ok(Received::Frame(frame));
+            }
+            if !self.clients[face].open {
+                return Ok(Received::Closed);
+            }
+            if !self.advance(end) {
+                return Ok(Received::Nothing);
+            }
+        }
+    }
+
+    fn wait(&mut self, time: Duration) {
+        let end = self.now + time;
+        while self.advance(end) {}
+    }
+
+    fn route(
+        &mut self,
+        prefix: &[Component],
+        face: usize,
+        cost: Option<u64>,
+    ) -> Result<(), String> {
+        let route = json!({
+            "prefix": to_name(prefix)?.to_string(), "face": self.clients[face].label,
+            "cost": cost.unwrap_or(0),
+        });
+        let body = match cost {
+            Some(_) => json!({ "add": [route] }),
+            None => json!({ "remove": [route] }),
+        };
+        let request = Request { method: Method::Post, resource: "routes", query: &[], body: &body };
+        let now = self.moment();
+        let done = self.functions[NR].control(now, &request, &mut Outbox::default());
+        done.map(|_| ()).map_err(|e| e.message)
+    }
+
+    fn strategy(&mut self, _: &[Component], _: &str) -> Result<(), String> {
+        Err("this chain has no strategies".into())
+    }
+
+    fn cs(&mut self, spec: &CsSpec) -> Result<(), String> {
+        if spec.admit.is_some() || spec.serve.is_some() || spec.unsolicited.is_some() {
+            return Err("the content store has no such switch".into());
+        }
+        if let Some(capacity) = spec.capacity {
+            self.configure(CS, json!({ "capacity": capacity }))?;
+        }
+        match spec.policy.as_deref() {
+            Some("lru") | None => Ok(()),
+            Some(_) => self.configure(CS, json!({ "policy": "fifo" })),
+        }
+    }
+
+    fn close(&mut self, face: usize) -> Result<(), String> {
+        self.clients[face].open = false;
+        let id = self.clients[face].id;
+        self.close_face(PD, id);
+        Ok(())
+    }
+
+    fn verdicts(&mut self) -> Option<Vec<Count>> {
+        None
+    }
+
+    fn now_ms(&self) -> u64 {
+        UNIX_MS + self.now.0 / 1_000_000
+    }
+}
