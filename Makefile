@@ -6,7 +6,7 @@ CARGO ?= cargo
 PREFIX ?= /usr/local
 XTASK := $(CARGO) run --quiet --package xtask --
 
-.PHONY: help demo test check build bench bench-services experiments interop conformance-foreign fuzz gen install clean setup-base setup-test
+.PHONY: help demo test check build bench bench-services experiments interop conformance-foreign kernel-test kernel-debug-test fuzz gen install clean setup-base setup-test
 
 help:            ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 18
@@ -42,6 +42,15 @@ conformance-foreign: setup-base ## the packet scripts for any forwarder against 
 experiments: setup-test ## the whole library of the laboratory (hours; goes on where it was stopped)
 	scripts/lab.sh experiments
 
+kernel-test: setup-base ## the kernel stack in virtual machines of stock Debian kernels
+	@scripts/setup.sh kernel
+	$(CARGO) build --release --locked --package onym --package onym-testkit
+	$(MAKE) -C kernel kernel-test
+
+kernel-debug-test: setup-base ## the same on a kernel with KASAN, lockdep and kmemleak, built once
+	@scripts/setup.sh kernel
+	$(MAKE) -C kernel kernel-debug-test
+
 fuzz: setup-base ## each fuzz target for FUZZ_SECONDS (60); libFuzzer with the nightly compiler, else the stable driver
 	scripts/fuzz.sh
 
@@ -63,4 +72,4 @@ setup-base:
 	@scripts/setup.sh base
 
 setup-test:
-	@scripts/setup.sh base test
+	@scripts/setup.sh base test kernel

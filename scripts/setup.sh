@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing on a Debian 12 machine: scripts/setup.sh GROUP...
-# Groups: base (compiler, Rust, namespaces), test (valgrind, Python and Node.js for the foreign clients).
+# Groups: base (compiler, Rust, namespaces), test (valgrind, Python and Node.js for the foreign clients),
+# kernel (headers and QEMU for nnet.ko; Debian kernels).
 # Nothing is done for what is already there. Without root it uses sudo when that asks no password;
 # else it names what is missing and goes on, and what needs it is skipped by name.
 set -euo pipefail
@@ -12,10 +13,12 @@ say() { printf 'setup: %s\n' "$*" >&2; }
 declare -A commands=(
   [base]="gcc:gcc make:make curl:curl git:git ip:iproute2 unshare:util-linux"
   [test]="valgrind:valgrind python3:python3 node:nodejs npm:npm openssl:openssl"
+  [kernel]="qemu-system-x86_64:qemu-system-x86 cpio:cpio xz:xz-utils strip:binutils"
 )
 declare -A files=(
   [base]="/etc/ssl/certs/ca-certificates.crt:ca-certificates /usr/include/stdio.h:libc6-dev"
   [test]=""
+  [kernel]="/bin/busybox:busybox-static"
 )
 
 missing=()
@@ -26,6 +29,10 @@ for group in "$@"; do
   for pair in ${files[$group]}; do
     [ -e "${pair%%:*}" ] || missing+=("${pair##*:}")
   done
+  # Headers carry the version in their path.
+  if [ "$group" = kernel ] && ! ls -d /usr/src/linux-headers-6.1.*-amd64 >/dev/null 2>&1; then
+    missing+=(linux-headers-cloud-amd64)
+  fi
   # venv may be packaged apart from python3.
   if [ "$group" = test ] && ! python3 -c 'import ensurepip, venv' >/dev/null 2>&1; then
     missing+=(python3-venv)

@@ -5,4 +5,4 @@ insmod /nnet.ko $LOAD
 cd /data
 export ONYM_CONFORMANCE=/data
 onym-testkit --subject kernel --threads 1 --brief --deviations kernel pull/*.pkt
-rmmod nnet
+unload

@@ -29,10 +29,13 @@ in_ k nnet-test ctl route /node $kernel_face
 head -c 20000 /bin/busybox > /tmp/file
 in_ d onym put /node/file /tmp/file 2> /tmp/put.log & put=$!
 i=0; until in_ d onym route list | grep -q /node/file; do sleep 0.3; i=$((i+1)); [ $i -lt 100 ] || { cat /tmp/put.log; exit 1; }; done
-in_ k nnet-test probe /node/file
+in_ k nnet-test probe /node/file/32=metadata
 # Over UDP as well.
 udp=$(in_ k nnet-test ctl udp4 10.0.9.2 6363 1400)
 in_ k nnet-test ctl route /node $udp 0
 in_ k nnet-test probe /node/file/32=metadata
 kill $put
 in_ k cat /proc/net/nnet/faces
+kill $(pidof onym)
+unload
+for n in k d; do ip netns del $n; done

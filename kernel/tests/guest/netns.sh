@@ -23,7 +23,7 @@ face_b=$(in_ b nnet-test ctl ether vb $(mac r rb))
 in_ a nnet-test ctl route /net $face_a
 in_ r nnet-test ctl route /net $face_rb
 in_ b nnet-test ctl route /net 1
-serve() { in_ b nnet-test serve "$@" > /tmp/ready & pid=$!; i=0; while ! grep -q ready /tmp/ready; do sleep 0.1; i=$((i+1)); [ $i -lt 200 ] || exit 1; done; }
+serve() { rm -f /tmp/ready; in_ b nnet-test serve "$@" > /tmp/ready & pid=$!; i=0; while ! grep -q ready /tmp/ready 2>/dev/null; do sleep 0.1; i=$((i+1)); [ $i -lt 200 ] || exit 1; done; }
 serve /net/small 200 100
 in_ a nnet-test fetch /net/small 200 100
 wait $pid
@@ -39,6 +39,7 @@ if ip -n r link show ra >/dev/null && tc -n r qdisc add dev ra root netem loss 3
 in_ b nnet-test pump /net/object 300000 1000 100 > /tmp/ready2 & pumping=$!
 i=0; while ! grep -q ready /tmp/ready2; do sleep 0.1; i=$((i+1)); [ $i -lt 200 ] || exit 1; done
 in_ a nnet-test request /net/object 300000
+tc -n r qdisc del dev ra root 2>/dev/null || true
 # Through the dispatcher's threads.
 for mode in 1 2 3; do
   in_ r nnet-test ctl dispatch $mode
@@ -59,8 +60,10 @@ wait $pid
 in_ r ip link set ra down
 in_ r awk -v f=$face_ra '$1 == f { exit 1 }' /proc/net/nnet/faces
 in_ r ip link set ra up
-# The module goes under traffic.
-(while in_ a nnet-test fetch /net/large 1 7000 >/dev/null 2>&1; do :; done) & traffic=$!
-kill $traffic; wait $traffic 2>/dev/null || true
-i=0; until rmmod nnet 2>/dev/null; do sleep 0.1; i=$((i+1)); [ $i -lt 100 ] || { echo "does not unload"; exit 1; }; done
+# The module goes while frames come in.
+in_ a nnet-test flood va $(mac r ra) 3 & flood=$!
+in_ a nnet-test flood va 01:00:5e:00:17:aa 3 & flood2=$!
+sleep 0.5
+unload
+wait $flood $flood2
 for n in a r b; do ip netns del $n; done

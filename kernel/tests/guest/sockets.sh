@@ -7,4 +7,4 @@ nnet-test refused
 nnet-test published
 nnet-test pair
 grep -q 'interest forwarded' /proc/net/nnet/stats
-rmmod nnet
+unload

@@ -18,4 +18,4 @@ nnet-test refused
 kill $store
 wait $store 2>/dev/null || true
 nnet-test refused
-rmmod nnet
+unload

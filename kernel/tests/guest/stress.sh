@@ -26,5 +26,5 @@ nnet-test fetch /thrash $R 500
 wait
 awk 'NR == 2 && $1 > 8 { exit 1 }' /proc/net/nnet/cs
 # Loads and unloads.
-rmmod nnet
-for i in 1 2 3; do insmod /nnet.ko; rmmod nnet; done
+unload
+for i in 1 2 3; do insmod /nnet.ko; unload; done
