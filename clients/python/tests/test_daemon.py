@@ -1,0 +1,88 @@
+"""The push client against a daemon: with ONYM set to the path of the `onym` program."""
+
+import os
+import subprocess
+import tempfile
+import unittest
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from onym.push import App, Data, Id, RefusedError, StartPublish, Status, StopPublish, Strategy
+
+PROGRAM = os.environ.get("ONYM")
+LONG = 30.0
+
+
+@contextmanager
+def daemon() -> Iterator[str]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/node.sock"
+        settings = [
+            f'faces.unix.path="{path}"',
+            "faces.udp.listen=[]",
+            "faces.tcp.listen=[]",
+            "faces.websocket.listen=[]",
+            "push.enabled=true",
+        ]
+        words = [word for setting in settings for word in ("--set", setting)]
+        node = subprocess.Popen(
+            [PROGRAM or "onym", "daemon", *words], stderr=subprocess.PIPE, text=True
+        )
+        try:
+            assert node.stderr is not None
+            said = []
+            for line in node.stderr:
+                said.append(line)
+                if "ready" in line:
+                    break
+            else:
+                raise AssertionError("the daemon did not come up: " + "".join(said))
+            yield f"unix://{path}"
+        finally:
+            node.terminate()
+            node.communicate(timeout=LONG)
+
+
+@unittest.skipUnless(PROGRAM, "ONYM does not name the program")
+class DaemonTest(unittest.TestCase):
+    def test_what_one_application_publishes_another_gets_whatever_its_length(self) -> None:
+        scope, item = Id.parse("/1"), Id.parse("/1/2")
+        for strategy in (Strategy.NODE_LOCAL, Strategy.DOMAIN_LOCAL):
+            with daemon() as node, App.open(node, "a") as giver, App.open(node, "b") as taker:
+                self.assertEqual(giver.info.node, taker.info.node)
+                giver.publish_scope(scope, strategy)
+                giver.publish_item(item, strategy)
+                taker.subscribe_item(item, strategy)
+                self.assertEqual(giver.event(LONG), StartPublish(item))
+                for payload in (b"", b"x", os.urandom(100_000)):
+                    self.assertEqual(giver.publish_told(item, payload, strategy).local, 1)
+                    self.assertEqual(taker.event(LONG), Data(item, payload))
+                taker.unsubscribe_item(item, strategy)
+                self.assertEqual(giver.event(LONG), StopPublish(item))
+                with self.assertRaises(RefusedError) as caught:
+                    giver.publish_told(item, b"late", strategy)
+                self.assertEqual(caught.exception.status, Status.STOPPED)
+
+    def test_what_cannot_be_is_refused_with_the_reason(self) -> None:
+        with daemon() as node, App.open(node) as app:
+            with self.assertRaises(RefusedError) as caught:
+                app.publish_item(Id.parse("/7/8"))
+            self.assertEqual(caught.exception.status, Status.NO_FATHER)
+            with self.assertRaises(RefusedError) as caught:
+                app.publish_scope(Id.parse("/FFFFFFFFFFFFFFFF"))
+            self.assertEqual(caught.exception.status, Status.RESERVED)
+
+    def test_who_leaves_takes_everything_back(self) -> None:
+        scope, item = Id.parse("/1"), Id.parse("/1/2")
+        with daemon() as node, App.open(node) as giver:
+            giver.publish_scope(scope)
+            giver.publish_item(item)
+            taker = App.open(node)
+            taker.subscribe_item(item)
+            self.assertEqual(giver.event(LONG), StartPublish(item))
+            taker.leave()
+            self.assertEqual(giver.event(LONG), StopPublish(item))
+
+
+if __name__ == "__main__":
+    unittest.main()
