@@ -6,7 +6,7 @@ CARGO ?= cargo
 PREFIX ?= /usr/local
 XTASK := $(CARGO) run --quiet --package xtask --
 
-.PHONY: help demo test check build bench bench-services experiments interop conformance-foreign kernel-test kernel-debug-test fuzz gen install clean setup-base setup-test
+.PHONY: help demo test check build static docker-test bench bench-services experiments interop conformance-foreign kernel-test kernel-debug-test fuzz gen install clean setup-base setup-test
 
 help:            ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 18
@@ -23,6 +23,13 @@ check: setup-base ## the fast part of the tests (below five minutes)
 
 build: setup-base ## the release binary, target/release/onym
 	$(CARGO) build --release --locked --package onym
+
+static: setup-base ## the binary without shared libraries, target/static/onym: what containers are made of
+	$(CARGO) rustc --release --locked --package onym --bin onym --target-dir target/static-build -- -C target-feature=+crt-static
+	install -D target/static-build/release/onym target/static/onym
+
+docker-test: static ## the manager with the Docker engine, which is started when none runs
+	scripts/docker.sh target/static/onym
 
 bench: setup-base ## relay, onym and the foreign forwarders on PATH, in one run
 	scripts/bench.sh

@@ -37,6 +37,7 @@ if [ "$mode" = all ]; then
   stage documentation env RUSTDOCFLAGS="-D warnings" cargo doc --quiet --locked --workspace --no-deps
   stage instructions cargo run --quiet --locked --package xtask -- icount
   stage release cargo build --quiet --release --locked --workspace
+  stage page scripts/web.sh "${CARGO_TARGET_DIR:-target}/release/onym"
   stage python-ndn tests/interop/run.sh python
   stage ndnts tests/interop/run.sh ndnts
   stage demonstration "${CARGO_TARGET_DIR:-target}/release/xtask" demo --size 20

@@ -76,6 +76,8 @@ commands! {
     Key(key) in "Trust",
     Cert(cert) in "Trust",
     Service(service) in "Functions",
+    Manager(manager) in "Functions",
+    Net(net) in "Functions",
     Bench(bench) in "Measuring",
     Load(load) in "Measuring",
     Sim(sim) in "Measuring",

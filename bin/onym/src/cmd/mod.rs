@@ -16,6 +16,8 @@ pub(crate) mod key;
 pub(crate) mod load;
 pub(crate) mod log;
 pub(crate) mod man;
+pub(crate) mod manager;
+pub(crate) mod net;
 pub(crate) mod peek;
 pub(crate) mod ping;
 pub(crate) mod ping_server;

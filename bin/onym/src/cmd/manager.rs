@@ -1,0 +1,171 @@
+//! `onym manager`: deploys, links, watches, scales and defends a network of services.
+
+use crate::exit::{Exit, Failure};
+use crate::output::Context;
+use anyhow::Result;
+use clap::ValueEnum;
+use onym_manager::driver::{
+    DockerDriver, DockerOptions, Driver, ProcessDriver, ProcessOptions, usable_cgroup,
+};
+use onym_manager::engine::{Manager, Options};
+use onym_manager::rest;
+use onym_manager::store::{FileStore, Saved, Store as _};
+use std::net::SocketAddr;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Run the manager of a network of services.
+///
+/// It runs in the foreground and says `ready {…}` on standard error once it has adopted what runs
+/// and its interface is open. Ending it, even by a kill, leaves the services running; a manager
+/// started again on the same state adopts them. `onym net down` stops them.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  onym manager
+  onym net preset nfd                      # a forwarder taken apart, clients at 6363
+  onym manager --driver docker --binary target/static/onym
+  onym manager --listen 127.0.0.1:8081 --state ./state --watch-ms 200
+  onym manager --listen 192.0.2.1:8080 --token-file token")]
+pub(crate) struct Args {
+    /// Where the interface and the page are.
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080")]
+    listen: SocketAddr,
+    /// Folder of the state; one manager at a time.
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
+    /// Where services run.
+    #[arg(long, value_enum, default_value = "process")]
+    driver: Engine,
+    /// The static binary that images are made of; else this program.
+    #[arg(long, value_name = "FILE")]
+    binary: Option<PathBuf>,
+    /// Socket of the Docker engine.
+    #[arg(long, value_name = "PATH", default_value = "/var/run/docker.sock")]
+    docker_socket: PathBuf,
+    /// The token that every request must carry; needed beyond loopback.
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// Time between two looks at the services, in milliseconds.
+    #[arg(long, value_name = "MS", default_value_t = 500, value_parser = clap::value_parser!(u64).range(20..=60_000))]
+    watch_ms: u64,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Engine {
+    /// Processes of this machine.
+    Process,
+    /// Containers of the Docker engine.
+    Docker,
+}
+
+/// The folder of the state where none is given.
+pub(crate) fn usual_state() -> PathBuf {
+    if let Some(folder) = std::env::var_os("XDG_STATE_HOME") {
+        return PathBuf::from(folder).join("onym/manager");
+    }
+    match std::env::var_os("HOME") {
+        Some(home) => PathBuf::from(home).join(".local/state/onym/manager"),
+        None => PathBuf::from("/var/lib/onym/manager"),
+    }
+}
+
+pub(crate) fn read_token(file: &Path) -> Result<String> {
+    let shown = file.display();
+    let text = std::fs::read_to_string(file).map_err(|e| {
+        Failure::new(Exit::Usage, format!("{shown}: the token cannot be read"))
+            .why(e)
+            .next("name a file that holds one line of at least 16 characters")
+    })?;
+    let token = text.trim().to_owned();
+    if token.len() < 16 || !token.chars().all(|c| c.is_ascii_graphic()) {
+        return Err(Failure::new(Exit::Usage, format!("{shown}: this is no token"))
+            .why("a token has at least 16 visible characters")
+            .next("head -c 24 /dev/urandom | base64 > FILE")
+            .into());
+    }
+    Ok(token)
+}
+
+pub(crate) fn run(args: Args, _: &Context) -> Result<()> {
+    let token = args.token_file.as_deref().map(read_token).transpose()?;
+    if token.is_none() && !args.listen.ip().is_loopback() {
+        let failure = Failure::new(Exit::Usage, format!("{} is not loopback", args.listen))
+            .why("whoever reaches the manager may start programs here")
+            .next("give a token: --token-file FILE");
+        return Err(failure.into());
+    }
+    tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false).init();
+    let state = args.state.clone().unwrap_or_else(usual_state);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(serve(&args, &state, token))
+}
+
+async fn serve(args: &Args, state: &Path, token: Option<String>) -> Result<()> {
+    let shown = state.display().to_string();
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(state);
+    made.map_err(|e| {
+        Failure::new(Exit::Failed, format!("{shown}: cannot be made"))
+            .why(e)
+            .next("choose another --state")
+    })?;
+    // The address first: who cannot listen must not touch what another manager has.
+    let listener = tokio::net::TcpListener::bind(args.listen).await.map_err(|e| {
+        Failure::new(Exit::Failed, format!("{}: cannot listen", args.listen))
+            .why(e)
+            .next("another program has it: choose another --listen")
+    })?;
+    let store = FileStore::open(&state.join("state.redb")).map_err(|e| {
+        Failure::new(Exit::Failed, "the state cannot be opened")
+            .why(e)
+            .next("choose another --state")
+    })?;
+    let manager = identity(&store)?;
+    let driver: Arc<dyn Driver> = match args.driver {
+        Engine::Process => Arc::new(ProcessDriver::new(ProcessOptions {
+            program: std::env::current_exe()?,
+            folder: state.join("run"),
+            manager,
+            host: "127.0.0.1".to_owned(),
+            cgroup: usable_cgroup(),
+        })),
+        Engine::Docker => Arc::new(DockerDriver::new(DockerOptions {
+            socket: args.docker_socket.clone(),
+            binary: args.binary.clone().map_or_else(std::env::current_exe, Ok)?,
+            manager,
+        })),
+    };
+    let watch = Duration::from_millis(args.watch_ms);
+    let manager = Manager::start(Options { driver, store: Box::new(store), watch }).await;
+    let manager = manager.map_err(|e| {
+        Failure::new(Exit::Failed, "the manager cannot start")
+            .why(e)
+            .next("mend that and start again")
+    })?;
+    let address = listener.local_addr()?;
+    let app = rest::router(manager, token);
+    let ready = serde_json::json!({
+        "url": format!("http://{address}"),
+        "state": shown,
+        "pid": std::process::id(),
+    });
+    eprintln!("ready {ready}");
+    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+    tokio::select! {
+        ended = async { axum::serve(listener, app).await } => ended?,
+        _ = terminate.recv() => {}
+        _ = tokio::signal::ctrl_c() => {}
+    }
+    Ok(())
+}
+
+/// The mark of this state's services, made at the first start.
+fn identity(store: &FileStore) -> Result<String> {
+    let mut saved: Saved = store.load()?.unwrap_or_default();
+    if saved.manager.is_empty() {
+        saved.manager = onym_manager::engine::new_mark();
+        store.save(&saved)?;
+    }
+    Ok(saved.manager)
+}

@@ -1,0 +1,362 @@
+//! What runs, asked from the services themselves.
+
+use super::Core;
+use crate::control::{Control, Route, State};
+use crate::describe::Description;
+use crate::driver::{DriverError, Usage};
+use crate::expand::expand;
+use crate::kind::Kind;
+use crate::network::{Ends, Network, Side, Transport};
+use crate::routes::Routes;
+use crate::store::Instance;
+use futures_util::future::join_all;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+/// A service that runs and does not answer for so long is replaced.
+const SILENT_MAX: Duration = Duration::from_secs(10);
+/// Time for an answer while watching: one silent service does not hold up the rest for long.
+const LOOK: Duration = Duration::from_millis(1500);
+
+/// Producers register again within five minutes or so; then prefixes of a lost router that nobody
+/// registered are withdrawn.
+const ORPHANS_KEPT: Duration = Duration::from_secs(360);
+
+/// One service as it was seen last.
+#[derive(Debug, Clone)]
+pub(super) struct Observed {
+    pub(super) instance: String,
+    pub(super) state: State,
+    pub(super) routes: Vec<Route>,
+    pub(super) usage: Usage,
+    pub(super) at: Instant,
+    /// Since when it does not answer.
+    pub(super) silent: Option<Instant>,
+    /// The same a period before.
+    pub(super) before: Option<(Instant, State, Usage)>,
+}
+
+/// What one look at a service brought.
+struct Look {
+    name: String,
+    alive: bool,
+    usage: Option<Usage>,
+    state: Option<State>,
+    routes: Vec<Route>,
+}
+
+impl Core {
+    /// Takes over what runs with our mark; what never became ready or is of the past is stopped.
+    pub(super) async fn adopt(&mut self) -> Result<(), DriverError> {
+        let found = self.driver.list().await?;
+        let mut adopted = std::collections::BTreeMap::new();
+        for found in found {
+            let name = found.order.name.clone();
+            let known = self.saved.instances.get(&name);
+            let ours = known.is_none_or(|i| i.order.instance == found.order.instance);
+            // One whose secret is not known cannot be asked anything.
+            let ours = ours && (known.is_some() || !found.order.token.is_empty());
+            match found.started {
+                Some(started) if ours && !adopted.contains_key(&name) => {
+                    let text = format!("{name} runs on and is adopted ({})", started.handle);
+                    self.note("adopted", &name, text, Value::Null);
+                    // What was set since its start is in our notes.
+                    let order = known.map_or(found.order, |i| i.order.clone());
+                    adopted.insert(name, Instance { order, started });
+                }
+                _ => {
+                    let text =
+                        format!("{name} is of a start that was not finished, and is stopped");
+                    self.note("stopped", &name, text, Value::Null);
+                    self.driver.stop(&found.handle).await?;
+                }
+            }
+        }
+        self.saved.instances = adopted;
+        for verifier in &self.saved.decisions.verifiers {
+            self.guardians.entry(verifier.cache.clone()).or_default().adopt();
+        }
+        self.save_or_tell();
+        Ok(())
+    }
+
+    pub(super) fn control(&self, name: &str) -> Option<Control> {
+        let instance = self.saved.instances.get(name)?;
+        Control::new(&instance.started.control, &instance.order.token).ok()
+    }
+
+    /// Looks at all services at once.
+    pub(super) async fn watch(&mut self) {
+        let looks = self.saved.instances.iter().map(|(name, instance)| self.look(name, instance));
+        let looks = join_all(looks).await;
+        let now = Instant::now();
+        let mut gone = Vec::new();
+        for look in looks {
+            if !look.alive {
+                gone.push((look.name, "it ended"));
+            } else if self.seen(look, now) {
+                continue;
+            } else if let Some(name) = self.silent_too_long(now) {
+                gone.push((name, "it did not answer"));
+            }
+        }
+        for (name, why) in gone {
+            self.lost(&name, why).await;
+        }
+        let instances = &self.saved.instances;
+        self.observed
+            .retain(|n, o| instances.get(n).is_some_and(|i| i.order.instance == o.instance));
+        self.inherit();
+    }
+
+    async fn look(&self, name: &str, instance: &Instance) -> Look {
+        let handle = &instance.started.handle;
+        let alive = self.driver.alive(handle).await.unwrap_or(true);
+        let control = Control::new(&instance.started.control, &instance.order.token).ok();
+        let control = control.filter(|_| alive).map(|c| c.within(LOOK));
+        let (mut state, mut routes) = (None, Vec::new());
+        if let Some(control) = control {
+            state = control.state().await.ok();
+            if instance.order.function.kind.has_routes() && state.is_some() {
+                routes = control.routes().await.unwrap_or_default();
+            }
+        }
+        let usage = self.driver.usage(handle).await.ok();
+        Look { name: name.to_owned(), alive, usage, state, routes }
+    }
+
+    /// Notes a look; false when the service did not answer.
+    fn seen(&mut self, look: Look, now: Instant) -> bool {
+        let Some(instance) = self.saved.instances.get(&look.name) else { return true };
+        let instance = instance.order.instance.clone();
+        let old = self.observed.remove(&look.name).filter(|o| o.instance == instance);
+        let answered = look.state.is_some();
+        let before = old.as_ref().map(|o| (o.at, o.state.clone(), o.usage));
+        let observed = match (look.state, old) {
+            (Some(state), _) => Observed {
+                instance,
+                state,
+                routes: look.routes,
+                usage: look.usage.unwrap_or_default(),
+                at: now,
+                silent: None,
+                before,
+            },
+            (None, Some(old)) => Observed { silent: old.silent.or(Some(now)), ..old },
+            (None, None) => Observed {
+                instance,
+                state: State::default(),
+                routes: Vec::new(),
+                usage: Usage::default(),
+                at: now,
+                silent: Some(now),
+                before: None,
+            },
+        };
+        self.observed.insert(look.name, observed);
+        answered
+    }
+
+    fn silent_too_long(&self, now: Instant) -> Option<String> {
+        let long = |since: Instant| now.duration_since(since) > SILENT_MAX;
+        let mut silent = self.observed.iter().filter(|(_, o)| o.silent.is_some_and(long));
+        silent.next().map(|(name, _)| name.clone())
+    }
+
+    async fn lost(&mut self, name: &str, why: &str) {
+        let Some(instance) = self.saved.instances.remove(name) else { return };
+        let words = self.driver.last_words(&instance.started.handle).await.unwrap_or_default();
+        let text = format!("{name} is gone: {why}");
+        self.note("gone", name, text, serde_json::json!({ "last_words": words }));
+        let _ = self.driver.stop(&instance.started.handle).await;
+        self.observed.remove(name);
+        if let Some(prefixes) = self.registered.get(name).filter(|p| !p.is_empty()) {
+            self.orphans.insert(name.to_owned(), (Instant::now(), prefixes.clone()));
+        }
+        self.failed(name);
+        self.save_or_tell();
+    }
+
+    /// The network as it runs.
+    pub(super) fn running(&self) -> Network {
+        let mut network = Network::default();
+        for (name, instance) in &self.saved.instances {
+            network.functions.insert(name.clone(), instance.order.function.clone());
+        }
+        for (name, observed) in &self.observed {
+            for (ends, transport, fits) in self.links_of(name, observed) {
+                if fits {
+                    network.link(ends, transport);
+                }
+            }
+        }
+        network
+    }
+
+    /// The links that a service has, and whether each one leads to who runs now.
+    fn links_of(&self, name: &str, observed: &Observed) -> Vec<(Ends, Transport, bool)> {
+        let kind = self.saved.instances.get(name).map(|i| i.order.function.kind);
+        if kind == Some(Kind::PacketDispatcher) {
+            return self.paths_of(name, observed);
+        }
+        let created = observed.state.faces.values().filter(|f| f.created);
+        let ends = created.map(|face| {
+            let ends = match face.label.strip_suffix(".P") {
+                Some(to) => Ends::producer(name, to),
+                None => Ends::consumer(name, &face.label),
+            };
+            let found = [Transport::Tcp, Transport::Udp]
+                .into_iter()
+                .find(|t| self.target(&ends, *t).as_deref() == Some(&face.uri));
+            (ends, found.unwrap_or_default(), found.is_some())
+        });
+        ends.collect()
+    }
+
+    /// The paths of a dispatcher are settings that name addresses.
+    fn paths_of(&self, name: &str, observed: &Observed) -> Vec<(Ends, Transport, bool)> {
+        let mut links = Vec::new();
+        for (key, side) in [("consumer_path", Side::Consumer), ("producer_path", Side::Producer)] {
+            let Some(uri) = observed.state.config.get(key).and_then(Value::as_str) else {
+                continue;
+            };
+            for to in self.saved.instances.keys() {
+                let ends = Ends { from: name.to_owned(), to: to.clone(), side };
+                for transport in [Transport::Tcp, Transport::Udp] {
+                    if self.target(&ends, transport).as_deref() == Some(uri) {
+                        links.push((ends.clone(), transport, true));
+                    }
+                }
+            }
+        }
+        links
+    }
+
+    /// Where a link goes: the URI at which its target listens for it.
+    pub(super) fn target(&self, ends: &Ends, transport: Transport) -> Option<String> {
+        let instance = self.saved.instances.get(&ends.to)?;
+        let ingresses = instance.order.function.kind.ingresses();
+        let ingress = match ends.side {
+            Side::Producer => ingresses.last()?,
+            Side::Consumer => ingresses.first()?,
+        };
+        let scheme = match transport {
+            Transport::Tcp => "tcp4",
+            Transport::Udp => "udp4",
+        };
+        instance.started.listeners.get(&format!("{ingress}-{scheme}")).cloned()
+    }
+
+    /// Created faces that lead nowhere we know.
+    pub(super) fn stale(&self) -> Vec<(String, String)> {
+        let mut stale = Vec::new();
+        for (name, observed) in &self.observed {
+            for (ends, _, fits) in self.links_of(name, observed) {
+                if !fits {
+                    stale.push((name.clone(), ends.label()));
+                }
+            }
+        }
+        stale
+    }
+
+    /// The network that must run.
+    pub(super) fn wanted(&self) -> Network {
+        let none = Description::default();
+        expand(self.saved.description.as_ref().unwrap_or(&none), &self.saved.decisions)
+    }
+
+    /// The label at `to` of the face that the link `from => to` ends at: its far end is our near
+    /// end (`spec/services.md`, section 5).
+    pub(super) fn accepted(&self, ends: &Ends) -> Option<String> {
+        let local = self.observed.get(&ends.from)?.state.faces.get(&ends.label())?;
+        let local = local.local_uri.as_deref()?;
+        let faces = self.observed.get(&ends.to)?.state.faces.values();
+        faces.filter(|f| !f.created && f.uri == local).map(|f| f.label.clone()).next()
+    }
+
+    /// Notes which prefixes came to routers, and by which neighbour.
+    fn inherit(&mut self) {
+        let running = self.running();
+        self.registered.clear();
+        for (name, observed) in &self.observed {
+            let registered = observed.routes.iter().filter(|r| r.origin == "registered");
+            let prefixes: BTreeSet<String> = registered.clone().map(|r| r.prefix.clone()).collect();
+            for (ends, _) in running.into_of(name).filter(|(e, _)| e.side == Side::Producer) {
+                let Some(label) = self.accepted(ends) else { continue };
+                let own: BTreeSet<String> = registered
+                    .clone()
+                    .filter(|r| r.face == label)
+                    .map(|r| r.prefix.clone())
+                    .collect();
+                // By a link of its own the neighbour itself says what is registered.
+                let by = self.heritage.entry(name.clone()).or_default();
+                if own.is_empty() {
+                    by.remove(&ends.from);
+                } else {
+                    by.insert(ends.from.clone(), own);
+                }
+            }
+            if observed.state.stats.is_object() || !prefixes.is_empty() {
+                self.registered.insert(name.clone(), prefixes);
+            }
+        }
+        for (router, (since, orphans)) in &mut self.orphans {
+            let registered = self.registered.get(router);
+            orphans.retain(|p| registered.is_none_or(|r| !r.contains(p)));
+            if since.elapsed() > ORPHANS_KEPT {
+                orphans.clear();
+            }
+        }
+        self.orphans.retain(|_, (_, orphans)| !orphans.is_empty());
+        for (router, (_, orphans)) in &self.orphans {
+            self.registered.entry(router.clone()).or_default().extend(orphans.iter().cloned());
+        }
+        for (router, prefixes) in &mut self.registered {
+            prefixes.extend(
+                self.heritage.get(router).into_iter().flat_map(|h| h.values().flatten().cloned()),
+            );
+        }
+    }
+
+    /// The static routes that `router` must have: those toward other routers, and those that
+    /// lead to neighbours on its producer side by something that was put between.
+    pub(super) fn routes_of(&self, router: &str, wanted: &Network) -> Routes {
+        let all = crate::routes::wanted(wanted, &self.registered);
+        let mut routes = all.get(router).cloned().unwrap_or_default();
+        let faces = self.observed.get(router).into_iter().flat_map(|o| o.state.faces.values());
+        if let Some((_, orphans)) = self.orphans.get(router) {
+            for face in faces.filter(|f| !f.created && f.side == "producer") {
+                routes.entry(face.label.clone()).or_default().extend(orphans.iter().cloned());
+            }
+        }
+        let Some(heritage) = self.heritage.get(router) else { return routes };
+        for (ends, _) in wanted.into_of(router).filter(|(e, _)| e.side == Side::Producer) {
+            let Some(label) = self.accepted(ends) else { continue };
+            for (neighbour, prefixes) in heritage {
+                if behind(wanted, &ends.from, neighbour) {
+                    routes.entry(label.clone()).or_default().extend(prefixes.iter().cloned());
+                }
+            }
+        }
+        routes
+    }
+}
+
+/// Whether `name` reaches `through` by links, or is it; only where something stands between.
+fn behind(network: &Network, through: &str, name: &str) -> bool {
+    let mut seen = BTreeSet::from([through]);
+    let mut wave = vec![through];
+    while let Some(at) = wave.pop() {
+        for (ends, _) in network.into_of(at) {
+            if ends.from == name {
+                return true;
+            }
+            if seen.insert(&ends.from) {
+                wave.push(&ends.from);
+            }
+        }
+    }
+    false
+}

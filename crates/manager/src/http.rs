@@ -1,0 +1,223 @@
+//! A client of HTTP/1.1 with JSON: one connection for each request, over TCP or a Unix socket,
+//! bounded in time and octets.
+
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::Bytes;
+use hyper::{Method, Request};
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+use std::path::PathBuf;
+use std::time::Duration;
+use thiserror::Error;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, UnixStream};
+
+/// Longest answer, in octets (`spec/services.md`, section 3).
+const ANSWER_MAX: usize = 16 << 20;
+
+/// Where a server is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// `host:port`.
+    Tcp(String),
+    /// A stream socket.
+    Unix(PathBuf),
+}
+
+/// Why there is no good answer.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum HttpError {
+    /// Nothing listens there.
+    #[error("{place}: cannot connect: {why}")]
+    Connect {
+        /// Where.
+        place: String,
+        /// What the system says.
+        why: String,
+    },
+    /// The connection ended, or what came is no HTTP.
+    #[error("{place}: {why}")]
+    Broken {
+        /// Where.
+        place: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// No answer in time.
+    #[error("{place}: no answer within {} ms", .after.as_millis())]
+    Late {
+        /// Where.
+        place: String,
+        /// The time that was given.
+        after: Duration,
+    },
+    /// An answer that says no.
+    #[error("{method} {path}: {status}: {message}")]
+    Refused {
+        /// The method.
+        method: String,
+        /// The path.
+        path: String,
+        /// The status.
+        status: u16,
+        /// What the server says.
+        message: String,
+    },
+}
+
+/// A server that is asked.
+#[derive(Debug, Clone)]
+pub struct Client {
+    place: Place,
+    token: Option<String>,
+    timeout: Duration,
+}
+
+/// What is sent.
+#[derive(Debug, Clone)]
+pub enum Body {
+    /// Nothing.
+    None,
+    /// JSON.
+    Json(Value),
+    /// Octets of a media type.
+    Octets(&'static str, Bytes),
+}
+
+impl Client {
+    /// A client of `place` that gives up after `timeout`.
+    #[must_use]
+    pub fn new(place: Place, token: Option<String>, timeout: Duration) -> Self {
+        Self { place, token, timeout }
+    }
+
+    /// A client of `http://host:port`.
+    ///
+    /// # Errors
+    /// The URL is no such one.
+    pub fn of_url(url: &str, token: Option<String>, timeout: Duration) -> Result<Self, HttpError> {
+        let host = url.strip_prefix("http://").map(|rest| rest.trim_end_matches('/'));
+        let host = host.filter(|h| !h.is_empty() && !h.contains('/'));
+        let why = "the URL must be http://host:port";
+        let broken = || HttpError::Broken { place: url.to_owned(), why: why.to_owned() };
+        Ok(Self::new(Place::Tcp(host.ok_or_else(broken)?.to_owned()), token, timeout))
+    }
+
+    /// The same with another time to wait.
+    #[must_use]
+    pub fn within(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    fn shown(&self) -> String {
+        match &self.place {
+            Place::Tcp(host) => format!("http://{host}"),
+            Place::Unix(path) => path.display().to_string(),
+        }
+    }
+
+    /// Asks; an answer of 300 or more is [`HttpError::Refused`]. An answer that is no JSON is null.
+    ///
+    /// # Errors
+    /// Every way in which no good answer comes.
+    pub async fn ask(&self, method: Method, path: &str, body: Body) -> Result<Value, HttpError> {
+        let (_, octets) = self.octets(method, path, body).await?;
+        Ok(serde_json::from_slice(&octets).unwrap_or(Value::Null))
+    }
+
+    /// The same with the answer's status and octets.
+    ///
+    /// # Errors
+    /// As [`Client::ask`].
+    pub async fn octets(
+        &self,
+        method: Method,
+        path: &str,
+        body: Body,
+    ) -> Result<(u16, Bytes), HttpError> {
+        let late = || HttpError::Late { place: self.shown(), after: self.timeout };
+        let answer = tokio::time::timeout(self.timeout, self.exchange(&method, path, body));
+        let (status, octets) = answer.await.map_err(|_| late())??;
+        if status < 300 {
+            return Ok((status, octets));
+        }
+        Err(HttpError::Refused {
+            method: method.to_string(),
+            path: path.to_owned(),
+            status,
+            message: message(&octets),
+        })
+    }
+
+    async fn exchange(
+        &self,
+        method: &Method,
+        path: &str,
+        body: Body,
+    ) -> Result<(u16, Bytes), HttpError> {
+        let connect =
+            |e: std::io::Error| HttpError::Connect { place: self.shown(), why: e.to_string() };
+        match &self.place {
+            Place::Tcp(host) => {
+                let stream = TcpStream::connect(host.as_str()).await.map_err(connect)?;
+                let _ = stream.set_nodelay(true);
+                self.over(stream, host, method, path, body).await
+            }
+            Place::Unix(socket) => {
+                let stream = UnixStream::connect(socket).await.map_err(connect)?;
+                self.over(stream, "localhost", method, path, body).await
+            }
+        }
+    }
+
+    async fn over<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+        &self,
+        stream: S,
+        host: &str,
+        method: &Method,
+        path: &str,
+        body: Body,
+    ) -> Result<(u16, Bytes), HttpError> {
+        let broken = |e: &dyn std::fmt::Display| HttpError::Broken {
+            place: self.shown(),
+            why: e.to_string(),
+        };
+        let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
+            .await
+            .map_err(|e| broken(&e))?;
+        let driver = tokio::spawn(connection);
+        let mut request = Request::builder().method(method).uri(path).header("host", host);
+        if let Some(token) = &self.token {
+            request = request.header("authorization", format!("Bearer {token}"));
+        }
+        let octets = match body {
+            Body::None => Bytes::new(),
+            Body::Json(value) => {
+                request = request.header("content-type", "application/json");
+                Bytes::from(value.to_string())
+            }
+            Body::Octets(kind, octets) => {
+                request = request.header("content-type", kind);
+                octets
+            }
+        };
+        let request = request.body(Full::new(octets)).map_err(|e| broken(&e))?;
+        let answer = sender.send_request(request).await.map_err(|e| broken(&e))?;
+        let status = answer.status().as_u16();
+        let body = Limited::new(answer.into_body(), ANSWER_MAX).collect().await;
+        driver.abort();
+        Ok((status, body.map_err(|e| broken(&e))?.to_bytes()))
+    }
+}
+
+/// What an error says: `error.message` of ours, `message` of Docker and Kubernetes, or the text.
+fn message(octets: &[u8]) -> String {
+    let value: Value = serde_json::from_slice(octets).unwrap_or(Value::Null);
+    let told = [&value["error"]["message"], &value["message"], &value["error"]];
+    match told.iter().find_map(|v| v.as_str()) {
+        Some(text) => text.to_owned(),
+        None => String::from_utf8_lossy(octets).chars().take(200).collect(),
+    }
+}

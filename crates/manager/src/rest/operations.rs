@@ -1,0 +1,311 @@
+//! What each operation does.
+
+use super::{Input, Operation, Refusal, metrics};
+use crate::describe::{self, DescribeError, Description, Form, Key};
+use crate::engine::{Change, Manager};
+use crate::network::{Ends, Function, Side, Transport};
+use crate::plan::Strategy;
+use crate::policy::Policies;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Instances of a function.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Instances {
+    /// Itself counted.
+    instances: u32,
+}
+
+/// A link that is asked for.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LinkOrder {
+    from: String,
+    to: String,
+    #[serde(default)]
+    side: Side,
+    #[serde(default)]
+    transport: Transport,
+}
+
+/// A function that is to stand on a link.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct InsertOrder {
+    /// The link.
+    on: Ends,
+    /// Name of the function.
+    name: String,
+    /// What it is.
+    function: Function,
+    #[serde(default)]
+    strategy: Strategy,
+}
+
+/// Keys to add and to remove.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct KeysOrder {
+    #[serde(default)]
+    add: BTreeMap<String, Key>,
+    #[serde(default)]
+    remove: Vec<String>,
+}
+
+/// Parts of a service's state that are handed on.
+const PARTS: [&str; 8] =
+    ["faces", "routes", "config", "stats", "rules", "sessions", "keys", "events"];
+/// Longest wait for events.
+const WAIT_MAX_MS: u64 = 30_000;
+
+fn reply(value: &impl Serialize) -> Result<Response, Refusal> {
+    Ok(axum::Json(json!(value)).into_response())
+}
+
+fn text(kind: &'static str, text: String) -> Result<Response, Refusal> {
+    Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
+}
+
+fn unknown(what: impl Into<String>) -> Refusal {
+    Refusal::new(StatusCode::NOT_FOUND, "unknown", what)
+}
+
+/// Answers one request.
+pub(super) async fn run(
+    manager: &Manager,
+    operation: Operation,
+    input: &Input,
+) -> Result<Response, Refusal> {
+    let shared = &manager.shared;
+    match operation {
+        Operation::Health => reply(&json!({"ok": true, "version": env!("CARGO_PKG_VERSION")})),
+        Operation::Network => reply(&*shared.view()),
+        Operation::Description => shown(manager, input),
+        Operation::Presets => {
+            let rows = crate::presets::PRESETS
+                .iter()
+                .map(|(name, about, text)| json!({"name": name, "about": about, "toml": text}));
+            reply(&rows.collect::<Vec<_>>())
+        }
+        Operation::Function => {
+            let name = input.param("name");
+            let view = shared.view();
+            let function = view.functions.get(name);
+            reply(function.ok_or_else(|| unknown(format!("there is no function {name:?}")))?)
+        }
+        Operation::Samples => reply(&shared.history(input.param("name"))),
+        Operation::ServiceState => service_state(manager, input).await,
+        Operation::Keys => {
+            let saved = shared.saved();
+            reply(&saved.description.as_ref().map(|d| d.keys.clone()).unwrap_or_default())
+        }
+        Operation::Policies => {
+            let saved = shared.saved();
+            reply(&saved.description.as_ref().map(|d| d.policies.clone()).unwrap_or_default())
+        }
+        Operation::Decisions => reply(&shared.saved().decisions),
+        Operation::Events => events(manager, input).await,
+        Operation::Trace => trace(manager, input),
+        Operation::Metrics => {
+            text("text/plain; version=0.0.4", metrics::text(&shared.view(), &shared.saved()))
+        }
+        Operation::OpenApi => reply(&super::document()),
+        changing => reply(&manager.change(change(changing, input)?).await?),
+    }
+}
+
+fn change(operation: Operation, input: &Input) -> Result<Change, Refusal> {
+    let name = || input.param("name").to_owned();
+    Ok(match operation {
+        Operation::Apply => Change::Apply {
+            description: Box::new(described(input)?),
+            strategy: input.strategy()?,
+            dry_run: input.flag("dry_run")?,
+        },
+        Operation::ApplyPreset => {
+            let name = name();
+            let preset = crate::presets::find(&name);
+            let preset = preset.ok_or_else(|| unknown(format!("there is no preset {name:?}")))?;
+            let described = describe::read(preset, Form::Toml).map_err(refused)?;
+            Change::Apply {
+                description: Box::new(described.description),
+                strategy: input.strategy()?,
+                dry_run: input.flag("dry_run")?,
+            }
+        }
+        Operation::Down => Change::Down,
+        Operation::Deploy => Change::Deploy { name: name(), function: Box::new(input.json()?) },
+        Operation::Delete => {
+            Change::Remove { name: name(), strategy: input.strategy()?, join: input.flag("join")? }
+        }
+        Operation::Scale => {
+            Change::Scale { name: name(), instances: input.json::<Instances>()?.instances }
+        }
+        Operation::Link => {
+            let order: LinkOrder = input.json()?;
+            let ends = Ends { from: order.from, to: order.to, side: order.side };
+            Change::Link { ends, transport: order.transport }
+        }
+        Operation::Unlink => {
+            let word = |key: &str| input.query.get(key).cloned().unwrap_or_default();
+            let side = match word("side").as_str() {
+                "" | "consumer" => Side::Consumer,
+                "producer" => Side::Producer,
+                other => return Err(Refusal::field(format!("side: {other:?} is no side"))),
+            };
+            Change::Unlink { ends: Ends { from: word("from"), to: word("to"), side } }
+        }
+        Operation::Insert => {
+            let order: InsertOrder = input.json()?;
+            Change::Insert {
+                on: order.on,
+                name: order.name,
+                function: Box::new(order.function),
+                strategy: order.strategy,
+            }
+        }
+        Operation::ChangeKeys => {
+            let order: KeysOrder = input.json()?;
+            Change::Keys { add: order.add, remove: order.remove }
+        }
+        Operation::SetPolicies => Change::Policies(Box::new(input.json::<Policies>()?)),
+        _ => return Err(unknown("there is no such operation")),
+    })
+}
+
+impl Input {
+    fn param(&self, key: &str) -> &str {
+        self.path.get(key).map_or("", String::as_str)
+    }
+
+    fn json<T: DeserializeOwned>(&self) -> Result<T, Refusal> {
+        let value: Value = serde_json::from_slice(&self.body).map_err(|e| {
+            Refusal::new(StatusCode::BAD_REQUEST, "json", format!("the body is no JSON: {e}"))
+        })?;
+        serde_json::from_value(value).map_err(|e| Refusal::field(e.to_string()))
+    }
+
+    fn flag(&self, key: &str) -> Result<bool, Refusal> {
+        match self.query.get(key).map(String::as_str) {
+            None | Some("false" | "0") => Ok(false),
+            Some("" | "true" | "1") => Ok(true),
+            Some(other) => {
+                Err(Refusal::field(format!("{key}: {other:?} is neither true nor false")))
+            }
+        }
+    }
+
+    fn strategy(&self) -> Result<Strategy, Refusal> {
+        let Some(word) = self.query.get("strategy") else { return Ok(Strategy::default()) };
+        serde_json::from_value(Value::from(word.as_str())).map_err(|_| {
+            let words = "make-before-break, break-and-buffer or break-and-drop";
+            Refusal::field(format!("strategy: {word:?} is none of {words}"))
+        })
+    }
+}
+
+fn refused(error: DescribeError) -> Refusal {
+    let mut refusal = Refusal::field(error.to_string());
+    if let DescribeError::Faults(faults) = error {
+        refusal.faults = faults;
+    }
+    refusal
+}
+
+/// The form that a request names, by query or by media type.
+fn form(input: &Input) -> Result<Option<Form>, Refusal> {
+    let word = match input.query.get("form").map(String::as_str) {
+        Some(word) => word,
+        None if input.kind.contains("toml") => "toml",
+        None if input.kind.contains("yaml") => "yaml",
+        None => "json",
+    };
+    match word {
+        "toml" => Ok(Some(Form::Toml)),
+        "yaml" => Ok(Some(Form::Yaml)),
+        "tosca" => Ok(Some(Form::Tosca)),
+        "json" => Ok(None),
+        other => Err(Refusal::field(format!("form: {other:?} is none of toml, yaml, tosca, json"))),
+    }
+}
+
+fn described(input: &Input) -> Result<Description, Refusal> {
+    let Some(form) = form(input)? else { return input.json() };
+    let text = std::str::from_utf8(&input.body)
+        .map_err(|_| Refusal::new(StatusCode::BAD_REQUEST, "text", "the body is no UTF-8"))?;
+    Ok(describe::read(text, form).map_err(refused)?.description)
+}
+
+fn shown(manager: &Manager, input: &Input) -> Result<Response, Refusal> {
+    let saved = manager.shared.saved();
+    let none = || unknown("nothing was described yet; apply a description first");
+    let description = saved.description.as_ref().ok_or_else(none)?;
+    match form(input)? {
+        None => reply(description),
+        Some(Form::Toml) => text("application/toml", describe::to_toml(description)),
+        Some(Form::Yaml) => text("application/yaml", describe::to_yaml(description)),
+        Some(Form::Tosca) => text("application/yaml", crate::tosca::export(description)),
+    }
+}
+
+async fn service_state(manager: &Manager, input: &Input) -> Result<Response, Refusal> {
+    let (name, part) = (input.param("name"), input.param("part"));
+    if !PARTS.contains(&part) {
+        return Err(unknown(format!("there is no part {part:?}; one of: {}", PARTS.join(", "))));
+    }
+    let saved = manager.shared.saved();
+    let instance = saved.instances.get(name);
+    let instance = instance.ok_or_else(|| unknown(format!("{name:?} does not run")))?;
+    let token = &instance.order.token;
+    let bad =
+        |e: crate::http::HttpError| Refusal::new(StatusCode::BAD_GATEWAY, "service", e.to_string());
+    let control = crate::control::Control::new(&instance.started.control, token).map_err(bad)?;
+    reply(&control.raw(&format!("/v1/{part}")).await.map_err(bad)?)
+}
+
+async fn events(manager: &Manager, input: &Input) -> Result<Response, Refusal> {
+    let number = |key: &str| match input.query.get(key) {
+        None => Ok(0),
+        Some(text) => text
+            .parse::<u64>()
+            .map_err(|_| Refusal::field(format!("{key}: {text:?} is no whole number"))),
+    };
+    let (after, wait) = (number("after")?, number("wait_ms")?.min(WAIT_MAX_MS));
+    let journal = &manager.shared.journal;
+    let mut watch = journal.watch();
+    if wait > 0 {
+        let newer = watch.wait_for(|last| *last > after);
+        let _ = tokio::time::timeout(Duration::from_millis(wait), newer).await;
+    }
+    let events = journal.after(after);
+    let last = *watch.borrow();
+    let first = events.first().map_or(last + 1, |e| e.seq);
+    let lost = first.saturating_sub(after + 1);
+    reply(&json!({"events": events, "last": last, "lost": lost}))
+}
+
+fn trace(manager: &Manager, input: &Input) -> Result<Response, Refusal> {
+    let word = |key: &str| {
+        let value = input.query.get(key).filter(|v| !v.is_empty());
+        value.ok_or_else(|| Refusal::field(format!("{key} is missing")))
+    };
+    let (start, name) = (word("start")?, word("name")?);
+    let saved = manager.shared.saved();
+    let none = Description::default();
+    let description = saved.description.as_ref().unwrap_or(&none);
+    let network = crate::expand::expand(description, &saved.decisions);
+    if !network.functions.contains_key(start) {
+        return Err(unknown(format!("there is no function {start:?}")));
+    }
+    let registered = &manager.shared.view().registered;
+    let edges = crate::routes::trace(&network, registered, start, name);
+    let rows = edges.into_iter().map(|(from, to)| json!({"from": from, "to": to}));
+    reply(&rows.collect::<Vec<_>>())
+}

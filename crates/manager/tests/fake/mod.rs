@@ -1,0 +1,262 @@
+//! Services that are nothing but a control interface (`spec/services.md`), and a driver of them:
+//! the manager's own behaviour without packets.
+
+use axum::extract::{Path, State};
+use axum::http::{Method, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::{Json, Router, body::Bytes, routing::any};
+use onym_manager::driver::{
+    Answer, Driver, DriverError, Found, Order, Started, Usage, link_listeners,
+};
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+
+/// What a service keeps.
+#[derive(Default, Clone)]
+pub struct Service {
+    pub order: Option<Order>,
+    pub started: Option<Started>,
+    pub alive: bool,
+    pub faces: BTreeMap<String, Value>,
+    pub config: Map<String, Value>,
+    pub routes: Vec<Value>,
+    pub keys: Value,
+    pub stats: Value,
+    pub events: Vec<Value>,
+    pub cpu_ns: u64,
+}
+
+/// All services, by instance, and what they were told, in order.
+#[derive(Default)]
+pub struct World {
+    pub services: BTreeMap<String, Service>,
+    pub calls: Vec<String>,
+    pub ports: u32,
+    /// Names that do not start.
+    pub broken: BTreeSet<String>,
+    /// Nothing is answered about these links: they do not come up.
+    pub unreachable: BTreeSet<String>,
+    /// Packets that a freeze keeps.
+    pub kept: u64,
+}
+
+#[derive(Clone, Default)]
+pub struct FakeDriver {
+    pub world: Arc<Mutex<World>>,
+}
+
+impl std::fmt::Debug for FakeDriver {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("FakeDriver")
+    }
+}
+
+impl World {
+    pub fn named(&mut self, name: &str) -> &mut Service {
+        let found = self
+            .services
+            .values_mut()
+            .find(|s| s.alive && s.order.as_ref().is_some_and(|o| o.name == name));
+        found.unwrap_or_else(|| panic!("{name} does not run"))
+    }
+
+    pub fn alive(&self) -> Vec<String> {
+        let alive = self.services.values().filter(|s| s.alive);
+        let mut names: Vec<String> =
+            alive.map(|s| s.order.as_ref().unwrap().name.clone()).collect();
+        names.sort();
+        names
+    }
+
+    pub fn kill(&mut self, name: &str) {
+        self.named(name).alive = false;
+    }
+}
+
+fn refused(status: u16, message: &str) -> Response {
+    let body = json!({"error": {"code": "fake", "message": message}});
+    (StatusCode::from_u16(status).unwrap(), Json(body)).into_response()
+}
+
+async fn serve(
+    State((world, instance)): State<(Arc<Mutex<World>>, String)>,
+    method: Method,
+    Path(path): Path<String>,
+    body: Bytes,
+) -> Response {
+    let body: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
+    let mut world = world.lock().unwrap();
+    let service = world.services.get(&instance).cloned().unwrap();
+    if !service.alive {
+        return refused(503, "dead");
+    }
+    let name = service.order.as_ref().unwrap().name.clone();
+    if method != Method::GET {
+        world.calls.push(format!("{method} {name}/{path}"));
+    }
+    let unreachable = world.unreachable.clone();
+    let kept = world.kept;
+    if method == Method::PUT && path.starts_with("faces/") {
+        accept(&mut world, &body, &instance, &path);
+    }
+    let service = world.services.get_mut(&instance).unwrap();
+    let (part, rest) = path.split_once('/').unwrap_or((&path, ""));
+    let answer = match (method.as_str(), part) {
+        ("GET", "service") => json!({
+            "faces": service.faces.values().collect::<Vec<_>>(),
+            "config": service.config,
+            "stats": service.stats,
+        }),
+        ("GET", "faces") => json!({ "face": service.faces.get(rest) }),
+        ("PUT", "faces") => {
+            let up = !unreachable.contains(&format!("{name} {rest}"));
+            let state = if up { "up" } else { "connecting" };
+            let face = json!({
+                "label": rest, "uri": body["uri"], "side": body["side"], "created": true,
+                "state": state, "local_uri": format!("local:{instance}/{rest}"),
+            });
+            service.faces.insert(rest.to_owned(), face.clone());
+            json!({"changed": true, "face": face})
+        }
+        ("PATCH", "faces") => {
+            if let Some(face) = service.faces.get_mut(rest) {
+                face["draining"] = true.into();
+            }
+            json!({"changed": true})
+        }
+        ("DELETE", "faces") => json!({"changed": service.faces.remove(rest).is_some()}),
+        ("PATCH", "config") => {
+            service.config.extend(body.as_object().unwrap().clone());
+            json!({"changed": []})
+        }
+        ("GET", "routes") => json!({"routes": service.routes}),
+        ("PUT", "routes") => {
+            service.routes.retain(|r| r["origin"] != "static");
+            for row in body["routes"].as_array().unwrap() {
+                let mut row = row.clone();
+                if !service.faces.contains_key(row["face"].as_str().unwrap()) {
+                    return refused(422, "face_unknown");
+                }
+                row["origin"] = "static".into();
+                service.routes.push(row);
+            }
+            json!({"changed": true})
+        }
+        ("PUT", "keys") => {
+            service.keys = body["keys"].clone();
+            json!({"changed": true})
+        }
+        ("GET", "events") => json!({"events": service.events}),
+        ("DELETE", "freeze") => json!({"frozen": false, "sent": kept, "dropped": 0}),
+        ("GET", "drain") => json!({"draining": true, "pending": 0, "empty": true}),
+        ("GET", "table") => json!({"entries": [1, 2], "last": true, "cursor": "2"}),
+        ("POST", "table") => json!({"changed": true, "new": 2}),
+        _ => json!({"changed": true}),
+    };
+    Json(answer).into_response()
+}
+
+/// The far end of a face that is made gets a face too.
+fn accept(world: &mut World, body: &Value, instance: &str, path: &str) {
+    let uri = body["uri"].as_str().unwrap_or_default().to_owned();
+    let local = format!("local:{instance}/{}", path.trim_start_matches("faces/"));
+    let target = world.services.values_mut().find(|s| {
+        s.alive && s.started.as_ref().is_some_and(|st| st.listeners.values().any(|l| *l == uri))
+    });
+    if let Some(target) = target {
+        let label = format!("acc.{}", target.faces.len());
+        let face = json!({"label": label, "uri": local, "created": false, "state": "up", "side": "consumer"});
+        target.faces.insert(label, face);
+    }
+}
+
+impl FakeDriver {
+    async fn start_now(&self, order: &Order) -> Result<Started, DriverError> {
+        if self.world.lock().unwrap().broken.contains(&order.name) {
+            return Err(DriverError::Start {
+                name: order.name.clone(),
+                why: "port 6363 is in use".into(),
+            });
+        }
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let control = format!("http://{}", listener.local_addr().unwrap());
+        let mut world = self.world.lock().unwrap();
+        let mut listeners = BTreeMap::new();
+        for (label, scheme, _) in link_listeners(&order.function, order.reversed) {
+            world.ports += 1;
+            listeners.insert(label, format!("{scheme}://fake:{}", world.ports));
+        }
+        let started = Started { handle: order.instance.clone(), control, listeners };
+        let service = Service {
+            order: Some(order.clone()),
+            started: Some(started.clone()),
+            alive: true,
+            stats: json!({"boot": world.ports}),
+            ..Service::default()
+        };
+        world.services.insert(order.instance.clone(), service);
+        let state = (Arc::clone(&self.world), order.instance.clone());
+        let app = Router::new().route("/v1/{*path}", any(serve)).with_state(state);
+        tokio::spawn(async move { axum::serve(listener, app).await });
+        Ok(started)
+    }
+}
+
+impl Driver for FakeDriver {
+    fn word(&self) -> &'static str {
+        "fake"
+    }
+
+    fn prepare(&self) -> Answer<'_, ()> {
+        Box::pin(async { Ok(()) })
+    }
+
+    fn start<'a>(&'a self, order: &'a Order) -> Answer<'a, Started> {
+        Box::pin(self.start_now(order))
+    }
+
+    fn list(&self) -> Answer<'_, Vec<Found>> {
+        Box::pin(async {
+            let world = self.world.lock().unwrap();
+            let alive = world.services.values().filter(|s| s.alive);
+            Ok(alive
+                .map(|s| Found {
+                    order: s.order.clone().unwrap(),
+                    started: s.started.clone(),
+                    handle: s.started.as_ref().unwrap().handle.clone(),
+                })
+                .collect())
+        })
+    }
+
+    fn alive<'a>(&'a self, handle: &'a str) -> Answer<'a, bool> {
+        Box::pin(async move {
+            Ok(self.world.lock().unwrap().services.get(handle).is_some_and(|s| s.alive))
+        })
+    }
+
+    fn usage<'a>(&'a self, handle: &'a str) -> Answer<'a, Usage> {
+        Box::pin(async move {
+            let world = self.world.lock().unwrap();
+            Ok(Usage { cpu_ns: world.services.get(handle).map_or(0, |s| s.cpu_ns), memory: 1 })
+        })
+    }
+
+    fn limit<'a>(&'a self, _: &'a str, _: Option<f64>) -> Answer<'a, ()> {
+        Box::pin(async { Ok(()) })
+    }
+
+    fn stop<'a>(&'a self, handle: &'a str) -> Answer<'a, ()> {
+        Box::pin(async move {
+            if let Some(service) = self.world.lock().unwrap().services.get_mut(handle) {
+                service.alive = false;
+            }
+            Ok(())
+        })
+    }
+
+    fn last_words<'a>(&'a self, _: &'a str) -> Answer<'a, String> {
+        Box::pin(async { Ok("killed".to_owned()) })
+    }
+}

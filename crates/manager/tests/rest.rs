@@ -1,0 +1,151 @@
+//! The manager's interface over HTTP.
+
+mod fake;
+
+use fake::FakeDriver;
+use hyper::Method;
+use onym_manager::engine::{Manager, Options};
+use onym_manager::http::{Body, Client, HttpError, Place};
+use onym_manager::store::FileStore;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+
+struct Served {
+    address: String,
+    _folder: tempfile::TempDir,
+}
+
+async fn served(token: Option<&str>) -> Served {
+    let folder = tempfile::tempdir().unwrap();
+    let store = FileStore::open(&folder.path().join("state.redb")).unwrap();
+    let driver = Arc::new(FakeDriver::default());
+    let watch = Duration::from_millis(20);
+    let manager = Manager::start(Options { driver, store: Box::new(store), watch }).await.unwrap();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let app = onym_manager::rest::router(manager, token.map(str::to_owned));
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    Served { address, _folder: folder }
+}
+
+impl Served {
+    fn client(&self, token: Option<&str>) -> Client {
+        let place = Place::Tcp(self.address.clone());
+        Client::new(place, token.map(str::to_owned), Duration::from_secs(30))
+    }
+
+    async fn ask(&self, method: Method, path: &str, body: Body) -> Result<Value, HttpError> {
+        self.client(None).ask(method, path, body).await
+    }
+}
+
+fn status(result: Result<Value, HttpError>) -> (u16, String) {
+    match result {
+        Ok(_) => (200, String::new()),
+        Err(HttpError::Refused { status, message, .. }) => (status, message),
+        Err(other) => panic!("{other}"),
+    }
+}
+
+#[tokio::test]
+async fn a_network_is_applied_shown_changed_and_taken_down() {
+    let served = served(None).await;
+    let done = served.ask(Method::PUT, "/v1/presets/nfd?dry_run=true", Body::None).await.unwrap();
+    assert_eq!(done["steps"].as_array().unwrap().len(), 9);
+    let view = served.ask(Method::GET, "/v1/network", Body::None).await.unwrap();
+    assert_eq!(view["functions"].as_object().unwrap().len(), 0, "a dry run does nothing");
+    served.ask(Method::PUT, "/v1/presets/nfd", Body::None).await.unwrap();
+    let insert = json!({"on": {"from": "cs", "to": "br"}, "name": "nf", "function": {"kind": "name-filter"}});
+    served.ask(Method::POST, "/v1/insert", Body::Json(insert)).await.unwrap();
+    let edges = served.ask(Method::GET, "/v1/trace?start=pd&name=%2Fa", Body::None).await.unwrap();
+    assert!(edges.as_array().unwrap().contains(&json!({"from": "cs", "to": "nf"})));
+    for form in ["toml", "yaml", "tosca"] {
+        let path = format!("/v1/description?form={form}");
+        let (_, text) = served.client(None).octets(Method::GET, &path, Body::None).await.unwrap();
+        let again = served.ask(Method::PUT, &path, Body::Octets("text/plain", text)).await.unwrap();
+        assert_eq!(again["steps"], json!([]), "{form}: what was exported is what runs");
+    }
+    let events = served.ask(Method::GET, "/v1/events?after=0", Body::None).await.unwrap();
+    assert!(events["events"].as_array().unwrap().iter().any(|e| e["kind"] == "started"));
+    served.ask(Method::DELETE, "/v1/functions/nf?join=true", Body::None).await.unwrap();
+    served.ask(Method::DELETE, "/v1/description", Body::None).await.unwrap();
+    let view = served.ask(Method::GET, "/v1/network", Body::None).await.unwrap();
+    assert_eq!(view["functions"].as_object().unwrap().len(), 0);
+}
+
+#[tokio::test]
+async fn every_mistake_is_answered_and_says_what_is_wrong() {
+    let served = served(None).await;
+    let text = |t: &'static str| Body::Octets("application/toml", t.into());
+    let bad =
+        served.ask(Method::PUT, "/v1/description", text("functions.a.kind = \"switch\"")).await;
+    let (code, message) = status(bad);
+    assert!(
+        code == 422 && message.contains("line 1") && message.contains("function a"),
+        "{message}"
+    );
+    for (method, path, body, expected) in [
+        (Method::GET, "/v1/functions/nobody", Body::None, 404),
+        (Method::GET, "/v1/nothing", Body::None, 404),
+        (Method::POST, "/v1/insert", Body::Octets("application/json", "{".into()), 400),
+        (Method::POST, "/v1/insert", Body::Json(json!({"what": 1})), 422),
+        (Method::PUT, "/v1/presets/none", Body::None, 404),
+        (Method::PUT, "/v1/presets/nfd?strategy=hope", Body::None, 422),
+        (Method::PUT, "/v1/functions/x/instances", Body::Json(json!({"instances": 2})), 404),
+        (Method::DELETE, "/v1/links?from=a&to=b", Body::None, 404),
+        (Method::PATCH, "/v1/network", Body::None, 405),
+        (Method::GET, "/v1/events?after=x", Body::None, 422),
+        (Method::PUT, "/v1/policies", Body::Json(json!({"scaling": {"upp": 1}})), 422),
+    ] {
+        let (code, message) = status(served.ask(method.clone(), path, body).await);
+        assert_eq!(code, expected, "{method} {path}: {message}");
+    }
+}
+
+#[tokio::test]
+async fn without_the_token_nothing_is_told_or_done() {
+    let token = "0123456789abcdef";
+    let served = served(Some(token)).await;
+    for path in ["/v1/network", "/v1/description", "/metrics", "/v1/events"] {
+        assert_eq!(status(served.ask(Method::GET, path, Body::None).await).0, 401, "{path}");
+        let wrong = served.client(Some("0123456789abcdeg"));
+        assert_eq!(status(wrong.ask(Method::GET, path, Body::None).await).0, 401, "{path}");
+    }
+    assert_eq!(status(served.ask(Method::PUT, "/v1/presets/nfd", Body::None).await).0, 401);
+    assert!(served.client(Some(token)).ask(Method::GET, "/v1/network", Body::None).await.is_ok());
+    assert!(served.ask(Method::GET, "/v1/health", Body::None).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_page_of_another_place_cannot_use_the_managers_loopback() {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    let served = served(None).await;
+    let own = served.address.clone();
+    for (host, origin, expected) in [
+        (own.as_str(), None, "200"),
+        (own.as_str(), Some(format!("http://{own}")), "200"),
+        ("evil.example", None, "403"),
+        (own.as_str(), Some("http://evil.example".to_owned()), "403"),
+    ] {
+        let mut stream = tokio::net::TcpStream::connect(&served.address).await.unwrap();
+        let origin = origin.map(|o| format!("Origin: {o}\r\n")).unwrap_or_default();
+        let request = format!(
+            "GET /v1/network HTTP/1.1\r\nHost: {host}\r\n{origin}Connection: close\r\n\r\n"
+        );
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        assert_eq!(answer.split_whitespace().nth(1), Some(expected), "{host} {origin}");
+    }
+}
+
+#[tokio::test]
+async fn the_page_and_the_metrics_are_there() {
+    let served = served(None).await;
+    let (_, page) = served.client(None).octets(Method::GET, "/", Body::None).await.unwrap();
+    assert!(String::from_utf8_lossy(&page).contains("Onym"));
+    let (_, metrics) =
+        served.client(None).octets(Method::GET, "/metrics", Body::None).await.unwrap();
+    assert!(String::from_utf8_lossy(&metrics).contains("onym_manager_settled 0"));
+}

@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# The manager's page: types, whether the committed file is of this source, and a real browser.
+# scripts/web.sh PROGRAM. Exit status 77: Node.js or Chromium is missing.
+set -euo pipefail
+cd "$(dirname "$0")/../web"
+program=$(realpath "${1:-../target/release/onym}")
+for need in node npm chromium; do
+  command -v "$need" >/dev/null || { echo "skipped: no $need"; exit 77; }
+done
+npm ci --no-audit --no-fund --silent
+npx tsc --noEmit
+node build.mjs --check
+ONYM=$program CHROMIUM=$(command -v chromium) node --test --test-reporter=dot test/page.test.mjs
