@@ -97,11 +97,11 @@ impl ProcessDriver {
     /// Whether `pid` runs: a child that ended is waited for.
     fn runs(&self, pid: u32) -> bool {
         let mut children = self.children.lock().expect("invariant: no panic under this lock");
-        if let Some(child) = children.get_mut(&pid) {
-            if matches!(child.try_wait(), Ok(Some(_))) {
-                children.remove(&pid);
-                return false;
-            }
+        if let Some(child) = children.get_mut(&pid)
+            && matches!(child.try_wait(), Ok(Some(_)))
+        {
+            children.remove(&pid);
+            return false;
         }
         drop(children);
         stat(pid).is_some_and(|s| s.state != 'Z')

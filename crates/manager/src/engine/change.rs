@@ -37,7 +37,7 @@ impl Core {
         let mut done = self.execute(&steps, &wanted).await;
         if done.is_ok() {
             let keyed = self.key_all().await;
-            done = keyed.and_then(|()| done);
+            done = keyed.and(done);
         }
         match done {
             Ok(counters) => {

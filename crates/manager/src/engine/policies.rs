@@ -227,7 +227,7 @@ impl Core {
         };
         let sides = data_into(graph, behind);
         let outside = graph.functions.get(behind).is_some_and(|f| !f.listen.is_empty());
-        if sides.len() < 2 && !(outside && !sides.is_empty()) {
+        if sides.len() + usize::from(outside) < 2 {
             return Vec::new();
         }
         // Only a router tells which side a name comes from.
