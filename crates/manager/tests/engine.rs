@@ -1,5 +1,7 @@
 //! The manager's behaviour over services that are control interfaces only.
 
+#![allow(clippy::unwrap_used)]
+
 mod fake;
 
 use fake::FakeDriver;

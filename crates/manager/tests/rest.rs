@@ -1,5 +1,7 @@
 //! The manager's interface over HTTP.
 
+#![allow(clippy::unwrap_used)]
+
 mod fake;
 
 use fake::FakeDriver;

@@ -1,6 +1,9 @@
 //! Services that are nothing but a control interface (`spec/services.md`), and a driver of them:
 //! the manager's own behaviour without packets.
 
+// Each test file uses a part of this.
+#![allow(dead_code, clippy::unwrap_used)]
+
 use axum::extract::{Path, State};
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -25,6 +28,19 @@ pub struct Service {
     pub stats: Value,
     pub events: Vec<Value>,
     pub cpu_ns: u64,
+}
+
+impl Service {
+    fn set_routes(&mut self, body: &Value) -> Option<Value> {
+        self.routes.retain(|r| r["origin"] != "static");
+        for row in body["routes"].as_array().unwrap() {
+            let mut row = row.clone();
+            self.faces.get(row["face"].as_str().unwrap())?;
+            row["origin"] = "static".into();
+            self.routes.push(row);
+        }
+        Some(json!({"changed": true}))
+    }
 }
 
 /// All services, by instance, and what they were told, in order.
@@ -131,18 +147,10 @@ async fn serve(
             json!({"changed": []})
         }
         ("GET", "routes") => json!({"routes": service.routes}),
-        ("PUT", "routes") => {
-            service.routes.retain(|r| r["origin"] != "static");
-            for row in body["routes"].as_array().unwrap() {
-                let mut row = row.clone();
-                if !service.faces.contains_key(row["face"].as_str().unwrap()) {
-                    return refused(422, "face_unknown");
-                }
-                row["origin"] = "static".into();
-                service.routes.push(row);
-            }
-            json!({"changed": true})
-        }
+        ("PUT", "routes") => match service.set_routes(&body) {
+            Some(answer) => answer,
+            None => return refused(422, "face_unknown"),
+        },
         ("PUT", "keys") => {
             service.keys = body["keys"].clone();
             json!({"changed": true})
