@@ -17,17 +17,17 @@ use std::sync::{Arc, Mutex};
 
 /// What a service keeps.
 #[derive(Default, Clone)]
-pub struct Service {
-    pub order: Option<Order>,
-    pub started: Option<Started>,
-    pub alive: bool,
-    pub faces: BTreeMap<String, Value>,
-    pub config: Map<String, Value>,
-    pub routes: Vec<Value>,
-    pub keys: Value,
-    pub stats: Value,
-    pub events: Vec<Value>,
-    pub cpu_ns: u64,
+pub(crate) struct Service {
+    pub(crate) order: Option<Order>,
+    pub(crate) started: Option<Started>,
+    pub(crate) alive: bool,
+    pub(crate) faces: BTreeMap<String, Value>,
+    pub(crate) config: Map<String, Value>,
+    pub(crate) routes: Vec<Value>,
+    pub(crate) keys: Value,
+    pub(crate) stats: Value,
+    pub(crate) events: Vec<Value>,
+    pub(crate) cpu_ns: u64,
 }
 
 impl Service {
@@ -45,21 +45,21 @@ impl Service {
 
 /// All services, by instance, and what they were told, in order.
 #[derive(Default)]
-pub struct World {
-    pub services: BTreeMap<String, Service>,
-    pub calls: Vec<String>,
-    pub ports: u32,
+pub(crate) struct World {
+    pub(crate) services: BTreeMap<String, Service>,
+    pub(crate) calls: Vec<String>,
+    pub(crate) ports: u32,
     /// Names that do not start.
-    pub broken: BTreeSet<String>,
+    pub(crate) broken: BTreeSet<String>,
     /// Nothing is answered about these links: they do not come up.
-    pub unreachable: BTreeSet<String>,
+    pub(crate) unreachable: BTreeSet<String>,
     /// Packets that a freeze keeps.
-    pub kept: u64,
+    pub(crate) kept: u64,
 }
 
 #[derive(Clone, Default)]
-pub struct FakeDriver {
-    pub world: Arc<Mutex<World>>,
+pub(crate) struct FakeDriver {
+    pub(crate) world: Arc<Mutex<World>>,
 }
 
 impl std::fmt::Debug for FakeDriver {
@@ -69,7 +69,7 @@ impl std::fmt::Debug for FakeDriver {
 }
 
 impl World {
-    pub fn named(&mut self, name: &str) -> &mut Service {
+    pub(crate) fn named(&mut self, name: &str) -> &mut Service {
         let found = self
             .services
             .values_mut()
@@ -77,7 +77,7 @@ impl World {
         found.unwrap_or_else(|| panic!("{name} does not run"))
     }
 
-    pub fn alive(&self) -> Vec<String> {
+    pub(crate) fn alive(&self) -> Vec<String> {
         let alive = self.services.values().filter(|s| s.alive);
         let mut names: Vec<String> =
             alive.map(|s| s.order.as_ref().unwrap().name.clone()).collect();
@@ -85,7 +85,7 @@ impl World {
         names
     }
 
-    pub fn kill(&mut self, name: &str) {
+    pub(crate) fn kill(&mut self, name: &str) {
         self.named(name).alive = false;
     }
 }
