@@ -284,6 +284,9 @@ impl Element for PacketDispatcher {
         let still = self.sessions.values().filter(|s| idle > 0 && silent(s.heard, idle));
         let still: Vec<u32> = still.map(|s| s.number).collect();
         for face in over {
+            // Its end is none of the session's any more.
+            self.old.remove(&face);
+            self.faces.remove(&face);
             cx.wishes.push(Wish::Close(face));
         }
         for number in still {
