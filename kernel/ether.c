@@ -35,6 +35,7 @@ static int nnet_ether_frame(void *ctx, struct sk_buff *skb)
 {
 	struct nnet_ether_port *port = ctx;
 	struct net_device *dev = port->dev;
+	int err;
 
 	skb->dev = dev;
 	skb->protocol = htons(NNET_ETHERTYPE);
@@ -44,7 +45,9 @@ static int nnet_ether_frame(void *ctx, struct sk_buff *skb)
 		kfree_skb(skb);
 		return -EINVAL;
 	}
-	return net_xmit_eval(dev_queue_xmit(skb));
+	/* net_xmit_eval() is a macro that looks twice. */
+	err = dev_queue_xmit(skb);
+	return net_xmit_eval(err);
 }
 
 static void nnet_ether_send(struct nnet_face *face, struct nnet_port *port,

@@ -49,7 +49,7 @@ for k in $kernels; do
     }
   fi
   # The whole list on the first kernel; on the others what depends on the kernel most.
-  scripts=${SCRIPTS:-sockets,netns,daemon,store,stress$conformance}
+  scripts=${SCRIPTS:-sockets,netns,daemon,bridge,store,stress$conformance}
   [ $first = 1 ] || scripts=${SCRIPTS:-sockets,netns}
   first=0
   "$here/vm.sh" "$target/$k/src/nnet.ko" "$image/boot/vmlinuz-$k" "$image/lib/modules/$k" "$scripts" || failed=1

@@ -550,6 +550,83 @@ static int flood(int argc, char **argv)
 	return 0;
 }
 
+static int by_size(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ull + t.tv_nsec;
+}
+
+/*
+ * hit MEGABYTES SAMPLES: fills the cache with Data of 1024 octets that nobody
+ * asked for, then asks for SAMPLES of them and tells the delays. The cache is
+ * the kernel's, or the store's where that was attached with --user.
+ */
+static int hit(int argc, char **argv)
+{
+	uint32_t count = atoi(argv[0]) * 1024, samples = atoi(argv[1]), most = UINT32_MAX, found = 0;
+	uint64_t bytes = UINT64_MAX >> 1, sum = 0, *t = calloc(samples, sizeof(*t));
+	int control = onym_ctl_open(), fd = onym_socket(SOCK_RAW, 0), ask = onym_socket(SOCK_RAW, 0);
+	struct onym_name base = name_of("/cached/objects"), n;
+	struct onym_data d = { .name = &n, .content = content, .len = 1024 };
+	uint8_t packet[ONYM_PACKET_MAX], all = NNET_UNSOLICITED_ALL;
+
+	CHECK(!onym_ctl_call(control, NNET_CMD_CS_CONFIG, NULL, 0, NNET_A_CAPACITY, &most, (size_t)4,
+			     NNET_A_ENTRIES_MAX, &most, (size_t)4, NNET_A_BYTES_MAX, &bytes, (size_t)8,
+			     NNET_A_UNSOLICITED, &all, (size_t)1, 0));
+	patience(ask, 5);
+	for (uint32_t i = 0; i < count; i++) {
+		ssize_t len;
+
+		n = base;
+		onym_name_segment(&n, i);
+		len = onym_data_make(&d, NULL, packet, sizeof(packet));
+		CHECK(send(fd, packet, len, 0) == len);
+		/* The store must keep up: it is asked for what it was given. */
+		if (i % 64 == 63)
+			sched_yield();
+	}
+	for (uint32_t i = 0; i < samples; i++) {
+		uint8_t interest[128], *p = interest + 2;
+		uint64_t begun;
+
+		n = base;
+		onym_name_segment(&n, (uint64_t)i * 2654435761u % count);
+		*p++ = 7;
+		*p++ = n.len;
+		memcpy(p, n.v, n.len);
+		p += n.len;
+		memcpy(p, "\x0a\x04", 2);
+		memcpy(p + 2, &i, 4);
+		interest[0] = 5;
+		interest[1] = p + 6 - interest - 2;
+		begun = now_ns();
+		CHECK(send(ask, interest, p + 6 - interest, 0) > 0);
+		if (recv(ask, packet, sizeof(packet), 0) > 0 && packet[0] == 6)
+			t[found++] = now_ns() - begun;
+	}
+	CHECK(found > samples * 9 / 10);
+	qsort(t, found, sizeof(*t), by_size);
+	for (uint32_t i = 0; i < found; i++)
+		sum += t[i];
+	printf("hits %u of %u, mean %llu ns", found, samples, (unsigned long long)(sum / found));
+	for (int q = 0; q < 5; q++) {
+		static const int per[] = { 1, 25, 50, 90, 99 };
+
+		printf(", p%d %llu", per[q], (unsigned long long)t[(uint64_t)found * per[q] / 100]);
+	}
+	printf("\n");
+	return 0;
+}
+
 /* probe URI: any Data below a name. */
 static int probe(int argc, char **argv)
 {
@@ -576,7 +653,7 @@ static const struct {
 	{ "binding", binding, 0 }, { "refused", refused, 0 }, { "published", published, 0 },
 	{ "pump", pump, 4 },	   { "request", request, 2 }, { "pair", pair, 0 },
 	{ "fuzz", fuzz, 1 },	   { "closing", closing, 1 }, { "storm", storm, 1 },
-	{ "probe", probe, 1 },	   { "flood", flood, 3 },
+	{ "probe", probe, 1 },	   { "hit", hit, 2 },	   { "flood", flood, 3 },
 };
 
 int main(int argc, char **argv)

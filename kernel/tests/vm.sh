@@ -20,10 +20,13 @@ $cc -O2 -static -o "$root/qexit" "$here/qexit.c"
 clients=$here/../../clients/c
 $cc -O2 -static -I "$clients/include" -I "$clients/src" -I "$here/../include/uapi" -I "$here/../generated" \
   -o "$root/bin/nnet-test" "$clients"/src/*.c "$here/nnet-test.c"
-$cc -O2 -static -I "$clients/include" -I "$clients/src" -I "$here/../include/uapi" -I "$here/../generated" \
-  -o "$root/bin/nnet_store" "$clients"/src/*.c "$clients/examples/nnet_store.c"
+for example in nnet_store nfd_bridge; do
+  $cc -O2 -static -I "$clients/include" -I "$clients/src" -I "$here/../include/uapi" -I "$here/../generated" \
+    -o "$root/bin/$example" "$clients"/src/*.c "$clients/examples/$example.c"
+done
 for f in /sbin/ip ${EXTRA:-}; do
-  cp "$f" "$root/bin/"
+  # Beside busybox, which has applets of these names in /bin.
+  case $f in */ip | */tc) cp "$f" "$root/sbin/" ;; *) cp "$f" "$root/bin/" ;; esac
   for l in $(ldd "$f" 2>/dev/null | grep -oE '/[^ ]+' || true); do
     mkdir -p "$root$(dirname "$l")"; cp -L "$l" "$root$l"
   done
