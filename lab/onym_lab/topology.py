@@ -246,6 +246,25 @@ def _ndnsim_rate(text: str, line: int) -> str:
     return f"{float(found[1]) * factor:g}{scale}"
 
 
+_LOSS = re.compile(r"^ns3::RateErrorModel,ErrorUnit=ERROR_UNIT_PACKET,ErrorRate=([0-9.]+)$")
+
+
+def _ndnsim_link(words: list[str], line: int) -> dict[str, Any]:
+    keys: dict[str, Any] = {"rate": _ndnsim_rate(words[2], line)}
+    if len(words) > 4:
+        keys["delay"] = words[4]
+    if len(words) > 5:
+        if not words[5].isdigit():
+            raise TopologyError(f"line {line}: queue {words[5]!r}: a number of packets is expected")
+        keys["queue"] = int(words[5])
+    if len(words) > 6:
+        loss = _LOSS.match(words[6])
+        if not loss:
+            raise TopologyError(f"line {line}: loss model {words[6]!r} is not here")
+        keys["loss"] = f"{float(loss[1]) * 100:g}%"
+    return keys
+
+
 def ndnsim(text: str) -> Topology:
     """Read ndnSIM's annotated form: sections `router` and `link`."""
     made = Topology()
@@ -266,11 +285,7 @@ def ndnsim(text: str) -> Topology:
                 raise TopologyError(
                     f"line {number}: source, target, bandwidth, metric are expected"
                 )
-            keys: dict[str, Any] = {"rate": _ndnsim_rate(words[2], number)}
-            if len(words) > 4:
-                keys["delay"] = words[4]
-            if len(words) > 5:
-                keys["queue"] = int(words[5])
+            keys = _ndnsim_link(words, number)
             for end in words[:2]:
                 if end not in made.nodes:
                     raise TopologyError(f"line {number}: {end!r} is no router")

@@ -134,7 +134,7 @@ Denver    NA  3  4
 link
 # from to capacity metric delay queue
 Seattle Denver 10Mbps 1 5ms 20
-Denver  Chicago 1.5Gbps 2 10ms 100
+Denver  Chicago 1.5Gbps 2 10ms 100 ns3::RateErrorModel,ErrorUnit=ERROR_UNIT_PACKET,ErrorRate=0.9
 """
 
 
@@ -149,7 +149,7 @@ def test_mini_ndn_and_ndnsim_networks_are_read() -> None:
     assert made.links[1] == (
         "Denver",
         "Chicago",
-        {"rate": "1.5gbit", "delay": "10ms", "queue": 100},
+        {"rate": "1.5gbit", "delay": "10ms", "queue": 100, "loss": "90%"},
     )
     assert made.positions["Chicago"] == (7.0, -4.0)
 
@@ -160,6 +160,11 @@ def test_mini_ndn_and_ndnsim_networks_are_read() -> None:
         (topology.mini_ndn, "[links]\na-b delay=1ms", "line 2: 'a-b': a:b is expected"),
         (topology.mini_ndn, "[stations]\nsta1: _", "line 1: .stations.: wireless"),
         (topology.ndnsim, "router\nA NA 1 1\nlink\nA B 1Mbps 1", "line 4: 'B' is no router"),
+        (
+            topology.ndnsim,
+            "router\nA NA 1 1\nB NA 1 1\nlink\nA B 1Mbps 1 1ms ns3::RedQueue",
+            "line 5: queue",
+        ),
         (topology.ndnsim, "A B", "neither router nor link"),
     ],
 )
