@@ -6,20 +6,21 @@
 //! configuration.
 
 mod app;
+mod look;
 mod relay;
 
 use super::run::an_id;
 use super::script::{Line, PushScript};
-use super::step::{KINDS, STRANGER, check, control_frame, hex, payload, push_frame, strategy};
+use super::step::{KINDS, STRANGER, control_frame, hex, payload, push_frame, strategy};
 use crate::run::Outcome;
 use app::App;
+use look::place;
 use onym_node::config::{Config, PushLink};
 use onym_node::{Node, NodeHandle};
 use onym_tables::bloom::{Kind as SchemeKind, Scheme};
 use onym_wire::push::app::{Message, kind};
 use onym_wire::push::{Filter, Id, Label, RouteBuf, Status, Strategy};
 use relay::Relay;
-use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
@@ -127,19 +128,6 @@ fn cannot(script: &PushScript) -> Option<String> {
         }
     }
     (waited > WAIT_MAX_MS).then(|| "needs virtual time".into())
-}
-
-/// Where the status of a node tells a counter of scripts.
-fn place(word: &str) -> Option<(&'static str, &str)> {
-    match word {
-        "sent" | "delivered" | "unwanted" | "incomplete" | "repaired" => {
-            Some(("publications", word))
-        }
-        "mac" | "misdirected" | "refused" => Some(("control", word)),
-        "bad_control" => Some(("control", "malformed")),
-        word if word.starts_with("push_") => Some(("verdicts", word)),
-        _ => None,
-    }
 }
 
 impl Runner {
@@ -467,116 +455,6 @@ impl Runner {
         Ok(())
     }
 
-    /// Looks at frames that crossed a link, until they are as wanted.
-    fn crossed(&self, line: &Line) -> Result<(), String> {
-        let (a, b) = self.ends(line)?;
-        let (relay, side) = self.relay(a, b)?;
-        let before = self.marked.get(&format!("{a}->{b}")).copied().unwrap_or(0);
-        let until = Instant::now() + PATIENCE;
-        std::thread::sleep(EFFECT);
-        loop {
-            let got = relay.crossed(side).saturating_sub(before);
-            let result = check("it", got, line.word(2, "a number")?);
-            if result.is_ok() || Instant::now() > until {
-                return result;
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
-    }
-
-    /// What a node tells of its push half.
-    fn told(&self, member: &Member, what: &str, id: &[u8]) -> Result<Value, String> {
-        let told = member.handle.push_dataset(what, id).map_err(|e| e.to_string())?;
-        told.ok_or_else(|| format!("the node tells no {what}"))
-    }
-
-    /// Looks at the information graphs of the rendezvous nodes, until they are as wanted: what was
-    /// asked for by a node that does not wait is on its way.
-    fn graph(&self, line: &Line) -> Result<(), String> {
-        let until = Instant::now() + PATIENCE;
-        loop {
-            match self.graph_now(line) {
-                Err(what) if Instant::now() > until => return Err(what),
-                Err(_) => std::thread::sleep(Duration::from_millis(5)),
-                Ok(()) => return Ok(()),
-            }
-        }
-    }
-
-    fn graph_now(&self, line: &Line) -> Result<(), String> {
-        let id = an_id(line.word(1, "an id")?)?;
-        let mut found = None;
-        for member in self.nodes.values().filter(|n| n.is_home) {
-            let told = self.told(member, "graph", &[])?;
-            let vertices = told["vertices"].as_array().cloned().unwrap_or_default();
-            let is_it =
-                |v: &Value| v["of"] == "domain" && texts(&v["ids"]).contains(&id.to_string());
-            found = found.or(vertices.into_iter().find(is_it));
-        }
-        let is_absent = line.words.iter().any(|w| w == "absent");
-        let vertex = match (found, is_absent) {
-            (None, true) => return Ok(()),
-            (None, false) => return Err("it is absent".into()),
-            (Some(_), true) => return Err("it is there".into()),
-            (Some(vertex), false) => vertex,
-        };
-        if let Some(want) = line.list("ids") {
-            let want: Result<Vec<String>, String> =
-                want.into_iter().map(|t| an_id(t).map(|id| id.to_string())).collect();
-            let got = texts(&vertex["ids"]);
-            if got != want? {
-                return Err(format!("its ids are {got:?}"));
-            }
-        }
-        for key in ["publishers", "subscribers"] {
-            let Some(want) = line.list(key) else { continue };
-            let want: Result<Vec<String>, String> =
-                want.iter().map(|n| self.node(n).map(|n| n.label.to_string())).collect();
-            let (mut want, got) = (want?, texts(&vertex[key]));
-            want.sort_unstable();
-            if got != want {
-                return Err(format!("{key} are {got:?}"));
-            }
-        }
-        Ok(())
-    }
-
-    fn counters(&self) -> BTreeMap<String, u64> {
-        let mut all = BTreeMap::new();
-        for (name, member) in &self.nodes {
-            let Ok(told) = self.told(member, "status", &[]) else { continue };
-            for group in ["publications", "control", "verdicts"] {
-                for (word, value) in told[group].as_object().into_iter().flatten() {
-                    all.insert(format!("{name}.{group}.{word}"), value.as_u64().unwrap_or(0));
-                }
-            }
-        }
-        for ([a, b], relay) in &self.relays {
-            all.insert(format!("{a}->{b}"), relay.crossed(0));
-            all.insert(format!("{b}->{a}"), relay.crossed(1));
-        }
-        all
-    }
-
-    /// Looks at counters until they are as wanted: frames are on their way.
-    fn count(&self, line: &Line) -> Result<(), String> {
-        let node = line.word(1, "a node")?;
-        let until = Instant::now() + PATIENCE;
-        loop {
-            let all = self.counters();
-            let result = line.options.iter().try_for_each(|(word, want)| {
-                let (group, member) = place(word).ok_or("no such counter")?;
-                let name = format!("{node}.{group}.{member}");
-                let of = |counters: &BTreeMap<String, u64>| *counters.get(&name).unwrap_or(&0);
-                check(word, of(&all).saturating_sub(of(&self.marked)), want)
-            });
-            if result.is_ok() || Instant::now() > until {
-                return result;
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
-    }
-
     fn end(&mut self) -> Result<(), String> {
         let until = Instant::now() + QUIET;
         for (name, app) in &mut self.apps {
@@ -587,11 +465,6 @@ impl Runner {
         }
         Ok(())
     }
-}
-
-fn texts(value: &Value) -> Vec<String> {
-    let all = value.as_array().into_iter().flatten();
-    all.filter_map(|v| v.as_str().map(str::to_owned)).collect()
 }
 
 /// The status that a refused publication is answered with.

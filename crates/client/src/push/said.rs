@@ -1,0 +1,123 @@
+//! What an application of the push half says and hears.
+
+use crate::error::Error as ClientError;
+use onym_wire::push::app::{Message, kind};
+use onym_wire::push::{Id, Label, Role, RouteBuf, Status, Strategy};
+
+/// Why an operation failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No node, or its name is wrong.
+    #[error(transparent)]
+    Node(#[from] ClientError),
+    /// The connection ended.
+    #[error("the connection to the node is gone: {0}")]
+    Gone(String),
+    /// The node refused.
+    #[error("{what}: {status}")]
+    Refused {
+        /// What was asked for.
+        what: String,
+        /// The answer.
+        status: Status,
+    },
+    /// The node does not answer: it has no push half, or is of another kind.
+    #[error("the node does not answer {0}")]
+    Silent(String),
+    /// The node sent what is no message.
+    #[error("the node sent a message that is not understood: {0}")]
+    Malformed(String),
+}
+
+/// What the node says of itself when an application registers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeInfo {
+    /// Its identifier.
+    pub node: Label,
+    /// What it does for its domain.
+    pub role: Role,
+    /// Number of the application.
+    pub number: u64,
+    /// Most octets of a publication.
+    pub length_max: u64,
+    /// Number of this life of the node.
+    pub epoch: u64,
+    /// Its program, for people.
+    pub text: String,
+}
+
+/// What an application hears.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// The item has subscribers: publish.
+    StartPublish(Id),
+    /// The item has none any more.
+    StopPublish(Id),
+    /// A scope came into being beneath one that is subscribed.
+    ScopePublished(Id),
+    /// A scope is gone.
+    ScopeUnpublished(Id),
+    /// A publication.
+    Data {
+        /// The id, of those of the item, that was subscribed.
+        id: Id,
+        /// What was published.
+        payload: Vec<u8>,
+    },
+    /// So many publications were not delivered, because the application did not keep up.
+    Missed(u64),
+    /// Data that was published without waiting for an answer was refused.
+    Refused {
+        /// The item.
+        id: Id,
+        /// Why.
+        status: Status,
+    },
+}
+
+/// A publication.
+#[derive(Debug, Clone)]
+pub struct Publication<'a> {
+    /// Its full identifier.
+    pub id: &'a Id,
+    /// Its strategy.
+    pub strategy: Strategy,
+    /// What is published.
+    pub payload: &'a [u8],
+    /// The filter, for the implicit strategy.
+    pub route: Option<&'a RouteBuf>,
+    /// The neighbour, for the link-local strategy.
+    pub node: Option<Label>,
+    /// The item whose subscribers are meant, for algorithmic strategies.
+    pub about: Option<&'a Id>,
+}
+
+impl<'a> Publication<'a> {
+    /// A publication that needs no more than identifier and strategy.
+    #[must_use]
+    pub const fn new(id: &'a Id, strategy: Strategy, payload: &'a [u8]) -> Self {
+        Self { id, strategy, payload, route: None, node: None, about: None }
+    }
+
+    pub(super) fn message(&self, tag: u32) -> Message<'a> {
+        Message {
+            id: self.id.octets(),
+            strategy: self.strategy,
+            route: self.route.map(RouteBuf::octets),
+            node: self.node,
+            about: self.about.map_or(&[], Id::octets),
+            payload: self.payload,
+            ..Message::new(kind::PUBLISH, tag)
+        }
+    }
+}
+
+/// What became of a publication.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Sent {
+    /// Applications of the same node that got it.
+    pub local: u64,
+    /// Frames that left for other nodes.
+    pub frames: u64,
+}
