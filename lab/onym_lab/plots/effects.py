@@ -22,7 +22,7 @@ def shares(name: str, title: str, analysis: Analysis, unit: str) -> Plot:
     factors = analysis.factors
     positive = bool((analysis.responses > 0).all())
     table = (
-        side_by_side(factors, analysis.fitted)
+        side_by_side(factors, analysis.responses)
         if positive
         else analysis.effects[["term", "share"]]
         .rename(columns={"share": "additive"})

@@ -33,6 +33,7 @@ _HEAD = """# Results
 Reports of real runs, put here by `python -m onym_lab.report.keep`; pictures are in the page.
 A verdict is the worst of the rules that an experiment's file states; "holds" counts them.
 A run is scaled when its counts are a part of what the file asks for.
+What it all says: [findings](findings.md).
 
 | experiment | verdict | holds | runs | backend | scale | commit | begun | machine |
 |---|---|---|---|---|---|---|---|---|

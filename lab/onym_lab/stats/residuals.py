@@ -101,12 +101,10 @@ def box_cox(factors: Sequence[str], responses: ArrayLike) -> BoxCox:
 def _likelihood(
     factors: Sequence[str], table: np.ndarray[tuple[int, int], np.dtype[np.float64]], power: float
 ) -> float:
-    geometric = float(np.exp(np.log(table).mean()))
-    y = (
-        geometric * np.log(table)
-        if abs(power) < 1e-9
-        else (table**power - 1) / (power * geometric ** (power - 1))
-    )
+    # Over the geometric mean: powers of large numbers would lose all digits, and the
+    # likelihoods of powers can be compared without a Jacobian.
+    z = table / float(np.exp(np.log(table).mean()))
+    y = np.log(z) if abs(power) < 1e-9 else (z**power - 1) / power
     if table.shape[1] > 1:
         rest = y - y.mean(axis=1, keepdims=True)
     else:

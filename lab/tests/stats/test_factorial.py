@@ -200,6 +200,15 @@ def test_box_cox_suggests_the_log_for_table_5() -> None:
     assert power.high < 1
 
 
+def test_box_cox_does_not_depend_on_the_unit() -> None:
+    rng = np.random.default_rng(4)
+    table = np.asarray(TABLE_5)[:, None] * np.exp(rng.normal(0, 0.1, (16, 3)))
+    small, large = (stats.box_cox(FACTORS, table * unit) for unit in (1, 1e9))
+    assert small == large
+    assert small.low <= 0.5
+    assert small.suggested == "log"
+
+
 def test_a_table_that_is_not_whole_is_refused() -> None:
     with pytest.raises(ValueError, match="16 combinations, not 15"):
         stats.analyse(FACTORS, TABLE_5[:15])
