@@ -6,7 +6,9 @@
 //! capabilities.
 
 use super::archive::Archive;
-use super::{Answer, Driver, DriverError, Found, Order, Started, Usage, ready_line, words};
+use super::{
+    Answer, Driver, DriverError, Found, Order, Started, Usage, quota_us, ready_line, words,
+};
 use crate::http::{Body, Client, HttpError, Place};
 use hyper::Method;
 use serde_json::{Map, Value, json};
@@ -18,8 +20,6 @@ const ANSWER: Duration = Duration::from_secs(30);
 const BUILD: Duration = Duration::from_secs(180);
 const READY: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(20);
-/// Period of processor quotas, in microseconds.
-const PERIOD_US: f64 = 10_000.0;
 /// User and group of the services: nobody.
 const NOBODY: u32 = 65_534;
 
@@ -151,8 +151,8 @@ impl DockerDriver {
                 "PortBindings": ports,
                 "CapDrop": ["ALL"],
                 "SecurityOpt": ["no-new-privileges"],
-                "CpuPeriod": PERIOD_US as u64,
-                "CpuQuota": quota(order.function.quota),
+                "CpuPeriod": quota(order.function.quota).0,
+                "CpuQuota": quota(order.function.quota).1,
             },
         });
         let name = format!("onym-{}-{}", self.options.manager, order.instance);
@@ -276,8 +276,8 @@ fn inside(order: &Order) -> Result<(Order, BTreeMap<String, Value>), DriverError
     Ok((inside, ports))
 }
 
-fn quota(cores: Option<f64>) -> i64 {
-    cores.map_or(-1, |c| (c * PERIOD_US).max(1000.0) as i64)
+fn quota(cores: Option<f64>) -> (u64, i64) {
+    cores.map_or((10_000, -1), quota_us)
 }
 
 /// The text of a log: each piece has a header of 8 octets with its length.
@@ -342,7 +342,8 @@ impl Driver for DockerDriver {
 
     fn limit<'a>(&'a self, handle: &'a str, cores: Option<f64>) -> Answer<'a, ()> {
         Box::pin(async move {
-            let body = json!({"CpuPeriod": PERIOD_US as u64, "CpuQuota": quota(cores)});
+            let (period, quota) = quota(cores);
+            let body = json!({"CpuPeriod": period, "CpuQuota": quota});
             let path = format!("/containers/{handle}/update");
             self.ask("limiting a container", Method::POST, &path, Body::Json(body))
                 .await

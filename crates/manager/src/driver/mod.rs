@@ -138,6 +138,13 @@ pub trait Driver: Send + Sync + std::fmt::Debug {
     fn last_words<'a>(&'a self, handle: &'a str) -> Answer<'a, String>;
 }
 
+/// Period and quota of processor time in microseconds for a bound in cores. The kernel takes no
+/// quota below a millisecond, so a small one has a long period.
+fn quota_us(cores: f64) -> (u64, i64) {
+    let period = if cores < 0.1 { 100_000.0 } else { 10_000.0 };
+    (period as u64, (cores * period).max(1000.0) as i64)
+}
+
 /// Labels of the listeners for neighbours: for each ingress and transport.
 #[must_use]
 pub fn link_listeners(

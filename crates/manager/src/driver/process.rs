@@ -4,7 +4,9 @@
 //! process carries the manager's mark in its environment, so a manager that was killed between
 //! starting it and noting it finds it all the same.
 
-use super::{Answer, Driver, DriverError, Found, Order, Started, Usage, ready_line, words};
+use super::{
+    Answer, Driver, DriverError, Found, Order, Started, Usage, quota_us, ready_line, words,
+};
 use std::collections::HashMap;
 use std::fs;
 use std::io::Write as _;
@@ -170,16 +172,20 @@ impl ProcessDriver {
             let why = "no control group of the processor can be written here; run as root or take the quota away";
             return Err(DriverError::engine(doing, why));
         };
-        const PERIOD_US: f64 = 10_000.0;
-        let quota = cores.map(|c| (c * PERIOD_US).max(1000.0) as i64);
+        let (period, quota) = cores.map_or((10_000, None), |cores| {
+            let (period, quota) = quota_us(cores);
+            (period, Some(quota))
+        });
         let work = || -> std::io::Result<()> {
             fs::create_dir_all(&group)?;
             if group.join("cpu.cfs_quota_us").exists() {
-                fs::write(group.join("cpu.cfs_period_us"), (PERIOD_US as u64).to_string())?;
+                // No quota while the period changes: one must fit the other at each moment.
+                fs::write(group.join("cpu.cfs_quota_us"), "-1")?;
+                fs::write(group.join("cpu.cfs_period_us"), period.to_string())?;
                 fs::write(group.join("cpu.cfs_quota_us"), quota.unwrap_or(-1).to_string())?;
             } else {
                 let quota = quota.map_or_else(|| "max".to_owned(), |q| q.to_string());
-                fs::write(group.join("cpu.max"), format!("{quota} {}", PERIOD_US as u64))?;
+                fs::write(group.join("cpu.max"), format!("{quota} {period}"))?;
             }
             fs::write(group.join("cgroup.procs"), pid.to_string())
         };
