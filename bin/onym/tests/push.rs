@@ -78,6 +78,8 @@ fn a_publication_reaches_every_subscriber_of_its_node_once() {
         }
         for subscriber in &mut subscribers {
             assert_eq!(subscriber.end(), Some(0), "{}", subscriber.err.text());
+            // What it wrote is read by a thread of the test, which may be behind its end.
+            wait_until("its last line is read", || subscriber.out.text().contains("two"));
             let got: Vec<Value> = lines(&subscriber.out.text());
             let texts: Vec<&str> = got
                 .iter()
