@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# The manager with the Docker engine: scripts/docker.sh PROGRAM (a static one, `make static`).
-# Uses the engine that runs; else starts one with a folder of its own and ends it.
+# The manager with the Docker engine: scripts/docker.sh PROGRAM [BINARY]; images are made of BINARY,
+# else of PROGRAM, which must be static (`make static`).
+# Uses the engine that runs (DOCKER_SOCKET); else starts one with a folder of its own and ends it.
 # Exit status 77: no engine can be started here.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 program=$(realpath "${1:-target/static/onym}")
+binary=$(realpath "${2:-$program}")
 work=$(mktemp -d)
-socket=/var/run/docker.sock engine= manager=
+socket=${DOCKER_SOCKET:-/var/run/docker.sock} engine= manager=
 cleanup() {
   [ -z "$manager" ] || { "$program" net --manager "$url" down >/dev/null 2>&1 || true; kill "$manager" 2>/dev/null || true; }
   [ -z "$engine" ] || { kill "$engine" && wait "$engine" || true; } 2>/dev/null
@@ -29,7 +31,7 @@ if ! answers >/dev/null 2>&1; then
   until_true 60 answers || { tail -5 "$work/engine.log"; echo "skipped: the engine did not start"; exit 77; }
 fi
 
-"$program" manager --listen 127.0.0.1:0 --state "$work/state" --driver docker --binary "$program" --docker-socket "$socket" 2>"$work/log" &
+"$program" manager --listen 127.0.0.1:0 --state "$work/state" --driver docker --binary "$binary" --docker-socket "$socket" 2>"$work/log" &
 manager=$!
 until_true 120 grep -q '^ready' "$work/log" || { cat "$work/log"; exit 1; }
 url=$(sed -n 's/^ready .*"url":"\([^"]*\)".*/\1/p' "$work/log")
@@ -37,7 +39,6 @@ net() { "$program" net --manager "$url" "$@"; }
 
 port=$((20000 + RANDOM % 10000))
 net preset nfd --print | sed "s/:6363/:$port/g" >"$work/network.toml"
-echo 'functions.br.quota = 0.5' >"$work/quota"
 sed -i 's/^kind = "backward-router"/&\nquota = 0.5/' "$work/network.toml"
 net apply "$work/network.toml"
 head -c 1000000 /dev/urandom >"$work/in"
