@@ -28,6 +28,9 @@ KEPT = (
 )
 """Files of a run that are kept; the pictures are in the page."""
 
+CSV_MOST = 300_000
+"""A larger aggregate is kept as Parquet, a thirtieth of its size."""
+
 _HEAD = """# Results
 
 Reports of real runs, put here by `python -m onym_lab.report.keep`; pictures are in the page.
@@ -46,8 +49,11 @@ def keep(run: Path, target: Path) -> Path:
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
     for name in KEPT:
-        if (run / name).exists():
-            shutil.copyfile(run / name, place / name)
+        source = run / name
+        if name == "aggregate.csv" and source.exists() and source.stat().st_size > CSV_MOST:
+            source = run / "aggregate.parquet"
+        if source.exists():
+            shutil.copyfile(source, place / source.name)
     return place
 
 

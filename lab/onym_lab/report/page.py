@@ -15,6 +15,9 @@ from onym_lab import stats
 from onym_lab.report.data import Measured
 from onym_lab.report.pictures import analyses
 
+ROWS_MOST = 1500
+"""Most rows of the table of results."""
+
 VERDICTS = {
     "holds": "good",
     "fails": "bad",
@@ -200,8 +203,12 @@ def _factorial(metric: str, where: str, unit: str, analysis: stats.Analysis) -> 
 def _results(table: pd.DataFrame) -> str:
     if table.empty:
         return "<p>Nothing was measured.</p>"
+    shown = table.sort_values("scope", key=lambda scopes: scopes == "node", kind="stable")
+    rest = len(shown) - ROWS_MOST
+    shown = shown.head(ROWS_MOST)
+    note = f"<p>{rest} more rows, of nodes, are in aggregate.csv.</p>" if rest > 0 else ""
     rows = []
-    for row in table.to_dict("records"):
+    for row in shown.to_dict("records"):
         mark = (
             f'<span class="warn" title="checks failed">✗ {row["marked"]}</span>'
             if row["marked"]
@@ -223,7 +230,7 @@ def _results(table: pd.DataFrame) -> str:
         '<input id="find" type="search" placeholder="search the results" '
         'aria-label="search the results">'
         f'<div class="scroll"><table id="all"><thead><tr>{head}</tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table></div>"
+        f"<tbody>{''.join(rows)}</tbody></table></div>{note}"
     )
 
 
