@@ -12,7 +12,7 @@ say() { printf 'setup: %s\n' "$*" >&2; }
 
 declare -A commands=(
   [base]="gcc:gcc make:make curl:curl git:git ip:iproute2 unshare:util-linux"
-  [test]="valgrind:valgrind python3:python3 node:nodejs npm:npm openssl:openssl chromium:chromium"
+  [test]="valgrind:valgrind python3:python3 node:nodejs npm:npm openssl:openssl socat:socat chromium:chromium"
   [kernel]="qemu-system-x86_64:qemu-system-x86 cpio:cpio xz:xz-utils strip:binutils"
 )
 declare -A files=(
