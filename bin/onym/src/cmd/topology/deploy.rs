@@ -28,7 +28,8 @@ use std::path::{Path, PathBuf};
 A description:
   [domain]
   key = \"a secret\"                 optional: control messages are authenticated
-  base = \"127.0.0.1:17000\"         addresses of nodes that have none: ports counted up
+  base = \"127.0.0.1:17000\"         nodes without an address: this machine, ports counted up,
+                                   sockets NAME.sock in the folder
   [[node]]
   name = \"n1\"
   address = \"192.0.2.1:6363\"
@@ -116,6 +117,8 @@ struct Planned {
     inside: u32,
     /// To whom, number, cost.
     links: Vec<(usize, u32, u16)>,
+    /// Its address was counted from the domain's base: others run on the same machine.
+    is_shared: bool,
 }
 
 pub(crate) fn run(args: &Args, cx: &Context) -> anyhow::Result<()> {
@@ -126,8 +129,16 @@ pub(crate) fn run(args: &Args, cx: &Context) -> anyhow::Result<()> {
     let (nodes, scheme) = plan(&description).map_err(wrong)?;
     std::fs::create_dir_all(&args.output)
         .with_context(|| format!("{} cannot be made", args.output.display()))?;
+    let folder = args.output.canonicalize().unwrap_or_else(|_| args.output.clone());
     for node in &nodes {
-        let config = config_of(node, &nodes, &description.domain, scheme);
+        let mut config = config_of(node, &nodes, &description.domain, scheme);
+        if node.is_shared {
+            // Several nodes on one machine: each has a socket of its own, and no port twice.
+            let socket = folder.join(format!("{}.sock", node.name));
+            config.faces.unix.path.0 = socket.display().to_string();
+            config.faces.tcp.listen.0.clear();
+            config.faces.websocket.listen.0.clear();
+        }
         write(&args.output, &format!("{}.toml", node.name), &config.to_toml())?;
     }
     let told = domain_json(&nodes, scheme);
@@ -217,6 +228,7 @@ fn planned(i: usize, spec: &NodeSpec, domain: &Domain) -> Result<Planned, String
         roles: spec.roles.clone(),
         inside: number,
         links: Vec::new(),
+        is_shared: spec.address.is_none(),
     })
 }
 
