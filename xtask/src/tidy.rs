@@ -176,7 +176,7 @@ fn rust_source(file: &Path, text: &str, faults: &mut Vec<String>) {
 
 /// Crates that own no clock, socket or thread.
 fn is_pure(file: &Path) -> bool {
-    ["wire", "tables", "forward", "pubsub", "sim"]
+    ["wire", "tables", "forward", "pubsub", "services", "sim"]
         .iter()
         .any(|c| file.starts_with(format!("crates/{c}/src")))
 }
