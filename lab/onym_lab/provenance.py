@@ -65,7 +65,12 @@ def _binary(path: Path | None) -> dict[str, Any] | None:
         return None
     done = subprocess.run([str(path), "--version"], capture_output=True, text=True, check=False)
     said = (done.stdout or done.stderr).strip().splitlines()
-    return {"sha256": digest(path), "version": said[0] if said else None, "program": path.name}
+    return {
+        "sha256": digest(path),
+        "version": said[0] if said else None,
+        "program": path.name,
+        "build": path.parent.name if path.parent.name in ("release", "debug") else None,
+    }
 
 
 def gather(experiment: Experiment, backend: str) -> dict[str, Any]:

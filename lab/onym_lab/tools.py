@@ -16,7 +16,7 @@ class MissingToolError(Exception):
 
 
 def onym() -> Path:
-    """Find the program under test: `ONYM`, then the source tree's release, debug, then PATH.
+    """Find the program under test: `ONYM`, then the source tree's newest build, then PATH.
 
     Raises:
         MissingToolError: There is none.
@@ -24,7 +24,9 @@ def onym() -> Path:
     named = os.environ.get("ONYM")
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     places = [Path(named)] if named else [target / "release" / "onym", target / "debug" / "onym"]
-    found = next((place for place in places if os.access(place, os.X_OK)), None)
+    built = [place for place in places if os.access(place, os.X_OK)]
+    # The newest build is that of the present source; `make experiments` builds the release first.
+    found = max(built, key=lambda place: place.stat().st_mtime, default=None)
     if found is None and not named:
         on_path = shutil.which("onym")
         found = Path(on_path) if on_path else None
