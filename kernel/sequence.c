@@ -23,6 +23,7 @@ enum {
 	NNET_Q_MAX		= 1024,	/* segments in the ring, largest window */
 	NNET_Q_TRIES		= 8,
 	NNET_Q_PASSED		= 3,
+	NNET_Q_FAST_US		= 15000,
 	NNET_Q_RTO_MIN_US	= 200000,
 	NNET_Q_RTO_MAX_US	= 4000000,
 	NNET_Q_UNIT		= 256,	/* fractions of a segment in cwnd */
@@ -297,17 +298,25 @@ static void nnet_q_grow(struct nnet_sequence *q)
 	q->cwnd = min_t(u32, q->cwnd, NNET_Q_MAX * NNET_Q_UNIT);
 }
 
-/* Earlier segments in flight were overtaken. */
+/*
+ * Earlier segments in flight were overtaken. Only the first asking is judged
+ * so, and not before the strategy would let a retransmission pass; later ones
+ * have their time.
+ */
 static void nnet_q_overtake(struct nnet_sequence *q, u64 segment)
 {
+	ktime_t early = ktime_sub_us(ktime_get(), NNET_Q_FAST_US);
 	u64 n;
 
 	for (n = q->base; n < segment; n++) {
 		struct nnet_q_slot *s = nnet_q(q, n);
 
-		if (s->state == NNET_Q_FLYING &&
+		if (s->state == NNET_Q_FLYING && s->tries == 1 &&
 		    ktime_before(s->sent, nnet_q(q, segment)->sent) &&
-		    ++s->passed >= NNET_Q_PASSED)
+		    s->passed < NNET_Q_PASSED)
+			s->passed++;
+		if (s->state == NNET_Q_FLYING && s->passed >= NNET_Q_PASSED &&
+		    ktime_before(s->sent, early))
 			nnet_q_lose(q, n, false);
 	}
 }

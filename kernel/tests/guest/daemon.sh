@@ -21,7 +21,7 @@ node_face=$(in_ d onym face create "ether://[$(mac k vk)]" --local dev://vd | aw
 # The node fetches what the kernel's applications provide.
 in_ k nnet-test ctl route /kernel 1
 in_ d onym route add /kernel --via "$node_face"
-in_ k nnet-test serve /kernel/data 12 600 > /tmp/ready & i=0
+in_ k nnet-test serve /kernel/data 6 600 > /tmp/ready & i=0
 while ! grep -q ready /tmp/ready; do sleep 0.1; i=$((i+1)); [ $i -lt 100 ] || exit 1; done
 for i in 1 2 3 4 5 6; do in_ d onym peek /kernel/data/$i > /tmp/out; [ $(wc -c < /tmp/out) -ge 600 ] || { echo "peek gave $(wc -c < /tmp/out) octets"; exit 1; }; done
 # The kernel's applications fetch what the node provides.
@@ -32,7 +32,8 @@ i=0; until in_ d onym route list | grep -q /node/file; do sleep 0.3; i=$((i+1));
 in_ k nnet-test probe /node/file/32=metadata
 # Over UDP as well.
 udp=$(in_ k nnet-test ctl udp4 10.0.9.2 6363 1400)
-in_ k nnet-test ctl route /node $udp 0
+in_ k nnet-test ctl route /node/file $udp 0
+in_ k nnet-test ctl cs 0
 in_ k nnet-test probe /node/file/32=metadata
 kill $put
 in_ k cat /proc/net/nnet/faces

@@ -38,9 +38,10 @@ in_ r cat /proc/net/nnet/cs
 if ip -n r link show ra >/dev/null && tc -n r qdisc add dev ra root netem loss 3% 2>/dev/null; then echo "with 3% loss"; fi
 in_ b nnet-test pump /net/object 300000 1000 100 > /tmp/ready2 & pumping=$!
 i=0; while ! grep -q ready /tmp/ready2; do sleep 0.1; i=$((i+1)); [ $i -lt 200 ] || exit 1; done
-in_ a nnet-test request /net/object 300000
+in_ a nnet-test request /net/object 300000 || { in_ a cat /proc/net/nnet/stats | awk '$3'; in_ r cat /proc/net/nnet/stats | awk '$3'; exit 1; }
 tc -n r qdisc del dev ra root 2>/dev/null || true
-# Through the dispatcher's threads.
+# Through the dispatcher's threads; the consumer's cache is off, so that they have work.
+in_ a nnet-test ctl cs 0
 for mode in 1 2 3; do
   in_ r nnet-test ctl dispatch $mode
   in_ a nnet-test request /net/object 300000
@@ -64,6 +65,8 @@ in_ r ip link set ra up
 in_ a nnet-test flood va $(mac r ra) 3 & flood=$!
 in_ a nnet-test flood va 01:00:5e:00:17:aa 3 & flood2=$!
 sleep 0.5
+# What was started by a function is its grandchild.
+for p in $(pidof nnet-test); do case $(cat /proc/$p/cmdline | tr '\0' ' ') in *flood*) ;; *) kill $p ;; esac; done
 unload
 wait $flood $flood2
 for n in a r b; do ip netns del $n; done
