@@ -24,10 +24,9 @@ if [ -z "$onym" ]; then
   onym=$root/target/release/onym
 fi
 EXTRA="$onym"
-# The packet scripts need their runner; `make build` or stage "release" makes it.
-conformance=
+# SCRIPTS=conformance needs the runner of packet scripts, which stage "release" builds.
 for f in "$root/target/release/onym-testkit" "$root/target/debug/onym-testkit"; do
-  if [ -z "$conformance" ] && [ -x "$f" ]; then EXTRA="$f $EXTRA"; conformance=,conformance; fi
+  if [ -x "$f" ]; then EXTRA="$f $EXTRA" && break; fi
 done
 data=$target/guest-data
 rm -rf "$data" && mkdir -p "$data" && cp -r "$root/spec/conformance/pull" "$here/deviations" "$data/"
@@ -49,7 +48,7 @@ for k in $kernels; do
     }
   fi
   # The whole list on the first kernel; on the others what depends on the kernel most.
-  scripts=${SCRIPTS:-sockets,netns,daemon,bridge,store,stress$conformance}
+  scripts=${SCRIPTS:-sockets,netns,daemon,bridge,store,stress}
   [ $first = 1 ] || scripts=${SCRIPTS:-sockets,netns}
   first=0
   "$here/vm.sh" "$target/$k/src/nnet.ko" "$image/boot/vmlinuz-$k" "$image/lib/modules/$k" "$scripts" || failed=1
