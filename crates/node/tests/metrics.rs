@@ -62,7 +62,7 @@ fn expanded(pattern: &str) -> Vec<String> {
 
 #[test]
 fn the_counters_are_there_in_the_form_of_prometheus() {
-    let node = start(with(2, &["metrics.listen=127.0.0.1:0"]));
+    let node = start(with(2, &["metrics.listen=127.0.0.1:0", "push.enabled=true"]));
     let (_, consumer) = node.attach(Scope::Local).unwrap();
     let (id, producer) = node.attach(Scope::Local).unwrap();
     node.route("/a", id, 0).unwrap();

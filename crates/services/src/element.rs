@@ -375,12 +375,12 @@ pub fn merge(
 /// Reads a configuration or a body.
 ///
 /// # Errors
-/// 422 with what serde says.
+/// 422 with the field and what serde says of it.
 pub fn read<T: serde::de::DeserializeOwned>(value: Value) -> Result<T, Refusal> {
-    serde_json::from_value(value).map_err(|e| Refusal {
+    serde_path_to_error::deserialize(value).map_err(|e| Refusal {
         status: 422,
         code: "invalid",
-        message: e.to_string(),
-        field: None,
+        field: Some(e.path().to_string()).filter(|path| path != "."),
+        message: e.into_inner().to_string(),
     })
 }

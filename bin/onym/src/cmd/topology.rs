@@ -9,7 +9,7 @@ use onym_wire::push::Id;
 use serde_json::Value;
 use std::fmt::Write as _;
 
-/// Show the topology of the push half, its trees, and compute configurations of a network.
+/// Show the map and the trees of the push half, and lay out networks.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   onym topology map

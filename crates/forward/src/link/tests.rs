@@ -224,7 +224,7 @@ fn frames_that_are_no_packets_have_their_verdicts() {
     let mut link = Link::new(LinkConfig::datagram(1400));
     for (wire, verdict) in [
         ("", FrameVerdict::LpMalformed),
-        ("f00141", FrameVerdict::LpMalformed),
+        ("f40141", FrameVerdict::LpMalformed),
         // An Interest within an LpPacket within an LpPacket.
         ("6406500464025001", FrameVerdict::LpMalformed),
         ("6400", FrameVerdict::LpEmpty),
