@@ -111,7 +111,9 @@ static inline void nnet_read_lock(struct nnet_table *t, struct nnet_bucket *b)
 {
 	if (t->scheme == NNET_LOCK_RW)
 		read_lock_bh(&b->rw);
-	else if (t->scheme == NNET_LOCK_ONE)
+	else if (t->scheme == NNET_LOCK_RCU)
+		rcu_read_lock();
+	else
 		spin_lock_bh(&t->one);
 }
 
@@ -119,7 +121,9 @@ static inline void nnet_read_unlock(struct nnet_table *t, struct nnet_bucket *b)
 {
 	if (t->scheme == NNET_LOCK_RW)
 		read_unlock_bh(&b->rw);
-	else if (t->scheme == NNET_LOCK_ONE)
+	else if (t->scheme == NNET_LOCK_RCU)
+		rcu_read_unlock();
+	else
 		spin_unlock_bh(&t->one);
 }
 

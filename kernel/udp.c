@@ -24,8 +24,8 @@ struct nnet_udp {
 
 static u32 nnet_udp_hash(const struct sockaddr_in6 *a)
 {
-	return jhash2(a->sin6_addr.s6_addr32, 4, (__force u32)a->sin6_port) &
-	       255;
+	return jhash2((__force const u32 *)a->sin6_addr.s6_addr32, 4,
+		      (__force u32)a->sin6_port) & 255;
 }
 
 static struct nnet_face *nnet_udp_find(struct nnet_net *nn,

@@ -5,7 +5,8 @@
 # pairs are explained where their variable is declared), LINUX_VERSION_CODE (one
 # source for two kernels, in compat.h), MACRO_WITH_FLOW_CONTROL (LAW() of the
 # self-test), COMPLEX_MACRO and BRACKET_SPACE (lists of counters),
-# EMBEDDED_FILENAME (names of other files in comments).
+# EMBEDDED_FILENAME (names of other files in comments), CONSTANT_COMPARISON (the
+# macro of kernel versions), LONG_LINE (words of module parameters and counters).
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 kernel=$here/.. target=$1 failed=0
