@@ -99,7 +99,7 @@ impl Drop for Managed {
             let Some(pid) = ready.and_then(|r| r["pid"].as_u64()) else { continue };
             // Only what still is the service that wrote this.
             let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            let token = entry.path().join("token").display().to_string();
+            let token = format!("run/{}/token", entry.file_name().to_string_lossy());
             if String::from_utf8_lossy(&line).contains(&token) {
                 let _ = Command::new("kill").args(["-9", &pid.to_string()]).status();
             }

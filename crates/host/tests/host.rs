@@ -123,7 +123,6 @@ const BOTH: [&str; 2] = ["in=tcp4://127.0.0.1:0", "out=tcp4://127.0.0.1:0,side=p
 
 /// Defect 15 of the reference code: a fixed buffer of 32 KiB, and going on octet by octet.
 #[test]
-#[ignore = "written and linted, not run yet"]
 fn the_longest_packet_passes_and_a_malformed_one_closes_its_stream() {
     let host = start(Kind::ContentStore, &BOTH);
     let (mut consumer, mut producer) = between(&host);
@@ -148,7 +147,6 @@ fn the_longest_packet_passes_and_a_malformed_one_closes_its_stream() {
 }
 
 #[test]
-#[ignore = "written and linted, not run yet"]
 fn a_created_face_is_connected_again_and_says_so() {
     let far = start(Kind::NameFilter, &BOTH);
     let uri = far.listener("in").unwrap().to_owned();
@@ -178,7 +176,6 @@ fn a_created_face_is_connected_again_and_says_so() {
 
 /// The second insertion strategy of the paper, by counters: nothing is lost.
 #[test]
-#[ignore = "written and linted, not run yet"]
 fn a_service_is_put_into_a_live_link_while_its_side_is_frozen_and_no_packet_is_lost() {
     let last = start(Kind::ContentStore, &BOTH);
     let first = start(Kind::StrategyForwarder, &["in=tcp4://127.0.0.1:0"]);
@@ -221,7 +218,6 @@ fn a_service_is_put_into_a_live_link_while_its_side_is_frozen_and_no_packet_is_l
 }
 
 #[test]
-#[ignore = "written and linted, not run yet"]
 fn an_event_wakes_who_waits_for_it() {
     let host = start(Kind::NameFilter, &BOTH);
     let control = host.control();
@@ -327,7 +323,6 @@ fn client(dir: &Path, own: Option<&str>) -> rustls::ClientConfig {
 }
 
 #[test]
-#[ignore = "written and linted, not run yet"]
 fn mutual_tls_lets_in_who_has_a_certificate_of_the_ca_and_nobody_else() {
     let dir = tempfile::tempdir().unwrap();
     if Command::new("openssl").arg("version").output().is_err() {
