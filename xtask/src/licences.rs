@@ -1,8 +1,8 @@
-//! Licences and bans of deny.toml against every package that Cargo.lock names.
+//! Licences and bans of deny.toml against every package that can be compiled in, on any target.
 
 use crate::tidy;
-use anyhow::{Context, Result, bail};
-use serde_json::Value;
+use anyhow::{Context, Result, bail, ensure};
+use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
@@ -16,24 +16,29 @@ pub(crate) fn run(_: &[String]) -> Result<()> {
         .flatten()
         .filter_map(|ban| ban["name"].as_str())
         .collect();
+    // The tree and not the lock file, which also names optional packages that nothing turns on.
     let out = Command::new("cargo")
-        .args(["metadata", "--format-version", "1", "--locked", "--all-features"])
+        .args(["tree", "--locked", "--workspace", "--all-features", "--target", "all"])
+        .args(["--edges", "normal,build,dev", "--prefix", "none", "--format", "{p}\t{l}"])
         .current_dir(&root)
         .output()
-        .context("cargo metadata")?;
-    let metadata: Value = serde_json::from_slice(&out.stdout).context("cargo metadata")?;
+        .context("cargo tree")?;
+    ensure!(out.status.success(), "cargo tree: {}", String::from_utf8_lossy(&out.stderr));
+    let text = String::from_utf8(out.stdout).context("cargo tree")?;
+    let packages: BTreeSet<&str> =
+        text.lines().map(|line| line.trim_end_matches(" (*)")).filter(|l| !l.is_empty()).collect();
     let mut faults = Vec::new();
-    let mut count = 0;
-    for package in metadata["packages"].as_array().into_iter().flatten() {
-        let name = package["name"].as_str().unwrap_or_default();
-        count += 1;
+    let count = packages.len();
+    for package in packages {
+        let (id, licence) = package.split_once('\t').unwrap_or((package, ""));
+        let name = id.split(' ').next().unwrap_or_default();
         if banned.contains(&name) {
             faults.push(format!("{name} is banned by deny.toml"));
         }
-        match package["license"].as_str() {
-            Some(expression) if satisfied(expression, &allowed) => {}
-            Some(expression) => faults.push(format!("{name}: licence {expression} is not allowed")),
-            None => faults.push(format!("{name} names no licence")),
+        if licence.is_empty() {
+            faults.push(format!("{name} names no licence"));
+        } else if !satisfied(licence, &allowed) {
+            faults.push(format!("{name}: licence {licence} is not allowed"));
         }
     }
     if faults.is_empty() {

@@ -97,9 +97,9 @@ fn an_announcement_by_a_stranger_is_no_route() {
     let (_, io) = node.attach(Scope::Local).unwrap();
     let mut consumer = App::new(io);
     let (_, mut near) = neighbour(&node);
-    for signer in [&stranger, &Signer::digest()] {
+    for (who, signer) in [&stranger, &Signer::digest()].into_iter().enumerate() {
         for n in 0..2 {
-            let text = format!("/a/{n}/{}", unix_ms());
+            let text = format!("/a/{who}/{n}");
             consumer.interest(&text);
             let (asked, _) = near.take_interest();
             let said = announcement("/a", signer);

@@ -94,7 +94,7 @@ impl Port {
     }
 }
 
-/// Octets that [`Ports::wrap`] puts in front of a token.
+/// Octets that [`Ports::tag`] puts in front of a token.
 pub const TAG_LEN: usize = 3;
 
 /// The faces of a service. Bounded by the shell, which refuses connections beyond its limit.
