@@ -2,8 +2,8 @@
 # The manager's page: types, whether the committed file is of this source, and a real browser.
 # scripts/web.sh PROGRAM. Exit status 77: Node.js or Chromium is missing.
 set -euo pipefail
+program=$(realpath "${1:-$(dirname "$0")/../target/release/onym}")
 cd "$(dirname "$0")/../web"
-program=$(realpath "${1:-../target/release/onym}")
 for need in node npm chromium; do
   command -v "$need" >/dev/null || { echo "skipped: no $need"; exit 77; }
 done

@@ -19,7 +19,8 @@ before(async () => {
     let said = "";
     manager.stderr.on("data", (text) => {
       said += text;
-      const line = said.split("\n").find((l) => l.startsWith("ready "));
+      // The last one may not be whole yet.
+      const line = said.split("\n").slice(0, -1).find((l) => l.startsWith("ready "));
       if (line) done(JSON.parse(line.slice(6)).url);
     });
     manager.on("exit", () => fail(new Error(`the manager ended: ${said}`)));
@@ -34,7 +35,12 @@ before(async () => {
 after(async () => {
   await browser?.close();
   if (url) spawnSync(onym, ["net", "--manager", url, "down"]);
-  manager?.kill();
+  // What it still writes would be in the way of the removal.
+  if (manager?.exitCode === null) {
+    const ended = new Promise((done) => manager.once("exit", done));
+    manager.kill();
+    await ended;
+  }
   rmSync(state, { recursive: true, force: true });
 });
 
