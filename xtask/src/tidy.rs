@@ -11,6 +11,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("onym-wire", &[]),
     ("onym-crypto", &["onym-wire"]),
     ("onym-sys", &[]),
+    ("onym-http", &[]),
     ("onym-kernel", &["onym-sys"]),
     ("onym-tables", &["onym-wire", "onym-crypto"]),
     ("onym-forward", &["onym-wire", "onym-crypto", "onym-tables"]),
@@ -27,6 +28,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "onym-forward",
             "onym-pubsub",
             "onym-face",
+            "onym-http",
         ],
     ),
     (
@@ -34,11 +36,19 @@ const EDGES: &[(&str, &[&str])] = &[
         &["onym-wire", "onym-crypto", "onym-sys", "onym-tables", "onym-forward", "onym-face"],
     ),
     // By the control interface of services only: never the data path.
-    ("onym-manager", &["onym-wire", "onym-crypto"]),
+    ("onym-manager", &["onym-wire", "onym-crypto", "onym-http"]),
     ("onym-services", &["onym-wire", "onym-crypto", "onym-tables", "onym-forward"]),
     (
         "onym-host",
-        &["onym-wire", "onym-sys", "onym-tables", "onym-forward", "onym-services", "onym-face"],
+        &[
+            "onym-wire",
+            "onym-sys",
+            "onym-tables",
+            "onym-forward",
+            "onym-services",
+            "onym-face",
+            "onym-http",
+        ],
     ),
     ("onym-sim", &["onym-wire", "onym-crypto", "onym-tables", "onym-forward", "onym-pubsub"]),
 ];

@@ -1,8 +1,7 @@
 //! Client of a service's control interface (`spec/services.md`).
 
-use crate::http::{Body, Client, HttpError};
 use crate::network::{Settings, Side};
-use hyper::Method;
+use onym_http::client::{Body, Client, HttpError, Method};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

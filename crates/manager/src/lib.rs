@@ -5,7 +5,6 @@ pub mod describe;
 pub mod driver;
 pub mod engine;
 pub mod expand;
-pub mod http;
 pub mod keys;
 pub mod kind;
 pub mod network;

@@ -5,9 +5,8 @@
 mod fake;
 
 use fake::FakeDriver;
-use hyper::Method;
+use onym_http::client::{Body, Client, HttpError, Method, Place};
 use onym_manager::engine::{Manager, Options};
-use onym_manager::http::{Body, Client, HttpError, Place};
 use onym_manager::store::FileStore;
 use serde_json::{Value, json};
 use std::sync::Arc;

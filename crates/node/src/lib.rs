@@ -5,7 +5,6 @@ pub mod config;
 mod control;
 mod cross;
 mod handle;
-pub mod http;
 pub mod log;
 mod metrics;
 pub mod mgmt;

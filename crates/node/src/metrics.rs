@@ -59,7 +59,7 @@ pub(crate) fn serve(listen: &OneOrMany, node: Remote) -> Result<Server, NodeErro
             for socket in sockets {
                 let app = Router::new().route("/metrics", get(metrics)).with_state(node.clone());
                 if let Ok(listener) = tokio::net::TcpListener::from_std(socket) {
-                    tokio::spawn(crate::http::serve(listener, app));
+                    tokio::spawn(onym_http::server::serve(listener, app));
                 }
             }
             let _ = stopped.await;

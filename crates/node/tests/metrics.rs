@@ -109,7 +109,7 @@ fn without_an_address_there_is_no_server() {
 fn clients_that_say_nothing_leave_room_for_others_when_they_go() {
     let node = start(with(1, &["metrics.listen=127.0.0.1:0"]));
     let address = node.bound().metrics[0];
-    let mut idle: Vec<_> = (0..onym_node::http::CONNECTIONS_MAX)
+    let mut idle: Vec<_> = (0..onym_http::server::CONNECTIONS_MAX)
         .map(|_| TcpStream::connect(address).unwrap())
         .collect();
     let mut late = TcpStream::connect(address).unwrap();

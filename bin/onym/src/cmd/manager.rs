@@ -153,7 +153,7 @@ async fn serve(args: &Args, state: &Path, token: Option<String>) -> Result<()> {
     eprintln!("ready {ready}");
     let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
     tokio::select! {
-        ended = async { axum::serve(listener, app).await } => ended?,
+        () = onym_http::server::serve(listener, app) => {}
         _ = terminate.recv() => {}
         _ = tokio::signal::ctrl_c() => {}
     }

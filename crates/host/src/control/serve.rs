@@ -2,16 +2,15 @@
 
 use super::{App, handle};
 use axum::Router;
+use onym_http::server;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
-use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::mpsc;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
@@ -57,69 +56,19 @@ impl Tls {
             .map_err(|e| bad(certificate, e.to_string()))?;
         Ok(Self(TlsAcceptor::from(Arc::new(config))))
     }
+
+    async fn shake(self, socket: TcpStream) -> std::io::Result<TlsStream<TcpStream>> {
+        tokio::time::timeout(HANDSHAKE_MAX, self.0.accept(socket)).await?
+    }
 }
 
 /// Serves until the future is dropped.
 pub(crate) async fn serve(listener: TcpListener, tls: Option<Tls>, app: Arc<App>) {
     let router = Router::new().fallback(handle).with_state(app);
-    let ended = match tls {
-        None => axum::serve(listener, router).await,
-        Some(tls) => axum::serve(Shaken::start(listener, tls), router).await,
-    };
-    if let Err(error) = ended {
-        tracing::error!(%error, "the control interface ended");
-    }
-}
-
-/// Connections whose handshake is done. Each is shaken in a task of its own, so that one that is
-/// silent holds nobody up.
-struct Shaken {
-    done: mpsc::Receiver<(TlsStream<TcpStream>, SocketAddr)>,
-    address: std::io::Result<SocketAddr>,
-}
-
-impl Shaken {
-    fn start(listener: TcpListener, tls: Tls) -> Self {
-        let address = listener.local_addr();
-        let (tell, done) = mpsc::channel(64);
-        tokio::spawn(async move {
-            loop {
-                let Ok((stream, peer)) = listener.accept().await else {
-                    // Out of descriptors: a pause, so that others can end.
-                    tokio::time::sleep(Duration::from_millis(100)).await;
-                    continue;
-                };
-                let (tls, tell) = (tls.clone(), tell.clone());
-                tokio::spawn(async move {
-                    let shaking = tokio::time::timeout(HANDSHAKE_MAX, tls.0.accept(stream));
-                    match shaking.await {
-                        Ok(Ok(stream)) => drop(tell.send((stream, peer)).await),
-                        Ok(Err(error)) => tracing::info!(%peer, %error, "a handshake failed"),
-                        Err(_) => tracing::info!(%peer, "a handshake took too long"),
-                    }
-                });
-            }
-        });
-        Self { done, address }
-    }
-}
-
-impl axum::serve::Listener for Shaken {
-    type Io = TlsStream<TcpStream>;
-    type Addr = SocketAddr;
-
-    async fn accept(&mut self) -> (Self::Io, Self::Addr) {
-        match self.done.recv().await {
-            Some(connection) => connection,
-            // The accepting task never ends while this lives.
-            None => std::future::pending().await,
-        }
-    }
-
-    fn local_addr(&self) -> std::io::Result<SocketAddr> {
-        match &self.address {
-            Ok(address) => Ok(*address),
-            Err(error) => Err(std::io::Error::new(error.kind(), error.to_string())),
+    match tls {
+        None => server::serve(listener, router).await,
+        Some(tls) => {
+            server::serve_shaken(listener, router, |socket| tls.clone().shake(socket)).await
         }
     }
 }

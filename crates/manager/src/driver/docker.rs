@@ -9,8 +9,7 @@ use super::archive::Archive;
 use super::{
     Answer, Driver, DriverError, Found, Order, Started, Usage, quota_us, ready_line, words,
 };
-use crate::http::{Body, Client, HttpError, Place};
-use hyper::Method;
+use onym_http::client::{Body, Client, HttpError, Method, Place};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;

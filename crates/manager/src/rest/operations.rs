@@ -264,8 +264,9 @@ async fn service_state(manager: &Manager, input: &Input) -> Result<Response, Ref
     let instance = saved.instances.get(name);
     let instance = instance.ok_or_else(|| unknown(format!("{name:?} does not run")))?;
     let token = &instance.order.token;
-    let bad =
-        |e: crate::http::HttpError| Refusal::new(StatusCode::BAD_GATEWAY, "service", e.to_string());
+    let bad = |e: onym_http::client::HttpError| {
+        Refusal::new(StatusCode::BAD_GATEWAY, "service", e.to_string())
+    };
     let control = crate::control::Control::new(&instance.started.control, token).map_err(bad)?;
     reply(&control.raw(&format!("/v1/{part}")).await.map_err(bad)?)
 }

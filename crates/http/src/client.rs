@@ -2,8 +2,8 @@
 //! bounded in time and octets.
 
 use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::Request;
 use hyper::body::Bytes;
-use hyper::{Method, Request};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -11,6 +11,8 @@ use std::time::Duration;
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
+
+pub use hyper::Method;
 
 /// Longest answer, in octets (`spec/services.md`, section 3).
 const ANSWER_MAX: usize = 16 << 20;
