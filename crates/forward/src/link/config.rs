@@ -68,6 +68,9 @@ pub struct LinkConfig {
     pub local_fields: bool,
     /// Pass `NonDiscovery` and `PrefixAnnouncement`; without it they are ignored.
     pub self_learning: bool,
+    /// Take frames and messages of the push half, for a shell that hands them there; without it
+    /// they are no packets.
+    pub push: bool,
     /// First Sequence number of fragments; arbitrary, best different after each start.
     pub first_sequence: u64,
     /// Bounds of reassembly.
@@ -88,6 +91,7 @@ impl LinkConfig {
             congestion_marking: Some(CongestionConfig::default()),
             local_fields: false,
             self_learning: true,
+            push: false,
             first_sequence: 0,
             reassembly_limits: ReassemblyLimits::default(),
             reliability_limits: ReliabilityLimits::default(),

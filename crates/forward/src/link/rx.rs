@@ -23,7 +23,10 @@ impl Link {
     /// Takes one frame of the face: one TLV, without padding behind it.
     pub fn receive(&mut self, now: Tick, face: FaceId, frame: RxFrame) -> Received {
         let received = match frame.bytes.first() {
-            Some(&(INTEREST | DATA | PUSH_FRAME | PUSH_APP)) => {
+            Some(&(INTEREST | DATA)) => {
+                Received::Packet(Packet { face, bytes: frame.bytes, lp: LpIn::default() })
+            }
+            Some(&(PUSH_FRAME | PUSH_APP)) if self.config.push => {
                 Received::Packet(Packet { face, bytes: frame.bytes, lp: LpIn::default() })
             }
             Some(&LP_PACKET) => {
@@ -159,7 +162,7 @@ fn checked(config: &LinkConfig, mut lp: LpIn, bytes: &[u8]) -> Result<LpIn, Fram
                 || lp.prefix_announcement.is_some()
         }
         (Some(&DATA), nack) => nack.is_some() || lp.next_hop_face.is_some() || lp.non_discovery,
-        (Some(&PUSH_FRAME), nack) => {
+        (Some(&PUSH_FRAME), nack) if config.push => {
             nack.is_some()
                 || lp.next_hop_face.is_some()
                 || lp.no_cache

@@ -224,7 +224,7 @@ fn frames_that_are_no_packets_have_their_verdicts() {
     let mut link = Link::new(LinkConfig::datagram(1400));
     for (wire, verdict) in [
         ("", FrameVerdict::LpMalformed),
-        ("f40141", FrameVerdict::LpMalformed),
+        ("f00141", FrameVerdict::LpMalformed),
         // An Interest within an LpPacket within an LpPacket.
         ("6406500464025001", FrameVerdict::LpMalformed),
         ("6400", FrameVerdict::LpEmpty),
@@ -242,6 +242,17 @@ fn frames_that_are_no_packets_have_their_verdicts() {
     let counters = link.counters();
     assert_eq!(counters.verdicts.iter().sum::<u64>(), 8);
     assert_eq!(counters.of(FrameVerdict::LpMalformed), 4);
+}
+
+#[test]
+fn frames_of_the_push_half_are_packets_for_who_takes_them() {
+    let mut link = Link::new(LinkConfig { push: true, ..LinkConfig::datagram(1400) });
+    for (wire, inner) in [("f00141", "f00141"), ("f20141", "f20141"), ("64055003f00141", "f00141")]
+    {
+        assert_eq!(packet(receive(&mut link, &hex(wire))).bytes.as_ref(), hex(inner));
+    }
+    // Messages of applications stay on their machine, bare.
+    assert_eq!(dropped(receive(&mut link, &hex("64055003f20141"))), FrameVerdict::LpMalformed);
 }
 
 #[test]

@@ -118,6 +118,7 @@ impl Record {
             congestion_marking: marking.then_some(self.congestion),
             local_fields: self.flags & face_flags::LOCAL_FIELDS != 0,
             reassembly_limits: reassembly,
+            push: true,
             ..base
         }
     }
