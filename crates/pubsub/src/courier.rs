@@ -87,10 +87,29 @@ pub struct Acked {
     pub lost: Vec<Control>,
 }
 
+/// Control messages of one part or of several.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Messages queued since the start, repetitions not counted.
+    pub queued: u64,
+    /// Messages that no peer acknowledged yet.
+    pub unacknowledged: u64,
+}
+
+impl std::iter::Sum for Traffic {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |a, b| Self {
+            queued: a.queued + b.queued,
+            unacknowledged: a.unacknowledged + b.unacknowledged,
+        })
+    }
+}
+
 /// The sessions of one part with its peers.
 #[derive(Debug)]
 pub struct Courier {
     sessions: u32,
+    queued: u64,
     peers: HashMap<Label, Peer>,
 }
 
@@ -98,7 +117,7 @@ impl Courier {
     /// Sessions are numbered from `boot` on, which differs from start to start of the node.
     #[must_use]
     pub fn new(boot: u32) -> Self {
-        Self { sessions: boot, peers: HashMap::new() }
+        Self { sessions: boot, queued: 0, peers: HashMap::new() }
     }
 
     /// Queues a message and returns those that may leave; `None` when the queue is full and the
@@ -115,6 +134,7 @@ impl Courier {
             return None;
         }
         peer.last += 1;
+        self.queued += 1;
         message.sequence = Sequence { session: peer.session, number: peer.last };
         peer.waiting.push_back(message);
         Some(peer.ready(now))
@@ -147,6 +167,13 @@ impl Courier {
     #[must_use]
     pub fn is_idle(&self, to: Label) -> bool {
         self.peers.get(&to).is_none_or(|p| p.waiting.is_empty())
+    }
+
+    /// How much was sent, and how much of it is on its way.
+    #[must_use]
+    pub fn traffic(&self) -> Traffic {
+        let unacknowledged = self.peers.values().map(|p| p.waiting.len() as u64).sum();
+        Traffic { queued: self.queued, unacknowledged }
     }
 
     /// Judges a message that came.

@@ -13,7 +13,7 @@ pub use data::{Data, Refusal, Sent};
 pub use fragment::FragmentLimits;
 pub use request::Request;
 
-use crate::courier::Courier;
+use crate::courier::{Courier, Traffic};
 use crate::publication::{AppId, Event, Outbox, Publication, Target, responsible};
 use fragment::{Reassembly, Repair};
 use onym_tables::Tick;
@@ -220,6 +220,12 @@ impl Dispatcher {
     #[must_use]
     pub fn homes(&self) -> &[Home] {
         &self.homes
+    }
+
+    /// Messages to the rendezvous nodes and topology managers that are known.
+    #[must_use]
+    pub fn traffic(&self) -> Traffic {
+        [self.rendezvous.traffic(), self.managers.traffic()].into_iter().sum()
     }
 
     /// What this node has of an item or scope; `None` when nothing.

@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use crate::courier::Traffic;
 use crate::dispatcher::{self, Data, Dispatcher, Refusal, Request, Sent};
 use crate::forwarder::{self, Copies, Forwarder, LinkEntry, LinkError, Source};
 use crate::link_state::{self, LinkState};
@@ -178,6 +179,15 @@ impl Node {
     #[must_use]
     pub const fn label(&self) -> Label {
         self.config.node
+    }
+
+    /// Control messages of all its parts that are repeated until they are acknowledged.
+    #[must_use]
+    pub fn traffic(&self) -> Traffic {
+        let graphs = [Some(&self.inner), self.rendezvous.as_ref()].into_iter().flatten();
+        let manager = self.topology.iter().map(TopologyManager::traffic);
+        let parts = graphs.map(Rendezvous::traffic).chain(manager);
+        parts.chain([self.dispatcher.traffic()]).sum()
     }
 
     /// Adds a link with its number in the domain.

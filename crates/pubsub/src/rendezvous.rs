@@ -4,7 +4,7 @@
 
 pub mod graph;
 
-use crate::courier::{Courier, Taken};
+use crate::courier::{Courier, Taken, Traffic};
 use crate::publication::{Outbox, Publication, Target, responsible};
 use graph::request::Request;
 use graph::{Changes, Graph, Held, ItemChange, Limits};
@@ -86,6 +86,12 @@ impl Rendezvous {
     #[must_use]
     pub fn graph(&self) -> &Graph {
         &self.graph
+    }
+
+    /// Messages to dispatchers and the topology manager.
+    #[must_use]
+    pub fn traffic(&self) -> Traffic {
+        [self.dispatchers.traffic(), self.manager.traffic()].into_iter().sum()
     }
 
     /// A message published under the rendezvous root.

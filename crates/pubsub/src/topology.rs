@@ -12,7 +12,7 @@ pub use map::{Map, NodeState, Tree};
 pub use matched::{MatchView, TreeView};
 pub use route::{Keyed, Routing};
 
-use crate::courier::{Courier, Taken};
+use crate::courier::{Courier, Taken, Traffic};
 use crate::publication::{Outbox, Publication, Target, responsible};
 use matched::Match;
 use onym_tables::Tick;
@@ -95,6 +95,12 @@ impl TopologyManager {
     #[must_use]
     pub fn map(&self) -> &Map {
         &self.map
+    }
+
+    /// Messages to dispatchers and rendezvous nodes.
+    #[must_use]
+    pub fn traffic(&self) -> Traffic {
+        [self.dispatchers.traffic(), self.rendezvous.traffic()].into_iter().sum()
     }
 
     /// A message published under the topology root, or a link state of any node.

@@ -83,6 +83,7 @@ impl PushThread {
             .map(|(face, app)| json!({ "face": face.0, "number": app.number.0, "text": app.text }))
             .collect();
         let dispatcher = &self.node.dispatcher.counters;
+        let traffic = self.node.traffic();
         json!({
             "enabled": true,
             "node": text(self.node.label()),
@@ -108,7 +109,8 @@ impl PushThread {
                 "repaired": dispatcher.repaired, "repairs_asked": dispatcher.repairs_asked },
             "control": { "malformed": self.node.dropped.malformed, "mac": self.node.dropped.mac,
                 "misdirected": self.node.dropped.misdirected,
-                "refused": dispatcher.refused },
+                "refused": dispatcher.refused, "queued": traffic.queued,
+                "unacknowledged": traffic.unacknowledged },
         })
     }
 

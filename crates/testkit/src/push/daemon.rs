@@ -32,6 +32,8 @@ const QUIET: Duration = Duration::from_millis(300);
 const WAIT_MAX_MS: u64 = 5000;
 /// How long nodes of different keys have to show that they do not find each other.
 const STRANGERS: Duration = Duration::from_secs(2);
+/// How long control messages may take to have their effect before a script goes on without.
+const SETTLING: Duration = Duration::from_secs(10);
 /// How long a frame may take to have its effect before a counter is looked at first.
 const EFFECT: Duration = Duration::from_millis(100);
 
@@ -316,6 +318,7 @@ impl Runner {
 
     fn act(&mut self, name: &str, line: &Line) -> Result<(), String> {
         let word = line.word(1, "what to do")?;
+        self.settle();
         if word == "leave" {
             return self.app(name)?.leave();
         }

@@ -3,7 +3,7 @@
 use super::super::run::an_id;
 use super::super::script::Line;
 use super::super::step::check;
-use super::{EFFECT, Member, PATIENCE, Runner};
+use super::{EFFECT, Member, PATIENCE, Runner, SETTLING};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -111,6 +111,30 @@ impl Runner {
             all.insert(format!("{b}->{a}"), relay.crossed(1));
         }
         all
+    }
+
+    /// Waits until what was asked for before has its effect everywhere: no control message is on
+    /// its way, and none left while the nodes were asked. Where a link is cut there is no such
+    /// moment, and the script goes on.
+    pub(super) fn settle(&self) {
+        if !self.has_timers || self.relays.iter().any(|(_, relay)| !relay.is_up()) {
+            return;
+        }
+        let until = Instant::now() + SETTLING;
+        let mut before = None;
+        while Instant::now() < until {
+            let all = self.counters();
+            let sum = |word: &str| -> u64 {
+                let is_it = |name: &str| name.ends_with(word);
+                all.iter().filter(|(name, _)| is_it(name)).map(|(_, n)| n).sum()
+            };
+            let queued = (sum(".control.unacknowledged") == 0).then(|| sum(".control.queued"));
+            if queued.is_some() && queued == before {
+                return;
+            }
+            before = queued;
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 
     /// Looks at counters until they are as wanted: frames are on their way.

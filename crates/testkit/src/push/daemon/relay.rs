@@ -60,6 +60,10 @@ impl Relay {
         self.shared.is_up.store(is_up, Ordering::SeqCst);
     }
 
+    pub(super) fn is_up(&self) -> bool {
+        self.shared.is_up.load(Ordering::SeqCst)
+    }
+
     /// Frames of applications that came from the node of this side.
     pub(super) fn crossed(&self, side: usize) -> u64 {
         self.shared.crossed[side].load(Ordering::SeqCst)
