@@ -111,6 +111,58 @@ fn a_file_is_believed_only_with_the_key_that_was_asked_for() {
 }
 
 #[test]
+fn a_chain_of_certificates_leads_from_a_file_to_the_anchor() {
+    let place = Place::new();
+    let _daemon = place.daemon(&[]);
+    for identity in ["/example", "/example/alice", "/mallory"] {
+        assert_eq!(place.run(&["key", "new", identity]).code, 0);
+    }
+    let export = |name: &str, file: &str| place.run(&["cert", "export", name, "-o", file]);
+    assert_eq!(export("/example", "root.ndncert").code, 0);
+    assert_eq!(export("/example/alice", "alice.req").code, 0);
+    assert_eq!(export("/mallory", "mallory.ndncert").code, 0);
+    let issued =
+        ["cert", "issue", "alice.req", "--signer", "/example", "-o", "alice-by-root.ndncert"];
+    assert_eq!(place.run(&issued).code, 0);
+    fs::write(place.path("in"), noise(30_000, 6)).unwrap();
+    let _put = place.put(&["/example/alice/film", "in", "--key", "/example/alice"]);
+    let get = |name: &str, anchor: &str| place.run(&["get", name, "-o", "out", "--anchor", anchor]);
+
+    let absent = get("/example/alice/film", "root.ndncert");
+    assert!(absent.code == 5 && absent.err.contains("/example/alice/KEY"), "{}", absent.err);
+    let serve = |what: &[&str]| {
+        let mut serve = Running::start(&mut place.command(&[&["cert", "serve"], what].concat()));
+        serve.wait_for("ready: ");
+        serve
+    };
+    let alone = serve(&["/example/alice"]);
+    let unvouched = get("/example/alice/film", "root.ndncert");
+    let says = "self-signed and no trust anchor";
+    assert!(unvouched.code == 1 && unvouched.err.contains(says), "{}", unvouched.err);
+    drop(alone);
+    // Segments name the certificate that their publisher had then.
+    assert_eq!(place.run(&["cert", "install", "alice-by-root.ndncert"]).code, 0);
+    let _song = place.put(&["/example/alice/song", "in", "--key", "/example/alice"]);
+    let _other = place.put(&["/example/bob/song", "in", "--key", "/example/alice"]);
+    let _serve = serve(&[]);
+    for anchor in ["root.ndncert", "/example"] {
+        let done = get("/example/alice/song", anchor);
+        assert_eq!(done.code, 0, "{anchor}: {}", done.err);
+        assert!(!done.out.contains("nobody checked"), "{}", done.out);
+        assert!(fs::read(place.path("out")).unwrap() == noise(30_000, 6));
+        fs::remove_file(place.path("out")).unwrap();
+    }
+    for (name, anchor, why) in [
+        ("/example/alice/song", "mallory.ndncert", says),
+        ("/example/bob/song", "root.ndncert", "may not sign"),
+    ] {
+        let refused = get(name, anchor);
+        assert!(refused.code == 1 && refused.err.contains(why), "{name}: {}", refused.err);
+        assert!(!place.path("out").exists(), "nothing untrusted is left behind");
+    }
+}
+
+#[test]
 fn peek_takes_what_is_below_a_name_when_asked_and_only_then() {
     let place = Place::new();
     let _daemon = place.daemon(&[]);

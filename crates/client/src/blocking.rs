@@ -1,5 +1,6 @@
 //! The blocking shell: one thread, the caller's, moves everything.
 
+use crate::anchors::Anchors;
 use crate::driver::{ClientOptions, Driver, Notice};
 use crate::endpoint::{Endpoint, EndpointCounters, Event, TooMany};
 use crate::error::Error;
@@ -8,12 +9,14 @@ use crate::producer::{Respond, ResponderId};
 use crate::registration::{NotRegistered, RegistrationId, RouteOptions};
 use crate::request::{Packet, Request, RequestId};
 use crate::serve::Object;
+use crate::verify::Verify;
 use onym_face::Face;
 use onym_tables::Tick;
 use onym_wire::mgmt::{Block as _, ControlParameters, ControlResponse};
 use onym_wire::name::Name;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, Write};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A client whose calls wait.
@@ -41,6 +44,28 @@ pub enum Watch<'a> {
 
 /// How often progress is told.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
+
+/// Keys of one object whose certificates are looked for: its metadata and its first segments may
+/// have different ones.
+const SIGNERS_MAX: usize = 4;
+
+/// A sink that counts.
+struct Counted<'a> {
+    sink: &'a mut dyn Write,
+    octets: u64,
+}
+
+impl Write for Counted<'_> {
+    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+        let written = self.sink.write(octets)?;
+        self.octets += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.sink.flush()
+    }
+}
 
 impl Client {
     /// Connects to the node that `options` name, or the first that answers at the usual places.
@@ -188,6 +213,53 @@ impl Client {
             }
             self.wait(tell_at)?;
         }
+    }
+
+    /// Fetches as [`fetch`](Self::fetch) does; every Data must be signed with a key that `anchors`
+    /// vouch for. Certificates on the way to them are fetched by their names before any content is
+    /// handed out.
+    ///
+    /// # Errors
+    /// Those of `fetch` and [`request`](Self::request), and [`FetchError::NotVerified`] with the
+    /// reason why a chain leads to no anchor.
+    pub fn fetch_trusted(
+        &mut self,
+        name: &Name,
+        options: &FetchOptions,
+        anchors: &Arc<Anchors>,
+        sink: &mut dyn Write,
+        watch: &mut dyn FnMut(Watch<'_>),
+    ) -> Result<Progress, Error> {
+        let verify = Verify::With(Arc::<Anchors>::clone(anchors));
+        let options = FetchOptions { verify, ..options.clone() };
+        let mut sink = Counted { sink, octets: 0 };
+        for _ in 0..SIGNERS_MAX {
+            let fetched = self.fetch(name.clone(), options.clone(), &mut sink, watch);
+            match fetched {
+                Err(Error::Fetch(FetchError::NotVerified {
+                    name,
+                    source: onym_crypto::Error::NoCertificate(_),
+                })) if sink.octets == 0 => self.follow(&name, anchors)?,
+                other => return other,
+            }
+        }
+        self.fetch(name.clone(), options, &mut sink, watch)
+    }
+
+    /// Fetches the certificates between the Data `name`, which failed for want of one, and an
+    /// anchor.
+    fn follow(&mut self, name: &Name, anchors: &Anchors) -> Result<(), Error> {
+        while let Some(wanted) = anchors.wanted() {
+            // By the name of a key any certificate of it will do.
+            let request =
+                Request { can_be_prefix: true, must_be_fresh: true, ..Request::new(wanted) };
+            let packet = self.request(&request)?;
+            anchors
+                .certificate(packet.bytes())
+                .map_err(|source| FetchError::NotVerified { name: name.clone(), source })
+                .map_err(Error::Fetch)?;
+        }
+        Ok(())
     }
 
     fn why_not_fetched(&mut self, error: FetchError) -> Error {

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod aio;
+pub mod anchors;
 pub mod blocking;
 mod command;
 mod driver;
@@ -20,6 +21,7 @@ pub mod transport;
 pub mod verify;
 pub mod window;
 
+pub use anchors::Anchors;
 pub use driver::{ClientOptions, Notice};
 pub use endpoint::{Endpoint, Event};
 pub use error::Error;

@@ -1,6 +1,7 @@
 //! Answering Interests.
 
 use onym_forward::packet::Token;
+use onym_wire::data::{self, Data};
 use onym_wire::interest::Interest;
 use onym_wire::name::Name;
 use onym_wire::{Buf, NackReason};
@@ -19,6 +20,14 @@ impl Incoming {
     #[must_use]
     pub fn interest(&self) -> Interest<'_> {
         Interest::parse(&self.bytes).expect("invariant: checked when it arrived")
+    }
+
+    /// Whether the Data element `wire` answers it: name, CanBePrefix, implicit digest. Freshness is
+    /// a matter of caches, not of producers.
+    #[must_use]
+    pub fn is_answered_by(&self, wire: &[u8]) -> bool {
+        let digest = || onym_crypto::digest::implicit_digest(wire);
+        Data::parse(wire).is_ok_and(|data| data::matches(&self.interest(), &data, digest))
     }
 }
 

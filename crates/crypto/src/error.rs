@@ -1,5 +1,7 @@
 //! What can go wrong with keys, signatures and certificates.
 
+use crate::trust::Refusal;
+use onym_wire::Name;
 use std::path::PathBuf;
 
 /// An operation of this crate that failed. A signature that does not verify is
@@ -46,6 +48,12 @@ pub enum Error {
         /// Last second, `YYYYMMDDThhmmss` UTC.
         not_after: String,
     },
+    /// The certificate of a signature's key is not at hand.
+    #[error("its certificate {0} is not known")]
+    NoCertificate(Name),
+    /// No chain of certificates leads to a trust anchor.
+    #[error("it is not trusted: {0}")]
+    Untrusted(Box<Refusal>),
     /// Text that is not the base64 of one packet.
     #[error("cannot read the text: {0}")]
     Text(String),

@@ -156,6 +156,12 @@ impl Rib {
         self.routes == 0
     }
 
+    /// Names with a route over `face`.
+    #[must_use]
+    pub fn len_of_face(&self, face: FaceId) -> usize {
+        self.by_face.get(&face).map_or(0, BTreeSet::len)
+    }
+
     /// The routes of exactly this name, sorted by face and origin.
     #[must_use]
     pub fn get(&self, name: NameRef<'_>) -> &[Route] {

@@ -1,5 +1,7 @@
 //! `onym cert`: certificates.
 
+mod serve;
+
 use super::key::failure;
 use crate::exit::{Exit, Failure};
 use crate::output::Context;
@@ -22,6 +24,7 @@ use std::path::{Path, PathBuf};
   onym cert export /alice -o alice.ndncert         base64, as ndnsec and NFD read it
   onym cert issue alice.ndncert --signer /root -o alice-by-root.ndncert
   onym cert install alice-by-root.ndncert
+  onym cert serve /alice                           so that others find it by its name
   onym cert show /alice
   onym cert show alice.ndncert --json")]
 pub(crate) struct Args {
@@ -73,6 +76,17 @@ enum Command {
         /// File of the certificate; `-` for standard input.
         file: PathBuf,
     },
+    /// Answer whoever asks for certificates of the key store, until interrupted.
+    #[command(after_help = "Examples:
+  onym cert serve                        every identity of the key store
+  onym cert serve /alice /root --json
+
+Registers IDENTITY/KEY for each identity. A consumer that trusts an anchor finds so what leads from a
+segment to it: `onym get --anchor`. A certificate is served with what its issuer signed, as it is.")]
+    Serve {
+        /// Identities; without any, all those of the key store.
+        identities: Vec<Name>,
+    },
     /// Write a certificate as base64.
     #[command(after_help = "Example:\n  onym cert export /alice -o alice.ndncert")]
     Export {
@@ -119,6 +133,7 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
             store.add_certificate(&certificate).map_err(failure)?;
             cx.print(&CertRow::from(&certificate), |row| format!("installed {}", row.name))
         }
+        Command::Serve { identities } => serve::run(&store, identities, cx),
         Command::Export { name, output } => {
             let certificate = find(&store, name.as_ref().map(Name::as_ref))?;
             write(cx, &certificate, output.as_deref())

@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use onym_client::blocking::Watch;
 use onym_client::fetch::PipelineOptions;
 use onym_client::window::{AimdOptions, CubicOptions, WindowLaw, WindowOptions};
-use onym_client::{FetchOptions, Find, Progress, Verify};
+use onym_client::{Anchors, FetchOptions, Find, Progress, Verify};
 use onym_crypto::Certificate;
 use onym_crypto::store::KeyStore;
 use onym_wire::Name;
@@ -29,6 +29,7 @@ use std::time::{Duration, Instant};
   onym get /example/film/v=1700000000000 > film.mkv
   onym get /example/film -o film.mkv --verify alice.ndncert --json
   onym get /example/film -o film.mkv --verify /alice
+  onym get /alice/film -o film.mkv --anchor root.ndncert
 
 The newest version is found by metadata (RDR), or else by whatever segment answers; a name that ends with
 a version is fetched as it is. Objects of ndnputchunks, ndnd put, NDNts and python-ndn are understood.")]
@@ -49,6 +50,11 @@ pub(crate) struct Args {
     /// key store.
     #[arg(long, value_name = "HOW", default_value = "integrity")]
     verify: String,
+    /// Trust anchor: the file of a certificate, or a name in the key store. Every segment must be
+    /// signed with a key whose identity is a prefix of the name and that a chain of certificates,
+    /// fetched by their names, leads from to an anchor. May be given more than once.
+    #[arg(long = "anchor", value_name = "CERT", conflicts_with = "verify")]
+    anchors: Vec<String>,
     /// Law of the window.
     #[arg(long, value_enum, default_value_t = Law::Cubic, help_heading = "Pipeline")]
     pipeline: Law,
@@ -113,16 +119,25 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
             .into());
     }
     let options = options(&args)?;
+    let anchors = args.anchors.iter().map(|what| certificate("--anchor", what));
+    let anchors = anchors.collect::<anyhow::Result<Vec<_>>>()?;
+    let anchors = (!anchors.is_empty()).then(|| Arc::new(Anchors::new(anchors)));
     let mut client = session::open(cx)?;
     let mut target = Target::open(args.output.as_deref().filter(|_| !to_stdout))?;
     let bar = bar(args.quiet);
     let start = Instant::now();
-    let fetched = client.fetch(args.name, options, target.sink(), &mut |watch| match watch {
+    let mut watch = |watch: Watch<'_>| match watch {
         Watch::Progress(progress) => show(&bar, progress),
         Watch::Notice(notice) => {
             bar.suspend(|| eprintln!("onym: {}", session::notice_text(&notice)))
         }
-    });
+    };
+    let fetched = match anchors {
+        None => client.fetch(args.name, options, target.sink(), &mut watch),
+        Some(anchors) => {
+            client.fetch_trusted(&args.name, &options, &anchors, target.sink(), &mut watch)
+        }
+    };
     bar.finish_and_clear();
     let progress = fetched.map_err(session::failure)?;
     target.finish()?;
@@ -157,18 +172,19 @@ fn options(args: &Args) -> anyhow::Result<FetchOptions> {
     let verify = match args.verify.as_str() {
         "integrity" => Verify::Integrity,
         "off" => Verify::Off,
-        what => Verify::With(Arc::new(certificate(what)?.public_key().clone())),
+        what => Verify::With(Arc::new(certificate("--verify", what)?.public_key().clone())),
     };
     let find = if args.no_discovery { Find::Nothing } else { Find::Auto };
     Ok(FetchOptions { pipeline, find, must_be_fresh: args.fresh, verify })
 }
 
-/// The certificate that `--verify` names: a file, or something in the key store.
-fn certificate(what: &str) -> anyhow::Result<Certificate> {
+/// The certificate that an option names: a file, or something in the key store.
+fn certificate(option: &str, what: &str) -> anyhow::Result<Certificate> {
     let wrong = |why: String| {
-        Failure::new(Exit::Usage, format!("--verify: {what} is no certificate"))
-            .why(why)
-            .next("write integrity, off, a file (`onym cert export NAME -o FILE`) or a name in `onym cert list`")
+        let words = if option == "--verify" { "integrity, off, " } else { "" };
+        Failure::new(Exit::Usage, format!("{option}: {what} is no certificate")).why(why).next(
+            format!("write {words}a file (`onym cert export NAME -o FILE`) or a name in `onym cert list`"),
+        )
     };
     let path = Path::new(what);
     if path.exists() || !what.starts_with('/') {
@@ -298,7 +314,7 @@ fn text(report: &Report) -> String {
     }
     if report.unverified > 0 {
         text += &format!(
-            "\n{} segments are signed with a key that nobody checked: see --verify",
+            "\n{} segments are signed with a key that nobody checked: see --verify and --anchor",
             report.unverified
         );
     }

@@ -6,7 +6,6 @@ use crate::session;
 use anyhow::Context as _;
 use onym_client::{Answer, Incoming, RouteOptions};
 use onym_wire::data::DataBuilder;
-use onym_wire::interest::Interest;
 use onym_wire::{Buf, Name, PACKET_LEN_MAX};
 use serde::Serialize;
 use std::io::{self, Read as _};
@@ -89,7 +88,7 @@ fn answer(
     let answered = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&answered);
     let respond = move |incoming: &Incoming, _: &mut Vec<u8>| {
-        if !asks_for(&incoming.interest(), &wire) {
+        if !incoming.is_answered_by(&wire) {
             return Answer::Nothing;
         }
         flag.store(true, Ordering::Relaxed);
@@ -108,12 +107,6 @@ fn answer(
     Err(Failure::new(Exit::NotFound, format!("nobody asked for {name} in time"))
         .next("wait longer with --timeout, or without it")
         .into())
-}
-
-fn asks_for(interest: &Interest<'_>, wire: &[u8]) -> bool {
-    let digest = || onym_crypto::digest::implicit_digest(wire);
-    onym_wire::data::Data::parse(wire)
-        .is_ok_and(|data| onym_wire::data::matches(interest, &data, digest))
 }
 
 fn content(file: Option<&Path>) -> anyhow::Result<Vec<u8>> {

@@ -36,6 +36,7 @@ const LIVE: &[&str] = &[
     "route",
     "strategy",
     "tables.rib_routes_max",
+    "tables.rib_routes_per_face_max",
 ];
 
 /// Keys that a running node takes over for the faces that it makes from then on.

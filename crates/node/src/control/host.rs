@@ -104,11 +104,17 @@ impl Host for Control {
         self.fib_list()
     }
 
-    fn rib_register(&mut self, route: RouteSpec) -> Result<(), TableError> {
+    fn rib_register(&mut self, from: FaceId, route: RouteSpec) -> Result<(), TableError> {
+        if route.face == from && self.has_its_share(route.name.as_ref(), from) {
+            return Err(TableError::FaceFull);
+        }
         self.route_add(route, None)
     }
 
     fn rib_announce(&mut self, route: RouteSpec, announcement: &[u8]) -> Result<(), TableError> {
+        if self.has_its_share(route.name.as_ref(), route.face) {
+            return Err(TableError::FaceFull);
+        }
         self.route_add(route, Some(Buf::copy_from(announcement)))
     }
 

@@ -40,6 +40,12 @@ impl Control {
         self.route_register(spec.name.as_ref(), route)
     }
 
+    /// Whether `face`, which asks for a route to itself, has its share of the table already.
+    pub(crate) fn has_its_share(&self, name: NameRef<'_>, face: FaceId) -> bool {
+        self.rib.len_of_face(face) >= self.config.tables.rib_routes_per_face_max
+            && !self.rib.get(name).iter().any(|route| route.face == face)
+    }
+
     fn route_register(&mut self, name: NameRef<'_>, route: Route) -> Result<(), TableError> {
         if name.len() > NAME_COMPONENTS_MAX {
             return Err(TableError::NameTooLong);

@@ -62,7 +62,7 @@ impl Host for Blank {
     fn fib(&mut self) -> Vec<(Name, Vec<NextHop>)> {
         Vec::new()
     }
-    fn rib_register(&mut self, _route: RouteSpec) -> Result<(), TableError> {
+    fn rib_register(&mut self, _from: FaceId, _route: RouteSpec) -> Result<(), TableError> {
         Ok(())
     }
     fn rib_unregister(&mut self, _name: NameRef<'_>, _face: FaceId, _origin: u64) {}

@@ -169,6 +169,8 @@ pub enum TableError {
     NameTooLong,
     /// 507: the table is full.
     Full,
+    /// 507: the face that asks for routes to itself has its share of the table.
+    FaceFull,
     /// 404: no such strategy.
     UnknownStrategy,
     /// 409: the strategy refuses its version or parameters; the text says why.
@@ -271,19 +273,19 @@ pub trait Host {
     fn fib_remove(&mut self, name: NameRef<'_>, face: FaceId);
     /// The FIB, by name.
     fn fib(&mut self) -> Vec<(Name, Vec<NextHop>)>;
-    /// Adds or changes a route in the RIB.
+    /// Adds or changes a route in the RIB, asked for by the face `from`.
     ///
     /// # Errors
     /// [`TableError`].
-    fn rib_register(&mut self, route: RouteSpec) -> Result<(), TableError>;
-    /// As [`Host::rib_register`] for a route that a prefix announcement (one Data) makes; the
+    fn rib_register(&mut self, from: FaceId, route: RouteSpec) -> Result<(), TableError>;
+    /// As [`Host::rib_register`] for a route to the asking face itself that a prefix announcement (one Data) makes; the
     /// announcement is kept for strategies that pass it on.
     ///
     /// # Errors
     /// [`TableError`].
     fn rib_announce(&mut self, route: RouteSpec, announcement: &[u8]) -> Result<(), TableError> {
         let _ = announcement;
-        self.rib_register(route)
+        self.rib_register(route.face, route)
     }
     /// Removes a route from the RIB, if it is there.
     fn rib_unregister(&mut self, name: NameRef<'_>, face: FaceId, origin: u64);

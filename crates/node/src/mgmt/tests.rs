@@ -118,7 +118,7 @@ impl Host for FakeHost {
     fn fib(&mut self) -> Vec<(Name, Vec<NextHop>)> {
         self.fib.clone().into_iter().collect()
     }
-    fn rib_register(&mut self, route: RouteSpec) -> Result<(), TableError> {
+    fn rib_register(&mut self, _: FaceId, route: RouteSpec) -> Result<(), TableError> {
         if route.cost == 666 {
             return Err(TableError::Full);
         }

@@ -92,6 +92,10 @@ fn table_error(error: &TableError) -> ControlResponse {
         TableError::FaceNotFound => Refusal::new(410, "Face not found"),
         TableError::NameTooLong => too_long(),
         TableError::Full => Refusal::new(507, "the table is full"),
+        TableError::FaceFull => Refusal::new(
+            507,
+            "the face has its share of the table (tables.rib_routes_per_face_max)",
+        ),
         TableError::UnknownStrategy => Refusal::new(404, "Strategy not registered"),
         TableError::StrategyRefused(why) => Refusal::new(409, why.as_str()),
     };

@@ -105,6 +105,9 @@ pub struct Tables {
     pub strategies_max: usize,
     /// Most routes registered, all prefixes together; further ones are refused.
     pub rib_routes_max: usize,
+    /// Most prefixes that one face may register for itself; further ones are refused. What an
+    /// operator or a routing program registers for another face is not counted against this.
+    pub rib_routes_per_face_max: usize,
 }
 
 impl Default for Tables {
@@ -115,6 +118,7 @@ impl Default for Tables {
             measurements_max: 65_536,
             strategies_max: 65_536,
             rib_routes_max: 1_048_576,
+            rib_routes_per_face_max: 65_536,
         }
     }
 }

@@ -28,7 +28,7 @@ pub(super) fn register(
                 flags: p.flags.unwrap_or(ROUTE_CHILD_INHERIT),
                 expiration_ms: p.expiration_period_ms,
             },
-            |route| host.rib_register(route),
+            |route| host.rib_register(from, route),
         ),
         Err(refusal) => refusal.into(),
     }

@@ -1,0 +1,91 @@
+//! `onym cert serve`: certificates for whoever asks for them by name.
+
+use super::failure;
+use crate::exit::{Exit, Failure};
+use crate::output::Context;
+use crate::{session, stop};
+use onym_client::blocking::Happened;
+use onym_client::{Answer, Incoming, RouteOptions};
+use onym_crypto::Certificate;
+use onym_crypto::store::KeyStore;
+use onym_wire::{Buf, Name};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+enum Line {
+    Ready { prefixes: Vec<String>, certificates: usize },
+    Stopped { answered: u64 },
+}
+
+pub(super) fn run(store: &KeyStore, identities: Vec<Name>, cx: &Context) -> anyhow::Result<()> {
+    let stop = stop::on_signal()?;
+    let by_prefix = chosen(store, &identities)?;
+    let ready = Line::Ready {
+        prefixes: by_prefix.keys().map(ToString::to_string).collect(),
+        certificates: by_prefix.values().map(Vec::len).sum(),
+    };
+    let answered = Arc::new(AtomicU64::new(0));
+    let mut client = session::open_forever(cx)?;
+    for (prefix, certificates) in by_prefix {
+        let count = Arc::clone(&answered);
+        let respond = move |incoming: &Incoming, _: &mut Vec<u8>| {
+            let Some(wire) = certificates.iter().find(|wire| incoming.is_answered_by(wire)) else {
+                return Answer::Nothing;
+            };
+            count.fetch_add(1, Ordering::Relaxed);
+            Answer::Shared(wire.clone())
+        };
+        client
+            .respond(prefix.clone(), Box::new(respond))
+            .map_err(|e| session::failure(e.into()))?;
+        client.register(prefix, RouteOptions::default()).map_err(session::failure)?;
+    }
+    cx.event(&ready, text)?;
+    let mut tell = |happened| {
+        if let Happened::Notice(notice) = happened {
+            eprintln!("onym: {}", session::notice_text(&notice));
+        }
+    };
+    client
+        .run(Duration::from_millis(500), &mut || stop.is_set(), &mut tell)
+        .map_err(session::failure)?;
+    cx.event(&Line::Stopped { answered: answered.load(Ordering::Relaxed) }, text)
+}
+
+/// Certificates by the prefix to register; those that others signed first, because a self-signed
+/// one leads nowhere.
+fn chosen(store: &KeyStore, identities: &[Name]) -> anyhow::Result<BTreeMap<Name, Vec<Buf>>> {
+    let mut all = store.certificates().map_err(failure)?;
+    all.sort_by_key(Certificate::is_self_signed);
+    let mut by_prefix = BTreeMap::<Name, Vec<Buf>>::new();
+    for certificate in &all {
+        let identity = certificate.identity().to_name();
+        if identities.is_empty() || identities.contains(&identity) {
+            let prefix = certificate.name().prefix(identity.len() + 1).to_name();
+            by_prefix.entry(prefix).or_default().push(Buf::copy_from(certificate.wire()));
+        }
+    }
+    let is_served = |name: &&Name| by_prefix.keys().any(|p| name.as_ref().is_prefix_of(p.as_ref()));
+    let absent = identities.iter().find(|name| !is_served(name)).map(ToString::to_string);
+    let absent = absent.or_else(|| by_prefix.is_empty().then(|| "the key store".to_owned()));
+    match absent {
+        None => Ok(by_prefix),
+        Some(what) => Err(Failure::new(Exit::NotFound, format!("{what} has no certificate"))
+            .next("see `onym cert list`; `onym key new IDENTITY` makes a key and a certificate")
+            .into()),
+    }
+}
+
+fn text(line: &Line) -> String {
+    match line {
+        Line::Ready { prefixes, certificates } => {
+            format!("ready: {certificates} certificates under {}", prefixes.join(" "))
+        }
+        Line::Stopped { answered } => format!("stopped: {answered} certificates sent"),
+    }
+}
