@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from onym_lab import __doc__ as about
-from onym_lab import design, doctor, life, progress, provenance
+from onym_lab import aggregate, design, doctor, life, progress, provenance
 from onym_lab import experiment as files
 from onym_lab.backend.base import BackendError, Refused
 from onym_lab.experiment import ExperimentError
@@ -250,7 +250,7 @@ def pick(args: argparse.Namespace) -> Run:
 
 def _report(args: argparse.Namespace) -> int:
     run = pick(args)
-    life.write_aggregate(run)
+    aggregate.write(run)
     why = life.report(run)
     if why:
         print(f"onym-lab: {why}", file=sys.stderr)
@@ -276,7 +276,7 @@ def _derive(args: argparse.Namespace) -> int:
         derive.Deriver(spec, replicate.folder).run()
         rows = json.loads((replicate.derived / "measures.json").read_text())
         print(f"{cell['label']} r{replicate.replication}: {len(rows)} measures")
-    life.write_aggregate(run)
+    aggregate.write(run)
     return OK
 
 

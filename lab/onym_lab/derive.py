@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from onym_lab.collect import capture, formats
-from onym_lab.experiment import Spec
 from onym_lab.results import write_json, write_table
+from onym_lab.spec import Spec
 
 Row = dict[str, Any]
 SAMPLE_COLUMNS = [
@@ -224,7 +224,7 @@ class Deriver:
             if app.get("data"):
                 yield row("latency_p50", app["latency_p50_s"], "s")
                 yield row("latency_p99", app["latency_p99_s"], "s")
-            asked = self.asked(app)
+            asked = self.asked(app) if app.get("interests") else 0
             if asked:
                 yield row("satisfaction", app.get("data", 0) / asked, "ratio")
             if app["kind"] != "flood":
@@ -234,8 +234,8 @@ class Deriver:
                 yield from transfer_rows(mine, row)
 
     def asked(self, app: Row) -> int:
-        """Tell how many names an application began to ask for."""
-        return int(app.get("interests", 0)) - int(app.get("retransmissions", 0))
+        """Tell how many names an application began to ask for; 0 when it does not say."""
+        return int(app.get("interests") or 0) - int(app.get("retransmissions") or 0)
 
     def system_rows(self, objects: pd.DataFrame) -> Iterator[Row]:
         """Measure the whole."""
@@ -247,9 +247,10 @@ class Deriver:
         sent = [int(app["data"]) for app in producers if app.get("data") is not None]
         if got and sent and len(sent) == len(producers):
             yield row("offload", 1 - sum(sent) / got, "ratio")
-        asked = sum(self.asked(app) for app in consumers)
+        telling = [app for app in consumers if app.get("interests")]
+        asked = sum(self.asked(app) for app in telling)
         if asked:
-            yield row("satisfaction", got / asked, "ratio")
+            yield row("satisfaction", sum(app.get("data") or 0 for app in telling) / asked, "ratio")
         rates = np.array([app.get("goodput_bps") or 0.0 for app in consumers])
         if len(rates) > 1 and rates.any():
             yield row("fairness", rates.sum() ** 2 / (len(rates) * (rates**2).sum()), "ratio")

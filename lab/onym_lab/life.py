@@ -14,13 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
-from onym_lab import backend, derive, design, provenance
+from onym_lab import aggregate, backend, derive, design, provenance
 from onym_lab import experiment as files
 from onym_lab.backend.base import Backend, BackendError, Refused
 from onym_lab.experiment import Experiment
-from onym_lab.results import Replicate, Run, digest, write_atomically, write_json, write_table
+from onym_lab.results import Replicate, Run, digest, write_atomically, write_json
 
 PHASES = ("provision", "warm up", "measure", "collect", "validate", "derive")
 """Of a replicate; the first four are one piece, what was measured in half is measured again."""
@@ -200,7 +198,7 @@ class Life:
         most = int(stop.get("max", 30))
         count = int(self.run.plan["replications"])
         while count < most:
-            rows = aggregate(self.run)
+            rows = aggregate.of(self.run)
             mine = rows[(rows["metric"] == stop["metric"]) & rows["valid"]]
             if "where" in stop:
                 mine = mine[mine["where"] == stop["where"]]
@@ -238,7 +236,7 @@ class Life:
     def finish(self) -> None:
         """Aggregate, write the manifest, and report."""
         write_json(self.run.folder / "state.json", {"phase": "aggregate", "ended": None})
-        write_aggregate(self.run)
+        aggregate.write(self.run)
         write_json(self.run.folder / "state.json", {"phase": "report", "ended": None})
         why = report(self.run) if self.options.report else None
         if why:
@@ -385,57 +383,6 @@ def writable(folder: Path) -> None:
     """Let a folder of a replicate be taken away."""
     for path in folder.rglob("*"):
         path.chmod(path.stat().st_mode | stat.S_IWUSR)
-
-
-def aggregate(run: Run) -> pd.DataFrame:
-    """Make the aggregate of the replicates that are done."""
-    entries = {one["cell"]: one for one in run.plan["cells"]}
-    factors = list(run.experiment.get("factors", {}))
-    rows = []
-    for replicate in run.replicates():
-        entry = entries[replicate.cell]
-        checks = json.loads((replicate.folder / "checks.json").read_text())
-        front = {
-            "cell": replicate.cell,
-            "label": entry["label"],
-            **{f"factor_{name}": entry["levels"].get(name) for name in factors},
-            "replication": replicate.replication,
-            "seed": replicate.spec["seed"],
-        }
-        valid = all(check["passed"] for check in checks)
-        measures = json.loads((replicate.derived / "measures.json").read_text())
-        rows += [{**front, **measure, "valid": valid} for measure in measures]
-    columns = [
-        "cell", "label", *(f"factor_{name}" for name in factors), "replication", "seed", "scope",
-        "where", "hop", "metric", "unit", "value", "valid",
-    ]  # fmt: skip
-    frame = pd.DataFrame(rows, columns=columns)
-    frame["hop"] = frame["hop"].astype("Int64")
-    frame["value"] = frame["value"].astype(float)
-    return frame
-
-
-def write_aggregate(run: Run) -> None:
-    """Write aggregate, joined tables, checks and manifest."""
-    write_table(run.folder / "aggregate.parquet", aggregate(run), csv=True)
-    checks = []
-    tables: dict[str, list[pd.DataFrame]] = {"samples": [], "traffic": [], "transfers": []}
-    for replicate in run.replicates():
-        found = json.loads((replicate.folder / "checks.json").read_text())
-        front = {"cell": replicate.cell, "replication": replicate.replication}
-        checks += [{**front, **row} for row in found]
-        for name, parts in tables.items():
-            part = replicate.table(name)
-            part.insert(0, "replication", replicate.replication)
-            part.insert(0, "cell", replicate.cell)
-            parts.append(part)
-    for name, parts in tables.items():
-        if parts:
-            write_table(run.folder / f"{name}.parquet", pd.concat(parts, ignore_index=True))
-    columns = ["cell", "replication", "check", "value", "limit", "passed"]
-    frame = pd.DataFrame(checks, columns=columns)
-    write_atomically(run.folder / "checks.csv", frame.to_csv(index=False))
-    provenance.write_manifest(run)
 
 
 def report(run: Run) -> str | None:

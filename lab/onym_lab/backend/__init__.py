@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from onym_lab.backend.base import Backend, BackendError, Refused
-from onym_lab.experiment import Spec
+from onym_lab.spec import Spec
 
 
 def make(name: str, spec: Spec, folder: Path) -> Backend:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from onym_lab.experiment import Spec
+from onym_lab.spec import Spec
 
 Progress = Callable[[float], None]
 

@@ -6,7 +6,18 @@ import contextlib
 from pathlib import Path
 
 ROOT = Path("/sys/fs/cgroup")
-PERIOD_US = 100_000
+PERIOD_US = 20_000
+"""Shorter than the kernel's usual 100 ms: a weak node is slow, not stopped for most of a tenth."""
+QUOTA_LEAST_US = 1_000
+"""The kernel takes no smaller one."""
+
+
+def quota(share: float) -> tuple[int, int]:
+    """Give quota and period of a share of a core, in microseconds."""
+    given = round(share * PERIOD_US)
+    if given >= QUOTA_LEAST_US:
+        return given, PERIOD_US
+    return QUOTA_LEAST_US, round(QUOTA_LEAST_US / share)
 
 
 def version() -> int:
@@ -38,13 +49,14 @@ class Group:
 
     def limit(self, share: float | None) -> None:
         """Let the group use a share of a core from now on; None is all."""
-        quota = -1 if share is None else max(1000, round(share * PERIOD_US))
+        given, period = (-1, PERIOD_US) if share is None else quota(share)
         if self.version == 2:
-            text = "max" if share is None else str(quota)
-            (self.paths[0] / "cpu.max").write_text(f"{text} {PERIOD_US}")
-        else:
-            (self.paths[0] / "cpu.cfs_period_us").write_text(str(PERIOD_US))
-            (self.paths[0] / "cpu.cfs_quota_us").write_text(str(quota))
+            text = "max" if share is None else str(given)
+            (self.paths[0] / "cpu.max").write_text(f"{text} {period}")
+            return
+        # Quota and period are two files: the quota is lifted while the period changes.
+        for file, value in (("quota", -1), ("period", period), ("quota", given)):
+            (self.paths[0] / f"cpu.cfs_{file}_us").write_text(str(value))
 
     def wrap(self, argv: list[str]) -> list[str]:
         """Give the command line that runs `argv` in the group."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from onym_lab import subject
 from onym_lab.backend.processes import Processes
 from onym_lab.collect.capture import frames
-from onym_lab.experiment import Link, Spec
+from onym_lab.spec import Link, Spec
 
 
 class Loopback(Processes):

@@ -11,8 +11,9 @@ from pathlib import Path
 from onym_lab import tools
 from onym_lab.backend import groups
 from onym_lab.backend.base import BackendError
-from onym_lab.backend.processes import Processes, wait_for
-from onym_lab.experiment import Fault, Link, Spec
+from onym_lab.backend.processes import Processes
+from onym_lab.backend.program import wait_for
+from onym_lab.spec import Fault, Link, Spec
 
 COUNTS = ("packets captured", "packets received by filter", "packets dropped by kernel")
 """What tcpdump says at its end."""

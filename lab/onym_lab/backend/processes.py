@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import abc
-import csv
 import hashlib
-import json
 import os
 import random
 import subprocess
@@ -18,60 +16,18 @@ from pathlib import Path
 from typing import Any
 
 from onym_lab import subject, tools
-from onym_lab.backend import groups, scenario
+from onym_lab.backend import groups, scenario, told
 from onym_lab.backend.base import Backend, BackendError, Progress
 from onym_lab.backend.owned import Owned
+from onym_lab.backend.program import READY_S, Program, wait_for
 from onym_lab.collect import formats, samples
 from onym_lab.collect.client import Client, Metrics, UnansweredError
 from onym_lab.collect.sampler import Sampler, Watched
-from onym_lab.experiment import App, Fault, Link, Spec
 from onym_lab.results import compress, write_json
+from onym_lab.spec import App, Fault, Link, Spec
 
-READY_S = 30.0
-"""How long nodes, faces, routes and applications may take to be ready."""
-END_S = 20.0
-"""How long a program may take to end when it was asked to."""
 COUNTED_S = 1.1
 """How long to wait before the counters of a phase are asked for."""
-
-
-def wait_for(what: str, condition: Callable[[], bool], patience: float = READY_S) -> None:
-    """Wait until a condition holds.
-
-    Raises:
-        BackendError: It did not in time.
-    """
-    end = time.monotonic() + patience
-    while not condition():
-        if time.monotonic() > end:
-            raise BackendError(f"{what}: not within {patience:g} s")
-        time.sleep(0.02)
-
-
-class Program:
-    """A process of ours and its files."""
-
-    def __init__(self, process: subprocess.Popen[bytes], out: Path, log: Path) -> None:
-        self.process, self.out, self.log = process, out, log
-
-    def says(self, word: str) -> bool:
-        """Tell whether it said a word on standard error; an early end is an error."""
-        said = self.log.read_text(errors="replace")
-        if word in said:
-            return True
-        if self.process.poll() is not None:
-            raise BackendError(f"{self.log.stem} ended: {said.strip()[-500:]}")
-        return False
-
-    def end(self, patience: float = END_S) -> None:
-        """Ask it to end, and make it when it does not."""
-        if self.process.poll() is None:
-            self.process.terminate()
-            try:
-                self.process.wait(patience)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait()
 
 
 class Processes(Backend, abc.ABC):
@@ -433,11 +389,11 @@ class Processes(Backend, abc.ABC):
             daemon.end()
         samples.write(self.raw, self.sampler.rows if self.sampler else [])
         self.collect_captures()
-        apps = [self.app_report(app) for app in self.spec.apps]
+        apps = [told.app_report(app, self.programs[app.id], self.began) for app in self.spec.apps]
         write_json(self.raw / "apps.json", [stats for stats, _ in apps])
         samples.write_objects(self.raw, [one for _, objects in apps for one in objects])
         nodes = {
-            name: difference(self.before.get(name, {}), self.counted.get(name, {}))
+            name: told.difference(self.before.get(name, {}), self.counted.get(name, {}))
             for name in self.places
         }
         write_json(
@@ -456,60 +412,6 @@ class Processes(Backend, abc.ABC):
         text = formats.capture_summary(target.name, *kept, peer)
         (self.raw / f"capture-{node}.txt").write_text(text)
         compress(target)
-
-    def app_report(self, app: App) -> tuple[dict[str, Any], list[samples.Object]]:
-        """Read what an application achieved, and the objects that it fetched."""
-        program = self.programs[app.id]
-        base: dict[str, Any] = {"id": app.id, "node": app.node, "kind": app.kind}
-        code = program.process.returncode
-        if app.kind in scenario.SIMULATED:
-            try:
-                report = json.loads(program.out.read_text())
-            except ValueError as error:
-                said = program.log.read_text(errors="replace").strip()[-500:]
-                raise BackendError(f"application {app.id} told nothing ({code}): {said}") from error
-            began = report["began_unix_s"]
-            objects = read_transfers(app, self.raw / "log" / f"{app.id}.csv", began)
-            return {**base, **report["apps"][0], "began_unix_s": began}, objects
-        if app.kind == "get":
-            return self.get_report(app, base, code)
-        return {**base, "exit": code}, []
-
-    def get_report(
-        self, app: App, base: dict[str, Any], code: int
-    ) -> tuple[dict[str, Any], list[samples.Object]]:
-        """Read what `onym get` says of itself."""
-        program = self.programs[app.id]
-        try:
-            said = json.loads(program.out.read_text())
-        except ValueError:
-            said = {}
-        octets = int(said.get("bytes", 0))
-        took = float(said.get("seconds", 0) or 0)
-        stats = {
-            **base,
-            "exit": code,
-            "octets": octets,
-            "data": said.get("segments"),
-            "interests": None,
-            "retransmissions": said.get("retransmissions"),
-            "timeouts": said.get("timeouts"),
-            "goodput_bps": octets * 8 / took if took else 0.0,
-            "latency_p50_s": None,
-            "latency_p99_s": None,
-        }
-        done = code == 0
-        one = samples.Object(
-            app=app.id,
-            node=app.node,
-            name=app.prefix,
-            start=self.began,
-            stop=self.began + took if done else None,
-            octets=octets,
-            retransmissions=int(said.get("retransmissions", 0) or 0),
-            completed=done,
-        )
-        return stats, [one]
 
     def close(self) -> None:
         """Give everything back."""
@@ -534,37 +436,3 @@ def needs_impairing(link: Link) -> bool:
 def write_object(path: Path, octets: int, seed: int) -> None:
     """Write a file of pseudo-random octets."""
     path.write_bytes(random.Random(seed).randbytes(octets))
-
-
-def read_transfers(app: App, path: Path, began: float) -> list[samples.Object]:
-    """Read the transfers that `onym load` noted."""
-    with path.open() as file:
-        return [
-            samples.Object(
-                app=app.id,
-                node=row["node"],
-                name=row["object"],
-                start=began + float(row["began_s"]) if row["began_s"] else None,
-                stop=began + float(row["ended_s"]) if row["ended_s"] else None,
-                octets=int(row["octets"]),
-                retransmissions=int(row["retransmissions"]),
-                completed=row["complete"] == "true",
-            )
-            for row in csv.DictReader(file)
-        ]
-
-
-def difference(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
-    """Give what was counted between two moments; the laboratory's own questions are in it."""
-    kept = (
-        "interests_in", "interests_out", "data_in", "data_out", "nacks_in", "cs_hits", "cs_misses",
-    )  # fmt: skip
-    found: dict[str, Any] = {
-        name: after[name] - before.get(name, 0) for name in kept if name in after
-    }
-    if "verdicts" in after:
-        earlier = before.get("verdicts", {})
-        counts = {key: value - earlier.get(key, 0) for key, value in after["verdicts"].items()}
-        found["verdicts"] = {key: count for key, count in counts.items() if count}
-        found["dropped"] = sum(counts.values())
-    return found

@@ -6,7 +6,7 @@ import json
 import math
 from typing import Any
 
-from onym_lab.experiment import App, Link, Node, Spec
+from onym_lab.spec import App, Link, Node, Spec
 
 SEGMENT = 4096
 """Octets of content in a segment of a file, where the experiment says nothing."""

@@ -39,14 +39,23 @@ def program(name: str) -> Path:
     raise NeedsError(f"{name} is not built: cargo build --release")
 
 
-def call(argv: Sequence[str | Path], timeout: float = 600) -> str:
+def call(
+    argv: Sequence[str | Path],
+    timeout: float = 600,
+    environment: Mapping[str, str] | None = None,
+) -> str:
     """Run a program to its end and give its output.
 
     Raises:
         RuntimeError: It failed; with the end of what it said.
     """
     done = subprocess.run(
-        [str(a) for a in argv], capture_output=True, text=True, timeout=timeout, check=False
+        [str(a) for a in argv],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+        env=environment,
     )
     if done.returncode:
         said = (done.stderr or done.stdout).strip()[-600:]

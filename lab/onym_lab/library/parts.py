@@ -6,6 +6,7 @@ A part that is not built, or has no such benchmark yet, skips its experiment by 
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 from collections.abc import Mapping
@@ -33,13 +34,13 @@ def needs(given: Mapping[str, Any]) -> None:
     command = _command(given)
     if not os.access(command[0], os.X_OK):
         raise NeedsError(f"{part} is not built here: there is no {given['run'].split()[0]}")
-    has = str(given.get("has", ""))
-    if has:
+    if len(command) > 1:
+        # The last word is the benchmark; the help of what stands before it names those there are.
         said = subprocess.run(
-            [command[0], *command[1:2], "--help"], capture_output=True, text=True, check=False
+            [*command[:-1], "--help"], capture_output=True, text=True, check=False
         )
-        if has not in said.stdout + said.stderr:
-            raise NeedsError(f"{part} is not built here: its benchmark knows no {has!r}")
+        if not re.search(rf"^\s+{re.escape(command[-1])}\b", said.stdout, re.MULTILINE):
+            raise NeedsError(f"{part} is not built here: its benchmark knows no {command[-1]!r}")
 
 
 def run(given: Mapping[str, Any], _seed: int, folder: Path) -> list[Row]:
@@ -48,7 +49,10 @@ def run(given: Mapping[str, Any], _seed: int, folder: Path) -> list[Row]:
     The place is the row's subject and case, so that all cases stand beside each other.
     """
     out = folder / "bench.json"
-    call([*_command(given), "--json", str(out)], timeout=float(given.get("at_most", 1200)))
+    call(
+        [*_command(given), str(given.get("out", "--json")), str(out)],
+        timeout=float(given.get("at_most", 1200)),
+    )
     wanted = given.get("bench")
     rows = [one for one in bench_rows(out) if wanted in (None, one["bench"])]
     if not rows:

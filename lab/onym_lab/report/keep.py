@@ -1,16 +1,19 @@
 """Keeps reports in the source tree: ``python -m onym_lab.report.keep docs/results RUN...``.
 
-Copies what a reader needs (page, verdicts, aggregate, file, provenance) and writes the index again.
+Copies what a reader needs (page, verdicts, aggregate, file, provenance) and writes the index again:
+first the papers' figures as ``lab/figures.yaml`` lists them, then the runs.
 """
 
 from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
+import yaml
 
 from onym_lab.report.data import Measured, load
 from onym_lab.report.page import machine
@@ -31,12 +34,25 @@ KEPT = (
 CSV_MOST = 300_000
 """A larger aggregate is kept as Parquet, a thirtieth of its size."""
 
+FIGURES = Path(__file__).resolve().parents[2] / "figures.yaml"
+"""What the papers show, and which experiment measures it."""
+
 _HEAD = """# Results
 
 Reports of real runs, put here by `python -m onym_lab.report.keep`; pictures are in the page.
-A verdict is the worst of the rules that an experiment's file states; "holds" counts them.
-A run is scaled when its counts are a part of what the file asks for.
-What it all says: [findings](findings.md).
+A verdict is the worst of the rules that an experiment's file states; "holds" counts them, and each
+report names those that do not. What it all says: [findings](findings.md).
+
+## The papers' figures
+
+| paper | figure | what | experiment, report | verdict |
+|---|---|---|---|---|
+"""
+
+_RUNS = """
+## The runs
+
+A run is scaled when its counts or times are a part of what the file asks for.
 
 | experiment | verdict | holds | runs | backend | scale | commit | begun | machine |
 |---|---|---|---|---|---|---|---|---|
@@ -57,20 +73,46 @@ def keep(run: Path, target: Path) -> Path:
     return place
 
 
+def figures() -> list[dict[str, Any]]:
+    """The papers with their figures, as the file lists them."""
+    found: list[dict[str, Any]] = yaml.safe_load(FIGURES.read_text(encoding="utf-8"))
+    return found
+
+
 def index(target: Path) -> Path:
-    """Writes ``README.md`` with a row for each kept run."""
-    rows = [_row(load(page.parent)) for page in sorted(target.glob("*/report.html"))]
+    """Writes ``README.md``: a row for each figure of the papers, and one for each kept run."""
+    kept = {page.parent.name: load(page.parent) for page in sorted(target.glob("*/report.html"))}
+    shown = {name: _verdict(measured) for name, measured in kept.items()}
+    rows = [
+        _figure(str(paper["paper"]), one, shown) for paper in figures() for one in paper["figures"]
+    ]
+    runs = [_row(measured, shown[name]) for name, measured in kept.items()]
     path = target / "README.md"
-    path.write_text(_HEAD + "\n".join(rows) + "\n", encoding="utf-8")
+    text = _HEAD + "\n".join(rows) + "\n" + _RUNS + "\n".join(runs) + "\n"
+    path.write_text(text, encoding="utf-8")
     return path
 
 
-def _row(measured: Measured) -> str:
+def _figure(paper: str, one: Mapping[str, Any], shown: Mapping[str, tuple[str, str]]) -> str:
+    names = one.get("experiments", [])
+    links = [f"[{name}]({name}/report.html)" if name in shown else f"`{name}`" for name in names]
+    verdicts = [" ".join(shown[name]) if name in shown else "not run" for name in names]
+    cells = [paper, one["figure"], one["what"]]
+    return f"| {' | '.join([*cells, '<br>'.join(links), '<br>'.join(verdicts) or one['why']])} |"
+
+
+def _verdict(measured: Measured) -> tuple[str, str]:
+    """The verdict of a run, and how many of its rules hold."""
     file = measured.folder / "verdicts.csv"
     judged = pd.read_csv(file, keep_default_na=False) if file.exists() else pd.DataFrame()
     gates = judged[judged["verdict"] != ""] if len(judged) else judged
-    held = int((gates["verdict"] == "holds").sum()) if len(gates) else 0
-    verdict = rules.verdict(gates) if len(gates) else "no rules"
+    if not len(gates):
+        return "measured", "(no rules)"
+    held = int((gates["verdict"] == "holds").sum())
+    return rules.verdict(gates), f"({held} of {len(gates)})"
+
+
+def _row(measured: Measured, shown: tuple[str, str]) -> str:
     failed = int((~measured.checks["passed"].astype(bool)).sum())
     mark = f" (✗ {failed} checks failed)" if failed else ""
     seen = measured.provenance
@@ -78,8 +120,8 @@ def _row(measured: Measured) -> str:
     name = measured.folder.name
     cells = [
         f"[{name}]({name}/report.html)",
-        verdict + mark,
-        f"{held} of {len(gates)}",
+        shown[0] + mark,
+        shown[1].strip("()"),
         str(len(measured.plan.get("order", []))),
         str(measured.plan.get("backend", "")),
         f"{measured.scale:g}",

@@ -6,7 +6,7 @@ import abc
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from onym_lab.experiment import Link, Node, Spec
+from onym_lab.spec import Link, Node, Spec
 
 
 class SubjectError(Exception):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from onym_lab import tools
-from onym_lab.experiment import Spec
+from onym_lab.spec import Spec
 from onym_lab.subject.base import Place, Subject, SubjectError
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from onym_lab import tools
 from onym_lab.backend.scenario import text
-from onym_lab.experiment import Spec
+from onym_lab.spec import Spec
 from onym_lab.subject.base import Place, Port, Subject
 
 
@@ -41,6 +41,8 @@ class Onym(Subject):
             "metrics.listen": [self.metrics(place)],
             "log.filter": "warn",
         }
+        if node.buffer:
+            keys["faces.udp.receive_buffer_bytes"] = node.buffer
         if not node.defences:
             keys["forward.fairness"] = False
         mtu = min((port.link.mtu for port in place.ports if port.link.mtu), default=None)

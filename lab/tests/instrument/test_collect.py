@@ -10,7 +10,7 @@ import pytest
 
 from onym_lab import derive
 from onym_lab.collect import capture, client, formats, ndn, samples
-from onym_lab.experiment import App, Node, Spec
+from onym_lab.spec import App, Node, Spec
 
 LISTING_1 = "#Time, INames, IPend, IProp, INoted, CPU, Mem"
 LISTING_2 = (

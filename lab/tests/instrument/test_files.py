@@ -8,6 +8,7 @@ import pytest
 
 from onym_lab import design, experiment, topology, units
 from onym_lab.experiment import ExperimentError
+from onym_lab.resolve import split_link
 
 GOOD = """schema: onym-lab/1
 name: small
@@ -174,7 +175,7 @@ def test_a_network_that_cannot_be_read_names_the_line(read, text: str, reason: s
 
 
 def test_a_link_name_is_split_where_both_parts_are_nodes() -> None:
-    assert experiment.split_link("c-1-b", {"c-1", "b"}) == ("c-1", "b")
+    assert split_link("c-1-b", {"c-1", "b"}) == ("c-1", "b")
 
 
 def test_every_file_of_the_library_is_good() -> None:

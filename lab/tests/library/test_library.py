@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from onym_lab import experiment as files
 from onym_lab.library import NeedsError, bench_rows, paper, parts, pick, profile, zoo
+from onym_lab.report import keep
 
 
 def test_a_profile_is_read_and_names_are_shortened() -> None:
@@ -61,3 +63,16 @@ def test_the_papers_runs_are_in_standard_order(tmp_path: Path) -> None:
 
 def test_node_names_of_the_zoo_are_words() -> None:
     assert zoo.word("Frankfurt am Main / DE-CIX") == "FrankfurtamMainDECIX"
+
+
+def test_every_experiment_of_a_paper_stands_in_the_table_of_figures() -> None:
+    named = {
+        name
+        for paper in keep.figures()
+        for one in paper["figures"]
+        for name in one.get("experiments", [])
+    }
+    known = {files.load(path).name for path in files.library()}
+    assert named <= known
+    assert known - named == {"quickstart"}
+    assert all("why" in one or one["experiments"] for p in keep.figures() for one in p["figures"])

@@ -1,0 +1,122 @@
+"""What a consumer's verification is worth against a false producer, a stolen and an expired key.
+
+One node; the owner's programs and the thief's are the real `onym put`, the consumer is `onym get`.
+Whoever publishes, the router carries it: it does not verify.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from onym_lab.library import Row, call, pick, program, row
+from onym_lab.library.router import daemon
+
+READY_S = 15.0
+NAME = "/owner/report"
+
+
+def needs(_: Mapping[str, Any]) -> None:
+    """Say what is missing.
+
+    Raises:
+        NeedsError: The program is not built.
+    """
+    program("onym")
+
+
+class _Person:
+    """Somebody with a key store of their own."""
+
+    def __init__(self, folder: Path, name: str, socket: Path) -> None:
+        self.folder, self.node = folder / name, f"unix://{socket}"
+        self.folder.mkdir()
+        self.environment = {
+            **os.environ,
+            "ONYM_KEYSTORE": str(self.folder / "keys"),
+            "ONYM_PASSPHRASE": "laboratory",
+        }
+
+    def onym(self, *argv: str | Path) -> str:
+        """Run the program to its end."""
+        return call([program("onym"), *argv], environment=self.environment)
+
+    def certificate(self, identity: str) -> Path:
+        """Write the newest certificate of an identity to a file."""
+        path = self.folder / "of.ndncert"
+        self.onym("cert", "export", identity, "-o", path)
+        return path
+
+    @contextmanager
+    def publishes(self, file: Path, key: str) -> Iterator[None]:
+        """Serve a file under the owner's name, signed with a key."""
+        log = self.folder / "put.log"
+        argv = [str(program("onym")), "put", NAME, str(file), "--key", key, "--node", self.node]
+        with log.open("w") as said:
+            child = subprocess.Popen(argv, stdout=said, stderr=said, env=self.environment)
+        try:
+            end = time.monotonic() + READY_S
+            while "ready" not in log.read_text():
+                if child.poll() is not None or time.monotonic() > end:
+                    raise RuntimeError(f"onym put: {log.read_text().strip()[-300:]}")
+                time.sleep(0.02)
+            yield
+        finally:
+            child.terminate()
+            child.wait()
+
+    def fetches(self, verify: str | Path, out: Path) -> bool:
+        """Fetch what is under the name; tells whether it was accepted."""
+        argv = [program("onym"), "get", NAME, "-o", out, "--verify", verify, "--json"]
+        argv += ["--node", self.node, "--retries", "2", "--lifetime", "500"]
+        done = subprocess.run(
+            [str(one) for one in argv],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=self.environment,
+        )
+        (self.folder / "get.log").write_text(done.stdout + done.stderr)
+        return done.returncode == 0
+
+
+def fetch(given: Mapping[str, Any], seed: int, folder: Path) -> list[Row]:
+    """One publisher, one way of verifying: was the owner's or the thief's file accepted?
+
+    `publisher`: `owner`, `stranger` (a key of their own), `thief` (the owner's key, stolen),
+    `lapsed` (the owner's key, whose certificate ended). `verify`: `integrity`, `key` (the owner's
+    certificate), `new key` (that of the key that the owner made after the theft).
+    """
+    options = pick(given, publisher="owner", verify="key", octets=100_000)
+    who, how = str(options["publisher"]), str(options["verify"])
+    with daemon(folder, {}) as (_, _, socket):
+        owner, other, consumer = (
+            _Person(folder, name, socket) for name in ("owner", "other", "consumer")
+        )
+        owner.onym("key", "new", "/owner")
+        other.onym("key", "new", "/stranger")
+        old = owner.certificate("/owner")
+        if who == "lapsed":
+            owner.onym("cert", "self-sign", "/owner", "--days", "0")
+            old = owner.certificate("/owner")
+        if who == "thief":
+            bag = folder / "stolen.safebag"
+            owner.onym("key", "export", "/owner", "-o", bag)
+            other.onym("key", "import", bag)
+        trusted: str | Path = how if how == "integrity" else old
+        if how == "new key":
+            owner.onym("key", "new", "/owner")
+            trusted = owner.certificate("/owner")
+        file = folder / "content"
+        file.write_bytes(bytes([seed % 251]) * int(options["octets"]))
+        publisher, key = (other, "/stranger") if who == "stranger" else (owner, "/owner")
+        if who == "thief":
+            publisher = other
+        with publisher.publishes(file, key):
+            accepted = consumer.fetches(trusted, folder / "got")
+    return [row("consumer", "accepted", "share", float(accepted))]
