@@ -35,6 +35,8 @@ const EDGES: &[(&str, &[&str])] = &[
         "onym-client",
         &["onym-wire", "onym-crypto", "onym-sys", "onym-tables", "onym-forward", "onym-face"],
     ),
+    // An application of both halves: never the data path of either.
+    ("onym-gateway", &["onym-wire", "onym-crypto", "onym-tables", "onym-client"]),
     // By the control interface of services only: never the data path.
     ("onym-manager", &["onym-wire", "onym-crypto", "onym-http"]),
     ("onym-services", &["onym-wire", "onym-crypto", "onym-tables", "onym-forward"]),

@@ -8,6 +8,7 @@ mod log_ring;
 mod node_words;
 mod output;
 mod passphrase;
+mod push_picture;
 mod push_words;
 mod session;
 mod stop;

@@ -1,4 +1,4 @@
-//! What the commands of the push half share: finding the node, its datasets, failures, pictures.
+//! What the commands of the push half share: finding the node, its datasets, failures.
 
 use crate::exit::{Exit, Failure};
 use crate::output::Context;
@@ -8,7 +8,6 @@ use onym_client::push::{App, Error};
 use onym_wire::name::Name;
 use onym_wire::push::{Id, Kind, Status, Strategy};
 use serde_json::Value;
-use std::fmt::Write as _;
 
 /// Registers at the node of the command line.
 pub(crate) fn open(cx: &Context, name: &str) -> anyhow::Result<App> {
@@ -108,96 +107,4 @@ pub(crate) fn texts(value: &Value) -> Vec<&str> {
 /// The text of a member, or a dash.
 pub(crate) fn word<'a>(value: &'a Value, member: &str) -> &'a str {
     value[member].as_str().unwrap_or("-")
-}
-
-/// The information graph in the language of Graphviz.
-pub(crate) fn graph_dot(told: &Value) -> String {
-    let mut out = String::from("digraph information {\n  rankdir=TB;\n  \"/\" [shape=point];\n");
-    let vertices = told["vertices"].as_array().map_or(&[][..], Vec::as_slice);
-    // A vertex may have several identifiers: it is drawn once, by its first one.
-    let first_of = |id: &str| {
-        let holds = |v: &&Value| texts(&v["ids"]).contains(&id);
-        vertices.iter().find(holds).and_then(|v| texts(&v["ids"]).first().copied())
-    };
-    for vertex in vertices {
-        let ids = texts(&vertex["ids"]);
-        let Some(first) = ids.first() else { continue };
-        let shape = if vertex["scope"] == true { "ellipse" } else { "box" };
-        let mut label = ids.join("\\n");
-        for (word, who) in [("P", "publishers"), ("S", "subscribers")] {
-            let nodes = texts(&vertex[who]);
-            if !nodes.is_empty() {
-                let _ = write!(label, "\\n{word}: {}", nodes.join(" "));
-            }
-        }
-        let _ = writeln!(out, "  \"{first}\" [shape={shape}, label=\"{label}\"];");
-        for id in &ids {
-            let father = match id.rsplit_once('/') {
-                Some(("", _)) | None => "/",
-                Some((father, _)) => first_of(father).unwrap_or(father),
-            };
-            let _ = writeln!(out, "  \"{father}\" -> \"{first}\";");
-        }
-    }
-    out.push_str("}\n");
-    out
-}
-
-/// The map of a domain in the language of Graphviz, with the links of `tree` drawn thick.
-pub(crate) fn map_dot(told: &Value, tree: Option<&Value>) -> String {
-    let mut out = String::from("digraph domain {\n");
-    let links: Vec<u64> = tree
-        .and_then(|t| t["links"].as_array())
-        .map(|links| links.iter().filter_map(Value::as_u64).collect())
-        .unwrap_or_default();
-    let root = tree.map(|t| word(t, "publisher"));
-    let nodes = told["nodes"].as_array().map_or(&[][..], Vec::as_slice);
-    for node in nodes {
-        let name = word(node, "node");
-        let roles = texts(&node["roles"]).join("\\n");
-        let shape = if root == Some(name) { "doublecircle" } else { "circle" };
-        let _ = writeln!(out, "  \"{name}\" [shape={shape}, label=\"{name}\\n{roles}\"];");
-        for link in node["links"].as_array().into_iter().flatten() {
-            let number = link["number"].as_u64().unwrap_or(0);
-            let style =
-                if links.contains(&number) { "penwidth=3, color=red" } else { "color=gray" };
-            let to = word(link, "to");
-            let _ = writeln!(out, "  \"{name}\" -> \"{to}\" [label=\"{number}\", {style}];");
-        }
-    }
-    out.push_str("}\n");
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn a_vertex_with_two_names_is_drawn_once_and_hangs_under_both_fathers() {
-        let told = json!({ "vertices": [
-            { "ids": ["/0001"], "scope": true, "publishers": ["000a"], "subscribers": [] },
-            { "ids": ["/0002"], "scope": true, "publishers": ["000a"], "subscribers": [] },
-            { "ids": ["/0001/0003", "/0002/0003"], "scope": false, "publishers": ["000a"],
-              "subscribers": ["000b"] },
-        ]});
-        let dot = graph_dot(&told);
-        assert_eq!(dot.matches("shape=box").count(), 1, "{dot}");
-        assert!(dot.contains("\"/0001\" -> \"/0001/0003\""), "{dot}");
-        assert!(dot.contains("\"/0002\" -> \"/0001/0003\""), "{dot}");
-        assert!(dot.contains("S: 000b"), "{dot}");
-    }
-
-    #[test]
-    fn links_of_the_tree_are_thick() {
-        let told = json!({ "nodes": [
-            { "node": "0001", "roles": ["topology"], "links": [{ "to": "0002", "number": 7 }] },
-            { "node": "0002", "roles": [], "links": [{ "to": "0001", "number": 8 }] },
-        ]});
-        let dot = map_dot(&told, Some(&json!({ "publisher": "0001", "links": [7] })));
-        assert!(dot.contains("\"0001\" -> \"0002\" [label=\"7\", penwidth=3"), "{dot}");
-        assert!(dot.contains("\"0002\" -> \"0001\" [label=\"8\", color=gray"), "{dot}");
-        assert!(dot.contains("doublecircle"), "{dot}");
-    }
 }

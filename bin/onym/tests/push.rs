@@ -155,6 +155,8 @@ fn what_is_refused_says_why_and_exits_so() {
     wait_graph(&place, "the scope", |graph| graph["total"] == 1);
     let dot = place.run(&["rendezvous", "graph", "--dot"]).out;
     assert!(dot.contains("\"/\" -> \"/0005\""), "{dot}");
+    let svg = place.run(&["rendezvous", "graph", "--svg"]).out;
+    assert!(svg.contains("/0005</text>"), "{svg}");
 }
 
 /// The identifier `/root/5`.

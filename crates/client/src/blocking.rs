@@ -16,6 +16,7 @@ use onym_wire::mgmt::{Block as _, ControlParameters, ControlResponse};
 use onym_wire::name::Name;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, Write};
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -96,6 +97,14 @@ impl Client {
     /// The state machine inside.
     pub fn endpoint(&mut self) -> &mut Endpoint {
         &mut self.driver.endpoint
+    }
+
+    /// What a loop that waits for several things waits on: the descriptor, while there is one,
+    /// whether also for writing, and until when at most. Then it calls [`Client::step`].
+    #[must_use]
+    pub fn waits_for(&self) -> (Option<BorrowedFd<'_>>, bool, Option<Instant>) {
+        let driver = &self.driver;
+        (driver.face().map(Face::fd), driver.wants_write(), driver.deadline())
     }
 
     /// The present moment, as the endpoint counts.

@@ -16,6 +16,13 @@ pub struct Incoming {
 }
 
 impl Incoming {
+    /// An Interest that came some other way than over an endpoint; `None` when it is malformed.
+    #[must_use]
+    pub fn of(bytes: Buf) -> Option<Self> {
+        Interest::parse(&bytes).ok()?;
+        Some(Self { bytes, token: Token::default() })
+    }
+
     /// The view of the Interest.
     #[must_use]
     pub fn interest(&self) -> Interest<'_> {

@@ -129,6 +129,17 @@ impl App {
         self.face.fd()
     }
 
+    /// Whether to wait on the descriptor for writing, too.
+    #[must_use]
+    pub fn wants_write(&self) -> bool {
+        self.watches_writing
+    }
+
+    /// An answer that came, with the tag of its request; for who does not [`App::wait_answer`].
+    pub fn poll_answer(&mut self) -> Option<(u32, Status)> {
+        self.answers.pop_front().map(|(tag, status, _)| (tag, status))
+    }
+
     fn tag(&mut self) -> u32 {
         self.last_tag = self.last_tag.checked_add(1).unwrap_or(1);
         self.last_tag

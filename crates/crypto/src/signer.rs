@@ -8,6 +8,7 @@ use onym_wire::signature::{KeyLocator, SignatureInfo};
 use onym_wire::{Name, NameRef, tlv, types};
 use std::convert::Infallible;
 use std::fmt;
+use std::sync::Arc;
 
 /// What signs: a key, a secret, a digest or nothing, and the locator that says which key it was.
 ///
@@ -21,15 +22,17 @@ use std::fmt;
 /// verify::integrity(&Data::parse(&packet)?)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[derive(Clone)]
 pub struct Signer {
     kind: Kind,
     locator: Option<Name>,
 }
 
+#[derive(Clone)]
 enum Kind {
     Digest,
-    Hmac(Box<hmac::Key>),
-    Key(Box<PrivateKey>),
+    Hmac(Arc<hmac::Key>),
+    Key(Arc<PrivateKey>),
     Null,
 }
 
@@ -85,13 +88,13 @@ impl Signer {
     #[must_use]
     pub fn hmac(secret: &[u8], locator: Name) -> Self {
         let key = hmac::Key::new(hmac::HMAC_SHA256, secret);
-        Self { kind: Kind::Hmac(Box::new(key)), locator: Some(locator) }
+        Self { kind: Kind::Hmac(Arc::new(key)), locator: Some(locator) }
     }
 
     /// A private key; `locator` names its certificate or the key.
     #[must_use]
     pub fn key(key: PrivateKey, locator: Name) -> Self {
-        Self { kind: Kind::Key(Box::new(key)), locator: Some(locator) }
+        Self { kind: Kind::Key(Arc::new(key)), locator: Some(locator) }
     }
 
     /// The number of the signature type.

@@ -1,4 +1,6 @@
-//! `onym daemon`: the node in the foreground.
+//! `onym daemon`: the node in the foreground, with its gateway where there is one.
+
+mod gateway;
 
 use crate::exit::{Exit, Failure};
 use crate::log_ring::Ring;
@@ -49,6 +51,7 @@ pub(crate) fn run(args: Args, _cx: &Context) -> anyhow::Result<()> {
     }
     // Signals that come while the node starts are kept.
     let mut signals = Signals::new([SIGHUP, SIGTERM, SIGINT])?;
+    let gateway = gateway::settings(&config)?;
     let origin = args.config.clone().unwrap_or_else(|| PathBuf::from("configuration"));
     let node = Node::start_from(config, &origin).map_err(|error| {
         Failure::new(Exit::Failed, "the node does not start")
@@ -60,6 +63,7 @@ pub(crate) fn run(args: Args, _cx: &Context) -> anyhow::Result<()> {
         tracing::warn!("{note}");
     }
     tell_bound(&node);
+    let gateway = gateway::start(gateway, &node)?;
     eprintln!("ready");
     for signal in signals.forever() {
         if signal == SIGHUP {
@@ -69,6 +73,7 @@ pub(crate) fn run(args: Args, _cx: &Context) -> anyhow::Result<()> {
         }
     }
     tracing::info!("stopping");
+    drop(gateway);
     if !node.stop() {
         tracing::warn!("what was queued did not leave in time (daemon.drain_ms)");
     }

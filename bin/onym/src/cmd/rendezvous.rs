@@ -2,6 +2,7 @@
 
 use crate::cmd::scope;
 use crate::output::{Context, write_line};
+use crate::push_picture::{Picture, Style};
 use crate::push_words::{self, texts, word};
 use onym_wire::push::Id;
 use serde_json::Value;
@@ -12,7 +13,8 @@ use std::fmt::Write as _;
 #[command(after_help = "Examples:
   onym rendezvous status
   onym rendezvous graph
-  onym rendezvous graph --dot | dot -Tsvg > graph.svg
+  onym rendezvous graph --svg > graph.svg
+  onym rendezvous graph --dot | dot -Tpdf > graph.pdf
   onym rendezvous graph /1 --json")]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -27,9 +29,8 @@ enum Command {
     Graph {
         /// Only what is beneath this identifier.
         id: Option<Id>,
-        /// As a picture in the language of Graphviz.
-        #[arg(long)]
-        dot: bool,
+        #[command(flatten)]
+        style: Style,
     },
 }
 
@@ -39,12 +40,11 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
             let told = push_words::enabled(push_words::dataset(cx, "status", None)?)?;
             cx.print(&told, status)
         }
-        Command::Graph { id, dot } => {
+        Command::Graph { id, style } => {
             let told = push_words::dataset(cx, "graph", id.as_ref())?;
-            if dot {
-                write_line(&push_words::graph_dot(&told))
-            } else {
-                cx.print(&told, scope::list)
+            match Picture::graph(&told).in_style(style) {
+                Some(picture) => write_line(&picture),
+                None => cx.print(&told, scope::list),
             }
         }
     }

@@ -4,6 +4,7 @@ mod deploy;
 
 use crate::exit::{Exit, Failure};
 use crate::output::{Context, write_line};
+use crate::push_picture::{Picture, Style};
 use crate::push_words::{self, texts, word};
 use onym_wire::push::Id;
 use serde_json::Value;
@@ -13,9 +14,10 @@ use std::fmt::Write as _;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   onym topology map
-  onym topology map --dot | dot -Tsvg > map.svg
+  onym topology map --svg > map.svg
+  onym topology map --dot | neato -Tpdf > map.pdf
   onym topology tree /1/2                 the tree of an item, with its filter
-  onym topology tree /1/2 --dot           the same in the map of the domain
+  onym topology tree /1/2 --svg           the same in the map of the domain
   onym topology deploy chain.toml -o chain/")]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -26,9 +28,8 @@ pub(crate) struct Args {
 enum Command {
     /// The nodes and links that the topology manager knows.
     Map {
-        /// As a picture in the language of Graphviz.
-        #[arg(long)]
-        dot: bool,
+        #[command(flatten)]
+        style: Style,
     },
     /// Compute the configuration of every node of a domain from one description.
     Deploy(deploy::Args),
@@ -36,20 +37,22 @@ enum Command {
     Tree {
         /// Identifier of the item.
         id: Id,
-        /// As a picture in the language of Graphviz.
-        #[arg(long)]
-        dot: bool,
+        #[command(flatten)]
+        style: Style,
     },
 }
 
 pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     match args.command {
-        Command::Map { dot } => {
+        Command::Map { style } => {
             let told = manager(push_words::dataset(cx, "topology", None)?)?;
-            if dot { write_line(&push_words::map_dot(&told, None)) } else { cx.print(&told, map) }
+            match Picture::map(&told, None).in_style(style) {
+                Some(picture) => write_line(&picture),
+                None => cx.print(&told, map),
+            }
         }
         Command::Deploy(args) => deploy::run(&args, cx),
-        Command::Tree { id, dot } => {
+        Command::Tree { id, style } => {
             let told = manager(push_words::dataset(cx, "topology", Some(&id))?)?;
             let found = told["matches"].as_array().is_some_and(|m| !m.is_empty());
             if !found {
@@ -61,10 +64,9 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
                     .into());
             }
             let tree = &told["matches"][0]["trees"][0];
-            if dot {
-                write_line(&push_words::map_dot(&told, Some(tree)))
-            } else {
-                cx.print(&told["matches"], trees)
+            match Picture::map(&told, Some(tree)).in_style(style) {
+                Some(picture) => write_line(&picture),
+                None => cx.print(&told["matches"], trees),
             }
         }
     }

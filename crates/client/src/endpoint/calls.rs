@@ -10,9 +10,9 @@ use crate::request::{Request, RequestId};
 use onym_crypto::signer::{Freshness, Signer};
 use onym_forward::packet::{Kind, LpOut, Payload};
 use onym_tables::Tick;
-use onym_wire::Buf;
 use onym_wire::mgmt::ControlParameters;
 use onym_wire::name::Name;
+use onym_wire::{Buf, NackReason};
 
 impl Endpoint {
     // --- consumer
@@ -203,6 +203,13 @@ impl Endpoint {
     pub fn reply(&mut self, now: Tick, incoming: &Incoming, data: Buf) {
         let lp = LpOut { pit_token: incoming.token.clone(), ..LpOut::default() };
         self.send_data(now, Payload::Shared(data), lp);
+    }
+
+    /// Answers an Interest that a responder kept with a Nack.
+    pub fn refuse(&mut self, now: Tick, incoming: &Incoming, reason: NackReason) {
+        let (pit_token, nack) = (incoming.token.clone(), Some(reason.0));
+        let lp = LpOut { pit_token, nack, ..LpOut::default() };
+        self.send(now, Kind::Nack, Payload::Shared(incoming.bytes.clone()), lp);
     }
 
     /// Sends a Data element that no Interest asked for; the node must admit unsolicited Data.

@@ -1,6 +1,7 @@
 //! Ranges that types do not say.
 
 use super::{Config, ConfigError, OneOrMany, Persistency};
+use onym_wire::push::{Id, Strategy};
 use std::net::SocketAddr;
 
 /// Collects the place of the value under test.
@@ -54,6 +55,7 @@ impl Config {
         self.check_tables(&check)?;
         self.check_lists(&check)?;
         self.check_push(&check)?;
+        self.check_gateway(&check)?;
         check.addresses("metrics.listen", &self.metrics.listen)
     }
 
@@ -119,6 +121,41 @@ impl Config {
             let parses = link.face.parse::<onym_wire::FaceUri>().is_ok();
             check.that(parses, &format!("push.link[{i}].face"), &link.face, allowed)?;
             check.between(&format!("push.link[{i}].cost"), link.cost.into(), 1, 65_535)?;
+        }
+        Ok(())
+    }
+
+    fn check_gateway(&self, check: &Check<'_>) -> Result<(), ConfigError> {
+        let gateway = &self.gateway;
+        let has_socket = self.push.enabled && !self.faces.unix.path.0.is_empty();
+        let good = gateway.map.is_empty() || has_socket;
+        let allowed = "the gateway needs push.enabled and a faces.unix.path";
+        check.that(good, "gateway.map", &gateway.map.len(), allowed)?;
+        let good = gateway.key.is_empty() || crate::names::parses(&gateway.key);
+        check.that(good, "gateway.key", &gateway.key, "allowed is a name, such as /example")?;
+        check.between("gateway.items_max", gateway.items_max, 1, 1 << 20)?;
+        check.between("gateway.interests_max", gateway.interests_max, 1, 1 << 24)?;
+        check.between("gateway.kept_bytes_max", gateway.kept_bytes_max, 8192, 1 << 36)?;
+        for (i, map) in gateway.map.iter().enumerate() {
+            let key = |field: &str| format!("gateway.map[{i}].{field}");
+            let good = crate::names::parses(&map.prefix) && map.prefix != "/";
+            let allowed = "allowed is a name with a component, such as /example/push";
+            check.that(good, &key("prefix"), &map.prefix, allowed)?;
+            let id = |text: &str| text.parse::<Id>().ok().filter(|id| !id.is_empty());
+            let scope = id(&map.scope);
+            let allowed = "allowed is the identifier of a scope, such as /1";
+            check.that(scope.is_some(), &key("scope"), &map.scope, allowed)?;
+            let matched = [Strategy::NODE_LOCAL, Strategy::DOMAIN_LOCAL, Strategy::INTER_DOMAIN];
+            let good = Strategy::named(&map.strategy).is_some_and(|s| matched.contains(&s));
+            let allowed = "allowed are node-local, domain-local, inter-domain";
+            check.that(good, &key("strategy"), &map.strategy, allowed)?;
+            for item in &map.items {
+                let below = |item: &Id| {
+                    scope.as_ref().is_some_and(|s| item.starts_with(s) && item.len() > s.len())
+                };
+                let allowed = "allowed are identifiers beneath the scope";
+                check.that(id(item).is_some_and(|i| below(&i)), &key("items"), item, allowed)?;
+            }
         }
         Ok(())
     }

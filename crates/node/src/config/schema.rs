@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 mod faces;
+mod gateway;
 mod limits;
 mod push;
 
@@ -15,6 +16,7 @@ pub use faces::{
     Congestion, Ether, Faces, Fault, OneOrMany, Persistency, Shm, StaticFace, Tcp, Udp, Unix,
     WebSocket,
 };
+pub use gateway::{Gateway, GatewayMap};
 pub use limits::{Cs, CsPolicy, Fib, Forward, Pit, Reassembly, Tables, Unsolicited};
 pub use push::{Push, PushLink, PushRole, PushScheme, PushStages};
 
@@ -54,6 +56,8 @@ pub struct Config {
     pub route: Vec<StaticRoute>,
     /// The push half: publish/subscribe.
     pub push: Push,
+    /// The gateway between push and pull.
+    pub gateway: Gateway,
     /// Metrics over HTTP.
     pub metrics: Metrics,
     /// Log output.
