@@ -22,6 +22,18 @@ def test_a_profile_is_read_and_names_are_shortened() -> None:
     assert profile.parse(text, 9)[2] == ("__memcpy_avx_unaligned_erms", 10.0)
 
 
+def test_a_profile_gives_inlined_code_to_its_own_source_and_that_of_libraries_to_its_function() -> (
+    None
+):
+    text = """
+1,000 (20.00%)  crates/wire/src/tlv.rs:onym_forward::path::data::run
+1,000 (30.00%)  /rustc/59/library/core/src/slice/index.rs:onym_tables::hash::fill [/x/onym]
+1,000 (40.00%)  ./string/memmove.S:__memcpy_avx_unaligned_erms [/usr/lib/libc.so.6]
+"""
+    found = {part: share for part, share in profile.parts(text).items() if share}
+    assert found == {"decoding and encoding": 20.0, "tables": 30.0, "libraries": 40.0}
+
+
 def test_rows_of_a_benchmark_have_their_case_taken_apart(tmp_path: Path) -> None:
     path = tmp_path / "bench.json"
     path.write_text(
