@@ -6,7 +6,9 @@ Whoever publishes, the router carries it: it does not verify.
 
 from __future__ import annotations
 
+import base64
 import os
+import re
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
@@ -19,6 +21,8 @@ from onym_lab.library.router import daemon
 
 READY_S = 15.0
 NAME = "/owner/report"
+NEXT = "/owner/KEY/next"
+_DATE = re.compile(rb"\d{8}T\d{6}")
 
 
 def needs(_: Mapping[str, Any]) -> None:
@@ -85,6 +89,16 @@ class _Person:
         return done.returncode == 0
 
 
+def lapse(certificate: Path) -> None:
+    """Set the dates of a certificate's validity to the past.
+
+    Its own signature no longer fits, which nobody looks at in a file that a user trusts.
+    """
+    past = iter((b"20200101T000000", b"20200102T000000"))
+    text = _DATE.sub(lambda _: next(past), base64.b64decode(certificate.read_text()))
+    certificate.write_text(base64.b64encode(text).decode() + "\n")
+
+
 def fetch(given: Mapping[str, Any], seed: int, folder: Path) -> list[Row]:
     """One publisher, one way of verifying: was the owner's or the thief's file accepted?
 
@@ -102,21 +116,21 @@ def fetch(given: Mapping[str, Any], seed: int, folder: Path) -> list[Row]:
         other.onym("key", "new", "/stranger")
         old = owner.certificate("/owner")
         if who == "lapsed":
-            owner.onym("cert", "self-sign", "/owner", "--days", "0")
-            old = owner.certificate("/owner")
+            lapse(old)
         if who == "thief":
             bag = folder / "stolen.safebag"
             owner.onym("key", "export", "/owner", "-o", bag)
             other.onym("key", "import", bag)
         trusted: str | Path = how if how == "integrity" else old
         if how == "new key":
-            owner.onym("key", "new", "/owner")
-            trusted = owner.certificate("/owner")
+            owner.onym("key", "new", "/owner", "--id", "next")
+            trusted = owner.certificate(NEXT)
         file = folder / "content"
         file.write_bytes(bytes([seed % 251]) * int(options["octets"]))
-        publisher, key = (other, "/stranger") if who == "stranger" else (owner, "/owner")
-        if who == "thief":
-            publisher = other
+        publisher = owner if who in ("owner", "lapsed") else other
+        key = "/stranger" if who == "stranger" else "/owner"
+        if how == "new key" and publisher is owner:
+            key = NEXT
         with publisher.publishes(file, key):
             accepted = consumer.fetches(trusted, folder / "got")
     return [row("consumer", "accepted", "share", float(accepted))]

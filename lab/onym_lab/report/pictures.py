@@ -69,7 +69,8 @@ def _busy(samples: pd.DataFrame, traffic: pd.DataFrame, most: int = 9) -> list[s
     """Nodes in their order along the path; the busiest when they are too many for a picture."""
     order = list(dict.fromkeys([*samples["node"], *traffic["node"]]))
     if "hop" in samples:
-        hops = samples.groupby("node")["hop"].min()
+        # A node beside the path has no hop.
+        hops = samples.groupby("node")["hop"].min().dropna()
         order.sort(key=lambda node: float(hops.get(node, np.inf)))
     if len(order) <= most:
         return order

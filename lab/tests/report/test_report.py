@@ -13,7 +13,7 @@ import recorded
 
 from onym_lab.report import keep, write
 from onym_lab.report.data import load, table
-from onym_lab.report.pictures import draw, responses
+from onym_lab.report.pictures import _busy, draw, responses
 
 
 @pytest.fixture(name="run", scope="module")
@@ -138,3 +138,9 @@ def test_a_kept_report_is_small_and_listed_with_its_verdict(
     assert "| [sample](sample/report.html) | not reproduced (✗ 1 checks failed) | 2 of 3 |" in text
     assert "0123456789" in text
     assert sum(file.stat().st_size for file in place.iterdir()) < 1_500_000
+
+
+def test_nodes_beside_the_path_come_last_in_a_picture() -> None:
+    samples = pd.DataFrame({"node": ["beside", "b", "a"], "hop": [None, 1, 0]})
+    samples["hop"] = samples["hop"].astype("Int64")
+    assert _busy(samples, pd.DataFrame({"node": []})) == ["a", "b", "beside"]
