@@ -55,7 +55,7 @@ kernel-test: setup-base ## the kernel stack in virtual machines of stock Debian 
 	$(MAKE) -C kernel kernel-test
 
 kernel-debug-test: setup-base ## the same on a kernel with KASAN, lockdep and kmemleak, built once
-	@scripts/setup.sh kernel
+	@scripts/setup.sh kernel kernel-debug
 	$(MAKE) -C kernel kernel-debug-test
 
 fuzz: setup-base ## each fuzz target for FUZZ_SECONDS (60); libFuzzer with the nightly compiler, else the stable driver

@@ -232,6 +232,13 @@ void nnet_fib_forget_face(struct nnet_net *nn, u32 face)
 			nnet_fib_entry_forget(nn, e, face);
 }
 
+static void nnet_strategy_replace(struct nnet_fib *fib, u8 *at, u8 strategy)
+{
+	fib->multicasts += strategy == NNET_STRATEGY_MULTICAST;
+	fib->multicasts -= *at == NNET_STRATEGY_MULTICAST;
+	WRITE_ONCE(*at, strategy);
+}
+
 /* Chooses a strategy; 0 takes the choice back, but not the root's. */
 int nnet_strategy_set(struct nnet_net *nn, const u8 *name, u16 len, u8 strategy)
 {
@@ -242,13 +249,13 @@ int nnet_strategy_set(struct nnet_net *nn, const u8 *name, u16 len, u8 strategy)
 	if (!len) {
 		if (!strategy)
 			return -EPERM;
-		WRITE_ONCE(nn->fib.strategy, strategy);
+		nnet_strategy_replace(&nn->fib, &nn->fib.strategy, strategy);
 		return 0;
 	}
 	e = nnet_fib_get(nn, name, len);
 	if (IS_ERR(e))
 		return PTR_ERR(e);
-	WRITE_ONCE(e->strategy, strategy);
+	nnet_strategy_replace(&nn->fib, &e->strategy, strategy);
 	nnet_fib_drop_empty(nn, e);
 	return 0;
 }

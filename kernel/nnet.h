@@ -326,6 +326,7 @@ struct nnet_fib {
 	u32 count;
 	u32 depth_count[NNET_DEPTH_MAX + 1];
 	unsigned long depths;	/* bit d: there are entries of d components */
+	u32 multicasts;		/* prefixes whose strategy is multicast */
 	u8 strategy;		/* of the root */
 };
 
@@ -457,6 +458,8 @@ void nnet_in_free(struct nnet_pending *e, struct nnet_record *r);
 unsigned int nnet_pit_match(struct nnet_net *nn, const struct nnet_view *v,
 			    const struct nnet_key *key, const u8 *digest,
 			    struct nnet_pending **found);
+unsigned int nnet_pit_under(struct nnet_net *nn, u32 bucket, const u8 *name,
+			    u16 len, struct nnet_pending **found);
 bool nnet_dead_has(struct nnet_net *nn, u64 name, u32 nonce);
 void nnet_dead_add(struct nnet_net *nn, u64 name, u32 nonce);
 void nnet_dead_add_outs(struct nnet_pending *e);
@@ -543,15 +546,17 @@ bool nnet_store_wanted(struct nnet_net *nn, const struct nnet_view *v,
 		       const struct nnet_key *key);
 bool nnet_store_ask(struct nnet_net *nn, struct sk_buff *interest);
 
-/* ---- forward.c ---- */
+/* ---- forward.c, interest.c, strategy.c ---- */
 
 bool nnet_forward(struct nnet_net *nn, struct sk_buff *skb);
 void nnet_send(struct nnet_net *nn, u32 face, struct sk_buff *skb,
 	       const struct nnet_cb *cb);
 void nnet_pending_expired(struct nnet_pending *e);
 void nnet_store_missed(struct nnet_net *nn, struct sk_buff *skb);
+void nnet_next_hop_added(struct nnet_net *nn, const u8 *name, u16 len,
+			 u32 face);
 
-/* ---- socket.c, message.c, publish.c, sequence.c ---- */
+/* ---- socket.c, bind.c, send.c, sockopt.c, message.c, publish.c, sequence.c, consume.c ---- */
 
 struct nnet_published {
 	struct hlist_node node;
@@ -631,6 +636,16 @@ struct nnet_message {
 int nnet_socket_init(void);
 void nnet_socket_exit(void);
 int nnet_sock_attach(struct nnet_sock *ns);
+int nnet_sock_attach_locked(struct nnet_sock *ns);
+int nnet_bind(struct socket *sock, struct sockaddr *addr, int len);
+int nnet_connect(struct socket *sock, struct sockaddr *addr, int len,
+		 int flags);
+int nnet_getname(struct socket *sock, struct sockaddr *addr, int peer);
+int nnet_sendmsg(struct socket *sock, struct msghdr *msg, size_t len);
+int nnet_setsockopt(struct socket *sock, int level, int option,
+		    sockptr_t optval, unsigned int len);
+int nnet_getsockopt(struct socket *sock, int level, int option,
+		    char __user *optval, int __user *optlen);
 bool nnet_sock_submit(struct nnet_sock *ns, struct sk_buff *skb);
 void nnet_tap(struct nnet_net *nn, struct sk_buff *skb);
 
@@ -664,7 +679,7 @@ void nnet_sequence_stats(struct nnet_sock *ns, struct nnet_sock_stats *s);
 int nnet_sequence_window(struct nnet_sock *ns, u32 window);
 u64 nnet_sequence_final(struct nnet_sock *ns);
 
-/* ---- netlink.c, procfs.c, main.c ---- */
+/* ---- netlink.c (and nl_face.c, nl_route.c, nl_cache.c), procfs.c, main.c ---- */
 
 struct nnet_counters {
 	u64 c[NNET_C_COUNT];

@@ -357,6 +357,32 @@ static unsigned int nnet_match_chain(struct nnet_net *nn, u64 hash,
 	return n;
 }
 
+/* Takes what a bucket holds under a prefix, at most NNET_MATCH_MAX. */
+unsigned int nnet_pit_under(struct nnet_net *nn, u32 bucket, const u8 *name,
+			    u16 len, struct nnet_pending **found)
+{
+	struct nnet_table *t = &nn->pit.table;
+	struct nnet_bucket *b = &t->buckets[bucket];
+	struct nnet_pending *e;
+	unsigned int n = 0;
+
+	if (hlist_empty(&b->head))
+		return 0;
+	nnet_read_lock(t, b);
+	hlist_for_each_entry_rcu(e, &b->head, node, true) {
+		if (n == NNET_MATCH_MAX)
+			break;
+		if (e->name_len < len || !refcount_inc_not_zero(&e->ref))
+			continue;
+		if (!memcmp(e->name, name, len))
+			found[n++] = e;
+		else
+			nnet_pit_put(e);
+	}
+	nnet_read_unlock(t, b);
+	return n;
+}
+
 /* Interests for one packet by its implicit digest. */
 static unsigned int nnet_match_digest(struct nnet_net *nn,
 				      const struct nnet_view *v,

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs what is missing on a Debian 12 machine: scripts/setup.sh GROUP...
 # Groups: base (compiler, Rust, namespaces), test (valgrind, Python and Node.js for the foreign clients),
-# kernel (headers and QEMU for nnet.ko; Debian kernels).
+# kernel (headers and QEMU for nnet.ko; Debian kernels; PyYAML for kernel/tools/nlgen.py),
+# kernel-debug (source and tools for a debug kernel, sparse).
 # Nothing is done for what is already there. Without root it uses sudo when that asks no password;
 # else it names what is missing and goes on, and what needs it is skipped by name.
 set -euo pipefail
@@ -13,12 +14,14 @@ say() { printf 'setup: %s\n' "$*" >&2; }
 declare -A commands=(
   [base]="gcc:gcc make:make curl:curl git:git ip:iproute2 unshare:util-linux"
   [test]="valgrind:valgrind python3:python3 node:nodejs npm:npm openssl:openssl socat:socat chromium:chromium"
-  [kernel]="qemu-system-x86_64:qemu-system-x86 cpio:cpio xz:xz-utils strip:binutils"
+  [kernel]="qemu-system-x86_64:qemu-system-x86 cpio:cpio xz:xz-utils strip:binutils python3:python3"
+  [kernel-debug]="flex:flex bison:bison bc:bc perl:perl sparse:sparse"
 )
 declare -A files=(
   [base]="/etc/ssl/certs/ca-certificates.crt:ca-certificates /usr/include/stdio.h:libc6-dev"
   [test]=""
   [kernel]="/bin/busybox:busybox-static"
+  [kernel-debug]="/usr/src/linux-source-6.1.tar.xz:linux-source-6.1 /usr/include/libelf.h:libelf-dev /usr/include/openssl/ssl.h:libssl-dev"
 )
 
 missing=()
@@ -32,6 +35,9 @@ for group in "$@"; do
   # Headers carry the version in their path.
   if [ "$group" = kernel ] && ! ls -d /usr/src/linux-headers-6.1.*-amd64 >/dev/null 2>&1; then
     missing+=(linux-headers-cloud-amd64)
+  fi
+  if [ "$group" = kernel ] && ! python3 -c 'import yaml' >/dev/null 2>&1; then
+    missing+=(python3-yaml)
   fi
   # venv may be packaged apart from python3.
   if [ "$group" = test ] && ! python3 -c 'import ensurepip, venv' >/dev/null 2>&1; then

@@ -24,10 +24,12 @@ if [ -z "$onym" ]; then
   onym=$root/target/release/onym
 fi
 EXTRA="$onym"
-# SCRIPTS=conformance needs the runner of packet scripts, which stage "release" builds.
-for f in "$root/target/release/onym-testkit" "$root/target/debug/onym-testkit"; do
-  if [ -x "$f" ]; then EXTRA="$f $EXTRA" && break; fi
-done
+# The runner of packet scripts.
+profile=dev built=debug
+[ ! -x "$root/target/release/onym" ] || profile=release built=release
+cargo build --quiet --locked --profile $profile --manifest-path "$root/Cargo.toml" \
+  --package onym-testkit --bins
+EXTRA="$root/target/$built/onym-testkit $EXTRA"
 data=$target/guest-data
 rm -rf "$data" && mkdir -p "$data" && cp -r "$root/spec/conformance/pull" "$here/deviations" "$data/"
 export DATA=$data
@@ -48,7 +50,7 @@ for k in $kernels; do
     }
   fi
   # The whole list on the first kernel; on the others what depends on the kernel most.
-  scripts=${SCRIPTS:-sockets,netns,daemon,bridge,store,stress}
+  scripts=${SCRIPTS:-sockets,netns,daemon,bridge,store,conformance,stress}
   [ $first = 1 ] || scripts=${SCRIPTS:-sockets,netns}
   first=0
   "$here/vm.sh" "$target/$k/src/nnet.ko" "$image/boot/vmlinuz-$k" "$image/lib/modules/$k" "$scripts" || failed=1

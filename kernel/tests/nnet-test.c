@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -278,6 +279,41 @@ static int published(int argc, char **argv)
 	n = name_of("/pub/other");
 	CHECK(!onym_send_interest(c, &n, 0, 0));
 	CHECK(onym_status(fd, &p, 10000) == 0 && p.satisfied == 0);
+	return 0;
+}
+
+/* The calls that other tests do not make: cast, unpump, watch, unwatch. */
+static int calls(int argc, char **argv)
+{
+	struct onym_name n = name_of("/c"), item = name_of("/c/item");
+	struct onym_data d = { .name = &item, .content = "cast", .len = 4 };
+	struct onym_packet p = { .content = content, .size = sizeof(content) };
+	int fd = onym_socket(SOCK_RAW, 0), c = onym_socket(SOCK_DGRAM, 0), control = onym_ctl_open(), w;
+	struct onym_meta m;
+	time_t begun = time(NULL);
+
+	patience(c, 20);
+	CHECK(!onym_ctl_route(control, &n, 1, 0));
+	CHECK(!onym_bind(fd, &n, 0));
+	CHECK(!onym_cast(fd, &d, NULL, 2000));
+	CHECK(!onym_send_interest(c, &item, 0, 0));
+	CHECK(onym_recv(c, &p, 0) == 4 && !memcmp(content, "cast", 4));
+	/* It goes after its time; what is then asked for comes to the socket. */
+	do {
+		CHECK(time(NULL) - begun < 20);
+		CHECK(!onym_send_interest(c, &item, NNET_MUST_BE_FRESH, 500));
+	} while (onym_status(fd, &p, 200) == -ETIMEDOUT);
+	CHECK(!p.satisfied && p.name.len == item.len);
+	CHECK(!onym_pump(fd, &n, content, 5000, 1000, NULL));
+	CHECK(!onym_touch(&n, &m, 10000) && m.last == 4 && m.size == 5000);
+	CHECK(!onym_unpump(fd, &n));
+	CHECK(onym_unpump(fd, &n) == -ENOENT);
+	close(fd);
+	w = onym_watch(&n);
+	CHECK(w >= 0);
+	CHECK(!onym_send_interest(c, &item, NNET_MUST_BE_FRESH, 4000));
+	CHECK(!onym_status(w, &p, 10000) && p.type == NNET_INTEREST && p.name.len == item.len);
+	CHECK(!onym_unwatch(w));
 	return 0;
 }
 
@@ -627,6 +663,110 @@ static int hit(int argc, char **argv)
 	return 0;
 }
 
+/* A socket that sees and sends whole frames of a device. */
+static int frames_of(const char *device)
+{
+	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK, htons(0x8624)), one = 1, room = 16 << 20;
+	struct sockaddr_ll at = { .sll_family = AF_PACKET, .sll_protocol = htons(0x8624) };
+
+	CHECK(fd >= 0);
+	at.sll_ifindex = if_nametoindex(device);
+	CHECK(at.sll_ifindex && !bind(fd, (struct sockaddr *)&at, sizeof(at)));
+	CHECK(!setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &one, sizeof(one)));
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room));
+	return fd;
+}
+
+enum { RELAY_NUMBER = 65536 }; /* the first segment, so that all are 4 octets long */
+
+/* A frame to a router whose packet has a segment number, at the offset returned. */
+static size_t relay_frame(uint8_t *frame, size_t *len, const char *device, const char *router,
+			  const uint8_t *packet, size_t packet_len)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	struct ifreq r = { 0 };
+
+	strncpy(r.ifr_name, device, IFNAMSIZ - 1);
+	CHECK(!ioctl(fd, SIOCGIFHWADDR, &r));
+	close(fd);
+	CHECK(mac_of(router, frame));
+	memcpy(frame + 6, r.ifr_hwaddr.sa_data, 6);
+	memcpy(frame + 12, "\x86\x24", 2);
+	memcpy(frame + 14, packet, packet_len);
+	*len = 14 + packet_len;
+	return (uint8_t *)memmem(frame, *len, "ABCD\x32\x04", 6) + 6 - frame;
+}
+
+static int relay_number(const uint8_t *frame, size_t len, uint32_t *number)
+{
+	const uint8_t *at = memmem(frame, len, "ABCD\x32\x04", 6);
+
+	if (at)
+		memcpy(number, at + 6, 4);
+	return !!at;
+}
+
+/*
+ * relay DEV ROUTER DEV ROUTER COUNT SIZE: asks by the first device, answers by
+ * the second, both to a router between them; 64 Interests at a time. What was
+ * lost is counted and not asked for again.
+ */
+static int relay(int argc, char **argv)
+{
+	int a = frames_of(argv[0]), b = frames_of(argv[2]), count = atoi(argv[4]), size = atoi(argv[5]);
+	struct onym_name n = name_of("/Net-A/prdc-01/0/PubFiles/ABCD");
+	struct onym_data d = { .name = &n, .content = content, .len = size };
+	uint8_t packet[ONYM_PACKET_MAX], ask[2048], answer[ONYM_PACKET_MAX + 14], in[ONYM_PACKET_MAX], *p = packet + 2;
+	size_t ask_len, answer_len, ask_at, answer_at;
+	int sent = 0, got = 0, lost = 0, out = 0;
+	struct pollfd both[] = { { .fd = a, .events = POLLIN }, { .fd = b, .events = POLLIN } };
+	uint64_t begun;
+	uint32_t number;
+	ssize_t len;
+
+	CHECK(!onym_name_segment(&n, RELAY_NUMBER));
+	*p++ = 7;
+	*p++ = n.len;
+	memcpy(p, n.v, n.len);
+	memcpy(p + n.len, "\x0a\x04nnnn", 6);
+	packet[0] = 5;
+	packet[1] = n.len + 8;
+	ask_at = relay_frame(ask, &ask_len, argv[0], argv[1], packet, n.len + 10);
+	len = onym_data_make(&d, NULL, packet, sizeof(packet));
+	CHECK(len > 0);
+	answer_at = relay_frame(answer, &answer_len, argv[2], argv[3], packet, len);
+	begun = now_ns();
+	while (got + lost < count) {
+		for (; out < 64 && sent < count; sent++, out++) {
+			number = htonl(RELAY_NUMBER + sent);
+			memcpy(ask + ask_at, &number, 4);
+			memcpy(ask + ask_len - 4, &number, 4);
+			CHECK(send(a, ask, ask_len, 0) == (ssize_t)ask_len);
+		}
+		if (!poll(both, 2, 500)) {
+			lost += out;
+			out = 0;
+		}
+		while ((len = recv(b, in, sizeof(in), 0)) > 0) {
+			if (!relay_number(in, len, &number))
+				continue;
+			memcpy(answer + answer_at, &number, 4);
+			CHECK(send(b, answer, answer_len, 0) == (ssize_t)answer_len);
+		}
+		while ((len = recv(a, in, sizeof(in), 0)) > 0) {
+			if (!relay_number(in, len, &number))
+				continue;
+			got++;
+			out -= out > 0;
+		}
+	}
+	begun = now_ns() - begun;
+	printf("%d Data of %zu octets in frames of %zu, %d lost, %llu ns each, %llu a second\n", got, answer_len - 14,
+	       answer_len, lost, (unsigned long long)(begun / (got ?: 1)),
+	       (unsigned long long)(got * 1000000000ull / begun));
+	return lost > count / 10;
+}
+
 /* probe URI: any Data below a name. */
 static int probe(int argc, char **argv)
 {
@@ -651,6 +791,8 @@ static const struct {
 } commands[] = {
 	{ "ctl", ctl, 1 },	   { "serve", serve, 3 },     { "fetch", fetch, 3 },
 	{ "binding", binding, 0 }, { "refused", refused, 0 }, { "published", published, 0 },
+	{ "calls", calls, 0 },
+	{ "relay", relay, 6 },
 	{ "pump", pump, 4 },	   { "request", request, 2 }, { "pair", pair, 0 },
 	{ "fuzz", fuzz, 1 },	   { "closing", closing, 1 }, { "storm", storm, 1 },
 	{ "probe", probe, 1 },	   { "hit", hit, 2 },	   { "flood", flood, 3 },

@@ -42,7 +42,7 @@ for m in virtio_ring virtio virtio_pci_legacy_dev virtio_pci_modern_dev virtio_p
   n=$((n + 1))
 done
 cp "$module" "$root/nnet.ko"
-for f in onym onym-testkit; do [ ! -e "$root/bin/$f" ] || strip "$root/bin/$f"; done
+for f in onym onym-testkit calls; do [ ! -e "$root/bin/$f" ] || strip "$root/bin/$f"; done
 strip --strip-debug "$root/nnet.ko" "$root"/modules/*.ko 2>/dev/null || true
 [ -z "${DATA:-}" ] || cp -r "$DATA" "$root/data"
 (cd "$root" && find . | cpio -o -H newc --quiet | gzip -1) > "$work/initrd"

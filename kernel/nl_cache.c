@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * The content store and the pending Interests over netlink.
+ */
+#include "netlink.h"
+
+int nnet_nl_cs_config(struct sk_buff *skb, struct genl_info *info)
+{
+	struct nnet_net *nn = nnet_nl_net(info);
+	struct nlattr **a = info->attrs;
+	struct nnet_cs *cs = &nn->cs;
+	int err = nnet_up(nn);
+
+	if (err)
+		return err;
+	if (a[NNET_A_UNSOLICITED] &&
+	    nla_get_u8(a[NNET_A_UNSOLICITED]) > NNET_UNSOLICITED_ALL)
+		return -EINVAL;
+	mutex_lock(&nn->control);
+	spin_lock_bh(&cs->lock);
+	if (a[NNET_A_CAPACITY])
+		cs->packets_max = nla_get_u32(a[NNET_A_CAPACITY]);
+	if (a[NNET_A_ENTRIES_MAX])
+		cs->entries_max = nla_get_u32(a[NNET_A_ENTRIES_MAX]);
+	if (a[NNET_A_BYTES_MAX])
+		cs->bytes_max = nla_get_u64(a[NNET_A_BYTES_MAX]);
+	if (a[NNET_A_ADMIT])
+		cs->admit = nla_get_u8(a[NNET_A_ADMIT]);
+	if (a[NNET_A_SERVE])
+		cs->serve = nla_get_u8(a[NNET_A_SERVE]);
+	if (a[NNET_A_UNSOLICITED])
+		cs->unsolicited = nla_get_u8(a[NNET_A_UNSOLICITED]);
+	if (a[NNET_A_IN_USER])
+		nn->store.in_user = nla_get_u8(a[NNET_A_IN_USER]);
+	spin_unlock_bh(&cs->lock);
+	nnet_cs_shrink(nn);
+	mutex_unlock(&nn->control);
+	return 0;
+}
+
+int nnet_nl_cs_erase(struct sk_buff *skb, struct genl_info *info)
+{
+	struct nnet_net *nn = nnet_nl_net(info);
+	u32 max = U32_MAX;
+	const u8 *name;
+	u16 len;
+	int err;
+
+	if (info->attrs[NNET_A_COUNT])
+		max = nla_get_u32(info->attrs[NNET_A_COUNT]);
+	err = nnet_nl_name(info, &name, &len) ?: nnet_up(nn);
+	if (err)
+		return err;
+	return nnet_nl_reply_u32(info, NNET_CMD_CS_ERASE, NNET_A_COUNT,
+				 nnet_cs_erase(nn, name, len, max));
+}
+
+int nnet_nl_cs_get(struct sk_buff *skb, struct genl_info *info)
+{
+	struct nnet_net *nn = nnet_nl_net(info);
+	struct nnet_cs *cs = &nn->cs;
+	struct sk_buff *msg;
+	void *header;
+	int err = nnet_up(nn);
+
+	if (err)
+		return err;
+	msg = nnet_nl_reply(info, NNET_CMD_CS_GET, &header);
+	if (!msg)
+		return -ENOMEM;
+	if (nla_put_u32(msg, NNET_A_CAPACITY, cs->packets_max) ||
+	    nla_put_u32(msg, NNET_A_ENTRIES_MAX, cs->entries_max) ||
+	    nla_put_u64_64bit(msg, NNET_A_BYTES_MAX, cs->bytes_max,
+			      NNET_A_PAD) ||
+	    nla_put_u8(msg, NNET_A_ADMIT, cs->admit) ||
+	    nla_put_u8(msg, NNET_A_SERVE, cs->serve) ||
+	    nla_put_u8(msg, NNET_A_UNSOLICITED, cs->unsolicited) ||
+	    nla_put_u32(msg, NNET_A_PACKETS, cs->packets) ||
+	    nla_put_u32(msg, NNET_A_ENTRIES, cs->entries) ||
+	    nla_put_u64_64bit(msg, NNET_A_BYTES, cs->bytes, NNET_A_PAD)) {
+		nlmsg_free(msg);
+		return -EMSGSIZE;
+	}
+	genlmsg_end(msg, header);
+	return genlmsg_reply(msg, info);
+}
+
+int nnet_nl_pit_set(struct sk_buff *skb, struct genl_info *info)
+{
+	struct nnet_net *nn = nnet_nl_net(info);
+	int err = nnet_up(nn);
+
+	if (err)
+		return err;
+	if (!info->attrs[NNET_A_PIT_MAX])
+		return nnet_nl_missing(info, "pit-max");
+	WRITE_ONCE(nn->pit.max, nla_get_u32(info->attrs[NNET_A_PIT_MAX]));
+	return 0;
+}
+
+static int nnet_nl_pit_put(struct sk_buff *skb, struct netlink_callback *cb,
+			   struct nnet_pending *e)
+{
+	void *header = nnet_nl_row(skb, cb, NNET_CMD_PIT_GET);
+	int err;
+
+	if (!header)
+		return -EMSGSIZE;
+	err = nla_put(skb, NNET_A_NAME, e->name_len, e->name) ?:
+		      nla_put_u32(skb, NNET_A_COUNT, e->ins);
+	if (err)
+		genlmsg_cancel(skb, header);
+	else
+		genlmsg_end(skb, header);
+	return err;
+}
+
+int nnet_nl_pit_get(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	struct nnet_net *nn = nnet_pernet(sock_net(skb->sk));
+	struct nnet_pending *e;
+	long i, n = 0;
+	int err;
+
+	if (!smp_load_acquire(&nn->up))
+		return 0;
+	rcu_read_lock();
+	for (i = cb->args[0]; i <= nn->pit.table.mask; i++) {
+		n = 0;
+		hlist_for_each_entry_rcu(e, &nn->pit.table.buckets[i].head,
+					 node) {
+			if (n++ < cb->args[1] ||
+			    !refcount_inc_not_zero(&e->ref))
+				continue;
+			err = nnet_nl_pit_put(skb, cb, e);
+			nnet_pit_put(e);
+			if (err) {
+				n--;
+				goto full;
+			}
+		}
+		cb->args[1] = 0;
+		n = 0;
+	}
+full:
+	rcu_read_unlock();
+	cb->args[0] = i;
+	cb->args[1] = n;
+	return skb->len;
+}
