@@ -236,3 +236,60 @@ fn with_two_rendezvous_nodes_one_may_be_killed() {
         while late.event(Some(Duration::from_millis(50))).unwrap().is_some() {}
     }
 }
+
+#[test]
+fn the_only_rendezvous_may_be_killed_and_no_subscription_is_lost() {
+    let domain = Strategy::DOMAIN_LOCAL;
+    let ports: [u16; 3] = ports();
+    let places = [(); 3].map(|()| Place::new());
+    // Each has a link to both others; the middle one is rendezvous and topology manager.
+    let start = |i: usize| {
+        let others = ports.iter().enumerate().filter(|(other, _)| *other != i);
+        let links: Vec<String> =
+            others.map(|(_, port)| format!("{{face=\"udp4://127.0.0.1:{port}\"}}")).collect();
+        let roles = if i == 1 { "[\"rendezvous\", \"topology\"]" } else { "[]" };
+        push_daemon(
+            &places[i],
+            &[
+                &format!("push.node=\"{}\"", i + 1),
+                &format!("push.roles={roles}"),
+                "push.lease_ms=2000",
+                "faces.reconnect_max_ms=1000",
+                &format!("faces.udp.listen=127.0.0.1:{}", ports[i]),
+                &format!("push.link=[{}]", links.join(", ")),
+            ],
+        )
+    };
+    let (_a, mut middle, _c) = (start(0), start(1), start(2));
+    for place in &places {
+        ask_until("the rendezvous is known", || {
+            place.json(&["rendezvous", "status"])["homes"][0]["node"] == "0002"
+        });
+    }
+    let open = |i: usize| App::open(Some(&places[i].node()), "test").unwrap();
+    let (mut publisher, mut subscriber) = (open(0), open(2));
+    publisher.publish_scope(&scope(1), domain).unwrap();
+    publisher.publish_item(&item(1), domain).unwrap();
+    subscriber.subscribe_item(&item(1), domain).unwrap();
+    let started = publisher.event(Some(support::PATIENCE)).unwrap();
+    assert_eq!(started, Some(Event::StartPublish(item(1))));
+    let mut arrives = |text: &str| {
+        let wanted = Some(Event::Data { id: item(1), payload: text.into() });
+        wait_until("the publication arrives", || {
+            publisher.publish(&item(1), domain, text.as_bytes()).unwrap();
+            publisher.drain().unwrap();
+            subscriber.event(Some(Duration::from_millis(200))).unwrap() == wanted
+        });
+        while subscriber.event(Some(Duration::from_millis(50))).unwrap().is_some() {}
+    };
+    arrives("with it");
+    middle.kill();
+    arrives("without it");
+    let _middle = start(1);
+    wait_graph(&places[1], "everything is asserted again", |graph| {
+        graph["vertices"].as_array().unwrap().iter().any(|v| {
+            v["publishers"][0] == "0001" && v["subscribers"][0] == "0003" && v["scope"] == false
+        })
+    });
+    arrives("with it again");
+}

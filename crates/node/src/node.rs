@@ -85,7 +85,7 @@ impl Node {
         let seeds = random();
         let bells = (0..count).map(|_| Bell::new()).collect::<Result<Vec<_>, _>>();
         let bells = bells.map_err(system("making a shard"))?;
-        let (push, sides) = push_half(&config, clock, &bells, seeds[3])?;
+        let (push, sides) = push_half(&config, origin, clock, &bells, seeds[3])?;
         let made = shards(&config, clock, &bells, &waker, seeds, sides)?;
         let (requests, inbox) = mpsc::channel();
         let mut threads = Vec::new();
@@ -237,6 +237,7 @@ impl PushHalf {
 /// The push half, when it is enabled, and what each shard has of it.
 fn push_half(
     config: &Config,
+    origin: &Path,
     clock: Clock,
     bells: &[Arc<Bell>],
     spare: u64,
@@ -244,7 +245,9 @@ fn push_half(
     if !config.push.enabled {
         return Ok((None, Vec::new()));
     }
-    let settings = Settings::of(&config.push, spare);
+    let mut settings = Settings::of(&config.push, spare);
+    let base = origin.parent().unwrap_or(Path::new("."));
+    settings.read_keys(&config.push, base).map_err(NodeError::Setup)?;
     let node = onym_pubsub::Node::new(settings.node.clone());
     let bell = Bell::new().map_err(system("making the push half"))?;
     let mut sides = Vec::new();

@@ -47,7 +47,12 @@ fn graph() -> f64 {
 fn tree() -> f64 {
     let mut rng = Rng::new(1);
     let mut states: Vec<NodeState> = (0..106)
-        .map(|inside| NodeState { inside, role: Role::default(), links: Vec::new() })
+        .map(|inside| NodeState {
+            inside,
+            role: Role::default(),
+            links: Vec::new(),
+            exits: Vec::new(),
+        })
         .collect();
     let mut number = 106;
     for n in 1..106_usize {

@@ -4,6 +4,7 @@
 //! for its identifier. Every request ends in one status; what was refused is undone.
 
 mod assert;
+mod cache;
 mod data;
 mod fragment;
 mod notify;
@@ -15,6 +16,7 @@ pub use request::Request;
 
 use crate::courier::{Courier, Traffic};
 use crate::publication::{AppId, Event, Outbox, Publication, Target, responsible};
+use cache::Cache;
 use fragment::{Reassembly, Repair};
 use onym_tables::Tick;
 use onym_wire::push::{Control, Home, Id, Kind, Label, Role, RouteBuf, Sequence, Status, Strategy};
@@ -37,6 +39,10 @@ pub struct Config {
     pub pending_max: usize,
     /// Most octets of a frame.
     pub frame_max: usize,
+    /// Octets that a signature needs in each frame.
+    pub reserve: usize,
+    /// Octets of publications that are kept for who subscribes later.
+    pub cache_octets_max: usize,
     /// Links that a publication may travel beyond the depth of its tree.
     pub spare_hops: u8,
     /// Bounds of fragmentation.
@@ -54,6 +60,8 @@ impl Config {
             patience: Duration::from_secs(10),
             pending_max: 65_536,
             frame_max: 1400,
+            reserve: 0,
+            cache_octets_max: 16 << 20,
             spare_hops: 1,
             fragments: FragmentLimits::default(),
         }
@@ -143,6 +151,7 @@ pub struct Dispatcher {
     next_keep_alive: Tick,
     repair: Repair,
     reassembly: Reassembly,
+    cache: Cache,
     publication_number: u64,
     /// What was counted.
     pub counters: Counters,
@@ -172,6 +181,8 @@ pub struct View {
 pub struct Counters {
     /// Publications sent to the network.
     pub sent: u64,
+    /// Publications told to who subscribed after they were published.
+    pub cached: u64,
     /// Copies handed to applications.
     pub delivered: u64,
     /// Frames that came and that nobody here subscribed to: false positives.
@@ -210,6 +221,7 @@ impl Dispatcher {
             next_keep_alive: Tick(0),
             repair: Repair::new(config.fragments),
             reassembly: Reassembly::new(config.fragments),
+            cache: Cache::new(config.cache_octets_max),
             publication_number: u64::from(config.boot) << 32,
             counters: Counters::default(),
             config,

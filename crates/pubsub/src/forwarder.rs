@@ -172,6 +172,12 @@ impl Forwarder {
         &self.links
     }
 
+    /// Whether another domain is at the other end of the link of `face`.
+    #[must_use]
+    pub fn is_external(&self, face: FaceId) -> bool {
+        self.links.iter().any(|link| link.face == face && link.is_external)
+    }
+
     /// What was counted.
     #[must_use]
     pub const fn counters(&self) -> &Counters {
@@ -211,6 +217,11 @@ impl Forwarder {
             return Err(Verdict::HopLimit);
         }
         let from = self.ingress(source)?;
+        // The inside of a domain is not for filters of others.
+        let is_entry = from.is_some_and(|i| self.links[i].is_external);
+        if is_entry && !matches!(head.route, Route::Link | Route::Domains { .. }) {
+            return Err(Verdict::Form);
+        }
         match head.route {
             Route::Link => copies.is_delivered = from.is_some(),
             Route::Flat { table, filter } => self.flat(from, table, &filter, copies)?,
@@ -224,7 +235,6 @@ impl Forwarder {
                 frame[at + 5] = stages.index().saturating_add(1);
             }
             Route::Domains { table, filter, .. } => {
-                let is_entry = from.is_some_and(|i| self.links[i].is_external);
                 let (table, filter) = if is_entry { self.enter(frame)? } else { (table, filter) };
                 self.flat(from, table, &filter, copies)?;
             }

@@ -7,6 +7,7 @@ pub mod link_state;
 pub mod node;
 pub mod publication;
 pub mod rendezvous;
+pub mod signature;
 pub mod topology;
 pub mod verdict;
 
@@ -16,5 +17,6 @@ pub use link_state::LinkState;
 pub use node::{Frames, Node, Output};
 pub use publication::{AppId, DomainKey, Event, Outbox, Publication, Target};
 pub use rendezvous::Rendezvous;
+pub use signature::{Signing, Trusted};
 pub use topology::TopologyManager;
 pub use verdict::{Counters, Verdict};

@@ -77,6 +77,8 @@ struct State {
 pub struct LinkState {
     config: Config,
     links: BTreeMap<FaceId, Neighbour>,
+    /// Links to other domains: the domain instead of a neighbour.
+    exits: BTreeMap<FaceId, Link>,
     known: BTreeMap<Label, State>,
     number: u64,
     digest: u64,
@@ -95,6 +97,7 @@ impl LinkState {
         Self {
             config,
             links: BTreeMap::new(),
+            exits: BTreeMap::new(),
             known: BTreeMap::new(),
             number: 0,
             digest: 0,
@@ -112,6 +115,24 @@ impl LinkState {
         self.next_hello = now;
     }
 
+    /// Adds a link to another domain: it is said like any other, and no neighbour is looked for.
+    pub fn exit_add(&mut self, now: Tick, face: FaceId, exit: Link) {
+        self.exits.insert(face, exit);
+        self.say_at.get_or_insert(now + HOLD);
+    }
+
+    /// The domain at the other end of a link, when it leads to one.
+    #[must_use]
+    pub fn exit(&self, face: FaceId) -> Option<Label> {
+        self.exits.get(&face).map(|exit| exit.neighbour)
+    }
+
+    /// The face of the link with this number to another domain.
+    #[must_use]
+    pub fn face_of_exit(&self, number: u32) -> Option<FaceId> {
+        self.exits.iter().find(|(_, exit)| exit.number == number).map(|(face, _)| *face)
+    }
+
     /// The link is known to be gone, sooner than its silence would tell.
     pub fn link_down(&mut self, now: Tick, face: FaceId, out: &mut Outbox) {
         let link = self.links.get_mut(&face);
@@ -124,6 +145,9 @@ impl LinkState {
     pub fn link_remove(&mut self, now: Tick, face: FaceId, out: &mut Outbox) {
         self.link_down(now, face, out);
         self.links.remove(&face);
+        if self.exits.remove(&face).is_some() {
+            self.say(now, out);
+        }
     }
 
     /// The node at the other end of a link, while it is heard.
@@ -216,6 +240,7 @@ impl LinkState {
             item: Some(u64::from(self.config.inside)),
             role: self.config.role,
             links: self.links.values().filter_map(link).collect(),
+            exits: self.exits.values().copied().collect(),
             ..Control::new(Kind::LINK_STATE, self.config.node)
         };
         self.note(now, message.clone());

@@ -1,5 +1,6 @@
 //! The one place of wiring: hands publications from part to part of a node.
 
+mod border;
 #[cfg(test)]
 mod tests;
 
@@ -9,12 +10,13 @@ use crate::forwarder::{self, Copies, Forwarder, LinkEntry, LinkError, Source};
 use crate::link_state::{self, LinkState};
 use crate::publication::{AppId, DomainKey, Event, Outbox, Publication, Target};
 use crate::rendezvous::{self, Rendezvous};
+use crate::signature::{Signing, Trusted};
 use crate::topology::{self, Routing, TopologyManager};
 use crate::verdict::Verdict;
 use onym_tables::bloom::KeyedTags;
 use onym_tables::{FaceId, Tick};
 use onym_wire::push::{
-    Control, Frame, FrameBuilder, Id, Kind, Label, Role, Route, RouteBuf, Strategy, reserved,
+    Control, Frame, FrameBuilder, Id, Kind, Label, Link, Role, Route, RouteBuf, Strategy, reserved,
 };
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
@@ -43,6 +45,16 @@ pub struct Config {
     pub frame_max: usize,
     /// The key of control messages, where the domain has one.
     pub key: Option<DomainKey>,
+    /// Who signs what this node publishes; nobody: it is not signed.
+    pub signing: Option<Signing>,
+    /// Whose publications are delivered here; without it everybody's.
+    pub trusted: Option<Trusted>,
+    /// Octets of publications with algorithmic identifiers that are kept for who subscribes later.
+    pub cache_octets_max: usize,
+    /// The label of the domain, where there are others.
+    pub domain: Option<Label>,
+    /// The key of messages between domains, where they have one.
+    pub federation_key: Option<DomainKey>,
 }
 
 impl Config {
@@ -60,6 +72,11 @@ impl Config {
             lease: Duration::from_secs(30),
             frame_max: 1400,
             key: None,
+            signing: None,
+            trusted: None,
+            cache_octets_max: 16 << 20,
+            domain: None,
+            federation_key: None,
         }
     }
 }
@@ -92,6 +109,8 @@ pub struct Dropped {
     pub malformed: u64,
     /// No MAC of the domain, or a wrong one.
     pub mac: u64,
+    /// Publications without the signature of somebody who is trusted.
+    pub signature: u64,
     /// For a part that this node does not have, or from who may not send it.
     pub misdirected: u64,
 }
@@ -127,6 +146,8 @@ pub struct Node {
     pub dropped: Dropped,
     /// Control messages handed to a part, by kind.
     pub control: BTreeMap<u8, u64>,
+    /// The forwarder decides otherwise than when this was last taken back.
+    pub is_border_changed: bool,
     outbox: Outbox,
     copies: Copies,
 }
@@ -152,9 +173,12 @@ impl Node {
                 ..config.routing
             },
             boot: config.boot,
+            domain: config.domain,
         };
         let dispatcher = dispatcher::Config {
             frame_max: config.frame_max,
+            reserve: config.signing.as_ref().map_or(0, Signing::overhead),
+            cache_octets_max: config.cache_octets_max,
             keep_alive: config.lease / 3,
             ..dispatcher::Config::new(config.node, config.boot)
         };
@@ -169,6 +193,7 @@ impl Node {
             link_state: LinkState::new(links),
             dropped: Dropped::default(),
             control: BTreeMap::new(),
+            is_border_changed: false,
             outbox: Outbox::default(),
             copies: Copies::default(),
             config,
@@ -199,6 +224,17 @@ impl Node {
         if !link.is_external {
             self.link_state.link_add(now, link.face, link.number, cost);
         }
+        Ok(())
+    }
+
+    /// Adds a link to another domain.
+    ///
+    /// # Errors
+    /// [`LinkError`].
+    pub fn exit_add(&mut self, now: Tick, link: LinkEntry, domain: Label) -> Result<(), LinkError> {
+        self.forwarder.link_add(LinkEntry { is_external: true, ..link })?;
+        let exit = Link { neighbour: domain, number: link.number, cost: 1 };
+        self.link_state.exit_add(now, link.face, exit);
         Ok(())
     }
 
@@ -265,8 +301,11 @@ impl Node {
         };
         let mut ids = frame.ids;
         let id = ids.next().map(Id::from_labels).unwrap_or_default();
+        if self.forwarder.is_external(face) {
+            return self.deliver_abroad(now, face, &frame, &id);
+        }
         if !id.first().is_some_and(reserved::is_reserved) {
-            return self.dispatcher.receive(now, &frame, &mut self.outbox);
+            return self.deliver_data(now, &frame);
         }
         let is_fit = match &self.config.key {
             Some(key) => key.fits(frame.payload),
@@ -277,6 +316,16 @@ impl Node {
             return;
         }
         self.control(now, &id, frame.payload, Some(face));
+    }
+
+    /// A publication for applications of this node.
+    pub(crate) fn deliver_data(&mut self, now: Tick, frame: &Frame<'_>) {
+        let trusted = self.config.trusted.as_ref();
+        if trusted.is_some_and(|trusted| trusted.check(frame).is_err()) {
+            self.dropped.signature += 1;
+            return;
+        }
+        self.dispatcher.receive(now, frame, &mut self.outbox);
     }
 
     /// A control message; `face` is where it came from, `None`: a part of this node.
@@ -302,6 +351,12 @@ impl Node {
                 Some(topology) => topology.receive(now, message, out),
                 None => self.dropped.misdirected += 1,
             },
+            (reserved::DISPATCHER, _)
+                if node == self.config.node
+                    && matches!(message.kind, Kind::DOMAIN_OUT | Kind::BORDER) =>
+            {
+                self.border(&message);
+            }
             (reserved::DISPATCHER, _) if node == self.config.node => {
                 if let (Kind::HOMES, Some(rendezvous)) = (message.kind, &mut self.rendezvous) {
                     rendezvous.receive(now, message.clone(), out);
@@ -341,8 +396,14 @@ impl Node {
             }
             return;
         }
-        if let (true, Some(key)) = (is_control, &self.config.key) {
+        let is_abroad =
+            matches!(publication.target, Target::Face(f) if self.forwarder.is_external(f));
+        let key = if is_abroad { &self.config.federation_key } else { &self.config.key };
+        if let (true, Some(key)) = (is_control, key) {
             key.seal(&mut publication.payload);
+        }
+        if let (false, Some(signing)) = (is_control, &self.config.signing) {
+            signing.sign(&mut publication);
         }
         let link = RouteBuf::from(Route::Link);
         let route = match &publication.target {

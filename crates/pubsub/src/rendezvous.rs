@@ -57,12 +57,22 @@ pub struct Rendezvous {
     early: Vec<Control>,
     /// Items that the topology manager knows, with the version of their match.
     announced: HashMap<u64, u64>,
+    /// Other domains, for which the topology manager speaks.
+    foreign: BTreeSet<Label>,
+    /// Something was ever published for other domains.
+    has_shared: bool,
+    /// When the topology manager is told what nodes publish for other domains.
+    share_at: Option<Tick>,
     /// Messages that were refused.
     pub refused: u64,
 }
 
 /// Most messages that wait for a topology manager to be known.
 const EARLY_MAX: usize = 65_536;
+/// Time from a change of what is published for other domains until the topology manager is told.
+const SHARE: Duration = Duration::from_millis(50);
+/// Octets of identifiers in one message about it.
+const SHARED_OCTETS_MAX: usize = 800;
 
 impl Rendezvous {
     /// An empty rendezvous.
@@ -77,6 +87,9 @@ impl Rendezvous {
             peers: Vec::new(),
             early: Vec::new(),
             announced: HashMap::new(),
+            foreign: BTreeSet::new(),
+            has_shared: false,
+            share_at: None,
             refused: 0,
             config,
         }
@@ -124,6 +137,9 @@ impl Rendezvous {
             return;
         }
         let sequence = message.sequence;
+        if !message.nodes.is_empty() {
+            self.foreign.insert(node);
+        }
         let request = Request {
             kind: message.kind,
             id: message.ids.into_iter().next().unwrap_or_default(),
@@ -143,6 +159,43 @@ impl Rendezvous {
         };
         self.relay(now, vec![node], response, out);
         self.tell(now, &changes, out);
+        let is_shared = request.strategy == Strategy::INTER_DOMAIN && status == Status::OK;
+        if is_shared && request.kind.is_of_publisher() && !self.foreign.contains(&node) {
+            self.has_shared = true;
+            self.share_soon(now);
+        }
+    }
+
+    fn share_soon(&mut self, now: Tick) {
+        if self.has_shared && !self.config.is_node_local {
+            self.share_at.get_or_insert(now + SHARE);
+        }
+    }
+
+    /// Tells the topology manager all that nodes of this domain publish for other domains.
+    fn share(&mut self, now: Tick, out: &mut Outbox) {
+        let all = self.graph.published(Strategy::INTER_DOMAIN, &self.foreign);
+        let mut is_full = true;
+        for (class, is_scope) in [(0, true), (1, false)] {
+            let ids: Vec<Id> =
+                all.iter().filter(|(_, s)| *s == is_scope).map(|(id, _)| id.clone()).collect();
+            let mut rest = &ids[..];
+            while is_full || !rest.is_empty() {
+                // As many as fit a frame.
+                let mut octets = 0;
+                let fits = rest.iter().take_while(|id| {
+                    octets += id.octets().len() + 4;
+                    octets <= SHARED_OCTETS_MAX
+                });
+                let count = fits.count().max(rest.len().min(1));
+                let (now_ids, later) = rest.split_at(count);
+                let ids = now_ids.to_vec();
+                let message =
+                    Control { item: Some(class), ids, is_full, ..self.message(Kind::SHARED) };
+                self.tell_manager(now, message, out);
+                (rest, is_full) = (later, false);
+            }
+        }
     }
 
     /// Notes that the node lives, and that it asserted this again.
@@ -193,6 +246,7 @@ impl Rendezvous {
             let mut changes = Changes::default();
             stale.iter().for_each(|held| self.graph.take_back(node, held, &mut changes));
             self.tell(now, &changes, out);
+            self.share_soon(now);
         }
         if message.digest == self.graph.digest(node) && message.epoch == Some(self.config.epoch) {
             return;
@@ -274,6 +328,7 @@ impl Rendezvous {
         if !is_ours && message.sender != self.config.node {
             return;
         }
+        self.share_soon(now);
         let mut wanted: Vec<u64> = match message.item {
             Some(item) => self.announced.contains_key(&item).then_some(item).into_iter().collect(),
             None => self.announced.keys().copied().collect(),
@@ -375,6 +430,12 @@ impl Rendezvous {
             self.dispatchers.forget(node);
             let changes = self.graph.forget(node);
             self.tell(now, &changes, out);
+            self.foreign.remove(&node);
+            self.share_soon(now);
+        }
+        if self.share_at.is_some_and(|at| at <= now) {
+            self.share_at = None;
+            self.share(now, out);
         }
     }
 
@@ -383,6 +444,6 @@ impl Rendezvous {
     pub fn next_timeout(&self) -> Option<Tick> {
         let leases = self.nodes.values().map(|l| l.heard + self.config.lease).min();
         let leases = leases.filter(|_| !self.config.is_node_local).map(|t| Tick(t.0 + 1));
-        [leases, self.manager.next_timeout()].into_iter().flatten().min()
+        [leases, self.share_at, self.manager.next_timeout()].into_iter().flatten().min()
     }
 }

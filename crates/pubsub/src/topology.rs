@@ -2,12 +2,14 @@
 //! and tells publishers their filters.
 
 pub mod domains;
+mod federation;
 pub mod map;
 mod matched;
 mod route;
 #[cfg(test)]
 mod tests;
 
+pub use federation::{FACTS_MAX, Federation};
 pub use map::{Map, NodeState, Tree};
 pub use matched::{MatchView, TreeView};
 pub use route::{Keyed, Routing};
@@ -36,6 +38,8 @@ pub struct Config {
     pub routing: Routing,
     /// Start of session numbers.
     pub boot: u32,
+    /// The label of the domain, where it has neighbours.
+    pub domain: Option<Label>,
 }
 
 /// A topology manager.
@@ -63,6 +67,8 @@ pub struct TopologyManager {
     asked: BTreeMap<Label, (u32, Tick)>,
     /// Links that went since the trees were made; `None` when something else changed too.
     gone: Option<BTreeSet<u32>>,
+    /// Other domains.
+    federation: Option<Federation>,
     /// Messages that were refused.
     pub refused: u64,
     /// Trees made.
@@ -73,7 +79,10 @@ impl TopologyManager {
     /// A topology manager that knows nothing yet.
     #[must_use]
     pub fn new(config: Config) -> Self {
+        let Config { node, boot, .. } = config;
+        let seed = config.routing.scheme.seed;
         Self {
+            federation: config.domain.map(|own| Federation::new(own, node, boot, seed)),
             map: Map::default(),
             boots: HashMap::new(),
             matches: BTreeMap::new(),
@@ -107,8 +116,9 @@ impl TopologyManager {
     pub fn receive(&mut self, now: Tick, message: Control, out: &mut Outbox) {
         match message.kind {
             Kind::LINK_STATE => self.link_state(now, &message, out),
-            Kind::MATCH | Kind::RELAY => self.rendezvous_says(now, message, out),
+            Kind::MATCH | Kind::RELAY | Kind::SHARED => self.rendezvous_says(now, message, out),
             Kind::ACK => self.acked(now, &message, out),
+            Kind::DOMAIN_IN => self.domain_says(now, &message, out),
             _ => self.refused += 1,
         }
     }
@@ -156,10 +166,15 @@ impl TopologyManager {
             self.stale_at = Some(now + SETTLE * 100);
         }
         if message.kind == Kind::RELAY {
-            for node in message.nodes {
+            // Nobody answers another domain.
+            let is_node = |n: &Label| self.federation.as_ref().is_none_or(|f| !f.is_domain(*n));
+            let nodes: Vec<Label> = message.nodes.iter().copied().filter(is_node).collect();
+            for node in nodes {
                 let relay = Control { body: message.body.clone(), ..self.message(Kind::RELAY) };
                 self.send(now, node, relay, out);
             }
+        } else if message.kind == Kind::SHARED {
+            self.shared(now, &message);
         } else {
             self.matched(now, message, out);
         }
@@ -292,9 +307,11 @@ impl TopologyManager {
         if self.settle.is_some_and(|due| due <= now) {
             self.settle = None;
             self.ways.clear();
+            self.exits_changed(now);
             self.renew_all(now, out);
         }
         self.ask_matches(now, out);
+        self.federate(now, out);
         if self.stale_at.is_some_and(|at| at <= now) {
             self.stale_at = None;
             let stale = |m: &Match| m.stale.is_some_and(|due| due <= now);
@@ -353,7 +370,8 @@ impl TopologyManager {
     #[must_use]
     pub fn next_timeout(&self) -> Option<Tick> {
         let asked = self.asked.values().map(|(_, at)| *at).min();
-        [self.settle, self.stale_at, asked, self.dispatchers.next_timeout()]
+        let federation = self.federation.as_ref().map(Federation::due);
+        [self.settle, self.stale_at, asked, federation, self.dispatchers.next_timeout()]
             .into_iter()
             .flatten()
             .min()

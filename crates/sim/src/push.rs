@@ -120,11 +120,15 @@ impl PushNetwork {
             crossed: [0; 2],
             frames: [0; 2],
         });
+        let domains = [a, b].map(|node| self.slots[node].config.domain);
+        let own_domain = |node: usize| if node == a { domains[0] } else { domains[1] };
         for (end, number_of) in ends.into_iter().zip(numbers) {
             self.slots[end.0].faces.push(number);
             let now = self.now;
             if let Some(node) = &mut self.slots[end.0].node {
-                add_link(node, now, end.1, number_of, config.cost);
+                let other = if end.0 == a { b } else { a };
+                let domain = other_domain([own_domain(end.0), own_domain(other)]);
+                add_link(node, now, (end.1, number_of), config.cost, domain);
             }
             self.slots[end.0].due = now;
         }
@@ -226,12 +230,16 @@ impl PushNetwork {
 
     /// A node that died starts anew, knowing nothing.
     pub fn restart(&mut self, node: usize) {
+        let domains: Vec<Option<Label>> = self.slots.iter().map(|s| s.config.domain).collect();
         let slot = &mut self.slots[node];
         slot.config.boot += 1;
         let mut fresh = Node::new(slot.config.clone());
         for wire in slot.faces.iter().map(|w| &self.wires[*w]) {
             let side = usize::from(wire.ends[0].0 != node);
-            add_link(&mut fresh, self.now, wire.ends[side].1, wire.numbers[side], wire.config.cost);
+            let face = (wire.ends[side].1, wire.numbers[side]);
+            let other = domains[wire.ends[1 - side].0];
+            let domain = other_domain([domains[node], other]);
+            add_link(&mut fresh, self.now, face, wire.config.cost, domain);
         }
         slot.node = Some(fresh);
         slot.due = self.now;
@@ -360,9 +368,24 @@ impl PushNetwork {
     }
 }
 
-fn add_link(node: &mut Node, now: Tick, face: FaceId, number: u32, cost: u16) {
+/// The domain at the other end of a link, when it is another one than the own.
+fn other_domain([own, other]: [Option<Label>; 2]) -> Option<Label> {
+    other.filter(|other| own.is_some_and(|own| own != *other))
+}
+
+fn add_link(
+    node: &mut Node,
+    now: Tick,
+    (face, number): (FaceId, u32),
+    cost: u16,
+    domain: Option<Label>,
+) {
     let link = LinkEntry { face, number, is_external: false };
-    node.link_add(now, link, cost).expect("invariant: the faces of a node differ");
+    let added = match domain {
+        Some(domain) => node.exit_add(now, link, domain),
+        None => node.link_add(now, link, cost),
+    };
+    added.expect("invariant: the faces of a node differ");
 }
 
 /// Whether a frame is one between parts of nodes.

@@ -91,13 +91,15 @@ pub struct Publication<'a> {
     pub node: Option<Label>,
     /// The item whose subscribers are meant, for algorithmic strategies.
     pub about: Option<&'a Id>,
+    /// Milliseconds for which caches may answer with it, for algorithmic strategies; 0: not.
+    pub lifetime_ms: u64,
 }
 
 impl<'a> Publication<'a> {
     /// A publication that needs no more than identifier and strategy.
     #[must_use]
     pub const fn new(id: &'a Id, strategy: Strategy, payload: &'a [u8]) -> Self {
-        Self { id, strategy, payload, route: None, node: None, about: None }
+        Self { id, strategy, payload, route: None, node: None, about: None, lifetime_ms: 0 }
     }
 
     pub(super) fn message(&self, tag: u32) -> Message<'a> {
@@ -108,6 +110,7 @@ impl<'a> Publication<'a> {
             node: self.node,
             about: self.about.map_or(&[], Id::octets),
             payload: self.payload,
+            lifetime_ms: self.lifetime_ms,
             ..Message::new(kind::PUBLISH, tag)
         }
     }

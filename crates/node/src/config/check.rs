@@ -1,7 +1,7 @@
 //! Ranges that types do not say.
 
 use super::{Config, ConfigError, OneOrMany, Persistency};
-use onym_wire::push::{Id, Strategy};
+use onym_wire::push::{Id, Label, Strategy};
 use std::net::SocketAddr;
 
 /// Collects the place of the value under test.
@@ -100,8 +100,11 @@ impl Config {
 
     fn check_push(&self, check: &Check<'_>) -> Result<(), ConfigError> {
         let push = &self.push;
-        let good = push.node.is_empty() || push.node.parse::<onym_wire::push::Label>().is_ok();
+        let good = push.node.is_empty() || push.node.parse::<Label>().is_ok();
         check.that(good, "push.node", &push.node, "allowed are 1 to 16 hexadecimal digits")?;
+        let is_label = |text: &str| text.is_empty() || text.parse::<Label>().is_ok();
+        let allowed = "allowed are 1 to 16 hexadecimal digits";
+        check.that(is_label(&push.domain), "push.domain", &push.domain, allowed)?;
         let is_drawn = push.inside == 0 || push.link.iter().any(|link| link.number == 0);
         let good = push.scheme == super::PushScheme::K || !push.enabled || !is_drawn;
         let allowed = "with `bits`, push.inside and the number of each push.link must be given";
@@ -113,6 +116,7 @@ impl Config {
         check.between("push.epoch_s", epoch, 2, 86_400 * 365)?;
         check.between("push.frame_bytes_max", push.frame_bytes_max, 512, 8800)?;
         check.between("push.publication_bytes_max", push.publication_bytes_max, 8192, 1 << 30)?;
+        check.between("push.cache_bytes_max", push.cache_bytes_max, 0, 1 << 36)?;
         check.between("push.apps_max", push.apps_max, 1, 1 << 24)?;
         check.between("push.app_queue_bytes_max", push.app_queue_bytes_max, 65_536, 1 << 30)?;
         check.between("push.vertices_max", push.vertices_max, 1, 1 << 26)?;
@@ -120,6 +124,11 @@ impl Config {
             let allowed = "allowed is a face URI, such as udp4://192.0.2.1:6363";
             let parses = link.face.parse::<onym_wire::FaceUri>().is_ok();
             check.that(parses, &format!("push.link[{i}].face"), &link.face, allowed)?;
+            let key = format!("push.link[{i}].domain");
+            let good =
+                link.domain.is_empty() || (is_label(&link.domain) && !push.domain.is_empty());
+            let allowed = "allowed are 1 to 16 hexadecimal digits, with push.domain set";
+            check.that(good, &key, &link.domain, allowed)?;
             check.between(&format!("push.link[{i}].cost"), link.cost.into(), 1, 65_535)?;
         }
         Ok(())

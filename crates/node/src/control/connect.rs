@@ -2,8 +2,9 @@
 
 use super::record::NewFace;
 use super::{Control, Purpose};
-use crate::config::{Config, Fault, StaticFace};
+use crate::config::{Config, Fault, Framing, StaticFace};
 use crate::mgmt::host::{FaceError, FaceProps, face_flags};
+use crate::push::old::OldFace;
 use onym_face::wrap::{Capture, FaultFace, Faults, Impairment, PcapFace};
 use onym_face::{Face, Peer, Transport};
 use onym_sys::epoll::Interest;
@@ -24,6 +25,7 @@ pub(crate) struct Target {
     pub(crate) local: Option<FaceUri>,
     pub(crate) fault: Option<Fault>,
     pub(crate) capture: Option<Shared>,
+    pub(crate) framing: Framing,
 }
 
 /// A capture that outlives the transports of its face.
@@ -39,7 +41,7 @@ impl std::fmt::Debug for Shared {
 impl Target {
     /// The target of a URI without further wishes.
     pub(crate) fn of(uri: FaceUri) -> Self {
-        Self { uri, local: None, fault: None, capture: None }
+        Self { uri, local: None, fault: None, capture: None, framing: Framing::Packets }
     }
 
     pub(crate) fn transport(&self) -> Transport {
@@ -118,6 +120,9 @@ impl Control {
 
     fn transport_of(&mut self, target: &Target) -> Result<Box<dyn Face>, FaceError> {
         let failed = |e: onym_face::FaceError| FaceError::ConnectFailed(e.to_string());
+        if target.framing == Framing::OldPush {
+            return old_face(target);
+        }
         match &target.uri {
             FaceUri::Udp(end) => {
                 let peer = address_of(end)?;
@@ -285,6 +290,25 @@ fn dress(io: Box<dyn Face>, target: &Target) -> Result<Box<dyn Face>, String> {
     Ok(io)
 }
 
+/// A face in the old framing.
+fn old_face(target: &Target) -> Result<Box<dyn Face>, FaceError> {
+    let failed = |e: std::io::Error| FaceError::ConnectFailed(e.to_string());
+    match (&target.uri, &target.local) {
+        (FaceUri::Udp(end), _) => {
+            let peer = address_of(end)?;
+            let no_way = || FaceError::ConnectFailed(format!("no way to {peer}"));
+            let source = source_towards(peer).ok_or_else(no_way)?;
+            Ok(Box::new(OldFace::udp(source, peer).map_err(failed)?))
+        }
+        (FaceUri::Ether(mac), Some(FaceUri::Dev(name))) => {
+            let interface = onym_sys::netdev::interface(name)
+                .map_err(|e| FaceError::BadUri(format!("dev://{name}: {e}")))?;
+            Ok(Box::new(OldFace::ether(&interface, *mac).map_err(failed)?))
+        }
+        _ => Err(FaceError::Unsupported("the old framing needs UDP or Ethernet".into())),
+    }
+}
+
 /// What the configuration says of a face made at start.
 ///
 /// # Errors
@@ -302,6 +326,7 @@ pub(crate) fn static_target(face: &StaticFace) -> Result<Target, String> {
         local: local.map_err(|e| e.to_string())?,
         fault: face.fault.clone(),
         capture: capture.transpose()?,
+        framing: face.framing,
     })
 }
 

@@ -38,10 +38,10 @@ impl Control {
         let Some(link) = self.config.push.link.iter().find(|l| leads_there(&l.face)) else {
             return;
         };
-        let (link, cost) = (link.clone(), link.cost);
+        let (link, cost, domain) = (link.clone(), link.cost, link.domain.parse().ok());
         push.tell(move |push| {
             let number = push.link_number(&link);
-            push.link_add(Link { face, number, cost });
+            push.link_add(Link { face, number, cost, domain });
         });
     }
 

@@ -48,6 +48,7 @@ struct Publishing {
     about: Option<Id>,
     route: Option<RouteBuf>,
     node: Option<Label>,
+    lifetime_ms: u64,
 }
 
 impl Publishing {
@@ -59,6 +60,7 @@ impl Publishing {
             about: message.about(),
             route: message.route(),
             node: message.node,
+            lifetime_ms: message.lifetime_ms,
         }
     }
 }
@@ -232,6 +234,7 @@ impl PushThread {
             route: publishing.route.clone(),
             face: link.map(|link| link.face),
             about: publishing.about.clone(),
+            lifetime_ms: publishing.lifetime_ms,
         };
         let result = self.node.publish(self.now, number, &data, &mut self.output);
         self.published(face, publishing, result);

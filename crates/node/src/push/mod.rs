@@ -6,6 +6,7 @@
 //! between shards, and what it sends crosses back.
 
 mod apps;
+pub(crate) mod old;
 mod settings;
 mod thread;
 mod view;
@@ -15,6 +16,7 @@ pub(crate) use thread::{Parts, PushThread};
 
 use crate::cross::Bell;
 use onym_tables::FaceId;
+use onym_wire::push::Label;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
 use std::time::Duration;
@@ -65,4 +67,6 @@ pub(crate) struct Link {
     pub(crate) face: FaceId,
     pub(crate) number: u32,
     pub(crate) cost: u16,
+    /// The domain at its other end, when it is another one.
+    pub(crate) domain: Option<Label>,
 }

@@ -1,14 +1,17 @@
 //! What the configuration means for the push half.
 
 use crate::config::{self, PushRole, PushScheme, PushStages};
-use onym_crypto::sha256;
-use onym_pubsub::DomainKey;
+use crate::mgmt::policy::certificate;
+use onym_crypto::{KeyStore, sha256};
 use onym_pubsub::forwarder;
 use onym_pubsub::node::Config as NodeConfig;
 use onym_pubsub::rendezvous::graph::Limits;
 use onym_pubsub::topology::{Keyed, Routing};
+use onym_pubsub::{DomainKey, Signing, Trusted};
 use onym_tables::bloom::{Kind, Scheme};
+use onym_wire::name::Name;
 use onym_wire::push::{Label, Role};
+use std::path::Path;
 use std::time::Duration;
 
 /// The push half as it was configured.
@@ -55,7 +58,10 @@ impl Settings {
             limits: Limits { vertices_max: config.vertices_max, ..Limits::default() },
             lease: Duration::from_millis(config.lease_ms),
             frame_max: config.frame_bytes_max,
-            key: (!config.key.is_empty()).then(|| DomainKey::new(config.key.as_bytes())),
+            key: key_of(&config.key),
+            cache_octets_max: config.cache_bytes_max,
+            domain: config.domain.parse().ok(),
+            federation_key: key_of(&config.domain_key),
             ..NodeConfig::new(label, inside, roles, boot)
         };
         let epoch_s = node.routing.keyed.map(|_| config.epoch_s);
@@ -68,10 +74,37 @@ impl Settings {
         }
     }
 
+    /// Reads the keys of signatures; `base` is the directory that paths of files start at.
+    ///
+    /// # Errors
+    /// A sentence with the key and what is wrong.
+    pub(crate) fn read_keys(&mut self, config: &config::Push, base: &Path) -> Result<(), String> {
+        if !config.sign_key.is_empty() {
+            let wrong = |e: String| format!("push.sign_key: {}: {e}", config.sign_key);
+            let name: Name = config.sign_key.parse().map_err(|e| wrong(format!("{e}")))?;
+            let store = KeyStore::of_user().map_err(|e| wrong(e.to_string()))?;
+            let name = store.resolve(Some(name.as_ref())).map_err(|e| wrong(e.to_string()))?;
+            let key = store.key(name.as_ref()).map_err(|e| wrong(e.to_string()))?;
+            self.node.signing = Some(Signing::new(key).map_err(|e| wrong(e.to_string()))?);
+        }
+        let mut keys = Vec::new();
+        for text in &config.trust {
+            let certificate = certificate(text, base).map_err(|e| format!("push.trust: {e}"))?;
+            keys.push(certificate.public_key().clone());
+        }
+        self.node.trusted = (!keys.is_empty()).then(|| Trusted::new(keys));
+        Ok(())
+    }
+
     /// The number of a link: the one that is given, else one drawn from where it leads.
     pub(crate) fn link_number(&self, link: &config::PushLink) -> u32 {
         if link.number > 0 { link.number } else { drawn(self.node.node, &link.face) }
     }
+}
+
+/// The key of a secret, where there is one.
+fn key_of(secret: &str) -> Option<DomainKey> {
+    (!secret.is_empty()).then(|| DomainKey::new(secret.as_bytes()))
 }
 
 /// What keyed tags are made with, where they are.

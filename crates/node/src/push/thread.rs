@@ -221,6 +221,9 @@ impl PushThread {
             }
         }
         self.output.frames = frames;
+        if std::mem::take(&mut self.node.is_border_changed) {
+            self.share_forwarder();
+        }
         if !self.output.events.is_empty() {
             self.tell_apps();
         }
@@ -299,8 +302,13 @@ impl PushThread {
         if self.links.iter().any(|l| l.face == link.face) {
             return;
         }
-        let entry = LinkEntry { face: link.face, number: link.number, is_external: false };
-        if let Err(error) = self.node.link_add(self.now, entry, link.cost) {
+        let is_external = link.domain.is_some();
+        let entry = LinkEntry { face: link.face, number: link.number, is_external };
+        let added = match link.domain {
+            Some(domain) => self.node.exit_add(self.now, entry, domain),
+            None => self.node.link_add(self.now, entry, link.cost),
+        };
+        if let Err(error) = added {
             tracing::error!(face = link.face.0, %error, "no link of the push half");
             return;
         }

@@ -108,6 +108,7 @@ impl PushThread {
                 "unwanted": dispatcher.unwanted, "incomplete": dispatcher.incomplete,
                 "repaired": dispatcher.repaired, "repairs_asked": dispatcher.repairs_asked },
             "control": { "malformed": self.node.dropped.malformed, "mac": self.node.dropped.mac,
+                "signature": self.node.dropped.signature,
                 "misdirected": self.node.dropped.misdirected,
                 "refused": dispatcher.refused, "queued": traffic.queued,
                 "unacknowledged": traffic.unacknowledged },

@@ -4,7 +4,8 @@ use super::Dispatcher;
 use crate::publication::{AppId, Event, HOPS_MAX, Outbox, Publication, Target, flow_of};
 use onym_tables::{FaceId, Tick};
 use onym_wire::PACKET_LEN_MAX;
-use onym_wire::push::{Frame, FrameBuilder, Id, Route, RouteBuf, Strategy, reserved};
+use onym_wire::push::{Frame, FrameBuilder, Id, Route, RouteBuf, Strategy, option, reserved};
+use onym_wire::tlv;
 use std::sync::Arc;
 
 /// A publication of an application.
@@ -22,13 +23,15 @@ pub struct Data<'a> {
     pub face: Option<FaceId>,
     /// The item whose subscribers are meant, for algorithmic strategies.
     pub about: Option<Id>,
+    /// Milliseconds for which caches may answer with it, for algorithmic strategies; 0: not.
+    pub lifetime_ms: u64,
 }
 
 impl<'a> Data<'a> {
     /// A publication that needs no more than identifier and strategy.
     #[must_use]
     pub const fn new(id: Id, strategy: Strategy, payload: &'a [u8]) -> Self {
-        Self { id, strategy, payload, route: None, face: None, about: None }
+        Self { id, strategy, payload, route: None, face: None, about: None, lifetime_ms: 0 }
     }
 }
 
@@ -92,6 +95,13 @@ impl Dispatcher {
             return Err(Refusal::Id);
         }
         let way = self.way_of(app, data)?;
+        let is_algorithmic =
+            matches!(data.strategy, Strategy::ALGORITHMIC_LOCAL | Strategy::ALGORITHMIC_DOMAIN);
+        let mut options = Vec::new();
+        if is_algorithmic && data.lifetime_ms > 0 {
+            tlv::put_nni_tlv(&mut options, option::LIFETIME, data.lifetime_ms);
+            self.cache.insert(now, &data.id, data.payload, Some(app), data.lifetime_ms);
+        }
         let mut sent = Sent::default();
         if let Some(target) = way.target {
             let mut publication = Publication {
@@ -99,10 +109,10 @@ impl Dispatcher {
                 strategy: data.strategy,
                 hop_limit: way.hops,
                 ids: way.ids.clone(),
-                options: Vec::new(),
+                options,
                 payload: Vec::new(),
             };
-            let len = frame_len(&publication, data.payload.len());
+            let len = frame_len(&publication, data.payload.len()) + self.config.reserve;
             if len <= self.config.frame_max || (way.item.is_none() && len <= PACKET_LEN_MAX) {
                 publication.payload = data.payload.to_vec();
                 out.publish(publication);
@@ -257,6 +267,11 @@ impl Dispatcher {
         }
         if frame.strategy == Strategy::ALGORITHMIC_DOMAIN && ids.len() > 1 {
             return self.piece(now, ids, frame, out);
+        }
+        if let (Strategy::ALGORITHMIC_DOMAIN, Some(lifetime_ms), [id]) =
+            (frame.strategy, frame.options.lifetime_ms, &ids[..])
+        {
+            self.cache.insert(now, id, frame.payload, None, lifetime_ms);
         }
         let is_deep = !frame.strategy.has_rendezvous();
         if self.deliver(&ids, frame.payload, is_deep, None, out) == 0 {

@@ -185,7 +185,7 @@ impl Dispatcher {
         publication.ids = item;
         let mut longest = publication.clone();
         longest.ids.push(scope.child(Label::default()));
-        let piece = self.config.frame_max.checked_sub(frame_len(&longest, 0));
+        let piece = self.config.frame_max.checked_sub(frame_len(&longest, 0) + self.config.reserve);
         let piece = piece.filter(|p| *p >= 64).ok_or(Refusal::TooLong)?;
         let until = now + self.config.fragments.keep;
         let (payload, repeated) = (payload.to_vec(), HashMap::new());

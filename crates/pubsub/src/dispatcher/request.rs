@@ -51,6 +51,20 @@ impl Dispatcher {
         };
         if let Some(status) = status {
             self.tell_status(&[waiting], status, out);
+            let is_new = status == Status::OK && !request.kind.is_withdrawal();
+            if is_new && !request.strategy.has_rendezvous() {
+                self.tell_kept(now, app, request, out);
+            }
+        }
+    }
+
+    /// What was published before the subscription and is still good.
+    fn tell_kept(&mut self, now: Tick, app: AppId, request: &Request, out: &mut Outbox) {
+        let Some(label) = request.id.last() else { return };
+        let kept = self.cache.beneath(now, &request.prefix.child(label), app);
+        self.counters.cached += kept.len() as u64;
+        for (id, payload) in kept {
+            out.tell(app, Event::Data { id, payload });
         }
     }
 

@@ -32,6 +32,19 @@ pub struct Border {
 }
 
 impl Border {
+    /// Tells the links by which an exit is reached; `None` when it is not any more.
+    pub fn exit_set(&mut self, tag: u64, filter: Option<Filter>) {
+        self.exits.retain(|exit| exit.tag != tag);
+        let has_room = self.exits.len() < ENTRIES_MAX;
+        self.exits.extend(filter.filter(|_| has_room).map(|filter| Exit { tag, filter }));
+    }
+
+    /// The filter by which receivers of `id` are reached.
+    #[must_use]
+    pub fn receivers(&self, id: &Id) -> Option<&Filter> {
+        self.receivers.get(id)
+    }
+
     /// Tells by which filter the receivers of `id` in this domain are reached; `None` when it has
     /// none any more. Whether there was room.
     pub fn receivers_set(&mut self, id: Id, filter: Option<Filter>) -> bool {

@@ -3,7 +3,9 @@ use onym_tables::Rng;
 use onym_wire::push::{Link, Sequence, Status};
 
 fn node(role: Role) -> Node {
-    let mut node = Node::new(Config::new(Label::from_u64(1), 0, role, 1));
+    let mut config = Config::new(Label::from_u64(1), 0, role, 1);
+    config.domain = Some(Label::from_u64(0xd0));
+    let mut node = Node::new(config);
     for number in 0..3 {
         let link =
             LinkEntry { face: FaceId(256 + number), number: 10 + number, is_external: number == 2 };
@@ -15,7 +17,7 @@ fn node(role: Role) -> Node {
 /// A message with some of everything, and a frame around it.
 fn a_frame(rng: &mut Rng) -> Vec<u8> {
     let kinds = [0, 1, 2, 3, 4, 5, 6, 7, 55, 100, 101, 102, 105, 106, 107, 160, 161, 162, 163, 164];
-    let kinds = [&kinds[..], &[165, 166, 167, 200]].concat();
+    let kinds = [&kinds[..], &[165, 166, 167, 168, 169, 170, 171, 172, 173, 200]].concat();
     let label = |rng: &mut Rng| Label::from_u64(rng.below(4));
     let id = |rng: &mut Rng| {
         let depth = 1 + rng.below(3);
@@ -106,4 +108,78 @@ fn timers_are_never_due_twice_at_the_same_moment() {
         assert!(next > now, "{next:?} after {now:?}");
         now = next;
     }
+}
+
+#[test]
+fn only_publications_of_who_is_trusted_are_delivered() {
+    use onym_crypto::{KeyType, PrivateKey};
+    let key = || PrivateKey::generate(KeyType::Ed25519).unwrap();
+    let (known, stranger) = (key(), key());
+    let mut config = Config::new(Label::from_u64(1), 0, Role(0), 1);
+    config.trusted = Some(Trusted::new([known.public_key().unwrap()]));
+    let mut receiver = Node::new(config);
+    let link = LinkEntry { face: FaceId(256), number: 10, is_external: false };
+    receiver.link_add(Tick(0), link, 1).unwrap();
+    let (mut output, app) = (Output::default(), AppId(1));
+    let id: Id = "/1".parse().unwrap();
+    let request = Request {
+        kind: Kind::SUBSCRIBE_SCOPE,
+        id: id.clone(),
+        prefix: Id::default(),
+        strategy: Strategy::BROADCAST,
+    };
+    receiver.request(Tick(0), app, 1, &request, &mut output);
+    output.events.clear();
+    let mut wanted = 0;
+    for (key, is_good) in [(Some(known), true), (Some(stranger), false), (None, false)] {
+        let mut config = Config::new(Label::from_u64(2), 1, Role(0), 1);
+        config.signing = key.map(|key| Signing::new(key).unwrap());
+        let mut sender = Node::new(config);
+        sender.link_add(Tick(0), link, 1).unwrap();
+        let mut sent = Output::default();
+        let data = Data::new(id.clone(), Strategy::BROADCAST, b"hello");
+        sender.publish(Tick(0), app, &data, &mut sent).unwrap();
+        let mut octets = sent.frames.remove(0).octets;
+        receiver.receive(Tick(0), FaceId(256), &mut octets, &mut output);
+        wanted += usize::from(is_good);
+        assert_eq!(output.events.len(), wanted);
+    }
+    assert_eq!(receiver.dropped.signature, 2);
+}
+
+#[test]
+fn who_subscribes_later_hears_what_is_still_good() {
+    let mut node = node(Role(3));
+    let mut output = Output::default();
+    let (publisher, early, late) = (AppId(1), AppId(2), AppId(3));
+    let strategy = Strategy::NODE_LOCAL;
+    let ask = |kind, id: &str, prefix: &str, strategy| Request {
+        kind,
+        id: id.parse().unwrap(),
+        prefix: prefix.parse().unwrap(),
+        strategy,
+    };
+    let local = Strategy::ALGORITHMIC_LOCAL;
+    let requests = [
+        (publisher, ask(Kind::PUBLISH_SCOPE, "/1", "/", strategy)),
+        (publisher, ask(Kind::PUBLISH_ITEM, "/2", "/1", strategy)),
+        (early, ask(Kind::SUBSCRIBE_ITEM, "/2", "/1", strategy)),
+    ];
+    for (app, request) in &requests {
+        node.request(Tick(0), *app, 1, request, &mut output);
+    }
+    let data = |id: &str, payload, lifetime_ms| Data {
+        about: Some("/1/2".parse().unwrap()),
+        lifetime_ms,
+        ..Data::new(id.parse().unwrap(), local, payload)
+    };
+    for data in [data("/1/9/1", b"kept", 1000), data("/1/9/2", b"not!", 0)] {
+        node.publish(Tick(0), publisher, &data, &mut output).unwrap();
+    }
+    output.events.clear();
+    node.request(Tick(1), late, 1, &ask(Kind::SUBSCRIBE_SCOPE, "/9", "/1", local), &mut output);
+    let told: Vec<&Event> = output.events.iter().map(|(_, event)| event).collect();
+    let (id, payload) = ("/1/9/1".parse().unwrap(), b"kept"[..].into());
+    let status = Event::Status { tag: 1, status: Status::OK };
+    assert_eq!(told, [&status, &Event::Data { id, payload }]);
 }

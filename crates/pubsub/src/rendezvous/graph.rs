@@ -211,6 +211,20 @@ impl Graph {
         self.held.get(&node).map_or(0, |h| h.digest)
     }
 
+    /// What others than `except` publish with this strategy; and whether it is a scope.
+    pub(super) fn published(
+        &self,
+        strategy: Strategy,
+        except: &BTreeSet<Label>,
+    ) -> BTreeSet<(Id, bool)> {
+        let own = self.held.iter().filter(|(node, _)| !except.contains(node));
+        let held = own.flat_map(|(_, holder)| &holder.held).filter(|held| !held.is_subscription);
+        let is_meant = |held: &&Held| {
+            self.index.get(&held.id).is_some_and(|v| self.at(*v).strategy == strategy)
+        };
+        held.filter(is_meant).map(|held| (held.id.clone(), held.is_scope)).collect()
+    }
+
     /// Publishers of an item, by its number's vertex.
     pub(super) fn publishers(&self, v: usize) -> BTreeSet<Label> {
         self.at(v).paths.iter().flat_map(|p| p.publishers.iter().copied()).collect()

@@ -65,6 +65,51 @@ impl Domains {
         self.best_routes() != before
     }
 
+    /// Neighbours, with or without routes.
+    #[must_use]
+    pub fn neighbours(&self) -> Vec<Label> {
+        self.exits.keys().copied().collect()
+    }
+
+    /// The tags of the exits by neighbour.
+    #[must_use]
+    pub fn exit_tags(&self) -> Vec<(Label, u64)> {
+        self.exits.iter().map(|(neighbour, tag)| (*neighbour, *tag)).collect()
+    }
+
+    /// The tag by which others name receivers of this domain.
+    #[must_use]
+    pub const fn delivery(&self) -> u64 {
+        self.delivery
+    }
+
+    /// A neighbour is silent: its routes are forgotten, and it may tell others.
+    pub fn forget(&mut self, neighbour: Label) {
+        self.told.remove(&neighbour);
+    }
+
+    /// The best route to each domain that is reached.
+    #[must_use]
+    pub fn routes(&self) -> BTreeMap<Label, DomainRoute> {
+        self.best_routes()
+    }
+
+    /// Links between domains on the way to one.
+    #[must_use]
+    pub fn distance(&self, domain: Label) -> Option<usize> {
+        let far = |(neighbour, routes): (&Label, &BTreeMap<Label, DomainRoute>)| {
+            self.exits.get(neighbour)?;
+            routes.get(&domain).map(|route| route.path.len() + 1)
+        };
+        self.told.iter().filter_map(far).min()
+    }
+
+    /// Whether a domain is reached.
+    #[must_use]
+    pub fn reaches(&self, domain: Label) -> bool {
+        self.distance(domain).is_some()
+    }
+
     /// Policy: routes to `destination` are not told to `neighbour`.
     pub fn keep_back(&mut self, destination: Label, neighbour: Label) {
         self.kept_back.insert((destination, neighbour));

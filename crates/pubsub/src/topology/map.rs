@@ -13,6 +13,8 @@ pub struct NodeState {
     pub role: Role,
     /// Its links.
     pub links: Vec<Link>,
+    /// Its links to other domains, which stand in place of neighbours.
+    pub exits: Vec<Link>,
 }
 
 impl NodeState {
@@ -20,7 +22,8 @@ impl NodeState {
     #[must_use]
     pub fn of(message: &Control) -> Option<Self> {
         let inside = u32::try_from(message.item?).ok()?;
-        Some(Self { inside, role: message.role, links: message.links.clone() })
+        let (links, exits) = (message.links.clone(), message.exits.clone());
+        Some(Self { inside, role: message.role, links, exits })
     }
 }
 
@@ -273,7 +276,10 @@ mod tests {
         }
         for (n, links) in of {
             let inside = u32::try_from(n).unwrap();
-            map.set(node(n), Some(NodeState { inside, role: Role::default(), links }));
+            map.set(
+                node(n),
+                Some(NodeState { inside, role: Role::default(), links, exits: Vec::new() }),
+            );
         }
         map
     }

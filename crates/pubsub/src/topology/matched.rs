@@ -1,10 +1,14 @@
 //! Matches of the rendezvous and the trees that serve them.
 
 use super::TopologyManager;
+use super::federation::Fact;
 use crate::publication::Outbox;
 use onym_tables::Tick;
 use onym_wire::push::{Control, Id, Kind, Label, RouteBuf};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Links that a publication for other domains may travel.
+const HOPS_ABROAD: u64 = 128;
 
 /// What a publisher was told.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,12 +59,28 @@ pub(super) struct Match {
     pub(super) stale: Option<Tick>,
     /// Some subscriber is out of reach.
     is_partial: bool,
+    /// Nodes of this domain that another domain serves, and that domain.
+    foreign: Option<(Label, Vec<Label>)>,
+    /// They were served so once: border nodes have to be told when it ends.
+    was_foreign: bool,
 }
 
 impl Match {
     /// Whether one of these links is in a tree, or a receiver was out of reach.
     pub(super) fn uses_any(&self, links: &BTreeSet<u32>) -> bool {
         self.is_partial || self.sent.values().any(|s| s.links.iter().any(|l| links.contains(l)))
+    }
+
+    /// What this domain wants of another one.
+    pub(super) fn wants(&self) -> Vec<Fact> {
+        let Some((domain, _)) = &self.foreign else { return Vec::new() };
+        self.ids.iter().map(|id| Fact::Wanted(id.clone(), *domain)).collect()
+    }
+
+    /// The names of the item and its receivers here, when another domain serves some or did.
+    pub(super) fn served_by_others(&self) -> Option<(Vec<Id>, Vec<Label>)> {
+        let receivers = self.foreign.as_ref().map(|(_, nodes)| nodes.clone());
+        self.was_foreign.then(|| (self.ids.clone(), receivers.unwrap_or_default()))
     }
 }
 
@@ -124,6 +144,10 @@ impl TopologyManager {
     /// Ends a match: its publishers are stopped.
     pub(super) fn forget(&mut self, now: Tick, key: (Label, u64), out: &mut Outbox) {
         let Some(m) = self.matches.remove(&key) else { return };
+        if m.was_foreign {
+            self.tell_nobody(&m.ids, out);
+            self.federation_soon(now);
+        }
         for node in m.sent.keys().filter(|n| m.publishers.contains(n)) {
             let stop = Control { ids: m.ids.clone(), ..self.message(Kind::STOP) };
             self.send(now, *node, stop, out);
@@ -156,38 +180,79 @@ impl TopologyManager {
             }
         }
         m.sent = wanted;
+        if m.was_foreign {
+            self.federation_soon(now);
+        }
         self.matches.insert(key, m);
     }
 
     /// Each subscriber is served by its nearest publisher (P-29).
     fn plan(&mut self, m: &mut Match) -> BTreeMap<Label, Sent> {
         let mut served: BTreeMap<Label, Vec<Label>> = BTreeMap::new();
+        let mut by_domains: BTreeMap<Label, Vec<Label>> = BTreeMap::new();
         m.is_partial = false;
+        let mut foreign = Vec::new();
         for subscriber in &m.subscribers {
+            if self.federation.as_ref().is_some_and(|f| f.is_domain(*subscriber)) {
+                // The first publisher of this domain: the way out is a small part of the way.
+                let own = m.publishers.iter().find(|p| self.map.nodes().contains_key(*p));
+                own.iter().for_each(|p| by_domains.entry(**p).or_default().push(*subscriber));
+                continue;
+            }
             let distance = |p: &Label| self.map.distance(*p, *subscriber).map(|d| (d, *p));
             match m.publishers.iter().filter_map(distance).min() {
                 Some((_, nearest)) => served.entry(nearest).or_default().push(*subscriber),
-                None => m.is_partial = true,
+                None => foreign.push(*subscriber),
             }
+        }
+        let domain = self.federation.as_ref().and_then(|f| f.nearest(&m.publishers));
+        m.is_partial = !foreign.is_empty();
+        m.foreign = domain.filter(|_| m.is_partial).map(|domain| (domain, foreign));
+        m.was_foreign |= m.foreign.is_some();
+        for publisher in by_domains.keys() {
+            served.entry(*publisher).or_default();
         }
         let mut wanted = BTreeMap::new();
         for (publisher, subscribers) in served {
-            let others: Vec<Label> = subscribers.into_iter().filter(|s| *s != publisher).collect();
-            let Some(tree) = self.map.tree(publisher, &others) else { continue };
-            self.trees += 1;
-            let routing = self.config.routing;
-            let sent = Sent {
-                route: m
-                    .ids
-                    .first()
-                    .and_then(|item| routing.data_route(&self.map, publisher, &tree, item)),
-                reply: routing.reply(&tree),
-                hops: u64::from(tree.depth()),
-                ids: m.ids.clone(),
-                links: tree.links.iter().map(|l| l.number).collect(),
-            };
-            wanted.insert(publisher, sent);
+            let domains = by_domains.remove(&publisher).unwrap_or_default();
+            if let Some(sent) = self.tree_for(m, publisher, &subscribers, &domains) {
+                wanted.insert(publisher, sent);
+            }
         }
         wanted
+    }
+
+    /// What a publisher is told about these subscribers and other domains.
+    fn tree_for(
+        &mut self,
+        m: &Match,
+        publisher: Label,
+        subscribers: &[Label],
+        domains: &[Label],
+    ) -> Option<Sent> {
+        let others: Vec<Label> = subscribers.iter().copied().filter(|s| *s != publisher).collect();
+        let tree = self.map.tree(publisher, &others)?;
+        self.trees += 1;
+        let routing = self.config.routing;
+        let links: Vec<u32> = tree.links.iter().map(|l| l.number).collect();
+        let (ids, mut hops) = (m.ids.clone(), u64::from(tree.depth()));
+        let mut reply = routing.reply(&tree);
+        let abroad = if domains.is_empty() {
+            None
+        } else {
+            let insides = tree.insides.iter().map(|i| i.0);
+            let numbers = links.iter().copied().chain(insides).collect();
+            self.domain_route(publisher, numbers, domains)
+        };
+        let route = match abroad {
+            Some(route) => {
+                // How long the ways within other domains are is not known here.
+                (hops, reply) = (HOPS_ABROAD, None);
+                Some(route)
+            }
+            None if subscribers.is_empty() => return None,
+            None => m.ids.first().and_then(|i| routing.data_route(&self.map, publisher, &tree, i)),
+        };
+        Some(Sent { route, reply, hops, ids, links })
     }
 }

@@ -26,7 +26,12 @@ fn scale_free(rng: &mut Rng, nodes: usize) -> Map {
         }
     }
     let mut states: Vec<NodeState> = (0..nodes as u32)
-        .map(|inside| NodeState { inside, role: Role::default(), links: Vec::new() })
+        .map(|inside| NodeState {
+            inside,
+            role: Role::default(),
+            links: Vec::new(),
+            exits: Vec::new(),
+        })
         .collect();
     let mut number = nodes as u32;
     for (a, b) in links {

@@ -113,6 +113,7 @@ fn cannot(script: &PushScript) -> Option<String> {
             "node" if line.option::<usize>("frame").ok().flatten().is_some_and(|n| n < 512) => {
                 "needs frames shorter than the configuration allows"
             }
+            "node" if has("domain") => "needs several domains",
             "node" if has("lease") => "needs leases to end in virtual time",
             "count" if line.options.keys().any(|key| place(key).is_none()) => {
                 "counts what a daemon does not tell"
@@ -229,7 +230,8 @@ impl Runner {
         for (side, (from, to)) in [(a, b), (b, a)].into_iter().enumerate() {
             let number = self.number();
             let udp = relay.address(side)?;
-            let link = PushLink { face: format!("udp4://{udp}"), number, cost };
+            let link =
+                PushLink { face: format!("udp4://{udp}"), number, cost, domain: String::new() };
             self.node(from)?.handle.push_link_add(link).map_err(|e| e.to_string())?;
             self.links.insert((from.to_owned(), to.to_owned()), number);
         }
@@ -359,6 +361,7 @@ impl Runner {
             id: id.octets(),
             strategy: strategy(line, Strategy::DOMAIN_LOCAL)?,
             about: about.as_ref().map_or(&[], Id::octets),
+            lifetime_ms: line.option("lifetime")?.unwrap_or(0),
             route: route.as_ref().map(RouteBuf::octets),
             node,
             payload: &payload,

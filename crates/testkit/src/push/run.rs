@@ -7,7 +7,7 @@ use onym_pubsub::{AppId, DomainKey, Event};
 use onym_sim::PushNetwork;
 use onym_sim::push::LinkConfig;
 use onym_tables::bloom::{Kind, Scheme};
-use onym_wire::push::{Id, Role};
+use onym_wire::push::{Id, Label, Role};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -91,6 +91,8 @@ impl Runner {
         let ids: Option<usize> = line.option("ids-max")?;
         let fill: Option<u32> = line.option("fill")?;
         let key = line.options.get("key").map(|k| DomainKey::new(k.as_bytes()));
+        let domain: Option<Label> = line.option("domain")?;
+        let between = line.options.get("between").map(|k| DomainKey::new(k.as_bytes()));
         let (scheme, only_stages) = (self.scheme, self.only_stages);
         let keyed = self.is_keyed.then_some(Keyed { master: [3, 4], epoch: 1, k: 5 });
         for name in names {
@@ -100,6 +102,8 @@ impl Runner {
                 config.routing.only_stages = only_stages;
                 config.routing.keyed = keyed;
                 config.key.clone_from(&key);
+                config.domain = domain;
+                config.federation_key.clone_from(&between);
                 config.lease = lease.map_or(config.lease, Duration::from_millis);
                 config.frame_max = frame.unwrap_or(config.frame_max);
                 config.limits.ids_max = ids.unwrap_or(config.limits.ids_max);

@@ -133,6 +133,7 @@ impl Runner {
             strategy(line, Strategy::DOMAIN_LOCAL)?,
             &payload,
         );
+        data.lifetime_ms = line.option("lifetime")?.unwrap_or(0);
         data.about = line.options.get("about").map(|t| an_id(t)).transpose()?;
         if line.options.contains_key("route") {
             data.route = Some(RouteBuf::flat(0, &self.filter(line, "route")?));
@@ -289,6 +290,10 @@ impl Runner {
             add("incomplete", d.incomplete);
             add("repaired", d.repaired);
             add("mac", node.dropped.mac);
+            add(
+                "between",
+                node.topology.as_ref().and_then(|t| t.federation()).map_or(0, |f| f.refused),
+            );
             add("bad_control", node.dropped.malformed);
             add("misdirected", node.dropped.misdirected);
             let refused = [
@@ -380,13 +385,16 @@ pub(super) fn control_frame(
     let (root, node) = match line.options.get("to").map(String::as_str) {
         Some("rendezvous") => (reserved::RENDEZVOUS, sender),
         Some("topology") => (reserved::TOPOLOGY, sender),
+        Some("domains") => (reserved::DOMAINS, sender),
         _ => (reserved::DISPATCHER, to.0),
     };
+    let is_between = root == reserved::DOMAINS;
+    let route = if is_between { Route::Link.into() } else { RouteBuf::flat(0, &to.1) };
     let mut octets = Vec::new();
     FrameBuilder {
         hop_limit: 10,
         strategy: Strategy::IMPLICIT,
-        route: &RouteBuf::flat(0, &to.1),
+        route: &route,
         ids: &[reserved::of(root, node)],
         options: &[],
         payload: &message.octets(),

@@ -73,6 +73,8 @@ pub struct Message<'a> {
     pub local: u64,
     /// Frames for the network.
     pub frames: u64,
+    /// Milliseconds for which caches may answer with the publication.
+    pub lifetime_ms: u64,
     /// What is published.
     pub payload: &'a [u8],
 }
@@ -133,6 +135,7 @@ impl<'a> Message<'a> {
             field::TEXT => self.text = value,
             field::LOCAL => self.local = element.nni()?,
             field::FRAMES => self.frames = element.nni()?,
+            field::LIFETIME => self.lifetime_ms = element.nni()?,
             other if tlv::is_critical(other) => return Err(Malformed::UnknownCritical(other)),
             _ => {}
         }
@@ -203,6 +206,7 @@ impl<'a> Message<'a> {
             (field::NUMBER, self.number),
             (field::LOCAL, self.local),
             (field::FRAMES, self.frames),
+            (field::LIFETIME, self.lifetime_ms),
         ] {
             if number != 0 {
                 tlv::put_nni_tlv(out, typ, number);

@@ -58,6 +58,16 @@ impl Kind {
     pub const REPAIR: Self = Self(167);
     /// Paths to other domains.
     pub const DOMAIN_ROUTES: Self = Self(168);
+    /// What a domain publishes and wants.
+    pub const DOMAIN_FACTS: Self = Self(169);
+    /// What nodes of the domain publish for others.
+    pub const SHARED: Self = Self(170);
+    /// Pass the body on to the neighbour domain at the end of a link.
+    pub const DOMAIN_OUT: Self = Self(171);
+    /// The body came from a neighbour domain.
+    pub const DOMAIN_IN: Self = Self(172);
+    /// Filters for frames that come from other domains.
+    pub const BORDER: Self = Self(173);
 
     /// Whether it is a request for a rendezvous.
     #[must_use]
@@ -193,6 +203,7 @@ pub struct Control {
     pub request: Sequence,
     pub body: Vec<u8>,
     pub links: Vec<Link>,
+    pub exits: Vec<Link>,
     pub homes: Vec<Home>,
     pub missing: Vec<(u32, u32)>,
     pub domains: Vec<DomainRoute>,
@@ -256,6 +267,7 @@ impl Control {
             field::FULL => self.is_full = true,
             field::BODY => self.body = value.to_vec(),
             field::LINK => self.links.push(link(element)?),
+            field::EXIT => self.exits.push(link(element)?),
             field::HOME => self.homes.push(home(element)?),
             field::MISSING => self.missing.push(pair(element)?),
             field::DOMAIN => self.domains.push(domain_route(element)?),
@@ -299,7 +311,8 @@ impl Control {
         if !self.body.is_empty() {
             tlv::put_tlv(out, field::BODY, &self.body);
         }
-        self.links.iter().for_each(|link| put_link(out, link));
+        self.links.iter().for_each(|link| put_link(out, field::LINK, link));
+        self.exits.iter().for_each(|link| put_link(out, field::EXIT, link));
         for home in &self.homes {
             tlv::put_head(out, field::HOME, 9 + home.route.octets().len());
             out.push(home.role.0);
@@ -451,8 +464,8 @@ fn put_pair(out: &mut Vec<u8>, typ: u32, a: u32, b: u32) {
     out.extend_from_slice(&b.to_be_bytes());
 }
 
-fn put_link(out: &mut Vec<u8>, link: &Link) {
-    tlv::put_head(out, field::LINK, 14);
+fn put_link(out: &mut Vec<u8>, typ: u32, link: &Link) {
+    tlv::put_head(out, typ, 14);
     out.extend_from_slice(&link.neighbour.0);
     out.extend_from_slice(&link.number.to_be_bytes());
     out.extend_from_slice(&link.cost.to_be_bytes());

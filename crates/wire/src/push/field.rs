@@ -25,6 +25,7 @@ pub(super) const HOME: u32 = 43;
 pub(super) const MISSING: u32 = 45;
 pub(super) const MAC: u32 = 47;
 pub(super) const DOMAIN: u32 = 49;
+pub(super) const EXIT: u32 = 51;
 
 // Of messages between an application and its node (section 8).
 pub(super) const LENGTH: u32 = 65;
@@ -34,3 +35,4 @@ pub(super) const PAYLOAD: u32 = 71;
 pub(super) const TEXT: u32 = 96;
 pub(super) const LOCAL: u32 = 98;
 pub(super) const FRAMES: u32 = 100;
+pub(super) const LIFETIME: u32 = 102;

@@ -267,7 +267,12 @@ fn config_of(node: &Planned, nodes: &[Planned], domain: &Domain, scheme: Scheme)
         .map(|(to, number, cost)| {
             let address = nodes[*to].address;
             let family = if address.is_ipv4() { "udp4" } else { "udp6" };
-            PushLink { face: format!("{family}://{address}"), number: *number, cost: *cost }
+            PushLink {
+                face: format!("{family}://{address}"),
+                number: *number,
+                cost: *cost,
+                domain: String::new(),
+            }
         })
         .collect();
     config
@@ -292,7 +297,8 @@ fn domain_json(nodes: &[Planned], scheme: Scheme) -> Value {
             cost: *cost,
         };
         let links = node.links.iter().map(link).collect();
-        map.set(node.label, Some(NodeState { inside: node.inside, role: role_of(node), links }));
+        let (inside, role, exits) = (node.inside, role_of(node), Vec::new());
+        map.set(node.label, Some(NodeState { inside, role, links, exits }));
     }
     let routing = Routing { scheme, ..Routing::default() };
     let mut filter_to = |from: &Planned, role: Role| -> Option<String> {

@@ -285,6 +285,22 @@ pub struct StaticFace {
     /// File that receives a capture of every frame, in pcapng.
     #[serde(default)]
     pub pcap: Option<String>,
+    /// How frames are laid out, for UDP and Ethernet: `packets`, or `old-push`, the framing of old
+    /// Blackadder nodes (UDP, usually port 55555, or EtherType 0x080A), which carries frames of the
+    /// push half only.
+    #[serde(default)]
+    pub framing: Framing,
+}
+
+/// How frames are laid out on a face.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Framing {
+    /// One packet each.
+    #[default]
+    Packets,
+    /// As Blackadder nodes do.
+    OldPush,
 }
 
 fn permanent() -> Persistency {
@@ -319,6 +335,7 @@ impl StaticFace {
             queue_bytes_max: None,
             fault: None,
             pcap: None,
+            framing: Framing::Packets,
         }
     }
 }

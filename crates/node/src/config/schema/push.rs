@@ -20,6 +20,20 @@ pub struct Push {
     /// Secret that control messages of the domain are authenticated with, the same in all of its
     /// nodes. Empty: they are not authenticated.
     pub key: String,
+    /// Label of the domain, 1 to 16 hexadecimal digits, other than those of all nodes and other
+    /// domains: for links to other domains. Empty: there are none.
+    pub domain: String,
+    /// Secret that messages between domains are authenticated with. Empty: they are not.
+    pub domain_key: String,
+    /// Who signs what applications of the node publish for other nodes: an identity, key or
+    /// certificate of the key store. Empty: it is not signed.
+    pub sign_key: String,
+    /// Certificates, each `key:/NAME` of the key store or a file, whose signature a publication of
+    /// another node must have to be delivered. Empty: everything is delivered.
+    pub trust: Vec<String>,
+    /// Octets of publications with algorithmic identifiers and a lifetime that are kept for who
+    /// subscribes later.
+    pub cache_bytes_max: usize,
     /// How numbers of links become tags, the same in the whole domain: `bits` has no false
     /// positives up to 256 numbers, and numbers have to be given; `k` takes any numbers.
     pub scheme: PushScheme,
@@ -65,6 +79,11 @@ impl Default for Push {
             inside: 0,
             roles: vec![PushRole::Rendezvous, PushRole::Topology],
             key: String::new(),
+            sign_key: String::new(),
+            trust: Vec::new(),
+            cache_bytes_max: 16 << 20,
+            domain: String::new(),
+            domain_key: String::new(),
             scheme: PushScheme::K,
             seed: 0,
             k: 5,
@@ -129,6 +148,9 @@ pub struct PushLink {
     /// What crossing it costs, at least 1.
     #[serde(default = "one")]
     pub cost: u16,
+    /// The label of the domain at its other end, when that is another one.
+    #[serde(default)]
+    pub domain: String,
 }
 
 fn one() -> u16 {

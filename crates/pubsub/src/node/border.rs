@@ -1,0 +1,97 @@
+//! A node at the border of its domain: what comes from other domains and goes to them.
+
+use super::Node;
+use crate::publication::{Publication, Target};
+use onym_tables::{FaceId, Tick};
+use onym_wire::push::{Control, Frame, Id, Kind, Role, Route, reserved};
+
+impl Node {
+    /// A frame that another domain has for this node: data that a filter of this domain brought
+    /// here, or a message between domains, which goes to the topology managers.
+    pub(super) fn deliver_abroad(&mut self, now: Tick, face: FaceId, frame: &Frame<'_>, id: &Id) {
+        let is_reserved = id.first().is_some_and(reserved::is_reserved);
+        if !is_reserved && matches!(frame.route, Route::Domains { .. }) {
+            return self.deliver_data(now, frame);
+        }
+        let Some(domain) = self.link_state.exit(face).filter(|_| self.is_between(frame, id)) else {
+            self.dropped.misdirected += 1;
+            return;
+        };
+        let is_fit = |key: &crate::DomainKey| key.fits(frame.payload);
+        if !self.config.federation_key.as_ref().is_none_or(is_fit) {
+            self.dropped.mac += 1;
+            return;
+        }
+        let Ok(message) = Control::parse(frame.payload) else {
+            self.dropped.malformed += 1;
+            return;
+        };
+        if !matches!(message.kind, Kind::DOMAIN_ROUTES | Kind::DOMAIN_FACTS) {
+            self.dropped.misdirected += 1;
+            return;
+        }
+        *self.control.entry(message.kind.0).or_default() += 1;
+        let node = self.config.node;
+        let passed = Control {
+            nodes: vec![domain],
+            body: message.octets(),
+            ..Control::new(Kind::DOMAIN_IN, node)
+        };
+        let managers = self.dispatcher.homes().iter().filter(|h| h.role.has(Role::TOPOLOGY));
+        for home in managers {
+            let is_here = home.node == node;
+            let target = if is_here { Target::Here } else { Target::Route(home.route.clone()) };
+            let publication = Publication::control(target, reserved::TOPOLOGY, node, &passed);
+            self.outbox.publish(publication);
+        }
+    }
+
+    fn is_between(&self, frame: &Frame<'_>, id: &Id) -> bool {
+        let is_link = matches!(frame.route, Route::Link);
+        is_link && id.first() == Some(reserved::DOMAINS) && self.config.domain.is_some()
+    }
+
+    /// What a topology manager tells a border node: a message for another domain, or filters.
+    pub(crate) fn border(&mut self, message: &Control) {
+        let sender = message.sender;
+        let is_manager = |h: &onym_wire::push::Home| h.node == sender && h.role.has(Role::TOPOLOGY);
+        if !self.dispatcher.homes().iter().any(is_manager) {
+            self.dropped.misdirected += 1;
+            return;
+        }
+        if message.kind == Kind::DOMAIN_OUT {
+            let number = message.item.and_then(|number| u32::try_from(number).ok());
+            let face = number.and_then(|number| self.link_state.face_of_exit(number));
+            match (face, self.config.domain, Control::parse(&message.body)) {
+                (Some(face), Some(domain), Ok(inner)) => {
+                    let target = Target::Face(face);
+                    let root = reserved::DOMAINS;
+                    self.outbox.publish(Publication::control(target, root, domain, &inner));
+                }
+                _ => self.dropped.misdirected += 1,
+            }
+            return;
+        }
+        let filter = message.route.as_ref().and_then(|route| match route.as_ref() {
+            Route::Flat { table: 0, filter } => Some(filter),
+            _ => None,
+        });
+        let border = &mut self.forwarder.border;
+        let is_changed = if let Some(tag) = message.item {
+            let delivery = message.epoch.unwrap_or(border.delivery);
+            let known = border.exits.iter().find(|exit| exit.tag == tag).map(|exit| exit.filter);
+            let is_changed = known != filter || border.delivery != delivery;
+            border.delivery = delivery;
+            border.exit_set(tag, filter);
+            is_changed
+        } else {
+            let mut is_changed = false;
+            for id in &message.ids {
+                is_changed |= border.receivers(id).copied() != filter;
+                border.receivers_set(id.clone(), filter);
+            }
+            is_changed
+        };
+        self.is_border_changed |= is_changed;
+    }
+}
