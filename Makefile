@@ -6,7 +6,7 @@ CARGO ?= cargo
 PREFIX ?= /usr/local
 XTASK := $(CARGO) run --quiet --package xtask --
 
-.PHONY: help demo test check build static docker-test bench bench-services experiments interop conformance-foreign kernel-test kernel-debug-test fuzz gen install clean setup-base setup-test
+.PHONY: help demo test check build static docker-test bench bench-services bench-containers replay experiments interop conformance-foreign kernel-test kernel-debug-test fuzz gen install clean setup-base setup-test
 
 help:            ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 18
@@ -25,11 +25,11 @@ build: setup-base ## the release binary, target/release/onym
 	$(CARGO) build --release --locked --package onym
 
 static: setup-base ## the binary without shared libraries, target/static/onym: what containers are made of
-	$(CARGO) rustc --release --locked --package onym --bin onym --target-dir target/static-build -- -C target-feature=+crt-static
-	install -D target/static-build/release/onym target/static/onym
+	$(CARGO) rustc --release --locked --package onym --bin onym -- -C target-feature=+crt-static
+	install -D target/release/onym target/static/onym
 
-docker-test: static ## the manager with the Docker engine, which is started when none runs
-	scripts/docker.sh target/static/onym
+docker-test: setup-base ## the manager with the Docker engine, which is started when none runs
+	scripts/docker.sh
 
 bench: setup-base ## relay, onym and the foreign forwarders on PATH, in one run
 	scripts/bench.sh
@@ -37,6 +37,16 @@ bench: setup-base ## relay, onym and the foreign forwarders on PATH, in one run
 bench-services: setup-base ## services alone beside a bare relay, and the chain beside the node
 	$(CARGO) build --release --locked --package onym --package onym-bench
 	target/release/onym-bench services
+
+bench-containers: static ## what a container costs: services on a bridge in namespaces and in Docker (root)
+	$(CARGO) build --release --locked --package onym-bench
+	scripts/bench-containers.sh
+
+replay: setup-base ## the paper's scaling and poisoning runs by a real manager, as CSV (root for quotas)
+	$(CARGO) build --release --locked --package onym --package onym-bench
+	scripts/replay.py fig5 --rule paper
+	scripts/replay.py fig5 --rule headroom
+	scripts/replay.py fig7
 
 interop: setup-test ## foreign programs: python-ndn, NDNts, and ndnd, NFD, ndn-fwd when on PATH
 	$(CARGO) build --release --locked --package onym --package onym-testkit

@@ -1,35 +1,29 @@
 #!/usr/bin/env bash
-# The manager with the Docker engine: scripts/docker.sh PROGRAM [BINARY]; images are made of BINARY,
-# else of PROGRAM, which must be static (`make static`).
+# The manager with the Docker engine: scripts/docker.sh [PROGRAM [BINARY]]; images are made of BINARY,
+# else of PROGRAM, which must be static; without arguments that is built first.
 # Uses the engine that runs (DOCKER_SOCKET); else starts one with a folder of its own and ends it.
 # Exit status 77: no engine can be started here.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-program=$(realpath "${1:-target/static/onym}")
-binary=$(realpath "${2:-$program}")
+. scripts/engine.sh
 work=$(mktemp -d)
-socket=${DOCKER_SOCKET:-/var/run/docker.sock} engine= manager=
+manager= put=
 cleanup() {
+  [ -z "$put" ] || kill "$put" 2>/dev/null || true
   [ -z "$manager" ] || { "$program" net --manager "$url" down >/dev/null 2>&1 || true; kill "$manager" 2>/dev/null || true; }
-  [ -z "$engine" ] || { kill "$engine" && wait "$engine" || true; } 2>/dev/null
+  engine_stop
   rm -rf "$work"
 }
 trap cleanup EXIT
-
-# until SECONDS COMMAND...: true once the command is.
-until_true() {
-  local end=$((SECONDS + $1)); shift
-  until "$@" >/dev/null 2>&1; do [ $SECONDS -lt $end ] || return 1; sleep 0.2; done
-}
-answers() { curl -sf --unix-socket "$socket" http://localhost/_ping; }
-
-if ! answers >/dev/null 2>&1; then
-  [ "$(id -u)" = 0 ] && command -v dockerd >/dev/null || { echo "skipped: no Docker engine, and none can be started"; exit 77; }
-  socket=$work/docker.sock
-  setsid dockerd --host "unix://$socket" --data-root "$work/data" --exec-root "$work/exec" --pidfile "$work/pid" >"$work/engine.log" 2>&1 &
-  engine=$!
-  until_true 60 answers || { tail -5 "$work/engine.log"; echo "skipped: the engine did not start"; exit 77; }
+engine_start "$work"
+if [ $# = 0 ]; then
+  # As the tests built it, so that little is to be built: linked once more, without symbols.
+  cargo rustc --quiet --locked --package onym --bin onym -- -C target-feature=+crt-static -C strip=symbols
+  cp "${CARGO_TARGET_DIR:-target}/debug/onym" "$work/onym"
+  set -- "$work/onym"
 fi
+program=$(realpath "$1")
+binary=$(realpath "${2:-$1}")
 
 "$program" manager --listen 127.0.0.1:0 --state "$work/state" --driver docker --binary "$binary" --docker-socket "$socket" 2>"$work/log" &
 manager=$!
@@ -60,6 +54,7 @@ cmp "$work/in" "$work/out2"
 echo "docker: a killed container is replaced"
 kill "$put" || true
 net down
-manager_down() { [ "$(curl -sf --unix-socket "$socket" 'http://localhost/containers/json?all=1' | grep -c onym.manager || true)" = 0 ]; }
-until_true 30 manager_down
+ours() { curl -sf --unix-socket "$socket" "http://localhost/$1" | grep -c "$mark"; }
+mark=onym.manager until_true 30 eval '! ours "containers/json?all=1"'
+mark='"Name":"onym-' until_true 30 eval '! ours networks'
 echo "docker: nothing is left"

@@ -44,6 +44,7 @@ if [ "$mode" = all ]; then
   stage udp-preload clients/preload/test.sh "$(realpath "${CARGO_TARGET_DIR:-target}")/release/onym"
   stage kernel kernel/tests/kernel-test.sh "$PWD/target/kernel"
   stage demonstration "${CARGO_TARGET_DIR:-target}/release/xtask" demo --size 20
+  stage containers scripts/docker.sh
 fi
 printf 'time: %d s\n' $((SECONDS - begun))
 printf 'stages: %d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"

@@ -5,8 +5,7 @@
 //! clients and servers are one thread, each with a face of its own to the router; what the router
 //! can carry is told by its CPU seconds, whether or not this thread can saturate it.
 
-use crate::link::{Ends, connect_tcp, connect_unix};
-use crate::load::register;
+use crate::link::{Ends, connect_tcp, connect_unix, register};
 use crate::proc;
 use anyhow::{Context, Result, ensure};
 use clap::Args;

@@ -14,4 +14,5 @@ pub mod relay;
 pub mod report;
 pub mod run;
 pub mod services;
+pub mod signed;
 pub mod subject;

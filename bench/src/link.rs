@@ -1,9 +1,14 @@
 //! A face with its queue and readiness, as the programs of this crate use it.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
+use onym_client::{Endpoint, Event as Told, RouteOptions};
+use onym_crypto::edge::unix_now_ms;
 use onym_face::udp::{UdpFace, UdpOptions};
 use onym_face::{CHUNK_LEN, Face, FaceError, Flush, Incoming, Listener, Ready, shm, tcp, unix};
+use onym_forward::link::LinkConfig;
 use onym_sys::epoll::{Epoll, Interest, Ready as Event};
+use onym_tables::Tick;
+use onym_wire::name::Name;
 use onym_wire::{Buf, BufPool, RxFrame, TxQueue};
 use std::fmt::Debug;
 use std::net::SocketAddr;
@@ -212,4 +217,31 @@ fn patiently(
 pub fn udp(local: SocketAddr, peer: SocketAddr, recv_buffer: usize) -> Result<Box<dyn Face>> {
     let options = UdpOptions { recv_buffer, ..UdpOptions::default() };
     Ok(Box::new(UdpFace::connect(Some(local), peer, &options)?))
+}
+
+/// Registers a prefix over the producer's own face and gives the face back.
+///
+/// # Errors
+/// When the node refuses or does not answer within ten seconds.
+pub fn register(mut face: Box<dyn Face>, prefix: &Name) -> Result<Box<dyn Face>> {
+    let start = Instant::now();
+    let now = || Tick(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX));
+    let mut endpoint = Endpoint::new(std::process::id().into(), unix_now_ms());
+    endpoint.connected(now(), LinkConfig::stream(), true);
+    endpoint.register(prefix.clone(), RouteOptions::default())?;
+    let (mut pool, mut frames) = (BufPool::new(CHUNK_LEN, 4), Vec::new());
+    while start.elapsed() < Duration::from_secs(10) {
+        endpoint.advance(now());
+        face.flush(endpoint.tx())?;
+        face.receive(&mut pool, 16, &mut frames)?;
+        for frame in frames.drain(..) {
+            endpoint.receive(now(), frame).map_err(|v| anyhow!("the node sent {v:?}"))?;
+        }
+        match endpoint.poll_event() {
+            Some(Told::Registered(_)) => return Ok(face),
+            Some(Told::NotRegistered(_, why)) => bail!("not registered: {why:?}"),
+            _ => {}
+        }
+    }
+    bail!("the node does not answer the registration of {prefix}")
 }

@@ -1,21 +1,18 @@
 //! The load generator: a consumer with a fixed window and a producer, each on its own face, in one
 //! thread.
 
-use crate::link::{Ends, connect_shm, open};
-use crate::packets::{ATTACK, DataTemplate, Exchange, InterestTemplate, PREFIX, Seen, see};
+use crate::link::{Ends, connect_shm, open, register};
+use crate::packets::{DataTemplate, Exchange, InterestTemplate, PREFIX, Seen, see};
 use crate::proc;
-use anyhow::{Result, anyhow, bail};
+use crate::signed::SignedSet;
+use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum};
-use onym_client::{Endpoint, Event, RouteOptions};
-use onym_crypto::edge::unix_now_ms;
+use onym_crypto::{PrivateKey, Signer};
+use onym_face::Face;
 use onym_face::wrap::{FaultFace, Faults, Impairment};
-use onym_face::{CHUNK_LEN, Face};
-use onym_forward::link::LinkConfig;
-use onym_tables::Tick;
-use onym_wire::name::Name;
-use onym_wire::{BufPool, RxFrame};
+use onym_wire::RxFrame;
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Which names are asked for.
@@ -25,6 +22,8 @@ pub enum Names {
     Distinct,
     /// A small set again and again, so that a cache answers.
     Repeated,
+    /// Both: of each hundred, `--hits` of a small set.
+    Mixed,
 }
 
 /// The load generator.
@@ -54,6 +53,18 @@ pub struct LoadArgs {
     /// Which names.
     #[arg(long, value_enum, default_value = "distinct")]
     pub names: Names,
+    /// Number of the first slot: two generators with slots of their own answer only what they ask.
+    #[arg(long, default_value_t = 0)]
+    pub first_slot: u32,
+    /// Names in that set; about so many.
+    #[arg(long, default_value_t = REPEATED_NAMES)]
+    pub set: u64,
+    /// With mixed names, percent of the set.
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(0..=100))]
+    pub hits: u64,
+    /// PKCS #8 file of the key that signs; only for repeated names, which are signed beforehand.
+    #[arg(long)]
+    pub key: Option<PathBuf>,
     /// Exchange packets with the nodes by shared memory, negotiated on those sockets.
     #[arg(long)]
     pub shm: bool,
@@ -98,11 +109,17 @@ pub struct LoadResult {
 
 /// After this long an Interest counts as lost.
 const TIMEOUT: Duration = Duration::from_millis(1000);
+/// Time until the first questions are asked again, doubled each time, and until they must have
+/// been answered.
+const ASK_AGAIN: Duration = Duration::from_millis(50);
+const PATIENCE: Duration = Duration::from_secs(10);
 /// How often timeouts are looked for.
 const CHECK_EVERY: Duration = Duration::from_millis(100);
+/// Name of the key of signed Data.
+pub const SIGNER: &str = "/onym/bench/KEY/1";
 /// One of this many slots has its round trips measured.
 const SAMPLED: u32 = 8;
-/// Names per slot when they are repeated, spread so that the whole set has about 8192 names.
+/// Names that are repeated, spread over the slots.
 const REPEATED_NAMES: u64 = 8192;
 
 /// One place of the window.
@@ -120,6 +137,7 @@ struct Load<'a> {
     ends: Ends,
     interests: InterestTemplate,
     data: DataTemplate,
+    signed: Option<SignedSet>,
     slots: Vec<Slot>,
     repeated: u64,
     now: Instant,
@@ -144,6 +162,8 @@ pub fn run(args: &LoadArgs) -> Result<LoadResult> {
     let (consumer, producer) = (connect(&args.consumer)?, connect(&args.producer)?);
     let producer = if args.no_register { producer } else { register(producer, &PREFIX.parse()?)? };
     let producer = if args.delay_ms == 0 { producer } else { far(producer, args.delay_ms)? };
+    let repeated = (args.set / u64::from(args.window)).max(2);
+    let signed = args.key.as_deref().map(|key| signed_set(args, repeated, key)).transpose()?;
     let now = Instant::now();
     let slot = Slot { number: 0, sent: now, is_waiting: false };
     let mut load = Load {
@@ -151,48 +171,32 @@ pub fn run(args: &LoadArgs) -> Result<LoadResult> {
         ends: Ends::new(vec![consumer, producer])?,
         interests: InterestTemplate::new(),
         data: DataTemplate::new(args.payload),
+        signed,
         slots: vec![slot; args.window as usize],
-        repeated: (REPEATED_NAMES / u64::from(args.window)).max(2),
+        repeated,
         now,
         result: LoadResult::default(),
         round_trips: Vec::with_capacity(1 << 20),
         next_send: now,
     };
+    load.first_answer()?;
     load.drive(Duration::from_secs_f64(args.warm_up))?;
     load.measure()
+}
+
+/// Data signed with the key in `file`, for all names that will be asked for.
+fn signed_set(args: &LoadArgs, per_slot: u64, file: &Path) -> Result<SignedSet> {
+    ensure!(args.names == Names::Repeated, "--key needs --names repeated");
+    ensure!(args.first_slot == 0, "--key goes with the first slots only");
+    let key = PrivateKey::from_pkcs8(&std::fs::read(file)?)?;
+    let signer = Signer::key(key, SIGNER.parse()?);
+    SignedSet::new(args.payload, args.window, per_slot, &signer)
 }
 
 /// The same face over a long way.
 fn far(face: Box<dyn Face>, delay_ms: u64) -> Result<Box<dyn Face>> {
     let outgoing = Impairment { delay: Duration::from_millis(delay_ms), ..Impairment::default() };
     Ok(Box::new(FaultFace::new(face, &Faults { outgoing, ..Faults::default() })?))
-}
-
-/// Registers a prefix over the producer's own face and gives the face back.
-///
-/// # Errors
-/// When the node refuses or does not answer within ten seconds.
-pub fn register(mut face: Box<dyn Face>, prefix: &Name) -> Result<Box<dyn Face>> {
-    let start = Instant::now();
-    let now = || Tick(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX));
-    let mut endpoint = Endpoint::new(std::process::id().into(), unix_now_ms());
-    endpoint.connected(now(), LinkConfig::stream(), true);
-    endpoint.register(prefix.clone(), RouteOptions::default())?;
-    let (mut pool, mut frames) = (BufPool::new(CHUNK_LEN, 4), Vec::new());
-    while start.elapsed() < Duration::from_secs(10) {
-        endpoint.advance(now());
-        face.flush(endpoint.tx())?;
-        face.receive(&mut pool, 16, &mut frames)?;
-        for frame in frames.drain(..) {
-            endpoint.receive(now(), frame).map_err(|v| anyhow!("the node sent {v:?}"))?;
-        }
-        match endpoint.poll_event() {
-            Some(Event::Registered(_)) => return Ok(face),
-            Some(Event::NotRegistered(_, why)) => bail!("not registered: {why:?}"),
-            _ => {}
-        }
-    }
-    bail!("the node does not answer the registration of {prefix}")
 }
 
 impl Load<'_> {
@@ -219,6 +223,20 @@ impl Load<'_> {
         };
         (self.result.latency_p50_s, self.result.latency_p99_s) = (at(50), at(99));
         Ok(self.result)
+    }
+
+    /// Asks until something is answered: who stands between may take our connections late, and
+    /// drops what comes before.
+    fn first_answer(&mut self) -> Result<()> {
+        let start = Instant::now();
+        let mut wait = ASK_AGAIN;
+        while self.result.exchanges == 0 {
+            ensure!(start.elapsed() < PATIENCE, "nothing was answered within {PATIENCE:?}");
+            self.slots.iter_mut().for_each(|slot| slot.is_waiting = false);
+            self.drive(wait)?;
+            wait *= 2;
+        }
+        Ok(())
     }
 
     fn drive(&mut self, time: Duration) -> Result<()> {
@@ -255,10 +273,15 @@ impl Load<'_> {
         let end = &mut self.ends.ends[PRODUCER];
         for frame in frames.drain(..) {
             if let Seen::Interest(exchange, token) = see(&frame.bytes)
-                && exchange.slot != ATTACK
+                && exchange.slot.wrapping_sub(self.args.first_slot) < self.args.window
             {
-                let (head, rest) = self.data.write(exchange, token);
-                end.push(head, Some(rest));
+                let parts = match &mut self.signed {
+                    Some(set) => set.write(exchange, token),
+                    None => Some(self.data.write(exchange, token)),
+                };
+                if let Some((head, rest)) = parts {
+                    end.push(head, Some(rest));
+                }
             }
         }
     }
@@ -266,7 +289,7 @@ impl Load<'_> {
     /// Takes Data and asks for more.
     fn consume(&mut self, frames: &mut Vec<RxFrame>) {
         for frame in frames.drain(..) {
-            let exchange = match see(&frame.bytes) {
+            let mut exchange = match see(&frame.bytes) {
                 Seen::Data(exchange, _) => exchange,
                 Seen::Nack(exchange) => {
                     self.result.nacks += 1;
@@ -274,6 +297,7 @@ impl Load<'_> {
                 }
                 _ => continue,
             };
+            exchange.slot = exchange.slot.wrapping_sub(self.args.first_slot);
             let Some(slot) = self.slots.get_mut(exchange.slot as usize) else { continue };
             if !slot.is_waiting || self.number(exchange.slot) != exchange.number {
                 continue;
@@ -294,7 +318,17 @@ impl Load<'_> {
     /// The number in the name that a slot asks for.
     fn number(&self, slot: u32) -> u64 {
         let number = self.slots[slot as usize].number;
-        if self.args.names == Names::Repeated { number % self.repeated } else { number }
+        let from_set = match self.args.names {
+            Names::Distinct => false,
+            Names::Repeated => true,
+            // The slots are out of step, so that hits come evenly.
+            Names::Mixed => (number * 37 + u64::from(slot) * 11) % 100 < self.args.hits,
+        };
+        if from_set {
+            return number % self.repeated;
+        }
+        // Away from the numbers of the set.
+        if self.args.names == Names::Mixed { number | 1 << 40 } else { number }
     }
 
     fn send(&mut self, slot: u32) {
@@ -302,7 +336,7 @@ impl Load<'_> {
         place.number += 1;
         place.is_waiting = true;
         place.sent = if slot.is_multiple_of(SAMPLED) { Instant::now() } else { self.now };
-        let exchange = Exchange { slot, number: self.number(slot) };
+        let exchange = Exchange { slot: slot + self.args.first_slot, number: self.number(slot) };
         let interest = self.interests.write(exchange);
         self.ends.ends[CONSUMER].push(interest, None);
     }

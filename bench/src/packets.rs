@@ -5,11 +5,12 @@
 
 use onym_wire::Buf;
 use onym_wire::lp::LpPacket;
+use onym_wire::name::Name;
 
 /// The prefix that the producer registers.
 pub const PREFIX: &str = "/onym/bench/load";
 const FIXED: [&str; 6] = ["onym", "bench", "load", "alpha", "bravo", "charlie"];
-/// A slot number that the producer does not answer: the names of the attacker.
+/// A slot number that no producer answers: the names of the attacker.
 pub const ATTACK: u32 = u32::MAX;
 /// Octets of the last two components with their headers.
 const NUMBERS_LEN: usize = 2 + 4 + 2 + 8;
@@ -42,6 +43,18 @@ fn name(prefix: &[&str]) -> Vec<u8> {
     components.extend(tlv(8, &[0; 4]));
     components.extend(tlv(8, &[0; 8]));
     tlv(7, &components)
+}
+
+/// The name of an exchange.
+#[must_use]
+pub fn name_of(exchange: Exchange) -> Name {
+    let mut out = Name::default();
+    for component in FIXED {
+        out.append_generic(component);
+    }
+    out.append_generic(exchange.slot.to_be_bytes());
+    out.append_generic(exchange.number.to_be_bytes());
+    out
 }
 
 fn write_numbers(name_end: &mut [u8], exchange: Exchange) {
@@ -125,18 +138,22 @@ impl DataTemplate {
         if token.is_empty() {
             return (&self.head, &self.rest);
         }
-        let data_len = self.head.len() + self.rest.len();
-        let token_field = 2 + token.len();
         self.scratch.clear();
-        self.scratch.push(0x64);
-        push_len(&mut self.scratch, token_field + 1 + len_len(data_len) + data_len);
-        self.scratch.extend([0x62, u8::try_from(token.len()).unwrap_or(0)]);
-        self.scratch.extend(token);
-        self.scratch.push(0x50);
-        push_len(&mut self.scratch, data_len);
+        link_header(&mut self.scratch, token, self.head.len() + self.rest.len());
         self.scratch.extend(&self.head);
         (&self.scratch, &self.rest)
     }
+}
+
+/// The header that carries `token` in front of a packet of `packet_len` octets.
+pub fn link_header(out: &mut Vec<u8>, token: &[u8], packet_len: usize) {
+    let token_field = 2 + token.len();
+    out.push(0x64);
+    push_len(out, token_field + 1 + len_len(packet_len) + packet_len);
+    out.extend([0x62, u8::try_from(token.len()).unwrap_or(0)]);
+    out.extend(token);
+    out.push(0x50);
+    push_len(out, packet_len);
 }
 
 fn len_len(len: usize) -> usize {

@@ -4,107 +4,14 @@
 
 mod support;
 
-use serde_json::Value;
 use std::fs;
 use std::net::TcpListener;
 use std::process::Command;
-use support::{Place, Running, noise, wait_until};
-
-/// A manager on a port of its own; what it started ends with the test.
-struct Managed {
-    place: Place,
-    manager: Option<Running>,
-    url: String,
-}
-
-impl Managed {
-    fn new() -> Self {
-        let mut managed = Self { place: Place::new(), manager: None, url: String::new() };
-        managed.start();
-        managed
-    }
-
-    fn start(&mut self) {
-        let mut manager = self.place.start(&[
-            "manager",
-            "--listen",
-            "127.0.0.1:0",
-            "--state",
-            "state",
-            "--watch-ms",
-            "100",
-        ]);
-        manager.wait_for("ready {");
-        let said = manager.err.text();
-        let line = said.lines().find_map(|l| l.strip_prefix("ready ")).unwrap();
-        let ready: Value = serde_json::from_str(line).unwrap();
-        self.url = ready["url"].as_str().unwrap().to_owned();
-        self.manager = Some(manager);
-    }
-
-    fn net(&self, args: &[&str]) -> Value {
-        let mut all = vec!["net", "--manager", &self.url];
-        all.extend(args);
-        self.place.json(&all)
-    }
-
-    fn apply(&self, text: &str) {
-        fs::write(self.place.path("network.toml"), text).unwrap();
-        self.net(&["apply", "network.toml"]);
-    }
-
-    /// The chain of the first preset with clients at this place's socket.
-    fn apply_chain(&self) {
-        let preset = self.place.run(&["net", "preset", "nfd", "--print"]).out;
-        let ours = format!("listen = \"{}\"", self.place.node());
-        let text: Vec<&str> = preset
-            .lines()
-            .map(|l| if l.starts_with("listen = ") { ours.as_str() } else { l })
-            .collect();
-        self.apply(&text.join("\n"));
-    }
-
-    fn pid(&self, function: &str) -> String {
-        let view = self.net(&["show"]);
-        let handle = view["functions"][function]["handle"].as_str().unwrap_or_default().to_owned();
-        handle.split(':').next().unwrap().to_owned()
-    }
-
-    fn wait_settled(&self) {
-        wait_until("the network as wanted", || {
-            let view = self.net(&["show"]);
-            let links = view["links"].as_array().unwrap();
-            view["settled"] == true && links.iter().all(|l| l["state"] == "up")
-        });
-    }
-
-    fn fetches(&self, name: &str, content: &[u8]) {
-        let _ = fs::remove_file(self.place.path("out"));
-        self.place.json(&["get", name, "-o", "out"]);
-        assert!(fs::read(self.place.path("out")).unwrap() == content, "{name} is not what was put");
-    }
-}
+use support::managed::{Managed, free_ports};
+use support::{noise, wait_until};
 
 fn kill(pid: &str) {
     assert!(Command::new("kill").args(["-9", pid]).status().unwrap().success(), "kill {pid}");
-}
-
-impl Drop for Managed {
-    fn drop(&mut self) {
-        drop(self.manager.take());
-        for entry in fs::read_dir(self.place.path("state/run")).into_iter().flatten().flatten() {
-            let log = fs::read_to_string(entry.path().join("log")).unwrap_or_default();
-            let line = log.lines().find_map(|l| l.strip_prefix("ready "));
-            let ready = line.and_then(|l| serde_json::from_str::<Value>(l).ok());
-            let Some(pid) = ready.and_then(|r| r["pid"].as_u64()) else { continue };
-            // Only what still is the service that wrote this.
-            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            let token = format!("run/{}/token", entry.file_name().to_string_lossy());
-            if String::from_utf8_lossy(&line).contains(&token) {
-                let _ = Command::new("kill").args(["-9", &pid.to_string()]).status();
-            }
-        }
-    }
 }
 
 #[test]
@@ -198,13 +105,6 @@ fn what_cannot_be_done_says_why_and_leaves_nothing_behind() {
     assert_eq!(ended.code, 3);
     let ended = managed.place.run(&["manager", "--listen", "0.0.0.0:0"]);
     assert_eq!(ended.code, 2, "nothing listens beyond loopback without a token");
-}
-
-/// Ports for presets that name them.
-fn free_ports(count: usize) -> Vec<String> {
-    let sockets: Vec<TcpListener> =
-        (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-    sockets.iter().map(|s| s.local_addr().unwrap().port().to_string()).collect()
 }
 
 #[test]

@@ -18,8 +18,6 @@ enum Want {
     Word(&'static [&'static str]),
     /// Any text, or null.
     Text,
-    /// A list.
-    List,
     /// A table, or null.
     Table,
 }
@@ -64,11 +62,10 @@ fn of(kind: Kind) -> &'static [(&'static str, Want)] {
         Kind::ContentStore => &[
             ("capacity", Want::Whole(0, U32)),
             ("bytes_max", Want::Whole(0, 1 << 40)),
-            ("policy", Want::Word(&["lru", "lfu", "fifo"])),
+            ("policy", Want::Word(&["lru", "fifo"])),
             ("mode", Want::Word(&["protocol", "paper"])),
             ("serve_stale", Want::Switch),
             ("admit_unfresh", Want::Switch),
-            ("peers", Want::List),
             ("self_index", Want::Whole(0, 64)),
             ("siblings", Want::Whole(1, 64)),
         ],
@@ -150,7 +147,6 @@ pub fn check(kind: Kind, key: &str, value: &Value) -> Result<(), (String, String
         Want::Number(low, high) => value.as_f64().is_some_and(|n| (*low..=*high).contains(&n)),
         Want::Word(words) => value.as_str().is_some_and(|w| words.contains(&w)),
         Want::Text => value.is_string() || value.is_null(),
-        Want::List => value.is_array(),
         Want::Table => value.is_object() || value.is_null(),
     };
     if good { Ok(()) } else { Err((format!("{key} = {value} is wrong"), allowed(want))) }
@@ -163,7 +159,6 @@ fn allowed(want: &Want) -> String {
         Want::Number(low, high) => format!("a number from {low} to {high}"),
         Want::Word(words) => format!("one of: {}", words.join(", ")),
         Want::Text => "a text".to_owned(),
-        Want::List => "a list".to_owned(),
         Want::Table => "a table".to_owned(),
     }
 }

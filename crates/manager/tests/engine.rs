@@ -72,10 +72,12 @@ async fn every_preset_is_started_linked_and_the_same_again_changes_nothing() {
         let done = manager.change(preset(name)).await.unwrap();
         assert!(done.changed && !done.steps.is_empty());
         assert!(settled(&manager), "{name}");
+        assert!(driver.world.lock().unwrap().shared);
         assert_eq!(manager.change(preset(name)).await.unwrap().steps, Vec::<String>::new());
         let down = manager.change(Change::Down).await.unwrap();
         assert!(down.changed);
         assert_eq!(driver.world.lock().unwrap().alive(), Vec::<String>::new());
+        assert!(!driver.world.lock().unwrap().shared, "what services share goes with them");
     }
 }
 

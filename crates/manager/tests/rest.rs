@@ -150,3 +150,56 @@ async fn the_page_and_the_metrics_are_there() {
         served.client(None).octets(Method::GET, "/metrics", Body::None).await.unwrap();
     assert!(String::from_utf8_lossy(&metrics).contains("onym_manager_settled 0"));
 }
+
+/// A stream of events from after `last` on, once its head has come.
+async fn listen(served: &Served, last: u64) -> tokio::io::BufReader<tokio::net::TcpStream> {
+    use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _};
+    let mut socket = tokio::net::TcpStream::connect(&served.address).await.unwrap();
+    let head = format!(
+        "GET /v1/events/stream HTTP/1.1\r\nHost: 127.0.0.1\r\nLast-Event-ID: {last}\r\n\r\n"
+    );
+    socket.write_all(head.as_bytes()).await.unwrap();
+    let mut reader = tokio::io::BufReader::new(socket);
+    let mut line = String::new();
+    reader.read_line(&mut line).await.unwrap();
+    assert!(line.starts_with("HTTP/1.1 200") || line.starts_with("HTTP/1.1 503"), "{line}");
+    assert_eq!(line.contains("503"), last == u64::MAX, "{line}");
+    reader
+}
+
+/// Reads on until a line begins so.
+async fn line_of(reader: &mut tokio::io::BufReader<tokio::net::TcpStream>, begin: &str) -> String {
+    use tokio::io::AsyncBufReadExt as _;
+    let read = async {
+        loop {
+            let mut line = String::new();
+            assert!(reader.read_line(&mut line).await.unwrap() > 0, "it ended");
+            if line.starts_with(begin) {
+                return line.trim_end().to_owned();
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), read).await.unwrap()
+}
+
+#[tokio::test]
+async fn events_are_streamed_as_they_come_and_from_the_last_one_that_was_read() {
+    let served = served(None).await;
+    let mut first = listen(&served, 0).await;
+    served.ask(Method::PUT, "/v1/presets/scaling", Body::None).await.unwrap();
+    let id = line_of(&mut first, "id: ").await;
+    assert_eq!(id, "id: 1");
+    line_of(&mut first, "event: changed").await;
+    let data = line_of(&mut first, "data: ").await;
+    let event: Value = serde_json::from_str(data.trim_start_matches("data: ")).unwrap();
+    let mut again = listen(&served, event["seq"].as_u64().unwrap() - 1).await;
+    assert_eq!(line_of(&mut again, "data: ").await, data, "it goes on where the reader was");
+    let mut held = Vec::new();
+    for _ in 2..16 {
+        held.push(listen(&served, 0).await);
+    }
+    // All places are taken; the rest of the interface answers.
+    listen(&served, u64::MAX).await;
+    served.ask(Method::GET, "/v1/health", Body::None).await.unwrap();
+    drop((first, again));
+}

@@ -5,7 +5,7 @@ use crate::element::{Cx, Element, Method, Refusal, Request, Wish, kind_of, merge
 use crate::events::Event;
 use crate::freeze::{Freeze, FreezeState, Limits};
 use crate::kind::Kind;
-use crate::ports::{Port, Ports, Side};
+use crate::ports::{Counts, Port, Ports, Side};
 use crate::settings::Settings;
 use crate::verdict::{PacketKind, Unsent, Verdict, Verdicts};
 use crate::verify::Job;
@@ -23,6 +23,8 @@ pub struct Function {
     freeze: Freeze,
     settings: Settings,
     verdicts: Verdicts,
+    /// What faces that are gone had sent.
+    sent_gone: Counts,
     unsent: [u64; Unsent::COUNT],
     events: Vec<Event>,
     wishes: Vec<Wish>,
@@ -77,6 +79,7 @@ impl Function {
             freeze: Freeze::default(),
             settings: Settings::default(),
             verdicts: Verdicts::default(),
+            sent_gone: Counts::default(),
             unsent: [0; Unsent::COUNT],
             events: Vec::new(),
             wishes: Vec::new(),
@@ -179,6 +182,9 @@ impl Function {
     /// A face has gone for good.
     pub fn face_removed(&mut self, now: Now, id: FaceId, out: &mut Outbox) {
         if let Some(port) = self.ports.remove(id) {
+            self.sent_gone.interests += port.sent.interests;
+            self.sent_gone.data += port.sent.data;
+            self.sent_gone.nacks += port.sent.nacks;
             let label = port.label;
             with_cx!(self, now.tick, now.unix_ms, out, |e, cx| e.face_removed(cx, id, &label));
         }
@@ -316,7 +322,8 @@ impl Function {
         let unsent =
             Unsent::ALL.iter().map(|r| (r.label().into(), self.unsent[*r as usize].into()));
         let received = PacketKind::ALL.map(|kind| self.verdicts.received(kind));
-        let sent = self.ports.iter().fold([0; 3], |sum: [u64; 3], p| {
+        let gone = [self.sent_gone.interests, self.sent_gone.data, self.sent_gone.nacks];
+        let sent = self.ports.iter().fold(gone, |sum: [u64; 3], p| {
             [sum[0] + p.sent.interests, sum[1] + p.sent.data, sum[2] + p.sent.nacks]
         });
         let kinds = |n: [u64; 3]| json!({ "interests": n[0], "data": n[1], "nacks": n[2] });

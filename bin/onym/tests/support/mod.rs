@@ -3,6 +3,8 @@
 // Each test file uses a part of this.
 #![allow(dead_code, clippy::unwrap_used)]
 
+pub(crate) mod managed;
+
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader, Read};
 use std::path::{Path, PathBuf};

@@ -186,6 +186,7 @@ impl Worker {
         slot.connecting = io.is_connecting();
         slot.blocked = slot.connecting && io.room_is_writable();
         slot.retry_at = if slot.connecting { now + CONNECT_MAX } else { Tick::NEVER };
+        self.faces_due = Tick(0);
         let interest = if slot.blocked { Interest::ReadWrite } else { Interest::Read };
         if let Err(error) = self.epoll.add(io.fd(), token, interest) {
             slot.io = Some(io);
@@ -268,6 +269,7 @@ impl Worker {
         slot.queue.pop(lost);
         slot.dropped_down += lost as u64;
         slot.retry_at = now + slot.retry;
+        self.faces_due = Tick(0);
         slot.retry = (slot.retry * 2).min(RETRY_MAX);
         slot.reconnects += u64::from(was_up);
         if was_up {
@@ -291,6 +293,8 @@ impl Worker {
         let at = self.by_id.remove(&id)?;
         self.flush_last(at);
         let slot = self.slots.get_mut(at)?.take()?;
+        self.octets_gone.0 += slot.in_bytes;
+        self.octets_gone.1 += slot.out_bytes;
         if let Some(io) = &slot.io {
             let _ = self.epoll.delete(io.fd());
         }
@@ -358,10 +362,10 @@ impl Worker {
         }))
     }
 
-    /// Octets received and sent, all faces that there are.
+    /// Octets received and sent, all faces that there are and were.
     pub(crate) fn octets(&self) -> (u64, u64) {
         let all = self.slots.iter().flatten();
-        all.fold((0, 0), |sum, s| (sum.0 + s.in_bytes, sum.1 + s.out_bytes))
+        all.fold(self.octets_gone, |sum, s| (sum.0 + s.in_bytes, sum.1 + s.out_bytes))
     }
 
     /// Whether every created face is up; else the one that is not.

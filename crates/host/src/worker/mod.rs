@@ -18,6 +18,7 @@ use onym_tables::{FaceId, Tick};
 use onym_wire::{BufPool, RxFrame};
 use serde_json::Value;
 use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
 use std::io as std_io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -67,9 +68,12 @@ impl Shared {
         }
     }
 
+    pub(crate) fn tick(&self) -> Tick {
+        Tick(u64::try_from(self.origin.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+
     pub(crate) fn now(&self) -> Now {
-        let ns = u64::try_from(self.origin.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        Now { tick: Tick(ns), unix_ms: unix_ms() }
+        Now { tick: self.tick(), unix_ms: unix_ms() }
     }
 }
 
@@ -134,6 +138,27 @@ impl Entry {
     }
 }
 
+/// Hashes numbers of faces. They count up and nobody outside chooses them, so a multiplication
+/// spreads them well enough; it is done for every packet sent.
+#[derive(Debug, Default)]
+struct NumberHasher(u64);
+
+impl Hasher for NumberHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u32(u32::from(*byte));
+        }
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.0 = (self.0 ^ u64::from(number)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+}
+
 /// The thread's state.
 #[derive(Debug)]
 pub(crate) struct Worker {
@@ -142,7 +167,9 @@ pub(crate) struct Worker {
     pub(crate) listeners: Vec<Entry>,
     slots: Vec<Option<Slot>>,
     generation: u64,
-    by_id: HashMap<FaceId, usize>,
+    by_id: HashMap<FaceId, usize, BuildHasherDefault<NumberHasher>>,
+    /// No face is due before; zero when that is to be found again.
+    faces_due: Tick,
     epoll: Epoll,
     waker: Arc<Waker>,
     orders: Receiver<Order>,
@@ -160,6 +187,8 @@ pub(crate) struct Worker {
     busy_ns: Arc<AtomicU64>,
     events: Vec<Ready>,
     pub(crate) frames_dropped: u64,
+    /// Octets received and sent by faces that are gone.
+    octets_gone: (u64, u64),
 }
 
 impl Worker {
@@ -183,7 +212,8 @@ impl Worker {
             listeners: Vec::new(),
             slots: Vec::new(),
             generation: 0,
-            by_id: HashMap::new(),
+            by_id: HashMap::default(),
+            faces_due: Tick(0),
             epoll,
             verifiers: Verifiers::start(threads, &waker)?,
             waker,
@@ -200,6 +230,7 @@ impl Worker {
             busy_ns,
             events: Vec::new(),
             frames_dropped: 0,
+            octets_gone: (0, 0),
         };
         Ok((worker, remote))
     }
@@ -223,7 +254,7 @@ impl Worker {
             self.now = self.shared.now();
             let begin = self.now.tick;
             self.round();
-            let spent = self.shared.now().tick.since(begin).as_nanos();
+            let spent = self.shared.tick().since(begin).as_nanos();
             self.busy_ns.fetch_add(u64::try_from(spent).unwrap_or(0), Ordering::Relaxed);
         }
         self.flush_dirty();
@@ -258,14 +289,11 @@ impl Worker {
     }
 
     fn sleep(&self) -> Duration {
-        let mut next = self.function.poll_timeout();
-        for slot in self.slots.iter().flatten() {
-            next = next.min(slot.due());
-        }
+        let next = self.function.poll_timeout().min(self.faces_due);
         if next == Tick::NEVER {
             return SLEEP_MAX;
         }
-        next.since(self.shared.now().tick).min(SLEEP_MAX)
+        next.since(self.now.tick).min(SLEEP_MAX)
     }
 
     fn round(&mut self) {

@@ -10,6 +10,13 @@ impl Worker {
             self.with(|function, now, out| function.handle_timeout(now, out));
         }
         self.link_timers();
+        if self.faces_due <= now.tick {
+            self.face_timers();
+        }
+    }
+
+    fn face_timers(&mut self) {
+        let now = self.now;
         for at in 0..self.slots.len() {
             let Some(slot) = &self.slots[at] else { continue };
             if slot.due() > now.tick {
@@ -21,6 +28,8 @@ impl Worker {
                 self.close_silent(at);
             }
         }
+        let due = self.slots.iter().flatten().map(|slot| slot.due());
+        self.faces_due = due.min().unwrap_or(Tick::NEVER);
     }
 
     fn link_timers(&mut self) {

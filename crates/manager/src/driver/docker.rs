@@ -72,22 +72,34 @@ impl DockerDriver {
                 next: "start dockerd, or use --driver process".to_owned(),
             }
         })?;
+        let image = self.make_image().await?;
+        let _ = self.image.set(image);
+        Ok(())
+    }
+
+    /// The bridge of this manager's containers; made with the first of them.
+    async fn make_network(&self) -> Result<(), DriverError> {
         let name = self.network();
-        let path = format!("/networks/{name}");
-        match self.client.ask(Method::GET, &path, Body::None).await {
+        match self.client.ask(Method::GET, &format!("/networks/{name}"), Body::None).await {
             Err(HttpError::Refused { status: 404, .. }) => {
                 let labels = json!({ "onym.manager": self.options.manager });
                 let body = json!({"Name": name, "Driver": "bridge", "Labels": labels});
-                self.ask("making a network", Method::POST, "/networks/create", Body::Json(body))
-                    .await?;
+                let path = "/networks/create";
+                self.ask("making a network", Method::POST, path, Body::Json(body)).await?;
             }
             other => {
                 other.map_err(|e| DriverError::engine("asking for the network", e))?;
             }
         }
-        let image = self.make_image().await?;
-        let _ = self.image.set(image);
         Ok(())
+    }
+
+    async fn remove_network(&self) -> Result<(), DriverError> {
+        let path = format!("/networks/{}", self.network());
+        match self.client.ask(Method::DELETE, &path, Body::None).await {
+            Ok(_) | Err(HttpError::Refused { status: 404, .. }) => Ok(()),
+            Err(error) => Err(DriverError::engine("removing the network", error)),
+        }
     }
 
     /// Builds the image unless this binary's is there.
@@ -133,6 +145,7 @@ impl DockerDriver {
     async fn start_now(&self, order: &Order) -> Result<Started, DriverError> {
         let image = self.image.get().cloned().unwrap_or_default();
         let (order_in, ports) = inside(order)?;
+        self.make_network().await?;
         let labels = json!({
             "onym.manager": self.options.manager,
             // Without the secret: labels are for everybody who reaches the engine.
@@ -312,6 +325,10 @@ impl Driver for DockerDriver {
 
     fn prepare(&self) -> Answer<'_, ()> {
         Box::pin(self.prepare_now())
+    }
+
+    fn release(&self) -> Answer<'_, ()> {
+        Box::pin(self.remove_network())
     }
 
     fn start<'a>(&'a self, order: &'a Order) -> Answer<'a, Started> {

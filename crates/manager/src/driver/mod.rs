@@ -113,8 +113,14 @@ pub trait Driver: Send + Sync + std::fmt::Debug {
     /// Its word: `process`, `docker`, `kubernetes`.
     fn word(&self) -> &'static str;
 
-    /// Whether the engine is there; makes what every service needs (an image, a network).
+    /// Whether the engine is there; makes what every service needs and stays (an image).
     fn prepare(&self) -> Answer<'_, ()>;
+
+    /// Takes away what services of this manager shared (a network); none runs any more. The next
+    /// start makes it again.
+    fn release(&self) -> Answer<'_, ()> {
+        Box::pin(async { Ok(()) })
+    }
 
     /// Starts a service and waits until it is ready. What fails leaves nothing behind.
     fn start<'a>(&'a self, order: &'a Order) -> Answer<'a, Started>;

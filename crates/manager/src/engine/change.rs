@@ -42,6 +42,7 @@ impl Core {
         match done {
             Ok(counters) => {
                 self.watch().await;
+                self.release_unused().await;
                 let took_ms = begun.elapsed().as_millis() as u64;
                 let changed = asked || !shown.is_empty();
                 let done = Done { changed, steps: shown, took_ms, counters: counters.to_json() };
@@ -63,6 +64,16 @@ impl Core {
         }
     }
 
+    /// With nothing wanted and nothing running, what services shared goes too.
+    pub(super) async fn release_unused(&self) {
+        if self.saved.description.is_some() || !self.saved.instances.is_empty() {
+            return;
+        }
+        if let Err(error) = self.driver.release().await {
+            self.note("failed", "network", error.to_string(), Value::Null);
+        }
+    }
+
     /// Goes back to what was wanted before; what could not be done is told, and the next periods
     /// of watching try it again.
     async fn undo(
@@ -76,6 +87,7 @@ impl Core {
         let steps = plan(&self.running(), &wanted, crate::plan::Strategy::default());
         let undone = self.execute(&steps, &wanted).await.err().map(|e| e.to_string());
         self.watch().await;
+        self.release_unused().await;
         undone
     }
 

@@ -78,6 +78,8 @@ impl Core {
             self.guardians.entry(verifier.cache.clone()).or_default().adopt();
         }
         self.save_or_tell();
+        // One that was killed at the very end of taking everything down.
+        self.release_unused().await;
         Ok(())
     }
 

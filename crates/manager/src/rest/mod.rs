@@ -4,6 +4,7 @@
 mod metrics;
 mod openapi;
 mod operations;
+mod stream;
 mod table;
 
 pub use openapi::document;
@@ -32,6 +33,7 @@ const PAGE: &str = include_str!("../../page/index.html");
 pub(crate) struct App {
     manager: Manager,
     token: Option<Arc<str>>,
+    streams: Arc<tokio::sync::Semaphore>,
 }
 
 /// A request, taken apart.
@@ -41,6 +43,8 @@ pub(crate) struct Input {
     pub(crate) query: BTreeMap<String, String>,
     pub(crate) body: Bytes,
     pub(crate) kind: String,
+    /// The last event that a reader of a stream had.
+    pub(crate) last_event: Option<String>,
 }
 
 /// An answer that says no.
@@ -94,7 +98,8 @@ impl IntoResponse for Refusal {
 
 /// The routes of a manager; with a token every request must carry it.
 pub fn router(manager: Manager, token: Option<String>) -> Router {
-    let app = App { manager, token: token.map(Arc::from) };
+    let streams = Arc::new(tokio::sync::Semaphore::new(stream::STREAMS_MAX));
+    let app = App { manager, token: token.map(Arc::from), streams };
     let mut router = Router::new();
     for row in TABLE {
         let filter = MethodFilter::try_from(row.method()).unwrap_or(MethodFilter::GET);
@@ -105,12 +110,14 @@ pub fn router(manager: Manager, token: Option<String>) -> Router {
                             headers: HeaderMap,
                             body: Bytes| async move {
             let path = params.iter().map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
-            let kind = headers.get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok());
+            let text = |name: &str| headers.get(name).and_then(|v| v.to_str().ok());
+            let kind = text(header::CONTENT_TYPE.as_str());
             let input = Input {
                 path,
                 query: pairs(query.as_deref().unwrap_or_default()),
                 body,
                 kind: kind.unwrap_or_default().to_owned(),
+                last_event: text("last-event-id").map(str::to_owned),
             };
             answer(&app, operation, &headers, &input).await
         };
@@ -135,7 +142,7 @@ async fn answer(app: &App, operation: Operation, headers: &HeaderMap, input: &In
     {
         return refusal.into_response();
     }
-    match operations::run(&app.manager, operation, input).await {
+    match operations::run(app, operation, input).await {
         Ok(response) => response,
         Err(refusal) => refusal.into_response(),
     }

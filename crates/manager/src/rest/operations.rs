@@ -1,6 +1,6 @@
 //! What each operation does.
 
-use super::{Input, Operation, Refusal, metrics};
+use super::{App, Input, Operation, Refusal, metrics, stream};
 use crate::describe::{self, DescribeError, Description, Form, Key};
 use crate::engine::{Change, Manager};
 use crate::network::{Ends, Function, Side, Transport};
@@ -79,10 +79,11 @@ fn unknown(what: impl Into<String>) -> Refusal {
 
 /// Answers one request.
 pub(super) async fn run(
-    manager: &Manager,
+    app: &App,
     operation: Operation,
     input: &Input,
 ) -> Result<Response, Refusal> {
+    let manager = &app.manager;
     let shared = &manager.shared;
     match operation {
         Operation::Health => reply(&json!({"ok": true, "version": env!("CARGO_PKG_VERSION")})),
@@ -112,6 +113,7 @@ pub(super) async fn run(
         }
         Operation::Decisions => reply(&shared.saved().decisions),
         Operation::Events => events(manager, input).await,
+        Operation::EventStream => stream::open(app, after(input)?),
         Operation::Trace => trace(manager, input),
         Operation::Metrics => {
             text("text/plain; version=0.0.4", metrics::text(&shared.view(), &shared.saved()))
@@ -271,14 +273,22 @@ async fn service_state(manager: &Manager, input: &Input) -> Result<Response, Ref
     reply(&control.raw(&format!("/v1/{part}")).await.map_err(bad)?)
 }
 
+fn number(key: &str, text: Option<&String>) -> Result<u64, Refusal> {
+    let Some(text) = text else { return Ok(0) };
+    text.parse().map_err(|_| Refusal::field(format!("{key}: {text:?} is no whole number")))
+}
+
+/// The event that a reader had last: what a browser says when it comes again, else the query.
+fn after(input: &Input) -> Result<u64, Refusal> {
+    match &input.last_event {
+        Some(text) => number("Last-Event-ID", Some(text)),
+        None => number("after", input.query.get("after")),
+    }
+}
+
 async fn events(manager: &Manager, input: &Input) -> Result<Response, Refusal> {
-    let number = |key: &str| match input.query.get(key) {
-        None => Ok(0),
-        Some(text) => text
-            .parse::<u64>()
-            .map_err(|_| Refusal::field(format!("{key}: {text:?} is no whole number"))),
-    };
-    let (after, wait) = (number("after")?, number("wait_ms")?.min(WAIT_MAX_MS));
+    let after = number("after", input.query.get("after"))?;
+    let wait = number("wait_ms", input.query.get("wait_ms"))?.min(WAIT_MAX_MS);
     let journal = &manager.shared.journal;
     let mut watch = journal.watch();
     if wait > 0 {

@@ -55,6 +55,8 @@ pub(crate) struct World {
     pub(crate) unreachable: BTreeSet<String>,
     /// Packets that a freeze keeps.
     pub(crate) kept: u64,
+    /// What services share is there.
+    pub(crate) shared: bool,
 }
 
 #[derive(Clone, Default)]
@@ -190,6 +192,7 @@ impl FakeDriver {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let control = format!("http://{}", listener.local_addr().unwrap());
         let mut world = self.world.lock().unwrap();
+        world.shared = true;
         let mut listeners = BTreeMap::new();
         for (label, scheme, _) in link_listeners(&order.function, order.reversed) {
             world.ports += 1;
@@ -218,6 +221,15 @@ impl Driver for FakeDriver {
 
     fn prepare(&self) -> Answer<'_, ()> {
         Box::pin(async { Ok(()) })
+    }
+
+    fn release(&self) -> Answer<'_, ()> {
+        Box::pin(async {
+            let mut world = self.world.lock().unwrap();
+            assert!(world.alive().is_empty(), "something runs still");
+            world.shared = false;
+            Ok(())
+        })
     }
 
     fn start<'a>(&'a self, order: &'a Order) -> Answer<'a, Started> {

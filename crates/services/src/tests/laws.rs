@@ -277,3 +277,14 @@ fn a_client_has_a_path_for_asking_and_one_for_answering() {
     pd.wait(1001);
     assert_eq!(pd.wishes, [Wish::Close(FaceId(300))]);
 }
+
+#[test]
+fn what_was_sent_by_a_face_that_is_gone_stays_counted() {
+    let mut cs = Bed::new(Kind::ContentStore, &[256, 300]);
+    cs.interest(256, "/a", 1);
+    cs.data(300, "/a");
+    let before = cs.stats()["sent"].clone();
+    assert_eq!(before, json!({ "interests": 1, "data": 1, "nacks": 0 }));
+    cs.gone(256);
+    assert_eq!(cs.stats()["sent"], before);
+}

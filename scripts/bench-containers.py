@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""What a container costs: the same services on a bridge in namespaces, and as Docker containers.
+
+    scripts/bench-containers.sh      starts an engine when none runs, and this with its socket
+
+Both have a veth pair, a bridge, one core, and the generator on the host with the other core; the
+difference is what Docker adds. Rounds in turn; medians. Rows go to target/bench.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+BRIDGE, NAMESPACE, HOST, INSIDE = "onym-bench0", "onym-bench", "172.31.254.1", "172.31.254.2"
+CASES = {
+    "kind=NR": ("name-router", ["--set", "registration=open"], [], 12.4),
+    "kind=BR": ("backward-router", [], ["--no-register"], 16.4),
+    "kind=CS,mode=pass": ("content-store", ["--set", "capacity=0"], ["--no-register"], 12.6),
+    "kind=CS,mode=hit": ("content-store", [], ["--no-register", "--names", "repeated"], 15.8),
+    "kind=SF": ("strategy-forwarder", ["--set", "strategy=round-robin"], ["--no-register"], 12.3),
+    "kind=NF": ("name-filter", [], ["--no-register"], 11.7),
+}
+
+
+def run(*words: object) -> str:
+    return subprocess.run([str(w) for w in words], check=True, stdout=subprocess.PIPE,
+                          text=True).stdout
+
+
+def quietly(*words: object) -> None:
+    subprocess.run([str(w) for w in words], check=False, stderr=subprocess.DEVNULL,
+                   stdout=subprocess.DEVNULL)
+
+
+class Bed:
+    """A bridge with one namespace, and an engine with one network."""
+
+    def __init__(self, options: argparse.Namespace, folder: pathlib.Path) -> None:
+        self.options = options
+        self.docker = ["docker", "--host", f"unix://{options.socket}"]
+        self.clean()
+        run("ip", "link", "add", BRIDGE, "type", "bridge")
+        run("ip", "addr", "add", f"{HOST}/24", "dev", BRIDGE)
+        run("ip", "link", "set", BRIDGE, "up")
+        run("ip", "netns", "add", NAMESPACE)
+        run("ip", "link", "add", "onym-bv0", "type", "veth", "peer", "name", "eth0", "netns",
+            NAMESPACE)
+        run("ip", "link", "set", "onym-bv0", "master", BRIDGE, "up")
+        for words in (["addr", "add", f"{INSIDE}/24", "dev", "eth0"], ["link", "set", "eth0", "up"],
+                      ["link", "set", "lo", "up"]):
+            run("ip", "-n", NAMESPACE, *words)
+        (folder / "Dockerfile").write_text("FROM scratch\nCOPY onym /onym\nENTRYPOINT [\"/onym\"]\n")
+        (folder / "onym").write_bytes(pathlib.Path(options.binary).read_bytes())
+        (folder / "onym").chmod(0o755)
+        run(*self.docker, "build", "-q", "-t", "onym-bench", folder)
+        run(*self.docker, "network", "create", "onym-bench")
+
+    def clean(self) -> None:
+        quietly("ip", "link", "delete", BRIDGE)
+        quietly("ip", "link", "delete", "onym-bv0")
+        quietly("ip", "netns", "delete", NAMESPACE)
+        quietly(*self.docker, "rm", "-f", "onym-bench")
+        quietly(*self.docker, "network", "rm", "onym-bench")
+
+    def words(self, kind: str, sets: list[str]) -> list[str]:
+        return ["service", kind, "--listen", "in=tcp4://0.0.0.0:7001", "--listen",
+                "out=tcp4://0.0.0.0:7002,side=producer", *sets]
+
+    def namespace(self, kind: str, sets: list[str], load: list[str]) -> dict:
+        service = subprocess.Popen(
+            ["ip", "netns", "exec", NAMESPACE, "taskset", "-c", "1", self.options.binary,
+             *self.words(kind, sets)], stderr=subprocess.PIPE, text=True)
+        try:
+            while not service.stderr.readline().startswith("ready"):
+                if service.poll() is not None:
+                    sys.exit(f"{kind} did not start")
+            return self.load(INSIDE, service.pid, load)
+        finally:
+            service.kill()
+            service.wait()
+
+    def container(self, kind: str, sets: list[str], load: list[str]) -> dict:
+        run(*self.docker, "run", "-d", "--name", "onym-bench", "--network", "onym-bench",
+            "--cpuset-cpus", "1", "--user", "65534:65534", "--cap-drop", "ALL",
+            "--security-opt", "no-new-privileges", "onym-bench", *self.words(kind, sets))
+        try:
+            end = time.monotonic() + 20
+            while "ready" not in subprocess.run([*self.docker, "logs", "onym-bench"], text=True,
+                                                capture_output=True).stderr:
+                if time.monotonic() > end:
+                    sys.exit(f"{kind} did not start in a container")
+                time.sleep(0.05)
+            said = json.loads(run(*self.docker, "inspect", "onym-bench"))[0]
+            address = said["NetworkSettings"]["Networks"]["onym-bench"]["IPAddress"]
+            return self.load(address, said["State"]["Pid"], load)
+        finally:
+            run(*self.docker, "rm", "-f", "onym-bench")
+
+    def load(self, address: str, pid: int, words: list[str]) -> dict:
+        o = self.options
+        said = run(o.bench, "load", "--consumer", f"tcp4://{address}:7001", "--producer",
+                   f"tcp4://{address}:7002", "--payload", 8192, "--window", 32, "--seconds",
+                   o.seconds, "--core", 0, "--watch", pid, *words)
+        result = json.loads(said)
+        bits = result["content_octets"] * 8
+        return {"goodput_bps": bits / result["seconds"], "lost": result["lost"],
+                "cpu_s": sum(result["cpu_s"]) / (bits / 1e9),
+                "latency_p50_s": result["latency_p50_s"]}
+
+
+def keep(path: pathlib.Path, rows: list[dict]) -> None:
+    """Puts the rows in place of those of an earlier run."""
+    old = json.loads(path.read_text()) if path.exists() else []
+    old = [row for row in old if row["bench"] != "containers"]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(old + rows, indent=2) + "\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--socket", required=True)
+    parser.add_argument("--binary", default="target/static/onym", help="used for both")
+    parser.add_argument("--bench", default="target/release/onym-bench")
+    parser.add_argument("--seconds", type=float, default=2.0)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--out", default="target/bench.json")
+    options = parser.parse_args()
+    options.binary = os.path.realpath(options.binary)
+    units = {"goodput_bps": "bit/s", "cpu_s": "s", "latency_p50_s": "s", "lost": "1"}
+    cases = {name: case for name, case in CASES.items() if options.only in name}
+    results: dict[tuple[str, str], list[dict]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        bed = Bed(options, pathlib.Path(folder))
+        try:
+            for _ in range(options.rounds):
+                for name, (kind, sets, load, _) in cases.items():
+                    for place, work in (("netns", bed.namespace), ("docker", bed.container)):
+                        results.setdefault((name, place), []).append(work(kind, sets, load))
+        finally:
+            bed.clean()
+    rows, losses = [], []
+    for name, (_, _, _, paper) in cases.items():
+        middle = {place: {metric: statistics.median(r[metric] for r in results[name, place])
+                          for metric in units} for place in ("netns", "docker")}
+        for place, values in middle.items():
+            for metric, value in values.items():
+                rows.append({"bench": "containers", "case": f"{name},payload=8192,window=32",
+                             "subject": f"onym-{place}", "metric": metric, "value": value,
+                             "unit": units[metric]})
+        bare, docker = middle["netns"], middle["docker"]
+        loss = 1 - docker["goodput_bps"] / bare["goodput_bps"]
+        more = docker["cpu_s"] / bare["cpu_s"] - 1
+        losses.append(loss)
+        print(f"{name:<20} namespace {bare['goodput_bps'] / 1e6:7.0f} Mbit/s  container "
+              f"{docker['goodput_bps'] / 1e6:7.0f} Mbit/s  lost {loss * 100:5.1f} % (paper "
+              f"{paper} %)  processor time {more * 100:+5.1f} %")
+    print(f"mean loss {statistics.mean(losses) * 100:.1f} % (paper 13 %)")
+    keep(pathlib.Path(options.out), rows)
+
+
+if __name__ == "__main__":
+    main()
