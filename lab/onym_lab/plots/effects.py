@@ -52,7 +52,7 @@ def _shares(ax: Axes, top: pd.DataFrame, positive: bool) -> None:
     )
     if positive:
         ax.barh(place - height / 2, top["log"], height, color=colour(4), label="log model")
-        ax.legend(loc="lower right")
+        ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
     ax.set_yticks(place, top["term"])
     ax.set_xlabel("share of the variation, %")
     ax.grid(axis="y", visible=False)

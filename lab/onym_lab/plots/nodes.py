@@ -38,23 +38,25 @@ def overview(
     not valid leave a gap in their line and a mark on the time axis.
     """
     with styled():
-        figure, axes = panels(2, 3, 3.7, 2.5)
         series = {column: _series(column, samples, traffic) for column, _, _ in PANELS}
-        for ax, (column, head, unit) in zip(axes, PANELS, strict=True):
+        # Without captures the second row has nothing to show.
+        rows = 2 if any(series[one]["value"].notna().any() for one, _, _ in PANELS[3:]) else 1
+        figure, axes = panels(rows, 3, 3.7, 2.5)
+        for ax, (column, head, unit) in zip(axes, PANELS[: 3 * rows], strict=True):
             _panel(ax, series[column], nodes, head, unit, faults)
         _misses(axes[0], samples)
-        for ax in axes[3:]:
+        for ax in axes[-3:]:
             ax.set_xlabel("time, s")
         figure.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
         handles, names = axes[0].get_legend_handles_labels()
         if len(names) > 1:
             figure.legend(handles, names, loc="outside lower center", ncols=min(len(names), 10))
-    rows = [frame.assign(panel=column) for column, frame in series.items()]
+    frames = [frame.assign(panel=column) for column, frame in series.items()]
     caption = (
         "CPU, memory, pending Interests, goodput in both directions and Interest retransmits "
         f"over time, {', '.join(nodes)}."
     )
-    return Plot(name, caption, figure, pd.concat(rows)[["panel", "node", "t", "value"]])
+    return Plot(name, caption, figure, pd.concat(frames)[["panel", "node", "t", "value"]])
 
 
 def _series(column: str, samples: pd.DataFrame, traffic: pd.DataFrame) -> pd.DataFrame:
@@ -101,4 +103,6 @@ def _misses(ax: Axes, samples: pd.DataFrame) -> None:
     """Marks the times at which a node did not answer the sampler."""
     if "valid" in samples:
         lost = samples.loc[~samples["valid"].astype(bool), "t"]
-        ax.plot(lost, np.zeros(len(lost)), "|", color=ALARM, markersize=7, clip_on=False)
+        # An empty line that is not clipped reaches to the corner of the picture.
+        if len(lost):
+            ax.plot(lost, np.zeros(len(lost)), "|", color=ALARM, markersize=7, clip_on=False)
