@@ -35,12 +35,9 @@ def needs(given: Mapping[str, Any]) -> None:
     if not os.access(command[0], os.X_OK):
         raise NeedsError(f"{part} is not built here: there is no {given['run'].split()[0]}")
     if len(command) > 1:
-        # The last word is the benchmark; the help of what stands before it names those there are.
-        said = subprocess.run(
-            [*command[:-1], "--help"], capture_output=True, text=True, check=False
-        )
-        if not re.search(rf"^\s+{re.escape(command[-1])}\b", said.stdout, re.MULTILINE):
-            raise NeedsError(f"{part} is not built here: its benchmark knows no {command[-1]!r}")
+        said = subprocess.run([command[0], "--help"], capture_output=True, text=True, check=False)
+        if not re.search(rf"^\s+{re.escape(command[1])}\b", said.stdout, re.MULTILINE):
+            raise NeedsError(f"{part} is not built here: its benchmark knows no {command[1]!r}")
 
 
 def run(given: Mapping[str, Any], _seed: int, folder: Path) -> list[Row]:
