@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -24,7 +25,8 @@ def means(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 def hops(name: str, title: str, aggregate: pd.DataFrame, metrics: Sequence[str]) -> Plot:
     """One panel for each metric, one line for each cell, from the consumer to the producer."""
     rows = aggregate[aggregate["hop"].notna() & aggregate["value"].notna()]
-    present = [metric for metric in metrics if (rows["metric"] == metric).any()]
+    # What never happened anywhere is said by the tables.
+    present = [one for one in metrics if rows.loc[rows["metric"] == one, "value"].any()]
     with styled():
         columns = min(len(present), 3) or 1
         lines = -(-len(present) // columns) or 1
@@ -45,10 +47,16 @@ def hops(name: str, title: str, aggregate: pd.DataFrame, metrics: Sequence[str])
     return Plot(name, caption, figure, table)
 
 
+def natural(label: object) -> list[tuple[int, float, str]]:
+    """A key that sorts labels by their words, and numbers in them by their value."""
+    parts = re.split(r"(\d+(?:\.\d+)?)", str(label))
+    return [(0, float(one), "") if n % 2 else (1, 0.0, one) for n, one in enumerate(parts)]
+
+
 def _along(ax: Axes, table: pd.DataFrame, metric: str) -> None:
     divisor, unit = scaled(table["high"].fillna(table["mean"]), str(table["unit"].iloc[0]))
-    for number, (label, line) in enumerate(table.groupby("label", sort=False)):
-        line = line.sort_values("hop")
+    for number, label in enumerate(sorted(table["label"].unique(), key=natural)):
+        line = table[table["label"] == label].sort_values("hop")
         x = line["hop"].astype(int)
         ax.plot(
             x,
@@ -59,7 +67,8 @@ def _along(ax: Axes, table: pd.DataFrame, metric: str) -> None:
         )
         ax.fill_between(
             x,
-            line["low"].astype(float) / divisor,
+            # Nothing that is measured along a path is below zero.
+            line["low"].astype(float).clip(lower=0) / divisor,
             line["high"].astype(float) / divisor,
             color=colour(number),
             alpha=0.18,
