@@ -5,9 +5,10 @@
 mod support;
 
 use onym_client::push::{App, Event};
+use onym_wire::Buf;
 use onym_wire::push::{Id, Strategy};
 use serde_json::Value;
-use std::net::UdpSocket;
+use std::net::{TcpListener, UdpSocket};
 use std::time::Duration;
 use support::{Place, Running, noise, wait_until};
 
@@ -229,7 +230,8 @@ fn with_two_rendezvous_nodes_one_may_be_killed() {
         wait_until("the publication comes", || {
             publisher.publish(&item(root), domain, &payload).unwrap();
             publisher.drain().unwrap();
-            let wanted = Some(Event::Data { id: item(root), payload: payload.to_vec() });
+            let payload = Buf::copy_from(&payload);
+            let wanted = Some(Event::Data { id: item(root), payload });
             late.event(Some(Duration::from_millis(100))).unwrap() == wanted
         });
         // What was published while it was not known yet comes no more.
@@ -274,7 +276,7 @@ fn the_only_rendezvous_may_be_killed_and_no_subscription_is_lost() {
     let started = publisher.event(Some(support::PATIENCE)).unwrap();
     assert_eq!(started, Some(Event::StartPublish(item(1))));
     let mut arrives = |text: &str| {
-        let wanted = Some(Event::Data { id: item(1), payload: text.into() });
+        let wanted = Some(Event::Data { id: item(1), payload: Buf::copy_from(text.as_bytes()) });
         wait_until("the publication arrives", || {
             publisher.publish(&item(1), domain, text.as_bytes()).unwrap();
             publisher.drain().unwrap();
@@ -292,4 +294,89 @@ fn the_only_rendezvous_may_be_killed_and_no_subscription_is_lost() {
         })
     });
     arrives("with it again");
+}
+
+/// Two nodes, the first one the rendezvous and the one that connects.
+fn two_nodes_over_tcp() -> ([Place; 2], [Running; 2]) {
+    let places = [Place::new(), Place::new()];
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let there = format!("push.link=[{{face=\"tcp4://127.0.0.1:{port}\"}}]");
+    // The second one takes the connection, from whichever port it comes.
+    let here = "push.link=[{face=\"tcp4://127.0.0.1:0\"}]";
+    let listen = format!("faces.tcp.listen=127.0.0.1:{port}");
+    // On a loaded machine a subscriber may be slow for long.
+    let hold = "push.hold_ms=60000";
+    let first = push_daemon(&places[0], &["push.node=a", hold, &there]);
+    let second = push_daemon(&places[1], &["push.node=b", "push.roles=[]", hold, &listen, here]);
+    ask_until("the second node knows the rendezvous", || {
+        let status = places[1].json(&["rendezvous", "status"]);
+        status["homes"].as_array().is_some_and(|homes| !homes.is_empty())
+    });
+    (places, [first, second])
+}
+
+#[test]
+fn a_publisher_waits_for_subscribers_at_another_node_and_nobody_misses_anything() {
+    let domain = Strategy::DOMAIN_LOCAL;
+    let (places, _daemons) = two_nodes_over_tcp();
+    let open = |i: usize| App::open(Some(&places[i].node()), "test").unwrap();
+    let mut publisher = open(0);
+    publisher.publish_scope(&scope(1), domain).unwrap();
+    publisher.publish_item(&item(1), domain).unwrap();
+    let mut subscribers = [(); 3].map(|()| open(1));
+    for subscriber in &mut subscribers {
+        subscriber.subscribe_item(&item(1), domain).unwrap();
+    }
+    let started = publisher.event(Some(support::PATIENCE)).unwrap();
+    assert_eq!(started, Some(Event::StartPublish(item(1))));
+    // More than all queues and sockets on the way hold together.
+    let (count, mut payload) = (60_000_u32, vec![7; 1000]);
+    let publishing = std::thread::spawn(move || {
+        for number in 0..count {
+            payload[..4].copy_from_slice(&number.to_be_bytes());
+            publisher.publish(&item(1), domain, &payload).unwrap();
+        }
+        publisher.drain().unwrap();
+        // It closes at once: what it published arrives all the same (P-57).
+    });
+    let receive = |mut app: App| {
+        std::thread::spawn(move || {
+            for number in 0..count {
+                match app.event(Some(support::PATIENCE)).unwrap() {
+                    Some(Event::Data { payload, .. }) => {
+                        assert_eq!(
+                            (&payload[..4], payload.len()),
+                            (&number.to_be_bytes()[..], 1000)
+                        );
+                    }
+                    other => panic!("{other:?} instead of publication {number}"),
+                }
+            }
+        })
+    };
+    let receiving = subscribers.map(receive);
+    publishing.join().unwrap();
+    receiving.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+#[test]
+fn what_is_published_right_before_the_connection_ends_arrives() {
+    let domain = Strategy::DOMAIN_LOCAL;
+    let (places, _daemons) = two_nodes_over_tcp();
+    let open = |i: usize| App::open(Some(&places[i].node()), "test").unwrap();
+    let mut subscriber = open(1);
+    for root in 1..=20_u64 {
+        let mut publisher = open(0);
+        publisher.publish_scope(&scope(root), domain).unwrap();
+        publisher.publish_item(&item(root), domain).unwrap();
+        subscriber.subscribe_item(&item(root), domain).unwrap();
+        let started = publisher.event(Some(support::PATIENCE)).unwrap();
+        assert_eq!(started, Some(Event::StartPublish(item(root))));
+        publisher.publish(&item(root), domain, &root.to_be_bytes()).unwrap();
+        publisher.drain().unwrap();
+        drop(publisher);
+        let payload = Buf::copy_from(&root.to_be_bytes());
+        let wanted = Some(Event::Data { id: item(root), payload });
+        assert_eq!(subscriber.event(Some(support::PATIENCE)).unwrap(), wanted);
+    }
 }

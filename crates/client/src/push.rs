@@ -26,7 +26,7 @@ use onym_face::{CHUNK_LEN, Face, FaceError, Flush, Ready as More};
 use onym_sys::epoll::{Epoll, Interest, Ready};
 use onym_wire::push::app::{Message, PIECE_MAX, kind};
 use onym_wire::push::{Id, Kind, Status, Strategy};
-use onym_wire::{BufPool, RxFrame, TxQueue, types};
+use onym_wire::{Buf, BufPool, RxFrame, TxQueue, types};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
@@ -51,6 +51,8 @@ pub struct App {
     pool: BufPool,
     frames: Vec<RxFrame>,
     queue: TxQueue,
+    /// A message on its way into the queue.
+    scratch: Vec<u8>,
     events: VecDeque<Event>,
     answers: VecDeque<(u32, Status, Sent)>,
     info: Option<NodeInfo>,
@@ -93,6 +95,7 @@ impl App {
             pool: BufPool::new(CHUNK_LEN, 512),
             frames: Vec::new(),
             queue: TxQueue::new(usize::MAX),
+            scratch: Vec::new(),
             events: VecDeque::new(),
             answers: VecDeque::new(),
             info: None,
@@ -271,10 +274,16 @@ impl App {
     }
 
     fn put(&mut self, message: &Message<'_>) -> Result<(), Error> {
-        let queue = &mut self.queue;
-        message.write_pieces(PIECE_MAX, |octets| {
-            let _ = queue.push(octets, None);
-        });
+        let (queue, scratch) = (&mut self.queue, &mut self.scratch);
+        if message.payload.len() <= PIECE_MAX {
+            scratch.clear();
+            message.write(scratch);
+            let _ = queue.push(scratch, None);
+        } else {
+            message.write_pieces(PIECE_MAX, |octets| {
+                let _ = queue.push(octets, None);
+            });
+        }
         if self.queue.bytes() >= FLUSH_AT {
             self.flush()?;
         }
@@ -381,7 +390,7 @@ impl App {
         }
     }
 
-    fn message(&mut self, octets: &[u8]) -> Result<(), Error> {
+    fn message(&mut self, octets: &Buf) -> Result<(), Error> {
         if octets.first().map(|o| u32::from(*o)) != Some(types::PUSH_APP) {
             // The pull half of the node has something for us: nothing was asked of it.
             return Ok(());
@@ -409,7 +418,7 @@ impl App {
                 }
                 Event::Refused { id, status }
             }
-            kind::DATA => match self.data(&message)? {
+            kind::DATA => match self.data(octets, &message)? {
                 Some(event) => event,
                 None => return Ok(()),
             },
@@ -426,11 +435,11 @@ impl App {
     }
 
     /// A publication, or a piece of one.
-    fn data(&mut self, message: &Message<'_>) -> Result<Option<Event>, Error> {
+    fn data(&mut self, octets: &Buf, message: &Message<'_>) -> Result<Option<Event>, Error> {
         let malformed = |what: &str| Error::Malformed(what.to_owned());
         let piece = message.piece().map_err(|e| Error::Malformed(e.to_string()))?;
         let Some(piece) = piece else {
-            let payload = message.payload.to_vec();
+            let payload = octets.slice_of(message.payload);
             return Ok(Some(Event::Data { id: message.id(), payload }));
         };
         if piece.offset == 0 {
@@ -447,7 +456,11 @@ impl App {
         if payload.len() < *length {
             return Ok(None);
         }
-        Ok(self.partial.take().map(|(id, _, payload)| Event::Data { id, payload }))
+        let whole = |(id, _, payload): (Id, usize, Vec<u8>)| Event::Data {
+            id,
+            payload: Buf::copy_from(&payload),
+        };
+        Ok(self.partial.take().map(whole))
     }
 }
 

@@ -6,7 +6,9 @@
 
 use onym_forward::packet::{Outbox, Packet, Payload, Transmit};
 use onym_sys::epoll::Waker;
+use onym_tables::FaceId;
 use rtrb::{Consumer, Producer, RingBuffer};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 
@@ -14,6 +16,8 @@ use std::sync::atomic::{AtomicBool, Ordering, fence};
 const DEPTH: usize = 8;
 /// Most packets, and most transmissions, of one batch.
 const BATCH_MAX: usize = 2048;
+/// Octets of a batch that are enough for once.
+const BATCH_BYTES: usize = 1 << 20;
 /// What one round of a shard sends a peer at most of its own accord.
 const ROUND_MAX: usize = 1024;
 
@@ -41,6 +45,32 @@ pub(crate) struct Batch {
     pub(crate) packets: Vec<(Leg, Packet)>,
     /// Packets for faces of the peer.
     pub(crate) out: Outbox,
+    /// Messages for many faces of the peer at once, in between.
+    pub(crate) fans: Vec<Fan>,
+    /// Those messages, one behind the other, and where each ends.
+    pub(crate) messages: Vec<u8>,
+    pub(crate) ends: Vec<usize>,
+}
+
+/// Messages of the push half for the same applications, one behind the other.
+#[derive(Debug)]
+pub(crate) struct Fan {
+    /// Packets of the batch that come before it.
+    pub(crate) after: usize,
+    /// Who gets it.
+    pub(crate) faces: Arc<[FaceId]>,
+    /// Its octets in [`Batch::messages`], and their ends in [`Batch::ends`].
+    pub(crate) octets: Range<usize>,
+    pub(crate) ends: Range<usize>,
+}
+
+impl Batch {
+    /// Whether the push thread had better hand it over.
+    fn is_full(&self) -> bool {
+        self.out.items.len() >= BATCH_MAX
+            || self.ends.len() >= BATCH_MAX
+            || self.out.arena.len() + self.messages.len() >= BATCH_BYTES
+    }
 }
 
 /// Wakes a shard, without a system call while it is awake.
@@ -155,10 +185,29 @@ impl ToPeer {
 
     /// Whether one more transmission can be put in.
     pub(crate) fn has_place(&mut self) -> bool {
-        if self.current.out.items.len() >= BATCH_MAX {
+        if self.current.is_full() {
             self.flush();
         }
-        self.current.out.items.len() < BATCH_MAX
+        !self.current.is_full()
+    }
+
+    /// Sends the message that `write` appends to all of `faces`; where there is a place.
+    pub(crate) fn fan(&mut self, faces: &Arc<[FaceId]>, write: impl FnOnce(&mut Vec<u8>)) {
+        let Batch { out, fans, messages, ends, .. } = &mut *self.current;
+        let (after, start, first) = (out.items.len(), messages.len(), ends.len());
+        write(messages);
+        ends.push(messages.len());
+        match fans.last_mut() {
+            Some(fan) if fan.after == after && Arc::ptr_eq(&fan.faces, faces) => {
+                (fan.octets.end, fan.ends.end) = (messages.len(), ends.len());
+            }
+            _ => fans.push(Fan {
+                after,
+                faces: Arc::clone(faces),
+                octets: start..messages.len(),
+                ends: first..ends.len(),
+            }),
+        }
     }
 
     /// Whether what one more round sends fits, even if the peer takes nothing meanwhile.
@@ -169,7 +218,8 @@ impl ToPeer {
 
     /// Whether nothing waits to be handed over.
     pub(crate) fn is_empty(&self) -> bool {
-        self.current.packets.is_empty() && self.current.out.items.is_empty()
+        let batch = &self.current;
+        batch.packets.is_empty() && batch.out.items.is_empty() && batch.fans.is_empty()
     }
 
     /// Hands the batch over, if there is one and the peer keeps up; whether nothing is left behind.
@@ -204,6 +254,9 @@ impl FromPeer {
     pub(crate) fn give_back(&mut self, mut batch: Box<Batch>) {
         batch.packets.clear();
         batch.out.clear();
+        batch.fans.clear();
+        batch.messages.clear();
+        batch.ends.clear();
         let _ = self.empty.push(batch);
     }
 }
@@ -247,6 +300,35 @@ mod tests {
             from.give_back(batch);
         }
         assert_eq!(got + dropped, 20_000);
+    }
+
+    #[test]
+    fn messages_for_the_same_faces_are_one_fan_unless_something_comes_between() {
+        let bell = Bell::new().unwrap();
+        let (mut to, mut from) = direction(&bell);
+        let faces: [Arc<[FaceId]>; 2] = [[FaceId(300)].into(), [FaceId(301), FaceId(302)].into()];
+        let say = |to: &mut ToPeer, which: usize, text: &str| {
+            assert!(to.has_place());
+            to.fan(&faces[which], |out| out.extend_from_slice(text.as_bytes()));
+        };
+        say(&mut to, 0, "a");
+        say(&mut to, 0, "bc");
+        say(&mut to, 1, "d");
+        let lp = LpOut::default();
+        let bytes = Payload::Arena(0..0);
+        to.transmit(&[], Transmit { face: FaceId(300), kind: Kind::Data, bytes, lp }).unwrap();
+        say(&mut to, 1, "e");
+        assert!(to.flush());
+        let batch = from.next().unwrap();
+        let fans: Vec<_> = batch
+            .fans
+            .iter()
+            .map(|f| (f.after, f.faces.len(), &batch.messages[f.octets.clone()], f.ends.len()))
+            .collect();
+        assert_eq!(fans, [(0, 1, &b"abc"[..], 2), (0, 2, b"d", 1), (1, 2, b"e", 1)]);
+        assert_eq!(batch.ends, [1, 3, 4, 5]);
+        from.give_back(batch);
+        assert!(to.is_empty());
     }
 
     #[test]

@@ -258,8 +258,8 @@ fn push_half(
         let wait = Arc::new(AtomicBool::new(false));
         let forwarder = node.forwarder.clone();
         let ends = (to_push, from_push);
-        let most = settings.app_queue_bytes_max;
-        sides.push(PushSide::new(ends, Arc::clone(&wait), forwarder, most));
+        let bounds = (settings.app_queue_bytes_max, settings.hold);
+        sides.push(PushSide::new(ends, Arc::clone(&wait), forwarder, bounds));
         to.push(to_shard);
         from.push(from_shard);
         waits.push(wait);

@@ -8,6 +8,7 @@ mod cache;
 mod data;
 mod fragment;
 mod notify;
+mod pace;
 mod request;
 
 pub use data::{Data, Refusal, Sent};
@@ -22,6 +23,7 @@ use onym_tables::Tick;
 use onym_wire::push::{Control, Home, Id, Kind, Label, Role, RouteBuf, Sequence, Status, Strategy};
 use request::Waiting;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Settings of a dispatcher.
@@ -95,6 +97,44 @@ struct Publishing {
     hops: u8,
     /// All names of the item, as the rendezvous knows them.
     aliases: Vec<Id>,
+    /// What comes before the payload in its frames, made when it is first needed; none after any
+    /// of the above changed.
+    head: Option<Vec<u8>>,
+}
+
+/// Applications that get the same, in the order in which they came.
+#[derive(Debug, Default)]
+struct Subscribers {
+    apps: Vec<AppId>,
+    /// The same list for events, until it changes.
+    shared: Option<Arc<[AppId]>>,
+}
+
+impl Subscribers {
+    fn push(&mut self, app: AppId) {
+        self.shared = None;
+        self.apps.push(app);
+    }
+
+    /// Whether it was there.
+    fn remove(&mut self, app: AppId) -> bool {
+        self.shared = None;
+        let before = self.apps.len();
+        self.apps.retain(|a| *a != app);
+        self.apps.len() != before
+    }
+
+    fn shared(&mut self) -> Arc<[AppId]> {
+        Arc::clone(self.shared.get_or_insert_with(|| self.apps.as_slice().into()))
+    }
+}
+
+impl std::ops::Deref for Subscribers {
+    type Target = [AppId];
+
+    fn deref(&self) -> &[AppId] {
+        &self.apps
+    }
 }
 
 /// A subscription of this node.
@@ -105,7 +145,7 @@ struct Subscribing {
     /// As it was asked.
     id: Id,
     prefix: Id,
-    subscribers: Vec<AppId>,
+    subscribers: Subscribers,
     waiting: Vec<Waiting>,
 }
 
@@ -252,7 +292,7 @@ impl Dispatcher {
             view.route.clone_from(&p.route);
             view.aliases.clone_from(&p.aliases);
         }
-        view.subscribers = subscribed.map(|s| s.subscribers.clone()).unwrap_or_default();
+        view.subscribers = subscribed.map(|s| s.subscribers.to_vec()).unwrap_or_default();
         Some(view)
     }
 
@@ -313,6 +353,13 @@ impl Dispatcher {
             self.repair.next_timeout(),
         ];
         parts.into_iter().flatten().min()
+    }
+
+    /// Whether so much waits to be sent that the shell had better take nothing more from
+    /// applications.
+    #[must_use]
+    pub fn is_backlogged(&self) -> bool {
+        self.repair.is_backlogged()
     }
 
     fn publish_to_rendezvous(&self, node: Label, message: &Control, out: &mut Outbox) {

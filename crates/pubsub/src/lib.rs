@@ -15,7 +15,7 @@ pub use dispatcher::{Data, Dispatcher, Refusal, Request, Sent};
 pub use forwarder::{Copies, Forwarder, Source};
 pub use link_state::LinkState;
 pub use node::{Frames, Node, Output};
-pub use publication::{AppId, DomainKey, Event, Outbox, Publication, Target};
+pub use publication::{AppId, DomainKey, Event, Outbox, Publication, Target, To};
 pub use rendezvous::Rendezvous;
 pub use signature::{Signing, Trusted};
 pub use topology::TopologyManager;

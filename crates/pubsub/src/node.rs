@@ -8,7 +8,7 @@ use crate::courier::Traffic;
 use crate::dispatcher::{self, Data, Dispatcher, Refusal, Request, Sent};
 use crate::forwarder::{self, Copies, Forwarder, LinkEntry, LinkError, Source};
 use crate::link_state::{self, LinkState};
-use crate::publication::{AppId, DomainKey, Event, Outbox, Publication, Target};
+use crate::publication::{AppId, DomainKey, Event, Outbox, Publication, Target, To};
 use crate::rendezvous::{self, Rendezvous};
 use crate::signature::{Signing, Trusted};
 use crate::topology::{self, Routing, TopologyManager};
@@ -99,7 +99,7 @@ pub struct Output {
     /// Frames, in order.
     pub frames: Vec<Frames>,
     /// Events of applications, in order.
-    pub events: Vec<(AppId, Event)>,
+    pub events: Vec<(To, Event)>,
 }
 
 /// Control messages that ended without effect, by why.
@@ -426,16 +426,19 @@ impl Node {
                 let faces = self.forwarder.links().iter().filter(|l| !l.is_external);
                 faces.map(|l| l.face).filter(|f| Some(*f) != except).collect()
             }
-            _ => {
-                let mut copies = std::mem::take(&mut self.copies);
-                self.forwarder.receive(Source::Own, &mut octets, &mut copies);
-                let faces = Faces::from_slice(&copies.faces);
-                self.copies = copies;
-                faces
-            }
+            _ => return self.send_own(octets, output),
         };
         if !faces.is_empty() {
             output.frames.push(Frames { faces, octets });
+        }
+    }
+
+    /// Sends a frame of this node where its filter says.
+    fn send_own(&mut self, mut octets: Vec<u8>, output: &mut Output) {
+        let copies = &mut self.copies;
+        self.forwarder.receive(Source::Own, &mut octets, copies);
+        if !copies.faces.is_empty() {
+            output.frames.push(Frames { faces: Faces::from_slice(&copies.faces), octets });
         }
     }
 
@@ -463,7 +466,15 @@ impl Node {
         data: &Data<'_>,
         output: &mut Output,
     ) -> Result<Sent, Refusal> {
-        let sent = self.dispatcher.publish(now, app, data, &mut self.outbox);
+        let mut octets = Vec::new();
+        let sent = self.dispatcher.publish_ready(app, data, &mut octets, &mut self.outbox);
+        if !octets.is_empty() {
+            self.send_own(octets, output);
+        }
+        let sent = match sent {
+            Some(sent) => Ok(sent),
+            None => self.dispatcher.publish(now, app, data, &mut self.outbox),
+        };
         self.settle(now, output);
         sent
     }

@@ -89,13 +89,33 @@ pub enum Event {
     },
 }
 
+/// Who hears an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum To {
+    /// One application.
+    One(AppId),
+    /// Several, the same list as long as nobody comes or goes.
+    All(Arc<[AppId]>),
+}
+
+impl To {
+    /// The applications.
+    #[must_use]
+    pub fn apps(&self) -> &[AppId] {
+        match self {
+            Self::One(app) => std::slice::from_ref(app),
+            Self::All(apps) => apps,
+        }
+    }
+}
+
 /// What the parts of a node have to say; the buffer is used again and again.
 #[derive(Debug, Default)]
 pub struct Outbox {
     /// Publications, in order.
     pub publications: VecDeque<Publication>,
     /// Events, in order.
-    pub events: Vec<(AppId, Event)>,
+    pub events: Vec<(To, Event)>,
 }
 
 impl Outbox {
@@ -106,7 +126,17 @@ impl Outbox {
 
     /// Tells an application.
     pub fn tell(&mut self, app: AppId, event: Event) {
-        self.events.push((app, event));
+        self.events.push((To::One(app), event));
+    }
+
+    /// What was said to an application that is gone is not heard.
+    pub(crate) fn forget(&mut self, app: AppId) {
+        self.events.retain_mut(|(to, _)| {
+            if let To::All(apps) = to {
+                *apps = apps.iter().copied().filter(|a| *a != app).collect();
+            }
+            !matches!(to, To::One(a) if *a == app)
+        });
     }
 }
 

@@ -256,8 +256,10 @@ impl PushNetwork {
         let Some(running) = &mut slot.node else { return T::default() };
         let result = act(running, self.now, &mut output);
         slot.due = running.next_timeout();
-        for (app, event) in output.events.drain(..) {
-            slot.events.entry(app).or_default().push_back(event);
+        for (to, event) in output.events.drain(..) {
+            for app in to.apps() {
+                slot.events.entry(*app).or_default().push_back(event.clone());
+            }
         }
         for frames in output.frames.drain(..) {
             for face in frames.faces {

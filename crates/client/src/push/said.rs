@@ -1,6 +1,7 @@
 //! What an application of the push half says and hears.
 
 use crate::error::Error as ClientError;
+use onym_wire::Buf;
 use onym_wire::push::app::{Message, kind};
 use onym_wire::push::{Id, Label, Role, RouteBuf, Status, Strategy};
 
@@ -63,7 +64,7 @@ pub enum Event {
         /// The id, of those of the item, that was subscribed.
         id: Id,
         /// What was published.
-        payload: Vec<u8>,
+        payload: Buf,
     },
     /// So many publications were not delivered, because the application did not keep up.
     Missed(u64),

@@ -119,6 +119,8 @@ impl Config {
         check.between("push.cache_bytes_max", push.cache_bytes_max, 0, 1 << 36)?;
         check.between("push.apps_max", push.apps_max, 1, 1 << 24)?;
         check.between("push.app_queue_bytes_max", push.app_queue_bytes_max, 65_536, 1 << 30)?;
+        let hold = usize::try_from(push.hold_ms).unwrap_or(usize::MAX);
+        check.between("push.hold_ms", hold, 0, 600_000)?;
         check.between("push.vertices_max", push.vertices_max, 1, 1 << 26)?;
         for (i, link) in push.link.iter().enumerate() {
             let allowed = "allowed is a face URI, such as udp4://192.0.2.1:6363";

@@ -5,8 +5,23 @@ use super::connect::resolve;
 use super::status::PushCounts;
 use crate::config::StaticFace;
 use crate::push::Link;
+use onym_face::FaceUri;
 use onym_pubsub::Verdict;
 use onym_tables::FaceId;
+
+/// Whether a link is a connection that the neighbour makes: it comes from any port.
+fn is_awaited(uri: &FaceUri) -> bool {
+    matches!(uri, FaceUri::Tcp(end) if end.port == Some(0))
+}
+
+/// Whether the face to `remote` is a connection that the link `wanted` awaits.
+fn comes_from(wanted: &str, remote: &str) -> bool {
+    let (Ok(FaceUri::Tcp(wanted)), Ok(FaceUri::Tcp(end))) = (resolve(wanted), remote.parse())
+    else {
+        return false;
+    };
+    wanted.port == Some(0) && wanted.host == end.host
+}
 
 impl Control {
     /// A face is there: the push thread is told before the first frame.
@@ -33,9 +48,11 @@ impl Control {
     /// Makes the face to `remote` a link, when the configuration says so.
     fn push_link(&self, face: FaceId, remote: &str) {
         let Some(push) = &self.push else { return };
+        let links = &self.config.push.link;
         let leads_there =
             |uri: &str| resolve(uri).is_ok_and(|resolved| resolved.to_string() == remote);
-        let Some(link) = self.config.push.link.iter().find(|l| leads_there(&l.face)) else {
+        let link = links.iter().find(|l| leads_there(&l.face));
+        let Some(link) = link.or_else(|| links.iter().find(|l| comes_from(&l.face, remote))) else {
             return;
         };
         let (link, cost, domain) = (link.clone(), link.cost, link.domain.parse().ok());
@@ -55,7 +72,18 @@ impl Control {
         }
         for link in self.config.push.link.clone() {
             let wrong = |e: String| format!("push.link: {}: {e}", link.face);
-            let uri = resolve(&link.face).map_err(wrong)?.to_string();
+            let uri = resolve(&link.face).map_err(wrong)?;
+            if is_awaited(&uri) {
+                let here: Vec<(FaceId, String)> = self
+                    .faces
+                    .iter()
+                    .filter(|(_, record)| comes_from(&link.face, &record.remote))
+                    .map(|(id, record)| (*id, record.remote.clone()))
+                    .collect();
+                here.iter().for_each(|(id, remote)| self.push_link(*id, remote));
+                continue;
+            }
+            let uri = uri.to_string();
             // One that the neighbour made by sending first is kept, too.
             self.apply_face(&StaticFace::permanent(&link.face)).map_err(wrong)?;
             if let Some(id) = self.face_by_remote(&uri) {

@@ -2,10 +2,10 @@
 
 use super::PushThread;
 use onym_forward::packet::{Delivery as Way, Kind, LpOut, Payload, Transmit};
-use onym_pubsub::{AppId, Data, Event, Refusal, Request, Sent};
+use onym_pubsub::{AppId, Data, Event, Refusal, Request, Sent, To};
 use onym_tables::{FaceId, Tick};
 use onym_wire::Buf;
-use onym_wire::push::app::{Message, kind};
+use onym_wire::push::app::{Message, PIECE_MAX, kind};
 use onym_wire::push::{Id, Label, RouteBuf, Status, Strategy};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -22,6 +22,8 @@ pub(super) struct Apps {
     last: u64,
     /// The data event made last, for the others who get the same.
     made: Option<(Id, Arc<[u8]>, Buf)>,
+    /// The applications that got the last publication together, and their faces by shard.
+    fan: Option<(Arc<[AppId]>, Vec<Places>)>,
     /// Messages that were malformed.
     pub(super) malformed: u64,
     /// Messages taken.
@@ -73,6 +75,9 @@ struct Partial {
     /// Longer than the bound: its pieces are let go.
     is_too_large: bool,
 }
+
+/// Faces of one shard.
+type Places = (usize, Arc<[FaceId]>);
 
 impl Apps {
     /// The applications with their faces.
@@ -247,12 +252,15 @@ impl PushThread {
             Err(refusal) => (status_of(refusal), Sent::default()),
         };
         let (now, tag) = (self.now, publishing.tag);
+        if tag == 0 && status == Status::OK {
+            return;
+        }
         if tag == 0 {
             let Some(app) = self.apps.by_face.get_mut(&face) else { return };
             let was_told = |(id, told, at): &(Id, Status, Tick)| {
                 *id == publishing.id && *told == status && now.since(*at) < REFUSAL_AGAIN
             };
-            if status == Status::OK || app.refused.as_ref().is_some_and(was_told) {
+            if app.refused.as_ref().is_some_and(was_told) {
                 return;
             }
             app.refused = Some((publishing.id.clone(), status, now));
@@ -275,46 +283,77 @@ impl PushThread {
     /// Hands events to their applications.
     pub(super) fn tell_apps(&mut self) {
         let mut events = std::mem::take(&mut self.output.events);
-        for (app, event) in events.drain(..) {
-            let Some(face) = self.apps.by_number.get(&app).copied() else { continue };
-            match event {
-                Event::Status { tag, status } => {
-                    self.answer(face, u32::try_from(tag).unwrap_or(0), status);
+        for (to, event) in events.drain(..) {
+            match (&to, &event) {
+                (To::All(apps), Event::Data { id, payload }) if payload.len() <= PIECE_MAX => {
+                    self.tell_all(apps, id, payload);
                 }
-                Event::StartPublish(id) => {
-                    if let Some(app) = self.apps.by_face.get_mut(&face) {
-                        app.refused = None;
-                    }
-                    self.notify(face, onym_wire::push::Kind::START, &id);
-                }
-                Event::StopPublish(id) => self.notify(face, onym_wire::push::Kind::STOP, &id),
-                Event::ScopePublished(id) => {
-                    self.notify(face, onym_wire::push::Kind::SCOPE_PUBLISHED, &id);
-                }
-                Event::ScopeUnpublished(id) => {
-                    self.notify(face, onym_wire::push::Kind::SCOPE_UNPUBLISHED, &id);
-                }
-                Event::Data { id, payload } => {
-                    let message = self.data_message(id, payload);
-                    self.send(face, Way::AppData, message);
-                }
+                _ => to.apps().iter().for_each(|app| self.tell(*app, &event)),
             }
         }
         self.apps.made = None;
         self.output.events = events;
     }
 
+    /// A publication for many: one message, which crosses to each shard once.
+    fn tell_all(&mut self, apps: &Arc<[AppId]>, id: &Id, payload: &[u8]) {
+        let known = self.apps.fan.take().filter(|(known, _)| Arc::ptr_eq(known, apps));
+        let (apps, places) = known.unwrap_or_else(|| (Arc::clone(apps), self.places(apps)));
+        let message = Message { id: id.octets(), payload, ..Message::new(kind::DATA, 0) };
+        for (shard, faces) in &places {
+            self.fan(*shard, faces, &message);
+        }
+        self.apps.fan = Some((apps, places));
+    }
+
+    /// The faces of these applications, by shard.
+    fn places(&self, apps: &[AppId]) -> Vec<Places> {
+        let mut places: BTreeMap<usize, Vec<FaceId>> = BTreeMap::new();
+        for face in apps.iter().filter_map(|app| self.apps.by_number.get(app)) {
+            if let Some(shard) = self.shard_of(*face) {
+                places.entry(shard).or_default().push(*face);
+            }
+        }
+        places.into_iter().map(|(shard, faces)| (shard, faces.into())).collect()
+    }
+
+    fn tell(&mut self, app: AppId, event: &Event) {
+        let Some(face) = self.apps.by_number.get(&app).copied() else { return };
+        match event {
+            Event::Status { tag, status } => {
+                self.answer(face, u32::try_from(*tag).unwrap_or(0), *status);
+            }
+            Event::StartPublish(id) => {
+                if let Some(app) = self.apps.by_face.get_mut(&face) {
+                    app.refused = None;
+                }
+                self.notify(face, onym_wire::push::Kind::START, id);
+            }
+            Event::StopPublish(id) => self.notify(face, onym_wire::push::Kind::STOP, id),
+            Event::ScopePublished(id) => {
+                self.notify(face, onym_wire::push::Kind::SCOPE_PUBLISHED, id);
+            }
+            Event::ScopeUnpublished(id) => {
+                self.notify(face, onym_wire::push::Kind::SCOPE_UNPUBLISHED, id);
+            }
+            Event::Data { id, payload } => {
+                let message = self.data_message(id, payload);
+                self.send(face, Way::AppData, message);
+            }
+        }
+    }
+
     /// The message of a publication, made once for all who get it.
-    fn data_message(&mut self, id: Id, payload: Arc<[u8]>) -> Buf {
+    fn data_message(&mut self, id: &Id, payload: &Arc<[u8]>) -> Buf {
         if let Some((made_id, made_payload, message)) = &self.apps.made
-            && Arc::ptr_eq(made_payload, &payload)
-            && *made_id == id
+            && Arc::ptr_eq(made_payload, payload)
+            && made_id == id
         {
             return message.clone();
         }
-        let message = Message { id: id.octets(), payload: &payload, ..Message::new(kind::DATA, 0) };
+        let message = Message { id: id.octets(), payload, ..Message::new(kind::DATA, 0) };
         let message = Buf::copy_from(&message.octets());
-        self.apps.made = Some((id, payload, message.clone()));
+        self.apps.made = Some((id.clone(), Arc::clone(payload), message.clone()));
         message
     }
 

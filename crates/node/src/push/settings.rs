@@ -22,6 +22,8 @@ pub(crate) struct Settings {
     pub(crate) epoch_s: Option<u64>,
     pub(crate) apps_max: usize,
     pub(crate) app_queue_bytes_max: usize,
+    /// How long a shard waits for a face.
+    pub(crate) hold: Duration,
     pub(crate) publication_bytes_max: usize,
 }
 
@@ -70,6 +72,7 @@ impl Settings {
             epoch_s,
             apps_max: config.apps_max,
             app_queue_bytes_max: config.app_queue_bytes_max,
+            hold: Duration::from_millis(config.hold_ms),
             publication_bytes_max: config.publication_bytes_max,
         }
     }

@@ -18,6 +18,7 @@ use onym_pubsub::forwarder::LinkEntry;
 use onym_pubsub::{Node, Output};
 use onym_sys::epoll::{Epoll, Interest, Ready};
 use onym_tables::{FaceId, Tick};
+use onym_wire::push::app::Message;
 use onym_wire::{Buf, types};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -57,8 +58,15 @@ pub(crate) struct PushThread {
     /// Number of the present epoch of keyed tags.
     epoch: Option<u8>,
     /// What found no room, with its shard.
-    late: VecDeque<(usize, Transmit)>,
+    late: VecDeque<(usize, Late)>,
     running: bool,
+}
+
+/// What waits for room.
+enum Late {
+    One(Transmit),
+    /// A message for several faces.
+    Fan(Arc<[FaceId]>, Buf),
 }
 
 /// Everything the push thread is given at start.
@@ -142,13 +150,22 @@ impl PushThread {
         }
         self.order.is_some()
             || !self.running
-            || self.late.is_empty() && self.from.iter().any(FromPeer::waits)
+            || self.takes() && self.from.iter().any(FromPeer::waits)
+    }
+
+    /// Whether there is room for what more frames and messages bring.
+    fn takes(&self) -> bool {
+        self.late.is_empty() && !self.node.dispatcher.is_backlogged()
     }
 
     fn sleep(&self) -> Duration {
         let epoch = self.settings.epoch_s.map_or(SLEEP_MAX, |_| EPOCH_LOOK);
         let is_cramped = !self.late.is_empty() || self.to.iter().any(|to| !to.is_empty());
         let longest = if is_cramped { RETRY } else { epoch };
+        if !self.late.is_empty() {
+            // Timers wait, too: what they send would only wait behind.
+            return longest;
+        }
         let next = self.node.next_timeout();
         if next == Tick::NEVER { longest } else { next.since(self.clock.now()).min(longest) }
     }
@@ -160,10 +177,10 @@ impl PushThread {
             self.carry_out();
         }
         self.late_again();
-        if self.late.is_empty() {
+        if self.takes() {
             self.take_batches();
         }
-        if self.node.next_timeout() <= self.now {
+        if self.late.is_empty() && self.node.next_timeout() <= self.now {
             self.node.handle_timeout(self.now, &mut self.output);
             self.carry_out();
         }
@@ -244,7 +261,16 @@ impl PushThread {
             }
             shared @ Payload::Shared(_) => shared,
         };
-        self.late.push_back((shard, Transmit { bytes, ..item }));
+        self.late.push_back((shard, Late::One(Transmit { bytes, ..item })));
+    }
+
+    /// Sends a message to several faces of `shard`, or keeps it until there is room.
+    pub(super) fn fan(&mut self, shard: usize, faces: &Arc<[FaceId]>, message: &Message<'_>) {
+        if self.late.is_empty() && self.to[shard].has_place() {
+            return self.to[shard].fan(faces, |out| message.write(out));
+        }
+        let message = Buf::copy_from(&message.octets());
+        self.late.push_back((shard, Late::Fan(Arc::clone(faces), message)));
     }
 
     fn late_again(&mut self) {
@@ -253,9 +279,15 @@ impl PushThread {
             if !self.to[shard].has_place() {
                 return;
             }
-            if let Some((_, item)) = self.late.pop_front() {
-                let sent = self.to[shard].transmit(&[], item);
-                debug_assert!(sent.is_ok(), "there was a place");
+            match self.late.pop_front() {
+                Some((_, Late::One(item))) => {
+                    let sent = self.to[shard].transmit(&[], item);
+                    debug_assert!(sent.is_ok(), "there was a place");
+                }
+                Some((_, Late::Fan(faces, message))) => {
+                    self.to[shard].fan(&faces, |out| out.extend_from_slice(&message));
+                }
+                None => {}
             }
         }
     }
@@ -270,9 +302,9 @@ impl PushThread {
         self.faces.insert(face, shard);
     }
 
-    /// A face is gone, with its application or its link.
+    /// A face is gone, with its link. Its application leaves by a message that its shard sends
+    /// behind the last one of its own (P-57).
     pub(crate) fn face_remove(&mut self, face: FaceId) {
-        self.app_gone(face);
         self.link_remove(face);
         self.faces.remove(&face);
     }
@@ -301,6 +333,10 @@ impl PushThread {
     pub(crate) fn link_add(&mut self, link: Link) {
         if self.links.iter().any(|l| l.face == link.face) {
             return;
+        }
+        // A neighbour that connects anew: its connection from before is no link any more.
+        if let Some(before) = self.links.iter().find(|l| l.number == link.number) {
+            self.link_remove(before.face);
         }
         let is_external = link.domain.is_some();
         let entry = LinkEntry { face: link.face, number: link.number, is_external };

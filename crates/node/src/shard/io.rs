@@ -170,6 +170,7 @@ impl Shard {
         }
         // Refusals are counted by the link service.
         let _ = face.link.send(now, item, arena, &mut face.queue);
+        self.note_hold(slot);
         self.queued(slot);
     }
 
@@ -272,6 +273,9 @@ impl Shard {
             return;
         }
         face.tell_after = now + TELL_INTERVAL;
+        if fatal {
+            self.push_leave(slot);
+        }
         self.report(Report::FaceFailed { id, reason, fatal });
     }
 

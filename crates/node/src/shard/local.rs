@@ -39,6 +39,8 @@ pub(crate) struct LocalFace {
     pub(crate) is_local: bool,
     /// It is an application of the push half.
     pub(crate) app: Option<Box<super::AppSide>>,
+    /// Whether the push half waits for it.
+    pub(crate) hold: super::Hold,
 }
 
 /// What is counted of a face beside its link service and its packets.
@@ -86,6 +88,7 @@ impl LocalFace {
             traffic: Traffic::default(),
             is_local: false,
             app: None,
+            hold: super::Hold::Free,
         }
     }
 

@@ -8,6 +8,7 @@
 //! share and no more. Faces with packets to send are flushed once per round.
 
 mod choose;
+mod fan;
 mod io;
 mod local;
 mod order;
@@ -18,6 +19,7 @@ mod tests;
 mod turn;
 
 pub(crate) use choose::Chooser;
+pub(crate) use fan::Hold;
 pub(crate) use local::{FaceMap, LocalFace, OwnerCounters};
 pub(crate) use order::{Order, ShardPort, ask_all};
 pub use push::PushDropped;
@@ -271,6 +273,7 @@ impl Shard {
             face.blocked = false;
             // What was sent in part to the old connection cannot be continued on the new one.
             face.queue = TxQueue::new(queue_bytes_max);
+            face.hold = Hold::Free;
             face.backlog.clear();
             slot
         } else {
@@ -339,6 +342,7 @@ impl Shard {
             let _ = self.epoll.delete(io.fd());
         }
         let counters = face.counters();
+        self.push_leave(slot);
         self.faces.remove(slot);
         self.ready.retain(|s| *s != slot);
         self.dirty.retain(|s| *s != slot);

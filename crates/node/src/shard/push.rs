@@ -4,13 +4,14 @@
 use super::Shard;
 use super::local::LocalFace;
 use crate::cross::{FromPeer, Leg, ToPeer};
-use onym_forward::packet::{Delivery, Kind, LpOut, Packet, Payload, Transmit};
+use onym_forward::packet::{Delivery, Kind, LpIn, LpOut, Packet, Payload, Transmit};
 use onym_pubsub::{Copies, Forwarder, Source};
 use onym_tables::FaceId;
 use onym_wire::push::app::{self, Message};
 use onym_wire::{Buf, PACKET_LEN_MAX, RxFrame, TxQueue, types};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 // Both types have one octet.
 const PUSH_FRAME: u8 = types::PUSH_FRAME as u8;
@@ -28,10 +29,17 @@ pub(crate) struct PushSide {
     pub(super) from: FromPeer,
     /// The push thread wakes this shard when it has taken a batch.
     waits: Arc<AtomicBool>,
-    /// Faces whose next frame is a message that has to wait for the push thread.
+    /// Faces whose next frame has to wait for the push thread, or for a face that holds back.
     held: Vec<u32>,
+    /// Faces with long queues that are waited for.
+    pub(super) holding: Vec<u32>,
+    /// Faces of applications that ended, and of which the push thread was not told for want of
+    /// room.
+    leaving: Vec<FaceId>,
     /// Octets of data that wait for an application at most.
     app_queue_bytes_max: usize,
+    /// How long a face may hold the push half back without a pause.
+    pub(super) hold: Duration,
 }
 
 /// What a shard counts of the push half beside the verdicts of its forwarder.
@@ -51,7 +59,7 @@ pub struct PushDropped {
 #[derive(Debug, Default)]
 pub(crate) struct AppSide {
     /// Publications that it did not get and was not told of.
-    missed: u64,
+    pub(super) missed: u64,
 }
 
 impl PushSide {
@@ -60,10 +68,20 @@ impl PushSide {
         (to, from): (ToPeer, FromPeer),
         waits: Arc<AtomicBool>,
         forwarder: Forwarder,
-        app_queue_bytes_max: usize,
+        (app_queue_bytes_max, hold): (usize, Duration),
     ) -> Self {
-        let (copies, held) = (Copies::default(), Vec::new());
-        Self { forwarder, copies, to, from, waits, held, app_queue_bytes_max }
+        Self {
+            forwarder,
+            copies: Copies::default(),
+            to,
+            from,
+            waits,
+            held: Vec::new(),
+            holding: Vec::new(),
+            leaving: Vec::new(),
+            app_queue_bytes_max,
+            hold,
+        }
     }
 }
 
@@ -81,8 +99,8 @@ impl Shard {
             return self.answer_off(slot, &packet);
         };
         if packet.bytes.first() == Some(&PUSH_APP) {
-            let is_local = self.faces.get(slot).is_some_and(|face| face.is_local);
-            if !is_local {
+            let face = self.faces.get(slot).filter(|face| face.is_local);
+            if face.map(|face| face.app.get_or_insert_default()).is_none() {
                 self.push_dropped.not_local += 1;
             } else if push.to.packet(Leg::Push, packet).is_err() {
                 self.push_dropped.backlog += 1;
@@ -124,13 +142,20 @@ impl Shard {
         }
     }
 
-    /// How many of `frames` come before a message that the push thread has no room for: its
-    /// application waits, and loses nothing.
-    pub(super) fn not_held(&self, frames: &[RxFrame]) -> usize {
-        let is_full = self.push.as_ref().is_some_and(|push| !push.to.has_room());
-        let is_message = |frame: &RxFrame| frame.bytes.first() == Some(&PUSH_APP);
-        let first = if is_full { frames.iter().position(is_message) } else { None };
-        first.unwrap_or(frames.len())
+    /// How many of `frames` come before one that the push half has no room for now: an application
+    /// waits, and so does a neighbour on a stream, and neither loses anything.
+    pub(super) fn not_held(&mut self, slot: u32, frames: &[RxFrame]) -> usize {
+        let Some(push) = &self.push else { return frames.len() };
+        if push.to.has_room() && push.holding.is_empty() {
+            return frames.len();
+        }
+        let is_stream = self.faces.get(slot).is_some_and(|face| face.stream);
+        let waits = |frame: &RxFrame| match frame.bytes.first() {
+            Some(&PUSH_APP) => true,
+            Some(&PUSH_FRAME) => is_stream,
+            _ => false,
+        };
+        frames.iter().position(waits).unwrap_or(frames.len())
     }
 
     /// Puts a face aside until the push thread has room.
@@ -141,16 +166,28 @@ impl Shard {
         }
     }
 
-    /// Whether a face is put aside.
+    /// Whether a face is put aside, or is the reason for it.
     pub(super) fn has_held(&self) -> bool {
-        self.push.as_ref().is_some_and(|push| !push.held.is_empty())
+        let waits = |push: &PushSide| {
+            !push.held.is_empty() || !push.holding.is_empty() || !push.leaving.is_empty()
+        };
+        self.push.as_ref().is_some_and(waits)
     }
 
     /// Faces that were put aside have turns again when there is room.
     pub(super) fn release_held(&mut self) {
-        let Some(push) = self.push.as_mut().filter(|push| !push.held.is_empty()) else { return };
+        let Some(push) = &mut self.push else { return };
+        while let Some(face) = push.leaving.last() {
+            if push.to.packet(Leg::Push, leave(*face)).is_err() {
+                break;
+            }
+            push.leaving.pop();
+        }
+        if push.held.is_empty() {
+            return;
+        }
         push.to.flush();
-        if push.to.has_room() {
+        if push.to.has_room() && push.holding.is_empty() {
             push.waits.store(false, Ordering::SeqCst);
             self.ready.extend(push.held.drain(..));
         }
@@ -162,33 +199,12 @@ impl Shard {
         }
     }
 
-    /// What came from the push thread since the last round: one batch.
-    pub(super) fn take_push(&mut self) {
-        let Some(mut batch) = self.push.as_mut().and_then(|push| push.from.next()) else { return };
-        let mut out = std::mem::take(&mut batch.out);
-        for item in out.items.drain(..) {
-            self.transmit(&out.arena, item);
-        }
-        batch.out = out;
-        if let Some(push) = &mut self.push {
-            push.from.give_back(batch);
-        }
-    }
-
     /// Puts a message into the queue of an application. Data that finds no room is missed whole;
     /// anything else that finds none ends the face.
     pub(super) fn transmit_app(&mut self, slot: u32, item: &Transmit) {
         let Payload::Shared(bytes) = &item.bytes else { return };
-        let room = self.push.as_ref().map_or(0, |push| push.app_queue_bytes_max);
+        let Some(room) = self.ready_app(slot) else { return };
         let Some(face) = self.faces.get(slot) else { return };
-        if face.io.is_none() {
-            face.traffic.face_gone += 1;
-            return;
-        }
-        if face.app.is_none() {
-            face.app = Some(Box::default());
-            face.queue.set_bytes_max(room + RESERVE);
-        }
         let is_data = item.lp.delivery == Delivery::AppData;
         let fits = face.queue.is_empty() || face.queue.bytes() + bytes.len() <= room;
         let is_taken = if is_data && !fits {
@@ -202,11 +218,35 @@ impl Shard {
             let id = face.id;
             return self.fail(slot, id, "the application does not read its messages".into(), true);
         }
+        self.note_hold(slot);
         self.queued(slot);
+    }
+
+    /// Octets of data that may wait for an application; `None` when its face is down, which is
+    /// counted.
+    pub(super) fn ready_app(&mut self, slot: u32) -> Option<usize> {
+        let room = self.push.as_ref().map_or(0, |push| push.app_queue_bytes_max);
+        let face = self.faces.get(slot)?;
+        if face.io.is_none() {
+            face.traffic.face_gone += 1;
+            return None;
+        }
+        face.queue.set_bytes_max(room + RESERVE);
+        Some(room)
+    }
+
+    /// The face of an application ended: the push thread hears it behind what that sent (P-57).
+    pub(super) fn push_leave(&mut self, slot: u32) {
+        let Some(push) = &mut self.push else { return };
+        let Some(face) = self.faces.get(slot) else { return };
+        if face.app.take().is_some() && push.to.packet(Leg::Push, leave(face.id)).is_err() {
+            push.leaving.push(face.id);
+        }
     }
 
     /// An application that catches up hears what it missed.
     pub(super) fn push_flushed(&mut self, slot: u32) {
+        self.note_caught_up(slot);
         let Some(face) = self.faces.get(slot) else { return };
         if face.app.as_ref().is_none_or(|app| app.missed == 0) {
             return;
@@ -219,8 +259,14 @@ impl Shard {
     }
 }
 
+/// What an application says that leaves.
+fn leave(face: FaceId) -> Packet {
+    let bytes = Buf::copy_from(&Message::new(app::kind::LEAVE, 0).octets());
+    Packet { face, bytes, lp: LpIn::default() }
+}
+
 /// Says what the application missed, in its place; whether there was room for it.
-fn tell_missed(face: &mut LocalFace) -> bool {
+pub(super) fn tell_missed(face: &mut LocalFace) -> bool {
     let Some(app) = &mut face.app else { return true };
     if app.missed == 0 {
         return true;

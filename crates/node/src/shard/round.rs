@@ -45,7 +45,7 @@ impl Shard {
             || !self.running
             || !self.ready.is_empty() && self.peers_have_room()
             || !self.is_alone() && self.from.iter().flatten().any(|p| p.waits())
-            || self.push.as_ref().is_some_and(|push| push.from.waits())
+            || self.push.as_ref().is_some_and(|push| push.from.waits()) && !self.is_held_back()
     }
 
     /// Time until the next timer.

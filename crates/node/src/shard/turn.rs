@@ -49,7 +49,7 @@ impl Shard {
             if result.as_ref().is_err_and(FaceError::is_fatal) { usize::MAX } else { budget };
         let (mut count, mut broken) = (0, None);
         let turn = budget.min(frames.len());
-        let taken = self.not_held(&frames[..turn]);
+        let taken = self.not_held(slot, &frames[..turn]);
         for frame in frames.drain(..taken) {
             count += 1;
             broken = self.frame(slot, frame).filter(|_| stream);
@@ -75,8 +75,11 @@ impl Shard {
         if let Some(reason) = broken {
             let reason = format!("the peer sent a malformed packet: {reason}");
             self.fail(slot, id, reason, true);
-        } else if let Err(error) = result {
-            self.face_error(slot, id, &error);
+        } else if let Err(error) = &result {
+            // What waits is taken first; then the transport says again that it ended.
+            if taken == turn {
+                self.face_error(slot, id, error);
+            }
         } else if let Ok(More::Changed) = result {
             self.changed(slot);
         }

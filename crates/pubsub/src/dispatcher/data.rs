@@ -1,11 +1,13 @@
 //! Publications of applications, and those that come for them.
 
-use super::Dispatcher;
-use crate::publication::{AppId, Event, HOPS_MAX, Outbox, Publication, Target, flow_of};
+use super::{Dispatcher, Subscribing};
+use crate::publication::{AppId, Event, HOPS_MAX, Outbox, Publication, Target, To, flow_of};
 use onym_tables::{FaceId, Tick};
-use onym_wire::PACKET_LEN_MAX;
 use onym_wire::push::{Frame, FrameBuilder, Id, Route, RouteBuf, Strategy, option, reserved};
-use onym_wire::tlv;
+use onym_wire::tlv::{self, Element};
+use onym_wire::{PACKET_LEN_MAX, types};
+use smallvec::SmallVec;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// A publication of an application.
@@ -130,6 +132,47 @@ impl Dispatcher {
         Ok(sent)
     }
 
+    /// Publishes what needs nothing but the head that its item's frames have: matched, started, and
+    /// short enough for one frame, which is put into `octets`. `None`: anything else, and nothing
+    /// was done.
+    pub fn publish_ready(
+        &mut self,
+        app: AppId,
+        data: &Data<'_>,
+        octets: &mut Vec<u8>,
+        out: &mut Outbox,
+    ) -> Option<Sent> {
+        // Room is kept where something is put into each frame: a signature.
+        if data.strategy != Strategy::DOMAIN_LOCAL || self.config.reserve > 0 {
+            return None;
+        }
+        let entry = self.publications.get_mut(&data.id).filter(|p| !p.is_scope)?;
+        if !entry.publishers.iter().any(|p| p.app == app && p.is_started) {
+            return None;
+        }
+        let mut sent = Sent::default();
+        if let Some(route) = &entry.route {
+            let hop_limit = entry.hops.saturating_add(self.config.spare_hops);
+            let ids = &entry.aliases;
+            let head = entry.head.get_or_insert_with(|| head_of(hop_limit, route, ids));
+            // The head of the element is four octets, or more for what is too long anyway.
+            let len = head.len() + data.payload.len();
+            if len + 4 > self.config.frame_max {
+                return None;
+            }
+            octets.reserve(len + 4);
+            tlv::put_head(octets, types::PUSH_FRAME, len);
+            octets.extend_from_slice(head);
+            octets.extend_from_slice(data.payload);
+            sent.frames = 1;
+            self.counters.sent += 1;
+        }
+        let names = (&entry.aliases[..], false);
+        sent.local = deliver(&mut self.subscriptions, names, data.payload, Some(app), out);
+        self.counters.delivered += sent.local as u64;
+        Some(sent)
+    }
+
     fn way_of(&self, app: AppId, data: &Data<'_>) -> Result<Way, Refusal> {
         let one = || vec![data.id.clone()];
         let plain =
@@ -223,42 +266,20 @@ impl Dispatcher {
         except: Option<AppId>,
         out: &mut Outbox,
     ) -> usize {
-        let mut served: Vec<AppId> = except.into_iter().collect();
-        let before = served.len();
-        let mut shared: Option<Arc<[u8]>> = None;
-        for id in ids {
-            let above = if is_deep { id.len() } else { 2 };
-            for depth in (1..=id.len()).rev().take(above) {
-                let Some(entry) = self.subscriptions.get(&id.labels()[..depth]) else { continue };
-                for app in &entry.subscribers {
-                    if !served.contains(app) {
-                        served.push(*app);
-                        let payload = shared.get_or_insert_with(|| payload.into()).clone();
-                        out.tell(*app, Event::Data { id: id.clone(), payload });
-                    }
-                }
-            }
-        }
-        let delivered = served.len() - before;
+        let delivered = deliver(&mut self.subscriptions, (ids, is_deep), payload, except, out);
         self.counters.delivered += delivered as u64;
         delivered
     }
 
     /// Whether somebody here subscribed to one of these names.
     pub(super) fn is_wanted(&self, ids: &[Id], is_deep: bool) -> bool {
-        ids.iter().any(|id| {
-            let above = if is_deep { id.len() } else { 2 };
-            let mut depths = (1..=id.len()).rev().take(above);
-            depths.any(|depth| {
-                let entry = self.subscriptions.get(&id.labels()[..depth]);
-                entry.is_some_and(|s| !s.subscribers.is_empty())
-            })
-        })
+        let has = |name| self.subscriptions.get(name).is_some_and(|s| !s.subscribers.is_empty());
+        ids.iter().any(|id| names_above(id, is_deep).any(has))
     }
 
     /// A frame that came for this node.
     pub fn receive(&mut self, now: Tick, frame: &Frame<'_>, out: &mut Outbox) {
-        let ids: Vec<Id> = frame.ids.map(Id::from_labels).collect();
+        let ids: SmallVec<[Id; 2]> = frame.ids.map(Id::from_labels).collect();
         if let Route::Keyed { flow, .. } = frame.route
             && !ids.iter().any(|id| is_of_flow(id, flow))
         {
@@ -266,7 +287,7 @@ impl Dispatcher {
             return;
         }
         if frame.strategy == Strategy::ALGORITHMIC_DOMAIN && ids.len() > 1 {
-            return self.piece(now, ids, frame, out);
+            return self.piece(now, ids.into_vec(), frame, out);
         }
         if let (Strategy::ALGORITHMIC_DOMAIN, Some(lifetime_ms), [id]) =
             (frame.strategy, frame.options.lifetime_ms, &ids[..])
@@ -280,9 +301,70 @@ impl Dispatcher {
     }
 }
 
+/// The labels of a subscription.
+type Name<'a> = &'a [[u8; 8]];
+
+/// Subscriptions that get what is published under an id: to it and to its father, or to everything
+/// above it.
+fn names_above(id: &Id, is_deep: bool) -> impl Iterator<Item = Name<'_>> {
+    let above = if is_deep { id.len() } else { 2 };
+    (1..=id.len()).rev().take(above).map(|depth| &id.labels()[..depth])
+}
+
+fn deliver(
+    subscriptions: &mut HashMap<Id, Subscribing>,
+    (ids, is_deep): (&[Id], bool),
+    payload: &[u8],
+    except: Option<AppId>,
+    out: &mut Outbox,
+) -> usize {
+    let wanted = |s: &Subscribing| !s.subscribers.is_empty();
+    let mut found: SmallVec<[(&Id, Name<'_>); 4]> = SmallVec::new();
+    for id in ids {
+        let names = names_above(id, is_deep);
+        found.extend(
+            names
+                .filter(|name| subscriptions.get(*name).is_some_and(wanted))
+                .map(|name| (id, name)),
+        );
+    }
+    if found.is_empty() {
+        return 0;
+    }
+    let payload: Arc<[u8]> = payload.into();
+    if let [(id, name)] = found[..]
+        && let Some(entry) = subscriptions.get_mut(name)
+        && except.is_none_or(|app| !entry.subscribers.contains(&app))
+    {
+        // One list as it is: nobody gets it twice.
+        let apps = entry.subscribers.shared();
+        let count = apps.len();
+        out.events.push((To::All(apps), Event::Data { id: id.clone(), payload }));
+        return count;
+    }
+    let mut served: HashSet<AppId> = except.into_iter().collect();
+    let before = served.len();
+    for (id, name) in found {
+        for app in subscriptions.get(name).iter().flat_map(|s| s.subscribers.iter()) {
+            if served.insert(*app) {
+                out.tell(*app, Event::Data { id: id.clone(), payload: Arc::clone(&payload) });
+            }
+        }
+    }
+    served.len() - before
+}
+
 /// Whether the filter of this flow is for the item, or for the one that it is beneath.
 fn is_of_flow(id: &Id, flow: u64) -> bool {
     flow_of(id) == flow || flow_of(&Id::from_labels(id.father())) == flow
+}
+
+/// The value of a frame without its payload.
+fn head_of(hop_limit: u8, route: &RouteBuf, ids: &[Id]) -> Vec<u8> {
+    let strategy = Strategy::DOMAIN_LOCAL;
+    let mut frame = Vec::new();
+    FrameBuilder { hop_limit, strategy, route, ids, options: &[], payload: &[] }.write(&mut frame);
+    Element::parse(&frame).map(|e| e.value.to_vec()).unwrap_or_default()
 }
 
 /// Octets of the frame that this publication makes with so much payload.

@@ -1,6 +1,7 @@
 //! Publications longer than a frame: cut, put together, repaired (section 5.1).
 
 use super::data::frame_len;
+use super::pace::Pace;
 use super::{Dispatcher, Refusal};
 use crate::publication::{HOPS_MAX, Outbox, Publication, Target, algorithmic_scope};
 use onym_tables::Tick;
@@ -15,6 +16,8 @@ const PATIENCE: Duration = Duration::from_millis(50);
 const ASKS_MAX: u32 = 5;
 /// Time within which requests for the same fragment are one.
 const SAME: Duration = Duration::from_millis(20);
+/// Most fragments that one request brings.
+const REPEATS_MAX: u32 = 256;
 /// Most ranges in one request.
 const RANGES_MAX: usize = 64;
 /// Publications that were put together and are remembered, so that late fragments are known.
@@ -45,7 +48,10 @@ struct Kept {
     scope: Id,
     payload: Vec<u8>,
     piece: usize,
+    /// It is forgotten then; never before it was sent whole.
     until: Tick,
+    /// The first fragment that was not sent yet.
+    next: u32,
     /// When fragments were repeated last.
     repeated: HashMap<u32, Tick>,
 }
@@ -66,24 +72,50 @@ impl Kept {
     }
 }
 
-/// Publications kept for repair, the oldest first.
+/// Publications that are sent and kept for repair, the oldest first.
 #[derive(Debug)]
 pub(super) struct Repair {
     limits: FragmentLimits,
     kept: VecDeque<Kept>,
     octets: usize,
+    /// Octets of those that were not sent whole yet: the last ones of `kept`.
+    unsent: usize,
+    pace: Pace,
 }
 
 impl Repair {
     pub(super) fn new(limits: FragmentLimits) -> Self {
-        Self { limits, kept: VecDeque::new(), octets: 0 }
+        Self { limits, kept: VecDeque::new(), octets: 0, unsent: 0, pace: Pace::default() }
     }
 
     fn keep(&mut self, kept: Kept) {
         self.octets += kept.payload.len();
+        self.unsent += kept.payload.len();
         self.kept.push_back(kept);
-        while self.octets > self.limits.octets_max {
+        while self.octets > self.limits.octets_max
+            && self.kept.front().is_some_and(|k| k.until != Tick::NEVER)
+        {
             self.drop_oldest();
+        }
+    }
+
+    /// The fragments that may leave now.
+    fn portion(&mut self, now: Tick, mut each: impl FnMut(Publication)) {
+        if self.unsent == 0 {
+            return;
+        }
+        let mut room = self.pace.room(now);
+        for kept in self.kept.iter_mut().filter(|k| k.until == Tick::NEVER) {
+            let end = kept.count().min(kept.next.saturating_add(room));
+            (kept.next..end).filter_map(|i| kept.fragment(i)).for_each(&mut each);
+            let sent = end - kept.next;
+            self.pace.take(sent);
+            (kept.next, room) = (end, room - sent);
+            if end < kept.count() {
+                return;
+            }
+            kept.until = now + self.limits.keep;
+            self.unsent -= kept.payload.len();
         }
     }
 
@@ -100,7 +132,13 @@ impl Repair {
     }
 
     pub(super) fn next_timeout(&self) -> Option<Tick> {
-        self.kept.front().map(|k| k.until)
+        let portion = (self.unsent > 0).then(|| self.pace.next());
+        portion.or_else(|| self.kept.front().map(|k| k.until))
+    }
+
+    /// Whether so much waits to be sent that applications had better wait.
+    pub(super) fn is_backlogged(&self) -> bool {
+        self.unsent > self.limits.octets_max / 2
     }
 }
 
@@ -161,7 +199,7 @@ impl Reassembly {
 }
 
 impl Dispatcher {
-    /// Sends a long publication as fragments; how many.
+    /// Sends a long publication as fragments, as fast as receivers take them; how many.
     pub(super) fn cut(
         &mut self,
         now: Tick,
@@ -187,12 +225,12 @@ impl Dispatcher {
         longest.ids.push(scope.child(Label::default()));
         let piece = self.config.frame_max.checked_sub(frame_len(&longest, 0) + self.config.reserve);
         let piece = piece.filter(|p| *p >= 64).ok_or(Refusal::TooLong)?;
-        let until = now + self.config.fragments.keep;
+        let (until, next) = (Tick::NEVER, 0);
         let (payload, repeated) = (payload.to_vec(), HashMap::new());
-        let kept = Kept { publication, scope, payload, piece, until, repeated };
+        let kept = Kept { publication, scope, payload, piece, until, next, repeated };
         let count = kept.count();
-        (0..count).filter_map(|i| kept.fragment(i)).for_each(|f| out.publish(f));
         self.repair.keep(kept);
+        self.repair.portion(now, |fragment| out.publish(fragment));
         Ok(count as usize)
     }
 
@@ -269,6 +307,7 @@ impl Dispatcher {
 
     pub(super) fn fragments_timeout(&mut self, now: Tick, out: &mut Outbox) {
         self.repair.expire(now);
+        self.repair.portion(now, |fragment| out.publish(fragment));
         let is_due = |p: &Partial| p.due <= now;
         let mut due: Vec<Id> = self
             .reassembly
@@ -315,20 +354,30 @@ impl Dispatcher {
     /// Somebody misses fragments of a publication of this node.
     pub fn repair(&mut self, now: Tick, message: &Control, out: &mut Outbox) {
         let scope = message.ids.first();
-        let kept = self.repair.kept.iter_mut().find(|k| Some(&k.scope) == scope);
+        let Repair { kept, pace, .. } = &mut self.repair;
+        let kept = kept.iter_mut().find(|k| Some(&k.scope) == scope);
         let Some(kept) = kept.filter(|_| message.kind == Kind::REPAIR) else {
             self.counters.refused += 1;
             return;
         };
-        let count = kept.count();
+        // What was not sent yet is on its way; what one answer leaves out is asked for again.
+        let sent = kept.next;
+        let mut left = REPEATS_MAX;
         for (first, last) in message.missing.iter().take(RANGES_MAX) {
-            for index in *first..=(*last).min(count.saturating_sub(1)) {
+            if *first < sent {
+                pace.missed(now);
+            }
+            for index in *first..(*last).saturating_add(1).min(sent) {
+                if left == 0 {
+                    return;
+                }
                 let repeated = kept.repeated.get(&index);
                 if repeated.is_some_and(|at| now.since(*at) < SAME) {
                     continue;
                 }
                 if let Some(fragment) = kept.fragment(index) {
                     kept.repeated.insert(index, now);
+                    left -= 1;
                     self.counters.repaired += 1;
                     out.publish(fragment);
                 }

@@ -101,6 +101,7 @@ impl Dispatcher {
             entry.reply.clone_from(&message.reply);
             entry.hops = hops;
             entry.aliases.clone_from(&message.ids);
+            entry.head = None;
         }
         let ours = message.ids.iter().find(|id| self.publications.contains_key(*id)).cloned();
         if let Some(ours) = ours.filter(|_| message.ids.len() > 1) {
@@ -117,7 +118,7 @@ impl Dispatcher {
             let entry = self.publications.get_mut(id).filter(|p| !p.is_scope);
             let is_right = |s: Strategy| (s == Strategy::NODE_LOCAL) == is_node_local;
             let Some(entry) = entry.filter(|p| is_right(p.strategy)) else { continue };
-            (entry.is_matched, entry.route, entry.reply) = (false, None, None);
+            (entry.is_matched, entry.route, entry.reply, entry.head) = (false, None, None, None);
             for publisher in entry.publishers.iter_mut().filter(|p| p.is_started) {
                 publisher.is_started = false;
                 out.tell(publisher.app, Event::StopPublish(id.clone()));
@@ -131,7 +132,7 @@ impl Dispatcher {
             let Some(entry) = self.subscriptions.get(id.father()).filter(|s| s.is_scope) else {
                 continue;
             };
-            for app in &entry.subscribers {
+            for app in entry.subscribers.iter() {
                 let event = if is_published {
                     Event::ScopePublished(id.clone())
                 } else {

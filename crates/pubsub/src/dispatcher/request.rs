@@ -1,6 +1,6 @@
 //! Requests of applications.
 
-use super::{Dispatcher, Pending, Publisher, Publishing, Subscribing};
+use super::{Dispatcher, Pending, Publisher, Publishing, Subscribers, Subscribing};
 use crate::publication::{AppId, Event, Outbox, Publication, Target};
 use onym_tables::Tick;
 use onym_wire::push::{Control, Id, Kind, Status, Strategy, reserved};
@@ -105,7 +105,7 @@ impl Dispatcher {
                 strategy: request.strategy,
                 id: request.id.clone(),
                 prefix: request.prefix.clone(),
-                subscribers: Vec::new(),
+                subscribers: Subscribers::default(),
                 waiting: Vec::new(),
             });
             if entry.strategy != request.strategy {
@@ -123,10 +123,9 @@ impl Dispatcher {
         if entry.strategy != request.strategy {
             return Status::STRATEGY;
         }
-        if !entry.subscribers.contains(&app) {
+        if !entry.subscribers.remove(app) {
             return Status::NOT_THERE;
         }
-        entry.subscribers.retain(|a| *a != app);
         if entry.subscribers.is_empty() {
             self.subscriptions.remove(&full);
         }
@@ -210,10 +209,11 @@ impl Dispatcher {
                 reply: None,
                 hops: 0,
                 aliases: vec![full.clone()],
+                head: None,
             };
             self.publications.insert(full.clone(), entry);
         } else {
-            let subscribers = Vec::new();
+            let subscribers = Subscribers::default();
             let entry = Subscribing { is_scope, strategy, id, prefix, subscribers, waiting };
             self.subscriptions.insert(full.clone(), entry);
         }
@@ -278,8 +278,9 @@ impl Dispatcher {
     ) -> Option<bool> {
         let is_last = if is_subscription {
             let s = self.subscriptions.get_mut(full)?;
-            let at = s.subscribers.iter().position(|a| *a == app)?;
-            s.subscribers.remove(at);
+            if !s.subscribers.remove(app) {
+                return None;
+            }
             s.subscribers.is_empty()
         } else {
             let p = self.publications.get_mut(full)?;
@@ -392,7 +393,7 @@ impl Dispatcher {
             (p.waiting, p.publishers.iter().map(|p| p.app).collect())
         } else {
             let Some(s) = self.subscriptions.remove(full) else { return };
-            (s.waiting, s.subscribers)
+            (s.waiting, s.subscribers.to_vec())
         };
         let is_subscription = !pending.kind.is_of_publisher();
         for app in waiting.iter().map(|w| w.app).chain(apps) {
@@ -453,8 +454,8 @@ impl Dispatcher {
         let (route, reply, hops) = (other.route.clone(), other.reply.clone(), other.hops);
         let aliases = other.aliases.clone();
         if let Some(p) = self.publications.get_mut(full).filter(|p| !p.is_matched) {
-            (p.is_matched, p.route, p.reply, p.hops, p.aliases) =
-                (true, route, reply, hops, aliases);
+            (p.is_matched, p.route, p.reply, p.hops, p.aliases, p.head) =
+                (true, route, reply, hops, aliases, None);
         }
     }
 
@@ -491,7 +492,7 @@ impl Dispatcher {
             let request = Request { kind, id, prefix, strategy };
             self.ask(now, Pending::new(now, &request, full), out);
         }
-        out.events.retain(|(a, _)| *a != app);
+        out.forget(app);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Labels and absolute identifiers.
 
 use super::DEPTH_MAX;
+use smallvec::SmallVec;
 use std::borrow::Borrow;
 use std::fmt;
 use std::str::FromStr;
@@ -66,19 +67,22 @@ impl FromStr for Label {
 
 /// An absolute identifier; without labels it stands for the place above all roots.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Id(Vec<[u8; 8]>);
+pub struct Id(Labels);
+
+/// So many labels that most identifiers ask for no memory.
+type Labels = SmallVec<[[u8; 8]; 4]>;
 
 impl Id {
     /// The identifier of a root.
     #[must_use]
     pub fn root(label: Label) -> Self {
-        Self(vec![label.0])
+        Self(Labels::from_slice(&[label.0]))
     }
 
     /// The identifier with these labels, at most [`DEPTH_MAX`].
     #[must_use]
     pub fn from_labels(labels: &[[u8; 8]]) -> Self {
-        Self(labels.get(..DEPTH_MAX).unwrap_or(labels).to_vec())
+        Self(Labels::from_slice(labels.get(..DEPTH_MAX).unwrap_or(labels)))
     }
 
     /// The identifier that `octets` concatenate; `None` when that is no whole number of labels or
@@ -86,7 +90,7 @@ impl Id {
     #[must_use]
     pub fn from_octets(octets: &[u8]) -> Option<Self> {
         match octets.as_chunks() {
-            (labels, []) if labels.len() <= DEPTH_MAX => Some(Self(labels.to_vec())),
+            (labels, []) if labels.len() <= DEPTH_MAX => Some(Self(Labels::from_slice(labels))),
             _ => None,
         }
     }
@@ -136,8 +140,7 @@ impl Id {
     /// The identifier of the child `label`; beyond [`DEPTH_MAX`] the same identifier.
     #[must_use]
     pub fn child(&self, label: Label) -> Self {
-        let mut labels = Vec::with_capacity(self.0.len() + 1);
-        labels.extend_from_slice(&self.0);
+        let mut labels = self.0.clone();
         if labels.len() < DEPTH_MAX {
             labels.push(label.0);
         }
@@ -181,7 +184,7 @@ impl FromStr for Id {
             return Ok(Self::default());
         }
         let labels = rest.split('/').map(|label| label.parse::<Label>().map(|l| l.0));
-        let labels = labels.collect::<Result<Vec<_>, _>>()?;
+        let labels = labels.collect::<Result<Labels, _>>()?;
         if labels.len() > DEPTH_MAX { Err(IdError::TooDeep) } else { Ok(Self(labels)) }
     }
 }

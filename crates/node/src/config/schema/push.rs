@@ -65,6 +65,9 @@ pub struct Push {
     /// Octets of publications that wait for an application at most; it misses what is beyond, and
     /// is told how many.
     pub app_queue_bytes_max: usize,
+    /// How long publishers wait at a stretch for an application, or a neighbour on a stream, that
+    /// does not keep up, in milliseconds; then it misses publications until it has caught up.
+    pub hold_ms: u64,
     /// Most scopes and items of a rendezvous.
     pub vertices_max: usize,
     /// Time after which a rendezvous forgets a node that is silent, in milliseconds.
@@ -97,6 +100,7 @@ impl Default for Push {
             publication_bytes_max: 64 << 20,
             apps_max: 65_536,
             app_queue_bytes_max: 8 << 20,
+            hold_ms: 250,
             vertices_max: 1_000_000,
             lease_ms: 30_000,
         }
@@ -139,7 +143,8 @@ pub enum PushStages {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PushLink {
-    /// The face: the URI of an entry of `face`, or of a face to be made.
+    /// The face: the URI of an entry of `face`, or of a face to be made. With scheme `tcp4` or
+    /// `tcp6` and port 0 it is the connection that the neighbour makes from that address.
     pub face: String,
     /// Number of the link from here to there, unique as `push.inside` is. 0: drawn from the node
     /// and the face.

@@ -1,0 +1,148 @@
+//! What the push thread sends, into the queues of faces; and holding back while those are long.
+//!
+//! A face whose queue is longer than [`HOLD_AT`] holds the push half of its shard back: nothing is
+//! taken from the push thread, from applications and from neighbours on streams, so that who
+//! publishes waits, until the queue is half as long. It does so for `push.hold_ms` only: a face that
+//! takes longer is slow, and until it has caught up nobody waits for it. What does not find room in
+//! its queue then is lost to it alone, and an application is told (P-56).
+
+use super::Shard;
+use super::local::LocalFace;
+use super::push::tell_missed;
+use crate::cross::{Batch, Fan};
+use onym_face::Transport;
+use onym_tables::Tick;
+use onym_wire::{Buf, TxQueue};
+
+/// Octets in the queue of a face that hold the push half back.
+const HOLD_AT: usize = 256 << 10;
+/// Octets with which that ends.
+const RELEASE_AT: usize = HOLD_AT / 2;
+
+/// What a face does to the push half of its shard.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Hold {
+    /// Nothing.
+    #[default]
+    Free,
+    /// It is waited for, since then.
+    Since(Tick),
+    /// It was waited for long enough.
+    Slow,
+}
+
+impl Shard {
+    /// What came from the push thread since the last round: one batch, unless a face holds back.
+    pub(super) fn take_push(&mut self) {
+        if self.is_held_back() {
+            return;
+        }
+        let Some(mut batch) = self.push.as_mut().and_then(|push| push.from.next()) else { return };
+        let mut out = std::mem::take(&mut batch.out);
+        let messages = Buf::copy_from(&batch.messages);
+        let mut fans = batch.fans.iter().peekable();
+        for (i, item) in out.items.drain(..).enumerate() {
+            while let Some(fan) = fans.next_if(|fan| fan.after <= i) {
+                self.fan_out(fan, &batch, &messages);
+            }
+            self.transmit(&out.arena, item);
+        }
+        fans.for_each(|fan| self.fan_out(fan, &batch, &messages));
+        batch.out = out;
+        if let Some(push) = &mut self.push {
+            push.from.give_back(batch);
+        }
+    }
+
+    fn fan_out(&mut self, fan: &Fan, batch: &Batch, messages: &Buf) {
+        let Some(ends) = batch.ends.get(fan.ends.clone()) else { return };
+        for face in fan.faces.iter() {
+            match self.faces.by_id(*face) {
+                Some((slot, _)) => self.fan_to(slot, messages, fan.octets.start, ends),
+                None => self.counters.face_gone += ends.len() as u64,
+            }
+        }
+    }
+
+    /// Puts messages that begin at `start` and end at `ends` into the queue of an application, as
+    /// one piece where its transport cuts none. Those that find no room are missed.
+    fn fan_to(&mut self, slot: u32, messages: &Buf, start: usize, ends: &[usize]) {
+        let Some(room) = self.ready_app(slot) else { return };
+        let Some(face) = self.faces.get(slot) else { return };
+        let waiting = face.queue.bytes();
+        let fitting = ends.partition_point(|end| waiting + end - start <= room);
+        let count = if face.queue.is_empty() { fitting.max(1) } else { fitting };
+        let (taken, missed) = ends.split_at(count.min(ends.len()));
+        let is_told = taken.is_empty() || tell_missed(face);
+        if is_told && let Some(end) = taken.last() {
+            let is_stream = face
+                .io
+                .as_ref()
+                .is_some_and(|io| matches!(io.transport(), Transport::Unix | Transport::Tcp));
+            if is_stream {
+                face.queue.push_over(&[], Some(&messages.slice(start..*end)));
+            } else {
+                put_each(&mut face.queue, messages, start, taken);
+            }
+        }
+        if !missed.is_empty() {
+            self.push_dropped.missed += missed.len() as u64;
+            face.app.iter_mut().for_each(|app| app.missed += missed.len() as u64);
+        }
+        if !is_told {
+            let id = face.id;
+            return self.fail(slot, id, "the application does not read its messages".into(), true);
+        }
+        self.note_hold(slot);
+        self.queued(slot);
+    }
+
+    /// Notes that the queue of a face on a stream became long.
+    pub(super) fn note_hold(&mut self, slot: u32) {
+        let (now, Some(push)) = (self.now, &mut self.push) else { return };
+        let Some(face) = self.faces.get(slot) else { return };
+        if face.hold == Hold::Free && face.stream && face.queue.bytes() > HOLD_AT {
+            face.hold = Hold::Since(now);
+            push.holding.push(slot);
+        }
+    }
+
+    /// Whether a face is waited for; looks at those that were.
+    pub(super) fn is_held_back(&mut self) -> bool {
+        let (now, Some(push)) = (self.now, &mut self.push) else { return false };
+        let (faces, patience) = (&mut self.faces, push.hold);
+        push.holding.retain(|slot| {
+            let Some(face) = faces.get(*slot) else { return false };
+            let Hold::Since(at) = face.hold else { return false };
+            let is_long = is_long(face);
+            if is_long && now.since(at) < patience {
+                return true;
+            }
+            face.hold = if is_long { Hold::Slow } else { Hold::Free };
+            false
+        });
+        !push.holding.is_empty()
+    }
+
+    /// A slow face that caught up is as any other.
+    pub(super) fn note_caught_up(&mut self, slot: u32) {
+        if let Some(face) = self.faces.get(slot)
+            && face.hold == Hold::Slow
+            && !is_long(face)
+        {
+            face.hold = Hold::Free;
+        }
+    }
+}
+
+fn is_long(face: &LocalFace) -> bool {
+    face.io.is_some() && face.queue.bytes() > RELEASE_AT
+}
+
+/// One frame for each message.
+fn put_each(queue: &mut TxQueue, messages: &Buf, mut start: usize, ends: &[usize]) {
+    for end in ends {
+        queue.push_over(&[], Some(&messages.slice(start..*end)));
+        start = *end;
+    }
+}
