@@ -38,7 +38,7 @@ class _Person:
     """Somebody with a key store of their own."""
 
     def __init__(self, folder: Path, name: str, socket: Path) -> None:
-        self.folder, self.node = folder / name, f"unix://{socket}"
+        self.folder, self.node = folder / name, f"unix://{socket.absolute()}"
         self.folder.mkdir()
         self.environment = {
             **os.environ,
