@@ -2,7 +2,9 @@
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use onym_bench::{board, distribute, file, flood, index, load, memory, relay, run, services};
+use onym_bench::{
+    board, distribute, file, flood, index, load, memory, push, relay, rendezvous, run, services,
+};
 use onym_sys::alloc_count::CountingAlloc;
 
 #[global_allocator]
@@ -37,6 +39,12 @@ enum Command {
     Board(board::BoardArgs),
     /// One side of that; prints one line of JSON.
     BoardPart(board::PartArgs),
+    /// Compares publish/subscribe over two nodes: ours, Zenoh, NATS.
+    Push(push::PushArgs),
+    /// One side of that; prints one line of JSON.
+    PushPart(push::PushPartArgs),
+    /// Times subscriptions to random items of many.
+    Rendezvous(rendezvous::RendezvousArgs),
     /// Services alone and in a chain; prints a table and writes rows.
     Services(services::ServicesArgs),
     /// Sends Interests for names that do not exist; prints how many, and its CPU seconds.
@@ -52,6 +60,9 @@ fn main() -> Result<()> {
         Command::Get(args) => print(&file::get(&args)?),
         Command::Board(args) => board::run(&args),
         Command::BoardPart(args) => print(&board::part(&args)?),
+        Command::Push(args) => push::run(&args),
+        Command::PushPart(args) => print(&push::part(&args)?),
+        Command::Rendezvous(args) => rendezvous::run(&args),
         Command::Memory(args) => memory::run(&args),
         Command::Distribute(args) => print(&distribute::run(&args)?),
         Command::Index(args) => index::run(&args),

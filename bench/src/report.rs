@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result};
 use serde::Serialize;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
@@ -45,7 +46,7 @@ fn unit(metric: &str) -> &'static str {
         | "frames_per_second"
         | "messages_per_second" => "1/s",
         "goodput_bps" => "bit/s",
-        "latency_p50_s" | "latency_p99_s" | "cpu_s" => "s",
+        "latency_mean_s" | "latency_p50_s" | "latency_p99_s" | "cpu_s" => "s",
         "rss_bytes" | "octets_per_entry" => "B",
         _ => "1",
     }
@@ -93,6 +94,19 @@ impl Report {
         }
         fs::write(path, serde_json::to_string_pretty(&all)? + "\n")
             .with_context(|| format!("{}", path.display()))
+    }
+
+    /// Writes the rows of this run to `path` as CSV, with the members of [`Row`] as heads.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn write_csv(&self, path: &Path) -> Result<()> {
+        let mut text = String::from("bench,case,subject,metric,value,unit\n");
+        for Row { bench, case, subject, metric, value, unit } in &self.rows {
+            // Cases hold commas; nothing holds quotation marks.
+            let _ = writeln!(text, "{bench},\"{case}\",{subject},{metric},{value},{unit}");
+        }
+        fs::write(path, text).with_context(|| format!("{}", path.display()))
     }
 }
 

@@ -11,8 +11,6 @@ type Fault = Box<dyn Error>;
 
 /// First word of the publication that ends a run.
 const END: u64 = u64::MAX;
-/// Publications that a subscriber may be behind.
-const DEPTH: usize = 16;
 
 struct Args {
     publisher: bool,
@@ -22,6 +20,8 @@ struct Args {
     read: String,
     seconds: f64,
     core: usize,
+    /// Publications that a subscriber may be behind.
+    depth: usize,
 }
 
 fn args() -> Result<Args, Fault> {
@@ -44,6 +44,7 @@ fn args() -> Result<Args, Fault> {
         read: get("--read")?,
         seconds: get("--seconds")?.parse()?,
         core: get("--core")?.parse()?,
+        depth: get("--depth")?.parse()?,
     })
 }
 
@@ -64,7 +65,7 @@ fn main() -> Result<(), Fault> {
         .publish_subscribe::<[u64]>()
         .max_publishers(1)
         .max_subscribers(args.subscribers)
-        .subscriber_max_buffer_size(DEPTH)
+        .subscriber_max_buffer_size(args.depth)
         .subscriber_max_borrowed_samples(2)
         .history_size(0)
         .enable_safe_overflow(false)

@@ -4,21 +4,23 @@
 mod copying;
 mod onym;
 
+use crate::part::{Part, rival, say};
 use crate::report::{Report, human, median};
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
-use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// First word of the publication that ends a run; others count from 0.
 const END: u64 = u64::MAX;
-/// Publications that a subscriber may be behind, everywhere.
-const DEPTH: usize = 15;
-/// The program of the rival, beside this one's folder.
-const RIVAL: &str = "rivals/release/rival-iceoryx2";
+/// Publications that a subscriber may be behind: as many as a Unix socket holds (208 KiB), within
+/// these bounds.
+const DEPTHS: (usize, usize) = (15, 255);
+const SOCKET_OCTETS: usize = 212_992;
+/// The program of the rival.
+const RIVAL: &str = "rival-iceoryx2";
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How publications travel.
@@ -112,6 +114,9 @@ pub struct PartArgs {
     /// What is done with payloads.
     #[arg(long, value_enum)]
     pub read: Read,
+    /// Publications that a subscriber may be behind.
+    #[arg(long)]
+    pub depth: usize,
     /// How long to publish.
     #[arg(long)]
     pub seconds: f64,
@@ -138,8 +143,7 @@ fn words(octets: usize) -> Vec<u64> {
 
 /// Says that a side is there, and for a publisher waits for the start.
 fn ready(is_publisher: bool) -> Result<()> {
-    println!("ready");
-    std::io::stdout().flush()?;
+    say("ready")?;
     if is_publisher {
         std::io::stdin().read_line(&mut String::new())?;
     }
@@ -194,43 +198,6 @@ pub fn part(args: &PartArgs) -> Result<PartResult> {
     }
 }
 
-/// A side that runs.
-#[derive(Debug)]
-struct Part {
-    child: Child,
-    said: BufReader<std::process::ChildStdout>,
-}
-
-impl Part {
-    fn start(mut command: Command) -> Result<Self> {
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-        let said = BufReader::new(child.stdout.take().context("its output is piped")?);
-        Ok(Self { child, said })
-    }
-
-    fn line(&mut self) -> Result<String> {
-        let mut line = String::new();
-        ensure!(self.said.read_line(&mut line)? > 0, "a side ended early");
-        Ok(line)
-    }
-
-    fn stdin(&mut self) -> Result<ChildStdin> {
-        self.child.stdin.take().context("its input is piped")
-    }
-
-    fn result(&mut self) -> Result<PartResult> {
-        Ok(serde_json::from_str(&self.line()?)?)
-    }
-}
-
-impl Drop for Part {
-    fn drop(&mut self) {
-        // Ended already, where all went well.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 /// A case.
 #[derive(Debug, Clone, Copy)]
 struct Case {
@@ -240,6 +207,10 @@ struct Case {
 }
 
 impl Case {
+    fn depth(&self) -> usize {
+        (SOCKET_OCTETS / self.payload).clamp(DEPTHS.0, DEPTHS.1)
+    }
+
     fn name(&self) -> String {
         let Self { payload, subscribers, read } = self;
         format!("payload={payload},subscribers={subscribers},read={}", read.name())
@@ -249,7 +220,7 @@ impl Case {
 fn command(way: Way, case: Case, path: &Path, seconds: f64, is_publisher: bool) -> Result<Command> {
     let own = std::env::current_exe()?;
     let mut command = if way == Way::Iceoryx2 {
-        Command::new(rival()?.context("rival-iceoryx2 is not built")?)
+        Command::new(rival(RIVAL)?.context("rival-iceoryx2 is not built")?)
     } else {
         let mut command = Command::new(own);
         command.args(["board-part", "--way", way.name()]);
@@ -259,17 +230,12 @@ fn command(way: Way, case: Case, path: &Path, seconds: f64, is_publisher: bool) 
     command.arg("--path").arg(path);
     command.args(["--payload", &payload.to_string(), "--subscribers", &subscribers.to_string()]);
     command.args(["--read", read.name(), "--seconds", &seconds.to_string()]);
+    command.args(["--depth", &case.depth().to_string()]);
     command.args(["--core", if is_publisher { "0" } else { "1" }]);
     if is_publisher {
         command.arg("--publisher");
     }
     Ok(command)
-}
-
-fn rival() -> Result<Option<PathBuf>> {
-    let own = std::env::current_exe()?;
-    let program = own.ancestors().nth(2).map(|target| target.join(RIVAL));
-    Ok(program.filter(|program| program.exists()))
 }
 
 /// Publications per second that each subscriber received, and how many were lost by all.
@@ -279,7 +245,7 @@ fn once(way: Way, case: Case, args: &BoardArgs) -> Result<(f64, u64)> {
     let start = |is_publisher| -> Result<Part> {
         let mut part = Part::start(command(way, case, &path, args.seconds, is_publisher)?)?;
         if is_publisher {
-            ensure!(part.line()?.trim() == "open", "the publisher does not open");
+            part.wait_for("open")?;
         }
         Ok(part)
     };
@@ -287,13 +253,13 @@ fn once(way: Way, case: Case, args: &BoardArgs) -> Result<(f64, u64)> {
     let mut subscribers: Vec<Part> =
         (0..case.subscribers).map(|_| start(false)).collect::<Result<_>>()?;
     for part in subscribers.iter_mut().chain([&mut publisher]) {
-        ensure!(part.line()?.trim() == "ready", "a side is not ready");
+        part.wait_for("ready")?;
     }
-    writeln!(publisher.stdin()?, "go")?;
-    let sent = publisher.result()?;
+    publisher.go()?;
+    let sent: PartResult = publisher.result()?;
     let (mut rate, mut lost) = (0.0, 0);
     for subscriber in &mut subscribers {
-        let got = subscriber.result()?;
+        let got: PartResult = subscriber.result()?;
         rate += got.count as f64 / got.seconds.max(1e-9);
         lost += sent.count - got.count;
     }
@@ -309,7 +275,7 @@ pub fn run(args: &BoardArgs) -> Result<()> {
     if ways.is_empty() {
         ways = Way::ALL.to_vec();
     }
-    if rival()?.is_none() && ways.contains(&Way::Iceoryx2) {
+    if rival(RIVAL)?.is_none() && ways.contains(&Way::Iceoryx2) {
         println!("skipped: iceoryx2 (cargo build --release in bench/rivals)");
         ways.retain(|way| *way != Way::Iceoryx2);
     }

@@ -1,13 +1,13 @@
 //! The blackboard, with a publisher that lets nobody miss anything.
 
-use super::{DEPTH, END, PATIENCE, PartArgs, PartResult, Read, Seen, ready, words};
+use super::{END, PATIENCE, PartArgs, PartResult, Read, Seen, ready, words};
 use anyhow::{Result, ensure};
 use onym_board::{Config, Door, Publisher, Reception, Words, connect};
 use std::time::Instant;
 
 pub(super) fn publish(args: &PartArgs) -> Result<PartResult> {
     let config =
-        Config { payload_max: args.payload, depth: DEPTH, subscribers_max: args.subscribers };
+        Config { payload_max: args.payload, depth: args.depth, subscribers_max: args.subscribers };
     let mut publisher = Publisher::new(&config)?;
     let door = Door::open(&args.path)?;
     println!("open");

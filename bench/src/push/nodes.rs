@@ -1,0 +1,236 @@
+//! The nodes of each subject, one behind the other.
+
+use super::{Link, Way};
+use crate::part::{Part, rival};
+use crate::subject::Subject;
+use anyhow::{Context, Result, ensure};
+use onym_client::ClientOptions;
+use onym_client::blocking::Client;
+use onym_client::mgmt;
+use std::fs;
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// The program of Zenoh's side.
+pub(super) const ZENOH: &str = "rival-zenoh";
+const NATS: &str = "nats-server";
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What a subject lacks; `None` when it can run.
+pub(super) fn missing(way: Way) -> Option<&'static str> {
+    let is_there = match way {
+        Way::Relay => true,
+        Way::Onym => Subject::Onym.program().is_some(),
+        Way::Zenoh => rival(ZENOH).is_ok_and(|program| program.is_some()),
+        Way::Nats => Command::new(NATS).arg("--version").output().is_ok(),
+    };
+    let what = match way {
+        Way::Relay => "this program",
+        Way::Onym => "cargo build --release -p onym",
+        Way::Zenoh => "cargo build --release in bench/rivals",
+        Way::Nats => "Debian's package nats-server",
+    };
+    (!is_there).then_some(what)
+}
+
+/// A process that is ended when dropped.
+#[derive(Debug)]
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Nodes that are joined to a chain.
+#[derive(Debug)]
+pub(crate) struct Nodes {
+    way: Way,
+    places: Vec<String>,
+    processes: Vec<Process>,
+    parts: Vec<Part>,
+    folder: TempDir,
+}
+
+/// Ports that nobody listens at now.
+fn free_ports(count: usize) -> Result<Vec<u16>> {
+    let listeners: Vec<TcpListener> =
+        (0..count).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<Result<_, _>>()?;
+    listeners.iter().map(|listener| Ok(listener.local_addr()?.port())).collect()
+}
+
+fn wait_until(what: &str, mut done: impl FnMut() -> bool) -> Result<()> {
+    let began = Instant::now();
+    while !done() {
+        ensure!(began.elapsed() < PATIENCE, "{what} does not come");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Ok(())
+}
+
+impl Nodes {
+    /// Starts a chain of `count` nodes and waits until they know each other.
+    ///
+    /// # Errors
+    /// When one does not start.
+    pub(crate) fn start(way: Way, count: usize, link: Link, payload: usize) -> Result<Self> {
+        let mut nodes = Self {
+            way,
+            places: Vec::new(),
+            processes: Vec::new(),
+            parts: Vec::new(),
+            folder: tempfile::tempdir()?,
+        };
+        match way {
+            Way::Relay => nodes.relays(count, payload)?,
+            Way::Onym => nodes.onym(count, link)?,
+            Way::Zenoh => nodes.zenoh(count)?,
+            Way::Nats => nodes.nats()?,
+        }
+        Ok(nodes)
+    }
+
+    /// Where applications connect to.
+    pub(crate) fn places(&self) -> &[String] {
+        &self.places
+    }
+
+    fn process(&mut self, mut command: Command, log: &str) -> Result<()> {
+        let log = fs::File::create(self.folder.path().join(log))?;
+        command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        let program = command.get_program().to_owned();
+        let child = command.spawn().with_context(|| program.display().to_string())?;
+        self.processes.push(Process(child));
+        Ok(())
+    }
+
+    fn onym(&mut self, count: usize, link: Link) -> Result<()> {
+        let program = Subject::Onym.program().context("onym is not built")?;
+        let ports = free_ports(count)?;
+        let folder = self.folder.path().to_owned();
+        for at in 0..count {
+            let socket = folder.join(format!("{at}.sock"));
+            let config = folder.join(format!("{at}.toml"));
+            fs::write(&config, onym_config(link, &ports, at, &socket))?;
+            let mut command = Command::new(&program);
+            command.args(["daemon", "--config"]).arg(&config);
+            self.process(command, &format!("{at}.log"))?;
+            self.places.push(format!("unix://{}", socket.display()));
+        }
+        // The others hear of the rendezvous over their links.
+        wait_until("the link between the nodes", || {
+            let home = |node: &str| Some(status(node).ok()?["homes"].as_array()?.len());
+            self.places.iter().all(|node| home(node).is_some_and(|homes| homes > 0))
+        })
+    }
+
+    /// The last one first: each connects to the one behind it.
+    fn relays(&mut self, count: usize, payload: usize) -> Result<()> {
+        let program = std::env::current_exe()?;
+        let ports = free_ports(count)?;
+        for (at, port) in ports.iter().enumerate().rev() {
+            let socket = self.folder.path().join(format!("{at}.sock")).display().to_string();
+            let mut command = Command::new(&program);
+            command.args(["push-part", "--way", "relay", "--role", "node", "--at", &socket]);
+            command.args(["--payload", &payload.to_string()]);
+            if at > 0 {
+                command.args(["--listen", &format!("127.0.0.1:{port}")]);
+            }
+            if let Some(next) = ports.get(at + 1) {
+                command.args(["--next", &format!("127.0.0.1:{next}")]);
+            }
+            let mut part = Part::start(command)?;
+            part.wait_for("ready")?;
+            self.parts.push(part);
+            self.places.insert(0, socket);
+        }
+        Ok(())
+    }
+
+    fn zenoh(&mut self, count: usize) -> Result<()> {
+        let program = rival(ZENOH)?.context("rival-zenoh is not built")?;
+        for port in free_ports(count)? {
+            let end = format!("tcp/127.0.0.1:{port}");
+            let mut command = Command::new(&program);
+            command.args(["--role", "router", "--listen", &end]);
+            if let Some(before) = self.places.last() {
+                command.args(["--connect", before]);
+            }
+            let mut part = Part::start(command)?;
+            part.wait_for("ready")?;
+            self.parts.push(part);
+            self.places.push(end);
+        }
+        Ok(())
+    }
+
+    /// Two: servers of a NATS cluster are all joined to each other.
+    fn nats(&mut self) -> Result<()> {
+        let ports = free_ports(4)?;
+        for at in 0..2 {
+            let mut command = Command::new(NATS);
+            command.args(["-a", "127.0.0.1", "-p", &ports[at].to_string()]);
+            command.args(["--cluster_name", "bench", "--cluster"]);
+            command.arg(format!("nats://127.0.0.1:{}", ports[2 + at]));
+            if at == 1 {
+                command.arg("--routes").arg(format!("nats://127.0.0.1:{}", ports[2]));
+            }
+            self.process(command, &format!("{at}.log"))?;
+            self.places.push(format!("127.0.0.1:{}", ports[at]));
+        }
+        wait_until("a NATS server", || self.places.iter().all(|at| TcpStream::connect(at).is_ok()))
+    }
+
+    /// Frames of the push half that the last node received until now, where it tells.
+    pub(super) fn frames(&self) -> Result<Option<u64>> {
+        if self.way != Way::Onym {
+            return Ok(None);
+        }
+        Ok(status(self.places.last().context("no node")?)?["received"].as_u64())
+    }
+}
+
+/// What a node says of its push half.
+fn status(node: &str) -> Result<serde_json::Value> {
+    let options = ClientOptions { node: Some(node.to_owned()), ..ClientOptions::default() };
+    let mut client = Client::open(options)?;
+    let text = mgmt::fetch_dataset(&mut client, "/localhost/onym/push/status".parse()?)?;
+    Ok(serde_json::from_slice(&text)?)
+}
+
+fn onym_config(link: Link, ports: &[u16], at: usize, socket: &Path) -> String {
+    let (scheme, end) = match link {
+        Link::Udp => ("udp4", format!("\"127.0.0.1:{}\"", ports[at])),
+        Link::Tcp => ("tcp4", format!("\"127.0.0.1:{}\"", ports[at])),
+    };
+    let (udp, tcp) = match link {
+        Link::Udp => (end.as_str(), ""),
+        Link::Tcp => ("", end.as_str()),
+    };
+    let mut links = String::new();
+    if at > 0 {
+        // Over TCP the node before this one connects.
+        let port = if link == Link::Tcp { 0 } else { ports[at - 1] };
+        links += &format!("[[push.link]]\nface = \"{scheme}://127.0.0.1:{port}\"\n");
+    }
+    if let Some(port) = ports.get(at + 1) {
+        links += &format!("[[push.link]]\nface = \"{scheme}://127.0.0.1:{port}\"\n");
+    }
+    let roles = if at == 0 { "[\"rendezvous\", \"topology\"]" } else { "[]" };
+    format!(
+        "shards = 1\n\
+         [faces.unix]\npath = \"{socket}\"\n\
+         [faces.udp]\nlisten = [{udp}]\n\
+         [faces.tcp]\nlisten = [{tcp}]\n\
+         [faces.websocket]\nlisten = []\n\
+         [push]\nenabled = true\nnode = \"{node}\"\nroles = {roles}\nframe_bytes_max = 8800\n\
+         {links}",
+        socket = socket.display(),
+        node = at + 1,
+    )
+}
