@@ -24,14 +24,17 @@ if [ -z "$onym" ]; then
   onym=$root/target/release/onym
 fi
 EXTRA="$onym"
-# The runner of packet scripts.
+# The runner of packet scripts, and an example that makes every call of the Rust crate.
 profile=dev built=debug
 [ ! -x "$root/target/release/onym" ] || profile=release built=release
 cargo build --quiet --locked --profile $profile --manifest-path "$root/Cargo.toml" \
-  --package onym-testkit --bins
-EXTRA="$root/target/$built/onym-testkit $EXTRA"
+  --package onym-testkit --package onym-kernel --bins --examples
+EXTRA="$root/target/$built/onym-testkit $root/target/$built/examples/calls $EXTRA"
 data=$target/guest-data
-rm -rf "$data" && mkdir -p "$data" && cp -r "$root/spec/conformance/pull" "$here/deviations" "$data/"
+rm -rf "$data" && mkdir -p "$data/python" && cp -r "$root/spec/conformance/pull" "$here/deviations" "$data/"
+cp -r "$root/clients/python/onym" "$data/python/"
+"$here/guest-python.sh" "$data/py"
+[ ! -x "$data/py/bin/python3" ] || EXTRA="$data/py/bin/python3 $EXTRA"
 export DATA=$data
 for tc in /sbin/tc /usr/sbin/tc; do [ -x $tc ] && EXTRA="$tc $EXTRA" && break; done
 export EXTRA

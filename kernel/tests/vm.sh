@@ -3,7 +3,8 @@
 # Boots a kernel with the module and runs guest scripts:
 #   vm.sh MODULE IMAGE MODULES_DIR SCRIPT[,SCRIPT...]
 # Environment: MEM (megabytes), SMP, LIMIT (seconds), EXTRA (files for /bin),
-# APPEND (kernel command line), QEMU (more arguments).
+# APPEND (kernel command line), QEMU (more arguments); ARM64=1 for arm64, with
+# BUSYBOX (a static one of that architecture).
 # Exit status 0 when every script passed and no checker said anything.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -12,10 +13,11 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 root=$work/root
 mkdir -p "$root"/{bin,sbin,modules,tests,lib,lib64,etc}
-cp /bin/busybox "$root/bin/"
+cp "${BUSYBOX:-/bin/busybox}" "$root/bin/busybox"
 install -m 755 "$here/guest/init" "$root/init"
-cp "$here"/guest/*.sh "$root/tests/"
+cp "$here"/guest/*.sh "$here"/guest/*.py "$root/tests/"
 cc=${CC:-gcc}
+[ -z "${ARM64:-}" ] || cc=aarch64-linux-gnu-gcc
 $cc -O2 -static -o "$root/qexit" "$here/qexit.c"
 clients=$here/../../clients/c
 $cc -O2 -static -I "$clients/include" -I "$clients/src" -I "$here/../include/uapi" -I "$here/../generated" \
@@ -24,7 +26,9 @@ for example in nnet_store nfd_bridge; do
   $cc -O2 -static -I "$clients/include" -I "$clients/src" -I "$here/../include/uapi" -I "$here/../generated" \
     -o "$root/bin/$example" "$clients"/src/*.c "$clients/examples/$example.c"
 done
-for f in /sbin/ip ${EXTRA:-}; do
+tools="/sbin/ip ${EXTRA:-}"
+[ -z "${ARM64:-}" ] || tools=
+for f in $tools; do
   # Beside busybox, which has applets of these names in /bin.
   case $f in */ip | */tc) cp "$f" "$root/sbin/" ;; *) cp "$f" "$root/bin/" ;; esac
   for l in $(ldd "$f" 2>/dev/null | grep -oE '/[^ ]+' || true); do
@@ -43,16 +47,21 @@ for m in virtio_ring virtio virtio_pci_legacy_dev virtio_pci_modern_dev virtio_p
 done
 cp "$module" "$root/nnet.ko"
 for f in onym onym-testkit calls; do [ ! -e "$root/bin/$f" ] || strip "$root/bin/$f"; done
-strip --strip-debug "$root/nnet.ko" "$root"/modules/*.ko 2>/dev/null || true
+[ -n "${ARM64:-}" ] || strip --strip-debug "$root/nnet.ko" "$root"/modules/*.ko 2>/dev/null || true
 [ -z "${DATA:-}" ] || cp -r "$DATA" "$root/data"
 (cd "$root" && find . | cpio -o -H newc --quiet | gzip -1) > "$work/initrd"
+machine="qemu-system-x86_64 -cpu max -device isa-debug-exit,iobase=0xf4,iosize=0x04" console=ttyS0 good=1
+if [ -n "${ARM64:-}" ]; then
+  # No exit device there: the guest powers off, and its last line tells.
+  machine="qemu-system-aarch64 -M virt -cpu cortex-a57" console=ttyAMA0 good=0
+fi
 status=0
-timeout "${LIMIT:-400}" qemu-system-x86_64 -accel "${ACCEL:-tcg,thread=multi}" -cpu max -smp "${SMP:-2}" -m "${MEM:-512}" \
+timeout "${LIMIT:-400}" $machine -accel "${ACCEL:-tcg,thread=multi}" -smp "${SMP:-2}" -m "${MEM:-512}" \
   -nodefaults -no-user-config -display none -serial stdio -no-reboot \
-  -device isa-debug-exit,iobase=0xf4,iosize=0x04 ${QEMU:-} -kernel "$image" -initrd "$work/initrd" \
-  -append "console=ttyS0 quiet panic=-1 oops=panic nnet.run=$scripts ${APPEND:-}" </dev/null 2>&1 |
+  ${QEMU:-} -kernel "$image" -initrd "$work/initrd" \
+  -append "console=$console quiet panic=-1 oops=panic nnet.run=$scripts ${APPEND:-}" </dev/null 2>&1 |
   tr -d '\r' | tee "$work/console" || status=${PIPESTATUS[0]}
 # qemu ends with (status << 1) | 1; a panic ends it with 0, a hang with 124.
-if [ "$status" = 1 ] && grep -q '^NNET-RESULT rc=0 ' "$work/console"; then exit 0; fi
+if [ "$status" = "$good" ] && grep -q '^NNET-RESULT rc=0 ' "$work/console"; then exit 0; fi
 echo "the guest failed: qemu ended with $status" >&2
 exit 1

@@ -12,7 +12,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("onym-crypto", &["onym-wire"]),
     ("onym-sys", &[]),
     ("onym-http", &[]),
-    ("onym-kernel", &["onym-sys"]),
+    ("onym-kernel", &["onym-wire", "onym-crypto", "onym-sys"]),
     ("onym-tables", &["onym-wire", "onym-crypto"]),
     ("onym-forward", &["onym-wire", "onym-crypto", "onym-tables"]),
     ("onym-pubsub", &["onym-wire", "onym-crypto", "onym-sys", "onym-tables"]),

@@ -183,7 +183,9 @@ class Socket(socket.socket):
 
     def __init__(self, kind: int = socket.SOCK_DGRAM) -> None:
         self._family = family()
-        super().__init__(self._family, kind, 0)
+        fd = socket.socket(self._family, kind, 0).detach()
+        # Python's recvmsg() refuses families that it does not know; it looks no further at this one.
+        super().__init__(socket.AF_UNIX, kind, 0, fileno=fd)
 
     def _address(self, call: str, name: str, flags: int) -> None:
         value = encode_name(name)

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod calls;
 pub mod control;
 #[rustfmt::skip]
 pub mod generated;
@@ -20,6 +21,9 @@ pub enum KernelError {
         /// The error number, in words.
         error: std::io::Error,
     },
+    /// A packet could not be signed.
+    #[error(transparent)]
+    Signing(#[from] onym_crypto::Error),
     /// A call failed.
     #[error(transparent)]
     Io(#[from] std::io::Error),

@@ -1,10 +1,10 @@
 //! A RAW socket of `AF_NNET`: whole packets in and out.
 
 use crate::{KernelError, family};
-use onym_sys::nnet;
+use onym_sys::nnet::{self, Kind, Received};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::net::{RecvFlags, SendFlags};
+use rustix::net::SendFlags;
 use std::time::Duration;
 
 /// A socket with its face; the face comes with the first packet or binding.
@@ -21,7 +21,7 @@ impl RawSocket {
     /// [`KernelError::Absent`] without the module; as `socket`.
     pub fn open(link: bool) -> Result<Self, KernelError> {
         let family = family()?;
-        let fd = nnet::open_raw(family)?;
+        let fd = nnet::open(family, Kind::Raw)?;
         nnet::set_option(&fd, nnet::MULTIBIND, &1_u32.to_ne_bytes())?;
         if link {
             nnet::set_option(&fd, nnet::LP, &1_u32.to_ne_bytes())?;
@@ -62,6 +62,31 @@ impl RawSocket {
         Ok(())
     }
 
+    /// Sends a Data that the kernel keeps and answers with: until close, or for `life`.
+    ///
+    /// # Errors
+    /// `InvalidInput` when it is no Data; `ENOBUFS` at the bound of SO_SNDBUF.
+    pub fn publish(&self, data: &[u8], life: Option<Duration>) -> Result<(), KernelError> {
+        let ms = life.map_or(0, |l| u32::try_from(l.as_millis().max(1)).unwrap_or(u32::MAX));
+        Ok(nnet::send_with(&self.fd, data, nnet::CM_PUBLISH, ms)?)
+    }
+
+    /// Forgets what was published under a prefix.
+    ///
+    /// # Errors
+    /// `NotFound` when there was nothing.
+    pub fn unpublish(&self, prefix: &[u8]) -> Result<(), KernelError> {
+        Ok(nnet::set_option(&self.fd, nnet::UNPUBLISH, prefix)?)
+    }
+
+    /// Lets Interests that were answered by what is published come too.
+    ///
+    /// # Errors
+    /// As `setsockopt`.
+    pub fn tell_answered(&self) -> Result<(), KernelError> {
+        Ok(nnet::set_option(&self.fd, nnet::STATUS, &1_u32.to_ne_bytes())?)
+    }
+
     /// Receives a packet into `room`, waiting at most `patience`; `None` when none came.
     ///
     /// # Errors
@@ -71,14 +96,26 @@ impl RawSocket {
         room: &mut [u8],
         patience: Duration,
     ) -> Result<Option<usize>, KernelError> {
+        Ok(self.receive_marked(room, patience)?.map(|r| r.len))
+    }
+
+    /// As [`Self::receive`], with what the kernel says beside the packet.
+    ///
+    /// # Errors
+    /// As `recvmsg`.
+    pub fn receive_marked(
+        &self,
+        room: &mut [u8],
+        patience: Duration,
+    ) -> Result<Option<Received>, KernelError> {
         let time = Timespec::try_from(patience).ok();
         let mut ready = [PollFd::new(&self.fd, PollFlags::IN)];
         if poll(&mut ready, time.as_ref())? == 0 {
             return Ok(None);
         }
-        match rustix::net::recv(&self.fd, room, RecvFlags::empty()) {
-            Ok((len, _)) => Ok(Some(len)),
-            Err(rustix::io::Errno::AGAIN) => Ok(None),
+        match nnet::receive(&self.fd, room) {
+            Ok(received) => Ok(Some(received)),
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => Ok(None),
             Err(error) => Err(error.into()),
         }
     }

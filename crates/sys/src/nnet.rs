@@ -16,6 +16,17 @@ pub const NAME: i32 = 1;
 pub const FACE: i32 = 2;
 /// Option: several prefixes may be bound.
 pub const MULTIBIND: i32 = 4;
+/// Option: Interests that were answered by what is published are told too.
+pub const STATUS: i32 = 14;
+/// Option: what was published under a prefix is forgotten.
+pub const UNPUBLISH: i32 = 11;
+/// Control message: the kernel keeps this Data and answers with it, for so many milliseconds.
+pub const CM_PUBLISH: i32 = 14;
+/// Control message: number of the segment received.
+const CM_SEGMENT: i32 = 16;
+/// Control message: the Interest was answered by what is published.
+const CM_SATISFIED: i32 = 18;
+
 /// Option: frames carry link headers.
 pub const LP: i32 = 6;
 /// Option: a prefix is given back.
@@ -35,19 +46,26 @@ struct Address {
     name: [u8; ADDRESS_NAME_MAX],
 }
 
-/// Opens a socket of `family` for whole packets.
+/// Kinds of sockets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Whole packets; calls do not wait.
+    Raw,
+    /// Segments of an object in order; calls wait.
+    SequencedPackets,
+}
+
+/// Opens a socket of `family`.
 ///
 /// # Errors
 /// As `socket`; without the module the family is not supported.
-pub fn open_raw(family: u16) -> io::Result<OwnedFd> {
-    // SAFETY: no pointer is passed.
-    let fd = unsafe {
-        libc::socket(
-            i32::from(family),
-            libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK,
-            0,
-        )
+pub fn open(family: u16, kind: Kind) -> io::Result<OwnedFd> {
+    let kind = match kind {
+        Kind::Raw => libc::SOCK_RAW | libc::SOCK_NONBLOCK,
+        Kind::SequencedPackets => libc::SOCK_SEQPACKET,
     };
+    // SAFETY: no pointer is passed.
+    let fd = unsafe { libc::socket(i32::from(family), kind | libc::SOCK_CLOEXEC, 0) };
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
@@ -55,11 +73,8 @@ pub fn open_raw(family: u16) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Binds a socket to a prefix: the value of its Name TLV.
-///
-/// # Errors
-/// As the kernel gave it: `EADDRINUSE` where a prefix equals, opens or extends another.
-pub fn bind(fd: impl AsFd, family: u16, name: &[u8]) -> io::Result<()> {
+/// The address of a name; long ones go by the option [`NAME`].
+fn address(fd: impl AsFd, family: u16, name: &[u8]) -> io::Result<Address> {
     let mut address = Address {
         family,
         version: 0,
@@ -73,13 +88,118 @@ pub fn bind(fd: impl AsFd, family: u16, name: &[u8]) -> io::Result<()> {
         room.copy_from_slice(name);
         address.name_len = u16::try_from(name.len()).unwrap_or(0);
     } else {
-        set_option(&fd, NAME, name)?;
+        set_option(fd, NAME, name)?;
         address.flags = EXTERNAL;
     }
+    Ok(address)
+}
+
+/// Binds a socket to a prefix: the value of its Name TLV.
+///
+/// # Errors
+/// As the kernel gave it: `EADDRINUSE` where a prefix equals, opens or extends another.
+pub fn bind(fd: impl AsFd, family: u16, name: &[u8]) -> io::Result<()> {
+    let address = address(&fd, family, name)?;
     let len = size_of::<Address>() as libc::socklen_t;
     // SAFETY: `address` is plain octets of that length and lives through the call.
     let rc = unsafe { libc::bind(fd.as_fd().as_raw_fd(), (&raw const address).cast(), len) };
     if rc < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Lets a socket of [`Kind::SequencedPackets`] fetch an object: the value of its Name TLV.
+///
+/// # Errors
+/// As the kernel gave it.
+pub fn connect(fd: impl AsFd, family: u16, name: &[u8]) -> io::Result<()> {
+    let address = address(&fd, family, name)?;
+    let len = size_of::<Address>() as libc::socklen_t;
+    // SAFETY: `address` is plain octets of that length and lives through the call.
+    let rc = unsafe { libc::connect(fd.as_fd().as_raw_fd(), (&raw const address).cast(), len) };
+    if rc < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Octets of a control message with a value of 4.
+const CONTROL: usize = size_of::<libc::cmsghdr>() + 8;
+
+/// Sends a packet with one control message, which is a number.
+///
+/// # Errors
+/// As `sendmsg`.
+pub fn send_with(fd: impl AsFd, packet: &[u8], kind: i32, value: u32) -> io::Result<()> {
+    // u64 for the alignment of a header.
+    let mut control = [0_u64; CONTROL / 8];
+    let mut part =
+        libc::iovec { iov_base: packet.as_ptr().cast_mut().cast(), iov_len: packet.len() };
+    // SAFETY: all zeros is an empty msghdr.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = &raw mut part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.as_mut_ptr().cast();
+    message.msg_controllen = CONTROL as _;
+    // SAFETY: `control` is that long, so that the header lies in it, aligned.
+    let header = unsafe { libc::CMSG_FIRSTHDR(&raw const message) };
+    // SAFETY: a pure function of its argument.
+    let len = unsafe { libc::CMSG_LEN(4) };
+    let filled = libc::cmsghdr { cmsg_len: len as _, cmsg_level: SOL_NNET, cmsg_type: kind };
+    // SAFETY: the header lies in `control`, aligned for it.
+    unsafe { header.write(filled) };
+    // SAFETY: the header is in `control`.
+    let data = unsafe { libc::CMSG_DATA(header) };
+    // SAFETY: 8 octets of `control` lie behind the header.
+    unsafe { data.cast::<u32>().write_unaligned(value) };
+    // SAFETY: `message` points to `packet`, which is only read, and to `control`.
+    let rc = unsafe { libc::sendmsg(fd.as_fd().as_raw_fd(), &raw const message, 0) };
+    if rc < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// What came, beside its octets.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Received {
+    /// Octets.
+    pub len: usize,
+    /// It ends the object.
+    pub last: bool,
+    /// The number of the segment.
+    pub segment: Option<u64>,
+    /// The Interest was answered by what is published.
+    pub satisfied: bool,
+}
+
+/// Receives into `room`, with what the control messages say.
+///
+/// # Errors
+/// As `recvmsg`.
+pub fn receive(fd: impl AsFd, room: &mut [u8]) -> io::Result<Received> {
+    let mut control = [0_u64; 512];
+    let mut part = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() };
+    // SAFETY: all zeros is an empty msghdr.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = &raw mut part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.as_mut_ptr().cast();
+    message.msg_controllen = size_of_val(&control) as _;
+    // SAFETY: `room` and `control` are written within their lengths.
+    let got = unsafe { libc::recvmsg(fd.as_fd().as_raw_fd(), &raw mut message, 0) };
+    let len = usize::try_from(got).map_err(|_| io::Error::last_os_error())?;
+    let last = message.msg_flags & libc::MSG_EOR != 0;
+    let mut received = Received { len, last, ..Received::default() };
+    // SAFETY: the headers lie in `control`, as long as the kernel says.
+    let mut header = unsafe { libc::CMSG_FIRSTHDR(&raw const message) };
+    while !header.is_null() {
+        // SAFETY: CMSG_FIRSTHDR and CMSG_NXTHDR give whole headers in `control`.
+        let head = unsafe { header.read() };
+        let is = |kind| head.cmsg_level == SOL_NNET && head.cmsg_type == kind;
+        received.satisfied |= is(CM_SATISFIED);
+        if is(CM_SEGMENT) {
+            // SAFETY: the header is whole.
+            let data = unsafe { libc::CMSG_DATA(header) };
+            // SAFETY: the kernel writes 8 octets for a segment.
+            received.segment = Some(unsafe { data.cast::<u64>().read_unaligned() });
+        }
+        // SAFETY: the header is one of `message`.
+        header = unsafe { libc::CMSG_NXTHDR(&raw const message, header) };
+    }
+    Ok(received)
 }
 
 /// Sets an option to some octets.

@@ -5,7 +5,7 @@ use crate::human;
 use crate::node_words as words;
 use crate::output::Context;
 use onym_kernel::KernelError;
-use onym_kernel::control::{Control, Cs, Face, Peer, Route};
+use onym_kernel::control::{Control, Counter, Cs, Face, Peer, Route};
 use onym_wire::faceuri::FaceUri;
 use onym_wire::{Name, NameRef};
 use serde::Serialize;
@@ -252,21 +252,28 @@ struct ShownCs {
     serve: bool,
 }
 
-fn print_cs(cx: &Context, cs: Cs) -> anyhow::Result<()> {
-    let Cs { capacity, packets, entries, bytes, admit, serve } = cs;
-    let shown = ShownCs { capacity, packets, entries, bytes, admit, serve };
-    let on = |on| if on { "on" } else { "off" };
-    cx.print(&shown, |c| {
+impl ShownCs {
+    fn of(cs: Cs) -> Self {
+        let Cs { capacity, packets, entries, bytes, admit, serve } = cs;
+        Self { capacity, packets, entries, bytes, admit, serve }
+    }
+
+    fn text(&self) -> String {
+        let on = |on| if on { "on" } else { "off" };
         format!(
             "capacity  {} packets\npackets   {}\nentries   {}\nmemory    {}\nadmit     {}\nserve     {}",
-            c.capacity,
-            c.packets,
-            c.entries,
-            human::bytes(c.bytes),
-            on(c.admit),
-            on(c.serve)
+            self.capacity,
+            self.packets,
+            self.entries,
+            human::bytes(self.bytes),
+            on(self.admit),
+            on(self.serve)
         )
-    })
+    }
+}
+
+fn print_cs(cx: &Context, cs: Cs) -> anyhow::Result<()> {
+    cx.print(&ShownCs::of(cs), ShownCs::text)
 }
 
 /// `onym cs info --kernel`.
@@ -287,6 +294,49 @@ pub(crate) fn cs_config(
     control.set_cs(capacity, admit, serve).map_err(failure)?;
     let cs = control.cs().map_err(failure)?;
     print_cs(cx, cs)
+}
+
+#[derive(Debug, Serialize)]
+struct ShownCounter {
+    kind: String,
+    word: String,
+    count: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Status {
+    family: u16,
+    faces: usize,
+    routes: usize,
+    content_store: ShownCs,
+    counters: Vec<ShownCounter>,
+}
+
+/// `onym status --kernel`: with `all` also the counters that are 0.
+pub(crate) fn status(cx: &Context, all: bool) -> anyhow::Result<()> {
+    let family = onym_kernel::family().map_err(failure)?;
+    let mut control = open()?;
+    let counter = |c: Counter| ShownCounter { kind: c.kind, word: c.word, count: c.count };
+    let counters = control.counters().map_err(failure)?.into_iter();
+    let status = Status {
+        family,
+        faces: control.faces().map_err(failure)?.len(),
+        routes: control.routes().map_err(failure)?.len(),
+        content_store: ShownCs::of(control.cs().map_err(failure)?),
+        counters: counters.filter(|c| all || c.count > 0).map(counter).collect(),
+    };
+    cx.print(&status, |s| {
+        let row = |c: &ShownCounter| vec![c.kind.clone(), c.word.clone(), c.count.to_string()];
+        let rows: Vec<_> = s.counters.iter().map(row).collect();
+        format!(
+            "family    {}\nfaces     {}\nroutes    {}\n\nContent store\n{}\n\n{}",
+            s.family,
+            s.faces,
+            s.routes,
+            s.content_store.text(),
+            human::table(&["KIND", "COUNTER", "COUNT"], &rows)
+        )
+    })
 }
 
 #[derive(Debug, Serialize)]

@@ -1,6 +1,6 @@
 //! `onym status`: the state of the node in one report.
 
-use crate::cmd::{cs, face, fib, route, strategy};
+use crate::cmd::{cs, face, fib, kernel, route, strategy};
 use crate::human;
 use crate::output::Context;
 use crate::session;
@@ -16,8 +16,12 @@ use serde_json::Value;
 #[command(after_help = "Examples:
   onym status
   onym status --all           also faces, routes, forwarding table, strategies
-  onym status --all --json")]
+  onym status --all --json
+  onym status --kernel")]
 pub(crate) struct Args {
+    /// The kernel stack of this network namespace (nnet.ko) instead of a node.
+    #[arg(long)]
+    kernel: bool,
     /// Everything, as `nfdc status report` shows it.
     #[arg(short, long)]
     all: bool,
@@ -65,6 +69,9 @@ struct Rest {
 }
 
 pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
+    if args.kernel {
+        return kernel::status(cx, args.all);
+    }
     let mut client = session::open(cx)?;
     let general = mgmt::status(&mut client).map_err(session::failure)?;
     let content_store = mgmt::cs_info(&mut client).map_err(session::failure)?;

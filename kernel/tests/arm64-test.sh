@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# Boots Debian's arm64 kernel 6.1 under emulation with the module: arm64-test.sh TARGET
+# SCRIPTS: guest scripts that need no programs but nnet-test and busybox.
+# Exit status 77 where the emulator or the cross compiler are missing.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+target=$1 state=$1/apt-arm64
+command -v qemu-system-aarch64 >/dev/null || { echo "skipped, missing: qemu-system-arm" >&2; exit 77; }
+"$here/build-arm64.sh" "$target"
+headers=$(ls -d "$target"/arm64/usr/src/linux-headers-*-arm64 | tail -1)
+version=$(basename "$headers" | sed 's/linux-headers-//')
+out=$target/arm64-guest
+if [ ! -e "$out/boot/vmlinuz-$version" ] || [ ! -x "$out/bin/busybox" ]; then
+  rm -rf "$out" && mkdir -p "$out" "$state"/{lists/partial,cache/archives/partial}
+  apt=(apt-get -q -o Dir::State::lists="$state/lists" -o Dir::Cache="$state/cache" -o APT::Architecture=arm64 -o APT::Architectures=arm64)
+  "${apt[@]}" update >/dev/null
+  (cd "$out" && "${apt[@]}" download "linux-image-$version" busybox-static:arm64 >/dev/null && for d in *.deb; do dpkg-deb -x "$d" .; rm -f "$d"; done)
+  find "$out/lib/modules" -name '*.ko' | grep -vE '/(udp_tunnel|ip6_udp_tunnel|veth|sch_netem)\.ko$' | xargs rm -f
+fi
+modules=$out/lib/modules/$version
+ARM64=1 BUSYBOX=$out/bin/busybox LIMIT=${LIMIT:-400} "$here/vm.sh" "$target/linux-headers-$version/src/nnet.ko" \
+  "$out/boot/vmlinuz-$version" "$modules" "${SCRIPTS:-sockets}"

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# The calls of the C library, the Rust crate and the Python module, and `onym … --kernel`.
+set -e
+insmod /nnet.ko $LOAD
+nnet-test calls
+if [ -x /bin/calls ]; then calls; fi
+if [ -x /bin/python3 ]; then
+  nnet-test ctl route /py 1
+  PYTHONHOME=/data/py LD_LIBRARY_PATH=/data/py/lib python3 -S /tests/calls.py
+fi
+if [ -x /bin/onym ]; then
+  has() { grep -q -- "$1" /tmp/out || { echo "lacks $1:"; cat /tmp/out; exit 1; }; }
+  onym face create udp4://10.9.9.9:6363 --kernel > /tmp/out; has created
+  onym face create udp4://10.9.9.9:6363 --kernel --json > /tmp/out; has '"face"'
+  onym face list --kernel > /tmp/out; has udp4://10.9.9.9:6363; has internal://
+  ip link add v0 type veth peer name v1; ip link set v0 up
+  onym face create 'ether://[02:00:00:00:00:01]' --local dev://v0 --kernel > /tmp/out; has created
+  id=$(onym face list --kernel | awk '/udp4:/ { print $1 }')
+  onym face update "$id" --mtu 1200 --kernel > /tmp/out; has updated
+  onym face show "$id" --kernel --json > /tmp/out; has 1200
+  onym route add /cli --via "$id" --cost 7 --kernel > /tmp/out; has added
+  onym route list --kernel > /tmp/out; has /cli
+  onym route list --kernel --json > /tmp/out; has '"cost"'
+  onym route remove /cli --via "$id" --kernel > /tmp/out; has removed
+  onym route list --kernel > /tmp/out; ! grep -q /cli /tmp/out
+  onym cs config --capacity 1000 --kernel > /tmp/out; has 1000
+  onym cs info --kernel > /tmp/out; has capacity
+  onym cs erase / --kernel > /tmp/out; has erased
+  onym face destroy "$id" --kernel > /tmp/out; has destroyed
+  # What is not there is an error, and says so.
+  ! onym face show 9999 --kernel > /tmp/out 2>&1; has 'no face'
+  ! onym route add /cli --via 9999 --kernel > /tmp/out 2>&1; has 'no such face'
+  if onym status --help | grep -q -- --kernel; then onym status --kernel > /tmp/out; has family; fi
+  ip link del v0
+fi
+unload
