@@ -63,7 +63,7 @@ pub(super) fn verifying(report: &mut Report, kind: KeyType, args: &ServicesArgs)
     }
     #[allow(clippy::cast_precision_loss)]
     let bits = args.payload as f64 * 8.0;
-    let case = format!("kind=SV,key={},threads=1,payload={}", kind.word(), args.payload);
+    let case = format!("kind=SV,key={},place=memory,payload={}", kind.word(), args.payload);
     let (whole, bare) = (median(&whole), median(&bare));
     report.add(BENCH, &case, "onym", "exchanges_per_second", whole);
     report.add(BENCH, &case, "onym", "goodput_bps", whole * bits);

@@ -8,6 +8,10 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
+/// Most signatures in a batch: what is done comes back while the rest is verified, so that the next
+/// Data are on their way meanwhile.
+const BATCH_MAX: usize = 4;
+
 /// The threads. They end with the handle.
 #[derive(Debug)]
 pub(crate) struct Verifiers {
@@ -68,7 +72,7 @@ impl Verifiers {
             jobs.iter_mut().for_each(timed);
             return jobs;
         }
-        let share = jobs.len().div_ceil(self.to.len()).max(1);
+        let share = jobs.len().div_ceil(self.to.len()).clamp(1, BATCH_MAX);
         while !jobs.is_empty() {
             let rest = jobs.split_off(share.min(jobs.len()));
             let part = std::mem::replace(&mut jobs, rest);

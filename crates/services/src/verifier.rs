@@ -100,7 +100,7 @@ pub(crate) struct SignatureVerifier {
     counters: Counters,
     took: Histogram,
     under_way: usize,
-    /// Names whose signature was wrong in this period, by the face that they came from.
+    /// Names of Data that were dropped for their signature in this period, by the face that they came from.
     wrong: BTreeMap<FaceId, (BTreeSet<Vec<u8>>, u64)>,
     invalid_at_start: u64,
     invalid_in_period: u64,
@@ -137,15 +137,19 @@ impl SignatureVerifier {
             types::SIGNATURE_DIGEST_SHA256 => None,
             types::SIGNATURE_NULL => {
                 self.counters.unsigned += 1;
-                let drop = self.config.unsigned_drop;
-                return if drop { Before::Drop(Verdict::Unsigned) } else { Before::Pass };
+                return self.without_key(
+                    packet,
+                    data,
+                    self.config.unsigned_drop,
+                    Verdict::Unsigned,
+                );
             }
             _ => Some(signed.signer()),
         };
         let Some(locator) = by_key else {
             self.counters.unsigned += 1;
             if self.config.unsigned_drop {
-                return Before::Drop(Verdict::Unsigned);
+                return self.without_key(packet, data, true, Verdict::Unsigned);
             }
             return self.sampled(cx, data, None, NO_KEY);
         };
@@ -154,8 +158,7 @@ impl SignatureVerifier {
             if let Some(name) = locator.filter(|_| self.config.fetch_keys) {
                 self.certificates.ask(cx, packet.face, name);
             }
-            let drop = self.config.no_key_drop;
-            return if drop { Before::Drop(Verdict::UnknownKey) } else { Before::Pass };
+            return self.without_key(packet, data, self.config.no_key_drop, Verdict::UnknownKey);
         };
         let (secret, number) = (Arc::clone(&key.secret), key.number());
         let may = self.trust.allows(data.name, key.name.as_ref())
@@ -183,15 +186,35 @@ impl SignatureVerifier {
         Before::Verify(secret, number)
     }
 
+    /// Data that no known key signed. Those that are dropped are told of like fakes, but make no
+    /// rules: anybody can send them under any name.
+    fn without_key(
+        &mut self,
+        packet: &Packet,
+        data: &Data<'_>,
+        drop: bool,
+        verdict: Verdict,
+    ) -> Before {
+        if !drop {
+            return Before::Pass;
+        }
+        self.note_name(packet.face, data);
+        Before::Drop(verdict)
+    }
+
     fn note_wrong(&mut self, face: FaceId, data: &Data<'_>) {
+        self.note_name(face, data);
+        self.sampling.failed(data.name);
+        self.firewall.failed(data.name);
+    }
+
+    fn note_name(&mut self, face: FaceId, data: &Data<'_>) {
         let kept: usize = self.wrong.values().map(|(names, _)| names.len()).sum();
         let (names, count) = self.wrong.entry(face).or_default();
         *count += 1;
         if kept < NAMES_MAX {
             names.insert(data.name.value().to_vec());
         }
-        self.sampling.failed(data.name);
-        self.firewall.failed(data.name);
     }
 
     /// Tells of the failures of this period, by the face that they came from.

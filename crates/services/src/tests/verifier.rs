@@ -38,6 +38,22 @@ fn every_kind_of_signature_is_verified_and_what_fails_is_dropped() {
     assert_eq!((&stats["valid"], &stats["invalid"]), (&json!(5), &json!(3)), "{stats}");
 }
 
+/// The manager finds by these names where fakes come from.
+#[test]
+fn what_is_dropped_without_a_known_key_is_told_by_name_and_what_passes_is_not() {
+    let mut sv = Bed::new(Kind::SignatureVerifier, &[256, 300]);
+    let (stranger, _) = signer(KeyType::Ecdsa, "/c/KEY/1");
+    take(&mut sv, data_by(&stranger, "/a/stranger", 1, b"x"));
+    take(&mut sv, data_of("/a/unsigned", 1));
+    sv.set(json!({ "no_key_drop": false, "unsigned_drop": false }));
+    take(&mut sv, data_by(&stranger, "/b/stranger", 1, b"x"));
+    sv.wait(2000);
+    let told = sv.event("invalid_signature");
+    assert_eq!(told.len(), 1);
+    assert_eq!(told[0]["names"], json!(["/a/stranger", "/a/unsigned"]));
+    assert_eq!(told[0]["count"], 2);
+}
+
 #[test]
 fn rules_and_bindings_say_which_key_may_sign_what() {
     let mut sv = Bed::new(Kind::SignatureVerifier, &[256, 300]);
