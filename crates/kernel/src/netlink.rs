@@ -123,6 +123,7 @@ impl Netlink {
             Some(GENERIC),
         )?;
         rustix::net::bind(&fd, &SocketAddrNetlink::new(0, 0))?;
+        onym_sys::nnet::explain_refusals(&fd)?;
         let mut netlink = Self { fd, family: CONTROL, sequence: 0 };
         let mut name = FAMILY.as_bytes().to_vec();
         name.push(0);

@@ -215,6 +215,25 @@ pub fn set_option(fd: impl AsFd, option: i32, value: &[u8]) -> io::Result<()> {
     if rc < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
+/// Lets the kernel answer a refused netlink request with its words, and without the request.
+///
+/// # Errors
+/// As `setsockopt`.
+pub fn explain_refusals(netlink: impl AsFd) -> io::Result<()> {
+    let on: libc::c_int = 1;
+    let len = size_of::<libc::c_int>() as libc::socklen_t;
+    for option in [libc::NETLINK_EXT_ACK, libc::NETLINK_CAP_ACK] {
+        let fd = netlink.as_fd().as_raw_fd();
+        // SAFETY: the kernel reads `len` octets of `on`.
+        let rc =
+            unsafe { libc::setsockopt(fd, libc::SOL_NETLINK, option, (&raw const on).cast(), len) };
+        if rc < 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}
+
 /// Reads an option that is a number.
 ///
 /// # Errors
