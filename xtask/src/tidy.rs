@@ -28,12 +28,21 @@ const EDGES: &[(&str, &[&str])] = &[
             "onym-forward",
             "onym-pubsub",
             "onym-face",
+            "onym-board",
             "onym-http",
         ],
     ),
     (
         "onym-client",
-        &["onym-wire", "onym-crypto", "onym-sys", "onym-tables", "onym-forward", "onym-face"],
+        &[
+            "onym-wire",
+            "onym-crypto",
+            "onym-sys",
+            "onym-tables",
+            "onym-forward",
+            "onym-face",
+            "onym-board",
+        ],
     ),
     // An application of both halves: never the data path of either.
     ("onym-gateway", &["onym-wire", "onym-crypto", "onym-tables", "onym-client"]),

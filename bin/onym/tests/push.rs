@@ -380,3 +380,59 @@ fn what_is_published_right_before_the_connection_ends_arrives() {
         assert_eq!(subscriber.event(Some(support::PATIENCE)).unwrap(), wanted);
     }
 }
+
+#[test]
+fn a_node_that_trusts_somebody_delivers_only_what_is_signed_so() {
+    let domain = Strategy::DOMAIN_LOCAL;
+    let ports: [u16; 3] = ports();
+    let places = [(); 3].map(|()| Place::new());
+    assert_eq!(places[0].run(&["key", "new", "/alice"]).code, 0);
+    let exported = places[0].run(&["cert", "export", "/alice", "-o", "alice.ndncert"]);
+    assert_eq!(exported.code, 0, "{}", exported.err);
+    let trust = format!("push.trust=[\"{}\"]", places[0].path("alice.ndncert").display());
+    // The middle one receives; the first one signs, the last one does not.
+    let keys = ["push.sign_key=/alice", &trust, "push.sign_key="];
+    let start = |i: usize| {
+        let others = if i == 1 { vec![0, 2] } else { vec![1] };
+        let link = |other: &usize| format!("{{face=\"udp4://127.0.0.1:{}\"}}", ports[*other]);
+        let links: Vec<String> = others.iter().map(link).collect();
+        let roles = if i == 1 { "[\"rendezvous\", \"topology\"]" } else { "[]" };
+        push_daemon(
+            &places[i],
+            &[
+                &format!("push.node=\"{}\"", i + 1),
+                &format!("push.roles={roles}"),
+                keys[i],
+                &format!("faces.udp.listen=127.0.0.1:{}", ports[i]),
+                &format!("push.link=[{}]", links.join(", ")),
+            ],
+        )
+    };
+    let _daemons = [start(0), start(1), start(2)];
+    for place in &places {
+        ask_until("the rendezvous is known", || {
+            place.json(&["rendezvous", "status"])["homes"][0]["node"] == "0002"
+        });
+    }
+    let open = |i: usize| App::open(Some(&places[i].node()), "test").unwrap();
+    let (mut signing, mut other, mut subscriber) = (open(0), open(2), open(1));
+    for (app, root) in [(&mut signing, 1), (&mut other, 2)] {
+        app.publish_scope(&scope(root), domain).unwrap();
+        app.publish_item(&item(root), domain).unwrap();
+        subscriber.subscribe_item(&item(root), domain).unwrap();
+        let started = app.event(Some(support::PATIENCE)).unwrap();
+        assert_eq!(started, Some(Event::StartPublish(item(root))));
+    }
+    ask_until("what is not signed is counted", || {
+        other.publish(&item(2), domain, b"x").unwrap();
+        other.drain().unwrap();
+        places[1].json(&["rendezvous", "status"])["control"]["signature"].as_u64() > Some(0)
+    });
+    // Longer than a frame: each fragment is signed.
+    let payload = noise(5000, 1);
+    signing.publish(&item(1), domain, &payload).unwrap();
+    signing.drain().unwrap();
+    let got = subscriber.event(Some(support::PATIENCE)).unwrap();
+    let payload = Buf::copy_from(&payload);
+    assert_eq!(got, Some(Event::Data { id: item(1), payload }));
+}

@@ -22,12 +22,14 @@ pub use said::{Error, Event, NodeInfo, Publication, Sent};
 
 use crate::error::Error as ClientError;
 use crate::transport::{self, NodeUri, Surroundings};
+use onym_board::{BoardError, Subscriber, broker};
 use onym_face::{CHUNK_LEN, Face, FaceError, Flush, Ready as More};
 use onym_sys::epoll::{Epoll, Interest, Ready};
 use onym_wire::push::app::{Message, PIECE_MAX, kind};
 use onym_wire::push::{Id, Kind, Status, Strategy};
 use onym_wire::{Buf, BufPool, RxFrame, TxQueue, types};
 use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Octets that wait to be sent before a publication waits for the node.
@@ -58,6 +60,8 @@ pub struct App {
     info: Option<NodeInfo>,
     last_tag: u32,
     partial: Option<(Id, usize, Vec<u8>)>,
+    /// Where the node brings blackboards together.
+    boards: Option<PathBuf>,
 }
 
 impl App {
@@ -72,7 +76,13 @@ impl App {
         let mut tried: Vec<(NodeUri, String)> = Vec::new();
         for uri in places {
             match transport::open(&uri) {
-                Ok(face) => return Self::over(face, name),
+                Ok(face) => {
+                    let mut app = Self::over(face, name)?;
+                    if let NodeUri::Unix(path) | NodeUri::Shm(path) = &uri {
+                        app.boards = Some(broker::path_beside(path));
+                    }
+                    return Ok(app);
+                }
                 Err(error) => tried.push((uri, error.to_string())),
             }
         }
@@ -101,6 +111,7 @@ impl App {
             info: None,
             last_tag: 0,
             partial: None,
+            boards: None,
         };
         let tag = app.tag();
         app.send(&Message { text: name.as_bytes(), ..Message::new(kind::REGISTER, tag) })?;
@@ -312,6 +323,29 @@ impl App {
                 return Ok(self.events.pop_front());
             }
         }
+    }
+
+    /// Offers a blackboard for the node-local item `id`, which this application publishes:
+    /// subscribers that want it come by the offer.
+    ///
+    /// # Errors
+    /// [`BoardError`]; [`BoardError::Refused`] also when the node is not reached over a Unix socket.
+    pub fn offer_board(&self, id: &Id) -> Result<broker::Offer, BoardError> {
+        broker::Offer::make(self.boards()?, self.info().number, id.octets())
+    }
+
+    /// Takes part in the blackboard of the node-local item `id`, to which this application is
+    /// subscribed; waits for an offer for `patience` at most.
+    ///
+    /// # Errors
+    /// As [`App::offer_board`]; [`BoardError::Silent`].
+    pub fn want_board(&self, id: &Id, patience: Duration) -> Result<Subscriber, BoardError> {
+        broker::want(self.boards()?, self.info().number, id.octets(), patience)
+    }
+
+    fn boards(&self) -> Result<&Path, BoardError> {
+        let none = || BoardError::Refused("blackboards need the Unix socket of the node".into());
+        self.boards.as_deref().ok_or_else(none)
     }
 
     /// Hands everything that waits to the node.

@@ -6,6 +6,7 @@ use crate::control::{Bound, Control, Request, listen};
 use crate::cross::{Bell, FromPeer, ToPeer, direction};
 use crate::push::{self, PushOrder, PushPort, PushThread, Settings};
 use crate::shard::{Chooser, Parts, PushSide, Shard, ShardPort};
+use onym_board::broker::{self, Broker};
 use onym_crypto::{Entropy as _, SystemEntropy};
 use onym_forward::Forwarder;
 use onym_sys::epoll::Waker;
@@ -53,6 +54,7 @@ pub struct NodeHandle {
     threads: Vec<JoinHandle<()>>,
     bound: Bound,
     notes: Vec<String>,
+    boards: Option<Broker>,
     http: Option<crate::metrics::Server>,
 }
 
@@ -107,9 +109,11 @@ impl Node {
             threads,
             bound: opened.bound.clone(),
             notes: opened.notes,
+            boards: None,
             http: None,
         };
         let listen_http = config.metrics.listen.clone();
+        let has_boards = config.push.enabled && config.push.boards;
         let parts = crate::control::Parts {
             clock,
             config,
@@ -137,6 +141,9 @@ impl Node {
             let server = crate::metrics::serve(&listen_http, handle.remote())?;
             handle.bound.metrics = server.addresses();
             handle.http = Some(server);
+        }
+        if has_boards {
+            handle.start_boards();
         }
         Ok(handle)
     }
@@ -403,9 +410,27 @@ impl NodeHandle {
         drained
     }
 
+    /// Brings publishers and subscribers of blackboards together, beside the Unix socket.
+    fn start_boards(&mut self) {
+        let Some(path) = self.bound.unix.as_deref().map(broker::path_beside) else { return };
+        let remote = self.remote();
+        let authorize = move |app: u64, id: &[u8], is_publisher: bool| {
+            let id = id.to_vec();
+            let asked = remote.ask(move |control| control.push_dataset("explain", &id));
+            let told = asked.ok().flatten();
+            let told = told.and_then(|text| serde_json::from_str(&text).ok());
+            told.is_some_and(|told| push::may_use_board(&told, app, is_publisher))
+        };
+        match Broker::start(&path, Box::new(authorize)) {
+            Ok(broker) => self.boards = Some(broker),
+            Err(error) => self.notes.push(format!("no blackboards through the node: {error}")),
+        }
+    }
+
     /// Ends the threads.
     fn end(&mut self) {
         self.http = None;
+        self.boards = None;
         let _ = self.ask(Control::stop);
         for port in &self.ports {
             port.tell(Shard::stop);

@@ -13,6 +13,7 @@ mod view;
 
 pub(crate) use settings::Settings;
 pub(crate) use thread::{Parts, PushThread};
+pub(crate) use view::may_use_board;
 
 use crate::cross::Bell;
 use onym_tables::FaceId;

@@ -8,7 +8,7 @@ use onym_pubsub::rendezvous::graph::VertexView;
 use onym_pubsub::topology::MatchView;
 use onym_tables::FaceId;
 use onym_tables::bloom::Kind;
-use onym_wire::push::{Id, Label, Role, Route, RouteBuf};
+use onym_wire::push::{Id, Label, Role, Route, RouteBuf, Strategy};
 use serde_json::{Value, json};
 
 /// Most scopes and items that are shown at once.
@@ -312,4 +312,16 @@ fn texts<'a>(labels: impl IntoIterator<Item = &'a Label>) -> Vec<String> {
 fn roles(role: Role) -> Vec<&'static str> {
     let all = [(Role::RENDEZVOUS, "rendezvous"), (Role::TOPOLOGY, "topology")];
     all.iter().filter(|(r, _)| role.has(*r)).map(|(_, name)| *name).collect()
+}
+
+/// Whether an application publishes, or subscribed to, the node-local item that `told` explains.
+pub(crate) fn may_use_board(told: &Value, app: u64, is_publisher: bool) -> bool {
+    let here = &told["here"];
+    let all = |member: &str| here[member].as_array().map_or(&[][..], Vec::as_slice);
+    let is_in = if is_publisher {
+        all("publishers").iter().any(|publisher| publisher["app"] == app)
+    } else {
+        all("subscribers").iter().any(|subscriber| *subscriber == app)
+    };
+    is_in && here["strategy"] == Strategy::NODE_LOCAL.to_string()
 }

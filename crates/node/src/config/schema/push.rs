@@ -54,6 +54,9 @@ pub struct Push {
     /// How long an epoch of keyed tags lasts, in seconds; the same in the whole domain, whose
     /// clocks may differ by half of it.
     pub epoch_s: u64,
+    /// Whether publishers and subscribers of node-local items are brought together on blackboards,
+    /// at a socket beside the Unix socket (its path with `.boards`).
+    pub boards: bool,
     /// Links to neighbours.
     pub link: Vec<PushLink>,
     /// Most octets of a frame; longer publications are cut.
@@ -95,6 +98,7 @@ impl Default for Push {
             stages: PushStages::WhereNeeded,
             keyed_secret: String::new(),
             epoch_s: 3600,
+            boards: true,
             link: Vec::new(),
             frame_bytes_max: 1400,
             publication_bytes_max: 64 << 20,
