@@ -29,7 +29,7 @@ if [ -x /bin/onym ]; then
   onym face destroy "$id" --kernel > /tmp/out; has destroyed
   # What is not there is an error, and says so.
   ! onym face show 9999 --kernel > /tmp/out 2>&1; has 'no face'
-  ! onym route add /cli --via 9999 --kernel > /tmp/out 2>&1; has 'no such face'
+  ! onym route add /cli --via 9999 --kernel > /tmp/out 2>&1; has 'os error 19'
   if onym status --help | grep -q -- --kernel; then onym status --kernel > /tmp/out; has family; fi
   ip link del v0
 fi
