@@ -34,6 +34,9 @@ def needs(given: Mapping[str, Any]) -> None:
     command = _command(given)
     if not os.access(command[0], os.X_OK):
         raise NeedsError(f"{part} is not built here: there is no {given['run'].split()[0]}")
+    out = str(given.get("out", "--json"))
+    if command[0].endswith(".sh") and out not in Path(command[0]).read_text():
+        raise NeedsError(f"{part}: its benchmark {given['run']} writes no rows ({out})")
     if len(command) > 1:
         said = subprocess.run([command[0], "--help"], capture_output=True, text=True, check=False)
         if not re.search(rf"^\s+{re.escape(command[1])}\b", said.stdout, re.MULTILINE):

@@ -96,7 +96,9 @@ def index(target: Path) -> Path:
 def _figure(paper: str, one: Mapping[str, Any], shown: Mapping[str, tuple[str, str]]) -> str:
     names = one.get("experiments", [])
     links = [f"[{name}]({name}/report.html)" if name in shown else f"`{name}`" for name in names]
-    verdicts = [" ".join(shown[name]) if name in shown else "not run" for name in names]
+    verdicts = [
+        " ".join(shown[name]) if name in shown else one.get("why", "not run") for name in names
+    ]
     cells = [paper, one["figure"], one["what"]]
     return f"| {' | '.join([*cells, '<br>'.join(links), '<br>'.join(verdicts) or one['why']])} |"
 
