@@ -217,6 +217,3 @@ impl Gateway {
 pub(crate) fn may_pass(status: Status) -> bool {
     matches!(status, Status::NO_FATHER | Status::UNREACHED | Status::FULL | Status::NO_SCOPE)
 }
-
-#[cfg(test)]
-mod tests;
