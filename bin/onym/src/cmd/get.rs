@@ -13,6 +13,7 @@ use onym_client::fetch::PipelineOptions;
 use onym_client::window::{AimdOptions, CubicOptions, WindowLaw, WindowOptions};
 use onym_client::{Anchors, FetchOptions, Find, Progress, Verify};
 use onym_crypto::Certificate;
+use onym_crypto::edge::unix_now_ms;
 use onym_crypto::store::KeyStore;
 use onym_wire::Name;
 use serde::Serialize;
@@ -172,10 +173,24 @@ fn options(args: &Args) -> anyhow::Result<FetchOptions> {
     let verify = match args.verify.as_str() {
         "integrity" => Verify::Integrity,
         "off" => Verify::Off,
-        what => Verify::With(Arc::new(certificate("--verify", what)?.public_key().clone())),
+        what => {
+            let certificate = certificate("--verify", what)?;
+            check_dates(&certificate, unix_now_ms())?;
+            Verify::With(Arc::new(certificate.public_key().clone()))
+        }
     };
     let find = if args.no_discovery { Find::Nothing } else { Find::Auto };
     Ok(FetchOptions { pipeline, find, must_be_fresh: args.fresh, verify })
+}
+
+/// A key is believed while its certificate is valid. Anchors are checked where a chain reaches them.
+fn check_dates(certificate: &Certificate, now_ms: u64) -> anyhow::Result<()> {
+    certificate.check_valid_at(now_ms).map_err(|why| {
+        Failure::new(Exit::Failed, "--verify: the certificate does not count")
+            .why(why)
+            .next("take one that is valid now, or `onym cert self-sign NAME` makes one of your own key")
+            .into()
+    })
 }
 
 /// The certificate that an option names: a file, or something in the key store.
@@ -324,6 +339,19 @@ fn text(report: &Report) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_certificate_counts_between_its_dates() {
+        let key = onym_crypto::PrivateKey::generate(onym_crypto::KeyType::Ed25519).unwrap();
+        let name: Name = "/alice/KEY/1".parse().unwrap();
+        let now = 1_700_000_000_000;
+        let validity = onym_crypto::cert::validity_of_days(now, 1);
+        let certificate = Certificate::self_signed_for(name.as_ref(), &key, now, validity).unwrap();
+        check_dates(&certificate, now + 1000).unwrap();
+        let days = |n: u64| now + n * 86_400_000;
+        let refused = check_dates(&certificate, days(2)).unwrap_err();
+        assert!(format!("{refused:?}").contains("does not count"), "{refused:?}");
+    }
 
     #[test]
     fn a_file_appears_only_when_it_is_whole() {
