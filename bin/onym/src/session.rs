@@ -2,8 +2,9 @@
 
 use crate::exit::{Exit, Failure};
 use crate::output::Context;
+use crate::stop::Stop;
 use anyhow::Context as _;
-use onym_client::blocking::Client;
+use onym_client::blocking::{Client, Happened};
 use onym_client::{ClientOptions, Error, FetchError, NotRegistered, Notice, Unanswered};
 use onym_crypto::signer::Signer;
 use onym_crypto::store::KeyStore;
@@ -22,6 +23,16 @@ pub(crate) fn open_forever(cx: &Context) -> anyhow::Result<Client> {
 
 fn open_with(cx: &Context, options: ClientOptions) -> anyhow::Result<Client> {
     Client::open(ClientOptions { node: cx.node.clone(), ..options }).map_err(failure)
+}
+
+/// Answers until `stop` is set, and tells on standard error what becomes of the connection.
+pub(crate) fn serve_until(client: &mut Client, stop: &Stop) -> anyhow::Result<()> {
+    let mut tell = |happened| {
+        if let Happened::Notice(notice) = happened {
+            eprintln!("onym: {}", notice_text(&notice));
+        }
+    };
+    client.run(Duration::from_millis(500), &mut || stop.is_set(), &mut tell).map_err(failure)
 }
 
 /// The signer that `--key` names: identity, key or certificate of the key store; a digest without.

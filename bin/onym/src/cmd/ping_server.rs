@@ -3,7 +3,6 @@
 use crate::output::Context;
 use crate::session;
 use crate::stop;
-use onym_client::blocking::Happened;
 use onym_client::{Answer, Incoming, RouteOptions};
 use onym_crypto::signer::write_digest_data;
 use onym_wire::Name;
@@ -11,7 +10,6 @@ use onym_wire::data::DataBuilder;
 use serde::Serialize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 /// Answer pings under a prefix until stopped.
 #[derive(Debug, clap::Args)]
@@ -56,14 +54,7 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     client.respond(prefix.clone(), Box::new(respond)).map_err(|e| session::failure(e.into()))?;
     client.register(prefix.clone(), RouteOptions::default()).map_err(session::failure)?;
     cx.event(&Line::Ready { prefix: prefix.to_string() }, text)?;
-    let mut tell = |happened| {
-        if let Happened::Notice(notice) = happened {
-            eprintln!("onym: {}", session::notice_text(&notice));
-        }
-    };
-    client
-        .run(Duration::from_millis(500), &mut || stop.is_set(), &mut tell)
-        .map_err(session::failure)?;
+    session::serve_until(&mut client, &stop)?;
     cx.event(&Line::Stopped { answered: answered.load(Ordering::Relaxed) }, text)
 }
 

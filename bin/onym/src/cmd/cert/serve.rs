@@ -4,7 +4,6 @@ use super::failure;
 use crate::exit::{Exit, Failure};
 use crate::output::Context;
 use crate::{session, stop};
-use onym_client::blocking::Happened;
 use onym_client::{Answer, Incoming, RouteOptions};
 use onym_crypto::Certificate;
 use onym_crypto::store::KeyStore;
@@ -13,7 +12,6 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
@@ -46,14 +44,7 @@ pub(super) fn run(store: &KeyStore, identities: Vec<Name>, cx: &Context) -> anyh
         client.register(prefix, RouteOptions::default()).map_err(session::failure)?;
     }
     cx.event(&ready, text)?;
-    let mut tell = |happened| {
-        if let Happened::Notice(notice) = happened {
-            eprintln!("onym: {}", session::notice_text(&notice));
-        }
-    };
-    client
-        .run(Duration::from_millis(500), &mut || stop.is_set(), &mut tell)
-        .map_err(session::failure)?;
+    session::serve_until(&mut client, &stop)?;
     cx.event(&Line::Stopped { answered: answered.load(Ordering::Relaxed) }, text)
 }
 
