@@ -12,6 +12,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("onym-crypto", &["onym-wire"]),
     ("onym-sys", &[]),
     ("onym-http", &[]),
+    ("onym-etcd", &["onym-http"]),
     ("onym-kernel", &["onym-wire", "onym-crypto", "onym-sys"]),
     ("onym-tables", &["onym-wire", "onym-crypto"]),
     ("onym-forward", &["onym-wire", "onym-crypto", "onym-tables"]),
@@ -30,6 +31,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "onym-face",
             "onym-board",
             "onym-http",
+            "onym-etcd",
         ],
     ),
     (
@@ -47,7 +49,7 @@ const EDGES: &[(&str, &[&str])] = &[
     // An application of both halves: never the data path of either.
     ("onym-gateway", &["onym-wire", "onym-crypto", "onym-tables", "onym-client"]),
     // By the control interface of services only: never the data path.
-    ("onym-manager", &["onym-wire", "onym-crypto", "onym-http"]),
+    ("onym-manager", &["onym-wire", "onym-crypto", "onym-http", "onym-etcd"]),
     ("onym-services", &["onym-wire", "onym-crypto", "onym-tables", "onym-forward"]),
     (
         "onym-host",

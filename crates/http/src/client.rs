@@ -1,6 +1,7 @@
-//! A client of HTTP/1.1 with JSON: one connection for each request, over TCP or a Unix socket,
-//! bounded in time and octets.
+//! A client of HTTP/1.1 with JSON: one connection for each request, over TCP, TLS or a Unix
+//! socket, bounded in time and octets.
 
+use crate::tls::Tls;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::Request;
 use hyper::body::Bytes;
@@ -18,10 +19,12 @@ pub use hyper::Method;
 const ANSWER_MAX: usize = 16 << 20;
 
 /// Where a server is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum Place {
     /// `host:port`.
     Tcp(String),
+    /// `host:port`, with TLS.
+    Tls(String, Tls),
     /// A stream socket.
     Unix(PathBuf),
 }
@@ -99,11 +102,32 @@ impl Client {
     /// # Errors
     /// The URL is no such one.
     pub fn of_url(url: &str, token: Option<String>, timeout: Duration) -> Result<Self, HttpError> {
-        let host = url.strip_prefix("http://").map(|rest| rest.trim_end_matches('/'));
-        let host = host.filter(|h| !h.is_empty() && !h.contains('/'));
-        let why = "the URL must be http://host:port";
-        let broken = || HttpError::Broken { place: url.to_owned(), why: why.to_owned() };
-        Ok(Self::new(Place::Tcp(host.ok_or_else(broken)?.to_owned()), token, timeout))
+        Self::of_url_with(url, None, token, timeout)
+    }
+
+    /// A client of `http://host:port` or, with `tls`, of `https://host:port`.
+    ///
+    /// # Errors
+    /// The URL is no such one, or asks for TLS and there is no authority to trust.
+    pub fn of_url_with(
+        url: &str,
+        tls: Option<&Tls>,
+        token: Option<String>,
+        timeout: Duration,
+    ) -> Result<Self, HttpError> {
+        let broken = |why: &str| HttpError::Broken { place: url.to_owned(), why: why.to_owned() };
+        let (scheme, host) = url.split_once("://").unwrap_or_default();
+        let host = host.trim_end_matches('/').to_owned();
+        if host.is_empty() || host.contains('/') {
+            return Err(broken("the URL must be http://host:port or https://host:port"));
+        }
+        let place = match (scheme, tls) {
+            ("http", _) => Place::Tcp(host),
+            ("https", Some(tls)) => Place::Tls(host, tls.clone()),
+            ("https", None) => return Err(broken("no authority was named whose servers to trust")),
+            _ => return Err(broken("the URL must be http://host:port or https://host:port")),
+        };
+        Ok(Self::new(place, token, timeout))
     }
 
     /// The same with another time to wait.
@@ -116,6 +140,7 @@ impl Client {
     fn shown(&self) -> String {
         match &self.place {
             Place::Tcp(host) => format!("http://{host}"),
+            Place::Tls(host, _) => format!("https://{host}"),
             Place::Unix(path) => path.display().to_string(),
         }
     }
@@ -165,6 +190,12 @@ impl Client {
             Place::Tcp(host) => {
                 let stream = TcpStream::connect(host.as_str()).await.map_err(connect)?;
                 let _ = stream.set_nodelay(true);
+                self.over(stream, host, method, path, body).await
+            }
+            Place::Tls(host, tls) => {
+                let stream = TcpStream::connect(host.as_str()).await.map_err(connect)?;
+                let _ = stream.set_nodelay(true);
+                let stream = tls.connect(host, stream).await.map_err(connect)?;
                 self.over(stream, host, method, path, body).await
             }
             Place::Unix(socket) => {

@@ -1,0 +1,85 @@
+//! TLS of the client: whom it trusts, and who it says it is.
+
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use std::sync::Arc;
+use thiserror::Error;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+/// Why these certificates and keys are of no use.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{part}: {why}")]
+pub struct TlsError {
+    /// Which of them: `authority`, `certificate` or `key`.
+    pub part: &'static str,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+/// Whom a client trusts, and who it says it is.
+#[derive(Debug, Clone)]
+pub struct Tls {
+    config: Arc<ClientConfig>,
+}
+
+impl Tls {
+    /// Trusts servers whose certificate one in `authority` (PEM) signed, and shows `identity`, a
+    /// certificate with its key (both PEM), to those who ask.
+    ///
+    /// # Errors
+    /// What of it cannot be read.
+    pub fn new(authority: &[u8], identity: Option<(&[u8], &[u8])>) -> Result<Self, TlsError> {
+        let fault = |part, why: &dyn std::fmt::Display| TlsError { part, why: why.to_string() };
+        let mut roots = RootCertStore::empty();
+        for certificate in CertificateDer::pem_slice_iter(authority) {
+            let certificate = certificate.map_err(|e| fault("authority", &e))?;
+            roots.add(certificate).map_err(|e| fault("authority", &e))?;
+        }
+        if roots.is_empty() {
+            return Err(fault("authority", &"it holds no certificate"));
+        }
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|e| fault("authority", &e))?
+            .with_root_certificates(roots);
+        let config = match identity {
+            None => config.with_no_client_auth(),
+            Some((certificate, key)) => {
+                let chain = CertificateDer::pem_slice_iter(certificate)
+                    .collect::<Result<Vec<_>, _>>()
+                    .map_err(|e| fault("certificate", &e))?;
+                let key = PrivateKeyDer::from_pem_slice(key).map_err(|e| fault("key", &e))?;
+                config.with_client_auth_cert(chain, key).map_err(|e| fault("certificate", &e))?
+            }
+        };
+        Ok(Self { config: Arc::new(config) })
+    }
+
+    /// Shakes hands with `host:port` over `stream`.
+    pub(crate) async fn connect(
+        &self,
+        host: &str,
+        stream: TcpStream,
+    ) -> std::io::Result<TlsStream<TcpStream>> {
+        let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+        let name = name.trim_start_matches('[').trim_end_matches(']').to_owned();
+        let name = ServerName::try_from(name).map_err(std::io::Error::other)?;
+        TlsConnector::from(Arc::clone(&self.config)).connect(name, stream).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_read_is_named() {
+        assert_eq!(Tls::new(b"", None).unwrap_err().part, "authority");
+        let broken = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+        assert_eq!(Tls::new(broken, None).unwrap_err().part, "authority");
+    }
+}
