@@ -1,30 +1,78 @@
-//! Threads that verify signatures. With one thread the data thread does it itself.
+//! Verifying signatures: in threads, or, with one thread, by the data thread in small pieces.
 
 use onym_services::verify::Job;
 use onym_sys::epoll::Waker;
+use std::collections::VecDeque;
 use std::io;
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-/// Most signatures in a batch: what is done comes back while the rest is verified, so that the next
-/// Data are on their way meanwhile.
-const BATCH_MAX: usize = 4;
+/// Signatures after which those that are done are sent on: few, so that the next Data are on their
+/// way while the rest is verified, and several, so that each is not a wake-up of its own.
+const BATCH: usize = 8;
 
-/// The threads. They end with the handle.
+/// What waits and what is done; the threads take what waits one by one, so that none of them is
+/// without work while another has some left.
+#[derive(Debug, Default)]
+struct Queue {
+    waiting: VecDeque<Job>,
+    done: VecDeque<Job>,
+    /// Threads that wait for work.
+    idle: usize,
+    /// The data thread was woken and has not come yet.
+    woken: bool,
+    over: bool,
+}
+
+#[derive(Debug, Default)]
+struct Common {
+    queue: Mutex<Queue>,
+    work: Condvar,
+}
+
+impl Common {
+    /// Nothing panics while it holds the queue, which is whole between two statements anyway.
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Verifies until the handle is dropped.
+    fn run(&self, waker: &Waker) {
+        let mut queue = self.queue();
+        while !queue.over {
+            let Some(mut job) = queue.waiting.pop_front() else {
+                queue.idle += 1;
+                queue = self.work.wait(queue).unwrap_or_else(PoisonError::into_inner);
+                queue.idle -= 1;
+                continue;
+            };
+            drop(queue);
+            timed(&mut job);
+            queue = self.queue();
+            queue.done.push_back(job);
+            let enough = queue.done.len() >= BATCH || queue.waiting.is_empty();
+            if enough && !std::mem::replace(&mut queue.woken, true) {
+                drop(queue);
+                waker.wake();
+                queue = self.queue();
+            }
+        }
+    }
+}
+
+/// The threads; they end with the handle. The queue has at most what the element allows under way.
 #[derive(Debug)]
 pub(crate) struct Verifiers {
-    to: Vec<Sender<Vec<Job>>>,
-    done: Receiver<Vec<Job>>,
+    common: Arc<Common>,
     threads: Vec<JoinHandle<()>>,
-    next: usize,
     under_way: usize,
 }
 
 impl Drop for Verifiers {
     fn drop(&mut self) {
-        self.to.clear();
+        self.common.queue().over = true;
+        self.common.work.notify_all();
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
@@ -40,54 +88,53 @@ fn timed(job: &mut Job) {
 impl Verifiers {
     /// Starts `threads` threads, none of their own for one.
     pub(crate) fn start(threads: usize, waker: &Arc<Waker>) -> io::Result<Self> {
-        let (tell, done) = channel();
-        let (mut to, mut handles) = (Vec::new(), Vec::new());
+        let common = Arc::new(Common::default());
+        let mut handles = Vec::new();
         for number in 0..if threads > 1 { threads } else { 0 } {
-            let (send, jobs) = channel::<Vec<Job>>();
-            let (tell, waker) = (tell.clone(), Arc::clone(waker));
-            let run = move || {
-                while let Ok(mut batch) = jobs.recv() {
-                    batch.iter_mut().for_each(timed);
-                    if tell.send(batch).is_err() {
-                        return;
-                    }
-                    waker.wake();
-                }
-            };
+            let (common, waker) = (Arc::clone(&common), Arc::clone(waker));
             let name = format!("onym-verify-{number}");
-            handles.push(std::thread::Builder::new().name(name).spawn(run)?);
-            to.push(send);
+            let thread = std::thread::Builder::new().name(name);
+            handles.push(thread.spawn(move || common.run(&waker))?);
         }
-        Ok(Self { to, done, threads: handles, next: 0, under_way: 0 })
+        Ok(Self { common, threads: handles, under_way: 0 })
     }
 
-    /// Jobs that the threads have.
+    /// Jobs that are not finished.
     pub(crate) fn under_way(&self) -> usize {
         self.under_way
     }
 
-    /// Gives `jobs` to the threads, spread evenly. What is returned was done at once.
-    pub(crate) fn submit(&mut self, mut jobs: Vec<Job>) -> Vec<Job> {
-        if self.to.is_empty() {
-            jobs.iter_mut().for_each(timed);
-            return jobs;
-        }
-        let share = jobs.len().div_ceil(self.to.len()).clamp(1, BATCH_MAX);
-        while !jobs.is_empty() {
-            let rest = jobs.split_off(share.min(jobs.len()));
-            let part = std::mem::replace(&mut jobs, rest);
-            self.next = (self.next + 1) % self.to.len();
-            self.under_way += part.len();
-            // The thread lives as long as its sender.
-            let _ = self.to[self.next].send(part);
-        }
-        Vec::new()
+    /// Whether [`Verifiers::finished`] has work of its own to do.
+    pub(crate) fn has_work(&self) -> bool {
+        self.threads.is_empty() && self.under_way > 0
     }
 
-    /// A batch that is done.
-    pub(crate) fn finished(&mut self) -> Option<Vec<Job>> {
-        let batch = self.done.try_recv().ok()?;
-        self.under_way -= batch.len();
-        Some(batch)
+    /// Takes jobs.
+    pub(crate) fn submit(&mut self, jobs: &mut Vec<Job>) {
+        self.under_way += jobs.len();
+        let mut queue = self.common.queue();
+        let wanted = queue.idle.min(jobs.len());
+        queue.waiting.extend(jobs.drain(..));
+        drop(queue);
+        for _ in 0..wanted {
+            self.common.work.notify_one();
+        }
+    }
+
+    /// Appends what is done to `jobs`; without threads a few are done here.
+    pub(crate) fn finished(&mut self, jobs: &mut Vec<Job>) {
+        if self.under_way == 0 {
+            return;
+        }
+        let mut queue = self.common.queue();
+        queue.woken = false;
+        if self.threads.is_empty() {
+            let few = BATCH.min(queue.waiting.len());
+            jobs.extend(queue.waiting.drain(..few));
+            jobs.iter_mut().for_each(timed);
+        } else {
+            jobs.extend(queue.done.drain(..));
+        }
+        self.under_way -= jobs.len();
     }
 }

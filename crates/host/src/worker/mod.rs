@@ -1,7 +1,8 @@
 //! A data thread: one `Function`, its faces, and in the first thread the listeners.
 //!
-//! A round: orders of the control interface, finished verifications, a turn of each face that has
-//! frames, timers, one flush of each face with something to send. Between rounds it sleeps in epoll.
+//! A round: orders of the control interface, a turn of each face that has frames, finished
+//! verifications, timers, one flush of each face with something to send. Between rounds it sleeps
+//! in epoll.
 
 mod accept;
 mod faces;
@@ -12,6 +13,7 @@ use crate::events::EventLog;
 use crate::verifiers::Verifiers;
 use onym_face::{CHUNK_LEN, Listener, Peer};
 use onym_forward::packet::Outbox;
+use onym_services::verify::Job;
 use onym_services::{Event, Function, Now, Side};
 use onym_sys::epoll::{Epoll, Interest, Ready, Waker};
 use onym_tables::{FaceId, Tick};
@@ -177,6 +179,7 @@ pub(crate) struct Worker {
     peers: Vec<Remote>,
     turn: usize,
     verifiers: Verifiers,
+    verified: Vec<Job>,
     pool: BufPool,
     frames: Vec<RxFrame>,
     out: Outbox,
@@ -216,6 +219,7 @@ impl Worker {
             faces_due: Tick(0),
             epoll,
             verifiers: Verifiers::start(threads, &waker)?,
+            verified: Vec::new(),
             waker,
             orders,
             peers: Vec::new(),
@@ -280,7 +284,7 @@ impl Worker {
     }
 
     fn has_work(&self) -> bool {
-        !self.ready.is_empty() && !self.is_full()
+        self.verifiers.has_work() || (!self.ready.is_empty() && !self.is_full())
     }
 
     /// Whether so much waits for verification that nothing more should be read.
@@ -301,19 +305,22 @@ impl Worker {
             order(self);
         }
         self.after();
-        self.take_verified();
         self.turns();
+        self.take_verified();
         self.timers();
         self.flush_dirty();
     }
 
     fn take_verified(&mut self) {
-        while let Some(jobs) = self.verifiers.finished() {
-            for job in jobs {
+        let mut jobs = std::mem::take(&mut self.verified);
+        self.verifiers.finished(&mut jobs);
+        if !jobs.is_empty() {
+            for job in jobs.drain(..) {
                 self.function.verified(self.now, job, &mut self.out);
             }
             self.after();
         }
+        self.verified = jobs;
     }
 
     /// Sends what the function produced and does what it asked for.
@@ -336,12 +343,8 @@ impl Worker {
 
     fn verify(&mut self) {
         let jobs = self.function.jobs();
-        if jobs.is_empty() {
-            return;
-        }
-        let jobs = std::mem::take(jobs);
-        for job in self.verifiers.submit(jobs) {
-            self.function.verified(self.now, job, &mut self.out);
+        if !jobs.is_empty() {
+            self.verifiers.submit(jobs);
         }
     }
 
