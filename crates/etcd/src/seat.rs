@@ -85,7 +85,14 @@ impl Seat {
     /// Whether it is held, for certain, now.
     #[must_use]
     pub fn is_held(&self) -> bool {
-        self.taken.is_some() && self.lease.is_some_and(|(_, until)| Instant::now() < until)
+        self.taken.is_some() && !self.left().is_zero()
+    }
+
+    /// For how long the lease holds for certain.
+    #[must_use]
+    pub fn left(&self) -> Duration {
+        let until = self.lease.map(|(_, until)| until);
+        until.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()))
     }
 
     /// What makes a write depend on holding it; `None` when it is not held.

@@ -1,15 +1,19 @@
 //! What the manager must not forget: what is wanted, and what was started.
 //!
 //! It is one document, written whole: in a redb file by default, whose transactions survive a
-//! kill at any moment.
+//! kill at any moment, or in etcd, where several managers stand by.
 
 use crate::describe::Description;
 use crate::driver::{Order, Started};
 use crate::expand::Decisions;
+use onym_etcd::{Compare, Etcd, EtcdError, Operation};
 use redb::{Database, ReadableDatabase as _, TableDefinition};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::future::Future;
 use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
 use thiserror::Error;
 
 /// The document.
@@ -61,7 +65,13 @@ pub enum StoreError {
     /// It cannot be read or written.
     #[error("the manager's state: {0}")]
     Broken(String),
+    /// Another manager leads now; nothing was written.
+    #[error("another manager leads now")]
+    Led,
 }
+
+/// What a store answers.
+pub type Kept<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 
 /// Where the document is kept.
 pub trait Store: Send + Sync + std::fmt::Debug {
@@ -69,13 +79,13 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     ///
     /// # Errors
     /// It is there and cannot be read.
-    fn load(&self) -> Result<Option<Saved>, StoreError>;
+    fn load(&self) -> Kept<'_, Option<Saved>>;
 
     /// Saves it; when this returns it survives a kill.
     ///
     /// # Errors
     /// It was not saved.
-    fn save(&self, saved: &Saved) -> Result<(), StoreError>;
+    fn save<'a>(&'a self, saved: &'a Saved) -> Kept<'a, ()>;
 }
 
 const TABLE: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("manager");
@@ -104,8 +114,8 @@ fn broken(error: &dyn std::fmt::Display) -> StoreError {
     StoreError::Broken(error.to_string())
 }
 
-impl Store for FileStore {
-    fn load(&self) -> Result<Option<Saved>, StoreError> {
+impl FileStore {
+    fn read(&self) -> Result<Option<Saved>, StoreError> {
         let read = self.database.begin_read().map_err(|e| broken(&e))?;
         let table = match read.open_table(TABLE) {
             Ok(table) => table,
@@ -116,7 +126,7 @@ impl Store for FileStore {
         serde_json::from_slice(value.value()).map(Some).map_err(|e| broken(&e))
     }
 
-    fn save(&self, saved: &Saved) -> Result<(), StoreError> {
+    fn write(&self, saved: &Saved) -> Result<(), StoreError> {
         let octets = serde_json::to_vec(saved).map_err(|e| broken(&e))?;
         let write = self.database.begin_write().map_err(|e| broken(&e))?;
         {
@@ -124,6 +134,57 @@ impl Store for FileStore {
             table.insert(KEY, octets.as_slice()).map_err(|e| broken(&e))?;
         }
         write.commit().map_err(|e| broken(&e))
+    }
+}
+
+impl Store for FileStore {
+    fn load(&self) -> Kept<'_, Option<Saved>> {
+        Box::pin(async { self.read() })
+    }
+
+    fn save<'a>(&'a self, saved: &'a Saved) -> Kept<'a, ()> {
+        Box::pin(async { self.write(saved) })
+    }
+}
+
+/// A key in etcd, which only the manager that leads may write.
+#[derive(Debug)]
+pub struct EtcdStore {
+    etcd: Arc<Etcd>,
+    key: String,
+    guard: Compare,
+}
+
+impl EtcdStore {
+    /// The document at `key`, written as long as `guard` holds.
+    #[must_use]
+    pub fn new(etcd: Arc<Etcd>, key: String, guard: Compare) -> Self {
+        Self { etcd, key, guard }
+    }
+}
+
+impl From<EtcdError> for StoreError {
+    fn from(error: EtcdError) -> Self {
+        Self::Broken(error.to_string())
+    }
+}
+
+impl Store for EtcdStore {
+    fn load(&self) -> Kept<'_, Option<Saved>> {
+        Box::pin(async {
+            let Some(entry) = self.etcd.get(&self.key).await? else { return Ok(None) };
+            serde_json::from_slice(&entry.value).map(Some).map_err(|e| broken(&e))
+        })
+    }
+
+    fn save<'a>(&'a self, saved: &'a Saved) -> Kept<'a, ()> {
+        Box::pin(async {
+            let value = serde_json::to_vec(saved).map_err(|e| broken(&e))?;
+            let put = Operation::Put { key: self.key.clone(), value, lease: None };
+            let guard = std::slice::from_ref(&self.guard);
+            let outcome = self.etcd.transact(guard, &[put], &[]).await?;
+            if outcome.is_done { Ok(()) } else { Err(StoreError::Led) }
+        })
     }
 }
 
@@ -136,12 +197,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("state.redb");
         let store = FileStore::open(&file).unwrap();
-        assert!(store.load().unwrap().is_none());
+        assert!(store.read().unwrap().is_none());
         let saved = Saved { manager: "m1".into(), starts: 7, ..Saved::default() };
-        store.save(&saved).unwrap();
+        store.write(&saved).unwrap();
         assert!(FileStore::open(&file).is_err(), "it is open already");
         drop(store);
-        let again = FileStore::open(&file).unwrap().load().unwrap().unwrap();
+        let again = FileStore::open(&file).unwrap().read().unwrap().unwrap();
         assert_eq!((again.manager.as_str(), again.starts), ("m1", 7));
     }
 }

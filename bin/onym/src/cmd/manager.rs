@@ -4,10 +4,11 @@ use crate::exit::{Exit, Failure};
 use crate::output::Context;
 use anyhow::Result;
 use clap::ValueEnum;
+use onym_etcd::Etcd;
 use onym_manager::driver::{
     DockerDriver, DockerOptions, Driver, ProcessDriver, ProcessOptions, usable_cgroup,
 };
-use onym_manager::engine::{Manager, Options};
+use onym_manager::engine::{Manager, Office, Options, agree_mark};
 use onym_manager::rest;
 use onym_manager::store::{FileStore, Saved, Store as _};
 use std::net::SocketAddr;
@@ -27,12 +28,14 @@ use std::time::Duration;
   onym net preset nfd                      # a forwarder taken apart, clients at 6363
   onym manager --driver docker --binary target/static/onym
   onym manager --listen 127.0.0.1:8081 --state ./state --watch-ms 200
-  onym manager --listen 192.0.2.1:8080 --token-file token")]
+  onym manager --listen 192.0.2.1:8080 --token-file token
+  onym manager --etcd http://127.0.0.1:2379 --listen 127.0.0.1:8081   # one of several")]
 pub(crate) struct Args {
     /// Where the interface and the page are.
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080")]
     listen: SocketAddr,
-    /// Folder of the state; one manager at a time.
+    /// Folder of the state; one manager at a time. With --etcd the state is there, and managers on
+    /// one machine share this folder for what their processes write.
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
     /// Where services run.
@@ -50,6 +53,35 @@ pub(crate) struct Args {
     /// Time between two looks at the services, in milliseconds.
     #[arg(long, value_name = "MS", default_value_t = 500, value_parser = clap::value_parser!(u64).range(20..=60_000))]
     watch_ms: u64,
+    /// Members of etcd, where several managers stand by for each other: one leads, and another one
+    /// goes on when it is gone. The state there holds the services' tokens.
+    #[arg(long, value_name = "URL", value_delimiter = ',')]
+    etcd: Vec<String>,
+    #[command(flatten)]
+    stand_by: StandBy,
+}
+
+/// What goes with --etcd.
+#[derive(Debug, clap::Args)]
+struct StandBy {
+    /// Before each key: managers with the same one stand by for each other.
+    #[arg(long, value_name = "TEXT", default_value = "onym/manager/", requires = "etcd")]
+    etcd_prefix: String,
+    /// Certificates of authorities that etcd's are signed by (PEM).
+    #[arg(long, value_name = "FILE", requires = "etcd")]
+    etcd_ca: Option<PathBuf>,
+    /// The certificate that is shown to etcd (PEM).
+    #[arg(long, value_name = "FILE", requires = "etcd_key")]
+    etcd_cert: Option<PathBuf>,
+    /// Its key (PEM).
+    #[arg(long, value_name = "FILE", requires = "etcd_cert")]
+    etcd_key: Option<PathBuf>,
+    /// Seconds of silence after which another manager leads.
+    #[arg(long, value_name = "S", default_value_t = 5, requires = "etcd", value_parser = clap::value_parser!(u64).range(2..=600))]
+    lease_s: u64,
+    /// The URL at which this manager is asked, where it is another one than that of --listen.
+    #[arg(long, value_name = "URL", requires = "etcd")]
+    advertise: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -116,33 +148,16 @@ async fn serve(args: &Args, state: &Path, token: Option<String>) -> Result<()> {
             .why(e)
             .next("another program has it: choose another --listen")
     })?;
-    let store = FileStore::open(&state.join("state.redb")).map_err(|e| {
-        Failure::new(Exit::Failed, "the state cannot be opened")
-            .why(e)
-            .next("choose another --state")
-    })?;
-    let manager = identity(&store)?;
-    let driver: Arc<dyn Driver> = match args.driver {
-        Engine::Process => Arc::new(ProcessDriver::new(ProcessOptions {
-            program: std::env::current_exe()?,
-            folder: state.join("run"),
-            manager,
-            host: "127.0.0.1".to_owned(),
-            cgroup: usable_cgroup(),
-        })),
-        Engine::Docker => Arc::new(DockerDriver::new(DockerOptions {
-            socket: args.docker_socket.clone(),
-            binary: args.binary.clone().map_or_else(std::env::current_exe, Ok)?,
-            manager,
-        })),
+    let manager = if args.etcd.is_empty() {
+        alone(args, state).await?
+    } else {
+        let url = args.stand_by.advertise.clone();
+        let url = url.map_or_else(
+            || Ok(format!("http://{}", listener.local_addr()?)),
+            Ok::<_, anyhow::Error>,
+        )?;
+        one_of_several(args, state, url).await?
     };
-    let watch = Duration::from_millis(args.watch_ms);
-    let manager = Manager::start(Options { driver, store: Box::new(store), watch }).await;
-    let manager = manager.map_err(|e| {
-        Failure::new(Exit::Failed, "the manager cannot start")
-            .why(e)
-            .next("mend that and start again")
-    })?;
     let address = listener.local_addr()?;
     let app = rest::router(manager, token);
     let ready = serde_json::json!({
@@ -160,12 +175,75 @@ async fn serve(args: &Args, state: &Path, token: Option<String>) -> Result<()> {
     Ok(())
 }
 
+/// A manager with a store of its own.
+async fn alone(args: &Args, state: &Path) -> Result<Manager> {
+    let store = FileStore::open(&state.join("state.redb")).map_err(|e| {
+        Failure::new(Exit::Failed, "the state cannot be opened")
+            .why(e)
+            .next("choose another --state")
+    })?;
+    let driver = driver(args, state, identity(&store).await?)?;
+    let watch = Duration::from_millis(args.watch_ms);
+    let manager = Manager::start(Options { driver, store: Box::new(store), watch }).await;
+    manager.map_err(|e| {
+        let failure = Failure::new(Exit::Failed, "the manager cannot start").why(e);
+        failure.next("mend that and start again").into()
+    })
+}
+
+/// A manager that leads when no other one of its etcd does.
+async fn one_of_several(args: &Args, state: &Path, url: String) -> Result<Manager> {
+    let lease = Duration::from_secs(args.stand_by.lease_s);
+    let away = |why: &dyn std::fmt::Display| {
+        let failure = Failure::new(Exit::Failed, "etcd cannot be used").why(why);
+        failure.next("name its members: --etcd http://host:2379")
+    };
+    let etcd = Arc::new(etcd(args, lease).map_err(|e| away(&e))?);
+    let prefix = args.stand_by.etcd_prefix.clone();
+    let mark = agree_mark(&etcd, &prefix).await.map_err(|e| away(&e))?;
+    let driver = driver(args, state, mark)?;
+    let watch = Duration::from_millis(args.watch_ms);
+    Ok(Manager::stand_by(Office { etcd, prefix, url, lease, driver, watch }))
+}
+
+fn etcd(args: &Args, lease: Duration) -> Result<Etcd> {
+    let StandBy { etcd_ca, etcd_cert, etcd_key, .. } = &args.stand_by;
+    let read = |file: &PathBuf| {
+        std::fs::read(file).map_err(|e| anyhow::anyhow!("{}: {e}", file.display()))
+    };
+    let identity = match (etcd_cert, etcd_key) {
+        (Some(certificate), Some(key)) => Some((read(certificate)?, read(key)?)),
+        _ => None,
+    };
+    let identity = identity.as_ref().map(|(c, k)| (c.as_slice(), k.as_slice()));
+    let authority = etcd_ca.as_ref().map(read).transpose()?;
+    let tls = authority.map(|a| onym_http::tls::Tls::new(&a, identity)).transpose()?;
+    Ok(Etcd::new(&args.etcd, tls.as_ref(), lease)?)
+}
+
+fn driver(args: &Args, state: &Path, manager: String) -> Result<Arc<dyn Driver>> {
+    Ok(match args.driver {
+        Engine::Process => Arc::new(ProcessDriver::new(ProcessOptions {
+            program: std::env::current_exe()?,
+            folder: state.join("run"),
+            manager,
+            host: "127.0.0.1".to_owned(),
+            cgroup: usable_cgroup(),
+        })),
+        Engine::Docker => Arc::new(DockerDriver::new(DockerOptions {
+            socket: args.docker_socket.clone(),
+            binary: args.binary.clone().map_or_else(std::env::current_exe, Ok)?,
+            manager,
+        })),
+    })
+}
+
 /// The mark of this state's services, made at the first start.
-fn identity(store: &FileStore) -> Result<String> {
-    let mut saved: Saved = store.load()?.unwrap_or_default();
+async fn identity(store: &FileStore) -> Result<String> {
+    let mut saved: Saved = store.load().await?.unwrap_or_default();
     if saved.manager.is_empty() {
         saved.manager = onym_manager::engine::new_mark();
-        store.save(&saved)?;
+        store.save(&saved).await?;
     }
     Ok(saved.manager)
 }

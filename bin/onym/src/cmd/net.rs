@@ -17,6 +17,8 @@ use std::time::Duration;
 
 /// A change may start many services: longer than a service's answer.
 const PATIENCE: Duration = Duration::from_secs(300);
+/// Whether a manager leads is answered at once.
+const HEALTH: Duration = Duration::from_secs(5);
 
 /// Ask a manager: apply, plan, show, insert, remove, scale.
 #[derive(Debug, clap::Args)]
@@ -30,15 +32,17 @@ const PATIENCE: Duration = Duration::from_secs(300);
   onym net events -f
   onym net down")]
 pub(crate) struct Args {
-    /// The manager.
+    /// The manager; of several that stand by for each other one or more, with commas between them:
+    /// the one that leads is asked.
     #[arg(
         long,
         global = true,
         value_name = "URL",
         env = "ONYM_MANAGER",
+        value_delimiter = ',',
         default_value = "http://127.0.0.1:8080"
     )]
-    manager: String,
+    manager: Vec<String>,
     /// File of the manager's token.
     #[arg(long, global = true, value_name = "FILE", env = "ONYM_TOKEN_FILE")]
     token_file: Option<PathBuf>,
@@ -215,10 +219,29 @@ pub(crate) fn run(args: Args, cx: &Context) -> Result<()> {
         _ => {}
     }
     let token = args.token_file.as_deref().map(read_token).transpose()?;
-    let client = Client::of_url(&args.manager, token, PATIENCE)
-        .map_err(|e| Failure::new(Exit::Usage, e.to_string()).next("--manager http://host:port"))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(Net { client, cx }.command(args.command))
+    runtime.block_on(async {
+        let client = leader(&args.manager, token).await?;
+        Net { client, cx }.command(args.command).await
+    })
+}
+
+/// A client of the manager that leads: the first one that answers, or the one that it names.
+async fn leader(managers: &[String], token: Option<String>) -> Result<Client> {
+    let client = |url: &str| {
+        let client = Client::of_url(url, token.clone(), PATIENCE);
+        client.map_err(|e| {
+            Failure::new(Exit::Usage, e.to_string()).next("--manager http://host:port")
+        })
+    };
+    for url in managers {
+        let asked = client(url)?.within(HEALTH).ask(Method::GET, "/v1/health", Body::None).await;
+        let Ok(health) = asked else { continue };
+        let elsewhere = health["leader"].as_str().filter(|_| health["leads"] == false);
+        return Ok(client(elsewhere.unwrap_or(url))?);
+    }
+    // It is asked all the same, so that it is said what is wrong with it.
+    Ok(client(&managers[0])?)
 }
 
 struct Net<'a> {

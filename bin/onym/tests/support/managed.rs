@@ -16,27 +16,39 @@ pub(crate) struct Managed {
 
 impl Managed {
     pub(crate) fn new() -> Self {
+        Self::with(&[])
+    }
+
+    /// A manager with more words on its command line.
+    pub(crate) fn with(more: &[&str]) -> Self {
         let mut managed = Self { place: Place::new(), manager: None, url: String::new() };
-        managed.start();
+        managed.start_with(more);
         managed
     }
 
     pub(crate) fn start(&mut self) {
-        let mut manager = self.place.start(&[
-            "manager",
-            "--listen",
-            "127.0.0.1:0",
-            "--state",
-            "state",
-            "--watch-ms",
-            "100",
-        ]);
+        self.start_with(&[]);
+    }
+
+    fn start_with(&mut self, more: &[&str]) {
+        let mut manager = self.place.start(&Self::words(more));
+        self.url = Self::url_of(&mut manager);
+        self.manager = Some(manager);
+    }
+
+    /// What a manager of this place is started with.
+    pub(crate) fn words<'a>(more: &[&'a str]) -> Vec<&'a str> {
+        let own = ["manager", "--listen", "127.0.0.1:0", "--state", "state", "--watch-ms", "100"];
+        own.into_iter().chain(more.iter().copied()).collect()
+    }
+
+    /// Where a manager is, once it is ready.
+    pub(crate) fn url_of(manager: &mut Running) -> String {
         manager.wait_for("ready {");
         let said = manager.err.text();
         let line = said.lines().find_map(|l| l.strip_prefix("ready ")).unwrap();
         let ready: Value = serde_json::from_str(line).unwrap();
-        self.url = ready["url"].as_str().unwrap().to_owned();
-        self.manager = Some(manager);
+        ready["url"].as_str().unwrap().to_owned()
     }
 
     pub(crate) fn net(&self, args: &[&str]) -> Value {

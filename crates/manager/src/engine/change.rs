@@ -29,7 +29,7 @@ impl Core {
             return Ok(Done { changed: !shown.is_empty(), steps: shown, ..Done::default() });
         }
         // First what is wanted, then the steps: a manager killed between goes on from here.
-        if let Err(error) = self.save() {
+        if let Err(error) = self.save().await {
             self.saved = keep;
             return Err(ChangeError::Store(error.to_string()));
         }
@@ -81,7 +81,7 @@ impl Core {
         old: (Option<crate::describe::Description>, crate::expand::Decisions),
     ) -> Option<String> {
         (self.saved.description, self.saved.decisions) = old;
-        self.save_or_tell();
+        self.save_or_tell().await;
         self.watch().await;
         let wanted = self.wanted();
         let steps = plan(&self.running(), &wanted, crate::plan::Strategy::default());

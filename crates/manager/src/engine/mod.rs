@@ -6,11 +6,13 @@ mod observe;
 mod orders;
 mod policies;
 mod report;
+mod stand_by;
 mod steps;
 mod view;
 
 pub use journal::{EVENTS_MAX, Event, Journal};
 pub use orders::{Change, ChangeError, Done};
+pub use stand_by::{Office, agree_mark};
 pub use view::{FunctionView, History, LinkView, SAMPLES_MAX, Sample, View};
 
 use crate::driver::{Driver, DriverError};
@@ -58,6 +60,17 @@ pub struct Shared {
     view: RwLock<Arc<View>>,
     history: RwLock<History>,
     saved: RwLock<Arc<Saved>>,
+    standing: RwLock<Standing>,
+}
+
+/// Whether a manager acts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Standing {
+    /// It does.
+    #[default]
+    Leads,
+    /// Another one does, at this URL; none while nobody leads.
+    StandsBy(Option<String>),
 }
 
 impl Shared {
@@ -71,6 +84,12 @@ impl Shared {
     #[must_use]
     pub fn saved(&self) -> Arc<Saved> {
         Arc::clone(&self.saved.read().expect("invariant: no panic under this lock"))
+    }
+
+    /// Whether this manager acts.
+    #[must_use]
+    pub fn standing(&self) -> Standing {
+        self.standing.read().expect("invariant: no panic under this lock").clone()
     }
 
     /// A function's statistics over time.
@@ -100,19 +119,10 @@ impl Manager {
     /// # Errors
     /// The state cannot be read, or the engine is not there.
     pub async fn start(options: Options) -> Result<Self, StartError> {
-        let mut saved = options.store.load()?.unwrap_or_default();
-        if saved.manager.is_empty() {
-            saved.manager = random_hex(4);
-            options.store.save(&saved)?;
-        }
-        options.driver.prepare().await?;
         let shared = Arc::new(Shared::default());
-        let mut core = Core::new(options, saved, Arc::clone(&shared));
-        core.adopt().await?;
-        core.watch().await;
-        core.publish();
-        let (changes, inbox) = mpsc::channel(WAITING_MAX);
-        tokio::spawn(core.run(inbox));
+        let core = Core::begin(options, Arc::clone(&shared)).await?;
+        let (changes, mut inbox) = mpsc::channel(WAITING_MAX);
+        tokio::spawn(async move { core.run(&mut inbox).await });
         Ok(Self { changes, shared })
     }
 
@@ -165,6 +175,21 @@ struct Failures {
 }
 
 impl Core {
+    /// Reads the state and adopts what runs.
+    async fn begin(options: Options, shared: Arc<Shared>) -> Result<Self, StartError> {
+        let mut saved = options.store.load().await?.unwrap_or_default();
+        if saved.manager.is_empty() {
+            saved.manager = random_hex(4);
+            options.store.save(&saved).await?;
+        }
+        options.driver.prepare().await?;
+        let mut core = Self::new(options, saved, shared);
+        core.adopt().await?;
+        core.watch().await;
+        core.publish();
+        Ok(core)
+    }
+
     fn new(options: Options, saved: Saved, shared: Arc<Shared>) -> Self {
         let now = Instant::now();
         Self {
@@ -188,7 +213,8 @@ impl Core {
         }
     }
 
-    async fn run(mut self, mut inbox: mpsc::Receiver<Message>) {
+    /// Makes changes and watches, until nobody can ask for changes any more.
+    async fn run(mut self, inbox: &mut mpsc::Receiver<Message>) {
         let mut tick = tokio::time::interval(self.watch_every);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
@@ -209,16 +235,16 @@ impl Core {
         }
     }
 
-    fn save(&mut self) -> Result<(), StoreError> {
-        self.store.save(&self.saved)?;
+    async fn save(&mut self) -> Result<(), StoreError> {
+        self.store.save(&self.saved).await?;
         let mut shared = self.shared.saved.write().expect("invariant: no panic under this lock");
         *shared = Arc::new(self.saved.clone());
         Ok(())
     }
 
     /// Saves where a failure changes nothing for the services: it is told.
-    fn save_or_tell(&mut self) {
-        if let Err(error) = self.save() {
+    async fn save_or_tell(&mut self) {
+        if let Err(error) = self.save().await {
             self.note("store", "manager", error.to_string(), serde_json::Value::Null);
         }
     }

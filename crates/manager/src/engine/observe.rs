@@ -77,7 +77,7 @@ impl Core {
         for verifier in &self.saved.decisions.verifiers {
             self.guardians.entry(verifier.cache.clone()).or_default().adopt();
         }
-        self.save_or_tell();
+        self.save_or_tell().await;
         // One that was killed at the very end of taking everything down.
         self.release_unused().await;
         Ok(())
@@ -177,7 +177,7 @@ impl Core {
             self.orphans.insert(name.to_owned(), (Instant::now(), prefixes.clone()));
         }
         self.failed(name);
-        self.save_or_tell();
+        self.save_or_tell().await;
     }
 
     /// The network as it runs.

@@ -129,13 +129,13 @@ impl Core {
             function,
         };
         // The number must never be used again, whatever happens from here on.
-        self.save().map_err(|e| e.to_string())?;
+        self.save().await.map_err(|e| e.to_string())?;
         let started = self.driver.start(&order).await.map_err(|e| e.to_string())?;
         let text = format!("{name} runs: a {} ({})", order.function.kind, started.handle);
         let config = order.function.config.clone();
         let detail = json!({ "instance": order.instance, "control": started.control });
         self.saved.instances.insert(name.to_owned(), Instance { order, started });
-        self.save().map_err(|e| e.to_string())?;
+        self.save().await.map_err(|e| e.to_string())?;
         let settings: Settings =
             config.into_iter().filter(|(key, _)| !is_start_only(key)).collect();
         let mut made = self.apply_settings(name, &settings).await;
@@ -158,7 +158,7 @@ impl Core {
             self.saved.instances.insert(name.to_owned(), instance);
             return Err(error.to_string());
         }
-        self.save().map_err(|e| e.to_string())?;
+        self.save().await.map_err(|e| e.to_string())?;
         self.note("stopped", name, format!("{name} is stopped"), Value::Null);
         Ok(())
     }
@@ -176,7 +176,7 @@ impl Core {
         if let Some(instance) = self.saved.instances.get_mut(name) {
             instance.order.function.config.extend(settings.clone());
         }
-        self.save().map_err(|e| e.to_string())
+        self.save().await.map_err(|e| e.to_string())
     }
 
     async fn limit(&mut self, name: &str, cores: Option<f64>) -> Result<(), String> {
@@ -185,7 +185,7 @@ impl Core {
         };
         self.driver.limit(&instance.started.handle, cores).await.map_err(|e| e.to_string())?;
         instance.order.function.quota = cores;
-        self.save().map_err(|e| e.to_string())
+        self.save().await.map_err(|e| e.to_string())
     }
 
     async fn link(

@@ -10,12 +10,12 @@ mod table;
 pub use openapi::document;
 pub use table::{Operation, Row, TABLE};
 
-use crate::engine::{ChangeError, Manager};
+use crate::engine::{ChangeError, Manager, Standing};
 use crate::network::Fault;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, RawPathParams, RawQuery, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, get, on};
 use serde_json::{Value, json};
@@ -107,6 +107,7 @@ pub fn router(manager: Manager, token: Option<String>) -> Router {
         let handler = move |State(app): State<App>,
                             params: RawPathParams,
                             RawQuery(query): RawQuery,
+                            uri: Uri,
                             headers: HeaderMap,
                             body: Bytes| async move {
             let path = params.iter().map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
@@ -119,7 +120,7 @@ pub fn router(manager: Manager, token: Option<String>) -> Router {
                 kind: kind.unwrap_or_default().to_owned(),
                 last_event: text("last-event-id").map(str::to_owned),
             };
-            answer(&app, operation, &headers, &input).await
+            answer(&app, operation, &uri, &headers, &input).await
         };
         router = router.route(row.path, on(filter, handler));
     }
@@ -136,16 +137,42 @@ pub fn router(manager: Manager, token: Option<String>) -> Router {
         .with_state(app)
 }
 
-async fn answer(app: &App, operation: Operation, headers: &HeaderMap, input: &Input) -> Response {
+async fn answer(
+    app: &App,
+    operation: Operation,
+    uri: &Uri,
+    headers: &HeaderMap,
+    input: &Input,
+) -> Response {
     if !operation.is_open()
         && let Err(refusal) = allowed(app, headers)
     {
         return refusal.into_response();
     }
+    if !operation.is_open()
+        && let Some(response) = elsewhere(app, uri)
+    {
+        return response;
+    }
     match operations::run(app, operation, input).await {
         Ok(response) => response,
         Err(refusal) => refusal.into_response(),
     }
+}
+
+/// A manager that stands by knows nothing of its own: it names the one that leads.
+fn elsewhere(app: &App, uri: &Uri) -> Option<Response> {
+    let Standing::StandsBy(leader) = app.manager.shared.standing() else { return None };
+    let Some(leader) = leader else {
+        let message = "no manager leads at the moment; come again";
+        let refusal = Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message);
+        return Some(refusal.into_response());
+    };
+    let message = format!("this manager stands by; {leader} leads");
+    let refusal = Refusal::new(StatusCode::TEMPORARY_REDIRECT, "stands-by", message);
+    let path = uri.path_and_query().map_or("/", |p| p.as_str());
+    let place = format!("{}{path}", leader.trim_end_matches('/'));
+    Some(([(header::LOCATION, place)], refusal).into_response())
 }
 
 /// With a token: it is there. Without: the request was meant for this machine, and comes from no
@@ -182,7 +209,10 @@ fn same(a: &[u8], b: &[u8]) -> bool {
 }
 
 /// The page asks for the token itself, so it is shown without one.
-async fn page() -> Response {
+async fn page(State(app): State<App>, uri: Uri) -> Response {
+    if let Some(response) = elsewhere(&app, &uri) {
+        return response;
+    }
     let policy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'";
     let headers = [
         (header::CONTENT_TYPE, "text/html; charset=utf-8"),

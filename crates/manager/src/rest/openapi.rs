@@ -82,7 +82,10 @@ fn schemas(generator: &mut SchemaGenerator, extra: &mut Map<String, Value>) {
     );
     extra.insert(
         "Health".into(),
-        json!({"type": "object", "properties": {"ok": {"type": "boolean"}, "version": text}}),
+        json!({"type": "object", "properties": {
+            "ok": {"type": "boolean"}, "version": text,
+            "leads": {"type": "boolean"}, "leader": {"type": ["string", "null"]},
+        }}),
     );
     let fault = json!({"type": "object", "properties": {
         "object": text, "line": {"type": ["integer", "null"]}, "what": text, "next": text,

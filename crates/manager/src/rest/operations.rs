@@ -2,7 +2,7 @@
 
 use super::{App, Input, Operation, Refusal, metrics, stream};
 use crate::describe::{self, DescribeError, Description, Form, Key};
-use crate::engine::{Change, Manager};
+use crate::engine::{Change, Manager, Shared, Standing};
 use crate::network::{Ends, Function, Side, Transport};
 use crate::plan::Strategy;
 use crate::policy::Policies;
@@ -86,7 +86,7 @@ pub(super) async fn run(
     let manager = &app.manager;
     let shared = &manager.shared;
     match operation {
-        Operation::Health => reply(&json!({"ok": true, "version": env!("CARGO_PKG_VERSION")})),
+        Operation::Health => reply(&health(shared)),
         Operation::Network => reply(&*shared.view()),
         Operation::Description => shown(manager, input),
         Operation::Presets => {
@@ -120,6 +120,17 @@ pub(super) async fn run(
         }
         Operation::OpenApi => reply(&super::document()),
         changing => reply(&manager.change(change(changing, input)?).await?),
+    }
+}
+
+/// That it runs; where several stand by for each other, whether it leads, and who does.
+fn health(shared: &Shared) -> Value {
+    let version = env!("CARGO_PKG_VERSION");
+    match shared.standing() {
+        Standing::Leads => json!({"ok": true, "version": version, "leads": true}),
+        Standing::StandsBy(leader) => {
+            json!({"ok": true, "version": version, "leads": false, "leader": leader})
+        }
     }
 }
 
