@@ -36,7 +36,7 @@ pub struct DistributeArgs {
     /// Different contents that are asked for.
     #[arg(long, default_value_t = 1)]
     pub diversity: u32,
-    /// Components of a name, at least 4.
+    /// Components of a name, at least 2.
     #[arg(long, default_value_t = 4)]
     pub components: usize,
     /// Octets of content in a packet.
@@ -45,12 +45,18 @@ pub struct DistributeArgs {
     /// Interests that each client has in flight (31 is the default of `ccncatchunks2`).
     #[arg(long, default_value_t = 31)]
     pub window: u32,
-    /// Seconds before the measurement.
+    /// Seconds before the measurement; with `fill` the most that it may take.
     #[arg(long, default_value_t = 0.5)]
     pub warm_up: f64,
-    /// Seconds that are measured.
+    /// Data that servers send before the measurement, so that a content store of this size is full.
+    #[arg(long)]
+    pub fill: Option<u64>,
+    /// Seconds that are measured; with `packets` the most that it may take.
     #[arg(long, default_value_t = 2.0)]
     pub seconds: f64,
+    /// Data that clients receive in the measurement: the same work on a slow machine as on a fast.
+    #[arg(long, conflicts_with = "segments")]
+    pub packets: Option<u64>,
     /// Segments that each client fetches, once; then times of downloads are told, and `seconds` is
     /// the most that it may take.
     #[arg(long)]
@@ -117,11 +123,30 @@ struct Run<'a> {
     result: DistributeResult,
 }
 
-/// The prefix of a server.
-fn prefix(server: u32) -> Name {
+/// How a name begins: with three components there is no place for the site, with two none for the
+/// server, and each content has a route of its own.
+fn prefix(components: usize, server: u32, content: u32) -> Name {
     let mut name = Name::new();
-    name.append_generic("wustl.edu").append_generic(format!("server{server:02}"));
+    if components > 3 {
+        name.append_generic("wustl.edu");
+    }
+    if components > 2 {
+        name.append_generic(format!("server{server:02}"));
+    } else {
+        name.append_generic(format!("content{content:03}"));
+    }
     name
+}
+
+/// Registers everything that a server has.
+fn serve_all(mut face: Box<dyn Face>, args: &DistributeArgs, server: u32) -> Result<Box<dyn Face>> {
+    if args.components > 2 {
+        return register(face, &prefix(args.components, server, 0));
+    }
+    for content in (server..args.diversity).step_by(args.clients as usize) {
+        face = register(face, &prefix(args.components, server, content))?;
+    }
+    Ok(face)
 }
 
 /// Runs and returns what was measured.
@@ -132,7 +157,7 @@ pub fn run(args: &DistributeArgs) -> Result<DistributeResult> {
     if let Some(core) = args.core {
         onym_sys::thread::pin_to_core(core)?;
     }
-    ensure!(args.components >= 4, "--components: at least 4, not {}", args.components);
+    ensure!(args.components >= 2, "--components: at least 2, not {}", args.components);
     ensure!(args.clients > 0 && args.diversity > 0, "--clients and --diversity: at least 1");
     let connect = || -> Result<Box<dyn Face>> {
         match (&args.tcp, &args.unix) {
@@ -146,7 +171,7 @@ pub fn run(args: &DistributeArgs) -> Result<DistributeResult> {
         faces.push(connect()?);
     }
     for server in 0..args.clients {
-        faces.push(register(connect()?, &prefix(server))?);
+        faces.push(serve_all(connect()?, args, server)?);
     }
     let now = Instant::now();
     let client = |n: u32| Client {
@@ -168,7 +193,8 @@ pub fn run(args: &DistributeArgs) -> Result<DistributeResult> {
         result: DistributeResult::default(),
     };
     if args.segments.is_none() {
-        run.drive(Duration::from_secs_f64(args.warm_up))?;
+        let fill = args.fill.unwrap_or(u64::MAX);
+        run.drive(Duration::from_secs_f64(args.warm_up), |run| run.result.served >= fill)?;
     }
     run.measure()
 }
@@ -179,7 +205,11 @@ impl Run<'_> {
         let (router, own) =
             (proc::cpu_seconds(self.args.watch)?, onym_sys::thread::process_cpu_time());
         let start = Instant::now();
-        self.drive(Duration::from_secs_f64(self.args.seconds))?;
+        let (segments, packets) = (self.args.segments, self.args.packets.unwrap_or(u64::MAX));
+        self.drive(Duration::from_secs_f64(self.args.seconds), |run| {
+            let got_all = |n| run.clients.iter().all(|client| client.received >= n);
+            run.result.received >= packets || segments.is_some_and(got_all)
+        })?;
         self.result.seconds = start.elapsed().as_secs_f64();
         self.result.router_cpu_s = proc::cpu_seconds(self.args.watch)? - router;
         self.result.own_cpu_s =
@@ -199,15 +229,13 @@ impl Run<'_> {
         Ok(self.result)
     }
 
-    fn drive(&mut self, time: Duration) -> Result<()> {
+    fn drive(&mut self, time: Duration, is_done: impl Fn(&Self) -> bool) -> Result<()> {
         let end = Instant::now() + time;
         let mut frames = Vec::new();
         let mut moved = Instant::now();
         loop {
             let now = Instant::now();
-            let is_done =
-                self.args.segments.is_some_and(|n| self.clients.iter().all(|c| c.received >= n));
-            if now >= end || is_done {
+            if now >= end || is_done(self) {
                 return Ok(());
             }
             self.fill(now);
@@ -235,11 +263,15 @@ impl Run<'_> {
         // More contents than clients: each takes turns among several.
         let turns = self.args.diversity.div_ceil(self.args.clients);
         let content = (client + self.args.clients * (n % turns)) % self.args.diversity;
-        let mut name = prefix(content % self.args.clients);
-        for level in 0..self.args.components - 4 {
-            name.append_generic(format!("level{level:02}"));
+        let components = self.args.components;
+        let mut name = prefix(components, content % self.args.clients, content);
+        for level in 4..components {
+            name.append_generic(format!("level{:02}", level - 4));
         }
-        name.append_generic(format!("content{content:03}")).append_segment(u64::from(n / turns));
+        if components > 2 {
+            name.append_generic(format!("content{content:03}"));
+        }
+        name.append_segment(u64::from(n / turns));
         name
     }
 
