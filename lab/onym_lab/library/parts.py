@@ -9,7 +9,7 @@ import os
 import re
 import shlex
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -46,18 +46,36 @@ def needs(given: Mapping[str, Any]) -> None:
 def run(given: Mapping[str, Any], _seed: int, folder: Path) -> list[Row]:
     """Run the benchmark; every row of its ``bench`` becomes one of the aggregate.
 
-    The place is the row's subject and case, so that all cases stand beside each other.
+    ``flags`` are options of the program, where factors put their levels. The place of a row is
+    ``place`` with the row's subject and the keys of its case put in; without it the subject and
+    the whole case (but for keys that ``without`` names), so that all cases stand beside each other.
+    What each of several receivers got
+    is told in bits a second too, where the case says how large a publication is.
     """
     out = folder / "bench.json"
+    flags = [word for key, value in given.get("flags", {}).items() for word in (f"--{key}", value)]
     call(
-        [*_command(given), str(given.get("out", "--json")), str(out)],
+        [*_command(given), *map(str, flags), str(given.get("out", "--json")), str(out)],
         timeout=float(given.get("at_most", 1200)),
     )
     wanted = given.get("bench")
     rows = [one for one in bench_rows(out) if wanted in (None, one["bench"])]
     if not rows:
         raise RuntimeError(f"no rows of {wanted}")
-    return [
-        row(f"{one['subject']} {one['case']}".strip(), one["metric"], one["unit"], one["value"])
-        for one in rows
-    ]
+    found = []
+    for one in rows:
+        place = _place(str(given.get("place", "{subject} {case}")), one, given.get("without", ()))
+        found.append(row(place, one["metric"], one["unit"], one["value"]))
+        if one["metric"] == "messages_per_second" and "payload" in one["keys"]:
+            goodput = 8 * float(one["keys"]["payload"]) * one["value"]
+            found.append(row(place, "goodput", "bit/s", goodput))
+    return found
+
+
+def _place(text: str, one: Mapping[str, Any], without: Collection[str]) -> str:
+    case = ",".join(f"{key}={word}" for key, word in one["keys"].items() if key not in without)
+    keys = {**one["keys"], "subject": one["subject"], "case": case}
+    try:
+        return text.format(**keys).strip()
+    except KeyError as unknown:
+        raise RuntimeError(f"place {text!r}: the case {one['case']!r} has no {unknown}") from None

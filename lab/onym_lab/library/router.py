@@ -23,7 +23,7 @@ READY_S = 15.0
 """A router that is not ready by then is not coming."""
 
 PACKETS = 300_000
-"""Data in a measurement: about a second of the router's processor, which is counted in hundredths."""
+"""Data in a measurement: about a second of the router, whose processor time is in hundredths."""
 
 SECONDS_MOST = 120.0
 """A router that has not carried them by then is not measured."""

@@ -3,10 +3,11 @@
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from onym_lab import experiment as files
-from onym_lab.library import NeedsError, bench_rows, paper, parts, pick, profile, zoo
+from onym_lab.library import NeedsError, bench_rows, paper, parts, pick, profile, replay, zoo
 from onym_lab.report import keep
 
 
@@ -62,6 +63,62 @@ def test_an_option_that_is_not_known_is_refused() -> None:
 def test_a_part_that_is_not_built_is_named() -> None:
     with pytest.raises(NeedsError, match="the kernel module is not built here"):
         parts.needs({"part": "the kernel module", "run": "no/such/program"})
+
+
+def _program(tmp_path: Path, case: str) -> str:
+    """A benchmark of one row, which notes how it was called."""
+    rows = [{"bench": "b", "case": case, "subject": "onym", "metric": "messages_per_second"}]
+    rows[0] |= {"value": 10.0, "unit": "1/s"}
+    program = tmp_path / "bench.sh"
+    program.write_text(
+        f'#!/bin/sh\n# --json\necho "$@" >{tmp_path}/called\n'
+        f"while [ $1 != --json ]; do shift; done\ncat >$2 <<'E'\n{json.dumps(rows)}\nE\n"
+    )
+    program.chmod(0o755)
+    return str(program)
+
+
+def test_a_part_is_given_its_flags_and_its_rows_have_the_places_that_were_asked_for(
+    tmp_path: Path,
+) -> None:
+    run = _program(tmp_path, "payload=100,read=sum")
+    given = {"run": run, "bench": "b", "flags": {"payloads": 100}, "place": "{subject} {case}"}
+    found = parts.run({**given, "without": ["payload"]}, 1, tmp_path)
+    assert [(one["where"], one["metric"], one["value"]) for one in found] == [
+        ("onym read=sum", "messages_per_second", 10.0),
+        ("onym read=sum", "goodput", 8000.0),
+    ]
+    assert (tmp_path / "called").read_text().startswith("--payloads 100 --json")
+    with pytest.raises(RuntimeError, match="has no 'nodes'"):
+        parts.run({**given, "place": "{nodes}"}, 1, tmp_path)
+
+
+def test_a_replay_of_scaling_tells_the_rate_with_each_number_of_clones() -> None:
+    columns = ["phase", "function", "goodput_mbps", "load"]
+    lines = [["idle", "cs", 0, 0], ["calm", "cs", 1, 0]]
+    for routers, rate in ((1, 600), (2, 900), (2, 1000)):
+        lines += [[f"routers={routers}", name, rate, 0.9] for name in ("cs", "br", "nr")]
+    found = replay.rates(pd.DataFrame(lines, columns=columns), "back to one: True; not answered")
+    told = {(one["where"], one["metric"]): one["value"] for one in found}
+    assert told[("network", "routers_most")] == 2
+    assert told[("network", "back_to_one")] == 1
+    assert told[("1 routers", "goodput")] == 600e6
+    assert told[("2 routers", "goodput")] == 950e6
+    assert told[("br of 2", "cpu_load_mean")] == 90
+
+
+def test_a_replay_of_poisoning_tells_the_hit_ratio_of_each_phase_and_when_it_was_seen() -> None:
+    table = pd.DataFrame(
+        [(1, "before", 1.0), (10, "attack", 0.4), (11, "attack", 0.2), (14, "verified", 0.97)],
+        columns=["seconds", "phase", "hit_ratio"],
+    ).assign(function="cs1")
+    events = pd.DataFrame({"seconds": [13.0, 40.0], "kind": ["alarm", "all-clear"]})
+    told = {(one["where"], one["metric"]): one["value"] for one in replay.hits(table, events)}
+    assert told[("attack", "hit_ratio")] == pytest.approx(0.3)
+    assert told[("clean", "hit_ratio")] is None
+    assert told[("verified", "hit_ratio_last")] == 0.97
+    assert told[("manager", "alarm_after")] == 3.0
+    assert told[("manager", "all_clear")] == 1.0
 
 
 def test_the_papers_runs_are_in_standard_order(tmp_path: Path) -> None:
