@@ -53,6 +53,9 @@ pub struct App {
     pool: BufPool,
     frames: Vec<RxFrame>,
     queue: TxQueue,
+    /// Octets in the queue with which it is flushed next: a full socket is not asked again for each
+    /// publication.
+    flush_at: usize,
     /// A message on its way into the queue.
     scratch: Vec<u8>,
     events: VecDeque<Event>,
@@ -105,6 +108,7 @@ impl App {
             pool: BufPool::new(CHUNK_LEN, 512),
             frames: Vec::new(),
             queue: TxQueue::new(usize::MAX),
+            flush_at: FLUSH_AT,
             scratch: Vec::new(),
             events: VecDeque::new(),
             answers: VecDeque::new(),
@@ -295,11 +299,13 @@ impl App {
                 let _ = queue.push(octets, None);
             });
         }
-        if self.queue.bytes() >= FLUSH_AT {
+        if self.queue.bytes() >= self.flush_at {
             self.flush()?;
         }
-        while self.queue.bytes() > QUEUE_MAX {
-            self.turn(None)?;
+        if self.queue.bytes() > QUEUE_MAX {
+            while self.queue.bytes() > QUEUE_MAX / 2 {
+                self.turn(None)?;
+            }
         }
         Ok(())
     }
@@ -374,6 +380,7 @@ impl App {
             return Ok(());
         }
         let flush = self.face.flush(&mut self.queue).map_err(gone)?;
+        self.flush_at = self.queue.bytes() + FLUSH_AT;
         let blocked = flush == Flush::Blocked && self.face.room_is_writable();
         if blocked != self.watches_writing {
             self.watches_writing = blocked;

@@ -7,6 +7,7 @@ mod assert;
 mod cache;
 mod data;
 mod fragment;
+mod gaps;
 mod notify;
 mod pace;
 mod request;
@@ -19,6 +20,7 @@ use crate::courier::{Courier, Traffic};
 use crate::publication::{AppId, Event, Outbox, Publication, Target, responsible};
 use cache::Cache;
 use fragment::{Reassembly, Repair};
+use gaps::{Heard, Numbers, Watched};
 use onym_tables::Tick;
 use onym_wire::push::{Control, Home, Id, Kind, Label, Role, RouteBuf, Sequence, Status, Strategy};
 use request::Waiting;
@@ -100,6 +102,7 @@ struct Publishing {
     /// What comes before the payload in its frames, made when it is first needed; none after any
     /// of the above changed.
     head: Option<Vec<u8>>,
+    numbers: Numbers,
 }
 
 /// Applications that get the same, in the order in which they came.
@@ -192,7 +195,11 @@ pub struct Dispatcher {
     repair: Repair,
     reassembly: Reassembly,
     cache: Cache,
+    heard: Heard,
+    watched: Watched,
     publication_number: u64,
+    /// Items published until now.
+    published: u64,
     /// What was counted.
     pub counters: Counters,
 }
@@ -227,6 +234,8 @@ pub struct Counters {
     pub delivered: u64,
     /// Frames that came and that nobody here subscribed to: false positives.
     pub unwanted: u64,
+    /// Publications for applications here that never came, as far as their numbers tell.
+    pub missing: u64,
     /// Frames that came and could not be read.
     pub malformed: u64,
     /// Control messages refused.
@@ -262,7 +271,10 @@ impl Dispatcher {
             repair: Repair::new(config.fragments),
             reassembly: Reassembly::new(config.fragments),
             cache: Cache::new(config.cache_octets_max),
+            heard: Heard::default(),
+            watched: Watched::default(),
             publication_number: u64::from(config.boot) << 32,
+            published: 0,
             counters: Counters::default(),
             config,
         }
@@ -339,6 +351,7 @@ impl Dispatcher {
             self.keep_alive(out);
         }
         self.fragments_timeout(now, out);
+        self.numbers_timeout(now, out);
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) has something to do.
@@ -351,6 +364,7 @@ impl Dispatcher {
             Some(self.next_keep_alive),
             self.reassembly.next_timeout(),
             self.repair.next_timeout(),
+            self.watched.next_timeout(),
         ];
         parts.into_iter().flatten().min()
     }

@@ -467,7 +467,7 @@ impl Node {
         output: &mut Output,
     ) -> Result<Sent, Refusal> {
         let mut octets = Vec::new();
-        let sent = self.dispatcher.publish_ready(app, data, &mut octets, &mut self.outbox);
+        let sent = self.dispatcher.publish_ready(now, app, data, &mut octets, &mut self.outbox);
         if !octets.is_empty() {
             self.send_own(octets, output);
         }

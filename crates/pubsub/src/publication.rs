@@ -80,6 +80,8 @@ pub enum Event {
     ScopePublished(Id),
     /// A scope is gone.
     ScopeUnpublished(Id),
+    /// So many publications never came.
+    Missed(u64),
     /// A publication.
     Data {
         /// The id, of those of the item, that was subscribed.

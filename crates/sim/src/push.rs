@@ -392,6 +392,10 @@ fn add_link(
 
 /// Whether a frame is one between parts of nodes.
 fn is_control(octets: &[u8]) -> bool {
-    let first = Frame::parse(octets).ok().and_then(|mut f| f.ids.next());
+    let frame = Frame::parse(octets).ok();
+    if frame.is_some_and(|f| f.options.reached.is_some()) {
+        return true;
+    }
+    let first = frame.and_then(|mut f| f.ids.next());
     first.and_then(|id| id.first().copied()).is_some_and(|l| reserved::is_reserved(Label(l)))
 }

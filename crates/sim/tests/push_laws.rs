@@ -152,6 +152,50 @@ const BITS: Scheme = Scheme { kind: Tags::Bits, seed: 0 };
 const FIVE: Scheme = Scheme { kind: Tags::Tags { k: 5, tables: 8 }, seed: 3 };
 
 #[test]
+fn what_a_lossy_network_does_not_deliver_is_told() {
+    let seed = 77;
+    let mut net = PushNetwork::new(seed);
+    for n in 0..4 {
+        let role = if n == 0 { Role::RENDEZVOUS.and(Role::TOPOLOGY) } else { Role::default() };
+        net.add_node(n + 1, role, |_| {});
+    }
+    for n in 1..4 {
+        net.link(n - 1, n, LinkConfig { loss_ppm: 100_000, ..LinkConfig::default() });
+    }
+    net.run_for(Duration::from_secs(3));
+    matched(&mut net, 0, &[1, 3].into());
+    let count = 200;
+    for number in 0..count {
+        let text = format!("{number}");
+        let data = Data::new(id("/1/2"), Strategy::DOMAIN_LOCAL, text.as_bytes());
+        assert!(net.publish(0, PUBLISHER, &data).is_some_and(|sent| sent.is_ok()), "seed {seed}");
+        net.run_for(Duration::from_millis(10));
+    }
+    net.run_for(Duration::from_secs(3));
+    for node in [1, 3] {
+        let (mut next, mut missed) = (None, 0);
+        while let Some(event) = net.event(node, SUBSCRIBER) {
+            match event {
+                Event::Missed(number) => {
+                    missed += number;
+                    next = next.map(|n| n + number);
+                }
+                Event::Data { payload, .. } => {
+                    let number: u64 = std::str::from_utf8(&payload).unwrap().parse().unwrap();
+                    // What was lost before the first one that came is not known here.
+                    assert_eq!(number, next.unwrap_or(number), "seed {seed}, node {node}");
+                    next = Some(number + 1);
+                }
+                other => panic!("seed {seed}, node {node}: {other:?}"),
+            }
+        }
+        // The word of how far it is may be lost as well, so the end is only nearly sure.
+        assert_eq!(next, Some(count), "seed {seed}, node {node}");
+        assert!(missed > 5, "seed {seed}, node {node}: {missed} missed");
+    }
+}
+
+#[test]
 fn every_subscriber_gets_each_publication_once_also_after_a_link_failed() {
     for seed in 1..=6 {
         laws(seed, 12 + seed as usize * 3, 6, BITS);

@@ -12,8 +12,12 @@ use std::time::Duration;
 /// What to be told about a descriptor. Errors and hang-ups are always told, as both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interest {
+    /// Errors and hang-ups only.
+    Nothing,
     /// Ready to read.
     Read,
+    /// Ready to write.
+    Write,
     /// Ready to read or to write.
     ReadWrite,
 }
@@ -105,7 +109,9 @@ impl AsFd for Epoll {
 
 fn flags(interest: Interest) -> epoll::EventFlags {
     match interest {
+        Interest::Nothing => epoll::EventFlags::empty(),
         Interest::Read => epoll::EventFlags::IN,
+        Interest::Write => epoll::EventFlags::OUT,
         Interest::ReadWrite => epoll::EventFlags::IN | epoll::EventFlags::OUT,
     }
 }

@@ -15,6 +15,9 @@ use std::io::IoSlice;
 /// Pieces per `sendmsg`: 32 packets of two pieces, or any number of small ones.
 const PIECES_MAX: usize = 64;
 
+/// Frames per `sendmsg`: more than a socket takes of small ones only costs looking at them again.
+const FRAMES_MAX: usize = 2048;
+
 /// A face on a connected stream socket, Unix or TCP.
 #[derive(Debug)]
 pub struct StreamFace {
@@ -148,7 +151,7 @@ impl Face for StreamFace {
         }
         while !queue.is_empty() {
             let mut pieces = [IoSlice::new(&[]); PIECES_MAX];
-            let gathered = queue.gather(0, usize::MAX, &mut pieces);
+            let gathered = queue.gather(0, FRAMES_MAX, &mut pieces);
             let mut rest = &mut pieces[..gathered.slices];
             IoSlice::advance_slices(&mut rest, self.sent);
             let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;

@@ -336,6 +336,10 @@ impl PushThread {
             Event::ScopeUnpublished(id) => {
                 self.notify(face, onym_wire::push::Kind::SCOPE_UNPUBLISHED, id);
             }
+            Event::Missed(number) => {
+                let message = Message { number: *number, ..Message::new(kind::MISSED, 0) };
+                self.send(face, Way::AppMessage, Buf::copy_from(&message.octets()));
+            }
             Event::Data { id, payload } => {
                 let message = self.data_message(id, payload);
                 self.send(face, Way::AppData, message);

@@ -105,7 +105,7 @@ impl PushThread {
             "missed": dropped(|s| s.dropped.missed),
             "messages": self.apps.messages,
             "publications": { "sent": dispatcher.sent, "delivered": dispatcher.delivered,
-                "unwanted": dispatcher.unwanted, "incomplete": dispatcher.incomplete,
+                "unwanted": dispatcher.unwanted, "missing": dispatcher.missing, "incomplete": dispatcher.incomplete,
                 "repaired": dispatcher.repaired, "repairs_asked": dispatcher.repairs_asked },
             "control": { "malformed": self.node.dropped.malformed, "mac": self.node.dropped.mac,
                 "signature": self.node.dropped.signature,

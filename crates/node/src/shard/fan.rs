@@ -2,9 +2,11 @@
 //!
 //! A face whose queue is longer than [`HOLD_AT`] holds the push half of its shard back: nothing is
 //! taken from the push thread, from applications and from neighbours on streams, so that who
-//! publishes waits, until the queue is half as long. It does so for `push.hold_ms` only: a face that
-//! takes longer is slow, and until it has caught up nobody waits for it. What does not find room in
-//! its queue then is lost to it alone, and an application is told (P-56).
+//! publishes waits, until the queue is half as long. An application does so for `push.hold_ms` only;
+//! a neighbour, behind which applications may do the same, as long as anything leaves to it, and
+//! [`NEIGHBOUR`] times as long without. What takes longer is slow, and until it has caught up nobody
+//! waits for it. What does not find room in its queue then is lost to it alone, and applications are
+//! told (P-56, P-59).
 
 use super::Shard;
 use super::local::LocalFace;
@@ -19,14 +21,17 @@ const HOLD_AT: usize = 256 << 10;
 /// Octets with which that ends.
 const RELEASE_AT: usize = HOLD_AT / 2;
 
+/// How many times longer a neighbour may stand still.
+const NEIGHBOUR: u32 = 4;
+
 /// What a face does to the push half of its shard.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Hold {
     /// Nothing.
     #[default]
     Free,
-    /// It is waited for, since then.
-    Since(Tick),
+    /// It is waited for, since then, when so many octets had left to it.
+    Since(Tick, u64),
     /// It was waited for long enough.
     Slow,
 }
@@ -102,7 +107,7 @@ impl Shard {
         let (now, Some(push)) = (self.now, &mut self.push) else { return };
         let Some(face) = self.faces.get(slot) else { return };
         if face.hold == Hold::Free && face.stream && face.queue.bytes() > HOLD_AT {
-            face.hold = Hold::Since(now);
+            face.hold = Hold::Since(now, face.traffic.out_bytes);
             push.holding.push(slot);
         }
     }
@@ -113,7 +118,13 @@ impl Shard {
         let (faces, patience) = (&mut self.faces, push.hold);
         push.holding.retain(|slot| {
             let Some(face) = faces.get(*slot) else { return false };
-            let Hold::Since(at) = face.hold else { return false };
+            let Hold::Since(mut at, left) = face.hold else { return false };
+            let is_neighbour = face.app.is_none();
+            if is_neighbour && face.traffic.out_bytes != left {
+                at = now;
+                face.hold = Hold::Since(now, face.traffic.out_bytes);
+            }
+            let patience = if is_neighbour { patience * NEIGHBOUR } else { patience };
             let is_long = is_long(face);
             if is_long && now.since(at) < patience {
                 return true;

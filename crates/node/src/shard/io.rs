@@ -33,9 +33,15 @@ impl Shard {
             face.listed = true;
             self.ready.push_back(slot);
         }
+        // It would say so again and again.
+        let mutes = event.readable && face.is_aside && !face.is_muted;
+        face.is_muted |= mutes;
         if event.writable && !face.dirty {
             face.dirty = true;
             self.dirty.push(slot);
+        }
+        if mutes {
+            self.watch_again(slot);
         }
     }
 
@@ -242,13 +248,24 @@ impl Shard {
     pub(super) fn watch(&mut self, slot: u32, flush: Flush) {
         let Some(face) = self.faces.get(slot) else { return };
         let blocked = flush == Flush::Blocked;
-        let Some(io) = &face.io else { return };
-        if blocked == face.blocked {
+        if face.io.is_none() || blocked == face.blocked {
             return;
         }
         face.blocked = blocked;
-        let for_room = blocked && io.room_is_writable();
-        let interest = if for_room { Interest::ReadWrite } else { Interest::Read };
+        self.watch_again(slot);
+    }
+
+    /// Tells the kernel what this face waits for.
+    pub(super) fn watch_again(&mut self, slot: u32) {
+        let Some(face) = self.faces.get(slot) else { return };
+        let Some(io) = &face.io else { return };
+        let for_room = face.blocked && io.room_is_writable();
+        let interest = match (face.is_muted, for_room) {
+            (false, false) => Interest::Read,
+            (false, true) => Interest::ReadWrite,
+            (true, false) => Interest::Nothing,
+            (true, true) => Interest::Write,
+        };
         if let Err(error) = self.epoll.modify(io.fd(), u64::from(slot), interest) {
             let id = face.id;
             self.fail(slot, id, format!("watching its descriptor: {error}"), true);

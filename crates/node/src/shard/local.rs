@@ -26,6 +26,10 @@ pub(crate) struct LocalFace {
     pub(crate) timed: bool,
     /// The transport takes no more; its descriptor is watched for writing.
     pub(crate) blocked: bool,
+    /// Put aside by the push half.
+    pub(crate) is_aside: bool,
+    /// Its descriptor is not watched for reading: it said that it is ready while it is put aside.
+    pub(crate) is_muted: bool,
     /// When the octets in the socket were last asked for.
     pub(crate) probed: Tick,
     /// Frames that were received beyond the last turn; at most those of one system call.
@@ -81,6 +85,8 @@ impl LocalFace {
             dirty: false,
             timed: false,
             blocked: false,
+            is_aside: false,
+            is_muted: false,
             probed: Tick::default(),
             backlog: Vec::new(),
             pressed: false,

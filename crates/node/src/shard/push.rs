@@ -19,6 +19,9 @@ const PUSH_APP: u8 = types::PUSH_APP as u8;
 /// Octets of the send queue of an application that are kept for messages other than data.
 const RESERVE: usize = 1 << 20;
 
+/// Octets of the push half that one turn of a face brings, about.
+const TURN_BYTES: usize = 1 << 20;
+
 /// What a shard has of the push half.
 #[derive(Debug)]
 pub(crate) struct PushSide {
@@ -146,23 +149,29 @@ impl Shard {
     /// waits, and so does a neighbour on a stream, and neither loses anything.
     pub(super) fn not_held(&mut self, slot: u32, frames: &[RxFrame]) -> usize {
         let Some(push) = &self.push else { return frames.len() };
-        if push.to.has_room() && push.holding.is_empty() {
-            return frames.len();
-        }
+        // What one turn brings has room in the queue of any face.
+        let is_free = push.to.has_room() && push.holding.is_empty();
+        let mut room = if is_free { TURN_BYTES } else { 0 };
         let is_stream = self.faces.get(slot).is_some_and(|face| face.stream);
-        let waits = |frame: &RxFrame| match frame.bytes.first() {
-            Some(&PUSH_APP) => true,
-            Some(&PUSH_FRAME) => is_stream,
-            _ => false,
+        let waits = |frame: &RxFrame| {
+            let is_ours = match frame.bytes.first() {
+                Some(&PUSH_APP) => true,
+                Some(&PUSH_FRAME) => is_stream,
+                _ => false,
+            };
+            let fits = !is_ours || room > 0;
+            room = room.saturating_sub(if is_ours { frame.bytes.len() } else { 0 });
+            !fits
         };
         frames.iter().position(waits).unwrap_or(frames.len())
     }
 
     /// Puts a face aside until the push thread has room.
     pub(super) fn hold(&mut self, slot: u32) {
-        if let Some(push) = &mut self.push {
+        if let (Some(push), Some(face)) = (&mut self.push, self.faces.get(slot)) {
             push.held.push(slot);
             push.waits.store(true, Ordering::SeqCst);
+            face.is_aside = true;
         }
     }
 
@@ -189,7 +198,21 @@ impl Shard {
         push.to.flush();
         if push.to.has_room() && push.holding.is_empty() {
             push.waits.store(false, Ordering::SeqCst);
-            self.ready.extend(push.held.drain(..));
+            let mut held = std::mem::take(&mut push.held);
+            held.drain(..).for_each(|slot| self.take_up(slot));
+            if let Some(push) = &mut self.push {
+                push.held = held;
+            }
+        }
+    }
+
+    /// A face that was put aside is as any other.
+    fn take_up(&mut self, slot: u32) {
+        let Some(face) = self.faces.get(slot) else { return };
+        face.is_aside = false;
+        self.ready.push_back(slot);
+        if std::mem::take(&mut face.is_muted) {
+            self.watch_again(slot);
         }
     }
 

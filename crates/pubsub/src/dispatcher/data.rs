@@ -1,5 +1,6 @@
 //! Publications of applications, and those that come for them.
 
+use super::gaps::{self, Numbers};
 use super::{Dispatcher, Subscribing};
 use crate::publication::{AppId, Event, HOPS_MAX, Outbox, Publication, Target, To, flow_of};
 use onym_tables::{FaceId, Tick};
@@ -114,8 +115,13 @@ impl Dispatcher {
                 options,
                 payload: Vec::new(),
             };
-            let len = frame_len(&publication, data.payload.len()) + self.config.reserve;
+            let is_numbered = gaps::is_numbered(data.strategy);
+            let more = self.config.reserve + if is_numbered { gaps::OPTION_LEN } else { 0 };
+            let len = frame_len(&publication, data.payload.len()) + more;
             if len <= self.config.frame_max || (way.item.is_none() && len <= PACKET_LEN_MAX) {
+                if is_numbered {
+                    self.put_number(now, &data.id, &mut publication.options);
+                }
                 publication.payload = data.payload.to_vec();
                 out.publish(publication);
                 sent.frames = 1;
@@ -137,6 +143,7 @@ impl Dispatcher {
     /// was done.
     pub fn publish_ready(
         &mut self,
+        now: Tick,
         app: AppId,
         data: &Data<'_>,
         octets: &mut Vec<u8>,
@@ -154,7 +161,8 @@ impl Dispatcher {
         if let Some(route) = &entry.route {
             let hop_limit = entry.hops.saturating_add(self.config.spare_hops);
             let ids = &entry.aliases;
-            let head = entry.head.get_or_insert_with(|| head_of(hop_limit, route, ids));
+            let numbers = &mut entry.numbers;
+            let head = entry.head.get_or_insert_with(|| head_of(hop_limit, route, ids, numbers));
             // The head of the element is four octets, or more for what is too long anyway.
             let len = head.len() + data.payload.len();
             if len + 4 > self.config.frame_max {
@@ -162,7 +170,12 @@ impl Dispatcher {
             }
             octets.reserve(len + 4);
             tlv::put_head(octets, types::PUSH_FRAME, len);
-            octets.extend_from_slice(head);
+            // Its last octets are those of the number.
+            octets.extend_from_slice(head.get(..head.len() - 4).unwrap_or(head));
+            octets.extend_from_slice(&numbers.take().to_be_bytes());
+            if numbers.begins() {
+                self.watched.add(now, &data.id);
+            }
             octets.extend_from_slice(data.payload);
             sent.frames = 1;
             self.counters.sent += 1;
@@ -286,6 +299,9 @@ impl Dispatcher {
             self.counters.wrong_flow += 1;
             return;
         }
+        if !self.note_number(&ids, frame, out) {
+            return;
+        }
         if frame.strategy == Strategy::ALGORITHMIC_DOMAIN && ids.len() > 1 {
             return self.piece(now, ids.into_vec(), frame, out);
         }
@@ -302,11 +318,11 @@ impl Dispatcher {
 }
 
 /// The labels of a subscription.
-type Name<'a> = &'a [[u8; 8]];
+pub(super) type Name<'a> = &'a [[u8; 8]];
 
 /// Subscriptions that get what is published under an id: to it and to its father, or to everything
 /// above it.
-fn names_above(id: &Id, is_deep: bool) -> impl Iterator<Item = Name<'_>> {
+pub(super) fn names_above(id: &Id, is_deep: bool) -> impl Iterator<Item = Name<'_>> {
     let above = if is_deep { id.len() } else { 2 };
     (1..=id.len()).rev().take(above).map(|depth| &id.labels()[..depth])
 }
@@ -360,10 +376,12 @@ fn is_of_flow(id: &Id, flow: u64) -> bool {
 }
 
 /// The value of a frame without its payload.
-fn head_of(hop_limit: u8, route: &RouteBuf, ids: &[Id]) -> Vec<u8> {
+fn head_of(hop_limit: u8, route: &RouteBuf, ids: &[Id], numbers: &Numbers) -> Vec<u8> {
     let strategy = Strategy::DOMAIN_LOCAL;
-    let mut frame = Vec::new();
-    FrameBuilder { hop_limit, strategy, route, ids, options: &[], payload: &[] }.write(&mut frame);
+    let (mut frame, mut options) = (Vec::new(), Vec::new());
+    numbers.put(option::NUMBER, 0, &mut options);
+    let options = &options[..];
+    FrameBuilder { hop_limit, strategy, route, ids, options, payload: &[] }.write(&mut frame);
     Element::parse(&frame).map(|e| e.value.to_vec()).unwrap_or_default()
 }
 

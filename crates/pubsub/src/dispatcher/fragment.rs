@@ -183,16 +183,15 @@ impl Reassembly {
         Some(partial)
     }
 
-    /// Makes room; how many publications were given up for it.
-    fn make_room(&mut self, octets: usize) -> u64 {
-        let mut given_up = 0;
+    /// Makes room; the names of publications that were given up for it.
+    fn make_room(&mut self, octets: usize) -> Vec<Vec<Id>> {
+        let mut given_up = Vec::new();
         while self.partial.len() >= self.limits.publications_max
             || (self.octets + octets > self.limits.octets_max && !self.partial.is_empty())
         {
             let oldest = self.partial.iter().min_by_key(|(id, p)| (p.due, (*id).clone()));
             let Some(scope) = oldest.map(|(id, _)| id.clone()) else { break };
-            self.remove(&scope);
-            given_up += 1;
+            given_up.extend(self.remove(&scope).map(|p| p.ids));
         }
         given_up
     }
@@ -261,7 +260,7 @@ impl Dispatcher {
         }
         if !self.reassembly.partial.contains_key(&scope) {
             let given_up = self.reassembly.make_room(frame.payload.len());
-            self.counters.incomplete += given_up;
+            self.given_up(given_up, out);
             let reply = frame.options.reply.and_then(|r| RouteBuf::parse(r).ok());
             let partial = Partial {
                 ids,
@@ -301,7 +300,8 @@ impl Dispatcher {
                 self.deliver(&ids, &payload, false, None, out);
             }
         } else if self.reassembly.octets > self.config.fragments.octets_max {
-            self.counters.incomplete += self.reassembly.make_room(0);
+            let given_up = self.reassembly.make_room(0);
+            self.given_up(given_up, out);
         }
     }
 
@@ -322,14 +322,21 @@ impl Dispatcher {
         }
     }
 
+    /// Long publications that will not be whole: who waited for them hears it.
+    fn given_up(&mut self, names: impl IntoIterator<Item = Vec<Id>>, out: &mut Outbox) {
+        for ids in names {
+            self.counters.incomplete += 1;
+            self.tell_missed(&ids, 1, out);
+        }
+    }
+
     /// Asks for what is missing, or gives up.
     fn ask_pieces(&mut self, now: Tick, scope: &Id, out: &mut Outbox) {
         let Some(partial) = self.reassembly.partial.get_mut(scope) else { return };
         let way = partial.reply.clone().zip(partial.origin);
         let Some((reply, origin)) = way.filter(|_| partial.asked < ASKS_MAX) else {
-            self.reassembly.remove(scope);
-            self.counters.incomplete += 1;
-            return;
+            let given_up = self.reassembly.remove(scope).map(|p| p.ids);
+            return self.given_up(given_up, out);
         };
         partial.asked += 1;
         partial.due = now + PATIENCE * (1 << partial.asked.min(4));

@@ -1,5 +1,6 @@
 //! Requests of applications.
 
+use super::gaps::Numbers;
 use super::{Dispatcher, Pending, Publisher, Publishing, Subscribers, Subscribing};
 use crate::publication::{AppId, Event, Outbox, Publication, Target};
 use onym_tables::Tick;
@@ -127,10 +128,16 @@ impl Dispatcher {
             return Status::NOT_THERE;
         }
         if entry.subscribers.is_empty() {
-            self.subscriptions.remove(&full);
+            self.unsubscribed(&full);
         }
         self.leave(app, true, &full);
         Status::OK
+    }
+
+    /// The last application of the node that had this subscription has it no more.
+    fn unsubscribed(&mut self, full: &Id) {
+        self.subscriptions.remove(full);
+        self.heard.forget(full);
     }
 
     fn leave(&mut self, app: AppId, is_subscription: bool, full: &Id) {
@@ -197,6 +204,7 @@ impl Dispatcher {
         let (id, prefix) = (request.id.clone(), request.prefix.clone());
         let waiting = vec![waiting];
         if request.kind.is_of_publisher() {
+            self.published += 1;
             let entry = Publishing {
                 is_scope,
                 strategy,
@@ -210,6 +218,7 @@ impl Dispatcher {
                 hops: 0,
                 aliases: vec![full.clone()],
                 head: None,
+                numbers: Numbers::new(self.config.node, self.config.boot, self.published),
             };
             self.publications.insert(full.clone(), entry);
         } else {
@@ -294,7 +303,7 @@ impl Dispatcher {
         };
         self.leave(app, is_subscription, full);
         if is_last && is_subscription {
-            self.subscriptions.remove(full);
+            self.unsubscribed(full);
         } else if is_last {
             self.publications.remove(full);
         }
@@ -438,7 +447,7 @@ impl Dispatcher {
         if is_left {
             // Everybody who waited has gone.
             if is_subscription {
-                self.subscriptions.remove(full);
+                self.unsubscribed(full);
             } else {
                 self.publications.remove(full);
             }

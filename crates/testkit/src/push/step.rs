@@ -179,6 +179,7 @@ impl Runner {
             | (Event::StopPublish(id), "stop")
             | (Event::ScopePublished(id), "scope")
             | (Event::ScopeUnpublished(id), "unscope") => *id == an_id(line.word(2, "an id")?)?,
+            (Event::Missed(count), "missed") => line.word(2, "a number")? == count.to_string(),
             (Event::Data { id, payload: got }, "data") => {
                 *id == an_id(line.word(2, "an id")?)? && got[..] == payload(line)?[..]
             }
@@ -288,6 +289,7 @@ impl Runner {
             add("refused", d.refused);
             add("wrong_flow", d.wrong_flow);
             add("incomplete", d.incomplete);
+            add("missing", d.missing);
             add("repaired", d.repaired);
             add("mac", node.dropped.mac);
             add(

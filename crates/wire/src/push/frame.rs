@@ -14,6 +14,10 @@ pub mod option {
     pub const ORIGIN: u32 = 32;
     /// Milliseconds for which a cache may answer with it.
     pub const LIFETIME: u32 = 34;
+    /// Stream and number of the publication.
+    pub const NUMBER: u32 = 36;
+    /// Stream and number of the next publication: nothing is published.
+    pub const REACHED: u32 = 5;
 }
 
 /// What a node on the way looks at (P-7).
@@ -160,6 +164,20 @@ pub struct Options<'a> {
     pub origin: Option<Label>,
     /// Milliseconds for which a cache may answer with it.
     pub lifetime_ms: Option<u64>,
+    /// Stream and number of the publication.
+    pub number: Option<(u64, u32)>,
+    /// Stream, and number that the next publication will have: this is none.
+    pub reached: Option<(u64, u32)>,
+}
+
+/// Stream and number.
+fn numbered(element: Element<'_>) -> Result<(u64, u32), Malformed> {
+    match *element.value {
+        [a, b, c, d, e, f, g, h, i, j, k, l] => {
+            Ok((u64::from_be_bytes([a, b, c, d, e, f, g, h]), u32::from_be_bytes([i, j, k, l])))
+        }
+        _ => Err(wrong(element.typ)),
+    }
 }
 
 impl<'a> Options<'a> {
@@ -177,6 +195,8 @@ impl<'a> Options<'a> {
                     let label = element.value.try_into().map_err(|_| wrong(option::ORIGIN))?;
                     options.origin = Some(Label(label));
                 }
+                option::NUMBER => options.number = Some(numbered(element)?),
+                option::REACHED => options.reached = Some(numbered(element)?),
                 option::LIFETIME => options.lifetime_ms = Some(element.nni()?),
                 other if tlv::is_critical(other) => return Err(Malformed::UnknownCritical(other)),
                 _ => {}

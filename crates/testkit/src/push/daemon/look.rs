@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// Where the status of a node tells a counter of scripts.
 pub(super) fn place(word: &str) -> Option<(&'static str, &str)> {
     match word {
-        "sent" | "delivered" | "unwanted" | "incomplete" | "repaired" => {
+        "sent" | "delivered" | "unwanted" | "missing" | "incomplete" | "repaired" => {
             Some(("publications", word))
         }
         "mac" | "misdirected" | "refused" => Some(("control", word)),

@@ -107,9 +107,12 @@ impl Shared {
     }
 }
 
-/// Whether it is no message between parts of nodes.
+/// Whether it is no message between parts of nodes, and not only how far an item is.
 fn is_of_application(frame: &[u8]) -> bool {
     let Ok(frame) = Frame::parse(frame) else { return true };
+    if frame.options.reached.is_some() {
+        return false;
+    }
     let mut ids = frame.ids;
     let root = ids.next().map(Id::from_labels).and_then(|id| id.first());
     !root.is_some_and(reserved::is_reserved)

@@ -1,0 +1,233 @@
+//! Publications that did not come: they are numbered where they are published, and who receives
+//! sees which numbers are left out (P-59).
+
+use super::{Dispatcher, data};
+use crate::publication::{AppId, Event, HOPS_MAX, Outbox, Publication, Target};
+use onym_tables::{HashKey, Tick};
+use onym_wire::push::{Frame, Id, Label, Strategy, option};
+use onym_wire::tlv;
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+/// Time without a publication after which an item says how far it is, about.
+const QUIET: Duration = Duration::from_millis(500);
+/// Most streams of numbers that a node follows; beyond, all are forgotten and begin anew.
+const STREAMS_MAX: usize = 65_536;
+/// Octets of the option.
+pub(super) const OPTION_LEN: usize = 14;
+
+/// Numbers of the publications of one item of this node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Numbers {
+    stream: u64,
+    next: u32,
+    /// The next one as receivers were told last without a publication.
+    told: u32,
+    /// The next one when it was looked at last.
+    seen: u32,
+    /// Whether it is looked at.
+    is_watched: bool,
+}
+
+impl Numbers {
+    /// The numbers of item number `count` of a node in this life of it: nobody else's, and they say
+    /// nothing of the node.
+    pub(super) fn new(node: Label, boot: u32, count: u64) -> Self {
+        let stream = HashKey::new(node.to_u64(), boot.into()).words([count, 0]);
+        Self { stream, next: 0, told: 0, seen: 0, is_watched: false }
+    }
+
+    /// The number of one more publication.
+    pub(super) fn take(&mut self) -> u32 {
+        let number = self.next;
+        self.next = self.next.wrapping_add(1);
+        number
+    }
+
+    /// Whether it is to be looked at from now on.
+    pub(super) fn begins(&mut self) -> bool {
+        !std::mem::replace(&mut self.is_watched, true)
+    }
+
+    /// Appends an option, [`OPTION_LEN`] octets of which the last four are the number.
+    pub(super) fn put(&self, typ: u32, number: u32, options: &mut Vec<u8>) {
+        tlv::put_head(options, typ, 12);
+        options.extend_from_slice(&self.stream.to_be_bytes());
+        options.extend_from_slice(&number.to_be_bytes());
+    }
+
+    /// After a while: whether to say how far it is now; and whether to look again.
+    fn look(&mut self) -> (bool, bool) {
+        let is_quiet = std::mem::replace(&mut self.seen, self.next) == self.next;
+        if !is_quiet {
+            return (false, true);
+        }
+        self.is_watched = false;
+        (std::mem::replace(&mut self.told, self.next) != self.next, false)
+    }
+}
+
+/// Items of this node that may have to say how far they are.
+#[derive(Debug, Default)]
+pub(super) struct Watched {
+    items: Vec<Id>,
+    due: Tick,
+}
+
+impl Watched {
+    pub(super) fn add(&mut self, now: Tick, item: &Id) {
+        if self.items.is_empty() {
+            self.due = now + QUIET;
+        }
+        self.items.push(item.clone());
+    }
+
+    pub(super) fn next_timeout(&self) -> Option<Tick> {
+        (!self.items.is_empty()).then_some(self.due)
+    }
+}
+
+/// The streams of numbers that were heard.
+#[derive(Debug, Default)]
+pub(super) struct Heard {
+    streams: HashMap<u64, Stream>,
+}
+
+#[derive(Debug)]
+struct Stream {
+    item: Id,
+    next: u32,
+}
+
+impl Heard {
+    /// `number` of `stream` came, or as good as came; how many before it did not.
+    fn note(&mut self, stream: u64, number: u32, item: &Id) -> u32 {
+        if let Some(known) = self.streams.get_mut(&stream) {
+            let ahead = number.wrapping_sub(known.next);
+            if ahead > u32::MAX / 2 {
+                // Late or twice: it was told as missed, or is known.
+                return 0;
+            }
+            known.next = number.wrapping_add(1);
+            return ahead;
+        }
+        if self.streams.len() >= STREAMS_MAX {
+            self.streams.clear();
+        }
+        // What was published before it was subscribed to is not missed.
+        let next = number.wrapping_add(1);
+        self.streams.insert(stream, Stream { item: item.clone(), next });
+        0
+    }
+
+    /// Nobody here has this subscription any more: what is published meanwhile is not missed.
+    pub(super) fn forget(&mut self, name: &Id) {
+        let is_of = |item: &Id| item == name || item.father() == name.labels();
+        self.streams.retain(|_, stream| !is_of(&stream.item));
+    }
+}
+
+impl Dispatcher {
+    /// Looks at the number of a frame that came. Whether there is a publication in it.
+    pub(super) fn note_number(&mut self, ids: &[Id], frame: &Frame<'_>, out: &mut Outbox) -> bool {
+        let (number, reached) = (frame.options.number, frame.options.reached);
+        let Some(((stream, number), item)) = number.or(reached).zip(ids.first()) else {
+            return true;
+        };
+        // What a filter brought by mistake is nobody's loss.
+        if self.is_wanted(ids, false) {
+            let last = if reached.is_some() { number.wrapping_sub(1) } else { number };
+            let missed = self.heard.note(stream, last, item);
+            if missed > 0 {
+                self.tell_missed(ids, missed.into(), out);
+            }
+        }
+        reached.is_none()
+    }
+
+    /// Tells who subscribed to one of these names that so many publications did not come.
+    pub(super) fn tell_missed(&mut self, ids: &[Id], count: u64, out: &mut Outbox) {
+        self.counters.missing += count;
+        let names = ids.iter().flat_map(|id| data::names_above(id, false));
+        let entries = names.filter_map(|name| self.subscriptions.get(name));
+        let mut told: HashSet<AppId> = HashSet::new();
+        for app in entries.flat_map(|entry| entry.subscribers.iter()) {
+            if told.insert(*app) {
+                out.tell(*app, Event::Missed(count));
+            }
+        }
+    }
+
+    /// Items that were published and are quiet now say how far they are, once: who got not even
+    /// the last publication hears of it.
+    pub(super) fn numbers_timeout(&mut self, now: Tick, out: &mut Outbox) {
+        if self.watched.items.is_empty() || now < self.watched.due {
+            return;
+        }
+        self.watched.due = now + QUIET;
+        let mut items = std::mem::take(&mut self.watched.items);
+        items.retain(|id| {
+            let Some(entry) = self.publications.get_mut(id) else { return false };
+            let (is_due, again) = entry.numbers.look();
+            if let (true, Some(route)) = (is_due, &entry.route) {
+                let mut options = Vec::new();
+                entry.numbers.put(option::REACHED, entry.numbers.next, &mut options);
+                out.publish(Publication {
+                    target: Target::Route(route.clone()),
+                    strategy: entry.strategy,
+                    hop_limit: HOPS_MAX.min(entry.hops.saturating_add(self.config.spare_hops)),
+                    ids: entry.aliases.clone(),
+                    options,
+                    payload: Vec::new(),
+                });
+            }
+            again
+        });
+        self.watched.items = items;
+    }
+
+    /// The option with the number of the next publication of the item that `id` is, or that it is
+    /// beneath.
+    pub(super) fn put_number(&mut self, now: Tick, id: &Id, options: &mut Vec<u8>) {
+        let father = Id::from_labels(id.father());
+        let name = if self.publications.contains_key(id) { id } else { &father };
+        let Some(entry) = self.publications.get_mut(name) else { return };
+        let number = entry.numbers.take();
+        entry.numbers.put(option::NUMBER, number, options);
+        if entry.numbers.begins() {
+            self.watched.add(now, name);
+        }
+    }
+}
+
+/// Whether publications of this strategy are numbered.
+pub(super) const fn is_numbered(strategy: Strategy) -> bool {
+    matches!(strategy, Strategy::DOMAIN_LOCAL | Strategy::INTER_DOMAIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_left_out_are_missed_once_and_late_ones_are_not_missed_again() {
+        let (mut heard, item) = (Heard::default(), "/1/2".parse().unwrap());
+        let told = [7, 8, 10, 9, 11, 15, 15].map(|n| heard.note(3, n, &item));
+        assert_eq!(told, [0, 0, 1, 0, 0, 3, 0]);
+        // Another stream, and the end of the numbers.
+        let told = [u32::MAX - 1, 1].map(|n| heard.note(4, n, &item));
+        assert_eq!(told, [0, 2]);
+        heard.forget(&"/1".parse().unwrap());
+        assert_eq!(heard.note(3, 100, &item), 0);
+    }
+
+    #[test]
+    fn a_quiet_item_says_how_far_it_is_once() {
+        let mut numbers = Numbers::new(Label::from_u64(1), 2, 3);
+        assert!(numbers.begins() && !numbers.begins());
+        numbers.take();
+        assert_eq!([(); 2].map(|()| numbers.look()), [(false, true), (true, false)]);
+        assert!(numbers.begins());
+        assert_eq!(numbers.look(), (false, false));
+    }
+}
