@@ -100,22 +100,22 @@ struct Stream {
 }
 
 impl Heard {
-    /// `number` of `stream` came, or as good as came; how many before it did not.
-    fn note(&mut self, stream: u64, number: u32, item: &Id) -> u32 {
+    /// What is before `number` of `stream` should have come, and `next` is what comes next; how
+    /// many did not come.
+    fn note(&mut self, stream: u64, (number, next): (u32, u32), item: &Id) -> u32 {
         if let Some(known) = self.streams.get_mut(&stream) {
             let ahead = number.wrapping_sub(known.next);
             if ahead > u32::MAX / 2 {
                 // Late or twice: it was told as missed, or is known.
                 return 0;
             }
-            known.next = number.wrapping_add(1);
+            known.next = next;
             return ahead;
         }
         if self.streams.len() >= STREAMS_MAX {
             self.streams.clear();
         }
         // What was published before it was subscribed to is not missed.
-        let next = number.wrapping_add(1);
         self.streams.insert(stream, Stream { item: item.clone(), next });
         0
     }
@@ -136,8 +136,8 @@ impl Dispatcher {
         };
         // What a filter brought by mistake is nobody's loss.
         if self.is_wanted(ids, false) {
-            let last = if reached.is_some() { number.wrapping_sub(1) } else { number };
-            let missed = self.heard.note(stream, last, item);
+            let next = if reached.is_some() { number } else { number.wrapping_add(1) };
+            let missed = self.heard.note(stream, (number, next), item);
             if missed > 0 {
                 self.tell_missed(ids, missed.into(), out);
             }
@@ -212,13 +212,15 @@ mod tests {
     #[test]
     fn numbers_left_out_are_missed_once_and_late_ones_are_not_missed_again() {
         let (mut heard, item) = (Heard::default(), "/1/2".parse().unwrap());
-        let told = [7, 8, 10, 9, 11, 15, 15].map(|n| heard.note(3, n, &item));
+        let mut came = |stream, n: u32| heard.note(stream, (n, n.wrapping_add(1)), &item);
+        let told = [7, 8, 10, 9, 11, 15, 15].map(|n| came(3, n));
         assert_eq!(told, [0, 0, 1, 0, 0, 3, 0]);
         // Another stream, and the end of the numbers.
-        let told = [u32::MAX - 1, 1].map(|n| heard.note(4, n, &item));
-        assert_eq!(told, [0, 2]);
+        assert_eq!([u32::MAX - 1, 1].map(|n| came(4, n)), [0, 2]);
+        // How far the publisher is.
+        assert_eq!([(18, 18), (18, 18), (18, 19)].map(|n| heard.note(3, n, &item)), [2, 0, 0]);
         heard.forget(&"/1".parse().unwrap());
-        assert_eq!(heard.note(3, 100, &item), 0);
+        assert_eq!(heard.note(3, (100, 101), &item), 0);
     }
 
     #[test]
