@@ -2,7 +2,7 @@
 //! sees which numbers are left out (P-59).
 
 use super::{Dispatcher, data};
-use crate::publication::{AppId, Event, HOPS_MAX, Outbox, Publication, Target};
+use crate::publication::{AppId, Event, Outbox, Publication, Target};
 use onym_tables::{HashKey, Tick};
 use onym_wire::push::{Frame, Id, Label, Strategy, option};
 use onym_wire::tlv;
@@ -175,7 +175,7 @@ impl Dispatcher {
                 out.publish(Publication {
                     target: Target::Route(route.clone()),
                     strategy: entry.strategy,
-                    hop_limit: HOPS_MAX.min(entry.hops.saturating_add(self.config.spare_hops)),
+                    hop_limit: entry.hops.saturating_add(self.config.spare_hops),
                     ids: entry.aliases.clone(),
                     options,
                     payload: Vec::new(),
