@@ -19,6 +19,7 @@ struct Args {
     subscribers: usize,
     read: String,
     seconds: f64,
+    items: u64,
     core: usize,
     /// Publications that a subscriber may be behind.
     depth: usize,
@@ -43,6 +44,7 @@ fn args() -> Result<Args, Fault> {
         subscribers: get("--subscribers")?.parse()?,
         read: get("--read")?,
         seconds: get("--seconds")?.parse()?,
+        items: get("--items")?.parse()?,
         core: get("--core")?.parse()?,
         depth: get("--depth")?.parse()?,
     })
@@ -88,7 +90,8 @@ fn main() -> Result<(), Fault> {
         let began = Instant::now();
         let mut count = 0_u64;
         loop {
-            let is_last = count % 64 == 0 && began.elapsed().as_secs_f64() >= args.seconds;
+            let is_late = || count % 64 == 0 && began.elapsed().as_secs_f64() >= args.seconds;
+            let is_last = count >= args.items || is_late();
             let mut sample = publisher.loan_slice_uninit(args.words)?;
             let words = sample.payload_mut();
             words[0].write(if is_last { END } else { count });

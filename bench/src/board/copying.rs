@@ -4,7 +4,6 @@ use super::{END, PartArgs, PartResult, Read, Seen, ready, words};
 use anyhow::Result;
 use std::io::{Read as _, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::time::Instant;
 
 pub(super) fn publish(args: &PartArgs) -> Result<PartResult> {
     let listener = UnixListener::bind(&args.path)?;
@@ -15,19 +14,18 @@ pub(super) fn publish(args: &PartArgs) -> Result<PartResult> {
     }
     let mut octets: Vec<u8> = words(args.payload).iter().flat_map(|w| w.to_ne_bytes()).collect();
     ready(true)?;
-    let began = Instant::now();
-    let mut count = 0_u64;
+    let mut run = args.run();
     loop {
-        let is_last = count.is_multiple_of(64) && began.elapsed().as_secs_f64() >= args.seconds;
-        let first = if is_last { END } else { count };
+        let is_last = run.is_over();
+        let first = if is_last { END } else { run.count };
         octets[..8].copy_from_slice(&first.to_ne_bytes());
         for stream in &mut streams {
             stream.write_all(&octets)?;
         }
         if is_last {
-            return Ok(PartResult { count, lost: 0, seconds: began.elapsed().as_secs_f64() });
+            return Ok(run.result());
         }
-        count += 1;
+        run.count += 1;
     }
 }
 

@@ -1,11 +1,15 @@
-//! Node-local delivery: one publisher, some subscribers in processes of their own, payloads read or
-//! not; over the blackboard, copied through Unix sockets, and by iceoryx2 when its program is there.
+//! Node-local delivery (Fig. 4 of the Blackadder paper): one publisher, some subscribers in processes of
+//! their own, payloads read or not; over the blackboard, copied through Unix sockets, copied by a node,
+//! and by iceoryx2 when its program is there.
 
 mod copying;
+mod node;
 mod onym;
 
 use crate::part::{Part, rival, say};
+use crate::push::{self, Link, Nodes};
 use crate::report::{Report, human, median};
+use crate::subject::Subject;
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
@@ -30,17 +34,20 @@ pub enum Way {
     Onym,
     /// Unix stream sockets.
     Copy,
+    /// A node's Unix socket.
+    Node,
     /// Another program.
     Iceoryx2,
 }
 
 impl Way {
-    const ALL: [Self; 3] = [Self::Onym, Self::Copy, Self::Iceoryx2];
+    const ALL: [Self; 4] = [Self::Onym, Self::Copy, Self::Node, Self::Iceoryx2];
 
     const fn name(self) -> &'static str {
         match self {
             Self::Onym => "onym",
             Self::Copy => "copy",
+            Self::Node => "node",
             Self::Iceoryx2 => "iceoryx2",
         }
     }
@@ -85,12 +92,18 @@ pub struct BoardArgs {
     /// Rounds of each case; subjects take turns within a round.
     #[arg(long, default_value_t = 3)]
     pub rounds: usize,
-    /// Seconds that each run lasts.
+    /// Seconds that each run lasts, at most.
     #[arg(long, default_value_t = 1.0)]
     pub seconds: f64,
+    /// Publications after which a run ends, at most; the paper's are 100,000.
+    #[arg(long, default_value_t = u64::MAX, hide_default_value = true)]
+    pub items: u64,
     /// Where the rows go.
     #[arg(long, default_value = "target/bench.json")]
     pub json: PathBuf,
+    /// Where this run's rows go as CSV.
+    #[arg(long)]
+    pub csv: Option<PathBuf>,
 }
 
 /// One side of a run.
@@ -102,7 +115,7 @@ pub struct PartArgs {
     /// The publisher, or else a subscriber.
     #[arg(long)]
     pub publisher: bool,
-    /// Where both meet.
+    /// Where both meet: a path, or a node's URI.
     #[arg(long)]
     pub path: PathBuf,
     /// Octets of a publication.
@@ -117,12 +130,42 @@ pub struct PartArgs {
     /// Publications that a subscriber may be behind.
     #[arg(long)]
     pub depth: usize,
-    /// How long to publish.
+    /// How long to publish, at most.
     #[arg(long)]
     pub seconds: f64,
+    /// How many to publish, at most.
+    #[arg(long)]
+    pub items: u64,
     /// Core to run on.
     #[arg(long)]
     pub core: usize,
+}
+
+impl PartArgs {
+    fn run(&self) -> Run {
+        Run { count: 0, items: self.items, seconds: self.seconds, began: Instant::now() }
+    }
+}
+
+/// What a publisher has sent, and for how long it goes on.
+#[derive(Debug)]
+struct Run {
+    count: u64,
+    items: u64,
+    seconds: f64,
+    began: Instant,
+}
+
+impl Run {
+    fn is_over(&self) -> bool {
+        // The clock is asked now and then.
+        let is_late = || self.began.elapsed().as_secs_f64() >= self.seconds;
+        self.count >= self.items || (self.count.is_multiple_of(64) && is_late())
+    }
+
+    fn result(&self) -> PartResult {
+        PartResult { count: self.count, lost: 0, seconds: self.began.elapsed().as_secs_f64() }
+    }
 }
 
 /// What a side says at its end.
@@ -194,6 +237,8 @@ pub fn part(args: &PartArgs) -> Result<PartResult> {
         (Way::Onym, false) => onym::subscribe(args),
         (Way::Copy, true) => copying::publish(args),
         (Way::Copy, false) => copying::subscribe(args),
+        (Way::Node, true) => node::publish(args),
+        (Way::Node, false) => node::subscribe(args),
         (Way::Iceoryx2, _) => bail!("iceoryx2 has a program of its own"),
     }
 }
@@ -217,7 +262,13 @@ impl Case {
     }
 }
 
-fn command(way: Way, case: Case, path: &Path, seconds: f64, is_publisher: bool) -> Result<Command> {
+fn command(
+    way: Way,
+    case: Case,
+    path: &Path,
+    args: &BoardArgs,
+    is_publisher: bool,
+) -> Result<Command> {
     let own = std::env::current_exe()?;
     let mut command = if way == Way::Iceoryx2 {
         Command::new(rival(RIVAL)?.context("rival-iceoryx2 is not built")?)
@@ -229,7 +280,8 @@ fn command(way: Way, case: Case, path: &Path, seconds: f64, is_publisher: bool) 
     let Case { payload, subscribers, read } = case;
     command.arg("--path").arg(path);
     command.args(["--payload", &payload.to_string(), "--subscribers", &subscribers.to_string()]);
-    command.args(["--read", read.name(), "--seconds", &seconds.to_string()]);
+    command.args(["--read", read.name(), "--seconds", &args.seconds.to_string()]);
+    command.args(["--items", &args.items.to_string()]);
     command.args(["--depth", &case.depth().to_string()]);
     command.args(["--core", if is_publisher { "0" } else { "1" }]);
     if is_publisher {
@@ -241,9 +293,17 @@ fn command(way: Way, case: Case, path: &Path, seconds: f64, is_publisher: bool) 
 /// Publications per second that each subscriber received, and how many were lost by all.
 fn once(way: Way, case: Case, args: &BoardArgs) -> Result<(f64, u64)> {
     let folder = tempfile::tempdir()?;
-    let path = folder.path().join("board");
+    let nodes = if way == Way::Node {
+        Some(Nodes::start(push::Way::Onym, 1, Link::Tcp, case.payload)?)
+    } else {
+        None
+    };
+    let path = match &nodes {
+        Some(nodes) => nodes.places()[0].clone().into(),
+        None => folder.path().join("board"),
+    };
     let start = |is_publisher| -> Result<Part> {
-        let mut part = Part::start(command(way, case, &path, args.seconds, is_publisher)?)?;
+        let mut part = Part::start(command(way, case, &path, args, is_publisher)?)?;
         if is_publisher {
             part.wait_for("open")?;
         }
@@ -279,6 +339,10 @@ pub fn run(args: &BoardArgs) -> Result<()> {
         println!("skipped: iceoryx2 (cargo build --release in bench/rivals)");
         ways.retain(|way| *way != Way::Iceoryx2);
     }
+    if ways.contains(&Way::Node) && Subject::Onym.program().is_none() {
+        println!("skipped: node (cargo build --release -p onym)");
+        ways.retain(|way| *way != Way::Node);
+    }
     let mut report = Report::default();
     println!(
         "{:44} {:>9} {:>14} {:>12} {:>6}",
@@ -291,6 +355,9 @@ pub fn run(args: &BoardArgs) -> Result<()> {
                 measure(case, &ways, args, &mut report)?;
             }
         }
+    }
+    if let Some(path) = &args.csv {
+        report.write_csv(path)?;
     }
     report.write(&args.json)
 }

@@ -3,7 +3,6 @@
 use super::{END, PATIENCE, PartArgs, PartResult, Read, Seen, ready, words};
 use anyhow::{Result, ensure};
 use onym_board::{Config, Door, Publisher, Reception, Words, connect};
-use std::time::Instant;
 
 pub(super) fn publish(args: &PartArgs) -> Result<PartResult> {
     let config =
@@ -17,14 +16,12 @@ pub(super) fn publish(args: &PartArgs) -> Result<PartResult> {
     }
     let octets: Vec<u8> = words(args.payload).iter().flat_map(|w| w.to_ne_bytes()).collect();
     ready(true)?;
-    let began = Instant::now();
-    let mut count = 0_u64;
+    let mut run = args.run();
     loop {
         ensure!(publisher.wait_for_room(PATIENCE)?, "subscribers do not read");
-        // The clock is asked now and then.
-        let is_last = count.is_multiple_of(64) && began.elapsed().as_secs_f64() >= args.seconds;
+        let is_last = run.is_over();
         let mut loan = publisher.loan(args.payload)?;
-        loan.write_word(0, if is_last { END } else { count });
+        loan.write_word(0, if is_last { END } else { run.count });
         if args.read != Read::Head {
             loan.write(8, &octets[8..]);
         }
@@ -32,10 +29,10 @@ pub(super) fn publish(args: &PartArgs) -> Result<PartResult> {
         if is_last {
             break;
         }
-        count += 1;
+        run.count += 1;
     }
     ensure!(publisher.wait_for_readers(0, PATIENCE)?, "subscribers do not read");
-    Ok(PartResult { count, lost: 0, seconds: began.elapsed().as_secs_f64() })
+    Ok(run.result())
 }
 
 pub(super) fn subscribe(args: &PartArgs) -> Result<PartResult> {

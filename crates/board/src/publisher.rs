@@ -244,7 +244,7 @@ impl Publisher {
         if self.read_by_all + entries >= self.tail + 2 || self.seats.is_empty() {
             return Ok(true);
         }
-        self.read_by_all = self.slowest();
+        (self.read_by_all, _) = self.slowest();
         if self.read_by_all + entries >= self.tail + 2 {
             return Ok(true);
         }
@@ -264,48 +264,58 @@ impl Publisher {
     ) -> Result<bool, BoardError> {
         let goal = self.tail.saturating_sub(behind);
         let end = Instant::now() + patience;
-        let mut is_reached = self.slowest() >= goal;
-        if !is_reached {
+        let (mut slowest, _) = self.slowest();
+        if slowest < goal {
             self.memory.words()[GOAL].store(goal, Relaxed);
             loop {
                 // Dekker: the subscriber says how far it is and then looks at the goal.
                 fence(SeqCst);
-                is_reached = self.slowest() >= goal;
+                let seat;
+                (slowest, seat) = self.slowest();
                 let left = end.saturating_duration_since(Instant::now());
-                if is_reached || left.is_zero() {
+                if slowest >= goal || left.is_zero() {
                     break;
                 }
-                self.sleep(left)?;
-                self.tend();
+                self.sleep(seat, left)?;
             }
             self.memory.words()[GOAL].store(0, Relaxed);
         }
-        self.read_by_all = self.slowest();
-        Ok(is_reached)
+        self.read_by_all = slowest;
+        Ok(slowest >= goal)
     }
 
-    fn sleep(&self, left: Duration) -> Result<(), BoardError> {
-        let mut fds: Vec<_> =
-            self.seats.iter().map(|seat| PollFd::new(&seat.socket, PollFlags::IN)).collect();
+    /// Waits for the subscriber that is furthest behind: the others have mostly arrived when it has,
+    /// and need not wake us one by one. If it leaves, its seat is taken back.
+    fn sleep(&mut self, seat: usize, left: Duration) -> Result<(), BoardError> {
+        let Some(seat) = self.seats.get_mut(seat) else { return Ok(()) };
+        let mut fds = [PollFd::new(&seat.socket, PollFlags::IN)];
         match poll(&mut fds, Timespec::try_from(left).ok().as_ref()) {
-            Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(e) => Err(BoardError::io("waiting for subscribers", e)),
+            Ok(0) | Err(Errno::INTR) => return Ok(()),
+            Ok(_) => {}
+            Err(e) => return Err(BoardError::io("waiting for subscribers", e)),
         }
+        if !seat::hear(&seat.socket) {
+            seat.is_gone = true;
+            self.tend();
+        }
+        Ok(())
     }
 
-    /// The oldest publication that a subscriber still wants; sends liars away.
-    fn slowest(&mut self) -> u64 {
+    /// The oldest publication that a subscriber still wants, and the seat of that subscriber, if there
+    /// is one; sends liars away.
+    fn slowest(&mut self) -> (u64, usize) {
         let (tail, before) = (self.tail, self.seats.len());
-        let mut slowest = tail;
+        let (mut slowest, mut seat_of_it, mut kept) = (tail, usize::MAX, 0);
         self.seats.retain(|seat| {
             let head = seat.word(HEAD).load(Acquire);
-            if head <= tail {
-                slowest = slowest.min(head);
+            if head < slowest {
+                (slowest, seat_of_it) = (head, kept);
             }
+            kept += usize::from(head <= tail);
             head <= tail
         });
         self.liars += (before - self.seats.len()) as u64;
-        slowest
+        (slowest, seat_of_it)
     }
 }
 

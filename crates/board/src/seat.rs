@@ -22,7 +22,8 @@ pub(crate) fn wake(socket: impl AsFd) -> bool {
 
 /// Takes wake-ups off the socket; whether the other side is still there.
 pub(crate) fn hear(socket: &OwnedFd) -> bool {
-    let mut octets = [0; 64];
+    // As many as a socket holds: nobody reads them one by one.
+    let mut octets = [0; 512];
     match rustix::net::recv(socket, &mut octets[..], RecvFlags::DONTWAIT) {
         Ok((0, _)) => false,
         Ok(_) | Err(Errno::AGAIN | Errno::INTR) => true,
