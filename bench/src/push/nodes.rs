@@ -74,21 +74,30 @@ fn wait_until(what: &str, mut done: impl FnMut() -> bool) -> Result<()> {
 }
 
 impl Nodes {
+    /// Starts a star of `count` nodes of ours, the first one in the middle.
+    ///
+    /// # Errors
+    /// When one does not start.
+    pub(crate) fn star(count: usize) -> Result<Self> {
+        let mut nodes = Self::none(Way::Onym)?;
+        nodes.onym(count, Link::Tcp, Shape::Star)?;
+        Ok(nodes)
+    }
+
+    fn none(way: Way) -> Result<Self> {
+        let (places, processes, parts) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Self { way, places, processes, parts, folder: tempfile::tempdir()? })
+    }
+
     /// Starts a chain of `count` nodes and waits until they know each other.
     ///
     /// # Errors
     /// When one does not start.
     pub(crate) fn start(way: Way, count: usize, link: Link, payload: usize) -> Result<Self> {
-        let mut nodes = Self {
-            way,
-            places: Vec::new(),
-            processes: Vec::new(),
-            parts: Vec::new(),
-            folder: tempfile::tempdir()?,
-        };
+        let mut nodes = Self::none(way)?;
         match way {
             Way::Relay => nodes.relays(count, payload)?,
-            Way::Onym => nodes.onym(count, link)?,
+            Way::Onym => nodes.onym(count, link, Shape::Chain)?,
             Way::Zenoh => nodes.zenoh(count)?,
             Way::Nats => nodes.nats()?,
         }
@@ -109,14 +118,14 @@ impl Nodes {
         Ok(())
     }
 
-    fn onym(&mut self, count: usize, link: Link) -> Result<()> {
+    fn onym(&mut self, count: usize, link: Link, shape: Shape) -> Result<()> {
         let program = Subject::Onym.program().context("onym is not built")?;
         let ports = free_ports(count)?;
         let folder = self.folder.path().to_owned();
         for at in 0..count {
             let socket = folder.join(format!("{at}.sock"));
             let config = folder.join(format!("{at}.toml"));
-            fs::write(&config, onym_config(link, &ports, at, &socket))?;
+            fs::write(&config, onym_config(link, shape, &ports, at, &socket))?;
             let mut command = Command::new(&program);
             command.args(["daemon", "--config"]).arg(&config);
             self.process(command, &format!("{at}.log"))?;
@@ -203,7 +212,26 @@ fn status(node: &str) -> Result<serde_json::Value> {
     Ok(serde_json::from_slice(&text)?)
 }
 
-fn onym_config(link: Link, ports: &[u16], at: usize, socket: &Path) -> String {
+/// How our nodes are joined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    Chain,
+    Star,
+}
+
+impl Shape {
+    /// The nodes that connect to node `at`, and those that it connects to.
+    fn neighbours(self, at: usize, count: usize) -> (Vec<usize>, Vec<usize>) {
+        let next = if at + 1 < count { vec![at + 1] } else { Vec::new() };
+        match self {
+            Self::Chain => (at.checked_sub(1).into_iter().collect(), next),
+            Self::Star if at == 0 => (Vec::new(), (1..count).collect()),
+            Self::Star => (vec![0], Vec::new()),
+        }
+    }
+}
+
+fn onym_config(link: Link, shape: Shape, ports: &[u16], at: usize, socket: &Path) -> String {
     let (scheme, end) = match link {
         Link::Udp => ("udp4", format!("\"127.0.0.1:{}\"", ports[at])),
         Link::Tcp => ("tcp4", format!("\"127.0.0.1:{}\"", ports[at])),
@@ -213,13 +241,14 @@ fn onym_config(link: Link, ports: &[u16], at: usize, socket: &Path) -> String {
         Link::Tcp => ("", end.as_str()),
     };
     let mut links = String::new();
-    if at > 0 {
+    let (before, behind) = shape.neighbours(at, ports.len());
+    for node in before {
         // Over TCP the node before this one connects.
-        let port = if link == Link::Tcp { 0 } else { ports[at - 1] };
+        let port = if link == Link::Tcp { 0 } else { ports[node] };
         links += &format!("[[push.link]]\nface = \"{scheme}://127.0.0.1:{port}\"\n");
     }
-    if let Some(port) = ports.get(at + 1) {
-        links += &format!("[[push.link]]\nface = \"{scheme}://127.0.0.1:{port}\"\n");
+    for node in behind {
+        links += &format!("[[push.link]]\nface = \"{scheme}://127.0.0.1:{}\"\n", ports[node]);
     }
     let roles = if at == 0 { "[\"rendezvous\", \"topology\"]" } else { "[]" };
     format!(

@@ -30,6 +30,52 @@ impl Default for LinkConfig {
     }
 }
 
+/// Time that a node's processor takes; a node does one thing after the other.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Costs {
+    /// For a frame that comes.
+    pub frame: Duration,
+    /// For a request of an application.
+    pub request: Duration,
+    /// For a publication of an application.
+    pub publication: Duration,
+    /// For a look at the timers.
+    pub timer: Duration,
+    /// Besides, for each frame that leaves on a face.
+    pub sent: Duration,
+    /// Besides, for each event of an application.
+    pub event: Duration,
+}
+
+/// Something that a node does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Work {
+    Frame,
+    Request,
+    Publication,
+    Timer,
+    Free,
+}
+
+impl Costs {
+    const fn of(&self, work: Work) -> Duration {
+        match work {
+            Work::Frame => self.frame,
+            Work::Request => self.request,
+            Work::Publication => self.publication,
+            Work::Timer => self.timer,
+            Work::Free => Duration::ZERO,
+        }
+    }
+}
+
+/// What a node was seen to take for frames, requests, publications and timers, in this order: how
+/// often, and units of the meter in all.
+pub type Spent = [(u64, u64); 4];
+
+/// What an application was told, and when: the node, the application, the event.
+pub type News = (Tick, usize, AppId, Event);
+
 /// Both directions of a link.
 #[derive(Debug)]
 struct Wire {
@@ -51,6 +97,10 @@ struct Slot {
     due: Tick,
     events: BTreeMap<AppId, VecDeque<Event>>,
     faces: Vec<usize>,
+    costs: Costs,
+    /// Until when it works.
+    busy: Tick,
+    spent: Spent,
 }
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,6 +124,11 @@ pub struct PushNetwork {
     rng: Rng,
     /// Whether the timers of nodes run; without them there are forwarders only.
     pub has_timers: bool,
+    /// Reads a clock, when the time that nodes really take is to be seen.
+    pub meter: Option<fn() -> u64>,
+    /// Events of all applications in the order of their time, when they are kept here and not for
+    /// [`PushNetwork::event`].
+    pub news: Option<Vec<News>>,
     output: Output,
 }
 
@@ -90,6 +145,8 @@ impl PushNetwork {
             numbers: 0,
             rng: Rng::new(seed),
             has_timers: true,
+            meter: None,
+            news: None,
             output: Output::default(),
         }
     }
@@ -101,7 +158,9 @@ impl PushNetwork {
         change(&mut config);
         let node = Some(Node::new(config.clone()));
         let (events, faces) = (BTreeMap::new(), Vec::new());
-        self.slots.push(Slot { config, node, due: self.now, events, faces });
+        let (costs, spent) = (Costs::default(), Spent::default());
+        let (due, busy) = (self.now, self.now);
+        self.slots.push(Slot { config, node, due, events, faces, costs, busy, spent });
         self.slots.len() - 1
     }
 
@@ -178,7 +237,7 @@ impl PushNetwork {
         self.wires[link].is_up = is_up;
         if is_told && !is_up {
             for (node, face) in self.wires[link].ends {
-                self.with(node, |n, now, out| n.link_down(now, face, out));
+                self.with(node, Work::Free, |n, now, out| n.link_down(now, face, out));
             }
         }
     }
@@ -212,13 +271,24 @@ impl PushNetwork {
         self.slots[node].node.as_mut()
     }
 
+    /// What things cost a node from now on; nothing, at first.
+    pub fn set_costs(&mut self, node: usize, costs: Costs) {
+        self.slots[node].costs = costs;
+    }
+
+    /// What a node was seen to take, by the meter.
+    #[must_use]
+    pub fn spent(&self, node: usize) -> Spent {
+        self.slots[node].spent
+    }
+
     /// All nodes start another epoch of keyed tags.
     pub fn start_epoch(&mut self, number: u8) {
         for node in 0..self.slots.len() {
             if let Some(keyed) = &mut self.slots[node].config.routing.keyed {
                 keyed.epoch = number;
             }
-            self.with(node, |n, now, out| n.epoch_start(now, number, out));
+            self.with(node, Work::Free, |n, now, out| n.epoch_start(now, number, out));
         }
     }
 
@@ -245,32 +315,50 @@ impl PushNetwork {
         slot.due = self.now;
     }
 
-    /// Does something with a node and carries out what it has to say.
+    /// Does something with a node, once it is done with what came before, and carries out what it has
+    /// to say.
     fn with<T: Default>(
         &mut self,
         node: usize,
+        work: Work,
         act: impl FnOnce(&mut Node, Tick, &mut Output) -> T,
     ) -> T {
         let mut output = std::mem::take(&mut self.output);
         let slot = &mut self.slots[node];
         let Some(running) = &mut slot.node else { return T::default() };
-        let result = act(running, self.now, &mut output);
+        let costs = slot.costs;
+        let done = slot.busy.max(self.now) + costs.of(work);
+        let began = self.meter.map(|meter| meter());
+        let result = act(running, done, &mut output);
+        if let (Some(began), Some(meter)) = (began, self.meter)
+            && let Some((times, units)) = slot.spent.get_mut(work as usize)
+        {
+            (*times, *units) = (*times + 1, *units + (meter() - began));
+        }
         slot.due = running.next_timeout();
+        let told: usize = output.events.iter().map(|(to, _)| to.apps().len()).sum();
+        let sent: usize = output.frames.iter().map(|f| f.faces.len()).sum();
+        let times = |cost: Duration, n: usize| cost * u32::try_from(n).unwrap_or(u32::MAX);
+        slot.busy = done + times(costs.event, told) + times(costs.sent, sent);
+        let at = slot.busy;
         for (to, event) in output.events.drain(..) {
             for app in to.apps() {
-                slot.events.entry(*app).or_default().push_back(event.clone());
+                match &mut self.news {
+                    Some(news) => news.push((at, node, *app, event.clone())),
+                    None => slot.events.entry(*app).or_default().push_back(event.clone()),
+                }
             }
         }
         for frames in output.frames.drain(..) {
             for face in frames.faces {
-                self.send(node, face, frames.octets.clone());
+                self.send(node, face, at, frames.octets.clone());
             }
         }
         self.output = output;
         result
     }
 
-    fn send(&mut self, node: usize, face: FaceId, octets: Vec<u8>) {
+    fn send(&mut self, node: usize, face: FaceId, at: Tick, octets: Vec<u8>) {
         let Some(number) = self.wire_of(node, face) else { return };
         let wire = &mut self.wires[number];
         if !wire.is_up {
@@ -284,7 +372,7 @@ impl PushNetwork {
         }
         let (to, face) = wire.ends[1 - side];
         self.order += 1;
-        let (at, order) = (self.now + wire.config.delay, self.order);
+        let (at, order) = (at + wire.config.delay, self.order);
         self.arrivals.push(Reverse(Arrival { at, order, node: to, face, octets }));
     }
 
@@ -299,12 +387,12 @@ impl PushNetwork {
         let wire = &self.wires[link];
         let side = usize::from(wire.ends[0].0 != a);
         let (node, face) = wire.ends[side];
-        self.send(node, face, octets);
+        self.send(node, face, self.now, octets);
     }
 
     /// A request of an application.
     pub fn request(&mut self, node: usize, app: AppId, tag: u64, request: &Request) {
-        self.with(node, |n, now, out| n.request(now, app, tag, request, out));
+        self.with(node, Work::Request, |n, now, out| n.request(now, app, tag, request, out));
     }
 
     /// A publication of an application; `None` while the node is down.
@@ -314,12 +402,12 @@ impl PushNetwork {
         app: AppId,
         data: &Data<'_>,
     ) -> Option<Result<Sent, Refusal>> {
-        self.with(node, |n, now, out| Some(n.publish(now, app, data, out)))
+        self.with(node, Work::Publication, |n, now, out| Some(n.publish(now, app, data, out)))
     }
 
     /// An application goes.
     pub fn disconnect(&mut self, node: usize, app: AppId) {
-        self.with(node, |n, now, out| n.disconnect(now, app, out));
+        self.with(node, Work::Free, |n, now, out| n.disconnect(now, app, out));
         self.slots[node].events.remove(&app);
     }
 
@@ -349,7 +437,7 @@ impl PushNetwork {
             if arrival == Some(next) {
                 self.arrive();
             } else if let Some((_, node)) = timer {
-                self.with(node, |n, now, out| n.handle_timeout(now, out));
+                self.with(node, Work::Timer, |n, now, out| n.handle_timeout(now, out));
             }
         }
     }
@@ -358,7 +446,7 @@ impl PushNetwork {
         let Some(Reverse(mut arrival)) = self.arrivals.pop() else { return };
         let wire = self.wire_of(arrival.node, arrival.face);
         if wire.is_some_and(|w| self.wires[w].is_up) {
-            self.with(arrival.node, |n, now, out| {
+            self.with(arrival.node, Work::Frame, |n, now, out| {
                 n.receive(now, arrival.face, &mut arrival.octets, out);
             });
         }

@@ -4,6 +4,8 @@
 //! Every subscription goes through the rendezvous and starts the publisher, which publishes once;
 //! then it is taken back. No item has two subscribers at once, so that each starts it anew.
 
+mod domain;
+
 use crate::push::{Link, Nodes, Way};
 use crate::report::{Report, human, human_time};
 use anyhow::{Context, Result, ensure};
@@ -37,6 +39,20 @@ pub struct RendezvousArgs {
     /// How often each subscribes.
     #[arg(long, default_value_t = 500)]
     pub times: u32,
+    /// A whole domain in virtual time, its subscribers spread over the nodes at its edge, and a node
+    /// more with the publisher, the rendezvous and the topology manager.
+    #[arg(long)]
+    pub simulate: bool,
+    /// Nodes of that domain.
+    #[arg(long, default_value_t = 106)]
+    pub nodes: usize,
+    /// Those of them at its edge.
+    #[arg(long, default_value_t = 73)]
+    pub edges: usize,
+    /// Other nodes around the one with the rendezvous, in processes, over which subscribers are spread;
+    /// 0: they are at the same node.
+    #[arg(long, default_value_t = 0)]
+    pub satellites: usize,
     /// Octets of a publication.
     #[arg(long, default_value_t = 64)]
     pub payload: usize,
@@ -79,7 +95,10 @@ impl Kept {
 pub fn run(args: &RendezvousArgs) -> Result<()> {
     let mut report = Report::default();
     println!("{:52} {:>10} {:>10} {:>10} {:>12}", "case", "mean", "p50", "p99", "rounds, 1/s");
-    for strategy in &args.strategies {
+    for subscribers in args.subscribers.iter().filter(|_| args.simulate) {
+        domain::measure(args, *subscribers, &mut report)?;
+    }
+    for strategy in args.strategies.iter().filter(|_| !args.simulate) {
         for subscribers in &args.subscribers {
             measure(args, strategy.strategy(), *subscribers, &mut report)?;
         }
@@ -100,38 +119,72 @@ fn measure(
     subscribers: usize,
     report: &mut Report,
 ) -> Result<()> {
-    let nodes = Nodes::start(Way::Onym, 1, Link::Tcp, args.payload)?;
-    let [place] = nodes.places() else { anyhow::bail!("one node was started") };
+    let nodes = match args.satellites {
+        0 => Nodes::start(Way::Onym, 1, Link::Tcp, args.payload)?,
+        count => Nodes::star(count + 1)?,
+    };
+    let (place, others) = nodes.places().split_first().context("no node was started")?;
+    let places = if others.is_empty() { std::slice::from_ref(place) } else { others };
     let publisher = advertise(place, args, strategy)?;
     let done = Arc::new(AtomicBool::new(false));
     let (told, payload) = (Arc::clone(&done), vec![7; args.payload]);
     let publishing = std::thread::spawn(move || answer(publisher, strategy, &payload, &told));
     let began = Instant::now();
-    let found = subscribe(place, args, strategy, subscribers);
+    let found = subscribe(places, args, strategy, subscribers);
     let seconds = began.elapsed().as_secs_f64();
     done.store(true, Ordering::Relaxed);
     publishing.join().ok().context("the publisher broke")??;
-    let mut times = found?;
-    times.sort_unstable();
-    let at = |share: f64| times[(times.len() as f64 * share) as usize].as_secs_f64();
-    let mean = times.iter().sum::<Duration>().as_secs_f64() / times.len() as f64;
-    let rate = times.len() as f64 / seconds;
+    let found = found?;
+    let rate = found.len() as f64 / seconds;
+    let times = Times::of(found);
     let name = format!(
-        "strategy={strategy},items={},subscribers={subscribers},times={}",
-        args.items, args.times
+        "strategy={strategy},items={},subscribers={subscribers},times={},satellites={}",
+        args.items, args.times, args.satellites
     );
     println!(
         "{name:52} {:>10} {:>10} {:>10} {:>12}",
-        human_time(mean),
-        human_time(at(0.5)),
-        human_time(at(0.99)),
+        human_time(times.mean),
+        human_time(times.p50),
+        human_time(times.p99),
         human(rate)
     );
-    report.add(BENCH, &name, "onym", "latency_mean_s", mean);
-    report.add(BENCH, &name, "onym", "latency_p50_s", at(0.5));
-    report.add(BENCH, &name, "onym", "latency_p99_s", at(0.99));
-    report.add(BENCH, &name, "onym", "exchanges_per_second", rate);
+    times.add(report, BENCH, &name, "onym", rate);
     Ok(())
+}
+
+/// What many times come to, in seconds.
+#[derive(Debug)]
+struct Times {
+    mean: f64,
+    p50: f64,
+    p99: f64,
+}
+
+impl Times {
+    fn of(mut times: Vec<Duration>) -> Self {
+        times.sort_unstable();
+        let at = |share: f64| {
+            let at = (times.len() as f64 * share) as usize;
+            times.get(at).map_or(0.0, Duration::as_secs_f64)
+        };
+        let sum: f64 = times.iter().map(Duration::as_secs_f64).sum();
+        Self { mean: sum / times.len().max(1) as f64, p50: at(0.5), p99: at(0.99) }
+    }
+
+    /// Adds the rows of a case in which so many came in a second.
+    fn add(
+        &self,
+        report: &mut Report,
+        bench: &'static str,
+        case: &str,
+        who: &'static str,
+        rate: f64,
+    ) {
+        report.add(bench, case, who, "latency_mean_s", self.mean);
+        report.add(bench, case, who, "latency_p50_s", self.p50);
+        report.add(bench, case, who, "latency_p99_s", self.p99);
+        report.add(bench, case, who, "exchanges_per_second", rate);
+    }
 }
 
 /// An application that has published the scope and all items.
@@ -212,7 +265,7 @@ fn request(app: &mut App, kind: Kind, number: u64, strategy: Strategy) -> Result
 
 /// All subscribers, one after the other as they hear; how long each subscription took.
 fn subscribe(
-    place: &str,
+    places: &[String],
     args: &RendezvousArgs,
     strategy: Strategy,
     count: usize,
@@ -222,6 +275,7 @@ fn subscribe(
     let epoll = Epoll::new()?;
     let mut all = Vec::with_capacity(count);
     for number in 0..count {
+        let place = &places[number % places.len()];
         let app = App::open(Some(place), "bench subscriber")?;
         epoll.add(app.fd(), number as u64, Interest::Read)?;
         all.push(Subscriber {
