@@ -8,7 +8,10 @@
 //! Interests for names that do not exist never earn anything.
 //!
 //! * PIT: beyond three quarters of its limit, a face that holds more than its share (the limit
-//!   divided by the faces in use and a newcomer) is refused: `pit_share`.
+//!   divided by the faces in use and a newcomer) gives one of its own up for every new one, if one
+//!   is overdue: pending for twice as long as its answers take. Else the new one is refused:
+//!   `pit_share`. So a flood that came over the same face before, through another router, keeps
+//!   nobody out, and nothing that will be answered gives way.
 //! * Upstream: when it has more pending than four times what it answers, and several downstreams are
 //!   in use, those with more than they earn are refused: `congestion`.
 //!
@@ -19,6 +22,7 @@
 use crate::Forwarder;
 use crate::faces::Face;
 use onym_tables::{FaceId, Tick};
+use std::time::Duration;
 
 /// How often use is averaged, in nanoseconds: 100 ms.
 const WINDOW_NS: u64 = 100_000_000;
@@ -37,6 +41,14 @@ const SLACK: u64 = 4;
 /// with nobody.
 const IN_USE: u32 = 8;
 
+/// An Interest is overdue after so many times what the slowest of its face's recent answers took.
+const PATIENCE: u64 = 2;
+
+/// It never is before 100 ms, and this is how long a face may wait that was never answered: 1 s, the
+/// timeout that RFC 6298 starts with.
+const PATIENCE_MIN: Duration = Duration::from_millis(100);
+const PATIENCE_FIRST: Duration = Duration::from_secs(1);
+
 /// Turns of a face that uses what it has pending.
 pub const WEIGHT_MAX: u32 = 16;
 
@@ -53,6 +65,9 @@ pub struct Load {
     /// Average number of answered Interests, fast to grow, slow to shrink.
     used: u64,
     out_used: u64,
+    /// The longest that an answer took lately, in nanoseconds: an eighth less with each window, and
+    /// 0 before the first.
+    slowest_ns: u64,
 }
 
 impl Load {
@@ -75,6 +90,7 @@ impl Load {
         self.used = average(self.waited_ns, self.used);
         self.out_used = average(self.out_waited_ns, self.out_used);
         (self.waited_ns, self.out_waited_ns) = (0, 0);
+        self.slowest_ns -= self.slowest_ns / 8;
         in_use
     }
 }
@@ -119,6 +135,14 @@ fn exceeds_share(fw: &Forwarder, face: FaceId, limit: u64) -> bool {
     fw.faces.get(face).is_some_and(|f| u64::from(f.load.pending) >= share)
 }
 
+/// How long an Interest of `face` may be pending before it is overdue.
+pub(crate) fn patience(fw: &Forwarder, face: FaceId) -> Duration {
+    match fw.faces.get(face).map_or(0, |f| f.load.slowest_ns) {
+        0 => PATIENCE_FIRST,
+        slowest => Duration::from_nanos(slowest.saturating_mul(PATIENCE)).max(PATIENCE_MIN),
+    }
+}
+
 /// Whether `upstream` is contended and `ingress` has more pending than it earns.
 #[inline]
 pub(crate) fn is_congested(fw: &Forwarder, ingress: FaceId, upstream: &Face) -> bool {
@@ -145,6 +169,7 @@ impl Load {
     pub(crate) fn answered(&mut self, waited_ns: u64) {
         // At least a little, so that answers within the same moment count as use.
         self.waited_ns += waited_ns.max(1);
+        self.slowest_ns = self.slowest_ns.max(waited_ns.max(1));
         self.ended();
     }
 

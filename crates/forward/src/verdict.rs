@@ -101,6 +101,8 @@ pub struct Counters {
     pub satisfied_interests: u64,
     /// PIT entries that ended otherwise.
     pub unsatisfied_interests: u64,
+    /// Those of them that gave way, overdue, to newer ones of the same face in a contended PIT.
+    pub displaced_interests: u64,
     /// Data with a token of ours that named a slot used by another Interest since.
     pub stale_tokens: u64,
     /// Data with a token that is not one of ours.
@@ -119,6 +121,7 @@ impl Default for Counters {
             cs_misses: 0,
             satisfied_interests: 0,
             unsatisfied_interests: 0,
+            displaced_interests: 0,
             stale_tokens: 0,
             foreign_tokens: 0,
         }

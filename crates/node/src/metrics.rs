@@ -220,12 +220,15 @@ fn tables(out: &mut String, s: &Snapshot) {
     plain(out, "onym_fib_entries", gauge, "Prefixes with next hops.", fib);
     plain(out, "onym_rib_routes", gauge, "Routes registered.", s.rib_routes);
     type Of = fn(&onym_forward::Counters) -> u64;
-    let all: [(&str, &str, Of); 4] = [
+    let all: [(&str, &str, Of); 5] = [
         ("onym_cs_hits_total", "Lookups that found Data.", |c| c.cs_hits),
         ("onym_cs_misses_total", "Lookups that did not.", |c| c.cs_misses),
         ("onym_satisfied_interests_total", "Interests answered.", |c| c.satisfied_interests),
         ("onym_unsatisfied_interests_total", "Interests that ended without.", |c| {
             c.unsatisfied_interests
+        }),
+        ("onym_displaced_interests_total", "Overdue ones that gave way in a contended PIT.", |c| {
+            c.displaced_interests
         }),
     ];
     for (name, help, of) in all {

@@ -283,6 +283,7 @@ impl Control {
             "rib": { "routes": self.rib.len(), "routes_max": self.config.tables.rib_routes_max },
             "satisfied_interests": view.satisfied_interests,
             "unsatisfied_interests": view.unsatisfied_interests,
+            "displaced_interests": snapshot.sum(|s| s.counters.displaced_interests),
             "interests": verdicts(PacketKind::Interest),
             "data": verdicts(PacketKind::Data),
             "nacks": verdicts(PacketKind::Nack),

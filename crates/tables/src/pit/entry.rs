@@ -80,6 +80,8 @@ pub struct Entry<I> {
     pub ins: SmallVec<[InRecord; 1]>,
     /// Upstreams, in order of first use.
     pub outs: SmallVec<[OutRecord; 1]>,
+    /// When it was made; what repeats its Interest does not make it younger.
+    pub since: Tick,
     /// Information of the strategy; reset when the entry is made.
     pub info: I,
     /// The FIB prefix of the latest decision.

@@ -1,6 +1,7 @@
 //! The incoming Interest pipeline.
 
 pub(crate) mod cs_lookup;
+mod displace;
 pub(crate) mod fib_lookup;
 pub(crate) mod guard;
 mod loops;
@@ -86,7 +87,7 @@ fn admitted(fw: &mut Forwarder, now: Tick, incoming: &Incoming<'_>, out: &mut Ou
     if !is_asked && cs_lookup::run(fw, now, incoming, look.found, out) {
         return Verdict::CsHit;
     }
-    let slot = match pit_insert::run(fw, now, incoming, &key, &look) {
+    let slot = match pit_insert::run(fw, now, incoming, &key, &look, out) {
         Ok(slot) => slot,
         Err(verdict) => {
             loops::nack(fw, incoming, NackReason::Congestion, out);

@@ -3,8 +3,8 @@
 //! Drops: pit_full, pit_share (the caller answers with Nack Congestion).  Counters: pending of the
 //! face.
 
-use super::Incoming;
-use crate::{Forwarder, Verdict, fairness};
+use super::{Incoming, displace};
+use crate::{Forwarder, Outbox, Verdict, fairness};
 use onym_tables::Tick;
 use onym_tables::pit::{InRecord, Key, Look};
 
@@ -15,10 +15,13 @@ pub(super) fn run(
     incoming: &Incoming<'_>,
     key: &Key<'_>,
     look: &Look,
+    out: &mut Outbox,
 ) -> Result<u32, Verdict> {
     let slot = match look.found {
         Some(slot) => slot,
-        None if fairness::is_over_pit_share(fw, incoming.ingress) => return Err(Verdict::PitShare),
+        None if fairness::is_over_pit_share(fw, incoming.ingress) => {
+            displace::run(fw, now, incoming, key, out)?
+        }
         None => fw.pit.insert(look, key, &incoming.packet.bytes).map_err(|_| Verdict::PitFull)?,
     };
     let lifetime_ms = incoming.interest.lifetime_or_default().min(fw.config.lifetime_max_ms);
@@ -34,6 +37,7 @@ pub(super) fn run(
     let entry = fw.pit.entry_mut(slot);
     if look.found.is_none() {
         entry.ins.push(record);
+        entry.since = now;
         fw.pit.set_expiry(slot, expiry);
     } else {
         let known = entry.ins.iter_mut().find(|r| r.face == incoming.ingress);
