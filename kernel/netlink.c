@@ -59,6 +59,45 @@ int nnet_nl_name(struct genl_info *info, const u8 **name, u16 *len)
 	return 0;
 }
 
+/*
+ * Gives a refusal its words where its cause gave none: each errno of a table
+ * has one meaning there. Return: @err.
+ */
+int nnet_nl_refused(struct genl_info *info, int err)
+{
+	struct netlink_ext_ack *extack = info->extack;
+
+	if (!extack || extack->_msg)
+		return err;
+	switch (err) {
+	case -EINVAL:
+		NL_SET_ERR_MSG(extack, "a value is out of its range");
+		break;
+	case -ENAMETOOLONG:
+		NL_SET_ERR_MSG(extack, "the prefix has more than 32 components");
+		break;
+	case -ENOBUFS:
+		NL_SET_ERR_MSG(extack, "the table is full");
+		break;
+	case -ENOSPC:
+		NL_SET_ERR_MSG(extack, "the prefix has 16 next hops already");
+		break;
+	case -ENODEV:
+		NL_SET_ERR_MSG(extack, "no such face");
+		break;
+	case -ENOENT:
+		NL_SET_ERR_MSG(extack, "no such route");
+		break;
+	case -EADDRINUSE:
+		NL_SET_ERR_MSG(extack, "the UDP port is taken");
+		break;
+	case -EBUSY:
+		NL_SET_ERR_MSG(extack, "UDP is open at another port");
+		break;
+	}
+	return err;
+}
+
 int nnet_nl_stats_get(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct nnet_net *nn = nnet_pernet(sock_net(skb->sk));
@@ -104,7 +143,7 @@ int nnet_nl_dispatch_set(struct sk_buff *skb, struct genl_info *info)
 		a[NNET_A_DISPATCH_SEPARATE] &&
 			nla_get_u8(a[NNET_A_DISPATCH_SEPARATE]));
 	mutex_unlock(&nn->control);
-	return err;
+	return nnet_nl_refused(info, err);
 }
 
 static int nnet_nl_region(struct nnet_net *nn, struct genl_info *info)
@@ -116,8 +155,10 @@ static int nnet_nl_region(struct nnet_net *nn, struct genl_info *info)
 
 	if (err)
 		return err;
-	if (nn->regions == NNET_REGIONS_MAX)
+	if (nn->regions == NNET_REGIONS_MAX) {
+		NL_SET_ERR_MSG(info->extack, "no room for another region");
 		return -ENOSPC;
+	}
 	copy = kmemdup(name, len, GFP_KERNEL);
 	if (!copy)
 		return -ENOMEM;
@@ -143,7 +184,7 @@ int nnet_nl_net_set(struct sk_buff *skb, struct genl_info *info)
 	if (!err && a[NNET_A_NAME])
 		err = nnet_nl_region(nn, info);
 	mutex_unlock(&nn->control);
-	return err;
+	return nnet_nl_refused(info, err);
 }
 
 int nnet_nl_store_attach(struct sk_buff *skb, struct genl_info *info)
@@ -198,6 +239,7 @@ int nnet_nl_store_data(struct sk_buff *skb, struct genl_info *info)
 		return PTR_ERR(packet);
 	if (packet->data[0] != NNET_T_DATA) {
 		kfree_skb(packet);
+		NL_SET_ERR_MSG(info->extack, "the packet is no Data");
 		return -EINVAL;
 	}
 	local_bh_disable();

@@ -15,7 +15,7 @@ int nnet_nl_cs_config(struct sk_buff *skb, struct genl_info *info)
 		return err;
 	if (a[NNET_A_UNSOLICITED] &&
 	    nla_get_u8(a[NNET_A_UNSOLICITED]) > NNET_UNSOLICITED_ALL)
-		return -EINVAL;
+		return nnet_nl_refused(info, -EINVAL);
 	mutex_lock(&nn->control);
 	spin_lock_bh(&cs->lock);
 	if (a[NNET_A_CAPACITY])

@@ -49,6 +49,22 @@ static int nnet_nl_udp_new(struct nnet_net *nn, struct genl_info *info, u16 mtu,
 	return nnet_udp_face_new(nn, &remote, mtu, id);
 }
 
+/* The largest frame that a request asks for; unchanged when it asks for none. */
+static int nnet_nl_mtu(struct genl_info *info, u16 *mtu)
+{
+	u16 asked;
+
+	if (!info->attrs[NNET_A_MTU])
+		return 0;
+	asked = nla_get_u16(info->attrs[NNET_A_MTU]);
+	if (asked && asked < NNET_FACE_MTU_MIN) {
+		NL_SET_ERR_MSG(info->extack, "mtu is below 128");
+		return -EINVAL;
+	}
+	*mtu = asked;
+	return 0;
+}
+
 int nnet_nl_face_new(struct sk_buff *skb, struct genl_info *info)
 {
 	struct nnet_net *nn = nnet_nl_net(info);
@@ -58,13 +74,7 @@ int nnet_nl_face_new(struct sk_buff *skb, struct genl_info *info)
 
 	if (!info->attrs[NNET_A_FACE_KIND])
 		return nnet_nl_missing(info, "face-kind");
-	if (info->attrs[NNET_A_MTU])
-		mtu = nla_get_u16(info->attrs[NNET_A_MTU]);
-	if (mtu && mtu < 128) {
-		NL_SET_ERR_MSG(info->extack, "mtu is below 128");
-		return -EINVAL;
-	}
-	err = nnet_up(nn);
+	err = nnet_nl_mtu(info, &mtu) ?: nnet_up(nn);
 	if (err)
 		return err;
 	rtnl_lock();
@@ -85,7 +95,9 @@ int nnet_nl_face_new(struct sk_buff *skb, struct genl_info *info)
 	/* What is there already is what was asked for. */
 	if (err == -EEXIST)
 		err = 0;
-	return err ?: nnet_nl_reply_u32(info, NNET_CMD_FACE_NEW,
+	if (err)
+		return nnet_nl_refused(info, err);
+	return nnet_nl_reply_u32(info, NNET_CMD_FACE_NEW,
 					NNET_A_FACE_ID, id);
 }
 
@@ -134,31 +146,30 @@ int nnet_nl_face_del(struct sk_buff *skb, struct genl_info *info)
 	}
 	mutex_unlock(&nn->control);
 	rtnl_unlock();
-	return err;
+	return nnet_nl_refused(info, err);
 }
 
 int nnet_nl_face_set(struct sk_buff *skb, struct genl_info *info)
 {
 	struct nnet_net *nn = nnet_nl_net(info);
 	struct nnet_face *face;
-	int err = 0;
+	u16 mtu;
+	int err;
 
 	if (!info->attrs[NNET_A_FACE_ID])
 		return nnet_nl_missing(info, "face-id");
 	mutex_lock(&nn->control);
 	face = nnet_nl_face(nn, nla_get_u32(info->attrs[NNET_A_FACE_ID]));
-	if (!face) {
-		err = -ENODEV;
-	} else {
-		if (info->attrs[NNET_A_MTU])
-			WRITE_ONCE(face->mtu,
-				   nla_get_u16(info->attrs[NNET_A_MTU]));
+	mtu = face ? face->mtu : 0;
+	err = face ? nnet_nl_mtu(info, &mtu) : -ENODEV;
+	if (!err) {
+		WRITE_ONCE(face->mtu, mtu);
 		if (info->attrs[NNET_A_LOCAL_FIELDS])
 			WRITE_ONCE(face->local_fields,
 				   !!nla_get_u8(info->attrs[NNET_A_LOCAL_FIELDS]));
 	}
 	mutex_unlock(&nn->control);
-	return err;
+	return nnet_nl_refused(info, err);
 }
 
 static u32 nnet_nl_face_flags(const struct nnet_face *face)

@@ -25,9 +25,7 @@ int nnet_nl_fib_add(struct sk_buff *skb, struct genl_info *info)
 	mutex_unlock(&nn->control);
 	if (!err)
 		nnet_next_hop_added(nn, name, len, face);
-	if (err == -ENODEV)
-		NL_SET_ERR_MSG(info->extack, "no such face");
-	return err;
+	return nnet_nl_refused(info, err);
 }
 
 int nnet_nl_fib_del(struct sk_buff *skb, struct genl_info *info)
@@ -46,7 +44,7 @@ int nnet_nl_fib_del(struct sk_buff *skb, struct genl_info *info)
 	err = nnet_fib_del(nn, name, len,
 			   nla_get_u32(info->attrs[NNET_A_FACE_ID]));
 	mutex_unlock(&nn->control);
-	return err;
+	return nnet_nl_refused(info, err);
 }
 
 static int nnet_nl_fib_put(struct sk_buff *skb, struct netlink_callback *cb,
@@ -120,7 +118,9 @@ int nnet_nl_strategy_set(struct sk_buff *skb, struct genl_info *info)
 	err = nnet_strategy_set(nn, name, len,
 				nla_get_u8(info->attrs[NNET_A_STRATEGY]));
 	mutex_unlock(&nn->control);
-	return err;
+	if (err == -EPERM)
+		NL_SET_ERR_MSG(info->extack, "the root keeps a strategy");
+	return nnet_nl_refused(info, err);
 }
 
 int nnet_nl_bpt_get(struct sk_buff *skb, struct netlink_callback *cb)

@@ -53,6 +53,7 @@ enum {
 	NNET_FACE_CACHE		= 254,
 	NNET_FACE_FIRST		= 256,
 	NNET_FACE_SLOT_BITS	= 16,
+	NNET_FACE_MTU_MIN	= 128,	/* room for the header of a fragment */
 	NNET_HOPS_MAX		= 16,	/* next hops of a FIB entry */
 	NNET_ROUTES_MAX		= 65536,
 	NNET_BINDINGS_MAX	= 65536,

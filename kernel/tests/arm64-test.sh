@@ -5,7 +5,8 @@
 # Exit status 77 where the emulator or the cross compiler are missing.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-target=$1 state=$1/apt-arm64
+target=$(realpath -m "$1")
+state=$target/apt-arm64
 command -v qemu-system-aarch64 >/dev/null || { echo "skipped, missing: qemu-system-arm" >&2; exit 77; }
 "$here/build-arm64.sh" "$target"
 headers=$(ls -d "$target"/arm64/usr/src/linux-headers-*-arm64 | tail -1)

@@ -1,20 +1,95 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# The figures of README.md, by hand: bench.sh TARGET [SCRIPT]
-# The guest's clock counts instructions (-icount shift=1: 2 ns each), so the
-# machine need not be quiet. SCRIPT: bench (default; SMP=1 or 2), consumers, or
-# table1 (SIZES="10 100", MEM in megabytes).
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-target=$1 script=${2:-bench}
-version=$(ls -d /usr/src/linux-headers-6.1.*-amd64 | sed 's|.*/linux-headers-||' | tail -1)
-image=$target/images/$version
-"$here/build.sh" "$version" "$target"
-[ -e "$image/boot/vmlinuz-$version" ] || { echo "no image: run kernel-test.sh first" >&2; exit 77; }
-root=$here/../..
-onym=${ONYM:-$root/target/release/onym}
-settings=
-for v in SIZES COUNT; do [ -z "${!v:-}" ] || settings="$settings nnet.$v=${!v// /,}"; done
-[ ! -x "$onym" ] || export EXTRA="$onym"
-MEM=${MEM:-1024} SMP=${SMP:-1} LIMIT=${LIMIT:-900} ACCEL=tcg,thread=single QEMU="-icount shift=1" APPEND="$settings" \
-  exec "$here/vm.sh" "$target/$version/src/nnet.ko" "$image/boot/vmlinuz-$version" "$image/lib/modules/$version" "$script"
+usage() {
+  cat <<'U'
+bench.sh EXPERIMENT [--json FILE] [--csv FILE] [--target FOLDER]
+
+Boots a guest for each of several short runs and gathers their rows
+{bench, case, subject, metric, value, unit}; FILE is written at the end. The bench
+is istack-EXPERIMENT. The guest's clock counts instructions (-icount shift=1: 2 ns
+each), so the machine need not be quiet, and times are instructions of the whole
+guest. With two processors they take turns under that clock: a second is a second
+of both, and what parallel work gains cannot be seen, only what it costs.
+
+Experiments:
+  table1    delay of a cache hit, in the kernel and in user space (SIZES="10 100")
+  fig5      Data a second by dispatcher, on one processor and on two
+  fig6      goodput by content size: applications, and a router beside onym daemon
+  fig7      memory and processor time of 15 consumers
+  table2    a router beside onym daemon and, when on PATH, ndnd: frames of 1500 octets
+  locks     Data a second by lock scheme, on one processor and on two
+
+COUNT: Data of a run. RUNNER: a command that runs each guest. ONYM, NDND: binaries. MEM: megabytes of the guest (table1).
+A release build of onym is wanted: target/release/onym, or ONYM.
+U
+}
+root=$here/../.. json='' csv='' target=$root/target/kernel experiment=''
+while [ $# -gt 0 ]; do
+  case $1 in
+    -h | --help) usage; exit 0 ;;
+    --json) json=$2; shift 2 ;;
+    --csv) csv=$2; shift 2 ;;
+    --target) target=$2; shift 2 ;;
+    *) experiment=$1; shift ;;
+  esac
+done
+case $experiment in table1 | fig5 | fig6 | fig7 | table2 | locks) ;; *) usage >&2; exit 2 ;; esac
+target=$(realpath -m "$target")
+# The newest: before 6.5 a second processor does not come up under -icount.
+version=$(ls -d /usr/src/linux-headers-*-amd64 2>/dev/null | sed 's/.*linux-headers-//' | sort -V | tail -1)
+[ -n "$version" ] || { echo "missing: linux-headers-cloud-amd64 (scripts/setup.sh kernel)" >&2; exit 77; }
+"$here/build.sh" "$version" "$target" >&2
+image=$("$here/image.sh" "$version" "$target")
+EXTRA=
+for f in "${ONYM:-$root/target/release/onym}" "${NDND:-$(command -v ndnd || true)}"; do [ ! -x "$f" ] || EXTRA="$EXTRA $f"; done
+export EXTRA
+rows=$(mktemp)
+trap 'rm -f "$rows"' EXIT
+
+# guest PROCESSORS SCRIPT KEY=VALUE…: one run; its rows are kept, the rest is shown.
+guest() {
+  local smp=$1 script=$2 settings='' said
+  shift 2
+  for s in "$@"; do settings="$settings nnet.${s// /,}"; done
+  said=$(mktemp)
+  MEM=${MEM:-1024} SMP=$smp LIMIT=${LIMIT:-280} ACCEL=tcg,thread=single QEMU="-icount shift=1" APPEND="$settings" \
+    ${RUNNER:-} "$here/vm.sh" "$target/$version/src/nnet.ko" "$image/boot/vmlinuz-$version" "$image/lib/modules/$version" "$script" \
+    > "$said" || { cat "$said" >&2; rm -f "$said"; exit 1; }
+  grep '^ROW ' "$said" >> "$rows" || { cat "$said" >&2; echo "no rows" >&2; rm -f "$said"; exit 1; }
+  grep -vE '^(ROW|guest:|ok |NNET-RESULT)' "$said" || true
+  rm -f "$said"
+}
+
+case $experiment in
+  table1)
+    for size in ${SIZES:-10 100}; do
+      for place in ${PLACES:-kernel user}; do
+        MEM=${MEM:-$((700 + size * 6))} guest 1 table1 "SIZES=$size" "PLACES=$place" "COUNT=${COUNT:-2000}"
+      done
+    done ;;
+  fig5)
+    for smp in ${PROCESSORS:-1 2}; do
+      for d in ${DISPATCH:-0:0 1:0 2:0 3:0 1:1 2:1 3:1}; do guest "$smp" relay "DISPATCH=$d" "COUNT=${COUNT:-1000}"; done
+    done ;;
+  locks)
+    for smp in ${PROCESSORS:-1 2}; do
+      # Two processors touch the tables only where threads forward: by random, the paper's way.
+      for d in 0:0 3:0; do guest "$smp" relay "LOCKS=0 1 2" "DISPATCH=$d" "COUNT=${COUNT:-1000}"; done
+    done ;;
+  fig6)
+    guest 1 hosts "COUNT=${COUNT:-2000}"
+    for size in ${CONTENTS:-200 400 600 800 1000 1200 1400}; do
+      guest 1 relay "CONTENTS=$size" "SUBJECTS=nnet onym" "COUNT=${COUNT:-2000}"
+    done ;;
+  fig7) LIMIT=${LIMIT:-600} guest 1 consumers ;;
+  table2)
+    for s in nnet onym ndnd; do
+      # ndnd has no Ethernet faces.
+      links="ether udp4"; [ $s != ndnd ] || links=udp4
+      case " $EXTRA" in *ndnd*) ;; *) [ $s != ndnd ] || continue ;; esac
+      guest 1 relay "SUBJECTS=$s" "LINKS=$links" CONTENTS=f1500 "COUNT=${COUNT:-3000}"
+    done ;;
+esac
+"$here/rows.py" "istack-$experiment" ${json:+--json "$json"} ${csv:+--csv "$csv"} < "$rows"

@@ -5,7 +5,8 @@
 # architectures stay as they are; host tools are those of this machine.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-target=$1 state=$1/apt-arm64
+target=$(realpath -m "$1")
+state=$target/apt-arm64
 command -v aarch64-linux-gnu-gcc >/dev/null || { echo "skipped, missing: gcc-aarch64-linux-gnu" >&2; exit 77; }
 common=$(ls -d /usr/src/linux-headers-6.1.*-common 2>/dev/null | tail -1)
 [ -n "$common" ] || { echo "skipped, missing: linux-headers-cloud-amd64" >&2; exit 77; }

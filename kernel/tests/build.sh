@@ -4,7 +4,7 @@
 # KERNEL is a version with headers in /usr/src or a build directory.
 set -euo pipefail
 kernel=$(cd "$(dirname "$0")/.." && pwd)
-version=$1 target=$2
+version=$1 target=$(realpath -m "$2")
 shift 2
 build=/usr/src/linux-headers-$version
 [ -d "$version" ] && { build=$version; version=$(basename "$version"); }

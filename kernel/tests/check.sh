@@ -9,7 +9,9 @@
 # macro of kernel versions), LONG_LINE (words of module parameters and counters).
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-kernel=$here/.. target=$1 failed=0
+kernel=$here/..
+target=$(realpath -m "$1")
+failed=0
 if python3 -c 'import yaml' 2>/dev/null; then
   "$kernel/tools/nlgen.py" --check || failed=1
 else

@@ -20,11 +20,10 @@ cc=${CC:-gcc}
 [ -z "${ARM64:-}" ] || cc=aarch64-linux-gnu-gcc
 $cc -O2 -static -o "$root/qexit" "$here/qexit.c"
 clients=$here/../../clients/c
-$cc -O2 -static -I "$clients/include" -I "$clients/src" -I "$here/../include/uapi" -I "$here/../generated" \
-  -o "$root/bin/nnet-test" "$clients"/src/*.c "$here/nnet-test.c"
-for example in nnet_store nfd_bridge; do
-  $cc -O2 -static -I "$clients/include" -I "$clients/src" -I "$here/../include/uapi" -I "$here/../generated" \
-    -o "$root/bin/$example" "$clients"/src/*.c "$clients/examples/$example.c"
+include=(-I "$clients/include" -I "$clients/src" -I "$here/../include/uapi" -I "$here/../generated")
+$cc -O2 -static "${include[@]}" -o "$root/bin/nnet-test" "$clients"/src/*.c "$here"/nnet-test/*.c -lm
+for example in nnet_store nfd_bridge file_server file_fetch video_stream; do
+  $cc -O2 -static "${include[@]}" -o "$root/bin/$example" "$clients"/src/*.c "$clients/examples/$example.c"
 done
 tools="/sbin/ip ${EXTRA:-}"
 [ -z "${ARM64:-}" ] || tools=
@@ -46,7 +45,7 @@ for m in virtio_ring virtio virtio_pci_legacy_dev virtio_pci_modern_dev virtio_p
   n=$((n + 1))
 done
 cp "$module" "$root/nnet.ko"
-for f in onym onym-testkit calls; do [ ! -e "$root/bin/$f" ] || strip "$root/bin/$f"; done
+for f in onym ndnd onym-testkit calls; do [ ! -e "$root/bin/$f" ] || strip "$root/bin/$f"; done
 [ -n "${ARM64:-}" ] || strip --strip-debug "$root/nnet.ko" "$root"/modules/*.ko 2>/dev/null || true
 [ -z "${DATA:-}" ] || cp -r "$DATA" "$root/data"
 (cd "$root" && find . | cpio -o -H newc --quiet | gzip -1) > "$work/initrd"
@@ -56,7 +55,7 @@ if [ -n "${ARM64:-}" ]; then
   machine="qemu-system-aarch64 -M virt -cpu cortex-a57" console=ttyAMA0 good=0
 fi
 status=0
-timeout "${LIMIT:-400}" $machine -accel "${ACCEL:-tcg,thread=multi}" -smp "${SMP:-2}" -m "${MEM:-512}" \
+timeout --foreground "${LIMIT:-400}" $machine -accel "${ACCEL:-tcg,thread=multi}" -smp "${SMP:-2}" -m "${MEM:-512}" \
   -nodefaults -no-user-config -display none -serial stdio -no-reboot \
   ${QEMU:-} -kernel "$image" -initrd "$work/initrd" \
   -append "console=$console quiet panic=-1 oops=panic nnet.run=$scripts ${APPEND:-}" </dev/null 2>&1 |

@@ -27,9 +27,19 @@ if [ -x /bin/onym ]; then
   onym cs info --kernel > /tmp/out; has capacity
   onym cs erase / --kernel > /tmp/out; has erased
   onym face destroy "$id" --kernel > /tmp/out; has destroyed
-  # What is not there is an error, and says so.
-  ! onym face show 9999 --kernel > /tmp/out 2>&1; has 'no face'
-  ! onym route add /cli --via 9999 --kernel > /tmp/out 2>&1; has 'os error 19'
+  # What is refused is an error with the kernel's words; what is not there exits with 5.
+  refuses() { words=$1 code=$2; shift 2; rc=0; onym "$@" --kernel > /tmp/out 2>&1 || rc=$?; has "$words"; [ $rc = $code ] || { echo "exit $rc"; cat /tmp/out; exit 1; }; }
+  refuses 'no face 9999' 5 face show 9999
+  refuses 'no such face' 5 route add /cli --via 9999
+  onym face create udp4://10.9.9.8:6363 --kernel > /dev/null
+  id=$(onym face list --kernel | awk '/10.9.9.8/ { print $1 }')
+  refuses 'no such route' 5 route remove /cli --via "$id"
+  refuses 'more than 32 components' 4 route add "$(printf '/%s' $(seq 33))" --via "$id"
+  refuses 'mtu is below 128' 4 face update "$id" --mtu 100
+  refuses 'mtu is below 128' 4 face create udp4://10.9.9.7:6363 --mtu 100
+  refuses "a socket's face ends with it" 4 face destroy 1
+  ip link set v0 down
+  refuses 'the device is down' 5 face create 'ether://[02:00:00:00:00:02]' --local dev://v0
   if onym status --help | grep -q -- --kernel; then onym status --kernel > /tmp/out; has family; fi
   ip link del v0
 fi

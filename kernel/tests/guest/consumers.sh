@@ -18,6 +18,9 @@ while [ "$(cat /tmp/c[0-9]* 2>/dev/null | grep -c requested)" -lt 15 ]; do
   samples=$((samples + 1))
   sleep 0.02
 done
-echo "15 consumers of 5.6 MB in segments of 1400 octets: $((before - least)) kB beyond the start at most ($samples samples), $(($(busy) - begun)) hundredths of a second of processor time"
+busy=$(($(busy) - begun))
+echo "15 consumers of 5.6 MB in segments of 1400 octets: $((before - least)) kB beyond the start at most ($samples samples), $busy hundredths of a second of processor time"
+echo "ROW consumers=15,octets=5600000,size=1400,cores=$(nproc) nnet rss_bytes $(((before - least) * 1024)) B"
+echo "ROW consumers=15,octets=5600000,size=1400,cores=$(nproc) nnet cpu_s $((busy / 100)).$(printf %02d $((busy % 100))) s"
 kill $pumping
 unload

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * What the commands of nnet-test share. Each command takes its arguments and
+ * gives the exit status: 0 when its law holds; what did not hold is said.
+ */
+#ifndef NNET_TEST_H
+#define NNET_TEST_H
+
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <sys/socket.h>
+
+#include "onym/nnet.h"
+#include "nnet_nl.h"
+
+#define CHECK(law)                                                         \
+	do {                                                               \
+		if (!(law)) {                                              \
+			printf("%s:%d: does not hold: %s (errno %d %s)\n", \
+			       __func__, __LINE__, #law, errno,            \
+			       strerror(errno));                           \
+			fflush(stdout);                                    \
+			exit(1);                                           \
+		}                                                          \
+	} while (0)
+
+struct onym_name name_of(const char *uri);
+void patience(int fd, int seconds);
+int mac_of(const char *text, uint8_t mac[6]);
+/* A DGRAM socket bound to a prefix, or a negative errno. */
+int bound(const char *uri, int flags);
+
+uint64_t now_ns(void);
+
+/*
+ * A row of what is measured: "ROW CASE SUBJECT METRIC VALUE UNIT", where CASE and
+ * SUBJECT are in the environment; without them nothing. row_of() adds to the case.
+ */
+void row(const char *metric, double value, const char *unit);
+void row_of(const char *metric, double value, const char *unit, const char *more, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/*
+ * Packets that are made once and sent with other numbers: the last component of
+ * their name is a segment of four octets.
+ */
+enum { NUMBER_FIRST = 65536 };
+size_t interest_of(const struct onym_name *name, uint8_t *packet);
+/* Where the number is in a packet; 0 when there is none. */
+size_t number_in(const uint8_t *packet, size_t len);
+void number_put(uint8_t *at, uint32_t number);
+
+extern uint8_t content[ONYM_PACKET_MAX];
+
+/* The commands. */
+int ctl(int argc, char **argv);
+int serve(int argc, char **argv);
+int fetch(int argc, char **argv);
+int binding(int argc, char **argv);
+int refused(int argc, char **argv);
+int published(int argc, char **argv);
+int calls(int argc, char **argv);
+int relay(int argc, char **argv);
+int pump(int argc, char **argv);
+int request(int argc, char **argv);
+int pair(int argc, char **argv);
+int fuzz(int argc, char **argv);
+int closing(int argc, char **argv);
+int storm(int argc, char **argv);
+int probe(int argc, char **argv);
+int hit(int argc, char **argv);
+int flood(int argc, char **argv);
+
+#endif /* NNET_TEST_H */
