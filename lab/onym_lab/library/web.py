@@ -94,27 +94,23 @@ def network(rate: str, loss: float) -> Iterator[Net]:
                 "100ms",
             )
         if loss:
-            for chain in ("INPUT", "FORWARD"):
-                net.run(
-                    net.router,
-                    "iptables",
-                    "-A",
-                    chain,
-                    "-i",
-                    "s",
-                    "-m",
-                    "statistic",
-                    "--mode",
-                    "random",
-                    "--probability",
-                    str(loss),
-                    "-j",
-                    "DROP",
-                )
+            _lossy(net, loss)
         yield net
     finally:
         for name in names:
             subprocess.run(["ip", "netns", "delete", name], capture_output=True, check=False)
+
+
+def _lossy(net: Net, loss: float) -> None:
+    """Lose packets of the server on the router, as they come off the wire.
+
+    A segment of TCP is a packet, and a datagram that was fragmented is as many as it has
+    fragments: nothing may be joined before or sent as one and cut later.
+    """
+    for where, end in ((net.server, "net"), (net.router, "sside")):
+        net.run(where, "ip", "link", "set", "dev", end, "gso_max_segs", "1")
+    rule = f"-t raw -A PREROUTING -i sside -m statistic --mode random --probability {loss} -j DROP"
+    net.run(net.router, "iptables", *rule.split())
 
 
 def _link(a: str, end_a: str, ip_a: str, b: str, end_b: str, ip_b: str) -> None:
