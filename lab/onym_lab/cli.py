@@ -325,7 +325,7 @@ def _quickstart(args: argparse.Namespace) -> int:
     name = args.backend
     options = life.Options(root=args.results, backend=name, name=name)
     code = _go(one, options, args.plain)
-    print("next: onym-lab list; onym-lab show ccnx-fig8; lab/TUTORIAL.md")
+    print("next: onym-lab list; onym-lab show ccnx-fig8; docs/lab-tutorial.md")
     return code
 
 

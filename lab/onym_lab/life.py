@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from onym_lab import aggregate, backend, derive, design, provenance
+from onym_lab import aggregate, backend, derive, design, known, provenance
 from onym_lab import experiment as files
 from onym_lab.backend.base import Backend, BackendError, Refused
 from onym_lab.experiment import Experiment
@@ -164,6 +164,10 @@ class Life:
         order = [(cell, replication) for cell, replication in self.run.plan["order"]]
         todo = [one for one in order if not self.run.replicate(*one).is_done]
         self.listener.planned(self.run, len(todo), len(order))
+        if todo and self.options.backend != "bench":
+            kept = [one for one in self.run.plan["cells"] if not one.get("skipped")]
+            subjects = {self.experiment.spec(one["settings"], 1).subject for one in kept}
+            known.campaign(self.options.backend, subjects, self.run.folder / "known")
         if self.options.dask and todo:
             self.on_cluster(todo)
         for cell, replication in todo:

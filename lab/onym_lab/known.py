@@ -1,0 +1,119 @@
+"""Counters against known traffic, before a campaign.
+
+Two nodes; a consumer asks for some names, then another at the same node for the same. What the
+forwarders must have counted is known: a campaign on counters that say otherwise does not begin.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from onym_lab import backend
+from onym_lab import experiment as files
+from onym_lab.backend.base import BackendError
+from onym_lab.results import write_json
+
+COUNT = 50
+"""Names that each of the consumers asks for."""
+
+FILE = f"""schema: onym-lab/1
+name: known
+title: Known traffic
+topology: {{preset: line, n: 2}}
+defaults: {{cs: 1000}}
+apps:
+  - {{id: server, node: n2, kind: producer, prefix: /known, size: 500, freshness: 3600s}}
+  - {{id: first, node: n1, kind: consumer, prefix: /known, count: {COUNT}, window: 4}}
+  - {{id: second, node: n1, kind: consumer, prefix: /known, count: {COUNT}, window: 4, start: 1s}}
+phases: {{measure: {{until: done, at_most: 30s}}}}
+sample: 200ms
+"""
+
+EXPECTED = (
+    ("n1", "cs_hits", COUNT),
+    ("n1", "cs_misses", COUNT),
+    ("n1", "interests_out", COUNT),
+    ("n1", "data_in", COUNT),
+    ("n2", "data_out", COUNT),
+)
+"""Node, counter, and what it must have counted."""
+
+PROBES = 8
+"""Packets more that a node may have counted: it is ready when probes' Data came."""
+
+DONE = "counters.json"
+"""What was counted, once it is right."""
+
+
+def campaign(name: str, subjects: Iterable[str], folder: Path) -> None:
+    """Check each subject of a campaign, once.
+
+    Raises:
+        BackendError: As :func:`check`.
+    """
+    for subject in sorted(subjects):
+        if not (folder / subject / DONE).exists():
+            check(name, subject, folder / subject)
+
+
+def check(name: str, subject: str, folder: Path) -> list[dict[str, Any]]:
+    """Run the traffic on a backend with a subject; gives a row for each counter.
+
+    A counter that the forwarder does not have is no row. Traffic that was asked for again widens
+    what is allowed; so does management traffic, which other forwarders than onym count with the
+    rest: theirs must have counted no less, and found no more in the cache.
+
+    Raises:
+        BackendError: A counter says something else; all that do are named.
+        Refused: The backend or the subject is not here.
+    """
+    if folder.exists():
+        backend.clean_up(folder)
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True)
+    path = folder / "known.yaml"
+    path.write_text(FILE)
+    bed = backend.make(name, files.load(path).spec({"subject": subject}, 1), folder)
+    bed.raw.mkdir()
+    with closing(bed):
+        bed.provision()
+        bed.warm_up()
+        bed.measure(lambda _: None)
+        bed.collect()
+    apps = json.loads((bed.raw / "apps.json").read_text())
+    again = sum(int(app.get("retransmissions") or 0) for app in apps)
+    counted = json.loads((bed.raw / "measure.json").read_text())["nodes"]
+    rows = compare(counted, again, subject == "onym")
+    wrong = [row for row in rows if not row["passed"]]
+    if wrong:
+        told = "; ".join(
+            f"{row['node']} {row['counter']}: {row['counted']} for {row['expected']}"
+            for row in wrong
+        )
+        raise BackendError(f"counters of {subject} do not tell known traffic: {told}")
+    write_json(folder / DONE, rows)
+    return rows
+
+
+def compare(
+    counted: Mapping[str, Mapping[str, Any]], again: int, is_exact: bool
+) -> list[dict[str, Any]]:
+    """What nodes counted beside what they must have."""
+    rows = []
+    for node, counter, expected in EXPECTED:
+        value = counted.get(node, {}).get(counter)
+        if value is not None:
+            is_bound = is_exact or counter == "cs_hits"
+            passed = expected <= value and (value <= expected + PROBES + again or not is_bound)
+            rows.append(
+                {
+                    "node": node, "counter": counter, "expected": expected, "counted": value,
+                    "passed": passed,
+                }
+            )  # fmt: skip
+    return rows
