@@ -298,6 +298,10 @@ def transfer_rows(mine: pd.DataFrame, row: Any) -> Iterator[Row]:
     took = whole["stop"] - whole["start"]
     yield row("transfer_mean", took.mean(), "s")
     yield row("transfer_sd", took.std() if len(took) > 1 else 0.0, "s")
+    if len(took) > 1:
+        begun = took.loc[whole["start"].sort_values().index]
+        half = len(begun) // 2
+        yield row("transfer_growth", begun.iloc[-half:].mean() / begun.iloc[:half].mean(), "ratio")
     yield row("transfer_p95", took.quantile(0.95), "s")
     yield row("transfer_max", took.max(), "s")
     yield row("distribution", whole["stop"].max() - whole["start"].min(), "s")

@@ -148,4 +148,4 @@ def _goodput(loads: Sequence[subprocess.Popen[str]], payload: int) -> float:
             raise RuntimeError(f"onym-bench load: {why.strip()[-300:]}")
         told = json.loads(said)
         rates.append(told["exchanges"] / told["seconds"])
-    return 8 * payload * sum(rates) / len(rates)
+    return float(8 * payload * sum(rates) / len(rates))
