@@ -11,7 +11,7 @@ work=$(mktemp -d)
 started=()
 finish() { for pid in "${started[@]}"; do kill "$pid" 2>/dev/null || true; done; wait 2>/dev/null || true; rm -rf "$work"; }
 trap finish EXIT
-cc -O2 -Wall -Wextra -Werror -shared -fPIC -o "$work/libonym_udp.so" "$here/onym_udp.c" -ldl -pthread
+cc -O2 -Wall -Wextra -Werror -shared -fPIC -o "$work/libonym_udp.so" "$here"/*.c -ldl -pthread
 
 # until CONDITION: within 30 seconds.
 until_true() {

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// Sockets come and go: socket, close, shutdown.
+//
+// A UDP socket of the program becomes its connection to the node's Unix socket, so that select, poll
+// and epoll work by themselves: readable means that the node said something.
+
+#include "onym_udp.h"
+
+static struct sock *socks[FDS_MAX];
+static pthread_mutex_t table = PTHREAD_MUTEX_INITIALIZER;
+
+struct sock *find(int fd)
+{
+	return fd >= 0 && fd < FDS_MAX ? __atomic_load_n(&socks[fd], __ATOMIC_ACQUIRE) : NULL;
+}
+
+static int open_node(int type)
+{
+	const char *path = getenv("ONYM_UDP_NODE");
+	struct sockaddr_un where = { .sun_family = AF_UNIX };
+	uint8_t octets[MESSAGE_MAX];
+	struct message m;
+	ssize_t len;
+	int fd;
+
+	if (!path || strlen(path) >= sizeof(where.sun_path))
+		return -1;
+	strcpy(where.sun_path, path);
+	fd = sys_socket(AF_UNIX, SOCK_STREAM | (type & SOCK_CLOEXEC), 0);
+	if (fd < 0)
+		return -1;
+	if (fd >= FDS_MAX || sys_connect(fd, (struct sockaddr *)&where, sizeof(where)) ||
+	    say(fd, REGISTER, NULL, 0, "udp", 3) || (len = peek(fd, 0, octets, &m)) <= 0 || m.kind != REGISTERED) {
+		sys_close(fd);
+		errno = ENETDOWN;
+		return -1;
+	}
+	(void)take(fd, octets, (size_t)len);
+	if (type & SOCK_NONBLOCK)
+		fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+	return fd;
+}
+
+int socket(int domain, int type, int protocol)
+{
+	struct sock *s;
+	int fd;
+
+	if (domain != AF_INET || (type & 0xf) != SOCK_DGRAM || !getenv("ONYM_UDP_NODE"))
+		return sys_socket(domain, type, protocol);
+	s = calloc(1, sizeof(*s));
+	fd = s ? open_node(type) : -1;
+	if (fd < 0) {
+		free(s);
+		return -1;
+	}
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_mutex_lock(&table);
+	__atomic_store_n(&socks[fd], s, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&table);
+	return fd;
+}
+
+static bool has_waiting(const struct sock *s)
+{
+	for (const struct peer *p = s->peers; p < s->peers + PEERS_MAX; p++)
+		if (p->waiting)
+			return true;
+	return false;
+}
+
+// What was sent has left when the node answers a request that came after it, and datagrams that were
+// sent before there was a way leave when there is one, for up to a while: UDP too
+// sends what was sent before the end of the program.
+static void settle(int fd, struct sock *s)
+{
+	struct timespec now, end;
+	uint8_t octets[MESSAGE_MAX];
+	struct message m;
+
+	bool is_done = !s->uses || say(fd, PUBLISH_SCOPE, ROOT, 1, NULL, LAST);
+
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	while (!is_done || has_waiting(s)) {
+		struct pollfd p = { .fd = fd, .events = POLLIN };
+		long left;
+		ssize_t len;
+
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		left = LINGER_MS - (now.tv_sec - end.tv_sec) * 1000 - (now.tv_nsec - end.tv_nsec) / 1000000;
+		if (left <= 0)
+			return;
+		// A signal, such as the end of a child, is no reason to give up.
+		if (poll(&p, 1, (int)left) < 0 && errno != EINTR)
+			return;
+		len = peek(fd, MSG_DONTWAIT, octets, &m);
+		if (len == 0 || (len < 0 && errno != EAGAIN && errno != EINTR))
+			return;
+		if (len > 0) {
+			bool was_waiting = has_waiting(s);
+
+			(void)take(fd, octets, (size_t)len);
+			is_done |= m.kind == STATUS && m.tag == LAST;
+			event(fd, s, &m);
+			// What leaves only now has to be done as well.
+			if (was_waiting && !has_waiting(s))
+				is_done = say(fd, PUBLISH_SCOPE, ROOT, 1, NULL, LAST) != 0;
+		}
+	}
+}
+
+__attribute__((destructor)) static void settle_all(void)
+{
+	for (int fd = 0; fd < FDS_MAX; fd++)
+		if (socks[fd])
+			settle(fd, socks[fd]);
+}
+
+int close(int fd)
+{
+	struct sock *s = find(fd);
+
+	if (s) {
+		settle(fd, s);
+		pthread_mutex_lock(&table);
+		__atomic_store_n(&socks[fd], NULL, __ATOMIC_RELEASE);
+		pthread_mutex_unlock(&table);
+		for (struct peer *p = s->peers; p < s->peers + PEERS_MAX; p++)
+			if (p->is_used)
+				forget_waiting(p);
+		free(s);
+	}
+	return sys_close(fd);
+}
+
+// A datagram socket has nothing to end; ending the connection would take everything back.
+int shutdown(int fd, int how)
+{
+	struct sock *s = find(fd);
+
+	if (!s) {
+		REAL(shutdown);
+		return real_shutdown(fd, how);
+	}
+	settle(fd, s);
+	return 0;
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// What the files of this library share. Nothing of it is visible to the program: only the functions of
+// the C library that are replaced are.
+
+#ifndef ONYM_UDP_H
+#define ONYM_UDP_H
+
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#pragma GCC visibility push(hidden)
+
+enum {
+	FDS_MAX = 1024,      // descriptors beyond are left alone
+	PEERS_MAX = 256,     // of one socket; the one that was used longest ago makes room
+	WAITING_MAX = 64,    // datagrams that wait for the way to a peer; further ones are dropped
+	PAYLOAD_MAX = 8192,  // octets of a datagram
+	MESSAGE_MAX = 8800,
+	HEAD_MAX = 128,      // octets by which it is seen what a message is; only a payload is behind them
+	LINGER_MS = 2000,    // how long a closed socket waits for the way to a peer
+	LABEL = 8,
+	ID_MAX = 3 * LABEL,
+};
+
+enum kind {
+	PUBLISH_SCOPE = 0,
+	PUBLISH_ITEM = 1,
+	UNPUBLISH_ITEM = 3,
+	SUBSCRIBE_SCOPE = 4,
+	SUBSCRIBE_ITEM = 5,
+	UNSUBSCRIBE_ITEM = 7,
+	PUBLISH = 8,
+	REGISTER = 9,
+	START_PUBLISH = 100,
+	STOP_PUBLISH = 101,
+	DATA = 104,
+	STATUS = 106,
+	REGISTERED = 110,
+};
+
+// Tag of the request by which we learn that all before it was done.
+enum { LAST = 2 };
+
+enum field { F_ID = 1, F_PREFIX = 3, F_STRATEGY = 5, F_PAYLOAD = 71, F_TEXT = 96 };
+
+static const uint8_t ROOT[LABEL] = { 'U', 'D', 'P' };
+
+struct waiting {
+	struct waiting *next;
+	size_t len;
+	uint8_t payload[];
+};
+
+// A way to send, and the address that it has for the program.
+struct peer {
+	struct sockaddr_in address;
+	uint8_t out[ID_MAX], in[ID_MAX];  // items that we publish and that we get
+	bool is_used, is_client, is_started;
+	uint64_t last_use;
+	unsigned waiting_count;
+	struct waiting *waiting, **waiting_end;
+};
+
+struct sock {
+	pthread_mutex_t lock;
+	struct sockaddr_in bound;
+	struct peer *connected;
+	struct peer peers[PEERS_MAX];
+	uint64_t uses;
+};
+
+struct message {
+	enum kind kind;
+	uint8_t tag;  // the lowest octet
+	const uint8_t *id, *payload;
+	size_t id_len, payload_len;
+};
+
+#define REAL(name) \
+	static __typeof__(&name) real_##name; \
+	if (!real_##name) \
+		real_##name = (__typeof__(&name))dlsym(RTLD_NEXT, #name)
+
+// connection.c: messages to and from the node (spec/push.md, section 8).
+int say(int fd, enum kind kind, const uint8_t *id, unsigned labels, const void *payload, size_t len);
+ssize_t peek(int fd, int flags, uint8_t *octets, struct message *m);
+bool take(int fd, uint8_t *octets, size_t len);
+int sys_socket(int domain, int type, int protocol);
+int sys_connect(int fd, const struct sockaddr *address, socklen_t len);
+ssize_t sys_recv(int fd, void *octets, size_t len, int flags);
+ssize_t sys_send(int fd, const void *octets, size_t len, int flags);
+int sys_close(int fd);
+
+// sha256.c: the label of the way back.
+void sha256_label(const uint8_t *octets, size_t len, uint8_t label[LABEL]);
+
+// peers.c: whom a socket talks to.
+void scope_of(const struct sockaddr_in *address, uint8_t id[ID_MAX]);
+void publish_scopes(int fd, const uint8_t *id);
+void forget_waiting(struct peer *p);
+struct peer *peer_at(int fd, struct sock *s, const struct sockaddr_in *address);
+struct peer *peer_from(int fd, struct sock *s, const uint8_t *id);
+void deliver(int fd, struct sock *s, struct peer *p, const void *payload, size_t len);
+void event(int fd, struct sock *s, const struct message *m);
+void obey(int fd, struct sock *s);
+
+// life.c: the sockets that there are.
+struct sock *find(int fd);
+
+#pragma GCC visibility pop
+
+#endif

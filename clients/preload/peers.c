@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// Whom a socket talks to: scopes and items of each peer, and datagrams that wait for a way.
+
+#include "onym_udp.h"
+
+void scope_of(const struct sockaddr_in *address, uint8_t id[ID_MAX])
+{
+	memset(id, 0, ID_MAX);
+	memcpy(id, ROOT, LABEL);
+	memcpy(id + LABEL, &address->sin_addr, 4);
+	memcpy(id + LABEL + 4, &address->sin_port, 2);
+}
+
+void publish_scopes(int fd, const uint8_t *id)
+{
+	(void)say(fd, PUBLISH_SCOPE, id, 1, NULL, 0);
+	(void)say(fd, PUBLISH_SCOPE, id, 2, NULL, 0);
+}
+
+void forget_waiting(struct peer *p)
+{
+	while (p->waiting) {
+		struct waiting *w = p->waiting;
+
+		p->waiting = w->next;
+		free(w);
+	}
+	p->waiting_count = 0;
+	p->waiting_end = &p->waiting;
+}
+
+static void forget(int fd, struct sock *s, struct peer *p)
+{
+	forget_waiting(p);
+	(void)say(fd, UNPUBLISH_ITEM, p->out, 3, NULL, 0);
+	if (p->is_client)
+		(void)say(fd, UNSUBSCRIBE_ITEM, p->in, 3, NULL, 0);
+	if (s->connected == p)
+		s->connected = NULL;
+	memset(p, 0, sizeof(*p));
+}
+
+// A place for a new peer; the one that was used longest ago makes room.
+static struct peer *place(int fd, struct sock *s)
+{
+	struct peer *oldest = NULL;
+
+	for (struct peer *p = s->peers; p < s->peers + PEERS_MAX; p++) {
+		if (!p->is_used)
+			return p;
+		if (p != s->connected && (!oldest || p->last_use < oldest->last_use))
+			oldest = p;
+	}
+	forget(fd, s, oldest);
+	return oldest;
+}
+
+// The peer that the program means by `address`; a new one is a server that we are a client of.
+struct peer *peer_at(int fd, struct sock *s, const struct sockaddr_in *address)
+{
+	struct peer *p;
+
+	for (p = s->peers; p < s->peers + PEERS_MAX; p++)
+		if (p->is_used && p->address.sin_addr.s_addr == address->sin_addr.s_addr &&
+		    p->address.sin_port == address->sin_port)
+			return p;
+	p = place(fd, s);
+	p->is_used = p->is_client = true;
+	p->waiting_end = &p->waiting;
+	p->address = *address;
+	p->address.sin_family = AF_INET;
+	scope_of(address, p->out);
+	memcpy(p->in, p->out, ID_MAX);
+	if (getrandom(p->out + 2 * LABEL, LABEL, 0) != LABEL)
+		return NULL;
+	sha256_label(p->out, ID_MAX, p->in + 2 * LABEL);
+	publish_scopes(fd, p->out);
+	(void)say(fd, SUBSCRIBE_ITEM, p->in, 3, NULL, 0);
+	(void)say(fd, PUBLISH_ITEM, p->out, 3, NULL, 0);
+	return p;
+}
+
+// The peer that sent what came under `id`; a new one is a client of ours.
+struct peer *peer_from(int fd, struct sock *s, const uint8_t *id)
+{
+	struct peer *p;
+
+	for (p = s->peers; p < s->peers + PEERS_MAX; p++)
+		if (p->is_used && !memcmp(p->in, id, ID_MAX))
+			return p;
+	if (!s->bound.sin_port)
+		return NULL;
+	p = place(fd, s);
+	p->is_used = true;
+	p->waiting_end = &p->waiting;
+	memcpy(p->in, id, ID_MAX);
+	memcpy(p->out, id, ID_MAX);
+	sha256_label(id, ID_MAX, p->out + 2 * LABEL);
+	// An address that nobody has (class E), made of the client's label.
+	p->address.sin_family = AF_INET;
+	p->address.sin_addr.s_addr = htonl(0xF0000000u | (uint32_t)id[16] << 16 | (uint32_t)id[17] << 8 | id[18]);
+	p->address.sin_port = htons((uint16_t)(1024 + (((unsigned)id[19] << 8 | id[20]) % 60000)));
+	(void)say(fd, PUBLISH_ITEM, p->out, 3, NULL, 0);
+	return p;
+}
+
+void deliver(int fd, struct sock *s, struct peer *p, const void *payload, size_t len)
+{
+	struct waiting *w;
+
+	p->last_use = ++s->uses;
+	if (p->is_started) {
+		(void)say(fd, PUBLISH, p->out, 3, payload, len);
+		return;
+	}
+	if (p->waiting_count >= WAITING_MAX)
+		return;
+	w = malloc(sizeof(*w) + len);
+	if (!w)
+		return;
+	w->next = NULL;
+	w->len = len;
+	memcpy(w->payload, payload, len);
+	*p->waiting_end = w;
+	p->waiting_end = &w->next;
+	p->waiting_count++;
+}
+
+void event(int fd, struct sock *s, const struct message *m)
+{
+	bool is_start = m->kind == START_PUBLISH;
+
+	if ((!is_start && m->kind != STOP_PUBLISH) || m->id_len != ID_MAX)
+		return;
+	for (struct peer *p = s->peers; p < s->peers + PEERS_MAX; p++) {
+		if (!p->is_used || memcmp(p->out, m->id, ID_MAX))
+			continue;
+		p->is_started = is_start;
+		if (is_start) {
+			for (struct waiting *w = p->waiting; w; w = w->next)
+				(void)say(fd, PUBLISH, p->out, 3, w->payload, w->len);
+			forget_waiting(p);
+		} else if (!p->is_client) {
+			forget(fd, s, p);
+		}
+		return;
+	}
+}
+
+// Obeys what the node said before the next datagram, without waiting.
+void obey(int fd, struct sock *s)
+{
+	uint8_t octets[MESSAGE_MAX];
+	struct message m;
+	ssize_t len;
+
+	while ((len = peek(fd, MSG_DONTWAIT, octets, &m)) > 0 && m.kind != DATA) {
+		(void)take(fd, octets, (size_t)len);
+		event(fd, s, &m);
+	}
+}
