@@ -6,6 +6,7 @@ Each takes ``with`` of the experiment file, a seed and a folder, and gives rows
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import subprocess
@@ -64,8 +65,12 @@ def call(
 
 
 def bench_rows(path: Path) -> list[dict[str, Any]]:
-    """Rows of a ``bench.json`` with their case taken apart into ``keys``."""
-    rows = json.loads(path.read_text())
+    """Rows of a ``bench.json``, or of the same as CSV, with their case taken apart into ``keys``."""
+    if path.suffix == ".csv":
+        with path.open(newline="") as file:
+            rows = [{**one, "value": float(one["value"])} for one in csv.DictReader(file)]
+    else:
+        rows = json.loads(path.read_text())
     for row in rows:
         pairs = (part.partition("=") for part in str(row["case"]).split(",") if part)
         row["keys"] = {key: value for key, _, value in pairs}

@@ -18,7 +18,10 @@ from onym_lab.library import ROOT, NeedsError, Row, bench_rows, call, program, r
 
 def _command(given: Mapping[str, Any]) -> list[str]:
     """The benchmark's command with its program found."""
-    words = shlex.split(str(given["run"]))
+    words = [
+        str(program("onym")) if word == "{onym}" else word
+        for word in shlex.split(str(given["run"]))
+    ]
     found = ROOT / words[0]
     words[0] = str(found if "/" in words[0] else program(words[0]))
     return words
@@ -35,9 +38,10 @@ def needs(given: Mapping[str, Any]) -> None:
     if not os.access(command[0], os.X_OK):
         raise NeedsError(f"{part} is not built here: there is no {given['run'].split()[0]}")
     out = str(given.get("out", "--json"))
-    if command[0].endswith(".sh") and out not in Path(command[0]).read_text():
-        raise NeedsError(f"{part}: its benchmark {given['run']} writes no rows ({out})")
-    if len(command) > 1:
+    if command[0].endswith(".sh"):
+        if out not in Path(command[0]).read_text():
+            raise NeedsError(f"{part}: its benchmark {given['run']} writes no rows ({out})")
+    elif len(command) > 1:
         said = subprocess.run([command[0], "--help"], capture_output=True, text=True, check=False)
         if not re.search(rf"^\s+{re.escape(command[1])}\b", said.stdout, re.MULTILINE):
             raise NeedsError(f"{part} is not built here: its benchmark knows no {command[1]!r}")
@@ -52,10 +56,11 @@ def run(given: Mapping[str, Any], _seed: int, folder: Path) -> list[Row]:
     What each of several receivers got
     is told in bits a second too, where the case says how large a publication is.
     """
-    out = folder / "bench.json"
+    option = str(given.get("out", "--json"))
+    out = folder / ("bench.csv" if option == "--csv" else "bench.json")
     flags = [word for key, value in given.get("flags", {}).items() for word in (f"--{key}", value)]
     call(
-        [*_command(given), *map(str, flags), str(given.get("out", "--json")), str(out)],
+        [*_command(given), *map(str, flags), option, str(out)],
         timeout=float(given.get("at_most", 1200)),
     )
     wanted = given.get("bench")
