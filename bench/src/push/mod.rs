@@ -5,27 +5,19 @@ mod nats;
 mod nodes;
 mod onym;
 mod relay;
+mod side;
+mod veth;
 
-use crate::part::{Part, rival, say};
+use crate::part::{Part, rival};
 use crate::report::{Report, human, median};
 use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum};
 pub(crate) use nodes::Nodes;
 use serde::{Deserialize, Serialize};
+use side::{SILENCE, Seen};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
-
-/// First word of publications that end a run, and of those before it; others count from 0.
-const END: u64 = u64::MAX;
-const PROBE: u64 = u64::MAX - 1;
-/// Time between two of those.
-const AGAIN: Duration = Duration::from_millis(20);
-/// Time without a publication after which a subscriber takes the run for ended.
-const SILENCE: Duration = Duration::from_secs(5);
 
 /// Who carries publications.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -60,6 +52,9 @@ pub enum Link {
     Udp,
     /// A connection.
     Tcp,
+    /// Datagrams over virtual Ethernet of 1500 octets, each node in a network namespace of its own
+    /// (needs root).
+    Veth,
 }
 
 /// The comparison.
@@ -86,6 +81,9 @@ pub struct PushArgs {
     /// As many subscribers at each node behind the first, not only at the last.
     #[arg(long)]
     pub everywhere: bool,
+    /// Publications in a second at most; as many as it is let without.
+    #[arg(long)]
+    pub rate: Option<u32>,
     /// What joins our nodes.
     #[arg(long, value_enum, default_value = "tcp")]
     pub link: Link,
@@ -115,6 +113,9 @@ pub struct PushPartArgs {
     /// How long to publish.
     #[arg(long, default_value_t = 0.0)]
     pub seconds: f64,
+    /// Publications in a second at most.
+    #[arg(long)]
+    pub rate: Option<u32>,
     /// Where a relay is reached by the one before it.
     #[arg(long)]
     pub listen: Option<SocketAddr>,
@@ -162,100 +163,6 @@ pub fn part(args: &PushPartArgs) -> Result<PartResult> {
     }
 }
 
-/// Publishes probes until it is told to begin, then as much as it is let, then what ends the run
-/// until this process is ended. `put` hands one publication over, `pause` hands over what was held
-/// back and waits so long.
-fn publish<T>(
-    args: &PushPartArgs,
-    to: &mut T,
-    mut put: impl FnMut(&mut T, &[u8]) -> Result<()>,
-    mut pause: impl FnMut(&mut T, Duration) -> Result<()>,
-) -> Result<PartResult> {
-    ensure!(args.payload >= 8, "a publication has at least 8 octets");
-    let mut octets = vec![7_u8; args.payload];
-    let mut send = |to: &mut T, number: u64| {
-        octets[..8].copy_from_slice(&number.to_le_bytes());
-        put(to, &octets)
-    };
-    let go = told_to_go();
-    say("open")?;
-    while !go.load(Ordering::Relaxed) {
-        send(to, PROBE)?;
-        pause(to, AGAIN)?;
-    }
-    let (mut count, began) = (0_u64, Instant::now());
-    // The clock is asked now and then.
-    while !count.is_multiple_of(64) || began.elapsed().as_secs_f64() < args.seconds {
-        send(to, count)?;
-        count += 1;
-    }
-    let seconds = began.elapsed().as_secs_f64();
-    say(&serde_json::to_string(&PartResult { count, told: 0, seconds })?)?;
-    loop {
-        send(to, END)?;
-        pause(to, AGAIN * 5)?;
-    }
-}
-
-/// Turns true when a line comes over standard input.
-fn told_to_go() -> Arc<AtomicBool> {
-    let go = Arc::new(AtomicBool::new(false));
-    let told = Arc::clone(&go);
-    std::thread::spawn(move || {
-        // Without a line its end says the same.
-        let _ = std::io::stdin().read_line(&mut String::new());
-        told.store(true, Ordering::Relaxed);
-    });
-    go
-}
-
-/// What a subscriber has seen.
-#[derive(Debug, Default)]
-struct Seen {
-    result: PartResult,
-    next: u64,
-    began: Option<Instant>,
-    last: Option<Instant>,
-    is_ready: bool,
-    is_ended: bool,
-}
-
-impl Seen {
-    /// Takes a publication of which `length` octets are wanted; whether it was the last one.
-    fn take(&mut self, octets: &[u8], length: usize) -> Result<bool> {
-        ensure!(octets.len() == length, "{} octets came, not {length}", octets.len());
-        let first = octets.first_chunk().context("a publication has at least 8 octets")?;
-        match u64::from_le_bytes(*first) {
-            END => return Ok(true),
-            PROBE if self.is_ready => {}
-            PROBE => {
-                self.is_ready = true;
-                say("ready")?;
-            }
-            number => {
-                ensure!(number >= self.next, "publication {number} comes late or twice");
-                self.next = number + 1;
-                self.result.count += 1;
-                if self.began.is_none() {
-                    self.began = Some(Instant::now());
-                }
-                if self.result.count.is_multiple_of(64) {
-                    self.last = Some(Instant::now());
-                }
-            }
-        }
-        Ok(false)
-    }
-
-    fn result(&self) -> PartResult {
-        let seconds = match (self.began, self.last) {
-            (Some(began), Some(last)) => (last - began).as_secs_f64(),
-            _ => 0.0,
-        };
-        PartResult { seconds, ..self.result }
-    }
-}
-
 /// A case.
 #[derive(Debug, Clone, Copy)]
 struct Case {
@@ -285,11 +192,13 @@ struct Found {
     told: u64,
     /// Publications sent.
     sent: u64,
+    /// In a second.
+    sent_rate: f64,
     /// Frames that came over the link, control messages too, where the node tells.
     frames: Option<u64>,
 }
 
-fn start(way: Way, case: Case, at: &str, seconds: f64, role: Role) -> Result<Part> {
+fn start(way: Way, case: Case, at: &str, args: &PushArgs, role: Role) -> Result<Part> {
     let mut command = if way == Way::Zenoh {
         Command::new(rival(nodes::ZENOH)?.context("rival-zenoh is not built")?)
     } else {
@@ -299,7 +208,12 @@ fn start(way: Way, case: Case, at: &str, seconds: f64, role: Role) -> Result<Par
     };
     let role = if role == Role::Publisher { "publisher" } else { "subscriber" };
     command.args(["--role", role, "--at", at, "--payload", &case.payload.to_string()]);
-    command.args(["--seconds", &seconds.to_string()]);
+    if role == "publisher" {
+        command.args(["--seconds", &args.seconds.to_string()]);
+        if let Some(rate) = args.rate.filter(|_| way != Way::Zenoh) {
+            command.args(["--rate", &rate.to_string()]);
+        }
+    }
     Part::start(command)
 }
 
@@ -307,12 +221,12 @@ fn once(way: Way, case: Case, args: &PushArgs) -> Result<Found> {
     let nodes = Nodes::start(way, args.nodes, args.link, case.payload)?;
     let (first, others) = nodes.places().split_first().context("no node")?;
     let places = if args.everywhere { others } else { &others[others.len().saturating_sub(1)..] };
-    let mut publisher = start(way, case, first, args.seconds, Role::Publisher)?;
+    let mut publisher = start(way, case, first, args, Role::Publisher)?;
     publisher.wait_for("open")?;
     let mut subscribers = Vec::new();
     for place in places {
         for _ in 0..case.subscribers {
-            subscribers.push(start(way, case, place, 0.0, Role::Subscriber)?);
+            subscribers.push(start(way, case, place, args, Role::Subscriber)?);
         }
     }
     let count = subscribers.len() as f64;
@@ -320,7 +234,11 @@ fn once(way: Way, case: Case, args: &PushArgs) -> Result<Found> {
     let before = nodes.frames()?;
     publisher.go()?;
     let sent: PartResult = publisher.result()?;
-    let mut found = Found { sent: sent.count, ..Found::default() };
+    let mut found = Found {
+        sent: sent.count,
+        sent_rate: sent.count as f64 / sent.seconds.max(1e-9),
+        ..Found::default()
+    };
     for part in &mut subscribers {
         let got: PartResult = part.result()?;
         found.rate += got.count as f64 / got.seconds.max(1e-9) / count;
@@ -347,6 +265,7 @@ pub fn run(args: &PushArgs) -> Result<()> {
             false
         }
         None if *way == Way::Nats && args.nodes != 2 => false,
+        None if *way != Way::Onym && args.link == Link::Veth => false,
         None => true,
     });
     let mut report = Report::default();
@@ -390,6 +309,8 @@ fn measure(case: Case, ways: &[Way], args: &PushArgs, report: &mut Report) -> Re
             frames.map_or_else(String::new, human),
         );
         report.add(BENCH, &name, way.name(), "messages_per_second", rate);
+        let sent_rate = middle(|f| f.sent_rate);
+        report.add(BENCH, &name, way.name(), "sent_per_second", sent_rate);
         report.add(BENCH, &name, way.name(), "lost", lost);
         report.add(BENCH, &name, way.name(), "lost_told", told);
         if let Some(frames) = frames {

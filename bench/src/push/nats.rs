@@ -37,7 +37,7 @@ pub(super) fn publish(args: &PushPartArgs) -> Result<PartResult> {
         std::thread::sleep(patience);
         Ok(())
     };
-    super::publish(args, &mut batch, put, pause)
+    super::side::publish(args, &mut batch, put, pause)
 }
 
 pub(super) fn subscribe(args: &PushPartArgs) -> Result<PartResult> {

@@ -1,5 +1,6 @@
 //! The nodes of each subject, one behind the other.
 
+use super::veth::Namespaces;
 use super::{Link, Way};
 use crate::part::{Part, rival};
 use crate::subject::Subject;
@@ -55,6 +56,7 @@ pub(crate) struct Nodes {
     processes: Vec<Process>,
     parts: Vec<Part>,
     folder: TempDir,
+    namespaces: Option<Namespaces>,
 }
 
 /// Ports that nobody listens at now.
@@ -86,7 +88,8 @@ impl Nodes {
 
     fn none(way: Way) -> Result<Self> {
         let (places, processes, parts) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(Self { way, places, processes, parts, folder: tempfile::tempdir()? })
+        let (folder, namespaces) = (tempfile::tempdir()?, None);
+        Ok(Self { way, places, processes, parts, folder, namespaces })
     }
 
     /// Starts a chain of `count` nodes and waits until they know each other.
@@ -122,11 +125,17 @@ impl Nodes {
         let program = Subject::Onym.program().context("onym is not built")?;
         let ports = free_ports(count)?;
         let folder = self.folder.path().to_owned();
+        if link == Link::Veth {
+            self.namespaces = Some(Namespaces::new(count)?);
+        }
         for at in 0..count {
             let socket = folder.join(format!("{at}.sock"));
             let config = folder.join(format!("{at}.toml"));
             fs::write(&config, onym_config(link, shape, &ports, at, &socket))?;
-            let mut command = Command::new(&program);
+            let mut command = match &self.namespaces {
+                Some(namespaces) => namespaces.command(at, &program),
+                None => Command::new(&program),
+            };
             command.args(["daemon", "--config"]).arg(&config);
             self.process(command, &format!("{at}.log"))?;
             self.places.push(format!("unix://{}", socket.display()));
@@ -231,24 +240,35 @@ impl Shape {
     }
 }
 
+/// The address of node `at` toward its neighbour `other`.
+fn host(link: Link, at: usize, other: usize) -> String {
+    match link {
+        Link::Veth => Namespaces::address(at, other),
+        Link::Udp | Link::Tcp => "127.0.0.1".to_owned(),
+    }
+}
+
 fn onym_config(link: Link, shape: Shape, ports: &[u16], at: usize, socket: &Path) -> String {
-    let (scheme, end) = match link {
-        Link::Udp => ("udp4", format!("\"127.0.0.1:{}\"", ports[at])),
-        Link::Tcp => ("tcp4", format!("\"127.0.0.1:{}\"", ports[at])),
-    };
-    let (udp, tcp) = match link {
-        Link::Udp => (end.as_str(), ""),
-        Link::Tcp => ("", end.as_str()),
-    };
-    let mut links = String::new();
+    let scheme = if link == Link::Tcp { "tcp4" } else { "udp4" };
     let (before, behind) = shape.neighbours(at, ports.len());
+    let mut ends: Vec<String> = before
+        .iter()
+        .chain(&behind)
+        .map(|other| format!("\"{}:{}\"", host(link, at, *other), ports[at]))
+        .collect();
+    ends.dedup();
+    let ends = ends.join(", ");
+    let (udp, tcp) = if link == Link::Tcp { ("", &ends[..]) } else { (&ends[..], "") };
+    let mut links = String::new();
     for node in before {
         // Over TCP the node before this one connects.
         let port = if link == Link::Tcp { 0 } else { ports[node] };
-        links += &format!("[[push.link]]\nface = \"{scheme}://127.0.0.1:{port}\"\n");
+        let there = host(link, node, at);
+        links += &format!("[[push.link]]\nface = \"{scheme}://{there}:{port}\"\n");
     }
     for node in behind {
-        links += &format!("[[push.link]]\nface = \"{scheme}://127.0.0.1:{}\"\n", ports[node]);
+        let there = host(link, node, at);
+        links += &format!("[[push.link]]\nface = \"{scheme}://{there}:{}\"\n", ports[node]);
     }
     let roles = if at == 0 { "[\"rendezvous\", \"topology\"]" } else { "[]" };
     format!(

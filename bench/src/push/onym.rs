@@ -23,7 +23,12 @@ pub(super) fn publish(args: &PushPartArgs) -> Result<PartResult> {
         app.event(Some(patience))?;
         Ok(())
     };
-    super::publish(args, &mut app, |app, octets| Ok(app.publish(&item, STRATEGY, octets)?), pause)
+    super::side::publish(
+        args,
+        &mut app,
+        |app, octets| Ok(app.publish(&item, STRATEGY, octets)?),
+        pause,
+    )
 }
 
 pub(super) fn subscribe(args: &PushPartArgs) -> Result<PartResult> {
