@@ -65,7 +65,7 @@ def call(
 
 
 def bench_rows(path: Path) -> list[dict[str, Any]]:
-    """Rows of a ``bench.json``, or of the same as CSV, with their case taken apart into ``keys``."""
+    """Rows of a ``bench.json`` or its CSV, with their case taken apart into ``keys``."""
     if path.suffix == ".csv":
         with path.open(newline="") as file:
             rows = [{**one, "value": float(one["value"])} for one in csv.DictReader(file)]
