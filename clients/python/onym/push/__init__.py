@@ -17,11 +17,16 @@ from onym.push.app import (
     StartPublish,
     StopPublish,
 )
+from onym.push.board import BoardError, BoardMissed, BoardPublisher, BoardSubscriber
 from onym.push.ident import Id, algorithmic
 from onym.push.message import Status, Strategy
 
 __all__ = [
     "App",
+    "BoardError",
+    "BoardMissed",
+    "BoardPublisher",
+    "BoardSubscriber",
     "ClosedError",
     "Data",
     "Event",

@@ -14,6 +14,7 @@ from typing import Self
 
 from onym import _places, _tlv
 from onym._tlv import MalformedError
+from onym.push import board
 from onym.push.ident import Id
 from onym.push.message import MESSAGE_MAX, TYPE, Kind, Message, Status, Strategy
 
@@ -137,6 +138,7 @@ class App:
         self._tag = 0
         self._piece: tuple[Message, bytearray] | None = None
         self._publication_max = 0
+        self._boards: str | None = None
         tag = self._send(Message(Kind.REGISTER, text=name))
         answer = self._answer(tag, "register")
         if answer.kind != Kind.REGISTERED:
@@ -159,7 +161,9 @@ class App:
                 faults.append(f"{path}: {error.strerror}")
                 continue
             try:
-                return cls(connection, name)
+                app = cls(connection, name)
+                app._boards = f"{path}.boards"
+                return app
             except BaseException:
                 connection.close()
                 raise
@@ -215,12 +219,14 @@ class App:
         about: Id | None = None,
         route: bytes = b"",
         node: bytes = b"",
+        lifetime_ms: int = 0,
     ) -> None:
         """Publishes data and does not wait for an answer; a refusal comes as `Refused`.
 
-        Waits while the node does not keep up.
+        Waits while the node does not keep up. With an algorithmic strategy, caches may answer with it
+        for `lifetime_ms` milliseconds.
         """
-        self._send(self._data(id, payload, strategy, about, route, node), tag=0)
+        self._send(self._data(id, payload, strategy, about, route, node, lifetime_ms), tag=0)
 
     def publish_told(
         self,
@@ -231,13 +237,30 @@ class App:
         about: Id | None = None,
         route: bytes = b"",
         node: bytes = b"",
+        lifetime_ms: int = 0,
     ) -> Sent:
         """Publishes data and waits for what became of it."""
-        tag = self._send(self._data(id, payload, strategy, about, route, node))
+        tag = self._send(self._data(id, payload, strategy, about, route, node, lifetime_ms))
         answer = self._answer(tag, f"publish {id}")
         if answer.status:
             raise RefusedError(answer.status, f"publish {id}")
         return Sent(answer.local, answer.frames)
+
+    def offer_board(self, id: Id, publisher: board.BoardPublisher) -> None:  # noqa: A002
+        """Offers a blackboard for the node-local item `id`, which this application publishes.
+
+        Subscribers come with `publisher.admit_offered()`.
+        """
+        board.offer(self._boards_path(), self.info.application, id.octets, publisher)
+
+    def want_board(self, id: Id, patience: float = 10.0) -> board.BoardSubscriber:  # noqa: A002
+        """Takes part in the blackboard of the node-local item `id`, which is subscribed."""
+        return board.want(self._boards_path(), self.info.application, id.octets, patience)
+
+    def _boards_path(self) -> str:
+        if self._boards is None:
+            raise board.BoardError("blackboards need the Unix socket of the node")
+        return self._boards
 
     def event(self, timeout: float | None = None) -> Event | None:
         """The next event, waiting for `timeout` seconds at most, or as long as it takes."""
@@ -281,6 +304,7 @@ class App:
         about: Id | None,
         route: bytes,
         node: bytes,
+        lifetime_ms: int,
     ) -> Message:
         return Message(
             Kind.PUBLISH,
@@ -289,6 +313,7 @@ class App:
             about=about.octets if about else b"",
             route=route,
             node=node,
+            lifetime=lifetime_ms,
             payload=payload,
         )
 

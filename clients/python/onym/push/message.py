@@ -97,6 +97,7 @@ class _Field(IntEnum):
     TEXT = 96
     LOCAL = 98
     FRAMES = 100
+    LIFETIME = 102
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,7 @@ class Message:
     text: str = ""
     local: int = 0
     frames: int = 0
+    lifetime: int = 0
     payload: bytes | None = None
 
     def encode(self) -> bytes:
@@ -147,6 +149,7 @@ class Message:
             (_Field.NUMBER, self.number or None),
             (_Field.LOCAL, self.local or None),
             (_Field.FRAMES, self.frames or None),
+            (_Field.LIFETIME, self.lifetime or None),
             (_Field.LENGTH, self.length),
             (_Field.OFFSET, self.offset),
         ):
@@ -206,6 +209,7 @@ _NUMBERS: dict[int, str] = {
     _Field.OFFSET: "offset",
     _Field.LOCAL: "local",
     _Field.FRAMES: "frames",
+    _Field.LIFETIME: "lifetime",
 }
 _SINGLE: dict[int, str] = {
     _Field.STRATEGY: "strategy",
