@@ -7,7 +7,7 @@ use crate::expand::{self, Verifier};
 use crate::kind::Kind;
 use crate::network::{Ends, Network, Side, reversed};
 use crate::plan::Strategy;
-use crate::policy::{CacheSample, Decision, Group, Neighbour, PoisonAction, PoisonInput};
+use crate::policy::{Alarm, CacheSample, Decision, Group, Neighbour, PoisonAction, PoisonInput};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -21,6 +21,8 @@ pub(super) struct Marks {
     fakes: BTreeMap<String, u64>,
     /// Refusals to scale that were told.
     blocked: BTreeMap<String, String>,
+    /// Where the verifiers of each cache stood when they were removed.
+    left: BTreeMap<String, Vec<Verifier>>,
 }
 
 impl Core {
@@ -147,30 +149,63 @@ impl Core {
             });
         let names: Vec<String> = caches.map(|(name, _)| name.clone()).collect();
         self.guardians.retain(|name, _| names.contains(name));
+        self.marks.left.retain(|name, _| names.contains(name));
         for cache in names {
             let Some(input) = self.poison_input(&description.graph, &cache) else { continue };
             let guardian = self.guardians.entry(cache.clone()).or_default();
             let Some(action) = guardian.period(&policy, &input) else { continue };
-            match action {
-                PoisonAction::Deploy(alarm) => {
-                    let text = format!(
-                        "{cache}: the hit ratio fell from {:.0}% to {:.0}%; a verifier is placed before it",
-                        alarm.usual * 100.0,
-                        alarm.ratio * 100.0
-                    );
-                    self.note("alarm", &cache, text, json!(alarm));
-                    self.place(&description.graph, &cache).await;
+            self.defend(&description.graph, &cache, action).await;
+        }
+    }
+
+    /// Does what the guardian of a cache asks for.
+    async fn defend(&mut self, graph: &Network, cache: &str, action: PoisonAction) {
+        let fell = |alarm: &Alarm| {
+            let (usual, ratio) = (alarm.usual * 100.0, alarm.ratio * 100.0);
+            format!("{cache}: the hit ratio fell from {usual:.0}% to {ratio:.0}%")
+        };
+        match action {
+            PoisonAction::Deploy(alarm) => {
+                let text = format!("{}; a verifier is placed before it", fell(&alarm));
+                self.note("alarm", cache, text, json!(alarm));
+                self.place(graph, cache).await;
+            }
+            PoisonAction::Again(alarm) => {
+                let left = self.marks.left.get(cache).cloned().unwrap_or_default();
+                let there = |v: &Verifier| graph.links.contains_key(&v.on);
+                if left.is_empty() || !left.iter().all(there) {
+                    let text = format!("{} again; a verifier is placed before it", fell(&alarm));
+                    self.note("alarm", cache, text, json!(alarm));
+                    return self.place(graph, cache).await;
                 }
-                PoisonAction::Move => self.move_verifier(&description.graph, &cache).await,
-                PoisonAction::Remove => {
-                    let text = format!("{cache}: no fakes any more; its verifier is removed");
-                    self.note("all-clear", &cache, text, Value::Null);
-                    let mut decisions = self.saved.decisions.clone();
-                    decisions.verifiers.retain(|v| v.cache != cache);
-                    self.decided(&cache, decisions).await;
-                }
+                let text = format!("{} again; its verifier is put back where it was", fell(&alarm));
+                self.note("alarm", cache, text, json!(alarm));
+                self.stand(cache, left).await;
+            }
+            PoisonAction::Back(alarm) => {
+                let text = format!(
+                    "{cache}: the hit ratio stays at {:.0}%; its verifier goes back before it",
+                    alarm.ratio * 100.0
+                );
+                self.note("moving", cache, text, json!(alarm));
+                self.place(graph, cache).await;
+            }
+            PoisonAction::Move => self.move_verifier(graph, cache).await,
+            PoisonAction::Remove => {
+                let text = format!("{cache}: no fakes any more; its verifier is removed");
+                self.note("all-clear", cache, text, Value::Null);
+                self.marks.left.insert(cache.to_owned(), self.verifiers_of(cache));
+                self.stand(cache, Vec::new()).await;
             }
         }
+    }
+
+    /// Makes these the verifiers of a cache.
+    async fn stand(&mut self, cache: &str, verifiers: Vec<Verifier>) {
+        let mut decisions = self.saved.decisions.clone();
+        decisions.verifiers.retain(|v| v.cache != cache);
+        decisions.verifiers.extend(verifiers);
+        self.decided(cache, decisions).await;
     }
 
     fn poison_input(&mut self, graph: &Network, cache: &str) -> Option<PoisonInput> {
@@ -199,7 +234,9 @@ impl Core {
         }
         let narrower = fakes > 0 && own.iter().any(|v| !self.nearer(graph, v).is_empty());
         let now_ms = onym_crypto::edge::unix_now_ms();
-        Some(PoisonInput { now_ms, cache: sample, standing, fakes, narrower })
+        let before = |v: &Verifier| graph.out_of(cache).any(|(on, _)| *on == v.on);
+        let away = own.iter().any(|v| !before(v));
+        Some(PoisonInput { now_ms, cache: sample, standing, fakes, narrower, away })
     }
 
     fn verifiers_of(&self, cache: &str) -> Vec<Verifier> {
@@ -209,13 +246,12 @@ impl Core {
 
     /// A verifier on each link by which Data reaches the cache.
     async fn place(&mut self, graph: &Network, cache: &str) {
-        let mut decisions = self.saved.decisions.clone();
-        decisions.verifiers.retain(|v| v.cache != cache);
-        for (number, (on, _)) in graph.out_of(cache).enumerate() {
+        let on_link = |(number, (on, _)): (usize, (&Ends, _))| {
             let name = format!("{cache}.sv{number}");
-            decisions.verifiers.push(Verifier { name, cache: cache.to_owned(), on: on.clone() });
-        }
-        self.decided(cache, decisions).await;
+            Verifier { name, cache: cache.to_owned(), on: on.clone() }
+        };
+        let all = graph.out_of(cache).enumerate().map(on_link).collect();
+        self.stand(cache, all).await;
     }
 
     /// Links one step nearer to where the fakes come from, where that leaves less to verify: Data
@@ -261,12 +297,10 @@ impl Core {
             verifier.on
         );
         self.note("moving", cache, text, json!({"from": verifier.on, "to": to}));
-        let mut decisions = self.saved.decisions.clone();
-        decisions.verifiers.retain(|v| v.cache != cache);
         let number = verifier.name.rsplit("sv").next().and_then(|n| n.parse::<u32>().ok());
         let name = format!("{cache}.sv{}", number.unwrap_or(0) + 1);
-        decisions.verifiers.push(Verifier { name, cache: cache.to_owned(), on: to.clone() });
-        self.decided(cache, decisions).await;
+        let moved = Verifier { name, cache: cache.to_owned(), on: to.clone() };
+        self.stand(cache, vec![moved]).await;
     }
 
     /// The names that a verifier reported last.

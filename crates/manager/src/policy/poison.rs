@@ -25,6 +25,9 @@ pub struct PoisonPolicy {
     pub clean_periods: u32,
     /// Time after a removal in which no alarm is raised, in milliseconds.
     pub cooldown_ms: u64,
+    /// Time after a removal in which an alarm is a relapse, in milliseconds: one suspicious period
+    /// raises it, the verifier goes back to where it stood, and it stays twice as long.
+    pub memory_ms: u64,
     /// Whether a verifier is moved toward the fakes when that narrows what it must verify.
     pub r#move: bool,
 }
@@ -39,7 +42,8 @@ impl Default for PoisonPolicy {
             lookups_min: 50,
             samples: 2,
             clean_periods: 10,
-            cooldown_ms: 30_000,
+            cooldown_ms: 2000,
+            memory_ms: 600_000,
             r#move: true,
         }
     }
@@ -69,6 +73,8 @@ pub struct PoisonInput {
     pub fakes: u64,
     /// Whether a place nearer to the fakes exists that has less to verify.
     pub narrower: bool,
+    /// Whether a verifier stands elsewhere than before its cache.
+    pub away: bool,
 }
 
 /// Where the defence of one cache stands.
@@ -90,8 +96,12 @@ pub enum Phase {
 pub enum PoisonAction {
     /// Place a verifier before the cache.
     Deploy(Alarm),
+    /// Place it where it stood the last time.
+    Again(Alarm),
     /// Move it one step toward the fakes.
     Move,
+    /// Put it back before the cache: what comes by other ways goes on evicting.
+    Back(Alarm),
     /// Remove all verifiers of this cache.
     Remove,
 }
@@ -114,7 +124,22 @@ pub struct Guardian {
     low: u32,
     fakes_in_a_row: u32,
     quiet_until_ms: u64,
+    /// Until then the last attack is remembered, and how often it has come back.
+    remembered_until_ms: u64,
+    relapses: u32,
+    /// The last ratio while a verifier stood, and periods in which it was low and did not rise.
+    before: f64,
+    stuck: u32,
+    /// It was put back before the cache, and stays there.
+    settled: bool,
 }
+
+/// Most doublings of the clean periods by relapses: 16 times as long.
+const RELAPSES_MAX: u32 = 4;
+/// A ratio that rises by this much in a period is recovering.
+const RISING: f64 = 0.02;
+/// Periods in which a verifier away from its cache does not help, until it is put back.
+const STUCK_PERIODS: u32 = 3;
 
 impl Default for Guardian {
     fn default() -> Self {
@@ -125,6 +150,11 @@ impl Default for Guardian {
             low: 0,
             fakes_in_a_row: 0,
             quiet_until_ms: 0,
+            remembered_until_ms: 0,
+            relapses: 0,
+            before: 0.0,
+            stuck: 0,
+            settled: false,
         }
     }
 }
@@ -161,12 +191,13 @@ impl Guardian {
                 }
                 None
             }
-            Phase::Active(clean) => self.active(policy, input, clean),
+            Phase::Active(clean) => self.active(policy, input, ratio, clean),
             Phase::Draining => {
                 if !input.standing {
                     self.phase = Phase::Idle;
                     self.low = 0;
                     self.quiet_until_ms = input.now_ms.saturating_add(policy.cooldown_ms);
+                    self.remembered_until_ms = input.now_ms.saturating_add(policy.memory_ms);
                 }
                 None
             }
@@ -193,34 +224,61 @@ impl Guardian {
     ) -> Option<PoisonAction> {
         let ratio = ratio?;
         let usual = *self.usual.get_or_insert(ratio);
-        let suspicious = ratio < policy.ratio * usual && usual - ratio >= policy.drop_min;
-        if !suspicious {
+        if !suspicious(policy, ratio, usual) {
             self.low = 0;
             self.usual = Some(usual + NEWEST * (ratio - usual));
             return None;
         }
         self.low += 1;
-        if self.low < policy.samples.max(1) || input.now_ms < self.quiet_until_ms {
+        let remembered = input.now_ms < self.remembered_until_ms;
+        let samples = if remembered { 1 } else { policy.samples.max(1) };
+        if self.low < samples || input.now_ms < self.quiet_until_ms {
             return None;
         }
-        self.low = 0;
+        self.relapses = if remembered { (self.relapses + 1).min(RELAPSES_MAX) } else { 0 };
+        (self.low, self.stuck, self.before) = (0, 0, ratio);
+        self.settled = false;
         self.phase = Phase::Deploying;
-        Some(PoisonAction::Deploy(Alarm { ratio, usual }))
+        let alarm = Alarm { ratio, usual };
+        Some(if remembered { PoisonAction::Again(alarm) } else { PoisonAction::Deploy(alarm) })
+    }
+
+    /// A verifier away from its cache, past which fakes come by another way.
+    fn in_vain(
+        &mut self,
+        policy: &PoisonPolicy,
+        input: &PoisonInput,
+        ratio: Option<f64>,
+    ) -> Option<Alarm> {
+        let (ratio, usual) = (ratio?, self.usual?);
+        let rising = ratio > std::mem::replace(&mut self.before, ratio) + RISING;
+        if !input.away || rising || !suspicious(policy, ratio, usual) {
+            self.stuck = 0;
+            return None;
+        }
+        self.stuck += 1;
+        (self.stuck >= STUCK_PERIODS).then_some(Alarm { ratio, usual })
     }
 
     fn active(
         &mut self,
         policy: &PoisonPolicy,
         input: &PoisonInput,
+        ratio: Option<f64>,
         clean: u32,
     ) -> Option<PoisonAction> {
         if !input.standing {
             return None; // It was killed and is being replaced: no report is no clean period.
         }
+        if let Some(alarm) = self.in_vain(policy, input, ratio) {
+            (self.stuck, self.settled) = (0, true);
+            self.phase = Phase::Active(0);
+            return Some(PoisonAction::Back(alarm));
+        }
         if input.fakes > 0 {
             self.phase = Phase::Active(0);
             self.fakes_in_a_row += 1;
-            if policy.r#move && input.narrower && self.fakes_in_a_row >= 2 {
+            if policy.r#move && !self.settled && input.narrower && self.fakes_in_a_row >= 2 {
                 self.fakes_in_a_row = 0;
                 return Some(PoisonAction::Move);
             }
@@ -228,13 +286,17 @@ impl Guardian {
         }
         self.fakes_in_a_row = 0;
         let clean = clean + 1;
-        if clean < policy.clean_periods.max(1) {
+        if clean < policy.clean_periods.max(1) << self.relapses {
             self.phase = Phase::Active(clean);
             return None;
         }
         self.phase = Phase::Draining;
         Some(PoisonAction::Remove)
     }
+}
+
+fn suspicious(policy: &PoisonPolicy, ratio: f64, usual: f64) -> bool {
+    ratio < policy.ratio * usual && usual - ratio >= policy.drop_min
 }
 
 #[cfg(test)]

@@ -101,7 +101,67 @@ fn a_verifier_goes_after_exactly_ten_clean_periods_and_a_late_fake_begins_them_a
     run.input.standing = false;
     run.period(1000, 1.0);
     assert_eq!(run.guardian.phase(), Phase::Idle);
-    assert_eq!(run.period(1000, 0.1), None, "no alarm in the time after a removal");
+}
+
+/// Fakes end, the clean periods pass, and the verifier goes; how many periods that took.
+fn ends(run: &mut Run) -> u32 {
+    run.input.fakes = 0;
+    let mut periods = 1;
+    while run.period(1000, 1.0) != Some(PoisonAction::Remove) {
+        periods += 1;
+        assert!(periods < 1000, "it is never removed");
+    }
+    run.input.standing = false;
+    run.period(1000, 1.0);
+    periods
+}
+
+#[test]
+fn an_attacker_who_pauses_is_met_after_one_period_where_it_was_and_for_ever_longer() {
+    let mut run = standing();
+    run.policy.samples = 2;
+    assert_eq!(ends(&mut run), 10);
+    for times in [2, 4, 8, 16, 16] {
+        run.period(1000, 1.0);
+        let alarm = run.period(1000, 0.3);
+        assert!(matches!(alarm, Some(PoisonAction::Again(_))), "{times}: {alarm:?}");
+        run.input.standing = true;
+        run.input.fakes = 5;
+        run.period(1000, 0.9);
+        assert_eq!(ends(&mut run), 10 * times, "it stays longer each time");
+    }
+    run.input.now_ms += run.policy.memory_ms;
+    run.period(1000, 1.0);
+    assert_eq!(run.period(1000, 0.3), None, "what is forgotten is as the first time");
+    assert!(matches!(run.period(1000, 0.3), Some(PoisonAction::Deploy(_))));
+}
+
+#[test]
+fn no_alarm_is_raised_by_the_removal_itself() {
+    let mut run = standing();
+    run.policy.cooldown_ms = 4000;
+    ends(&mut run);
+    assert_eq!(run.period(1000, 0.3), None, "within the time after a removal");
+    assert!(run.period(1000, 0.3).is_some());
+}
+
+#[test]
+fn a_verifier_that_moved_away_goes_back_when_fakes_come_by_another_way() {
+    let mut run = standing();
+    run.input.narrower = true;
+    assert_eq!(run.period(1000, 1.0), None, "the first period with fakes");
+    assert_eq!(run.period(1000, 1.0), Some(PoisonAction::Move));
+    (run.input.narrower, run.input.away, run.input.fakes) = (false, true, 0);
+    assert_eq!(run.period(1000, 0.3), None);
+    assert_eq!(run.period(1000, 0.4), None, "it rises: the cache recovers");
+    for _ in 1..STUCK_PERIODS {
+        assert_eq!(run.period(1000, 0.4), None);
+    }
+    assert!(matches!(run.period(1000, 0.4), Some(PoisonAction::Back(_))));
+    (run.input.narrower, run.input.away, run.input.fakes) = (true, false, 9);
+    for _ in 0..10 {
+        assert_eq!(run.period(1000, 0.4), None, "there it sees all, and stays");
+    }
 }
 
 #[test]
