@@ -4,12 +4,15 @@
     scripts/bench-containers.sh      starts an engine when none runs, and this with its socket
 
 Both have a veth pair, a bridge, one core, and the generator on the host with the other core; the
-difference is what Docker adds. Rounds in turn; medians. Rows go to target/bench.json.
+difference is what Docker adds. Pairs of runs, which of the two comes first in turns; the cost is
+the median of what the pairs differ by, its spread the middle half of them. Rows go to
+target/bench.json and --csv has every run.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import os
 import pathlib
@@ -124,6 +127,23 @@ def keep(path: pathlib.Path, rows: list[dict]) -> None:
     path.write_text(json.dumps(old + rows, indent=2) + "\n")
 
 
+def spread(values: list[float]) -> str:
+    """Median and quartiles, in percent."""
+    low, middle, high = statistics.quantiles(values, n=4, method="inclusive")
+    return f"{middle * 100:+5.1f} % ({low * 100:+.1f} to {high * 100:+.1f})"
+
+
+def note(path: pathlib.Path, rows: list[dict]) -> None:
+    """Every run, after those of earlier pieces."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = not path.exists()
+    with path.open("a", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        if fresh:
+            writer.writeheader()
+        writer.writerows(rows)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -131,8 +151,9 @@ def main() -> None:
     parser.add_argument("--binary", default="target/static/onym", help="used for both")
     parser.add_argument("--bench", default="target/release/onym-bench")
     parser.add_argument("--seconds", type=float, default=2.0)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--only", default="")
+    parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--only", default="", help="cases that contain this word")
+    parser.add_argument("--csv", help="every run is appended to this file")
     parser.add_argument("--out", default="target/bench.json")
     options = parser.parse_args()
     options.binary = os.path.realpath(options.binary)
@@ -142,29 +163,37 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         bed = Bed(options, pathlib.Path(folder))
         try:
+            places = [("netns", bed.namespace), ("docker", bed.container)]
             for _ in range(options.rounds):
                 for name, (kind, sets, load, _) in cases.items():
-                    for place, work in (("netns", bed.namespace), ("docker", bed.container)):
+                    for place, work in places:
                         results.setdefault((name, place), []).append(work(kind, sets, load))
+                places.reverse()
         finally:
             bed.clean()
-    rows, losses = [], []
+    rows, losses, costs = [], [], []
     for name, (_, _, _, paper) in cases.items():
-        middle = {place: {metric: statistics.median(r[metric] for r in results[name, place])
-                          for metric in units} for place in ("netns", "docker")}
-        for place, values in middle.items():
-            for metric, value in values.items():
+        for place in ("netns", "docker"):
+            for metric, unit in units.items():
+                value = statistics.median(r[metric] for r in results[name, place])
                 rows.append({"bench": "containers", "case": f"{name},payload=8192,window=32",
                              "subject": f"onym-{place}", "metric": metric, "value": value,
-                             "unit": units[metric]})
-        bare, docker = middle["netns"], middle["docker"]
-        loss = 1 - docker["goodput_bps"] / bare["goodput_bps"]
-        more = docker["cpu_s"] / bare["cpu_s"] - 1
-        losses.append(loss)
-        print(f"{name:<20} namespace {bare['goodput_bps'] / 1e6:7.0f} Mbit/s  container "
-              f"{docker['goodput_bps'] / 1e6:7.0f} Mbit/s  lost {loss * 100:5.1f} % (paper "
-              f"{paper} %)  processor time {more * 100:+5.1f} %")
-    print(f"mean loss {statistics.mean(losses) * 100:.1f} % (paper 13 %)")
+                             "unit": unit})
+        pairs = list(zip(results[name, "netns"], results[name, "docker"], strict=True))
+        loss = [1 - docker["goodput_bps"] / bare["goodput_bps"] for bare, docker in pairs]
+        more = [docker["cpu_s"] / bare["cpu_s"] - 1 for bare, docker in pairs]
+        losses += loss
+        costs += more
+        print(f"{name:<18} {statistics.median(b['goodput_bps'] for b, _ in pairs) / 1e6:6.0f} "
+              f"Mbit/s in a namespace; in a container goodput lost {spread(loss)}, paper {paper} %;"
+              f" processor time {spread(more)}")
+        if options.csv:
+            note(pathlib.Path(options.csv), [
+                {"case": name, "pair": number, "subject": f"onym-{place}", **run}
+                for number, pair in enumerate(pairs)
+                for place, run in zip(("netns", "docker"), pair, strict=True)])
+    print(f"all {len(losses)} pairs: goodput lost {spread(losses)}, paper 13 %; "
+          f"processor time {spread(costs)}")
     keep(pathlib.Path(options.out), rows)
 
 

@@ -88,7 +88,9 @@ const PIECES: usize = 5;
 
 /// Verifications per second of loops that do nothing else, a thread for each of `jobs`.
 fn only(time: Duration, jobs: Vec<Vec<Job>>) -> Result<f64> {
-    let one = move |mut jobs: Vec<Job>| -> Result<f64> {
+    let one = move |core: usize, mut jobs: Vec<Job>| -> Result<f64> {
+        // Left alone, two threads may share a core for longer than a piece lasts.
+        onym_sys::thread::pin_to_core(core)?;
         let (start, mut count) = (Instant::now(), 0_u32);
         while start.elapsed() < time {
             for job in &mut jobs {
@@ -99,8 +101,11 @@ fn only(time: Duration, jobs: Vec<Vec<Job>>) -> Result<f64> {
         }
         Ok(f64::from(count) / start.elapsed().as_secs_f64())
     };
-    let threads: Vec<_> =
-        jobs.into_iter().map(|jobs| std::thread::spawn(move || one(jobs))).collect();
+    let threads: Vec<_> = jobs
+        .into_iter()
+        .enumerate()
+        .map(|(n, jobs)| std::thread::spawn(move || one(n, jobs)))
+        .collect();
     let rates = threads.into_iter().map(|t| t.join().unwrap_or(Ok(f64::NAN)));
     rates.sum()
 }

@@ -105,6 +105,10 @@ fn what_cannot_be_done_says_why_and_leaves_nothing_behind() {
     assert_eq!(ended.code, 3);
     let ended = managed.place.run(&["manager", "--listen", "0.0.0.0:0"]);
     assert_eq!(ended.code, 2, "nothing listens beyond loopback without a token");
+    let engine = ["manager", "--listen", "127.0.0.1:0", "--state", "other", "--driver", "docker"];
+    let ended = managed.place.run(&[&engine[..], &["--docker-socket", "no.sock"]].concat());
+    assert_eq!(ended.code, 1, "an engine that is not there");
+    assert!(ended.err.contains("not there") && ended.err.contains("no.sock"), "{}", ended.err);
 }
 
 #[test]

@@ -12,6 +12,19 @@ use support::{noise, wait_until};
 /// Data that pass before the next change.
 const PASSED: u64 = 400;
 
+/// Changes the network while `edge` passes Data: nothing is lost by it, and traffic goes on.
+fn change(managed: &Managed, edge: &str, words: &[&str]) {
+    let passed = || {
+        let sent = &managed.net(&["show"])["functions"][edge]["stats"]["sent"]["data"];
+        sent.as_u64().unwrap_or(0)
+    };
+    let before = passed();
+    let done = managed.net(words);
+    assert_eq!(done["counters"]["lost"], 0, "{words:?}: {done}");
+    assert_eq!(done["counters"]["unanswered"], 0, "{words:?}: {done}");
+    wait_until("traffic goes on", || passed() > before + PASSED);
+}
+
 #[test]
 fn nothing_is_lost_while_a_function_is_scaled_out_and_in_under_traffic() {
     let managed = Managed::new();
@@ -33,14 +46,13 @@ fn nothing_is_lost_while_a_function_is_scaled_out_and_in_under_traffic() {
         scope.spawn(|| good_consumer(place, &asks, &content, &over, &wrong));
         let end = End(&over);
         for instances in ["2", "3", "1"] {
-            let before = managed.net(&["show"])["functions"]["cs"]["stats"]["sent"]["data"].clone();
-            let done = managed.net(&["scale", "br", instances]);
-            assert_eq!(done["counters"]["lost"], 0, "{instances}: {done}");
-            assert_eq!(done["counters"]["unanswered"], 0, "{instances}: {done}");
-            wait_until("traffic goes on", || {
-                let now = &managed.net(&["show"])["functions"]["cs"]["stats"]["sent"]["data"];
-                now.as_u64() > before.as_u64().map(|n| n + PASSED)
-            });
+            change(&managed, "cs", &["scale", "br", instances]);
+        }
+        // The same holds while a function is put into the chain and taken away.
+        for strategy in ["make-before-break", "break-and-buffer"] {
+            let insert = ["insert", "br", "nr", "name-filter", "nf", "--strategy", strategy];
+            change(&managed, "cs", &insert);
+            change(&managed, "cs", &["remove", "nf", "--strategy", strategy]);
         }
         drop(end);
     });
@@ -50,4 +62,78 @@ fn nothing_is_lost_while_a_function_is_scaled_out_and_in_under_traffic() {
     let router = &view["functions"]["br"]["stats"]["backward_router"];
     assert_eq!(router["expired"], 0, "{router}");
     assert_eq!(router["evicted"], 0, "{router}");
+}
+
+/// Each kind that can be cloned, in one chain between a filter and a router that others reach.
+fn long_chain(asks: &str, answers: &str) -> String {
+    format!(
+        r#"
+network = "long"
+links = ["nf -> cs -> sv -> br -> nr -> br2 -> edge"]
+
+[functions.nf]
+kind = "name-filter"
+listen = "{asks}"
+
+[functions.cs]
+kind = "content-store"
+scalable = true
+config = {{ capacity = 60 }}
+
+[functions.sv]
+kind = "signature-verifier"
+scalable = true
+config = {{ no_key_drop = false, unsigned_drop = false }}
+
+[functions.br]
+kind = "backward-router"
+
+[functions.nr]
+kind = "name-router"
+scalable = true
+
+[functions.br2]
+kind = "backward-router"
+
+[functions.edge]
+kind = "name-router"
+listen = {{ producer = ["{answers}"] }}
+config = {{ registration = "open" }}
+
+[policies.scaling]
+enabled = false
+[policies.poisoning]
+enabled = false
+"#
+    )
+}
+
+#[test]
+fn a_cache_a_verifier_and_a_router_are_scaled_under_traffic_and_nothing_is_lost() {
+    let managed = Managed::new();
+    let place = &managed.place;
+    let ports = free_ports(2);
+    let (asks, answers) =
+        (format!("tcp4://127.0.0.1:{}", ports[0]), format!("tcp4://127.0.0.1:{}", ports[1]));
+    managed.apply(&long_chain(&asks, &answers));
+    // More packets than the cache keeps, so that all functions are crossed.
+    let content = noise(100_000, 6);
+    fs::write(place.path("good"), &content).unwrap();
+    let words = ["/example/good", "good", "--segment-size", "1000", "--node", &answers];
+    let _put = place.put(&words);
+    let (over, wrong) = (AtomicBool::new(false), AtomicU32::new(0));
+    std::thread::scope(|scope| {
+        scope.spawn(|| good_consumer(place, &asks, &content, &over, &wrong));
+        let end = End(&over);
+        for instances in ["2", "1"] {
+            for name in ["cs", "sv", "nr"] {
+                change(&managed, "nf", &["scale", name, instances]);
+            }
+            let view = managed.net(&["show"]);
+            let clones = ["cs.1", "sv.1", "nr.1"].map(|n| !view["functions"][n].is_null());
+            assert_eq!(clones, [instances == "2"; 3], "{instances}");
+        }
+        drop(end);
+    });
+    assert_eq!(wrong.load(Ordering::Relaxed), 0);
 }

@@ -134,7 +134,12 @@ impl Core {
         let instance = instance.order.instance.clone();
         let old = self.observed.remove(&look.name).filter(|o| o.instance == instance);
         let answered = look.state.is_some();
-        let before = old.as_ref().map(|o| (o.at, o.state.clone(), o.usage));
+        // A change looks often: what came since the last look says little about a rate.
+        let soon = |o: &&Observed| now.duration_since(o.at) < self.watch_every / 2;
+        let before = match old.as_ref().filter(soon).and_then(|o| o.before.clone()) {
+            Some(before) => Some(before),
+            None => old.as_ref().map(|o| (o.at, o.state.clone(), o.usage)),
+        };
         let observed = match (look.state, old) {
             (Some(state), _) => Observed {
                 instance,

@@ -102,11 +102,11 @@ impl Core {
         };
         let before = observed.and_then(|o| o.before.as_ref().map(|b| (o, b)));
         if let (Some(face), Some((now, (then, old, _)))) = (face, before) {
-            let seconds = now.at.duration_since(*then).as_secs_f64();
+            let seconds = seconds(now, *then, old);
             rates(&mut view, face, old.faces.get(&label), seconds);
         } else if let Some((now, (then, old, _))) = before.filter(|_| there) {
             // Rates of a dispatcher's paths: what it handed on.
-            let seconds = now.at.duration_since(*then).as_secs_f64();
+            let seconds = seconds(now, *then, old);
             view.interests = rate(&now.state, old, "sent", "interests", seconds);
             view.data = rate(&now.state, old, "sent", "data", seconds);
         }
@@ -128,6 +128,16 @@ fn rates(view: &mut LinkView, face: &Face, old: Option<&Face>, seconds: f64) {
     view.bytes = per(ahead.0.bytes, ahead.1.bytes) + per(back.0.bytes, back.1.bytes);
 }
 
+/// The time between two looks by the service's own clock, which it reads with its counters: ours
+/// is read when all services have answered, and one that is short of processor time answers late.
+fn seconds(now: &Observed, then: std::time::Instant, old: &State) -> f64 {
+    let up = |state: &State| state.stats["up_ms"].as_f64();
+    match (up(&now.state), up(old)) {
+        (Some(late), Some(early)) if late > early => (late - early) / 1e3,
+        _ => now.at.duration_since(then).as_secs_f64(),
+    }
+}
+
 fn rate(now: &State, old: &State, way: &str, what: &str, seconds: f64) -> f64 {
     let count = |state: &State| state.stats[way][what].as_u64().unwrap_or(0);
     count(now).saturating_sub(count(old)) as f64 / seconds.max(1e-3)
@@ -136,7 +146,7 @@ fn rate(now: &State, old: &State, way: &str, what: &str, seconds: f64) -> f64 {
 fn sample(observed: &Observed, quota: Option<f64>, at_ms: u64) -> Sample {
     let mut sample = Sample { at_ms, memory: observed.usage.memory, ..Sample::default() };
     let Some((then, old, usage)) = &observed.before else { return sample };
-    let seconds = observed.at.duration_since(*then).as_secs_f64().max(1e-3);
+    let seconds = seconds(observed, *then, old).max(1e-3);
     let used = observed.usage.cpu_ns.saturating_sub(usage.cpu_ns);
     sample.cores = used as f64 / 1e9 / seconds;
     sample.load = sample.cores / quota.unwrap_or(1.0);
