@@ -10,6 +10,7 @@ mod output;
 mod passphrase;
 mod push_picture;
 mod push_words;
+mod secure;
 mod session;
 mod stop;
 

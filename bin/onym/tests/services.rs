@@ -188,6 +188,10 @@ fn a_service_that_others_reach_wants_a_token() {
     assert_eq!(ended.code, 2);
     assert!(ended.err.contains("--token-file"), "{}", ended.err);
     fs::write(place.path("token"), "0123456789abcdef\n").unwrap();
+    let open = ["service", "name-filter", "--control", "0.0.0.0:0", "--token-file", "token"];
+    let ended = place.run(&open);
+    assert_eq!(ended.code, 2, "nor does a token travel in clear text unless that is said");
+    assert!(ended.err.contains("--clear-text"), "{}", ended.err);
     let nf = Service::start(&place, "name-filter", &["--token-file", "token"]);
     assert_eq!(nf.call("GET", "/v1/stats", "").0, 401);
     assert_eq!(nf.call("GET", "/metrics", "").0, 401);

@@ -9,7 +9,8 @@ mod worker;
 pub use onym_services::{Kind, Side};
 pub use uri::{FaceSpec, ListenSpec};
 
-use control::{App, Tls};
+use control::App;
+use onym_http::tls::ServerTls;
 use onym_services::Function;
 use onym_tables::HashKey;
 use serde_json::{Map, Value, json};
@@ -57,6 +58,8 @@ pub struct Options {
     pub token: Option<String>,
     /// Mutual TLS.
     pub tls: Option<TlsFiles>,
+    /// Whether the token may travel in clear text beyond loopback.
+    pub clear_text: bool,
 }
 
 impl Options {
@@ -72,6 +75,7 @@ impl Options {
             config: Map::new(),
             token: None,
             tls: None,
+            clear_text: false,
         }
     }
 }
@@ -222,7 +226,7 @@ impl Drop for Host {
     }
 }
 
-fn checked_tls(options: &Options) -> Result<Option<Tls>, HostError> {
+fn checked_tls(options: &Options) -> Result<Option<ServerTls>, HostError> {
     let open = !options.control.ip().is_loopback();
     if open && options.token.is_none() && options.tls.is_none() {
         let text = format!(
@@ -232,8 +236,15 @@ fn checked_tls(options: &Options) -> Result<Option<Tls>, HostError> {
         );
         return Err(HostError::Usage(text));
     }
-    let load = |f: &TlsFiles| Tls::load(&f.certificate, &f.key, &f.ca);
-    options.tls.as_ref().map(load).transpose().map_err(HostError::System)
+    if open && options.tls.is_none() && !options.clear_text {
+        let text = format!(
+            "--control {}: a token that others could read on its way needs --tls-cert, --tls-key \
+             and --tls-ca, or --clear-text where nobody listens",
+            options.control
+        );
+        return Err(HostError::Usage(text));
+    }
+    options.tls.as_ref().map(control::load_tls).transpose().map_err(HostError::System)
 }
 
 /// The configuration of the function, and the number of threads.
@@ -292,7 +303,7 @@ type Http = (tokio::sync::oneshot::Sender<()>, JoinHandle<()>);
 
 fn start_http(
     socket: std::net::TcpListener,
-    tls: Option<Tls>,
+    tls: Option<ServerTls>,
     app: Arc<App>,
     posted: mpsc::Receiver<onym_services::element::Wish>,
 ) -> Result<Http, HostError> {

@@ -1,5 +1,6 @@
 //! Serving to strangers: few connections at once, and none that sends nothing.
 
+use crate::tls::ServerTls;
 use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -24,6 +25,14 @@ const REST: Duration = Duration::from_millis(100);
 /// Serves `app` at `listener` until the future is dropped.
 pub async fn serve(listener: TcpListener, app: Router) {
     serve_shaken(listener, app, |socket| async { Ok::<_, Infallible>(socket) }).await;
+}
+
+/// The same, with TLS where it is given.
+pub async fn serve_by(listener: TcpListener, tls: Option<ServerTls>, app: Router) {
+    match tls {
+        None => serve(listener, app).await,
+        Some(tls) => serve_shaken(listener, app, |socket| tls.clone().accept(socket)).await,
+    }
 }
 
 /// The same after a handshake on each connection. The handshake has to end by itself: it holds the

@@ -2,6 +2,7 @@
 
 use crate::exit::{Exit, Failure};
 use crate::output::Context;
+use crate::secure::Serving;
 use anyhow::Result;
 use clap::ValueEnum;
 use onym_etcd::Etcd;
@@ -28,7 +29,7 @@ use std::time::Duration;
   onym net preset nfd                      # a forwarder taken apart, clients at 6363
   onym manager --driver docker --binary target/static/onym
   onym manager --listen 127.0.0.1:8081 --state ./state --watch-ms 200
-  onym manager --listen 192.0.2.1:8080 --token-file token
+  onym manager --listen 192.0.2.1:8080 --token-file token --tls-cert own.pem --tls-key own.key
   onym manager --etcd http://127.0.0.1:2379 --listen 127.0.0.1:8081   # one of several")]
 pub(crate) struct Args {
     /// Where the interface and the page are.
@@ -47,9 +48,11 @@ pub(crate) struct Args {
     /// Socket of the Docker engine.
     #[arg(long, value_name = "PATH", default_value = "/var/run/docker.sock")]
     docker_socket: PathBuf,
-    /// The token that every request must carry; needed beyond loopback.
+    /// The token that every request must carry; needed beyond loopback, unless mutual TLS is.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
+    #[command(flatten)]
+    serving: Serving,
     /// Time between two looks at the services, in milliseconds.
     #[arg(long, value_name = "MS", default_value_t = 500, value_parser = clap::value_parser!(u64).range(20..=60_000))]
     watch_ms: u64,
@@ -122,20 +125,37 @@ pub(crate) fn read_token(file: &Path) -> Result<String> {
 
 pub(crate) fn run(args: Args, _: &Context) -> Result<()> {
     let token = args.token_file.as_deref().map(read_token).transpose()?;
-    if token.is_none() && !args.listen.ip().is_loopback() {
-        let failure = Failure::new(Exit::Usage, format!("{} is not loopback", args.listen))
-            .why("whoever reaches the manager may start programs here")
-            .next("give a token: --token-file FILE");
-        return Err(failure.into());
-    }
+    check_access(&args, token.is_some())?;
     tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false).init();
     let state = args.state.clone().unwrap_or_else(usual_state);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(serve(&args, &state, token))
 }
 
+/// Whoever reaches the manager may start programs here.
+fn check_access(args: &Args, token: bool) -> Result<()> {
+    if args.listen.ip().is_loopback() {
+        return Ok(());
+    }
+    let failure = Failure::new(Exit::Usage, format!("{} is not loopback", args.listen));
+    if !token && !args.serving.is_mutual() {
+        return Err(failure
+            .why("whoever reaches the manager may start programs here")
+            .next("give a token: --token-file FILE, or mutual TLS: --tls-ca FILE")
+            .into());
+    }
+    if !args.serving.hides_tokens() {
+        return Err(failure
+            .why("who listens on the way would have the token")
+            .next("give --tls-cert FILE --tls-key FILE, or say --clear-text")
+            .into());
+    }
+    Ok(())
+}
+
 async fn serve(args: &Args, state: &Path, token: Option<String>) -> Result<()> {
     let shown = state.display().to_string();
+    let tls = args.serving.load()?;
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(state);
     made.map_err(|e| {
         Failure::new(Exit::Failed, format!("{shown}: cannot be made"))
@@ -153,22 +173,26 @@ async fn serve(args: &Args, state: &Path, token: Option<String>) -> Result<()> {
     } else {
         let url = args.stand_by.advertise.clone();
         let url = url.map_or_else(
-            || Ok(format!("http://{}", listener.local_addr()?)),
+            || Ok(format!("{}://{}", args.serving.scheme(), listener.local_addr()?)),
             Ok::<_, anyhow::Error>,
         )?;
         one_of_several(args, state, url).await?
     };
     let address = listener.local_addr()?;
-    let app = rest::router(manager, token);
+    let access = match token {
+        None if args.serving.is_mutual() => rest::Access::Certificate,
+        token => token.into(),
+    };
+    let app = rest::router(manager, access);
     let ready = serde_json::json!({
-        "url": format!("http://{address}"),
+        "url": format!("{}://{address}", args.serving.scheme()),
         "state": shown,
         "pid": std::process::id(),
     });
     eprintln!("ready {ready}");
     let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
     tokio::select! {
-        () = onym_http::server::serve(listener, app) => {}
+        () = onym_http::server::serve_by(listener, tls, app) => {}
         _ = terminate.recv() => {}
         _ = tokio::signal::ctrl_c() => {}
     }

@@ -5,6 +5,7 @@ mod show;
 use crate::cmd::manager::read_token;
 use crate::exit::{Exit, Failure};
 use crate::output::{Context, write_line};
+use crate::secure::Asking;
 use anyhow::Result;
 use clap::{Subcommand, ValueEnum};
 use onym_http::client::{Body, Client, HttpError, Method};
@@ -46,6 +47,8 @@ pub(crate) struct Args {
     /// File of the manager's token.
     #[arg(long, global = true, value_name = "FILE", env = "ONYM_TOKEN_FILE")]
     token_file: Option<PathBuf>,
+    #[command(flatten)]
+    asking: Asking,
     #[command(subcommand)]
     command: Command,
 }
@@ -221,27 +224,32 @@ pub(crate) fn run(args: Args, cx: &Context) -> Result<()> {
     let token = args.token_file.as_deref().map(read_token).transpose()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let client = leader(&args.manager, token).await?;
+        let client = leader(&args.manager, &args.asking, token).await?;
         Net { client, cx }.command(args.command).await
     })
 }
 
 /// A client of the manager that leads: the first one that answers, or the one that it names.
-async fn leader(managers: &[String], token: Option<String>) -> Result<Client> {
-    let client = |url: &str| {
-        let client = Client::of_url(url, token.clone(), PATIENCE);
+async fn leader(managers: &[String], asking: &Asking, token: Option<String>) -> Result<Client> {
+    let tls = asking.load()?;
+    let client = |url: &str| -> Result<Client> {
+        if token.is_some() {
+            asking.check(url)?;
+        }
+        let client = Client::of_url_with(url, tls.as_ref(), token.clone(), PATIENCE);
         client.map_err(|e| {
-            Failure::new(Exit::Usage, e.to_string()).next("--manager http://host:port")
+            let failure = Failure::new(Exit::Usage, e.to_string());
+            failure.next("--manager http://host:port, or https://host:port with --ca FILE").into()
         })
     };
     for url in managers {
         let asked = client(url)?.within(HEALTH).ask(Method::GET, "/v1/health", Body::None).await;
         let Ok(health) = asked else { continue };
         let elsewhere = health["leader"].as_str().filter(|_| health["leads"] == false);
-        return Ok(client(elsewhere.unwrap_or(url))?);
+        return client(elsewhere.unwrap_or(url));
     }
     // It is asked all the same, so that it is said what is wrong with it.
-    Ok(client(&managers[0])?)
+    client(&managers[0])
 }
 
 struct Net<'a> {

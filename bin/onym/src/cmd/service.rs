@@ -28,7 +28,8 @@ Examples:
       --listen producer=tcp4://127.0.0.1:6363,side=producer --set registration=open
   onym service packet-dispatcher --listen unix:///tmp/nfd.sock \\
       --set consumer_path=tcp4://127.0.0.1:6400 --set producer_path=tcp4://127.0.0.1:6363
-  onym service signature-verifier --control 0.0.0.0:10000 --token-file token --set threads=2")]
+  onym service signature-verifier --control 0.0.0.0:10000 --set threads=2 \\
+      --tls-cert own.pem --tls-key own.key --tls-ca ca.pem")]
 pub(crate) struct Args {
     /// Kind of function.
     #[arg(value_name = "KIND")]
@@ -36,7 +37,8 @@ pub(crate) struct Args {
     /// Name in events and metrics (default: the short form of the kind).
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Where the control interface listens; other than loopback needs a token or mutual TLS.
+    /// Where the control interface listens; other than loopback needs mutual TLS, or a token with
+    /// --clear-text.
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:0")]
     control: SocketAddr,
     /// Where peers connect: tcp4, tcp6, udp4, udp6, unix, ether; may be repeated.
@@ -60,6 +62,9 @@ pub(crate) struct Args {
     /// Who may sign the certificates of those who connect (PEM).
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_ca: Option<PathBuf>,
+    /// Let the token travel in clear text beyond loopback, where nobody can read it.
+    #[arg(long, requires = "token_file")]
+    clear_text: bool,
 }
 
 pub(crate) fn run(args: Args, _cx: &Context) -> anyhow::Result<()> {
@@ -96,6 +101,7 @@ fn options(args: Args) -> anyhow::Result<Options> {
     options.listen = args.listen;
     options.faces = args.face;
     options.config = config(&args.sets)?;
+    options.clear_text = args.clear_text;
     if let Some(path) = args.token_file {
         let text = std::fs::read_to_string(&path).map_err(|e| {
             Failure::new(Exit::Failed, "the token cannot be read")

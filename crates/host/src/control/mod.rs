@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
 pub(crate) use post::run as run_posts;
-pub(crate) use serve::{Tls, serve};
+pub(crate) use serve::{load as load_tls, serve};
 
 /// Longest body.
 const BODY_MAX: usize = 16 << 20;

@@ -177,6 +177,10 @@ pub fn words(order: &Order, host: &str, control: &str, token_file: &str) -> Vec<
         .chain(&["--control", control, "--token-file", token_file])
         .map(ToString::to_string)
         .collect();
+    if !control.starts_with("127.") {
+        // On the engine's own network, which no other machine is on.
+        words.push("--clear-text".into());
+    }
     if function.kind != crate::kind::Kind::PacketDispatcher {
         for (label, scheme, side) in link_listeners(function, order.reversed) {
             words.push("--listen".into());

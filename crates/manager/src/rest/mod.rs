@@ -32,8 +32,25 @@ const PAGE: &str = include_str!("../../page/index.html");
 #[derive(Debug, Clone)]
 pub(crate) struct App {
     manager: Manager,
-    token: Option<Arc<str>>,
+    access: Access,
     streams: Arc<tokio::sync::Semaphore>,
+}
+
+/// Whose requests are answered.
+#[derive(Debug, Clone)]
+pub enum Access {
+    /// Those meant for this machine that come from no page of another place.
+    Machine,
+    /// Those that carry the token.
+    Token(Arc<str>),
+    /// Those of who has shown a certificate, unless they come from a page of another place.
+    Certificate,
+}
+
+impl From<Option<String>> for Access {
+    fn from(token: Option<String>) -> Self {
+        token.map_or(Self::Machine, |t| Self::Token(Arc::from(t)))
+    }
 }
 
 /// A request, taken apart.
@@ -96,10 +113,10 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// The routes of a manager; with a token every request must carry it.
-pub fn router(manager: Manager, token: Option<String>) -> Router {
+/// The routes of a manager.
+pub fn router(manager: Manager, access: impl Into<Access>) -> Router {
     let streams = Arc::new(tokio::sync::Semaphore::new(stream::STREAMS_MAX));
-    let app = App { manager, token: token.map(Arc::from), streams };
+    let app = App { manager, access: access.into(), streams };
     let mut router = Router::new();
     for row in TABLE {
         let filter = MethodFilter::try_from(row.method()).unwrap_or(MethodFilter::GET);
@@ -175,11 +192,9 @@ fn elsewhere(app: &App, uri: &Uri) -> Option<Response> {
     Some(([(header::LOCATION, place)], refusal).into_response())
 }
 
-/// With a token: it is there. Without: the request was meant for this machine, and comes from no
-/// page of another place.
 fn allowed(app: &App, headers: &HeaderMap) -> Result<(), Refusal> {
     let text = |name: header::HeaderName| headers.get(name).and_then(|v| v.to_str().ok());
-    if let Some(token) = &app.token {
+    if let Access::Token(token) = &app.access {
         let given = text(header::AUTHORIZATION).and_then(|v| v.strip_prefix("Bearer "));
         let same = given.is_some_and(|g| same(g.as_bytes(), token.as_bytes()));
         let message = "a token is needed: Authorization: Bearer TOKEN";
@@ -191,9 +206,11 @@ fn allowed(app: &App, headers: &HeaderMap) -> Result<(), Refusal> {
     }
     let host = text(header::HOST).unwrap_or_default();
     let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
-    let message = "without a token the manager answers requests for its own machine only";
+    let message =
+        "without a token the manager answers requests for its own machine, from its own page only";
     let foreign = || Refusal::new(StatusCode::FORBIDDEN, "host", message);
-    if !["localhost", "127.0.0.1", "[::1]"].contains(&name) {
+    let machine = matches!(app.access, Access::Machine);
+    if machine && !["localhost", "127.0.0.1", "[::1]"].contains(&name) {
         return Err(foreign());
     }
     match text(header::ORIGIN) {

@@ -1,0 +1,105 @@
+//! TLS of the manager's interface, by files, and whether a token may travel without it.
+
+use crate::exit::{Exit, Failure};
+use anyhow::Result;
+use onym_http::tls::{ServerTls, Tls, TlsError};
+use std::path::{Path, PathBuf};
+
+/// What a server shows, and whose certificates it wants.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Serving {
+    /// Certificate of the interface, with its chain (PEM).
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// Its key (PEM).
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// Who may sign the certificates of those who ask (PEM): mutual TLS.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_ca: Option<PathBuf>,
+    /// Let the token travel in clear text beyond loopback, where nobody can read it.
+    #[arg(long, requires = "token_file")]
+    clear_text: bool,
+}
+
+impl Serving {
+    /// Whether who asks must have a certificate.
+    pub(crate) fn is_mutual(&self) -> bool {
+        self.tls_ca.is_some()
+    }
+
+    /// Whether a token may be asked for beyond loopback.
+    pub(crate) fn hides_tokens(&self) -> bool {
+        self.tls_cert.is_some() || self.clear_text
+    }
+
+    /// `http` or `https`.
+    pub(crate) fn scheme(&self) -> &'static str {
+        if self.tls_cert.is_some() { "https" } else { "http" }
+    }
+
+    /// Reads the files.
+    pub(crate) fn load(&self) -> Result<Option<ServerTls>> {
+        let (Some(certificate), Some(key)) = (&self.tls_cert, &self.tls_key) else {
+            return Ok(None);
+        };
+        let ca = self.tls_ca.as_deref().map(read).transpose()?;
+        let tls = ServerTls::new(&read(certificate)?, &read(key)?, ca.as_deref());
+        Ok(Some(tls.map_err(|e| wrong(&e))?))
+    }
+}
+
+/// Whom a client trusts, and what it shows.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Asking {
+    /// Who signed the certificate of the manager (PEM).
+    #[arg(long, global = true, value_name = "FILE", env = "ONYM_CA")]
+    ca: Option<PathBuf>,
+    /// The certificate that is shown to it (PEM).
+    #[arg(long, global = true, value_name = "FILE", requires = "tls_key", env = "ONYM_TLS_CERT")]
+    tls_cert: Option<PathBuf>,
+    /// Its key (PEM).
+    #[arg(long, global = true, value_name = "FILE", requires = "tls_cert", env = "ONYM_TLS_KEY")]
+    tls_key: Option<PathBuf>,
+    /// Send the token in clear text beyond loopback, where nobody can read it.
+    #[arg(long, global = true)]
+    clear_text: bool,
+}
+
+impl Asking {
+    /// Reads the files.
+    pub(crate) fn load(&self) -> Result<Option<Tls>> {
+        let Some(ca) = &self.ca else { return Ok(None) };
+        let identity = match (&self.tls_cert, &self.tls_key) {
+            (Some(certificate), Some(key)) => Some((read(certificate)?, read(key)?)),
+            _ => None,
+        };
+        let identity = identity.as_ref().map(|(c, k)| (c.as_slice(), k.as_slice()));
+        Ok(Some(Tls::new(&read(ca)?, identity).map_err(|e| wrong(&e))?))
+    }
+
+    /// Refuses to send a token where others may read it.
+    pub(crate) fn check(&self, url: &str) -> Result<()> {
+        let Some(host) = url.strip_prefix("http://") else { return Ok(()) };
+        let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+        let near = name == "localhost" || name.starts_with("127.") || name == "[::1]";
+        if near || self.clear_text {
+            return Ok(());
+        }
+        Err(Failure::new(Exit::Usage, format!("{url}: the token would travel in clear text"))
+            .next("ask https:// with --ca FILE, or say --clear-text where nobody can read it")
+            .into())
+    }
+}
+
+fn read(file: &Path) -> Result<Vec<u8>> {
+    std::fs::read(file).map_err(|e| {
+        Failure::new(Exit::Usage, format!("{}: cannot be read", file.display())).why(e).into()
+    })
+}
+
+fn wrong(error: &TlsError) -> Failure {
+    Failure::new(Exit::Usage, format!("the {} for TLS is of no use", error.part))
+        .why(&error.why)
+        .next("name files in PEM: certificates, and the key of the first one")
+}

@@ -1,0 +1,105 @@
+//! Who may ask a manager and its services, and where they listen.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::Command;
+use support::Place;
+use support::managed::Managed;
+
+fn openssl(place: &Place, line: &str) {
+    let out = Command::new("openssl").args(line.split(' ')).current_dir(place.dir()).output();
+    let out = out.expect("openssl is needed");
+    assert!(out.status.success(), "{line}: {}", String::from_utf8_lossy(&out.stderr));
+}
+
+/// An authority `ca.pem`, and `own.pem` that it signed for this machine.
+fn certificates(place: &Place) {
+    let new = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes";
+    openssl(place, &format!("req -x509 {new} -keyout ca.key -out ca.pem -days 3 -subj /CN=ca"));
+    openssl(place, &format!("req {new} -keyout own.key -out own.csr -subj /CN=own"));
+    let names = "subjectAltName=IP:127.0.0.1\nbasicConstraints=CA:FALSE\n";
+    fs::write(place.path("names"), names).unwrap();
+    let sign = "x509 -req -in own.csr -CA ca.pem -CAkey ca.key -CAcreateserial -out own.pem";
+    openssl(place, &format!("{sign} -days 3 -extfile names"));
+}
+
+#[test]
+fn a_manager_by_mutual_tls_answers_who_shows_a_certificate_and_nobody_else() {
+    let place = Place::new();
+    certificates(&place);
+    let tls = ["--tls-cert", "own.pem", "--tls-key", "own.key", "--tls-ca", "ca.pem"];
+    let mut manager = place.start(&Managed::words(&tls));
+    let url = Managed::url_of(&mut manager);
+    assert!(url.starts_with("https://127.0.0.1:"), "{url}");
+    let ask = |more: &[&str]| {
+        let words = ["net", "--manager", &url, "show", "--json"];
+        place.run(&[&words, more].concat())
+    };
+    let own = ["--ca", "ca.pem", "--tls-cert", "own.pem", "--tls-key", "own.key"];
+    let answered = ask(&own);
+    assert_eq!(answered.code, 0, "{}", answered.err);
+    assert!(answered.out.contains("functions"), "{}", answered.out);
+    assert_ne!(ask(&["--ca", "ca.pem"]).code, 0, "no certificate");
+    assert_ne!(ask(&[]).code, 0, "no authority to trust");
+    let plain = url.replace("https", "http");
+    assert_ne!(place.run(&["net", "--manager", &plain, "show"]).code, 0, "no TLS");
+}
+
+#[test]
+fn a_token_does_not_travel_in_clear_text_unless_that_is_said() {
+    let place = Place::new();
+    fs::write(place.path("token"), "0123456789abcdef\n").unwrap();
+    let ended = place.run(&["manager", "--listen", "0.0.0.0:0", "--token-file", "token"]);
+    assert_eq!(ended.code, 2);
+    assert!(ended.err.contains("--clear-text"), "{}", ended.err);
+    let far = "http://192.0.2.1:8080";
+    let ended = place.run(&["net", "--manager", far, "--token-file", "token", "show"]);
+    assert_eq!(ended.code, 2, "it is not sent");
+    assert!(ended.err.contains("clear text"), "{}", ended.err);
+}
+
+/// Sockets of processes.
+fn sockets(pids: &[String]) -> BTreeSet<String> {
+    let of = |pid: &String| fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
+    let links = pids.iter().flat_map(of).filter_map(|fd| fs::read_link(fd.ok()?.path()).ok());
+    let inode = |link: std::path::PathBuf| {
+        Some(link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned())
+    };
+    links.filter_map(inode).collect()
+}
+
+/// Addresses, as the kernel writes them, at which these sockets take what strangers send: TCP
+/// listens (`0A`), UDP has no peer (`07`).
+fn open(sockets: &BTreeSet<String>) -> Vec<String> {
+    let mut all = Vec::new();
+    for (table, state) in [("tcp", "0A"), ("tcp6", "0A"), ("udp", "07"), ("udp6", "07")] {
+        let text = fs::read_to_string(format!("/proc/net/{table}")).unwrap_or_default();
+        for line in text.lines().skip(1) {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            if words[3] == state && sockets.contains(words[9]) {
+                all.push(words[1].to_owned());
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn nothing_of_a_network_listens_beyond_loopback() {
+    let managed = Managed::new();
+    managed.apply_chain();
+    let mut pids: Vec<String> = ["pd", "cs", "br", "nr"].map(|name| managed.pid(name)).into();
+    pids.push(managed.manager.as_ref().unwrap().pid().to_string());
+    let open = open(&sockets(&pids));
+    assert!(open.len() > 5, "each has a control interface: {open:?}");
+    for address in open {
+        // 127.0.0.1 in the order of this machine, or ::1.
+        let near = address.starts_with("0100007F:")
+            || address.starts_with("00000000000000000000000001000000:");
+        assert!(near, "{address} is reached from elsewhere");
+    }
+}
