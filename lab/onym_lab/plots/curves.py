@@ -122,6 +122,8 @@ def levels(
             _bars(ax, table, divisor)
         if log:
             ax.set_yscale("log")
+            # Intervals of few values reach below zero; the axis is that of the means.
+            ax.set_ylim(bottom=0.5 * float((table["mean"] / divisor).min()))
         else:
             ax.set_ylim(bottom=0)
         ax.set_title(title)

@@ -19,6 +19,9 @@ PANELS = ("nodes", "transfers", "hops", "cdf", "effects", "series", "topology")
 MOST = 12
 """Most pictures of a kind: a page of a hundred is read by nobody. The CSV files have all."""
 
+LOG_FROM = 100.0
+"""Largest over smallest value from which an axis is logarithmic."""
+
 ALONG = ("pending_mean", "retransmits", "goodput_data", "memory_max", "cpu_mean", "dropped")
 """Metrics drawn along the path."""
 
@@ -212,6 +215,12 @@ def _levels_of(measured: Measured) -> Iterator[Plot]:
         mine = rows[rows["metric"] == metric]
         mine = mine[mine["where"] == where] if where else mine
         axes = _axes(measured)
+        if not axes and not where and mine["where"].nunique() > 1:
+            # Nothing was varied: the places themselves stand beside each other.
+            mine, axes = mine.assign(factor_place=mine["where"]), ["place"]
+            title = f"{metric.replace('_', ' ')} of each"
+            yield plots.levels(f"series-{metric}-places", title, mine, metric, "place")
+            continue
         if mine.empty or not axes:
             continue
         held = {f: _levels(measured, f)[0] for f in axes[2 if where else 1 :]}
@@ -225,7 +234,14 @@ def _levels_of(measured: Measured) -> Iterator[Plot]:
         if not where:
             mine, series = mine.assign(factor_where=mine["where"]), "where"
         order = _levels(measured, series) if series and where else ()
-        yield plots.levels(name, title, mine, metric, axes[0], series, order=order)
+        log = _spans(mine["value"])
+        yield plots.levels(name, title, mine, metric, axes[0], series, log=log, order=order)
+
+
+def _spans(values: pd.Series) -> bool:
+    """Whether values lie so far apart that a linear axis would show the largest only."""
+    above = values[values > 0]
+    return len(above) == len(values) > 0 and float(above.max() / above.min()) >= LOG_FROM
 
 
 def _axes(measured: Measured) -> list[str]:
