@@ -29,7 +29,7 @@ defaults: {{cs: 1000}}
 apps:
   - {{id: server, node: n2, kind: producer, prefix: /known, size: 500, freshness: 3600s}}
   - {{id: first, node: n1, kind: consumer, prefix: /known, count: {COUNT}, window: 4}}
-  - {{id: second, node: n1, kind: consumer, prefix: /known, count: {COUNT}, window: 4, start: 1s}}
+  - {{id: second, node: n1, kind: consumer, prefix: /known, count: {COUNT}, window: 4, start: START}}
 phases: {{measure: {{until: done, at_most: 30s}}}}
 sample: 200ms
 """
@@ -45,6 +45,9 @@ EXPECTED = (
 
 PROBES = 8
 """Packets more that a node may have counted: it is ready when probes' Data came."""
+
+STARTS = ("1s", "4s", "12s")
+"""When the second consumer begins; later on a machine on which the first was not done by then."""
 
 DONE = "counters.json"
 """What was counted, once it is right."""
@@ -72,12 +75,27 @@ def check(name: str, subject: str, folder: Path) -> list[dict[str, Any]]:
         BackendError: A counter says something else; all that do are named.
         Refused: The backend or the subject is not here.
     """
+    rows: list[dict[str, Any]] = []
+    for start in STARTS:
+        rows = _once(name, subject, folder, start)
+        if all(row["passed"] for row in rows):
+            write_json(folder / DONE, rows)
+            return rows
+    told = "; ".join(
+        f"{row['node']} {row['counter']}: {row['counted']} for {row['expected']}"
+        for row in rows
+        if not row["passed"]
+    )
+    raise BackendError(f"counters of {subject} do not tell known traffic: {told}")
+
+
+def _once(name: str, subject: str, folder: Path, start: str) -> list[dict[str, Any]]:
     if folder.exists():
         backend.clean_up(folder)
         shutil.rmtree(folder)
     folder.mkdir(parents=True)
     path = folder / "known.yaml"
-    path.write_text(FILE)
+    path.write_text(FILE.replace("START", start))
     bed = backend.make(name, files.load(path).spec({"subject": subject}, 1), folder)
     bed.raw.mkdir()
     with closing(bed):
@@ -88,16 +106,7 @@ def check(name: str, subject: str, folder: Path) -> list[dict[str, Any]]:
     apps = json.loads((bed.raw / "apps.json").read_text())
     again = sum(int(app.get("retransmissions") or 0) for app in apps)
     counted = json.loads((bed.raw / "measure.json").read_text())["nodes"]
-    rows = compare(counted, again, subject == "onym")
-    wrong = [row for row in rows if not row["passed"]]
-    if wrong:
-        told = "; ".join(
-            f"{row['node']} {row['counter']}: {row['counted']} for {row['expected']}"
-            for row in wrong
-        )
-        raise BackendError(f"counters of {subject} do not tell known traffic: {told}")
-    write_json(folder / DONE, rows)
-    return rows
+    return compare(counted, again, subject == "onym")
 
 
 def compare(
