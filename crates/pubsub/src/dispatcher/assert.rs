@@ -18,6 +18,15 @@ impl Dispatcher {
     /// Everything that is asserted at the rendezvous of the domain, fathers first and what is
     /// published once more last.
     fn assertions(&self) -> Vec<Assertion> {
+        let mut all: Vec<Assertion> = self.asserted().collect();
+        all.sort_by_cached_key(|x| {
+            (x.request.id.len() > 1, !x.held.is_scope, x.held.id.len(), x.held.clone())
+        });
+        all
+    }
+
+    /// The same in any order.
+    fn asserted(&self) -> impl Iterator<Item = Assertion> {
         let of = |is_subscription: bool,
                   full: &Id,
                   (is_scope, strategy): (bool, Strategy),
@@ -31,30 +40,23 @@ impl Dispatcher {
                 is_settled,
             }
         };
-        let publications = self.publications.iter().map(|(full, p)| {
+        let publications = self.publications.iter().map(move |(full, p)| {
             let what = (p.is_scope, p.strategy);
             of(false, full, what, (&p.id, &p.prefix), !p.publishers.is_empty())
         });
-        let subscriptions = self.subscriptions.iter().map(|(full, s)| {
+        let subscriptions = self.subscriptions.iter().map(move |(full, s)| {
             let what = (s.is_scope, s.strategy);
             of(true, full, what, (&s.id, &s.prefix), !s.subscribers.is_empty())
         });
         let is_theirs = |a: &Assertion| {
             a.request.strategy.has_rendezvous() && a.request.strategy != Strategy::NODE_LOCAL
         };
-        let mut all: Vec<Assertion> = publications.chain(subscriptions).filter(is_theirs).collect();
-        all.sort_by(|a, b| {
-            let key = |x: &Assertion| {
-                (x.request.id.len() > 1, !x.held.is_scope, x.held.id.len(), x.held.clone())
-            };
-            key(a).cmp(&key(b))
-        });
-        all
+        publications.chain(subscriptions).filter(is_theirs)
     }
 
     /// Tells each rendezvous that the node lives and what it asserts.
     pub(super) fn keep_alive(&self, out: &mut Outbox) {
-        let assertions = self.assertions();
+        let assertions: Vec<Assertion> = self.asserted().collect();
         let homes = self.homes.iter().filter(|h| h.role.has(Role::RENDEZVOUS));
         for node in homes.map(|h| h.node) {
             let theirs = assertions.iter().filter(|a| self.rendezvous_of(&a.held.id) == Some(node));
