@@ -172,23 +172,53 @@ fn scope(root: u64) -> Id {
 
 #[test]
 fn with_two_rendezvous_nodes_one_may_be_killed() {
+    one_of_two_is_killed(&[], || {});
+}
+
+#[test]
+fn with_two_rendezvous_nodes_and_etcd_one_may_be_killed_and_the_other_owns_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(local) = onym_etcd::testing::Local::start(folder.path()) else { return };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let etcd = onym_etcd::Etcd::new(&[local.url()], None, support::PATIENCE).unwrap();
+    let list = |under: &str| {
+        let listing = runtime.block_on(etcd.list(&format!("onym/push/{under}/"), 100)).unwrap();
+        listing.entries
+    };
+    let etcd_set = format!("push.etcd=[\"{}\"]", local.url());
+    one_of_two_is_killed(&[&etcd_set, "push.etcd_lease_ms=2000"], || {
+        ask_until("the lease of the other one ended", || {
+            let homes = list("homes");
+            homes.len() == 1 && homes[0].key.ends_with("/0000000000000004")
+        });
+        ask_until("all scopes belong to the one that is left", || {
+            let scopes = list("scopes");
+            let values = scopes.iter().map(|e| serde_json::from_slice::<Value>(&e.value).unwrap());
+            let is_right = |v: Value| {
+                v["owner"] == "0000000000000004" && v["publishers"][0] == "0000000000000002"
+            };
+            scopes.len() == 8 && values.into_iter().all(is_right)
+        });
+        assert_eq!(list("epochs").len(), 2);
+    });
+}
+
+/// Four nodes, two of them rendezvous and topology manager, with `more` settings; one of the two is
+/// killed, and `and_then` must hold while the rest runs.
+fn one_of_two_is_killed(more: &[&str], and_then: impl FnOnce()) {
     let (domain, roots) = (Strategy::DOMAIN_LOCAL, 1..=8);
     let [a, b, c, d] = ports();
     let places = [(); 4].map(|()| Place::new());
     let start = |i: usize, roles: &str, own: u16, links: &[u16]| {
         let links: Vec<String> =
             links.iter().map(|port| format!("{{face=\"udp4://127.0.0.1:{port}\"}}")).collect();
-        push_daemon(
-            &places[i],
-            &[
-                &format!("push.node=\"{}\"", i + 1),
-                &format!("push.roles={roles}"),
-                "push.lease_ms=2000",
-                "faces.reconnect_max_ms=1000",
-                &format!("faces.udp.listen=127.0.0.1:{own}"),
-                &format!("push.link=[{}]", links.join(", ")),
-            ],
-        )
+        let (node, roles) = (format!("push.node=\"{}\"", i + 1), format!("push.roles={roles}"));
+        let listen = format!("faces.udp.listen=127.0.0.1:{own}");
+        let link = format!("push.link=[{}]", links.join(", "));
+        let own = [&*node, &roles, "push.lease_ms=2000", "faces.reconnect_max_ms=1000"];
+        let all: Vec<&str> =
+            own.into_iter().chain([&*listen, &link]).chain(more.iter().copied()).collect();
+        push_daemon(&places[i], &all)
     };
     let both = "[\"rendezvous\", \"topology\"]";
     let mut first = start(0, both, a, &[b]);
@@ -237,6 +267,8 @@ fn with_two_rendezvous_nodes_one_may_be_killed() {
         // What was published while it was not known yet comes no more.
         while late.event(Some(Duration::from_millis(50))).unwrap().is_some() {}
     }
+    wait_graph(&places[3], "the other rendezvous has all", |graph| graph["total"] == 16);
+    and_then();
 }
 
 #[test]
@@ -256,6 +288,7 @@ fn the_only_rendezvous_may_be_killed_and_no_subscription_is_lost() {
                 &format!("push.node=\"{}\"", i + 1),
                 &format!("push.roles={roles}"),
                 "push.lease_ms=2000",
+                &format!("push.state={}", places[i].path("push.redb").display()),
                 "faces.reconnect_max_ms=1000",
                 &format!("faces.udp.listen=127.0.0.1:{}", ports[i]),
                 &format!("push.link=[{}]", links.join(", ")),
@@ -287,6 +320,22 @@ fn the_only_rendezvous_may_be_killed_and_no_subscription_is_lost() {
     arrives("with it");
     middle.kill();
     arrives("without it");
+    // Alone, where nobody can tell it anything, it knows the scope from before.
+    let mut lonely = push_daemon(
+        &places[1],
+        &[
+            "push.node=\"2\"",
+            "push.lease_ms=600000",
+            &format!("push.state={}", places[1].path("push.redb").display()),
+        ],
+    );
+    wait_graph(&places[1], "the scope is there", |graph| {
+        let vertices = graph["vertices"].as_array().unwrap();
+        vertices.len() == 1
+            && vertices[0]["scope"] == true
+            && vertices[0]["publishers"][0] == "0001"
+    });
+    lonely.kill();
     let _middle = start(1);
     wait_graph(&places[1], "everything is asserted again", |graph| {
         graph["vertices"].as_array().unwrap().iter().any(|v| {

@@ -28,9 +28,11 @@ pub struct Seat {
 
 impl Seat {
     /// Wants the seat `key`, to write `value` into it, which nobody else writes, and to keep it
-    /// for `time` after the last [`Seat::sit`].
+    /// for `time`, in whole seconds, after the last [`Seat::sit`].
     #[must_use]
     pub fn new(etcd: Arc<Etcd>, key: &str, value: Vec<u8>, time: Duration) -> Self {
+        // etcd counts whole seconds.
+        let time = Duration::from_secs(time.as_secs().max(1));
         Self { etcd, key: key.to_owned(), value, time, lease: None, taken: None }
     }
 

@@ -255,7 +255,14 @@ fn push_half(
     let mut settings = Settings::of(&config.push, spare);
     let base = origin.parent().unwrap_or(Path::new("."));
     settings.read_keys(&config.push, base).map_err(NodeError::Setup)?;
-    let node = onym_pubsub::Node::new(settings.node.clone());
+    let mut store =
+        push::Store::open(&config.push, &settings.node, base).map_err(NodeError::Setup)?;
+    let mut recalled = Vec::new();
+    if let Some(store) = &mut store {
+        settings.node.boot = store.begin(settings.node.boot).map_err(NodeError::Setup)?;
+        recalled = store.scopes().map_err(NodeError::Setup)?;
+    }
+    let mut node = onym_pubsub::Node::new(settings.node.clone());
     let bell = Bell::new().map_err(system("making the push half"))?;
     let mut sides = Vec::new();
     let (mut to, mut from, mut waits): (Vec<ToPeer>, Vec<FromPeer>, Vec<_>) = Default::default();
@@ -273,8 +280,25 @@ fn push_half(
     }
     let (tx, orders) = mpsc::channel::<PushOrder>();
     let port = PushPort { orders: tx, bell: Arc::clone(&bell) };
+    let keeper = store.map(|store| push::Keeper::start(store, port.clone())).transpose();
+    let keeper = keeper.map_err(system("starting a thread"))?;
+    if keeper.is_some() {
+        node.keep_scopes();
+    }
     let ports = Vec::new();
-    let parts = push::Parts { clock, settings, node, bell, orders, to, from, waits, ports };
+    let parts = push::Parts {
+        clock,
+        settings,
+        node,
+        keeper,
+        recalled,
+        bell,
+        orders,
+        to,
+        from,
+        waits,
+        ports,
+    };
     Ok((Some(PushHalf { parts, port }), sides))
 }
 

@@ -16,7 +16,7 @@ pub use forwarder::{Copies, Forwarder, Source};
 pub use link_state::LinkState;
 pub use node::{Frames, Node, Output};
 pub use publication::{AppId, DomainKey, Event, Outbox, Publication, Target, To};
-pub use rendezvous::Rendezvous;
+pub use rendezvous::{Kept, Rendezvous};
 pub use signature::{Signing, Trusted};
 pub use topology::TopologyManager;
 pub use verdict::{Counters, Verdict};

@@ -9,7 +9,7 @@ use crate::dispatcher::{self, Data, Dispatcher, Refusal, Request, Sent};
 use crate::forwarder::{self, Copies, Forwarder, LinkEntry, LinkError, Source};
 use crate::link_state::{self, LinkState};
 use crate::publication::{AppId, DomainKey, Event, Outbox, Publication, Target, To};
-use crate::rendezvous::{self, Rendezvous};
+use crate::rendezvous::{self, Kept, Rendezvous};
 use crate::signature::{Signing, Trusted};
 use crate::topology::{self, Routing, TopologyManager};
 use crate::verdict::Verdict;
@@ -19,7 +19,7 @@ use onym_wire::push::{
     Control, Frame, FrameBuilder, Id, Kind, Label, Link, Role, Route, RouteBuf, Strategy, reserved,
 };
 use smallvec::SmallVec;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// Settings of a node.
@@ -249,6 +249,28 @@ impl Node {
             topology.epoch_start(now, number, &mut self.outbox);
         }
         self.settle(now, output);
+    }
+
+    /// From now on it is noted which scopes a store has to keep (P-44).
+    pub fn keep_scopes(&mut self) {
+        if let Some(rendezvous) = &mut self.rendezvous {
+            rendezvous.keep_scopes();
+        }
+    }
+
+    /// Scopes that come back from a store.
+    pub fn recall(&mut self, now: Tick, kept: Vec<Kept>, output: &mut Output) {
+        if let Some(rendezvous) = &mut self.rendezvous {
+            rendezvous.recall(now, kept, &mut self.outbox);
+        }
+        self.settle(now, output);
+    }
+
+    /// Rendezvous nodes and topology managers whose lease in a store holds.
+    pub fn roster(&mut self, now: Tick, nodes: BTreeSet<Label>) {
+        if let Some(topology) = &mut self.topology {
+            topology.roster(now, nodes);
+        }
     }
 
     /// A link is known to be down.

@@ -3,6 +3,9 @@
 //! One instance serves a node (strategy node-local), another one the domain.
 
 pub mod graph;
+mod keep;
+
+pub use keep::Kept;
 
 use crate::courier::{Courier, Taken, Traffic};
 use crate::publication::{Outbox, Publication, Target, responsible};
@@ -63,6 +66,8 @@ pub struct Rendezvous {
     has_shared: bool,
     /// When the topology manager is told what nodes publish for other domains.
     share_at: Option<Tick>,
+    /// Other rendezvous nodes share the roots than before.
+    is_recall_wanted: bool,
     /// Messages that were refused.
     pub refused: u64,
 }
@@ -90,6 +95,7 @@ impl Rendezvous {
             foreign: BTreeSet::new(),
             has_shared: false,
             share_at: None,
+            is_recall_wanted: false,
             refused: 0,
             config,
         }
@@ -212,12 +218,14 @@ impl Rendezvous {
         }
     }
 
+    /// Whether the root that `id` begins with belongs to this rendezvous.
+    fn is_ours(&self, id: &Id) -> bool {
+        let root = id.first().unwrap_or_default();
+        let owner = responsible(root, self.peers.iter().copied());
+        owner.is_none_or(|owner| owner == self.config.node)
+    }
+
     fn judge(&mut self, node: Label, request: &Request) -> Result<Changes, Status> {
-        let is_ours = |id: &Id| {
-            let root = id.first().unwrap_or_default();
-            let owner = responsible(root, self.peers.iter().copied());
-            owner.is_none_or(|owner| owner == self.config.node)
-        };
         let target = if request.prefix.is_empty() { &request.id } else { &request.prefix };
         let is_fit = match request.strategy {
             Strategy::NODE_LOCAL => self.config.is_node_local,
@@ -230,7 +238,7 @@ impl Rendezvous {
         if target.first().is_some_and(reserved::is_reserved) {
             return Err(Status::RESERVED);
         }
-        if !is_ours(target) || (request.id.len() > 1 && !is_ours(&request.id)) {
+        if !self.is_ours(target) || (request.id.len() > 1 && !self.is_ours(&request.id)) {
             return Err(Status::ELSEWHERE);
         }
         self.graph.request(node, request)
@@ -343,7 +351,9 @@ impl Rendezvous {
 
     fn homes(&mut self, now: Tick, message: &Control, out: &mut Outbox) {
         let of = |role: Role| message.homes.iter().filter(move |h: &&Home| h.role.has(role));
-        self.peers = of(Role::RENDEZVOUS).map(|h| h.node).collect();
+        let peers: Vec<Label> = of(Role::RENDEZVOUS).map(|h| h.node).collect();
+        self.is_recall_wanted |= peers != self.peers;
+        self.peers = peers;
         let manager = responsible(self.config.node, of(Role::TOPOLOGY).map(|h| h.node));
         let route = manager
             .filter(|m| *m != self.config.node)

@@ -67,6 +67,8 @@ pub struct TopologyManager {
     asked: BTreeMap<Label, (u32, Tick)>,
     /// Links that went since the trees were made; `None` when something else changed too.
     gone: Option<BTreeSet<u32>>,
+    /// Homes whose lease in a store holds; without one, all that are on the map.
+    roster: Option<BTreeSet<Label>>,
     /// Other domains.
     federation: Option<Federation>,
     /// Messages that were refused.
@@ -94,6 +96,7 @@ impl TopologyManager {
             stale_at: None,
             asked: BTreeMap::new(),
             gone: Some(BTreeSet::new()),
+            roster: None,
             refused: 0,
             trees: 0,
             config,
@@ -104,6 +107,24 @@ impl TopologyManager {
     #[must_use]
     pub fn map(&self) -> &Map {
         &self.map
+    }
+
+    /// The rendezvous nodes and topology managers whose lease in a store holds. Dispatchers hear of
+    /// those that are on the map, too; of all on the map when none of the two is both.
+    pub fn roster(&mut self, now: Tick, nodes: BTreeSet<Label>) {
+        if self.roster.as_ref() != Some(&nodes) {
+            self.roster = Some(nodes);
+            self.settle.get_or_insert(now);
+        }
+    }
+
+    /// Rendezvous nodes or topology managers that serve.
+    fn homes_of(&self, role: Role) -> Vec<Label> {
+        let all = self.map.nodes().iter().filter(|(_, n)| n.role.has(role));
+        let all: Vec<Label> = all.map(|(label, _)| *label).collect();
+        let is_on = |n: &Label| self.roster.as_ref().is_none_or(|roster| roster.contains(n));
+        let on: Vec<Label> = all.iter().copied().filter(is_on).collect();
+        if on.is_empty() { all } else { on }
     }
 
     /// Messages to dispatchers and rendezvous nodes.
@@ -252,23 +273,19 @@ impl TopologyManager {
 
     /// Tells a dispatcher how rendezvous nodes and topology managers are reached, if that changed.
     fn tell_homes(&mut self, now: Tick, node: Label, out: &mut Outbox) {
-        let homes_of = |role: Role| {
-            let all = self.map.nodes().iter().filter(move |(_, n)| n.role.has(role));
-            all.map(|(label, _)| *label).collect::<Vec<Label>>()
-        };
-        let mut managers = homes_of(Role::TOPOLOGY);
+        let mut managers = self.homes_of(Role::TOPOLOGY);
         managers.retain(|m| self.map.distance(*m, node).is_some());
         if responsible(node, managers) != Some(self.config.node) {
             self.homes.remove(&node);
             return;
         }
-        let wanted: Vec<(Label, Role)> = self
-            .map
-            .nodes()
-            .iter()
-            .filter(|(_, n)| n.role != Role::default())
-            .map(|(label, n)| (*label, n.role))
-            .collect();
+        let serving = [Role::RENDEZVOUS, Role::TOPOLOGY].map(|role| (role, self.homes_of(role)));
+        let role_of = |label: &Label| {
+            let roles = serving.iter().filter(|(_, all)| all.contains(label));
+            roles.map(|(role, _)| *role).fold(Role::default(), Role::and)
+        };
+        let all = self.map.nodes().keys().map(|label| (*label, role_of(label)));
+        let wanted: Vec<(Label, Role)> = all.filter(|(_, r)| *r != Role::default()).collect();
         let mut homes = Vec::new();
         for (home, role) in wanted {
             if let Some(route) = self.route_between(node, home) {

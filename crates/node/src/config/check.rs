@@ -122,6 +122,11 @@ impl Config {
         let hold = usize::try_from(push.hold_ms).unwrap_or(usize::MAX);
         check.between("push.hold_ms", hold, 0, 600_000)?;
         check.between("push.vertices_max", push.vertices_max, 1, 1 << 26)?;
+        let lease = usize::try_from(push.etcd_lease_ms).unwrap_or(usize::MAX);
+        check.between("push.etcd_lease_ms", lease, 1000, 600_000)?;
+        let good = push.etcd.is_empty() || (push.state.is_empty() && !push.node.is_empty());
+        let allowed = "needs push.node, the same at each start, and goes without push.state";
+        check.that(good, "push.etcd", &push.etcd.join(", "), allowed)?;
         for (i, link) in push.link.iter().enumerate() {
             let allowed = "allowed is a face URI, such as udp4://192.0.2.1:6363";
             let parses = link.face.parse::<onym_wire::FaceUri>().is_ok();

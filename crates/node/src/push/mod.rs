@@ -8,10 +8,12 @@
 mod apps;
 pub(crate) mod old;
 mod settings;
+mod store;
 mod thread;
 mod view;
 
 pub(crate) use settings::Settings;
+pub(crate) use store::{Keeper, Store};
 pub(crate) use thread::{Parts, PushThread};
 pub(crate) use view::may_use_board;
 

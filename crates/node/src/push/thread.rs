@@ -9,18 +9,19 @@
 
 use super::apps::Apps;
 use super::settings::epoch_at;
-use super::{Link, PushOrder, Settings};
+use super::{Keeper, Link, PushOrder, Settings};
 use crate::clock::Clock;
 use crate::cross::{Bell, FromPeer, Leg, ToPeer};
 use crate::shard::{FaceMap, ShardPort};
 use onym_forward::packet::{Kind, LpOut, Packet, Payload, Transmit};
 use onym_pubsub::forwarder::LinkEntry;
-use onym_pubsub::{Node, Output};
+use onym_pubsub::{Kept, Node, Output};
 use onym_sys::epoll::{Epoll, Interest, Ready};
 use onym_tables::{FaceId, Tick};
+use onym_wire::push::Label;
 use onym_wire::push::app::Message;
 use onym_wire::{Buf, types};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
@@ -59,6 +60,8 @@ pub(crate) struct PushThread {
     epoch: Option<u8>,
     /// What found no room, with its shard.
     late: VecDeque<(usize, Late)>,
+    /// What outlives this node, where something does.
+    keeper: Option<Keeper>,
     running: bool,
 }
 
@@ -74,6 +77,9 @@ pub(crate) struct Parts {
     pub(crate) clock: Clock,
     pub(crate) settings: Settings,
     pub(crate) node: Node,
+    pub(crate) keeper: Option<Keeper>,
+    /// Scopes of the life before.
+    pub(crate) recalled: Vec<Kept>,
     pub(crate) bell: Arc<Bell>,
     pub(crate) orders: Receiver<PushOrder>,
     pub(crate) to: Vec<ToPeer>,
@@ -96,7 +102,7 @@ impl PushThread {
     pub(crate) fn new(parts: Parts) -> std::io::Result<Self> {
         let epoll = Epoll::new()?;
         epoll.add(parts.bell.waker(), 0, Interest::Read)?;
-        Ok(Self {
+        let mut thread = Self {
             now: parts.clock.now(),
             clock: parts.clock,
             epoch: parts.settings.node.routing.keyed.map(|keyed| keyed.epoch),
@@ -116,8 +122,23 @@ impl PushThread {
             waits: parts.waits,
             ports: parts.ports,
             late: VecDeque::new(),
+            keeper: parts.keeper,
             running: true,
-        })
+        };
+        if !parts.recalled.is_empty() {
+            thread.recall(parts.recalled);
+        }
+        Ok(thread)
+    }
+
+    /// Scopes come back from the store.
+    pub(super) fn recall(&mut self, kept: Vec<Kept>) {
+        self.node.recall(self.now, kept, &mut self.output);
+    }
+
+    /// The store says which rendezvous nodes and topology managers serve.
+    pub(super) fn roster(&mut self, nodes: BTreeSet<Label>) {
+        self.node.roster(self.now, nodes);
     }
 
     /// Runs until told to stop.
@@ -185,6 +206,9 @@ impl PushThread {
             self.carry_out();
         }
         self.turn_epoch();
+        if let Some(keeper) = &self.keeper {
+            keeper.keep(&mut self.node);
+        }
         for to in &mut self.to {
             to.flush();
         }

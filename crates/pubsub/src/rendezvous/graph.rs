@@ -148,6 +148,8 @@ pub struct Graph {
     numbers: u64,
     by_number: HashMap<u64, usize>,
     held: HashMap<Label, Holder>,
+    /// Scopes whose publishers changed, where somebody keeps them.
+    unkept: Option<BTreeSet<Id>>,
 }
 
 impl Graph {
@@ -223,6 +225,34 @@ impl Graph {
             self.index.get(&held.id).is_some_and(|v| self.at(*v).strategy == strategy)
         };
         held.filter(is_meant).map(|held| (held.id.clone(), held.is_scope)).collect()
+    }
+
+    /// From now on it is noted which scopes get other publishers.
+    pub(super) fn keep_scopes(&mut self) {
+        self.unkept.get_or_insert_default();
+    }
+
+    /// Scopes whose publishers changed; `None` when nobody keeps them.
+    pub(super) fn unkept(&mut self) -> Option<&mut BTreeSet<Id>> {
+        self.unkept.as_mut()
+    }
+
+    /// Whether there are any.
+    pub(super) fn has_unkept(&self) -> bool {
+        self.unkept.as_ref().is_some_and(|ids| !ids.is_empty())
+    }
+
+    /// Strategy and publishers of the scope `id`, when that is its only name.
+    pub(super) fn publishers_of(&self, id: &Id) -> Option<(Strategy, Vec<Label>)> {
+        let vertex = self.at(*self.index.get(id)?);
+        let [path] = vertex.paths.as_slice() else { return None };
+        let publishers = path.publishers.iter().copied().collect();
+        vertex.is_scope.then_some((vertex.strategy, publishers))
+    }
+
+    /// All names of what has this one.
+    pub(super) fn names(&self, id: &Id) -> Vec<Id> {
+        self.index.get(id).map(|v| self.at(*v).ids()).unwrap_or_default()
     }
 
     /// Publishers of an item, by its number's vertex.
@@ -343,6 +373,13 @@ impl Graph {
         if holder.held.insert(held) {
             holder.digest ^= digest;
         }
+        self.note_unkept(id, is_scope && !is_subscription);
+    }
+
+    fn note_unkept(&mut self, id: &Id, is_published_scope: bool) {
+        if let Some(unkept) = self.unkept.as_mut().filter(|_| is_published_scope) {
+            unkept.insert(id.clone());
+        }
     }
 
     /// Whether one more node may assert something.
@@ -367,6 +404,7 @@ impl Graph {
                 self.held.remove(&node);
             }
         }
+        self.note_unkept(id, is_scope && !is_subscription);
     }
 
     /// Whether `ancestor` is `v` or above it.

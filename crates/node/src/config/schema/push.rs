@@ -75,6 +75,24 @@ pub struct Push {
     pub vertices_max: usize,
     /// Time after which a rendezvous forgets a node that is silent, in milliseconds.
     pub lease_ms: u64,
+    /// File in which a rendezvous or topology node keeps its epoch and the published scopes, so
+    /// that it is complete at once after a restart. Empty: they come back by those who published
+    /// them.
+    pub state: String,
+    /// Members of etcd (`http://host:port`), where several rendezvous and topology nodes of a domain
+    /// keep the same, and who of them serves: the same in all of them. Needs `push.node`; goes
+    /// without `push.state`. While etcd is away, all goes on with who served before.
+    pub etcd: Vec<String>,
+    /// Before each key there: nodes of one domain have the same.
+    pub etcd_prefix: String,
+    /// File with the certificates of authorities that etcd's are signed by, for `https://`.
+    pub etcd_ca: String,
+    /// File with the certificate that is shown to etcd.
+    pub etcd_cert: String,
+    /// File with its key.
+    pub etcd_key: String,
+    /// Time after which a node that says nothing to etcd serves no more, in milliseconds.
+    pub etcd_lease_ms: u64,
 }
 
 impl Default for Push {
@@ -107,6 +125,13 @@ impl Default for Push {
             hold_ms: 250,
             vertices_max: 1_000_000,
             lease_ms: 30_000,
+            state: String::new(),
+            etcd: Vec::new(),
+            etcd_prefix: "onym/push/".to_owned(),
+            etcd_ca: String::new(),
+            etcd_cert: String::new(),
+            etcd_key: String::new(),
+            etcd_lease_ms: 3000,
         }
     }
 }

@@ -1,0 +1,126 @@
+//! The embedded store: a redb file.
+
+use super::{Desk, Order};
+use onym_pubsub::Kept;
+use onym_wire::push::{Id, Label, Strategy};
+use redb::{Database, ReadableDatabase as _, ReadableTable as _, TableDefinition};
+use std::path::Path;
+use std::time::Duration;
+
+const EPOCHS: TableDefinition<'_, &str, u32> = TableDefinition::new("epochs");
+/// Octets of the identifier; an octet of the strategy and the publishers' labels.
+const SCOPES: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("scopes");
+/// After a write that failed.
+const AGAIN: Duration = Duration::from_secs(1);
+
+type Outcome<T> = Result<T, redb::Error>;
+
+/// A redb file.
+#[derive(Debug)]
+pub(crate) struct FileStore {
+    database: Database,
+}
+
+impl FileStore {
+    /// Opens or makes it.
+    pub(super) fn open(file: &Path) -> Result<Self, String> {
+        let fault = |why: &dyn std::fmt::Display| {
+            format!(
+                "{}: {why}; another node may have it open, or the folder cannot be written",
+                file.display()
+            )
+        };
+        if let Some(folder) = file.parent() {
+            std::fs::create_dir_all(folder).map_err(|e| fault(&e))?;
+        }
+        Ok(Self { database: Database::create(file).map_err(|e| fault(&e))? })
+    }
+
+    pub(super) fn begin(&mut self, drawn: u32) -> Outcome<u32> {
+        let write = self.database.begin_write()?;
+        let epoch = {
+            let mut table = write.open_table(EPOCHS)?;
+            let before = table.get("node")?.map(|v| v.value());
+            let epoch = before.map_or(drawn, |b| drawn.max(b.wrapping_add(1)).max(1));
+            table.insert("node", epoch)?;
+            // Readers find the table.
+            write.open_table(SCOPES)?;
+            epoch
+        };
+        write.commit()?;
+        Ok(epoch)
+    }
+
+    pub(super) fn scopes(&self) -> Outcome<Vec<Kept>> {
+        let table = self.database.begin_read()?.open_table(SCOPES)?;
+        let mut all = Vec::new();
+        for row in table.iter()? {
+            let (id, value) = row?;
+            let labels = |octets: &[u8]| -> Vec<Label> {
+                let (labels, _) = octets.as_chunks::<8>();
+                labels.iter().copied().map(Label).collect()
+            };
+            let Some((strategy, publishers)) = value.value().split_first() else { continue };
+            let Some(id) = Id::from_octets(id.value()) else { continue };
+            all.push(Kept { id, strategy: Strategy(*strategy), publishers: labels(publishers) });
+        }
+        Ok(all)
+    }
+
+    fn write(&self, batch: &[Kept]) -> Outcome<()> {
+        let write = self.database.begin_write()?;
+        {
+            let mut table = write.open_table(SCOPES)?;
+            for kept in batch {
+                if kept.publishers.is_empty() {
+                    table.remove(kept.id.octets())?;
+                    continue;
+                }
+                let mut value = vec![kept.strategy.0];
+                value.extend(kept.publishers.iter().flat_map(|label| label.0));
+                table.insert(kept.id.octets(), value.as_slice())?;
+            }
+        }
+        write.commit()?;
+        Ok(())
+    }
+
+    pub(super) fn run(&self, desk: &Desk) {
+        while let Ok(order) = desk.inbox.recv() {
+            let Order::Keep(batch) = order else { continue };
+            while let Err(error) = self.write(&batch) {
+                tracing::error!(%error, "scopes are not kept; it is tried again");
+                std::thread::sleep(AGAIN);
+            }
+            desk.done();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scopes_and_the_epoch_are_there_after_opening_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("state/push.redb");
+        let scope = |id: &str, publishers: &[u64]| Kept {
+            id: id.parse().unwrap(),
+            strategy: Strategy::DOMAIN_LOCAL,
+            publishers: publishers.iter().copied().map(Label::from_u64).collect(),
+        };
+        let kept = [scope("/1", &[1, 2]), scope("/1/2", &[3])];
+        let mut store = FileStore::open(&file).unwrap();
+        assert_eq!(store.begin(5).unwrap(), 5);
+        assert!(store.scopes().unwrap().is_empty());
+        store.write(&kept).unwrap();
+        assert!(FileStore::open(&file).is_err(), "one node at a time has it");
+        drop(store);
+        let mut store = FileStore::open(&file).unwrap();
+        assert_eq!(store.begin(5).unwrap(), 6, "a clock that went back does not matter");
+        assert_eq!(store.scopes().unwrap(), kept);
+        store.write(&[scope("/1/2", &[])]).unwrap();
+        assert_eq!(store.scopes().unwrap(), &kept[..1]);
+    }
+}
