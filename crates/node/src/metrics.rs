@@ -188,6 +188,12 @@ fn push(out: &mut String, s: &Snapshot) {
             "Publications handed to applications.",
             push.publications[1],
         ),
+        (
+            "onym_push_missing_total",
+            "counter",
+            "Publications that never came to their subscribers here, as their numbers tell.",
+            push.publications[2],
+        ),
         ("onym_push_apps", "gauge", "Applications.", push.apps),
         ("onym_push_vertices", "gauge", "Scopes and items of the rendezvous.", push.vertices),
     ] {

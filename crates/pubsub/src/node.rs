@@ -100,6 +100,25 @@ pub struct Output {
     pub frames: Vec<Frames>,
     /// Events of applications, in order.
     pub events: Vec<(To, Event)>,
+    /// Buffers of frames that left.
+    spare: Vec<Vec<u8>>,
+}
+
+/// Buffers that are kept for frames to come.
+const SPARE_MAX: usize = 64;
+
+impl Output {
+    /// Takes the buffer of a frame that left, for another one.
+    pub fn give_back(&mut self, mut octets: Vec<u8>) {
+        if self.spare.len() < SPARE_MAX {
+            octets.clear();
+            self.spare.push(octets);
+        }
+    }
+
+    fn buffer(&mut self) -> Vec<u8> {
+        self.spare.pop().unwrap_or_default()
+    }
 }
 
 /// Control messages that ended without effect, by why.
@@ -432,7 +451,7 @@ impl Node {
             Target::Route(route) => route,
             _ => &link,
         };
-        let mut octets = Vec::new();
+        let mut octets = output.buffer();
         FrameBuilder {
             hop_limit: publication.hop_limit,
             strategy: publication.strategy,
@@ -459,7 +478,9 @@ impl Node {
     fn send_own(&mut self, mut octets: Vec<u8>, output: &mut Output) {
         let copies = &mut self.copies;
         self.forwarder.receive(Source::Own, &mut octets, copies);
-        if !copies.faces.is_empty() {
+        if copies.faces.is_empty() {
+            output.give_back(octets);
+        } else {
             output.frames.push(Frames { faces: Faces::from_slice(&copies.faces), octets });
         }
     }
@@ -488,9 +509,11 @@ impl Node {
         data: &Data<'_>,
         output: &mut Output,
     ) -> Result<Sent, Refusal> {
-        let mut octets = Vec::new();
+        let mut octets = output.buffer();
         let sent = self.dispatcher.publish_ready(now, app, data, &mut octets, &mut self.outbox);
-        if !octets.is_empty() {
+        if octets.is_empty() {
+            output.give_back(octets);
+        } else {
             self.send_own(octets, output);
         }
         let sent = match sent {

@@ -95,7 +95,7 @@ pub struct PushCounts {
     /// Messages of applications.
     pub messages: u64,
     /// Publications sent to the network, and copies handed to applications.
-    pub publications: [u64; 2],
+    pub publications: [u64; 3],
     /// Applications there are.
     pub apps: u64,
     /// Scopes and items of the rendezvous.

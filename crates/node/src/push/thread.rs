@@ -260,6 +260,7 @@ impl PushThread {
                 let item = Transmit { face, kind, bytes: Payload::Arena(0..end), lp };
                 self.transmit(&frame.octets, item);
             }
+            self.output.give_back(frame.octets);
         }
         self.output.frames = frames;
         if std::mem::take(&mut self.node.is_border_changed) {

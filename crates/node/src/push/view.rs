@@ -45,7 +45,7 @@ impl PushThread {
             dropped: PushDropped::default(),
             app_malformed: self.apps.malformed,
             messages: self.apps.messages,
-            publications: [dispatcher.sent, dispatcher.delivered],
+            publications: [dispatcher.sent, dispatcher.delivered, dispatcher.missing],
             apps: self.apps.len() as u64,
             vertices: graphs.into_iter().flatten().map(|r| r.graph().len() as u64).sum(),
         }

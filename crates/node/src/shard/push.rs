@@ -88,6 +88,13 @@ impl PushSide {
     }
 }
 
+impl PushSide {
+    /// Whether there is room for what applications and neighbours send.
+    fn is_free(&self) -> bool {
+        self.to.has_room() && self.holding.is_empty()
+    }
+}
+
 /// Whether the push half takes the packet.
 #[inline]
 pub(super) fn is_push(packet: &Packet) -> bool {
@@ -150,8 +157,7 @@ impl Shard {
     pub(super) fn not_held(&mut self, slot: u32, frames: &[RxFrame]) -> usize {
         let Some(push) = &self.push else { return frames.len() };
         // What one turn brings has room in the queue of any face.
-        let is_free = push.to.has_room() && push.holding.is_empty();
-        let mut room = if is_free { TURN_BYTES } else { 0 };
+        let mut room = if push.is_free() { TURN_BYTES } else { 0 };
         let is_stream = self.faces.get(slot).is_some_and(|face| face.stream);
         let waits = |frame: &RxFrame| {
             let is_ours = match frame.bytes.first() {
@@ -164,6 +170,11 @@ impl Shard {
             !fits
         };
         frames.iter().position(waits).unwrap_or(frames.len())
+    }
+
+    /// Whether nothing has to be put aside for the push half.
+    pub(super) fn push_is_free(&self) -> bool {
+        self.push.as_ref().is_none_or(PushSide::is_free)
     }
 
     /// Puts a face aside until the push thread has room.
@@ -196,7 +207,7 @@ impl Shard {
             return;
         }
         push.to.flush();
-        if push.to.has_room() && push.holding.is_empty() {
+        if push.is_free() {
             push.waits.store(false, Ordering::SeqCst);
             let mut held = std::mem::take(&mut push.held);
             held.drain(..).for_each(|slot| self.take_up(slot));

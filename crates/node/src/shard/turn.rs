@@ -58,12 +58,8 @@ impl Shard {
             }
         }
         let waits = !frames.is_empty() || matches!(result, Ok(More::More | More::Changed));
-        if waits
-            && let Some(face) = self.faces.get(slot)
-            && !face.listed
-        {
-            face.listed = true;
-            if taken < turn {
+        if waits && self.list(slot) {
+            if taken < turn && !self.push_is_free() {
                 self.hold(slot);
             } else {
                 self.ready.push_back(slot);
@@ -84,6 +80,11 @@ impl Shard {
             self.changed(slot);
         }
         count
+    }
+
+    /// Notes that a face has a place among those that have frames; false when it has one.
+    fn list(&mut self, slot: u32) -> bool {
+        self.faces.get(slot).is_some_and(|face| !std::mem::replace(&mut face.listed, true))
     }
 
     /// The transport of a face has become one of another kind.

@@ -68,8 +68,10 @@ pub struct Push {
     /// Octets of publications that wait for an application at most; it misses what is beyond, and
     /// is told how many.
     pub app_queue_bytes_max: usize,
-    /// How long publishers wait at a stretch for an application, or a neighbour on a stream, that
-    /// does not keep up, in milliseconds; then it misses publications until it has caught up.
+    /// How long publishers wait at a stretch for an application that does not keep up, in
+    /// milliseconds; then it misses publications until it has caught up, and is told how many. For a
+    /// neighbour on a stream they wait while it takes anything, and four times as long while it
+    /// takes nothing.
     pub hold_ms: u64,
     /// Most scopes and items of a rendezvous.
     pub vertices_max: usize,
