@@ -37,8 +37,11 @@ while [ $# -gt 0 ]; do
 done
 case $experiment in table1 | fig5 | fig6 | fig7 | table2 | locks) ;; *) usage >&2; exit 2 ;; esac
 target=$(realpath -m "$target")
-# The newest: before 6.5 a second processor does not come up under -icount.
-version=$(ls -d /usr/src/linux-headers-*-amd64 2>/dev/null | sed 's/.*linux-headers-//' | sort -V | tail -1)
+# Before 6.5 a second processor does not come up under -icount; both numbers of
+# processors are measured on one kernel, and all else on the oldest.
+which=head
+case $experiment in fig5 | locks) which=tail ;; esac
+version=$(ls -d /usr/src/linux-headers-*-amd64 2>/dev/null | sed 's/.*linux-headers-//' | sort -V | $which -n 1)
 [ -n "$version" ] || { echo "missing: linux-headers-cloud-amd64 (scripts/setup.sh kernel)" >&2; exit 77; }
 "$here/build.sh" "$version" "$target" >&2
 image=$("$here/image.sh" "$version" "$target")
@@ -71,12 +74,12 @@ case $experiment in
     done ;;
   fig5)
     for smp in ${PROCESSORS:-1 2}; do
-      for d in ${DISPATCH:-0:0 1:0 2:0 3:0 1:1 2:1 3:1}; do guest "$smp" relay "DISPATCH=$d" "COUNT=${COUNT:-1000}"; done
+      guest "$smp" relay "DISPATCH=${DISPATCH:-0:0 1:0 2:0 3:0 1:1 2:1 3:1}" "COUNT=${COUNT:-1000}"
     done ;;
   locks)
     for smp in ${PROCESSORS:-1 2}; do
       # Two processors touch the tables only where threads forward: by random, the paper's way.
-      for d in 0:0 3:0; do guest "$smp" relay "LOCKS=0 1 2" "DISPATCH=$d" "COUNT=${COUNT:-1000}"; done
+      guest "$smp" relay "LOCKS=0 1 2" "DISPATCH=0:0 3:0" "COUNT=${COUNT:-1000}"
     done ;;
   fig6)
     guest 1 hosts "COUNT=${COUNT:-2000}"

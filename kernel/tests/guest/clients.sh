@@ -4,6 +4,18 @@ set -e
 insmod /nnet.ko $LOAD
 nnet-test calls
 if [ -x /bin/calls ]; then calls; fi
+# The example programs: a file, and a stream in segments as it comes.
+nnet-test ctl route /example 1
+head -c 60000 /bin/busybox > /tmp/file
+bound() { i=0; until grep -q $1 /proc/net/nnet/bindings; do sleep 0.1; i=$((i+1)); [ $i -lt 200 ] || exit 1; done; }
+file_server /example/file /tmp/file & server=$!
+bound /example/file
+file_fetch /example/file > /tmp/got; cmp /tmp/file /tmp/got
+kill $server
+video_stream serve /example/video < /tmp/file & server=$!
+bound /example/video
+video_stream play /example/video > /tmp/got; cmp /tmp/file /tmp/got
+kill $server
 if [ -x /bin/python3 ]; then
   nnet-test ctl route /py 1
   PYTHONHOME=/data/py LD_LIBRARY_PATH=/data/py/lib python3 -S /tests/calls.py

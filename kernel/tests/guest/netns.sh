@@ -57,6 +57,14 @@ in_ b nnet-test ctl route /udp 1
 serve /udp/x 50 1200
 in_ a nnet-test fetch /udp/x 50 1200
 wait $pid
+# Frames of UDP are steered by their names as well.
+steered() { in_ r awk 'NR > 2 { n += $2 } END { print n + 0 }' /proc/net/nnet/dispatch; }
+in_ r nnet-test ctl dispatch 1
+before=$(steered)
+serve /udp/steered 50 1200
+in_ a nnet-test fetch /udp/steered 50 1200
+wait $pid
+[ $(($(steered) - before)) -ge 100 ] || { in_ r cat /proc/net/nnet/dispatch; exit 1; }
 # A device that goes takes its faces with it.
 in_ r ip link set ra down
 in_ r awk -v f=$face_ra '$1 == f { exit 1 }' /proc/net/nnet/faces

@@ -5,6 +5,7 @@ R=${ROUNDS:-300}
 insmod /nnet.ko $LOAD
 nnet-test closing $R
 nnet-test storm $R
+nnet-test reuse
 nnet-test fuzz $((R * 4)) 1
 # A device that is removed while packets go out by it; ids are used again.
 ip netns add x

@@ -51,7 +51,7 @@ static const struct {
 	{ "ctl", ctl, 1 },	   { "serve", serve, 3 },     { "fetch", fetch, 3 },
 	{ "binding", binding, 0 }, { "refused", refused, 0 }, { "published", published, 0 },
 	{ "calls", calls, 0 },
-	{ "relay", relay, 7 },
+	{ "relay", relay, 7 },     { "reuse", reuse, 0 },
 	{ "pump", pump, 4 },	   { "request", request, 2 }, { "pair", pair, 0 },
 	{ "fuzz", fuzz, 1 },	   { "closing", closing, 1 }, { "storm", storm, 1 },
 	{ "probe", probe, 1 },	   { "hit", hit, 2 },	   { "flood", flood, 3 },

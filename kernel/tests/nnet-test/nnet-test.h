@@ -72,6 +72,7 @@ int request(int argc, char **argv);
 int pair(int argc, char **argv);
 int fuzz(int argc, char **argv);
 int closing(int argc, char **argv);
+int reuse(int argc, char **argv);
 int storm(int argc, char **argv);
 int probe(int argc, char **argv);
 int hit(int argc, char **argv);

@@ -157,6 +157,59 @@ int storm(int argc, char **argv)
 	return 0;
 }
 
+static uint32_t face_of(int fd)
+{
+	socklen_t len = sizeof(uint32_t);
+	uint32_t face = 0;
+
+	CHECK(!getsockopt(fd, SOL_NNET, NNET_FACE, &face, &len));
+	return face;
+}
+
+/* A socket with a face: the first Interest, for what nobody serves, brings it. */
+static int faced(void)
+{
+	struct onym_name n = name_of("/nobody");
+	struct onym_packet p = { .content = content, .size = sizeof(content) };
+	int fd = onym_socket(SOCK_DGRAM, 0);
+
+	CHECK(fd >= 0 && !onym_send_interest(fd, &n, 0, 100));
+	patience(fd, 20);
+	CHECK(onym_recv(fd, &p, 0) >= 0 && p.type == NNET_NACK);
+	return fd;
+}
+
+/* Data that comes late for a closed socket does not reach the one that has its slot now. */
+int reuse(int argc, char **argv)
+{
+	struct onym_name n = name_of("/reuse"), item = name_of("/reuse/1");
+	struct onym_data d = { .name = &item, .content = "late", .len = 4 };
+	struct onym_packet p = { .content = content, .size = sizeof(content) };
+	int control = onym_ctl_open(), provider, fd = faced(), tries = 0;
+	uint32_t old = face_of(fd), now;
+
+	CHECK(!onym_ctl_route(control, &n, 1, 0));
+	provider = bound("/reuse", 0);
+	CHECK(provider >= 0);
+	patience(provider, 20);
+	CHECK(!onym_send_interest(fd, &item, 0, 60000));
+	CHECK(onym_recv(provider, &p, 0) >= 0 && p.type == NNET_INTEREST);
+	close(fd);
+	do {
+		fd = faced();
+		now = face_of(fd);
+		if ((now & 0xffff) == (old & 0xffff))
+			break;
+		close(fd);
+	} while (++tries < 20000);
+	CHECK((now & 0xffff) == (old & 0xffff) && now != old);
+	CHECK(!onym_send_data(provider, &d));
+	CHECK(onym_recv(fd, &p, MSG_DONTWAIT) == -EAGAIN);
+	close(fd);
+	printf("face %x is %x after %d sockets\n", old, now, tries);
+	return 0;
+}
+
 /* flood DEVICE MAC SECONDS: Interests as frames, past the module. */
 int flood(int argc, char **argv)
 {
