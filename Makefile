@@ -6,7 +6,7 @@ CARGO ?= cargo
 PREFIX ?= /usr/local
 XTASK := $(CARGO) run --quiet --package xtask --
 
-.PHONY: help demo test check build static docker-test bench bench-services bench-containers replay experiments interop conformance-foreign kernel-test kernel-debug-test fuzz gen install clean setup-base setup-test
+.PHONY: help demo test check build static docker-test kubernetes-test bench bench-services bench-containers replay experiments interop conformance-foreign kernel-test kernel-debug-test fuzz gen install clean setup-base setup-test
 
 help:            ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 18
@@ -30,6 +30,9 @@ static: setup-base ## the binary without shared libraries, target/static/onym: w
 
 docker-test: setup-base ## the manager with the Docker engine, which is started when none runs
 	scripts/docker.sh
+
+kubernetes-test: setup-base ## the manager with a Kubernetes cluster: of KUBECONFIG, or one node from K8S_BIN (root)
+	scripts/kubernetes.sh
 
 bench: setup-base ## relay, onym and the foreign forwarders on PATH, in one run
 	scripts/bench.sh

@@ -7,7 +7,8 @@ use anyhow::Result;
 use clap::ValueEnum;
 use onym_etcd::Etcd;
 use onym_manager::driver::{
-    DockerDriver, DockerOptions, Driver, ProcessDriver, ProcessOptions, usable_cgroup,
+    Cluster, DockerDriver, DockerOptions, Driver, KubernetesDriver, KubernetesOptions,
+    ProcessDriver, ProcessOptions, usable_cgroup,
 };
 use onym_manager::engine::{Manager, Office, Options, agree_mark};
 use onym_manager::rest;
@@ -28,6 +29,7 @@ use std::time::Duration;
   onym manager
   onym net preset nfd                      # a forwarder taken apart, clients at 6363
   onym manager --driver docker --binary target/static/onym
+  onym manager --driver kubernetes --namespace onym --image registry.example/onym:0.1
   onym manager --listen 127.0.0.1:8081 --state ./state --watch-ms 200
   onym manager --listen 192.0.2.1:8080 --token-file token --tls-cert own.pem --tls-key own.key
   onym manager --etcd http://127.0.0.1:2379 --listen 127.0.0.1:8081   # one of several")]
@@ -48,6 +50,8 @@ pub(crate) struct Args {
     /// Socket of the Docker engine.
     #[arg(long, value_name = "PATH", default_value = "/var/run/docker.sock")]
     docker_socket: PathBuf,
+    #[command(flatten)]
+    kubernetes: Kubernetes,
     /// The token that every request must carry; needed beyond loopback, unless mutual TLS is.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
@@ -62,6 +66,20 @@ pub(crate) struct Args {
     etcd: Vec<String>,
     #[command(flatten)]
     stand_by: StandBy,
+}
+
+/// What goes with --driver kubernetes.
+#[derive(Debug, clap::Args)]
+struct Kubernetes {
+    /// How the API server is reached; else KUBECONFIG, the pod that this runs in, ~/.kube/config.
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// The namespace in which objects are made.
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    namespace: String,
+    /// The image of the pods, whose entry point is `onym`; needed with --driver kubernetes.
+    #[arg(long, value_name = "IMAGE")]
+    image: Option<String>,
 }
 
 /// What goes with --etcd.
@@ -93,6 +111,8 @@ enum Engine {
     Process,
     /// Containers of the Docker engine.
     Docker,
+    /// Pods of a Kubernetes cluster.
+    Kubernetes,
 }
 
 /// The folder of the state where none is given.
@@ -259,7 +279,22 @@ fn driver(args: &Args, state: &Path, manager: String) -> Result<Arc<dyn Driver>>
             binary: args.binary.clone().map_or_else(std::env::current_exe, Ok)?,
             manager,
         })),
+        Engine::Kubernetes => Arc::new(kubernetes(&args.kubernetes, manager)?),
     })
+}
+
+fn kubernetes(args: &Kubernetes, manager: String) -> Result<KubernetesDriver> {
+    let Some(image) = args.image.clone() else {
+        let failure = Failure::new(Exit::Usage, "no image is named");
+        let failure = failure.why("pods are made of an image that their nodes have or can pull");
+        return Err(failure.next("--image NAME; make static builds the one binary of it").into());
+    };
+    let cluster = Cluster::find(args.kubeconfig.as_deref(), Duration::from_secs(30));
+    let cluster = cluster.map_err(|e| {
+        Failure::new(Exit::Usage, "no cluster is known").why(e).next("--kubeconfig FILE")
+    })?;
+    let namespace = args.namespace.clone();
+    Ok(KubernetesDriver::new(KubernetesOptions { cluster, namespace, image, manager }))
 }
 
 /// The mark of this state's services, made at the first start.

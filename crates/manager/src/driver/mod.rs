@@ -2,9 +2,13 @@
 
 mod archive;
 mod docker;
+mod kubeconfig;
+mod kubernetes;
 mod process;
 
 pub use docker::{DockerDriver, DockerOptions};
+pub use kubeconfig::Cluster;
+pub use kubernetes::{KubernetesDriver, KubernetesOptions};
 pub use process::{MARK, ProcessDriver, ProcessOptions, usable_cgroup};
 
 use crate::network::Function;
