@@ -29,7 +29,8 @@ defaults: {{cs: 1000}}
 apps:
   - {{id: server, node: n2, kind: producer, prefix: /known, size: 500, freshness: 3600s}}
   - {{id: first, node: n1, kind: consumer, prefix: /known, count: {COUNT}, window: 4}}
-  - {{id: second, node: n1, kind: consumer, prefix: /known, count: {COUNT}, window: 4, start: START}}
+  - {{id: second, node: n1, kind: consumer, prefix: /known, count: {COUNT}, window: 4,
+     start: START}}
 phases: {{measure: {{until: done, at_most: 30s}}}}
 sample: 200ms
 """
