@@ -96,6 +96,16 @@ forward() {
   iptables "$1" FORWARD -o onym-cni0 -j ACCEPT 2>/dev/null || true
 }
 
+# pod_address PORT: the address of the pod that clients reach at this port.
+pod_address() {
+  api /api/v1/pods | python3 -c '
+import json, sys
+for pod in json.load(sys.stdin)["items"]:
+    for port in pod["spec"]["containers"][0].get("ports", []):
+        if port["containerPort"] == int(sys.argv[1]):
+            print(pod["status"]["podIP"])' "$1"
+}
+
 cluster_start() {
   local binary=$1 name=$2
   started=yes
@@ -130,7 +140,6 @@ cluster_start() {
   # Pods are refused until the account that they run as is there.
   until_true 120 api /api/v1/namespaces/default/serviceaccounts/default || exit 1
   until_true 120 node_ready || { tail -5 "$work/kubelet.log"; exit 1; }
-  NODE_ADDRESS=$NODE
 }
 
 cluster_stop() {

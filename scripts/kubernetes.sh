@@ -3,7 +3,7 @@
 # BINARY, else of PROGRAM, which must be static; without arguments that is built first.
 #
 # The cluster is that of KUBECONFIG, with IMAGE (and NAMESPACE) set to an image of this version that
-# its nodes have or can pull, and its nodes' addresses reachable from here. Without KUBECONFIG one
+# its nodes have or can pull, NODE_ADDRESS to the address of its node, and pods reachable from here. Without KUBECONFIG one
 # node is started from K8S_BIN, a folder with kube-apiserver, kube-controller-manager,
 # kube-scheduler and kubelet (they build from the Go module k8s.io/kubernetes); that needs root,
 # etcd, containerd, runc and the CNI plugins (Debian: etcd-server containerd runc
@@ -63,7 +63,7 @@ sed -i 's/^kind = "backward-router"/&\nquota = 0.5/' "$work/network.toml"
 net apply "$work/network.toml"
 head -c 1000000 /dev/urandom >"$work/in"
 export HOME=$work ONYM_KEYSTORE=$work/keys
-node=tcp4://${NODE_ADDRESS:-127.0.0.1}:$port
+node=tcp4://${NODE_ADDRESS:-$(pod_address "$port")}:$port
 "$program" put --node "$node" /example/file "$work/in" >"$work/put" 2>&1 &
 put=$!
 until_true 60 "$program" get --node "$node" /example/file -o "$work/out"
