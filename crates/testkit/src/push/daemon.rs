@@ -392,6 +392,7 @@ impl Runner {
         let heard = self.app(name)?.next(PATIENCE)?.ok_or("nothing came")?;
         let is_it = match what {
             "status" => heard.is(kind::STATUS) && heard.status_is(line.word(2, "a number")?),
+            "missed" => heard.is(kind::MISSED) && heard.number_is(line.word(2, "a number")?),
             "data" => {
                 heard.is(kind::DATA)
                     && heard.id == an_id(line.word(2, "an id")?)?

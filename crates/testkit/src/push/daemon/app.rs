@@ -53,6 +53,10 @@ impl Heard {
         self.status.to_string() == number
     }
 
+    pub(super) fn number_is(&self, number: &str) -> bool {
+        self.number.to_string() == number
+    }
+
     pub(super) fn is_status(&self, tag: u32, number: &str) -> bool {
         self.is(kind::STATUS) && self.tag == tag && self.status_is(number)
     }
