@@ -103,7 +103,7 @@ import json, sys
 for pod in json.load(sys.stdin)["items"]:
     for port in pod["spec"]["containers"][0].get("ports", []):
         if port["containerPort"] == int(sys.argv[1]):
-            print(pod["status"]["podIP"])' "$1"
+            sys.exit(print(pod["status"]["podIP"]))' "$1"
 }
 
 cluster_start() {
