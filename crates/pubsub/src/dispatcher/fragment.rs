@@ -105,7 +105,9 @@ impl Repair {
             return;
         }
         let mut room = self.pace.room(now);
-        for kept in self.kept.iter_mut().filter(|k| k.until == Tick::NEVER) {
+        // What was sent whole is kept for seconds: many thousands of short ones.
+        let sent_whole = self.kept.partition_point(|k| k.until != Tick::NEVER);
+        for kept in self.kept.range_mut(sent_whole..) {
             let end = kept.count().min(kept.next.saturating_add(room));
             (kept.next..end).filter_map(|i| kept.fragment(i)).for_each(&mut each);
             let sent = end - kept.next;
