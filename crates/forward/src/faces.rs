@@ -167,9 +167,11 @@ impl Faces {
         self.slot(id).map(|slot| self.at_mut(slot))
     }
 
-    /// Shows the load of each face; says for how many `roll` held.
-    pub(crate) fn roll(&mut self, mut roll: impl FnMut(&mut Load) -> bool) -> u64 {
-        self.slots.iter_mut().filter(|f| f.live).map(|f| u64::from(roll(&mut f.load))).sum()
+    /// Shows the load of each face, and how many of its Interests were satisfied; says for how many
+    /// `roll` held.
+    pub(crate) fn roll(&mut self, mut roll: impl FnMut(&mut Load, u64) -> bool) -> u64 {
+        let live = self.slots.iter_mut().filter(|f| f.live);
+        live.map(|f| u64::from(roll(&mut f.load, f.counters.satisfied))).sum()
     }
 
     /// All faces, in no particular order.

@@ -9,7 +9,7 @@
 //!
 //! * PIT: beyond three quarters of its limit, a face that holds more than its share (the limit
 //!   divided by the faces in use and a newcomer) gives one of its own up for every new one, if one
-//!   is overdue: pending for twice as long as its answers take. Else the new one is refused:
+//!   is overdue: pending for four times as long as its answers take. Else the new one is refused:
 //!   `pit_share`. So a flood that came over the same face before, through another router, keeps
 //!   nobody out, and nothing that will be answered gives way.
 //! * Upstream: when it has more pending than four times what it answers, and several downstreams are
@@ -41,8 +41,9 @@ const SLACK: u64 = 4;
 /// with nobody.
 const IN_USE: u32 = 8;
 
-/// An Interest is overdue after so many times what the slowest of its face's recent answers took.
-const PATIENCE: u64 = 2;
+/// An Interest is overdue after so many times what its face's answers took, on the average of the
+/// slowest recent window.
+const PATIENCE: u64 = 4;
 
 /// It never is before 100 ms, and this is how long a face may wait that was never answered: 1 s, the
 /// timeout that RFC 6298 starts with.
@@ -65,9 +66,11 @@ pub struct Load {
     /// Average number of answered Interests, fast to grow, slow to shrink.
     used: u64,
     out_used: u64,
-    /// The longest that an answer took lately, in nanoseconds: an eighth less with each window, and
-    /// 0 before the first.
-    slowest_ns: u64,
+    /// What answers took on the average of a window, in nanoseconds, fast to grow, slow to shrink; 0
+    /// before the first.
+    usual_ns: u64,
+    /// Interests that were satisfied until this window began.
+    satisfied: u64,
 }
 
 impl Load {
@@ -83,14 +86,18 @@ impl Load {
         (SLACK * self.out_used).max(UPSTREAM_FREE)
     }
 
-    fn roll(&mut self, elapsed_ns: u64) -> bool {
+    /// Closes a window at whose end `satisfied` Interests have been satisfied in all.
+    fn roll(&mut self, elapsed_ns: u64, satisfied: u64) -> bool {
         let average =
             |waited: u64, old: u64| waited.div_ceil(elapsed_ns).max(old - old.div_ceil(4));
         let in_use = self.waited_ns > 0 || self.pending >= IN_USE;
+        let answers = satisfied - std::mem::replace(&mut self.satisfied, satisfied);
+        if let Some(usual) = self.waited_ns.checked_div(answers) {
+            self.usual_ns = usual.max(self.usual_ns - self.usual_ns / 8);
+        }
         self.used = average(self.waited_ns, self.used);
         self.out_used = average(self.out_waited_ns, self.out_used);
         (self.waited_ns, self.out_waited_ns) = (0, 0);
-        self.slowest_ns -= self.slowest_ns / 8;
         in_use
     }
 }
@@ -114,7 +121,7 @@ pub(crate) fn tick(fw: &mut Forwarder, now: Tick) {
 #[cold]
 fn roll(fw: &mut Forwarder, now: Tick) {
     let elapsed_ns = (now.0 - fw.window.started.0).max(1);
-    fw.window.in_use = fw.faces.roll(|load| load.roll(elapsed_ns));
+    fw.window.in_use = fw.faces.roll(|load, satisfied| load.roll(elapsed_ns, satisfied));
     fw.window.started = now;
 }
 
@@ -137,9 +144,9 @@ fn exceeds_share(fw: &Forwarder, face: FaceId, limit: u64) -> bool {
 
 /// How long an Interest of `face` may be pending before it is overdue.
 pub(crate) fn patience(fw: &Forwarder, face: FaceId) -> Duration {
-    match fw.faces.get(face).map_or(0, |f| f.load.slowest_ns) {
+    match fw.faces.get(face).map_or(0, |f| f.load.usual_ns) {
         0 => PATIENCE_FIRST,
-        slowest => Duration::from_nanos(slowest.saturating_mul(PATIENCE)).max(PATIENCE_MIN),
+        usual => Duration::from_nanos(usual.saturating_mul(PATIENCE)).max(PATIENCE_MIN),
     }
 }
 
@@ -169,7 +176,6 @@ impl Load {
     pub(crate) fn answered(&mut self, waited_ns: u64) {
         // At least a little, so that answers within the same moment count as use.
         self.waited_ns += waited_ns.max(1);
-        self.slowest_ns = self.slowest_ns.max(waited_ns.max(1));
         self.ended();
     }
 

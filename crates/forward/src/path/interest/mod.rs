@@ -10,7 +10,7 @@ mod pit_insert;
 use super::decide;
 use crate::faces::FaceInfo;
 use crate::strategy::NackReason;
-use crate::{Forwarder, Outbox, Packet, Verdict};
+use crate::{Forwarder, Outbox, Packet, Verdict, fairness};
 use onym_tables::hash::NameHashes;
 use onym_tables::pit::Key;
 use onym_tables::{FaceId, Tick};
@@ -71,7 +71,7 @@ pub(super) fn run(fw: &mut Forwarder, now: Tick, packet: &Packet, out: &mut Outb
 
 fn admitted(fw: &mut Forwarder, now: Tick, incoming: &Incoming<'_>, out: &mut Outbox) -> Verdict {
     let key = incoming.key();
-    let look = fw.pit.look(&key);
+    let mut look = fw.pit.look(&key);
     if fw.dead.contains(now, incoming.hashes.whole, incoming.nonce) {
         // A copy that came over a longer way is no loop when the store still has its answer, and
         // others may have been aggregated to it.
@@ -87,7 +87,15 @@ fn admitted(fw: &mut Forwarder, now: Tick, incoming: &Incoming<'_>, out: &mut Ou
     if !is_asked && cs_lookup::run(fw, now, incoming, look.found, out) {
         return Verdict::CsHit;
     }
-    let slot = match pit_insert::run(fw, now, incoming, &key, &look, out) {
+    if look.found.is_none() && fairness::is_over_pit_share(fw, incoming.ingress) {
+        if !displace::run(fw, now, incoming.ingress, out) {
+            loops::nack(fw, incoming, NackReason::Congestion, out);
+            return Verdict::PitShare;
+        }
+        // The entry that went may have been one of this name.
+        look = fw.pit.look(&key);
+    }
+    let slot = match pit_insert::run(fw, now, incoming, &key, &look) {
         Ok(slot) => slot,
         Err(verdict) => {
             loops::nack(fw, incoming, NackReason::Congestion, out);

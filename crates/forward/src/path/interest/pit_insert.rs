@@ -1,10 +1,10 @@
 //! In: an Interest that the cache did not answer.  Out: its PIT entry with the in-record of its
 //! face new or refreshed, and the entry's end moved.
-//! Drops: pit_full, pit_share (the caller answers with Nack Congestion).  Counters: pending of the
+//! Drops: pit_full (the caller answers with Nack Congestion).  Counters: pending of the
 //! face.
 
-use super::{Incoming, displace};
-use crate::{Forwarder, Outbox, Verdict, fairness};
+use super::Incoming;
+use crate::{Forwarder, Verdict};
 use onym_tables::Tick;
 use onym_tables::pit::{InRecord, Key, Look};
 
@@ -15,13 +15,9 @@ pub(super) fn run(
     incoming: &Incoming<'_>,
     key: &Key<'_>,
     look: &Look,
-    out: &mut Outbox,
 ) -> Result<u32, Verdict> {
     let slot = match look.found {
         Some(slot) => slot,
-        None if fairness::is_over_pit_share(fw, incoming.ingress) => {
-            displace::run(fw, now, incoming, key, out)?
-        }
         None => fw.pit.insert(look, key, &incoming.packet.bytes).map_err(|_| Verdict::PitFull)?,
     };
     let lifetime_ms = incoming.interest.lifetime_or_default().min(fw.config.lifetime_max_ms);
