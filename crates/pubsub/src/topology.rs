@@ -272,13 +272,30 @@ impl TopologyManager {
     }
 
     /// Tells a dispatcher how rendezvous nodes and topology managers are reached, if that changed.
+    /// A manager that hands it to another one sets right what it said last: the other one may have
+    /// spoken before.
     fn tell_homes(&mut self, now: Tick, node: Label, out: &mut Outbox) {
         let mut managers = self.homes_of(Role::TOPOLOGY);
         managers.retain(|m| self.map.distance(*m, node).is_some());
-        if responsible(node, managers) != Some(self.config.node) {
-            self.homes.remove(&node);
+        let is_ours = responsible(node, managers) == Some(self.config.node);
+        if !is_ours && !self.homes.contains_key(&node) {
             return;
         }
+        let homes = self.homes_for(node);
+        let is_told = self.homes.get(&node) == Some(&homes);
+        if is_ours {
+            self.homes.insert(node, homes.clone());
+        } else {
+            self.homes.remove(&node);
+        }
+        if !is_told {
+            let message = Control { homes, ..self.message(Kind::HOMES) };
+            self.send(now, node, message, out);
+        }
+    }
+
+    /// Rendezvous nodes and topology managers that serve, with the ways to them from `node`.
+    fn homes_for(&mut self, node: Label) -> Vec<Home> {
         let serving = [Role::RENDEZVOUS, Role::TOPOLOGY].map(|role| (role, self.homes_of(role)));
         let role_of = |label: &Label| {
             let roles = serving.iter().filter(|(_, all)| all.contains(label));
@@ -286,17 +303,10 @@ impl TopologyManager {
         };
         let all = self.map.nodes().keys().map(|label| (*label, role_of(label)));
         let wanted: Vec<(Label, Role)> = all.filter(|(_, r)| *r != Role::default()).collect();
-        let mut homes = Vec::new();
-        for (home, role) in wanted {
-            if let Some(route) = self.route_between(node, home) {
-                homes.push(Home { role, node: home, route });
-            }
-        }
-        if self.homes.get(&node) != Some(&homes) {
-            self.homes.insert(node, homes.clone());
-            let message = Control { homes, ..self.message(Kind::HOMES) };
-            self.send(now, node, message, out);
-        }
+        let way = |(home, role)| {
+            self.route_between(node, home).map(|route| Home { role, node: home, route })
+        };
+        wanted.into_iter().filter_map(way).collect()
     }
 
     /// The way from one node to another; form link when they are the same.
