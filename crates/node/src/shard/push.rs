@@ -158,6 +158,9 @@ impl Shard {
         let Some(push) = &self.push else { return frames.len() };
         // What one turn brings has room in the queue of any face.
         let mut room = if push.is_free() { TURN_BYTES } else { 0 };
+        if frames.len() * PACKET_LEN_MAX <= room {
+            return frames.len();
+        }
         let is_stream = self.faces.get(slot).is_some_and(|face| face.stream);
         let waits = |frame: &RxFrame| {
             let is_ours = match frame.bytes.first() {

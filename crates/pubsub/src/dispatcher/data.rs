@@ -163,6 +163,8 @@ impl Dispatcher {
             let ids = &entry.aliases;
             let numbers = &mut entry.numbers;
             let head = entry.head.get_or_insert_with(|| head_of(hop_limit, route, ids, numbers));
+            // Its last octets are those of the number.
+            let (fixed, _) = head.split_last_chunk::<4>()?;
             // The head of the element is four octets, or more for what is too long anyway.
             let len = head.len() + data.payload.len();
             if len + 4 > self.config.frame_max {
@@ -170,8 +172,7 @@ impl Dispatcher {
             }
             octets.reserve(len + 4);
             tlv::put_head(octets, types::PUSH_FRAME, len);
-            // Its last octets are those of the number.
-            octets.extend_from_slice(head.get(..head.len() - 4).unwrap_or(head));
+            octets.extend_from_slice(fixed);
             octets.extend_from_slice(&numbers.take().to_be_bytes());
             if numbers.begins() {
                 self.watched.add(now, &data.id);
