@@ -17,10 +17,11 @@ const PASSED: u64 = 400;
 const LINKS: u64 = 3;
 
 /// Interests of one name that came more than once to routers with a pending table: of all of them
-/// one Data returns. A machine that stands still for a while makes clients ask again.
+/// one Data returns. A machine that stands still for a while makes clients ask again, and between
+/// the new link and the end of the old one an Interest takes both.
 fn repeated(view: &Value) -> u64 {
     let of = |stats: &Value| -> u64 {
-        let counted = ["aggregated", "suppressed", "retransmitted"];
+        let counted = ["aggregated", "suppressed", "retransmitted", "loops"];
         counted.iter().filter_map(|word| stats["backward_router"][word].as_u64()).sum()
     };
     let functions = view["functions"].as_object().into_iter().flatten();
