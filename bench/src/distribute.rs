@@ -48,7 +48,8 @@ pub struct DistributeArgs {
     /// Seconds before the measurement; with `fill` the most that it may take.
     #[arg(long, default_value_t = 0.5)]
     pub warm_up: f64,
-    /// Data that servers send before the measurement, so that a content store of this size is full.
+    /// Data that servers send before the measurement, so that a content store of this size is full:
+    /// of other contents than those that are measured, one for each client.
     #[arg(long)]
     pub fill: Option<u64>,
     /// Seconds that are measured; with `packets` the most that it may take.
@@ -116,6 +117,8 @@ struct Run<'a> {
     /// Clients first, then servers.
     ends: Ends,
     clients: Vec<Client>,
+    /// Whether the store is filled: each client asks for a content that nobody else asks for.
+    is_filling: bool,
     payload: Vec<u8>,
     nonce: u32,
     scratch: Vec<u8>,
@@ -143,7 +146,7 @@ fn serve_all(mut face: Box<dyn Face>, args: &DistributeArgs, server: u32) -> Res
     if args.components > 2 {
         return register(face, &prefix(args.components, server, 0));
     }
-    for content in (server..args.diversity).step_by(args.clients as usize) {
+    for content in (server..args.diversity + args.clients).step_by(args.clients as usize) {
         face = register(face, &prefix(args.components, server, content))?;
     }
     Ok(face)
@@ -186,6 +189,7 @@ pub fn run(args: &DistributeArgs) -> Result<DistributeResult> {
         args,
         ends: Ends::new(faces)?,
         clients: (0..args.clients).map(client).collect(),
+        is_filling: false,
         payload: vec![0x5a; args.payload],
         nonce: std::process::id(),
         scratch: Vec::new(),
@@ -194,7 +198,13 @@ pub fn run(args: &DistributeArgs) -> Result<DistributeResult> {
     };
     if args.segments.is_none() {
         let fill = args.fill.unwrap_or(u64::MAX);
+        run.is_filling = args.fill.is_some();
         run.drive(Duration::from_secs_f64(args.warm_up), |run| run.result.served >= fill)?;
+        if run.is_filling {
+            run.is_filling = false;
+            // All begin their contents together; the fill's last Data still come, a window of each.
+            run.clients.iter_mut().for_each(|client| client.next = 0);
+        }
     }
     run.measure()
 }
@@ -260,9 +270,13 @@ impl Run<'_> {
 
     /// The name of a client's `n`-th Interest.
     fn name(&self, client: u32, n: u32) -> Name {
+        let diversity = self.args.diversity;
         // More contents than clients: each takes turns among several.
-        let turns = self.args.diversity.div_ceil(self.args.clients);
-        let content = (client + self.args.clients * (n % turns)) % self.args.diversity;
+        let turns = if self.is_filling { 1 } else { diversity.div_ceil(self.args.clients) };
+        let content = match self.is_filling {
+            true => diversity + client,
+            false => (client + self.args.clients * (n % turns)) % diversity,
+        };
         let components = self.args.components;
         let mut name = prefix(components, content % self.args.clients, content);
         for level in 4..components {

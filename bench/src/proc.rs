@@ -8,14 +8,7 @@ use std::fs;
 /// # Errors
 /// When there is no such process.
 pub fn cpu_seconds(pid: u32) -> Result<f64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    // The name in parentheses may hold anything; fields are counted behind it.
-    let rest = stat.rsplit_once(") ").context("no name in /proc/*/stat")?.1;
-    let field = |n: usize| -> Result<f64> {
-        Ok(rest.split(' ').nth(n).context("short /proc/*/stat")?.parse()?)
-    };
-    // Fields 14 and 15 of the file; the kernel counts in hundredths of a second.
-    Ok((field(11)? + field(12)?) / 100.0)
+    Ok(onym_sys::thread::cpu_time_of(pid)?.as_secs_f64())
 }
 
 /// Octets of memory that process `pid` has resident.

@@ -186,6 +186,8 @@ impl Case {
 struct Found {
     /// Publications per second that each subscriber received.
     rate: f64,
+    /// Publications received, of all subscribers.
+    received: u64,
     /// Publications sent times subscribers, less what was received.
     lost: u64,
     /// Of those, what the subscribers were told.
@@ -242,6 +244,7 @@ fn once(way: Way, case: Case, args: &PushArgs) -> Result<Found> {
     for part in &mut subscribers {
         let got: PartResult = part.result()?;
         found.rate += got.count as f64 / got.seconds.max(1e-9) / count;
+        found.received += got.count;
         found.lost += sent.count - got.count;
         found.told += got.told;
     }
@@ -313,6 +316,8 @@ fn measure(case: Case, ways: &[Way], args: &PushArgs, report: &mut Report) -> Re
         report.add(BENCH, &name, way.name(), "sent_per_second", sent_rate);
         report.add(BENCH, &name, way.name(), "lost", lost);
         report.add(BENCH, &name, way.name(), "lost_told", told);
+        let share = middle(|f| f.lost as f64 / (f.lost as f64 + f.received as f64).max(1.0));
+        report.add(BENCH, &name, way.name(), "lost_share", share);
         if let Some(frames) = frames {
             report.add(BENCH, &name, way.name(), "frames_per_message", frames / sent.max(1.0));
         }

@@ -23,6 +23,28 @@ pub fn process_cpu_time() -> Duration {
     clock(ClockId::ProcessCPUTime)
 }
 
+/// CPU time, user and system, that process `pid` has used, with its threads that ended: to the
+/// nanosecond, where `/proc/*/stat` has hundredths of a second.
+///
+/// # Errors
+/// When there is no such process.
+pub fn cpu_time_of(pid: u32) -> io::Result<Duration> {
+    let pid = libc::pid_t::try_from(pid).map_err(|_| io::ErrorKind::InvalidInput)?;
+    let mut id: libc::clockid_t = 0;
+    // SAFETY: `id` is written by the call and outlives it.
+    match unsafe { libc::clock_getcpuclockid(pid, &raw mut id) } {
+        0 => {}
+        error => return Err(io::Error::from_raw_os_error(error)),
+    }
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is written by the call and outlives it.
+    if unsafe { libc::clock_gettime(id, &raw mut time) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let nanos = u32::try_from(time.tv_nsec).unwrap_or(0);
+    Ok(Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), nanos))
+}
+
 /// Keeps the calling thread (and threads it starts later) on one core.
 ///
 /// # Errors
@@ -58,6 +80,14 @@ mod tests {
             x = std::hint::black_box(x.wrapping_mul(3));
         }
         assert!(thread_cpu_time() > before && process_cpu_time() >= thread_cpu_time() - before);
+    }
+
+    #[test]
+    fn cpu_time_of_a_process_is_what_the_process_finds_itself() {
+        let before = process_cpu_time();
+        let found = cpu_time_of(std::process::id()).unwrap();
+        assert!(before <= found && found <= process_cpu_time());
+        assert!(cpu_time_of(u32::MAX).is_err(), "a number that no process has");
     }
 
     #[test]
