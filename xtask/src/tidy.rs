@@ -43,6 +43,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "onym-tables",
             "onym-forward",
             "onym-face",
+            "onym-kernel",
             "onym-board",
         ],
     ),

@@ -14,9 +14,9 @@ pub(crate) struct Cli {
         long,
         value_name = "URI",
         global = true,
-        long_help = "Node to talk to: unix:///path, tcp://host[:port], udp://host[:port], ws://host:port/path or \
-                     shm:///path. Without it: the variable NDN_CLIENT_TRANSPORT, `transport=` in client.conf, then \
-                     the usual sockets."
+        long_help = "Node to talk to: unix:///path, tcp://host[:port], udp://host[:port], ws://host:port/path, \
+                     shm:///path or kernel://. Without it: the variable NDN_CLIENT_TRANSPORT, `transport=` in \
+                     client.conf, then the usual sockets."
     )]
     node: Option<String>,
     /// Print results as JSON.

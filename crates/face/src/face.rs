@@ -67,6 +67,8 @@ pub enum Transport {
     EtherMulticast,
     /// WebSocket messages.
     WebSocket,
+    /// A socket of the kernel stack.
+    Kernel,
 }
 
 impl Transport {
@@ -74,7 +76,10 @@ impl Transport {
     /// fragmentation and link-layer reliability have no place.
     #[must_use]
     pub fn is_reliable(self) -> bool {
-        matches!(self, Self::Mem | Self::Unix | Self::Shm | Self::Tcp | Self::WebSocket)
+        matches!(
+            self,
+            Self::Mem | Self::Unix | Self::Shm | Self::Tcp | Self::WebSocket | Self::Kernel
+        )
     }
 }
 

@@ -37,6 +37,14 @@ impl RawSocket {
         Ok(nnet::bind(&self.fd, self.family, prefix)?)
     }
 
+    /// Whether a route led to the prefix that was bound last, when it was.
+    ///
+    /// # Errors
+    /// As `getsockopt`.
+    pub fn has_route(&self) -> Result<bool, KernelError> {
+        Ok(nnet::option(&self.fd, nnet::BIND_FLAGS)? & nnet::BIND_NOROUTE == 0)
+    }
+
     /// Gives a prefix back.
     ///
     /// # Errors

@@ -16,6 +16,10 @@ pub const NAME: i32 = 1;
 pub const FACE: i32 = 2;
 /// Option: several prefixes may be bound.
 pub const MULTIBIND: i32 = 4;
+/// Option: what the last `bind` found, [`BIND_NOROUTE`].
+pub const BIND_FLAGS: i32 = 5;
+/// No route leads Interests to the bound prefix.
+pub const BIND_NOROUTE: u32 = 1;
 /// Option: Interests that were answered by what is published are told too.
 pub const STATUS: i32 = 14;
 /// Option: what was published under a prefix is forgotten.

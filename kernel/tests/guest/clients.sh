@@ -54,5 +54,14 @@ if [ -x /bin/onym ]; then
   refuses 'the device is down' 5 face create 'ether://[02:00:00:00:00:02]' --local dev://v0
   if onym status --help | grep -q -- --kernel; then onym status --kernel > /tmp/out; has family; fi
   ip link del v0
+  # The client library over AF_NNET: what one program serves by kernel:// another fetches.
+  head -c 40000 /bin/busybox > /tmp/file
+  onym put /library/file /tmp/file --node kernel:// 2> /tmp/put.log & put=$!
+  i=0; until grep -q /library/file /proc/net/nnet/bindings; do sleep 0.3; i=$((i+1)); [ $i -lt 100 ] || { cat /tmp/put.log; exit 1; }; done
+  onym get /library/file -o /tmp/got --node kernel:// 2> /tmp/get.log || { cat /tmp/get.log; exit 1; }
+  cmp /tmp/file /tmp/got
+  rc=0; onym get /library/other -o /tmp/got --node kernel:// 2> /tmp/get.log || rc=$?; [ $rc = 5 ] || { cat /tmp/get.log; exit 1; }
+  kill $put; wait $put 2>/dev/null || true
+  ! grep -q /library /proc/net/nnet/bindings
 fi
 unload

@@ -1,5 +1,6 @@
 //! Opening the face towards a node.
 
+use super::kernel::KernelFace;
 use super::uri::{Family, NodeUri};
 use onym_face::udp::{UdpFace, UdpOptions};
 use onym_face::{Face, FaceError, shm, tcp, unix, websocket};
@@ -26,6 +27,7 @@ pub fn open(uri: &NodeUri) -> Result<Box<dyn Face>, FaceError> {
         NodeUri::WebSocket(host, port, path) => {
             Box::new(websocket::connect(resolve(Family::Any, host, *port)?, path)?)
         }
+        NodeUri::Kernel => Box::new(KernelFace::open()?),
         NodeUri::Shm(path) => Box::new(shm::connect_within(path, 0, RING_PATIENCE)?),
     })
 }

@@ -28,6 +28,8 @@ pub enum NodeUri {
     Udp(Family, String, u16),
     /// `ws://host[:port][/path]`.
     WebSocket(String, u16, String),
+    /// `kernel://`: the kernel stack of this network namespace.
+    Kernel,
 }
 
 /// Text that is no node URI.
@@ -35,11 +37,13 @@ pub enum NodeUri {
 pub enum UriError {
     /// No `scheme://`.
     #[error(
-        "`{0}` has no scheme: write unix:///path, tcp://host, udp://host, ws://host or shm:///path"
+        "`{0}` has no scheme: write unix:///path, tcp://host, udp://host, ws://host, shm:///path or kernel://"
     )]
     NoScheme(String),
     /// A scheme that no face of the client has.
-    #[error("scheme `{0}` is unknown: use unix, tcp, tcp4, tcp6, udp, udp4, udp6, ws or shm")]
+    #[error(
+        "scheme `{0}` is unknown: use unix, tcp, tcp4, tcp6, udp, udp4, udp6, ws, shm or kernel"
+    )]
     Scheme(String),
     /// A path that is missing or relative.
     #[error("`{0}` needs an absolute path, such as unix:///run/nfd/nfd.sock")]
@@ -81,6 +85,8 @@ impl FromStr for NodeUri {
                 let (host, port) = authority(at, WEBSOCKET_PORT)?;
                 Self::WebSocket(host, port, format!("/{path}"))
             }
+            "kernel" if rest.is_empty() => Self::Kernel,
+            "kernel" => return Err(UriError::Host(text.to_owned())),
             _ => return Err(UriError::Scheme(scheme.to_owned())),
         })
     }
@@ -134,6 +140,7 @@ impl fmt::Display for NodeUri {
             Self::Shm(path) => write!(f, "shm://{}", path.display()),
             Self::Tcp(family, h, port) => write!(f, "tcp{}://{}:{port}", suffix(family), host(h)),
             Self::Udp(family, h, port) => write!(f, "udp{}://{}:{port}", suffix(family), host(h)),
+            Self::Kernel => f.write_str("kernel://"),
             Self::WebSocket(h, port, path) => write!(f, "ws://{}:{port}{path}", host(h)),
         }
     }
@@ -148,6 +155,7 @@ mod tests {
         for (text, full) in [
             ("unix:///run/nfd/nfd.sock", "unix:///run/nfd/nfd.sock"),
             ("shm:///run/x", "shm:///run/x"),
+            ("kernel://", "kernel://"),
             ("tcp://router.example", "tcp://router.example:6363"),
             ("tcp4://192.0.2.1:7000", "tcp4://192.0.2.1:7000"),
             ("udp6://[2001:db8::1]", "udp6://[2001:db8::1]:6363"),
