@@ -4,6 +4,8 @@
 
 mod support;
 
+use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fs;
 use std::net::TcpListener;
 use std::process::Command;
@@ -76,6 +78,82 @@ fn a_transfer_completes_whichever_service_is_killed_in_its_midst() {
         assert_eq!(get.end(), Some(0), "{victim}: {}", get.err.text());
         assert!(fs::read(managed.place.path("out")).unwrap() == content, "{victim}");
     }
+}
+
+/// Twenty victims in a random order, each function as often as the others: one that ended more than
+/// five times in a minute is started with growing pauses, which is right, and slow here.
+fn victims(seed: u64) -> Vec<&'static str> {
+    let mut victims: Vec<&str> = ["pd", "cs", "br", "nr"].repeat(5);
+    let draws = noise(victims.len() * 8, seed);
+    for (last, draw) in (0..victims.len()).rev().zip(draws.chunks(8)) {
+        let draw = u64::from_le_bytes(draw.try_into().unwrap());
+        victims.swap(last, usize::try_from(draw % (last as u64 + 1)).unwrap());
+    }
+    victims
+}
+
+/// The names of the functions and the links of a network as it runs.
+fn graph(view: &Value) -> (Vec<String>, Vec<String>) {
+    let names = view["functions"].as_object().unwrap().keys().cloned().collect();
+    let of = |link: &Value| {
+        ["from", "to", "side", "transport"].map(|key| link[key].to_string()).join(" ")
+    };
+    let mut links: Vec<String> = view["links"].as_array().unwrap().iter().map(of).collect();
+    links.sort();
+    (names, links)
+}
+
+#[test]
+fn twenty_random_kills_in_a_row_end_with_the_graph_as_declared() {
+    let managed = Managed::new();
+    managed.apply_chain();
+    managed.wait_settled();
+    let declared = graph(&managed.net(&["show"]));
+    let content = noise(1_000_000, 17);
+    fs::write(managed.place.path("in"), &content).unwrap();
+    let _put = managed.place.put(&["/example/file", "in", "--segment-size", "1000"]);
+    let seed = u64::from(std::process::id()) * 0x9e37_79b9 + 1;
+    eprintln!("seed {seed:#x}");
+    let (mut transfer, mut killed) = (None, BTreeSet::new());
+    for (turn, victim) in victims(seed).into_iter().enumerate() {
+        if turn == 10 {
+            // From here on a transfer is under way: one segment at a time, none of them in a cache.
+            managed.wait_settled();
+            let words = ["get", "/example/file", "-o", "out", "--pipeline", "fixed"];
+            let get = managed.place.start(&[&words[..], &["--window", "1"]].concat());
+            wait_until("the transfer is in its midst", || {
+                let view = managed.net(&["show"]);
+                view["functions"]["nr"]["stats"]["sent"]["data"].as_u64() > Some(50)
+            });
+            transfer = Some(get);
+        }
+        let mut old = String::new();
+        wait_until("the victim runs", || {
+            old = managed.pid(victim);
+            !old.is_empty() && killed.insert(old.clone())
+        });
+        if let Some(get) = transfer.as_mut().filter(|_| turn == 10) {
+            assert!(get.runs(), "it is killed while the transfer goes on");
+        }
+        kill(&old);
+        // Every third blow falls while the one before is being mended.
+        if turn % 3 != 0 {
+            wait_until("its replacement", || {
+                let new = managed.pid(victim);
+                !new.is_empty() && new != old
+            });
+        }
+    }
+    managed.wait_settled();
+    let mut get = transfer.unwrap();
+    assert_eq!(get.end(), Some(0), "{}", get.err.text());
+    assert!(fs::read(managed.place.path("out")).unwrap() == content);
+    let view = managed.net(&["show"]);
+    assert_eq!(graph(&view), declared);
+    let mut wanted: Vec<String> = declared.0.iter().map(|name| managed.pid(name)).collect();
+    wanted.sort();
+    assert_eq!(managed.alive(), wanted, "and nothing else runs");
+    managed.fetches("/example/file", &content);
 }
 
 #[test]

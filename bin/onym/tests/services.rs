@@ -170,6 +170,8 @@ fn a_service_answers_every_request_and_ends_when_told() {
         ("PUT", "/v1/faces/x", r#"{"uri":"nonsense"}"#, 422),
         ("PUT", "/v1/faces/a b", r#"{"uri":"tcp4://127.0.0.1:9"}"#, 422),
         ("PATCH", "/v1/faces/none", r#"{"weight":2}"#, 404),
+        ("PATCH", "/v1/faces", r#"{"faces":{"none":{"draining":true}}}"#, 404),
+        ("PATCH", "/v1/faces", r#"{"draining":true}"#, 422),
         ("DELETE", "/v1/faces/none", "", 200),
         ("PUT", "/v1/freeze/left", "{}", 422),
         ("POST", "/v1/stop", "", 200),

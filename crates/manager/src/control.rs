@@ -3,7 +3,7 @@
 use crate::network::{Settings, Side};
 use onym_http::client::{Body, Client, HttpError, Method};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -135,12 +135,13 @@ impl Control {
         label: &str,
         uri: &str,
         side: Side,
+        idle: bool,
         wait: Duration,
     ) -> Result<Option<String>, HttpError> {
         let side = if side == Side::Consumer { "consumer" } else { "producer" };
         let path = format!("/v1/faces/{label}");
         let wait_ms = wait.as_millis().min(10_000) as u64;
-        let body = json!({"uri": uri, "side": side, "wait_ms": wait_ms});
+        let body = json!({"uri": uri, "side": side, "draining": idle, "wait_ms": wait_ms});
         let patient = self.within(wait + ANSWER);
         let answer = match patient.put(&path, body.clone()).await {
             // The label is taken by a face to elsewhere: that one is of the past.
@@ -160,6 +161,19 @@ impl Control {
     /// No good answer.
     pub async fn unlink(&self, label: &str) -> Result<Value, HttpError> {
         self.client.ask(Method::DELETE, &format!("/v1/faces/{label}"), Body::None).await
+    }
+
+    /// Lets Interests leave by the faces `to` and no longer by the faces `from`, between two packets.
+    ///
+    /// # Errors
+    /// No good answer, or one of the faces is not there; then nothing is changed.
+    pub async fn turn(&self, from: &[String], to: &[String]) -> Result<Value, HttpError> {
+        let row = |label: &String, draining: bool| (label.clone(), json!({"draining": draining}));
+        let to = to.iter().map(|label| row(label, false));
+        let faces: Map<String, Value> =
+            to.chain(from.iter().map(|label| row(label, true))).collect();
+        let body = Body::Json(json!({ "faces": faces }));
+        self.client.ask(Method::PATCH, "/v1/faces", body).await
     }
 
     /// Lets no new Interests leave by a face.

@@ -5,7 +5,7 @@ use crate::network::{Ends, Function, Network, Origin, Settings, Transport, rever
 use crate::settings::is_start_only;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// In which order a chain is changed (paper, section 4.2).
@@ -53,6 +53,18 @@ pub enum Step {
         ends: Ends,
         /// What carries it.
         transport: Transport,
+        /// Nothing is sent by it until [`Step::Turn`].
+        #[serde(default, skip_serializing_if = "is_false")]
+        idle: bool,
+    },
+    /// Send by new links what was sent by old ones: no packet by both, none by none of them.
+    Turn {
+        /// Who sends.
+        name: String,
+        /// The targets of the old links.
+        from: Vec<Ends>,
+        /// The targets of the new ones, which are up and idle.
+        to: Vec<Ends>,
     },
     /// Bring the routes of all routers up to date.
     Routes,
@@ -107,6 +119,12 @@ impl fmt::Display for Step {
             Self::Limit { name, cores: Some(cores) } => write!(f, "limit {name} to {cores} cores"),
             Self::Limit { name, cores: None } => write!(f, "limit {name} no more"),
             Self::Link { ends, .. } => write!(f, "link {ends}"),
+            Self::Turn { name, from, to } => {
+                let targets = |ends: &[Ends]| -> String {
+                    ends.iter().map(|e| e.to.as_str()).collect::<Vec<_>>().join(", ")
+                };
+                write!(f, "turn {name} from {} to {}", targets(from), targets(to))
+            }
             Self::Routes => f.write_str("bring routes up to date"),
             Self::Freeze { name, .. } => write!(f, "keep what should leave {name}"),
             Self::Thaw { name, .. } => write!(f, "send what {name} kept"),
@@ -130,13 +148,24 @@ pub fn plan(running: &Network, wanted: &Network, strategy: Strategy) -> Vec<Step
     let old = change.old_links();
     let new = change.new_links();
     // Only who loses a link to someone and gets another one in its place is interrupted.
-    let frozen: Vec<(String, String)> =
-        if strategy == Strategy::BreakAndBuffer { change.frozen(&old, &new) } else { Vec::new() };
+    let interrupted = change.turns(&old, &new);
+    let frozen: Vec<(String, String)> = match strategy {
+        Strategy::BreakAndBuffer => change.frozen(&interrupted),
+        _ => Vec::new(),
+    };
+    let turns = match strategy {
+        Strategy::MakeBeforeBreak => interrupted,
+        _ => BTreeMap::new(),
+    };
     for (name, side) in &frozen {
         steps.push(Step::Freeze { name: name.clone(), side: side.clone() });
     }
     let links = |steps: &mut Vec<Step>| {
-        let rows = new.iter().map(|(e, t)| Step::Link { ends: (*e).clone(), transport: *t });
+        let rows = new.iter().map(|(e, t)| Step::Link {
+            ends: (*e).clone(),
+            transport: *t,
+            idle: turns.contains_key(e.from.as_str()),
+        });
         steps.extend(rows);
         if !new.is_empty() || !change.started.is_empty() {
             steps.push(Step::Routes);
@@ -151,6 +180,10 @@ pub fn plan(running: &Network, wanted: &Network, strategy: Strategy) -> Vec<Step
     match strategy {
         Strategy::MakeBeforeBreak => {
             links(&mut steps);
+            for (name, (from, to)) in &turns {
+                let (name, from, to) = ((*name).to_owned(), from.clone(), to.clone());
+                steps.push(Step::Turn { name, from, to });
+            }
             drain(&mut steps);
             change.hand_over(&mut steps);
             unlink(&mut steps);
@@ -269,19 +302,31 @@ impl<'a> Change<'a> {
             && self.wanted.out_of(&ends.from).any(|(e, _)| e.side == ends.side)
     }
 
-    fn frozen(&self, old: &[&Ends], new: &[(&Ends, Transport)]) -> Vec<(String, String)> {
-        let turned = reversed(self.running);
-        let mut all = BTreeSet::new();
-        for ends in old {
-            let stays = !self.gone.contains(ends.from.as_str());
-            let again = new.iter().any(|(e, _)| e.from == ends.from);
-            if stays && again && self.running.kind(&ends.from) != Some(Kind::PacketDispatcher) {
-                let side =
-                    if turned.contains(ends.from.as_str()) { "consumer" } else { "producer" };
-                all.insert((ends.from.clone(), side.to_owned()));
+    /// Who stays, loses links and gets others: the old ones and the new ones.
+    fn turns(
+        &self,
+        old: &[&Ends],
+        new: &[(&Ends, Transport)],
+    ) -> BTreeMap<&'a str, (Vec<Ends>, Vec<Ends>)> {
+        let mut all = BTreeMap::new();
+        for (name, function) in &self.running.functions {
+            let of = |ends: &&Ends| ends.from == *name;
+            let from: Vec<Ends> = old.iter().copied().filter(of).cloned().collect();
+            let to: Vec<Ends> = new.iter().map(|(e, _)| *e).filter(of).cloned().collect();
+            let stays = !self.gone.contains(name.as_str()) && !self.again.contains(name.as_str());
+            // A dispatcher has one path, which is pointed elsewhere at once.
+            let turns = stays && function.kind != Kind::PacketDispatcher;
+            if turns && !from.is_empty() && !to.is_empty() {
+                all.insert(name.as_str(), (from, to));
             }
         }
-        all.into_iter().collect()
+        all
+    }
+
+    fn frozen(&self, turns: &BTreeMap<&str, (Vec<Ends>, Vec<Ends>)>) -> Vec<(String, String)> {
+        let turned = reversed(self.running);
+        let side = |name: &str| if turned.contains(name) { "consumer" } else { "producer" };
+        turns.keys().map(|name| ((*name).to_owned(), side(name).to_owned())).collect()
     }
 
     fn hand_over(&self, steps: &mut Vec<Step>) {
@@ -303,6 +348,11 @@ impl<'a> Change<'a> {
     fn stop(&self, steps: &mut Vec<Step>) {
         steps.extend(self.gone.iter().map(|name| Step::Stop { name: (*name).to_owned() }));
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// Whether a function cannot become another one while it runs.

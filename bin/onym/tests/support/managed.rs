@@ -87,6 +87,25 @@ impl Managed {
         });
     }
 
+    /// The processes of services that any manager of this place started and that still run.
+    pub(crate) fn alive(&self) -> Vec<String> {
+        let mut alive = Vec::new();
+        for entry in fs::read_dir(self.place.path("state/run")).into_iter().flatten().flatten() {
+            let log = fs::read_to_string(entry.path().join("log")).unwrap_or_default();
+            let line = log.lines().find_map(|l| l.strip_prefix("ready "));
+            let ready = line.and_then(|l| serde_json::from_str::<Value>(l).ok());
+            let Some(pid) = ready.and_then(|r| r["pid"].as_u64()) else { continue };
+            // Only what still is the service that wrote this.
+            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let token = format!("run/{}/token", entry.file_name().to_string_lossy());
+            if String::from_utf8_lossy(&line).contains(&token) {
+                alive.push(pid.to_string());
+            }
+        }
+        alive.sort();
+        alive
+    }
+
     pub(crate) fn fetches(&self, name: &str, content: &[u8]) {
         let _ = fs::remove_file(self.place.path("out"));
         self.place.json(&["get", name, "-o", "out"]);
@@ -97,17 +116,8 @@ impl Managed {
 impl Drop for Managed {
     fn drop(&mut self) {
         drop(self.manager.take());
-        for entry in fs::read_dir(self.place.path("state/run")).into_iter().flatten().flatten() {
-            let log = fs::read_to_string(entry.path().join("log")).unwrap_or_default();
-            let line = log.lines().find_map(|l| l.strip_prefix("ready "));
-            let ready = line.and_then(|l| serde_json::from_str::<Value>(l).ok());
-            let Some(pid) = ready.and_then(|r| r["pid"].as_u64()) else { continue };
-            // Only what still is the service that wrote this.
-            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            let token = format!("run/{}/token", entry.file_name().to_string_lossy());
-            if String::from_utf8_lossy(&line).contains(&token) {
-                let _ = Command::new("kill").args(["-9", &pid.to_string()]).status();
-            }
+        for pid in self.alive() {
+            let _ = Command::new("kill").args(["-9", &pid]).status();
         }
     }
 }

@@ -11,6 +11,7 @@ use onym_services::{Kind, Refusal, Side};
 use onym_tables::FaceId;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Longest wait for a face to come up.
@@ -119,6 +120,30 @@ async fn change(app: &App, call: &Call, label: &str) -> Answer {
         worker.face_json(id).map(|face| json!({ "changed": changed, "face": face }))
     });
     ok(done.await?.into_iter().flatten().next().ok_or_else(|| unknown(label))?)
+}
+
+/// Changes several faces between two packets, so that what leaves goes from one to the other.
+pub(super) async fn change_many(app: &App, call: &Call) -> Answer {
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Many {
+        faces: BTreeMap<String, Change>,
+    }
+    let Many { faces } = read(Value::Object(call.object()?))?;
+    for (label, change) in &faces {
+        change.check()?;
+        find(app, label).await?;
+    }
+    let done = each(app, move |worker| {
+        let mut changed = 0_u64;
+        for (label, change) in &faces {
+            let id = worker.function.ports().find(label).map(|port| port.id);
+            changed += u64::from(id.is_some_and(|id| change.apply(worker, id)));
+        }
+        changed
+    });
+    let changed: u64 = done.await?.into_iter().sum();
+    ok(json!({ "changed": changed > 0 }))
 }
 
 async fn remove(app: &App, label: &str) -> Answer {

@@ -171,6 +171,7 @@ async fn route(app: &Arc<App>, call: Call) -> Answer {
         }
         ("GET" | "PUT" | "DELETE", ["freeze", side]) => faces::freeze(app, &call, side).await,
         ("GET", ["faces"]) => faces::list(app).await,
+        ("PATCH", ["faces"]) => faces::change_many(app, &call).await,
         ("GET" | "PUT" | "PATCH" | "DELETE", ["faces", label]) => {
             faces::one(app, &call, label).await
         }

@@ -157,7 +157,7 @@ impl Core {
         if let Err(error) = self.key_all().await {
             self.note("failed", "keys", error.to_string(), Value::Null);
         }
-        // A manager killed while it drained a link that stays.
+        // A manager was killed, or a step failed, between a link and what is sent by it.
         let running = self.running();
         for ends in wanted.links.keys().filter(|e| running.links.contains_key(*e)) {
             let label = ends.label();
@@ -165,7 +165,7 @@ impl Core {
             if face.is_some_and(|f| f.draining)
                 && let Some(control) = self.control(&ends.from)
             {
-                let _ = control.unlink(&label).await;
+                let _ = control.turn(&[], &[label]).await;
             }
         }
     }

@@ -90,7 +90,15 @@ impl Core {
             Step::Stop { name } => self.stop(name).await,
             Step::Configure { name, settings } => self.configure(name, settings).await,
             Step::Limit { name, cores } => self.limit(name, *cores).await,
-            Step::Link { ends, transport } => self.link(ends, *transport, wanted).await,
+            Step::Link { ends, transport, idle } => {
+                self.link(ends, *transport, *idle, wanted).await
+            }
+            Step::Turn { name, from, to } => {
+                let labels = |ends: &[Ends]| ends.iter().map(Ends::label).collect::<Vec<_>>();
+                let control = self.control(name).ok_or("it does not run")?;
+                let turned = control.turn(&labels(from), &labels(to)).await;
+                turned.map(|_| ()).map_err(|e| e.to_string())
+            }
             Step::Unlink { ends } => self.unlink(ends).await,
             Step::Routes => {
                 self.watch().await;
@@ -192,6 +200,7 @@ impl Core {
         &mut self,
         ends: &Ends,
         transport: Transport,
+        idle: bool,
         wanted: &Network,
     ) -> Result<(), String> {
         let uri = self
@@ -207,7 +216,7 @@ impl Core {
             let side = if asks { Side::Consumer } else { Side::Producer };
             let label = ends.label();
             let state =
-                control.link(&label, &uri, side, LINK_UP).await.map_err(|e| e.to_string())?;
+                control.link(&label, &uri, side, idle, LINK_UP).await.map_err(|e| e.to_string())?;
             if let Some(state) = state {
                 let _ = control.unlink(&label).await;
                 return Err(format!("it is {state} after {} s", LINK_UP.as_secs()));

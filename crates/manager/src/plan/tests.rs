@@ -52,6 +52,7 @@ fn an_insertion_has_the_three_orders_of_the_paper() {
             "link sv -> br",
             "link cs -> sv",
             "bring routes up to date",
+            "turn cs from br to sv",
             "drain cs -> br",
             "unlink cs -> br"
         ]
@@ -89,6 +90,7 @@ fn a_removal_is_the_same_the_other_way_round() {
         [
             "link cs -> br",
             "bring routes up to date",
+            "turn cs from sv to br",
             "drain cs -> sv",
             "drain sv -> br",
             "unlink cs -> sv",

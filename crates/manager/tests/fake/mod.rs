@@ -31,6 +31,17 @@ pub(crate) struct Service {
 }
 
 impl Service {
+    /// `PATCH` of one face, or of several; false when one is not there.
+    fn change_faces(&mut self, label: &str, body: &Value) -> bool {
+        let one = [(label.to_owned(), body.clone())].into_iter().collect();
+        let changes = body["faces"].as_object().unwrap_or(&one);
+        for (label, change) in changes {
+            let Some(face) = self.faces.get_mut(label) else { return false };
+            face["draining"] = change["draining"].clone();
+        }
+        true
+    }
+
     fn set_routes(&mut self, body: &Value) -> Option<Value> {
         self.routes.retain(|r| r["origin"] != "static");
         for row in body["routes"].as_array().unwrap() {
@@ -132,14 +143,15 @@ async fn serve(
             let state = if up { "up" } else { "connecting" };
             let face = json!({
                 "label": rest, "uri": body["uri"], "side": body["side"], "created": true,
+                "draining": body["draining"],
                 "state": state, "local_uri": format!("local:{instance}/{rest}"),
             });
             service.faces.insert(rest.to_owned(), face.clone());
             json!({"changed": true, "face": face})
         }
         ("PATCH", "faces") => {
-            if let Some(face) = service.faces.get_mut(rest) {
-                face["draining"] = true.into();
+            if !service.change_faces(rest, &body) {
+                return refused(404, "face_unknown");
             }
             json!({"changed": true})
         }
