@@ -78,6 +78,16 @@ def parser() -> argparse.ArgumentParser:
     quick = commands.add_parser("quickstart", help="a first report in less than a minute")
     quick.add_argument("--backend", choices=("sim", "loopback"), default="sim")
     quick.add_argument("--plain", action="store_true", help="one line for each step")
+    several = commands.add_parser(
+        "machines", help="write what machines at addresses are given to run an experiment"
+    )
+    several.add_argument("experiment")
+    several.add_argument("--at", required=True, metavar="NODE=ADDRESS,…", help="of every node")
+    several.add_argument("--cell", metavar="ID", help="as `show` lists them; the first without")
+    several.add_argument("--port", type=int, default=6363, help="of every node (6363)")
+    several.add_argument("--scale", type=float, default=1.0)
+    several.add_argument("-o", "--output", type=Path, required=True, metavar="DIR",
+                         help="a folder that is new; on the machines the same one")  # fmt: skip
     topo = commands.add_parser("topology", help="read a Mini-NDN .conf or ndnSIM .txt and show it")
     topo.add_argument("file", type=Path)
     return top
@@ -329,6 +339,25 @@ def _quickstart(args: argparse.Namespace) -> int:
     return code
 
 
+def _machines(args: argparse.Namespace) -> int:
+    from onym_lab import machines
+
+    one = files.scaled(files.load(files.find(args.experiment)), args.scale)
+    found = {cell.id: cell for cell in design.cells(one)}
+    if args.cell and args.cell not in found:
+        raise ValueError(f"{one.name} has no cell {args.cell}")
+    cell = found[args.cell] if args.cell else next(iter(found.values()))
+    pairs = [pair.partition("=") for pair in args.at.split(",")]
+    if not all(node and address for node, _, address in pairs):
+        raise ValueError("--at: NODE=ADDRESS, separated by commas")
+    addresses = {node: address for node, _, address in pairs}
+    spec = one.spec(cell.settings, design.seed_of(design.base_seed(one), 1))
+    for folder in machines.plan(one.name, spec, addresses, args.output, args.port):
+        print(f"{folder.name} at {addresses[folder.name]}: {folder}")
+    print(f"{args.output / 'go.sh'}: every step on all of them ({', '.join(machines.STEPS)})")
+    return OK
+
+
 def _topology(args: argparse.Namespace) -> int:
     from onym_lab import topology
 
@@ -357,6 +386,7 @@ _COMMANDS = {
     "restore": _restore,
     "doctor": _doctor,
     "quickstart": _quickstart,
+    "machines": _machines,
     "topology": _topology,
 }
 

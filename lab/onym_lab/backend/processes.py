@@ -121,8 +121,8 @@ class Processes(Backend, abc.ABC):
 
     def place(self, name: str) -> subject.Place:
         """Say how a node's forwarder sees its surroundings."""
-        folder = Path(self.temporary.name if self.temporary else "") / name
-        folder.mkdir()
+        folder = self.node_folder(name)
+        folder.mkdir(parents=True)
         hops = self.spec.next_hops()
         ports = []
         for index, peer in enumerate(self.spec.neighbours(name)):
@@ -150,6 +150,10 @@ class Processes(Backend, abc.ABC):
         )
         self.adorn(place)
         return place
+
+    def node_folder(self, name: str) -> Path:
+        """Where a node has its files."""
+        return Path(self.temporary.name if self.temporary else "") / name
 
     def adorn(self, place: subject.Place) -> None:
         """Add to a place what only this backend has."""
@@ -206,18 +210,10 @@ class Processes(Backend, abc.ABC):
         node = f"unix://{place.socket}"
         options: dict[str, Any] = {}
         if app.kind in scenario.SIMULATED:
-            file = self.raw / "log" / f"{app.id}.toml"
-            file.write_text(scenario.write(self.spec, app))
-            argv = [
-                str(tools.onym()), "load", str(file), "--at", app.node, "--node", node, "--json",
-                "--transfers", str(self.raw / "log" / f"{app.id}.csv"),
-                "--duration", f"{self.longest:.3f}s",
-            ]  # fmt: skip
+            argv = scenario.command(self.spec, app, node, self.raw / "log")
             if app.kind != "producer":
                 argv.append("--wait")
                 options["stdin"] = subprocess.PIPE
-            if app.ends:
-                argv.append("--until-done")
         elif app.kind == "put":
             file = place.folder / f"{app.id}.data"
             write_object(file, int(app.options["octets"]), self.spec.seed)
@@ -232,11 +228,6 @@ class Processes(Backend, abc.ABC):
             argv = list(app.options["run"])
             options["env"] = {**os.environ, "NDN_CLIENT_TRANSPORT": node}
         self.programs[app.id] = self.spawn(app.id, self.enter(app.node, argv), **options)
-
-    @property
-    def longest(self) -> float:
-        """How long an application may run at most: producers also before and after measuring."""
-        return self.spec.at_most + self.spec.warmup + self.spec.cooldown + 10 * READY_S
 
     def probe(self) -> None:
         """Wait until a Data comes to each consumer from its producer: faces and routes work."""

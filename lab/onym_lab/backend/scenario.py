@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
 from typing import Any
 
+from onym_lab import tools
+from onym_lab.backend.program import READY_S
 from onym_lab.spec import App, Link, Node, Spec
 
 SEGMENT = 4096
@@ -145,3 +148,18 @@ def write(spec: Spec, only: App | None = None) -> str:
         else:
             parts.append(_table("consumer", _consumer(app)))
     return "\n".join(parts)
+
+
+def command(spec: Spec, app: App, node: str, folder: Path) -> list[str]:
+    """Write the scenario of an application into a folder; gives the command line that runs it.
+
+    Its transfers are written there too. Producers may run before and after measuring.
+    """
+    file = folder / f"{app.id}.toml"
+    file.write_text(write(spec, app))
+    longest = spec.at_most + spec.warmup + spec.cooldown + 10 * READY_S
+    argv = [
+        str(tools.onym()), "load", str(file), "--at", app.node, "--node", node, "--json",
+        "--transfers", str(folder / f"{app.id}.csv"), "--duration", f"{longest:.3f}s",
+    ]  # fmt: skip
+    return [*argv, "--until-done"] if app.ends else argv
