@@ -104,17 +104,17 @@ impl Repair {
         if self.unsent == 0 {
             return;
         }
-        let mut room = self.pace.room(now);
         // What was sent whole is kept for seconds: many thousands of short ones.
         let sent_whole = self.kept.partition_point(|k| k.until != Tick::NEVER);
         for kept in self.kept.range_mut(sent_whole..) {
-            let end = kept.count().min(kept.next.saturating_add(room));
-            (kept.next..end).filter_map(|i| kept.fragment(i)).for_each(&mut each);
-            let sent = end - kept.next;
-            self.pace.take(sent);
-            (kept.next, room) = (end, room - sent);
-            if end < kept.count() {
-                return;
+            while kept.next < kept.count() {
+                if self.pace.room(now) == 0 {
+                    return;
+                }
+                let Some(fragment) = kept.fragment(kept.next) else { break };
+                self.pace.take(fragment.payload.len());
+                kept.next += 1;
+                each(fragment);
             }
             kept.until = now + self.limits.keep;
             self.unsent -= kept.payload.len();
@@ -296,7 +296,7 @@ impl Dispatcher {
         self.reassembly.octets += payload.len();
         if is_whole {
             if let Some(partial) = self.reassembly.remove(scope) {
-                let payload: Vec<u8> = partial.pieces.into_iter().flatten().flatten().collect();
+                let payload = partial.pieces.into_iter().flatten().collect::<Vec<_>>().concat();
                 let mut ids = partial.ids;
                 ids.push(scope.clone());
                 self.deliver(&ids, &payload, false, None, out);

@@ -59,7 +59,9 @@ pub struct Push {
     pub boards: bool,
     /// Links to neighbours.
     pub link: Vec<PushLink>,
-    /// Most octets of a frame; longer publications are cut.
+    /// Most octets of a frame. Longer publications are cut, and what is lost of them is repaired;
+    /// a frame that is longer than a link carries travels it in pieces, and is lost with any of
+    /// them. At most 1400 where a link has the old framing, and better so where links lose much.
     pub frame_bytes_max: usize,
     /// Most octets of a publication.
     pub publication_bytes_max: usize,
@@ -120,7 +122,7 @@ impl Default for Push {
             epoch_s: 3600,
             boards: true,
             link: Vec::new(),
-            frame_bytes_max: 1400,
+            frame_bytes_max: 8800,
             publication_bytes_max: 64 << 20,
             apps_max: 65_536,
             app_queue_bytes_max: 8 << 20,
