@@ -1,6 +1,7 @@
 //! Neighbours of this node, and the flooding of link states.
 //!
-//! A hello crosses each link every second. A neighbour that is not heard for some time is gone, and
+//! A hello crosses each link every second. A neighbour that is not heard for some time is gone
+//! (later on a connection, whose end the shell tells at once), and
 //! the node says so to everybody. A hello carries the digest of all link states that its sender
 //! knows; where two neighbours differ, they exchange them: so what a loss held back comes later.
 
@@ -28,6 +29,8 @@ pub struct Config {
     pub hello: Duration,
     /// Silence after which a neighbour is gone.
     pub dead: Duration,
+    /// The same for one at the other end of a connection: hellos wait behind what waits there.
+    pub dead_connected: Duration,
     /// Time after which a link state is said again.
     pub refresh: Duration,
     /// Age at which a link state is forgotten.
@@ -47,6 +50,7 @@ impl Config {
             boot,
             hello: Duration::from_secs(1),
             dead: Duration::from_millis(3500),
+            dead_connected: Duration::from_millis(10_500),
             refresh: Duration::from_secs(60),
             age_max: Duration::from_secs(200),
             nodes_max: 4096,
@@ -61,6 +65,8 @@ struct Neighbour {
     /// The node at the other end, while it is heard.
     node: Option<Label>,
     heard: Tick,
+    /// Silence after which it is gone.
+    dead: Duration,
     /// When all link states were sent to it last.
     synced: Option<Tick>,
 }
@@ -110,9 +116,24 @@ impl LinkState {
 
     /// Adds a link; its neighbour makes itself known.
     pub fn link_add(&mut self, now: Tick, face: FaceId, number: u32, cost: u16) {
-        let link = Neighbour { number, cost: cost.max(1), node: None, heard: now, synced: None };
+        let (heard, dead, cost) = (now, self.config.dead, cost.max(1));
+        let link = Neighbour { number, cost, node: None, heard, dead, synced: None };
         self.links.insert(face, link);
         self.next_hello = now;
+    }
+
+    /// The link is a connection: its end is told by [`link_down`](Self::link_down).
+    pub fn link_connected(&mut self, face: FaceId) {
+        if let Some(link) = self.links.get_mut(&face) {
+            link.dead = self.config.dead_connected;
+        }
+    }
+
+    /// Until `then` nothing was taken from the link: that its neighbour was not heard says nothing.
+    pub fn not_listened(&mut self, face: FaceId, then: Tick) {
+        if let Some(link) = self.links.get_mut(&face) {
+            link.heard = link.heard.max(then);
+        }
     }
 
     /// Adds a link to another domain: it is said like any other, and no neighbour is looked for.
@@ -257,10 +278,9 @@ impl LinkState {
 
     /// Hellos, silent neighbours, old link states.
     pub fn handle_timeout(&mut self, now: Tick, out: &mut Outbox) {
-        let dead = self.config.dead;
         let mut is_changed = self.number == 0;
         for link in self.links.values_mut() {
-            if link.node.is_some() && now.since(link.heard) >= dead {
+            if link.node.is_some() && now.since(link.heard) >= link.dead {
                 link.node = None;
                 is_changed = true;
             }
@@ -289,8 +309,7 @@ impl LinkState {
     /// When [`handle_timeout`](Self::handle_timeout) has something to do.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Tick> {
-        let dead =
-            self.links.values().filter(|l| l.node.is_some()).map(|l| l.heard + self.config.dead);
+        let dead = self.links.values().filter(|l| l.node.is_some()).map(|l| l.heard + l.dead);
         let hello = (!self.links.is_empty()).then_some(self.next_hello);
         let first = (self.number == 0).then_some(Tick(0));
         dead.chain([self.next_refresh]).chain(hello).chain(first).chain(self.say_at).min()
@@ -303,4 +322,42 @@ fn part(node: Label, number: u64) -> u64 {
 
 fn flood(target: Target, message: &Control) -> Publication {
     Publication::control(target, reserved::LINK_STATE, message.sender, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A node that heard its neighbour once, now; and what it does with an outbox.
+    fn heard_once() -> (LinkState, Outbox) {
+        let [own, other] = [1, 2].map(Label::from_u64);
+        let mut node = LinkState::new(Config::new(own, 0, Role::default(), 1));
+        node.link_add(Tick(0), FaceId(300), 1, 1);
+        let mut out = Outbox::default();
+        node.receive(Tick(0), FaceId(300), Control::new(Kind::HELLO, other), &mut out);
+        assert_eq!(node.neighbour(FaceId(300)), Some(other));
+        (node, out)
+    }
+
+    fn is_there_after(node: &mut LinkState, out: &mut Outbox, ms: u64) -> bool {
+        node.handle_timeout(Tick(0).plus_ms(ms), out);
+        node.neighbour(FaceId(300)).is_some()
+    }
+
+    #[test]
+    fn a_silent_neighbour_is_gone_later_on_a_connection_and_not_while_nobody_listens() {
+        let (mut node, mut out) = heard_once();
+        assert!(is_there_after(&mut node, &mut out, 3400));
+        assert!(!is_there_after(&mut node, &mut out, 3600));
+
+        let (mut node, mut out) = heard_once();
+        node.link_connected(FaceId(300));
+        assert!(is_there_after(&mut node, &mut out, 10_000));
+        assert!(!is_there_after(&mut node, &mut out, 11_000));
+
+        let (mut node, mut out) = heard_once();
+        node.not_listened(FaceId(300), Tick(0).plus_ms(3000));
+        assert!(is_there_after(&mut node, &mut out, 6400));
+        assert!(!is_there_after(&mut node, &mut out, 6600));
+    }
 }

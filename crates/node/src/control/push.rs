@@ -5,7 +5,7 @@ use super::connect::resolve;
 use super::status::PushCounts;
 use crate::config::StaticFace;
 use crate::push::Link;
-use onym_face::FaceUri;
+use onym_face::{FaceUri, Transport};
 use onym_pubsub::Verdict;
 use onym_tables::FaceId;
 
@@ -55,10 +55,12 @@ impl Control {
         let Some(link) = link.or_else(|| links.iter().find(|l| comes_from(&l.face, remote))) else {
             return;
         };
+        let transport = self.faces.get(&face).map(|record| record.transport);
+        let is_connected = matches!(transport, Some(Transport::Unix | Transport::Tcp));
         let (link, cost, domain) = (link.clone(), link.cost, link.domain.parse().ok());
         push.tell(move |push| {
             let number = push.link_number(&link);
-            push.link_add(Link { face, number, cost, domain });
+            push.link_add(Link { face, number, cost, is_connected, domain });
         });
     }
 

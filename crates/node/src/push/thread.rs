@@ -55,6 +55,8 @@ pub(crate) struct PushThread {
     to: Vec<ToPeer>,
     from: Vec<FromPeer>,
     waits: Vec<Arc<AtomicBool>>,
+    /// When a shard was seen last that held faces back.
+    held: Vec<Tick>,
     pub(super) ports: Vec<ShardPort>,
     /// Number of the present epoch of keyed tags.
     epoch: Option<u8>,
@@ -119,6 +121,7 @@ impl PushThread {
             order: None,
             to: parts.to,
             from: parts.from,
+            held: vec![Tick(0); parts.waits.len()],
             waits: parts.waits,
             ports: parts.ports,
             late: VecDeque::new(),
@@ -201,7 +204,13 @@ impl PushThread {
         if self.takes() {
             self.take_batches();
         }
+        for (held, waits) in self.held.iter_mut().zip(&self.waits) {
+            if waits.load(Ordering::Relaxed) {
+                *held = self.now;
+            }
+        }
         if self.late.is_empty() && self.node.next_timeout() <= self.now {
+            self.excuse_held();
             self.node.handle_timeout(self.now, &mut self.output);
             self.carry_out();
         }
@@ -211,6 +220,15 @@ impl PushThread {
         }
         for to in &mut self.to {
             to.flush();
+        }
+    }
+
+    /// Neighbours of which a shard took nothing were not silent meanwhile.
+    fn excuse_held(&mut self) {
+        for link in &self.links {
+            if let Some(shard) = self.faces.get(&link.face) {
+                self.node.link_state.not_listened(link.face, self.held[*shard]);
+            }
         }
     }
 
@@ -372,6 +390,9 @@ impl PushThread {
         if let Err(error) = added {
             tracing::error!(face = link.face.0, %error, "no link of the push half");
             return;
+        }
+        if link.is_connected {
+            self.node.link_state.link_connected(link.face);
         }
         self.links.push(link);
         self.share_forwarder();
