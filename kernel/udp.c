@@ -15,10 +15,16 @@
 
 #include "nnet.h"
 
+/*
+ * @headroom is what the route taken last needs in front of a packet: asking for
+ * more would copy packets that have room enough, for buffers come from the
+ * stack with little more than the headers that they came with.
+ */
 struct nnet_udp {
 	struct nnet_port port;
 	struct sockaddr_in6 remote;
 	bool v6;
+	unsigned int headroom;
 	struct dst_cache cache;
 };
 
@@ -40,6 +46,16 @@ static struct nnet_face *nnet_udp_find(struct nnet_net *nn,
 		    ipv6_addr_equal(&face->remote.sin6_addr, &a->sin6_addr))
 			return face;
 	return NULL;
+}
+
+static void nnet_udp_routed(struct nnet_udp *u, const struct dst_entry *dst,
+			    unsigned int header)
+{
+	unsigned int need = LL_RESERVED_SPACE(dst->dev) + dst->header_len +
+			    header + sizeof(struct udphdr);
+
+	if (READ_ONCE(u->headroom) != need)
+		WRITE_ONCE(u->headroom, need);
 }
 
 static int nnet_udp4_frame(struct nnet_udp *u, struct nnet_net *nn,
@@ -64,6 +80,7 @@ static int nnet_udp4_frame(struct nnet_udp *u, struct nnet_net *nn,
 			goto drop;
 		dst_cache_set_ip4(&u->cache, &rt->dst, fl.saddr);
 	}
+	nnet_udp_routed(u, &rt->dst, sizeof(struct iphdr));
 	udp_tunnel_xmit_skb(rt, sock->sk, skb, fl.saddr, to, 0,
 			    ip4_dst_hoplimit(&rt->dst), 0, fl.fl4_sport,
 			    fl.fl4_dport, false, false);
@@ -97,6 +114,7 @@ static int nnet_udp6_frame(struct nnet_udp *u, struct nnet_net *nn,
 			goto drop;
 		dst_cache_set_ip6(&u->cache, dst, &fl.saddr);
 	}
+	nnet_udp_routed(u, dst, sizeof(struct ipv6hdr));
 	udp_tunnel6_xmit_skb(dst, sock->sk, skb, skb->dev, &fl.saddr, &fl.daddr,
 			     0, ip6_dst_hoplimit(dst), 0, fl.fl6_sport,
 			     fl.fl6_dport, false);
@@ -134,7 +152,7 @@ static void nnet_udp_send(struct nnet_face *face, struct nnet_port *port,
 	struct nnet_udp_out out = { u, face->nn };
 
 	nnet_link_send(face, skb, face->mtu ?: NNET_PACKET_MAX,
-		       NNET_LINK_HEADROOM, nnet_udp_frame, &out);
+		       READ_ONCE(u->headroom), nnet_udp_frame, &out);
 }
 
 static void nnet_udp_free(struct nnet_port *port)
@@ -186,6 +204,7 @@ int nnet_udp_face_new(struct nnet_net *nn, const struct sockaddr_in6 *remote,
 	}
 	u->port.send = nnet_udp_send;
 	u->port.free = nnet_udp_free;
+	u->headroom = NNET_LINK_HEADROOM;
 	u->remote = *remote;
 	u->v6 = !ipv6_addr_v4mapped(&remote->sin6_addr);
 	face->remote = *remote;

@@ -39,16 +39,8 @@ static int nnet_var_get(const u8 **p, const u8 *end, u32 *v)
 	return -EINVAL;
 }
 
-/**
- * nnet_tl_get() - read type and length of an element
- * @p: where; moved to the element's value
- * @end: end of what may be read
- * @type: the type, not 0
- * @len: octets of the value, which lie before @end
- *
- * Return: 0, or -EINVAL.
- */
-int nnet_tl_get(const u8 **p, const u8 *end, u32 *type, u32 *len)
+/* nnet_tl_get() for every length of type and length. */
+int nnet_tl_get_long(const u8 **p, const u8 *end, u32 *type, u32 *len)
 {
 	if (nnet_var_get(p, end, type) || nnet_var_get(p, end, len))
 		return -EINVAL;

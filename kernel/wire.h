@@ -177,7 +177,7 @@ enum nnet_lp_error {
 	NNET_LP_FRAG_INVALID,
 };
 
-int nnet_tl_get(const u8 **p, const u8 *end, u32 *type, u32 *len);
+int nnet_tl_get_long(const u8 **p, const u8 *end, u32 *type, u32 *len);
 int nnet_nni_get(const u8 *p, u32 len, u64 *v);
 unsigned int nnet_tl_size(u32 type, u32 len);
 unsigned int nnet_nni_size(u64 v);
@@ -192,5 +192,28 @@ enum nnet_lp_error nnet_lp_parse(const u8 *p, unsigned int len,
 void nnet_key_make(const siphash_key_t *key, const u8 *name, unsigned int len,
 		   struct nnet_key *k);
 int nnet_name_show(char *buf, size_t size, const u8 *name, unsigned int len);
+
+/**
+ * nnet_tl_get() - read type and length of an element
+ * @p: where; moved to the element's value
+ * @end: end of what may be read
+ * @type: the type, not 0
+ * @len: octets of the value, which lie before @end
+ *
+ * Here for the elements that nearly all are: an octet each.
+ *
+ * Return: 0, or -EINVAL.
+ */
+static inline int nnet_tl_get(const u8 **p, const u8 *end, u32 *type, u32 *len)
+{
+	const u8 *at = *p;
+
+	if (end - at < 2 || at[0] > 252 || at[1] > 252)
+		return nnet_tl_get_long(p, end, type, len);
+	*type = at[0];
+	*len = at[1];
+	*p = at + 2;
+	return !*type || *len > end - *p ? -EINVAL : 0;
+}
 
 #endif /* _NNET_WIRE_H */

@@ -14,7 +14,7 @@ guest. With two processors they take turns under that clock: a second is a secon
 of both, and what parallel work gains cannot be seen, only what it costs.
 
 Experiments:
-  table1    delay of a cache hit, in the kernel and in user space (SIZES="10 100")
+  table1    delay of a cache hit, in the kernel and in user space (SIZES="10 100 1024")
   fig5      Data a second by dispatcher, on one processor and on two
   fig6      goodput by content size: applications, and a router beside onym daemon
   fig7      memory and processor time of 15 consumers
@@ -22,6 +22,7 @@ Experiments:
   locks     Data a second by lock scheme, on one processor and on two
 
 COUNT: Data of a run. RUNNER: a command that runs each guest. ONYM, NDND: binaries. MEM: megabytes of the guest (table1).
+LIMIT: seconds of the machine that a guest may take (900; table1 with 1 GB takes some 10 minutes on a quiet one).
 A release build of onym is wanted: target/release/onym, or ONYM.
 U
 }
@@ -49,7 +50,9 @@ EXTRA=
 for f in "${ONYM:-$root/target/release/onym}" "${NDND:-$(command -v ndnd || true)}"; do [ ! -x "$f" ] || EXTRA="$EXTRA $f"; done
 export EXTRA
 rows=$(mktemp)
-trap 'rm -f "$rows"' EXIT
+PROGRAMS=$(mktemp -d)
+export PROGRAMS
+trap 'rm -rf "$rows" "$PROGRAMS"' EXIT
 
 # guest PROCESSORS SCRIPT KEY=VALUE…: one run; its rows are kept, the rest is shown.
 guest() {
@@ -57,7 +60,7 @@ guest() {
   shift 2
   for s in "$@"; do settings="$settings nnet.${s// /,}"; done
   said=$(mktemp)
-  MEM=${MEM:-1024} SMP=$smp LIMIT=${LIMIT:-280} ACCEL=tcg,thread=single QEMU="-icount shift=1" APPEND="$settings" \
+  MEM=${MEM:-1024} SMP=$smp LIMIT=${LIMIT:-900} ACCEL=tcg,thread=single QEMU="-icount shift=1" APPEND="$settings" \
     ${RUNNER:-} "$here/vm.sh" "$target/$version/src/nnet.ko" "$image/boot/vmlinuz-$version" "$image/lib/modules/$version" "$script" \
     > "$said" || { cat "$said" >&2; rm -f "$said"; exit 1; }
   grep '^ROW ' "$said" >> "$rows" || { cat "$said" >&2; echo "no rows" >&2; rm -f "$said"; exit 1; }
@@ -67,9 +70,9 @@ guest() {
 
 case $experiment in
   table1)
-    for size in ${SIZES:-10 100}; do
+    for size in ${SIZES:-10 100 1024}; do
       for place in ${PLACES:-kernel user}; do
-        MEM=${MEM:-$((700 + size * 6))} guest 1 table1 "SIZES=$size" "PLACES=$place" "COUNT=${COUNT:-2000}"
+        MEM=${MEM:-$((700 + size * 6))} LIMIT=${LIMIT:-$((900 + size * 3))} guest 1 table1 "SIZES=$size" "PLACES=$place" "COUNT=${COUNT:-2000}"
       done
     done ;;
   fig5)
@@ -86,7 +89,7 @@ case $experiment in
     for size in ${CONTENTS:-200 400 600 800 1000 1200 1400}; do
       guest 1 relay "CONTENTS=$size" "SUBJECTS=nnet onym" "COUNT=${COUNT:-2000}"
     done ;;
-  fig7) LIMIT=${LIMIT:-600} guest 1 consumers ;;
+  fig7) guest 1 consumers ;;
   table2)
     for s in nnet onym ndnd; do
       # ndnd has no Ethernet faces.

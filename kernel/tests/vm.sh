@@ -3,6 +3,7 @@
 # Boots a kernel with the module and runs guest scripts:
 #   vm.sh MODULE IMAGE MODULES_DIR SCRIPT[,SCRIPT...]
 # Environment: MEM (megabytes), SMP, LIMIT (seconds), EXTRA (files for /bin),
+# PROGRAMS (a folder that keeps what was compiled for guests after this one),
 # APPEND (kernel command line), QEMU (more arguments); ARM64=1 for arm64, with
 # BUSYBOX (a static one of that architecture).
 # Exit status 0 when every script passed and no checker said anything.
@@ -18,13 +19,20 @@ install -m 755 "$here/guest/init" "$root/init"
 cp "$here"/guest/*.sh "$here"/guest/*.py "$root/tests/"
 cc=${CC:-gcc}
 [ -z "${ARM64:-}" ] || cc=aarch64-linux-gnu-gcc
-$cc -O2 -static -o "$root/qexit" "$here/qexit.c"
-clients=$here/../../clients/c
-include=(-I "$clients/include" -I "$clients/src" -I "$here/../include/uapi" -I "$here/../generated")
-$cc -O2 -static "${include[@]}" -o "$root/bin/nnet-test" "$clients"/src/*.c "$here"/nnet-test/*.c -lm
-for example in nnet_store nfd_bridge file_server file_fetch video_stream; do
-  $cc -O2 -static "${include[@]}" -o "$root/bin/$example" "$clients"/src/*.c "$clients/examples/$example.c"
-done
+programs=${PROGRAMS:-$work/programs}
+if [ ! -e "$programs/bin/whole" ]; then
+  mkdir -p "$programs/bin"
+  $cc -O2 -static -o "$programs/qexit" "$here/qexit.c"
+  clients=$here/../../clients/c
+  include=(-I "$clients/include" -I "$clients/src" -I "$here/../include/uapi" -I "$here/../generated")
+  $cc -O2 -static "${include[@]}" -o "$programs/bin/nnet-test" "$clients"/src/*.c "$here"/nnet-test/*.c -lm
+  for example in nnet_store nfd_bridge file_server file_fetch video_stream; do
+    $cc -O2 -static "${include[@]}" -o "$programs/bin/$example" "$clients"/src/*.c "$clients/examples/$example.c"
+  done
+  touch "$programs/bin/whole"
+fi
+cp "$programs/qexit" "$root/qexit"
+cp "$programs"/bin/* "$root/bin/"
 tools="/sbin/ip ${EXTRA:-}"
 [ -z "${ARM64:-}" ] || tools=
 for f in $tools; do
