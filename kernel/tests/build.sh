@@ -10,6 +10,9 @@ build=/usr/src/linux-headers-$version
 [ -d "$version" ] && { build=$version; version=$(basename "$version"); }
 src=$target/$version/src
 mkdir -p "$src"
+# Two that build at once would take each other's files away.
+exec 9> "$target/$version/lock"
+flock 9
 cp -ru "$kernel"/*.[ch] "$kernel/Kbuild" "$kernel/generated" "$kernel/include" "$kernel/selftest" "$src/"
 make -s -C "$build" M="$src" W=1 "$@" modules
 echo "built $src/nnet.ko"
