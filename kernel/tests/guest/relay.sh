@@ -48,6 +48,8 @@ nnet() {
   unload; clear_
 }
 onym_() {
+  # The log of the daemon before must not say that this one is ready.
+  rm -f /tmp/daemon.log
   lay
   case $1 in
     ether) faces='faces.ether.interfaces=["r1","r2"]' udp='faces.udp.listen=[]' ;;
