@@ -187,7 +187,8 @@ impl DockerDriver {
         let path = format!("/containers/{id}/archive?path=/");
         self.client.ask(Method::PUT, &path, body).await.map_err(fault)?;
         let path = format!("/containers/{id}/start");
-        self.client.ask(Method::POST, &path, Body::None).await.map_err(fault)?;
+        let asked = self.client.ask(Method::POST, &path, Body::None).await;
+        asked.map_err(|e| DriverError::start(&order.name, self.advised(e.to_string())))?;
         let deadline = Instant::now() + READY;
         loop {
             if let Some(started) = self.started(id).await {
@@ -198,11 +199,23 @@ impl DockerDriver {
                 let log = self.log(id).await;
                 let lines: Vec<&str> = log.lines().collect();
                 let last = lines[lines.len().saturating_sub(3)..].join("; ");
-                let why = if last.is_empty() { "it ended without a word".to_owned() } else { last };
-                return Err(DriverError::start(&order.name, why));
+                return Err(DriverError::start(&order.name, self.advised(last)));
             }
             tokio::time::sleep(PAUSE).await;
         }
+    }
+
+    /// What the engine or a container said at its end, and what to do when the image is at fault.
+    fn advised(&self, said: String) -> String {
+        let said = if said.is_empty() { "it ended without a word".to_owned() } else { said };
+        let image = ["exec format", "exec: ", "exec /onym", "without a word"];
+        if !image.iter().any(|word| said.contains(word)) {
+            return said;
+        }
+        let binary = self.options.binary.display();
+        format!(
+            "{said}; the image of {binary} does not run here: make static on a machine of this kind, and name the binary: --binary FILE"
+        )
     }
 
     async fn state(&self, id: &str) -> Result<bool, HttpError> {
