@@ -67,22 +67,24 @@ impl Running {
         found.unwrap_or_default().to_owned()
     }
 
-    /// Posts to the control interface.
-    fn post(&self, path: &str, body: &Value) -> Result<()> {
+    /// Asks the control interface.
+    fn ask(&self, method: &str, path: &str, body: &Value) -> Result<Value> {
         let url = self.1["control"].as_str().context("no control interface")?;
         let place = url.trim_start_matches("http://");
         let mut stream = TcpStream::connect(place)?;
         stream.set_read_timeout(Some(Duration::from_secs(10)))?;
-        let (body, mut answer) = (body.to_string(), String::new());
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        let mut answer = String::new();
         write!(
             stream,
-            "POST {path} HTTP/1.1\r\nHost: {place}\r\nContent-Type: application/json\r\n\
+            "{method} {path} HTTP/1.1\r\nHost: {place}\r\nContent-Type: application/json\r\n\
              Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
             body.len()
         )?;
         stream.read_to_string(&mut answer)?;
-        ensure!(answer.starts_with("HTTP/1.1 200"), "POST {path}: {answer}");
-        Ok(())
+        ensure!(answer.starts_with("HTTP/1.1 200"), "{method} {path}: {answer}");
+        let (_, said) = answer.split_once("\r\n\r\n").context("an answer without a body")?;
+        Ok(serde_json::from_str(said)?)
     }
 }
 
@@ -171,7 +173,7 @@ impl<'a> Bed<'a> {
         setup.spread = spread;
         let spki = verify::base64_of(key.spki());
         let body = json!({ "add": [{ "name": SIGNER, "spki": spki, "prefixes": ["/onym"] }] });
-        setup.running[0].post("/v1/keys", &body)?;
+        setup.running[0].ask("POST", "/v1/keys", &body)?;
         Ok(setup.asked(&["--names", "repeated", "--set", "512", "--key", &file.to_string_lossy()]))
     }
 
@@ -250,6 +252,16 @@ impl<'a> Bed<'a> {
             spread: true,
             ..Setup::default()
         })
+    }
+
+    /// Verifications a second of the time that the threads of a verifier spent verifying.
+    pub(super) fn verifications(&self, setup: &Setup) -> Result<f64> {
+        let verifier = setup.running.first().context("no verifier runs")?;
+        let said = verifier.ask("GET", "/v1/stats", &Value::Null)?;
+        let stats = &said["stats"]["signature_verifier"];
+        let (count, time) = (stats["valid"].as_f64(), stats["verify_ns"].as_f64());
+        let (count, time) = count.zip(time).context("a verifier without statistics")?;
+        Ok(count / time * 1e9)
     }
 
     /// Runs the generator around a setup.

@@ -50,6 +50,8 @@ struct Case {
     paper: Option<f64>,
     make: Make,
     results: Vec<LoadResult>,
+    /// Verifications a second and thread, where signatures are verified.
+    verified: Vec<f64>,
 }
 
 /// What a case came to.
@@ -69,7 +71,7 @@ fn case(
 ) -> Case {
     let name = name.into();
     let subject = if name == RELAY { "relay" } else { "onym" };
-    Case { name, subject, paper, make: Box::new(make), results: Vec::new() }
+    Case { name, subject, paper, make: Box::new(make), results: Vec::new(), verified: Vec::new() }
 }
 
 /// The case that all others are compared with.
@@ -144,6 +146,9 @@ pub fn run(args: &ServicesArgs) -> Result<()> {
         for case in &mut cases {
             let setup = (case.make)(&bed).with_context(|| case.name.clone())?;
             case.results.push(bed.load(&setup).with_context(|| case.name.clone())?);
+            if case.name.starts_with("kind=SV") {
+                case.verified.push(bed.verifications(&setup)?);
+            }
         }
     }
     let mut report = Report::default();
@@ -155,10 +160,31 @@ pub fn run(args: &ServicesArgs) -> Result<()> {
     crossover(&rows);
     for kind in [KeyType::Rsa, KeyType::Ecdsa] {
         if asked("kind=SV,memory") {
-            verify::verifying(&mut report, kind, args)?;
+            let bare = verify::verifying(&mut report, kind, args)?;
+            in_service(&mut report, &cases, kind, bare);
         }
     }
     report.write(&args.out)
+}
+
+/// How fast the threads of a verifier verify while Data cross it, beside a loop that only does that.
+fn in_service(report: &mut Report, cases: &[Case], kind: KeyType, bare: f64) {
+    let begin = format!("kind=SV,key={},", kind.word());
+    for case in cases.iter().filter(|c| c.name.starts_with(&begin)) {
+        let rate = median(&case.verified);
+        report.add(
+            BENCH,
+            &format!("{},place=thread", case.name),
+            "onym",
+            "exchanges_per_second",
+            rate,
+        );
+        println!(
+            "{:<26} {rate:>7.0} verifications a second of a thread's time for them, {:.1} % of a loop that only verifies",
+            case.name,
+            rate / bare * 100.0
+        );
+    }
 }
 
 #[allow(clippy::cast_precision_loss)]

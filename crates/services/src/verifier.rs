@@ -99,6 +99,7 @@ pub(crate) struct SignatureVerifier {
     firewall: Firewall,
     counters: Counters,
     took: Histogram,
+    took_ns: u64,
     under_way: usize,
     /// Names of Data that were dropped for their signature in this period, by the face that they came from.
     wrong: BTreeMap<FaceId, (BTreeSet<Vec<u8>>, u64)>,
@@ -124,6 +125,7 @@ impl SignatureVerifier {
             firewall: Firewall::default(),
             counters: Counters::default(),
             took: Histogram::default(),
+            took_ns: 0,
             under_way: 0,
             wrong: BTreeMap::new(),
             invalid_at_start: 0,
@@ -259,6 +261,7 @@ impl Element for SignatureVerifier {
     fn verified(&mut self, cx: &mut Cx<'_>, job: Job) -> Option<Verdict> {
         self.under_way = self.under_way.saturating_sub(1);
         self.took.add(job.took_ns / 1000);
+        self.took_ns += job.took_ns;
         let valid = job.valid == Some(true);
         if job.number != NO_KEY {
             self.keys.count(job.number, valid);
@@ -323,6 +326,7 @@ impl Element for SignatureVerifier {
             "sampling": sampling, "queue": self.under_way, "keys": self.keys.len(),
             "fetched": self.certificates.fetched(), "rules_sent": self.firewall.sent(),
             "verify_us": self.took.to_json(1.0),
+            "verify_ns": self.took_ns,
             "period": { "ms": cx.settings.report_ms, "invalid": self.invalid_in_period },
         });
         ("signature_verifier", value)
