@@ -173,9 +173,10 @@ def _show(args: argparse.Namespace) -> int:
     print(f"{len(cells)} cells x {count} replications, backends {', '.join(one.backends)}")
     for cell in cells:
         print(f"  {cell.id}  {cell.label}")
-    longest = max(one.spec(cell.settings, 1).at_most for cell in cells)
-    seconds = len(cells) * count * longest
-    print(f"at most {seconds / 60:.1f} minutes of measuring in real time")
+    if "bench" not in one.data:
+        longest = max(one.spec(cell.settings, 1).at_most for cell in cells)
+        seconds = len(cells) * count * longest
+        print(f"at most {seconds / 60:.1f} minutes of measuring in real time")
     if args.backend:
         options = life.Options(args.results, args.backend)
         for name, why in life.refusals(one, cells, options, 1).items():

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import importlib
 import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from onym_lab import tools
+from onym_lab import backend, design, experiment, tools
 from onym_lab.backend import groups
 
 Row = tuple[str, str, str]
@@ -47,10 +48,12 @@ def _netns() -> Row:
 
 def _netem() -> Row:
     """Netem is not needed; it is said because everybody asks."""
-    path = Path("/proc/config.gz")
+    config = Path("/proc/config.gz")
     modules = Path("/lib/modules") / os.uname().release / "kernel/net/sched/sch_netem.ko"
-    known = modules.is_file() or modules.with_suffix(".ko.xz").is_file() or path.is_file()
-    text = "may be there" if known else "not seen"
+    known = modules.is_file() or modules.with_suffix(".ko.xz").is_file()
+    if not known and config.is_file():
+        known = b"CONFIG_NET_SCH_NETEM=" in gzip.decompress(config.read_bytes())
+    text = "is there" if known else "not seen"
     return "ok", "netem", f"{text}; not needed: faces delay and lose frames by a seed"
 
 
@@ -85,6 +88,29 @@ def _module(name: str, what: str) -> Row:
     return "ok", name, "installed"
 
 
+def _experiments() -> Iterator[Row]:
+    """Tell which experiments of the library none of their backends can run here, and why."""
+    able = total = 0
+    refused = []
+    for path in experiment.library():
+        one = experiment.load(path)
+        spec = one.spec(design.cells(one)[0].settings, 1)
+        reasons: list[str] = []
+        for name in one.backends:
+            try:
+                backend.make(name, spec, Path())
+            except backend.Refused as error:
+                reasons += error.reasons
+            else:
+                able += 1
+                break
+        else:
+            refused.append(("warning", one.name, "; ".join(dict.fromkeys(reasons))))
+        total += 1
+    yield "ok" if able == total else "warning", "experiments", f"{able} of {total} can be run"
+    yield from refused
+
+
 def checks() -> Iterator[Row]:
     """Check everything."""
     yield _onym()
@@ -101,6 +127,7 @@ def checks() -> Iterator[Row]:
     yield _module(
         "topohub", "topologies of SNDlib and the Zoo need it: pip install onym-lab[topologies]"
     )
+    yield from _experiments()
 
 
 def show() -> int:

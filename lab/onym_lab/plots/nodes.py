@@ -81,7 +81,18 @@ def _panel(
     divisor, label = scaled(frame["value"], unit)
     for shade, node in zip(ordered(len(nodes)), nodes, strict=True):
         line = frame[frame["node"] == node].sort_values("t")
-        ax.plot(line["t"], line["value"] / divisor, color=shade, label=node, linewidth=1.2)
+        # One value for each second: of a short run too few to be seen as a line.
+        marker = "o" if line["value"].notna().sum() <= 3 else None
+        ax.plot(
+            line["t"],
+            line["value"] / divisor,
+            color=shade,
+            label=node,
+            linewidth=1.2,
+            marker=marker,
+            markersize=3.5,
+            clip_on=marker is None,
+        )
     for begin, end, _ in faults:
         ax.axvspan(begin, end, color=ALARM, alpha=0.12, linewidth=0)
     if frame["value"].notna().sum() == 0:

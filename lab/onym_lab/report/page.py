@@ -91,9 +91,10 @@ def _head(measured: Measured, verdict: str) -> str:
         f"{escape(str(measured.experiment.get('description') or ''))}</p>"
     ]
     if paper.get("says"):
-        words.append(
-            f"<p><b>The paper says</b> ({escape(source)}): {escape(str(paper['says']))}</p>"
-        )
+        claim = "What is claimed" if paper.get("id") == "beyond" else "The paper says"
+        if paper.get("id") != "beyond":
+            claim += f"</b> ({escape(source)})<b>"
+        words.append(f"<p><b>{claim}</b>: {escape(str(paper['says']))}</p>")
     if measured.scale != 1:
         words.append(
             f'<p class="warn">Scaled: counts are {measured.scale:g} of those that the '
@@ -223,7 +224,7 @@ def _results(table: pd.DataFrame) -> str:
             "</tr>"
         )
     head = "".join(
-        f"<th>{word}</th>"
+        f"<th{' class=n' if word in ('mean', '95 %', 'n') else ''}>{word}</th>"
         for word in ("cell", "where", "metric", "mean", "95 %", "unit", "n", "checks")
     )
     return (
@@ -267,7 +268,7 @@ def _checks(measured: Measured) -> str:
             f"</td><td class=n>{number(part['limit'].iloc[0])}</td>"
             f"<td>{_badge('holds' if passed == len(part) else 'fails')}</td></tr>"
         )
-    head = "".join(f"<th>{w}</th>" for w in ("check", "passed", "values", "limit", ""))
+    head = "<th>check</th><th class=n>passed</th><th class=n>values</th><th class=n>limit</th><th>"
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(words)}</tbody></table>"
     bad = measured.checks[~measured.checks["passed"]]
     if bad.empty:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 
@@ -117,8 +119,10 @@ def _cdf(measured: Measured) -> Iterator[Plot]:
             "completed": rows["completed"].astype(bool),
         }
     )
-    keep = list(dict.fromkeys(times["label"]))[:8]
-    yield plots.cdf("cdf", "Download times of all replicates", times[times["label"].isin(keep)])
+    # In the order of the cells, not of the runs: colours mean the same in every picture.
+    keep = [label for label in measured.labels.values() if label in set(times["label"])][:8]
+    shown = pd.concat([times[times["label"] == label] for label in keep])
+    yield plots.cdf("cdf", "Download times of all replicates", shown)
 
 
 def responses(measured: Measured, metric: str, where: str) -> tuple[list[str], np.ndarray] | None:
@@ -223,19 +227,49 @@ def _levels_of(measured: Measured) -> Iterator[Plot]:
             continue
         if mine.empty or not axes:
             continue
-        held = {f: _levels(measured, f)[0] for f in axes[2 if where else 1 :]}
+        yield from _against(measured, mine, metric, where, axes)
+
+
+LINES_MOST = 8
+"""More lines cannot be told apart."""
+
+
+def _against(
+    measured: Measured, mine: pd.DataFrame, metric: str, where: str | None, axes: list[str]
+) -> Iterator[Plot]:
+    """One measure against the first of the factors, the others as lines.
+
+    All their combinations, when those can be told apart; else one picture for each of them,
+    averaged over the rest. The places of a measure without one are the lines, and the others
+    stay at their first levels.
+    """
+    first, rest = axes[0], axes[1:]
+    name = f"series-{metric}-{where or 'places'}"
+    title = f"{metric.replace('_', ' ')}{f' of {where}' if where else ''} by {first}"
+    log = _spans(mine["value"])
+    if not where:
+        held = {f: _levels(measured, f)[0] for f in rest}
         for factor, level in held.items():
             mine = mine[mine[f"factor_{factor}"] == level]
-        name = f"series-{metric}-{where or 'places'}"
-        title = f"{metric.replace('_', ' ')}{f' of {where}' if where else ''} by {axes[0]}"
         if held:
             title += f" ({', '.join(f'{factor}={level}' for factor, level in held.items())})"
-        series = axes[1] if len(axes) > 1 else None
-        if not where:
-            mine, series = mine.assign(factor_where=mine["where"]), "where"
-        order = _levels(measured, series) if series and where else ()
-        log = _spans(mine["value"])
-        yield plots.levels(name, title, mine, metric, axes[0], series, log=log, order=order)
+        mine = mine.assign(factor_where=mine["where"])
+        yield plots.levels(name, title, mine, metric, first, "where", log=log)
+        return
+    orders = [_levels(measured, factor) for factor in rest]
+    if len(rest) > 1 and math.prod(map(len, orders)) <= LINES_MOST:
+        words = mine[[f"factor_{factor}" for factor in rest]].astype(str).agg(", ".join, axis=1)
+        column = ", ".join(rest)
+        mine = mine.drop(columns=[f"factor_{factor}" for factor in rest])
+        mine = mine.assign(**{f"factor_{column}": words})
+        order = [", ".join(levels) for levels in itertools.product(*orders)]
+        yield plots.levels(name, title, mine, metric, first, column, log=log, order=order)
+        return
+    for factor, order in zip(rest, orders, strict=True):
+        one = f"{name}-{factor}" if len(rest) > 1 else name
+        yield plots.levels(one, title, mine, metric, first, factor, log=log, order=order)
+    if not rest:
+        yield plots.levels(name, title, mine, metric, first, log=log)
 
 
 def _spans(values: pd.Series) -> bool:
