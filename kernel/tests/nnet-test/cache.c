@@ -12,22 +12,30 @@ static int by_size(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Steps of a sixteenth of an octave that hold anything, as rows and as a line. */
-static void histogram(const uint64_t *t, uint32_t n)
+/* Steps of a sixteenth of an octave that hold anything, as rows or as a line. */
+static void steps(const uint64_t *t, uint32_t n, int rows)
 {
 	uint32_t i = 0, from;
 	double top = 1;
 
-	printf("histogram, ns at most (samples):");
 	while (i < n) {
 		while (top < t[i])
 			top *= exp2(1.0 / 16);
 		for (from = i; i < n && t[i] <= top; i++)
 			;
-		printf(" %.0f (%u)", top, i - from);
-		row_of("latency_count", i - from, "1", "le_ns=%.0f", top);
+		if (rows)
+			row_of("latency_count", i - from, "1", "le_ns=%.0f", top);
+		else
+			printf(" %.0f (%u)", top, i - from);
 	}
+}
+
+static void histogram(const uint64_t *t, uint32_t n)
+{
+	printf("histogram, ns at most (samples):");
+	steps(t, n, 0);
 	printf("\n");
+	steps(t, n, 1);
 }
 
 static void tell(uint64_t *t, uint32_t found, uint32_t samples)
