@@ -116,6 +116,8 @@ struct Run<'a> {
     args: &'a DistributeArgs,
     /// Clients first, then servers.
     ends: Ends,
+    /// Names of the contents, without a segment: those that are measured, then those of the fill.
+    contents: Vec<Name>,
     clients: Vec<Client>,
     /// Whether the store is filled: each client asks for a content that nobody else asks for.
     is_filling: bool,
@@ -136,6 +138,18 @@ fn prefix(components: usize, server: u32, content: u32) -> Name {
     if components > 2 {
         name.append_generic(format!("server{server:02}"));
     } else {
+        name.append_generic(format!("content{content:03}"));
+    }
+    name
+}
+
+/// The name of a content without its segment.
+fn content_name(args: &DistributeArgs, content: u32) -> Name {
+    let mut name = prefix(args.components, content % args.clients, content);
+    for level in 4..args.components {
+        name.append_generic(format!("level{:02}", level - 4));
+    }
+    if args.components > 2 {
         name.append_generic(format!("content{content:03}"));
     }
     name
@@ -188,6 +202,7 @@ pub fn run(args: &DistributeArgs) -> Result<DistributeResult> {
     let mut run = Run {
         args,
         ends: Ends::new(faces)?,
+        contents: (0..args.diversity + args.clients).map(|n| content_name(args, n)).collect(),
         clients: (0..args.clients).map(client).collect(),
         is_filling: false,
         payload: vec![0x5a; args.payload],
@@ -277,14 +292,7 @@ impl Run<'_> {
             true => diversity + client,
             false => (client + self.args.clients * (n % turns)) % diversity,
         };
-        let components = self.args.components;
-        let mut name = prefix(components, content % self.args.clients, content);
-        for level in 4..components {
-            name.append_generic(format!("level{:02}", level - 4));
-        }
-        if components > 2 {
-            name.append_generic(format!("content{content:03}"));
-        }
+        let mut name = self.contents[content as usize].clone();
         name.append_segment(u64::from(n / turns));
         name
     }
