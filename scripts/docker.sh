@@ -25,15 +25,38 @@ fi
 program=$(realpath "$1")
 binary=$(realpath "${2:-$1}")
 
-"$program" manager --listen 127.0.0.1:0 --state "$work/state" --driver docker --binary "$binary" --docker-socket "$socket" 2>"$work/log" &
-manager=$!
-until_true 120 grep -q '^ready' "$work/log" || { cat "$work/log"; exit 1; }
-url=$(sed -n 's/^ready .*"url":"\([^"]*\)".*/\1/p' "$work/log")
+start() {
+  # Else the word of the manager before is taken for this one's.
+  rm -f "$work/log"
+  "$program" manager --listen 127.0.0.1:0 --state "$work/state" --driver docker --binary "$1" --docker-socket "$socket" 2>"$work/log" &
+  manager=$!
+  until_true 120 grep -q '^ready' "$work/log" || { cat "$work/log"; exit 1; }
+  url=$(sed -n 's/^ready .*"url":"\([^"]*\)".*/\1/p' "$work/log")
+}
 net() { "$program" net --manager "$url" "$@"; }
+engine() { curl -sf --unix-socket "$socket" "$@"; }
+# ours KIND WORD: how many lines of the engine's list of that kind have the word.
+ours() { engine "http://localhost/$1" | grep -c "$2"; }
+nothing() { ! ours "containers/json?all=1" onym.manager >/dev/null && ! ours networks '"Name":"onym-' >/dev/null; }
 
+# An image whose program is of another machine: the error names the service and what to do, and
+# nothing is left.
+cp "$binary" "$work/foreign"
+printf '\267' | dd of="$work/foreign" bs=1 seek=18 conv=notrunc status=none
+start "$work/foreign"
 port=$((20000 + RANDOM % 10000))
 net preset nfd --print | sed "s/:6363/:$port/g" >"$work/network.toml"
 sed -i 's/^kind = "backward-router"/&\nquota = 0.5/' "$work/network.toml"
+if net apply "$work/network.toml" 2>"$work/refused"; then echo "an image that cannot start started"; exit 1; fi
+grep -q 'start [a-z]* (' "$work/refused" && grep -q 'make static' "$work/refused" || { cat "$work/refused"; exit 1; }
+nothing || { echo "something was left"; exit 1; }
+[ "$(net show --json | grep -c '"handle"')" = 0 ]
+kill "$manager"; wait "$manager" 2>/dev/null || true
+digest=$(sha256sum "$work/foreign")
+engine -o /dev/null -X DELETE "http://localhost/images/onym-service:${digest:0:16}"
+echo "docker: an image that does not start is named, and nothing is left"
+
+start "$binary"
 net apply "$work/network.toml"
 head -c 1000000 /dev/urandom >"$work/in"
 export HOME=$work ONYM_KEYSTORE=$work/keys
@@ -43,18 +66,31 @@ until_true 30 "$program" get --node "tcp4://127.0.0.1:$port" /example/file -o "$
 cmp "$work/in" "$work/out"
 echo "docker: a file through the chain"
 
-# A container that is killed is replaced, and the manager that is killed adopts the rest.
+net show --json >"$work/shown"
+closed "$work/shown"
+echo "docker: no service answers without its token"
+
+# A container that is killed is replaced.
 container() { net show --json | sed -n "/\"$1\": {/,/\"handle\"/s/.*\"handle\": \"\([^\"]*\)\".*/\1/p" | head -1; }
 old=$(container cs)
-curl -sf --unix-socket "$socket" -X POST "http://localhost/containers/$old/kill"
+engine -X POST "http://localhost/containers/$old/kill"
 replaced() { local now; now=$(container cs); [ -n "$now" ] && [ "$now" != "$old" ] && net show | grep -q 'as wanted' && ! net show | grep -q 'not as wanted'; }
 until_true 60 replaced
 "$program" get --node "tcp4://127.0.0.1:$port" /example/file -o "$work/out2"
 cmp "$work/in" "$work/out2"
 echo "docker: a killed container is replaced"
+
+handles() { net show --json | grep '"handle"' | sort; }
+handles >"$work/before"
+kill -9 "$manager"; wait "$manager" 2>/dev/null || true
+"$program" get --node "tcp4://127.0.0.1:$port" /example/file -o "$work/out3"
+start "$binary"
+settled() { net show | grep -q 'as wanted' && ! net show | grep -q 'not as wanted'; }
+until_true 60 settled
+handles | cmp - "$work/before"
+cmp "$work/in" "$work/out3"
+echo "docker: the manager that is killed adopts what runs"
 kill "$put" || true
 net down
-ours() { curl -sf --unix-socket "$socket" "http://localhost/$1" | grep -c "$mark"; }
-mark=onym.manager until_true 30 eval '! ours "containers/json?all=1"'
-mark='"Name":"onym-' until_true 30 eval '! ours networks'
+until_true 30 nothing
 echo "docker: nothing is left"

@@ -11,6 +11,23 @@ until_true() {
   until "$@" >/dev/null 2>&1; do [ $SECONDS -lt $end ] || return 1; sleep 0.2; done
 }
 
+# closed SHOWN: no service of `onym net show --json` answers who has not its token.
+closed() {
+  local control path status count=0
+  for control in $(sed -n 's/.*"control": "\(http[^"]*\)".*/\1/p' "$1"); do
+    count=$((count + 1))
+    for path in version service config faces stats events; do
+      for words in "-X GET" "-X PATCH -d {}" "-X GET -H Authorization:Bearer\ none"; do
+        status=$(eval curl -s -o /dev/null -w '%{http_code}' "$words" "$control/v1/$path")
+        [ "$status" = 401 ] || { echo "$control/v1/$path answers $status without a token"; return 1; }
+      done
+    done
+    status=$(curl -s -o /dev/null -w '%{http_code}' "$control/metrics")
+    [ "$status" = 401 ] || { echo "$control/metrics answers $status without a token"; return 1; }
+  done
+  [ $count -ge 4 ] || { echo "only $count services"; return 1; }
+}
+
 engine_answers() { curl -sf --unix-socket "$socket" http://localhost/_ping; }
 
 engine_start() {

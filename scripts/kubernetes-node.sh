@@ -85,7 +85,8 @@ image() {
   python3 scripts/image.py "$@"
 }
 
-api() { curl -sf --cacert "$work/certs/apiserver.crt" -H "Authorization: Bearer $token" "https://127.0.0.1:16443$1"; }
+# api PATH [CURL WORDS...]
+api() { curl -sf --cacert "$work/certs/apiserver.crt" -H "Authorization: Bearer $token" "https://127.0.0.1:16443$1" "${@:2}"; }
 api_ready() { [ "$(api /readyz)" = ok ]; }
 node_ready() { api /api/v1/nodes/onym-test | tr -d ' \n' | grep -q '"reason":"KubeletReady"'; }
 

@@ -41,6 +41,8 @@ fi
 namespace=${NAMESPACE:-default}
 
 start() {
+  # Else the word of the manager before is taken for this one's.
+  rm -f "$work/log"
   "$program" manager --listen 127.0.0.1:0 --state "$work/state" --driver kubernetes --namespace "$namespace" --image "$1" 2>"$work/log" &
   manager=$!
   until_true 120 grep -q '^ready' "$work/log" || { cat "$work/log"; exit 1; }
@@ -59,6 +61,19 @@ kill "$manager"; wait "$manager" 2>/dev/null || true
 echo "kubernetes: an image that does not start is named, and nothing is left"
 
 start "$image"
+# A namespace that has no room for the third pod: the same.
+if [ -n "$started" ]; then
+  quota=/api/v1/namespaces/$namespace/resourcequotas
+  room='{"metadata":{"name":"room"},"spec":{"hard":{"pods":"2"}}}'
+  api "$quota" -X POST -H 'Content-Type: application/json' -d "$room" >/dev/null
+  counted() { api "$quota/room" | tr -d ' \n' | grep -q '"status":{"hard":{"pods":"2"}'; }
+  until_true 60 counted
+  if net apply "$work/network.toml" 2>"$work/refused"; then echo "three pods where two may be"; exit 1; fi
+  grep -q 'exceeded quota: room' "$work/refused" && grep -q "raise the quota of namespace $namespace" "$work/refused" || { cat "$work/refused"; exit 1; }
+  [ "$(net show --json | grep -c '"handle"')" = 0 ]
+  api "$quota/room" -X DELETE >/dev/null
+  echo "kubernetes: a quota that is used up is named, and nothing is left"
+fi
 sed -i 's/^kind = "backward-router"/&\nquota = 0.5/' "$work/network.toml"
 net apply "$work/network.toml"
 head -c 1000000 /dev/urandom >"$work/in"
@@ -69,6 +84,10 @@ put=$!
 until_true 60 "$program" get --node "$node" /example/file -o "$work/out"
 cmp "$work/in" "$work/out"
 echo "kubernetes: a file through the chain"
+
+net show --json >"$work/shown"
+closed "$work/shown"
+echo "kubernetes: no service answers without its token"
 
 # Another quota, in place: the same pods run on.
 handles() { net show --json | grep '"handle"' | sort; }
