@@ -40,6 +40,11 @@ def _git(*argv: str) -> str | None:
     return done.stdout.strip() if done.returncode == 0 else None
 
 
+def is_in_history(commit: str) -> bool:
+    """Tell whether a commit is in the history of what is checked out."""
+    return _git("merge-base", "--is-ancestor", commit, "HEAD") is not None
+
+
 def _text(path: str) -> str | None:
     try:
         return Path(path).read_text().strip()

@@ -15,6 +15,7 @@ from typing import Any
 import pandas as pd
 import yaml
 
+from onym_lab import provenance
 from onym_lab.report.data import Measured, load
 from onym_lab.report.page import machine
 from onym_lab.stats import rules
@@ -52,7 +53,8 @@ report names those that do not. What it all says: [findings](findings.md).
 _RUNS = """
 ## The runs
 
-A run is scaled when its counts or times are a part of what the file asks for.
+A run is scaled when its counts or times are a part of what the file asks for. A commit with a `*`
+is not in this history: the branch was rebased after the run, and the same change has another number.
 
 | experiment | verdict | holds | runs | backend | scale | commit | begun | machine |
 |---|---|---|---|---|---|---|---|---|
@@ -119,6 +121,7 @@ def _row(measured: Measured, shown: tuple[str, str]) -> str:
     mark = f" (✗ {failed} checks failed)" if failed else ""
     seen = measured.provenance
     commit = str(seen.get("commit") or "")[:10] + (" with changes" if seen.get("dirty") else "")
+    commit += "" if provenance.is_in_history(str(seen.get("commit"))) else "*"
     name = measured.folder.name
     cells = [
         f"[{name}]({name}/report.html)",
