@@ -54,7 +54,7 @@ _RUNS = """
 ## The runs
 
 A run is scaled when its counts or times are a part of what the file asks for. A commit with a `*`
-is not in this history: the branch was rebased after the run, and the same change has another number.
+is not in this history: the branch was rebased after the run; the same change has another number.
 
 | experiment | verdict | holds | runs | backend | scale | commit | begun | machine |
 |---|---|---|---|---|---|---|---|---|
