@@ -345,18 +345,20 @@ fn the_only_rendezvous_may_be_killed_and_no_subscription_is_lost() {
     arrives("with it again");
 }
 
+/// On a loaded machine a subscriber may be slow for long.
+const PATIENT: u32 = 60_000;
+
 /// Two nodes, the first one the rendezvous and the one that connects.
-fn two_nodes_over_tcp() -> ([Place; 2], [Running; 2]) {
+fn two_nodes_over_tcp(hold_ms: u32) -> ([Place; 2], [Running; 2]) {
     let places = [Place::new(), Place::new()];
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let there = format!("push.link=[{{face=\"tcp4://127.0.0.1:{port}\"}}]");
     // The second one takes the connection, from whichever port it comes.
     let here = "push.link=[{face=\"tcp4://127.0.0.1:0\"}]";
     let listen = format!("faces.tcp.listen=127.0.0.1:{port}");
-    // On a loaded machine a subscriber may be slow for long.
-    let hold = "push.hold_ms=60000";
-    let first = push_daemon(&places[0], &["push.node=a", hold, &there]);
-    let second = push_daemon(&places[1], &["push.node=b", "push.roles=[]", hold, &listen, here]);
+    let hold = format!("push.hold_ms={hold_ms}");
+    let first = push_daemon(&places[0], &["push.node=a", &hold, &there]);
+    let second = push_daemon(&places[1], &["push.node=b", "push.roles=[]", &hold, &listen, here]);
     ask_until("the second node knows the rendezvous", || {
         let status = places[1].json(&["rendezvous", "status"]);
         status["homes"].as_array().is_some_and(|homes| !homes.is_empty())
@@ -367,7 +369,7 @@ fn two_nodes_over_tcp() -> ([Place; 2], [Running; 2]) {
 #[test]
 fn a_publisher_waits_for_subscribers_at_another_node_and_nobody_misses_anything() {
     let domain = Strategy::DOMAIN_LOCAL;
-    let (places, _daemons) = two_nodes_over_tcp();
+    let (places, _daemons) = two_nodes_over_tcp(PATIENT);
     let open = |i: usize| App::open(Some(&places[i].node()), "test").unwrap();
     let mut publisher = open(0);
     publisher.publish_scope(&scope(1), domain).unwrap();
@@ -409,9 +411,50 @@ fn a_publisher_waits_for_subscribers_at_another_node_and_nobody_misses_anything(
 }
 
 #[test]
+fn whatever_slow_subscribers_at_another_node_do_not_get_they_are_told() {
+    let domain = Strategy::DOMAIN_LOCAL;
+    let (places, _daemons) = two_nodes_over_tcp(20);
+    let open = |i: usize| App::open(Some(&places[i].node()), "test").unwrap();
+    let mut publisher = open(0);
+    publisher.publish_scope(&scope(1), domain).unwrap();
+    publisher.publish_item(&item(1), domain).unwrap();
+    let mut subscribers = [(); 3].map(|()| open(1));
+    for subscriber in &mut subscribers {
+        subscriber.subscribe_item(&item(1), domain).unwrap();
+    }
+    let started = publisher.event(Some(support::PATIENCE)).unwrap();
+    assert_eq!(started, Some(Event::StartPublish(item(1))));
+    // Nobody reads until all is published, which is more than all queues hold.
+    let count = 40_000;
+    for number in 0..count {
+        let mut payload = [7; 1000];
+        payload[..8].copy_from_slice(&u64::to_be_bytes(number));
+        publisher.publish(&item(1), domain, &payload).unwrap();
+    }
+    publisher.drain().unwrap();
+    for (at, mut app) in subscribers.into_iter().enumerate() {
+        let (mut next, mut missed) = (0, 0);
+        while next < count {
+            match app.event(Some(support::PATIENCE)).unwrap() {
+                Some(Event::Data { payload, .. }) => {
+                    let number = u64::from_be_bytes(*payload.first_chunk().unwrap());
+                    assert_eq!(number, next, "subscriber {at}");
+                    next += 1;
+                }
+                Some(Event::Missed(number)) => {
+                    (next, missed) = (next + number, missed + number);
+                }
+                other => panic!("{other:?} instead of publication {next}, subscriber {at}"),
+            }
+        }
+        assert!(missed > 0, "subscriber {at}");
+    }
+}
+
+#[test]
 fn what_is_published_right_before_the_connection_ends_arrives() {
     let domain = Strategy::DOMAIN_LOCAL;
-    let (places, _daemons) = two_nodes_over_tcp();
+    let (places, _daemons) = two_nodes_over_tcp(PATIENT);
     let open = |i: usize| App::open(Some(&places[i].node()), "test").unwrap();
     let mut subscriber = open(1);
     for root in 1..=20_u64 {

@@ -220,3 +220,43 @@ fn the_end_of_a_face_is_told_even_when_the_control_thread_is_behind() {
     b.round();
     assert!(matches!(b.reports.pop(), Ok(Report::FaceFailed { fatal: true, .. })));
 }
+
+#[test]
+fn a_neighbour_is_waited_for_while_anything_leaves_and_an_application_for_a_while() {
+    let mut bench = bench(1);
+    let bell = Bell::new().unwrap();
+    let ((to, _), (_, from)) = (direction(&bell), direction(&bell));
+    let (hold, forwarder) =
+        (Duration::from_millis(100), onym_pubsub::Forwarder::new(Default::default(), 9));
+    bench.shard.push = Some(PushSide::new((to, from), Arc::default(), forwarder, (1 << 20, hold)));
+    let (id, _theirs) = bench.face();
+    let shard = &mut bench.shard;
+    let (slot, face) = shard.faces.by_id(id).unwrap();
+    face.stream = true;
+    face.queue.push_over(&vec![0; 300 << 10], None);
+    let start = shard.now;
+    let mut at = |ms: u64, left: u64| {
+        shard.now = start.plus_ms(ms);
+        shard.faces.get(slot).unwrap().traffic.out_bytes = left;
+        shard.note_hold(slot);
+        shard.is_held_back()
+    };
+    // Long after push.hold_ms, while an octet leaves now and then.
+    for step in 0..10 {
+        assert!(at(step * 390, step));
+    }
+    // It stands still, for four times push.hold_ms; then it is slow until it has caught up.
+    assert!(at(9 * 390 + 399, 9));
+    assert!(!at(9 * 390 + 401, 9) && !at(5000, 10));
+    let face = shard.faces.get(slot).unwrap();
+    assert_eq!(face.hold, Hold::Slow);
+    // An application that takes something now and then is waited for no longer for it.
+    (face.hold, face.app) = (Hold::Free, Some(Box::default()));
+    let mut at = |ms: u64, left: u64| {
+        shard.now = start.plus_ms(ms);
+        shard.faces.get(slot).unwrap().traffic.out_bytes = left;
+        shard.note_hold(slot);
+        shard.is_held_back()
+    };
+    assert!(at(6000, 11) && at(6099, 12) && !at(6101, 13));
+}
