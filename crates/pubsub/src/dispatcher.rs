@@ -236,6 +236,8 @@ pub struct Counters {
     pub unwanted: u64,
     /// Publications for applications here that never came, as far as their numbers tell.
     pub missing: u64,
+    /// Publications that came once more: over a circle, or repeated by somebody.
+    pub duplicates: u64,
     /// Frames that came and could not be read.
     pub malformed: u64,
     /// Control messages refused.

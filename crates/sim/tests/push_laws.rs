@@ -1,47 +1,17 @@
 //! Laws of push on random networks: exactly once, no circles, recovery.
 
+mod push_random;
+
 use onym_pubsub::dispatcher::{Data, Request};
 use onym_pubsub::{AppId, Event};
 use onym_sim::PushNetwork;
 use onym_sim::push::LinkConfig;
 use onym_tables::Rng;
 use onym_tables::bloom::{Kind as Tags, Scheme};
-use onym_wire::push::{Id, Kind, Role, Strategy};
+use onym_wire::push::{Kind, Role, Strategy};
+use push_random::{PUBLISHER, SUBSCRIBER, id, random};
 use std::collections::BTreeSet;
 use std::time::Duration;
-
-const PUBLISHER: AppId = AppId(1);
-const SUBSCRIBER: AppId = AppId(2);
-
-fn id(text: &str) -> Id {
-    text.parse().expect("an identifier")
-}
-
-/// A connected random graph: every new node has `degree` links to earlier ones.
-fn random(seed: u64, nodes: usize, degree: u64, scheme: Scheme) -> (PushNetwork, Rng) {
-    let mut rng = Rng::new(seed);
-    let mut net = PushNetwork::new(seed);
-    let homes = [rng.below(nodes as u64) as usize, rng.below(nodes as u64) as usize];
-    for n in 0..nodes {
-        let mut role = Role::default();
-        for (home, r) in homes.into_iter().zip([Role::RENDEZVOUS, Role::TOPOLOGY]) {
-            role = if home == n { role.and(r) } else { role };
-        }
-        net.add_node(n as u64 + 1, role, |c| c.forwarder.scheme = scheme);
-    }
-    for n in 1..nodes {
-        let mut ends = BTreeSet::new();
-        for _ in 0..degree {
-            ends.insert(rng.below(n as u64) as usize);
-        }
-        for end in ends {
-            let delay = Duration::from_millis(1 + rng.below(5));
-            net.link(n, end, LinkConfig { delay, ..LinkConfig::default() });
-        }
-    }
-    net.run_for(Duration::from_secs(3));
-    (net, rng)
-}
 
 fn ask(net: &mut PushNetwork, node: usize, app: AppId, kind: Kind, child: &str, prefix: &str) {
     let strategy = Strategy::DOMAIN_LOCAL;
@@ -105,7 +75,7 @@ fn some(rng: &mut Rng, nodes: usize, count: usize) -> BTreeSet<usize> {
 
 fn laws(seed: u64, nodes: usize, subscribers: usize, scheme: Scheme) {
     let what = format!("seed {seed}, {nodes} nodes");
-    let (mut net, mut rng) = random(seed, nodes, 2, scheme);
+    let (mut net, mut rng, _) = random(seed, nodes, 2, |c| c.forwarder.scheme = scheme);
     let publisher = rng.below(nodes as u64) as usize;
     let subscribers = some(&mut rng, nodes, subscribers);
     matched(&mut net, publisher, &subscribers);

@@ -217,7 +217,7 @@ impl Dispatcher {
                     return Err(Refusal::Unfit);
                 }
                 way.ids = one();
-                way.item = None;
+                way.item = Some(one());
                 Ok(way)
             }
             _ => Err(Refusal::Unfit),

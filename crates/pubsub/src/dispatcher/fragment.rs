@@ -155,6 +155,9 @@ struct Partial {
     origin: Option<Label>,
     due: Tick,
     asked: u32,
+    /// It has an algorithmic identifier of its own, and caches may answer with it for so many
+    /// milliseconds.
+    algorithmic: Option<u64>,
 }
 
 /// Publications that are put together.
@@ -215,7 +218,13 @@ impl Dispatcher {
         }
         let first = item.first().ok_or(Refusal::Id)?;
         self.publication_number += 1;
-        let scope = algorithmic_scope(first).child(Label::from_u64(self.publication_number));
+        // What is algorithmic itself is cut beneath its own identifier.
+        let is_algorithmic = publication.strategy == Strategy::ALGORITHMIC_DOMAIN;
+        let above = if is_algorithmic { first.clone() } else { algorithmic_scope(first) };
+        let scope = above.child(Label::from_u64(self.publication_number));
+        if scope.child(Label::default()).len() < above.len() + 2 {
+            return Err(Refusal::TooLong);
+        }
         if let Some(reply) = &reply {
             tlv::put_tlv(&mut publication.options, option::REPLY, reply.octets());
         }
@@ -244,11 +253,16 @@ impl Dispatcher {
         out: &mut Outbox,
     ) {
         let own = ids.remove(0);
-        if !self.is_wanted(&ids, false) && !self.is_wanted(std::slice::from_ref(&own), true) {
+        let scope = Id::from_labels(own.father());
+        let is_algorithmic = matches!(&ids[..], [id] if id.labels() == scope.father());
+        let algorithmic = is_algorithmic.then(|| frame.options.lifetime_ms.unwrap_or(0));
+        let is_kept = algorithmic.is_some_and(|lifetime| lifetime > 0);
+        let is_wanted = self.is_wanted(&ids, is_algorithmic)
+            || self.is_wanted(std::slice::from_ref(&own), true);
+        if !is_wanted && !is_kept {
             self.counters.unwanted += 1;
             return;
         }
-        let scope = Id::from_labels(own.father());
         let label = own.last().unwrap_or_default().to_u64();
         let (count, index) = ((label >> 32) as u32, (label & 0xffff_ffff) as u32);
         // Every piece has at least one octet.
@@ -273,6 +287,7 @@ impl Dispatcher {
                 origin: frame.options.origin,
                 due: now + PATIENCE,
                 asked: 0,
+                algorithmic,
             };
             self.reassembly.partial.insert(scope.clone(), partial);
         }
@@ -296,15 +311,25 @@ impl Dispatcher {
         self.reassembly.octets += payload.len();
         if is_whole {
             if let Some(partial) = self.reassembly.remove(scope) {
-                let payload = partial.pieces.into_iter().flatten().collect::<Vec<_>>().concat();
-                let mut ids = partial.ids;
-                ids.push(scope.clone());
-                self.deliver(&ids, &payload, false, None, out);
+                self.whole(now, scope, partial, out);
             }
         } else if self.reassembly.octets > self.config.fragments.octets_max {
             let given_up = self.reassembly.make_room(0);
             self.given_up(given_up, out);
         }
+    }
+
+    /// The last fragment came.
+    fn whole(&mut self, now: Tick, scope: &Id, partial: Partial, out: &mut Outbox) {
+        let Partial { mut ids, pieces, octets, algorithmic, .. } = partial;
+        let mut payload = Vec::with_capacity(octets);
+        pieces.into_iter().flatten().for_each(|piece| payload.extend_from_slice(&piece));
+        if let (Some(lifetime_ms), [id]) = (algorithmic, &ids[..]) {
+            self.cache.insert(now, id, &payload, None, lifetime_ms);
+        } else {
+            ids.push(scope.clone());
+        }
+        self.deliver(&ids, &payload, algorithmic.is_some(), None, out);
     }
 
     pub(super) fn fragments_timeout(&mut self, now: Tick, out: &mut Outbox) {

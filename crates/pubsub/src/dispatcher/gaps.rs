@@ -97,27 +97,45 @@ pub(super) struct Heard {
 struct Stream {
     item: Id,
     next: u32,
+    /// Which of the last numbers before `next` came, the last one in the lowest bit.
+    came: u64,
+}
+
+impl Stream {
+    /// Whether this number, which is before `next`, comes for the first time; what is so late that
+    /// nobody knows counts as if it came before.
+    fn is_new(&mut self, number: u32) -> bool {
+        let late = self.next.wrapping_sub(number).wrapping_sub(1);
+        let bit = 1_u64.checked_shl(late).unwrap_or(0);
+        let is_new = bit & !self.came != 0;
+        self.came |= bit;
+        is_new
+    }
 }
 
 impl Heard {
-    /// What is before `number` of `stream` should have come, and `next` is what comes next; how
-    /// many did not come.
-    fn note(&mut self, stream: u64, (number, next): (u32, u32), item: &Id) -> u32 {
+    /// What is before `number` of `stream` should have come, and `next` is what comes next: how
+    /// many did not come, and whether this one comes for the first time.
+    fn note(&mut self, stream: u64, (number, next): (u32, u32), item: &Id) -> (u32, bool) {
+        let is_publication = next != number;
         if let Some(known) = self.streams.get_mut(&stream) {
             let ahead = number.wrapping_sub(known.next);
             if ahead > u32::MAX / 2 {
                 // Late or twice: it was told as missed, or is known.
-                return 0;
+                return (0, is_publication && known.is_new(number));
             }
+            let steps = next.wrapping_sub(known.next);
+            known.came = known.came.checked_shl(steps).unwrap_or(0) | u64::from(is_publication);
             known.next = next;
-            return ahead;
+            return (ahead, true);
         }
         if self.streams.len() >= STREAMS_MAX {
             self.streams.clear();
         }
         // What was published before it was subscribed to is not missed.
-        self.streams.insert(stream, Stream { item: item.clone(), next });
-        0
+        let came = u64::from(is_publication);
+        self.streams.insert(stream, Stream { item: item.clone(), next, came });
+        (0, true)
     }
 
     /// Nobody here has this subscription any more: what is published meanwhile is not missed.
@@ -128,7 +146,8 @@ impl Heard {
 }
 
 impl Dispatcher {
-    /// Looks at the number of a frame that came. Whether there is a publication in it.
+    /// Looks at the number of a frame that came. Whether there is a publication in it that did not
+    /// come before.
     pub(super) fn note_number(&mut self, ids: &[Id], frame: &Frame<'_>, out: &mut Outbox) -> bool {
         let (number, reached) = (frame.options.number, frame.options.reached);
         let Some(((stream, number), item)) = number.or(reached).zip(ids.first()) else {
@@ -137,9 +156,13 @@ impl Dispatcher {
         // What a filter brought by mistake is nobody's loss.
         if self.is_wanted(ids, false) {
             let next = if reached.is_some() { number } else { number.wrapping_add(1) };
-            let missed = self.heard.note(stream, (number, next), item);
+            let (missed, is_new) = self.heard.note(stream, (number, next), item);
             if missed > 0 {
                 self.tell_missed(ids, missed.into(), out);
+            }
+            if reached.is_none() && !is_new {
+                self.counters.duplicates += 1;
+                return false;
             }
         }
         reached.is_none()
@@ -212,15 +235,30 @@ mod tests {
     #[test]
     fn numbers_left_out_are_missed_once_and_late_ones_are_not_missed_again() {
         let (mut heard, item) = (Heard::default(), "/1/2".parse().unwrap());
-        let mut came = |stream, n: u32| heard.note(stream, (n, n.wrapping_add(1)), &item);
+        let mut came = |stream, n: u32| heard.note(stream, (n, n.wrapping_add(1)), &item).0;
         let told = [7, 8, 10, 9, 11, 15, 15].map(|n| came(3, n));
         assert_eq!(told, [0, 0, 1, 0, 0, 3, 0]);
         // Another stream, and the end of the numbers.
         assert_eq!([u32::MAX - 1, 1].map(|n| came(4, n)), [0, 2]);
         // How far the publisher is.
-        assert_eq!([(18, 18), (18, 18), (18, 19)].map(|n| heard.note(3, n, &item)), [2, 0, 0]);
+        assert_eq!([(18, 18), (18, 18), (18, 19)].map(|n| heard.note(3, n, &item).0), [2, 0, 0]);
         heard.forget(&"/1".parse().unwrap());
-        assert_eq!(heard.note(3, (100, 101), &item), 0);
+        assert_eq!(heard.note(3, (100, 101), &item).0, 0);
+    }
+
+    #[test]
+    fn a_number_comes_once_however_often_and_late_it_comes() {
+        let (mut heard, item) = (Heard::default(), "/1/2".parse().unwrap());
+        let mut is_new = |n: u32| heard.note(3, (n, n.wrapping_add(1)), &item).1;
+        let told = [7, 7, 8, 10, 9, 9, 10, 8, 7, 6, 6].map(&mut is_new);
+        let once = [true, false, true, true, true, false, false, false, false, true, false];
+        assert_eq!(told, once);
+        // Before the first number there is, and what is too late to be known.
+        let told = [u32::MAX, 1, 0, u32::MAX, 1, 70, 12, 8, 6, 70].map(&mut is_new);
+        assert_eq!(told, [true, true, true, false, false, true, true, false, false, false]);
+        // How far the publisher is brings nothing, and hides nothing.
+        assert_eq!(heard.note(3, (72, 72), &item), (1, true));
+        assert_eq!([71, 71].map(|n| heard.note(3, (n, n + 1), &item).1), [true, false]);
     }
 
     #[test]

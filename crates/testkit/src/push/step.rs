@@ -290,6 +290,7 @@ impl Runner {
             add("wrong_flow", d.wrong_flow);
             add("incomplete", d.incomplete);
             add("missing", d.missing);
+            add("duplicates", d.duplicates);
             add("repaired", d.repaired);
             add("mac", node.dropped.mac);
             add(

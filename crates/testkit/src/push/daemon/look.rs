@@ -11,9 +11,8 @@ use std::time::{Duration, Instant};
 /// Where the status of a node tells a counter of scripts.
 pub(super) fn place(word: &str) -> Option<(&'static str, &str)> {
     match word {
-        "sent" | "delivered" | "unwanted" | "missing" | "incomplete" | "repaired" => {
-            Some(("publications", word))
-        }
+        "sent" | "delivered" | "unwanted" | "missing" | "duplicates" | "incomplete"
+        | "repaired" => Some(("publications", word)),
         "mac" | "misdirected" | "refused" => Some(("control", word)),
         "bad_control" => Some(("control", "malformed")),
         word if word.starts_with("push_") => Some(("verdicts", word)),
