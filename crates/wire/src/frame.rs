@@ -23,6 +23,19 @@ pub const COPY_LEN_MAX: usize = 1024;
 struct TxFrame {
     head: Range<u64>,
     body: Option<Buf>,
+    lane: Lane,
+}
+
+/// Whose frames are put into a queue: what one half leaves waiting must not keep out the other.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Lane {
+    /// The pull half's.
+    #[default]
+    Pull,
+    /// The push half's.
+    Push,
+    /// The push half's, where who sends is held back and the share of a queue needs no bound.
+    PushHeldBack,
 }
 
 impl TxFrame {
@@ -47,7 +60,14 @@ pub struct Gathered {
     pub octets: usize,
 }
 
+/// How many times the octets that are free a half may have waiting.
+const SHARE: usize = 2;
+
 /// The send queue of one face, bounded in octets.
+///
+/// Once frames of the push half were put into it, each half may have [`SHARE`] times the octets
+/// waiting that are free: two thirds of the bound alone, two fifths when both have more than leaves.
+/// Frames leave in order, so both get as much of the link then.
 #[derive(Debug)]
 pub struct TxQueue {
     /// Headers and small frames. Position `base` of the stream of head bytes is `arena[0]`.
@@ -56,22 +76,49 @@ pub struct TxQueue {
     frames: VecDeque<TxFrame>,
     bytes: usize,
     bytes_max: usize,
+    /// Octets of `bytes` that are the push half's.
+    push_bytes: usize,
+    lane: Lane,
+    is_shared: bool,
 }
 
 impl TxQueue {
     /// An empty queue that holds at most `bytes_max` octets of frames.
     #[must_use]
     pub fn new(bytes_max: usize) -> Self {
-        Self { arena: Vec::new(), base: 0, frames: VecDeque::new(), bytes: 0, bytes_max }
+        Self {
+            arena: Vec::new(),
+            base: 0,
+            frames: VecDeque::new(),
+            bytes: 0,
+            bytes_max,
+            push_bytes: 0,
+            lane: Lane::Pull,
+            is_shared: false,
+        }
+    }
+
+    /// Says whose frames are put into the queue from now on.
+    #[inline]
+    pub fn set_lane(&mut self, lane: Lane) {
+        self.lane = lane;
+        self.is_shared |= lane != Lane::Pull;
+    }
+
+    /// Octets of the push half that wait.
+    #[must_use]
+    pub fn push_bytes(&self) -> usize {
+        self.push_bytes
     }
 
     /// Appends the frame `head` followed by `body`.
     ///
     /// # Errors
-    /// [`Full`] when the frame would pass the bound; an empty queue takes any frame.
+    /// [`Full`] when the frame would pass the bound or the share of its half; an empty queue takes
+    /// any frame.
     pub fn push(&mut self, head: &[u8], body: Option<&Buf>) -> Result<(), Full> {
         let len = head.len() + body.map_or(0, |b| b.len());
-        if self.bytes + len > self.bytes_max && !self.frames.is_empty() {
+        if len > self.room() && !self.frames.is_empty() {
             return Err(Full);
         }
         let start = self.base + self.arena.len() as u64;
@@ -84,8 +131,9 @@ impl TxQueue {
             other => other.cloned(),
         };
         let end = self.base + self.arena.len() as u64;
-        self.frames.push_back(TxFrame { head: start..end, body });
+        self.frames.push_back(TxFrame { head: start..end, body, lane: self.lane });
         self.bytes += len;
+        self.push_bytes += if self.lane == Lane::Pull { 0 } else { len };
         Ok(())
     }
 
@@ -119,10 +167,18 @@ impl TxQueue {
         self.bytes_max = bytes_max;
     }
 
-    /// Octets that still fit; an empty queue takes any frame all the same.
+    /// Octets that still fit, for whose frames are put in now; an empty queue takes any frame all
+    /// the same.
     #[must_use]
     pub fn room(&self) -> usize {
-        self.bytes_max.saturating_sub(self.bytes)
+        let free = self.bytes_max.saturating_sub(self.bytes);
+        let own = match self.lane {
+            Lane::Pull if self.is_shared => self.bytes - self.push_bytes,
+            Lane::Push => self.push_bytes,
+            Lane::Pull | Lane::PushHeldBack => return free,
+        };
+        // The most with which own <= SHARE * free afterwards.
+        free.saturating_mul(SHARE).saturating_sub(own) / (SHARE + 1)
     }
 
     /// The waiting frames in order, each as its two parts (the second is empty for small frames).
@@ -195,7 +251,9 @@ impl TxQueue {
     /// Drops the first `count` frames, which were sent or given up.
     pub fn pop(&mut self, count: usize) {
         for frame in self.frames.drain(..count.min(self.frames.len())) {
-            self.bytes -= frame.len();
+            let len = frame.len();
+            self.bytes -= len;
+            self.push_bytes -= if frame.lane == Lane::Pull { 0 } else { len };
         }
         self.reclaim();
     }
@@ -247,6 +305,35 @@ mod tests {
         assert_eq!(queue.push(b"xyz", None), Ok(()));
         queue.pop(9);
         assert!(queue.is_empty() && queue.bytes() == 0);
+    }
+
+    /// Frames of each half that leave a queue of 100 KiB, of so many of 1000 octets that come for
+    /// each one that leaves.
+    fn leaving(pull: usize, push: usize) -> [usize; 2] {
+        let mut queue = TxQueue::new(100 << 10);
+        let mut left = [0; 2];
+        for _ in 0..10_000 {
+            for (lane, count, first) in [(Lane::Push, push, 0xf0), (Lane::Pull, pull, 6)] {
+                queue.set_lane(lane);
+                (0..count).for_each(|_| _ = queue.push(&[first; 1000], None));
+            }
+            let first = queue.iter().next().map(|(head, _)| head[0]);
+            left[usize::from(first == Some(0xf0))] += usize::from(first.is_some());
+            queue.pop(1);
+            assert!(queue.bytes() <= 100 << 10 && queue.push_bytes() <= queue.bytes());
+        }
+        left
+    }
+
+    #[test]
+    fn neither_half_keeps_the_other_out_of_a_queue() {
+        assert_eq!(leaving(0, 10), [0, 10_000]);
+        assert_eq!(leaving(10, 0), [10_000, 0]);
+        for (pull, push) in [(2, 2), (1, 50), (50, 1)] {
+            let [pulled, pushed] = leaving(pull, push);
+            assert_eq!(pulled + pushed, 10_000, "the link is never idle");
+            assert!(pulled.min(pushed) > 4500, "{pull}, {push}: {pulled}, {pushed}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What the push thread sends, into the queues of faces; and holding back while those are long.
 //!
-//! A face whose queue is longer than [`HOLD_AT`] holds the push half of its shard back: nothing is
+//! A face in whose queue more than [`HOLD_AT`] octets of the push half wait holds the push half of its shard back: nothing is
 //! taken from the push thread, from applications and from neighbours on streams, so that who
 //! publishes waits, until the queue is half as long. An application does so for `push.hold_ms` only;
 //! a neighbour, behind which applications may do the same, as long as anything leaves to it, and
@@ -106,7 +106,7 @@ impl Shard {
     pub(super) fn note_hold(&mut self, slot: u32) {
         let (now, Some(push)) = (self.now, &mut self.push) else { return };
         let Some(face) = self.faces.get(slot) else { return };
-        if face.hold == Hold::Free && face.stream && face.queue.bytes() > HOLD_AT {
+        if face.hold == Hold::Free && face.stream && face.queue.push_bytes() > HOLD_AT {
             face.hold = Hold::Since(now, face.traffic.out_bytes);
             push.holding.push(slot);
         }
@@ -147,7 +147,7 @@ impl Shard {
 }
 
 fn is_long(face: &LocalFace) -> bool {
-    face.io.is_some() && face.queue.bytes() > RELEASE_AT
+    face.io.is_some() && face.queue.push_bytes() > RELEASE_AT
 }
 
 /// One frame for each message.

@@ -9,7 +9,7 @@ use onym_forward::packet::{Delivery, Packet, Payload, Transmit};
 use onym_forward::verdict::Verdict;
 use onym_sys::epoll::{Interest, Ready};
 use onym_tables::{FaceId, Tick};
-use onym_wire::{Buf, RxFrame};
+use onym_wire::{Buf, Lane, RxFrame};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -174,9 +174,17 @@ impl Shard {
             face.traffic.face_gone += 1;
             return;
         }
+        let is_push = match &item.bytes {
+            Payload::Arena(range) => arena.get(range.start as usize),
+            Payload::Shared(bytes) => bytes.first(),
+        }
+        .is_some_and(|first| *first >= push::PUSH_FRAME);
+        face.queue.set_lane(lane(is_push, face.stream));
         // Refusals are counted by the link service.
         let _ = face.link.send(now, item, arena, &mut face.queue);
-        self.note_hold(slot);
+        if is_push {
+            self.note_hold(slot);
+        }
         self.queued(slot);
     }
 
@@ -337,5 +345,14 @@ impl Shard {
             i += 1;
         }
         self.dispatch();
+    }
+}
+
+/// Whose share of a queue a packet takes: who sends push frames to a stream is held back.
+const fn lane(is_push: bool, is_stream: bool) -> Lane {
+    match (is_push, is_stream) {
+        (false, _) => Lane::Pull,
+        (true, false) => Lane::Push,
+        (true, true) => Lane::PushHeldBack,
     }
 }

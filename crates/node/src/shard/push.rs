@@ -8,13 +8,13 @@ use onym_forward::packet::{Delivery, Kind, LpIn, LpOut, Packet, Payload, Transmi
 use onym_pubsub::{Copies, Forwarder, Source};
 use onym_tables::FaceId;
 use onym_wire::push::app::{self, Message};
-use onym_wire::{Buf, PACKET_LEN_MAX, RxFrame, TxQueue, types};
+use onym_wire::{Buf, Lane, PACKET_LEN_MAX, RxFrame, TxQueue, types};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 // Both types have one octet.
-const PUSH_FRAME: u8 = types::PUSH_FRAME as u8;
+pub(super) const PUSH_FRAME: u8 = types::PUSH_FRAME as u8;
 const PUSH_APP: u8 = types::PUSH_APP as u8;
 /// Octets of the send queue of an application that are kept for messages other than data.
 const RESERVE: usize = 1 << 20;
@@ -269,6 +269,7 @@ impl Shard {
             return None;
         }
         face.queue.set_bytes_max(room + RESERVE);
+        face.queue.set_lane(Lane::PushHeldBack);
         Some(room)
     }
 

@@ -6,6 +6,7 @@ use onym_face::Scope;
 use onym_face::mem::{MemFace, pair};
 use onym_forward::{Config, FaceInfo};
 use onym_tables::HashKey;
+use onym_wire::Lane;
 use onym_wire::interest::InterestBuilder;
 use onym_wire::name::Name;
 use rtrb::{Consumer, RingBuffer};
@@ -233,6 +234,7 @@ fn a_neighbour_is_waited_for_while_anything_leaves_and_an_application_for_a_whil
     let shard = &mut bench.shard;
     let (slot, face) = shard.faces.by_id(id).unwrap();
     face.stream = true;
+    face.queue.set_lane(Lane::PushHeldBack);
     face.queue.push_over(&vec![0; 300 << 10], None);
     let start = shard.now;
     let mut at = |ms: u64, left: u64| {
