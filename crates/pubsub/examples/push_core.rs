@@ -1,11 +1,16 @@
 //! Work of the forwarder: for callgrind (what happens within functions whose names start with
 //! `counted` is counted by `cargo xtask icount`), and with `rate CASE` against the clock.
 
+#[path = "../tests/pair/mod.rs"]
+mod pair;
+
+use onym_pubsub::dispatcher::Data;
 use onym_pubsub::forwarder::{Config, Copies, Forwarder, LinkEntry, Source};
 use onym_pubsub::verdict::Verdict;
 use onym_tables::FaceId;
 use onym_tables::bloom::{KeyedTags, Kind, Scheme, build_stage};
 use onym_wire::push::{Filter, FrameBuilder, Id, Route, RouteBuf, Strategy};
+use pair::Pair;
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -114,6 +119,20 @@ fn counted_frames(case: &mut Case) -> usize {
     case.run(COUNTED)
 }
 
+/// Publications of 64 octets from the hand of an application at one node to that of one at the next.
+#[inline(never)]
+fn counted_publications(pair: &mut Pair, data: &Data<'_>) -> usize {
+    (0..COUNTED).map(|_| pair.publish(data, || {})).sum()
+}
+
+fn publications() {
+    let item = "/1/2".parse().expect("invariant: an identifier");
+    let data = Data::new(item, Strategy::DOMAIN_LOCAL, &[7; 64]);
+    let mut pair = Pair::matched();
+    (0..COUNTED).for_each(|_| _ = black_box(pair.publish(&data, || {})));
+    assert_eq!(counted_publications(&mut pair, &data), COUNTED);
+}
+
 /// Frames per second of the best of several rounds, and copies of a frame.
 fn rate(case: &mut Case) -> (f64, f64) {
     let mut best = f64::MAX;
@@ -136,6 +155,9 @@ fn main() {
             println!("{name:10} {frames:>14.0} {copies:>8.2}");
         }
         return;
+    }
+    if first == "push_publication" {
+        return publications();
     }
     let name = first.strip_prefix("push_").unwrap_or(&first).to_owned();
     assert!(["bits", "flat", "keyed", "stages"].contains(&name.as_str()), "no case {first:?}");
