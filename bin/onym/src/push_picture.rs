@@ -1,6 +1,8 @@
 //! Pictures of the push half: the information graph, and the map of a domain with a tree in it, for
 //! Graphviz or as SVG.
 
+mod radial;
+
 use crate::push_words::{texts, word};
 use serde_json::Value;
 use std::collections::{BTreeMap, VecDeque};
@@ -47,8 +49,9 @@ pub(crate) struct Picture {
     title: &'static str,
     vertices: Vec<Vertex>,
     edges: Vec<Edge>,
-    /// The vertex on top.
+    /// The vertex on top, or in the middle.
     root: usize,
+    is_map: bool,
 }
 
 impl Picture {
@@ -64,8 +67,13 @@ impl Picture {
     /// The information graph.
     pub(crate) fn graph(told: &Value) -> Self {
         let point = Vertex { name: "/".into(), lines: Vec::new(), shape: Shape::Point };
-        let mut picture =
-            Self { title: "information", vertices: vec![point], edges: Vec::new(), root: 0 };
+        let mut picture = Self {
+            title: "information",
+            vertices: vec![point],
+            edges: Vec::new(),
+            root: 0,
+            is_map: false,
+        };
         let told = told["vertices"].as_array().map_or(&[][..], Vec::as_slice);
         // A vertex may have several identifiers: it is drawn once, by its first one.
         let mut of_id = BTreeMap::from([("", 0)]);
@@ -124,7 +132,7 @@ impl Picture {
             }
         }
         let root = root.and_then(at).unwrap_or(0);
-        Self { title: "domain", vertices, edges, root }
+        Self { title: "domain", vertices, edges, root, is_map: true }
     }
 
     fn dot(&self) -> String {
@@ -162,6 +170,8 @@ const MARGIN: f64 = 10.0;
 /// Space between neighbours and between rows.
 const GAP: f64 = 30.0;
 const ROW_GAP: f64 = 60.0;
+/// Width from which on a row is broken.
+const ROW_WIDTH: f64 = 1600.0;
 
 /// Where a vertex is, and half of its size.
 #[derive(Debug, Clone, Copy, Default)]
@@ -204,11 +214,24 @@ impl Picture {
         rows
     }
 
-    /// Rows from above, each ordered by where the vertices above it lie.
-    fn layout(&self) -> Vec<Place> {
-        let mut places = vec![Place::default(); self.vertices.len()];
+    /// The vertices without a place.
+    fn sizes(&self) -> Vec<Place> {
+        let size_of = |vertex: &Vertex| {
+            let longest = vertex.lines.iter().map(|line| line.chars().count()).max().unwrap_or(0);
+            let half_width = size(longest) * CHARACTER / 2.0 + MARGIN;
+            let half_height = size(vertex.lines.len()) * LINE / 2.0 + MARGIN;
+            Place { half_width, half_height, ..Place::default() }
+        };
+        self.vertices.iter().map(size_of).collect()
+    }
+
+    /// Rows from above, each ordered by where the vertices above it lie, and broken where it is too
+    /// wide.
+    fn in_rows(&self) -> Vec<Place> {
+        let mut places = self.sizes();
+        let mut lines = Vec::new();
         let mut y = MARGIN;
-        for mut row in self.rows() {
+        for row in self.rows() {
             let above = |at: &usize| {
                 let edges = self.edges.iter().filter(|edge| edge.to == *at);
                 let xs: Vec<f64> =
@@ -217,37 +240,28 @@ impl Picture {
             };
             let mut keyed: Vec<(f64, usize)> = row.iter().map(|at| (above(at), *at)).collect();
             keyed.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-            row = keyed.into_iter().map(|(_, at)| at).collect();
-            let (mut x, mut height) = (MARGIN, 0.0_f64);
-            for at in &row {
-                let lines = &self.vertices[*at].lines;
-                let longest = lines.iter().map(|line| line.chars().count()).max().unwrap_or(0);
-                let half_width = size(longest) * CHARACTER / 2.0 + MARGIN;
-                let half_height = size(lines.len()) * LINE / 2.0 + MARGIN;
-                places[*at] = Place { x: x + half_width, y, half_width, half_height };
-                x += 2.0 * half_width + GAP;
-                height = height.max(2.0 * half_height);
+            for line in broken(keyed.into_iter().map(|(_, at)| at), &places) {
+                let (mut x, mut height) = (MARGIN, 0.0_f64);
+                for at in &line {
+                    let place = &mut places[*at];
+                    place.x = x + place.half_width;
+                    x += 2.0 * place.half_width + GAP;
+                    height = height.max(2.0 * place.half_height);
+                }
+                line.iter().for_each(|at| places[*at].y = y + height / 2.0);
+                y += height + GAP;
+                lines.push(line);
             }
-            row.iter().for_each(|at| places[*at].y = y + height / 2.0);
-            y += height + ROW_GAP;
+            y += ROW_GAP - GAP;
         }
-        self.centre(&mut places);
+        centre(&lines, &mut places);
         places
     }
 
-    /// Moves each row to the middle of the widest one.
-    fn centre(&self, places: &mut [Place]) {
-        let rows = self.rows();
-        let right = |row: &Vec<usize>, places: &[Place]| {
-            row.iter().map(|at| places[*at].x + places[*at].half_width).fold(0.0, f64::max)
-        };
-        let widest = rows.iter().map(|row| right(row, places)).fold(0.0, f64::max);
-        for row in &rows {
-            let shift = (widest - right(row, places)) / 2.0;
-            row.iter().for_each(|at| places[*at].x += shift);
-        }
+    /// Where the vertices lie: a map around its root, an information graph beneath its roots.
+    fn layout(&self) -> Vec<Place> {
+        if self.is_map { radial::layout(self) } else { self.in_rows() }
     }
-
     fn svg(&self) -> String {
         let places = self.layout();
         let edge_of = |end: fn(&Place) -> f64| places.iter().map(end).fold(0.0, f64::max) + MARGIN;
@@ -268,6 +282,34 @@ impl Picture {
         }
         out.push_str("</svg>\n");
         out
+    }
+}
+
+/// A row as lines that are not too wide.
+fn broken(row: impl Iterator<Item = usize>, places: &[Place]) -> Vec<Vec<usize>> {
+    let mut lines: Vec<Vec<usize>> = Vec::new();
+    let mut x = f64::MAX;
+    for at in row {
+        let width = 2.0 * places[at].half_width + GAP;
+        if x + width > ROW_WIDTH {
+            x = 0.0;
+            lines.push(Vec::new());
+        }
+        x += width;
+        lines.last_mut().into_iter().for_each(|line| line.push(at));
+    }
+    lines
+}
+
+/// Moves each line to the middle of the widest one.
+fn centre(lines: &[Vec<usize>], places: &mut [Place]) {
+    let right = |line: &Vec<usize>, places: &[Place]| {
+        line.iter().map(|at| places[*at].x + places[*at].half_width).fold(0.0, f64::max)
+    };
+    let widest = lines.iter().map(|line| right(line, places)).fold(0.0, f64::max);
+    for line in lines {
+        let shift = (widest - right(line, places)) / 2.0;
+        line.iter().for_each(|at| places[*at].x += shift);
     }
 }
 
@@ -384,11 +426,38 @@ mod tests {
         assert_eq!(svg.matches("stroke=\"red\"").count(), 1, "{svg}");
     }
 
+    /// A tree of 106 nodes in which most have one link, and the links of a tree within it.
+    fn large() -> Picture {
+        let up = |n: usize| n * n % 7 * n / 8;
+        let node = |n: usize| format!("{n:04x}");
+        let links = |n: usize| -> Vec<Value> {
+            let downs = (n + 1..106).filter(|m| up(*m) == n).map(|m| (m, 2 * m));
+            let ups = (n > 0).then(|| (up(n), 2 * n + 1));
+            downs
+                .chain(ups)
+                .map(|(to, number)| json!({ "to": node(to), "number": number }))
+                .collect()
+        };
+        let nodes: Vec<Value> =
+            (0..106).map(|n| json!({ "node": node(n), "roles": [], "links": links(n) })).collect();
+        let tree = json!({ "publisher": "0000", "links": [2 * 105, 2 * up(105)] });
+        Picture::map(&json!({ "nodes": nodes }), Some(&tree))
+    }
+
+    /// A scope with many items.
+    fn wide() -> Picture {
+        let vertex = |id: String| json!({ "ids": [id], "scope": true });
+        let ids = (1..200).map(|n| vertex(format!("/0001/{n:04x}")));
+        let vertices: Vec<Value> = std::iter::once(vertex("/0001".into())).chain(ids).collect();
+        Picture::graph(&json!({ "vertices": vertices }))
+    }
+
     #[test]
-    fn vertices_of_a_picture_do_not_lie_on_each_other() {
-        for picture in [two_names(), two_nodes()] {
+    fn vertices_of_a_picture_do_not_lie_on_each_other_and_it_fits_a_screen() {
+        for picture in [two_names(), two_nodes(), large(), wide()] {
             let places = picture.layout();
             for (i, a) in places.iter().enumerate() {
+                assert!(a.x < 2500.0 && a.y < 2500.0 && a.x > 0.0 && a.y > 0.0, "{a:?}");
                 for b in &places[i + 1..] {
                     let is_beside = (a.x - b.x).abs() >= a.half_width + b.half_width;
                     let is_below = (a.y - b.y).abs() >= a.half_height + b.half_height;

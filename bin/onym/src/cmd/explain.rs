@@ -87,12 +87,39 @@ fn push_text(told: &Value) -> String {
     }
     for one in told["matches"].as_array().into_iter().flatten() {
         for tree in one["trees"].as_array().into_iter().flatten() {
-            let links = tree["links"].as_array().map_or_else(String::new, |l| list(l));
-            let _ = writeln!(out, "  tree from     {}: links {links}", word(tree, "publisher"));
-            if let Some(rate) = tree["false_positives"].as_f64() {
-                let _ = writeln!(out, "  a strange link matches with probability {rate:.2e}");
-            }
+            out.push_str(&tree_text(tree));
         }
+    }
+    if told["matches"].is_null() {
+        let managers = push_words::texts(&told["managers"]).join(" ");
+        let _ = writeln!(out, "  the tree      is known to {managers}");
+    }
+    out
+}
+
+/// A multicast tree: its links, and what else its filter matches.
+fn tree_text(tree: &Value) -> String {
+    let paths = tree["path"].as_array().into_iter().flatten();
+    let links: Vec<String> = paths
+        .map(|l| format!("{} ({} to {})", l["number"], word(l, "from"), word(l, "to")))
+        .collect();
+    let mut out =
+        format!("  tree from     {}: links {}\n", word(tree, "publisher"), links.join(", "));
+    let _ = writeln!(out, "  filter        {}", topology::route(&tree["route"]));
+    let beside = &tree["beside"];
+    match (tree["false_positives"].as_f64(), tree["strays_expected"].as_f64()) {
+        (Some(rate), Some(expected)) => {
+            let _ = writeln!(
+                out,
+                "  beside it     {beside} links and nodes, each matches with probability {rate:.2e}: \
+                 {expected:.2e} expected"
+            );
+        }
+        _ => _ = writeln!(out, "  beside it     {beside} links and nodes"),
+    }
+    if let Some(strays) = tree["strays"].as_array() {
+        let strays = if strays.is_empty() { "none".to_owned() } else { list(strays) };
+        let _ = writeln!(out, "  of them match {strays}");
     }
     out
 }

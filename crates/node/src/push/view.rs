@@ -5,9 +5,9 @@ use crate::control::status::PushCounts;
 use crate::shard::{PushDropped, PushState};
 use onym_pubsub::Verdict;
 use onym_pubsub::rendezvous::graph::VertexView;
-use onym_pubsub::topology::MatchView;
+use onym_pubsub::topology::{Map, MatchView, TreeView};
 use onym_tables::FaceId;
-use onym_tables::bloom::Kind;
+use onym_tables::bloom::{Kind, Scheme};
 use onym_wire::push::{Id, Label, Role, Route, RouteBuf, Strategy};
 use serde_json::{Value, json};
 
@@ -105,7 +105,8 @@ impl PushThread {
             "missed": dropped(|s| s.dropped.missed),
             "messages": self.apps.messages,
             "publications": { "sent": dispatcher.sent, "delivered": dispatcher.delivered,
-                "unwanted": dispatcher.unwanted, "missing": dispatcher.missing, "incomplete": dispatcher.incomplete,
+                "unwanted": dispatcher.unwanted, "missing": dispatcher.missing,
+                "duplicates": dispatcher.duplicates, "incomplete": dispatcher.incomplete,
                 "repaired": dispatcher.repaired, "repairs_asked": dispatcher.repairs_asked },
             "control": { "malformed": self.node.dropped.malformed, "mac": self.node.dropped.mac,
                 "signature": self.node.dropped.signature,
@@ -139,15 +140,19 @@ impl PushThread {
         })
     }
 
+    /// The topology managers that this node knows.
+    fn managers(&self) -> Vec<String> {
+        let homes = self.node.dispatcher.homes().iter();
+        homes.filter(|h| h.role.has(Role::TOPOLOGY)).map(|h| text(h.node)).collect()
+    }
+
     /// The map of the domain, and the trees of an item when one is named.
     fn topology(&self, id: &Id) -> Value {
         let Some(topology) = &self.node.topology else {
-            let homes = self.node.dispatcher.homes().iter();
-            let managers = homes.filter(|h| h.role.has(Role::TOPOLOGY)).map(|h| text(h.node));
             return json!({
                 "node": text(self.node.label()),
                 "manager": false,
-                "managers": managers.collect::<Vec<_>>(),
+                "managers": self.managers(),
             });
         };
         let nodes: Vec<Value> = topology
@@ -208,6 +213,7 @@ impl PushThread {
             "id": id.to_string(),
             "sentence": sentence,
             "rendezvous": rendezvous,
+            "managers": self.managers(),
             "here": here.map(|view| json!({
                 "strategy": view.strategy.to_string(),
                 "aliases": view.aliases.iter().map(ToString::to_string).collect::<Vec<_>>(),
@@ -253,8 +259,50 @@ impl PushThread {
 
     fn matches_json(&self, views: &[MatchView]) -> Value {
         let ones = self.ones_of_tags();
-        views.iter().map(|view| match_json(view, ones)).collect()
+        let Some(topology) = &self.node.topology else { return json!([]) };
+        let one = |view: &MatchView| {
+            let tree = |tree: &TreeView| {
+                let shape = shape(topology.map(), tree, &view.subscribers);
+                tree_json(tree, &shape, self.settings.node.forwarder.scheme, ones)
+            };
+            json!({
+                "ids": view.ids.iter().map(ToString::to_string).collect::<Vec<_>>(),
+                "publishers": texts(&view.publishers),
+                "subscribers": texts(&view.subscribers),
+                "trees": view.trees.iter().map(tree).collect::<Vec<_>>(),
+            })
+        };
+        views.iter().map(one).collect()
     }
+}
+
+/// A tree on the map.
+struct Shape {
+    /// Its links: number, node at the beginning, node at the end.
+    links: Vec<(u32, Label, Label)>,
+    /// Numbers of the links and insides that are tested beside it.
+    beside: Vec<u32>,
+}
+
+fn shape(map: &Map, tree: &TreeView, subscribers: &[Label]) -> Shape {
+    let of = |label: &Label| map.nodes().get(label);
+    let all = map.nodes().iter().flat_map(|(from, state)| {
+        state.links.iter().map(move |link| (link.number, *from, link.neighbour))
+    });
+    let links: Vec<_> = all.filter(|(number, ..)| tree.links.contains(number)).collect();
+    let mut beside = Vec::new();
+    for (node, from) in
+        links.iter().map(|(_, from, to)| (*to, Some(*from))).chain([(tree.publisher, None)])
+    {
+        let Some(state) = of(&node) else { continue };
+        let ways = state.links.iter().filter(|l| of(&l.neighbour).is_some());
+        let strange = ways.filter(|l| Some(l.neighbour) != from && !tree.links.contains(&l.number));
+        beside.extend(strange.map(|link| link.number));
+        if from.is_some() && !subscribers.contains(&node) {
+            beside.push(state.inside);
+        }
+    }
+    Shape { links, beside }
 }
 
 /// How probable it is that a link that is not of the tree matches its filter: each of its ones is
@@ -269,18 +317,29 @@ fn false_positives(route: Option<&RouteBuf>, ones: Option<i32>) -> Option<f64> {
     }
 }
 
-fn match_json(view: &MatchView, ones: Option<i32>) -> Value {
+/// A tree: its links, and what its filter matches beside them, as the formula says and in fact.
+fn tree_json(tree: &TreeView, shape: &Shape, scheme: Scheme, ones: Option<i32>) -> Value {
+    let route = tree.route.as_ref();
+    let rate = false_positives(route, ones);
+    let strays = match route.map(RouteBuf::as_ref) {
+        Some(Route::Flat { table, filter }) => {
+            let is_hit = |n: &&u32| filter.contains(&scheme.tag(**n, table));
+            Some(shape.beside.iter().filter(is_hit).copied().collect::<Vec<u32>>())
+        }
+        _ => None,
+    };
     json!({
-        "ids": view.ids.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        "publishers": texts(&view.publishers),
-        "subscribers": texts(&view.subscribers),
-        "trees": view.trees.iter().map(|tree| json!({
-            "publisher": text(tree.publisher),
-            "links": tree.links,
-            "hops": tree.hops,
-            "route": tree.route.as_ref().map(route_json),
-            "false_positives": false_positives(tree.route.as_ref(), ones),
+        "publisher": text(tree.publisher),
+        "links": tree.links,
+        "path": shape.links.iter().map(|(number, from, to)| json!({
+            "number": number, "from": text(*from), "to": text(*to),
         })).collect::<Vec<_>>(),
+        "hops": tree.hops,
+        "route": route.map(route_json),
+        "beside": shape.beside.len(),
+        "false_positives": rate,
+        "strays_expected": rate.map(|rate| rate * f64::from(u32::try_from(shape.beside.len()).unwrap_or(u32::MAX))),
+        "strays": strays,
     })
 }
 
