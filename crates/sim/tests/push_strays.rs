@@ -238,7 +238,7 @@ fn least_of(draws: i32, mean: f64) -> f64 {
 #[test]
 fn keyed_tags_stray_as_the_formula_says() {
     let keyed = Keyed { master: [7, 8], epoch: 1, k: 5 };
-    let seen = strays(35, 120, 10, |config| {
+    let seen = strays(35, 200, 10, |config| {
         five(8)(config);
         config.routing.keyed = Some(keyed);
     });
