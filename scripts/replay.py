@@ -51,6 +51,7 @@ config = {{ registration = "open", return = "{back}" }}
 
 [policies.scaling]
 rule = "{rule}"
+balance = "{balance}"
 period_ms = {period_ms}
 """
 
@@ -219,12 +220,12 @@ def middle(rows: list[dict], phase: str, function: str, column: str) -> float:
 
 
 def fig5(run: Replay) -> None:
-    """Scaling: as much as goes with a window of 32, then a trickle."""
+    """Scaling: as much as goes with a window, then a trickle."""
     options = run.options
     consumer, producer = free_ports(2)
     paper = options.rule == "paper"
     run.apply(FIG5.format(consumer=consumer, producer=producer, router=options.router,
-                          others=options.others, rule=options.rule,
+                          others=options.others, rule=options.rule, balance=options.balance,
                           back="multicast" if paper else "token",
                           period_ms=int(options.period * 1000)))
 
@@ -234,7 +235,7 @@ def fig5(run: Replay) -> None:
     run.watch("idle", 2)
     # Long enough for all decisions; the headroom rule waits for two periods each time.
     busy = options.period * (5 if paper else 9)
-    load = run.load(consumer, producer, busy, "--window", "32")
+    load = run.load(consumer, producer, busy, "--window", str(options.window))
     end, most = time.monotonic() + busy, 1
     while time.monotonic() < end - 1.5:
         most = max(most, count(run.sample(f"routers={most}")))
@@ -348,6 +349,8 @@ def main() -> None:
     parser.add_argument("--rule", choices=["paper", "headroom"], default="headroom")
     parser.add_argument("--router", type=float, default=0.13, help="quota of a backward router")
     parser.add_argument("--others", type=float, default=0.20, help="quota of the others")
+    parser.add_argument("--window", type=int, default=32, help="Interests in flight")
+    parser.add_argument("--balance", default="hash-name", help="how clones share the names")
     parser.add_argument("--period", type=float, default=5, help="seconds between decisions")
     parser.add_argument("--onym", default="target/release/onym")
     parser.add_argument("--bench", default="target/release/onym-bench")
