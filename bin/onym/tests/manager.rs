@@ -109,7 +109,7 @@ fn twenty_random_kills_in_a_row_end_with_the_graph_as_declared() {
     managed.apply_chain();
     managed.wait_settled();
     let declared = graph(&managed.net(&["show"]));
-    let content = noise(1_000_000, 17);
+    let content = noise(3_000_000, 17);
     fs::write(managed.place.path("in"), &content).unwrap();
     let _put = managed.place.put(&["/example/file", "in", "--segment-size", "1000"]);
     let seed = u64::from(std::process::id()) * 0x9e37_79b9 + 1;
@@ -120,8 +120,12 @@ fn twenty_random_kills_in_a_row_end_with_the_graph_as_declared() {
             // From here on a transfer is under way: one segment at a time, none of them in a cache.
             managed.wait_settled();
             let words = ["get", "/example/file", "-o", "out", "--pipeline", "fixed"];
-            let get = managed.place.start(&[&words[..], &["--window", "1"]].concat());
+            let start = || managed.place.start(&[&words[..], &["--window", "1"]].concat());
+            let mut get = start();
             wait_until("the transfer is in its midst", || {
+                if !get.runs() {
+                    get = start(); // The producer was not back yet.
+                }
                 let view = managed.net(&["show"]);
                 view["functions"]["nr"]["stats"]["sent"]["data"].as_u64() > Some(50)
             });
