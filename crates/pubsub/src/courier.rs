@@ -1,8 +1,7 @@
 //! Order and repetition of control messages between two parts (P-40).
 //!
-//! A sender repeats the first message that is not acknowledged, and what came behind it once that is
-//! known to have come; a receiver takes the next one only. So messages arrive in order and once,
-//! whatever the network loses, and a peer that is only slow is not sent everything again.
+//! A sender repeats from the first message that is not acknowledged; a receiver takes the next one
+//! only. So messages arrive in order and once, whatever the network loses.
 
 use onym_tables::Tick;
 use onym_wire::push::{Control, Label, Sequence};
@@ -35,16 +34,13 @@ struct Peer {
     session: u32,
     /// Number of the last message that was queued.
     last: u32,
-    /// Number of the last message that is on its way or may be; those behind it are sent next.
-    sent: u32,
     /// Number of the last message that was sent at least once.
-    newest: u32,
+    sent: u32,
     waiting: VecDeque<Control>,
     tries: u32,
     due: Option<Tick>,
     round_trip: Option<Duration>,
-    /// When a message left for the first time. That it was repeated since does not matter: a time
-    /// that is too long makes repetitions rarer, none would leave it too short.
+    /// When the newest message left, while none was repeated since.
     timed: Option<(u32, Tick)>,
     taken: Sequence,
     before: u32,
@@ -62,11 +58,8 @@ impl Peer {
         (base * (1 << self.tries.min(5))).min(TIMEOUT_MAX)
     }
 
-    /// Messages that may leave now: none behind one that is repeated.
+    /// Messages that may leave now for the first time.
     fn ready(&mut self, now: Tick) -> Vec<Control> {
-        if self.tries > 0 {
-            return Vec::new();
-        }
         let first = self.first();
         let from = self.sent.wrapping_add(1).wrapping_sub(first);
         let until = WINDOW.min(u32::try_from(self.waiting.len()).unwrap_or(WINDOW));
@@ -74,10 +67,7 @@ impl Peer {
             (from..until).filter_map(|i| self.waiting.get(i as usize).cloned()).collect();
         if let Some(message) = ready.last() {
             self.sent = message.sequence.number;
-            if self.sent > self.newest {
-                self.newest = self.sent;
-                self.timed.get_or_insert((self.sent, now));
-            }
+            self.timed.get_or_insert((self.sent, now));
             if self.due.is_none() {
                 self.due = Some(now + self.timeout());
             }
@@ -163,7 +153,7 @@ impl Courier {
     pub fn end(&mut self, to: Label) -> Vec<Control> {
         let Some(peer) = self.peers.get_mut(&to) else { return Vec::new() };
         let lost = peer.waiting.drain(..).collect();
-        (peer.session, peer.last, peer.sent, peer.newest, peer.tries) = (0, 0, 0, 0, 0);
+        (peer.session, peer.last, peer.sent, peer.tries) = (0, 0, 0, 0);
         (peer.due, peer.timed) = (None, None);
         lost
     }
@@ -241,7 +231,6 @@ impl Courier {
             let sample = now.since(left);
             peer.round_trip = Some(peer.round_trip.map_or(sample, |r| (r * 7 + sample) / 8));
         }
-        peer.sent = peer.sent.max(sequence.number);
         peer.tries = 0;
         peer.due = (!peer.waiting.is_empty()).then(|| now + peer.timeout());
         Acked { ready: peer.ready(now), ..Acked::default() }
@@ -259,10 +248,10 @@ impl Courier {
                 continue;
             }
             peer.tries += 1;
+            peer.timed = None;
             peer.due = Some(now + peer.timeout());
-            // The others follow when this one has come.
-            peer.sent = peer.first();
-            again.extend(peer.waiting.front().map(|m| (*label, m.clone())));
+            let count = peer.sent.wrapping_sub(peer.first()).wrapping_add(1) as usize;
+            again.extend(peer.waiting.iter().take(count).map(|m| (*label, m.clone())));
         }
         // The order of a hash table must not show.
         lost.sort_unstable();
@@ -329,21 +318,6 @@ mod tests {
                 assert_eq!(through(loss, count, seed), want, "{loss}%, seed {seed}");
             }
         }
-    }
-
-    #[test]
-    fn a_peer_that_is_slow_is_sent_one_message_again_and_then_waited_for_longer() {
-        let mut to = Courier::new(5);
-        let first = to.send(Tick(0), A, message(1)).unwrap().remove(0).sequence;
-        (2..=100).for_each(|n| drop(to.send(Tick(0), A, message(n))));
-        let now = Tick(0).plus_ms(150);
-        assert_eq!(to.repeat(now).0.len(), 1);
-        assert!(to.send(now, A, message(101)).unwrap().is_empty());
-        // It had all of them, and says so late.
-        let all = Sequence { number: 100, ..first };
-        let ready = to.acked(Tick(0).plus_ms(900), A, all).ready;
-        assert_eq!(ready.iter().map(|m| m.number).collect::<Vec<_>>(), [101]);
-        assert!(to.next_timeout().unwrap() > Tick(0).plus_ms(900 + 1000));
     }
 
     #[test]
