@@ -258,7 +258,7 @@ impl<'a> Bed<'a> {
     pub(super) fn verifications(&self, setup: &Setup) -> Result<f64> {
         let verifier = setup.running.first().context("no verifier runs")?;
         let said = verifier.ask("GET", "/v1/stats", &Value::Null)?;
-        let stats = &said["stats"]["signature_verifier"];
+        let stats = &said["signature_verifier"];
         let (count, time) = (stats["valid"].as_f64(), stats["verify_ns"].as_f64());
         let (count, time) = count.zip(time).context("a verifier without statistics")?;
         Ok(count / time * 1e9)
