@@ -65,8 +65,8 @@ const SHARE: usize = 2;
 
 /// The send queue of one face, bounded in octets.
 ///
-/// Once frames of the push half were put into it, each half may have [`SHARE`] times the octets
-/// waiting that are free: two thirds of the bound alone, two fifths when both have more than leaves.
+/// Once frames of the push half were put into it, each half may have twice the octets waiting
+/// that are free: two thirds of the bound alone, two fifths when both have more than leaves.
 /// Frames leave in order, so both get as much of the link then.
 #[derive(Debug)]
 pub struct TxQueue {
