@@ -302,10 +302,15 @@ impl App {
         if self.queue.bytes() >= self.flush_at {
             self.flush()?;
         }
-        if self.queue.bytes() > QUEUE_MAX {
-            while self.queue.bytes() > QUEUE_MAX / 2 {
-                self.turn(None)?;
-            }
+        if self.queue.bytes() > QUEUE_MAX { self.send_down_to(QUEUE_MAX / 2) } else { Ok(()) }
+    }
+
+    /// Sends until at most `most` octets wait; waits only while the node takes no more.
+    fn send_down_to(&mut self, most: usize) -> Result<(), Error> {
+        self.flush()?;
+        while self.queue.bytes() > most {
+            self.take_or_wait(None)?;
+            self.flush()?;
         }
         Ok(())
     }
@@ -359,11 +364,7 @@ impl App {
     /// # Errors
     /// [`Error`].
     pub fn drain(&mut self) -> Result<(), Error> {
-        self.flush()?;
-        while !self.queue.is_empty() {
-            self.turn(None)?;
-        }
-        Ok(())
+        self.send_down_to(0)
     }
 
     /// Takes everything back that was published and subscribed, and waits until the node has heard.
@@ -395,6 +396,11 @@ impl App {
     /// there was time left.
     fn turn(&mut self, until: Option<Instant>) -> Result<bool, Error> {
         self.flush()?;
+        self.take_or_wait(until)
+    }
+
+    /// Takes what came, or waits for the node when nothing is there; whether there was time left.
+    fn take_or_wait(&mut self, until: Option<Instant>) -> Result<bool, Error> {
         if self.receive()? {
             return Ok(true);
         }
