@@ -4,16 +4,20 @@
     scripts/bench-containers.sh      starts an engine when none runs, and this with its socket
 
 Both have a veth pair, a bridge, one core, and the generator on the host with the other core; the
-difference is what Docker adds. Pairs of runs, which of the two comes first in turns; the cost is
-the median of what the pairs differ by, its spread the middle half of them. Rows go to
-target/bench.json and --csv has every run.
+difference is what Docker adds. Both services of a case are there at once and are loaded in turns,
+many short times, which of the two comes first in turns too, so that what the machine does meanwhile
+meets both alike. The cost is the median of what the pairs differ by; beside it the middle half of
+them, and the interval in which the median lies with 95 % (from the order of the pairs, whatever
+their distribution). Rows go to target/bench.json and --csv has every run.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import csv
 import json
+import math
 import os
 import pathlib
 import statistics
@@ -21,6 +25,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 
 BRIDGE, NAMESPACE, HOST, INSIDE = "onym-bench0", "onym-bench", "172.31.254.1", "172.31.254.2"
 CASES = {
@@ -77,7 +82,9 @@ class Bed:
         return ["service", kind, "--listen", "in=tcp4://0.0.0.0:7001", "--listen",
                 "out=tcp4://0.0.0.0:7002,side=producer", *sets]
 
-    def namespace(self, kind: str, sets: list[str], load: list[str]) -> dict:
+    @contextlib.contextmanager
+    def namespace(self, kind: str, sets: list[str]) -> Iterator[tuple[str, int]]:
+        """A service in the namespace: its address and process."""
         service = subprocess.Popen(
             ["ip", "netns", "exec", NAMESPACE, "taskset", "-c", "1", self.options.binary,
              *self.words(kind, sets)], stderr=subprocess.PIPE, text=True)
@@ -85,12 +92,14 @@ class Bed:
             while not service.stderr.readline().startswith("ready"):
                 if service.poll() is not None:
                     sys.exit(f"{kind} did not start")
-            return self.load(INSIDE, service.pid, load)
+            yield INSIDE, service.pid
         finally:
             service.kill()
             service.wait()
 
-    def container(self, kind: str, sets: list[str], load: list[str]) -> dict:
+    @contextlib.contextmanager
+    def container(self, kind: str, sets: list[str]) -> Iterator[tuple[str, int]]:
+        """A service in a container: its address and process."""
         run(*self.docker, "run", "-d", "--name", "onym-bench", "--network", "onym-bench",
             "--cpuset-cpus", "1", "--user", "65534:65534", "--cap-drop", "ALL",
             "--security-opt", "no-new-privileges", "onym-bench", *self.words(kind, sets))
@@ -103,7 +112,7 @@ class Bed:
                 time.sleep(0.05)
             said = json.loads(run(*self.docker, "inspect", "onym-bench"))[0]
             address = said["NetworkSettings"]["Networks"]["onym-bench"]["IPAddress"]
-            return self.load(address, said["State"]["Pid"], load)
+            yield address, said["State"]["Pid"]
         finally:
             run(*self.docker, "rm", "-f", "onym-bench")
 
@@ -111,7 +120,7 @@ class Bed:
         o = self.options
         said = run(o.bench, "load", "--consumer", f"tcp4://{address}:7001", "--producer",
                    f"tcp4://{address}:7002", "--payload", 8192, "--window", 32, "--seconds",
-                   o.seconds, "--core", 0, "--watch", pid, *words)
+                   o.seconds, "--warm-up", 0.1, "--core", 0, "--watch", pid, *words)
         result = json.loads(said)
         bits = result["content_octets"] * 8
         return {"goodput_bps": bits / result["seconds"], "lost": result["lost"],
@@ -128,9 +137,28 @@ def keep(path: pathlib.Path, rows: list[dict]) -> None:
 
 
 def spread(values: list[float]) -> str:
-    """Median and quartiles, in percent."""
+    """Median, quartiles and the interval of the median, in percent."""
     low, middle, high = statistics.quantiles(values, n=4, method="inclusive")
-    return f"{middle * 100:+5.1f} % ({low * 100:+.1f} to {high * 100:+.1f})"
+    ranked, count = sorted(values), len(values)
+    # As many of the pairs lie below the median as heads fall in so many throws.
+    aside = max(0, math.floor((count - 1.96 * math.sqrt(count)) / 2))
+    first, last = ranked[aside], ranked[count - 1 - aside]
+    return (f"{middle * 100:+5.1f} % ({low * 100:+.1f} to {high * 100:+.1f}; "
+            f"median within {first * 100:+.1f} to {last * 100:+.1f})")
+
+
+def alternate(bed: Bed, case: tuple[str, list[str], list[str], float],
+              rounds: int) -> dict[str, list[dict]]:
+    """Both services of a case under load in turns."""
+    kind, sets, load, _ = case
+    results: dict[str, list[dict]] = {"netns": [], "docker": []}
+    with bed.namespace(kind, sets) as bare, bed.container(kind, sets) as docker:
+        places = [("netns", bare), ("docker", docker)]
+        for _ in range(rounds):
+            for place, (address, pid) in places:
+                results[place].append(bed.load(address, pid, load))
+            places.reverse()
+    return results
 
 
 def note(path: pathlib.Path, rows: list[dict]) -> None:
@@ -150,8 +178,8 @@ def main() -> None:
     parser.add_argument("--socket", required=True)
     parser.add_argument("--binary", default="target/static/onym", help="used for both")
     parser.add_argument("--bench", default="target/release/onym-bench")
-    parser.add_argument("--seconds", type=float, default=2.0)
-    parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--seconds", type=float, default=0.4)
+    parser.add_argument("--rounds", type=int, default=24)
     parser.add_argument("--only", default="", help="cases that contain this word")
     parser.add_argument("--csv", help="every run is appended to this file")
     parser.add_argument("--out", default="target/bench.json")
@@ -163,12 +191,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         bed = Bed(options, pathlib.Path(folder))
         try:
-            places = [("netns", bed.namespace), ("docker", bed.container)]
-            for _ in range(options.rounds):
-                for name, (kind, sets, load, _) in cases.items():
-                    for place, work in places:
-                        results.setdefault((name, place), []).append(work(kind, sets, load))
-                places.reverse()
+            for name, case in cases.items():
+                for place, runs in alternate(bed, case, options.rounds).items():
+                    results[name, place] = runs
         finally:
             bed.clean()
     rows, losses, costs = [], [], []
