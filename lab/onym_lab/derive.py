@@ -183,6 +183,11 @@ class Deriver:
         ):  # fmt: skip
             if counted.get(name) is not None:
                 yield row(name, counted[name], "packets")
+        for name in ("publications_sent", "publications_delivered"):
+            if counted.get(name) is not None:
+                yield row(name, counted[name], "publications")
+        if counted.get("cpu_s") is not None:
+            yield row("cpu_total", counted["cpu_s"], "s")
         for reason, count in sorted(counted.get("verdicts", {}).items()):
             if reason not in _ACCEPTED:
                 yield row(f"dropped_{reason}", count, "packets")

@@ -85,6 +85,8 @@ class _Machines(Processes):
         for node in self.spec.nodes:
             if node.cpu is not None or node.memory is not None or node.hog:
                 reasons.append(f"machines are taken as they are: no limits, no load ({node.name})")
+        if self.subject.name != "onym":
+            reasons.append(f"machines are given onym's whole node, not {self.subject.name}")
         if self.spec.faults:
             reasons.append("machines have no faults on a timeline")
         for app in self.spec.apps:

@@ -117,7 +117,8 @@ fn a_domain_of_three_nodes_carries_files_to_both_subscribers() {
     let content = noise(300_001, 7);
     std::fs::write(places[0].path("in"), &content).unwrap();
     let subscribe = ["subscribe", "/1/2", "-o", "out"];
-    let _subscribers = [places[1].start(&subscribe), places[2].start(&subscribe)];
+    let told = ["subscribe", "/1/2", "-o", "out", "--json"];
+    let subscribers = [places[1].start(&subscribe), places[2].start(&told)];
     wait_graph(&places[1], "both subscriptions are at the rendezvous", |graph| {
         let vertices = graph["vertices"].as_array().unwrap();
         vertices.iter().any(|v| v["subscribers"].as_array().is_some_and(|s| s.len() == 2))
@@ -129,6 +130,12 @@ fn a_domain_of_three_nodes_carries_files_to_both_subscribers() {
             std::fs::read(place.path("out")).is_ok_and(|out| out == content)
         });
     }
+    // With --json and a file the line tells of the payload, which only the file has.
+    wait_until("the line comes", || subscribers[1].out.text().contains("octets"));
+    let text = subscribers[1].out.text();
+    let line = lines(&text).into_iter().find(|l| l["event"] == "data").unwrap();
+    assert_eq!((line["octets"].as_u64(), &line["hex"]), (Some(300_001), &Value::Null), "{line}");
+    assert!(line["seconds"].as_f64().is_some_and(|s| s > 0.0), "{line}");
     let tree = places[1].json(&["topology", "tree", "/1/2"]);
     assert_eq!(tree[0]["trees"][0]["links"].as_array().unwrap().len(), 2, "{tree}");
     let dot = places[1].run(&["topology", "tree", "/1/2", "--dot"]).out;

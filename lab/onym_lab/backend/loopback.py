@@ -37,6 +37,11 @@ class Loopback(Processes):
             reasons.append(
                 f"loopback: {self.subject.name} listens on all addresses, so there is one only"
             )
+        if self.subject.by_source:
+            reasons.append(
+                f"loopback: {self.subject.name} knows neighbours by the address that they send "
+                "from, and all of this machine send from one"
+            )
         if len(self.spec.nodes) > 200:
             reasons.append("loopback has at most 200 nodes")
         if self.spec.capture and not self.subject.captures:

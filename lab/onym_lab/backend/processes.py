@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import abc
 import hashlib
-import os
-import random
+import itertools
 import subprocess
 import tempfile
 import threading
@@ -15,14 +14,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from onym_lab import subject, tools
-from onym_lab.backend import groups, scenario, told
+from onym_lab import subject
+from onym_lab.backend import applications, groups, scenario, told
 from onym_lab.backend.base import Backend, BackendError, Progress
 from onym_lab.backend.owned import Owned
 from onym_lab.backend.program import READY_S, Program, wait_for
 from onym_lab.collect import formats, samples
-from onym_lab.collect.client import Client, Metrics, UnansweredError
-from onym_lab.collect.sampler import Sampler, Watched
+from onym_lab.collect.client import Client, UnansweredError
+from onym_lab.collect.sampler import Sampler, Watched, cpu_seconds
 from onym_lab.results import compress, write_json
 from onym_lab.spec import App, Fault, Link, Spec
 
@@ -31,19 +30,20 @@ COUNTED_S = 1.1
 
 
 class Processes(Backend, abc.ABC):
-    """One forwarder process for each node, one process for each application."""
+    """The processes of a forwarder for each node, one process for each application."""
 
     def __init__(self, spec: Spec, folder: Path) -> None:
         super().__init__(spec, folder)
         self.subject = subject.make(spec.subject)
         self.tag = "ol" + hashlib.sha256(str(folder.absolute()).encode()).hexdigest()[:6]
         self.places: dict[str, subject.Place] = {}
-        self.daemons: dict[str, Program] = {}
-        self.argv: dict[str, list[str]] = {}
+        #: Of each node: one process, or those that a node is taken apart into.
+        self.daemons: dict[str, list[Program]] = {}
         self.programs: dict[str, Program] = {}
         self.captures: list[Program] = []
         self.began = self.ended = 0.0
         self.before: dict[str, Any] = {}
+        self.used: dict[str, float] = {}
         self.counted: dict[str, Any] = {}
         self.stops = threading.Event()
         self.threads: list[threading.Thread] = []
@@ -88,8 +88,10 @@ class Processes(Backend, abc.ABC):
     def refusals(self) -> list[str]:
         """Name what cannot be done, by the subject and by real processes."""
         reasons = self.subject.refusals(self.spec)
-        impaired = [link for link in self.spec.links if needs_impairing(link)]
-        if impaired and not self.subject.impairs and not all(map(self.is_kernels, impaired)):
+        impaired = [
+            link for link in self.spec.links if needs_impairing(link) and not self.is_kernels(link)
+        ]
+        if impaired and not self.subject.impairs:
             reasons.append(
                 f"{self.subject.name} has no faults on its faces, and {self.name} cannot give "
                 f"{impaired[0].name} its delay or loss"
@@ -117,6 +119,8 @@ class Processes(Backend, abc.ABC):
         for app in self.spec.apps:
             if app.kind == "producer":
                 wait_for(f"application {app.id}", partial(self.programs[app.id].says, "ready"))
+            elif app.kind == "put":
+                wait_for(f"application {app.id}", partial(self.serves, app))
         self.probe()
 
     def place(self, name: str) -> subject.Place:
@@ -147,6 +151,8 @@ class Processes(Backend, abc.ABC):
             ports=ports,
             transport=self.spec.transport,
             strategies=dict(self.spec.strategies),
+            spec=self.spec,
+            space=self.space(name),
         )
         self.adorn(place)
         return place
@@ -171,63 +177,49 @@ class Processes(Backend, abc.ABC):
         return Program(process, out, log)
 
     def start_node(self, name: str) -> None:
-        """Start a forwarder, in its group when it has one."""
+        """Start the processes of a forwarder, in its group when it has one."""
         place = self.places[name]
-        argv = self.subject.prepare(place)
+        processes = self.subject.processes(place)
         for file in place.folder.glob("*.*"):
             if file.suffix in (".toml", ".yml", ".conf"):
                 (self.raw / "log" / f"{name}{file.suffix}").write_bytes(file.read_bytes())
         group = self.group(name)
-        argv = self.enter(name, argv)
-        # Into the group first: a namespace's programs do not see the files of groups.
-        argv = group.wrap(argv) if group else argv
-        self.argv[name] = argv
-        self.daemons[name] = self.spawn(name, argv)
+        self.daemons[name] = []
+        for part, words in processes.items():
+            argv = self.enter(name, words)
+            # Into the group first: a namespace's programs do not see the files of groups.
+            argv = group.wrap(argv) if group else argv
+            self.daemons[name].append(self.spawn(f"{name}-{part}" if part else name, argv))
+
+    def pids(self, name: str) -> tuple[int, ...]:
+        """Give the numbers of a forwarder's processes."""
+        return tuple(daemon.process.pid for daemon in self.daemons[name])
 
     def settled(self, name: str, place: subject.Place) -> None:
         """Wait until a forwarder answers, and make what its configuration could not."""
-        client = Client(place.socket)
-        daemon = self.daemons[name]
 
         def answers() -> bool:
-            daemon.says("\0")
-            try:
-                client.general(0.5)
-            except UnansweredError:
-                return False
-            return True
+            for daemon in self.daemons[name]:
+                daemon.says("\0")
+            return self.subject.is_up(place)
 
         wait_for(f"node {name}", answers)
         try:
             self.subject.settle(place)
         except subject.SubjectError as error:
             raise BackendError(str(error)) from error
-        client.close()
 
     def start_app(self, app: App) -> None:
         """Start an application."""
         place = self.places[app.node]
-        node = f"unix://{place.socket}"
-        options: dict[str, Any] = {}
-        if app.kind in scenario.SIMULATED:
-            argv = scenario.command(self.spec, app, node, self.raw / "log")
-            if app.kind != "producer":
-                argv.append("--wait")
-                options["stdin"] = subprocess.PIPE
-        elif app.kind == "put":
-            file = place.folder / f"{app.id}.data"
-            write_object(file, int(app.options["octets"]), self.spec.seed)
-            argv = [
-                str(tools.onym()), "put", app.prefix, str(file), "--node", node,
-                "--segment-size", str(app.options.get("segment", 8000)),
-            ]  # fmt: skip
-        elif app.kind == "get":
-            file = place.folder / f"{app.id}.got"
-            argv = [str(tools.onym()), "get", app.prefix, "-o", str(file), "--node", node, "--json"]
-        else:
-            argv = list(app.options["run"])
-            options["env"] = {**os.environ, "NDN_CLIENT_TRANSPORT": node}
+        argv, options = applications.command(app, place, self.subject, self.raw / "log")
         self.programs[app.id] = self.spawn(app.id, self.enter(app.node, argv), **options)
+
+    def serves(self, app: App) -> bool:
+        """Tell whether a `put` can be asked for; its early end is an error."""
+        program = self.programs[app.id]
+        program.says("\0")
+        return self.subject.is_served(app, self.places[app.node], program.out)
 
     def probe(self) -> None:
         """Wait until a Data comes to each consumer from its producer: faces and routes work."""
@@ -268,7 +260,7 @@ class Processes(Backend, abc.ABC):
             self.spec.sample,
             {
                 name: Watched(
-                    place.socket, self.daemons[name].process.pid, place.node.cpu, self.metrics(name)
+                    place.socket, self.pids(name), place.node.cpu, self.subject.meter(place)
                 )
                 for name, place in self.places.items()
             },
@@ -280,6 +272,7 @@ class Processes(Backend, abc.ABC):
     def measure(self, progress: Progress) -> None:
         """Begin all applications and wait for their end, or for the time to be over."""
         self.before = {name: self.counters(name) for name in self.places}
+        used = {name: cpu_seconds(self.pids(name)) for name in self.places}
         self.began = time.time()
         for app in self.spec.apps:
             if app.id not in self.programs and app.kind in ("get", "command"):
@@ -299,14 +292,21 @@ class Processes(Backend, abc.ABC):
             progress(1 - (end - time.monotonic()) / max(self.spec.at_most, 1e-9))
             time.sleep(0.05)
         self.ended = time.time()
+        for name, earlier in used.items():
+            now = cpu_seconds(self.pids(name))
+            # A node that was started again has lost what it used.
+            if earlier is not None and now is not None and now >= earlier:
+                self.used[name] = now - earlier
 
     def watch_daemons(self) -> None:
         """See that no forwarder ended by itself."""
         killed = {fault.node for fault in self.spec.faults if fault.action == "kill"}
-        for name, daemon in self.daemons.items():
-            if daemon.process.poll() is not None and name not in killed:
-                said = daemon.log.read_text(errors="replace").strip()[-500:]
-                raise BackendError(f"node {name} ended with {daemon.process.returncode}: {said}")
+        for name, daemons in self.daemons.items():
+            for daemon in daemons:
+                code = daemon.process.poll()
+                if code is not None and name not in killed:
+                    said = daemon.log.read_text(errors="replace").strip()[-500:]
+                    raise BackendError(f"node {daemon.log.stem} ended with {code}: {said}")
 
     def timeline(self) -> None:
         """Start what happens at given moments: faults, and competing load."""
@@ -329,7 +329,8 @@ class Processes(Backend, abc.ABC):
     def strike(self, fault: Fault) -> None:
         """Break something."""
         if fault.action == "kill" and fault.node:
-            self.daemons[fault.node].process.kill()
+            for daemon in self.daemons[fault.node]:
+                daemon.process.kill()
 
     def mend(self, fault: Fault) -> None:
         """Mend it."""
@@ -337,12 +338,7 @@ class Processes(Backend, abc.ABC):
             self.places[fault.node].socket.unlink(missing_ok=True)
             self.start_node(fault.node)
             if self.sampler:
-                self.sampler.moved(fault.node, self.daemons[fault.node].process.pid)
-
-    def metrics(self, name: str) -> Metrics | None:
-        """Give a node's page of metrics, where its forwarder has one."""
-        address = self.subject.metrics(self.places[name])
-        return Metrics(address, self.space(name)) if address else None
+                self.sampler.moved(fault.node, self.pids(fault.node))
 
     def space(self, node: str) -> str | None:
         """Name the network namespace of a node, where it has one."""
@@ -353,14 +349,14 @@ class Processes(Backend, abc.ABC):
         """Ask a forwarder for its counters; what it does not tell is absent."""
         client = Client(self.places[name].socket)
         found: dict[str, Any] = {}
-        for ask in (client.general, client.cs):
+        for ask in (client.general, client.cs) if self.subject.datasets else ():
             try:
                 found.update(ask(5.0))
             except UnansweredError:
                 continue
         client.close()
-        metrics = self.metrics(name)
-        return {**found, **(metrics.once(5.0) if metrics else {})}
+        meter = self.subject.meter(self.places[name])
+        return {**found, **(meter.once(5.0) if meter else {})}
 
     def collect(self) -> None:
         """End everything and bring the files into the common formats."""
@@ -372,19 +368,28 @@ class Processes(Backend, abc.ABC):
             self.sampler.stop()
         for program in [*self.programs.values(), *self.captures]:
             program.end()
+        daemons = list(itertools.chain(*self.daemons.values()))
         for name in self.daemons:
             group = self.group(name)
             if group:
                 self.facts.setdefault("groups", {})[name] = group.throttled()
-        for daemon in self.daemons.values():
+        for daemon in daemons:
             daemon.end()
         samples.write(self.raw, self.sampler.rows if self.sampler else [])
         self.collect_captures()
-        apps = [told.app_report(app, self.programs[app.id], self.began) for app in self.spec.apps]
+        apps = [
+            told.app_report(
+                app, self.programs[app.id], self.began, applications.is_same(app, self.places)
+            )
+            for app in self.spec.apps
+        ]
         write_json(self.raw / "apps.json", [stats for stats, _ in apps])
         samples.write_objects(self.raw, [one for _, objects in apps for one in objects])
         nodes = {
-            name: told.difference(self.before.get(name, {}), self.counted.get(name, {}))
+            name: {
+                **told.difference(self.before.get(name, {}), self.counted.get(name, {})),
+                "cpu_s": self.used.get(name),
+            }
             for name in self.places
         }
         write_json(
@@ -411,7 +416,8 @@ class Processes(Backend, abc.ABC):
             self.sampler.stop()
         for thread in self.threads:
             thread.join(timeout=1)
-        for program in [*self.programs.values(), *self.captures, *self.daemons.values()]:
+        daemons = itertools.chain(*self.daemons.values())
+        for program in [*self.programs.values(), *self.captures, *daemons]:
             program.end()
         if self.owned:
             self.owned.release()
@@ -422,8 +428,3 @@ class Processes(Backend, abc.ABC):
 def needs_impairing(link: Link) -> bool:
     """Tell whether a link is other than the plain one."""
     return bool(link.delay or link.loss or link.rate)
-
-
-def write_object(path: Path, octets: int, seed: int) -> None:
-    """Write a file of pseudo-random octets."""
-    path.write_bytes(random.Random(seed).randbytes(octets))

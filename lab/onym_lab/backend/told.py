@@ -15,9 +15,12 @@ from onym_lab.spec import App
 
 
 def app_report(
-    app: App, program: Program, measuring: float
+    app: App, program: Program, measuring: float, is_same: bool = True
 ) -> tuple[dict[str, Any], list[samples.Object]]:
-    """Read what an application achieved, and the objects that it fetched."""
+    """Read what an application achieved, and the objects that it fetched.
+
+    What `get` wrote is no object that arrived unless it is the same as what was put.
+    """
     base: dict[str, Any] = {"id": app.id, "node": app.node, "kind": app.kind}
     code = program.process.returncode
     if app.kind in scenario.SIMULATED:
@@ -30,20 +33,20 @@ def app_report(
         objects = read_transfers(app, program.out.with_suffix(".csv"), began)
         return {**base, **report["apps"][0], "began_unix_s": began}, objects
     if app.kind == "get":
-        return _get_report(app, program, base, measuring)
+        return _get_report(app, program, base, measuring, is_same)
     return {**base, "exit": code}, []
 
 
 def _get_report(
-    app: App, program: Program, base: dict[str, Any], measuring: float
+    app: App, program: Program, base: dict[str, Any], measuring: float, is_same: bool
 ) -> tuple[dict[str, Any], list[samples.Object]]:
-    """Read what `onym get` says of itself."""
+    """Read what the program says of itself."""
     code = program.process.returncode
     try:
         said = json.loads(program.out.read_text())
     except ValueError:
         said = {}
-    octets = int(said.get("bytes", 0))
+    octets = int(said.get("bytes", said.get("octets", 0)))
     took = float(said.get("seconds", 0) or 0)
     stats = {
         **base,
@@ -57,7 +60,7 @@ def _get_report(
         "latency_p50_s": None,
         "latency_p99_s": None,
     }
-    done = code == 0
+    done = code == 0 and is_same
     one = samples.Object(
         app=app.id,
         node=app.node,
@@ -93,6 +96,7 @@ def difference(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
     """Give what was counted between two moments; the laboratory's own questions are in it."""
     kept = (
         "interests_in", "interests_out", "data_in", "data_out", "nacks_in", "cs_hits", "cs_misses",
+        "publications_sent", "publications_delivered",
     )  # fmt: skip
     found: dict[str, Any] = {
         name: after[name] - before.get(name, 0) for name in kept if name in after

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import ctypes
 import random
-import re
 import socket
-import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from onym_lab.collect import ndn
 
@@ -119,105 +115,6 @@ class Client:
     def cs(self, timeout: float) -> dict[str, int]:
         """Ask how the content store is."""
         return self.dataset("/localhost/nfd/cs/info", CS_INFO, timeout)
-
-
-_METRIC = re.compile(r"^(onym_[a-z_]+)(?:\{([^}]*)\})? ([0-9.eE+-]+)$")
-_LABEL = re.compile(r'([a-z_]+)="([^"]*)"')
-ACCEPTED = ("forwarded", "aggregated", "suppressed", "cs_hit", "delivered")
-"""Verdicts of Interests that are no drops (spec/registry.md)."""
-
-
-class Metrics:
-    """A node's Prometheus page: what it says now, while datasets may be a second old.
-
-    A thread that reads the page of a node in a network namespace lives in that namespace.
-    """
-
-    def __init__(self, address: str, space: str | None) -> None:
-        self.host, _, port = address.rpartition(":")
-        self.port, self.space = int(port), space
-
-    def enter(self) -> None:
-        """Let this thread live in the node's namespace."""
-        if self.space is None:
-            return
-        libc = ctypes.CDLL(None, use_errno=True)
-        with Path(f"/run/netns/{self.space}").open() as file:
-            if libc.setns(file.fileno(), 0x40000000):
-                raise OSError(ctypes.get_errno(), f"cannot enter the namespace {self.space}")
-
-    def read(self, timeout: float) -> dict[str, Any]:
-        """Read the page and give the counters in the words of the samples.
-
-        Raises:
-            UnansweredError: It did not come in time.
-        """
-        try:
-            with socket.create_connection((self.host, self.port), timeout) as connection:
-                connection.sendall(b"GET /metrics HTTP/1.0\r\nHost: onym\r\n\r\n")
-                parts = []
-                while part := connection.recv(1 << 16):
-                    parts.append(part)
-        except OSError as error:
-            raise UnansweredError(f"metrics: {error}") from error
-        text = b"".join(parts).decode(errors="replace")
-        if "200 OK" not in text.partition("\n")[0]:
-            raise UnansweredError("metrics: no page")
-        return read_metrics(text)
-
-    def once(self, timeout: float) -> dict[str, Any]:
-        """Read the page from any thread; empty when it does not come."""
-        found: dict[str, Any] = {}
-
-        def read() -> None:
-            try:
-                self.enter()
-                found.update(self.read(timeout))
-            except (OSError, UnansweredError):
-                return
-
-        thread = threading.Thread(target=read)
-        thread.start()
-        thread.join()
-        return found
-
-
-def read_metrics(text: str) -> dict[str, Any]:
-    """Give the counters of a Prometheus page of onym in the words of the samples."""
-    plain: dict[str, float] = {}
-    received = {"interest": 0, "data": 0, "nack": 0}
-    verdicts: dict[str, int] = {}
-    for line in text.splitlines():
-        found = _METRIC.match(line.strip())
-        if not found:
-            continue
-        name, value = found[1], float(found[3])
-        labels = dict(_LABEL.findall(found[2] or ""))
-        if name != "onym_packets_total":
-            plain[name] = plain.get(name, 0) + value
-            continue
-        received[labels["kind"]] += int(value)
-        if labels["kind"] == "interest":
-            verdicts[labels["verdict"]] = verdicts.get(labels["verdict"], 0) + int(value)
-
-    def whole(name: str) -> int:
-        return int(plain.get(name, 0))
-
-    drops = {word: count for word, count in verdicts.items() if word not in ACCEPTED}
-    pending, cached = whole("onym_pit_entries"), whole("onym_cs_entries")
-    # What was sent is told by face only, and faces that closed are not told of: it is absent here.
-    return {
-        "names": pending + cached + whole("onym_fib_entries"),
-        "pending": pending,
-        "cs_entries": cached,
-        "cs_hits": whole("onym_cs_hits_total"),
-        "cs_misses": whole("onym_cs_misses_total"),
-        "interests_in": received["interest"],
-        "data_in": received["data"],
-        "nacks_in": received["nack"],
-        "dropped": sum(drops.values()),
-        "verdicts": drops,
-    }
 
 
 def _fields(octets: bytes, fields: Mapping[int, str], found: dict[str, int]) -> None:

@@ -4,44 +4,46 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from onym_lab.collect.client import Client, Metrics, UnansweredError
+from onym_lab.collect.client import Client, UnansweredError
+from onym_lab.collect.meter import Meter, enter
 from onym_lab.collect.samples import Sample
 
 PAGE = 4096
 
 
-def cpu_seconds(pid: int) -> float | None:
-    """Tell the processor time of all threads of a process."""
+def cpu_seconds(pids: Iterable[int]) -> float | None:
+    """Tell the processor time of all threads of some processes; None when one is gone."""
     total = 0
     try:
-        for thread in Path(f"/proc/{pid}/task").iterdir():
-            total += int((thread / "schedstat").read_text().split()[0])
+        for pid in pids:
+            for thread in Path(f"/proc/{pid}/task").iterdir():
+                total += int((thread / "schedstat").read_text().split()[0])
     except (OSError, ValueError, IndexError):
         return None
     return total / 1e9
 
 
-def resident(pid: int) -> int:
-    """Tell the resident memory of a process, in octets; 0 when it is gone."""
+def resident(pids: Iterable[int]) -> int:
+    """Tell the resident memory of some processes, in octets; 0 when one is gone."""
     try:
-        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE
+        return PAGE * sum(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in pids)
     except (OSError, ValueError, IndexError):
         return 0
 
 
 @dataclass(frozen=True)
 class Watched:
-    """A forwarder to sample: its socket, process, share of a core, and page of metrics."""
+    """A forwarder to sample: socket, processes, share of a core, and what tells its counters."""
 
     socket: Path
-    pid: int
+    pids: tuple[int, ...]
     share: float | None
-    metrics: Metrics | None
+    meter: Meter | None
 
 
 class _Node(threading.Thread):
@@ -49,18 +51,18 @@ class _Node(threading.Thread):
 
     def __init__(self, name: str, every: float, watched: Watched) -> None:
         super().__init__(daemon=True)
-        self.node, self.every, self.pid = name, every, watched.pid
+        self.node, self.every, self.pids = name, every, watched.pids
         self.share = watched.share or 1.0
         self.client = Client(watched.socket)
-        self.metrics = watched.metrics
+        self.meter = watched.meter
         self.rows: list[Sample] = []
         self.stopping = threading.Event()
 
     def run(self) -> None:
         """Sample until stopped; a moment that was missed is skipped."""
-        if self.metrics:
-            self.metrics.enter()
-        last = (time.monotonic(), cpu_seconds(self.pid) or 0.0)
+        if self.meter:
+            enter(self.meter.space)
+        last = (time.monotonic(), cpu_seconds(self.pids) or 0.0)
         next_at = last[0] + self.every
         while not self.stopping.wait(max(0.0, next_at - time.monotonic())):
             last = self.sample(last)
@@ -73,16 +75,14 @@ class _Node(threading.Thread):
     def sample(self, last: tuple[float, float]) -> tuple[float, float]:
         """Take one sample; without an answer it has no counters."""
         wall, now = time.time(), time.monotonic()
-        used = cpu_seconds(self.pid)
+        used = cpu_seconds(self.pids)
         span = max(now - last[0], 1e-6)
         cpu = 0.0 if used is None else max(0.0, 100 * (used - last[1]) / span)
-        memory = resident(self.pid)
+        memory = resident(self.pids)
         counters: dict[str, Any] = {}
         try:
             patience = self.every * 0.9
-            counters = (
-                self.metrics.read(patience) if self.metrics else self.client.general(patience)
-            )
+            counters = self.meter.read(patience) if self.meter else self.client.general(patience)
         except UnansweredError:
             pass
         known = {
@@ -120,9 +120,9 @@ class Sampler:
         while time.monotonic() < end and not all(node.rows for node in self.nodes.values()):
             time.sleep(0.01)
 
-    def moved(self, name: str, pid: int) -> None:
-        """Say that a node is another process now."""
-        self.nodes[name].pid = pid
+    def moved(self, name: str, pids: tuple[int, ...]) -> None:
+        """Say that a node is other processes now."""
+        self.nodes[name].pids = pids
 
     def stop(self) -> None:
         """End, and wait for the last samples."""

@@ -16,8 +16,11 @@ def make(name: str) -> Subject:
     from onym_lab.subject.ndnd import Ndnd
     from onym_lab.subject.nfd import Nfd
     from onym_lab.subject.onym import Onym
+    from onym_lab.subject.onym_chain import OnymChain
+    from onym_lab.subject.onym_push import OnymPush
 
-    known: dict[str, type[Subject]] = {"onym": Onym, "ndnd": Ndnd, "nfd": Nfd}
+    kinds: tuple[type[Subject], ...] = (Onym, OnymChain, OnymPush, Ndnd, Nfd)
+    known = {kind.name: kind for kind in kinds}
     if name in known:
         return known[name]()
     module, sign, kind = name.partition(":")

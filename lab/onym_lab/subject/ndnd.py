@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from onym_lab import tools
 from onym_lab.spec import Spec
-from onym_lab.subject.base import Place, Subject, SubjectError
+from onym_lab.subject.base import Place, Subject, SubjectError, only_onym
 
 CS_MAX = 65_535
 """Its content store takes no more."""
@@ -19,11 +19,10 @@ class Ndnd(Subject):
         """Name what it cannot do."""
         if not tools.on_path("ndnd"):
             return ["ndnd is not on PATH"]
-        return [
-            f"ndnd has no defences to turn off ({node.name})"
-            for node in spec.nodes
-            if not node.defences
-        ][:1]
+        reasons = only_onym(self.name, spec)
+        if spec.strategies:
+            reasons.append("ndnd's strategies are not chosen by the laboratory")
+        return reasons
 
     def prepare(self, place: Place) -> list[str]:
         """Write ndnd.yml."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from onym_lab import tools
 from onym_lab.spec import Spec
-from onym_lab.subject.base import Place, Subject, SubjectError
+from onym_lab.subject.base import Place, Subject, SubjectError, only_onym
 
 
 class Nfd(Subject):
@@ -14,9 +14,8 @@ class Nfd(Subject):
 
     def refusals(self, spec: Spec) -> list[str]:
         """Name what it cannot do."""
-        del spec
         missing = [name for name in ("nfd", "nfdc") if tools.on_path(name) is None]
-        return [f"{name} is not on PATH" for name in missing]
+        return [f"{name} is not on PATH" for name in missing] or only_onym(self.name, spec)
 
     def prepare(self, place: Place) -> list[str]:
         """Write nfd.conf."""
@@ -45,15 +44,20 @@ rib {{
         return ["env", f"HOME={place.folder}", "nfd", "--config", str(path)]
 
     def settle(self, place: Place) -> None:
-        """Make faces and routes."""
+        """Make faces and routes, and choose strategies."""
         environment = ["env", f"HOME={place.folder}", f"NDN_CLIENT_TRANSPORT=unix://{place.socket}"]
+        asked = []
         for port in place.ports:
-            for prefix in port.prefixes:
-                uri = port.uri(place.transport)
-                try:
-                    tools.call(
-                        [*environment, "nfdc", "face", "create", uri, "persistency", "permanent"]
-                    )
-                    tools.call([*environment, "nfdc", "route", "add", prefix, uri])
-                except RuntimeError as error:
-                    raise SubjectError(str(error)) from error
+            uri = port.uri(place.transport)
+            if port.prefixes:
+                asked.append(["face", "create", uri, "persistency", "permanent"])
+            asked += [["route", "add", prefix, uri] for prefix in port.prefixes]
+        asked += [
+            ["strategy", "set", prefix, f"/localhost/nfd/strategy/{name}"]
+            for prefix, name in place.strategies.items()
+        ]
+        for words in asked:
+            try:
+                tools.call([*environment, "nfdc", *words])
+            except RuntimeError as error:
+                raise SubjectError(str(error)) from error

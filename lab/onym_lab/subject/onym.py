@@ -6,6 +6,7 @@ from typing import Any
 
 from onym_lab import tools
 from onym_lab.backend.scenario import text
+from onym_lab.collect.meter import Meter, Metrics
 from onym_lab.spec import Spec
 from onym_lab.subject.base import Place, Port, Subject
 
@@ -17,6 +18,7 @@ class Onym(Subject):
     impairs = True
     captures = True
     chooses_address = True
+    is_exact = True
 
     def refusals(self, spec: Spec) -> list[str]:
         """Name what it cannot do."""
@@ -38,7 +40,7 @@ class Onym(Subject):
             "faces.udp.listen": listen,
             "faces.tcp.listen": listen,
             "faces.websocket.listen": [],
-            "metrics.listen": [self.metrics(place)],
+            "metrics.listen": [page(place)],
             "log.filter": "warn",
         }
         if node.buffer:
@@ -48,7 +50,7 @@ class Onym(Subject):
         mtu = min((port.link.mtu for port in place.ports if port.link.mtu), default=None)
         if mtu:
             keys["faces.udp.mtu"] = mtu
-        keys.update(node.set)
+        keys |= {**self.more(place), **node.set}
         lines = [f"{key} = {text(value)}" for key, value in keys.items()]
         if place.strategies:
             inner = {text(prefix): name for prefix, name in place.strategies.items()}
@@ -56,13 +58,24 @@ class Onym(Subject):
         for port in place.ports:
             if port.prefixes or port.pcap:
                 lines += self.face(port, place.transport)
+        lines += self.tables(place)
         path = place.folder / "onym.toml"
         path.write_text("\n".join(lines) + "\n")
         return [str(tools.onym()), "daemon", "--config", str(path)]
 
-    def metrics(self, place: Place) -> str:
-        """Its page is on its own address, or on its namespace's loopback."""
-        return f"{place.addresses[0] if place.addresses else '127.0.0.1'}:{place.number + 1}"
+    def more(self, place: Place) -> dict[str, Any]:
+        """Give further keys of the configuration."""
+        del place
+        return {}
+
+    def tables(self, place: Place) -> list[str]:
+        """Give further tables of the configuration."""
+        del place
+        return []
+
+    def meter(self, place: Place) -> Meter:
+        """Read its page of metrics."""
+        return Metrics(page(place), place.space)
 
     def face(self, port: Port, transport: str) -> list[str]:
         """Write one face and its routes."""
@@ -79,3 +92,8 @@ class Onym(Subject):
         for prefix in port.prefixes:
             lines += ["[[route]]", f"prefix = {text(prefix)}", f"via = {text(uri)}"]
         return lines
+
+
+def page(place: Place) -> str:
+    """Its page of metrics is on its own address, or on its namespace's loopback."""
+    return f"{place.addresses[0] if place.addresses else '127.0.0.1'}:{place.number + 1}"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from onym_lab import derive
-from onym_lab.collect import capture, client, formats, ndn, samples
+from onym_lab.collect import capture, formats, meter, ndn, samples
 from onym_lab.spec import App, Node, Spec
 
 LISTING_1 = "#Time, INames, IPend, IProp, INoted, CPU, Mem"
@@ -194,6 +194,6 @@ onym_packets_total{verdict="forwarded",kind="interest"} 10
 onym_packets_total{verdict="no_route",kind="interest"} 2
 onym_packets_total{verdict="satisfied",kind="data"} 9
 """
-    found = client.read_metrics(page)
+    found = meter.read_metrics(page)
     assert (found["pending"], found["cs_hits"], found["interests_in"]) == (7, 5, 12)
     assert (found["data_in"], found["dropped"], found["verdicts"]) == (9, 2, {"no_route": 2})

@@ -26,16 +26,24 @@ apps:
 
 
 def test_counters_that_tell_the_traffic_pass_and_others_do_not() -> None:
-    assert all(row["passed"] for row in known.compare(TRUE, 0, True))
+    assert all(row["passed"] for row in known.compare(TRUE, 8, True, known.EXPECTED))
     for wrong in (0, 49, 80):
-        rows = known.compare({**TRUE, "n1": {**TRUE["n1"], "cs_hits": wrong}}, 0, False)
+        rows = known.compare(
+            {**TRUE, "n1": {**TRUE["n1"], "cs_hits": wrong}}, 8, False, known.EXPECTED
+        )
         assert [row["counter"] for row in rows if not row["passed"]] == ["cs_hits"]
 
 
 def test_a_foreign_forwarder_may_count_its_management_and_lack_counters() -> None:
     theirs = {"n1": {"cs_hits": 50, "cs_misses": 67}}
-    assert [row["passed"] for row in known.compare(theirs, 0, False)] == [True, True]
-    assert [row["passed"] for row in known.compare(theirs, 0, True)] == [True, False]
+    assert [row["passed"] for row in known.compare(theirs, 8, False, known.EXPECTED)] == [
+        True,
+        True,
+    ]
+    assert [row["passed"] for row in known.compare(theirs, 8, True, known.EXPECTED)] == [
+        True,
+        False,
+    ]
 
 
 def test_a_campaign_on_counters_that_are_wrong_does_not_begin(

@@ -19,7 +19,9 @@ const LOOK: Duration = Duration::from_millis(200);
 /// Subscribe to an item or scope of the push half and print what is published.
 ///
 /// Publications go to standard output as they are; --lines ends each with a line end. With --json
-/// every event is one line of JSON, the payload as hexadecimal digits and, where it is text, as such.
+/// every event is one line of JSON, the payload as hexadecimal digits and, where it is text, as such;
+/// with --output besides, the file has the payload, and the line how many octets it was and how many
+/// seconds after subscribing it came.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   onym subscribe /1/2 --count 1 -o notes.pdf
@@ -62,6 +64,7 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
         None => Box::new(io::stdout()),
     };
     let mut app = push_words::open(cx, "onym subscribe")?;
+    let begun = Instant::now();
     subscribe(&mut app, &args)?;
     let patience = args.timeout.map(Duration::from_secs);
     let (mut last, mut count) = (Instant::now(), 0);
@@ -83,7 +86,7 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
             let father = Id::from_labels(id.father());
             app.ask(Kind::SUBSCRIBE_SCOPE, &label, &father, args.strategy).map_err(failure)?;
         }
-        show(&event, &args, cx, &mut out)?;
+        show(&event, &args, cx, begun, &mut out)?;
     }
     out.flush()?;
     app.leave().map_err(failure)
@@ -100,10 +103,28 @@ fn subscribe(app: &mut App, args: &Args) -> anyhow::Result<()> {
     }
 }
 
-fn show(event: &Event, args: &Args, cx: &Context, out: &mut dyn Write) -> anyhow::Result<()> {
+fn show(
+    event: &Event,
+    args: &Args,
+    cx: &Context,
+    begun: Instant,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
     if cx.json {
-        writeln!(out, "{}", as_json(event))?;
-        return Ok(out.flush()?);
+        let line = match event {
+            Event::Data { id, payload } if args.output.is_some() => {
+                let seconds = begun.elapsed().as_secs_f64();
+                out.write_all(payload)?;
+                out.flush()?;
+                json!({
+                    "event": "data", "id": id.to_string(), "octets": payload.len(),
+                    "seconds": seconds,
+                })
+            }
+            _ => as_json(event),
+        };
+        // Standard output: where there is no file, and beside one.
+        return Ok(writeln!(io::stdout(), "{line}")?);
     }
     match event {
         Event::Data { payload, .. } => {
