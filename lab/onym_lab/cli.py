@@ -10,6 +10,7 @@ import argparse
 import os
 import signal
 import sys
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -45,7 +46,7 @@ def parser() -> argparse.ArgumentParser:
     show = commands.add_parser("show", help="what an experiment does: cells, order, time")
     show.add_argument("experiment")
     show.add_argument("--backend", choices=files.BACKENDS)
-    show.add_argument("--scale", type=float, default=1.0)
+    show.add_argument("--scale", type=_scale, default=1.0)
 
     run = commands.add_parser("run", help="run an experiment, or go on with it")
     run.add_argument("experiment", nargs="+", help="a name of the library, or a file")
@@ -85,7 +86,7 @@ def parser() -> argparse.ArgumentParser:
     several.add_argument("--at", required=True, metavar="NODE=ADDRESS,…", help="of every node")
     several.add_argument("--cell", metavar="ID", help="as `show` lists them; the first without")
     several.add_argument("--port", type=int, default=6363, help="of every node (6363)")
-    several.add_argument("--scale", type=float, default=1.0)
+    several.add_argument("--scale", type=_scale, default=1.0)
     several.add_argument("-o", "--output", type=Path, required=True, metavar="DIR",
                          help="a folder that is new; on the machines the same one")  # fmt: skip
     topo = commands.add_parser("topology", help="read a Mini-NDN .conf or ndnSIM .txt and show it")
@@ -93,11 +94,25 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
+def _scale(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is no scale: a number above 0")
+    return value
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is no number of replications: 1 or more")
+    return value
+
+
 def _run_options(run: argparse.ArgumentParser) -> None:
     run.add_argument("--backend", choices=files.BACKENDS, help="the file's first one without it")
-    run.add_argument("--scale", type=float, default=1.0, help="multiply what the file says can be")
+    run.add_argument("--scale", type=_scale, default=1.0, help="multiply what the file says can be")
     run.add_argument("--name", help="name of the run; the backend and the scale without it")
-    run.add_argument("--replications", type=int, help="instead of the file's number")
+    run.add_argument("--replications", type=_count, help="instead of the file's number")
     run.add_argument("--interactive", action="store_true", help="ask at the paper's gates")
     run.add_argument("--dask", metavar="ADDRESS", help="hand replicates to a Dask cluster")
     run.add_argument("--dry-run", action="store_true", help="show the plan only")
@@ -163,14 +178,14 @@ def _show(args: argparse.Namespace) -> int:
     cells = design.cells(one)
     count = design.replications(one)
     print(f"{one.name}: {one.data['title']}")
-    print(one.data.get("description", "").strip())
+    print(textwrap.fill(one.data.get("description", "").strip(), 100))
     paper = one.data.get("paper")
     if paper:
-        print(
-            f"after {paper['id']}, figure {paper.get('figure', '-')}:",
-            paper.get("says", "").strip(),
-        )
-    print(f"{len(cells)} cells x {count} replications, backends {', '.join(one.backends)}")
+        figure = f", figure {paper['figure']}" if "figure" in paper else ""
+        says = f"after {paper['id']}{figure}: {paper.get('says', '').strip()}"
+        print(textwrap.fill(says, 100))
+    cells_word = "cell" if len(cells) == 1 else "cells"
+    print(f"{len(cells)} {cells_word} x {count} replications, backends {', '.join(one.backends)}")
     for cell in cells:
         print(f"  {cell.id}  {cell.label}")
     if "bench" not in one.data:
@@ -227,6 +242,8 @@ def _resume(args: argparse.Namespace) -> int:
     worst = OK
     found = [run for run in runs(args.results, args.experiment)
              if args.run in (None, run.folder.name)]  # fmt: skip
+    if not found and args.experiment:
+        raise ValueError(f"there is no run of {args.experiment} in {args.results}")
     left = [run for run in found if run.state.get("phase") != "done"]
     if not left:
         print("nothing is left to do")

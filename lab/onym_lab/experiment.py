@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
+import difflib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -103,6 +104,12 @@ def _reason(error: jsonschema.ValidationError) -> tuple[tuple[str | int, ...], s
         ):
             return _reason(deepest)
     name = ".".join(str(part) for part in place) or "the file"
+    if error.validator == "additionalProperties" and isinstance(error.instance, Mapping):
+        known = error.schema.get("properties", {})
+        unknown = next((key for key in error.instance if key not in known), None)
+        if unknown is not None:
+            why = f"there is no {unknown!r}{meant(str(unknown), known)}"
+            return (*place, unknown), f"{name}: {why}"
     return place, f"{name}: {error.message}"
 
 
@@ -117,13 +124,20 @@ def find(name: str) -> Path:
         return path
     found = sorted(LIBRARY.rglob(f"{name}.yaml"))
     if not found:
-        raise ExperimentError(name, 0, "is neither a .yaml file nor an experiment of the library")
+        why = "is neither a .yaml file nor an experiment of the library (`onym-lab list`)"
+        raise ExperimentError(name, 0, why + meant(name, [one.stem for one in library()]))
     return found[0]
 
 
+def meant(word: str, words: Iterable[str]) -> str:
+    """Ask whether a word that is known was meant; nothing when none is near."""
+    near = difflib.get_close_matches(word, list(words), 1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
 def library() -> list[Path]:
-    """List the files of the library."""
-    return sorted(LIBRARY.rglob("*.yaml"))
+    """List the files of the library, the first steps first."""
+    return sorted(LIBRARY.rglob("*.yaml"), key=lambda path: (path.parent != LIBRARY, path))
 
 
 def load(path: Path | str) -> Experiment:

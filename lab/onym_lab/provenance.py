@@ -214,10 +214,10 @@ def citation(run: Run) -> str:
     where = run.provenance
     paper = run.experiment.get("paper", {})
     machine = where.get("machine", {})
+    after = f", after {paper['id']} figure {paper['figure']}" if "figure" in paper else ""
     return (
-        f"Onym laboratory, experiment {where.get('experiment')} ({run.experiment.get('title')}), "
-        f"after {paper.get('id', 'no paper')} figure {paper.get('figure', '-')}; backend "
-        f"{where.get('backend')}, commit {str(where.get('commit'))[:12]}"
+        f"Onym laboratory, experiment {where.get('experiment')} ({run.experiment.get('title')})"
+        f"{after}; backend {where.get('backend')}, commit {str(where.get('commit'))[:12]}"
         f"{' with changes' if where.get('dirty') else ''}, {where.get('began')}, "
         f"{machine.get('processor', {}).get('model')}, Linux {machine.get('kernel')}."
     )

@@ -56,8 +56,11 @@ class Resolver:
         data = self.data
         try:
             graph = topology.of(data["topology"], self.experiment.path.parent)
-        except (topology.TopologyError, OSError) as error:
+        except topology.TopologyError as error:
             raise self.fail(("topology",), f"topology: {error}") from error
+        except OSError as error:
+            why = f"topology: {data['topology'].get('file')}: {error.strerror}"
+            raise self.fail(("topology",), why) from error
         names = set(graph.nodes)
         for name in data.get("nodes", {}):
             if name not in names:

@@ -25,19 +25,24 @@ class NeedsError(Exception):
 
 
 def program(name: str) -> Path:
-    """Find a program of the source tree: ``ONYM_BIN``, then release, then debug.
+    """Find a program of the source tree: where ``ONYM`` is, then release, then debug.
+
+    ``ONYM_BIN`` names a folder in place of the one that ``ONYM`` is in.
 
     Raises:
         NeedsError: It is not built.
     """
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     named = os.environ.get("ONYM_BIN")
-    places = [Path(named)] if named else []
+    beside = os.environ.get("ONYM")
+    places = [Path(named)] if named else [Path(beside).parent] if beside else []
     places += [target / "release", target / "debug"]
     for place in places:
         if os.access(place / name, os.X_OK):
             return (place / name).resolve()
-    raise NeedsError(f"{name} is not built: cargo build --release")
+    raise NeedsError(
+        f"{name} is not built: cargo build --release, or name the folder that has it in ONYM_BIN"
+    )
 
 
 def call(
