@@ -350,7 +350,7 @@ def main() -> None:
     parser.add_argument("--router", type=float, default=0.13, help="quota of a backward router")
     parser.add_argument("--others", type=float, default=0.20, help="quota of the others")
     parser.add_argument("--window", type=int, default=32, help="Interests in flight")
-    parser.add_argument("--balance", default="hash-name", help="how clones share the names")
+    parser.add_argument("--balance", default="auto", help="how clones share the names")
     parser.add_argument("--period", type=float, default=5, help="seconds between decisions")
     parser.add_argument("--onym", default="target/release/onym")
     parser.add_argument("--bench", default="target/release/onym-bench")

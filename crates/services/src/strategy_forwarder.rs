@@ -113,7 +113,7 @@ impl StrategyForwarder {
         self.watch.expire(cx.now, self.config.fail_after, self.config.hold_down_ms);
         self.chosen.clear();
         let mut chosen = std::mem::take(&mut self.chosen);
-        self.chooser.choose(cx, strategy, name, &mut self.watch, &self.config, &mut chosen);
+        self.chooser.choose(cx, strategy, (name, hash), &mut self.watch, &self.config, &mut chosen);
         let token = match kind {
             Kind::Interest => cx.token_onward(packet.face, &packet.lp.pit_token),
             _ => onym_forward::Token::new(),

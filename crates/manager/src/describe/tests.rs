@@ -103,6 +103,7 @@ const BAD: &[(&str, usize, &str, &str)] = &[
         "name-router",
     ),
     ("[policies.scaling]\nup = 0.8\nrules = 1", 3, "policies.scaling", ""),
+    ("[policies.scaling]\nbalance = \"turns\"", 2, "policies.scaling", "keys of policies"),
     ("[keys.\"/a/KEY/1\"]\nspki = \"AAAA\"", 1, "key /a/KEY/1", "ECDSA"),
     ("loops = \"perhaps\"", 1, "network", "guard"),
     // Cardinalities and orientation.

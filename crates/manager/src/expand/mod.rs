@@ -79,7 +79,7 @@ pub fn expand(description: &Description, decisions: &Decisions) -> Network {
         let origin = Origin::Guard(guard.on.to_string());
         split(&mut graph, &guard.on, &name, Function::automatic(Kind::BackwardRouter, origin));
     }
-    let balance = &description.policies.scaling.balance;
+    let balance = description.policies.scaling.balance;
     for (name, count) in &decisions.instances {
         if *count > 1 && graph.functions.contains_key(name) {
             scale::scale(&mut graph, name, *count, balance);

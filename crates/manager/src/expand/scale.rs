@@ -7,6 +7,7 @@
 
 use crate::kind::{Cardinality, Kind};
 use crate::network::{Ends, Function, Network, Origin, Side, Transport, reversed};
+use crate::policy::Balance;
 
 /// Why a function cannot be cloned, if so.
 ///
@@ -52,7 +53,7 @@ pub fn instances_of<'a>(graph: &'a Network, name: &'a str) -> Vec<&'a str> {
 }
 
 /// Makes `count` instances of `name`.
-pub(super) fn scale(graph: &mut Network, name: &str, count: u32, balance: &str) {
+pub(super) fn scale(graph: &mut Network, name: &str, count: u32, balance: Balance) {
     let Some(original) = graph.functions.get(name).cloned() else { return };
     let take =
         |side: fn(&Network, &str) -> Vec<(Ends, Transport)>, graph: &Network| side(graph, name);
@@ -71,8 +72,27 @@ pub(super) fn scale(graph: &mut Network, name: &str, count: u32, balance: &str) 
         graph.functions.insert(clone.clone(), function);
         clones.push(clone);
     }
+    let balance = match balance {
+        Balance::Auto => chosen(graph, original.kind, sources.len(), &targets),
+        other => other,
+    };
     balancers(graph, name, &original, &sources, &clones, balance);
     collectors(graph, name, &original, &targets, &clones);
+}
+
+/// How clones of a kind share names when nobody says so (docs/decisions/0009).
+fn chosen(graph: &Network, kind: Kind, sources: usize, targets: &[(Ends, Transport)]) -> Balance {
+    // Who sends back by the hash of the name finds only clones that were chosen by it.
+    let hashed = |ends: &Ends| {
+        let function = graph.functions.get(&ends.to);
+        function.and_then(|f| f.config.get("return")).is_some_and(|v| v == "hash")
+    };
+    // Balancers of several sources agree only by the hash on where a name is joined.
+    let one = kind == Kind::BackwardRouter && sources == 1;
+    if one && !targets.iter().any(|(ends, _)| hashed(ends)) {
+        return Balance::LeastOutstanding;
+    }
+    Balance::HashName
 }
 
 fn balancers(
@@ -81,7 +101,7 @@ fn balancers(
     original: &Function,
     sources: &[(Ends, Transport)],
     clones: &[String],
-    balance: &str,
+    balance: Balance,
 ) {
     let one = original.kind.ingress() == Cardinality::One;
     for (number, (source, transport)) in sources.iter().enumerate() {
@@ -103,8 +123,8 @@ fn balancers(
             continue;
         }
         let origin = Origin::Balancer(name.to_owned());
-        let function =
-            Function::automatic(Kind::StrategyForwarder, origin).with("strategy", balance);
+        let function = Function::automatic(Kind::StrategyForwarder, origin)
+            .with("strategy", serde_json::json!(balance));
         graph.functions.insert(balancer.clone(), function);
         for clone in clones {
             graph.link(Ends::consumer(&balancer, clone), *transport);

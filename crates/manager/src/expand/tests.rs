@@ -78,6 +78,33 @@ fn a_cloned_backward_router_has_a_balancer_for_each_source_and_its_target_serves
 }
 
 #[test]
+fn clones_of_a_backward_router_share_by_load_where_one_balancer_knows_all_that_waits() {
+    let text = r#"links = ["cs -> br -> nr"]
+        functions.cs.kind = "CS"
+        functions.br.kind = "BR"
+        functions.br.scalable = true
+        functions.nr.kind = "NR""#;
+    let shared = |text: &str, name: &str| {
+        let graph = scaled(text, name, 2);
+        graph.functions[&format!("{name}.sf0")].config["strategy"].clone()
+    };
+    assert_eq!(shared(text, "br"), "least-outstanding");
+    let hashed = format!("{text}\nfunctions.nr.config.return = \"hash\"");
+    assert_eq!(shared(&hashed, "br"), "hash-name");
+    let two =
+        format!("{text}\nfunctions.other.kind = \"CS\"").replace("[\"cs", "[\"other -> br\", \"cs");
+    assert_eq!(shared(&two, "br"), "hash-name");
+    let said = format!("{text}\npolicies.scaling.balance = \"round-robin\"");
+    assert_eq!(shared(&said, "br"), "round-robin");
+    let caches = r#"links = ["nf -> cs -> br"]
+        functions.nf.kind = "NF"
+        functions.cs.kind = "CS"
+        functions.cs.scalable = true
+        functions.br.kind = "BR""#;
+    assert_eq!(shared(caches, "cs"), "hash-name", "a Data is kept once");
+}
+
+#[test]
 fn what_tells_its_sources_apart_needs_no_collector_before_it() {
     let text = r#"links = ["pd -> cs -> br -> nr"]
         functions.pd.kind = "PD"

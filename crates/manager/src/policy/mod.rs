@@ -7,7 +7,7 @@ mod scale;
 
 pub use cost::Cost;
 pub use poison::{Alarm, CacheSample, Guardian, Phase, PoisonAction, PoisonInput, PoisonPolicy};
-pub use scale::{Decision, Group, Neighbour, Rule, Scaler, ScalingPolicy};
+pub use scale::{Balance, Decision, Group, Neighbour, Rule, Scaler, ScalingPolicy};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

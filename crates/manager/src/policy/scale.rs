@@ -20,6 +20,32 @@ pub enum Rule {
     Paper,
 }
 
+/// How clones share the names: a strategy of the strategy forwarder before them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Balance {
+    /// Backward routers with one source by what they have left to answer, all others by the hash
+    /// of the name.
+    #[default]
+    Auto,
+    /// To the clone that the hash of the name says.
+    HashName,
+    /// To the clone with least to answer; a name that is asked for already, to where it waits.
+    LeastOutstanding,
+    /// In turns.
+    RoundRobin,
+    /// In turns, by the weights of the faces.
+    Weighted,
+    /// By chance.
+    Random,
+    /// To the one with the shortest round trip.
+    BestRoute,
+    /// To the first one that answers.
+    Failover,
+    /// To all.
+    Multicast,
+}
+
 /// When functions are cloned, and clones removed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -46,8 +72,8 @@ pub struct ScalingPolicy {
     pub after_down_max: f64,
     /// Most instances of a function that says nothing itself.
     pub instances_max: u32,
-    /// How clones share the names: a strategy of the strategy forwarder.
-    pub balance: String,
+    /// How clones share the names.
+    pub balance: Balance,
 }
 
 impl Default for ScalingPolicy {
@@ -64,7 +90,7 @@ impl Default for ScalingPolicy {
             ceiling: 0.95,
             after_down_max: 0.60,
             instances_max: 4,
-            balance: "hash-name".to_owned(),
+            balance: Balance::Auto,
         }
     }
 }

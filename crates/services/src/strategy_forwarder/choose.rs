@@ -46,12 +46,13 @@ impl Chooser {
         self.failovers
     }
 
-    /// Pushes the faces for a packet of this name (its value).
+    /// Pushes the faces for a packet of this name (its value, and its hash where the strategy is
+    /// watched).
     pub(super) fn choose(
         &mut self,
         cx: &mut Cx<'_>,
         strategy: Strategy,
-        name: &[u8],
+        (name, hash): (&[u8], u64),
         watch: &mut Watch,
         config: &Config,
         out: &mut Vec<FaceId>,
@@ -77,17 +78,24 @@ impl Chooser {
                 keep(out, usize::try_from(at).unwrap_or(0));
             }
             Strategy::Weighted => weighted(cx, watch, out),
-            Strategy::LeastOutstanding => {
-                // Equal ones take turns.
-                self.turn = self.turn.wrapping_add(1);
-                let (turn, count) = (self.turn, out.len());
-                let key = |at: &usize| (watch.state(out[*at]).outstanding, (at + turn) % count);
-                if let Some(at) = (0..count).min_by_key(key) {
-                    keep(out, at);
-                }
-            }
+            Strategy::LeastOutstanding => self.least(watch, hash, out),
             Strategy::BestRoute => best(cx, watch, config, out),
             Strategy::Failover => self.failover(cx, watch, config, out),
+        }
+    }
+
+    /// The face that was asked for this name already and has not answered: it may be a backward
+    /// router that holds the Interest, which only there is joined or sent again. Else the one
+    /// with least to answer; equal ones take turns.
+    fn least(&mut self, watch: &Watch, hash: u64, out: &mut Vec<FaceId>) {
+        if let Some(at) = out.iter().position(|face| watch.waits(hash, *face)) {
+            return keep(out, at);
+        }
+        self.turn = self.turn.wrapping_add(1);
+        let (turn, count) = (self.turn, out.len());
+        let key = |at: &usize| (watch.state(out[*at]).outstanding, (at + turn) % count);
+        if let Some(at) = (0..count).min_by_key(key) {
+            keep(out, at);
         }
     }
 

@@ -78,8 +78,14 @@ impl Watch {
         }
     }
 
+    /// Whether `face` was asked for this name and has not answered yet.
+    pub(super) fn waits(&self, hash: u64, face: FaceId) -> bool {
+        self.pending.contains_key(&(hash, face))
+    }
+
     pub(super) fn asked(&mut self, now: Tick, hash: u64, face: FaceId, lifetime_ms: u64) {
-        while self.pending.len() >= PENDING_MAX {
+        // Those that were answered leave the order late; a name may stand in it several times.
+        while self.pending.len() >= PENDING_MAX || self.order.len() >= 2 * PENDING_MAX {
             let Some((_, hash, face)) = self.order.pop_front() else { break };
             if self.pending.remove(&(hash, face)).is_some() {
                 let state = self.state_mut(face);
@@ -133,12 +139,12 @@ impl Watch {
     /// Notes what was not answered in time.
     pub(super) fn expire(&mut self, now: Tick, fail_after: u32, hold_down_ms: u64) {
         while let Some((until, hash, face)) = self.order.front().copied() {
-            if until > now {
+            let known = self.pending.get(&(hash, face));
+            if until > now && known.is_some() {
                 return;
             }
             self.order.pop_front();
             // Asked again since: the later time counts.
-            let known = self.pending.get(&(hash, face));
             if known.is_some_and(|(_, latest)| *latest <= now) {
                 self.pending.remove(&(hash, face));
                 let state = self.state_mut(face);

@@ -152,6 +152,32 @@ fn a_name_has_one_clone_and_a_draining_face_gets_no_new_interests() {
 }
 
 #[test]
+fn what_is_asked_for_already_goes_where_it_waits_and_the_rest_to_who_has_least() {
+    let mut sf = Bed::new(Kind::StrategyForwarder, &[256, 257, 300, 301]);
+    sf.set(json!({ "strategy": "least-outstanding" }));
+    let waits: Vec<u32> = (0..4).flat_map(|n| faces(&sf.interest(256, &at(n), n).1)).collect();
+    for n in 0..4 {
+        let again = sf.interest(257, &at(n), 100 + n).1;
+        assert_eq!(faces(&again), [waits[n as usize]], "somebody else asks for {}", at(n));
+    }
+    // One of them answers all it has; what is new goes there, what waits stays.
+    for n in (0..4).filter(|n| waits[*n as usize] == 300) {
+        sf.data(300, &at(n));
+    }
+    let fresh: Vec<u32> = (4..6).flat_map(|n| faces(&sf.interest(256, &at(n), n).1)).collect();
+    assert_eq!(fresh, [300, 300]);
+    let held = (0..4).find(|n| waits[*n as usize] == 301).unwrap();
+    assert_eq!(faces(&sf.interest(256, &at(held), 200).1), [301]);
+    // A face that drains is left for those that wait too: its table is handed over.
+    sf.function.change_face(FaceId(301), |p| p.draining = true);
+    assert_eq!(faces(&sf.interest(256, &at(held), 300).1), [300]);
+}
+
+fn at(n: u32) -> String {
+    format!("/a/{n}")
+}
+
+#[test]
 fn failover_leaves_a_silent_face_and_comes_back_when_it_answers() {
     let mut sf = Bed::new(Kind::StrategyForwarder, &[256, 300, 301]);
     sf.set(json!({ "strategy": "failover", "strategies": { "/all": "multicast" } }));
