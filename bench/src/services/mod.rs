@@ -61,6 +61,8 @@ struct Row {
     cpu: f64,
     /// Processor time of the services, of what their cores had.
     busy: f64,
+    /// Processor time of the generator for a gigabit.
+    own: f64,
     lost: u64,
 }
 
@@ -158,6 +160,7 @@ pub fn run(args: &ServicesArgs) -> Result<()> {
         tell(&mut report, args, case, row, relay);
     }
     crossover(&rows);
+    ceilings(&rows);
     for kind in [KeyType::Rsa, KeyType::Ecdsa] {
         if asked("kind=SV,memory") {
             let bare = verify::verifying(&mut report, kind, args)?;
@@ -199,6 +202,7 @@ fn row(case: &Case) -> Row {
         latency: middle(&|r| r.latency_p50_s),
         cpu: middle(&|r| cpu(r) / (bits(r) / 1e9)),
         busy: middle(&|r| cpu(r) / r.seconds),
+        own: middle(&|r| r.own_cpu_s / (bits(r) / 1e9)),
         lost: case.results.iter().map(|r| r.lost).sum(),
     }
 }
@@ -240,6 +244,23 @@ fn crossover(rows: &[(&Case, Row)]) {
     };
     by("goodput", &|r| r.bps);
     by("processor time", &|r| -r.cpu);
+}
+
+/// What the processor time of verifier and generator leaves room for on the cores that they have:
+/// one thread has a core of its own, several share both cores with the generator.
+fn ceilings(rows: &[(&Case, Row)]) {
+    for (case, row) in rows.iter().filter(|(c, _)| c.name.starts_with("kind=SV")) {
+        let own_core = case.name.ends_with("threads=1");
+        let most = if own_core { 1.0 / row.cpu } else { 2.0 / (row.cpu + row.own) };
+        println!(
+            "{:<26} generator {:.3} CPU s/Gbit; {} hold at most {:.0} Mbit/s, of which {:.0} %",
+            case.name,
+            row.own,
+            if own_core { "its core would" } else { "both cores would" },
+            most * 1e3,
+            row.bps / most / 1e7
+        );
+    }
 }
 
 /// Where a line through `points` first is not negative; 0 when it never was.

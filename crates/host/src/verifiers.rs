@@ -12,6 +12,11 @@ use std::time::Instant;
 /// way while the rest is verified, and several, so that each is not a wake-up of its own.
 const BATCH: usize = 8;
 
+/// Without threads: how long the data thread verifies between two rounds, in nanoseconds. A round
+/// has a fixed cost, which a few signatures of RSA do not outweigh; and it must come often enough
+/// that the other packets of a window are on their way meanwhile.
+const PIECE_NS: u64 = 300_000;
+
 /// What waits and what is done; the threads take what waits one by one, so that none of them is
 /// without work while another has some left.
 #[derive(Debug, Default)]
@@ -129,9 +134,14 @@ impl Verifiers {
         let mut queue = self.common.queue();
         queue.woken = false;
         if self.threads.is_empty() {
-            let few = BATCH.min(queue.waiting.len());
-            jobs.extend(queue.waiting.drain(..few));
-            jobs.iter_mut().for_each(timed);
+            let mut spent = 0;
+            while spent < PIECE_NS
+                && let Some(mut job) = queue.waiting.pop_front()
+            {
+                timed(&mut job);
+                spent += job.took_ns;
+                jobs.push(job);
+            }
         } else {
             jobs.extend(queue.done.drain(..));
         }
