@@ -189,7 +189,9 @@ class Life:
             }
             for future in distributed.as_completed(futures):
                 future.result()
-                self.listener.ended(self.run.replicate(*futures[future]), None)
+                replicate = self.run.replicate(*futures[future])
+                self.listener.began(replicate, self.cells[replicate.cell].label, 1)
+                self.listener.ended(replicate, None)
 
     def asked_for_more(self) -> Iterator[tuple[str, int]]:
         """Give more replications, one of every cell at a time, while the stop rule wants them."""

@@ -78,6 +78,16 @@ def _binary(path: Path | None) -> dict[str, Any] | None:
     }
 
 
+def _onym(backend: str) -> Path | None:
+    """Find onym; a measurement that is no network may go without."""
+    try:
+        return tools.onym()
+    except tools.MissingToolError:
+        if backend == "bench":
+            return None
+        raise
+
+
 def gather(experiment: Experiment, backend: str) -> dict[str, Any]:
     """Gather everything that a reader needs to judge and to repeat a run."""
     status = _git("status", "--porcelain")
@@ -90,7 +100,7 @@ def gather(experiment: Experiment, backend: str) -> dict[str, Any]:
         "dirty": bool(status) if status is not None else None,
         "command": ["onym-lab", *sys.argv[1:]],
         "binaries": {
-            "onym": _binary(tools.onym()),
+            "onym": _binary(_onym(backend)),
             "ndnd": _binary(tools.on_path("ndnd")),
             "nfd": _binary(tools.on_path("nfd")),
         },
