@@ -44,9 +44,11 @@ def scaling(given: Mapping[str, Any], _seed: int, folder: Path) -> list[Row]:
     """Fig. 5: a backward router under all the load that goes, then under little.
 
     `rule`: `paper` (more than 80 % of the quota: another one) or `headroom` (and those behind it
-    could take it). `window`: Interests in flight.
+    could take it). `window`: Interests in flight. `balance`: how clones share names.
     """
-    options = pick(given, rule="headroom", router=0.13, others=0.20, period=5, window=32)
+    options = pick(
+        given, rule="headroom", router=0.13, others=0.20, period=5, window=32, balance="auto"
+    )
     words = [w for key, value in options.items() for w in (f"--{key}", str(value))]
     said = _replay(folder, "fig5", *words)
     return rates(pd.read_csv(folder / f"fig5-{options['rule']}.csv"), said)
