@@ -2,13 +2,15 @@
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
+use mimalloc::MiMalloc;
 use onym_bench::{
     board, distribute, file, flood, index, load, memory, push, relay, rendezvous, run, services,
 };
 use onym_sys::alloc_count::CountingAlloc;
 
+// What is measured within this program has the memory that it has in `onym`.
 #[global_allocator]
-static ALLOC: CountingAlloc = CountingAlloc;
+static ALLOC: CountingAlloc<MiMalloc> = CountingAlloc(MiMalloc);
 
 #[derive(Debug, Parser)]
 #[command(name = "onym-bench", about = "Benchmarks: load generator, bare relay, comparisons")]

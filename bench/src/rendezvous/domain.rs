@@ -1,16 +1,17 @@
 //! The slow path of a whole domain in virtual time: the subscribers of many edge nodes ask for items of
-//! one publisher, whose node is rendezvous and topology manager (Blackadder, section V.B.3).
+//! a publisher whose node is rendezvous and topology manager (Blackadder, section V.B.3), or of several
+//! such nodes, each with its share of the root scopes.
 //!
 //! Nodes and messages are the daemon's; links take no time, and a node takes for each operation what a
 //! benchmark of the same run said that it takes on this machine. Both are printed.
 
-use super::{BENCH, RendezvousArgs, SCOPE, Times, item};
+use super::{BENCH, RendezvousArgs, SCOPE, Times};
 use crate::report::{Report, human, human_time};
 use anyhow::{Context, Result, ensure};
 use onym_pubsub::dispatcher::{Data, Request};
 use onym_pubsub::{AppId, Event};
 use onym_sim::PushNetwork;
-use onym_sim::push::{Costs, LinkConfig, News};
+use onym_sim::push::{Costs, LinkConfig, Meter, News, Spent};
 use onym_sys::mmsg::{self, Message, Received};
 use onym_sys::thread::process_cpu_time;
 use onym_tables::{Rng, Tick};
@@ -22,8 +23,8 @@ use std::net::UdpSocket;
 use std::time::Duration;
 
 const STRATEGY: Strategy = Strategy::DOMAIN_LOCAL;
-/// The node with the publisher.
-const HUB: usize = 0;
+/// Root scopes for each rendezvous, where there are several: they share them out by hashes.
+const SCOPES_EACH: u64 = 64;
 const PUBLISHER: AppId = AppId(0);
 /// Virtual time in which something must happen.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -31,8 +32,15 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const BURST: usize = 32;
 
 /// Nanoseconds of a processor that this program has used: what others do meanwhile does not count.
-fn meter() -> u64 {
+fn read() -> u64 {
     u64::try_from(process_cpu_time().as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// A meter by that clock; what reading takes is the median of many times.
+fn meter() -> Meter {
+    let mut own: Vec<u64> = (0..1001).map(|_| (read(), read())).map(|(a, b)| b - a).collect();
+    own.sort_unstable();
+    Meter { read, own: own[own.len() / 2] }
 }
 
 /// What one datagram of 128 octets takes to send or to receive, in bursts over the loopback.
@@ -57,34 +65,36 @@ fn io_cost() -> Result<Duration> {
     Ok((process_cpu_time() - began) / (2 * ROUNDS * BURST as u32))
 }
 
-/// A tree of `nodes`, of which `edges` have one link, grown at random, with the hub before it; the
-/// numbers of the edge nodes.
-fn build(nodes: usize, edges: usize, seed: u64) -> Result<(PushNetwork, Vec<usize>)> {
+/// Hubs, then a tree of nodes grown at random, of which some have one link; the numbers of these.
+fn build(args: &RendezvousArgs) -> Result<(PushNetwork, Vec<usize>)> {
+    let RendezvousArgs { nodes, edges, rendezvous: hubs, seed, .. } = *args;
     ensure!(edges >= 1 && edges < nodes, "some nodes are at the edge, and not all");
+    let inner = nodes - edges;
+    ensure!(hubs >= 1 && hubs <= inner, "at least one rendezvous, at most {inner}");
     let mut rng = Rng::new(seed);
     let mut net = PushNetwork::new(seed);
-    for number in 0..=nodes {
-        let is_hub = number == HUB;
+    for number in 0..hubs + nodes {
+        let is_hub = number < hubs;
         let role = if is_hub { Role::RENDEZVOUS.and(Role::TOPOLOGY) } else { Role::default() };
         net.add_node(number as u64 + 1, role, |_| {});
     }
     let link = LinkConfig { delay: Duration::ZERO, ..LinkConfig::default() };
-    let inner = nodes - edges;
-    let mut fathers = HashSet::from([HUB]);
-    for number in 1..=nodes {
-        let below = (number - 1).min(inner) as u64;
+    for hub in 0..hubs {
+        net.link(hub, hubs + hub * inner / hubs, link);
+    }
+    let mut fathers = HashSet::from([0]);
+    for number in 1..nodes {
         // Inner nodes without a node behind them get one of the edge first.
-        let bare = || (1..=inner).find(|node| !fathers.contains(node));
-        let father = match (number > inner).then(bare).flatten() {
+        let bare = || (0..inner).find(|node| !fathers.contains(node));
+        let father = match (number >= inner).then(bare).flatten() {
             Some(bare) => bare,
-            None if number == 1 => HUB,
-            None => 1 + rng.below(below) as usize,
+            None => rng.below(number.min(inner) as u64) as usize,
         };
         fathers.insert(father);
-        net.link(father, number, link);
+        net.link(hubs + father, hubs + number, link);
     }
     net.run_for(Duration::from_secs(5));
-    Ok((net, (inner + 1..=nodes).collect()))
+    Ok((net, (hubs + inner..hubs + nodes).collect()))
 }
 
 /// An application that asks, waits, and asks again.
@@ -99,6 +109,8 @@ struct Subscriber {
 struct Domain {
     net: PushNetwork,
     edges: Vec<usize>,
+    /// Nodes with a publisher, a rendezvous and a topology manager: the first ones.
+    hubs: usize,
     items: u64,
     payload: Vec<u8>,
     rng: Rng,
@@ -111,17 +123,34 @@ struct Domain {
 }
 
 impl Domain {
-    /// Publishes the scope and all items.
+    /// Number of root scopes.
+    fn scopes(&self) -> u64 {
+        if self.hubs == 1 { 1 } else { self.hubs as u64 * SCOPES_EACH }
+    }
+
+    /// The root scope of an item.
+    fn scope_of(&self, item: u64) -> Id {
+        Id::root(Label::from_u64(SCOPE + item % self.scopes()))
+    }
+
+    fn request(&self, kind: Kind, item: u64) -> Request {
+        let (id, prefix) = (Id::root(Label::from_u64(item)), self.scope_of(item));
+        Request { kind, id, prefix, strategy: STRATEGY }
+    }
+
+    /// Publishes the scopes and all items.
     fn advertise(&mut self) -> Result<()> {
-        let scope = Request {
-            kind: Kind::PUBLISH_SCOPE,
-            id: Id::root(Label::from_u64(SCOPE)),
-            prefix: Id::default(),
-            strategy: STRATEGY,
-        };
-        self.net.request(HUB, PUBLISHER, 1, &scope);
+        let (scopes, hubs) = (self.scopes(), self.hubs as u64);
+        let publisher = |item: u64| (item % scopes % hubs) as usize;
+        for number in 0..scopes {
+            let (kind, id, prefix) = (Kind::PUBLISH_SCOPE, self.scope_of(number), Id::default());
+            let scope = Request { kind, id, prefix, strategy: STRATEGY };
+            self.net.request(publisher(number), PUBLISHER, 1, &scope);
+        }
+        self.net.run_for(Duration::from_secs(1));
         for number in 0..self.items {
-            self.net.request(HUB, PUBLISHER, 1, &request(Kind::PUBLISH_ITEM, number));
+            let item = self.request(Kind::PUBLISH_ITEM, number);
+            self.net.request(publisher(number), PUBLISHER, 1, &item);
             if number % 128 == 127 {
                 self.net.run_for(Duration::from_millis(1));
             }
@@ -133,7 +162,8 @@ impl Domain {
             ensure!(status.0 == 0, "an item is refused: {status}");
             done += 1;
         }
-        ensure!(done == self.items + 1, "{done} of {} requests were answered", self.items + 1);
+        let all = self.items + scopes;
+        ensure!(done == all, "{done} of {all} requests were answered");
         Ok(())
     }
 
@@ -153,7 +183,8 @@ impl Domain {
         subscriber.left -= 1;
         subscriber.since = self.net.now();
         let (node, app) = self.place(number);
-        self.net.request(node, app, 0, &request(Kind::SUBSCRIBE_ITEM, item));
+        let request = self.request(Kind::SUBSCRIBE_ITEM, item);
+        self.net.request(node, app, 0, &request);
         Ok(())
     }
 
@@ -207,9 +238,9 @@ impl Domain {
         }
         let Some((_, node, app, event)) = news else { return Ok(()) };
         match event {
-            Event::StartPublish(id) if node == HUB => {
+            Event::StartPublish(id) => {
                 let data = Data::new(id, STRATEGY, &self.payload);
-                let sent = self.net.publish(HUB, PUBLISHER, &data);
+                let sent = self.net.publish(node, app, &data);
                 ensure!(sent.is_some_and(|sent| sent.is_ok()), "a publication is refused");
             }
             Event::Data { id, .. } => self.got(node, app, &id)?,
@@ -224,9 +255,11 @@ impl Domain {
         let edge = self.edges.iter().position(|e| *e == node).context("an edge node")?;
         let number = (app.0 as usize - 1) * self.edges.len() + edge;
         let subscriber = self.all[number];
-        ensure!(*id == item(subscriber.item), "{id} came, not {}", item(subscriber.item));
+        let item = self.scope_of(subscriber.item).child(Label::from_u64(subscriber.item));
+        ensure!(*id == item, "{id} came, not {item}");
         self.times.push(self.net.now().since(subscriber.since));
-        self.net.request(node, app, 0, &request(Kind::UNSUBSCRIBE_ITEM, subscriber.item));
+        let request = self.request(Kind::UNSUBSCRIBE_ITEM, subscriber.item);
+        self.net.request(node, app, 0, &request);
         if let Some(before) = self.all[number].before.replace(subscriber.item) {
             self.busy.remove(&before);
         }
@@ -237,42 +270,73 @@ impl Domain {
     }
 }
 
-fn request(kind: Kind, number: u64) -> Request {
-    let (id, prefix) = (Id::root(Label::from_u64(number)), Id::root(Label::from_u64(SCOPE)));
-    Request { kind, id, prefix, strategy: STRATEGY }
-}
-
-/// What each operation of `nodes` took on average since `before`.
-fn seen(net: &PushNetwork, nodes: &[usize], io: Duration) -> Costs {
+/// What each operation of `nodes` took on average; `before` is what was spent before.
+fn seen(net: &PushNetwork, nodes: &[usize], before: &[Spent], io: Duration) -> Costs {
     let mean = |kind: usize| {
-        let all = nodes.iter().map(|n| net.spent(*n)[kind]);
-        let (times, units) = all.fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+        let all = nodes.iter().map(|n| (net.spent(*n)[kind], before[*n][kind]));
+        let (times, units) =
+            all.fold((0, 0), |sum, (now, was)| (sum.0 + now.0 - was.0, sum.1 + now.1 - was.1));
         Duration::from_nanos(units / times.max(1))
     };
     Costs {
-        frame: mean(0) + io,
+        frame: io,
+        message: mean(0),
         request: mean(1) + io,
         publication: mean(2) + io,
         timer: mean(3),
-        sent: io,
+        sent: mean(4) + io,
         event: io,
     }
 }
 
 fn print_costs(who: &str, costs: &Costs) {
     println!(
-        "costs of {who}: {:?} a frame, {:?} a request, {:?} a publication, {:?} a look at timers, \
-         {:?} more for each frame and message that leaves",
-        costs.frame, costs.request, costs.publication, costs.timer, costs.sent
+        "costs of {who}: {:?} a frame that comes and {:?} a message in it, {:?} a request, \
+         {:?} a publication, {:?} a look at timers, {:?} a frame that leaves, {:?} a message to an \
+         application",
+        costs.frame,
+        costs.message,
+        costs.request,
+        costs.publication,
+        costs.timer,
+        costs.sent,
+        costs.event
     );
+}
+
+/// The same requests against the clock, twice: the first time with no costs, the second time with
+/// those of the first, so that as much waits at once as in the run that counts.
+fn calibrate(domain: &mut Domain, count: usize) -> Result<()> {
+    let inner = (domain.hubs..domain.net.len()).filter(|n| !domain.edges.contains(n)).collect();
+    let all: [(&str, Vec<usize>); 3] = [
+        ("a rendezvous", (0..domain.hubs).collect()),
+        ("a node on the way", inner),
+        ("a node at the edge", domain.edges.clone()),
+    ];
+    let (io, meter) = (io_cost()?, meter());
+    for is_last in [false, true] {
+        let before: Vec<Spent> = (0..domain.net.len()).map(|n| domain.net.spent(n)).collect();
+        domain.net.meter = Some(meter);
+        domain.run(count, 1)?;
+        domain.net.meter = None;
+        for (who, nodes) in &all {
+            let costs = seen(&domain.net, nodes, &before, io);
+            nodes.iter().for_each(|node| domain.net.set_costs(*node, costs));
+            if is_last {
+                print_costs(who, &costs);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Measures one number of subscribers.
 pub(super) fn measure(args: &RendezvousArgs, count: usize, report: &mut Report) -> Result<()> {
-    let (net, edges) = build(args.nodes, args.edges, args.seed)?;
+    let (net, edges) = build(args)?;
     let mut domain = Domain {
         net,
         edges,
+        hubs: args.rendezvous,
         items: args.items,
         payload: vec![7; args.payload],
         rng: Rng::new(args.seed),
@@ -284,28 +348,14 @@ pub(super) fn measure(args: &RendezvousArgs, count: usize, report: &mut Report) 
     };
     domain.net.news = Some(Vec::new());
     domain.advertise()?;
-    // The benchmark: the same requests once, against the clock.
-    domain.net.meter = Some(meter);
-    domain.run(count, 1)?;
-    domain.net.meter = None;
-    let io = io_cost()?;
-    let inner: Vec<usize> = (1..domain.net.len()).filter(|n| !domain.edges.contains(n)).collect();
-    let all = [
-        ("the rendezvous", vec![HUB]),
-        ("nodes on the way", inner),
-        ("nodes at the edge", domain.edges.clone()),
-    ];
-    for (who, nodes) in &all {
-        let costs = seen(&domain.net, nodes, io);
-        print_costs(who, &costs);
-        nodes.iter().for_each(|node| domain.net.set_costs(*node, costs));
-    }
+    calibrate(&mut domain, count)?;
     let (found, all) = domain.run(count, args.times)?;
     let rate = found.len() as f64 / all.as_secs_f64();
     let times = Times::of(found);
     let name = format!(
-        "strategy=domain-local,items={},subscribers={count},times={},nodes={},edges={}",
-        args.items, args.times, args.nodes, args.edges
+        "strategy=domain-local,items={},subscribers={count},times={},nodes={},edges={},\
+         rendezvous={}",
+        args.items, args.times, args.nodes, args.edges, args.rendezvous
     );
     println!(
         "{name:52} {:>10} {:>10} {:>10} {:>12}",

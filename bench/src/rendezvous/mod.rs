@@ -49,6 +49,9 @@ pub struct RendezvousArgs {
     /// Those of them at its edge.
     #[arg(long, default_value_t = 73)]
     pub edges: usize,
+    /// Nodes besides that are rendezvous, topology manager and publisher, and share the items.
+    #[arg(long, default_value_t = 1)]
+    pub rendezvous: usize,
     /// Other nodes around the one with the rendezvous, in processes, over which subscribers are spread;
     /// 0: they are at the same node.
     #[arg(long, default_value_t = 0)]

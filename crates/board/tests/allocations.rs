@@ -2,11 +2,12 @@
 
 use onym_board::{Config, Publisher, Reception, Subscriber};
 use onym_sys::alloc_count::{CountingAlloc, counts};
+use std::alloc::System;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 #[global_allocator]
-static ALLOC: CountingAlloc = CountingAlloc;
+static ALLOC: CountingAlloc = CountingAlloc(System);
 
 /// One holds what it gets for a while, the others read at once.
 fn exchange(publisher: &mut Publisher, subscribers: &mut [Subscriber], n: u64) -> u64 {

@@ -11,9 +11,10 @@ use onym_wire::data::DataBuilder;
 use onym_wire::interest::InterestBuilder;
 use onym_wire::name::Name;
 use onym_wire::signature::SignatureInfo;
+use std::alloc::System;
 
 #[global_allocator]
-static ALLOC: CountingAlloc = CountingAlloc;
+static ALLOC: CountingAlloc = CountingAlloc(System);
 
 /// A name of eight components, distinct for each `n`.
 fn name(n: u64) -> Name {

@@ -1,11 +1,12 @@
 //! Order and repetition of control messages between two parts (P-40).
 //!
 //! A sender repeats from the first message that is not acknowledged; a receiver takes the next one
-//! only. So messages arrive in order and once, whatever the network loses.
+//! only. So messages arrive in order and once, whatever the network loses. Within a node nothing is
+//! lost: its parts number what they say to each other and acknowledge nothing.
 
 use onym_tables::Tick;
 use onym_wire::push::{Control, Label, Sequence};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::time::Duration;
 
 /// Most messages to one peer that wait.
@@ -38,6 +39,12 @@ struct Peer {
     sent: u32,
     waiting: VecDeque<Control>,
     tries: u32,
+    /// How often the timeout doubled. It takes one of these back when what was repeated is
+    /// acknowledged, and all when something else is, which alone tells the time of a round trip
+    /// (Karn and Partridge, 1987).
+    doubled: u32,
+    /// When something was repeated last, while that is not acknowledged.
+    repeated: Option<Tick>,
     due: Option<Tick>,
     round_trip: Option<Duration>,
     /// When the newest message left, while none was repeated since.
@@ -55,7 +62,20 @@ impl Peer {
 
     fn timeout(&self) -> Duration {
         let base = self.round_trip.map_or(TIMEOUT_MIN, |r| (r * 3).max(TIMEOUT_MIN));
-        (base * (1 << self.tries.min(5))).min(TIMEOUT_MAX)
+        (base * (1 << self.doubled)).min(TIMEOUT_MAX)
+    }
+
+    /// Everything up to `number` is acknowledged.
+    fn note_round_trip(&mut self, now: Tick, number: u32) {
+        if let Some((_, left)) = self.timed.take_if(|(timed, _)| *timed <= number) {
+            let sample = now.since(left);
+            self.round_trip = Some(self.round_trip.map_or(sample, |r| (r * 7 + sample) / 8));
+            self.doubled = 0;
+        } else if let Some(at) = self.repeated.take() {
+            // Which copy is acknowledged is not known: it took this long at least.
+            self.round_trip = self.round_trip.max(Some(now.since(at)));
+            self.doubled = self.doubled.saturating_sub(1);
+        }
     }
 
     /// Messages that may leave now for the first time.
@@ -108,16 +128,20 @@ impl std::iter::Sum for Traffic {
 /// The sessions of one part with its peers.
 #[derive(Debug)]
 pub struct Courier {
+    own: Label,
     sessions: u32,
     queued: u64,
     peers: HashMap<Label, Peer>,
+    /// Peers that wait for an acknowledgement, with the session of what they sent.
+    owed: BTreeSet<(Label, u32)>,
 }
 
 impl Courier {
-    /// Sessions are numbered from `boot` on, which differs from start to start of the node.
+    /// The sessions of a part of the node `own`, numbered from `boot` on, which differs from start
+    /// to start of the node.
     #[must_use]
-    pub fn new(boot: u32) -> Self {
-        Self { sessions: boot, queued: 0, peers: HashMap::new() }
+    pub fn new(own: Label, boot: u32) -> Self {
+        Self { own, sessions: boot, queued: 0, peers: HashMap::new(), owed: BTreeSet::new() }
     }
 
     /// Queues a message and returns those that may leave; `None` when the queue is full and the
@@ -136,6 +160,9 @@ impl Courier {
         peer.last += 1;
         self.queued += 1;
         message.sequence = Sequence { session: peer.session, number: peer.last };
+        if to == self.own {
+            return Some(vec![message]);
+        }
         peer.waiting.push_back(message);
         Some(peer.ready(now))
     }
@@ -153,8 +180,8 @@ impl Courier {
     pub fn end(&mut self, to: Label) -> Vec<Control> {
         let Some(peer) = self.peers.get_mut(&to) else { return Vec::new() };
         let lost = peer.waiting.drain(..).collect();
-        (peer.session, peer.last, peer.sent, peer.tries) = (0, 0, 0, 0);
-        (peer.due, peer.timed) = (None, None);
+        (peer.session, peer.last, peer.sent, peer.tries, peer.doubled) = (0, 0, 0, 0, 0);
+        (peer.due, peer.timed, peer.repeated) = (None, None, None);
         lost
     }
 
@@ -200,6 +227,19 @@ impl Courier {
         Taken::InOrder
     }
 
+    /// Notes that a peer is to hear how far its messages of `session` came.
+    pub fn owe(&mut self, to: Label, session: u32) {
+        if to != self.own {
+            self.owed.insert((to, session));
+        }
+    }
+
+    /// The acknowledgements that are owed: one for all that came of a session since the last.
+    pub fn pay(&mut self) -> Vec<(Label, Sequence)> {
+        let owed = std::mem::take(&mut self.owed);
+        owed.into_iter().map(|(to, session)| (to, self.taken(to, session))).collect()
+    }
+
     /// What to acknowledge to a peer after a message of `session`: number 0 tells an unknown one.
     #[must_use]
     pub fn taken(&self, from: Label, session: u32) -> Sequence {
@@ -227,10 +267,7 @@ impl Courier {
         if peer.waiting.len() == before {
             return Acked::default();
         }
-        if let Some((_, left)) = peer.timed.take_if(|(number, _)| *number <= sequence.number) {
-            let sample = now.since(left);
-            peer.round_trip = Some(peer.round_trip.map_or(sample, |r| (r * 7 + sample) / 8));
-        }
+        peer.note_round_trip(now, sequence.number);
         peer.tries = 0;
         peer.due = (!peer.waiting.is_empty()).then(|| now + peer.timeout());
         Acked { ready: peer.ready(now), ..Acked::default() }
@@ -248,7 +285,8 @@ impl Courier {
                 continue;
             }
             peer.tries += 1;
-            peer.timed = None;
+            peer.doubled = (peer.doubled + 1).min(5);
+            (peer.timed, peer.repeated) = (None, Some(now));
             peer.due = Some(now + peer.timeout());
             let count = peer.sent.wrapping_sub(peer.first()).wrapping_add(1) as usize;
             again.extend(peer.waiting.iter().take(count).map(|m| (*label, m.clone())));
@@ -274,6 +312,7 @@ mod tests {
     use onym_wire::push::Kind;
 
     const A: Label = Label([1; 8]);
+    const OWN: Label = Label([2; 8]);
 
     fn message(n: u64) -> Control {
         Control { number: n, ..Control::new(Kind::MATCH, A) }
@@ -281,7 +320,7 @@ mod tests {
 
     /// Sends `count` messages through a network that loses `loss` per cent; what arrived.
     fn through(loss: u64, count: u64, seed: u64) -> Vec<u64> {
-        let (mut to, mut from) = (Courier::new(5), Courier::new(9));
+        let (mut to, mut from) = (Courier::new(OWN, 5), Courier::new(OWN, 9));
         let mut rng = Rng::new(seed);
         let mut now = Tick(0);
         let mut got = Vec::new();
@@ -322,12 +361,12 @@ mod tests {
 
     #[test]
     fn a_receiver_that_forgot_makes_the_sender_start_again() {
-        let mut to = Courier::new(5);
-        let mut from = Courier::new(9);
+        let mut to = Courier::new(OWN, 5);
+        let mut from = Courier::new(OWN, 9);
         let first = to.send(Tick(0), A, message(1)).unwrap();
         assert_eq!(from.take(A, first[0].sequence), Taken::InOrder);
         assert!(!to.acked(Tick(0), A, from.taken(A, first[0].sequence.session)).is_lost);
-        let mut from = Courier::new(10);
+        let mut from = Courier::new(OWN, 10);
         let second = to.send(Tick(0), A, message(2)).unwrap();
         assert_eq!(from.take(A, second[0].sequence), Taken::Unknown);
         let ack = from.taken(A, second[0].sequence.session);
@@ -340,7 +379,7 @@ mod tests {
 
     #[test]
     fn a_silent_peer_is_given_up() {
-        let mut to = Courier::new(5);
+        let mut to = Courier::new(OWN, 5);
         to.send(Tick(0), A, message(1)).unwrap();
         let mut repeated = 0;
         loop {
@@ -356,9 +395,62 @@ mod tests {
         assert_eq!(to.next_timeout(), None);
     }
 
+    /// A peer that answers after half a second: how often each of `count` messages was repeated.
+    fn repeated_to_a_slow_peer(count: u64) -> Vec<u64> {
+        let late = Duration::from_millis(500);
+        let (mut to, mut now) = (Courier::new(OWN, 5), Tick(0));
+        let mut repeated = Vec::new();
+        for n in 1..=count {
+            let sent = to.send(now, A, message(n)).unwrap();
+            let answered = now + late;
+            let mut times = 0;
+            while let Some(due) = to.next_timeout().filter(|due| *due < answered) {
+                times += to.repeat(due).0.len() as u64;
+            }
+            now = answered;
+            to.acked(now, A, sent[0].sequence);
+            repeated.push(times);
+        }
+        repeated
+    }
+
+    #[test]
+    fn what_a_slow_peer_has_is_not_repeated_for_ever() {
+        let repeated = repeated_to_a_slow_peer(6);
+        assert!(repeated[0] > 0, "its slowness is not known at first");
+        assert_eq!(repeated[2..], [0; 4], "{repeated:?}");
+    }
+
+    #[test]
+    fn a_node_acknowledges_nothing_to_itself() {
+        let mut to = Courier::new(OWN, 5);
+        let mut from = Courier::new(OWN, 9);
+        for n in 1..=1000 {
+            let sent = to.send(Tick(0), OWN, message(n)).unwrap();
+            assert_eq!(from.take(OWN, sent[0].sequence), Taken::InOrder, "{n}");
+            from.owe(OWN, sent[0].sequence.session);
+        }
+        assert_eq!((to.traffic().unacknowledged, to.next_timeout()), (0, None));
+        assert_eq!(from.pay(), []);
+    }
+
+    #[test]
+    fn what_came_together_is_acknowledged_together() {
+        let mut to = Courier::new(OWN, 5);
+        let mut from = Courier::new(OWN, 9);
+        for n in 1..=3 {
+            let sent = to.send(Tick(0), A, message(n)).unwrap();
+            assert_eq!(from.take(A, sent[0].sequence), Taken::InOrder);
+            from.owe(A, sent[0].sequence.session);
+        }
+        let owed = from.pay();
+        assert_eq!(owed.iter().map(|(to, s)| (*to, s.number)).collect::<Vec<_>>(), [(A, 3)]);
+        assert_eq!(from.pay(), []);
+    }
+
     #[test]
     fn a_late_message_of_the_session_before_changes_nothing() {
-        let mut from = Courier::new(1);
+        let mut from = Courier::new(OWN, 1);
         let of = |session, number| Sequence { session, number };
         assert_eq!(from.take(A, of(7, 1)), Taken::InOrder);
         assert_eq!(from.take(A, of(8, 1)), Taken::InOrder);

@@ -1,6 +1,8 @@
 //! The one place of wiring: hands publications from part to part of a node.
 
 mod border;
+mod bundles;
+mod send;
 #[cfg(test)]
 mod tests;
 
@@ -8,16 +10,15 @@ use crate::courier::Traffic;
 use crate::dispatcher::{self, Data, Dispatcher, Refusal, Request, Sent};
 use crate::forwarder::{self, Copies, Forwarder, LinkEntry, LinkError, Source};
 use crate::link_state::{self, LinkState};
-use crate::publication::{AppId, DomainKey, Event, Outbox, Publication, Target, To};
+use crate::publication::{AppId, DomainKey, Event, Outbox, To};
 use crate::rendezvous::{self, Kept, Rendezvous};
 use crate::signature::{Signing, Trusted};
 use crate::topology::{self, Routing, TopologyManager};
 use crate::verdict::Verdict;
+use bundles::Bundles;
 use onym_tables::bloom::KeyedTags;
 use onym_tables::{FaceId, Tick};
-use onym_wire::push::{
-    Control, Frame, FrameBuilder, Id, Kind, Label, Link, Role, Route, RouteBuf, Strategy, reserved,
-};
+use onym_wire::push::{Bundle, Control, Frame, Id, Kind, Label, Link, Role, Strategy, reserved};
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -169,6 +170,9 @@ pub struct Node {
     pub is_border_changed: bool,
     outbox: Outbox,
     copies: Copies,
+    bundles: Bundles,
+    /// Messages to other nodes wait for the end of a round.
+    is_held: bool,
 }
 
 impl Node {
@@ -215,6 +219,8 @@ impl Node {
             is_border_changed: false,
             outbox: Outbox::default(),
             copies: Copies::default(),
+            bundles: Bundles::default(),
+            is_held: false,
             config,
         }
     }
@@ -356,7 +362,12 @@ impl Node {
             self.dropped.mac += 1;
             return;
         }
-        self.control(now, &id, frame.payload, Some(face));
+        for message in Bundle::messages(frame.payload) {
+            match message {
+                Ok(message) => self.control(now, &id, message, Some(face)),
+                Err(_) => self.dropped.malformed += 1,
+            }
+        }
     }
 
     /// A publication for applications of this node.
@@ -416,72 +427,6 @@ impl Node {
                 self.link_state.receive(now, face, message, out);
             }
             _ => self.dropped.misdirected += 1,
-        }
-    }
-
-    /// Carries out what the parts published, until nothing is left. Each message has effects of
-    /// its own only, so this ends: what goes round goes through the network.
-    fn settle(&mut self, now: Tick, output: &mut Output) {
-        while let Some(publication) = self.outbox.publications.pop_front() {
-            self.carry_out(now, publication, output);
-        }
-        output.events.append(&mut self.outbox.events);
-    }
-
-    fn carry_out(&mut self, now: Tick, mut publication: Publication, output: &mut Output) {
-        let id = publication.ids.first();
-        let is_control = id.and_then(Id::first).is_some_and(reserved::is_reserved);
-        if publication.target == Target::Here {
-            if let (true, Some(id)) = (is_control, id.cloned()) {
-                self.control(now, &id, &publication.payload, None);
-            }
-            return;
-        }
-        let is_abroad =
-            matches!(publication.target, Target::Face(f) if self.forwarder.is_external(f));
-        let key = if is_abroad { &self.config.federation_key } else { &self.config.key };
-        if let (true, Some(key)) = (is_control, key) {
-            key.seal(&mut publication.payload);
-        }
-        if let (false, Some(signing)) = (is_control, &self.config.signing) {
-            signing.sign(&mut publication);
-        }
-        let link = RouteBuf::from(Route::Link);
-        let route = match &publication.target {
-            Target::Route(route) => route,
-            _ => &link,
-        };
-        let mut octets = output.buffer();
-        FrameBuilder {
-            hop_limit: publication.hop_limit,
-            strategy: publication.strategy,
-            route,
-            ids: &publication.ids,
-            options: &publication.options,
-            payload: &publication.payload,
-        }
-        .write(&mut octets);
-        let faces = match publication.target {
-            Target::Face(face) => Faces::from_slice(&[face]),
-            Target::Neighbours(except) => {
-                let faces = self.forwarder.links().iter().filter(|l| !l.is_external);
-                faces.map(|l| l.face).filter(|f| Some(*f) != except).collect()
-            }
-            _ => return self.send_own(octets, output),
-        };
-        if !faces.is_empty() {
-            output.frames.push(Frames { faces, octets });
-        }
-    }
-
-    /// Sends a frame of this node where its filter says.
-    fn send_own(&mut self, mut octets: Vec<u8>, output: &mut Output) {
-        let copies = &mut self.copies;
-        self.forwarder.receive(Source::Own, &mut octets, copies);
-        if copies.faces.is_empty() {
-            output.give_back(octets);
-        } else {
-            output.frames.push(Frames { faces: Faces::from_slice(&copies.faces), octets });
         }
     }
 

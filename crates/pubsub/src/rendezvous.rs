@@ -86,8 +86,8 @@ impl Rendezvous {
         Self {
             graph: Graph::new(config.limits),
             nodes: HashMap::new(),
-            dispatchers: Courier::new(config.boot),
-            manager: Courier::new(config.boot),
+            dispatchers: Courier::new(config.node, config.boot),
+            manager: Courier::new(config.node, config.boot),
             home: None,
             peers: Vec::new(),
             early: Vec::new(),

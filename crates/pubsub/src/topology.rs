@@ -59,6 +59,8 @@ pub struct TopologyManager {
     homes: HashMap<Label, Vec<Home>>,
     /// Ways from this node.
     ways: HashMap<Label, Option<RouteBuf>>,
+    /// Ways to subscribers, as the map is now.
+    kept: matched::Kept,
     settle: Option<Tick>,
     /// When matches that were not told again are forgotten.
     stale_at: Option<Tick>,
@@ -88,10 +90,11 @@ impl TopologyManager {
             map: Map::default(),
             boots: HashMap::new(),
             matches: BTreeMap::new(),
-            dispatchers: Courier::new(config.boot),
-            rendezvous: Courier::new(config.boot),
+            dispatchers: Courier::new(config.node, config.boot),
+            rendezvous: Courier::new(config.node, config.boot),
             homes: HashMap::new(),
             ways: HashMap::new(),
+            kept: HashMap::new(),
             settle: None,
             stale_at: None,
             asked: BTreeMap::new(),
@@ -157,6 +160,7 @@ impl TopologyManager {
         if !self.map.set(node, state) {
             return;
         }
+        self.kept.clear();
         let after = self.map.link_numbers();
         let only_gone = !is_new && after.is_subset(&before);
         match &mut self.gone {
@@ -173,9 +177,7 @@ impl TopologyManager {
             return;
         }
         let taken = self.rendezvous.take(sender, sequence);
-        let ack = self.rendezvous.taken(sender, sequence.session);
-        let ack = Control { request: ack, ..self.message(Kind::ACK) };
-        self.publish_to_rendezvous(sender, &ack, out);
+        self.rendezvous.owe(sender, sequence.session);
         if taken != Taken::InOrder {
             return;
         }
@@ -198,6 +200,14 @@ impl TopologyManager {
             self.shared(now, &message);
         } else {
             self.matched(now, message, out);
+        }
+    }
+
+    /// Acknowledges to rendezvous nodes what came.
+    pub(crate) fn acknowledge(&mut self, out: &mut Outbox) {
+        for (node, taken) in self.rendezvous.pay() {
+            let ack = Control { request: taken, ..self.message(Kind::ACK) };
+            self.publish_to_rendezvous(node, &ack, out);
         }
     }
 

@@ -11,9 +11,10 @@ use onym_tables::FaceId;
 use onym_tables::bloom::{KeyedTags, Scheme, build_stage};
 use onym_wire::push::{Filter, FrameBuilder, Id, Route, RouteBuf, Strategy};
 use pair::Pair;
+use std::alloc::System;
 
 #[global_allocator]
-static ALLOC: CountingAlloc = CountingAlloc;
+static ALLOC: CountingAlloc = CountingAlloc(System);
 
 fn frame(route: &RouteBuf, ids: &[Id]) -> Vec<u8> {
     let (hop_limit, strategy, payload) = (9, Strategy::DOMAIN_LOCAL, &[7; 1000][..]);

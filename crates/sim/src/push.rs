@@ -8,7 +8,7 @@ use onym_pubsub::forwarder::LinkEntry;
 use onym_pubsub::node::{Config, Node, Output};
 use onym_pubsub::{AppId, Event};
 use onym_tables::{FaceId, Rng, Tick};
-use onym_wire::push::{Frame, Label, Role, reserved};
+use onym_wire::push::{Bundle, Frame, Label, Role, reserved};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::time::Duration;
@@ -30,11 +30,16 @@ impl Default for LinkConfig {
     }
 }
 
-/// Time that a node's processor takes; a node does one thing after the other.
+/// Time that a node's processor takes.
+///
+/// A node works in rounds, as the push thread of the daemon does: what comes while it is busy waits,
+/// then all of it is done, and what there is to say leaves at the end of the round.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Costs {
     /// For a frame that comes.
     pub frame: Duration,
+    /// Besides, for each control message in it, at least one.
+    pub message: Duration,
     /// For a request of an application.
     pub request: Duration,
     /// For a publication of an application.
@@ -54,24 +59,35 @@ enum Work {
     Request,
     Publication,
     Timer,
+    /// The end of a round.
+    Turn,
     Free,
 }
 
 impl Costs {
-    const fn of(&self, work: Work) -> Duration {
+    fn of(&self, work: Work, times: u64) -> Duration {
         match work {
-            Work::Frame => self.frame,
+            Work::Frame => self.frame + self.message * u32::try_from(times).unwrap_or(u32::MAX),
             Work::Request => self.request,
             Work::Publication => self.publication,
             Work::Timer => self.timer,
-            Work::Free => Duration::ZERO,
+            Work::Turn | Work::Free => Duration::ZERO,
         }
     }
 }
 
-/// What a node was seen to take for frames, requests, publications and timers, in this order: how
-/// often, and units of the meter in all.
-pub type Spent = [(u64, u64); 4];
+/// A clock that tells what nodes really take.
+#[derive(Debug, Clone, Copy)]
+pub struct Meter {
+    /// Reads it.
+    pub read: fn() -> u64,
+    /// What reading it takes: it is no time of the node.
+    pub own: u64,
+}
+
+/// What a node was seen to take for messages in frames, requests, publications, timers and frames
+/// that left, in this order: how many, and units of the meter in all.
+pub type Spent = [(u64, u64); 5];
 
 /// What an application was told, and when: the node, the application, the event.
 pub type News = (Tick, usize, AppId, Event);
@@ -100,7 +116,28 @@ struct Slot {
     costs: Costs,
     /// Until when it works.
     busy: Tick,
+    /// What it did and has to say in its next round, and how long that round takes besides.
+    next: Output,
+    debt: Duration,
+    has_next: bool,
     spent: Spent,
+}
+
+impl Slot {
+    fn spend(&mut self, work: Work, times: u64, began: Option<(Meter, u64)>) {
+        if let Some((meter, began)) = began
+            && let Some((all, units)) = self.spent.get_mut(work as usize)
+        {
+            let took = ((meter.read)() - began).saturating_sub(meter.own);
+            (*all, *units) = (*all + times, *units + took);
+        }
+    }
+
+    /// When something is to be done: the end of a round for which something waits, or a timer.
+    fn wake(&self, has_timers: bool) -> Option<Tick> {
+        let timer = (has_timers && self.node.is_some()).then_some(self.due);
+        if self.has_next { Some(self.busy) } else { timer }
+    }
 }
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -124,12 +161,11 @@ pub struct PushNetwork {
     rng: Rng,
     /// Whether the timers of nodes run; without them there are forwarders only.
     pub has_timers: bool,
-    /// Reads a clock, when the time that nodes really take is to be seen.
-    pub meter: Option<fn() -> u64>,
+    /// A clock, when the time that nodes really take is to be seen.
+    pub meter: Option<Meter>,
     /// Events of all applications in the order of their time, when they are kept here and not for
     /// [`PushNetwork::event`].
     pub news: Option<Vec<News>>,
-    output: Output,
 }
 
 impl PushNetwork {
@@ -147,7 +183,6 @@ impl PushNetwork {
             has_timers: true,
             meter: None,
             news: None,
-            output: Output::default(),
         }
     }
 
@@ -158,9 +193,19 @@ impl PushNetwork {
         change(&mut config);
         let node = Some(Node::new(config.clone()));
         let (events, faces) = (BTreeMap::new(), Vec::new());
-        let (costs, spent) = (Costs::default(), Spent::default());
-        let (due, busy) = (self.now, self.now);
-        self.slots.push(Slot { config, node, due, events, faces, costs, busy, spent });
+        self.slots.push(Slot {
+            config,
+            node,
+            due: self.now,
+            events,
+            faces,
+            costs: Costs::default(),
+            busy: self.now,
+            next: Output::default(),
+            debt: Duration::ZERO,
+            has_next: false,
+            spent: Spent::default(),
+        });
         self.slots.len() - 1
     }
 
@@ -237,7 +282,7 @@ impl PushNetwork {
         self.wires[link].is_up = is_up;
         if is_told && !is_up {
             for (node, face) in self.wires[link].ends {
-                self.with(node, Work::Free, |n, now, out| n.link_down(now, face, out));
+                self.with(node, Work::Free, 1, |n, now, out| n.link_down(now, face, out));
             }
         }
     }
@@ -288,14 +333,16 @@ impl PushNetwork {
             if let Some(keyed) = &mut self.slots[node].config.routing.keyed {
                 keyed.epoch = number;
             }
-            self.with(node, Work::Free, |n, now, out| n.epoch_start(now, number, out));
+            self.with(node, Work::Free, 1, |n, now, out| n.epoch_start(now, number, out));
         }
     }
 
     /// A node dies with all that it knew.
     pub fn crash(&mut self, node: usize) {
-        self.slots[node].node = None;
-        self.slots[node].events.clear();
+        let slot = &mut self.slots[node];
+        slot.node = None;
+        slot.events.clear();
+        (slot.next, slot.debt, slot.has_next) = (Output::default(), Duration::ZERO, false);
     }
 
     /// A node that died starts anew, knowing nothing.
@@ -315,31 +362,46 @@ impl PushNetwork {
         slot.due = self.now;
     }
 
-    /// Does something with a node, once it is done with what came before, and carries out what it has
-    /// to say.
+    /// Does something with a node, `times` of it; what it has to say leaves at the end of the round.
     fn with<T: Default>(
         &mut self,
         node: usize,
         work: Work,
+        times: u64,
         act: impl FnOnce(&mut Node, Tick, &mut Output) -> T,
     ) -> T {
-        let mut output = std::mem::take(&mut self.output);
+        let now = self.now;
         let slot = &mut self.slots[node];
         let Some(running) = &mut slot.node else { return T::default() };
-        let costs = slot.costs;
-        let done = slot.busy.max(self.now) + costs.of(work);
-        let began = self.meter.map(|meter| meter());
-        let result = act(running, done, &mut output);
-        if let (Some(began), Some(meter)) = (began, self.meter)
-            && let Some((times, units)) = slot.spent.get_mut(work as usize)
-        {
-            (*times, *units) = (*times + 1, *units + (meter() - began));
+        running.hold();
+        let began = self.meter.map(|meter| (meter, (meter.read)()));
+        let result = act(running, now, &mut slot.next);
+        slot.spend(work, times, began);
+        slot.debt += slot.costs.of(work, times);
+        slot.has_next = true;
+        if slot.busy <= now {
+            self.turn(node);
         }
+        result
+    }
+
+    /// Begins the next round of a node: all that waited is done, and leaves when that took its time.
+    fn turn(&mut self, node: usize) {
+        let now = self.now;
+        let slot = &mut self.slots[node];
+        let Some(running) = &mut slot.node else { return };
+        let began = self.meter.map(|meter| (meter, (meter.read)()));
+        running.release(now, &mut slot.next);
         slot.due = running.next_timeout();
+        let mut output = std::mem::take(&mut slot.next);
         let told: usize = output.events.iter().map(|(to, _)| to.apps().len()).sum();
         let sent: usize = output.frames.iter().map(|f| f.faces.len()).sum();
+        slot.spend(Work::Turn, sent as u64, began);
         let times = |cost: Duration, n: usize| cost * u32::try_from(n).unwrap_or(u32::MAX);
-        slot.busy = done + times(costs.event, told) + times(costs.sent, sent);
+        let costs = slot.costs;
+        let debt = std::mem::take(&mut slot.debt);
+        slot.busy = now + debt + times(costs.event, told) + times(costs.sent, sent);
+        slot.has_next = false;
         let at = slot.busy;
         for (to, event) in output.events.drain(..) {
             for app in to.apps() {
@@ -349,13 +411,14 @@ impl PushNetwork {
                 }
             }
         }
-        for frames in output.frames.drain(..) {
+        let mut frames = std::mem::take(&mut output.frames);
+        slot.next = output;
+        for frames in frames.drain(..) {
             for face in frames.faces {
                 self.send(node, face, at, frames.octets.clone());
             }
         }
-        self.output = output;
-        result
+        self.slots[node].next.frames = frames;
     }
 
     fn send(&mut self, node: usize, face: FaceId, at: Tick, octets: Vec<u8>) {
@@ -392,7 +455,7 @@ impl PushNetwork {
 
     /// A request of an application.
     pub fn request(&mut self, node: usize, app: AppId, tag: u64, request: &Request) {
-        self.with(node, Work::Request, |n, now, out| n.request(now, app, tag, request, out));
+        self.with(node, Work::Request, 1, |n, now, out| n.request(now, app, tag, request, out));
     }
 
     /// A publication of an application; `None` while the node is down.
@@ -402,12 +465,12 @@ impl PushNetwork {
         app: AppId,
         data: &Data<'_>,
     ) -> Option<Result<Sent, Refusal>> {
-        self.with(node, Work::Publication, |n, now, out| Some(n.publish(now, app, data, out)))
+        self.with(node, Work::Publication, 1, |n, now, out| Some(n.publish(now, app, data, out)))
     }
 
     /// An application goes.
     pub fn disconnect(&mut self, node: usize, app: AppId) {
-        self.with(node, Work::Free, |n, now, out| n.disconnect(now, app, out));
+        self.with(node, Work::Free, 1, |n, now, out| n.disconnect(now, app, out));
         self.slots[node].events.remove(&app);
     }
 
@@ -423,10 +486,8 @@ impl PushNetwork {
             if is_so(self) {
                 return true;
             }
-            let timer = (0..self.slots.len())
-                .filter(|n| self.has_timers && self.slots[*n].node.is_some())
-                .map(|n| (self.slots[n].due, n))
-                .min();
+            let of = |n: usize| self.slots[n].wake(self.has_timers).map(|at| (at, n));
+            let timer = (0..self.slots.len()).filter_map(of).min();
             let arrival = self.arrivals.peek().map(|a| a.0.at);
             let next = [timer.map(|t| t.0), arrival].into_iter().flatten().min();
             let Some(next) = next.filter(|t| *t <= end) else {
@@ -436,8 +497,10 @@ impl PushNetwork {
             self.now = self.now.max(next);
             if arrival == Some(next) {
                 self.arrive();
+            } else if let Some((_, node)) = timer.filter(|(_, node)| self.slots[*node].has_next) {
+                self.turn(node);
             } else if let Some((_, node)) = timer {
-                self.with(node, Work::Timer, |n, now, out| n.handle_timeout(now, out));
+                self.with(node, Work::Timer, 1, |n, now, out| n.handle_timeout(now, out));
             }
         }
     }
@@ -446,7 +509,8 @@ impl PushNetwork {
         let Some(Reverse(mut arrival)) = self.arrivals.pop() else { return };
         let wire = self.wire_of(arrival.node, arrival.face);
         if wire.is_some_and(|w| self.wires[w].is_up) {
-            self.with(arrival.node, Work::Frame, |n, now, out| {
+            let times = messages(&arrival.octets);
+            self.with(arrival.node, Work::Frame, times, |n, now, out| {
                 n.receive(now, arrival.face, &mut arrival.octets, out);
             });
         }
@@ -476,6 +540,12 @@ fn add_link(
         None => node.link_add(now, link, cost),
     };
     added.expect("invariant: the faces of a node differ");
+}
+
+/// Control messages in a frame, at least one.
+fn messages(octets: &[u8]) -> u64 {
+    let Ok(frame) = Frame::parse(octets) else { return 1 };
+    if is_control(octets) { Bundle::messages(frame.payload).count().max(1) as u64 } else { 1 }
 }
 
 /// Whether a frame is one between parts of nodes.

@@ -4,8 +4,9 @@
 //!
 //! ```
 //! use onym_sys::alloc_count::{CountingAlloc, counts};
+//! use std::alloc::System;
 //! #[global_allocator]
-//! static ALLOC: CountingAlloc = CountingAlloc;
+//! static ALLOC: CountingAlloc = CountingAlloc(System);
 //!
 //! let before = counts();
 //! let boxed = Box::new([0_u8; 100]);
@@ -18,9 +19,9 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::ops::Sub;
 
-/// The system allocator, counting.
+/// An allocator, counting.
 #[derive(Debug, Default, Clone, Copy)]
-pub struct CountingAlloc;
+pub struct CountingAlloc<A = System>(pub A);
 
 /// What the calling thread has asked of [`CountingAlloc`] so far.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -81,29 +82,29 @@ fn note(asked: usize, freed: usize, is_free: bool) {
     });
 }
 
-// SAFETY: every method forwards to `System` with its arguments unchanged; counting allocates nothing.
-unsafe impl GlobalAlloc for CountingAlloc {
+// SAFETY: every method forwards to the allocator within with its arguments unchanged; counting allocates nothing.
+unsafe impl<A: GlobalAlloc> GlobalAlloc for CountingAlloc<A> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         note(layout.size(), 0, false);
         // SAFETY: the caller upholds the contract of `GlobalAlloc::alloc`.
-        unsafe { System.alloc(layout) }
+        unsafe { self.0.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         note(layout.size(), 0, false);
         // SAFETY: the caller upholds the contract of `GlobalAlloc::alloc_zeroed`.
-        unsafe { System.alloc_zeroed(layout) }
+        unsafe { self.0.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         note(new_size, layout.size(), false);
         // SAFETY: the caller upholds the contract of `GlobalAlloc::realloc`.
-        unsafe { System.realloc(ptr, layout, new_size) }
+        unsafe { self.0.realloc(ptr, layout, new_size) }
     }
 
     unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
         note(0, layout.size(), true);
         // SAFETY: the caller upholds the contract of `GlobalAlloc::dealloc`.
-        unsafe { System.dealloc(ptr, layout) }
+        unsafe { self.0.dealloc(ptr, layout) }
     }
 }

@@ -2,6 +2,7 @@
 //! (`spec/push.md`).
 
 pub mod app;
+mod bundle;
 mod control;
 mod field;
 mod filter;
@@ -12,6 +13,7 @@ mod route;
 #[cfg(test)]
 mod tests;
 
+pub use bundle::Bundle;
 pub use control::{Control, DomainHop, DomainRoute, Home, Kind, Link, Role, Sequence};
 pub use filter::Filter;
 pub use frame::{Frame, FrameBuilder, Head, Ids, Options, option};

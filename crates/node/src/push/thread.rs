@@ -244,7 +244,10 @@ impl PushThread {
         }
     }
 
+    /// A batch of each shard; what these make the parts of the node say to other nodes leaves
+    /// together.
     fn take_batches(&mut self) {
+        self.node.hold();
         for shard in 0..self.from.len() {
             let Some(mut batch) = self.from[shard].next() else { continue };
             for (leg, packet) in batch.packets.drain(..) {
@@ -257,6 +260,8 @@ impl PushThread {
                 self.ports[shard].bell.ring();
             }
         }
+        self.node.release(self.now, &mut self.output);
+        self.carry_out();
     }
 
     fn packet(&mut self, packet: &Packet) {

@@ -5,6 +5,7 @@ use crate::publication::Outbox;
 use crate::rendezvous::graph::{Held, digest_of};
 use onym_tables::Tick;
 use onym_wire::push::{Control, Id, Kind, Label, Role, Strategy};
+use std::collections::HashMap;
 
 /// What is asserted of one identifier.
 struct Assertion {
@@ -56,16 +57,20 @@ impl Dispatcher {
 
     /// Tells each rendezvous that the node lives and what it asserts.
     pub(super) fn keep_alive(&self, out: &mut Outbox) {
-        let assertions: Vec<Assertion> = self.asserted().collect();
+        let mut digests: HashMap<Label, u64> = HashMap::new();
+        for assertion in self.asserted() {
+            if let Some(owner) = self.rendezvous_of(&assertion.held.id) {
+                *digests.entry(owner).or_default() ^= digest_of(&assertion.held);
+            }
+        }
         let homes = self.homes.iter().filter(|h| h.role.has(Role::RENDEZVOUS));
         for node in homes.map(|h| h.node) {
-            let theirs = assertions.iter().filter(|a| self.rendezvous_of(&a.held.id) == Some(node));
-            let digests: Vec<u64> = theirs.map(|a| digest_of(&a.held)).collect();
+            let theirs = digests.get(&node).copied();
             // While something is under way the digests cannot agree.
             let is_quiet = self.rendezvous.is_idle(node) && self.early.is_empty();
             let is_known = self.epochs.contains_key(&node);
-            if is_quiet && (is_known || !digests.is_empty()) {
-                let digest = digests.into_iter().fold(0, |all, d| all ^ d);
+            if is_quiet && (is_known || theirs.is_some()) {
+                let digest = theirs.unwrap_or(0);
                 let epoch = self.epochs.get(&node).copied();
                 let number = self.rounds.get(&node).copied().unwrap_or(0);
                 let message = Control { digest, epoch, number, ..self.message(Kind::KEEP_ALIVE) };

@@ -6,11 +6,13 @@ use crate::publication::{AppId, Event, Outbox, Publication, Target};
 use onym_tables::{HashKey, Tick};
 use onym_wire::push::{Frame, Id, Label, Strategy, option};
 use onym_wire::tlv;
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
 /// Time without a publication after which an item says how far it is, about.
 const QUIET: Duration = Duration::from_millis(500);
+/// Items that are looked at in one go: frames do not wait for all of them.
+const LOOKS_MAX: usize = 256;
 /// Most streams of numbers that a node follows; beyond, all are forgotten and begin anew.
 const STREAMS_MAX: usize = 65_536;
 /// Octets of the option.
@@ -70,20 +72,22 @@ impl Numbers {
 /// Items of this node that may have to say how far they are.
 #[derive(Debug, Default)]
 pub(super) struct Watched {
-    items: Vec<Id>,
-    due: Tick,
+    /// In the order in which they are looked at.
+    items: VecDeque<(Tick, Id)>,
 }
 
 impl Watched {
     pub(super) fn add(&mut self, now: Tick, item: &Id) {
-        if self.items.is_empty() {
-            self.due = now + QUIET;
-        }
-        self.items.push(item.clone());
+        self.items.push_back((now + QUIET, item.clone()));
     }
 
     pub(super) fn next_timeout(&self) -> Option<Tick> {
-        (!self.items.is_empty()).then_some(self.due)
+        self.items.front().map(|(due, _)| *due)
+    }
+
+    fn take_due(&mut self, now: Tick) -> Option<Id> {
+        let is_due = self.next_timeout().is_some_and(|due| due <= now);
+        if is_due { self.items.pop_front().map(|(_, id)| id) } else { None }
     }
 }
 
@@ -184,13 +188,9 @@ impl Dispatcher {
     /// Items that were published and are quiet now say how far they are, once: who got not even
     /// the last publication hears of it.
     pub(super) fn numbers_timeout(&mut self, now: Tick, out: &mut Outbox) {
-        if self.watched.items.is_empty() || now < self.watched.due {
-            return;
-        }
-        self.watched.due = now + QUIET;
-        let mut items = std::mem::take(&mut self.watched.items);
-        items.retain(|id| {
-            let Some(entry) = self.publications.get_mut(id) else { return false };
+        for _ in 0..LOOKS_MAX {
+            let Some(id) = self.watched.take_due(now) else { return };
+            let Some(entry) = self.publications.get_mut(&id) else { continue };
             let (is_due, again) = entry.numbers.look();
             if let (true, Some(route)) = (is_due, &entry.route) {
                 let mut options = Vec::new();
@@ -204,9 +204,10 @@ impl Dispatcher {
                     payload: Vec::new(),
                 });
             }
-            again
-        });
-        self.watched.items = items;
+            if again {
+                self.watched.add(now, &id);
+            }
+        }
     }
 
     /// The option with the number of the next publication of the item that `id` is, or that it is

@@ -29,11 +29,18 @@ impl Dispatcher {
                 _ => self.obey(now, message, false, out),
             }
         }
-        // After it was obeyed: the first message tells the way back.
-        let ack = self.managers.taken(sender, sequence.session);
-        let ack = Control { request: ack, ..self.message(Kind::ACK) };
-        if let Some(target) = self.way(sender, Role::TOPOLOGY) {
-            out.publish(Publication::control(target, reserved::TOPOLOGY, self.config.node, &ack));
+        self.managers.owe(sender, sequence.session);
+    }
+
+    /// Acknowledges to topology managers what came, after it was obeyed: the first message tells the
+    /// way back.
+    pub(crate) fn acknowledge(&mut self, out: &mut Outbox) {
+        for (manager, taken) in self.managers.pay() {
+            let ack = Control { request: taken, ..self.message(Kind::ACK) };
+            if let Some(target) = self.way(manager, Role::TOPOLOGY) {
+                let node = self.config.node;
+                out.publish(Publication::control(target, reserved::TOPOLOGY, node, &ack));
+            }
         }
     }
 

@@ -1,14 +1,29 @@
 //! Matches of the rendezvous and the trees that serve them.
 
-use super::TopologyManager;
 use super::federation::Fact;
+use super::{TopologyManager, Tree};
 use crate::publication::Outbox;
 use onym_tables::Tick;
 use onym_wire::push::{Control, Id, Kind, Label, RouteBuf};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Links that a publication for other domains may travel.
 const HOPS_ABROAD: u64 = 128;
+
+/// Ways that are kept at most; at the bound all are made anew.
+const KEPT_MAX: usize = 4096;
+
+/// Ways by publisher and subscribers.
+pub(super) type Kept = HashMap<Label, HashMap<Vec<Label>, Way>>;
+
+/// How subscribers of this domain are reached, whatever the item.
+#[derive(Debug, Clone)]
+pub(super) struct Way {
+    route: Option<RouteBuf>,
+    reply: Option<RouteBuf>,
+    hops: u64,
+    links: Vec<u32>,
+}
 
 /// What a publisher was told.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -231,28 +246,64 @@ impl TopologyManager {
         domains: &[Label],
     ) -> Option<Sent> {
         let others: Vec<Label> = subscribers.iter().copied().filter(|s| *s != publisher).collect();
-        let tree = self.map.tree(publisher, &others)?;
-        self.trees += 1;
-        let routing = self.config.routing;
-        let links: Vec<u32> = tree.links.iter().map(|l| l.number).collect();
-        let (ids, mut hops) = (m.ids.clone(), u64::from(tree.depth()));
-        let mut reply = routing.reply(&tree);
-        let abroad = if domains.is_empty() {
-            None
-        } else {
-            let insides = tree.insides.iter().map(|i| i.0);
-            let numbers = links.iter().copied().chain(insides).collect();
-            self.domain_route(publisher, numbers, domains)
-        };
-        let route = match abroad {
-            Some(route) => {
-                // How long the ways within other domains are is not known here.
-                (hops, reply) = (HOPS_ABROAD, None);
-                Some(route)
+        let ids = m.ids.clone();
+        if domains.is_empty() {
+            if subscribers.is_empty() {
+                return None;
             }
-            None if subscribers.is_empty() => return None,
-            None => m.ids.first().and_then(|i| routing.data_route(&self.map, publisher, &tree, i)),
-        };
-        Some(Sent { route, reply, hops, ids, links })
+            let way = self.way_to(publisher, others, m.ids.first()?)?;
+            let Way { route, reply, hops, links } = way;
+            return Some(Sent { route, reply, hops, ids, links });
+        }
+        let tree = self.made_tree(publisher, &others)?;
+        let links: Vec<u32> = tree.links.iter().map(|l| l.number).collect();
+        let insides = tree.insides.iter().map(|i| i.0);
+        let numbers = links.iter().copied().chain(insides).collect();
+        match self.domain_route(publisher, numbers, domains) {
+            // How long the ways within other domains are is not known here.
+            Some(route) => {
+                Some(Sent { route: Some(route), reply: None, hops: HOPS_ABROAD, ids, links })
+            }
+            None if subscribers.is_empty() => None,
+            None => {
+                let Way { route, reply, hops, links } =
+                    self.way_of(publisher, &tree, m.ids.first()?);
+                Some(Sent { route, reply, hops, ids, links })
+            }
+        }
+    }
+
+    fn made_tree(&mut self, publisher: Label, others: &[Label]) -> Option<Tree> {
+        self.trees += 1;
+        self.map.tree(publisher, others)
+    }
+
+    /// The way to subscribers of this domain. Many items have the same few subscribers, so what was
+    /// made is kept until the map changes; keyed filters are an item's own.
+    fn way_to(&mut self, publisher: Label, others: Vec<Label>, item: &Id) -> Option<Way> {
+        let is_kept = self.config.routing.keyed.is_none();
+        let kept = self.kept.get(&publisher).and_then(|of| of.get(&others));
+        if let Some(way) = kept.filter(|_| is_kept) {
+            return Some(way.clone());
+        }
+        let tree = self.made_tree(publisher, &others)?;
+        let way = self.way_of(publisher, &tree, item);
+        if is_kept {
+            if self.kept.values().map(HashMap::len).sum::<usize>() >= KEPT_MAX {
+                self.kept.clear();
+            }
+            self.kept.entry(publisher).or_default().insert(others, way.clone());
+        }
+        Some(way)
+    }
+
+    fn way_of(&self, publisher: Label, tree: &Tree, item: &Id) -> Way {
+        let routing = self.config.routing;
+        Way {
+            route: routing.data_route(&self.map, publisher, tree, item),
+            reply: routing.reply(tree),
+            hops: u64::from(tree.depth()),
+            links: tree.links.iter().map(|l| l.number).collect(),
+        }
     }
 }

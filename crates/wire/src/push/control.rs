@@ -68,6 +68,8 @@ impl Kind {
     pub const DOMAIN_IN: Self = Self(172);
     /// Filters for frames that come from other domains.
     pub const BORDER: Self = Self(173);
+    /// Several messages, each a body.
+    pub const BUNDLE: Self = Self(174);
 
     /// Whether it is a request for a rendezvous.
     #[must_use]
@@ -210,7 +212,7 @@ pub struct Control {
 }
 
 /// Octets of the fixed part.
-const FIXED: usize = 18;
+pub(super) const FIXED: usize = 18;
 
 impl Control {
     /// A message of this kind from `sender`.

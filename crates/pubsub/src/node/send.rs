@@ -1,0 +1,112 @@
+//! What the parts of a node publish: to each other, and as frames to other nodes.
+
+use super::{Faces, Frames, Node, Output};
+use crate::forwarder::Source;
+use crate::publication::{Publication, Target};
+use onym_tables::Tick;
+use onym_wire::push::{FrameBuilder, Id, Route, RouteBuf, reserved};
+
+impl Node {
+    /// Begins a round: until [`release`](Self::release), control messages for other nodes wait, so
+    /// that those to the same place share frames and acknowledgements (P-46).
+    pub fn hold(&mut self) {
+        self.is_held = true;
+    }
+
+    /// Ends a round.
+    pub fn release(&mut self, now: Tick, output: &mut Output) {
+        self.is_held = false;
+        self.settle(now, output);
+    }
+
+    /// Carries out what the parts published, and outside of a round sends what waits.
+    pub(super) fn settle(&mut self, now: Tick, output: &mut Output) {
+        self.drain(now, output);
+        if !self.is_held {
+            self.dispatcher.acknowledge(&mut self.outbox);
+            if let Some(topology) = &mut self.topology {
+                topology.acknowledge(&mut self.outbox);
+            }
+            self.drain(now, output);
+            if !self.bundles.is_empty() {
+                for publication in self.bundles.take() {
+                    self.send(publication, true, output);
+                }
+            }
+        }
+        output.events.append(&mut self.outbox.events);
+    }
+
+    /// Until nothing is left. Each message has effects of its own only, so this ends: what goes
+    /// round goes through the network.
+    fn drain(&mut self, now: Tick, output: &mut Output) {
+        while let Some(publication) = self.outbox.publications.pop_front() {
+            self.carry_out(now, publication, output);
+        }
+    }
+
+    fn carry_out(&mut self, now: Tick, publication: Publication, output: &mut Output) {
+        let id = publication.ids.first();
+        let is_control = id.and_then(Id::first).is_some_and(reserved::is_reserved);
+        if publication.target == Target::Here {
+            if let (true, Some(id)) = (is_control, id.cloned()) {
+                self.control(now, &id, &publication.payload, None);
+            }
+            return;
+        }
+        let ready = if is_control { self.bundles.add(publication) } else { Some(publication) };
+        if let Some(publication) = ready {
+            self.send(publication, is_control, output);
+        }
+    }
+
+    /// Sends a publication to other nodes.
+    fn send(&mut self, mut publication: Publication, is_control: bool, output: &mut Output) {
+        let is_abroad =
+            matches!(publication.target, Target::Face(f) if self.forwarder.is_external(f));
+        let key = if is_abroad { &self.config.federation_key } else { &self.config.key };
+        if let (true, Some(key)) = (is_control, key) {
+            key.seal(&mut publication.payload);
+        }
+        if let (false, Some(signing)) = (is_control, &self.config.signing) {
+            signing.sign(&mut publication);
+        }
+        let link = RouteBuf::from(Route::Link);
+        let route = match &publication.target {
+            Target::Route(route) => route,
+            _ => &link,
+        };
+        let mut octets = output.buffer();
+        FrameBuilder {
+            hop_limit: publication.hop_limit,
+            strategy: publication.strategy,
+            route,
+            ids: &publication.ids,
+            options: &publication.options,
+            payload: &publication.payload,
+        }
+        .write(&mut octets);
+        let faces = match publication.target {
+            Target::Face(face) => Faces::from_slice(&[face]),
+            Target::Neighbours(except) => {
+                let faces = self.forwarder.links().iter().filter(|l| !l.is_external);
+                faces.map(|l| l.face).filter(|f| Some(*f) != except).collect()
+            }
+            _ => return self.send_own(octets, output),
+        };
+        if !faces.is_empty() {
+            output.frames.push(Frames { faces, octets });
+        }
+    }
+
+    /// Sends a frame of this node where its filter says.
+    pub(super) fn send_own(&mut self, mut octets: Vec<u8>, output: &mut Output) {
+        let copies = &mut self.copies;
+        self.forwarder.receive(Source::Own, &mut octets, copies);
+        if copies.faces.is_empty() {
+            output.give_back(octets);
+        } else {
+            output.frames.push(Frames { faces: Faces::from_slice(&copies.faces), octets });
+        }
+    }
+}
