@@ -125,6 +125,8 @@ class Seen:
     target: str
     protocol: str
     packets: tuple[ndn.Packet, ...]
+    #: Of a stream of packets: new octets, whether the heads of packets were kept or not.
+    stream: int | None = None
 
 
 class Dissector:
@@ -168,21 +170,25 @@ class Dissector:
             found = tuple(ndn.packets(octets[size + 8 :]))
             return Seen(frame.time, frame.length, source, target, "NDN" if found else "UDP", found)
         if protocol == 6:
-            found = self._tcp(octets, size)
-            return Seen(frame.time, frame.length, source, target, "NDN" if found else "TCP", found)
+            found, new = self._tcp(octets, size)
+            name = "NDN" if found else "TCP"
+            return Seen(frame.time, frame.length, source, target, name, found, new)
         return Seen(frame.time, frame.length, source, target, "IP", ())
 
-    def _tcp(self, octets: bytes, size: int) -> tuple[ndn.Packet, ...]:
+    def _tcp(self, octets: bytes, size: int) -> tuple[tuple[ndn.Packet, ...], int]:
         tcp = octets[size:]
         if len(tcp) < 20:
-            return ()
+            return (), 0
         ports = struct.unpack(">HH", tcp[:4])
         sequence = int.from_bytes(tcp[4:8], "big")
         offset = (tcp[12] >> 4) * 4
         length = int.from_bytes(octets[2:4], "big") - size - offset
         key = (octets[12:16], ports[0], octets[16:20], ports[1])
         stream = self.streams.setdefault(key, _Stream())
-        return tuple(stream.take(sequence, tcp[offset:], length))
+        is_new = length > 0 and sequence not in stream.seen
+        found = tuple(stream.take(sequence, tcp[offset:], length))
+        stream.is_ours |= bool(found)
+        return found, length if is_new and stream.is_ours else 0
 
 
 @dataclass
@@ -194,6 +200,7 @@ class _Stream:
     """
 
     next_packet: int | None = None
+    is_ours: bool = False
     seen: set[int] = field(default_factory=set)
 
     def take(self, sequence: int, kept: bytes, length: int) -> list[ndn.Packet]:
@@ -296,6 +303,9 @@ def summarise(seen: Iterable[Seen], toward: str | None = None) -> Traffic:
             second.throughput_data += frame.length
         else:
             second.throughput_interest += frame.length
+        if frame.stream is not None:
+            # Packets of a stream fill it; heads behind the snap length are not seen.
+            carried = {"Data": 0, "Interest": 0, way: frame.stream}
         second.goodput_data += carried["Data"]
         second.goodput_interest += carried["Interest"]
     return traffic

@@ -82,7 +82,8 @@ def _panel(
     for shade, node in zip(ordered(len(nodes)), nodes, strict=True):
         line = frame[frame["node"] == node].sort_values("t")
         # One value for each second: of a short run too few to be seen as a line.
-        marker = "o" if line["value"].notna().sum() <= 3 else None
+        # A line without values that is not clipped reaches to the corner of the picture.
+        marker = "o" if 1 <= line["value"].notna().sum() <= 3 else None
         ax.plot(
             line["t"],
             line["value"] / divisor,
@@ -114,6 +115,6 @@ def _misses(ax: Axes, samples: pd.DataFrame) -> None:
     """Marks the times at which a node did not answer the sampler."""
     if "valid" in samples:
         lost = samples.loc[~samples["valid"].astype(bool), "t"]
-        # An empty line that is not clipped reaches to the corner of the picture.
+        # As above.
         if len(lost):
             ax.plot(lost, np.zeros(len(lost)), "|", color=ALARM, markersize=7, clip_on=False)

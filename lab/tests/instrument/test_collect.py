@@ -93,6 +93,24 @@ def test_packets_of_a_stream_are_found_though_segments_were_cut(tmp_path: Path) 
     dissector = capture.Dissector()
     looked = [dissector.look(f) for f in capture.frames(pcap(tmp_path / "t.pcap", frames))]
     assert [ndn.uri(p.name) for f in looked for p in f.packets] == ["/s/0", "/s/1"]
+    traffic = capture.summarise(looked)
+    assert traffic.seconds[1].goodput_data == len(stream)
+
+
+def test_octets_of_a_stream_are_counted_though_the_heads_of_packets_were_not_kept(
+    tmp_path: Path,
+) -> None:
+    # Two packets in a segment: the head of the second is behind the snap length.
+    stream = data("/s/0", 1000) + data("/s/1", 1000)
+    frames = [
+        (1.0, tcp(2, 100, stream, len(stream)), 54 + len(stream)),
+        (1.2, tcp(2, 100, stream, len(stream)), 54 + len(stream)),
+        (1.3, tcp(1, 7, b"GET / HTTP/1.0", 14), 68),
+    ]
+    traffic = capture.read(pcap(tmp_path / "t.pcap", frames))
+    assert traffic.data == 1
+    assert traffic.seconds[1].goodput_data == len(stream)
+    assert traffic.seconds[1].goodput_interest == 0
 
 
 def test_link_packets_nacks_and_fragments_are_told_apart() -> None:
