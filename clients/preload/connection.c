@@ -109,47 +109,34 @@ static bool number(const uint8_t *octets, size_t len, size_t *at, size_t *n)
 	return true;
 }
 
-// Looks at the message at the head of the connection: its octets, 0 at the end of the connection, -1
-// with errno. A payload is not looked at, and so not copied: `m->payload` is where take() will put it.
-// Only datagrams in one piece are understood; others are 'no message'.
-ssize_t peek(int fd, int flags, uint8_t *octets, struct message *m)
+// Reads what `octets`, `len` of them, begin with; its whole length, 0 where that is not seen yet, or -1
+// with errno. `m` is set when all of it is there. Only datagrams in one piece are understood; others are
+// 'no message'.
+static ssize_t parse(const uint8_t *octets, size_t len, struct message *m)
 {
-	size_t at, typ, len, whole, there;
-	ssize_t got = sys_recv(fd, octets, HEAD_MAX, MSG_PEEK | flags);
+	size_t at = 0, typ, n, end;
 
-	while (got > 0) {
-		at = 0;
-		if (number(octets, (size_t)got, &at, &typ) && number(octets, (size_t)got, &at, &len)) {
-			if (typ == 0 || len > MESSAGE_MAX - at) {
-				errno = EPROTO;
-				return -1;
-			}
-			whole = at + len;
-			if (whole <= (size_t)got || got == HEAD_MAX)
-				break;
-		} else {
-			whole = (size_t)got + 1;
-		}
-		// It is on its way.
-		got = sys_recv(fd, octets, whole < HEAD_MAX ? whole : HEAD_MAX, MSG_PEEK | MSG_WAITALL);
+	if (!number(octets, len, &at, &typ) || !number(octets, len, &at, &n))
+		return 0;
+	if (typ == 0 || n > MESSAGE_MAX - at) {
+		errno = EPROTO;
+		return -1;
 	}
-	if (got <= 0)
-		return got;
+	end = at + n;
 	memset(m, 0, sizeof(*m));
 	m->kind = 255;
-	there = whole < (size_t)got ? whole : (size_t)got;
-	if (typ != 0xF2 || len < 6 || octets[at] != 1)
-		return (ssize_t)whole;
+	if (end > len || typ != 0xF2 || n < 6 || octets[at] != 1)
+		return (ssize_t)end;
 	m->kind = octets[at + 1];
 	m->tag = octets[at + 5];
-	for (at += 6; at < there;) {
-		size_t field, n;
+	for (at += 6; at < end;) {
+		size_t field;
 
-		if (!number(octets, there, &at, &field) || !number(octets, there, &at, &n) || n > whole - at) {
+		if (!number(octets, end, &at, &field) || !number(octets, end, &at, &n) || n > end - at) {
 			errno = EPROTO;
 			return -1;
 		}
-		if (field == F_ID && n <= there - at) {
+		if (field == F_ID) {
 			m->id = octets + at;
 			m->id_len = n;
 		} else if (field == F_PAYLOAD) {
@@ -158,12 +145,11 @@ ssize_t peek(int fd, int flags, uint8_t *octets, struct message *m)
 		}
 		at += n;
 	}
-	return (ssize_t)whole;
+	return (ssize_t)end;
 }
 
-// Takes the message that was looked at off the connection, into the same octets; false when the
-// connection ended in it. What was begun is waited for, though the program does not want to wait.
-bool take(int fd, uint8_t *octets, size_t len)
+// Takes so many octets off the connection; false when it ended in them.
+static bool take(int fd, uint8_t *octets, size_t len)
 {
 	while (len) {
 		ssize_t got = sys_recv(fd, octets, len, MSG_WAITALL);
@@ -180,4 +166,52 @@ bool take(int fd, uint8_t *octets, size_t len)
 		}
 	}
 	return true;
+}
+
+// Looks at the next message: its octets, 0 at the end of the connection, -1 with errno, EAGAIN when it is
+// not there. What it says lies in `in` and is good until the next call.
+ssize_t look(int fd, struct incoming *in, struct message *m)
+{
+	ssize_t len, got;
+
+	if (in->at < in->taken)
+		return parse(in->octets + in->at, in->taken - in->at, m);
+	in->at = in->taken = in->seen = 0;
+	for (;;) {
+		got = sys_recv(fd, in->octets, sizeof(in->octets), MSG_PEEK | MSG_DONTWAIT);
+		if (got <= 0)
+			return got;
+		len = parse(in->octets, (size_t)got, m);
+		if (len < 0)
+			return -1;
+		in->seen = (size_t)got;
+		if (len > 0 && len <= got)
+			return len;
+		// Its rest is on its way: what was begun is waited for, though the program may not want to.
+		sched_yield();
+	}
+}
+
+// Lets the message that was looked at go; false when the connection ended. Further whole messages that were
+// seen are taken off the connection with it, but for the last one: as long as there is one, the descriptor
+// says that it is readable.
+bool pass(int fd, struct incoming *in)
+{
+	struct message m;
+	size_t last = 0, end = 0;
+	ssize_t len;
+
+	if (in->at >= in->taken) {
+		while ((len = parse(in->octets + end, in->seen - end, &m)) > 0 && (size_t)len <= in->seen - end) {
+			last = end;
+			end += (size_t)len;
+		}
+		if (!take(fd, in->octets, last ? last : end))
+			return false;
+		in->taken = last ? last : end;
+	}
+	len = parse(in->octets + in->at, in->taken - in->at, &m);
+	if (len > 0)
+		in->at += (size_t)len;
+	return len > 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Datagrams: every way in which a program sends and receives them. Exactly one message is taken off the
-// connection at a time, and a datagram only when the program receives it.
+// Datagrams: every way in which a program sends and receives them. The last message that came stays on the
+// connection until the program receives it, so that poll sees it.
 
 #include "onym_udp.h"
 
@@ -19,12 +19,13 @@ ssize_t sendto(int fd, const void *payload, size_t len, int flags, const struct 
 		return -1;
 	}
 	pthread_mutex_lock(&s->lock);
-	obey(fd, s);
 	p = s->connected;
 	if (address && alen >= sizeof(to)) {
 		memcpy(&to, address, sizeof(to));
 		p = peer_at(fd, s, &to);
 	}
+	if (must_obey(s, p))
+		obey(fd, s);
 	if (p)
 		deliver(fd, s, p, payload, len);
 	pthread_mutex_unlock(&s->lock);
@@ -66,55 +67,68 @@ ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 	return sendto(fd, payload, len, flags, msg->msg_name, msg->msg_namelen);
 }
 
-// Receives a datagram into `iov`; its whole length and whether it was cut come with it.
+// The next datagram, which stays where it is, with `s` locked; NULL with errno when there is none. What else
+// the node said before it is obeyed.
+static struct peer *next(int fd, struct sock *s, struct message *m)
+{
+	ssize_t len;
+
+	while ((len = look(fd, &s->in, m)) > 0) {
+		struct peer *p = m->kind == DATA && m->id_len == ID_MAX ? peer_from(fd, s, m->id) : NULL;
+
+		if (p && (!s->connected || s->connected == p))
+			return p;
+		event(fd, s, m);
+		if (!pass(fd, &s->in))
+			break;
+	}
+	if (len >= 0)
+		errno = ENETDOWN;
+	return NULL;
+}
+
+// Receives a datagram into `iov`; its whole length comes with it.
 static ssize_t receive(int fd, struct sock *s, const struct iovec *iov, size_t count, int flags,
 		       struct sockaddr *address, socklen_t *alen, size_t *whole)
 {
-	uint8_t octets[MESSAGE_MAX];
 	struct message m;
+	struct peer *p;
 	size_t at = 0;
 
-	for (;;) {
-		struct peer *p = NULL;
-		ssize_t len = peek(fd, flags & MSG_DONTWAIT, octets, &m);
+	pthread_mutex_lock(&s->lock);
+	while (!(p = next(fd, s, &m))) {
+		uint8_t octet;
+		ssize_t got = -1;
 
-		if (len == 0)
+		pthread_mutex_unlock(&s->lock);
+		// The descriptor knows whether and how long the program wants to wait.
+		if (errno == EAGAIN && !(flags & MSG_DONTWAIT))
+			got = sys_recv(fd, &octet, 1, MSG_PEEK);
+		if (got == 0)
 			errno = ENETDOWN;
-		if (len <= 0)
+		if (got <= 0)
 			return -1;
 		pthread_mutex_lock(&s->lock);
-		if (m.kind == DATA && m.id_len == ID_MAX)
-			p = peer_from(fd, s, m.id);
-		if (p && s->connected && s->connected != p)
-			p = NULL;
-		// A program that only looks gets a copy of the whole message; it stays where it is.
-		if (p && flags & MSG_PEEK ? sys_recv(fd, octets, (size_t)len, MSG_PEEK | MSG_WAITALL) < len
-					  : !take(fd, octets, (size_t)len)) {
-			pthread_mutex_unlock(&s->lock);
-			errno = ENETDOWN;
-			return -1;
-		}
-		if (p) {
-			p->last_use = ++s->uses;
-			if (address && alen) {
-				memcpy(address, &p->address, *alen < sizeof(p->address) ? *alen : sizeof(p->address));
-				*alen = sizeof(p->address);
-			}
-		} else {
-			event(fd, s, &m);
-		}
-		pthread_mutex_unlock(&s->lock);
-		if (!p)
-			continue;
-		for (size_t i = 0; i < count && at < m.payload_len; i++) {
-			size_t n = m.payload_len - at < iov[i].iov_len ? m.payload_len - at : iov[i].iov_len;
-
-			memcpy(iov[i].iov_base, m.payload + at, n);
-			at += n;
-		}
-		*whole = m.payload_len;
-		return (ssize_t)at;
 	}
+	p->last_use = ++s->uses;
+	if (address && alen) {
+		memcpy(address, &p->address, *alen < sizeof(p->address) ? *alen : sizeof(p->address));
+		*alen = sizeof(p->address);
+	}
+	for (size_t i = 0; i < count && at < m.payload_len; i++) {
+		size_t n = m.payload_len - at < iov[i].iov_len ? m.payload_len - at : iov[i].iov_len;
+
+		memcpy(iov[i].iov_base, m.payload + at, n);
+		at += n;
+	}
+	*whole = m.payload_len;
+	if (!(flags & MSG_PEEK) && !pass(fd, &s->in)) {
+		pthread_mutex_unlock(&s->lock);
+		errno = ENETDOWN;
+		return -1;
+	}
+	pthread_mutex_unlock(&s->lock);
+	return (ssize_t)at;
 }
 
 ssize_t recvfrom(int fd, void *buffer, size_t len, int flags, struct sockaddr *address, socklen_t *alen)

@@ -14,13 +14,12 @@ struct sock *find(int fd)
 	return fd >= 0 && fd < FDS_MAX ? __atomic_load_n(&socks[fd], __ATOMIC_ACQUIRE) : NULL;
 }
 
-static int open_node(int type)
+static int open_node(struct sock *s, int type)
 {
 	const char *path = getenv("ONYM_UDP_NODE");
 	struct sockaddr_un where = { .sun_family = AF_UNIX };
-	uint8_t octets[MESSAGE_MAX];
 	struct message m;
-	ssize_t len;
+	uint8_t octet;
 	int fd;
 
 	if (!path || strlen(path) >= sizeof(where.sun_path))
@@ -30,12 +29,12 @@ static int open_node(int type)
 	if (fd < 0)
 		return -1;
 	if (fd >= FDS_MAX || sys_connect(fd, (struct sockaddr *)&where, sizeof(where)) ||
-	    say(fd, REGISTER, NULL, 0, "udp", 3) || (len = peek(fd, 0, octets, &m)) <= 0 || m.kind != REGISTERED) {
+	    say(fd, REGISTER, NULL, 0, "udp", 3) || sys_recv(fd, &octet, 1, MSG_PEEK) <= 0 ||
+	    look(fd, &s->in, &m) <= 0 || m.kind != REGISTERED || !pass(fd, &s->in)) {
 		sys_close(fd);
 		errno = ENETDOWN;
 		return -1;
 	}
-	(void)take(fd, octets, (size_t)len);
 	if (type & SOCK_NONBLOCK)
 		fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 	return fd;
@@ -49,7 +48,7 @@ int socket(int domain, int type, int protocol)
 	if (domain != AF_INET || (type & 0xf) != SOCK_DGRAM || !getenv("ONYM_UDP_NODE"))
 		return sys_socket(domain, type, protocol);
 	s = calloc(1, sizeof(*s));
-	fd = s ? open_node(type) : -1;
+	fd = s ? open_node(s, type) : -1;
 	if (fd < 0) {
 		free(s);
 		return -1;
@@ -75,7 +74,6 @@ static bool has_waiting(const struct sock *s)
 static void settle(int fd, struct sock *s)
 {
 	struct timespec now, end;
-	uint8_t octets[MESSAGE_MAX];
 	struct message m;
 
 	bool is_done = !s->uses || say(fd, PUBLISH_SCOPE, ROOT, 1, NULL, LAST);
@@ -93,15 +91,16 @@ static void settle(int fd, struct sock *s)
 		// A signal, such as the end of a child, is no reason to give up.
 		if (poll(&p, 1, (int)left) < 0 && errno != EINTR)
 			return;
-		len = peek(fd, MSG_DONTWAIT, octets, &m);
+		len = look(fd, &s->in, &m);
 		if (len == 0 || (len < 0 && errno != EAGAIN && errno != EINTR))
 			return;
 		if (len > 0) {
 			bool was_waiting = has_waiting(s);
 
-			(void)take(fd, octets, (size_t)len);
 			is_done |= m.kind == STATUS && m.tag == LAST;
 			event(fd, s, &m);
+			if (!pass(fd, &s->in))
+				return;
 			// What leaves only now has to be done as well.
 			if (was_waiting && !has_waiting(s))
 				is_done = say(fd, PUBLISH_SCOPE, ROOT, 1, NULL, LAST) != 0;

@@ -13,6 +13,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -31,7 +32,8 @@ enum {
 	WAITING_MAX = 64,    // datagrams that wait for the way to a peer; further ones are dropped
 	PAYLOAD_MAX = 8192,  // octets of a datagram
 	MESSAGE_MAX = 8800,
-	HEAD_MAX = 128,      // octets by which it is seen what a message is; only a payload is behind them
+	INCOMING_MAX = 65536, // octets that are looked at, and taken, at once
+	OBEY_MS = 5,         // how often a socket that only sends hears what the node said
 	LINGER_MS = 2000,    // how long a closed socket waits for the way to a peer
 	LABEL = 8,
 	ID_MAX = 3 * LABEL,
@@ -76,8 +78,17 @@ struct peer {
 	struct waiting *waiting, **waiting_end;
 };
 
+// What came from the node: `octets` from `at` to `taken` are messages that were taken off the connection,
+// what is behind them, to `seen`, was only looked at.
+struct incoming {
+	size_t at, taken, seen;
+	uint8_t octets[INCOMING_MAX];
+};
+
 struct sock {
 	pthread_mutex_t lock;
+	struct incoming in;
+	struct timespec obeyed;
 	struct sockaddr_in bound;
 	struct peer *connected;
 	struct peer peers[PEERS_MAX];
@@ -98,8 +109,8 @@ struct message {
 
 // connection.c: messages to and from the node (spec/push.md, section 8).
 int say(int fd, enum kind kind, const uint8_t *id, unsigned labels, const void *payload, size_t len);
-ssize_t peek(int fd, int flags, uint8_t *octets, struct message *m);
-bool take(int fd, uint8_t *octets, size_t len);
+ssize_t look(int fd, struct incoming *in, struct message *m);
+bool pass(int fd, struct incoming *in);
 int sys_socket(int domain, int type, int protocol);
 int sys_connect(int fd, const struct sockaddr *address, socklen_t len);
 ssize_t sys_recv(int fd, void *octets, size_t len, int flags);
@@ -118,6 +129,7 @@ struct peer *peer_from(int fd, struct sock *s, const uint8_t *id);
 void deliver(int fd, struct sock *s, struct peer *p, const void *payload, size_t len);
 void event(int fd, struct sock *s, const struct message *m);
 void obey(int fd, struct sock *s);
+bool must_obey(const struct sock *s, const struct peer *p);
 
 // life.c: the sockets that there are.
 struct sock *find(int fd);

@@ -150,12 +150,23 @@ void event(int fd, struct sock *s, const struct message *m)
 // Obeys what the node said before the next datagram, without waiting.
 void obey(int fd, struct sock *s)
 {
-	uint8_t octets[MESSAGE_MAX];
 	struct message m;
-	ssize_t len;
 
-	while ((len = peek(fd, MSG_DONTWAIT, octets, &m)) > 0 && m.kind != DATA) {
-		(void)take(fd, octets, (size_t)len);
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &s->obeyed);
+	while (look(fd, &s->in, &m) > 0 && m.kind != DATA) {
 		event(fd, s, &m);
+		if (!pass(fd, &s->in))
+			return;
 	}
+}
+
+// Whether that has to be done before something is sent to `p`: a way that is there is hardly ever gone.
+bool must_obey(const struct sock *s, const struct peer *p)
+{
+	struct timespec now;
+
+	if (!p || !p->is_started)
+		return true;
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return (now.tv_sec - s->obeyed.tv_sec) * 1000 + (now.tv_nsec - s->obeyed.tv_nsec) / 1000000 >= OBEY_MS;
 }

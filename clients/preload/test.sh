@@ -78,3 +78,5 @@ printf 'abc' | at two 10.0.0.6 socat -T 20 -t 20 - UDP4-SENDTO:10.0.0.5:7003 >"$
 started+=($!)
 until_true "grep -qs cba '$work/turned'"
 echo "with another make: ok"
+
+PYTHONPATH="$here/../python" python3 "$here/played.py" "$work/libonym_udp.so" "$work"

@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # File transfer over emulated sockets beside plain UDP (Blackadder, Fig. 7), in network namespaces:
-#   clients/preload/bench/bench.sh ONYM [--clients 1,2,3,4,5,6] [--seconds 2] [--rounds 1] [--rate 1gbit] [--csv FILE]
+#   clients/preload/bench/bench.sh ONYM [--clients 1,2,3,4,5,6] [--seconds 2] [--rounds 1] [--rate 1gbit] [--face udp] [--csv FILE]
 # A server and each client have a host of their own at one switch; what the server sends leaves at --rate
-# (tbf; `none`: as fast as it goes). Both ways take turns within a round. Prints a table; --csv writes rows
+# (tbf; `none`: as fast as it goes). Nodes are joined by --face `udp`, or `ether`, where a frame with a segment
+# fits one packet of the LAN. Both ways take turns within a round. Prints a table; --csv writes rows
 # `bench,case,subject,metric,value,unit` as onym-bench does. Exit status 77: not root, or no compiler.
 set -euo pipefail
 onym=$(realpath "$1"); shift
-clients=1,2,3,4,5,6 seconds=2 rounds=1 rate=1gbit csv=
+clients=1,2,3,4,5,6 seconds=2 rounds=1 rate=1gbit face=udp csv=
 while [ $# -gt 0 ]; do
   case $1 in
-    --clients) clients=$2 ;; --seconds) seconds=$2 ;; --rounds) rounds=$2 ;; --rate) rate=$2 ;; --csv) csv=$2 ;;
+    --clients) clients=$2 ;; --seconds) seconds=$2 ;; --rounds) rounds=$2 ;; --rate) rate=$2 ;; --face) face=$2 ;; --csv) csv=$2 ;;
     *) echo "what is $1?" >&2; exit 2 ;;
   esac
   shift 2
@@ -26,18 +27,23 @@ trap finish EXIT
 cc -O2 -Wall -Wextra -Werror -shared -fPIC -o "$work/libonym_udp.so" "$here"/../*.c -ldl -pthread
 cc -O2 -Wall -Wextra -Werror -o "$work/transfer" "$here/transfer.c"
 
+line=$rate
+[ $face = udp ] || line+=,face=$face
 most=$(tr , '\n' <<<"$clients" | sort -n | tail -1)
+mac() { printf '02:00:00:00:00:%02x' "$1"; }
+there() { if [ $face = udp ]; then echo "udp4://10.77.0.$(($1 + 1)):6363"; else echo "ether://[$(mac "$1")]"; fi; }
 space() { ip netns add "$1"; spaces+=("$1"); ip -n "$1" link set lo up; }
 space "$mark-sw"
 ip -n "$mark-sw" link add br0 type bridge
 ip -n "$mark-sw" link set br0 up
 for n in $(seq 0 "$most"); do # host 0 is the server
   space "$mark-$n"
-  ip link add eth0 netns "$mark-$n" type veth peer name "p$n" netns "$mark-sw"
+  ip link add eth0 netns "$mark-$n" address "$(mac "$n")" type veth peer name "p$n" netns "$mark-sw"
   ip -n "$mark-sw" link set "p$n" master br0 up
   ip -n "$mark-$n" addr add "10.77.0.$((n + 1))/24" dev eth0
   ip -n "$mark-$n" link set eth0 up
 done
+[[ $face = udp || $face = ether ]] || { echo "what is --face $face?" >&2; exit 2; }
 [ "$rate" = none ] || tc -n "$mark-0" qdisc add dev eth0 root tbf rate "$rate" burst 256kb limit 8mb
 
 until_true() { # CONDITION, within 30 seconds
@@ -48,10 +54,14 @@ until_true() { # CONDITION, within 30 seconds
   done
 }
 
-node() { # HOST LINKS ROLES
-  local n=$1 words=()
+node() { # HOST ROLES PEER...
+  local n=$1 roles=$2 words=() links= faces= peer; shift 2
+  for peer in "$@"; do
+    links+="{face=\"$(there "$peer")\"},"
+    [ $face = udp ] || faces+="{uri=\"$(there "$peer")\", local=\"dev://eth0\"},"
+  done
   for setting in "faces.unix.path=\"$work/$n.sock\"" "faces.udp.listen=[\"10.77.0.$((n + 1)):6363\"]" 'faces.tcp.listen=[]' \
-    'faces.websocket.listen=[]' shards=1 push.enabled=true "push.node=\"$((n + 1))\"" "push.roles=$3" "push.link=[$2]"; do
+    'faces.websocket.listen=[]' shards=1 push.enabled=true "push.node=\"$((n + 1))\"" "push.roles=$roles" "push.link=[$links]" "face=[$faces]"; do
     words+=(--set "$setting")
   done
   ip netns exec "$mark-$n" "$onym" daemon "${words[@]}" 2>"$work/$n.log" &
@@ -60,10 +70,8 @@ node() { # HOST LINKS ROLES
 }
 
 nodes() { # CLIENTS
-  local links= n
-  for n in $(seq 1 "$1"); do links+="{face=\"udp4://10.77.0.$((n + 1)):6363\"},"; done
-  node 0 "$links" '["rendezvous","topology"]'
-  for n in $(seq 1 "$1"); do node "$n" '{face="udp4://10.77.0.1:6363"}' '[]'; done
+  node 0 '["rendezvous","topology"]' $(seq 1 "$1")
+  for n in $(seq 1 "$1"); do node "$n" '[]' 0; done
 }
 
 at() { # SUBJECT HOST COMMAND...
@@ -96,7 +104,7 @@ for count in ${clients//,/ }; do
   for _ in $(seq 1 "$rounds"); do
     for subject in udp onym; do echo "$subject $(once "$subject" "$count")" >>"$work/rows"; done
   done
-  sort -k1,1r -k2,2n "$work/rows" | awk -v count="$count" -v rate="$rate" -v csv="$csv" '
+  sort -k1,1r -k2,2n "$work/rows" | awk -v count="$count" -v rate="$line" -v csv="$csv" '
     { n[$1]++; rates[$1, n[$1]] = $2; again[$1] += $3 }
     END {
       for (i = split("udp onym", who, " "); i; i--) middle[who[i]] = rates[who[i], int((n[who[i]] + 2) / 2)]

@@ -118,6 +118,17 @@ class PushTest(unittest.TestCase):
         self.assertEqual(self.app.publish_told(ITEM, b"abc"), Sent(3, 2))
         self.assertEqual(self.node.hear().payload, b"abc")
 
+    def test_a_publisher_goes_on_when_the_node_has_taken_everything(self) -> None:
+        count = 400
+        octets = [bytes(8000)] * count
+        publisher = threading.Thread(target=lambda: [self.app.publish(ITEM, o) for o in octets])
+        publisher.start()
+        # The node says nothing: only that it reads lets the publisher go on.
+        for _ in range(count):
+            self.assertEqual(len(self.node.hear().payload or b""), 8000)
+        publisher.join(30)
+        self.assertFalse(publisher.is_alive())
+
     def test_long_publications_are_cut_and_joined(self) -> None:
         seed = 7
         payload = random.Random(seed).randbytes(100_000)
