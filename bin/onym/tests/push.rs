@@ -481,6 +481,43 @@ fn what_is_published_right_before_the_connection_ends_arrives() {
 }
 
 #[test]
+fn what_a_shard_does_itself_overtakes_nothing_that_goes_to_the_thread() {
+    for shards in ["shards=1", "shards=2"] {
+        let place = Place::new();
+        let _daemon = push_daemon(&place, &["push.node=a", shards]);
+        let open = || App::open(Some(&place.node()), "test").unwrap();
+        let (mut publisher, mut subscriber) = (open(), open());
+        // Under the first strategy a publication goes to the thread, under the second one it is done
+        // in place when it may be.
+        let items =
+            [(1, Strategy::NODE_LOCAL), (2, Strategy::DOMAIN_LOCAL)].map(|(n, s)| (item(n), s));
+        for (root, (item, strategy)) in (1..).zip(&items) {
+            publisher.publish_scope(&scope(root), *strategy).unwrap();
+            publisher.publish_item(item, *strategy).unwrap();
+            subscriber.subscribe_item(item, *strategy).unwrap();
+            let started = publisher.event(Some(support::PATIENCE)).unwrap();
+            assert_eq!(started, Some(Event::StartPublish(item.clone())));
+        }
+        let count = 20_000_u32;
+        for number in 0..count {
+            // Runs of different lengths, each handed over at once.
+            let (item, strategy) = &items[usize::from(number % 97 < number % 13)];
+            publisher.publish(item, *strategy, &number.to_be_bytes()).unwrap();
+            if number % 31 == 0 {
+                publisher.drain().unwrap();
+            }
+        }
+        publisher.drain().unwrap();
+        for number in 0..count {
+            match subscriber.event(Some(support::PATIENCE)).unwrap() {
+                Some(Event::Data { payload, .. }) => assert_eq!(&*payload, number.to_be_bytes()),
+                other => panic!("{other:?} instead of publication {number}, {shards}"),
+            }
+        }
+    }
+}
+
+#[test]
 fn a_node_that_trusts_somebody_delivers_only_what_is_signed_so() {
     let domain = Strategy::DOMAIN_LOCAL;
     let ports: [u16; 3] = ports();

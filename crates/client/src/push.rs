@@ -37,7 +37,7 @@ const QUEUE_MAX: usize = 1 << 20;
 /// Octets that leave at once; less waits for [`App::event`] or [`App::drain`].
 const FLUSH_AT: usize = 64 << 10;
 /// Frames taken from the face at once, about.
-const RX_BUDGET: usize = 256;
+const RX_BUDGET: usize = 32;
 /// How long the node may take to answer a registration.
 const REGISTER_PATIENCE: Duration = Duration::from_secs(5);
 /// How long a request may take: longer than a dispatcher looks for a rendezvous.

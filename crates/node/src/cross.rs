@@ -65,6 +65,15 @@ pub(crate) struct Fan {
 }
 
 impl Batch {
+    /// Forgets everything and keeps the memory.
+    pub(crate) fn clear(&mut self) {
+        self.packets.clear();
+        self.out.clear();
+        self.fans.clear();
+        self.messages.clear();
+        self.ends.clear();
+    }
+
     /// Whether the push thread had better hand it over.
     fn is_full(&self) -> bool {
         self.out.items.len() >= BATCH_MAX
@@ -222,6 +231,16 @@ impl ToPeer {
         batch.packets.is_empty() && batch.out.items.is_empty() && batch.fans.is_empty()
     }
 
+    /// What waits to be handed over, for a peer that is here itself; `emptied` is filled next.
+    pub(crate) fn exchange(&mut self, emptied: Box<Batch>) -> Box<Batch> {
+        std::mem::replace(&mut self.current, emptied)
+    }
+
+    /// Whether the peer has taken every batch that was handed over.
+    pub(crate) fn is_taken(&self) -> bool {
+        self.full.slots() == DEPTH
+    }
+
     /// Hands the batch over, if there is one and the peer keeps up; whether nothing is left behind.
     pub(crate) fn flush(&mut self) -> bool {
         if self.is_empty() {
@@ -252,11 +271,7 @@ impl FromPeer {
 
     /// Returns the emptied batch to its sender.
     pub(crate) fn give_back(&mut self, mut batch: Box<Batch>) {
-        batch.packets.clear();
-        batch.out.clear();
-        batch.fans.clear();
-        batch.messages.clear();
-        batch.ends.clear();
+        batch.clear();
         let _ = self.empty.push(batch);
     }
 }

@@ -4,7 +4,7 @@ use crate::clock::Clock;
 use crate::config::{Changes, Config};
 use crate::control::{Bound, Control, Request, listen};
 use crate::cross::{Bell, FromPeer, ToPeer, direction};
-use crate::push::{self, PushOrder, PushPort, PushThread, Settings};
+use crate::push::{self, PushOrder, PushPort, PushThread, Runner, Settings, Shared};
 use crate::shard::{Chooser, Parts, PushSide, Shard, ShardPort};
 use onym_board::broker::{self, Broker};
 use onym_crypto::{Entropy as _, SystemEntropy};
@@ -221,23 +221,26 @@ fn shards(
 
 /// The push half before its thread runs.
 struct PushHalf {
-    parts: push::Parts,
+    shared: Arc<Shared>,
+    orders: mpsc::Receiver<PushOrder>,
     port: PushPort,
 }
 
 impl PushHalf {
     /// Starts the thread.
     fn start(
-        mut self,
+        self,
         ports: &[ShardPort],
         threads: &mut Vec<JoinHandle<()>>,
     ) -> Result<PushPort, NodeError> {
-        self.parts.ports = ports.to_vec();
-        let thread = PushThread::new(self.parts).map_err(system("making the push thread"))?;
+        let Self { shared, orders, port } = self;
+        shared.lock().ports = ports.to_vec();
+        let thread = Runner::new(shared, Arc::clone(&port.bell), orders);
+        let thread = thread.map_err(system("making the push thread"))?;
         let run = move || thread.run();
         let started = std::thread::Builder::new().name("onym-push".into()).spawn(run);
         threads.push(started.map_err(system("starting a thread"))?);
-        Ok(self.port)
+        Ok(port)
     }
 }
 
@@ -285,21 +288,10 @@ fn push_half(
     if keeper.is_some() {
         node.keep_scopes();
     }
-    let ports = Vec::new();
-    let parts = push::Parts {
-        clock,
-        settings,
-        node,
-        keeper,
-        recalled,
-        bell,
-        orders,
-        to,
-        from,
-        waits,
-        ports,
-    };
-    Ok((Some(PushHalf { parts, port }), sides))
+    let parts = push::Parts { clock, settings, node, keeper, recalled, bell, to, from, waits };
+    let shared = Arc::new(Shared::new(PushThread::new(parts)));
+    sides.iter_mut().for_each(|side| side.share(&shared));
+    Ok((Some(PushHalf { shared, orders, port }), sides))
 }
 
 /// What the configuration means for one shard: limits of the node are shared out evenly.

@@ -20,6 +20,17 @@ pub const LINKS_MAX: usize = 4096;
 /// Number of the link over which a node's own frames come, for keyed tags.
 pub const OWN: u32 = u32::MAX;
 
+/// So many octets of a frame hold a flat or keyed filter and all before it.
+pub const START: usize = 64;
+
+/// Whether the first [`START`] octets of a frame are all that is looked at and changed: it has a
+/// flat filter, keyed or not.
+#[must_use]
+pub fn has_short_head(frame: &[u8]) -> bool {
+    let at = if frame.get(1).is_some_and(|len| *len < 253) { 2 } else { 4 };
+    frame.len() > START && frame.get(at).is_some_and(|first| matches!(first & 15, 1 | 2))
+}
+
 /// Where a frame comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
@@ -187,9 +198,31 @@ impl Forwarder {
     /// Decides where `frame` goes and makes it ready to leave: hop limit and stage number are
     /// changed in place. The verdict is counted.
     pub fn receive(&mut self, source: Source, frame: &mut [u8], copies: &mut Copies) -> Verdict {
+        self.receive_as(source, frame, copies, |frame| Head::parse(frame))
+    }
+
+    /// As [`Forwarder::receive`] for a frame of `len` octets, of which `start` are the first ones,
+    /// with [`START`] enough for [`has_short_head`].
+    pub fn receive_start(
+        &mut self,
+        source: Source,
+        (start, len): (&mut [u8], usize),
+        copies: &mut Copies,
+    ) -> Verdict {
+        self.receive_as(source, start, copies, |start| Head::parse_start(start, len))
+    }
+
+    #[inline]
+    fn receive_as(
+        &mut self,
+        source: Source,
+        frame: &mut [u8],
+        copies: &mut Copies,
+        parse: impl Fn(&[u8]) -> Result<Head<'_>, Malformed>,
+    ) -> Verdict {
         copies.faces.clear();
         copies.is_delivered = false;
-        let verdict = match self.judge(source, frame, copies) {
+        let verdict = match self.judge(source, frame, copies, parse) {
             Ok(()) => match (copies.faces.is_empty(), copies.is_delivered) {
                 (false, false) => Verdict::Forwarded,
                 (true, true) => Verdict::Delivered,
@@ -202,13 +235,15 @@ impl Forwarder {
         verdict
     }
 
+    #[inline]
     fn judge(
         &mut self,
         source: Source,
         frame: &mut [u8],
         copies: &mut Copies,
+        parse: impl Fn(&[u8]) -> Result<Head<'_>, Malformed>,
     ) -> Result<(), Verdict> {
-        let head = Head::parse(frame).map_err(|fault| refusal(frame, fault))?;
+        let head = parse(frame).map_err(|fault| refusal(frame, fault))?;
         if !self.config.forms[usize::from(head.route.form())] {
             return Err(Verdict::Form);
         }

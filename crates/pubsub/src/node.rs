@@ -2,9 +2,12 @@
 
 mod border;
 mod bundles;
+mod ready;
 mod send;
 #[cfg(test)]
 mod tests;
+
+pub use ready::Handed;
 
 use crate::courier::Traffic;
 use crate::dispatcher::{self, Data, Dispatcher, Refusal, Request, Sent};
@@ -454,17 +457,10 @@ impl Node {
         data: &Data<'_>,
         output: &mut Output,
     ) -> Result<Sent, Refusal> {
-        let mut octets = output.buffer();
-        let sent = self.dispatcher.publish_ready(now, app, data, &mut octets, &mut self.outbox);
-        if octets.is_empty() {
-            output.give_back(octets);
-        } else {
-            self.send_own(octets, output);
+        if let Some(sent) = self.publish_ready(now, app, data, output) {
+            return Ok(sent);
         }
-        let sent = match sent {
-            Some(sent) => Ok(sent),
-            None => self.dispatcher.publish(now, app, data, &mut self.outbox),
-        };
+        let sent = self.dispatcher.publish(now, app, data, &mut self.outbox);
         self.settle(now, output);
         sent
     }

@@ -170,6 +170,9 @@ pub struct BufPool {
 
 /// How many of the oldest chunks are examined before a new one is allocated.
 const PROBES: usize = 4;
+/// How many chunks that were used last are written again before older ones: as many as a face fills
+/// at once, so that they are still in the cache.
+const RECENT: usize = 4;
 
 impl BufPool {
     /// A pool of chunks of `chunk_len` octets that keeps at most `kept_max` of them.
@@ -186,6 +189,9 @@ impl BufPool {
 
     /// A chunk to write: one given back, one that no packet refers to any more, or a new one.
     pub fn take(&mut self) -> ChunkMut {
+        if self.free.is_empty() {
+            self.sweep();
+        }
         if let Some(chunk) = self.free.pop() {
             return ChunkMut { chunk };
         }
@@ -198,6 +204,19 @@ impl BufPool {
         }
         // Written once, where it stays: a vector would be filled and then copied.
         ChunkMut { chunk: std::iter::repeat_n(0, self.chunk_len).collect() }
+    }
+
+    /// Takes out what was used last, as far as no packet refers to it any more.
+    fn sweep(&mut self) {
+        while self.free.len() < RECENT
+            && let Some(mut chunk) = self.kept.pop_back()
+        {
+            if Arc::get_mut(&mut chunk).is_none() {
+                self.kept.push_back(chunk);
+                return;
+            }
+            self.free.push(chunk);
+        }
     }
 
     /// Ends the writing of `chunk`: its bytes can be shared from now on.
@@ -234,6 +253,25 @@ mod tests {
         assert_eq!(&*part, b"bc");
         drop(part);
         assert_eq!(pool.take().as_ptr(), address);
+    }
+
+    #[test]
+    fn chunks_that_were_used_last_are_used_again_first() {
+        let mut pool = BufPool::new(64, 64);
+        // A burst of twenty, then bursts of three: these stay among few chunks.
+        let burst = |pool: &mut BufPool, count: usize| -> Vec<usize> {
+            let held: Vec<Buf> = (0..count)
+                .map(|_| {
+                    let chunk = pool.take();
+                    pool.freeze(chunk)
+                })
+                .collect();
+            held.iter().map(|buf| buf.as_ptr().addr()).collect()
+        };
+        burst(&mut pool, 20);
+        let used: std::collections::BTreeSet<usize> =
+            (0..50).flat_map(|_| burst(&mut pool, 3)).collect();
+        assert!(used.len() <= RECENT + 3, "{} chunks", used.len());
     }
 
     #[test]

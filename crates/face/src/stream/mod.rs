@@ -12,8 +12,11 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags};
 use std::io::IoSlice;
 
-/// Pieces per `sendmsg`: 32 packets of two pieces, or any number of small ones.
-const PIECES_MAX: usize = 64;
+/// Pieces per `sendmsg`: 128 packets of two pieces, or any number of small ones.
+const PIECES_MAX: usize = 256;
+
+/// Octets that are read at once, about: what is read is still in the cache when it is looked at.
+const READ_MAX: usize = 256 << 10;
 
 /// Frames per `sendmsg`: more than a socket takes of small ones only costs looking at them again.
 const FRAMES_MAX: usize = 2048;
@@ -109,7 +112,8 @@ impl Face for StreamFace {
             return Ok(Ready::Idle);
         }
         let enough = out.len() + budget;
-        while out.len() < enough {
+        let mut read = 0;
+        while out.len() < enough && read < READ_MAX {
             let mut chunk = pool.take();
             let held = self.tail.len();
             chunk[..held].copy_from_slice(&self.tail);
@@ -122,6 +126,7 @@ impl Face for StreamFace {
                     return Err(if inside { FaceError::ClosedInPacket } else { FaceError::Closed });
                 }
                 Ok((got, _)) => {
+                    read += got;
                     self.take_frames(pool, chunk, held + got, out)?;
                     if got < asked {
                         return Ok(Ready::Idle);

@@ -13,7 +13,7 @@
 use super::reliability::{ACK_LEN, Piece};
 use super::{Link, LinkUnsent};
 use crate::packet::{Kind, LpOut, Payload, Transmit};
-use onym_tables::Tick;
+use onym_tables::{FaceId, Tick};
 use onym_wire::lp::{FRAGMENTS_MAX, LpHeader};
 use onym_wire::tlv::tlv_len;
 use onym_wire::{Buf, TxQueue, types};
@@ -77,6 +77,17 @@ impl Link {
             Payload::Shared(buf) => Body { bytes: buf, shared: Some(buf) },
         };
         let mark = self.congestion_mark(now, item.lp.congestion_mark, queue);
+        self.send_marked(now, item, mark, body, queue)
+    }
+
+    fn send_marked(
+        &mut self,
+        now: Tick,
+        item: &Transmit,
+        mark: u8,
+        body: Body<'_>,
+        queue: &mut TxQueue,
+    ) -> Result<(), LinkUnsent> {
         let sent = if self.is_plain(&item.lp, mark) && body.bytes.len() <= self.frame_len_max {
             self.push_bare(body, queue)
         } else {
@@ -88,6 +99,36 @@ impl Link {
             Err(LinkUnsent::QueueFull) => self.counters.queue_full += 1,
         }
         sent
+    }
+
+    /// Puts a frame of another half of the node into the send queue: `head`, which is its own, and
+    /// `rest`, which may be shared with other faces.
+    ///
+    /// # Errors
+    /// As [`Link::send`].
+    pub fn send_parts(
+        &mut self,
+        now: Tick,
+        head: &[u8],
+        rest: &Buf,
+        queue: &mut TxQueue,
+    ) -> Result<(), LinkUnsent> {
+        let mark = self.congestion_mark(now, 0, queue);
+        let is_bare = mark == 0 && self.reliability.is_none();
+        if is_bare && head.len() + rest.len() <= self.frame_len_max {
+            let pushed = queue.push(head, Some(rest));
+            match pushed {
+                Ok(()) => self.counters.frames_out += 1,
+                Err(_) => self.counters.queue_full += 1,
+            }
+            return pushed.map_err(|_| LinkUnsent::QueueFull);
+        }
+        let joined = Buf::joined(head, rest);
+        let body = Body { bytes: &joined, shared: Some(&joined) };
+        // Of no weight: faces count the packets of the pull half by their kind.
+        let (face, kind, lp) = (FaceId::INTERNAL, Kind::Data, LpOut::default());
+        let item = Transmit { face, kind, bytes: Payload::Shared(joined.clone()), lp };
+        self.send_marked(now, &item, mark, body, queue)
     }
 
     /// The mark that the packet leaves with: its own, or ours when the queue stays long.

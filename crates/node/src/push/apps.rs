@@ -226,6 +226,23 @@ impl PushThread {
         Ok(())
     }
 
+    /// A publication that is whole, of an item with a frame's head; whether it was one.
+    pub(super) fn publish_in_place(&mut self, face: FaceId, octets: &[u8]) -> bool {
+        let Ok(message) = Message::parse(octets) else { return false };
+        let Some(app) = self.apps.by_face.get(&face) else { return false };
+        let is_whole = app.partial.is_none() && message.length.is_none();
+        if message.kind != kind::PUBLISH || !is_whole {
+            return false;
+        }
+        let (number, publishing) = (app.number, Publishing::of(&message));
+        let data = Data::new(message.id(), message.strategy, message.payload);
+        let sent = self.node.publish_ready(self.now, number, &data, &mut self.output);
+        let Some(sent) = sent else { return false };
+        self.apps.messages += 1;
+        self.published(face, &publishing, Ok(sent));
+        true
+    }
+
     fn publish(&mut self, face: FaceId, publishing: &Publishing, payload: &[u8]) {
         let Some(number) = self.apps.by_face.get(&face).map(|app| app.number) else { return };
         let link = publishing.node.and_then(|node| {
@@ -295,8 +312,8 @@ impl PushThread {
         self.output.events = events;
     }
 
-    /// A publication for many: one message, which crosses to each shard once.
-    fn tell_all(&mut self, apps: &Arc<[AppId]>, id: &Id, payload: &[u8]) {
+    /// A publication of one message for many, which crosses to each shard once.
+    pub(super) fn tell_all(&mut self, apps: &Arc<[AppId]>, id: &Id, payload: &[u8]) {
         let known = self.apps.fan.take().filter(|(known, _)| Arc::ptr_eq(known, apps));
         let (apps, places) = known.unwrap_or_else(|| (Arc::clone(apps), self.places(apps)));
         let message = Message { id: id.octets(), payload, ..Message::new(kind::DATA, 0) };

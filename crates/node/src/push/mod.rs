@@ -1,17 +1,22 @@
 //! The push half in the daemon.
 //!
-//! One thread owns dispatcher, rendezvous, topology manager and link state (`onym_pubsub::Node`).
-//! Shards pass frames of neighbours on by themselves, with copies of the forwarder; what is for
-//! this node, and the messages of applications, crosses to the thread in batches, as packets cross
-//! between shards, and what it sends crosses back.
+//! One thread works for dispatcher, rendezvous, topology manager and link state
+//! (`onym_pubsub::Node`). Shards pass frames of neighbours on by themselves, with copies of the
+//! forwarder; what is for this node, and the messages of applications, crosses to the thread in
+//! batches, as packets cross between shards, and what it sends crosses back. Data that needs no
+//! more than a look at tables is done by the shard itself where nobody else is at it (`in_place`).
 
 mod apps;
+mod in_place;
 pub(crate) mod old;
+mod run;
 mod settings;
 mod store;
 mod thread;
 mod view;
 
+pub(crate) use in_place::Shared;
+pub(crate) use run::Runner;
 pub(crate) use settings::Settings;
 pub(crate) use store::{Keeper, Store};
 pub(crate) use thread::{Parts, PushThread};

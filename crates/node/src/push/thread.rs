@@ -1,7 +1,7 @@
-//! The loop of the push thread.
+//! What the push thread does in a round.
 //!
 //! ```text
-//! wait ─► orders ─► what waits for shards ─► one batch of each shard ─► timers ─► batches out
+//! orders ─► what waits for shards ─► one batch of each shard ─► timers ─► batches out
 //! ```
 //!
 //! While something waits for room to a shard, nothing is taken from any: applications wait, and
@@ -16,7 +16,6 @@ use crate::shard::{FaceMap, ShardPort};
 use onym_forward::packet::{Kind, LpOut, Packet, Payload, Transmit};
 use onym_pubsub::forwarder::LinkEntry;
 use onym_pubsub::{Kept, Node, Output};
-use onym_sys::epoll::{Epoll, Interest, Ready};
 use onym_tables::{FaceId, Tick};
 use onym_wire::push::Label;
 use onym_wire::push::app::Message;
@@ -24,7 +23,6 @@ use onym_wire::{Buf, types};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 const PUSH_APP: u8 = types::PUSH_APP as u8;
@@ -39,6 +37,8 @@ const RETRY: Duration = Duration::from_millis(1);
 pub(crate) struct PushThread {
     clock: Clock,
     pub(super) now: Tick,
+    /// When the thread looks at its timers at the latest.
+    pub(super) wakes_at: Tick,
     pub(super) node: Node,
     pub(super) output: Output,
     pub(super) settings: Settings,
@@ -46,29 +46,27 @@ pub(crate) struct PushThread {
     /// The shard of each face.
     faces: FaceMap<usize>,
     pub(super) links: Vec<Link>,
-    epoll: Epoll,
-    events: Vec<Ready>,
-    bell: Arc<Bell>,
-    orders: Receiver<PushOrder>,
-    order: Option<PushOrder>,
+    pub(super) bell: Arc<Bell>,
     /// By shard.
-    to: Vec<ToPeer>,
+    pub(super) to: Vec<ToPeer>,
     from: Vec<FromPeer>,
+    /// Packets taken of each shard.
+    pub(super) taken: Vec<u64>,
     waits: Vec<Arc<AtomicBool>>,
     /// When a shard was seen last that held faces back.
     held: Vec<Tick>,
-    pub(super) ports: Vec<ShardPort>,
+    pub(crate) ports: Vec<ShardPort>,
     /// Number of the present epoch of keyed tags.
     epoch: Option<u8>,
     /// What found no room, with its shard.
-    late: VecDeque<(usize, Late)>,
+    pub(super) late: VecDeque<(usize, Late)>,
     /// What outlives this node, where something does.
     keeper: Option<Keeper>,
-    running: bool,
+    pub(super) running: bool,
 }
 
 /// What waits for room.
-enum Late {
+pub(super) enum Late {
     One(Transmit),
     /// A message for several faces.
     Fan(Arc<[FaceId]>, Buf),
@@ -83,11 +81,9 @@ pub(crate) struct Parts {
     /// Scopes of the life before.
     pub(crate) recalled: Vec<Kept>,
     pub(crate) bell: Arc<Bell>,
-    pub(crate) orders: Receiver<PushOrder>,
     pub(crate) to: Vec<ToPeer>,
     pub(crate) from: Vec<FromPeer>,
     pub(crate) waits: Vec<Arc<AtomicBool>>,
-    pub(crate) ports: Vec<ShardPort>,
 }
 
 impl std::fmt::Debug for PushThread {
@@ -97,15 +93,11 @@ impl std::fmt::Debug for PushThread {
 }
 
 impl PushThread {
-    /// The push thread, ready to run.
-    ///
-    /// # Errors
-    /// Out of descriptors.
-    pub(crate) fn new(parts: Parts) -> std::io::Result<Self> {
-        let epoll = Epoll::new()?;
-        epoll.add(parts.bell.waker(), 0, Interest::Read)?;
+    /// The push half, ready to run but for the ports of the shards.
+    pub(crate) fn new(parts: Parts) -> Self {
         let mut thread = Self {
             now: parts.clock.now(),
+            wakes_at: Tick(0),
             clock: parts.clock,
             epoch: parts.settings.node.routing.keyed.map(|keyed| keyed.epoch),
             node: parts.node,
@@ -114,16 +106,13 @@ impl PushThread {
             settings: parts.settings,
             faces: FaceMap::default(),
             links: Vec::new(),
-            epoll,
-            events: Vec::new(),
             bell: parts.bell,
-            orders: parts.orders,
-            order: None,
             to: parts.to,
             from: parts.from,
+            taken: vec![0; parts.waits.len()],
             held: vec![Tick(0); parts.waits.len()],
             waits: parts.waits,
-            ports: parts.ports,
+            ports: Vec::new(),
             late: VecDeque::new(),
             keeper: parts.keeper,
             running: true,
@@ -131,7 +120,7 @@ impl PushThread {
         if !parts.recalled.is_empty() {
             thread.recall(parts.recalled);
         }
-        Ok(thread)
+        thread
     }
 
     /// Scopes come back from the store.
@@ -144,41 +133,27 @@ impl PushThread {
         self.node.roster(self.now, nodes);
     }
 
-    /// Runs until told to stop.
-    pub(crate) fn run(mut self) {
-        while self.running {
-            self.wait();
-            self.now = self.clock.now();
-            self.round();
-        }
-    }
-
     /// Ends the loop after this round.
     pub(crate) fn stop(&mut self) {
         self.running = false;
     }
 
-    fn wait(&mut self) {
-        self.bell.about_to_sleep();
-        let timeout = if self.has_work() { Duration::ZERO } else { self.sleep() };
-        self.events.clear();
-        if let Err(error) = self.epoll.wait(Some(timeout), &mut self.events) {
-            tracing::error!(%error, "waiting for descriptors failed");
-        }
-        self.bell.awake();
+    /// How long the thread sleeps at most; it says so itself by [`PushThread::wakes_at`].
+    pub(super) fn rest(&mut self, has_order: bool) -> Duration {
+        // Of a shard that found somebody else at it.
+        self.to.iter_mut().for_each(|to| _ = to.flush());
+        let has_work = has_order || !self.running || self.takes() && self.has_batches();
+        let rest = if has_work { Duration::ZERO } else { self.sleep() };
+        self.wakes_at = self.clock.now() + rest;
+        rest
     }
 
-    fn has_work(&mut self) -> bool {
-        if self.order.is_none() {
-            self.order = self.orders.try_recv().ok();
-        }
-        self.order.is_some()
-            || !self.running
-            || self.takes() && self.from.iter().any(FromPeer::waits)
+    fn has_batches(&self) -> bool {
+        self.from.iter().any(FromPeer::waits)
     }
 
     /// Whether there is room for what more frames and messages bring.
-    fn takes(&self) -> bool {
+    pub(super) fn takes(&self) -> bool {
         self.late.is_empty() && !self.node.dispatcher.is_backlogged()
     }
 
@@ -194,9 +169,10 @@ impl PushThread {
         if next == Tick::NEVER { longest } else { next.since(self.clock.now()).min(longest) }
     }
 
-    fn round(&mut self) {
-        while let Some(PushOrder(work)) = self.order.take().or_else(|| self.orders.try_recv().ok())
-        {
+    pub(super) fn round(&mut self, orders: impl Iterator<Item = PushOrder>) {
+        // It looks at its timers now.
+        (self.now, self.wakes_at) = (self.clock.now(), Tick(0));
+        for PushOrder(work) in orders {
             work(self);
             self.carry_out();
         }
@@ -253,6 +229,7 @@ impl PushThread {
             for (leg, packet) in batch.packets.drain(..) {
                 debug_assert_eq!(leg, Leg::Push, "shards send nothing else here");
                 self.packet(&packet);
+                self.taken[shard] += 1;
             }
             self.from[shard].give_back(batch);
             // A shard that holds faces back waits for this.

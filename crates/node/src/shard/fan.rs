@@ -15,6 +15,7 @@ use crate::cross::{Batch, Fan};
 use onym_face::Transport;
 use onym_tables::Tick;
 use onym_wire::{Buf, TxQueue};
+use std::ops::Range;
 
 /// Octets in the queue of a face that hold the push half back.
 const HOLD_AT: usize = 256 << 10;
@@ -43,24 +44,35 @@ impl Shard {
             return;
         }
         let Some(mut batch) = self.push.as_mut().and_then(|push| push.from.next()) else { return };
-        let mut out = std::mem::take(&mut batch.out);
-        let messages = Buf::copy_from(&batch.messages);
-        let mut fans = batch.fans.iter().peekable();
-        for (i, item) in out.items.drain(..).enumerate() {
-            while let Some(fan) = fans.next_if(|fan| fan.after <= i) {
-                self.fan_out(fan, &batch, &messages);
-            }
-            self.transmit(&out.arena, item);
-        }
-        fans.for_each(|fan| self.fan_out(fan, &batch, &messages));
-        batch.out = out;
+        self.deliver(&mut batch);
         if let Some(push) = &mut self.push {
             push.from.give_back(batch);
         }
     }
 
-    fn fan_out(&mut self, fan: &Fan, batch: &Batch, messages: &Buf) {
+    /// Puts what the push half wants sent into the queues of faces.
+    pub(super) fn deliver(&mut self, batch: &mut Batch) {
+        let mut out = std::mem::take(&mut batch.out);
+        // What several applications get is one piece for all of them.
+        let is_shared = batch.fans.iter().any(|fan| fan.faces.len() > 1);
+        let shared = is_shared.then(|| Buf::copy_from(&batch.messages));
+        let mut fans = batch.fans.iter().peekable();
+        for (i, item) in out.items.drain(..).enumerate() {
+            while let Some(fan) = fans.next_if(|fan| fan.after <= i) {
+                self.fan_out(fan, batch, shared.as_ref());
+            }
+            self.transmit(&out.arena, item);
+        }
+        fans.for_each(|fan| self.fan_out(fan, batch, shared.as_ref()));
+        batch.out = out;
+    }
+
+    fn fan_out(&mut self, fan: &Fan, batch: &Batch, shared: Option<&Buf>) {
         let Some(ends) = batch.ends.get(fan.ends.clone()) else { return };
+        let messages = match shared {
+            Some(shared) => Messages::Shared(shared),
+            None => Messages::Own(&batch.messages),
+        };
         for face in fan.faces.iter() {
             match self.faces.by_id(*face) {
                 Some((slot, _)) => self.fan_to(slot, messages, fan.octets.start, ends),
@@ -71,7 +83,7 @@ impl Shard {
 
     /// Puts messages that begin at `start` and end at `ends` into the queue of an application, as
     /// one piece where its transport cuts none. Those that find no room are missed.
-    fn fan_to(&mut self, slot: u32, messages: &Buf, start: usize, ends: &[usize]) {
+    fn fan_to(&mut self, slot: u32, messages: Messages<'_>, start: usize, ends: &[usize]) {
         let Some(room) = self.ready_app(slot) else { return };
         let Some(face) = self.faces.get(slot) else { return };
         let waiting = face.queue.bytes();
@@ -85,9 +97,12 @@ impl Shard {
                 .as_ref()
                 .is_some_and(|io| matches!(io.transport(), Transport::Unix | Transport::Tcp));
             if is_stream {
-                face.queue.push_over(&[], Some(&messages.slice(start..*end)));
+                messages.put(&mut face.queue, start..*end);
             } else {
-                put_each(&mut face.queue, messages, start, taken);
+                let starts = std::iter::once(&start).chain(taken);
+                for (start, end) in starts.zip(taken) {
+                    messages.put(&mut face.queue, *start..*end);
+                }
             }
         }
         if !missed.is_empty() {
@@ -150,10 +165,21 @@ fn is_long(face: &LocalFace) -> bool {
     face.io.is_some() && face.queue.push_bytes() > RELEASE_AT
 }
 
-/// One frame for each message.
-fn put_each(queue: &mut TxQueue, messages: &Buf, mut start: usize, ends: &[usize]) {
-    for end in ends {
-        queue.push_over(&[], Some(&messages.slice(start..*end)));
-        start = *end;
+/// Messages, one behind the other.
+#[derive(Debug, Clone, Copy)]
+enum Messages<'a> {
+    /// For one application: copied into its queue.
+    Own(&'a [u8]),
+    /// For several, which share the octets.
+    Shared(&'a Buf),
+}
+
+impl Messages<'_> {
+    /// Puts a part of them into a queue as one frame.
+    fn put(self, queue: &mut TxQueue, range: Range<usize>) {
+        match self {
+            Self::Own(octets) => queue.push_over(octets.get(range).unwrap_or_default(), None),
+            Self::Shared(octets) => queue.push_over(&[], Some(&octets.slice(range))),
+        }
     }
 }

@@ -349,7 +349,7 @@ impl Shard {
 }
 
 /// Whose share of a queue a packet takes: who sends push frames to a stream is held back.
-const fn lane(is_push: bool, is_stream: bool) -> Lane {
+pub(super) const fn lane(is_push: bool, is_stream: bool) -> Lane {
     match (is_push, is_stream) {
         (false, _) => Lane::Pull,
         (true, false) => Lane::Push,

@@ -43,6 +43,8 @@ pub(crate) struct LocalFace {
     pub(crate) is_local: bool,
     /// It is an application of the push half.
     pub(crate) app: Option<Box<super::AppSide>>,
+    /// Packets that its shard had sent the push thread with the last one of this face.
+    pub(crate) push_sent: u64,
     /// Whether the push half waits for it.
     pub(crate) hold: super::Hold,
 }
@@ -94,6 +96,7 @@ impl LocalFace {
             traffic: Traffic::default(),
             is_local: false,
             app: None,
+            push_sent: 0,
             hold: super::Hold::Free,
         }
     }

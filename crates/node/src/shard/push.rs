@@ -2,11 +2,13 @@
 //! the push thread, and what that thread sends to the faces of this shard.
 
 use super::Shard;
-use super::local::LocalFace;
-use crate::cross::{FromPeer, Leg, ToPeer};
+use super::io::lane;
+use super::local::{LocalFace, Place};
+use crate::cross::{Batch, FromPeer, Leg, ToPeer};
+use crate::push::Shared;
 use onym_forward::packet::{Delivery, Kind, LpIn, LpOut, Packet, Payload, Transmit};
-use onym_pubsub::{Copies, Forwarder, Source};
-use onym_tables::FaceId;
+use onym_pubsub::{Copies, Forwarder, Source, forwarder};
+use onym_tables::{FaceId, Tick};
 use onym_wire::push::app::{self, Message};
 use onym_wire::{Buf, Lane, PACKET_LEN_MAX, RxFrame, TxQueue, types};
 use std::sync::Arc;
@@ -30,6 +32,16 @@ pub(crate) struct PushSide {
     copies: Copies,
     pub(super) to: ToPeer,
     pub(super) from: FromPeer,
+    /// Packets sent to the push thread.
+    sent: u64,
+    /// The state of the push half, for what is done in place.
+    shared: Option<Arc<Shared>>,
+    /// Whether nothing held back when the turn began: what it brings may be done in place.
+    is_open: bool,
+    /// Something was done in place since the last batch was handed over.
+    is_used: bool,
+    /// An emptied batch.
+    spare: Option<Box<Batch>>,
     /// The push thread wakes this shard when it has taken a batch.
     waits: Arc<AtomicBool>,
     /// Faces whose next frame has to wait for the push thread, or for a face that holds back.
@@ -78,6 +90,11 @@ impl PushSide {
             copies: Copies::default(),
             to,
             from,
+            sent: 0,
+            shared: None,
+            is_open: false,
+            is_used: false,
+            spare: None,
             waits,
             held: Vec::new(),
             holding: Vec::new(),
@@ -86,9 +103,33 @@ impl PushSide {
             hold,
         }
     }
-}
 
-impl PushSide {
+    /// Data is done in place from now on, where that is possible.
+    pub(crate) fn share(&mut self, shared: &Arc<Shared>) {
+        self.shared = Some(Arc::clone(shared));
+    }
+
+    /// Does what the packet asks for in place, if that can be now; `from` is this shard, and how
+    /// many packets it had sent the push thread behind the last one of this face.
+    fn in_place(&mut self, now: Tick, from: (usize, u64), packet: &Packet) -> bool {
+        if !self.is_open || self.from.waits() {
+            return false;
+        }
+        let Some(mut thread) = self.shared.as_ref().and_then(|shared| shared.try_lock()) else {
+            return false;
+        };
+        let is_done = thread.in_place(now, from, packet);
+        self.is_used |= is_done;
+        is_done
+    }
+
+    /// Sends a packet of a face to the push thread; whether there was room.
+    fn send(&mut self, packet: Packet) -> bool {
+        let is_sent = self.to.packet(Leg::Push, packet).is_ok();
+        self.sent += u64::from(is_sent);
+        is_sent
+    }
+
     /// Whether there is room for what applications and neighbours send.
     fn is_free(&self) -> bool {
         self.to.has_room() && self.holding.is_empty()
@@ -104,39 +145,100 @@ pub(super) fn is_push(packet: &Packet) -> bool {
 impl Shard {
     /// A frame or a message of the push half that the face in `slot` received.
     pub(super) fn push_packet(&mut self, slot: u32, packet: Packet) {
-        let Some(push) = &mut self.push else {
+        if self.push.is_none() {
             self.push_dropped.off += 1;
             return self.answer_off(slot, &packet);
-        };
+        }
         if packet.bytes.first() == Some(&PUSH_APP) {
             let face = self.faces.get(slot).filter(|face| face.is_local);
             if face.map(|face| face.app.get_or_insert_default()).is_none() {
                 self.push_dropped.not_local += 1;
-            } else if push.to.packet(Leg::Push, packet).is_err() {
-                self.push_dropped.backlog += 1;
+            } else {
+                self.for_push(slot, packet);
             }
             return;
         }
-        // In place, in a copy: the hop limit is another one in what leaves.
-        let arena = &mut self.out.arena;
-        let start = arena.len();
-        arena.extend_from_slice(&packet.bytes);
-        let from = Source::Face(packet.face);
-        push.forwarder.receive(from, &mut arena[start..], &mut push.copies);
-        if push.copies.faces.is_empty() {
-            arena.truncate(start);
-        } else {
-            let range = position(start)..position(arena.len());
-            self.out.items.extend(push.copies.faces.iter().map(|face| Transmit {
-                face: *face,
-                // Of no weight: the pull half counts what it sends itself.
-                kind: Kind::Data,
-                bytes: Payload::Arena(range.clone()),
-                lp: LpOut::default(),
-            }));
+        if self.forward_push(&packet) {
+            self.for_push(slot, packet);
         }
-        if push.copies.is_delivered && push.to.packet(Leg::Push, packet).is_err() {
+    }
+
+    /// Sends a frame of a neighbour on; whether it is for this node, too.
+    fn forward_push(&mut self, packet: &Packet) -> bool {
+        let Some(push) = &mut self.push else { return false };
+        let (from, bytes) = (Source::Face(packet.face), &packet.bytes);
+        let mut copies = std::mem::take(&mut push.copies);
+        // The hop limit is another one in what leaves, so that has a head of its own; the rest is
+        // shared with what came.
+        if forwarder::has_short_head(bytes) {
+            let mut head = [0; forwarder::START];
+            head.copy_from_slice(&bytes[..forwarder::START]);
+            let start = (&mut head[..], bytes.len());
+            push.forwarder.receive_start(from, start, &mut copies);
+            if !copies.faces.is_empty() {
+                let rest = bytes.slice(forwarder::START..bytes.len());
+                copies.faces.iter().for_each(|face| self.send_on(*face, &head, &rest));
+            }
+        } else {
+            let mut head = bytes.to_vec();
+            push.forwarder.receive(from, &mut head, &mut copies);
+            let rest = Buf::copy_from(&[]);
+            copies.faces.iter().for_each(|face| self.send_on(*face, &head, &rest));
+        }
+        let is_delivered = copies.is_delivered;
+        if let Some(push) = &mut self.push {
+            push.copies = copies;
+        }
+        is_delivered
+    }
+
+    /// Puts a frame, `head` and then `rest`, into the queue of a link, wherever that is.
+    fn send_on(&mut self, id: FaceId, head: &[u8], rest: &Buf) {
+        let Some(Place::Here(slot)) = self.faces.place(id) else {
+            let bytes = Payload::Shared(Buf::joined(head, rest));
+            let (kind, lp) = (Kind::Data, LpOut::default());
+            return self.transmit(&[], Transmit { face: id, kind, bytes, lp });
+        };
+        let now = self.now;
+        let Some(face) = self.faces.get(slot) else { return };
+        if face.io.is_none() {
+            face.traffic.face_gone += 1;
+            return;
+        }
+        face.queue.set_lane(lane(true, face.stream));
+        // Refusals are counted by the link service.
+        let _ = face.link.send_parts(now, head, rest, &mut face.queue);
+        self.note_hold(slot);
+        self.queued(slot);
+    }
+
+    /// What is for the push half of this node: done in place, or sent to its thread.
+    fn for_push(&mut self, slot: u32, packet: Packet) {
+        let (Some(push), Some(face)) = (&mut self.push, self.faces.get(slot)) else { return };
+        if push.in_place(self.now, (self.index, face.push_sent), &packet) {
+            return;
+        }
+        if push.send(packet) {
+            face.push_sent = push.sent;
+        } else {
             self.push_dropped.backlog += 1;
+        }
+    }
+
+    /// What was done in place goes to the faces of this shard.
+    pub(super) fn take_in_place(&mut self) {
+        let Some(push) = self.push.as_mut().filter(|push| push.is_used) else { return };
+        // Whoever is at it now may hand it over by the ring; else it is tried again.
+        let Some(mut thread) = push.shared.as_ref().and_then(|shared| shared.try_lock()) else {
+            return;
+        };
+        push.is_used = false;
+        let mut batch = thread.hand_over(self.index, push.spare.take().unwrap_or_default());
+        drop(thread);
+        self.deliver(&mut batch);
+        batch.clear();
+        if let Some(push) = &mut self.push {
+            push.spare = Some(batch);
         }
     }
 
@@ -155,7 +257,8 @@ impl Shard {
     /// How many of `frames` come before one that the push half has no room for now: an application
     /// waits, and so does a neighbour on a stream, and neither loses anything.
     pub(super) fn not_held(&mut self, slot: u32, frames: &[RxFrame]) -> usize {
-        let Some(push) = &self.push else { return frames.len() };
+        let Some(push) = &mut self.push else { return frames.len() };
+        push.is_open = push.holding.is_empty();
         // What one turn brings has room in the queue of any face.
         let mut room = if push.is_free() { TURN_BYTES } else { 0 };
         if frames.len() * PACKET_LEN_MAX <= room {
@@ -189,10 +292,13 @@ impl Shard {
         }
     }
 
-    /// Whether a face is put aside, or is the reason for it.
+    /// Whether a face is put aside, or is the reason for it, or something waits for the lock.
     pub(super) fn has_held(&self) -> bool {
         let waits = |push: &PushSide| {
-            !push.held.is_empty() || !push.holding.is_empty() || !push.leaving.is_empty()
+            !push.held.is_empty()
+                || !push.holding.is_empty()
+                || !push.leaving.is_empty()
+                || push.is_used
         };
         self.push.as_ref().is_some_and(waits)
     }
@@ -201,7 +307,7 @@ impl Shard {
     pub(super) fn release_held(&mut self) {
         let Some(push) = &mut self.push else { return };
         while let Some(face) = push.leaving.last() {
-            if push.to.packet(Leg::Push, leave(*face)).is_err() {
+            if !push.send(leave(*face)) {
                 break;
             }
             push.leaving.pop();
@@ -277,7 +383,7 @@ impl Shard {
     pub(super) fn push_leave(&mut self, slot: u32) {
         let Some(push) = &mut self.push else { return };
         let Some(face) = self.faces.get(slot) else { return };
-        if face.app.take().is_some() && push.to.packet(Leg::Push, leave(face.id)).is_err() {
+        if face.app.take().is_some() && !push.send(leave(face.id)) {
             push.leaving.push(face.id);
         }
     }
@@ -330,10 +436,6 @@ fn put(queue: &mut TxQueue, bytes: &Buf) -> bool {
         offset += piece.len();
     }
     true
-}
-
-fn position(at: usize) -> u32 {
-    u32::try_from(at).expect("invariant: a burst is bounded far below 4 GiB")
 }
 
 /// Links of the push half in one shard, counted.

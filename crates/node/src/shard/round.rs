@@ -73,6 +73,7 @@ impl Shard {
         if !self.is_alone() {
             self.take_crossings();
         }
+        self.take_in_place();
         self.take_push();
         self.release_held();
         self.turns();

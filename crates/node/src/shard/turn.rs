@@ -66,6 +66,7 @@ impl Shard {
             }
         }
         self.keep_frames(slot, frames);
+        self.take_in_place();
         self.dispatch();
         self.note_timer(slot);
         if let Some(reason) = broken {

@@ -291,18 +291,43 @@ impl Dispatcher {
         ids.iter().any(|id| names_above(id, is_deep).any(has))
     }
 
-    /// A frame that came for this node.
-    pub fn receive(&mut self, now: Tick, frame: &Frame<'_>, out: &mut Outbox) {
+    /// A frame of data that came for this node, under a strategy whose publications are not kept
+    /// and not cut. Where one list of applications gets it, these are returned and nothing is said
+    /// to them: the caller hands them the payload, behind what is in `out`.
+    pub fn receive_ready(
+        &mut self,
+        frame: &Frame<'_>,
+        out: &mut Outbox,
+    ) -> Option<(Arc<[AppId]>, Id)> {
+        let ids = self.names_of(frame, out)?;
+        let found = find(&self.subscriptions, (&ids[..], false));
+        if let Some((apps, id)) = list_of(&mut self.subscriptions, &found, None) {
+            self.counters.delivered += apps.len() as u64;
+            return Some((apps, id.clone()));
+        }
+        if self.deliver(&ids, frame.payload, false, None, out) == 0 {
+            self.counters.unwanted += 1;
+        }
+        None
+    }
+
+    /// The names of a frame that came; `None` when it is not of its flow, or no publication that is
+    /// new.
+    #[inline]
+    fn names_of(&mut self, frame: &Frame<'_>, out: &mut Outbox) -> Option<SmallVec<[Id; 2]>> {
         let ids: SmallVec<[Id; 2]> = frame.ids.map(Id::from_labels).collect();
         if let Route::Keyed { flow, .. } = frame.route
             && !ids.iter().any(|id| is_of_flow(id, flow))
         {
             self.counters.wrong_flow += 1;
-            return;
+            return None;
         }
-        if !self.note_number(&ids, frame, out) {
-            return;
-        }
+        self.note_number(&ids, frame, out).then_some(ids)
+    }
+
+    /// A frame that came for this node.
+    pub fn receive(&mut self, now: Tick, frame: &Frame<'_>, out: &mut Outbox) {
+        let Some(ids) = self.names_of(frame, out) else { return };
         if frame.strategy == Strategy::ALGORITHMIC_DOMAIN && ids.len() > 1 {
             return self.piece(now, ids.into_vec(), frame, out);
         }
@@ -328,15 +353,16 @@ pub(super) fn names_above(id: &Id, is_deep: bool) -> impl Iterator<Item = Name<'
     (1..=id.len()).rev().take(above).map(|depth| &id.labels()[..depth])
 }
 
-fn deliver(
-    subscriptions: &mut HashMap<Id, Subscribing>,
-    (ids, is_deep): (&[Id], bool),
-    payload: &[u8],
-    except: Option<AppId>,
-    out: &mut Outbox,
-) -> usize {
+/// Names with subscriptions, each with the id that it is above of.
+type Found<'a> = SmallVec<[(&'a Id, Name<'a>); 4]>;
+
+#[inline]
+fn find<'a>(
+    subscriptions: &HashMap<Id, Subscribing>,
+    (ids, is_deep): (&'a [Id], bool),
+) -> Found<'a> {
     let wanted = |s: &Subscribing| !s.subscribers.is_empty();
-    let mut found: SmallVec<[(&Id, Name<'_>); 4]> = SmallVec::new();
+    let mut found = Found::new();
     for id in ids {
         let names = names_above(id, is_deep);
         found.extend(
@@ -345,16 +371,37 @@ fn deliver(
                 .map(|name| (id, name)),
         );
     }
+    found
+}
+
+/// The one list of those who get what is published under these names, with the id that they are
+/// above of; `None` when it is not one list as it is.
+#[inline]
+fn list_of<'a>(
+    subscriptions: &mut HashMap<Id, Subscribing>,
+    found: &Found<'a>,
+    except: Option<AppId>,
+) -> Option<(Arc<[AppId]>, &'a Id)> {
+    let [(id, name)] = found[..] else { return None };
+    let entry = subscriptions.get_mut(name)?;
+    let is_whole = except.is_none_or(|app| !entry.subscribers.contains(&app));
+    is_whole.then(|| (entry.subscribers.shared(), id))
+}
+
+fn deliver(
+    subscriptions: &mut HashMap<Id, Subscribing>,
+    names: (&[Id], bool),
+    payload: &[u8],
+    except: Option<AppId>,
+    out: &mut Outbox,
+) -> usize {
+    let found = find(subscriptions, names);
     if found.is_empty() {
         return 0;
     }
     let payload: Arc<[u8]> = payload.into();
-    if let [(id, name)] = found[..]
-        && let Some(entry) = subscriptions.get_mut(name)
-        && except.is_none_or(|app| !entry.subscribers.contains(&app))
-    {
+    if let Some((apps, id)) = list_of(subscriptions, &found, except) {
         // One list as it is: nobody gets it twice.
-        let apps = entry.subscribers.shared();
         let count = apps.len();
         out.events.push((To::All(apps), Event::Data { id: id.clone(), payload }));
         return count;

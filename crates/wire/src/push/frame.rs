@@ -47,13 +47,37 @@ impl<'a> Head<'a> {
             return Err(Malformed::TooLong);
         }
         let element = Element::parse_as(octets, types::PUSH_FRAME)?;
+        Self::of_value(octets.len() - element.value.len(), element.value)
+    }
+
+    /// As [`Head::parse`] for a frame of `len` octets, of which `start` are the first ones: as many
+    /// as the forwarding part needs.
+    ///
+    /// # Errors
+    /// As [`Head::parse`], and [`Malformed::Truncated`] where `start` is too short.
+    #[inline]
+    pub fn parse_start(start: &'a [u8], len: usize) -> Result<Self, Malformed> {
+        match start.first() {
+            Some(typ) if u32::from(*typ) == types::PUSH_FRAME => {}
+            Some(typ) => return Err(Malformed::Unexpected((*typ).into())),
+            None => return Err(Malformed::Truncated),
+        }
+        if tlv::frame_len(start)? != Some(len) {
+            return Err(Malformed::Truncated);
+        }
+        // A LENGTH of one octet, or of three.
+        let at = if start.get(1).is_some_and(|len| *len < 253) { 2 } else { 4 };
+        Self::of_value(at, start.get(at..).ok_or(Malformed::Truncated)?)
+    }
+
+    #[inline]
+    fn of_value(at: usize, value: &'a [u8]) -> Result<Self, Malformed> {
         let ([first, hop_limit, strategy, _], rest) =
-            element.value.split_first_chunk().ok_or(Malformed::Truncated)?;
+            value.split_first_chunk().ok_or(Malformed::Truncated)?;
         if first >> 4 != VERSION {
             return Err(Malformed::Value(u32::from(first >> 4)));
         }
         let (route, rest) = Route::split(first & 15, rest)?;
-        let at = octets.len() - element.value.len();
         Ok(Self { hop_limit: *hop_limit, strategy: Strategy(*strategy), route, at, rest })
     }
 }

@@ -1,0 +1,65 @@
+//! Data that needs no more than a look at tables, and so no long time: what a shell may have done
+//! wherever it is.
+
+use super::{Node, Output};
+use crate::dispatcher::{Data, Sent};
+use crate::publication::AppId;
+use onym_tables::{FaceId, Tick};
+use onym_wire::push::app::PIECE_MAX;
+use onym_wire::push::{Frame, Id, Label, Strategy, reserved};
+use std::sync::Arc;
+
+/// A publication that applications of this node get.
+#[derive(Debug)]
+pub struct Handed<'a> {
+    /// What was published.
+    pub payload: &'a [u8],
+    /// All who get it, and the id that they subscribed to; nobody, where they are told already.
+    pub to: Option<(Arc<[AppId]>, Id)>,
+}
+
+impl Node {
+    /// Publishes what needs nothing but the head that its item's frames have, which takes no long
+    /// time. `None`: anything else, and nothing was done.
+    pub fn publish_ready(
+        &mut self,
+        now: Tick,
+        app: AppId,
+        data: &Data<'_>,
+        output: &mut Output,
+    ) -> Option<Sent> {
+        let mut octets = output.buffer();
+        let sent = self.dispatcher.publish_ready(now, app, data, &mut octets, &mut self.outbox);
+        if octets.is_empty() {
+            output.give_back(octets);
+        } else {
+            self.send_own(octets, output);
+        }
+        output.events.append(&mut self.outbox.events);
+        sent
+    }
+
+    /// As [`Node::deliver_frame`], for data that needs no more than to be handed out; `None`: it is
+    /// something else, and nothing was done. What [`Handed::to`] names gets the payload from the
+    /// caller, behind what is in `output`.
+    pub fn deliver_ready<'a>(
+        &mut self,
+        face: FaceId,
+        octets: &'a [u8],
+        output: &mut Output,
+    ) -> Option<Handed<'a>> {
+        let frame = Frame::parse(octets).ok()?;
+        let root = frame.ids.into_iter().next().and_then(|labels| labels.first().copied());
+        let is_ready = frame.strategy == Strategy::DOMAIN_LOCAL
+            && !root.is_none_or(|root| reserved::is_reserved(Label(root)))
+            && frame.payload.len() <= PIECE_MAX
+            && self.config.trusted.is_none()
+            && !self.forwarder.is_external(face);
+        if !is_ready {
+            return None;
+        }
+        let to = self.dispatcher.receive_ready(&frame, &mut self.outbox);
+        output.events.append(&mut self.outbox.events);
+        Some(Handed { payload: frame.payload, to })
+    }
+}
