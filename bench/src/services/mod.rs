@@ -104,7 +104,10 @@ fn alone() -> Vec<Case> {
         b.between("strategy-forwarder", &["strategy=round-robin"])
     }));
     all.push(case("kind=NF", Some(1804.0), |b| b.between("name-filter", &[])));
-    all.push(case("kind=FW", None, |b| b.between("forwarder", open)));
+    all.push(case("kind=FW", None, |b| {
+        let cache = format!("cs_capacity={CACHE}");
+        b.between("forwarder", &["registration=open", &cache])
+    }));
     for (kind, paper) in [(KeyType::Rsa, 515.0), (KeyType::Ecdsa, 122.0)] {
         for threads in [1, 2] {
             let name = format!("kind=SV,key={},threads={threads}", kind.word());

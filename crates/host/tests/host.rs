@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+use base64::Engine as _;
+use onym_crypto::{KeyType, PrivateKey, Signer};
 use onym_face::{CHUNK_LEN, Face, tcp};
 use onym_host::{Host, Kind, Options, TlsFiles};
 use onym_wire::data::{Data, DataBuilder};
@@ -228,6 +230,55 @@ fn an_event_wakes_who_waits_for_it() {
     let _end = End::to(host.listener("in").unwrap());
     let told = waiting.join().unwrap();
     assert_eq!(told["events"][0]["kind"], "face_up");
+}
+
+fn with(kind: Kind, listen: &[&str], config: Value) -> Host {
+    let mut options = Options::new(kind);
+    options.listen = listen.iter().map(|l| l.parse().unwrap()).collect();
+    let Value::Object(config) = config else { panic!("{config}") };
+    options.config = config;
+    Host::start(options).unwrap()
+}
+
+#[test]
+fn a_verifier_of_several_threads_lets_exactly_the_good_pass() {
+    const COUNT: u64 = 300;
+    let host = with(Kind::SignatureVerifier, &BOTH, json!({ "threads": 3 }));
+    let (mut consumer, mut producer) = between(&host);
+    let key = PrivateKey::generate(KeyType::Ecdsa).unwrap();
+    let spki = base64::engine::general_purpose::STANDARD.encode(key.spki());
+    let signer = Signer::key(key, "/a/KEY/1".parse().unwrap());
+    let keys = json!({ "add": [{ "name": "/a/KEY/1", "spki": spki }] });
+    assert_eq!(call(&host, "POST", "/v1/keys", &keys).0, 200);
+    consumer.send(&interest("/a", 1));
+    producer.next().unwrap();
+    for n in 0..COUNT {
+        let name: Name = format!("/a/{n}").parse().unwrap();
+        let mut wire = Vec::new();
+        signer.sign_data(&DataBuilder::new(name.as_ref(), &[7; 500]), &mut wire).unwrap();
+        if n % 3 == 0 {
+            // In the content.
+            let middle = wire.len() / 2;
+            wire[middle] ^= 1;
+        }
+        producer.send(&wire);
+    }
+    let good: Vec<String> = (0..COUNT).filter(|n| n % 3 != 0).map(|n| format!("/a/{n}")).collect();
+    let mut came: Vec<String> = good
+        .iter()
+        .map(|_| Data::parse(&consumer.next().unwrap()).unwrap().name.to_string())
+        .collect();
+    // The threads end in any order.
+    let mut wanted = good;
+    came.sort();
+    wanted.sort();
+    assert_eq!(came, wanted);
+    let stats = call(&host, "GET", "/v1/stats", &Value::Null).1;
+    let verifier = &stats["signature_verifier"];
+    assert_eq!(
+        (&verifier["valid"], &verifier["invalid"]),
+        (&json!(COUNT / 3 * 2), &json!(COUNT / 3))
+    );
 }
 
 fn openssl(dir: &Path, args: &[&str]) {

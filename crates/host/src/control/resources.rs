@@ -4,6 +4,7 @@ use super::state::each;
 use super::{Answer, App, Call, join, method_refused, ok};
 use onym_services::element::Request;
 use onym_services::function::method_of;
+use serde_json::Value;
 
 /// Hands the request to the element.
 pub(super) async fn element(app: &App, call: &Call, word: &str) -> Answer {
@@ -17,8 +18,14 @@ pub(super) async fn element(app: &App, call: &Call, word: &str) -> Answer {
         })
     });
     let mut all = Vec::new();
-    for answer in done.await? {
-        all.push(answer?);
+    for (thread, answer) in done.await?.into_iter().enumerate() {
+        let mut answer = answer?;
+        // Elements do not know that they are one of several.
+        let sessions = answer.get_mut("sessions").and_then(Value::as_array_mut);
+        for session in sessions.into_iter().flatten() {
+            session["thread"] = thread.into();
+        }
+        all.push(answer);
     }
     ok(join(all))
 }
