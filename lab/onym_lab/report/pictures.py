@@ -244,6 +244,11 @@ def _against(
     stay at their first levels.
     """
     first, rest = axes[0], axes[1:]
+    # Words stand in the order of the file, not in that of the runs.
+    rank = {level: place for place, level in enumerate(_levels(measured, first))}
+    mine = mine.sort_values(
+        f"factor_{first}", key=lambda words: words.astype(str).map(rank), kind="stable"
+    )
     name = f"series-{metric}-{where or 'places'}"
     title = f"{metric.replace('_', ' ')}{f' of {where}' if where else ''} by {first}"
     log = _spans(mine["value"])
