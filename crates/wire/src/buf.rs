@@ -170,9 +170,9 @@ pub struct BufPool {
 
 /// How many of the oldest chunks are examined before a new one is allocated.
 const PROBES: usize = 4;
-/// How many chunks that were used last are written again before older ones: as many as a face fills
-/// at once, so that they are still in the cache.
-const RECENT: usize = 4;
+/// How many chunks that were used last are written again before older ones: more than a face fills
+/// at once, and few enough to be in the cache still.
+const RECENT: usize = 8;
 
 impl BufPool {
     /// A pool of chunks of `chunk_len` octets that keeps at most `kept_max` of them.
@@ -189,9 +189,7 @@ impl BufPool {
 
     /// A chunk to write: one given back, one that no packet refers to any more, or a new one.
     pub fn take(&mut self) -> ChunkMut {
-        if self.free.is_empty() {
-            self.sweep();
-        }
+        self.sweep();
         if let Some(chunk) = self.free.pop() {
             return ChunkMut { chunk };
         }
@@ -271,7 +269,7 @@ mod tests {
         burst(&mut pool, 20);
         let used: std::collections::BTreeSet<usize> =
             (0..50).flat_map(|_| burst(&mut pool, 3)).collect();
-        assert!(used.len() <= RECENT + 3, "{} chunks", used.len());
+        assert!(used.len() <= RECENT, "{} chunks", used.len());
     }
 
     #[test]
