@@ -5,7 +5,7 @@
 
 use base64::Engine as _;
 use onym_crypto::{KeyType, PrivateKey, Signer};
-use onym_face::{CHUNK_LEN, Face, tcp};
+use onym_face::{CHUNK_LEN, Face, Incoming, Listener as _, tcp};
 use onym_host::{Host, Kind, Options, TlsFiles};
 use onym_wire::data::{Data, DataBuilder};
 use onym_wire::interest::{Interest, InterestBuilder};
@@ -61,7 +61,10 @@ struct End {
 impl End {
     fn to(uri: &str) -> Self {
         let address = uri.strip_prefix("tcp4://").unwrap().parse().unwrap();
-        let face = Box::new(tcp::connect(address).unwrap());
+        Self::of(Box::new(tcp::connect(address).unwrap()))
+    }
+
+    fn of(face: Box<dyn Face>) -> Self {
         let pool = BufPool::new(CHUNK_LEN, 64);
         Self { face, pool, queue: TxQueue::new(64 << 20), frames: Vec::new() }
     }
@@ -279,6 +282,47 @@ fn a_verifier_of_several_threads_lets_exactly_the_good_pass() {
         (&verifier["valid"], &verifier["invalid"]),
         (&json!(COUNT / 3 * 2), &json!(COUNT / 3))
     );
+}
+
+#[test]
+fn a_dispatcher_of_several_threads_gives_each_client_its_own_answers() {
+    let mut upstream = tcp::TcpListener::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let path = json!({ "consumer_path": upstream.local_uri().to_string(), "threads": 2 });
+    let host = with(Kind::PacketDispatcher, &["in=tcp4://127.0.0.1:0"], path);
+    let mut clients: Vec<End> = (0..4).map(|_| End::to(host.listener("in").unwrap())).collect();
+    let sessions = || call(&host, "GET", "/v1/sessions", &Value::Null).1["sessions"].clone();
+    wait_until("a path for each client", || {
+        let all = sessions();
+        let all = all.as_array().unwrap();
+        all.len() == 4 && all.iter().all(|s| s["state"] == "up")
+    });
+    let mut threads: Vec<u64> =
+        sessions().as_array().unwrap().iter().map(|s| s["thread"].as_u64().unwrap()).collect();
+    threads.sort_unstable();
+    assert_eq!(threads, [0, 0, 1, 1]);
+    let mut arrived = Vec::new();
+    wait_until("a connection for each client", || {
+        upstream.accept(&mut BufPool::new(CHUNK_LEN, 1), 4, &mut arrived).unwrap();
+        arrived.len() == 4
+    });
+    let face = |arrived| match arrived {
+        Incoming::Face(face) => End::of(face),
+        Incoming::Frame { .. } => panic!("a connection is a face"),
+    };
+    let mut producers: Vec<End> = arrived.into_iter().map(face).collect();
+    for round in 0..10 {
+        for (n, client) in (0..).zip(&mut clients) {
+            client.send(&interest(&format!("/c/{n}/{round}"), round * 4 + n));
+        }
+        for producer in &mut producers {
+            let asked = producer.next().unwrap();
+            producer.send(&data(&Interest::parse(&asked).unwrap().name.to_name(), 100));
+        }
+        for (n, client) in (0..).zip(&mut clients) {
+            let answer = client.next().unwrap();
+            assert_eq!(Data::parse(&answer).unwrap().name.to_string(), format!("/c/{n}/{round}"));
+        }
+    }
 }
 
 fn openssl(dir: &Path, args: &[&str]) {
