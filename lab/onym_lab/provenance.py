@@ -88,6 +88,11 @@ def _onym(backend: str) -> Path | None:
         raise
 
 
+def _word(argument: str) -> str:
+    """Give a word of the command, a path without its folder: that says nothing elsewhere."""
+    return Path(argument).name if Path(argument).is_absolute() else argument
+
+
 def gather(experiment: Experiment, backend: str) -> dict[str, Any]:
     """Gather everything that a reader needs to judge and to repeat a run."""
     status = _git("status", "--porcelain")
@@ -98,7 +103,7 @@ def gather(experiment: Experiment, backend: str) -> dict[str, Any]:
         "began": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "commit": _git("rev-parse", "HEAD"),
         "dirty": bool(status) if status is not None else None,
-        "command": ["onym-lab", *sys.argv[1:]],
+        "command": ["onym-lab", *map(_word, sys.argv[1:])],
         "binaries": {
             "onym": _binary(_onym(backend)),
             "ndnd": _binary(tools.on_path("ndnd")),
