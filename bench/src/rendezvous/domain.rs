@@ -25,6 +25,8 @@ use std::time::Duration;
 const STRATEGY: Strategy = Strategy::DOMAIN_LOCAL;
 /// Root scopes for each rendezvous, where there are several: they share them out by hashes.
 const SCOPES_EACH: u64 = 64;
+/// Tag of requests that take nothing back; those that do have the item's number.
+const NO_ITEM: u64 = u64::MAX;
 const PUBLISHER: AppId = AppId(0);
 /// Virtual time in which something must happen.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -101,7 +103,6 @@ fn build(args: &RendezvousArgs) -> Result<(PushNetwork, Vec<usize>)> {
 #[derive(Debug, Clone, Copy)]
 struct Subscriber {
     item: u64,
-    before: Option<u64>,
     since: Tick,
     left: u32,
 }
@@ -184,14 +185,14 @@ impl Domain {
         subscriber.since = self.net.now();
         let (node, app) = self.place(number);
         let request = self.request(Kind::SUBSCRIBE_ITEM, item);
-        self.net.request(node, app, 0, &request);
+        self.net.request(node, app, NO_ITEM, &request);
         Ok(())
     }
 
     /// Every subscriber asks `times` times; how long each took, and all together.
     fn run(&mut self, count: usize, times: u32) -> Result<(Vec<Duration>, Duration)> {
         ensure!(self.items > 2 * count as u64, "more than {} items are needed", 2 * count);
-        let fresh = Subscriber { item: 0, before: None, since: Tick(0), left: times };
+        let fresh = Subscriber { item: 0, since: Tick(0), left: times };
         self.all = vec![fresh; count];
         self.times.clear();
         let began = self.net.now();
@@ -244,7 +245,11 @@ impl Domain {
                 ensure!(sent.is_some_and(|sent| sent.is_ok()), "a publication is refused");
             }
             Event::Data { id, .. } => self.got(node, app, &id)?,
-            Event::Status { status, .. } => ensure!(status.0 == 0, "a request: {status}"),
+            Event::Status { tag, status } => {
+                ensure!(status.0 == 0, "a request: {status}");
+                // Now it is taken back at its rendezvous, whatever others have to do.
+                self.busy.remove(&tag);
+            }
             _ => {}
         }
         Ok(())
@@ -259,10 +264,7 @@ impl Domain {
         ensure!(*id == item, "{id} came, not {item}");
         self.times.push(self.net.now().since(subscriber.since));
         let request = self.request(Kind::UNSUBSCRIBE_ITEM, subscriber.item);
-        self.net.request(node, app, 0, &request);
-        if let Some(before) = self.all[number].before.replace(subscriber.item) {
-            self.busy.remove(&before);
-        }
+        self.net.request(node, app, subscriber.item, &request);
         if subscriber.left > 0 {
             self.ask(number)?;
         }
@@ -304,8 +306,9 @@ fn print_costs(who: &str, costs: &Costs) {
     );
 }
 
-/// The same requests against the clock, twice: the first time with no costs, the second time with
-/// those of the first, so that as much waits at once as in the run that counts.
+/// The same requests against the clock, twice: the first time as if everything took what a datagram
+/// takes, the second time with the costs of the first, so that as much waits at once as in the run
+/// that counts.
 fn calibrate(domain: &mut Domain, count: usize) -> Result<()> {
     let inner = (domain.hubs..domain.net.len()).filter(|n| !domain.edges.contains(n)).collect();
     let all: [(&str, Vec<usize>); 3] = [
@@ -314,6 +317,8 @@ fn calibrate(domain: &mut Domain, count: usize) -> Result<()> {
         ("a node at the edge", domain.edges.clone()),
     ];
     let (io, meter) = (io_cost()?, meter());
+    let first = Costs { frame: io, sent: io, request: io, publication: io, ..Costs::default() };
+    (0..domain.net.len()).for_each(|node| domain.net.set_costs(node, first));
     for is_last in [false, true] {
         let before: Vec<Spent> = (0..domain.net.len()).map(|n| domain.net.spent(n)).collect();
         domain.net.meter = Some(meter);

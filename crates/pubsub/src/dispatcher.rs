@@ -4,6 +4,7 @@
 //! for its identifier. Every request ends in one status; what was refused is undone.
 
 mod assert;
+mod awaited;
 mod cache;
 mod data;
 mod fragment;
@@ -18,6 +19,7 @@ pub use request::Request;
 
 use crate::courier::{Courier, Traffic};
 use crate::publication::{AppId, Event, Outbox, Publication, Target, responsible};
+use awaited::Awaited;
 use cache::Cache;
 use fragment::{Reassembly, Repair};
 use gaps::{Heard, Numbers, Watched};
@@ -195,6 +197,7 @@ pub struct Dispatcher {
     repair: Repair,
     reassembly: Reassembly,
     cache: Cache,
+    awaited: Awaited,
     heard: Heard,
     watched: Watched,
     publication_number: u64,
@@ -273,6 +276,7 @@ impl Dispatcher {
             repair: Repair::new(config.fragments),
             reassembly: Reassembly::new(config.fragments),
             cache: Cache::new(config.cache_octets_max),
+            awaited: Awaited::default(),
             heard: Heard::default(),
             watched: Watched::default(),
             publication_number: u64::from(config.boot) << 32,

@@ -285,9 +285,10 @@ impl Dispatcher {
         delivered
     }
 
-    /// Whether somebody here subscribed to one of these names.
+    /// Whether somebody here subscribed to one of these names, or is about to.
     pub(super) fn is_wanted(&self, ids: &[Id], is_deep: bool) -> bool {
-        let has = |name| self.subscriptions.get(name).is_some_and(|s| !s.subscribers.is_empty());
+        let is = |s: &Subscribing| !s.subscribers.is_empty() || !s.waiting.is_empty();
+        let has = |name| self.subscriptions.get(name).is_some_and(is);
         ids.iter().any(|id| names_above(id, is_deep).any(has))
     }
 
@@ -306,7 +307,7 @@ impl Dispatcher {
             return Some((apps, id.clone()));
         }
         if self.deliver(&ids, frame.payload, false, None, out) == 0 {
-            self.counters.unwanted += 1;
+            self.nobody_has(&ids, frame.payload);
         }
         None
     }
@@ -338,7 +339,7 @@ impl Dispatcher {
         }
         let is_deep = !frame.strategy.has_rendezvous();
         if self.deliver(&ids, frame.payload, is_deep, None, out) == 0 {
-            self.counters.unwanted += 1;
+            self.nobody_has(&ids, frame.payload);
         }
     }
 }

@@ -409,6 +409,9 @@ impl Dispatcher {
             self.leave(app, is_subscription, full);
         }
         self.tell_status(&waiting, status, out);
+        if is_subscription {
+            self.answered(full, out);
+        }
         let then = waiting.iter().filter_map(|w| w.then.map(|tag| Waiting { tag, ..*w }));
         self.tell_status(&then.collect::<Vec<_>>(), Status::NOT_THERE, out);
     }
@@ -426,6 +429,9 @@ impl Dispatcher {
         for waiting in &waiting {
             self.settle_one(is_subscription, full, waiting.app);
             self.tell_status(&[*waiting], Status::OK, out);
+        }
+        if is_subscription {
+            self.answered(full, out);
         }
         self.elect(std::slice::from_ref(full), out);
         let request = Request {
