@@ -234,6 +234,13 @@ impl Courier {
         }
     }
 
+    /// Whether acknowledgements are owed.
+    #[inline]
+    #[must_use]
+    pub fn owes(&self) -> bool {
+        !self.owed.is_empty()
+    }
+
     /// The acknowledgements that are owed: one for all that came of a session since the last.
     pub fn pay(&mut self) -> Vec<(Label, Sequence)> {
         let owed = std::mem::take(&mut self.owed);

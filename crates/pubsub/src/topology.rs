@@ -203,6 +203,12 @@ impl TopologyManager {
         }
     }
 
+    /// Whether rendezvous nodes wait for an acknowledgement.
+    #[inline]
+    pub(crate) fn owes(&self) -> bool {
+        self.rendezvous.owes()
+    }
+
     /// Acknowledges to rendezvous nodes what came.
     pub(crate) fn acknowledge(&mut self, out: &mut Outbox) {
         for (node, taken) in self.rendezvous.pay() {

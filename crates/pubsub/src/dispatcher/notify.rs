@@ -32,6 +32,12 @@ impl Dispatcher {
         self.managers.owe(sender, sequence.session);
     }
 
+    /// Whether topology managers wait for an acknowledgement.
+    #[inline]
+    pub(crate) fn owes(&self) -> bool {
+        self.managers.owes()
+    }
+
     /// Acknowledges to topology managers what came, after it was obeyed: the first message tells the
     /// way back.
     pub(crate) fn acknowledge(&mut self, out: &mut Outbox) {

@@ -3,6 +3,7 @@
 use super::{Faces, Frames, Node, Output};
 use crate::forwarder::Source;
 use crate::publication::{Publication, Target};
+use crate::topology::TopologyManager;
 use onym_tables::Tick;
 use onym_wire::push::{FrameBuilder, Id, Route, RouteBuf, reserved};
 
@@ -20,21 +21,34 @@ impl Node {
     }
 
     /// Carries out what the parts published, and outside of a round sends what waits.
+    #[inline]
     pub(super) fn settle(&mut self, now: Tick, output: &mut Output) {
-        self.drain(now, output);
-        if !self.is_held {
-            self.dispatcher.acknowledge(&mut self.outbox);
-            if let Some(topology) = &mut self.topology {
-                topology.acknowledge(&mut self.outbox);
-            }
+        if !self.outbox.publications.is_empty() {
             self.drain(now, output);
-            if !self.bundles.is_empty() {
-                for publication in self.bundles.take() {
-                    self.send(publication, true, output);
-                }
-            }
+        }
+        if !self.is_held && self.has_waiting() {
+            self.say(now, output);
         }
         output.events.append(&mut self.outbox.events);
+    }
+
+    #[inline]
+    fn has_waiting(&self) -> bool {
+        !self.bundles.is_empty()
+            || self.dispatcher.owes()
+            || self.topology.as_ref().is_some_and(TopologyManager::owes)
+    }
+
+    /// Sends what waits for the end of the round.
+    fn say(&mut self, now: Tick, output: &mut Output) {
+        self.dispatcher.acknowledge(&mut self.outbox);
+        if let Some(topology) = &mut self.topology {
+            topology.acknowledge(&mut self.outbox);
+        }
+        self.drain(now, output);
+        for publication in self.bundles.take() {
+            self.send(publication, true, output);
+        }
     }
 
     /// Until nothing is left. Each message has effects of its own only, so this ends: what goes
