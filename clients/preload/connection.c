@@ -177,10 +177,8 @@ ssize_t look(int fd, struct incoming *in, struct message *m)
 	if (in->at < in->taken)
 		return parse(in->octets + in->at, in->taken - in->at, m);
 	in->at = in->taken = in->seen = 0;
-	for (;;) {
-		got = sys_recv(fd, in->octets, sizeof(in->octets), MSG_PEEK | MSG_DONTWAIT);
-		if (got <= 0)
-			return got;
+	got = sys_recv(fd, in->octets, sizeof(in->octets), MSG_PEEK | MSG_DONTWAIT);
+	while (got > 0) {
 		len = parse(in->octets, (size_t)got, m);
 		if (len < 0)
 			return -1;
@@ -188,8 +186,9 @@ ssize_t look(int fd, struct incoming *in, struct message *m)
 		if (len > 0 && len <= got)
 			return len;
 		// Its rest is on its way: what was begun is waited for, though the program may not want to.
-		sched_yield();
+		got = sys_recv(fd, in->octets, len > got ? (size_t)len : (size_t)got + 1, MSG_PEEK | MSG_WAITALL);
 	}
+	return got;
 }
 
 // Lets the message that was looked at go; false when the connection ended. Further whole messages that were

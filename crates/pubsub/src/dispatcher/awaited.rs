@@ -1,4 +1,4 @@
-//! Publications that come before the answer to the subscription that they are for: a rendezvous
+//! Publications that come before the answer to the subscription that they are for (P-25): a rendezvous
 //! that matches answers the subscriber and starts the publisher at once, and what the publisher
 //! says may be faster, or the answer may be lost and said again.
 
