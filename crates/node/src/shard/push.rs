@@ -30,6 +30,9 @@ pub(crate) struct PushSide {
     /// A copy of the push thread's, for frames of neighbours.
     forwarder: Forwarder,
     copies: Copies,
+    /// A frame whose whole head may be changed, and what comes behind it: nothing.
+    whole: Vec<u8>,
+    nothing: Buf,
     pub(super) to: ToPeer,
     pub(super) from: FromPeer,
     /// Packets sent to the push thread.
@@ -88,6 +91,8 @@ impl PushSide {
         Self {
             forwarder,
             copies: Copies::default(),
+            whole: Vec::new(),
+            nothing: Buf::copy_from(&[]),
             to,
             from,
             sent: 0,
@@ -180,10 +185,15 @@ impl Shard {
                 copies.faces.iter().for_each(|face| self.send_on(*face, &head, &rest));
             }
         } else {
-            let mut head = bytes.to_vec();
-            push.forwarder.receive(from, &mut head, &mut copies);
-            let rest = Buf::copy_from(&[]);
-            copies.faces.iter().for_each(|face| self.send_on(*face, &head, &rest));
+            let mut whole = std::mem::take(&mut push.whole);
+            whole.clear();
+            whole.extend_from_slice(bytes);
+            push.forwarder.receive(from, &mut whole, &mut copies);
+            let nothing = push.nothing.clone();
+            copies.faces.iter().for_each(|face| self.send_on(*face, &whole, &nothing));
+            if let Some(push) = &mut self.push {
+                push.whole = whole;
+            }
         }
         let is_delivered = copies.is_delivered;
         if let Some(push) = &mut self.push {
@@ -195,9 +205,13 @@ impl Shard {
     /// Puts a frame, `head` and then `rest`, into the queue of a link, wherever that is.
     fn send_on(&mut self, id: FaceId, head: &[u8], rest: &Buf) {
         let Some(Place::Here(slot)) = self.faces.place(id) else {
-            let bytes = Payload::Shared(Buf::joined(head, rest));
+            // Of no weight: the pull half counts what it sends itself.
             let (kind, lp) = (Kind::Data, LpOut::default());
-            return self.transmit(&[], Transmit { face: id, kind, bytes, lp });
+            let start = position(self.out.arena.len());
+            self.out.arena.extend_from_slice(head);
+            self.out.arena.extend_from_slice(rest);
+            let bytes = Payload::Arena(start..position(self.out.arena.len()));
+            return self.out.items.push(Transmit { face: id, kind, bytes, lp });
         };
         let now = self.now;
         let Some(face) = self.faces.get(slot) else { return };
@@ -436,6 +450,10 @@ fn put(queue: &mut TxQueue, bytes: &Buf) -> bool {
         offset += piece.len();
     }
     true
+}
+
+fn position(at: usize) -> u32 {
+    u32::try_from(at).expect("invariant: a burst is bounded far below 4 GiB")
 }
 
 /// Links of the push half in one shard, counted.
