@@ -236,8 +236,8 @@ fn add_push(bench: &mut Bench, hold: Duration) -> (FromPeer, ToPeer) {
 fn a_face_that_was_put_aside_goes_on_at_once_when_nobody_holds_back() {
     let mut bench = bench(1);
     let _thread = add_push(&mut bench, Duration::from_secs(100));
-    let (slow, _) = bench.face();
-    let (waiting, _) = bench.face();
+    let (slow, _slow_io) = bench.face();
+    let (waiting, _waiting_io) = bench.face();
     bench.round();
     let shard = &mut bench.shard;
     let (waiting, _) = shard.faces.by_id(waiting).unwrap();
