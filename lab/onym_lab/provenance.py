@@ -188,8 +188,9 @@ def diff(left: Run, right: Run) -> list[str]:
     for key in sorted(set(means[0].index) | set(means[1].index)):
         one, two = (float(mean.get(key, float("nan"))) for mean in means)
         if one != two and not (one != one and two != two):
-            ratio = f" (x{two / one:.3f})" if one else ""
-            lines.append(f"{' '.join(key)}: {one:.6g} | {two:.6g}{ratio}")
+            ratio = f" (x{two / one:.3f})" if one and one == one and two == two else ""
+            shown = [f"{value:.6g}" if value == value else "none" for value in (one, two)]
+            lines.append(f"{' '.join(key)}: {' | '.join(shown)}{ratio}")
     return lines
 
 

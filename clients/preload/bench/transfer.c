@@ -132,8 +132,13 @@ static void get(const char *address, const char *port, uint32_t file, double sec
 		ssize_t got = poll(&p, 1, PATIENCE_MS) > 0 ? recv(fd, in, sizeof(in), MSG_DONTWAIT) : 0;
 
 		if (got == 0)
-			for (size_t i = 0; i < UNDER_WAY; i++)
-				again += ask_again(fd, file, &blocks[i]);
+			for (size_t i = 0; i < UNDER_WAY; i++) {
+				uint32_t missing = ask_again(fd, file, &blocks[i]);
+
+				// Before the first segment nothing was on its way that could be lost: a way was looked for.
+				if (began != 0)
+					again += missing;
+			}
 		if (got != sizeof(in))
 			continue;
 		memcpy(&head, in, sizeof(head));
