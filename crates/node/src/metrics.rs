@@ -11,6 +11,7 @@ use onym_forward::verdict::{PacketKind, Verdict};
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::thread::JoinHandle;
+use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// The HTTP server of a node; it ends when dropped.
@@ -72,9 +73,16 @@ pub(crate) fn serve(listen: &OneOrMany, node: Remote) -> Result<Server, NodeErro
 
 type Answer = (StatusCode, [(&'static str, &'static str); 1], String);
 
+/// How long the page waits for the push thread, which may be at a long publication for seconds
+/// where its processor is small; its counters are those of the page before then.
+const PUSH_WAIT_MAX: Duration = Duration::from_millis(50);
+
 async fn metrics(State(node): State<Remote>) -> Answer {
     // The control thread answers within milliseconds; the wait must not hold the server.
-    let asked = tokio::task::spawn_blocking(move || node.ask(|control| control.snapshot())).await;
+    let asked = tokio::task::spawn_blocking(move || {
+        node.ask(|control| control.snapshot_within(PUSH_WAIT_MAX))
+    })
+    .await;
     let kind = [("content-type", "text/plain; version=0.0.4; charset=utf-8")];
     match asked {
         Ok(Ok(snapshot)) => (StatusCode::OK, kind, text(&snapshot)),
@@ -239,5 +247,31 @@ fn tables(out: &mut String, s: &Snapshot) {
     ];
     for (name, help, of) in all {
         plain(out, name, "counter", help, s.sum(|s| of(&s.counters)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::node::Node;
+    use std::sync::mpsc;
+
+    #[test]
+    fn what_is_counted_is_told_while_the_push_thread_is_at_something_long() {
+        let sets = ["unix.path", "udp.listen", "tcp.listen", "websocket.listen"];
+        let mut sets: Vec<String> = sets.iter().map(|key| format!("faces.{key}=")).collect();
+        sets.push("push.enabled=true".into());
+        let node = Node::start(Config::load(None, &sets).unwrap()).unwrap();
+        let (end, until) = mpsc::channel::<()>();
+        let occupied = node.ask(move |control| {
+            let push = control.push.as_ref().expect("it is enabled");
+            push.tell(move |_| _ = until.recv());
+        });
+        occupied.unwrap();
+        let asked = node.ask(|control| control.snapshot_within(Duration::from_millis(1)));
+        assert!(asked.unwrap().push.is_some(), "the counters of the last time");
+        drop(end);
+        assert!(node.snapshot().unwrap().push.is_some());
     }
 }

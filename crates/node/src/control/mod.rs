@@ -36,7 +36,7 @@ use onym_wire::BufPool;
 use record::{NewFace, Record};
 use rtrb::Consumer;
 use rustix::fd::AsFd as _;
-use status::Gone;
+use status::{Gone, PushCounts};
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -92,6 +92,8 @@ pub(crate) struct Control {
     pub(crate) ports: Vec<ShardPort>,
     /// The push half, when it is enabled.
     pub(crate) push: Option<PushPort>,
+    /// What its thread counted when it was asked last.
+    push_counted: PushCounts,
     pub(crate) faces: BTreeMap<FaceId, Record>,
     pub(crate) rib: Rib,
     /// Counters of faces that are closed.
@@ -198,6 +200,7 @@ impl Control {
             origin: parts.origin,
             ports: parts.ports,
             push: parts.push,
+            push_counted: PushCounts::default(),
             reports: parts.reports,
             epoll,
             events: Vec::new(),

@@ -8,6 +8,7 @@ use crate::push::Link;
 use onym_face::{FaceUri, Transport};
 use onym_pubsub::Verdict;
 use onym_tables::FaceId;
+use std::time::Duration;
 
 /// Whether a link is a connection that the neighbour makes: it comes from any port.
 fn is_awaited(uri: &FaceUri) -> bool {
@@ -108,10 +109,14 @@ impl Control {
         }
     }
 
-    /// What the push half counted.
-    pub(super) fn push_counts(&self) -> Option<PushCounts> {
+    /// What the push half counted: now, or when it was asked last if its thread is at something for
+    /// longer than `patience`, such as a publication of many megabytes.
+    pub(super) fn push_counts(&mut self, patience: Duration) -> Option<PushCounts> {
         let push = self.push.as_ref()?;
-        let mut counts = push.ask(|push| push.counts())?;
+        if let Some(now) = push.ask_for(patience, |push| push.counts()) {
+            self.push_counted = now;
+        }
+        let mut counts = self.push_counted.clone();
         for state in crate::shard::ask_all(&self.ports, |shard| shard.push_state()) {
             for (sum, verdict) in counts.verdicts.iter_mut().zip(Verdict::ALL) {
                 *sum += state.counters.of(*verdict);

@@ -9,6 +9,7 @@ use onym_face::Counters as IoCounters;
 use onym_forward::link::{FrameVerdict, LinkCounters};
 use onym_forward::verdict::{Counters, PacketKind, Unsent, Verdict};
 use serde_json::{Value, json};
+use std::time::Duration;
 
 /// Counters of the link services and transports, added up over faces.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -195,7 +196,14 @@ fn state(shard: &mut Shard) -> ShardState {
 
 impl Control {
     /// Everything that the node counts, each shard at one moment of its own.
-    pub(crate) fn snapshot(&self) -> Snapshot {
+    pub(crate) fn snapshot(&mut self) -> Snapshot {
+        self.snapshot_within(crate::push::ANSWER_MAX)
+    }
+
+    /// As [`Control::snapshot`], but what the push half counted may be that of the last time when its
+    /// thread does not say so within `patience`.
+    pub(crate) fn snapshot_within(&mut self, patience: Duration) -> Snapshot {
+        let push = self.push_counts(patience);
         let mut links = self.gone.clone();
         let owner: FaceMap<OwnerCounters> = self.owner_counters();
         owner.values().for_each(|c| links.add(c));
@@ -206,7 +214,7 @@ impl Control {
             faces_refused: self.room.refused,
             listener_full: self.late_frames,
             rib_routes: self.rib.len() as u64,
-            push: self.push_counts(),
+            push,
             management: self.management.as_ref().map(Management::counters).unwrap_or_default(),
         }
     }
@@ -245,7 +253,7 @@ impl Control {
     }
 
     /// `/localhost/onym/status/node`.
-    pub(crate) fn node_status(&self) -> String {
+    pub(crate) fn node_status(&mut self) -> String {
         let snapshot = self.snapshot();
         let verdicts = |kind: PacketKind| -> Value {
             let each = Verdict::ALL.iter().map(|v| (v.label(), snapshot.verdict(kind, *v)));

@@ -200,7 +200,9 @@ impl PushThread {
         let length = usize::try_from(piece.length).map_err(|e| e.to_string())?;
         if piece.offset == 0 && app.partial.is_none() {
             let publishing = Publishing::of(message);
-            let (payload, is_too_large) = (Vec::new(), length > most);
+            let is_too_large = length > most;
+            // Room for all of it at once: growing by halves writes what came four times.
+            let payload = Vec::with_capacity(if is_too_large { 0 } else { length });
             app.partial = Some(Partial { publishing, length, payload, is_too_large });
         }
         let Some(partial) = &mut app.partial else {

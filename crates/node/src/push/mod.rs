@@ -40,7 +40,7 @@ pub(crate) struct PushPort {
 }
 
 /// A thread that does not answer for so long is broken, or has a graph of millions to show.
-const ANSWER_MAX: Duration = Duration::from_secs(10);
+pub(crate) const ANSWER_MAX: Duration = Duration::from_secs(10);
 
 impl std::fmt::Debug for PushOrder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -61,11 +61,20 @@ impl PushPort {
         &self,
         work: impl FnOnce(&mut PushThread) -> R + Send + 'static,
     ) -> Option<R> {
+        self.ask_for(ANSWER_MAX, work)
+    }
+
+    /// As [`PushPort::ask`]; `None` also when the thread does not answer within `patience`.
+    pub(crate) fn ask_for<R: Send + 'static>(
+        &self,
+        patience: Duration,
+        work: impl FnOnce(&mut PushThread) -> R + Send + 'static,
+    ) -> Option<R> {
         let (tx, rx) = mpsc::sync_channel(1);
         self.tell(move |push| {
             let _ = tx.send(work(push));
         });
-        rx.recv_timeout(ANSWER_MAX).ok()
+        rx.recv_timeout(patience).ok()
     }
 }
 
