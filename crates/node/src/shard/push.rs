@@ -306,6 +306,14 @@ impl Shard {
         }
     }
 
+    /// Whether something of the push half goes on as soon as no face holds back: a batch of its
+    /// thread, or faces that were put aside.
+    pub(super) fn push_waits(&self) -> bool {
+        let waits =
+            |push: &PushSide| push.from.waits() || !push.held.is_empty() && push.to.has_room();
+        self.push.as_ref().is_some_and(waits)
+    }
+
     /// Whether a face is put aside, or is the reason for it, or something waits for the lock.
     pub(super) fn has_held(&self) -> bool {
         let waits = |push: &PushSide| {

@@ -37,7 +37,8 @@ impl Shard {
         self.events = events;
     }
 
-    fn has_work(&mut self) -> bool {
+    /// Whether the next round may not wait for anything.
+    pub(super) fn has_work(&mut self) -> bool {
         if self.order.is_none() {
             self.order = self.orders.try_recv().ok();
         }
@@ -45,7 +46,7 @@ impl Shard {
             || !self.running
             || !self.ready.is_empty() && self.peers_have_room()
             || !self.is_alone() && self.from.iter().flatten().any(|p| p.waits())
-            || self.push.as_ref().is_some_and(|push| push.from.waits()) && !self.is_held_back()
+            || self.push_waits() && !self.is_held_back()
     }
 
     /// Time until the next timer.

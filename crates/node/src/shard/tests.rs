@@ -222,14 +222,42 @@ fn the_end_of_a_face_is_told_even_when_the_control_thread_is_behind() {
     assert!(matches!(b.reports.pop(), Ok(Report::FaceFailed { fatal: true, .. })));
 }
 
+/// The push half of the bench's shard, without its thread; what that would hold.
+fn add_push(bench: &mut Bench, hold: Duration) -> (FromPeer, ToPeer) {
+    let bell = Bell::new().unwrap();
+    let ((to, theirs), (back, from)) = (direction(&bell), direction(&bell));
+    let forwarder = onym_pubsub::Forwarder::new(Default::default(), 9);
+    let side = PushSide::new((to, from), Arc::default(), forwarder, (1 << 20, hold));
+    bench.shard.push = Some(side);
+    (theirs, back)
+}
+
+#[test]
+fn a_face_that_was_put_aside_goes_on_at_once_when_nobody_holds_back() {
+    let mut bench = bench(1);
+    let _thread = add_push(&mut bench, Duration::from_secs(100));
+    let (slow, _slow_io) = bench.face();
+    let (waiting, _waiting_io) = bench.face();
+    bench.round();
+    let shard = &mut bench.shard;
+    let (waiting, _) = shard.faces.by_id(waiting).unwrap();
+    let (slow, face) = shard.faces.by_id(slow).unwrap();
+    face.stream = true;
+    face.queue.set_lane(Lane::PushHeldBack);
+    face.queue.push_over(&vec![0; 300 << 10], None);
+    shard.note_hold(slow);
+    shard.hold(waiting);
+    assert!(!shard.has_work() && shard.faces.get(waiting).unwrap().is_aside);
+    shard.faces.get(slow).unwrap().queue = TxQueue::new(1 << 20);
+    assert!(shard.has_work(), "no timer and no event is waited for");
+    shard.round();
+    assert!(!shard.faces.get(waiting).unwrap().is_aside);
+}
+
 #[test]
 fn a_neighbour_is_waited_for_while_anything_leaves_and_an_application_for_a_while() {
     let mut bench = bench(1);
-    let bell = Bell::new().unwrap();
-    let ((to, _), (_, from)) = (direction(&bell), direction(&bell));
-    let (hold, forwarder) =
-        (Duration::from_millis(100), onym_pubsub::Forwarder::new(Default::default(), 9));
-    bench.shard.push = Some(PushSide::new((to, from), Arc::default(), forwarder, (1 << 20, hold)));
+    let _thread = add_push(&mut bench, Duration::from_millis(100));
     let (id, _theirs) = bench.face();
     let shard = &mut bench.shard;
     let (slot, face) = shard.faces.by_id(id).unwrap();
