@@ -1,6 +1,7 @@
 //! Publish/subscribe over two nodes or more: one publisher at the first, some subscribers at the last, by
 //! our push half and by what users would pick instead.
 
+mod frames;
 mod nats;
 mod nodes;
 mod onym;
@@ -22,8 +23,10 @@ use std::process::Command;
 /// Who carries publications.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Way {
-    /// Bare relays that make the same copies.
+    /// Bare relays that make the same copies, of blocks of octets over TCP.
     Relay,
+    /// Bare relays that make the same copies, frame by frame over the links and faces of our nodes.
+    Frames,
     /// Nodes of this project.
     Onym,
     /// Zenoh routers (`bench/rivals`).
@@ -33,11 +36,12 @@ pub enum Way {
 }
 
 impl Way {
-    const ALL: [Self; 4] = [Self::Relay, Self::Onym, Self::Zenoh, Self::Nats];
+    const ALL: [Self; 5] = [Self::Relay, Self::Frames, Self::Onym, Self::Zenoh, Self::Nats];
 
     const fn name(self) -> &'static str {
         match self {
             Self::Relay => "relay",
+            Self::Frames => "frames",
             Self::Onym => "onym",
             Self::Zenoh => "zenoh",
             Self::Nats => "nats",
@@ -45,7 +49,7 @@ impl Way {
     }
 }
 
-/// What joins two nodes of this project; the others use TCP.
+/// What joins two nodes of this project, or two relays of frames; the others use TCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Link {
     /// Datagrams: what finds no room at the next node is lost there.
@@ -122,6 +126,12 @@ pub struct PushPartArgs {
     /// Where the relay behind it is.
     #[arg(long)]
     pub next: Option<SocketAddr>,
+    /// Where the relay before it is, when datagrams join them.
+    #[arg(long)]
+    pub before: Option<SocketAddr>,
+    /// Where a relay sends datagrams from.
+    #[arg(long)]
+    pub own: Option<SocketAddr>,
 }
 
 /// Which side.
@@ -159,6 +169,9 @@ pub fn part(args: &PushPartArgs) -> Result<PartResult> {
         (Way::Relay, Role::Publisher) => relay::publish(args),
         (Way::Relay, Role::Subscriber) => relay::subscribe(args),
         (Way::Relay, Role::Node) => relay::node(args).map(|()| PartResult::default()),
+        (Way::Frames, Role::Publisher) => frames::publish(args),
+        (Way::Frames, Role::Subscriber) => frames::subscribe(args),
+        (Way::Frames, Role::Node) => frames::node(args).map(|()| PartResult::default()),
         _ => anyhow::bail!("nodes of others, and Zenoh, have programs of their own"),
     }
 }
@@ -268,7 +281,7 @@ pub fn run(args: &PushArgs) -> Result<()> {
             false
         }
         None if *way == Way::Nats && args.nodes != 2 => false,
-        None if *way != Way::Onym && args.link == Link::Veth => false,
+        None if !matches!(way, Way::Onym | Way::Frames) && args.link == Link::Veth => false,
         None => true,
     });
     let mut report = Report::default();

@@ -23,13 +23,13 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// What a subject lacks; `None` when it can run.
 pub(super) fn missing(way: Way) -> Option<&'static str> {
     let is_there = match way {
-        Way::Relay => true,
+        Way::Relay | Way::Frames => true,
         Way::Onym => Subject::Onym.program().is_some(),
         Way::Zenoh => rival(ZENOH).is_ok_and(|program| program.is_some()),
         Way::Nats => Command::new(NATS).arg("--version").output().is_ok(),
     };
     let what = match way {
-        Way::Relay => "this program",
+        Way::Relay | Way::Frames => "this program",
         Way::Onym => "cargo build --release -p onym",
         Way::Zenoh => "cargo build --release in bench/rivals",
         Way::Nats => "Debian's package nats-server",
@@ -100,6 +100,7 @@ impl Nodes {
         let mut nodes = Self::none(way)?;
         match way {
             Way::Relay => nodes.relays(count, payload)?,
+            Way::Frames => nodes.frames_relays(count, link, payload)?,
             Way::Onym => nodes.onym(count, link, Shape::Chain)?,
             Way::Zenoh => nodes.zenoh(count)?,
             Way::Nats => nodes.nats()?,
@@ -161,6 +162,46 @@ impl Nodes {
             }
             if let Some(next) = ports.get(at + 1) {
                 command.args(["--next", &format!("127.0.0.1:{next}")]);
+            }
+            let mut part = Part::start(command)?;
+            part.wait_for("ready")?;
+            self.parts.push(part);
+            self.places.insert(0, socket);
+        }
+        Ok(())
+    }
+
+    /// The last one first, for TCP.
+    fn frames_relays(&mut self, count: usize, link: Link, payload: usize) -> Result<()> {
+        let program = std::env::current_exe()?;
+        let ports = free_ports(2 * count)?;
+        if link == Link::Veth {
+            self.namespaces = Some(Namespaces::new(count)?);
+        }
+        // The end of relay `at` toward its neighbour `other`: the even port is toward the one before.
+        let end = |at: usize, other: usize| {
+            format!("{}:{}", host(link, at, other), ports[2 * at + usize::from(other > at)])
+        };
+        for at in (0..count).rev() {
+            let socket = self.folder.path().join(format!("{at}.sock")).display().to_string();
+            let mut command = match &self.namespaces {
+                Some(namespaces) => namespaces.command(at, &program),
+                None => Command::new(&program),
+            };
+            command.args(["push-part", "--way", "frames", "--role", "node", "--at", &socket]);
+            command.args(["--payload", &payload.to_string()]);
+            let is_udp = link != Link::Tcp;
+            if let Some(before) = at.checked_sub(1) {
+                command.args(["--listen", &end(at, before)]);
+                if is_udp {
+                    command.args(["--before", &end(before, at)]);
+                }
+            }
+            if at + 1 < count {
+                command.args(["--next", &end(at + 1, at)]);
+                if is_udp {
+                    command.args(["--own", &end(at, at + 1)]);
+                }
             }
             let mut part = Part::start(command)?;
             part.wait_for("ready")?;
