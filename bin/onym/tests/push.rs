@@ -518,6 +518,63 @@ fn what_a_shard_does_itself_overtakes_nothing_that_goes_to_the_thread() {
 }
 
 #[test]
+fn long_publications_that_are_not_copied_and_short_ones_stay_in_order_over_two_nodes() {
+    let (places, _daemons) = two_nodes_over_tcp(PATIENT);
+    let open = |place: &Place| App::open(Some(&place.node()), "test").unwrap();
+    let mut publisher = open(&places[0]);
+    // Several at the other node, and one beside the publisher.
+    let mut subscribers = [&places[1], &places[1], &places[0]].map(open);
+    let (item, strategy) = (item(1), Strategy::DOMAIN_LOCAL);
+    publisher.publish_scope(&scope(1), strategy).unwrap();
+    publisher.publish_item(&item, strategy).unwrap();
+    for subscriber in &mut subscribers {
+        subscriber.subscribe_item(&item, strategy).unwrap();
+    }
+    ask_until("the publisher's node has a way to the other", || {
+        publisher.publish(&item, strategy, b"probe").unwrap();
+        publisher.drain().unwrap();
+        let patience = Some(Duration::from_millis(1));
+        subscribers.iter_mut().all(|s| matches!(s.event(patience), Ok(Some(Event::Data { .. }))))
+    });
+    let count = 5000_u32;
+    let payload_of = |number: u32| {
+        let length = [4, 1024, 1025, 6000][(number % 97 % 4) as usize];
+        number.to_be_bytes().into_iter().cycle().take(length).collect::<Vec<u8>>()
+    };
+    let sender = std::thread::spawn(move || {
+        for number in 0..count {
+            publisher.publish(&item, strategy, &payload_of(number)).unwrap();
+            if number % 31 == 0 {
+                publisher.drain().unwrap();
+            }
+        }
+        publisher.drain().unwrap();
+        publisher
+    });
+    std::thread::scope(|scope| {
+        for (at, subscriber) in subscribers.iter_mut().enumerate() {
+            scope.spawn(move || {
+                let mut number = 0;
+                while number < count {
+                    let came = subscriber.event(Some(support::PATIENCE)).unwrap();
+                    let Some(Event::Data { payload, .. }) = came else {
+                        panic!("{came:?} instead of publication {number} at subscriber {at}")
+                    };
+                    if &*payload == b"probe" {
+                        continue;
+                    }
+                    let first = payload.first_chunk().map(|first| u32::from_be_bytes(*first));
+                    assert_eq!(first, Some(number), "at subscriber {at}");
+                    assert!(*payload == payload_of(number), "{number} at subscriber {at}");
+                    number += 1;
+                }
+            });
+        }
+    });
+    drop(sender.join().unwrap());
+}
+
+#[test]
 fn a_node_that_trusts_somebody_delivers_only_what_is_signed_so() {
     let domain = Strategy::DOMAIN_LOCAL;
     let ports: [u16; 3] = ports();

@@ -14,7 +14,7 @@ pub mod verdict;
 pub use dispatcher::{Data, Dispatcher, Refusal, Request, Sent};
 pub use forwarder::{Copies, Forwarder, Source};
 pub use link_state::LinkState;
-pub use node::{Frames, Node, Output};
+pub use node::{Faces, Frames, Node, Output};
 pub use publication::{AppId, DomainKey, Event, Outbox, Publication, Target, To};
 pub use rendezvous::{Kept, Rendezvous};
 pub use signature::{Signing, Trusted};

@@ -120,6 +120,14 @@ impl Output {
         }
     }
 
+    /// A frame of which the caller has the payload, for its faces.
+    pub fn join(&mut self, faces: Faces, head: &[u8], payload: &[u8]) {
+        let mut octets = self.buffer();
+        octets.extend_from_slice(head);
+        octets.extend_from_slice(payload);
+        self.frames.push(Frames { faces, octets });
+    }
+
     fn buffer(&mut self) -> Vec<u8> {
         self.spare.pop().unwrap_or_default()
     }

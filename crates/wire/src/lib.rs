@@ -19,7 +19,7 @@ pub mod types;
 pub use buf::{Buf, BufPool, ChunkMut};
 pub use data::{Data, DataBuilder};
 pub use faceuri::FaceUri;
-pub use frame::{Lane, RxFrame, TxQueue};
+pub use frame::{COPY_LEN_MAX, Lane, RxFrame, TxQueue};
 pub use interest::{Interest, InterestBuilder};
 pub use lp::{LpHeader, LpPacket, NackReason};
 pub use name::{Component, Name, NameRef};

@@ -1,12 +1,13 @@
 //! Applications: their messages in, statuses and events out (spec/push.md, section 8).
 
 use super::PushThread;
-use onym_forward::packet::{Delivery as Way, Kind, LpOut, Payload, Transmit};
+use super::in_place::Rest;
+use onym_forward::packet::{Delivery as Way, Kind, LpOut, Packet, Payload, Transmit};
 use onym_pubsub::{AppId, Data, Event, Refusal, Request, Sent, To};
 use onym_tables::{FaceId, Tick};
-use onym_wire::Buf;
 use onym_wire::push::app::{Message, PIECE_MAX, kind};
 use onym_wire::push::{Id, Label, RouteBuf, Status, Strategy};
+use onym_wire::{Buf, COPY_LEN_MAX};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
@@ -100,6 +101,11 @@ const fn status_of(refusal: Refusal) -> Status {
         Refusal::TooLarge => Status::FULL,
         _ => Status::UNFIT,
     }
+}
+
+/// What an application hears of a publication.
+pub(super) fn data_message<'a>(id: &'a Id, payload: &'a [u8]) -> Message<'a> {
+    Message { id: id.octets(), payload, ..Message::new(kind::DATA, 0) }
 }
 
 impl PushThread {
@@ -228,21 +234,34 @@ impl PushThread {
         Ok(())
     }
 
-    /// A publication that is whole, of an item with a frame's head; whether it was one.
-    pub(super) fn publish_in_place(&mut self, face: FaceId, octets: &[u8]) -> bool {
-        let Ok(message) = Message::parse(octets) else { return false };
-        let Some(app) = self.apps.by_face.get(&face) else { return false };
+    /// A publication that is whole, of an item with a frame's head. `None`: it was none. Where a
+    /// long payload may leave for faces of `shard` without a copy, its frame's head goes to `apart`.
+    pub(super) fn publish_in_place(
+        &mut self,
+        shard: usize,
+        packet: &Packet,
+        apart: Option<&mut Vec<u8>>,
+    ) -> Option<Rest> {
+        let message = Message::parse(&packet.bytes).ok()?;
+        let app = self.apps.by_face.get(&packet.face)?;
         let is_whole = app.partial.is_none() && message.length.is_none();
         if message.kind != kind::PUBLISH || !is_whole {
-            return false;
+            return None;
         }
         let (number, publishing) = (app.number, Publishing::of(&message));
         let data = Data::new(message.id(), message.strategy, message.payload);
-        let sent = self.node.publish_ready(self.now, number, &data, &mut self.output);
-        let Some(sent) = sent else { return false };
+        let (now, output) = (self.now, &mut self.output);
+        let apart = apart.filter(|_| data.payload.len() > COPY_LEN_MAX);
+        let (sent, rest) = if let Some(head) = apart {
+            let (sent, faces) = self.node.publish_ready_apart(now, number, &data, head, output)?;
+            let payload = packet.bytes.slice_of(message.payload);
+            (sent, self.leave_apart(shard, faces, (head, payload)))
+        } else {
+            (self.node.publish_ready(now, number, &data, output)?, Rest::Nothing)
+        };
         self.apps.messages += 1;
-        self.published(face, &publishing, Ok(sent));
-        true
+        self.published(packet.face, &publishing, Ok(sent));
+        Some(rest)
     }
 
     fn publish(&mut self, face: FaceId, publishing: &Publishing, payload: &[u8]) {
@@ -314,11 +333,27 @@ impl PushThread {
         self.output.events = events;
     }
 
+    /// The faces of these applications, if `shard` has them all.
+    pub(super) fn all_at(&mut self, shard: usize, apps: &Arc<[AppId]>) -> Option<Arc<[FaceId]>> {
+        let (apps, places) = self.take_fan(apps);
+        let faces = match &places[..] {
+            [(at, faces)] if *at == shard => Some(Arc::clone(faces)),
+            _ => None,
+        };
+        self.apps.fan = Some((apps, places));
+        faces
+    }
+
+    /// These applications and their faces by shard, as the last publication had them if it can be.
+    fn take_fan(&mut self, apps: &Arc<[AppId]>) -> (Arc<[AppId]>, Vec<Places>) {
+        let known = self.apps.fan.take().filter(|(known, _)| Arc::ptr_eq(known, apps));
+        known.unwrap_or_else(|| (Arc::clone(apps), self.places(apps)))
+    }
+
     /// A publication of one message for many, which crosses to each shard once.
     pub(super) fn tell_all(&mut self, apps: &Arc<[AppId]>, id: &Id, payload: &[u8]) {
-        let known = self.apps.fan.take().filter(|(known, _)| Arc::ptr_eq(known, apps));
-        let (apps, places) = known.unwrap_or_else(|| (Arc::clone(apps), self.places(apps)));
-        let message = Message { id: id.octets(), payload, ..Message::new(kind::DATA, 0) };
+        let (apps, places) = self.take_fan(apps);
+        let message = data_message(id, payload);
         for (shard, faces) in &places {
             self.fan(*shard, faces, &message);
         }
@@ -360,22 +395,21 @@ impl PushThread {
                 self.send(face, Way::AppMessage, Buf::copy_from(&message.octets()));
             }
             Event::Data { id, payload } => {
-                let message = self.data_message(id, payload);
+                let message = self.shared_message(id, payload);
                 self.send(face, Way::AppData, message);
             }
         }
     }
 
     /// The message of a publication, made once for all who get it.
-    fn data_message(&mut self, id: &Id, payload: &Arc<[u8]>) -> Buf {
+    fn shared_message(&mut self, id: &Id, payload: &Arc<[u8]>) -> Buf {
         if let Some((made_id, made_payload, message)) = &self.apps.made
             && Arc::ptr_eq(made_payload, payload)
             && made_id == id
         {
             return message.clone();
         }
-        let message = Message { id: id.octets(), payload, ..Message::new(kind::DATA, 0) };
-        let message = Buf::copy_from(&message.octets());
+        let message = Buf::copy_from(&data_message(id, payload).octets());
         self.apps.made = Some((id.clone(), Arc::clone(payload), message.clone()));
         message
     }

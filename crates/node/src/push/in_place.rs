@@ -10,11 +10,14 @@
 //! is said to faces of other shards goes the way that the thread uses.
 
 use super::PushThread;
+use super::apps::data_message;
 use crate::cross::Batch;
 use onym_forward::packet::Packet;
+use onym_pubsub::Faces;
 use onym_pubsub::node::Handed;
-use onym_tables::Tick;
-use onym_wire::types;
+use onym_tables::{FaceId, Tick};
+use onym_wire::{Buf, COPY_LEN_MAX, types};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
@@ -52,35 +55,72 @@ impl Shared {
     }
 }
 
+/// What a packet that was done in place still needs: its payload behind a head of its own, in the
+/// queues of faces of the shard. Short payloads are copied with all else instead.
+#[derive(Debug)]
+pub(crate) enum Rest {
+    /// Nothing but [`PushThread::hand_over`].
+    Nothing,
+    /// A frame for links.
+    Links(Faces, Buf),
+    /// A message for applications.
+    Apps(Arc<[FaceId]>, Buf),
+}
+
 impl PushThread {
     /// Does what `packet` of a shard asks for, when the thread has taken the `sent` packets that
-    /// the shard sent it before; whether that was done. What it brings for faces of the shard is
-    /// there with [`PushThread::hand_over`].
+    /// the shard sent it before. `None`: it is nothing to be done in place, and nothing was done.
+    /// What it brings for faces of the shard is there with [`PushThread::hand_over`], but for a
+    /// long payload: that is returned, and its head is in `head`.
     pub(crate) fn in_place(
         &mut self,
         now: Tick,
         (shard, sent): (usize, u64),
         packet: &Packet,
-    ) -> bool {
+        head: &mut Vec<u8>,
+    ) -> Option<Rest> {
         if self.taken[shard] < sent || !self.takes() {
-            return false;
+            return None;
         }
         self.now = self.now.max(now);
         let is_app = packet.bytes.first().map(|o| u32::from(*o)) == Some(types::PUSH_APP);
         if is_app {
-            let is_done = self.publish_in_place(packet.face, &packet.bytes);
-            if is_done {
+            // Not before what waits for the shard.
+            let apart = self.to[shard].is_empty().then_some(head);
+            let done = self.publish_in_place(shard, packet, apart);
+            if done.is_some() {
                 self.carry_out();
             }
-            return is_done;
+            return done;
         }
         let handed = self.node.deliver_ready(packet.face, &packet.bytes, &mut self.output);
-        let Some(Handed { payload, to }) = handed else { return false };
+        let Handed { payload, to } = handed?;
         self.carry_out();
-        if let Some((apps, id)) = to {
-            self.tell_all(&apps, &id, payload);
+        let Some((apps, id)) = to else { return Some(Rest::Nothing) };
+        let is_long = payload.len() > COPY_LEN_MAX && self.to[shard].is_empty();
+        if let Some(faces) = is_long.then(|| self.all_at(shard, &apps)).flatten() {
+            data_message(&id, &[]).write_head(payload.len(), head);
+            return Some(Rest::Apps(faces, packet.bytes.slice_of(payload)));
         }
-        true
+        self.tell_all(&apps, &id, payload);
+        Some(Rest::Nothing)
+    }
+
+    /// The frame of a publication leaves: returned, when all its links are faces of `shard`.
+    pub(super) fn leave_apart(
+        &mut self,
+        shard: usize,
+        faces: Faces,
+        (head, payload): (&[u8], Buf),
+    ) -> Rest {
+        if faces.is_empty() {
+            return Rest::Nothing;
+        }
+        if faces.iter().all(|face| self.shard_of(*face) == Some(shard)) {
+            return Rest::Links(faces, payload);
+        }
+        self.output.join(faces, head, &payload);
+        Rest::Nothing
     }
 
     /// What was done in place leaves: what is for faces of `shard` is returned, in exchange for an

@@ -9,8 +9,8 @@
 //! told (P-56, P-59).
 
 use super::Shard;
+use super::app::tell_missed;
 use super::local::LocalFace;
-use super::push::tell_missed;
 use crate::cross::{Batch, Fan};
 use onym_face::Transport;
 use onym_tables::Tick;

@@ -7,6 +7,7 @@
 //! Ready faces take turns of bounded length, so that a face that never stops sending gets its
 //! share and no more. Faces with packets to send are flushed once per round.
 
+mod app;
 mod choose;
 mod fan;
 mod io;
@@ -18,12 +19,13 @@ mod round;
 mod tests;
 mod turn;
 
+pub(crate) use app::AppSide;
 pub(crate) use choose::Chooser;
 pub(crate) use fan::Hold;
 pub(crate) use local::{FaceMap, LocalFace, OwnerCounters};
 pub(crate) use order::{Order, ShardPort, ask_all};
 pub use push::PushDropped;
-pub(crate) use push::{AppSide, PushSide, PushState};
+pub(crate) use push::{PushSide, PushState};
 
 use crate::clock::Clock;
 use crate::cross::{Bell, FromPeer, ToPeer};

@@ -3,14 +3,14 @@
 
 use super::Shard;
 use super::io::lane;
-use super::local::{LocalFace, Place};
+use super::local::Place;
 use crate::cross::{Batch, FromPeer, Leg, ToPeer};
-use crate::push::Shared;
-use onym_forward::packet::{Delivery, Kind, LpIn, LpOut, Packet, Payload, Transmit};
+use crate::push::{Rest, Shared};
+use onym_forward::packet::{Kind, LpIn, LpOut, Packet, Payload, Transmit};
 use onym_pubsub::{Copies, Forwarder, Source, forwarder};
 use onym_tables::{FaceId, Tick};
 use onym_wire::push::app::{self, Message};
-use onym_wire::{Buf, Lane, PACKET_LEN_MAX, RxFrame, TxQueue, types};
+use onym_wire::{Buf, PACKET_LEN_MAX, RxFrame, types};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -18,9 +18,6 @@ use std::time::Duration;
 // Both types have one octet.
 pub(super) const PUSH_FRAME: u8 = types::PUSH_FRAME as u8;
 const PUSH_APP: u8 = types::PUSH_APP as u8;
-/// Octets of the send queue of an application that are kept for messages other than data.
-const RESERVE: usize = 1 << 20;
-
 /// Octets of the push half that one turn of a face brings, about.
 const TURN_BYTES: usize = 1 << 20;
 
@@ -32,6 +29,8 @@ pub(crate) struct PushSide {
     copies: Copies,
     /// A frame whose whole head may be changed, and what comes behind it: nothing.
     whole: Vec<u8>,
+    /// The head of what is done in place and not copied.
+    head: Vec<u8>,
     nothing: Buf,
     pub(super) to: ToPeer,
     pub(super) from: FromPeer,
@@ -55,7 +54,7 @@ pub(crate) struct PushSide {
     /// room.
     leaving: Vec<FaceId>,
     /// Octets of data that wait for an application at most.
-    app_queue_bytes_max: usize,
+    pub(super) app_queue_bytes_max: usize,
     /// How long a face may hold the push half back without a pause.
     pub(super) hold: Duration,
 }
@@ -73,13 +72,6 @@ pub struct PushDropped {
     pub missed: u64,
 }
 
-/// How far an application is behind.
-#[derive(Debug, Default)]
-pub(crate) struct AppSide {
-    /// Publications that it did not get and was not told of.
-    pub(super) missed: u64,
-}
-
 impl PushSide {
     /// The push half of a shard with the ends of its rings to and from the push thread.
     pub(crate) fn new(
@@ -92,6 +84,7 @@ impl PushSide {
             forwarder,
             copies: Copies::default(),
             whole: Vec::new(),
+            head: Vec::new(),
             nothing: Buf::copy_from(&[]),
             to,
             from,
@@ -114,18 +107,18 @@ impl PushSide {
         self.shared = Some(Arc::clone(shared));
     }
 
-    /// Does what the packet asks for in place, if that can be now; `from` is this shard, and how
-    /// many packets it had sent the push thread behind the last one of this face.
-    fn in_place(&mut self, now: Tick, from: (usize, u64), packet: &Packet) -> bool {
+    /// Does what the packet asks for in place, if that can be now, but for what is returned; `from`
+    /// is this shard, and how many packets it had sent the push thread behind the last one of this
+    /// face.
+    fn in_place(&mut self, now: Tick, from: (usize, u64), packet: &Packet) -> Option<Rest> {
         if !self.is_open || self.from.waits() {
-            return false;
+            return None;
         }
-        let Some(mut thread) = self.shared.as_ref().and_then(|shared| shared.try_lock()) else {
-            return false;
-        };
-        let is_done = thread.in_place(now, from, packet);
-        self.is_used |= is_done;
-        is_done
+        let mut thread = self.shared.as_ref().and_then(|shared| shared.try_lock())?;
+        self.head.clear();
+        let done = thread.in_place(now, from, packet, &mut self.head);
+        self.is_used |= done.is_some();
+        done
     }
 
     /// Sends a packet of a face to the push thread; whether there was room.
@@ -229,13 +222,36 @@ impl Shard {
     /// What is for the push half of this node: done in place, or sent to its thread.
     fn for_push(&mut self, slot: u32, packet: Packet) {
         let (Some(push), Some(face)) = (&mut self.push, self.faces.get(slot)) else { return };
-        if push.in_place(self.now, (self.index, face.push_sent), &packet) {
-            return;
+        if let Some(rest) = push.in_place(self.now, (self.index, face.push_sent), &packet) {
+            return self.put_apart(rest);
         }
         if push.send(packet) {
             face.push_sent = push.sent;
         } else {
             self.push_dropped.backlog += 1;
+        }
+    }
+
+    /// Puts a head and the payload that belongs behind it into the queues of faces here.
+    fn put_apart(&mut self, rest: Rest) {
+        let Some(push) = &mut self.push else { return };
+        let head = std::mem::take(&mut push.head);
+        match rest {
+            Rest::Nothing => {}
+            Rest::Links(faces, payload) => {
+                faces.iter().for_each(|face| self.send_on(*face, &head, &payload));
+            }
+            Rest::Apps(faces, payload) => {
+                for face in faces.iter() {
+                    match self.faces.by_id(*face) {
+                        Some((slot, _)) => self.data_to(slot, &head, &payload),
+                        None => self.counters.face_gone += 1,
+                    }
+                }
+            }
+        }
+        if let Some(push) = &mut self.push {
+            push.head = head;
         }
     }
 
@@ -364,43 +380,6 @@ impl Shard {
         }
     }
 
-    /// Puts a message into the queue of an application. Data that finds no room is missed whole;
-    /// anything else that finds none ends the face.
-    pub(super) fn transmit_app(&mut self, slot: u32, item: &Transmit) {
-        let Payload::Shared(bytes) = &item.bytes else { return };
-        let Some(room) = self.ready_app(slot) else { return };
-        let Some(face) = self.faces.get(slot) else { return };
-        let is_data = item.lp.delivery == Delivery::AppData;
-        let fits = face.queue.is_empty() || face.queue.bytes() + bytes.len() <= room;
-        let is_taken = if is_data && !fits {
-            self.push_dropped.missed += 1;
-            face.app.iter_mut().for_each(|app| app.missed += 1);
-            return;
-        } else {
-            tell_missed(face) && put(&mut face.queue, bytes)
-        };
-        if !is_taken {
-            let id = face.id;
-            return self.fail(slot, id, "the application does not read its messages".into(), true);
-        }
-        self.note_hold(slot);
-        self.queued(slot);
-    }
-
-    /// Octets of data that may wait for an application; `None` when its face is down, which is
-    /// counted.
-    pub(super) fn ready_app(&mut self, slot: u32) -> Option<usize> {
-        let room = self.push.as_ref().map_or(0, |push| push.app_queue_bytes_max);
-        let face = self.faces.get(slot)?;
-        if face.io.is_none() {
-            face.traffic.face_gone += 1;
-            return None;
-        }
-        face.queue.set_bytes_max(room + RESERVE);
-        face.queue.set_lane(Lane::PushHeldBack);
-        Some(room)
-    }
-
     /// The face of an application ended: the push thread hears it behind what that sent (P-57).
     pub(super) fn push_leave(&mut self, slot: u32) {
         let Some(push) = &mut self.push else { return };
@@ -409,55 +388,12 @@ impl Shard {
             push.leaving.push(face.id);
         }
     }
-
-    /// An application that catches up hears what it missed.
-    pub(super) fn push_flushed(&mut self, slot: u32) {
-        self.note_caught_up(slot);
-        let Some(face) = self.faces.get(slot) else { return };
-        if face.app.as_ref().is_none_or(|app| app.missed == 0) {
-            return;
-        }
-        let room = self.push.as_ref().map_or(0, |push| push.app_queue_bytes_max);
-        if face.queue.bytes() <= room / 2 && tell_missed(face) {
-            // At once: this flush may have been the last one of the round.
-            self.flush(slot);
-        }
-    }
 }
 
 /// What an application says that leaves.
 fn leave(face: FaceId) -> Packet {
     let bytes = Buf::copy_from(&Message::new(app::kind::LEAVE, 0).octets());
     Packet { face, bytes, lp: LpIn::default() }
-}
-
-/// Says what the application missed, in its place; whether there was room for it.
-pub(super) fn tell_missed(face: &mut LocalFace) -> bool {
-    let Some(app) = &mut face.app else { return true };
-    if app.missed == 0 {
-        return true;
-    }
-    let number = std::mem::take(&mut app.missed);
-    let message = Message { number, ..Message::new(app::kind::MISSED, 0) };
-    face.queue.push(&message.octets(), None).is_ok()
-}
-
-/// Queues a message; a long publication in pieces that share its octets.
-fn put(queue: &mut TxQueue, bytes: &Buf) -> bool {
-    if bytes.len() <= PACKET_LEN_MAX {
-        return queue.push(&[], Some(bytes)).is_ok();
-    }
-    let Ok(message) = Message::parse(bytes) else { return false };
-    let payload = bytes.slice_of(message.payload);
-    // The queue takes the whole of it or nothing: nobody else fills it meanwhile.
-    let mut offset = 0;
-    while offset < payload.len() {
-        let piece = payload.slice(offset..payload.len().min(offset + app::PIECE_MAX));
-        let head = message.piece_head(payload.len(), offset, piece.len());
-        queue.push_over(&head, Some(&piece));
-        offset += piece.len();
-    }
-    true
 }
 
 fn position(at: usize) -> u32 {

@@ -139,8 +139,8 @@ impl Dispatcher {
     }
 
     /// Publishes what needs nothing but the head that its item's frames have: matched, started, and
-    /// short enough for one frame, which is put into `octets`. `None`: anything else, and nothing
-    /// was done.
+    /// short enough for one frame, of which all but the payload is put into `octets`. `None`:
+    /// anything else, and nothing was done.
     pub fn publish_ready(
         &mut self,
         now: Tick,
@@ -170,14 +170,13 @@ impl Dispatcher {
             if len + 4 > self.config.frame_max {
                 return None;
             }
-            octets.reserve(len + 4);
+            octets.reserve(head.len() + 4);
             tlv::put_head(octets, types::PUSH_FRAME, len);
             octets.extend_from_slice(fixed);
             octets.extend_from_slice(&numbers.take().to_be_bytes());
             if numbers.begins() {
                 self.watched.add(now, &data.id);
             }
-            octets.extend_from_slice(data.payload);
             sent.frames = 1;
             self.counters.sent += 1;
         }

@@ -1,8 +1,9 @@
 //! Data that needs no more than a look at tables, and so no long time: what a shell may have done
 //! wherever it is.
 
-use super::{Node, Output};
+use super::{Faces, Node, Output};
 use crate::dispatcher::{Data, Sent};
+use crate::forwarder::{START, Source, has_short_head};
 use crate::publication::AppId;
 use onym_tables::{FaceId, Tick};
 use onym_wire::push::app::PIECE_MAX;
@@ -33,10 +34,39 @@ impl Node {
         if octets.is_empty() {
             output.give_back(octets);
         } else {
+            octets.extend_from_slice(data.payload);
             self.send_own(octets, output);
         }
         output.events.append(&mut self.outbox.events);
         sent
+    }
+
+    /// As [`Node::publish_ready`], for who sends the payload itself: the frame is `head` and then
+    /// the payload, for the faces that are returned, and not in `output`.
+    pub fn publish_ready_apart(
+        &mut self,
+        now: Tick,
+        app: AppId,
+        data: &Data<'_>,
+        head: &mut Vec<u8>,
+        output: &mut Output,
+    ) -> Option<(Sent, Faces)> {
+        head.clear();
+        let sent = self.dispatcher.publish_ready(now, app, data, head, &mut self.outbox)?;
+        output.events.append(&mut self.outbox.events);
+        if !has_short_head(head) {
+            if !head.is_empty() {
+                let mut octets = output.buffer();
+                octets.extend_from_slice(head);
+                octets.extend_from_slice(data.payload);
+                self.send_own(octets, output);
+            }
+            return Some((sent, Faces::new()));
+        }
+        let len = head.len() + data.payload.len();
+        let start = (&mut head[..START], len);
+        self.forwarder.receive_start(Source::Own, start, &mut self.copies);
+        Some((sent, Faces::from_slice(&self.copies.faces)))
     }
 
     /// As [`Node::deliver_frame`], for data that needs no more than to be handed out; `None`: it is

@@ -244,20 +244,28 @@ impl<'a> Message<'a> {
         }
     }
 
+    /// Appends what comes before a payload of `len` octets, in place of the message's own.
+    pub fn write_head(&self, len: usize, out: &mut Vec<u8>) {
+        let start = out.len();
+        Self { payload: &[], ..self.clone() }.write_value(out);
+        // The empty payload at the end gives way to one of that length.
+        out.truncate(out.len() - 2);
+        tlv::put_head(out, field::PAYLOAD, len);
+        let value = out.len() - start;
+        tlv::put_head(out, types::PUSH_APP, value + len);
+        if let Some(message) = out.get_mut(start..) {
+            message.rotate_left(value);
+        }
+    }
+
     /// What comes before a piece of `len` octets at `offset` of a payload of `total` octets, in a
     /// message of its own.
     #[must_use]
     pub fn piece_head(&self, total: usize, offset: usize, len: usize) -> Vec<u8> {
         let first = if offset == 0 { self.clone() } else { Self::new(self.kind, self.tag) };
         let (length, offset) = (Some(total as u64), Some(offset as u64));
-        let mut value = Vec::with_capacity(64 + first.id.len());
-        Self { length, offset, payload: &[], ..first }.write_value(&mut value);
-        // The empty payload at the end gives way to one of that length.
-        value.truncate(value.len() - 2);
-        tlv::put_head(&mut value, field::PAYLOAD, len);
-        let mut head = Vec::with_capacity(value.len() + 4);
-        tlv::put_head(&mut head, types::PUSH_APP, value.len() + len);
-        head.extend_from_slice(&value);
+        let mut head = Vec::with_capacity(64 + first.id.len());
+        Self { length, offset, ..first }.write_head(len, &mut head);
         head
     }
 
