@@ -47,8 +47,8 @@ bench-containers: static ## what a container costs: services on a bridge in name
 
 replay: setup-base ## the paper's scaling and poisoning runs by a real manager, as CSV (root for quotas)
 	$(CARGO) build --release --locked --package onym --package onym-bench
-	scripts/replay.py fig5 --rule paper
-	scripts/replay.py fig5 --rule headroom
+	scripts/replay.py fig5 --rule paper --router 0.11 --window 128
+	scripts/replay.py fig5 --rule headroom --router 0.11 --window 128
 	scripts/replay.py fig7
 
 interop: setup-test ## foreign programs: python-ndn, NDNts, and ndnd, NFD, ndn-fwd when on PATH

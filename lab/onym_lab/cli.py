@@ -249,10 +249,6 @@ def _resume(args: argparse.Namespace) -> int:
         print("nothing is left to do")
     for run in left:
         one = files.load(run.folder / "experiment.yaml")
-        library = next((path for path in files.library() if path.stem == one.name), None)
-        # Files that an experiment names lie beside the original, not beside the copy.
-        if library and library.read_text() == one.text:
-            one = files.load(library)
         plan = run.plan
         options = life.Options(
             root=args.results,
@@ -326,6 +322,8 @@ def _diff(args: argparse.Namespace) -> int:
     for run in (left, right):
         if not run.plan:
             raise ValueError(f"{run.folder} is no run")
+        if run.state.get("phase") != "done":
+            raise ValueError(f"{run.folder} did not end: `onym-lab resume` goes on")
     for line in provenance.diff(left, right):
         print(line)
     return OK

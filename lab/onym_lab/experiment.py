@@ -223,9 +223,15 @@ def labels_of(factor: Mapping[str, Any]) -> list[str]:
 
 
 def scaled(experiment: Experiment, scale: float) -> Experiment:
-    """Multiply what the experiment says can be scaled; whole numbers stay at least 1."""
+    """Multiply what the experiment says can be scaled; whole numbers stay at least 1.
+
+    Raises:
+        ExperimentError: Nothing of it can be scaled.
+    """
     if scale == 1:
         return experiment
+    if not experiment.data.get("scale"):
+        raise experiment.error(("scale",), "nothing of it can be scaled: the file has no `scale`")
     data = copy.deepcopy(experiment.data)
     paths.multiply(data, data.get("scale", []), scale)
     return Experiment(experiment.path, experiment.text, data, experiment.lines)

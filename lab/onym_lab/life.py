@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from onym_lab import aggregate, backend, derive, design, known, provenance
+from onym_lab import aggregate, backend, derive, design, known, provenance, topology
 from onym_lab import experiment as files
 from onym_lab.backend.base import Backend, BackendError, Refused
 from onym_lab.experiment import Experiment
@@ -114,6 +114,13 @@ def plan(experiment: Experiment, options: Options) -> Run:
         return run
     run.folder.mkdir(parents=True, exist_ok=True)
     write_atomically(run.folder / "experiment.yaml", experiment.text)
+    network = experiment.data["topology"]
+    if "file" in network:
+        # The run is read again from its own folder, and elsewhere.
+        place = topology.copy_of(network, run.folder)
+        place.parent.mkdir(exist_ok=True)
+        source = topology.file_of(network, experiment.path.parent)
+        write_atomically(place, source.read_text(encoding="utf-8"))
     write_json(
         run.folder / "experiment.json",
         {**scaled.data, "resolved": scaled.spec(kept[0].settings, seed).plain()},

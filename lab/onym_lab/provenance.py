@@ -132,6 +132,7 @@ def _kept(run: Run) -> list[Path]:
         "checks.csv",
     ]  # fmt: skip
     found = [run.folder / name for name in tops]
+    found += sorted((run.folder / "topologies").glob("*"))
     found += sorted((run.folder / "cells").rglob("raw/**/*"))
     return [path for path in found if path.is_file()]
 

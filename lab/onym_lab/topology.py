@@ -136,24 +136,25 @@ def of(raw: Mapping[str, Any], folder: Path) -> Topology:
         _PRESETS[raw["preset"]](made, raw)
         return made
     if "file" in raw:
-        path = next(
-            (
-                place / raw["file"]
-                for place in (
-                    folder,
-                    folder.parent / "topologies",
-                    folder.parent.parent / "topologies",
-                )
-                if (place / raw["file"]).is_file()
-            ),
-            folder / raw["file"],
-        )
-        return read(path)
+        return read(file_of(raw, folder))
     made = Topology()
     made.nodes.update({name: {} for name in raw.get("nodes", [])})
     for a, b in raw["links"]:
         made.link(a, b)
     return made
+
+
+def file_of(raw: Mapping[str, Any], folder: Path) -> Path:
+    """Find the network's file: the copy that a run keeps, beside the experiment, in the library."""
+    name = str(raw["file"])
+    library = [above / "topologies" / name for above in (folder.parent, folder.parent.parent)]
+    places = [copy_of(raw, folder), folder / name, *library]
+    return next((place for place in places if place.is_file()), folder / name)
+
+
+def copy_of(raw: Mapping[str, Any], folder: Path) -> Path:
+    """Say where a run keeps its copy of the network's file."""
+    return folder / "topologies" / Path(str(raw["file"])).name
 
 
 def read(path: Path) -> Topology:

@@ -7,6 +7,7 @@ Only the standard library is used here; the foreign libraries live in the progra
 import argparse
 import contextlib
 import hashlib
+import json
 import os
 import random
 import shutil
@@ -201,6 +202,40 @@ def python_manages_a_node(setup):
         said = setup.python_peer('manage', node=node.unix).finish()
         for line in ('strategy-choice/set 200', 'strategy-choice/unset 200', 'status/general version'):
             expect(line in said, said)
+
+
+@contextlib.contextmanager
+def preset_network(setup, preset):
+    """A preset on free ports, made by one command: where consumers connect, and producers."""
+    text = Program([setup.onym, 'net', 'preset', preset, '--print']).finish()
+    ports = {was: free_port() for was in (6362, 6363, 6372, 6373)}
+    for was, now in ports.items():
+        text = text.replace(f':{was}"', f':{now}"')
+    description = setup.folder / f'{preset}.toml'
+    description.write_text(text)
+    manager = Program([setup.onym, 'manager', '--network', description, '--listen', '127.0.0.1:0',
+                       '--state', setup.folder / preset])
+    with manager:
+        url = json.loads(manager.wait_for('ready {').removeprefix('ready '))['url']
+        # The consumer of one router and the producer of the other, where there are two.
+        consumer = ports[6363 if preset == 'nfd' else 6362]
+        producer = ports[6373 if preset == 'interlinked' else 6363]
+        try:
+            yield f'tcp://127.0.0.1:{consumer}', f'tcp://127.0.0.1:{producer}'
+        finally:
+            Program([setup.onym, 'net', '--manager', url, 'down']).finish()
+
+
+def python_fetches_a_file_through_each_preset_of_services(setup):
+    for preset in ('nfd', 'minimal', 'interlinked', 'scaling', 'poisoning'):
+        with preset_network(setup, preset) as (asks, answers):
+            with setup.python_peer('object', '/py/file', setup.file, node=answers) as serving:
+                serving.wait_for('ready')
+                # A route reaches the other router a moment after its producer was answered.
+                wait_until_served(setup, '/py/file', asks)
+                out = setup.folder / f'through-{preset}'
+                setup.python_peer('segments', '/py/file', out, node=asks).finish()
+                setup.same(out)
 
 
 # NDNts
@@ -399,6 +434,7 @@ CASES = {
         (None, python_fetches_what_onym_published_in_segments),
         (None, onym_fetches_what_python_published_in_segments),
         (None, python_manages_a_node),
+        (None, python_fetches_a_file_through_each_preset_of_services),
     ],
     'ndnts': [
         (None, ndnts_registers_serves_and_fetches_over_the_unix_socket),

@@ -220,3 +220,37 @@ fn an_unmodified_client_fetches_a_file_through_each_preset() {
         managed.net(&["down"]);
     }
 }
+
+#[test]
+fn one_command_makes_a_network_and_an_unmodified_client_fetches_a_file_through_it() {
+    let ports = free_ports(2);
+    let text = onym_manager::presets::find("minimal").unwrap();
+    let text = text.replace(":6362", &format!(":{}", ports[0]));
+    let file = std::env::temp_dir().join(format!("onym-{}.toml", ports[0]));
+    fs::write(&file, text.replace(":6363", &format!(":{}", ports[1]))).unwrap();
+    let mut managed = Managed::with(&["--network", file.to_str().unwrap()]);
+    fs::remove_file(&file).unwrap();
+    let (asks, answers) =
+        (format!("tcp4://127.0.0.1:{}", ports[0]), format!("tcp4://127.0.0.1:{}", ports[1]));
+    let content = noise(200_000, 13);
+    fs::write(managed.place.path("in"), &content).unwrap();
+    let _put = managed.place.put(&["/example/one", "in", "--node", &answers]);
+    wait_until("the file", || {
+        managed.place.run(&["get", "/example/one", "-o", "out", "--node", &asks]).code == 0
+    });
+    assert!(fs::read(managed.place.path("out")).unwrap() == content);
+    // What is wanted already stays: the second start with another network changes nothing.
+    managed.manager.take().unwrap().kill();
+    managed.start_with(&["--network", "nfd"]);
+    assert_eq!(managed.net(&["show"])["network"], "minimal");
+    managed.net(&["down"]);
+    let other = ["manager", "--listen", "127.0.0.1:0", "--state", "other", "--network"];
+    let ended = managed.place.run(&[&other[..], &["no-such"]].concat());
+    assert_eq!(ended.code, 2, "{}", ended.err);
+    assert!(ended.err.contains("no preset") && ended.err.contains("minimal"), "{}", ended.err);
+    fs::write(managed.place.path("bad.toml"), "links = [\"a -> b\"]\nfunctions.a.kind = \"CS\"")
+        .unwrap();
+    let ended = managed.place.run(&[&other[..], &["bad.toml"]].concat());
+    assert_eq!(ended.code, 4, "{}", ended.err);
+    assert!(ended.err.contains("line 1: link a -> b"), "{}", ended.err);
+}

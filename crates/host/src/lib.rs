@@ -3,7 +3,7 @@
 mod control;
 mod events;
 pub mod uri;
-mod verifiers;
+pub mod verifiers;
 mod worker;
 
 pub use onym_services::{Kind, Side};

@@ -68,7 +68,7 @@ impl Common {
 
 /// The threads; they end with the handle. The queue has at most what the element allows under way.
 #[derive(Debug)]
-pub(crate) struct Verifiers {
+pub struct Verifiers {
     common: Arc<Common>,
     threads: Vec<JoinHandle<()>>,
     under_way: usize,
@@ -91,8 +91,11 @@ fn timed(job: &mut Job) {
 }
 
 impl Verifiers {
-    /// Starts `threads` threads, none of their own for one.
-    pub(crate) fn start(threads: usize, waker: &Arc<Waker>) -> io::Result<Self> {
+    /// Starts `threads` threads, none of their own for one; they wake `waker` when something is done.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub fn start(threads: usize, waker: &Arc<Waker>) -> io::Result<Self> {
         let common = Arc::new(Common::default());
         let mut handles = Vec::new();
         for number in 0..if threads > 1 { threads } else { 0 } {
@@ -105,17 +108,19 @@ impl Verifiers {
     }
 
     /// Jobs that are not finished.
-    pub(crate) fn under_way(&self) -> usize {
+    #[must_use]
+    pub fn under_way(&self) -> usize {
         self.under_way
     }
 
     /// Whether [`Verifiers::finished`] has work of its own to do.
-    pub(crate) fn has_work(&self) -> bool {
+    #[must_use]
+    pub fn has_work(&self) -> bool {
         self.threads.is_empty() && self.under_way > 0
     }
 
     /// Takes jobs.
-    pub(crate) fn submit(&mut self, jobs: &mut Vec<Job>) {
+    pub fn submit(&mut self, jobs: &mut Vec<Job>) {
         self.under_way += jobs.len();
         let mut queue = self.common.queue();
         let wanted = queue.idle.min(jobs.len());
@@ -127,7 +132,7 @@ impl Verifiers {
     }
 
     /// Appends what is done to `jobs`; without threads a few are done here.
-    pub(crate) fn finished(&mut self, jobs: &mut Vec<Job>) {
+    pub fn finished(&mut self, jobs: &mut Vec<Job>) {
         if self.under_way == 0 {
             return;
         }

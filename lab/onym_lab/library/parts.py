@@ -50,7 +50,8 @@ def needs(given: Mapping[str, Any]) -> None:
 def run(given: Mapping[str, Any], _seed: int, folder: Path) -> list[Row]:
     """Run the benchmark; every row of its ``bench`` becomes one of the aggregate.
 
-    ``flags`` are options of the program, where factors put their levels. The place of a row is
+    ``flags`` are options of the program and ``env`` variables of its environment, where factors and
+    a scale put what they change. The place of a row is
     ``place`` with the row's subject and the keys of its case put in; without it the subject and
     the whole case (but for keys that ``without`` names), so that all cases stand beside each other.
     What each of several receivers got
@@ -62,6 +63,10 @@ def run(given: Mapping[str, Any], _seed: int, folder: Path) -> list[Row]:
     call(
         [*_command(given), *map(str, flags), option, str(out)],
         timeout=float(given.get("at_most", 1200)),
+        environment={
+            **os.environ,
+            **{key: str(value) for key, value in given.get("env", {}).items()},
+        },
     )
     wanted = given.get("bench")
     rows = [one for one in bench_rows(out) if wanted in (None, one["bench"])]

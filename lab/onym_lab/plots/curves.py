@@ -125,7 +125,8 @@ def levels(
             # Intervals of few values reach below zero; the axis is that of the means.
             ax.set_ylim(bottom=0.5 * float((table["mean"] / divisor).min()))
         else:
-            ax.set_ylim(bottom=0)
+            # Values that are all alike would lie on the frame.
+            ax.set_ylim(0, 1.05 * ax.get_ylim()[1])
         ax.set_title(title)
         ax.set_ylabel(f"{metric.replace('_', ' ')}, {word}")
         if series:

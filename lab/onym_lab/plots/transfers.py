@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
 from onym_lab.plots.style import ALARM, Plot, colour, panels, scaled, styled
 from onym_lab.stats import kaplan_meier
@@ -23,7 +24,8 @@ def bars(name: str, title: str, transfers: pd.DataFrame) -> Plot:
         width = float(np.clip(260 / max(len(rows), 1), 0.6, 6))
         for mask, shade in ((done, colour(0)), (~done, ALARM)):
             ax.hlines(rows.index[mask], rows["start"][mask], stop[mask], color=shade, lw=width)
-        ax.invert_yaxis()
+        ax.set_ylim(len(rows) - 0.5, -0.5)
+        ax.yaxis.set_major_locator(MaxNLocator(integer=True))
         ax.set_xlabel("time, s")
         ax.set_ylabel("file, in order of its start")
         ax.set_title(title)

@@ -50,6 +50,18 @@ report names those that do not. What it all says: [findings](findings.md).
 |---|---|---|---|---|
 """
 
+MISSED = FIGURES.with_name("missed.yaml")
+"""Why a rule does not hold, by experiment and rule."""
+
+_MISSED = """
+## Rules that are missed
+
+Every rule of a kept run that does not hold, what was measured with its 95 % interval, and why.
+
+| experiment | rule | asked | ours | why |
+|---|---|---|---|---|
+"""
+
 _RUNS = """
 ## The runs
 
@@ -82,7 +94,7 @@ def figures() -> list[dict[str, Any]]:
 
 
 def index(target: Path) -> Path:
-    """Writes ``README.md``: a row for each figure of the papers, and one for each kept run."""
+    """Writes ``README.md``: the papers' figures, the rules that are missed, the kept runs."""
     kept = {page.parent.name: load(page.parent) for page in sorted(target.glob("*/report.html"))}
     shown = {name: _verdict(measured) for name, measured in kept.items()}
     rows = [
@@ -90,7 +102,9 @@ def index(target: Path) -> Path:
     ]
     runs = [_row(measured, shown[name]) for name, measured in kept.items()]
     path = target / "README.md"
-    text = _HEAD + "\n".join(rows) + "\n" + _RUNS + "\n".join(runs) + "\n"
+    missed = [row for measured in kept.values() for row in _missed(measured)]
+    parts = [(_HEAD, rows), (_MISSED, missed), (_RUNS, runs)]
+    text = "".join(head + "\n".join(table) + "\n" for head, table in parts if table)
     path.write_text(text, encoding="utf-8")
     return path
 
@@ -107,13 +121,40 @@ def _figure(paper: str, one: Mapping[str, Any], shown: Mapping[str, tuple[str, s
 
 def _verdict(measured: Measured) -> tuple[str, str]:
     """The verdict of a run, and how many of its rules hold."""
-    file = measured.folder / "verdicts.csv"
-    judged = pd.read_csv(file, keep_default_na=False) if file.exists() else pd.DataFrame()
-    gates = judged[judged["verdict"] != ""] if len(judged) else judged
+    gates = _gates(measured)
     if not len(gates):
         return "measured", "(no rules)"
     held = int((gates["verdict"] == "holds").sum())
     return rules.verdict(gates), f"({held} of {len(gates)})"
+
+
+def _gates(measured: Measured) -> pd.DataFrame:
+    """The rules of a run that give its verdict."""
+    file = measured.folder / "verdicts.csv"
+    judged = pd.read_csv(file, keep_default_na=False, dtype=str) if file.exists() else None
+    return pd.DataFrame() if judged is None else judged[judged["verdict"] != ""]
+
+
+def _missed(measured: Measured) -> list[str]:
+    """A row for each rule of a run that does not hold."""
+    name = measured.folder.name
+    reasons = yaml.safe_load(MISSED.read_text(encoding="utf-8")).get(name, {})
+    gates = _gates(measured)
+    if not len(gates):
+        return []
+    return [
+        f"| [{name}]({name}/report.html) | {rule.says} | {rule.paper} | {_ours(rule)} "
+        f"| {reasons.get(rule.id, 'not looked into')} |"
+        for rule in gates[gates["verdict"] != "holds"].itertuples()
+    ]
+
+
+def _ours(rule: Any) -> str:
+    """The number that a rule was judged on, with its interval where there is one."""
+    if not rule.ours:
+        return str(rule.why) if rule.verdict == "fails" else str(rule.verdict)
+    ours, low, high = (f"{float(value):.3g}" if value else "" for value in rule[4:7])
+    return f"{ours} ({low} to {high})" if low and low != high else ours
 
 
 def _row(measured: Measured, shown: tuple[str, str]) -> str:

@@ -56,14 +56,16 @@ def judge(
 
 
 def verdict(judged: pd.DataFrame) -> str:
-    """The run's verdict: ``reproduced``, ``not reproduced`` or ``not measured``.
+    """The run's verdict: ``reproduced``, ``not reproduced``, ``not measured``, or ``no rules``.
 
     Values of the paper that no rule gates do not count.
     """
     gates = judged[judged["verdict"] != ""]
     if (gates["verdict"] == "fails").any():
         return "not reproduced"
-    if gates.empty or (gates["verdict"] == "not measured").any():
+    if gates.empty:
+        return "no rules"
+    if (gates["verdict"] == "not measured").any():
         return "not measured"
     return "reproduced"
 

@@ -149,6 +149,32 @@ def test_a_run_killed_at_any_phase_goes_on_to_the_same_aggregate(
     assert provenance.verify(again) == []
 
 
+def test_a_killed_run_is_resumed_without_the_files_it_was_made_of(
+    tmp_path: Path, whole: Run
+) -> None:
+    network = tmp_path / "three.conf"
+    network.write_text("[nodes]\nn1: _\nn2: _\nn3: _\n[links]\nn1:n2 delay=1ms\nn2:n3 delay=1ms\n")
+    file = tmp_path / "tiny.yaml"
+    file.write_text(TEXT.replace("{preset: line, n: 3}", "{file: three.conf}"))
+    root = ["--results", str(tmp_path / "results")]
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLER, "measure", "False", *root, "run", str(file), "--plain"],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    network.unlink()
+    file.unlink()
+    handler = signal.getsignal(signal.SIGTERM)
+    try:
+        assert cli.main([*root, "diff", "tiny/sim", "tiny/sim"]) == cli.FAILED, "it did not end"
+        assert cli.main([*root, "resume", "--plain"]) == cli.OK
+        assert cli.main([*root, "verify", "tiny"]) == cli.OK
+    finally:
+        signal.signal(signal.SIGTERM, handler)
+    again = Run(tmp_path / "results" / "tiny" / "sim")
+    pd.testing.assert_frame_equal(measured(again), measured(whole))
+
+
 def test_what_was_measured_is_read_only_and_a_change_is_found(file: Path, tmp_path: Path) -> None:
     one = run(file, tmp_path)
     victim = next(one.replicates()).raw / "samples.csv"

@@ -71,7 +71,7 @@ def _program(tmp_path: Path, case: str) -> str:
     rows[0] |= {"value": 10.0, "unit": "1/s"}
     program = tmp_path / "bench.sh"
     program.write_text(
-        f'#!/bin/sh\n# --json\necho "$@" >{tmp_path}/called\n'
+        f'#!/bin/sh\n# --json\necho "$COUNT:$@" >{tmp_path}/called\n'
         f"while [ $1 != --json ]; do shift; done\ncat >$2 <<'E'\n{json.dumps(rows)}\nE\n"
     )
     program.chmod(0o755)
@@ -83,12 +83,13 @@ def test_a_part_is_given_its_flags_and_its_rows_have_the_places_that_were_asked_
 ) -> None:
     run = _program(tmp_path, "payload=100,read=sum")
     given = {"run": run, "bench": "b", "flags": {"payloads": 100}, "place": "{subject} {case}"}
+    given["env"] = {"COUNT": 20}
     found = parts.run({**given, "without": ["payload"]}, 1, tmp_path)
     assert [(one["where"], one["metric"], one["value"]) for one in found] == [
         ("onym read=sum", "messages_per_second", 10.0),
         ("onym read=sum", "goodput", 8000.0),
     ]
-    assert (tmp_path / "called").read_text().startswith("--payloads 100 --json")
+    assert (tmp_path / "called").read_text().startswith("20:--payloads 100 --json")
     with pytest.raises(RuntimeError, match="has no 'nodes'"):
         parts.run({**given, "place": "{nodes}"}, 1, tmp_path)
 

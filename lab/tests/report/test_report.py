@@ -137,6 +137,9 @@ def test_a_kept_report_is_small_and_listed_with_its_verdict(
     text = keep.index(tmp_path).read_text()
     assert "| [sample](sample/report.html) | not reproduced (✗ 1 checks failed) | 2 of 3 |" in text
     assert "0123456789" in text
+    missed = text.partition("## Rules that are missed")[2].partition("\n## ")[0]
+    assert missed.count("\n| [sample](sample/report.html)") == 1
+    assert "| not looked into |" in missed
     assert sum(file.stat().st_size for file in place.iterdir()) < 1_500_000
 
 

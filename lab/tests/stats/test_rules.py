@@ -130,7 +130,7 @@ def test_a_value_of_the_paper_is_no_gate_unless_it_says_within() -> None:
     assert judged.verdict.tolist() == ["", "fails"]
     assert judged.ours.iloc[0] == pytest.approx(100.25)
     assert verdict(judged) == "not reproduced"
-    assert verdict(judged.head(1)) == "not measured"
+    assert verdict(judged.head(1)) == "no rules"
 
 
 def test_a_knee_is_flat_pending_at_a_busy_processor() -> None:

@@ -1,5 +1,7 @@
 //! `onym manager`: deploys, links, watches, scales and defends a network of services.
 
+mod network;
+
 use crate::exit::{Exit, Failure};
 use crate::output::Context;
 use crate::secure::Serving;
@@ -27,7 +29,7 @@ use std::time::Duration;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   onym manager
-  onym net preset nfd                      # a forwarder taken apart, clients at 6363
+  onym manager --network nfd               # and a forwarder taken apart, clients at 6363
   onym manager --driver docker --binary target/static/onym
   onym manager --driver kubernetes --namespace onym --image registry.example/onym:0.1
   onym manager --listen 127.0.0.1:8081 --state ./state --watch-ms 200
@@ -41,6 +43,10 @@ pub(crate) struct Args {
     /// one machine share this folder for what their processes write.
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
+    /// The network to begin with when none is wanted yet: nfd, minimal, interlinked, scaling,
+    /// poisoning, or a description (.toml, .yaml, .tosca.yaml).
+    #[arg(long, value_name = "PRESET|FILE", conflicts_with = "etcd")]
+    network: Option<String>,
     /// Where services run.
     #[arg(long, value_enum, default_value = "process")]
     driver: Engine,
@@ -189,7 +195,11 @@ async fn serve(args: &Args, state: &Path, token: Option<String>) -> Result<()> {
             .next("another program has it: choose another --listen")
     })?;
     let manager = if args.etcd.is_empty() {
-        alone(args, state).await?
+        let manager = alone(args, state).await?;
+        if let Some(network) = &args.network {
+            network::begin(&manager, network).await?;
+        }
+        manager
     } else {
         let url = args.stand_by.advertise.clone();
         let url = url.map_or_else(

@@ -257,13 +257,13 @@ struct Net<'a> {
     cx: &'a Context,
 }
 
-fn no_preset(name: &str) -> Failure {
+pub(super) fn no_preset(name: &str) -> Failure {
     let names: Vec<&str> = onym_manager::presets::PRESETS.iter().map(|(n, _, _)| *n).collect();
     Failure::new(Exit::Usage, format!("there is no preset {name:?}"))
         .next(format!("one of: {}", names.join(", ")))
 }
 
-fn read(file: &std::path::Path) -> Result<(String, Form)> {
+pub(super) fn read(file: &std::path::Path) -> Result<(String, Form)> {
     let shown = file.display();
     let text = std::fs::read_to_string(file).map_err(|e| {
         Failure::new(Exit::Usage, format!("{shown}: cannot be read")).why(e).next("name a file")

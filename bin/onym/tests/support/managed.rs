@@ -30,7 +30,7 @@ impl Managed {
         self.start_with(&[]);
     }
 
-    fn start_with(&mut self, more: &[&str]) {
+    pub(crate) fn start_with(&mut self, more: &[&str]) {
         let mut manager = self.place.start(&Self::words(more));
         self.url = Self::url_of(&mut manager);
         self.manager = Some(manager);
