@@ -5,32 +5,21 @@ use crate::report::{Report, median};
 use anyhow::{Result, ensure};
 use onym_crypto::{KeyType, PrivateKey, Signer};
 use onym_forward::packet::{LpIn, Outbox, Packet};
+use onym_host::verifiers::Verifiers;
 use onym_services::verify::Job;
 use onym_services::{Function, Kind, Method, Now, Port, Request, Side};
+use onym_sys::epoll::{Epoll, Interest, Waker};
 use onym_tables::{FaceId, HashKey, Tick};
 use onym_wire::Buf;
 use onym_wire::data::DataBuilder;
 use onym_wire::name::Name;
 use serde_json::json;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Signed Data through the element, beside a loop that only verifies them: what that does a second.
 pub(super) fn verifying(report: &mut Report, kind: KeyType, args: &ServicesArgs) -> Result<f64> {
-    const COUNT: u64 = 256;
-    let key = PrivateKey::generate(kind)?;
-    let spki = base64_of(key.spki());
-    let name: Name = "/bench/KEY/1".parse()?;
-    let signer = Signer::key(key, name);
-    let content = vec![0x58; args.payload];
-    let mut packets = Vec::new();
-    for n in 0..COUNT {
-        let mut name: Name = "/bench".parse()?;
-        name.append_segment(n);
-        let mut wire = Vec::new();
-        signer.sign_data(&DataBuilder::new(name.as_ref(), &content), &mut wire)?;
-        let bytes = Buf::copy_from(&wire);
-        packets.push(Packet { face: FaceId(300), bytes, lp: LpIn::default() });
-    }
+    let (packets, spki) = signed(kind, args.payload)?;
     let now = Now { tick: Tick::from_ms(1000), unix_ms: 1_700_000_000_000 };
     let mut out = Outbox::default();
     let mut sv = Function::new(Kind::SignatureVerifier, HashKey::new(1, 2), 3);
@@ -44,6 +33,7 @@ pub(super) fn verifying(report: &mut Report, kind: KeyType, args: &ServicesArgs)
         sv.jobs().pop()
     };
     let (mut whole, mut bare, mut pair) = (Vec::new(), Vec::new(), Vec::new());
+    let mut waiting = [Vec::new(), Vec::new()];
     for _ in 0..args.rounds * PIECES {
         let part = Duration::from_secs_f64(args.seconds / 2.0 / PIECES as f64);
         whole.push(rate(part, &packets, |packet| {
@@ -57,6 +47,9 @@ pub(super) fn verifying(report: &mut Report, kind: KeyType, args: &ServicesArgs)
         let (one, other): (Vec<Job>, Vec<Job>) = (jobs(), jobs());
         bare.push(only(part, vec![one])?);
         pair.push(only(part, vec![jobs(), other])?);
+        for (threads, rates) in (1..).zip(&mut waiting) {
+            rates.push(backlog(part, threads, jobs())?);
+        }
     }
     #[allow(clippy::cast_precision_loss)]
     let bits = args.payload as f64 * 8.0;
@@ -71,6 +64,17 @@ pub(super) fn verifying(report: &mut Report, kind: KeyType, args: &ServicesArgs)
         report.add(BENCH, &case(threads), "relay", "exchanges_per_second", rate);
         report.add(BENCH, &case(threads), "relay", "goodput_bps", rate * bits);
     }
+    let [one, two] = waiting.map(|rates| median(&rates));
+    for (threads, rate) in [(1, one), (2, two)] {
+        let name = format!("kind=SV,key={},threads={threads},place=backlog", kind.word());
+        report.add(BENCH, &name, "onym", "exchanges_per_second", rate);
+    }
+    println!(
+        "{:<26} {one:>7.0} verifications a second of what waits already, \
+         {two:.0} with two threads ({:.2} times)",
+        format!("kind=SV,key={}", kind.word()),
+        two / one
+    );
     println!(
         "{:<26} {:>7.0} Mbit/s in memory, {:.1} % of a loop that only verifies \
          ({:.0} Mbit/s, two threads {:.0} Mbit/s)",
@@ -81,6 +85,23 @@ pub(super) fn verifying(report: &mut Report, kind: KeyType, args: &ServicesArgs)
         pair * bits / 1e6,
     );
     Ok(bare)
+}
+
+/// So many Data with signatures of one key, and that key.
+fn signed(kind: KeyType, payload: usize) -> Result<(Vec<Packet>, String)> {
+    const COUNT: u64 = 256;
+    let key = PrivateKey::generate(kind)?;
+    let spki = base64_of(key.spki());
+    let signer = Signer::key(key, "/bench/KEY/1".parse()?);
+    let content = vec![0x58; payload];
+    let packet = |n| -> Result<Packet> {
+        let mut name: Name = "/bench".parse()?;
+        name.append_segment(n);
+        let mut wire = Vec::new();
+        signer.sign_data(&DataBuilder::new(name.as_ref(), &content), &mut wire)?;
+        Ok(Packet { face: FaceId(300), bytes: Buf::copy_from(&wire), lp: LpIn::default() })
+    };
+    Ok(((0..COUNT).map(packet).collect::<Result<_>>()?, spki))
 }
 
 /// Pieces of each measurement in memory, which take turns: what the machine does meanwhile varies.
@@ -108,6 +129,31 @@ fn only(time: Duration, jobs: Vec<Vec<Job>>) -> Result<f64> {
         .collect();
     let rates = threads.into_iter().map(|t| t.join().unwrap_or(Ok(f64::NAN)));
     rates.sum()
+}
+
+/// Verifications a second by the threads of a service when everything waits already: nothing is
+/// received or sent, and the data thread only takes what is done and lets it wait again.
+fn backlog(time: Duration, threads: usize, mut jobs: Vec<Job>) -> Result<f64> {
+    let (epoll, waker) = (Epoll::new()?, Arc::new(Waker::new()?));
+    epoll.add(&*waker, 0, Interest::Read)?;
+    let mut verifiers = Verifiers::start(threads, &waker)?;
+    verifiers.submit(&mut jobs);
+    let (start, mut count, mut ready) = (Instant::now(), 0_u32, Vec::new());
+    while start.elapsed() < time {
+        if !verifiers.has_work() {
+            epoll.wait(None, &mut ready)?;
+            ready.clear();
+            waker.clear();
+        }
+        verifiers.finished(&mut jobs);
+        ensure!(
+            jobs.iter().all(|job| job.valid == Some(true)),
+            "a good signature was not accepted"
+        );
+        count += u32::try_from(jobs.len())?;
+        verifiers.submit(&mut jobs);
+    }
+    Ok(f64::from(count) / start.elapsed().as_secs_f64())
 }
 
 /// How often per second `work` is done, which must always succeed.
