@@ -2,15 +2,15 @@
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use mimalloc::MiMalloc;
 use onym_bench::{
     board, distribute, file, flood, index, load, memory, push, relay, rendezvous, run, services,
 };
 use onym_sys::alloc_count::CountingAlloc;
+use std::alloc::System;
 
-// What is measured within this program has the memory that it has in `onym`.
+// As `onym` has it: docs/decisions/0010-memory-from-the-system.md.
 #[global_allocator]
-static ALLOC: CountingAlloc<MiMalloc> = CountingAlloc(MiMalloc);
+static ALLOC: CountingAlloc = CountingAlloc(System);
 
 #[derive(Debug, Parser)]
 #[command(name = "onym-bench", about = "Benchmarks: load generator, bare relay, comparisons")]

@@ -14,12 +14,7 @@ mod secure;
 mod session;
 mod stop;
 
-use mimalloc::MiMalloc;
 use std::process::ExitCode;
-
-// The reason is in docs/decisions/0008-memory-from-mimalloc.md.
-#[global_allocator]
-static MEMORY: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     let cli = match cli::parse() {
