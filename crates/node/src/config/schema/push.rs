@@ -73,7 +73,7 @@ pub struct Push {
     /// How long publishers wait at a stretch for an application that does not keep up, in
     /// milliseconds; then it misses publications until it has caught up, and is told how many. For a
     /// neighbour on a stream they wait while it takes anything, and four times as long while it
-    /// takes nothing.
+    /// takes nothing. With `push.lease_ms` and more, subscriptions at other nodes lapse meanwhile.
     pub hold_ms: u64,
     /// Most scopes and items of a rendezvous.
     pub vertices_max: usize,
