@@ -2,15 +2,15 @@
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
+use mimalloc::MiMalloc;
 use onym_bench::{
     board, distribute, file, flood, index, load, memory, push, relay, rendezvous, run, services,
 };
 use onym_sys::alloc_count::CountingAlloc;
-use std::alloc::System;
 
-// As `onym` has it: docs/decisions/0010-memory-from-the-system.md.
+// What is measured within this program has the memory that it has in `onym`, ordinary pages too.
 #[global_allocator]
-static ALLOC: CountingAlloc = CountingAlloc(System);
+static ALLOC: CountingAlloc<MiMalloc> = CountingAlloc(MiMalloc);
 
 #[derive(Debug, Parser)]
 #[command(name = "onym-bench", about = "Benchmarks: load generator, bare relay, comparisons")]
@@ -54,6 +54,7 @@ enum Command {
 }
 
 fn main() -> Result<()> {
+    let _ = onym_sys::thread::without_huge_pages();
     match Cli::parse().command {
         Command::Run(args) => run::run(&args),
         Command::Relay(args) => relay::run(&args),

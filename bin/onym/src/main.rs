@@ -14,9 +14,16 @@ mod secure;
 mod session;
 mod stop;
 
+use mimalloc::MiMalloc;
 use std::process::ExitCode;
 
+// The reason is in docs/decisions/0008-memory-from-mimalloc.md.
+#[global_allocator]
+static MEMORY: MiMalloc = MiMalloc;
+
 fn main() -> ExitCode {
+    // A kernel without huge pages has none to do without: docs/decisions/0010-no-huge-pages.md.
+    let _ = onym_sys::thread::without_huge_pages();
     let cli = match cli::parse() {
         Ok(cli) => cli,
         Err(error) => {
