@@ -7,7 +7,7 @@ use crate::link::{self, Ends, accept_one, connect_tcp, connect_unix};
 use crate::part::say;
 use anyhow::{Context, Result};
 use onym_face::{CHUNK_LEN, Face, Flush, RingPolicy, UnixListener, tcp};
-use onym_sys::epoll::{Epoll, Interest};
+use onym_sys::epoll::{Epoll, Interest, Ready};
 use onym_wire::{BufPool, RxFrame, TxQueue, tlv, types};
 use std::path::Path;
 use std::sync::mpsc::{self, Receiver};
@@ -54,6 +54,7 @@ impl Out {
 #[derive(Debug)]
 struct Relay {
     epoll: Epoll,
+    events: Vec<Ready>,
     pool: BufPool,
     frames: Vec<RxFrame>,
     before: Box<dyn Face>,
@@ -67,7 +68,8 @@ impl Relay {
         let epoll = Epoll::new()?;
         epoll.add(before.fd(), BEFORE, Interest::Read)?;
         let pool = BufPool::new(CHUNK_LEN, CHUNKS);
-        Ok(Self { epoll, pool, frames: Vec::new(), before, is_held: false, outs: Vec::new() })
+        let (events, frames) = (Vec::new(), Vec::new());
+        Ok(Self { epoll, events, pool, frames, before, is_held: false, outs: Vec::new() })
     }
 
     fn add(&mut self, face: Box<dyn Face>) -> Result<()> {
@@ -85,12 +87,12 @@ impl Relay {
             let interest = if is_held { Interest::Nothing } else { Interest::Read };
             self.epoll.modify(self.before.fd(), BEFORE, interest)?;
         }
-        let mut events = Vec::new();
-        self.epoll.wait(None, &mut events)?;
+        self.events.clear();
+        self.epoll.wait(None, &mut self.events)?;
         for face in joined.try_iter() {
             self.add(face)?;
         }
-        if events.iter().any(|event| event.token == BEFORE && event.readable) {
+        if self.events.iter().any(|event| event.token == BEFORE && event.readable) {
             match self.before.receive(&mut self.pool, BUDGET, &mut self.frames) {
                 Err(error) if error.is_fatal() => return Ok(false),
                 _ => {}
