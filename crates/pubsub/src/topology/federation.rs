@@ -310,6 +310,11 @@ impl TopologyManager {
                     return;
                 };
                 if federation.is_new(inner.sender, inner.number) {
+                    // A match may know it before: another manager of this domain heard it first.
+                    if !federation.is_domain(inner.sender) {
+                        self.settle.get_or_insert(now + SETTLE);
+                        self.gone = None;
+                    }
                     federation.take(now, inner.sender, facts, inner.is_full);
                     self.flood(&inner, Some(from), out);
                 }
