@@ -23,7 +23,7 @@ use awaited::Awaited;
 use cache::Cache;
 use fragment::{Reassembly, Repair};
 use gaps::{Heard, Numbers, Watched};
-use onym_tables::Tick;
+use onym_tables::{HashKey, Tick};
 use onym_wire::push::{Control, Home, Id, Kind, Label, Role, RouteBuf, Sequence, Status, Strategy};
 use request::Waiting;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -279,7 +279,7 @@ impl Dispatcher {
             awaited: Awaited::default(),
             heard: Heard::default(),
             watched: Watched::default(),
-            publication_number: u64::from(config.boot) << 32,
+            publication_number: first_number(config.node, config.boot),
             published: 0,
             counters: Counters::default(),
             config,
@@ -388,4 +388,10 @@ impl Dispatcher {
             out.publish(Publication::control(target, root, self.config.node, message));
         }
     }
+}
+
+/// Numbers of publications begin here: several nodes publish the same item, and their numbers are
+/// not to meet.
+fn first_number(node: Label, boot: u32) -> u64 {
+    HashKey::new(node.to_u64(), boot.into()).words([0, 1])
 }

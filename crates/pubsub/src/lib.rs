@@ -4,6 +4,7 @@ pub mod courier;
 pub mod dispatcher;
 pub mod forwarder;
 pub mod link_state;
+mod missing;
 pub mod node;
 pub mod publication;
 pub mod rendezvous;

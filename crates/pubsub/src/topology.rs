@@ -5,6 +5,7 @@ pub mod domains;
 mod federation;
 pub mod map;
 mod matched;
+mod repair;
 mod route;
 #[cfg(test)]
 mod tests;
@@ -12,13 +13,14 @@ mod tests;
 pub use federation::{FACTS_MAX, Federation};
 pub use map::{Map, NodeState, Tree};
 pub use matched::{MatchView, TreeView};
+pub use repair::NOTED_MAX;
 pub use route::{Keyed, Routing};
 
 use crate::courier::{Courier, Taken, Traffic};
 use crate::publication::{Outbox, Publication, Target, responsible};
 use matched::Match;
 use onym_tables::Tick;
-use onym_wire::push::{Control, Home, Kind, Label, Role, Route, RouteBuf, reserved};
+use onym_wire::push::{Control, Home, Id, Kind, Label, Role, Route, RouteBuf, reserved};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
@@ -51,6 +53,10 @@ pub struct TopologyManager {
     boots: HashMap<Label, u64>,
     /// By rendezvous node and number of the item.
     matches: BTreeMap<(Label, u64), Match>,
+    /// Matches by names of items whose fragments have no way back.
+    one_way: HashMap<Id, (Label, u64)>,
+    /// Lost fragments that were asked for.
+    repairs: repair::Repairs,
     /// Sessions to dispatchers.
     dispatchers: Courier,
     /// Sessions from rendezvous nodes.
@@ -90,6 +96,8 @@ impl TopologyManager {
             map: Map::default(),
             boots: HashMap::new(),
             matches: BTreeMap::new(),
+            one_way: HashMap::new(),
+            repairs: repair::Repairs::default(),
             dispatchers: Courier::new(config.node, config.boot),
             rendezvous: Courier::new(config.node, config.boot),
             homes: HashMap::new(),
@@ -143,6 +151,7 @@ impl TopologyManager {
             Kind::MATCH | Kind::RELAY | Kind::SHARED => self.rendezvous_says(now, message, out),
             Kind::ACK => self.acked(now, &message, out),
             Kind::DOMAIN_IN => self.domain_says(now, &message, out),
+            Kind::REPAIR => self.node_asks(now, &message, out),
             _ => self.refused += 1,
         }
     }

@@ -287,6 +287,11 @@ impl PushNetwork {
         }
     }
 
+    /// From now on a link loses so many frames of a million.
+    pub fn set_loss(&mut self, link: usize, loss_ppm: u32) {
+        self.wires[link].config.loss_ppm = loss_ppm;
+    }
+
     /// The time.
     #[must_use]
     pub const fn now(&self) -> Tick {

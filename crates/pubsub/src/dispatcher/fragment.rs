@@ -3,9 +3,12 @@
 use super::data::frame_len;
 use super::pace::Pace;
 use super::{Dispatcher, Refusal};
-use crate::publication::{HOPS_MAX, Outbox, Publication, Target, algorithmic_scope};
+use crate::missing::{FRAGMENTS_MAX, Ranges, fragments};
+use crate::publication::{Outbox, Publication, Target, algorithmic_scope};
 use onym_tables::Tick;
-use onym_wire::push::{Control, Frame, Id, Kind, Label, RouteBuf, Strategy, option, reserved};
+use onym_wire::push::{
+    Control, Frame, Id, Kind, Label, Role, RouteBuf, Strategy, option, reserved,
+};
 use onym_wire::tlv;
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -14,12 +17,10 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_millis(50);
 /// Times that it asks without progress.
 const ASKS_MAX: u32 = 5;
+/// The same where requests go by the topology managers: the way is longer, and loses more of them.
+const ASKS_FAR_MAX: u32 = 16;
 /// Time within which requests for the same fragment are one.
 const SAME: Duration = Duration::from_millis(20);
-/// Most fragments that one request brings.
-const REPEATS_MAX: u32 = 256;
-/// Most ranges in one request.
-const RANGES_MAX: usize = 64;
 /// Publications that were put together and are remembered, so that late fragments are known.
 const DONE_MAX: usize = 256;
 
@@ -30,7 +31,7 @@ pub struct FragmentLimits {
     pub publications_max: usize,
     /// Most octets of publications that are put together, and of those kept for repair.
     pub octets_max: usize,
-    /// Time for which a publication is kept for repair.
+    /// Time for which a publication is kept for repair after it was sent or asked for.
     pub keep: Duration,
 }
 
@@ -160,6 +161,9 @@ struct Partial {
     algorithmic: Option<u64>,
 }
 
+/// A way of requests, with the root and the node of their identifier.
+type Way = (Target, Label, Label);
+
 /// Publications that are put together.
 #[derive(Debug)]
 pub(super) struct Reassembly {
@@ -217,7 +221,7 @@ impl Dispatcher {
             return Err(Refusal::TooLarge);
         }
         let first = item.first().ok_or(Refusal::Id)?;
-        self.publication_number += 1;
+        self.publication_number = self.publication_number.wrapping_add(1);
         // What is algorithmic itself is cut beneath its own identifier.
         let is_algorithmic = publication.strategy == Strategy::ALGORITHMIC_DOMAIN;
         let above = if is_algorithmic { first.clone() } else { algorithmic_scope(first) };
@@ -225,10 +229,11 @@ impl Dispatcher {
         if scope.child(Label::default()).len() < above.len() + 2 {
             return Err(Refusal::TooLong);
         }
+        // Without a way back the node is nobody's business: it may be another domain's.
         if let Some(reply) = &reply {
             tlv::put_tlv(&mut publication.options, option::REPLY, reply.octets());
+            tlv::put_tlv(&mut publication.options, option::ORIGIN, &self.config.node.0);
         }
-        tlv::put_tlv(&mut publication.options, option::ORIGIN, &self.config.node.0);
         publication.strategy = Strategy::ALGORITHMIC_DOMAIN;
         publication.ids = item;
         let mut longest = publication.clone();
@@ -359,36 +364,54 @@ impl Dispatcher {
 
     /// Asks for what is missing, or gives up.
     fn ask_pieces(&mut self, now: Tick, scope: &Id, out: &mut Outbox) {
-        let Some(partial) = self.reassembly.partial.get_mut(scope) else { return };
-        let way = partial.reply.clone().zip(partial.origin);
-        let Some((reply, origin)) = way.filter(|_| partial.asked < ASKS_MAX) else {
+        let Some(partial) = self.reassembly.partial.get(scope) else { return };
+        let asked = partial.asked + 1;
+        let way = self.ways_back(partial).map(|(ways, names)| (ways, !names.is_empty(), names));
+        let most = |is_far| if is_far { ASKS_FAR_MAX } else { ASKS_MAX };
+        let Some((ways, is_far, names)) = way.filter(|(_, far, _)| asked <= most(*far)) else {
             let given_up = self.reassembly.remove(scope).map(|p| p.ids);
             return self.given_up(given_up, out);
         };
-        partial.asked += 1;
-        partial.due = now + PATIENCE * (1 << partial.asked.min(4));
-        let mut missing: Vec<(u32, u32)> = Vec::new();
-        for (index, _) in (0..).zip(&partial.pieces).filter(|(_, p)| p.is_none()) {
-            let is_full = missing.len() >= RANGES_MAX;
-            match missing.last_mut() {
-                Some((_, last)) if *last + 1 == index => *last = index,
-                _ if is_full => break,
-                _ => missing.push((index, index)),
-            }
+        let mut missing = Ranges::default();
+        let indices = (0..).zip(&partial.pieces).filter(|(_, p)| p.is_none()).map(|(i, _)| i);
+        indices.take_while(|index| missing.add(*index)).for_each(drop);
+        if let Some(partial) = self.reassembly.partial.get_mut(scope) {
+            partial.asked = asked;
+            let doublings = if is_far { (asked + 1).min(3) } else { asked.min(4) };
+            partial.due = now + PATIENCE * (1 << doublings);
         }
         self.counters.repairs_asked += 1;
-        let ids = vec![scope.clone()];
+        let ids = std::iter::once(scope.clone()).chain(names).collect();
+        let missing = missing.into_inner();
         let message = Control { ids, missing, ..self.message(Kind::REPAIR) };
-        let target = Target::Route(reply);
-        let mut asked = Publication::control(target, reserved::REPAIR, origin, &message);
-        asked.hop_limit = HOPS_MAX;
-        out.publish(asked);
+        for (target, root, node) in ways {
+            out.publish(Publication::control(target, root, node, &message));
+        }
+    }
+
+    /// Where fragments of a publication are asked for: its publisher, or without a way back to it
+    /// the topology managers, with the names by which these know the item (P-64). `None`: nowhere.
+    fn ways_back(&self, partial: &Partial) -> Option<(Vec<Way>, Vec<Id>)> {
+        if let Some((reply, origin)) = partial.reply.clone().zip(partial.origin) {
+            return Some((vec![(Target::Route(reply), reserved::REPAIR, origin)], Vec::new()));
+        }
+        // The names of the item are not with what has an identifier of its own.
+        let first = partial.ids.first().filter(|_| partial.algorithmic.is_none())?;
+        let wanted = partial.ids.iter().find(|id| self.is_wanted(std::slice::from_ref(*id), false));
+        let names = std::iter::once(first).chain(wanted.filter(|id| *id != first)).cloned();
+        let managers = self.homes.iter().filter(|h| h.role.has(Role::TOPOLOGY));
+        let way = |node: Label| {
+            let target = self.way(node, Role::TOPOLOGY)?;
+            Some((target, reserved::TOPOLOGY, self.config.node))
+        };
+        let ways: Vec<Way> = managers.filter_map(|home| way(home.node)).collect();
+        (!ways.is_empty()).then(|| (ways, names.collect()))
     }
 
     /// Somebody misses fragments of a publication of this node.
     pub fn repair(&mut self, now: Tick, message: &Control, out: &mut Outbox) {
         let scope = message.ids.first();
-        let Repair { kept, pace, .. } = &mut self.repair;
+        let Repair { kept, pace, limits, .. } = &mut self.repair;
         let kept = kept.iter_mut().find(|k| Some(&k.scope) == scope);
         let Some(kept) = kept.filter(|_| message.kind == Kind::REPAIR) else {
             self.counters.refused += 1;
@@ -396,25 +419,24 @@ impl Dispatcher {
         };
         // What was not sent yet is on its way; what one answer leaves out is asked for again.
         let sent = kept.next;
-        let mut left = REPEATS_MAX;
-        for (first, last) in message.missing.iter().take(RANGES_MAX) {
-            if *first < sent {
-                pace.missed(now);
+        if kept.until != Tick::NEVER {
+            kept.until = now + limits.keep;
+        }
+        let is_same = |at: &Tick| now.since(*at) < SAME;
+        let mut left = FRAGMENTS_MAX;
+        for index in fragments(&message.missing, sent) {
+            pace.missed(now);
+            if kept.repeated.get(&index).is_some_and(is_same) {
+                continue;
             }
-            for index in *first..(*last).saturating_add(1).min(sent) {
-                if left == 0 {
-                    return;
-                }
-                let repeated = kept.repeated.get(&index);
-                if repeated.is_some_and(|at| now.since(*at) < SAME) {
-                    continue;
-                }
-                if let Some(fragment) = kept.fragment(index) {
-                    kept.repeated.insert(index, now);
-                    left -= 1;
-                    self.counters.repaired += 1;
-                    out.publish(fragment);
-                }
+            if left == 0 {
+                return;
+            }
+            if let Some(fragment) = kept.fragment(index) {
+                kept.repeated.insert(index, now);
+                left -= 1;
+                self.counters.repaired += 1;
+                out.publish(fragment);
             }
         }
     }

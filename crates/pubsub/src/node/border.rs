@@ -26,7 +26,8 @@ impl Node {
             self.dropped.malformed += 1;
             return;
         };
-        if !matches!(message.kind, Kind::DOMAIN_ROUTES | Kind::DOMAIN_FACTS) {
+        let kinds = [Kind::DOMAIN_ROUTES, Kind::DOMAIN_FACTS, Kind::DOMAIN_REPAIR];
+        if !kinds.contains(&message.kind) {
             self.dropped.misdirected += 1;
             return;
         }

@@ -110,6 +110,31 @@ impl Domains {
         self.distance(domain).is_some()
     }
 
+    /// The neighbour to which what `from` has for `destination` goes on; `None`: nowhere, or `from`
+    /// is not told the way.
+    #[must_use]
+    pub fn onward(&self, destination: Label, from: Option<Label>) -> Option<Label> {
+        let far = |(neighbour, routes): (&Label, &BTreeMap<Label, DomainRoute>)| {
+            self.exits.get(neighbour)?;
+            routes.get(&destination).map(|route| (route.path.len(), *neighbour))
+        };
+        let (_, next) = self.told.iter().filter_map(far).min()?;
+        let is_told = |from: Label| {
+            let leads_there = |r: &DomainRoute| r.path.iter().any(|h| h.domain == from);
+            let route = self.told.get(&next).and_then(|routes| routes.get(&destination));
+            let is_back = next == from || destination == from || route.is_some_and(leads_there);
+            !is_back && !self.kept_back.contains(&(destination, from))
+        };
+        from.is_none_or(is_told).then_some(next)
+    }
+
+    /// Whether `domain` is this neighbour, or is reached over it as the neighbour says.
+    #[must_use]
+    pub fn is_beyond(&self, neighbour: Label, domain: Label) -> bool {
+        let is_told = |routes: &BTreeMap<Label, DomainRoute>| routes.contains_key(&domain);
+        neighbour == domain || self.told.get(&neighbour).is_some_and(is_told)
+    }
+
     /// Policy: routes to `destination` are not told to `neighbour`.
     pub fn keep_back(&mut self, destination: Label, neighbour: Label) {
         self.kept_back.insert((destination, neighbour));
@@ -336,6 +361,22 @@ mod tests {
         assert!(tree.is_none());
         let tree = all[0].tree(&[domain(1), domain(2)]).unwrap();
         assert_eq!(tree.unreached, [domain(2)]);
+    }
+
+    #[test]
+    fn a_request_goes_on_where_the_asker_is_told_a_route_and_never_back() {
+        let mut all = exchanged(4, &[(0, 1), (1, 2), (1, 3)]);
+        assert_eq!(all[2].onward(domain(0), None), Some(domain(1)));
+        assert_eq!(all[1].onward(domain(0), Some(domain(2))), Some(domain(0)));
+        // Back, and to where no way is.
+        assert_eq!(all[1].onward(domain(0), Some(domain(0))), None);
+        assert_eq!(all[0].onward(domain(2), Some(domain(1))), None);
+        assert_eq!(all[1].onward(domain(9), Some(domain(2))), None);
+        all[1].keep_back(domain(0), domain(2));
+        assert_eq!(all[1].onward(domain(0), Some(domain(2))), None);
+        assert_eq!(all[1].onward(domain(0), Some(domain(3))), Some(domain(0)));
+        assert!(all[0].is_beyond(domain(1), domain(2)) && all[0].is_beyond(domain(1), domain(1)));
+        assert!(!all[1].is_beyond(domain(2), domain(3)) && !all[1].is_beyond(domain(9), domain(0)));
     }
 
     /// A forwarder with links of these numbers over faces of the same numbers.

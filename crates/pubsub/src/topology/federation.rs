@@ -97,7 +97,7 @@ fn messages(facts: impl IntoIterator<Item = Fact>, like: &Control) -> Vec<Contro
 #[derive(Debug)]
 pub struct Federation {
     own: Label,
-    domains: Domains,
+    pub(super) domains: Domains,
     /// What other domains said, until when.
     facts: BTreeMap<Label, BTreeMap<Fact, Tick>>,
     count: usize,
@@ -271,6 +271,7 @@ impl TopologyManager {
         let own = federation.own.to_u64();
         for gone in federation.domains.neighbours().into_iter().filter(|n| !exits.contains_key(n)) {
             federation.domains.neighbour_gone(gone);
+            self.repairs.neighbour_gone(gone);
         }
         for neighbour in exits.into_keys().filter(|n| *n != federation.own) {
             let tag = HashKey::new(seed, own).words([neighbour.to_u64(), 1]);
@@ -319,6 +320,7 @@ impl TopologyManager {
                     self.flood(&inner, Some(from), out);
                 }
             }
+            Kind::DOMAIN_REPAIR => self.domain_asks(now, from, &inner, out),
             _ => federation.refused += 1,
         }
     }
@@ -348,7 +350,7 @@ impl TopologyManager {
     }
 
     /// Sends a message to a neighbour domain, over the link to it with the smallest number.
-    fn tell_domain(&mut self, neighbour: Label, message: &Control, out: &mut Outbox) {
+    pub(super) fn tell_domain(&mut self, neighbour: Label, message: &Control, out: &mut Outbox) {
         let exits = self.exits().remove(&neighbour).unwrap_or_default();
         let Some((node, number)) = exits.into_iter().min_by_key(|(_, number)| *number) else {
             return;

@@ -35,6 +35,21 @@ pub(super) struct Sent {
     links: Vec<u32>,
 }
 
+impl Sent {
+    fn is_one_way(&self) -> bool {
+        self.route.is_some() && self.reply.is_none()
+    }
+}
+
+/// Who sends fragments again.
+#[derive(Debug)]
+pub(super) enum Server {
+    /// Another domain.
+    Domain(Label),
+    /// Nodes of this one.
+    Publishers(Vec<Label>),
+}
+
 /// A match, for status and pictures.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MatchView {
@@ -76,6 +91,9 @@ pub(super) struct Match {
     is_partial: bool,
     /// Nodes of this domain that another domain serves, and that domain.
     foreign: Option<(Label, Vec<Label>)>,
+    /// Names by which the match is found for repairs: those of an item whose fragments have no way
+    /// back.
+    one_way: Vec<Id>,
     /// They were served so once: border nodes have to be told when it ends.
     was_foreign: bool,
 }
@@ -84,6 +102,28 @@ impl Match {
     /// Whether one of these links is in a tree, or a receiver was out of reach.
     pub(super) fn uses_any(&self, links: &BTreeSet<u32>) -> bool {
         self.is_partial || self.sent.values().any(|s| s.links.iter().any(|l| links.contains(l)))
+    }
+
+    /// Who serves this subscriber, where fragments have no way back: another domain, or publishers
+    /// of this one.
+    pub(super) fn server_of(&self, subscriber: Label) -> Option<Server> {
+        let is_in = |(_, nodes): &&(Label, Vec<Label>)| nodes.contains(&subscriber);
+        if let Some((domain, _)) = self.foreign.as_ref().filter(is_in) {
+            return Some(Server::Domain(*domain));
+        }
+        self.subscribers
+            .contains(&subscriber)
+            .then(|| Server::Publishers(self.one_way_publishers()))
+    }
+
+    /// Publishers whose filters have no way back.
+    pub(super) fn one_way_publishers(&self) -> Vec<Label> {
+        self.sent.iter().filter(|(_, s)| s.is_one_way()).map(|(node, _)| *node).collect()
+    }
+
+    /// Who wants the item, of nodes and domains.
+    pub(super) fn subscribers(&self) -> impl Iterator<Item = Label> {
+        self.subscribers.iter().copied()
     }
 
     /// What this domain wants of another one.
@@ -159,6 +199,7 @@ impl TopologyManager {
     /// Ends a match: its publishers are stopped.
     pub(super) fn forget(&mut self, now: Tick, key: (Label, u64), out: &mut Outbox) {
         let Some(m) = self.matches.remove(&key) else { return };
+        self.forget_names(key, &m.one_way);
         if m.was_foreign {
             self.tell_nobody(&m.ids, out);
             self.federation_soon(now);
@@ -195,10 +236,31 @@ impl TopologyManager {
             }
         }
         m.sent = wanted;
+        self.find_for_repairs(key, &mut m);
         if m.was_foreign {
             self.federation_soon(now);
         }
         self.matches.insert(key, m);
+    }
+
+    /// A match whose fragments have no way back is found by its names.
+    fn find_for_repairs(&mut self, key: (Label, u64), m: &mut Match) {
+        let is_one_way = m.foreign.is_some() || m.sent.values().any(Sent::is_one_way);
+        let names: &[Id] = if is_one_way { &m.ids } else { &[] };
+        if m.one_way != names {
+            self.forget_names(key, &m.one_way);
+            m.one_way = names.to_vec();
+        }
+        self.one_way.extend(m.one_way.iter().map(|id| (id.clone(), key)));
+    }
+
+    fn forget_names(&mut self, key: (Label, u64), names: &[Id]) {
+        for name in names {
+            // Another match may have had it meanwhile.
+            if self.one_way.get(name) == Some(&key) {
+                self.one_way.remove(name);
+            }
+        }
     }
 
     /// Each subscriber is served by its nearest publisher (P-29).

@@ -261,14 +261,16 @@ impl Runner {
             "control" => {
                 let sender = match line.options.get("sender") {
                     Some(name) => Label::from_u64(self.node(name)? as u64 + 1),
-                    None => STRANGER,
+                    None => line.option("domain")?.unwrap_or(STRANGER),
                 };
                 let to = (Label::from_u64(b as u64 + 1), self.scheme().tag(self.inside(b), 0));
                 control_frame(line, sender, to)?
             }
             _ => push_frame(line, &self.filter(line, "flat")?)?,
         };
-        self.net.inject(a, b, octets);
+        for _ in 0..line.option("times")?.unwrap_or(1) {
+            self.net.inject(a, b, octets.clone());
+        }
         self.net.run_for(Duration::from_millis(100));
         Ok(())
     }
@@ -292,6 +294,7 @@ impl Runner {
             add("missing", d.missing);
             add("duplicates", d.duplicates);
             add("repaired", d.repaired);
+            add("asked", d.repairs_asked);
             add("mac", node.dropped.mac);
             add(
                 "between",
@@ -307,6 +310,8 @@ impl Runner {
             add("parts_refused", refused.iter().sum());
             add("trees", node.topology.as_ref().map_or(0, |t| t.trees));
             add("matches_told", *node.control.get(&Kind::MATCH.0).unwrap_or(&0));
+            add("repairs", *node.control.get(&Kind::REPAIR.0).unwrap_or(&0));
+            add("domain_repairs", *node.control.get(&Kind::DOMAIN_REPAIR.0).unwrap_or(&0));
             add("requests", (0..8).filter_map(|k| node.control.get(&k)).sum());
             for (other, m) in &self.nodes {
                 all.push((format!("{name}->{other}"), self.net.crossed(*n, *m).0));
@@ -381,7 +386,12 @@ pub(super) fn control_frame(
 ) -> Result<Vec<u8>, String> {
     let kind = Kind(line.option("kind")?.unwrap_or(100));
     let mut message = Control::new(kind, sender);
-    message.ids = vec![an_id(line.options.get("id").map_or("/1/2", String::as_str))?];
+    let ids = line.list("id").unwrap_or_else(|| vec!["/1/2"]);
+    message.ids = ids.into_iter().map(an_id).collect::<Result<_, _>>()?;
+    message.nodes = line.option("for")?.into_iter().collect();
+    message.hops = line.option("hops")?.unwrap_or(0);
+    let missing = line.list("missing").unwrap_or_default();
+    message.missing = missing.into_iter().map(range).collect::<Result<_, _>>()?;
     message.sequence.session = line.option("session")?.unwrap_or(0);
     message.sequence.number = line.option("number")?.unwrap_or(0);
     message.strategy = Strategy::DOMAIN_LOCAL;
@@ -404,6 +414,12 @@ pub(super) fn control_frame(
     }
     .write(&mut octets);
     Ok(octets)
+}
+
+/// `A..B`: fragments, the last one included.
+fn range(text: &str) -> Result<(u32, u32), String> {
+    let ends = text.split_once("..").and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
+    ends.ok_or_else(|| format!("{text:?} is no A..B"))
 }
 
 pub(super) fn check(what: &str, got: u64, want: &str) -> Result<(), String> {

@@ -70,6 +70,8 @@ impl Kind {
     pub const BORDER: Self = Self(173);
     /// Several messages, each a body.
     pub const BUNDLE: Self = Self(174);
+    /// A domain misses fragments of another one's publication.
+    pub const DOMAIN_REPAIR: Self = Self(175);
 
     /// Whether it is a request for a rendezvous.
     #[must_use]
