@@ -6,6 +6,7 @@ mod nats;
 mod nodes;
 mod onym;
 mod relay;
+mod search;
 mod side;
 mod veth;
 
@@ -88,6 +89,9 @@ pub struct PushArgs {
     /// Publications in a second at most; as many as it is let without.
     #[arg(long)]
     pub rate: Option<u32>,
+    /// Looks for the highest rate at which no more than this share is lost, and shows that.
+    #[arg(long, conflicts_with = "rate", value_parser = share)]
+    pub lost_max: Option<f64>,
     /// What joins our nodes.
     #[arg(long, value_enum, default_value = "tcp")]
     pub link: Link,
@@ -213,7 +217,25 @@ struct Found {
     frames: Option<u64>,
 }
 
-fn start(way: Way, case: Case, at: &str, args: &PushArgs, role: Role) -> Result<Part> {
+impl Found {
+    fn lost_share(&self) -> f64 {
+        self.lost as f64 / (self.lost as f64 + self.received as f64).max(1.0)
+    }
+}
+
+/// A part of the whole.
+fn share(text: &str) -> Result<f64, String> {
+    let share: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    if (0.0..1.0).contains(&share) { Ok(share) } else { Err("not from 0 to below 1".into()) }
+}
+
+fn start(
+    (way, role): (Way, Role),
+    case: Case,
+    at: &str,
+    args: &PushArgs,
+    rate: Option<u32>,
+) -> Result<Part> {
     let mut command = if way == Way::Zenoh {
         Command::new(rival(nodes::ZENOH)?.context("rival-zenoh is not built")?)
     } else {
@@ -225,23 +247,23 @@ fn start(way: Way, case: Case, at: &str, args: &PushArgs, role: Role) -> Result<
     command.args(["--role", role, "--at", at, "--payload", &case.payload.to_string()]);
     if role == "publisher" {
         command.args(["--seconds", &args.seconds.to_string()]);
-        if let Some(rate) = args.rate.filter(|_| way != Way::Zenoh) {
+        if let Some(rate) = rate.filter(|_| way != Way::Zenoh) {
             command.args(["--rate", &rate.to_string()]);
         }
     }
     Part::start(command)
 }
 
-fn once(way: Way, case: Case, args: &PushArgs) -> Result<Found> {
+fn once(way: Way, case: Case, args: &PushArgs, rate: Option<u32>) -> Result<Found> {
     let nodes = Nodes::start(way, args.nodes, args.link, case.payload)?;
     let (first, others) = nodes.places().split_first().context("no node")?;
     let places = if args.everywhere { others } else { &others[others.len().saturating_sub(1)..] };
-    let mut publisher = start(way, case, first, args, Role::Publisher)?;
+    let mut publisher = start((way, Role::Publisher), case, first, args, rate)?;
     publisher.wait_for("open")?;
     let mut subscribers = Vec::new();
     for place in places {
         for _ in 0..case.subscribers {
-            subscribers.push(start(way, case, place, args, Role::Subscriber)?);
+            subscribers.push(start((way, Role::Subscriber), case, place, args, None)?);
         }
     }
     let count = subscribers.len() as f64;
@@ -307,7 +329,10 @@ fn measure(case: Case, ways: &[Way], args: &PushArgs, report: &mut Report) -> Re
     let mut all = vec![Vec::new(); ways.len()];
     for _ in 0..args.rounds {
         for (found, way) in all.iter_mut().zip(ways) {
-            let one = once(*way, case, args);
+            let one = match args.lost_max {
+                None => once(*way, case, args, args.rate),
+                Some(share) => search::highest(share, |rate| once(*way, case, args, rate)),
+            };
             found.push(one.with_context(|| format!("{} with {}", way.name(), case.name()))?);
         }
     }
@@ -329,8 +354,7 @@ fn measure(case: Case, ways: &[Way], args: &PushArgs, report: &mut Report) -> Re
         report.add(BENCH, &name, way.name(), "sent_per_second", sent_rate);
         report.add(BENCH, &name, way.name(), "lost", lost);
         report.add(BENCH, &name, way.name(), "lost_told", told);
-        let share = middle(|f| f.lost as f64 / (f.lost as f64 + f.received as f64).max(1.0));
-        report.add(BENCH, &name, way.name(), "lost_share", share);
+        report.add(BENCH, &name, way.name(), "lost_share", middle(Found::lost_share));
         if let Some(frames) = frames {
             report.add(BENCH, &name, way.name(), "frames_per_message", frames / sent.max(1.0));
         }

@@ -325,13 +325,15 @@ impl App {
     /// # Errors
     /// [`Error`].
     pub fn event(&mut self, patience: Option<Duration>) -> Result<Option<Event>, Error> {
+        if let Some(event) = self.events.pop_front() {
+            return Ok(Some(event));
+        }
         let until = patience.map(|p| Instant::now() + p);
         loop {
-            if let Some(event) = self.events.pop_front() {
-                return Ok(Some(event));
-            }
-            if !self.turn(until)? {
-                return Ok(self.events.pop_front());
+            let is_over = !self.turn(until)?;
+            let event = self.events.pop_front();
+            if is_over || event.is_some() {
+                return Ok(event);
             }
         }
     }

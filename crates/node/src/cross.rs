@@ -50,6 +50,8 @@ pub(crate) struct Batch {
     /// Those messages, one behind the other, and where each ends.
     pub(crate) messages: Vec<u8>,
     pub(crate) ends: Vec<usize>,
+    /// Whether something in it may take the push half long.
+    pub(crate) is_long: bool,
 }
 
 /// Messages of the push half for the same applications, one behind the other.
@@ -72,6 +74,7 @@ impl Batch {
         self.fans.clear();
         self.messages.clear();
         self.ends.clear();
+        self.is_long = false;
     }
 
     /// Whether the push thread had better hand it over.
@@ -171,6 +174,20 @@ impl ToPeer {
         Ok(())
     }
 
+    /// As [`ToPeer::packet`], for what may take the push half long.
+    pub(crate) fn long_packet(&mut self, leg: Leg, packet: Packet) -> Result<(), CrossingFull> {
+        self.packet(leg, packet)?;
+        self.current.is_long = true;
+        Ok(())
+    }
+
+    /// Hands the batch over now, unless something in it may take long.
+    pub(crate) fn flush_short(&mut self) {
+        if !self.current.is_long {
+            self.flush();
+        }
+    }
+
     /// Sends `item`, whose arena is `arena`, with the next batch.
     pub(crate) fn transmit(&mut self, arena: &[u8], item: Transmit) -> Result<(), CrossingFull> {
         if self.current.out.items.len() >= BATCH_MAX {
@@ -267,6 +284,12 @@ impl FromPeer {
     /// The next batch; give it back with [`FromPeer::give_back`].
     pub(crate) fn next(&mut self) -> Option<Box<Batch>> {
         self.full.pop().ok()
+    }
+
+    /// The next batch, unless something in it may take long.
+    pub(crate) fn next_short(&mut self) -> Option<Box<Batch>> {
+        let is_short = self.full.peek().is_ok_and(|batch| !batch.is_long);
+        is_short.then(|| self.next()).flatten()
     }
 
     /// Returns the emptied batch to its sender.

@@ -12,10 +12,12 @@ mod gaps;
 mod notify;
 mod pace;
 mod request;
+mod subscriptions;
 
 pub use data::{Data, Refusal, Sent};
 pub use fragment::FragmentLimits;
 pub use request::Request;
+pub use subscriptions::Receivers;
 
 use crate::courier::{Courier, Traffic};
 use crate::publication::{AppId, Event, Outbox, Publication, Target, responsible};
@@ -27,8 +29,8 @@ use onym_tables::{HashKey, Tick};
 use onym_wire::push::{Control, Home, Id, Kind, Label, Role, RouteBuf, Sequence, Status, Strategy};
 use request::Waiting;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
 use std::time::Duration;
+use subscriptions::{Subscribers, Subscribing, Subscriptions};
 
 /// Settings of a dispatcher.
 #[derive(Debug, Clone)]
@@ -107,53 +109,6 @@ struct Publishing {
     numbers: Numbers,
 }
 
-/// Applications that get the same, in the order in which they came.
-#[derive(Debug, Default)]
-struct Subscribers {
-    apps: Vec<AppId>,
-    /// The same list for events, until it changes.
-    shared: Option<Arc<[AppId]>>,
-}
-
-impl Subscribers {
-    fn push(&mut self, app: AppId) {
-        self.shared = None;
-        self.apps.push(app);
-    }
-
-    /// Whether it was there.
-    fn remove(&mut self, app: AppId) -> bool {
-        self.shared = None;
-        let before = self.apps.len();
-        self.apps.retain(|a| *a != app);
-        self.apps.len() != before
-    }
-
-    fn shared(&mut self) -> Arc<[AppId]> {
-        Arc::clone(self.shared.get_or_insert_with(|| self.apps.as_slice().into()))
-    }
-}
-
-impl std::ops::Deref for Subscribers {
-    type Target = [AppId];
-
-    fn deref(&self) -> &[AppId] {
-        &self.apps
-    }
-}
-
-/// A subscription of this node.
-#[derive(Debug)]
-struct Subscribing {
-    is_scope: bool,
-    strategy: Strategy,
-    /// As it was asked.
-    id: Id,
-    prefix: Id,
-    subscribers: Subscribers,
-    waiting: Vec<Waiting>,
-}
-
 /// A request that a rendezvous has to answer.
 #[derive(Debug, Clone)]
 struct Pending {
@@ -175,7 +130,7 @@ struct Pending {
 pub struct Dispatcher {
     config: Config,
     publications: HashMap<Id, Publishing>,
-    subscriptions: HashMap<Id, Subscribing>,
+    subscriptions: Subscriptions,
     /// Identifiers that each application publishes or subscribes to.
     apps: BTreeMap<AppId, BTreeSet<(bool, Id)>>,
     homes: Vec<Home>,
@@ -261,7 +216,7 @@ impl Dispatcher {
     pub fn new(config: Config) -> Self {
         Self {
             publications: HashMap::new(),
-            subscriptions: HashMap::new(),
+            subscriptions: Subscriptions::default(),
             apps: BTreeMap::new(),
             homes: Vec::new(),
             rendezvous: Courier::new(config.node, config.boot),

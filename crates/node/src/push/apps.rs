@@ -346,13 +346,14 @@ impl PushThread {
 
     /// The faces of these applications, if `shard` has them all.
     pub(super) fn all_at(&mut self, shard: usize, apps: &Arc<[AppId]>) -> Option<Arc<[FaceId]>> {
-        let (apps, places) = self.take_fan(apps);
-        let faces = match &places[..] {
+        let known = self.apps.fan.as_ref().is_some_and(|(known, _)| Arc::ptr_eq(known, apps));
+        if !known {
+            self.apps.fan = Some((Arc::clone(apps), self.places(apps)));
+        }
+        match &self.apps.fan.as_ref()?.1[..] {
             [(at, faces)] if *at == shard => Some(Arc::clone(faces)),
             _ => None,
-        };
-        self.apps.fan = Some((apps, places));
-        faces
+        }
     }
 
     /// These applications and their faces by shard, as the last publication had them if it can be.

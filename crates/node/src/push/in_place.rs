@@ -5,9 +5,11 @@
 //! when it is free and nobody waits for it, and otherwise sends what it has to the thread, as all
 //! that may take long: requests, control messages, long publications, signatures.
 //!
-//! Nothing is overtaken. A shard works in place for a face only when the thread has taken all that
-//! the face sent before, and only when the shard itself has taken all that the thread sent it; what
-//! is said to faces of other shards goes the way that the thread uses.
+//! Nothing is overtaken. A shard works in place for a face only when all that the face sent before
+//! is done, and only when the shard itself has taken all that the thread sent it; what is said to
+//! faces of other shards goes the way that the thread uses. What it sent the thread and that is not
+//! done yet, the shard does itself where that is data and nothing else: on a busy machine the thread
+//! may have its turn late, and again and again all that comes meanwhile would go the long way.
 
 use super::PushThread;
 use super::apps::data_message;
@@ -16,10 +18,15 @@ use onym_forward::packet::Packet;
 use onym_pubsub::Faces;
 use onym_pubsub::node::Handed;
 use onym_tables::{FaceId, Tick};
+use onym_wire::push::app::{Message, kind};
+use onym_wire::push::{Head, Strategy};
 use onym_wire::{Buf, COPY_LEN_MAX, types};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+
+/// Packets after which a shard does no more of what the thread has not done.
+const CAUGHT_UP_MAX: usize = 256;
 
 /// The push half, for its thread and the shards.
 #[derive(Debug)]
@@ -67,9 +74,29 @@ pub(crate) enum Rest {
     Apps(Arc<[FaceId]>, Buf),
 }
 
+/// Whether this is a publication, or a frame of one: nothing that may take long.
+pub(crate) fn is_data(packet: &Packet) -> bool {
+    let is_publication = || {
+        let message = Message::parse(&packet.bytes);
+        message.is_ok_and(|message| message.kind == kind::PUBLISH && message.length.is_none())
+    };
+    match packet.bytes.first().map(|typ| u32::from(*typ)) {
+        Some(types::PUSH_FRAME) => {
+            Head::parse(&packet.bytes).is_ok_and(|head| head.strategy == Strategy::DOMAIN_LOCAL)
+        }
+        Some(types::PUSH_APP) => is_publication(),
+        _ => false,
+    }
+}
+
 impl PushThread {
-    /// Does what `packet` of a shard asks for, when the thread has taken the `sent` packets that
-    /// the shard sent it before. `None`: it is nothing to be done in place, and nothing was done.
+    /// Whether not all of the `sent` packets that `shard` sent first are done.
+    pub(crate) fn is_behind(&self, shard: usize, sent: u64) -> bool {
+        self.taken[shard] < sent
+    }
+
+    /// Does what `packet` of a shard asks for, when the `sent` packets that the shard sent the
+    /// thread before are done, or are such that they can be done now. `None`: it is nothing to be done in place, and nothing was done.
     /// What it brings for faces of the shard is there with [`PushThread::hand_over`], but for a
     /// long payload: that is returned, and its head is in `head`.
     pub(crate) fn in_place(
@@ -79,10 +106,18 @@ impl PushThread {
         packet: &Packet,
         head: &mut Vec<u8>,
     ) -> Option<Rest> {
-        if self.taken[shard] < sent || !self.takes() {
+        self.now = self.now.max(now);
+        let settings = &self.settings.node;
+        let is_quick = settings.signing.is_none() && settings.trusted.is_none();
+        let mut done = 0;
+        while is_quick && done < CAUGHT_UP_MAX && self.is_behind(shard, sent) && self.takes() {
+            let batch = self.from[shard].next_short()?;
+            done += batch.packets.len();
+            self.obey_all(shard, batch);
+        }
+        if self.is_behind(shard, sent) || !self.takes() {
             return None;
         }
-        self.now = self.now.max(now);
         let is_app = packet.bytes.first().map(|o| u32::from(*o)) == Some(types::PUSH_APP);
         if is_app {
             // Not before what waits for the shard.

@@ -11,7 +11,7 @@ use super::apps::Apps;
 use super::settings::epoch_at;
 use super::{Keeper, Link, PushOrder, Settings};
 use crate::clock::Clock;
-use crate::cross::{Bell, FromPeer, Leg, ToPeer};
+use crate::cross::{Batch, Bell, FromPeer, Leg, ToPeer};
 use crate::shard::{FaceMap, ShardPort};
 use onym_forward::packet::{Kind, LpOut, Packet, Payload, Transmit};
 use onym_pubsub::forwarder::LinkEntry;
@@ -49,7 +49,7 @@ pub(crate) struct PushThread {
     pub(super) bell: Arc<Bell>,
     /// By shard.
     pub(super) to: Vec<ToPeer>,
-    from: Vec<FromPeer>,
+    pub(super) from: Vec<FromPeer>,
     /// Packets taken of each shard.
     pub(super) taken: Vec<u64>,
     waits: Vec<Arc<AtomicBool>>,
@@ -225,20 +225,26 @@ impl PushThread {
     fn take_batches(&mut self) {
         self.node.hold();
         for shard in 0..self.from.len() {
-            let Some(mut batch) = self.from[shard].next() else { continue };
-            for (leg, packet) in batch.packets.drain(..) {
-                debug_assert_eq!(leg, Leg::Push, "shards send nothing else here");
-                self.packet(&packet);
-                self.taken[shard] += 1;
-            }
-            self.from[shard].give_back(batch);
-            // A shard that holds faces back waits for this.
-            if self.waits[shard].load(Ordering::SeqCst) {
-                self.ports[shard].bell.ring();
+            if let Some(batch) = self.from[shard].next() {
+                self.obey_all(shard, batch);
             }
         }
         self.node.release(self.now, &mut self.output);
         self.carry_out();
+    }
+
+    /// Does what a batch of `shard` asks for.
+    pub(super) fn obey_all(&mut self, shard: usize, mut batch: Box<Batch>) {
+        for (leg, packet) in batch.packets.drain(..) {
+            debug_assert_eq!(leg, Leg::Push, "shards send nothing else here");
+            self.packet(&packet);
+            self.taken[shard] += 1;
+        }
+        self.from[shard].give_back(batch);
+        // A shard that holds faces back waits for this.
+        if self.waits[shard].load(Ordering::SeqCst) {
+            self.ports[shard].bell.ring();
+        }
     }
 
     fn packet(&mut self, packet: &Packet) {

@@ -38,7 +38,7 @@ pub(crate) enum Hold {
 }
 
 impl Shard {
-    /// What came from the push thread since the last round: one batch, unless a face holds back.
+    /// One batch of what came from the push thread, unless a face holds back.
     pub(super) fn take_push(&mut self) {
         if self.is_held_back() {
             return;

@@ -5,7 +5,7 @@ use super::Shard;
 use super::io::lane;
 use super::local::Place;
 use crate::cross::{Batch, FromPeer, Leg, ToPeer};
-use crate::push::{Rest, Shared};
+use crate::push::{Rest, Shared, is_data};
 use onym_forward::packet::{Kind, LpIn, LpOut, Packet, Payload, Transmit};
 use onym_pubsub::{Copies, Forwarder, Source, forwarder};
 use onym_tables::{FaceId, Tick};
@@ -38,8 +38,6 @@ pub(crate) struct PushSide {
     sent: u64,
     /// The state of the push half, for what is done in place.
     shared: Option<Arc<Shared>>,
-    /// Whether nothing held back when the turn began: what it brings may be done in place.
-    is_open: bool,
     /// Something was done in place since the last batch was handed over.
     is_used: bool,
     /// An emptied batch.
@@ -90,7 +88,6 @@ impl PushSide {
             from,
             sent: 0,
             shared: None,
-            is_open: false,
             is_used: false,
             spare: None,
             waits,
@@ -111,10 +108,17 @@ impl PushSide {
     /// is this shard, and how many packets it had sent the push thread behind the last one of this
     /// face.
     fn in_place(&mut self, now: Tick, from: (usize, u64), packet: &Packet) -> Option<Rest> {
-        if !self.is_open || self.from.waits() {
+        if self.from.waits() {
             return None;
         }
         let mut thread = self.shared.as_ref().and_then(|shared| shared.try_lock())?;
+        if thread.is_behind(from.0, from.1) {
+            // What has not left yet may be done now, too.
+            if !is_data(packet) {
+                return None;
+            }
+            self.to.flush_short();
+        }
         self.head.clear();
         let done = thread.in_place(now, from, packet, &mut self.head);
         self.is_used |= done.is_some();
@@ -123,7 +127,11 @@ impl PushSide {
 
     /// Sends a packet of a face to the push thread; whether there was room.
     fn send(&mut self, packet: Packet) -> bool {
-        let is_sent = self.to.packet(Leg::Push, packet).is_ok();
+        let is_sent = if is_data(&packet) {
+            self.to.packet(Leg::Push, packet).is_ok()
+        } else {
+            self.to.long_packet(Leg::Push, packet).is_ok()
+        };
         self.sent += u64::from(is_sent);
         is_sent
     }
@@ -221,6 +229,10 @@ impl Shard {
 
     /// What is for the push half of this node: done in place, or sent to its thread.
     fn for_push(&mut self, slot: u32, packet: Packet) {
+        if self.push.as_ref().is_some_and(|push| push.from.waits()) {
+            // Nothing can be done in place before it.
+            self.take_push();
+        }
         let (Some(push), Some(face)) = (&mut self.push, self.faces.get(slot)) else { return };
         if let Some(rest) = push.in_place(self.now, (self.index, face.push_sent), &packet) {
             return self.put_apart(rest);
@@ -288,7 +300,6 @@ impl Shard {
     /// waits, and so does a neighbour on a stream, and neither loses anything.
     pub(super) fn not_held(&mut self, slot: u32, frames: &[RxFrame]) -> usize {
         let Some(push) = &mut self.push else { return frames.len() };
-        push.is_open = push.holding.is_empty();
         // What one turn brings has room in the queue of any face.
         let mut room = if push.is_free() { TURN_BYTES } else { 0 };
         if frames.len() * PACKET_LEN_MAX <= room {

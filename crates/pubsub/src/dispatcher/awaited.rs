@@ -51,7 +51,7 @@ impl Dispatcher {
         }
         let Awaited { kept, .. } = std::mem::take(&mut self.awaited);
         for (ids, payload) in kept {
-            let is_of = |id: &Id| data::names_above(id, false).any(|name| name == full.labels());
+            let is_of = |id: &Id| data::names_above(id, false).any(|name| name == full.octets());
             if !ids.iter().any(is_of) {
                 self.counters.unwanted += self.awaited.keep(&ids, &payload);
             } else if self.deliver(&ids, &payload, false, None, out) == 0 {

@@ -1,14 +1,16 @@
 //! Publications of applications, and those that come for them.
 
+use super::Dispatcher;
 use super::gaps::{self, Numbers};
-use super::{Dispatcher, Subscribing};
+use super::subscriptions::{Receivers, Subscribing, Subscriptions};
 use crate::publication::{AppId, Event, HOPS_MAX, Outbox, Publication, Target, To, flow_of};
 use onym_tables::{FaceId, Tick};
+use onym_wire::push::app::PIECE_MAX;
 use onym_wire::push::{Frame, FrameBuilder, Id, Route, RouteBuf, Strategy, option, reserved};
 use onym_wire::tlv::{self, Element};
 use onym_wire::{PACKET_LEN_MAX, types};
 use smallvec::SmallVec;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// A publication of an application.
@@ -263,7 +265,9 @@ impl Dispatcher {
     /// The id, and the same beneath every known name of its father.
     fn names(&self, id: &Id) -> Vec<Id> {
         let mut names = vec![id.clone()];
-        if let (Some(father), Some(label)) = (self.publications.get(id.father()), id.last()) {
+        if let (Some(father), Some(label)) =
+            (self.publications.get(id.father().as_flattened()), id.last())
+        {
             names.extend(father.aliases.iter().map(|a| a.child(label)).filter(|n| n != id));
         }
         names
@@ -291,19 +295,35 @@ impl Dispatcher {
         ids.iter().any(|id| names_above(id, is_deep).any(has))
     }
 
-    /// A frame of data that came for this node, under a strategy whose publications are not kept
-    /// and not cut. Where one list of applications gets it, these are returned and nothing is said
+    /// The next publication after one that [`Dispatcher::receive_ready`] had receivers for, of the
+    /// same item and by the same way: its payload and its receivers. `None`: anything else, and
+    /// nothing was done.
+    pub fn receive_alike<'a>(&mut self, octets: &'a [u8]) -> Option<(&'a [u8], Receivers)> {
+        let alike = self.subscriptions.alike(octets)?;
+        if alike.payload.len() > PIECE_MAX || !self.heard.take_next(alike.stream, alike.number) {
+            return None;
+        }
+        self.counters.delivered += alike.receivers.0.len() as u64;
+        let payload = octets.len() - alike.payload.len();
+        Some((&octets[payload..], alike.receivers.clone()))
+    }
+
+    /// A frame of data that came for this node in `octets`, under a strategy whose publications are
+    /// not kept and not cut. Where one list of applications gets it, these are returned and nothing is said
     /// to them: the caller hands them the payload, behind what is in `out`.
     pub fn receive_ready(
         &mut self,
+        octets: &[u8],
         frame: &Frame<'_>,
         out: &mut Outbox,
-    ) -> Option<(Arc<[AppId]>, Id)> {
+    ) -> Option<Receivers> {
         let ids = self.names_of(frame, out)?;
         let found = find(&self.subscriptions, (&ids[..], false));
         if let Some((apps, id)) = list_of(&mut self.subscriptions, &found, None) {
             self.counters.delivered += apps.len() as u64;
-            return Some((apps, id.clone()));
+            let receivers = (apps, id.clone());
+            self.subscriptions.remember(octets, frame, &receivers);
+            return Some(receivers);
         }
         if self.deliver(&ids, frame.payload, false, None, out) == 0 {
             self.nobody_has(&ids, frame.payload);
@@ -343,24 +363,21 @@ impl Dispatcher {
     }
 }
 
-/// The labels of a subscription.
-pub(super) type Name<'a> = &'a [[u8; 8]];
+/// The octets of a subscription's identifier.
+pub(super) type Name<'a> = &'a [u8];
 
 /// Subscriptions that get what is published under an id: to it and to its father, or to everything
 /// above it.
 pub(super) fn names_above(id: &Id, is_deep: bool) -> impl Iterator<Item = Name<'_>> {
     let above = if is_deep { id.len() } else { 2 };
-    (1..=id.len()).rev().take(above).map(|depth| &id.labels()[..depth])
+    (1..=id.len()).rev().take(above).map(|depth| id.labels()[..depth].as_flattened())
 }
 
 /// Names with subscriptions, each with the id that it is above of.
 type Found<'a> = SmallVec<[(&'a Id, Name<'a>); 4]>;
 
 #[inline]
-fn find<'a>(
-    subscriptions: &HashMap<Id, Subscribing>,
-    (ids, is_deep): (&'a [Id], bool),
-) -> Found<'a> {
+fn find<'a>(subscriptions: &Subscriptions, (ids, is_deep): (&'a [Id], bool)) -> Found<'a> {
     let wanted = |s: &Subscribing| !s.subscribers.is_empty();
     let mut found = Found::new();
     for id in ids {
@@ -378,18 +395,16 @@ fn find<'a>(
 /// above of; `None` when it is not one list as it is.
 #[inline]
 fn list_of<'a>(
-    subscriptions: &mut HashMap<Id, Subscribing>,
+    subscriptions: &mut Subscriptions,
     found: &Found<'a>,
     except: Option<AppId>,
 ) -> Option<(Arc<[AppId]>, &'a Id)> {
     let [(id, name)] = found[..] else { return None };
-    let entry = subscriptions.get_mut(name)?;
-    let is_whole = except.is_none_or(|app| !entry.subscribers.contains(&app));
-    is_whole.then(|| (entry.subscribers.shared(), id))
+    Some((subscriptions.list(name, except)?, id))
 }
 
 fn deliver(
-    subscriptions: &mut HashMap<Id, Subscribing>,
+    subscriptions: &mut Subscriptions,
     names: (&[Id], bool),
     payload: &[u8],
     except: Option<AppId>,

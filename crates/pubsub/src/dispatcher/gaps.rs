@@ -142,6 +142,15 @@ impl Heard {
         (0, true)
     }
 
+    /// Notes that `number` of `stream` came, if it is the next one; else nothing is noted.
+    pub(super) fn take_next(&mut self, stream: u64, number: u32) -> bool {
+        let Some(known) = self.streams.get_mut(&stream).filter(|known| known.next == number) else {
+            return false;
+        };
+        (known.came, known.next) = (known.came << 1 | 1, number.wrapping_add(1));
+        true
+    }
+
     /// Nobody here has this subscription any more: what is published meanwhile is not missed.
     pub(super) fn forget(&mut self, name: &Id) {
         let is_of = |item: &Id| item == name || item.father() == name.labels();

@@ -142,7 +142,9 @@ impl Dispatcher {
     /// Scopes came or went: who subscribed to the father hears it, by that father's id.
     fn scopes(&mut self, ids: &[Id], is_published: bool, out: &mut Outbox) {
         for id in ids {
-            let Some(entry) = self.subscriptions.get(id.father()).filter(|s| s.is_scope) else {
+            let Some(entry) =
+                self.subscriptions.get(id.father().as_flattened()).filter(|s| s.is_scope)
+            else {
                 continue;
             };
             for app in entry.subscribers.iter() {

@@ -74,7 +74,9 @@ impl Forwarder {
             filter.add(&exit.filter);
         }
         if stage_has(&stage, index, self.border.delivery) {
-            for receivers in parsed.ids.filter_map(|id| self.border.receivers.get(id)) {
+            for receivers in
+                parsed.ids.filter_map(|id| self.border.receivers.get(id.as_flattened()))
+            {
                 filter.add(receivers);
             }
         }

@@ -2,13 +2,12 @@
 //! wherever it is.
 
 use super::{Faces, Node, Output};
-use crate::dispatcher::{Data, Sent};
+use crate::dispatcher::{Data, Receivers, Sent};
 use crate::forwarder::{START, Source, has_short_head};
 use crate::publication::AppId;
 use onym_tables::{FaceId, Tick};
 use onym_wire::push::app::PIECE_MAX;
-use onym_wire::push::{Frame, Id, Label, Strategy, reserved};
-use std::sync::Arc;
+use onym_wire::push::{Frame, Label, Strategy, reserved};
 
 /// A publication that applications of this node get.
 #[derive(Debug)]
@@ -16,7 +15,7 @@ pub struct Handed<'a> {
     /// What was published.
     pub payload: &'a [u8],
     /// All who get it, and the id that they subscribed to; nobody, where they are told already.
-    pub to: Option<(Arc<[AppId]>, Id)>,
+    pub to: Option<Receivers>,
 }
 
 impl Node {
@@ -78,17 +77,23 @@ impl Node {
         octets: &'a [u8],
         output: &mut Output,
     ) -> Option<Handed<'a>> {
+        if self.forwarder.is_external(face) {
+            return None;
+        }
+        // What the last one was asked is not asked again.
+        if let Some((payload, to)) = self.dispatcher.receive_alike(octets) {
+            return Some(Handed { payload, to: Some(to) });
+        }
         let frame = Frame::parse(octets).ok()?;
         let root = frame.ids.into_iter().next().and_then(|labels| labels.first().copied());
         let is_ready = frame.strategy == Strategy::DOMAIN_LOCAL
             && !root.is_none_or(|root| reserved::is_reserved(Label(root)))
             && frame.payload.len() <= PIECE_MAX
-            && self.config.trusted.is_none()
-            && !self.forwarder.is_external(face);
+            && self.config.trusted.is_none();
         if !is_ready {
             return None;
         }
-        let to = self.dispatcher.receive_ready(&frame, &mut self.outbox);
+        let to = self.dispatcher.receive_ready(octets, &frame, &mut self.outbox);
         output.events.append(&mut self.outbox.events);
         Some(Handed { payload: frame.payload, to })
     }

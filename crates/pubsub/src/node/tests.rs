@@ -1,6 +1,6 @@
 use super::*;
 use onym_tables::Rng;
-use onym_wire::push::{FrameBuilder, Link, Route, RouteBuf, Sequence, Status};
+use onym_wire::push::{Filter, FrameBuilder, Link, Route, RouteBuf, Sequence, Status};
 
 fn node(role: Role) -> Node {
     let mut config = Config::new(Label::from_u64(1), 0, role, 1);
@@ -52,7 +52,7 @@ fn a_frame(rng: &mut Rng) -> Vec<u8> {
         n => Label([0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, roots[n as usize]]),
     };
     let name = if rng.below(3) == 0 { Label::from_u64(1) } else { message.sender };
-    let mut filter = onym_wire::push::Filter::EMPTY;
+    let mut filter = Filter::EMPTY;
     filter.set(0);
     filter.set(10 + rng.below(4) as u8);
     let routes = [RouteBuf::from(Route::Link), RouteBuf::flat(0, &filter)];
@@ -182,4 +182,60 @@ fn who_subscribes_later_hears_what_is_still_good() {
     let (id, payload) = ("/1/9/1".parse().unwrap(), b"kept"[..].into());
     let status = Event::Status { tag: 1, status: Status::OK };
     assert_eq!(told, [&status, &Event::Data { id, payload }]);
+}
+
+#[test]
+fn a_publication_like_the_last_one_is_delivered_as_that_unless_anything_differs() {
+    let mut node = node(Role::default());
+    let mut output = Output::default();
+    let (app, id) = (AppId(1), "/1/2".parse::<Id>().unwrap());
+    // Subscribed without a rendezvous, which delivery does not ask for.
+    let subscribe = |node: &mut Node, kind: Kind, output: &mut Output| {
+        let (id, prefix) = ("/2".parse().unwrap(), "/1".parse().unwrap());
+        let request = Request { kind, id, prefix, strategy: Strategy::IMPLICIT };
+        node.request(Tick(0), app, 1, &request, output);
+        output.events.clear();
+    };
+    subscribe(&mut node, Kind::SUBSCRIBE_ITEM, &mut output);
+    let frame = |hop_limit: u8, stream: u8, number: u32, payload: &[u8]| {
+        let mut options = vec![36, 12, 0, 0, 0, 0, 0, 0, 0, stream];
+        options.extend_from_slice(&number.to_be_bytes());
+        let (route, ids) = (&RouteBuf::flat(0, &Filter::EMPTY), std::slice::from_ref(&id));
+        let (strategy, options, mut out) = (Strategy::DOMAIN_LOCAL, &options[..], Vec::new());
+        FrameBuilder { hop_limit, strategy, route, ids, options, payload }.write(&mut out);
+        out
+    };
+    let face = FaceId(256);
+    let mut came = |node: &mut Node, octets: &[u8]| {
+        let handed = node.deliver_ready(face, octets, &mut output)?;
+        let payload = handed.to.map(|_| handed.payload.to_vec());
+        let missed = output.events.drain(..).filter_map(|(_, event)| match event {
+            Event::Missed(count) => Some(count),
+            _ => None,
+        });
+        Some((payload, missed.sum::<u64>()))
+    };
+    let got = |payload: &[u8], missed| Some((Some(payload.to_vec()), missed));
+    assert_eq!(came(&mut node, &frame(9, 1, 7, b"a")), got(b"a", 0));
+    // Another hop limit, length or form of the length makes no difference.
+    assert_eq!(came(&mut node, &frame(8, 1, 8, &[5; 400])), got(&[5; 400], 0));
+    assert_eq!(came(&mut node, &frame(8, 1, 9, b"")), got(b"", 0));
+    // One left out is told, one that came before is not delivered again.
+    assert_eq!(came(&mut node, &frame(8, 1, 11, b"b")), got(b"b", 1));
+    assert_eq!(came(&mut node, &frame(8, 1, 11, b"b")), Some((None, 0)));
+    assert_eq!(came(&mut node, &frame(8, 1, 12, b"c")), got(b"c", 0));
+    assert_eq!(came(&mut node, &frame(8, 2, 99, b"d")), got(b"d", 0));
+    // Not whole, or more than it says.
+    let whole = frame(8, 2, 100, b"e");
+    assert_eq!(came(&mut node, &whole[..whole.len() - 2]), None);
+    assert_eq!(came(&mut node, &[&whole[..], b"x"].concat()), None);
+    // From another domain it is looked at by others.
+    let external = FaceId(258);
+    assert!(node.deliver_ready(external, &whole, &mut Output::default()).is_none());
+    // Nobody has it any more.
+    subscribe(&mut node, Kind::UNSUBSCRIBE_ITEM, &mut Output::default());
+    assert_eq!(came(&mut node, &whole), Some((None, 0)));
+    assert_eq!(node.dispatcher.counters.unwanted, 1);
+    subscribe(&mut node, Kind::SUBSCRIBE_ITEM, &mut Output::default());
+    assert_eq!(came(&mut node, &frame(8, 2, 101, b"f")), got(b"f", 0));
 }

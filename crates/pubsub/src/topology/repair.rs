@@ -102,7 +102,8 @@ impl TopologyManager {
     /// The match of an item whose fragments have no way back, by one of its names, or of one that
     /// it is beneath.
     fn match_for(&self, message: &Control) -> Option<&Match> {
-        let known = |id: &Id| self.one_way.get(id).or_else(|| self.one_way.get(id.father()));
+        let known =
+            |id: &Id| self.one_way.get(id).or_else(|| self.one_way.get(id.father().as_flattened()));
         let key = message.ids.iter().skip(1).find_map(known)?;
         self.matches.get(key)
     }

@@ -1,7 +1,7 @@
 //! Two nodes with one link, an item that the first one publishes and the second one subscribed to.
 
 use onym_pubsub::dispatcher::{Data, Request};
-use onym_pubsub::forwarder::LinkEntry;
+use onym_pubsub::forwarder::{Copies, Forwarder, LinkEntry, Source};
 use onym_pubsub::node::{Config, Node, Output};
 use onym_pubsub::{AppId, Event};
 use onym_tables::{FaceId, Tick};
@@ -13,6 +13,9 @@ const APP: AppId = AppId(1);
 /// The nodes; the first one is the rendezvous.
 pub(crate) struct Pair {
     nodes: [Node; 2],
+    /// As a shard at the second one has it.
+    forwarder: Forwarder,
+    copies: Copies,
     outputs: [Output; 2],
     now: Tick,
 }
@@ -29,7 +32,9 @@ impl Pair {
             node
         };
         let nodes = [node(0), node(1)];
-        let mut pair = Self { nodes, outputs: <[Output; 2]>::default(), now: Tick(0) };
+        let (forwarder, copies) = (nodes[1].forwarder.clone(), Copies::default());
+        let outputs = <[Output; 2]>::default();
+        let mut pair = Self { nodes, forwarder, copies, outputs, now: Tick(0) };
         pair.run(3000);
         pair.ask(0, Kind::PUBLISH_SCOPE, "/1", "/");
         pair.ask(0, Kind::PUBLISH_ITEM, "/2", "/1");
@@ -69,21 +74,25 @@ impl Pair {
     }
 
     /// Publishes at the first node and hands what leaves it to the second one; how often the
-    /// subscriber there got it. `between` is called when the first node is done.
+    /// subscriber there got it, both as shards do it. `between` is called when the first node is done.
     #[inline]
     pub(crate) fn publish(&mut self, data: &Data<'_>, mut between: impl FnMut()) -> usize {
         let [first, second] = &mut self.outputs;
         let [here, there] = &mut self.nodes;
-        here.publish(self.now, APP, data, first).expect("invariant: matched and started");
+        let sent = here.publish_ready(self.now, APP, data, first);
+        assert!(sent.is_some(), "matched and started");
         between();
-        let mut frames = std::mem::take(&mut first.frames);
+        let (mut frames, mut count) = (std::mem::take(&mut first.frames), 0);
         for frame in frames.drain(..) {
             let mut octets = frame.octets;
-            there.receive(self.now, LINK, &mut octets, second);
+            self.forwarder.receive(Source::Face(LINK), &mut octets, &mut self.copies);
+            let handed =
+                there.deliver_ready(LINK, &octets, second).filter(|_| self.copies.is_delivered);
+            let to = handed.and_then(|handed| handed.to);
+            count += to.map_or(0, |(apps, _)| apps.len());
             first.give_back(octets);
         }
         first.frames = frames;
-        let is_data = |event: &Event| matches!(event, Event::Data { .. });
-        second.events.drain(..).filter(|(_, event)| is_data(event)).count()
+        count
     }
 }

@@ -4,6 +4,7 @@ use super::DEPTH_MAX;
 use smallvec::SmallVec;
 use std::borrow::Borrow;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 use thiserror::Error;
 
@@ -66,7 +67,9 @@ impl FromStr for Label {
 }
 
 /// An absolute identifier; without labels it stands for the place above all roots.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+///
+/// Hash, equality and order are those of its octets, by which tables are asked, too.
+#[derive(PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Id(Labels);
 
 /// So many labels that most identifiers ask for no memory.
@@ -140,7 +143,7 @@ impl Id {
     /// The identifier of the child `label`; beyond [`DEPTH_MAX`] the same identifier.
     #[must_use]
     pub fn child(&self, label: Label) -> Self {
-        let mut labels = self.0.clone();
+        let Self(mut labels) = self.clone();
         if labels.len() < DEPTH_MAX {
             labels.push(label.0);
         }
@@ -154,9 +157,22 @@ impl Id {
     }
 }
 
-impl Borrow<[[u8; 8]]> for Id {
-    fn borrow(&self) -> &[[u8; 8]] {
-        &self.0
+impl Clone for Id {
+    /// All octets at once: what is derived takes label for label.
+    fn clone(&self) -> Self {
+        Self(Labels::from_slice(&self.0))
+    }
+}
+
+impl Hash for Id {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.octets().hash(state);
+    }
+}
+
+impl Borrow<[u8]> for Id {
+    fn borrow(&self) -> &[u8] {
+        self.octets()
     }
 }
 
