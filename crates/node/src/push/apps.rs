@@ -346,30 +346,31 @@ impl PushThread {
 
     /// The faces of these applications, if `shard` has them all.
     pub(super) fn all_at(&mut self, shard: usize, apps: &Arc<[AppId]>) -> Option<Arc<[FaceId]>> {
-        let known = self.apps.fan.as_ref().is_some_and(|(known, _)| Arc::ptr_eq(known, apps));
-        if !known {
-            self.apps.fan = Some((Arc::clone(apps), self.places(apps)));
-        }
+        self.place(apps);
         match &self.apps.fan.as_ref()?.1[..] {
             [(at, faces)] if *at == shard => Some(Arc::clone(faces)),
             _ => None,
         }
     }
 
-    /// These applications and their faces by shard, as the last publication had them if it can be.
-    fn take_fan(&mut self, apps: &Arc<[AppId]>) -> (Arc<[AppId]>, Vec<Places>) {
-        let known = self.apps.fan.take().filter(|(known, _)| Arc::ptr_eq(known, apps));
-        known.unwrap_or_else(|| (Arc::clone(apps), self.places(apps)))
-    }
-
     /// A publication of one message for many, which crosses to each shard once.
     pub(super) fn tell_all(&mut self, apps: &Arc<[AppId]>, id: &Id, payload: &[u8]) {
-        let (apps, places) = self.take_fan(apps);
+        self.place(apps);
+        let Some((apps, places)) = self.apps.fan.take() else { return };
         let message = data_message(id, payload);
         for (shard, faces) in &places {
             self.fan(*shard, faces, &message);
         }
         self.apps.fan = Some((apps, places));
+    }
+
+    /// Puts these applications and their faces by shard where the last publication had its own,
+    /// unless they are the same.
+    fn place(&mut self, apps: &Arc<[AppId]>) {
+        let known = self.apps.fan.as_ref().is_some_and(|(known, _)| Arc::ptr_eq(known, apps));
+        if !known {
+            self.apps.fan = Some((Arc::clone(apps), self.places(apps)));
+        }
     }
 
     /// The faces of these applications, by shard.

@@ -304,13 +304,12 @@ impl Dispatcher {
             return None;
         }
         self.counters.delivered += alike.receivers.0.len() as u64;
-        let payload = octets.len() - alike.payload.len();
-        Some((&octets[payload..], alike.receivers.clone()))
+        Some((alike.payload, alike.receivers.clone()))
     }
 
     /// A frame of data that came for this node in `octets`, under a strategy whose publications are
-    /// not kept and not cut. Where one list of applications gets it, these are returned and nothing is said
-    /// to them: the caller hands them the payload, behind what is in `out`.
+    /// not kept and not cut. Where one list of applications gets it, these are returned and nothing
+    /// is said to them: the caller hands them the payload, behind what is in `out`.
     pub fn receive_ready(
         &mut self,
         octets: &[u8],

@@ -71,11 +71,11 @@ struct Last {
 
 /// A publication like the last one.
 #[derive(Debug)]
-pub(super) struct Alike<'a> {
+pub(super) struct Alike<'s, 'a> {
     pub(super) stream: u64,
     pub(super) number: u32,
     pub(super) payload: &'a [u8],
-    pub(super) receivers: &'a Receivers,
+    pub(super) receivers: &'s Receivers,
 }
 
 /// Subscriptions by identifier. Whoever may change one makes the last publication forgotten.
@@ -109,7 +109,7 @@ impl Subscriptions {
     }
 
     /// Whether the whole frame `octets` is one of the last publication's item, by the same way.
-    pub(super) fn alike<'a>(&'a self, octets: &'a [u8]) -> Option<Alike<'a>> {
+    pub(super) fn alike<'a>(&self, octets: &'a [u8]) -> Option<Alike<'_, 'a>> {
         let Last { first, head, stream, receivers } = self.last.as_ref()?;
         let (octet, rest) = octets.get(value_at(octets)?..)?.split_first()?;
         // Behind the hop limit.
@@ -122,9 +122,8 @@ impl Subscriptions {
     /// Remembers a frame that these got, where its number comes right before its payload.
     pub(super) fn remember(&mut self, octets: &[u8], frame: &Frame<'_>, receivers: &Receivers) {
         let Some((stream, _)) = frame.options.number else { return };
-        let mut reader = tlv::Reader::new(frame.options.octets());
-        let is_last =
-            reader.by_ref().last().is_some_and(|o| o.is_ok_and(|o| o.typ == option::NUMBER));
+        let last = tlv::Reader::new(frame.options.octets()).last();
+        let is_last = last.is_some_and(|o| o.is_ok_and(|o| o.typ == option::NUMBER));
         let end = octets.len() - frame.payload.len() - NUMBER_LEN;
         let Some(at) = value_at(octets).filter(|_| is_last) else { return };
         let (Some(first), Some(part)) = (octets.get(at), octets.get(at + 2..end)) else { return };
