@@ -24,10 +24,9 @@ fn two_nodes_over_tcp(hold_ms: u32) -> ([Place; 2], [Running; 2]) {
     (places, [first, second])
 }
 
-#[test]
-fn a_publisher_waits_for_subscribers_at_another_node_and_nobody_misses_anything() {
+/// A started publisher of item 1 at the first node, and three subscribers at the second one.
+fn publisher_and_subscribers(places: &[Place; 2]) -> (App, [App; 3]) {
     let domain = Strategy::DOMAIN_LOCAL;
-    let (places, _daemons) = two_nodes_over_tcp(PATIENT);
     let open = |i: usize| App::open(Some(&places[i].node()), "test").unwrap();
     let mut publisher = open(0);
     publisher.publish_scope(&scope(1), domain).unwrap();
@@ -38,6 +37,14 @@ fn a_publisher_waits_for_subscribers_at_another_node_and_nobody_misses_anything(
     }
     let started = publisher.event(Some(support::PATIENCE)).unwrap();
     assert_eq!(started, Some(Event::StartPublish(item(1))));
+    (publisher, subscribers)
+}
+
+#[test]
+fn a_publisher_waits_for_subscribers_at_another_node_and_nobody_misses_anything() {
+    let domain = Strategy::DOMAIN_LOCAL;
+    let (places, _daemons) = two_nodes_over_tcp(PATIENT);
+    let (mut publisher, subscribers) = publisher_and_subscribers(&places);
     // More than all queues and sockets on the way hold together.
     let (count, mut payload) = (60_000_u32, vec![7; 1000]);
     let publishing = std::thread::spawn(move || {
@@ -72,16 +79,7 @@ fn a_publisher_waits_for_subscribers_at_another_node_and_nobody_misses_anything(
 fn whatever_slow_subscribers_at_another_node_do_not_get_they_are_told() {
     let domain = Strategy::DOMAIN_LOCAL;
     let (places, _daemons) = two_nodes_over_tcp(20);
-    let open = |i: usize| App::open(Some(&places[i].node()), "test").unwrap();
-    let mut publisher = open(0);
-    publisher.publish_scope(&scope(1), domain).unwrap();
-    publisher.publish_item(&item(1), domain).unwrap();
-    let mut subscribers = [(); 3].map(|()| open(1));
-    for subscriber in &mut subscribers {
-        subscriber.subscribe_item(&item(1), domain).unwrap();
-    }
-    let started = publisher.event(Some(support::PATIENCE)).unwrap();
-    assert_eq!(started, Some(Event::StartPublish(item(1))));
+    let (mut publisher, subscribers) = publisher_and_subscribers(&places);
     // Nobody reads until all is published, which is more than all queues hold.
     let count = 40_000;
     for number in 0..count {
