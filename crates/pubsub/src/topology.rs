@@ -164,6 +164,7 @@ impl TopologyManager {
             && self.boots.insert(node, boot).is_some_and(|known| known != boot)
         {
             self.lost(now, node, out);
+            self.node_anew(now, node);
         }
         let is_new = !self.map.nodes().contains_key(&node);
         if !self.map.set(node, state) {

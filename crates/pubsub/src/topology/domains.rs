@@ -104,6 +104,14 @@ impl Domains {
         self.told.iter().filter_map(far).min()
     }
 
+    /// The domains that are reached.
+    #[must_use]
+    pub fn reached(&self) -> BTreeSet<Label> {
+        let is_neighbour = |neighbour: &Label| self.exits.contains_key(neighbour);
+        let told = self.told.iter().filter(|(neighbour, _)| is_neighbour(neighbour));
+        told.flat_map(|(_, routes)| routes.keys().copied()).collect()
+    }
+
     /// Whether a domain is reached.
     #[must_use]
     pub fn reaches(&self, domain: Label) -> bool {

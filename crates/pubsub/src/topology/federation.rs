@@ -4,33 +4,29 @@
 //! domain: what each publishes, and whose publications it wants. At the rendezvous of a domain
 //! another domain stands as one node with the label of the domain: it publishes what it said that
 //! it publishes, and subscribes where it said that it wants this domain's publication. All of it is
-//! leased, said again from time to time, and forgotten when it is not.
+//! leased, said again from time to time, and forgotten when it is not. What changes is said at once.
+
+mod pace;
+mod say;
 
 use super::domains::Domains;
-use super::matched::Match;
 use super::{SETTLE, TopologyManager};
-use crate::publication::{Outbox, Publication, responsible};
+use crate::publication::Outbox;
 use onym_tables::{HashKey, Tick};
-use onym_wire::push::{
-    Control, DomainRoute, Filter, Id, Kind, Label, Role, RouteBuf, Strategy, reserved,
-};
+use onym_wire::push::{Control, DomainRoute, Filter, Id, Kind, Label, Role, RouteBuf, reserved};
+use pace::Pace;
+use say::Said;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-/// How often everything is said again.
-const REFRESH: Duration = Duration::from_secs(4);
 /// What was not said for so long is forgotten.
 const LEASE: Duration = Duration::from_secs(15);
 /// Most facts about other domains.
 pub const FACTS_MAX: usize = 65_536;
 /// Octets of identifiers in one message.
 const OCTETS_MAX: usize = 800;
-/// Octets of routes in the message to a neighbour.
-const ROUTES_OCTETS_MAX: usize = 7000;
 /// Numbers of messages of a domain that are remembered.
 const SEEN_MAX: usize = 512;
-/// How often a withdrawal is said.
-const WITHDRAWALS: u32 = 3;
 
 /// Something that a domain says of an identifier.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -107,16 +103,13 @@ pub struct Federation {
     heard: BTreeMap<Label, Tick>,
     /// What nodes of this domain publish, as each rendezvous said.
     shared: BTreeMap<Label, BTreeSet<Fact>>,
-    /// What was said last.
-    said: BTreeSet<Fact>,
-    /// What is not so any more, and how often it is still to be said: of this domain, and to the
-    /// rendezvous of other domains.
-    gone: BTreeMap<(Label, Fact), u32>,
-    /// What the rendezvous was told, by domain.
-    asserted: BTreeSet<(Label, Fact)>,
+    /// Links to other domains that are reached, by the domain: node, number.
+    exits: BTreeMap<Label, Vec<(Label, u32)>>,
+    /// Rendezvous nodes that are reached.
+    rendezvous: BTreeSet<Label>,
+    said: Said,
+    pace: Pace,
     number: u64,
-    /// When to say everything.
-    due: Tick,
     /// Messages that were refused.
     pub refused: u64,
 }
@@ -134,11 +127,11 @@ impl Federation {
             seen: BTreeMap::new(),
             heard: BTreeMap::new(),
             shared: BTreeMap::new(),
-            said: BTreeSet::new(),
-            gone: BTreeMap::new(),
-            asserted: BTreeSet::new(),
+            exits: BTreeMap::new(),
+            rendezvous: BTreeSet::new(),
+            said: Said::default(),
+            pace: Pace::default(),
             number,
-            due: Tick(0),
             refused: 0,
         }
     }
@@ -160,12 +153,13 @@ impl Federation {
         self.own
     }
 
-    pub(super) const fn due(&self) -> Tick {
-        self.due
+    pub(super) fn due(&self) -> Tick {
+        self.pace.due()
     }
 
-    fn soon(&mut self, now: Tick) {
-        self.due = self.due.min(now + SETTLE);
+    /// Nodes with links to other domains.
+    fn borders(&self) -> BTreeSet<Label> {
+        self.exits.values().flatten().map(|(node, _)| *node).collect()
     }
 
     /// Whether the message is a new one; notes it.
@@ -202,12 +196,12 @@ impl Federation {
             }
         }
         if is_changed {
-            self.soon(now);
+            self.pace.changed(now);
         }
     }
 
-    /// Forgets what was not said again.
-    fn expire(&mut self, now: Tick) {
+    /// Forgets what was not said again; whether neighbours are silent.
+    fn expire(&mut self, now: Tick) -> bool {
         for facts in self.facts.values_mut() {
             facts.retain(|_, until| *until > now);
         }
@@ -216,9 +210,38 @@ impl Federation {
         let silent = |heard: &Tick| now.since(*heard) > LEASE;
         let lost: Vec<Label> =
             self.heard.iter().filter(|(_, h)| silent(h)).map(|(n, _)| *n).collect();
-        for neighbour in lost {
-            self.heard.remove(&neighbour);
-            self.domains.forget(neighbour);
+        for neighbour in &lost {
+            self.heard.remove(neighbour);
+            self.domains.forget(*neighbour);
+        }
+        !lost.is_empty()
+    }
+
+    /// Takes the routes of a neighbour; whether that changed a route. Who is reached anew is told
+    /// everything, and so is a neighbour that asks for it.
+    fn take_routes(&mut self, now: Tick, neighbour: Label, message: Control) -> bool {
+        let before = self.domains.reached();
+        let is_changed = self.domains.receive(neighbour, message.domains);
+        // Of one to which no link is known yet nothing was taken: it will be asked.
+        if !self.exits.contains_key(&neighbour) {
+            return false;
+        }
+        self.heard.insert(neighbour, now);
+        if message.is_full || (is_changed && !self.domains.reached().is_subset(&before)) {
+            self.pace.reached(now);
+        }
+        if !is_changed {
+            return false;
+        }
+        self.pace.changed(now);
+        true
+    }
+
+    /// Rendezvous nodes are others, or one began anew: it is told everything.
+    fn served_by(&mut self, now: Tick, rendezvous: BTreeSet<Label>) {
+        if self.rendezvous != rendezvous {
+            self.rendezvous = rendezvous;
+            self.pace.reached(now);
         }
     }
 
@@ -239,12 +262,6 @@ impl Federation {
     }
 }
 
-/// Counts down withdrawals.
-fn said_once(gone: &mut BTreeMap<(Label, Fact), u32>) {
-    gone.values_mut().for_each(|left| *left = left.saturating_sub(1));
-    gone.retain(|_, left| *left > 0);
-}
-
 impl TopologyManager {
     /// The routes and domains that are known; none where the domain has no label.
     #[must_use]
@@ -252,12 +269,18 @@ impl TopologyManager {
         self.federation.as_ref()
     }
 
-    /// Neighbour domains with the links to them: node, number of the link.
-    fn exits(&self) -> BTreeMap<Label, Vec<(Label, u32)>> {
+    /// Neighbour domains with the links to them that are reached.
+    fn exits(&mut self, own: Label) -> BTreeMap<Label, Vec<(Label, u32)>> {
+        let of = |(node, state): (&Label, &super::NodeState)| {
+            let node = *node;
+            let exits = state.exits.iter().filter(|exit| exit.neighbour != own);
+            exits.map(move |exit| (exit.neighbour, (node, exit.number))).collect::<Vec<_>>()
+        };
+        let all: Vec<_> = self.map.nodes().iter().flat_map(of).collect();
         let mut exits: BTreeMap<Label, Vec<(Label, u32)>> = BTreeMap::new();
-        for (node, state) in self.map.nodes() {
-            for exit in &state.exits {
-                exits.entry(exit.neighbour).or_default().push((*node, exit.number));
+        for (neighbour, exit) in all {
+            if self.map.distance(self.config.node, exit.0).is_some() {
+                exits.entry(neighbour).or_default().push(exit);
             }
         }
         exits
@@ -265,19 +288,39 @@ impl TopologyManager {
 
     /// The map changed: neighbours came or went.
     pub(super) fn exits_changed(&mut self, now: Tick) {
-        let exits = self.exits();
+        let Some(own) = self.federation.as_ref().map(Federation::own) else { return };
+        let exits = self.exits(own);
+        let mut rendezvous: BTreeSet<Label> = self.homes_of(Role::RENDEZVOUS).into_iter().collect();
+        rendezvous.retain(|node| self.map.distance(self.config.node, *node).is_some());
         let seed = self.config.routing.scheme.seed;
         let Some(federation) = &mut self.federation else { return };
-        let own = federation.own.to_u64();
+        federation.served_by(now, rendezvous);
+        federation.pace.changed(now);
+        if federation.exits == exits {
+            return;
+        }
+        // Filters that lead out do so by these links.
+        self.gone = None;
         for gone in federation.domains.neighbours().into_iter().filter(|n| !exits.contains_key(n)) {
             federation.domains.neighbour_gone(gone);
+            federation.heard.remove(&gone);
             self.repairs.neighbour_gone(gone);
         }
-        for neighbour in exits.into_keys().filter(|n| *n != federation.own) {
-            let tag = HashKey::new(seed, own).words([neighbour.to_u64(), 1]);
-            federation.domains.neighbour_set(neighbour, tag);
+        for neighbour in exits.keys() {
+            let tag = HashKey::new(seed, own.to_u64()).words([neighbour.to_u64(), 1]);
+            federation.domains.neighbour_set(*neighbour, tag);
         }
-        federation.soon(now);
+        federation.exits = exits;
+    }
+
+    /// A node of this domain knows nothing of what it was told.
+    pub(super) fn node_anew(&mut self, now: Tick, node: Label) {
+        let Some(federation) = &mut self.federation else { return };
+        federation.said.forget_node(node);
+        federation.pace.changed(now);
+        if federation.rendezvous.remove(&node) {
+            federation.pace.reached(now);
+        }
     }
 
     /// A border node passes on what came from another domain.
@@ -298,9 +341,7 @@ impl TopologyManager {
         };
         match inner.kind {
             Kind::DOMAIN_ROUTES if inner.sender == from => {
-                federation.heard.insert(from, now);
-                if federation.domains.receive(from, inner.domains) {
-                    federation.soon(now);
+                if federation.take_routes(now, from, inner) {
                     self.settle.get_or_insert(now + SETTLE);
                     self.gone = None;
                 }
@@ -337,12 +378,13 @@ impl TopologyManager {
             known.clear();
         }
         known.extend(facts);
-        federation.soon(now);
+        federation.pace.changed(now);
     }
 
     /// Sends a message to every neighbour domain but one.
     fn flood(&mut self, message: &Control, except: Option<Label>, out: &mut Outbox) {
-        for neighbour in self.exits().into_keys() {
+        let Some(federation) = &self.federation else { return };
+        for neighbour in federation.domains.neighbours() {
             if Some(neighbour) != except && neighbour != message.sender {
                 self.tell_domain(neighbour, message, out);
             }
@@ -351,94 +393,12 @@ impl TopologyManager {
 
     /// Sends a message to a neighbour domain, over the link to it with the smallest number.
     pub(super) fn tell_domain(&mut self, neighbour: Label, message: &Control, out: &mut Outbox) {
-        let exits = self.exits().remove(&neighbour).unwrap_or_default();
-        let Some((node, number)) = exits.into_iter().min_by_key(|(_, number)| *number) else {
-            return;
-        };
+        let exits = self.federation.as_ref().and_then(|f| f.exits.get(&neighbour));
+        let exit = exits.and_then(|exits| exits.iter().min_by_key(|(_, number)| *number));
+        let Some((node, number)) = exit.copied() else { return };
         let (item, body) = (Some(u64::from(number)), message.octets());
         let wrapped = Control { item, body, ..self.message(Kind::DOMAIN_OUT) };
         self.publish_to_dispatcher(node, &wrapped, out);
-    }
-
-    /// Says everything again when it is time: routes and facts to other domains, their facts to the
-    /// rendezvous, filters to border nodes.
-    pub(super) fn federate(&mut self, now: Tick, out: &mut Outbox) {
-        let Some(federation) = self.federation.as_mut().filter(|f| f.due <= now) else { return };
-        let wants: BTreeSet<Fact> = self.matches.values().flat_map(Match::wants).collect();
-        federation.due = now + REFRESH;
-        federation.expire(now);
-        let (own, neighbours) = (federation.own, federation.domains.neighbours());
-        let routes: Vec<(Label, Vec<DomainRoute>)> =
-            neighbours.into_iter().map(|n| (n, federation.domains.routes_for(n))).collect();
-        // Facts of this domain.
-        let facts: BTreeSet<Fact> =
-            federation.shared.values().flatten().cloned().chain(wants).collect();
-        let before = std::mem::replace(&mut federation.said, facts.clone());
-        let gone = &mut federation.gone;
-        gone.extend(before.difference(&facts).map(|f| ((own, f.clone()), WITHDRAWALS)));
-        // Facts of others, at the rendezvous.
-        let asserted = federation.assertions();
-        let before = std::mem::replace(&mut federation.asserted, asserted.clone());
-        let gone = &mut federation.gone;
-        gone.extend(before.difference(&asserted).map(|pair| (pair.clone(), WITHDRAWALS)));
-        gone.retain(|(domain, fact), _| {
-            let is_so_again = asserted.contains(&(*domain, fact.clone()));
-            !(is_so_again || (*domain == own && facts.contains(fact)))
-        });
-        let gone: Vec<(Label, Fact)> = federation.gone.keys().cloned().collect();
-        said_once(&mut federation.gone);
-        for (neighbour, mut domains) in routes {
-            // The nearest first: what does not fit a frame is not reached over this domain.
-            domains.sort_by_key(|route| route.path.len());
-            let mut octets = 0;
-            domains.retain(|route| {
-                octets += 24 + 16 * route.path.len();
-                octets <= ROUTES_OCTETS_MAX
-            });
-            let message = Control { domains, ..Control::new(Kind::DOMAIN_ROUTES, own) };
-            self.tell_domain(neighbour, &message, out);
-        }
-        let like = Control::new(Kind::DOMAIN_FACTS, own);
-        let withdrawn = gone.iter().filter(|(domain, _)| *domain == own).map(|(_, f)| f.clone());
-        let mut all = messages(withdrawn, &Control { is_full: true, ..like.clone() });
-        all.extend(messages(facts, &like));
-        for mut message in all {
-            if let Some(federation) = &mut self.federation {
-                federation.number += 1;
-                message.number = federation.number;
-            }
-            self.flood(&message, None, out);
-        }
-        for (domain, fact) in gone.iter().rev().filter(|(domain, _)| *domain != own) {
-            self.assert(*domain, fact, true, out);
-        }
-        for (domain, fact) in &asserted {
-            self.assert(*domain, fact, false, out);
-        }
-        self.tell_borders(out);
-    }
-
-    /// Asserts at the rendezvous what another domain said, or takes it back.
-    fn assert(&mut self, domain: Label, fact: &Fact, is_gone: bool, out: &mut Outbox) {
-        let kind = match fact {
-            Fact::Scope(_) => Kind::PUBLISH_SCOPE,
-            Fact::Item(_) => Kind::PUBLISH_ITEM,
-            Fact::Wanted(..) => Kind::SUBSCRIBE_ITEM,
-        };
-        let id = fact.id();
-        let (Some(root), Some(label)) = (id.first(), id.last()) else { return };
-        let nodes = self.map.nodes().iter().filter(|(_, n)| n.role.has(Role::RENDEZVOUS));
-        let Some(owner) = responsible(root, nodes.map(|(label, _)| *label)) else { return };
-        let message = Control {
-            ids: vec![Id::root(label)],
-            prefix: Id::from_labels(id.father()),
-            strategy: Strategy::INTER_DOMAIN,
-            nodes: vec![self.config.node],
-            ..Control::new(if is_gone { kind.withdrawal() } else { kind }, domain)
-        };
-        if let Some(target) = self.way(owner) {
-            out.publish(Publication::control(target, reserved::RENDEZVOUS, domain, &message));
-        }
     }
 
     /// The numbers of links from a node to another one.
@@ -449,7 +409,7 @@ impl TopologyManager {
 
     /// The way from a node to a neighbour domain: the nearest exit, the last link included.
     fn way_out(&mut self, from: Label, neighbour: Label) -> Option<Vec<u32>> {
-        let exits = self.exits().remove(&neighbour)?;
+        let exits = self.federation.as_ref()?.exits.get(&neighbour)?.clone();
         let far = |(node, number): (Label, u32)| {
             self.map.distance(from, node).map(|far| (far, number, node))
         };
@@ -483,57 +443,10 @@ impl TopologyManager {
         tree.stages.within(0, &filter)
     }
 
-    /// Tells each border node the filters by which frames of other domains go on.
-    fn tell_borders(&mut self, out: &mut Outbox) {
-        let Some(federation) = &self.federation else { return };
-        let (delivery, tags) = (federation.domains.delivery(), federation.domains.exit_tags());
-        let has_exits = self.map.nodes().iter().filter(|(_, state)| !state.exits.is_empty());
-        let borders: Vec<Label> = has_exits.map(|(node, _)| *node).collect();
-        let served: Vec<(Vec<Id>, Vec<Label>)> =
-            self.matches.values().filter_map(Match::served_by_others).collect();
-        for border in borders {
-            for (neighbour, tag) in &tags {
-                let way = self.way_out(border, *neighbour);
-                let filter = way.and_then(|numbers| self.filter_of(numbers));
-                let message = Control {
-                    item: Some(*tag),
-                    epoch: Some(delivery),
-                    route: filter.map(|f| RouteBuf::flat(0, &f)),
-                    ..self.message(Kind::BORDER)
-                };
-                self.publish_to_dispatcher(border, &message, out);
-            }
-            for (ids, receivers) in &served {
-                let filter = self.receivers_from(border, receivers);
-                let message = Control {
-                    ids: ids.clone(),
-                    route: filter.map(|f| RouteBuf::flat(0, &f)),
-                    ..self.message(Kind::BORDER)
-                };
-                self.publish_to_dispatcher(border, &message, out);
-            }
-        }
-    }
-
-    /// Items have no receivers here any more that other domains serve.
-    pub(super) fn tell_nobody(&mut self, ids: &[Id], out: &mut Outbox) {
-        let has_exits = self.map.nodes().iter().filter(|(_, state)| !state.exits.is_empty());
-        let borders: Vec<Label> = has_exits.map(|(node, _)| *node).collect();
-        let message = Control { ids: ids.to_vec(), ..self.message(Kind::BORDER) };
-        borders.iter().for_each(|border| self.publish_to_dispatcher(*border, &message, out));
-    }
-
-    fn receivers_from(&mut self, border: Label, receivers: &[Label]) -> Option<Filter> {
-        let tree = self.map.tree(border, receivers).filter(|_| !receivers.is_empty())?;
-        let insides = tree.insides.iter().map(|i| i.0);
-        let numbers: Vec<u32> = tree.links.iter().map(|l| l.number).chain(insides).collect();
-        self.filter_of(numbers)
-    }
-
     /// A match changed what this domain wants of others, or whom their publications reach.
     pub(super) fn federation_soon(&mut self, now: Tick) {
         if let Some(federation) = &mut self.federation {
-            federation.soon(now);
+            federation.pace.changed(now);
         }
     }
 }

@@ -10,6 +10,9 @@ use onym_wire::push::{
 };
 use std::time::Duration;
 
+/// How often something is looked at that is to become so.
+const GLANCE: Duration = Duration::from_millis(10);
+
 pub(super) const KINDS: [(&str, Kind); 8] = [
     ("publish-scope", Kind::PUBLISH_SCOPE),
     ("publish-item", Kind::PUBLISH_ITEM),
@@ -188,10 +191,29 @@ impl Runner {
         if is_it { Ok(()) } else { Err(format!("got {got}")) }
     }
 
-    /// Looks at the information graph of the rendezvous nodes.
-    fn graph(&self, line: &Line) -> Result<(), String> {
+    /// Looks at the information graph of the rendezvous nodes: now, or until it is as wanted.
+    fn graph(&mut self, line: &Line) -> Result<(), String> {
+        let until = self.net.now() + Duration::from_millis(line.option("within")?.unwrap_or(0));
+        loop {
+            let result = self.graph_now(line);
+            if result.is_ok() || self.net.now() >= until {
+                return result;
+            }
+            self.net.run_for(GLANCE);
+        }
+    }
+
+    /// The label of a node, or of a domain.
+    fn label(&self, name: &str) -> Result<Label, String> {
+        let node = self.nodes.get(name).map(|n| Label::from_u64(*n as u64 + 1));
+        node.or_else(|| name.parse().ok()).ok_or_else(|| format!("no node or domain {name:?}"))
+    }
+
+    fn graph_now(&self, line: &Line) -> Result<(), String> {
         let id = an_id(line.word(1, "an id")?)?;
-        let view = self.nodes.values().find_map(|n| {
+        let at = line.options.get("at");
+        let asked = self.nodes.iter().filter(|(name, _)| at.is_none_or(|at| at == *name));
+        let view = asked.map(|(_, n)| n).find_map(|n| {
             let rendezvous = self.net.node(*n)?.rendezvous.as_ref()?;
             rendezvous.graph().view(&id)
         });
@@ -215,9 +237,8 @@ impl Runner {
         ];
         for (key, mut got) in sets {
             let Some(want) = line.list(key) else { continue };
-            let want: Result<Vec<usize>, String> = want.iter().map(|n| self.node(n)).collect();
-            let mut want: Vec<Label> =
-                want?.into_iter().map(|n| Label::from_u64(n as u64 + 1)).collect();
+            let want: Result<Vec<Label>, String> = want.iter().map(|n| self.label(n)).collect();
+            let mut want = want?;
             want.sort_unstable();
             got.sort_unstable();
             got.dedup();

@@ -340,3 +340,133 @@ fn only_a_topology_manager_opens_the_border() {
     net.nodes[1].border(&parsed);
     assert_eq!(net.nodes[1].dropped.misdirected, before + 1);
 }
+
+/// What was published is known to the rendezvous of a domain.
+fn knows(net: &Net, domain: usize, id: &str) -> bool {
+    let id: Id = id.parse().unwrap();
+    net.nodes[domain * 2].rendezvous.as_ref().unwrap().graph().view(&id).is_some()
+}
+
+/// Messages between domains of this kind that came to a border node.
+fn taken(net: &Net, at: usize, kind: Kind) -> u64 {
+    net.nodes[at].control.get(&kind.0).copied().unwrap_or(0)
+}
+
+#[test]
+fn what_changes_is_told_at_once_through_every_domain() {
+    // P-66: a quarter of the time to the next round that says everything.
+    let mut net = Net::chain(4);
+    net.run(2_000);
+    for round in 0..5 {
+        // At another moment between two such rounds each time.
+        net.run(850);
+        net.ask(0, Kind::PUBLISH_SCOPE, "/1");
+        net.ask(0, Kind::PUBLISH_ITEM, "/1/2");
+        net.run(500);
+        assert!(knows(&net, 3, "/1/2"), "round {round}: what is published");
+        net.ask(7, Kind::SUBSCRIBE_ITEM, "/1/2");
+        net.run(500);
+        assert!(net.started(0), "round {round}: what is wanted");
+        assert!(net.publish(0, "/1/2", b"x"));
+        assert_eq!(net.got(7), [b"x"], "round {round}");
+        net.ask(7, Kind::UNSUBSCRIBE_ITEM, "/1/2");
+        net.run(500);
+        assert!(!net.started(0), "round {round}: what is wanted no more");
+        net.ask(0, Kind::UNPUBLISH_ITEM, "/1/2");
+        net.ask(0, Kind::UNPUBLISH_SCOPE, "/1");
+        net.run(500);
+        assert!(!knows(&net, 3, "/1"), "round {round}: what is published no more");
+    }
+}
+
+#[test]
+fn a_domain_that_comes_later_is_told_everything_at_once() {
+    let mut net = Net::chain(3);
+    let wires = std::mem::take(&mut net.wires);
+    net.wires = wires.clone();
+    net.wires.retain(|(at, _), (to, _)| at.max(to) != &4 || at.min(to) != &3);
+    net.run(2_000);
+    net.ask(0, Kind::PUBLISH_SCOPE, "/1");
+    net.ask(0, Kind::PUBLISH_ITEM, "/1/2");
+    net.run(2_700);
+    assert!(knows(&net, 1, "/1/2") && !knows(&net, 2, "/1"));
+    net.wires = wires;
+    // The neighbours notice at a round of theirs, within 4 s; from then on it takes 1.5 s.
+    let came = |net: &Net| taken(net, 4, Kind::DOMAIN_ROUTES) + taken(net, 3, Kind::DOMAIN_ROUTES);
+    let before = came(&net);
+    while came(&net) == before {
+        net.run(10);
+    }
+    net.run(1_500);
+    assert!(knows(&net, 2, "/1/2"));
+}
+
+#[test]
+fn what_flaps_costs_a_neighbour_one_round_in_a_tenth_of_a_second() {
+    let mut net = Net::chain(3);
+    net.run(2_000);
+    net.ask(2, Kind::PUBLISH_SCOPE, "/1");
+    let wires = net.wires.iter();
+    let ((_, face), _) = wires.map(|(a, b)| (*a, *b)).find(|(a, b)| (a.0, b.0) == (3, 4)).unwrap();
+    let link = LinkEntry { face, number: face.0 - 200, is_external: true };
+    let said = |net: &Net| [Kind::DOMAIN_ROUTES, Kind::DOMAIN_FACTS].map(|k| taken(net, 1, k));
+    let before = said(&net);
+    for round in 0..300 {
+        // The domain in the middle publishes more and more, and its link to the last one flaps.
+        let id = Id::root(Label::from_u64(round + 10));
+        let prefix = "/1".parse().unwrap();
+        let request = Request { kind: Kind::PUBLISH_ITEM, id, prefix, strategy: S };
+        let mut output = Output::default();
+        net.nodes[2].request(net.now, APP, 1, &request, &mut output);
+        net.take(2, output);
+        let mut output = Output::default();
+        match round % 6 {
+            0 => drop(net.nodes[3].link_remove(net.now, face, &mut output)),
+            3 => net.nodes[3].exit_add(net.now, link, domain(2)).unwrap(),
+            _ => {}
+        }
+        net.take(3, output);
+        net.run(20);
+    }
+    let [routes, facts] = said(&net);
+    let (routes, facts) = (routes - before[0], facts - before[1]);
+    // 6 s; twice everything is said, in up to 10 messages.
+    assert!((1..=62).contains(&routes), "{routes} messages of routes");
+    assert!((50..=82).contains(&facts), "{facts} messages of facts");
+    net.run(3_000);
+    let last = "/1/135";
+    assert!(knows(&net, 0, last) && knows(&net, 2, last), "it ends as it is");
+}
+
+#[test]
+fn who_knows_nothing_asks_to_be_told_everything_and_is_once_a_second() {
+    let mut net = Net::chain(2);
+    net.run(2_000);
+    let wires = net.wires.iter();
+    let ((at, face), _) = wires.map(|(a, b)| (*a, *b)).find(|(a, b)| (a.0, b.0) == (1, 2)).unwrap();
+    let before = taken(&net, 2, Kind::DOMAIN_ROUTES);
+    for _ in 0..1000 {
+        // The routes of the neighbour are as they were, but it says that it has none of ours.
+        let routes = net.nodes[2].topology.as_ref().unwrap().federation().unwrap();
+        let mut message = Control::new(Kind::DOMAIN_ROUTES, domain(1));
+        (message.is_full, message.domains) = (true, routes.domains.routes_for(domain(0)));
+        let mut payload = message.octets();
+        DomainKey::new(b"between").seal(&mut payload);
+        let mut octets = Vec::new();
+        FrameBuilder {
+            hop_limit: 9,
+            strategy: Strategy::IMPLICIT,
+            route: &RouteBuf::from(onym_wire::push::Route::Link),
+            ids: &[reserved::of(reserved::DOMAINS, domain(1))],
+            options: &[],
+            payload: &payload,
+        }
+        .write(&mut octets);
+        let mut output = Output::default();
+        net.nodes[at].receive(net.now, face, &mut octets, &mut output);
+        net.take(at, output);
+        net.run(5);
+    }
+    let told = taken(&net, 2, Kind::DOMAIN_ROUTES) - before;
+    assert!((5..=6).contains(&told), "{told} times in 5 s");
+}
