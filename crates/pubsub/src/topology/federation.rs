@@ -136,9 +136,10 @@ impl Federation {
         }
     }
 
-    /// Whether this is the label of another domain that is known.
+    /// Whether this is the label of another domain that is known, by its facts or a route: one
+    /// that took back all that it said is told nothing even so.
     pub(super) fn is_domain(&self, label: Label) -> bool {
-        self.facts.contains_key(&label)
+        self.facts.contains_key(&label) || self.domains.reaches(label)
     }
 
     /// The routes to other domains.

@@ -376,6 +376,8 @@ fn what_changes_is_told_at_once_through_every_domain() {
         net.ask(0, Kind::UNPUBLISH_SCOPE, "/1");
         net.run(500);
         assert!(!knows(&net, 3, "/1"), "round {round}: what is published no more");
+        let waits = net.nodes.iter().map(|node| node.traffic().unacknowledged).sum::<u64>();
+        assert_eq!(waits, 0, "round {round}: nobody waits for an answer of another domain");
     }
 }
 
