@@ -52,6 +52,9 @@ fn a_file_crosses_from_one_domain_to_another() {
     wait_until("the file arrives in the other domain", || {
         places[2..].iter().any(|p| std::fs::read(p.path("out")).is_ok_and(|out| out == content))
     });
+    let map = places[0].json(&["topology", "map"]);
+    assert_eq!(map["domains"][0]["domain"], "00d1", "{map}");
+    assert_eq!(map["domains"][0]["path"][0], "00d0", "{map}");
     let status = places[1].json(&["rendezvous", "status"]);
     assert_eq!(status["control"]["mac"], 0, "{status}");
     drop(daemons);

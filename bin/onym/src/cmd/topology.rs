@@ -93,6 +93,10 @@ fn map(told: &Value) -> String {
             let _ = writeln!(out, "  to {to} number {number} cost {cost}");
         }
     }
+    for domain in told["domains"].as_array().into_iter().flatten() {
+        let path = texts(&domain["path"]).join(", ");
+        let _ = writeln!(out, "domain {} by way of {path}", word(domain, "domain"));
+    }
     let _ = writeln!(out, "{} trees made since the start", told["trees_made"]);
     out
 }

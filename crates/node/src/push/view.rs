@@ -5,10 +5,10 @@ use crate::control::status::PushCounts;
 use crate::shard::{PushDropped, PushState};
 use onym_pubsub::Verdict;
 use onym_pubsub::rendezvous::graph::VertexView;
-use onym_pubsub::topology::{Map, MatchView, TreeView};
+use onym_pubsub::topology::{Federation, Map, MatchView, TreeView};
 use onym_tables::FaceId;
 use onym_tables::bloom::{Kind, Scheme};
-use onym_wire::push::{Id, Label, Role, Route, RouteBuf, Strategy};
+use onym_wire::push::{Id, Kind as MessageKind, Label, Role, Route, RouteBuf, Strategy};
 use serde_json::{Value, json};
 
 /// Most scopes and items that are shown at once.
@@ -73,6 +73,7 @@ impl PushThread {
                     "number": link.number,
                     "cost": link.cost,
                     "neighbour": self.node.link_state.neighbour(link.face).map(text),
+                    "domain": self.node.link_state.exit(link.face).map(text),
                 })
             })
             .collect();
@@ -83,7 +84,6 @@ impl PushThread {
             .map(|(face, app)| json!({ "face": face.0, "number": app.number.0, "text": app.text }))
             .collect();
         let dispatcher = &self.node.dispatcher.counters;
-        let traffic = self.node.traffic();
         json!({
             "enabled": true,
             "node": text(self.node.label()),
@@ -107,12 +107,34 @@ impl PushThread {
             "publications": { "sent": dispatcher.sent, "delivered": dispatcher.delivered,
                 "unwanted": dispatcher.unwanted, "missing": dispatcher.missing,
                 "duplicates": dispatcher.duplicates, "incomplete": dispatcher.incomplete,
-                "repaired": dispatcher.repaired, "repairs_asked": dispatcher.repairs_asked },
-            "control": { "malformed": self.node.dropped.malformed, "mac": self.node.dropped.mac,
-                "signature": self.node.dropped.signature,
-                "misdirected": self.node.dropped.misdirected,
-                "refused": dispatcher.refused, "queued": traffic.queued,
-                "unacknowledged": traffic.unacknowledged },
+                "repaired": dispatcher.repaired, "repairs_asked": dispatcher.repairs_asked,
+                "malformed": dispatcher.malformed, "wrong_flow": dispatcher.wrong_flow },
+            "control": self.control(),
+        })
+    }
+
+    /// What was said between parts of nodes, and what came of it.
+    fn control(&self) -> Value {
+        let (node, traffic) = (&self.node, self.node.traffic());
+        let taken = |kind: MessageKind| node.control.get(&kind.0).copied().unwrap_or(0);
+        let topology = node.topology.as_ref();
+        let refused = [
+            node.rendezvous.as_ref().map_or(0, |r| r.refused),
+            topology.map_or(0, |t| t.refused),
+            node.link_state.refused,
+        ];
+        json!({
+            "malformed": node.dropped.malformed, "mac": node.dropped.mac,
+            "signature": node.dropped.signature, "misdirected": node.dropped.misdirected,
+            "refused": node.dispatcher.counters.refused,
+            "parts_refused": refused.iter().sum::<u64>(),
+            "between": topology.and_then(|t| t.federation()).map_or(0, |f| f.refused),
+            "trees": topology.map_or(0, |t| t.trees),
+            "requests": (0..8).map(|kind| taken(MessageKind(kind))).sum::<u64>(),
+            "matches": taken(MessageKind::MATCH),
+            "repairs": taken(MessageKind::REPAIR),
+            "domain_repairs": taken(MessageKind::DOMAIN_REPAIR),
+            "queued": traffic.queued, "unacknowledged": traffic.unacknowledged,
         })
     }
 
@@ -170,11 +192,20 @@ impl PushThread {
                 })
             })
             .collect();
+        let routes = topology.federation().map(Federation::routes).unwrap_or_default();
+        let domains: Vec<Value> = routes
+            .iter()
+            .map(|route| {
+                let path = route.path.iter().map(|hop| text(hop.domain)).collect::<Vec<_>>();
+                json!({ "domain": text(route.destination), "path": path })
+            })
+            .collect();
         let matches = topology.match_views(if id.is_empty() { None } else { Some(id) }, SHOWN_MAX);
         json!({
             "node": text(self.node.label()),
             "manager": true,
             "nodes": nodes,
+            "domains": domains,
             "trees_made": topology.trees,
             "matches": self.matches_json(&matches),
         })

@@ -1,12 +1,14 @@
 //! Running a push script against daemons: each node a whole node of `onym-node`, links over UDP,
 //! each application a connection to its node's Unix socket, in real time.
 //!
-//! A relay between each two neighbours counts, loses and forges frames. What cannot be had so is
-//! passed over with its reason: virtual time, nodes that fail, forms without a key of the
-//! configuration.
+//! A relay between each two neighbours counts, loses and forges frames. A node that crashes is
+//! stopped with all its links cut, so that nobody hears it go; it starts anew in the same places.
+//! What cannot be had so is passed over with its reason: virtual time, epochs at a moment, bounds
+//! without a key of the configuration.
 
 mod app;
 mod look;
+mod member;
 mod relay;
 
 use super::run::an_id;
@@ -15,8 +17,8 @@ use super::step::{KINDS, STRANGER, control_frame, hex, payload, push_frame, stra
 use crate::run::Outcome;
 use app::App;
 use look::place;
-use onym_node::config::{Config, PushLink};
-use onym_node::{Node, NodeHandle};
+use member::Member;
+use onym_node::config::PushLink;
 use onym_tables::bloom::{Kind as SchemeKind, Scheme};
 use onym_wire::push::app::{Message, kind};
 use onym_wire::push::{Filter, Id, Label, RouteBuf, Status, Strategy};
@@ -29,22 +31,13 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Silence after which nothing more is thought to come.
 const QUIET: Duration = Duration::from_millis(300);
 /// Longest that a script may wait in all.
-const WAIT_MAX_MS: u64 = 5000;
+const WAIT_MAX_MS: u64 = 12_000;
 /// How long nodes of different keys have to show that they do not find each other.
 const STRANGERS: Duration = Duration::from_secs(2);
 /// How long control messages may take to have their effect before a script goes on without.
 const SETTLING: Duration = Duration::from_secs(10);
 /// How long a frame may take to have its effect before a counter is looked at first.
 const EFFECT: Duration = Duration::from_millis(100);
-
-/// A node of the script.
-struct Member {
-    handle: NodeHandle,
-    label: Label,
-    inside: u32,
-    is_home: bool,
-    _folder: tempfile::TempDir,
-}
 
 struct Runner {
     nodes: BTreeMap<String, Member>,
@@ -98,23 +91,17 @@ pub fn run(script: &PushScript) -> Outcome {
 
 /// Why the script cannot be run against daemons.
 fn cannot(script: &PushScript) -> Option<String> {
-    let mut waited = 0;
     for line in &script.lines {
         let word = line.words[0].as_str();
         let has = |key: &str| line.options.contains_key(key);
         let reason = match word {
-            "down" | "up" if line.words.iter().any(|w| w == "told") => {
-                "needs links that fail and say so"
-            }
-            "crash" | "restart" => "needs nodes that fail",
+            "up" if line.words.iter().any(|w| w == "told") => "needs links that come and say so",
             "epoch" => "needs epochs that begin when the script says",
             "link" if has("delay") => "needs links that delay",
             "node" if has("ids-max") => "needs a bound that is no key of the configuration",
             "node" if line.option::<usize>("frame").ok().flatten().is_some_and(|n| n < 512) => {
                 "needs frames shorter than the configuration allows"
             }
-            "node" if has("domain") => "needs several domains",
-            "node" if has("lease") => "needs leases to end in virtual time",
             "count" if line.options.keys().any(|key| place(key).is_none()) => {
                 "counts what a daemon does not tell"
             }
@@ -126,11 +113,8 @@ fn cannot(script: &PushScript) -> Option<String> {
         if !reason.is_empty() {
             return Some(reason.into());
         }
-        if word == "wait" {
-            waited += line.words.get(1).and_then(|w| w.parse::<u64>().ok()).unwrap_or(0);
-        }
     }
-    (waited > WAIT_MAX_MS).then(|| "needs virtual time".into())
+    (script.waits_ms() > WAIT_MAX_MS).then(|| "needs virtual time".into())
 }
 
 impl Runner {
@@ -171,48 +155,12 @@ impl Runner {
     }
 
     fn add_nodes(&mut self, line: &Line) -> Result<(), String> {
-        let is_role = |w: &&String| matches!(w.as_str(), "rv" | "tm");
-        let role = |word: &str, name: &str| {
-            line.words.iter().any(|w| w == word).then(|| format!("\"{name}\""))
-        };
-        let roles: Vec<String> =
-            [role("rv", "rendezvous"), role("tm", "topology")].into_iter().flatten().collect();
         self.keys.insert(line.options.get("key").cloned());
-        for name in line.words[1..].iter().filter(|w| !is_role(w)) {
-            let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
+        let names = line.words[1..].iter().filter(|w| !matches!(w.as_str(), "rv" | "tm"));
+        for name in names {
             let label = Label::from_u64(self.nodes.len() as u64 + 1);
             let inside = self.number();
-            let mut sets = vec![
-                format!("faces.unix.path={}", folder.path().join("nfd.sock").display()),
-                "faces.udp.listen=127.0.0.1:0".into(),
-                "faces.tcp.listen=".into(),
-                "faces.websocket.listen=".into(),
-                "shards=1".into(),
-                "push.enabled=true".into(),
-                format!("push.node={label}"),
-                format!("push.inside={inside}"),
-                format!("push.roles=[{}]", roles.join(", ")),
-                format!("push.seed={}", self.scheme.seed),
-            ];
-            sets.extend(self.sets.iter().cloned());
-            match self.scheme.kind {
-                SchemeKind::Bits => sets.push("push.scheme=bits".into()),
-                SchemeKind::Tags { k, tables } => {
-                    sets.extend([format!("push.k={k}"), format!("push.tables={tables}")]);
-                }
-            }
-            for (option, key) in
-                [("frame", "frame_bytes_max"), ("fill", "fill_max"), ("key", "key")]
-            {
-                if let Some(value) = line.options.get(option) {
-                    let quote = if option == "key" { "\"" } else { "" };
-                    sets.push(format!("push.{key}={quote}{value}{quote}"));
-                }
-            }
-            let config = Config::load(None, &sets).map_err(|e| e.to_string())?;
-            let handle = Node::start(config).map_err(|e| e.to_string())?;
-            let is_home = !roles.is_empty();
-            let member = Member { handle, label, inside, is_home, _folder: folder };
+            let member = Member::start(line, label, inside, self.scheme, &self.sets)?;
             self.nodes.insert(name.clone(), member);
         }
         Ok(())
@@ -221,18 +169,16 @@ impl Runner {
     fn add_link(&mut self, line: &Line) -> Result<(), String> {
         let (a, b) = (line.word(1, "a node")?, line.word(2, "a node")?);
         let cost = line.option("cost")?.unwrap_or(1);
-        let udp = |name: &str| {
-            let bound = self.node(name)?.handle.bound();
-            bound.udp.first().copied().ok_or_else(|| "no UDP listener".to_owned())
-        };
         let percent: f64 = line.option("loss")?.unwrap_or(0.0);
-        let relay = Relay::new([udp(a)?, udp(b)?], (percent * 10_000.0) as u64)?;
+        let relay =
+            Relay::new([self.node(a)?.udp(), self.node(b)?.udp()], (percent * 10_000.0) as u64)?;
         for (side, (from, to)) in [(a, b), (b, a)].into_iter().enumerate() {
             let number = self.number();
             let udp = relay.address(side)?;
-            let link =
-                PushLink { face: format!("udp4://{udp}"), number, cost, domain: String::new() };
-            self.node(from)?.handle.push_link_add(link).map_err(|e| e.to_string())?;
+            let (own, other) = (&self.node(from)?.domain, &self.node(to)?.domain);
+            let domain = if own == other { String::new() } else { other.clone() };
+            let link = PushLink { face: format!("udp4://{udp}"), number, cost, domain };
+            self.node_mut(from)?.link_add(link)?;
             self.links.insert((from.to_owned(), to.to_owned()), number);
         }
         self.relays.push(([a.to_owned(), b.to_owned()], relay));
@@ -242,7 +188,7 @@ impl Runner {
     fn add_apps(&mut self, line: &Line) -> Result<(), String> {
         let (node, names) = line.words[1..].split_last().ok_or("app a b @node")?;
         let node = node.strip_prefix('@').ok_or("app a b @node")?;
-        let socket = self.node(node)?.handle.bound().unix.clone().ok_or("no Unix socket")?;
+        let socket = self.node(node)?.socket().to_owned();
         for name in names {
             self.apps.insert(name.clone(), App::open(&socket, node, PATIENCE)?);
         }
@@ -251,6 +197,10 @@ impl Runner {
 
     fn node(&self, name: &str) -> Result<&Member, String> {
         self.nodes.get(name).ok_or_else(|| format!("no node {name:?}"))
+    }
+
+    fn node_mut(&mut self, name: &str) -> Result<&mut Member, String> {
+        self.nodes.get_mut(name).ok_or_else(|| format!("no node {name:?}"))
     }
 
     fn app(&mut self, name: &str) -> Result<&mut App, String> {
@@ -264,16 +214,16 @@ impl Runner {
             std::thread::sleep(STRANGERS);
             return Ok(());
         }
-        let homes = self.nodes.values().filter(|n| n.is_home).count();
+        let domains: BTreeSet<&str> = self.nodes.values().map(|n| n.domain.as_str()).collect();
+        let homes =
+            |domain: &str| self.nodes.values().filter(|n| n.is_home && n.domain == domain).count();
+        // A domain without topology manager has none to be known.
         let is_ready = |member: &Member| {
-            let told = member.handle.push_dataset("status", &[]).ok().flatten()?;
-            let links = told["links"].as_array()?.iter().all(|l| l["neighbour"].is_string());
-            Some(links && told["homes"].as_array()?.len() == homes)
+            let homes = homes(&member.domain);
+            homes == 0 || member.is_ready(homes, domains.len() - 1) == Some(true)
         };
         let until = Instant::now() + PATIENCE;
-        // A domain without topology manager has none to be known.
-        let has_manager = homes > 0;
-        while has_manager && !self.nodes.values().all(|n| is_ready(n) == Some(true)) {
+        while !self.nodes.values().all(is_ready) {
             if Instant::now() > until {
                 return Err("the nodes did not find each other".into());
             }
@@ -302,10 +252,13 @@ impl Runner {
             }
             "count" => self.count(line),
             "down" | "up" => {
-                let (relay, _) = self.relay(line.word(1, "a node")?, line.word(2, "a node")?)?;
+                let (a, b) = (line.word(1, "a node")?, line.word(2, "a node")?);
+                let (relay, _) = self.relay(a, b)?;
                 relay.set_up(head == "up");
-                Ok(())
+                if line.words.iter().any(|w| w == "told") { self.tell_down(a, b) } else { Ok(()) }
             }
+            "crash" => self.crash(line.word(1, "a node")?),
+            "restart" => self.restart(line.word(1, "a node")?),
             "inject" => self.inject(line),
             "crossed" => self.crossed(line),
             "graph" => self.graph(line),
@@ -316,6 +269,37 @@ impl Runner {
             }
             _ => Err("no such step".into()),
         }
+    }
+
+    /// Both ends know that their link is none any more.
+    fn tell_down(&mut self, a: &str, b: &str) -> Result<(), String> {
+        for (from, to) in [(a, b), (b, a)] {
+            let link = self.links.get(&(from.to_owned(), to.to_owned()));
+            let number = *link.ok_or_else(|| format!("no link {from}-{to}"))?;
+            self.node_mut(from)?.link_remove(number)?;
+        }
+        Ok(())
+    }
+
+    /// The links of a node carry something, or nothing.
+    fn set_links(&self, name: &str, is_up: bool) {
+        let theirs = self.relays.iter().filter(|(ends, _)| ends.iter().any(|end| end == name));
+        theirs.for_each(|(_, relay)| relay.set_up(is_up));
+    }
+
+    /// A node dies with its applications: its links carry nothing from then on, so that nobody
+    /// hears it go.
+    fn crash(&mut self, name: &str) -> Result<(), String> {
+        self.set_links(name, false);
+        self.apps.retain(|_, app| app.node() != name);
+        self.node_mut(name)?.crash();
+        Ok(())
+    }
+
+    fn restart(&mut self, name: &str) -> Result<(), String> {
+        self.node_mut(name)?.restart()?;
+        self.set_links(name, true);
+        Ok(())
     }
 
     fn act(&mut self, name: &str, line: &Line) -> Result<(), String> {
@@ -448,16 +432,20 @@ impl Runner {
         let octets = match line.word(2, "push, control or raw")? {
             "raw" => hex(line.words.get(3).map_or("", String::as_str))?,
             "control" => {
-                let sender = line.options.get("sender");
-                let sender = sender.map(|name| self.node(name).map(|n| n.label)).transpose()?;
+                let sender = match line.options.get("sender") {
+                    Some(name) => self.node(name)?.label,
+                    None => line.option("domain")?.unwrap_or(STRANGER),
+                };
                 let to = self.node(b)?;
                 let to = (to.label, self.scheme.tag(to.inside, 0));
-                control_frame(line, sender.unwrap_or(STRANGER), to)?
+                control_frame(line, sender, to)?
             }
             _ => push_frame(line, &self.filter(line, "flat")?)?,
         };
         let (relay, side) = self.relay(a, b)?;
-        relay.inject(side, &octets)?;
+        for _ in 0..line.option("times")?.unwrap_or(1) {
+            relay.inject(side, &octets)?;
+        }
         std::thread::sleep(EFFECT);
         Ok(())
     }

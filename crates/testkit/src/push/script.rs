@@ -143,6 +143,15 @@ fn one(number: usize, text: &str) -> Line {
     Line { number, text: text.to_owned(), words, options }
 }
 
+impl PushScript {
+    /// Milliseconds of all lines `wait`.
+    #[must_use]
+    pub fn waits_ms(&self) -> u64 {
+        let waits = self.lines.iter().filter(|line| line.words[0] == "wait");
+        waits.filter_map(|line| line.words.get(1)?.parse::<u64>().ok()).sum()
+    }
+}
+
 impl Line {
     /// The word at `at`.
     pub(super) fn word(&self, at: usize, what: &str) -> Result<&str, String> {

@@ -108,6 +108,11 @@ impl App {
         Ok(())
     }
 
+    /// The name of its node.
+    pub(super) fn node(&self) -> &str {
+        &self.node
+    }
+
     pub(super) fn send(&mut self, message: &Message<'_>) -> Result<(), String> {
         let mut result = Ok(());
         message.write_pieces(PIECE_MAX, |octets| {

@@ -3,7 +3,8 @@
 use super::super::run::an_id;
 use super::super::script::Line;
 use super::super::step::check;
-use super::{EFFECT, Member, PATIENCE, Runner, SETTLING};
+use super::{EFFECT, PATIENCE, Runner, SETTLING};
+use onym_wire::push::Label;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -12,8 +13,11 @@ use std::time::{Duration, Instant};
 pub(super) fn place(word: &str) -> Option<(&'static str, &str)> {
     match word {
         "sent" | "delivered" | "unwanted" | "missing" | "duplicates" | "incomplete"
-        | "repaired" => Some(("publications", word)),
-        "mac" | "misdirected" | "refused" => Some(("control", word)),
+        | "repaired" | "malformed" | "wrong_flow" => Some(("publications", word)),
+        "asked" => Some(("publications", "repairs_asked")),
+        "mac" | "misdirected" | "refused" | "parts_refused" | "between" | "repairs"
+        | "domain_repairs" | "requests" | "trees" => Some(("control", word)),
+        "matches_told" => Some(("control", "matches")),
         "bad_control" => Some(("control", "malformed")),
         word if word.starts_with("push_") => Some(("verdicts", word)),
         _ => None,
@@ -38,12 +42,6 @@ impl Runner {
         }
     }
 
-    /// What a node tells of its push half.
-    fn told(&self, member: &Member, what: &str, id: &[u8]) -> Result<Value, String> {
-        let told = member.handle.push_dataset(what, id).map_err(|e| e.to_string())?;
-        told.ok_or_else(|| format!("the node tells no {what}"))
-    }
-
     /// Looks at the information graphs of the rendezvous nodes, until they are as wanted: what was
     /// asked for by a node that does not wait is on its way.
     pub(super) fn graph(&self, line: &Line) -> Result<(), String> {
@@ -57,11 +55,19 @@ impl Runner {
         }
     }
 
+    /// The label of a node, or of a domain.
+    fn label(&self, name: &str) -> Result<Label, String> {
+        let node = self.nodes.get(name).map(|n| n.label);
+        node.or_else(|| name.parse().ok()).ok_or_else(|| format!("no node or domain {name:?}"))
+    }
+
     fn graph_now(&self, line: &Line) -> Result<(), String> {
         let id = an_id(line.word(1, "an id")?)?;
         let mut found = None;
-        for member in self.nodes.values().filter(|n| n.is_home) {
-            let told = self.told(member, "graph", &[])?;
+        let at = line.options.get("at");
+        let homes = self.nodes.iter().filter(|(_, n)| n.is_home && n.is_alive());
+        for (_, member) in homes.filter(|(name, _)| at.is_none_or(|at| at == *name)) {
+            let told = member.told("graph", &[])?;
             let vertices = told["vertices"].as_array().cloned().unwrap_or_default();
             let is_it =
                 |v: &Value| v["of"] == "domain" && texts(&v["ids"]).contains(&id.to_string());
@@ -85,7 +91,7 @@ impl Runner {
         for key in ["publishers", "subscribers"] {
             let Some(want) = line.list(key) else { continue };
             let want: Result<Vec<String>, String> =
-                want.iter().map(|n| self.node(n).map(|n| n.label.to_string())).collect();
+                want.iter().map(|n| self.label(n).map(|l| l.to_string())).collect();
             let (mut want, got) = (want?, texts(&vertex[key]));
             want.sort_unstable();
             if got != want {
@@ -98,7 +104,7 @@ impl Runner {
     pub(super) fn counters(&self) -> BTreeMap<String, u64> {
         let mut all = BTreeMap::new();
         for (name, member) in &self.nodes {
-            let Ok(told) = self.told(member, "status", &[]) else { continue };
+            let Ok(told) = member.told("status", &[]) else { continue };
             for group in ["publications", "control", "verdicts"] {
                 for (word, value) in told[group].as_object().into_iter().flatten() {
                     all.insert(format!("{name}.{group}.{word}"), value.as_u64().unwrap_or(0));
