@@ -291,6 +291,7 @@ fn subscribe(
     }
     for subscriber in &mut all {
         subscriber.ask(args.items, &mut busy, &mut rng, strategy)?;
+        subscriber.app.drain()?;
     }
     let total = count * args.times as usize;
     let mut times = Vec::with_capacity(total);

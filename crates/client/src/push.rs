@@ -60,6 +60,8 @@ pub struct App {
     scratch: Vec<u8>,
     events: VecDeque<Event>,
     answers: VecDeque<(u32, Status, Sent)>,
+    /// Something came, and there was no more behind it.
+    is_read_up: bool,
     info: Option<NodeInfo>,
     last_tag: u32,
     partial: Option<(Id, usize, Vec<u8>)>,
@@ -112,6 +114,7 @@ impl App {
             scratch: Vec::new(),
             events: VecDeque::new(),
             answers: VecDeque::new(),
+            is_read_up: false,
             info: None,
             last_tag: 0,
             partial: None,
@@ -180,7 +183,8 @@ impl App {
         Ok(self.wait_answer(tag, what)?.0)
     }
 
-    /// Makes a request without waiting; its tag.
+    /// Makes a request without waiting; its tag. It leaves with [`App::event`],
+    /// [`App::wait_answer`] or [`App::drain`], together with what else waits for them.
     ///
     /// # Errors
     /// [`Error`].
@@ -193,7 +197,7 @@ impl App {
     ) -> Result<u32, Error> {
         let tag = self.tag();
         let (id, prefix) = (id.octets(), prefix.octets());
-        self.send(&Message { id, prefix, strategy, ..Message::new(kind, tag) })?;
+        self.put(&Message { id, prefix, strategy, ..Message::new(kind, tag) })?;
         Ok(tag)
     }
 
@@ -320,13 +324,18 @@ impl App {
         self.flush()
     }
 
-    /// The next event, waiting for one for at most `patience`, or as long as it takes.
+    /// The next event, waiting for one for at most `patience`, or as long as it takes. Without
+    /// patience the node is not asked again right behind the last event of all that it had sent.
     ///
     /// # Errors
     /// [`Error`].
     pub fn event(&mut self, patience: Option<Duration>) -> Result<Option<Event>, Error> {
         if let Some(event) = self.events.pop_front() {
             return Ok(Some(event));
+        }
+        if std::mem::take(&mut self.is_read_up) && patience.is_some_and(|p| p.is_zero()) {
+            self.flush()?;
+            return Ok(None);
         }
         let until = patience.map(|p| Instant::now() + p);
         loop {
@@ -430,7 +439,10 @@ impl App {
             }
             self.frames = frames;
             match result {
-                Ok(More::Idle) => return Ok(any),
+                Ok(More::Idle) => {
+                    self.is_read_up = any;
+                    return Ok(any);
+                }
                 // Enough for once: who asked looks at it first.
                 Ok(_) if any => return Ok(true),
                 Ok(_) => {}
