@@ -110,6 +110,8 @@ pub struct Link {
     sequence: u64,
     /// Octets in the socket, behind the send queue.
     socket_queue: usize,
+    /// Somebody looked at that since it was told.
+    has_looked: bool,
     congestion: Congestion,
     reassembler: Reassembler,
     reliability: Option<Box<Reliability>>,
@@ -129,6 +131,7 @@ impl Link {
             frame_len_max: frame_len_max(&config),
             sequence: config.first_sequence,
             socket_queue: 0,
+            has_looked: false,
             congestion: Congestion::default(),
             reassembler: Reassembler::new(config.reassembly_limits),
             reliability: reliability.map(Box::new),
@@ -171,7 +174,14 @@ impl Link {
 
     /// Tells how many octets wait in the socket behind the send queue, for congestion marks.
     pub fn set_socket_queue(&mut self, octets: usize) {
-        self.socket_queue = octets;
+        (self.socket_queue, self.has_looked) = (octets, false);
+    }
+
+    /// Whether a mark was thought of since the octets in the socket were last told: where none is,
+    /// nobody has to be asked for them.
+    #[must_use]
+    pub const fn wants_socket_queue(&self) -> bool {
+        self.has_looked
     }
 
     /// When [`Self::handle_timeout`] wants to be called; [`Tick::NEVER`] when it does not.

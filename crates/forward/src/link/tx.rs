@@ -134,6 +134,7 @@ impl Link {
     /// The mark that the packet leaves with: its own, or ours when the queue stays long.
     fn congestion_mark(&mut self, now: Tick, own: u8, queue: &TxQueue) -> u8 {
         let Some(config) = self.config.congestion_marking else { return own };
+        self.has_looked = true;
         if !self.congestion.check(now, queue.bytes() + self.socket_queue, config) {
             return own;
         }

@@ -235,7 +235,7 @@ impl Shard {
         let result = io.flush(&mut face.queue);
         let connected = connecting && !io.is_connecting();
         face.traffic.out_bytes += (before - face.queue.bytes()) as u64;
-        if now.since(face.probed) >= PROBE_INTERVAL {
+        if face.link.wants_socket_queue() && now.since(face.probed) >= PROBE_INTERVAL {
             face.probed = now;
             face.link.set_socket_queue(io.queue_octets());
         }
