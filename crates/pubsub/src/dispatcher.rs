@@ -28,6 +28,7 @@ use gaps::{Heard, Numbers, Watched};
 use onym_tables::{HashKey, Tick};
 use onym_wire::push::{Control, Home, Id, Kind, Label, Role, RouteBuf, Sequence, Status, Strategy};
 use request::Waiting;
+use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 use subscriptions::{Subscribers, Subscribing, Subscriptions};
@@ -83,6 +84,9 @@ struct Publisher {
     is_started: bool,
 }
 
+/// Names of an item: mostly its own.
+type Aliases = SmallVec<[Id; 1]>;
+
 /// A publication of this node.
 #[derive(Debug)]
 struct Publishing {
@@ -92,7 +96,7 @@ struct Publishing {
     id: Id,
     prefix: Id,
     /// In the order in which they came; empty while the rendezvous is asked.
-    publishers: Vec<Publisher>,
+    publishers: SmallVec<[Publisher; 1]>,
     /// Who waits for the answer to the first request.
     waiting: Vec<Waiting>,
     /// There are subscribers.
@@ -102,7 +106,7 @@ struct Publishing {
     reply: Option<RouteBuf>,
     hops: u8,
     /// All names of the item, as the rendezvous knows them.
-    aliases: Vec<Id>,
+    aliases: Aliases,
     /// What comes before the payload in its frames, made when it is first needed; none after any
     /// of the above changed.
     head: Option<Vec<u8>>,
@@ -263,7 +267,7 @@ impl Dispatcher {
             view.publishers = p.publishers.iter().map(|p| (p.app, p.is_started)).collect();
             (view.is_matched, view.hops) = (p.is_matched, p.hops);
             view.route.clone_from(&p.route);
-            view.aliases.clone_from(&p.aliases);
+            view.aliases = p.aliases.to_vec();
         }
         view.subscribers = subscribed.map(|s| s.subscribers.to_vec()).unwrap_or_default();
         Some(view)

@@ -237,11 +237,11 @@ impl Dispatcher {
         let hops = entry.hops.saturating_add(self.config.spare_hops);
         let reply = entry.reply.clone();
         Ok(Way {
-            ids: entry.aliases.clone(),
+            ids: entry.aliases.to_vec(),
             target,
             reply,
             hops,
-            item: Some(entry.aliases.clone()),
+            item: Some(entry.aliases.to_vec()),
         })
     }
 

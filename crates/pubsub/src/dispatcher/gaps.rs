@@ -208,7 +208,7 @@ impl Dispatcher {
                     target: Target::Route(route.clone()),
                     strategy: entry.strategy,
                     hop_limit: entry.hops.saturating_add(self.config.spare_hops),
-                    ids: entry.aliases.clone(),
+                    ids: entry.aliases.to_vec(),
                     options,
                     payload: Vec::new(),
                 });

@@ -113,7 +113,7 @@ impl Dispatcher {
             entry.route.clone_from(&message.route);
             entry.reply.clone_from(&message.reply);
             entry.hops = hops;
-            entry.aliases.clone_from(&message.ids);
+            entry.aliases = message.ids.iter().cloned().collect();
             entry.head = None;
         }
         let ours = message.ids.iter().find(|id| self.publications.contains_key(*id)).cloned();

@@ -1,10 +1,11 @@
 //! Requests of applications.
 
 use super::gaps::Numbers;
-use super::{Dispatcher, Pending, Publisher, Publishing, Subscribers, Subscribing};
+use super::{Aliases, Dispatcher, Pending, Publisher, Publishing, Subscribers, Subscribing};
 use crate::publication::{AppId, Event, Outbox, Publication, Target};
 use onym_tables::Tick;
 use onym_wire::push::{Control, Id, Kind, Status, Strategy, reserved};
+use smallvec::SmallVec;
 
 /// A request of an application.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -210,13 +211,13 @@ impl Dispatcher {
                 strategy,
                 id,
                 prefix,
-                publishers: Vec::new(),
+                publishers: SmallVec::new(),
                 waiting,
                 is_matched: false,
                 route: None,
                 reply: None,
                 hops: 0,
-                aliases: vec![full.clone()],
+                aliases: Aliases::from_elem(full.clone(), 1),
                 head: None,
                 numbers: Numbers::new(self.config.node, self.config.boot, self.published),
             };

@@ -11,7 +11,9 @@ pub use change::{Changes, ItemChange, ScopeNews};
 
 use onym_tables::HashKey;
 use onym_wire::push::{Id, Label, Status, Strategy};
+use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Deref;
 
 /// Bounds of a graph.
 #[derive(Debug, Clone, Copy)]
@@ -67,14 +69,44 @@ struct Holder {
     digest: u64,
 }
 
+/// Nodes, in order; mostly one, which lies where the set does.
+#[derive(Debug, Clone, Default)]
+struct Nodes(SmallVec<[Label; 2]>);
+
+impl Deref for Nodes {
+    type Target = [Label];
+
+    fn deref(&self) -> &[Label] {
+        &self.0
+    }
+}
+
+impl Nodes {
+    fn contains(&self, node: Label) -> bool {
+        self.0.binary_search(&node).is_ok()
+    }
+
+    fn insert(&mut self, node: Label) {
+        if let Err(at) = self.0.binary_search(&node) {
+            self.0.insert(at, node);
+        }
+    }
+
+    fn remove(&mut self, node: Label) {
+        if let Ok(at) = self.0.binary_search(&node) {
+            self.0.remove(at);
+        }
+    }
+}
+
 /// One identifier of a scope or item.
 #[derive(Debug, Clone)]
 struct Path {
     id: Id,
     /// `None`: a root.
     father: Option<usize>,
-    publishers: BTreeSet<Label>,
-    subscribers: BTreeSet<Label>,
+    publishers: Nodes,
+    subscribers: Nodes,
 }
 
 impl Path {
@@ -90,8 +122,8 @@ struct Vertex {
     number: u64,
     is_scope: bool,
     strategy: Strategy,
-    /// Ordered by id.
-    paths: Vec<Path>,
+    /// Ordered by id; most have one, and nothing of them lies elsewhere.
+    paths: SmallVec<[Path; 1]>,
     children: BTreeMap<[u8; 8], usize>,
 }
 
@@ -101,11 +133,11 @@ impl Vertex {
     }
 
     fn has_publisher(&self, node: Label) -> bool {
-        self.paths.iter().any(|p| p.publishers.contains(&node))
+        self.paths.iter().any(|p| p.publishers.contains(node))
     }
 
     fn has_subscriber(&self, node: Label) -> bool {
-        self.paths.iter().any(|p| p.subscribers.contains(&node))
+        self.paths.iter().any(|p| p.subscribers.contains(node))
     }
 
     fn subscribers(&self) -> BTreeSet<Label> {
@@ -190,10 +222,7 @@ impl Graph {
 
     fn view_of(&self, v: usize) -> VertexView {
         let vertex = self.at(v);
-        let of = |p: &Path| {
-            let set = |s: &BTreeSet<Label>| s.iter().copied().collect();
-            (p.id.clone(), set(&p.publishers), set(&p.subscribers))
-        };
+        let of = |p: &Path| (p.id.clone(), p.publishers.to_vec(), p.subscribers.to_vec());
         VertexView {
             is_scope: vertex.is_scope,
             strategy: vertex.strategy,
@@ -246,8 +275,7 @@ impl Graph {
     pub(super) fn publishers_of(&self, id: &Id) -> Option<(Strategy, Vec<Label>)> {
         let vertex = self.at(*self.index.get(id)?);
         let [path] = vertex.paths.as_slice() else { return None };
-        let publishers = path.publishers.iter().copied().collect();
-        vertex.is_scope.then_some((vertex.strategy, publishers))
+        vertex.is_scope.then(|| (vertex.strategy, path.publishers.to_vec()))
     }
 
     /// All names of what has this one.
@@ -286,11 +314,22 @@ impl Graph {
 
     /// The scope at `id`.
     fn scope(&self, id: &Id) -> Option<usize> {
+        self.scope_at(id.octets())
+    }
+
+    /// As [`Graph::scope`], by the octets of the identifier.
+    fn scope_at(&self, id: &[u8]) -> Option<usize> {
         self.index.get(id).copied().filter(|v| self.at(*v).is_scope)
     }
 
     fn item(&self, id: &Id) -> Option<usize> {
         self.index.get(id).copied().filter(|v| !self.at(*v).is_scope)
+    }
+
+    /// The item at `id`, where no scope is.
+    fn item_or_none(&self, id: &Id) -> Result<Option<usize>, Status> {
+        let found = self.index.get(id).copied();
+        if found.is_some_and(|v| self.at(v).is_scope) { Err(Status::IS_SCOPE) } else { Ok(found) }
     }
 
     /// Makes a vertex without identifiers.
@@ -300,8 +339,13 @@ impl Graph {
         }
         let number = self.numbers;
         self.numbers += 1;
-        let vertex =
-            Vertex { number, is_scope, strategy, paths: Vec::new(), children: BTreeMap::new() };
+        let vertex = Vertex {
+            number,
+            is_scope,
+            strategy,
+            paths: SmallVec::new(),
+            children: BTreeMap::new(),
+        };
         let v = match self.free.pop() {
             Some(v) => {
                 self.vertices[v] = Some(vertex);
@@ -393,7 +437,7 @@ impl Graph {
         let is_scope = vertex.is_scope;
         if let Some(path) = vertex.paths.iter_mut().find(|p| p.id == *id) {
             let set = if is_subscription { &mut path.subscribers } else { &mut path.publishers };
-            set.remove(&node);
+            set.remove(node);
         }
         if let Some(holder) = self.held.get_mut(&node) {
             let held = Held::new(is_scope, is_subscription, id.clone());

@@ -89,7 +89,7 @@ impl Graph {
         let label = full.last().ok_or(Status::WRONG_IDS)?;
         let father = match full.father() {
             [] => None,
-            father => Some(self.scope(&Id::from_labels(father)).ok_or(Status::NO_FATHER)?),
+            father => Some(self.scope_at(father.as_flattened()).ok_or(Status::NO_FATHER)?),
         };
         Ok(Place { full, label, father })
     }
@@ -128,7 +128,7 @@ impl Graph {
         }
         let path = self.at(v).path(id).ok_or(Status::WRONG_IDS)?;
         let set = if is_subscription { &path.subscribers } else { &path.publishers };
-        if set.contains(&node) {
+        if set.contains(node) {
             Err(Status::EXISTS)
         } else if !self.has_room_for(node) {
             Err(Status::FULL)
@@ -237,10 +237,7 @@ impl Graph {
         changes: &mut Changes,
     ) -> Result<(), Status> {
         let place = self.place(full)?;
-        if self.scope(&place.full).is_some() {
-            return Err(Status::IS_SCOPE);
-        }
-        let v = match self.item(&place.full) {
+        let v = match self.item_or_none(&place.full)? {
             Some(v) => {
                 self.may_join(v, &place.full, node, strategy, false)?;
                 v
@@ -283,12 +280,10 @@ impl Graph {
     ) -> Result<(), Status> {
         let label = id.last().ok_or(Status::WRONG_IDS)?;
         let target = prefix.child(label);
-        if self.scope(&target).is_some() {
-            return Err(Status::IS_SCOPE);
-        }
+        let there = self.item_or_none(&target)?;
         let father = self.scope(prefix).ok_or(Status::NO_FATHER)?;
         let v = self.item(id).ok_or(Status::NO_ITEM)?;
-        match self.item(&target) {
+        match there {
             Some(there) if there != v => return Err(Status::IS_ITEM),
             Some(_) => self.may_join(v, &target, node, strategy, false)?,
             None => {
@@ -313,10 +308,7 @@ impl Graph {
         changes: &mut Changes,
     ) -> Result<(), Status> {
         let place = self.place(full)?;
-        if self.scope(&place.full).is_some() {
-            return Err(Status::IS_SCOPE);
-        }
-        let v = match self.item(&place.full) {
+        let v = match self.item_or_none(&place.full)? {
             Some(v) => {
                 self.may_join(v, &place.full, node, strategy, true)?;
                 v
@@ -345,7 +337,7 @@ impl Graph {
         }
         let path = self.at(v).path(full).ok_or(missing)?;
         let set = if is_subscription { &path.subscribers } else { &path.publishers };
-        if set.contains(&node) { Ok(v) } else { Err(Status::NOT_THERE) }
+        if set.contains(node) { Ok(v) } else { Err(Status::NOT_THERE) }
     }
 
     fn unpublish_scope(
@@ -364,7 +356,7 @@ impl Graph {
                 .at(item)
                 .paths
                 .iter()
-                .filter(|p| p.publishers.contains(&node))
+                .filter(|p| p.publishers.contains(node))
                 .map(|p| p.id.clone())
                 .collect();
             for id in own {
