@@ -184,8 +184,7 @@ impl<'a> Words<'a> {
     #[inline]
     pub fn eights(&self) -> (impl ExactSizeIterator<Item = [u64; 8]> + use<'a>, Self) {
         let (eights, rest) = self.0.as_chunks::<8>();
-        let load = |eight: &[AtomicU64; 8]| std::array::from_fn(|i| eight[i].load(Relaxed));
-        (eights.iter().map(load), Self(rest))
+        (eights.iter().map(load_eight), Self(rest))
     }
 
     /// Copies octets out, from octet `offset` on.
@@ -201,6 +200,40 @@ impl<'a> Words<'a> {
         // SAFETY: as many octets as lie within the words; `out` is ours alone.
         unsafe { copy(from, out.as_mut_ptr(), out.len()) };
     }
+}
+
+/// Eight words, each as if loaded by itself, atomically and relaxed: two at a time, so that the
+/// processor looks further ahead, and sums of lanes stay in its wide registers.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn load_eight(words: &[AtomicU64; 8]) -> [u64; 8] {
+    use std::arch::x86_64::__m128i;
+    let (a, b, c, d): (__m128i, __m128i, __m128i, __m128i);
+    // SAFETY: reads these 64 octets and nothing else; the processor reads no word in parts where it
+    // is aligned, as all of these are.
+    unsafe {
+        std::arch::asm!(
+            "movdqu {a}, xmmword ptr [{words}]",
+            "movdqu {b}, xmmword ptr [{words} + 16]",
+            "movdqu {c}, xmmword ptr [{words} + 32]",
+            "movdqu {d}, xmmword ptr [{words} + 48]",
+            words = in(reg) words.as_ptr(),
+            a = out(xmm_reg) a,
+            b = out(xmm_reg) b,
+            c = out(xmm_reg) c,
+            d = out(xmm_reg) d,
+            options(readonly, nostack, preserves_flags)
+        );
+    }
+    // SAFETY: four times two words, the first of each at its lower end, as an array has them.
+    unsafe { std::mem::transmute([a, b, c, d]) }
+}
+
+/// Eight words, each loaded by itself, atomically and relaxed.
+#[cfg(not(target_arch = "x86_64"))]
+#[inline]
+fn load_eight(words: &[AtomicU64; 8]) -> [u64; 8] {
+    std::array::from_fn(|i| words[i].load(Relaxed))
 }
 
 #[cfg(test)]
