@@ -59,7 +59,11 @@ fn status(told: &Value) -> String {
     }
     out.push_str("links\n");
     for link in told["links"].as_array().into_iter().flatten() {
-        let neighbour = link["neighbour"].as_str().unwrap_or("nobody heard");
+        let neighbour = match (link["neighbour"].as_str(), link["domain"].as_str()) {
+            (Some(neighbour), _) => neighbour.to_owned(),
+            (None, Some(domain)) => format!("domain {domain}"),
+            (None, None) => "nobody heard".to_owned(),
+        };
         let (uri, number, cost) = (word(link, "uri"), &link["number"], &link["cost"]);
         let _ = writeln!(out, "  {uri} to {neighbour}, number {number}, cost {cost}");
     }

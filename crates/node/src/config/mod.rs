@@ -76,10 +76,17 @@ impl Config {
             alone.check(&path.display().to_string())?;
             table = toml::from_str(&text).map_err(syntax)?;
         }
+        let mut culprit = None;
         for set in sets {
-            apply(&mut table, set)?;
+            table = with(table, set)?;
+            if culprit.is_none() && Self::of(&table).is_err() {
+                culprit = Some(set);
+            }
         }
-        let merged = Self::try_from_table(table, sets)?;
+        let merged = Self::of(&table).map_err(|e| ConfigError::Setting {
+            setting: culprit.cloned().unwrap_or_default(),
+            message: e.to_string().trim_end().replace('\n', " "),
+        })?;
         merged.check(if sets.is_empty() { "configuration" } else { "--set" })?;
         Ok(merged)
     }
@@ -97,11 +104,8 @@ impl Config {
         Ok(config)
     }
 
-    fn try_from_table(table: toml::Table, sets: &[String]) -> Result<Self, ConfigError> {
-        toml::Value::Table(table).try_into().map_err(|e: toml::de::Error| ConfigError::Setting {
-            setting: sets.join(" --set "),
-            message: e.to_string().trim_end().to_owned(),
-        })
+    fn of(table: &toml::Table) -> Result<Self, toml::de::Error> {
+        table.clone().try_into()
     }
 
     /// The whole configuration as TOML, defaults included.
@@ -121,8 +125,9 @@ impl Config {
     }
 }
 
-/// Sets one `key=value` in `table`; the value is TOML when it reads as such, else a string.
-fn apply(table: &mut toml::Table, set: &str) -> Result<(), ConfigError> {
+/// `table` with one `key=value`; the value is TOML when it reads as such and the key takes it, else
+/// a string.
+fn with(table: toml::Table, set: &str) -> Result<toml::Table, ConfigError> {
     let wrong = |message: &str| ConfigError::Setting {
         setting: set.to_owned(),
         message: message.to_owned(),
@@ -132,15 +137,25 @@ fn apply(table: &mut toml::Table, set: &str) -> Result<(), ConfigError> {
     })?;
     let path = key_path(key.trim()).ok_or_else(|| wrong("the key is not a path like a.b.c"))?;
     let (last, parents) = path.split_last().ok_or_else(|| wrong("the key is empty"))?;
-    let mut at = table;
-    for part in parents {
-        let next = at.entry(part.clone()).or_insert_with(|| toml::Table::new().into());
-        at = next
-            .as_table_mut()
-            .ok_or_else(|| wrong(&format!("`{part}` is a value and holds no keys")))?;
+    let put = |mut table: toml::Table, value: toml::Value| {
+        let mut at = &mut table;
+        for part in parents {
+            let next = at.entry(part.clone()).or_insert_with(|| toml::Table::new().into());
+            at = next
+                .as_table_mut()
+                .ok_or_else(|| wrong(&format!("`{part}` is a value and holds no keys")))?;
+        }
+        at.insert(last.clone(), value);
+        Ok(table)
+    };
+    let typed = put(table.clone(), value_of(text.trim()))?;
+    if Config::of(&typed).is_err() {
+        let plain = put(table, toml::Value::String(text.trim().to_owned()))?;
+        if Config::of(&plain).is_ok() {
+            return Ok(plain);
+        }
     }
-    at.insert(last.clone(), value_of(text.trim()));
-    Ok(())
+    Ok(typed)
 }
 
 /// `a.b."c.d"` as its parts.

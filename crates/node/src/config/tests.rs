@@ -60,6 +60,18 @@ fn a_wrong_setting_is_refused_with_the_setting() {
         let error = Config::load(None, &[set.to_owned()]).unwrap_err().to_string();
         assert!(error.contains(set), "{error}");
     }
+    let sets = ["shards=1", "cs.packets_max=many", "push.key=7"].map(str::to_owned);
+    let error = Config::load(None, &sets).unwrap_err().to_string();
+    assert!(error.starts_with("--set cs.packets_max=many: "), "{error}");
+    assert!(!error.contains("shards=1") && !error.contains("push.key"), "{error}");
+}
+
+#[test]
+fn what_looks_like_a_number_is_text_where_the_key_wants_text() {
+    let sets = ["push.node=12", "push.key=007", "push.domain=1e3", "shards=3"].map(str::to_owned);
+    let config = Config::load(None, &sets).unwrap();
+    assert_eq!((config.push.node.as_str(), config.push.key.as_str()), ("12", "007"));
+    assert_eq!((config.push.domain.as_str(), config.shards), ("1e3", 3));
 }
 
 #[test]
