@@ -32,6 +32,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const QUIET: Duration = Duration::from_millis(300);
 /// Longest that a script may wait in all.
 const WAIT_MAX_MS: u64 = 12_000;
+/// Most frames that a link may lose, in per cent: with more a neighbour is lost now and then.
+const LOSS_MAX: f64 = 20.0;
 /// How long nodes of different keys have to show that they do not find each other.
 const STRANGERS: Duration = Duration::from_secs(2);
 /// How long control messages may take to have their effect before a script goes on without.
@@ -98,6 +100,9 @@ fn cannot(script: &PushScript) -> Option<String> {
             "up" if line.words.iter().any(|w| w == "told") => "needs links that come and say so",
             "epoch" => "needs epochs that begin when the script says",
             "link" if has("delay") => "needs links that delay",
+            "link" if line.option::<f64>("loss").ok().flatten().is_some_and(|l| l > LOSS_MAX) => {
+                "loses neighbours by chance, which nobody can draw again"
+            }
             "node" if has("ids-max") => "needs a bound that is no key of the configuration",
             "node" if line.option::<usize>("frame").ok().flatten().is_some_and(|n| n < 512) => {
                 "needs frames shorter than the configuration allows"
