@@ -60,7 +60,7 @@ pub struct App {
     scratch: Vec<u8>,
     events: VecDeque<Event>,
     answers: VecDeque<(u32, Status, Sent)>,
-    /// Something came, and there was no more behind it.
+    /// Events came, and there was no more behind them.
     is_read_up: bool,
     info: Option<NodeInfo>,
     last_tag: u32,
@@ -440,7 +440,7 @@ impl App {
             self.frames = frames;
             match result {
                 Ok(More::Idle) => {
-                    self.is_read_up = any;
+                    self.is_read_up = !self.events.is_empty();
                     return Ok(any);
                 }
                 // Enough for once: who asked looks at it first.
