@@ -8,9 +8,12 @@ profile=dev built=debug
 onym=${ONYM:-$root/target/$built/onym}
 wanted="--package onym-testkit --package onym-kernel"
 [ -n "${ONYM:-}" ] || wanted="$wanted --package onym"
-# The runner of packet scripts, and an example that makes every call of the Rust crate.
+build() { cargo build --quiet --locked --profile $profile --manifest-path "$root/Cargo.toml" "$@"; }
+# The runner of packet scripts. Without examples, whose own dependencies would have it compiled anew.
 # shellcheck disable=SC2086
-cargo build --quiet --locked --profile $profile --manifest-path "$root/Cargo.toml" $wanted --bins --examples
+build $wanted --bins
+# An example that makes every call of the Rust crate, of what the whole workspace is made of.
+build --workspace --example calls
 EXTRA="$onym $root/target/$built/onym-testkit $root/target/$built/examples/calls"
 DATA=$target/guest-data
 rm -rf "$DATA" && mkdir -p "$DATA/python"

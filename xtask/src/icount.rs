@@ -31,9 +31,10 @@ pub(crate) fn run(wanted: &[String]) -> Result<()> {
     if !found.is_ok_and(|status| status.success()) {
         return Err(Skipped("there is no valgrind: scripts/setup.sh test".to_owned()).into());
     }
+    // Of the workspace, so that what a release is made of is not compiled with other features.
     let built = Command::new("cargo")
-        .args(["build", "--quiet", "--release", "--locked", "-p", "onym-forward", "-p"])
-        .args(["onym-pubsub", "--example", "core_icount", "--example", "push_core"])
+        .args(["build", "--quiet", "--release", "--locked", "--workspace"])
+        .args(["--example", "core_icount", "--example", "push_core"])
         .current_dir(&root)
         .status()
         .context("cargo build")?;
