@@ -14,7 +14,7 @@ mod pace;
 mod request;
 mod subscriptions;
 
-pub use data::{Data, Refusal, Sent};
+pub use data::{Data, Refusal, Row, Sent};
 pub use fragment::FragmentLimits;
 pub use request::Request;
 pub use subscriptions::Receivers;

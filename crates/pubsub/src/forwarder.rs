@@ -198,7 +198,7 @@ impl Forwarder {
     /// Decides where `frame` goes and makes it ready to leave: hop limit and stage number are
     /// changed in place. The verdict is counted.
     pub fn receive(&mut self, source: Source, frame: &mut [u8], copies: &mut Copies) -> Verdict {
-        self.receive_as(source, frame, copies, |frame| Head::parse(frame))
+        self.receive_as(1, source, frame, copies, |frame| Head::parse(frame))
     }
 
     /// As [`Forwarder::receive`] for a frame of `len` octets, of which `start` are the first ones,
@@ -209,12 +209,26 @@ impl Forwarder {
         (start, len): (&mut [u8], usize),
         copies: &mut Copies,
     ) -> Verdict {
-        self.receive_as(source, start, copies, |start| Head::parse_start(start, len))
+        self.receive_row(1, source, (start, len), copies)
+    }
+
+    /// As [`Forwarder::receive_start`] for a row of `frames` that are as long and start alike: one
+    /// decision for all of them.
+    pub fn receive_row(
+        &mut self,
+        frames: usize,
+        source: Source,
+        (start, len): (&mut [u8], usize),
+        copies: &mut Copies,
+    ) -> Verdict {
+        let frames = frames as u64;
+        self.receive_as(frames, source, start, copies, |start| Head::parse_start(start, len))
     }
 
     #[inline]
     fn receive_as(
         &mut self,
+        frames: u64,
         source: Source,
         frame: &mut [u8],
         copies: &mut Copies,
@@ -231,7 +245,7 @@ impl Forwarder {
             },
             Err(verdict) => verdict,
         };
-        self.counters.count(verdict, copies.faces.len(), copies.is_delivered);
+        self.counters.count(frames, verdict, copies.faces.len(), copies.is_delivered);
         verdict
     }
 

@@ -12,7 +12,7 @@ pub mod signature;
 pub mod topology;
 pub mod verdict;
 
-pub use dispatcher::{Data, Dispatcher, Refusal, Request, Sent};
+pub use dispatcher::{Data, Dispatcher, Refusal, Request, Row, Sent};
 pub use forwarder::{Copies, Forwarder, Source};
 pub use link_state::LinkState;
 pub use node::{Faces, Frames, Node, Output};

@@ -55,11 +55,18 @@ impl Counters {
         self.verdicts[verdict as usize]
     }
 
-    pub(crate) fn count(&mut self, verdict: Verdict, copies: usize, is_delivered: bool) {
-        self.received += 1;
-        self.verdicts[verdict as usize] += 1;
-        self.copies += copies as u64;
-        self.deliveries += u64::from(is_delivered);
+    /// Counts `frames` that all ended so, with so many copies of each.
+    pub(crate) fn count(
+        &mut self,
+        frames: u64,
+        verdict: Verdict,
+        copies: usize,
+        is_delivered: bool,
+    ) {
+        self.received += frames;
+        self.verdicts[verdict as usize] += frames;
+        self.copies += frames * copies as u64;
+        self.deliveries += if is_delivered { frames } else { 0 };
     }
 
     /// Whether the two equations hold: what was received equals the verdicts, and deliveries are

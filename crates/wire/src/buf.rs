@@ -94,6 +94,13 @@ impl Buf {
         Arc::strong_count(&self.chunk)
     }
 
+    /// Whether both are parts of one chunk.
+    #[inline]
+    #[must_use]
+    pub fn shares_chunk(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.chunk, &other.chunk)
+    }
+
     /// Length of the whole chunk that this buffer keeps alive, in octets.
     #[inline]
     #[must_use]

@@ -24,6 +24,8 @@ struct TxFrame {
     head: Range<u64>,
     body: Option<Buf>,
     lane: Lane,
+    /// Octets that its body keeps alive and the frame before does not.
+    pins: u32,
 }
 
 /// Whose frames are put into a queue: what one half leaves waiting must not keep out the other.
@@ -78,6 +80,8 @@ pub struct TxQueue {
     bytes_max: usize,
     /// Octets of `bytes` that are the push half's.
     push_bytes: usize,
+    /// Octets of chunks that bodies keep alive.
+    pinned: usize,
     lane: Lane,
     is_shared: bool,
 }
@@ -93,6 +97,7 @@ impl TxQueue {
             bytes: 0,
             bytes_max,
             push_bytes: 0,
+            pinned: 0,
             lane: Lane::Pull,
             is_shared: false,
         }
@@ -111,27 +116,59 @@ impl TxQueue {
         self.push_bytes
     }
 
+    /// Octets in memory that what waits keeps alive, beside what the queue copied: whole chunks,
+    /// each once where frames of one chunk stand together.
+    #[must_use]
+    pub fn pinned(&self) -> usize {
+        self.pinned
+    }
+
     /// Appends the frame `head` followed by `body`.
     ///
     /// # Errors
     /// [`Full`] when the frame would pass the bound or the share of its half; an empty queue takes
     /// any frame.
+    #[inline]
     pub fn push(&mut self, head: &[u8], body: Option<&Buf>) -> Result<(), Full> {
-        let len = head.len() + body.map_or(0, |b| b.len());
+        self.put(head, body.map(|body| (body, 0)))
+    }
+
+    /// Appends the frame `head` followed by the octets of `body` from `from` on.
+    ///
+    /// # Errors
+    /// As [`TxQueue::push`].
+    ///
+    /// # Panics
+    /// If `body` has not so many octets.
+    #[inline]
+    pub fn push_rest(&mut self, head: &[u8], body: &Buf, from: usize) -> Result<(), Full> {
+        self.put(head, Some((body, from)))
+    }
+
+    fn put(&mut self, head: &[u8], body: Option<(&Buf, usize)>) -> Result<(), Full> {
+        let len = head.len() + body.map_or(0, |(body, from)| body.len() - from);
         if len > self.room() && !self.frames.is_empty() {
             return Err(Full);
         }
         let start = self.base + self.arena.len() as u64;
         self.arena.extend_from_slice(head);
         let body = match body {
-            Some(b) if b.len() <= COPY_LEN_MAX => {
-                self.arena.extend_from_slice(b);
+            Some((body, from)) if body.len() - from <= COPY_LEN_MAX => {
+                self.arena.extend_from_slice(body.get(from..).unwrap_or_default());
                 None
             }
-            other => other.cloned(),
+            other => other.map(|(body, from)| body.slice(from..body.len())),
         };
         let end = self.base + self.arena.len() as u64;
-        self.frames.push_back(TxFrame { head: start..end, body, lane: self.lane });
+        let last = self.frames.back().and_then(|frame| frame.body.as_ref());
+        let pins = body.as_ref().map_or(0, |body| {
+            if last.is_some_and(|last| last.shares_chunk(body)) { 0 } else { body.chunk_len() }
+        });
+        // No truncation: a buffer is shorter than 4 GiB.
+        #[allow(clippy::cast_possible_truncation)]
+        let frame = TxFrame { head: start..end, body, lane: self.lane, pins: pins as u32 };
+        self.frames.push_back(frame);
+        self.pinned += pins;
         self.bytes += len;
         self.push_bytes += if self.lane == Lane::Pull { 0 } else { len };
         Ok(())
@@ -254,6 +291,7 @@ impl TxQueue {
             let len = frame.len();
             self.bytes -= len;
             self.push_bytes -= if frame.lane == Lane::Pull { 0 } else { len };
+            self.pinned -= frame.pins as usize;
         }
         self.reclaim();
     }
@@ -305,6 +343,25 @@ mod tests {
         assert_eq!(queue.push(b"xyz", None), Ok(()));
         queue.pop(9);
         assert!(queue.is_empty() && queue.bytes() == 0);
+    }
+
+    #[test]
+    fn a_chunk_is_pinned_once_by_frames_that_stand_together() {
+        let mut queue = TxQueue::new(1 << 20);
+        let chunks = [10_000, 20_000].map(|len| Buf::copy_from(&vec![7; len]));
+        let parts = [(0, 0), (0, 3000), (1, 0), (0, 6000), (1, 9000)];
+        for (chunk, at) in parts {
+            queue.push_rest(b"head", &chunks[chunk].slice(0..at + 2000), at).unwrap();
+        }
+        // Short ones are copied.
+        queue.push(b"", Some(&chunks[1].slice(0..COPY_LEN_MAX))).unwrap();
+        assert_eq!(queue.pinned(), 2 * (10_000 + 20_000));
+        assert_eq!(queue.bytes(), 5 * 2004 + COPY_LEN_MAX);
+        let left = [0, 1, 2, 3, 4, 5].map(|_| {
+            queue.pop(1);
+            queue.pinned()
+        });
+        assert_eq!(left, [50_000, 50_000, 30_000, 20_000, 0, 0]);
     }
 
     /// Frames of each half that leave a queue of 100 KiB, of so many of 1000 octets that come for

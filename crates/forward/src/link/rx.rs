@@ -44,6 +44,16 @@ impl Link {
         received
     }
 
+    /// Whether `count` frames that start with the octet `first` are packets as they are, of another
+    /// half of the node: then they are taken.
+    pub fn receive_bare(&mut self, first: u8, count: usize) -> bool {
+        let is_bare = self.config.push && matches!(first, PUSH_FRAME | PUSH_APP);
+        if is_bare {
+            self.counters.verdicts[FrameVerdict::Packet as usize] += count as u64;
+        }
+        is_bare
+    }
+
     fn receive_lp(
         &mut self,
         now: Tick,

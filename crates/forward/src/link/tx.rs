@@ -102,7 +102,7 @@ impl Link {
     }
 
     /// Puts a frame of another half of the node into the send queue: `head`, which is its own, and
-    /// `rest`, which may be shared with other faces.
+    /// what stands in `rest` from `from` on, which may be shared with other faces.
     ///
     /// # Errors
     /// As [`Link::send`].
@@ -110,20 +110,20 @@ impl Link {
         &mut self,
         now: Tick,
         head: &[u8],
-        rest: &Buf,
+        (rest, from): (&Buf, usize),
         queue: &mut TxQueue,
     ) -> Result<(), LinkUnsent> {
         let mark = self.congestion_mark(now, 0, queue);
         let is_bare = mark == 0 && self.reliability.is_none();
-        if is_bare && head.len() + rest.len() <= self.frame_len_max {
-            let pushed = queue.push(head, Some(rest));
+        if is_bare && head.len() + rest.len() - from <= self.frame_len_max {
+            let pushed = queue.push_rest(head, rest, from);
             match pushed {
                 Ok(()) => self.counters.frames_out += 1,
                 Err(_) => self.counters.queue_full += 1,
             }
             return pushed.map_err(|_| LinkUnsent::QueueFull);
         }
-        let joined = Buf::joined(head, rest);
+        let joined = Buf::joined(head, &rest[from..]);
         let body = Body { bytes: &joined, shared: Some(&joined) };
         // Of no weight: faces count the packets of the pull half by their kind.
         let (face, kind, lp) = (FaceId::INTERNAL, Kind::Data, LpOut::default());

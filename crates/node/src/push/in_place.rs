@@ -15,12 +15,12 @@ use super::PushThread;
 use super::apps::data_message;
 use crate::cross::Batch;
 use onym_forward::packet::Packet;
-use onym_pubsub::Faces;
 use onym_pubsub::node::Handed;
+use onym_pubsub::{Faces, Row};
 use onym_tables::{FaceId, Tick};
 use onym_wire::push::app::{Message, kind};
 use onym_wire::push::{Head, Strategy};
-use onym_wire::{Buf, COPY_LEN_MAX, types};
+use onym_wire::{Buf, COPY_LEN_MAX, RxFrame, types};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
@@ -70,8 +70,8 @@ pub(crate) enum Rest {
     Nothing,
     /// A frame for links.
     Links(Faces, Buf),
-    /// A message for applications.
-    Apps(Arc<[FaceId]>, Buf),
+    /// Messages for applications: what stands in each packet from there on.
+    Apps(Arc<[FaceId]>, usize),
 }
 
 /// Whether this is a publication, or a frame of one: nothing that may take long.
@@ -89,6 +89,14 @@ pub(crate) fn is_data(packet: &Packet) -> bool {
     }
 }
 
+/// The octets of a packet and of the frames behind it.
+pub(crate) fn of_row<'a>(
+    packet: &'a Packet,
+    more: &'a [RxFrame],
+) -> impl Iterator<Item = &'a Buf> + Clone {
+    std::iter::once(&packet.bytes).chain(more.iter().map(|frame| &frame.bytes))
+}
+
 impl PushThread {
     /// Whether not all of the `sent` packets that `shard` sent first are done.
     pub(crate) fn is_behind(&self, shard: usize, sent: u64) -> bool {
@@ -96,16 +104,18 @@ impl PushThread {
     }
 
     /// Does what `packet` of a shard asks for, when the `sent` packets that the shard sent the
-    /// thread before are done, or are such that they can be done now. `None`: it is nothing to be done in place, and nothing was done.
-    /// What it brings for faces of the shard is there with [`PushThread::hand_over`], but for a
-    /// long payload: that is returned, and its head is in `head`.
+    /// thread before are done, or are such that they can be done now; and what the frames behind it
+    /// in `more` do, as far as they continue it. How many packets that were; `None`: it is nothing
+    /// to be done in place, and nothing was done. What it brings for faces of the shard is there
+    /// with [`PushThread::hand_over`], but for long payloads: those are returned, and the head that
+    /// belongs before each is in `head`.
     pub(crate) fn in_place(
         &mut self,
         now: Tick,
         (shard, sent): (usize, u64),
-        packet: &Packet,
+        (packet, more): (&Packet, &[RxFrame]),
         head: &mut Vec<u8>,
-    ) -> Option<Rest> {
+    ) -> Option<(usize, Rest)> {
         self.now = self.now.max(now);
         let settings = &self.settings.node;
         let is_quick = settings.signing.is_none() && settings.trusted.is_none();
@@ -122,23 +132,26 @@ impl PushThread {
         if is_app {
             // Not before what waits for the shard.
             let apart = self.to[shard].is_empty().then_some(head);
-            let done = self.publish_in_place(shard, packet, apart);
-            if done.is_some() {
-                self.carry_out();
-            }
-            return done;
+            let rest = self.publish_in_place(shard, packet, apart)?;
+            self.carry_out();
+            return Some((1, rest));
         }
-        let handed = self.node.deliver_ready(packet.face, &packet.bytes, &mut self.output);
-        let Handed { payload, to } = handed?;
+        let next = more.iter().map(|frame| &frame.bytes[..]);
+        let handed = self.node.deliver_ready(packet.face, &packet.bytes, next, &mut self.output)?;
         self.carry_out();
-        let Some((apps, id)) = to else { return Some(Rest::Nothing) };
-        let is_long = payload.len() > COPY_LEN_MAX && self.to[shard].is_empty();
+        let Handed::To(Row { frames, payload_at, to: (apps, id) }) = handed else {
+            return Some((1, Rest::Nothing));
+        };
+        let len = packet.bytes.len() - payload_at;
+        let is_long = len > COPY_LEN_MAX && self.to[shard].is_empty();
         if let Some(faces) = is_long.then(|| self.all_at(shard, &apps)).flatten() {
-            data_message(&id, &[]).write_head(payload.len(), head);
-            return Some(Rest::Apps(faces, packet.bytes.slice_of(payload)));
+            data_message(&id, &[]).write_head(len, head);
+            return Some((frames, Rest::Apps(faces, payload_at)));
         }
-        self.tell_all(&apps, &id, payload);
-        Some(Rest::Nothing)
+        for bytes in of_row(packet, more).take(frames) {
+            self.tell_all(&apps, &id, &bytes[payload_at..]);
+        }
+        Some((frames, Rest::Nothing))
     }
 
     /// The frame of a publication leaves: returned, when all its links are faces of `shard`.

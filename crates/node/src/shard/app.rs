@@ -9,9 +9,9 @@ use onym_wire::{Buf, Lane, PACKET_LEN_MAX, TxQueue};
 /// Octets of the send queue of an application that are kept for messages other than data.
 const RESERVE: usize = 1 << 20;
 
-/// Octets that wait for an application and may be parts of what was received, which keeps the rest
-/// of that in memory, too; what comes behind them is copied.
-const SHARED_MAX: usize = 512 << 10;
+/// Octets in memory that what waits for an application may keep alive, as parts of what was
+/// received: the rest of that stays, too. What comes behind them is copied.
+const PINNED_MAX: usize = 8 << 20;
 
 /// How far an application is behind.
 #[derive(Debug, Default)]
@@ -26,30 +26,32 @@ impl Shard {
     pub(super) fn transmit_app(&mut self, slot: u32, item: &Transmit) {
         let Payload::Shared(bytes) = &item.bytes else { return };
         let is_data = item.lp.delivery == Delivery::AppData;
-        self.message_to(slot, is_data, bytes.len(), |queue| put(queue, bytes));
+        self.messages_to(slot, is_data, std::iter::once((bytes.len(), bytes)), put);
     }
 
-    /// Puts a message of `len` octets into the queue of an application with `put`, which says
-    /// whether there was room.
-    fn message_to(
+    /// Puts messages, each with its length in octets, into the queue of an application with `put`,
+    /// which says whether there was room.
+    fn messages_to<M>(
         &mut self,
         slot: u32,
         is_data: bool,
-        len: usize,
-        put: impl FnOnce(&mut TxQueue) -> bool,
+        messages: impl Iterator<Item = (usize, M)>,
+        put: impl Fn(&mut TxQueue, M) -> bool,
     ) {
         let Some(room) = self.ready_app(slot) else { return };
         let Some(face) = self.faces.get(slot) else { return };
-        let fits = face.queue.is_empty() || face.queue.bytes() + len <= room;
-        if is_data && !fits {
-            self.push_dropped.missed += 1;
-            face.app.iter_mut().for_each(|app| app.missed += 1);
-            return;
-        }
-        let is_taken = tell_missed(face) && put(&mut face.queue);
-        if !is_taken {
-            let id = face.id;
-            return self.fail(slot, id, "the application does not read its messages".into(), true);
+        for (len, message) in messages {
+            let fits = face.queue.is_empty() || face.queue.bytes() + len <= room;
+            if is_data && !fits {
+                self.push_dropped.missed += 1;
+                face.app.iter_mut().for_each(|app| app.missed += 1);
+                continue;
+            }
+            let is_taken = tell_missed(face) && put(&mut face.queue, message);
+            if !is_taken {
+                let (id, reason) = (face.id, "the application does not read its messages");
+                return self.fail(slot, id, reason.into(), true);
+            }
         }
         self.note_hold(slot);
         self.queued(slot);
@@ -69,13 +71,21 @@ impl Shard {
         Some(room)
     }
 
-    /// Puts data, `head` and then `payload`, into the queue of an application.
-    pub(super) fn data_to(&mut self, slot: u32, head: &[u8], payload: &Buf) {
-        self.message_to(slot, true, head.len() + payload.len(), |queue| {
-            if queue.push_bytes() < SHARED_MAX {
-                return queue.push(head, Some(payload)).is_ok();
+    /// Puts data into the queue of an application: for each packet `head` and then what stands in it
+    /// from `from` on.
+    pub(super) fn data_to<'a>(
+        &mut self,
+        slot: u32,
+        head: &[u8],
+        packets: impl Iterator<Item = &'a Buf>,
+        from: usize,
+    ) {
+        let messages = packets.map(|bytes| (head.len() + bytes.len() - from, bytes));
+        self.messages_to(slot, true, messages, |queue, bytes| {
+            if queue.pinned() < PINNED_MAX {
+                return queue.push_rest(head, bytes, from).is_ok();
             }
-            queue.push(&[], Some(&Buf::joined(head, payload))).is_ok()
+            queue.push(&[], Some(&Buf::joined(head, &bytes[from..]))).is_ok()
         });
     }
 

@@ -5,9 +5,10 @@ use super::Shard;
 use super::io::lane;
 use super::local::Place;
 use crate::cross::{Batch, FromPeer, Leg, ToPeer};
-use crate::push::{Rest, Shared, is_data};
+use crate::push::{Rest, Shared, is_data, of_row};
 use onym_forward::packet::{Kind, LpIn, LpOut, Packet, Payload, Transmit};
-use onym_pubsub::{Copies, Forwarder, Source, forwarder};
+use onym_pubsub::forwarder::{self, START};
+use onym_pubsub::{Copies, Forwarder, Source};
 use onym_tables::{FaceId, Tick};
 use onym_wire::push::app::{self, Message};
 use onym_wire::{Buf, PACKET_LEN_MAX, RxFrame, types};
@@ -18,6 +19,8 @@ use std::time::Duration;
 // Both types have one octet.
 pub(super) const PUSH_FRAME: u8 = types::PUSH_FRAME as u8;
 const PUSH_APP: u8 = types::PUSH_APP as u8;
+/// Frames of a neighbour that are handled together, at most.
+const ROW_MAX: usize = 64;
 /// Octets of the push half that one turn of a face brings, about.
 const TURN_BYTES: usize = 1 << 20;
 
@@ -104,10 +107,15 @@ impl PushSide {
         self.shared = Some(Arc::clone(shared));
     }
 
-    /// Does what the packet asks for in place, if that can be now, but for what is returned; `from`
-    /// is this shard, and how many packets it had sent the push thread behind the last one of this
-    /// face.
-    fn in_place(&mut self, now: Tick, from: (usize, u64), packet: &Packet) -> Option<Rest> {
+    /// Does what the packet asks for in place, if that can be now, and what the frames behind it do
+    /// that continue it, but for what is returned with their number; `from` is this shard, and how
+    /// many packets it had sent the push thread behind the last one of this face.
+    fn in_place(
+        &mut self,
+        now: Tick,
+        from: (usize, u64),
+        (packet, more): (&Packet, &[RxFrame]),
+    ) -> Option<(usize, Rest)> {
         if self.from.waits() {
             return None;
         }
@@ -120,7 +128,7 @@ impl PushSide {
             self.to.flush_short();
         }
         self.head.clear();
-        let done = thread.in_place(now, from, packet, &mut self.head);
+        let done = thread.in_place(now, from, (packet, more), &mut self.head);
         self.is_used |= done.is_some();
         done
     }
@@ -160,41 +168,73 @@ impl Shard {
             if face.map(|face| face.app.get_or_insert_default()).is_none() {
                 self.push_dropped.not_local += 1;
             } else {
-                self.for_push(slot, packet);
+                self.for_push(slot, packet, &[]);
             }
             return;
         }
         if self.forward_push(&packet) {
-            self.for_push(slot, packet);
+            self.for_push(slot, packet, &[]);
         }
+    }
+
+    /// Takes the frames of the face in `slot` that a forwarder cannot tell from the first one, if
+    /// there are several; how many.
+    pub(super) fn push_row(&mut self, slot: u32, frames: &[RxFrame]) -> usize {
+        let Some(row) = frames.get(..alike(frames)).filter(|row| row.len() > 1) else { return 0 };
+        let (Some((first, more)), Some(_)) = (row.split_first(), &self.push) else { return 0 };
+        let Some(face) = self.faces.get(slot) else { return 0 };
+        if !face.link.receive_bare(PUSH_FRAME, row.len()) {
+            return 0;
+        }
+        face.traffic.in_bytes += (row.len() * first.bytes.len()) as u64;
+        face.traffic.in_frames += row.len() as u64;
+        let face = face.id;
+        if self.forward_row(face, &first.bytes, more) {
+            let mut rest = row;
+            while let [first, more @ ..] = rest {
+                let packet = Packet { face, bytes: first.bytes.clone(), lp: LpIn::default() };
+                let done = self.for_push(slot, packet, more);
+                rest = rest.get(done..).unwrap_or_default();
+            }
+        }
+        row.len()
     }
 
     /// Sends a frame of a neighbour on; whether it is for this node, too.
     fn forward_push(&mut self, packet: &Packet) -> bool {
+        let (face, bytes) = (packet.face, &packet.bytes);
+        if forwarder::has_short_head(bytes) {
+            return self.forward_row(face, bytes, &[]);
+        }
         let Some(push) = &mut self.push else { return false };
-        let (from, bytes) = (Source::Face(packet.face), &packet.bytes);
+        let mut copies = std::mem::take(&mut push.copies);
+        let mut whole = std::mem::take(&mut push.whole);
+        whole.clear();
+        whole.extend_from_slice(bytes);
+        push.forwarder.receive(Source::Face(face), &mut whole, &mut copies);
+        let nothing = push.nothing.clone();
+        copies.faces.iter().for_each(|face| self.send_on(*face, &whole, [&nothing], 0));
+        let is_delivered = copies.is_delivered;
+        if let Some(push) = &mut self.push {
+            (push.copies, push.whole) = (copies, whole);
+        }
+        is_delivered
+    }
+
+    /// As [`Shard::forward_push`], for a frame with a short head and those behind it that a
+    /// forwarder cannot tell from it.
+    fn forward_row(&mut self, face: FaceId, first: &Buf, more: &[RxFrame]) -> bool {
+        let Some(push) = &mut self.push else { return false };
         let mut copies = std::mem::take(&mut push.copies);
         // The hop limit is another one in what leaves, so that has a head of its own; the rest is
         // shared with what came.
-        if forwarder::has_short_head(bytes) {
-            let mut head = [0; forwarder::START];
-            head.copy_from_slice(&bytes[..forwarder::START]);
-            let start = (&mut head[..], bytes.len());
-            push.forwarder.receive_start(from, start, &mut copies);
-            if !copies.faces.is_empty() {
-                let rest = bytes.slice(forwarder::START..bytes.len());
-                copies.faces.iter().for_each(|face| self.send_on(*face, &head, &rest));
-            }
-        } else {
-            let mut whole = std::mem::take(&mut push.whole);
-            whole.clear();
-            whole.extend_from_slice(bytes);
-            push.forwarder.receive(from, &mut whole, &mut copies);
-            let nothing = push.nothing.clone();
-            copies.faces.iter().for_each(|face| self.send_on(*face, &whole, &nothing));
-            if let Some(push) = &mut self.push {
-                push.whole = whole;
-            }
+        let mut head = [0; START];
+        head.copy_from_slice(&first[..START]);
+        let (from, start) = (Source::Face(face), (&mut head[..], first.len()));
+        push.forwarder.receive_row(1 + more.len(), from, start, &mut copies);
+        for face in &copies.faces {
+            let frames = std::iter::once(first).chain(more.iter().map(|frame| &frame.bytes));
+            self.send_on(*face, &head, frames, START);
         }
         let is_delivered = copies.is_delivered;
         if let Some(push) = &mut self.push {
@@ -203,61 +243,78 @@ impl Shard {
         is_delivered
     }
 
-    /// Puts a frame, `head` and then `rest`, into the queue of a link, wherever that is.
-    fn send_on(&mut self, id: FaceId, head: &[u8], rest: &Buf) {
+    /// Puts frames into the queue of a link, wherever that is: for each of `rests`, `head` and then
+    /// what stands in it from `from` on.
+    fn send_on<'a>(
+        &mut self,
+        id: FaceId,
+        head: &[u8],
+        rests: impl IntoIterator<Item = &'a Buf>,
+        from: usize,
+    ) {
         let Some(Place::Here(slot)) = self.faces.place(id) else {
-            // Of no weight: the pull half counts what it sends itself.
-            let (kind, lp) = (Kind::Data, LpOut::default());
-            let start = position(self.out.arena.len());
-            self.out.arena.extend_from_slice(head);
-            self.out.arena.extend_from_slice(rest);
-            let bytes = Payload::Arena(start..position(self.out.arena.len()));
-            return self.out.items.push(Transmit { face: id, kind, bytes, lp });
+            for rest in rests {
+                // Of no weight: the pull half counts what it sends itself.
+                let (kind, lp) = (Kind::Data, LpOut::default());
+                let start = position(self.out.arena.len());
+                self.out.arena.extend_from_slice(head);
+                self.out.arena.extend_from_slice(&rest[from..]);
+                let bytes = Payload::Arena(start..position(self.out.arena.len()));
+                self.out.items.push(Transmit { face: id, kind, bytes, lp });
+            }
+            return;
         };
         let now = self.now;
         let Some(face) = self.faces.get(slot) else { return };
         if face.io.is_none() {
-            face.traffic.face_gone += 1;
+            face.traffic.face_gone += rests.into_iter().count() as u64;
             return;
         }
         face.queue.set_lane(lane(true, face.stream));
-        // Refusals are counted by the link service.
-        let _ = face.link.send_parts(now, head, rest, &mut face.queue);
+        for rest in rests {
+            // Refusals are counted by the link service.
+            let _ = face.link.send_parts(now, head, (rest, from), &mut face.queue);
+        }
         self.note_hold(slot);
         self.queued(slot);
     }
 
-    /// What is for the push half of this node: done in place, or sent to its thread.
-    fn for_push(&mut self, slot: u32, packet: Packet) {
+    /// What is for the push half of this node: done in place, with the frames behind it that
+    /// continue it, or sent to its thread. How many packets that were.
+    fn for_push(&mut self, slot: u32, packet: Packet, more: &[RxFrame]) -> usize {
         if self.push.as_ref().is_some_and(|push| push.from.waits()) {
             // Nothing can be done in place before it.
             self.take_push();
         }
-        let (Some(push), Some(face)) = (&mut self.push, self.faces.get(slot)) else { return };
-        if let Some(rest) = push.in_place(self.now, (self.index, face.push_sent), &packet) {
-            return self.put_apart(rest);
+        let (Some(push), Some(face)) = (&mut self.push, self.faces.get(slot)) else { return 1 };
+        let from = (self.index, face.push_sent);
+        if let Some((done, rest)) = push.in_place(self.now, from, (&packet, more)) {
+            self.put_apart(rest, of_row(&packet, more).take(done));
+            return done;
         }
         if push.send(packet) {
             face.push_sent = push.sent;
         } else {
             self.push_dropped.backlog += 1;
         }
+        1
     }
 
-    /// Puts a head and the payload that belongs behind it into the queues of faces here.
-    fn put_apart(&mut self, rest: Rest) {
+    /// Puts a head and what belongs behind it, in `packets` where nothing else is said, into the
+    /// queues of faces here.
+    fn put_apart<'a>(&mut self, rest: Rest, packets: impl Iterator<Item = &'a Buf> + Clone) {
         let Some(push) = &mut self.push else { return };
         let head = std::mem::take(&mut push.head);
         match rest {
             Rest::Nothing => {}
             Rest::Links(faces, payload) => {
-                faces.iter().for_each(|face| self.send_on(*face, &head, &payload));
+                faces.iter().for_each(|face| self.send_on(*face, &head, [&payload], 0));
             }
-            Rest::Apps(faces, payload) => {
+            Rest::Apps(faces, from) => {
                 for face in faces.iter() {
                     match self.faces.by_id(*face) {
-                        Some((slot, _)) => self.data_to(slot, &head, &payload),
-                        None => self.counters.face_gone += 1,
+                        Some((slot, _)) => self.data_to(slot, &head, packets.clone(), from),
+                        None => self.counters.face_gone += packets.clone().count() as u64,
                     }
                 }
             }
@@ -399,6 +456,18 @@ impl Shard {
             push.leaving.push(face.id);
         }
     }
+}
+
+/// How many frames at the front are as long as the first one and start alike: all that a forwarder
+/// looks at, of frames with a short head.
+fn alike(frames: &[RxFrame]) -> usize {
+    let [first, more @ ..] = frames else { return 0 };
+    let is_short =
+        |octets: &&[u8]| octets.first() == Some(&PUSH_FRAME) && forwarder::has_short_head(octets);
+    let Some(first) = Some(&first.bytes[..]).filter(is_short) else { return 0 };
+    let is_alike =
+        |next: &&RxFrame| next.bytes.len() == first.len() && next.bytes[..START] == first[..START];
+    1 + more.iter().take(ROW_MAX - 1).take_while(is_alike).count()
 }
 
 /// What an application says that leaves.

@@ -5,10 +5,14 @@ use crate::cross::direction;
 use onym_face::Scope;
 use onym_face::mem::{MemFace, pair};
 use onym_forward::{Config, FaceInfo};
-use onym_tables::HashKey;
+use onym_pubsub::forwarder::LinkEntry;
+use onym_pubsub::{Copies, Source};
+use onym_tables::bloom::Scheme;
+use onym_tables::{HashKey, Rng};
 use onym_wire::Lane;
 use onym_wire::interest::InterestBuilder;
 use onym_wire::name::Name;
+use onym_wire::push::{Filter, FrameBuilder, RouteBuf, Strategy};
 use rtrb::{Consumer, RingBuffer};
 use std::sync::mpsc;
 
@@ -61,7 +65,7 @@ impl Bench {
         let id = FaceId(self.next);
         self.next += 1;
         self.shard.fw.face_add(id, FaceInfo::local());
-        let link = LinkConfig::stream();
+        let link = LinkConfig { push: true, ..LinkConfig::stream() };
         let io = Box::new(theirs);
         let opening =
             Opening { id, io, link, queue_bytes_max: 1 << 20, first: Vec::new(), is_local: false };
@@ -289,4 +293,89 @@ fn a_neighbour_is_waited_for_while_anything_leaves_and_an_application_for_a_whil
         shard.is_held_back()
     };
     assert!(at(6000, 11) && at(6099, 12) && !at(6101, 13));
+}
+
+/// Rows of up to 150 frames: to one neighbour, two, this node or nobody, some at their last link.
+fn rows(rng: &mut Rng) -> Vec<Vec<u8>> {
+    let (scheme, mut frames) = (Scheme::default(), Vec::new());
+    while frames.len() < 8000 {
+        let mut filter = Filter::EMPTY;
+        let numbers = [1, 2, 9, 60];
+        numbers.iter().filter(|_| rng.below(2) == 0).for_each(|n| filter.add(&scheme.tag(*n, 0)));
+        let (hop_limit, len) = ([0, 1, 9][rng.below(3) as usize], rng.below(1400) as usize);
+        let (route, ids) = (RouteBuf::flat(0, &filter), ["/1/2".parse().unwrap()]);
+        for number in 0..1 + rng.below(150) {
+            let mut payload = vec![0; len];
+            payload.extend_from_slice(&number.to_be_bytes());
+            let (route, ids, payload) = (&route, &ids[..], &payload[..]);
+            let (strategy, options) = (Strategy::DOMAIN_LOCAL, &[][..]);
+            let mut frame = Vec::new();
+            FrameBuilder { hop_limit, strategy, route, ids, options, payload }.write(&mut frame);
+            // Some are of another version.
+            let value_at = if frame[1] < 253 { 2 } else { 4 };
+            frame[value_at] ^= if rng.below(50) == 0 { 0x40 } else { 0 };
+            frames.push(frame);
+        }
+    }
+    frames
+}
+
+#[test]
+fn rows_of_frames_go_and_are_counted_as_each_of_them_alone() {
+    let seed = 7;
+    println!("seed {seed}");
+    let (mut rng, mut bench) = (Rng::new(seed), bench(1));
+    let (mut thread, _back) = add_push(&mut bench, Duration::from_secs(100));
+    let frames = rows(&mut rng);
+    let (mut neighbours, mut forwarder) =
+        (Vec::new(), onym_pubsub::Forwarder::new(Default::default(), 9));
+    for number in 0..3 {
+        let (face, io) = bench.face();
+        forwarder.link_add(LinkEntry { face, number, is_external: false }).unwrap();
+        neighbours.push((face, io, Vec::new()));
+    }
+    bench.shard.push_forwarder(forwarder.clone());
+    let (mut pool, mut delivered) = (BufPool::new(onym_face::CHUNK_LEN, 4), Vec::new());
+    let mut sent = 0;
+    for part in frames.chunks(150) {
+        let mut queue = TxQueue::new(1 << 22);
+        part.iter().for_each(|frame| queue.push(frame, None).unwrap());
+        sent += part.len() as u64;
+        // A round without anything to do would wait.
+        while bench.frames_of(neighbours[0].0) < sent
+            || bench.shard.faces.iter().any(|face| !face.queue.is_empty())
+        {
+            let _ = neighbours[0].1.flush(&mut queue).unwrap();
+            bench.round();
+            while let Some(batch) = thread.next() {
+                delivered.extend(batch.packets.iter().map(|(_, packet)| packet.bytes.to_vec()));
+                thread.give_back(batch);
+            }
+            for (_, io, got) in &mut neighbours {
+                let _ = io.receive(&mut pool, 1000, got).unwrap();
+            }
+        }
+    }
+    let (mut copies, mut expected) = (Copies::default(), [(); 3].map(|()| Vec::new()));
+    let mut for_here = Vec::new();
+    for frame in &frames {
+        let mut octets = frame.clone();
+        forwarder.receive(Source::Face(neighbours[0].0), &mut octets, &mut copies);
+        for ((face, ..), expected) in neighbours.iter().zip(&mut expected) {
+            if copies.faces.contains(face) {
+                expected.push(octets.clone());
+            }
+        }
+        if copies.is_delivered {
+            for_here.push(frame.clone());
+        }
+    }
+    for ((_, _, got), expected) in neighbours.iter().zip(&expected) {
+        assert!(got.iter().map(|frame| &frame.bytes[..]).eq(expected.iter().map(|e| &e[..])));
+    }
+    assert!(expected[1].len() > 400 && expected[2].len() > 400 && for_here.len() > 400);
+    assert_eq!(delivered, for_here);
+    let counted = bench.shard.push_state();
+    assert_eq!(&counted.counters, forwarder.counters());
+    assert!(counted.counters.balance() && counted.dropped == PushDropped::default());
 }

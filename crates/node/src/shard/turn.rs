@@ -50,13 +50,16 @@ impl Shard {
         let (mut count, mut broken) = (0, None);
         let turn = budget.min(frames.len());
         let taken = self.not_held(slot, &frames[..turn]);
-        for frame in frames.drain(..taken) {
+        let mut rest = frames.drain(..taken);
+        while broken.is_none() {
+            let row = self.push_row(slot, rest.as_slice());
+            count += row;
+            rest.by_ref().take(row).for_each(drop);
+            let Some(frame) = rest.next() else { break };
             count += 1;
             broken = self.frame(slot, frame).filter(|_| stream);
-            if broken.is_some() {
-                break;
-            }
         }
+        drop(rest);
         let waits = !frames.is_empty() || matches!(result, Ok(More::More | More::Changed));
         if waits && self.list(slot) {
             if taken < turn && !self.push_is_free() {

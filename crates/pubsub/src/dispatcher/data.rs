@@ -295,34 +295,44 @@ impl Dispatcher {
         ids.iter().any(|id| names_above(id, is_deep).any(has))
     }
 
-    /// The next publication after one that [`Dispatcher::receive_ready`] had receivers for, of the
-    /// same item and by the same way: its payload and its receivers. `None`: anything else, and
-    /// nothing was done.
-    pub fn receive_alike<'a>(&mut self, octets: &'a [u8]) -> Option<(&'a [u8], Receivers)> {
+    /// The next publications after one that [`Dispatcher::receive_ready`] had receivers for, of the
+    /// same item and by the same way. `None`: anything else, and nothing was done.
+    pub fn receive_alike<'a>(
+        &mut self,
+        octets: &'a [u8],
+        more: impl Iterator<Item = &'a [u8]>,
+    ) -> Option<Row> {
         let alike = self.subscriptions.alike(octets)?;
-        if alike.payload.len() > PIECE_MAX || !self.heard.take_next(alike.stream, alike.number) {
+        let same = octets.get(..alike.number_at())?;
+        if octets.len() - alike.payload_at > PIECE_MAX {
             return None;
         }
-        self.counters.delivered += alike.receivers.0.len() as u64;
-        Some((alike.payload, alike.receivers.clone()))
+        let more = more.take_while(|next| next.len() == octets.len() && next.starts_with(same));
+        let numbers = std::iter::once(octets).chain(more).map_while(|next| alike.number(next));
+        let frames = self.heard.take_next(alike.stream, numbers);
+        if frames == 0 {
+            return None;
+        }
+        self.counters.delivered += (frames * alike.receivers.0.len()) as u64;
+        Some(Row { frames, payload_at: alike.payload_at, to: alike.receivers.clone() })
     }
 
     /// A frame of data that came for this node in `octets`, under a strategy whose publications are
-    /// not kept and not cut. Where one list of applications gets it, these are returned and nothing
+    /// not kept and not cut. Where one list of applications gets it, this is returned and nothing
     /// is said to them: the caller hands them the payload, behind what is in `out`.
     pub fn receive_ready(
         &mut self,
         octets: &[u8],
         frame: &Frame<'_>,
         out: &mut Outbox,
-    ) -> Option<Receivers> {
+    ) -> Option<Row> {
         let ids = self.names_of(frame, out)?;
         let found = find(&self.subscriptions, (&ids[..], false));
         if let Some((apps, id)) = list_of(&mut self.subscriptions, &found, None) {
             self.counters.delivered += apps.len() as u64;
-            let receivers = (apps, id.clone());
-            self.subscriptions.remember(octets, frame, &receivers);
-            return Some(receivers);
+            let to = (apps, id.clone());
+            self.subscriptions.remember(octets, frame, &to);
+            return Some(Row { frames: 1, payload_at: octets.len() - frame.payload.len(), to });
         }
         if self.deliver(&ids, frame.payload, false, None, out) == 0 {
             self.nobody_has(&ids, frame.payload);
@@ -360,6 +370,17 @@ impl Dispatcher {
             self.nobody_has(&ids, frame.payload);
         }
     }
+}
+
+/// Publications of one item that came one behind the other by the same way, all equally long.
+#[derive(Debug)]
+pub struct Row {
+    /// How many; at least one.
+    pub frames: usize,
+    /// Where the payload of each begins.
+    pub payload_at: usize,
+    /// All who get them, and the id that they subscribed to.
+    pub to: Receivers,
 }
 
 /// The octets of a subscription's identifier.

@@ -142,13 +142,18 @@ impl Heard {
         (0, true)
     }
 
-    /// Notes that `number` of `stream` came, if it is the next one; else nothing is noted.
-    pub(super) fn take_next(&mut self, stream: u64, number: u32) -> bool {
-        let Some(known) = self.streams.get_mut(&stream).filter(|known| known.next == number) else {
-            return false;
-        };
-        (known.came, known.next) = (known.came << 1 | 1, number.wrapping_add(1));
-        true
+    /// Notes that these numbers of `stream` came, as far as each is the next one: how many.
+    pub(super) fn take_next(&mut self, stream: u64, numbers: impl Iterator<Item = u32>) -> usize {
+        let Some(known) = self.streams.get_mut(&stream) else { return 0 };
+        let mut count = 0;
+        for number in numbers {
+            if known.next != number {
+                break;
+            }
+            (known.came, known.next) = (known.came << 1 | 1, number.wrapping_add(1));
+            count += 1;
+        }
+        count
     }
 
     /// Nobody here has this subscription any more: what is published meanwhile is not missed.

@@ -71,11 +71,24 @@ struct Last {
 
 /// A publication like the last one.
 #[derive(Debug)]
-pub(super) struct Alike<'s, 'a> {
+pub(super) struct Alike<'s> {
     pub(super) stream: u64,
-    pub(super) number: u32,
-    pub(super) payload: &'a [u8],
+    /// Where its payload begins, right behind its number.
+    pub(super) payload_at: usize,
     pub(super) receivers: &'s Receivers,
+}
+
+impl Alike<'_> {
+    /// The number of `octets`, a frame that is the same as this one up to its number.
+    pub(super) fn number(&self, octets: &[u8]) -> Option<u32> {
+        let (number, _) = octets.get(self.number_at()..)?.split_first_chunk::<NUMBER_LEN>()?;
+        Some(u32::from_be_bytes(*number))
+    }
+
+    /// Where its number begins.
+    pub(super) const fn number_at(&self) -> usize {
+        self.payload_at - NUMBER_LEN
+    }
 }
 
 /// Subscriptions by identifier. Whoever may change one makes the last publication forgotten.
@@ -109,14 +122,13 @@ impl Subscriptions {
     }
 
     /// Whether the whole frame `octets` is one of the last publication's item, by the same way.
-    pub(super) fn alike<'a>(&self, octets: &'a [u8]) -> Option<Alike<'_, 'a>> {
+    pub(super) fn alike(&self, octets: &[u8]) -> Option<Alike<'_>> {
         let Last { first, head, stream, receivers } = self.last.as_ref()?;
         let (octet, rest) = octets.get(value_at(octets)?..)?.split_first()?;
         // Behind the hop limit.
         let rest = rest.get(1..)?.strip_prefix(&head[..]).filter(|_| octet == first)?;
-        let (number, payload) = rest.split_first_chunk::<NUMBER_LEN>()?;
-        let number = u32::from_be_bytes(*number);
-        Some(Alike { stream: *stream, number, payload, receivers })
+        let payload_at = octets.len() - rest.len().checked_sub(NUMBER_LEN)?;
+        Some(Alike { stream: *stream, payload_at, receivers })
     }
 
     /// Remembers a frame that these got, where its number comes right before its payload.

@@ -2,20 +2,21 @@
 //! wherever it is.
 
 use super::{Faces, Node, Output};
-use crate::dispatcher::{Data, Receivers, Sent};
+use crate::dispatcher::{Data, Row, Sent};
 use crate::forwarder::{START, Source, has_short_head};
 use crate::publication::AppId;
 use onym_tables::{FaceId, Tick};
 use onym_wire::push::app::PIECE_MAX;
 use onym_wire::push::{Frame, Label, Strategy, reserved};
 
-/// A publication that applications of this node get.
+/// What became of data that came.
 #[derive(Debug)]
-pub struct Handed<'a> {
-    /// What was published.
-    pub payload: &'a [u8],
-    /// All who get it, and the id that they subscribed to; nobody, where they are told already.
-    pub to: Option<Receivers>,
+pub enum Handed {
+    /// Nothing is left to do for this frame.
+    Done,
+    /// Applications of this node get the payloads of these frames from the caller, behind what is
+    /// in the output.
+    To(Row),
 }
 
 impl Node {
@@ -68,21 +69,22 @@ impl Node {
         Some((sent, Faces::from_slice(&self.copies.faces)))
     }
 
-    /// As [`Node::deliver_frame`], for data that needs no more than to be handed out; `None`: it is
-    /// something else, and nothing was done. What [`Handed::to`] names gets the payload from the
-    /// caller, behind what is in `output`.
+    /// As [`Node::deliver_frame`], for data that needs no more than to be handed out, and for as
+    /// many of the frames behind it in `more` as may be handed out with it. `None`: it is something
+    /// else, and nothing was done.
     pub fn deliver_ready<'a>(
         &mut self,
         face: FaceId,
         octets: &'a [u8],
+        more: impl Iterator<Item = &'a [u8]>,
         output: &mut Output,
-    ) -> Option<Handed<'a>> {
+    ) -> Option<Handed> {
         if self.forwarder.is_external(face) {
             return None;
         }
         // What the last one was asked is not asked again.
-        if let Some((payload, to)) = self.dispatcher.receive_alike(octets) {
-            return Some(Handed { payload, to: Some(to) });
+        if let Some(row) = self.dispatcher.receive_alike(octets, more) {
+            return Some(Handed::To(row));
         }
         let frame = Frame::parse(octets).ok()?;
         let root = frame.ids.into_iter().next().and_then(|labels| labels.first().copied());
@@ -93,8 +95,8 @@ impl Node {
         if !is_ready {
             return None;
         }
-        let to = self.dispatcher.receive_ready(octets, &frame, &mut self.outbox);
+        let row = self.dispatcher.receive_ready(octets, &frame, &mut self.outbox);
         output.events.append(&mut self.outbox.events);
-        Some(Handed { payload: frame.payload, to })
+        Some(row.map_or(Handed::Done, Handed::To))
     }
 }

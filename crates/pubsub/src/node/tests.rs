@@ -1,4 +1,5 @@
 use super::*;
+use crate::dispatcher::Row;
 use onym_tables::Rng;
 use onym_wire::push::{Filter, FrameBuilder, Link, Route, RouteBuf, Sequence, Status};
 
@@ -184,31 +185,41 @@ fn who_subscribes_later_hears_what_is_still_good() {
     assert_eq!(told, [&status, &Event::Data { id, payload }]);
 }
 
+/// An application of `node` asks for item /1/2, without a rendezvous, which delivery does not ask for.
+fn subscribe(node: &mut Node, kind: Kind, output: &mut Output) {
+    let (id, prefix) = ("/2".parse().unwrap(), "/1".parse().unwrap());
+    let request = Request { kind, id, prefix, strategy: Strategy::IMPLICIT };
+    node.request(Tick(0), AppId(1), 1, &request, output);
+    output.events.clear();
+}
+
+/// A frame of data with its number.
+fn numbered(id: &Id, hop_limit: u8, (stream, number): (u8, u32), payload: &[u8]) -> Vec<u8> {
+    let mut options = vec![36, 12, 0, 0, 0, 0, 0, 0, 0, stream];
+    options.extend_from_slice(&number.to_be_bytes());
+    let (route, ids) = (&RouteBuf::flat(0, &Filter::EMPTY), std::slice::from_ref(id));
+    let (strategy, options, mut out) = (Strategy::DOMAIN_LOCAL, &options[..], Vec::new());
+    FrameBuilder { hop_limit, strategy, route, ids, options, payload }.write(&mut out);
+    out
+}
+
 #[test]
 fn a_publication_like_the_last_one_is_delivered_as_that_unless_anything_differs() {
     let mut node = node(Role::default());
     let mut output = Output::default();
-    let (app, id) = (AppId(1), "/1/2".parse::<Id>().unwrap());
-    // Subscribed without a rendezvous, which delivery does not ask for.
-    let subscribe = |node: &mut Node, kind: Kind, output: &mut Output| {
-        let (id, prefix) = ("/2".parse().unwrap(), "/1".parse().unwrap());
-        let request = Request { kind, id, prefix, strategy: Strategy::IMPLICIT };
-        node.request(Tick(0), app, 1, &request, output);
-        output.events.clear();
-    };
+    let id = "/1/2".parse::<Id>().unwrap();
     subscribe(&mut node, Kind::SUBSCRIBE_ITEM, &mut output);
-    let frame = |hop_limit: u8, stream: u8, number: u32, payload: &[u8]| {
-        let mut options = vec![36, 12, 0, 0, 0, 0, 0, 0, 0, stream];
-        options.extend_from_slice(&number.to_be_bytes());
-        let (route, ids) = (&RouteBuf::flat(0, &Filter::EMPTY), std::slice::from_ref(&id));
-        let (strategy, options, mut out) = (Strategy::DOMAIN_LOCAL, &options[..], Vec::new());
-        FrameBuilder { hop_limit, strategy, route, ids, options, payload }.write(&mut out);
-        out
+    let frame = |hop_limit, stream, number, payload: &[u8]| {
+        numbered(&id, hop_limit, (stream, number), payload)
     };
     let face = FaceId(256);
     let mut came = |node: &mut Node, octets: &[u8]| {
-        let handed = node.deliver_ready(face, octets, &mut output)?;
-        let payload = handed.to.map(|_| handed.payload.to_vec());
+        let handed = node.deliver_ready(face, octets, std::iter::empty(), &mut output)?;
+        let payload = match handed {
+            Handed::To(Row { frames: 1, payload_at, .. }) => Some(octets[payload_at..].to_vec()),
+            Handed::To(row) => panic!("{row:?} of one frame"),
+            Handed::Done => None,
+        };
         let missed = output.events.drain(..).filter_map(|(_, event)| match event {
             Event::Missed(count) => Some(count),
             _ => None,
@@ -231,11 +242,54 @@ fn a_publication_like_the_last_one_is_delivered_as_that_unless_anything_differs(
     assert_eq!(came(&mut node, &[&whole[..], b"x"].concat()), None);
     // From another domain it is looked at by others.
     let external = FaceId(258);
-    assert!(node.deliver_ready(external, &whole, &mut Output::default()).is_none());
+    let nothing = std::iter::empty();
+    assert!(node.deliver_ready(external, &whole, nothing, &mut Output::default()).is_none());
     // Nobody has it any more.
     subscribe(&mut node, Kind::UNSUBSCRIBE_ITEM, &mut Output::default());
     assert_eq!(came(&mut node, &whole), Some((None, 0)));
     assert_eq!(node.dispatcher.counters.unwanted, 1);
     subscribe(&mut node, Kind::SUBSCRIBE_ITEM, &mut Output::default());
     assert_eq!(came(&mut node, &frame(8, 2, 101, b"f")), got(b"f", 0));
+}
+
+#[test]
+fn a_row_is_delivered_as_far_as_each_frame_continues_the_one_before() {
+    let (mut node, mut output) = (node(Role::default()), Output::default());
+    let id = "/1/2".parse::<Id>().unwrap();
+    subscribe(&mut node, Kind::SUBSCRIBE_ITEM, &mut output);
+    let frame = |number: u32| numbered(&id, 8, (1, number), &number.to_be_bytes());
+    // How many of the frames are delivered at once.
+    let mut row = |frames: &[Vec<u8>]| {
+        let (first, more) = frames.split_first().unwrap();
+        let more = more.iter().map(|octets| &octets[..]);
+        match node.deliver_ready(FaceId(256), first, more, &mut output) {
+            Some(Handed::To(row)) => {
+                assert_eq!(first[row.payload_at..], first[first.len() - 4..]);
+                row.frames
+            }
+            Some(Handed::Done) => 0,
+            None => panic!("data is ready"),
+        }
+    };
+    let of = |numbers: [u32; 3]| numbers.map(frame);
+    // The first one is looked up; those behind it are for the next call.
+    assert_eq!(row(&of([5, 6, 7])), 1);
+    assert_eq!(row(&of([6, 7, 8])), 3);
+    // A number left out, and one that comes again.
+    assert_eq!(row(&of([9, 11, 12])), 1);
+    assert_eq!(row(&of([11, 12, 12])), 1, "10 is missed: looked up");
+    assert_eq!(row(&of([12, 12, 13])), 1);
+    assert_eq!(row(&of([12, 13, 14])), 0, "known");
+    // Another hop limit, length, stream or item ends it.
+    let other: Id = "/1/3".parse().unwrap();
+    let others = [
+        numbered(&id, 7, (1, 14), &[0; 4]),
+        numbered(&id, 8, (1, 14), &[0; 5]),
+        numbered(&id, 8, (2, 14), &[0; 4]),
+        numbered(&other, 8, (1, 14), &[0; 4]),
+    ];
+    for (number, ending) in (13..).step_by(1).zip(others) {
+        let frames = [frame(number), ending, frame(number + 1)];
+        assert_eq!(row(&frames), 1, "{number}");
+    }
 }

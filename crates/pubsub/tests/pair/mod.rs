@@ -2,7 +2,7 @@
 
 use onym_pubsub::dispatcher::{Data, Request};
 use onym_pubsub::forwarder::{Copies, Forwarder, LinkEntry, Source};
-use onym_pubsub::node::{Config, Node, Output};
+use onym_pubsub::node::{Config, Handed, Node, Output};
 use onym_pubsub::{AppId, Event};
 use onym_tables::{FaceId, Tick};
 use onym_wire::push::{Kind, Label, Role, Status, Strategy};
@@ -86,10 +86,10 @@ impl Pair {
         for frame in frames.drain(..) {
             let mut octets = frame.octets;
             self.forwarder.receive(Source::Face(LINK), &mut octets, &mut self.copies);
-            let handed =
-                there.deliver_ready(LINK, &octets, second).filter(|_| self.copies.is_delivered);
-            let to = handed.and_then(|handed| handed.to);
-            count += to.map_or(0, |(apps, _)| apps.len());
+            let handed = there.deliver_ready(LINK, &octets, std::iter::empty(), second);
+            if let Some(Handed::To(row)) = handed.filter(|_| self.copies.is_delivered) {
+                count += row.to.0.len();
+            }
             first.give_back(octets);
         }
         first.frames = frames;
