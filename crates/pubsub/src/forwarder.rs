@@ -3,6 +3,7 @@
 //! Works in place on one buffer: hop limit and stage number are the same in every copy.
 
 mod border;
+mod tags;
 #[cfg(test)]
 mod tests;
 
@@ -14,6 +15,7 @@ use onym_tables::bloom::{KeyedTags, Scheme, TABLES_MAX, stage_has};
 use onym_wire::push::{Filter, Head, Route, Stages};
 use onym_wire::tlv::Malformed;
 use onym_wire::types;
+use tags::{BLOCK, Tags};
 
 /// Most links of a node.
 pub const LINKS_MAX: usize = 4096;
@@ -102,8 +104,10 @@ struct Epochs {
 pub struct Forwarder {
     config: Config,
     links: Vec<LinkEntry>,
-    /// Tags of all links in table 0, then of all links in table 1, and so on.
-    tags: Vec<Filter>,
+    /// Position of the link that a frame came over last: mostly the next one does, too.
+    last_ingress: usize,
+    /// Tags of all links, by table.
+    tags: Vec<Tags>,
     stage_tags: Vec<u64>,
     inside: u32,
     inside_tags: Vec<Filter>,
@@ -123,7 +127,8 @@ impl Forwarder {
             inside_tags: (0..tables).map(|table| config.scheme.tag(inside, table)).collect(),
             inside_stage_tag: config.scheme.stage_tag(inside),
             links: Vec::new(),
-            tags: Vec::new(),
+            last_ingress: 0,
+            tags: vec![Tags::default(); usize::from(tables)],
             stage_tags: Vec::new(),
             inside,
             keys: None,
@@ -144,25 +149,29 @@ impl Forwarder {
         if self.links.iter().any(|l| l.face == link.face) {
             return Err(LinkError::Twice(link.face));
         }
+        self.note_tags(link.number);
         self.links.push(link);
-        self.renew();
         Ok(())
+    }
+
+    /// Adds the tags of the link with this number behind the others.
+    fn note_tags(&mut self, number: u32) {
+        let scheme = self.config.scheme;
+        for (table, tags) in (0..).zip(&mut self.tags) {
+            tags.push(scheme.tag(number, table));
+        }
+        self.stage_tags.push(scheme.stage_tag(number));
     }
 
     /// Removes the link of `face`; whether there was one.
     pub fn link_remove(&mut self, face: FaceId) -> bool {
-        let before = self.links.len();
-        self.links.retain(|link| link.face != face);
-        self.renew();
-        self.links.len() != before
-    }
-
-    fn renew(&mut self) {
-        let Self { config, links, tags, stage_tags, .. } = self;
-        let scheme = config.scheme;
-        let of = |table| links.iter().map(move |l| scheme.tag(l.number, table));
-        *tags = (0..scheme.tables()).flat_map(of).collect();
-        *stage_tags = links.iter().map(|l| scheme.stage_tag(l.number)).collect();
+        let Some(at) = self.links.iter().position(|link| link.face == face) else { return false };
+        self.links.remove(at);
+        self.tags.fill(Tags::default());
+        self.stage_tags.clear();
+        let numbers: Vec<u32> = self.links.iter().map(|link| link.number).collect();
+        numbers.into_iter().for_each(|number| self.note_tags(number));
+        true
     }
 
     /// Decides from now on as `other` does; what was counted stays.
@@ -301,16 +310,13 @@ impl Forwarder {
     }
 
     /// Position of the link that the frame came over; `None` for own frames.
-    fn ingress(&self, source: Source) -> Result<Option<usize>, Verdict> {
-        match source {
-            Source::Own => Ok(None),
-            Source::Face(face) => self
-                .links
-                .iter()
-                .position(|link| link.face == face)
-                .map(Some)
-                .ok_or(Verdict::IngressGone),
+    fn ingress(&mut self, source: Source) -> Result<Option<usize>, Verdict> {
+        let Source::Face(face) = source else { return Ok(None) };
+        if self.links.get(self.last_ingress).is_none_or(|last| last.face != face) {
+            let at = self.links.iter().position(|link| link.face == face);
+            self.last_ingress = at.ok_or(Verdict::IngressGone)?;
         }
+        Ok(Some(self.last_ingress))
     }
 
     fn check_fill(&self, filter: &Filter) -> Result<(), Verdict> {
@@ -325,17 +331,13 @@ impl Forwarder {
         copies: &mut Copies,
     ) -> Result<(), Verdict> {
         self.check_fill(filter)?;
-        let (table, count) = (usize::from(table), self.links.len());
+        let table = usize::from(table);
         let inside = self.inside_tags.get(table).ok_or(Verdict::Malformed)?;
-        let tags = &self.tags[table * count..(table + 1) * count];
-        // The bits of a word: one test for each link without a branch, then only those that match.
-        for (block, (tags, links)) in tags.chunks(64).zip(self.links.chunks(64)).enumerate() {
-            let mut matching = 0_u64;
-            for (i, tag) in tags.iter().enumerate() {
-                matching |= u64::from(filter.contains(tag)) << i;
-            }
-            if let Some(from) = from.filter(|from| from / 64 == block) {
-                matching &= !(1 << (from % 64));
+        let tags = self.tags.get(table).ok_or(Verdict::Malformed)?;
+        for (block, links) in self.links.chunks(BLOCK).enumerate() {
+            let mut matching = tags.held_by(filter, block);
+            if let Some(from) = from.filter(|from| from / BLOCK == block) {
+                matching &= !(1 << (from % BLOCK));
             }
             while matching != 0 {
                 copies.faces.push(links[matching.trailing_zeros() as usize].face);

@@ -53,8 +53,11 @@ impl Shard {
         let mut rest = frames.drain(..taken);
         while broken.is_none() {
             let row = self.push_row(slot, rest.as_slice());
-            count += row;
-            rest.by_ref().take(row).for_each(drop);
+            if row > 0 {
+                count += row;
+                rest.by_ref().take(row).for_each(drop);
+                continue;
+            }
             let Some(frame) = rest.next() else { break };
             count += 1;
             broken = self.frame(slot, frame).filter(|_| stream);

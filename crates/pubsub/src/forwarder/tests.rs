@@ -229,3 +229,42 @@ fn links_are_bounded_and_unique() {
     let got = send(&mut fw, Source::Own, &mut frame(&route, 9));
     assert_eq!(got.1, [0, 2]);
 }
+
+#[test]
+fn whatever_links_come_and_go_a_frame_goes_over_those_that_its_filter_holds() {
+    let seed = 11;
+    println!("seed {seed}");
+    let mut rng = onym_tables::Rng::new(seed);
+    let scheme = Scheme { kind: Kind::Tags { k: 3, tables: 2 }, seed: 1 };
+    let mut fw = Forwarder::new(Config { scheme, ..Config::default() }, INSIDE);
+    let mut links: Vec<u32> = Vec::new();
+    let (mut most, mut sent) = (0, 0);
+    for step in 0..1200 {
+        // Up to more than two words of links, and down to few again.
+        let number = 200 + rng.below(300) as u32;
+        let is_growing = step % 600 < 350;
+        if let Some(at) = links.iter().position(|l| *l == number) {
+            if !is_growing || rng.below(4) == 0 {
+                assert!(fw.link_remove(face(number)));
+                links.remove(at);
+            }
+        } else if is_growing || rng.below(8) == 0 {
+            let link = LinkEntry { face: face(number), number, is_external: false };
+            assert_eq!(fw.link_add(link), Ok(()));
+            links.push(number);
+        }
+        most = most.max(links.len());
+        let Some(from) = links.get(rng.below(1 + links.len() as u64) as usize).copied() else {
+            continue;
+        };
+        let numbers: Vec<u32> = (0..rng.below(40)).map(|_| 200 + rng.below(300) as u32).collect();
+        let route = flat(scheme, &numbers);
+        let Route::Flat { filter, .. } = route.as_ref() else { panic!("a flat filter") };
+        let is_held = |l: &&u32| **l != from && filter.contains(&scheme.tag(**l, 0));
+        let held: Vec<u32> = links.iter().filter(is_held).copied().collect();
+        let got = send(&mut fw, Source::Face(face(from)), &mut frame(&route, 9));
+        assert_eq!(got.1, held, "{step}");
+        sent += held.len();
+    }
+    assert!(most > 2 * 64 && sent > 500, "{most} links, {sent} copies");
+}
