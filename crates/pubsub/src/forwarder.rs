@@ -149,28 +149,21 @@ impl Forwarder {
         if self.links.iter().any(|l| l.face == link.face) {
             return Err(LinkError::Twice(link.face));
         }
-        self.note_tags(link.number);
+        let scheme = self.config.scheme;
+        for (table, tags) in (0..).zip(&mut self.tags) {
+            tags.push(scheme.tag(link.number, table));
+        }
+        self.stage_tags.push(scheme.stage_tag(link.number));
         self.links.push(link);
         Ok(())
     }
 
-    /// Adds the tags of the link with this number behind the others.
-    fn note_tags(&mut self, number: u32) {
-        let scheme = self.config.scheme;
-        for (table, tags) in (0..).zip(&mut self.tags) {
-            tags.push(scheme.tag(number, table));
-        }
-        self.stage_tags.push(scheme.stage_tag(number));
-    }
-
-    /// Removes the link of `face`; whether there was one.
+    /// Removes the link of `face`, whose place the last one takes; whether there was one.
     pub fn link_remove(&mut self, face: FaceId) -> bool {
         let Some(at) = self.links.iter().position(|link| link.face == face) else { return false };
-        self.links.remove(at);
-        self.tags.fill(Tags::default());
-        self.stage_tags.clear();
-        let numbers: Vec<u32> = self.links.iter().map(|link| link.number).collect();
-        numbers.into_iter().for_each(|number| self.note_tags(number));
+        self.links.swap_remove(at);
+        self.stage_tags.swap_remove(at);
+        self.tags.iter_mut().for_each(|tags| tags.swap_remove(at));
         true
     }
 

@@ -164,11 +164,10 @@ impl TxQueue {
         let pins = body.as_ref().map_or(0, |body| {
             if last.is_some_and(|last| last.shares_chunk(body)) { 0 } else { body.chunk_len() }
         });
-        // No truncation: a buffer is shorter than 4 GiB.
-        #[allow(clippy::cast_possible_truncation)]
-        let frame = TxFrame { head: start..end, body, lane: self.lane, pins: pins as u32 };
-        self.frames.push_back(frame);
-        self.pinned += pins;
+        // A chunk is shorter than 4 GiB.
+        let pins = u32::try_from(pins).unwrap_or(u32::MAX);
+        self.frames.push_back(TxFrame { head: start..end, body, lane: self.lane, pins });
+        self.pinned += pins as usize;
         self.bytes += len;
         self.push_bytes += if self.lane == Lane::Pull { 0 } else { len };
         Ok(())
@@ -293,6 +292,12 @@ impl TxQueue {
             self.push_bytes -= if frame.lane == Lane::Pull { 0 } else { len };
             self.pinned -= frame.pins as usize;
         }
+        // What is first now keeps its chunk alive, whoever did so before.
+        if let Some(TxFrame { body: Some(body), pins: pins @ 0, .. }) = self.frames.front_mut() {
+            let len = body.chunk_len();
+            self.pinned += len;
+            *pins = u32::try_from(len).unwrap_or(u32::MAX);
+        }
         self.reclaim();
     }
 
@@ -361,7 +366,7 @@ mod tests {
             queue.pop(1);
             queue.pinned()
         });
-        assert_eq!(left, [50_000, 50_000, 30_000, 20_000, 0, 0]);
+        assert_eq!(left, [60_000, 50_000, 30_000, 20_000, 0, 0]);
     }
 
     /// Frames of each half that leave a queue of 100 KiB, of so many of 1000 octets that come for

@@ -44,14 +44,13 @@ impl Link {
         received
     }
 
-    /// Whether `count` frames that start with the octet `first` are packets as they are, of another
-    /// half of the node: then they are taken.
-    pub fn receive_bare(&mut self, first: u8, count: usize) -> bool {
-        let is_bare = self.config.push && matches!(first, PUSH_FRAME | PUSH_APP);
-        if is_bare {
+    /// Takes `count` push frames, which are packets as they are, if the face has the push half:
+    /// whether it has.
+    pub fn receive_push(&mut self, count: usize) -> bool {
+        if self.config.push {
             self.counters.verdicts[FrameVerdict::Packet as usize] += count as u64;
         }
-        is_bare
+        self.config.push
     }
 
     fn receive_lp(

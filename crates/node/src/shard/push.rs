@@ -183,7 +183,7 @@ impl Shard {
         let Some(row) = frames.get(..alike(frames)).filter(|row| row.len() > 1) else { return 0 };
         let (Some((first, more)), Some(_)) = (row.split_first(), &self.push) else { return 0 };
         let Some(face) = self.faces.get(slot) else { return 0 };
-        if !face.link.receive_bare(PUSH_FRAME, row.len()) {
+        if !face.link.receive_push(row.len()) {
             return 0;
         }
         face.traffic.in_bytes += (row.len() * first.bytes.len()) as u64;

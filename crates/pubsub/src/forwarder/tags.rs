@@ -29,18 +29,51 @@ impl Tags {
     /// Adds the tag of one more link.
     pub(super) fn push(&mut self, tag: Filter) {
         self.tags.push(tag);
-        let new = match self.tags.len() {
-            ..=FEW => return,
-            len if self.blocks.is_empty() => 0..len,
-            len => len - 1..len,
+        match self.tags.len() {
+            ..=FEW => {}
+            len if self.blocks.is_empty() => (0..len).for_each(|at| self.note(at)),
+            len => self.note(len - 1),
+        }
+    }
+
+    /// Removes the link at `at`, whose place the last one takes.
+    pub(super) fn swap_remove(&mut self, at: usize) {
+        self.tags.swap_remove(at);
+        if self.tags.len() <= FEW {
+            return self.blocks.clear();
+        }
+        let last = self.tags.len();
+        self.forget(at);
+        if at != last {
+            self.forget(last);
+            self.note(at);
+        }
+        self.blocks.truncate(last.div_ceil(BLOCK));
+    }
+
+    /// Adds the link at `at` to each row whose value has all ones of its tag.
+    fn note(&mut self, at: usize) {
+        if at / BLOCK == self.blocks.len() {
+            self.blocks.push(Box::new([[[0; VALUES]; 2]; Filter::LEN]));
+        }
+        let (Some(block), Some(tag)) = (self.blocks.get_mut(at / BLOCK), self.tags.get(at)) else {
+            return;
         };
-        for (at, tag) in self.tags.iter().enumerate().take(new.end).skip(new.start) {
-            if at.is_multiple_of(BLOCK) {
-                self.blocks.push(Box::new([[[0; VALUES]; 2]; Filter::LEN]));
+        for (halves, octet) in block.iter_mut().zip(tag.octets()) {
+            for (rows, ones) in halves.iter_mut().zip([octet & 15, octet >> 4]) {
+                for (value, links) in (0_u8..).zip(rows) {
+                    *links |= u64::from(ones & !value == 0) << (at % BLOCK);
+                }
             }
-            if let Some(block) = self.blocks.last_mut() {
-                add(block, 1 << (at % BLOCK), tag);
-            }
+        }
+    }
+
+    /// Takes the link at `at` out of all rows.
+    fn forget(&mut self, at: usize) {
+        if let Some(block) = self.blocks.get_mut(at / BLOCK) {
+            block.as_flattened_mut().as_flattened_mut().iter_mut().for_each(|links| {
+                *links &= !(1 << (at % BLOCK));
+            });
         }
     }
 
@@ -52,17 +85,6 @@ impl Tags {
             return tags.fold(0, |links, (at, tag)| links | u64::from(filter.contains(tag)) << at);
         }
         self.blocks.get(block).map_or(0, |block| held_by(block, filter))
-    }
-}
-
-/// Adds a link to each row whose value has all ones of its tag.
-fn add(block: &mut Rows, link: u64, tag: &Filter) {
-    for (halves, octet) in block.iter_mut().zip(tag.octets()) {
-        for (rows, ones) in halves.iter_mut().zip([octet & 15, octet >> 4]) {
-            for (value, links) in (0_u8..).zip(rows) {
-                *links |= if ones & !value == 0 { link } else { 0 };
-            }
-        }
     }
 }
 

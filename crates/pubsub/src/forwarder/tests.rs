@@ -246,7 +246,7 @@ fn whatever_links_come_and_go_a_frame_goes_over_those_that_its_filter_holds() {
         if let Some(at) = links.iter().position(|l| *l == number) {
             if !is_growing || rng.below(4) == 0 {
                 assert!(fw.link_remove(face(number)));
-                links.remove(at);
+                links.swap_remove(at);
             }
         } else if is_growing || rng.below(8) == 0 {
             let link = LinkEntry { face: face(number), number, is_external: false };

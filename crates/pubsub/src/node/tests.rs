@@ -288,7 +288,7 @@ fn a_row_is_delivered_as_far_as_each_frame_continues_the_one_before() {
         numbered(&id, 8, (2, 14), &[0; 4]),
         numbered(&other, 8, (1, 14), &[0; 4]),
     ];
-    for (number, ending) in (13..).step_by(1).zip(others) {
+    for (number, ending) in (13..).zip(others) {
         let frames = [frame(number), ending, frame(number + 1)];
         assert_eq!(row(&frames), 1, "{number}");
     }
