@@ -8,7 +8,7 @@ use arrayvec::ArrayVec;
 use onym_sys::mmsg::{self, BATCH_MAX, Message, Source};
 use onym_sys::netdev::Interface;
 use onym_sys::packet::{HEADER_LEN, PacketSocket, Want};
-use onym_wire::{BufPool, PACKET_LEN_MAX, RxFrame, TxQueue};
+use onym_wire::{BufPool, PACKET_LEN_MAX, RxFrame, TxPlace, TxQueue};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::io::Errno;
 use std::collections::HashSet;
@@ -91,8 +91,10 @@ impl EtherFace {
         let nothing = IoSlice::new(&[]);
         let mut pieces = [[IoSlice::new(&self.header), nothing, nothing, nothing]; BATCH_MAX];
         let mut messages: ArrayVec<Message<'_>, BATCH_MAX> = ArrayVec::new();
-        for (i, parts) in pieces.iter_mut().enumerate().take(queue.len()) {
-            let gathered = queue.gather(i, 1, &mut parts[1..3]);
+        let mut at = TxPlace::default();
+        for parts in pieces.iter_mut().take(queue.len()) {
+            let gathered = queue.gather(at, 1, &mut parts[1..3]);
+            at = gathered.next;
             // Drivers pad, but virtual links do not, and not every receiver takes less.
             let missing = PAYLOAD_MIN.saturating_sub(gathered.octets);
             parts[gathered.slices + 1] = IoSlice::new(&PADDING[..missing]);

@@ -101,6 +101,37 @@ impl Buf {
         Arc::ptr_eq(&self.chunk, &other.chunk)
     }
 
+    /// How far behind the start of this buffer another one of its chunk starts.
+    #[inline]
+    pub(crate) fn distance(&self, later: &Self) -> Option<usize> {
+        let distance = later.start.checked_sub(self.start)?;
+        self.shares_chunk(later).then_some(distance as usize)
+    }
+
+    /// As many octets of the chunk, `by` further on.
+    ///
+    /// # Panics
+    /// If the chunk has not so many.
+    #[inline]
+    pub(crate) fn later(&self, by: usize) -> &[u8] {
+        let start = self.start as usize + by;
+        let octets = self.chunk.get(start..start + self.len as usize);
+        octets.expect("invariant: a later part lies within its chunk")
+    }
+
+    /// This buffer holds as many octets of the chunk, `by` further on, from now on.
+    ///
+    /// # Panics
+    /// If the chunk has not so many.
+    pub(crate) fn move_on(&mut self, by: usize) {
+        let start = self.start as usize + by;
+        assert!(start + self.len as usize <= self.chunk.len());
+        // No truncation: a chunk is shorter than 4 GiB.
+        #[allow(clippy::cast_possible_truncation)]
+        let start = start as u32;
+        self.start = start;
+    }
+
     /// Length of the whole chunk that this buffer keeps alive, in octets.
     #[inline]
     #[must_use]

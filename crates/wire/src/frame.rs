@@ -1,6 +1,6 @@
 //! Frames on their way from and to a face: opaque bytes, received in bursts and sent from a queue.
 
-use crate::Buf;
+use crate::{Buf, FrameRow};
 use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::ops::Range;
@@ -18,13 +18,13 @@ pub struct RxFrame {
 /// contiguous piece; longer ones are sent from where they are (scatter-gather).
 pub const COPY_LEN_MAX: usize = 1024;
 
-/// One frame to send: `head` in the queue's arena, then `body`.
+/// One frame to send, or a row of them: `head` in the queue's arena, then the body of each.
 #[derive(Debug)]
-struct TxFrame {
+struct TxRow {
     head: Range<u64>,
-    body: Option<Buf>,
+    bodies: Option<FrameRow>,
     lane: Lane,
-    /// Octets that its body keeps alive and the frame before does not.
+    /// Octets that its bodies keep alive and the row before does not.
     pins: u32,
 }
 
@@ -40,11 +40,25 @@ pub enum Lane {
     PushHeldBack,
 }
 
-impl TxFrame {
-    fn len(&self) -> usize {
+impl TxRow {
+    /// Octets of each frame.
+    fn frame_len(&self) -> usize {
         let head = usize::try_from(self.head.end - self.head.start).unwrap_or(0);
-        head + self.body.as_ref().map_or(0, |b| b.len())
+        head + self.bodies.as_ref().map_or(0, FrameRow::frame_len)
     }
+
+    /// Frames.
+    fn count(&self) -> usize {
+        self.bodies.as_ref().map_or(1, FrameRow::count)
+    }
+}
+
+/// A place in a queue, between two frames; the front by default.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TxPlace {
+    row: usize,
+    /// Frames of the row that come before it.
+    frame: usize,
 }
 
 /// The queue is at its limit; the frame was not taken (counted `queue_full` by the caller).
@@ -60,6 +74,8 @@ pub struct Gathered {
     pub frames: usize,
     /// Octets that they hold.
     pub octets: usize,
+    /// Where the frames behind them start.
+    pub next: TxPlace,
 }
 
 /// How many times the octets that are free a half may have waiting.
@@ -75,7 +91,9 @@ pub struct TxQueue {
     /// Headers and small frames. Position `base` of the stream of head bytes is `arena[0]`.
     arena: Vec<u8>,
     base: u64,
-    frames: VecDeque<TxFrame>,
+    rows: VecDeque<TxRow>,
+    /// Frames in `rows`.
+    frames: usize,
     bytes: usize,
     bytes_max: usize,
     /// Octets of `bytes` that are the push half's.
@@ -93,7 +111,8 @@ impl TxQueue {
         Self {
             arena: Vec::new(),
             base: 0,
-            frames: VecDeque::new(),
+            rows: VecDeque::new(),
+            frames: 0,
             bytes: 0,
             bytes_max,
             push_bytes: 0,
@@ -130,47 +149,77 @@ impl TxQueue {
     /// any frame.
     #[inline]
     pub fn push(&mut self, head: &[u8], body: Option<&Buf>) -> Result<(), Full> {
-        self.put(head, body.map(|body| (body, 0)))
-    }
-
-    /// Appends the frame `head` followed by the octets of `body` from `from` on.
-    ///
-    /// # Errors
-    /// As [`TxQueue::push`].
-    ///
-    /// # Panics
-    /// If `body` has not so many octets.
-    #[inline]
-    pub fn push_rest(&mut self, head: &[u8], body: &Buf, from: usize) -> Result<(), Full> {
-        self.put(head, Some((body, from)))
-    }
-
-    fn put(&mut self, head: &[u8], body: Option<(&Buf, usize)>) -> Result<(), Full> {
-        let len = head.len() + body.map_or(0, |(body, from)| body.len() - from);
-        if len > self.room() && !self.frames.is_empty() {
+        let len = head.len() + body.map_or(0, |body| body.len());
+        if len > self.room() && self.frames > 0 {
             return Err(Full);
         }
-        let start = self.base + self.arena.len() as u64;
-        self.arena.extend_from_slice(head);
-        let body = match body {
-            Some((body, from)) if body.len() - from <= COPY_LEN_MAX => {
-                self.arena.extend_from_slice(body.get(from..).unwrap_or_default());
-                None
+        let head = self.store(head);
+        match body {
+            Some(body) if body.len() > COPY_LEN_MAX => {
+                self.put(head, Some(FrameRow::one(body.clone())));
             }
-            other => other.map(|(body, from)| body.slice(from..body.len())),
-        };
-        let end = self.base + self.arena.len() as u64;
-        let last = self.frames.back().and_then(|frame| frame.body.as_ref());
-        let pins = body.as_ref().map_or(0, |body| {
-            if last.is_some_and(|last| last.shares_chunk(body)) { 0 } else { body.chunk_len() }
+            body => self.put_copy(head, body.map_or(&[], |body| body)),
+        }
+        Ok(())
+    }
+
+    /// Appends a frame for each of `row`: `head`, and then the frame's octets from `from` on. Those
+    /// at the end that pass the bound, or the share of their half, are not taken; an empty queue
+    /// takes any frame. How many were taken.
+    ///
+    /// # Panics
+    /// If the frames have not so many octets.
+    pub fn push_row(&mut self, head: &[u8], row: &FrameRow, from: usize) -> usize {
+        let body_len = row.frame_len() - from;
+        let fit = self.room().checked_div(head.len() + body_len).unwrap_or(usize::MAX);
+        let fit = fit.max(usize::from(self.frames == 0)).min(row.count());
+        if fit == 0 {
+            return 0;
+        }
+        if body_len <= COPY_LEN_MAX {
+            for frame in row.iter().take(fit) {
+                let head = self.store(head);
+                self.put_copy(head, frame.get(from..).unwrap_or_default());
+            }
+        } else {
+            let head = self.store(head);
+            self.put(head, Some(row.rests(from).take(fit)));
+        }
+        fit
+    }
+
+    /// Keeps `octets` in the arena; where they are.
+    fn store(&mut self, octets: &[u8]) -> Range<u64> {
+        let start = self.base + self.arena.len() as u64;
+        self.arena.extend_from_slice(octets);
+        start..start + octets.len() as u64
+    }
+
+    /// Appends a frame whose body is short, as a part of its head.
+    fn put_copy(&mut self, head: Range<u64>, body: &[u8]) {
+        self.arena.extend_from_slice(body);
+        self.put(head.start..head.end + body.len() as u64, None);
+    }
+
+    fn put(&mut self, head: Range<u64>, bodies: Option<FrameRow>) {
+        let last = self.rows.back().and_then(|row| row.bodies.as_ref());
+        let pins = bodies.as_ref().map_or(0, |row| {
+            let body = row.first();
+            if last.is_some_and(|last| last.first().shares_chunk(body)) {
+                0
+            } else {
+                body.chunk_len()
+            }
         });
         // A chunk is shorter than 4 GiB.
         let pins = u32::try_from(pins).unwrap_or(u32::MAX);
-        self.frames.push_back(TxFrame { head: start..end, body, lane: self.lane, pins });
+        let row = TxRow { head, bodies, lane: self.lane, pins };
+        let (count, octets) = (row.count(), row.count() * row.frame_len());
+        self.rows.push_back(row);
         self.pinned += pins as usize;
-        self.bytes += len;
-        self.push_bytes += if self.lane == Lane::Pull { 0 } else { len };
-        Ok(())
+        self.frames += count;
+        self.bytes += octets;
+        self.push_bytes += if self.lane == Lane::Pull { 0 } else { octets };
     }
 
     /// Appends a frame even beyond the bound: the rest of what was begun.
@@ -183,13 +232,13 @@ impl TxQueue {
     /// Frames waiting.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.frames.len()
+        self.frames
     }
 
     /// Whether nothing waits.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.frames.is_empty()
+        self.frames == 0
     }
 
     /// Octets waiting.
@@ -220,89 +269,95 @@ impl TxQueue {
     /// The waiting frames in order, each as its two parts (the second is empty for small frames).
     /// The first parts of neighbouring small frames are contiguous in memory.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
-        self.frames.iter().map(|f| (self.head(f), f.body.as_deref().unwrap_or(&[])))
+        self.rows.iter().flat_map(|row| {
+            let head = self.arena_part(&row.head);
+            let lone: Option<&[u8]> = row.bodies.is_none().then_some(&[]);
+            let bodies = row.bodies.iter().flat_map(FrameRow::iter);
+            lone.into_iter().chain(bodies).map(move |body| (head, body))
+        })
     }
 
-    /// The length of each waiting frame, in octets, from frame `first` on.
-    pub fn lens(&self, first: usize) -> impl Iterator<Item = usize> {
-        self.frames.range(first.min(self.frames.len())..).map(TxFrame::len)
+    /// The lengths of the waiting frames from `from` on, in octets: of how many in a row each is.
+    #[inline]
+    pub fn lens(&self, from: TxPlace) -> impl Iterator<Item = (usize, usize)> {
+        let mut before = from.frame;
+        self.rows
+            .range(from.row.min(self.rows.len())..)
+            .map(move |row| (row.frame_len(), row.count() - std::mem::take(&mut before)))
     }
 
-    /// Describes whole frames, from frame `first` on and at most `frames_max` of them, as few
-    /// contiguous pieces, as many as fit into `out`. Two pieces must fit for progress to be sure.
+    /// Describes whole frames, from `from` on and at most `frames_max` of them, as few contiguous
+    /// pieces, as many as fit into `out`. Two pieces must fit for progress to be sure.
     pub fn gather<'a>(
         &'a self,
-        first: usize,
+        from: TxPlace,
         frames_max: usize,
         out: &mut [IoSlice<'a>],
     ) -> Gathered {
-        let mut done = Gathered::default();
-        let mut run: Option<Range<u64>> = None;
-        for frame in self.frames.range(first.min(self.frames.len())..).take(frames_max) {
-            // Behind the run so far, this frame needs at most its head and its body.
-            let joins = run.as_ref().is_some_and(|r| r.end == frame.head.start);
-            let open = usize::from(run.is_some());
-            let more =
-                usize::from(!joins && !frame.head.is_empty()) + usize::from(frame.body.is_some());
-            if done.slices + open + more > out.len() {
-                break;
+        let mut pieces = Pieces { queue: self, out, used: 0, run: None };
+        let mut done = Gathered { next: from, ..Gathered::default() };
+        'all: for row in self.rows.range(from.row.min(self.rows.len())..) {
+            let len = row.frame_len();
+            match &row.bodies {
+                None if done.frames == frames_max || !pieces.add(&row.head, None) => break,
+                None => done.count(len),
+                Some(bodies) => {
+                    for body in bodies.iter_from(done.next.frame) {
+                        if done.frames == frames_max || !pieces.add(&row.head, Some(body)) {
+                            break 'all;
+                        }
+                        done.count(len);
+                    }
+                }
             }
-            if joins {
-                run = run.map(|r| r.start..frame.head.end);
-            } else if !frame.head.is_empty() {
-                self.close(run.replace(frame.head.clone()), out, &mut done.slices);
-            }
-            if let Some(body) = &frame.body {
-                self.close(run.take(), out, &mut done.slices);
-                place(body, out, &mut done.slices);
-            }
-            done.frames += 1;
-            done.octets += frame.len();
+            done.next = TxPlace { row: done.next.row + 1, frame: 0 };
         }
-        self.close(run, out, &mut done.slices);
+        pieces.close();
+        done.slices = pieces.used;
         done
-    }
-
-    fn close<'a>(&'a self, run: Option<Range<u64>>, out: &mut [IoSlice<'a>], slices: &mut usize) {
-        if let Some(run) = run {
-            place(self.arena_part(&run), out, slices);
-        }
     }
 
     /// Drops what `octets`, counted from the start of the first frame, hold whole, and returns how
     /// many octets of the frame that is first then they reach into.
     pub fn advance(&mut self, octets: usize) -> usize {
-        let (mut rest, mut count) = (octets, 0);
-        for len in self.lens(0) {
-            if len > rest {
+        let (mut rest, mut done) = (octets, 0);
+        for (len, count) in self.lens(TxPlace::default()) {
+            let whole = rest.checked_div(len).unwrap_or(count).min(count);
+            rest -= whole * len;
+            done += whole;
+            if whole < count {
                 break;
             }
-            rest -= len;
-            count += 1;
         }
-        self.pop(count);
+        self.pop(done);
         rest
     }
 
     /// Drops the first `count` frames, which were sent or given up.
     pub fn pop(&mut self, count: usize) {
-        for frame in self.frames.drain(..count.min(self.frames.len())) {
-            let len = frame.len();
-            self.bytes -= len;
-            self.push_bytes -= if frame.lane == Lane::Pull { 0 } else { len };
-            self.pinned -= frame.pins as usize;
+        let mut left = count.min(self.frames);
+        self.frames -= left;
+        while left > 0
+            && let Some(row) = self.rows.front_mut()
+        {
+            let gone = left.min(row.count());
+            left -= gone;
+            let octets = gone * row.frame_len();
+            self.bytes -= octets;
+            self.push_bytes -= if row.lane == Lane::Pull { 0 } else { octets };
+            row.bodies = row.bodies.take().and_then(|bodies| bodies.skip(gone));
+            if row.bodies.is_none() {
+                self.pinned -= row.pins as usize;
+                self.rows.pop_front();
+            }
         }
         // What is first now keeps its chunk alive, whoever did so before.
-        if let Some(TxFrame { body: Some(body), pins: pins @ 0, .. }) = self.frames.front_mut() {
-            let len = body.chunk_len();
+        if let Some(TxRow { bodies: Some(bodies), pins: pins @ 0, .. }) = self.rows.front_mut() {
+            let len = bodies.first().chunk_len();
             self.pinned += len;
             *pins = u32::try_from(len).unwrap_or(u32::MAX);
         }
         self.reclaim();
-    }
-
-    fn head(&self, frame: &TxFrame) -> &[u8] {
-        self.arena_part(&frame.head)
     }
 
     fn arena_part(&self, range: &Range<u64>) -> &[u8] {
@@ -313,7 +368,7 @@ impl TxQueue {
 
     /// Gives back arena space once more than half of it was sent, so its cost is amortised.
     fn reclaim(&mut self) {
-        let Some(first) = self.frames.front() else {
+        let Some(first) = self.rows.front() else {
             self.base += self.arena.len() as u64;
             self.arena.clear();
             return;
@@ -326,14 +381,65 @@ impl TxQueue {
     }
 }
 
-fn place<'a>(piece: &'a [u8], out: &mut [IoSlice<'a>], slices: &mut usize) {
-    *out.get_mut(*slices).expect("invariant: gather counted the pieces") = IoSlice::new(piece);
-    *slices += 1;
+impl Gathered {
+    /// One frame more, of the row where `next` is.
+    fn count(&mut self, len: usize) {
+        self.frames += 1;
+        self.octets += len;
+        self.next.frame += 1;
+    }
+}
+
+/// Pieces of a queue, being gathered.
+struct Pieces<'a, 'o> {
+    queue: &'a TxQueue,
+    out: &'o mut [IoSlice<'a>],
+    used: usize,
+    /// Heads that follow each other in the arena, not in `out` yet.
+    run: Option<Range<u64>>,
+}
+
+impl<'a> Pieces<'a, '_> {
+    /// Adds a frame; false when it does not fit.
+    fn add(&mut self, head: &Range<u64>, body: Option<&'a [u8]>) -> bool {
+        // Behind the run so far, a frame needs at most its head and its body.
+        let joins = self.run.as_ref().is_some_and(|run| run.end == head.start);
+        let open = usize::from(self.run.is_some());
+        let more = usize::from(!joins && !head.is_empty()) + usize::from(body.is_some());
+        if self.used + open + more > self.out.len() {
+            return false;
+        }
+        if joins {
+            self.run = self.run.take().map(|run| run.start..head.end);
+        } else if !head.is_empty() {
+            self.close();
+            self.run = Some(head.clone());
+        }
+        if let Some(body) = body {
+            self.close();
+            self.place(body);
+        }
+        true
+    }
+
+    fn close(&mut self) {
+        if let Some(run) = self.run.take() {
+            self.place(self.queue.arena_part(&run));
+        }
+    }
+
+    fn place(&mut self, piece: &'a [u8]) {
+        let place = self.out.get_mut(self.used).expect("invariant: the pieces were counted");
+        *place = IoSlice::new(piece);
+        self.used += 1;
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::collection::vec;
+    use proptest::{prop_assert_eq, proptest};
 
     #[test]
     fn the_queue_refuses_what_passes_its_bound_and_keeps_order() {
@@ -356,7 +462,8 @@ mod tests {
         let chunks = [10_000, 20_000].map(|len| Buf::copy_from(&vec![7; len]));
         let parts = [(0, 0), (0, 3000), (1, 0), (0, 6000), (1, 9000)];
         for (chunk, at) in parts {
-            queue.push_rest(b"head", &chunks[chunk].slice(0..at + 2000), at).unwrap();
+            let row = FrameRow::one(chunks[chunk].slice(0..at + 2000));
+            assert_eq!(queue.push_row(b"head", &row, at), 1);
         }
         // Short ones are copied.
         queue.push(b"", Some(&chunks[1].slice(0..COPY_LEN_MAX))).unwrap();
@@ -409,16 +516,80 @@ mod tests {
         queue.push(b"", Some(&large)).unwrap();
         queue.push(b"ef", None).unwrap();
         let mut out = [IoSlice::new(&[]); 8];
-        let all = queue.gather(0, usize::MAX, &mut out);
-        assert_eq!(all, Gathered { slices: 4, frames: 5, octets: 7 + 2 * large.len() });
+        let front = TxPlace::default();
+        let all = queue.gather(front, usize::MAX, &mut out);
+        assert_eq!((all.slices, all.frames, all.octets), (4, 5, 7 + 2 * large.len()));
         let pieces: Vec<&[u8]> = out[..4].iter().map(|p| &**p).collect();
         assert_eq!(pieces, [&b"abcdh"[..], &large, &large, b"ef"]);
-        assert_eq!(queue.gather(1, 1, &mut out).octets, 2);
-        assert_eq!(
-            queue.gather(0, 9, &mut out[..2]),
-            Gathered { slices: 2, frames: 3, octets: 5 + large.len() }
-        );
+        let one = queue.gather(front, 1, &mut out).next;
+        assert_eq!(queue.gather(one, 1, &mut out).octets, 2);
+        let few = queue.gather(front, 9, &mut out[..2]);
+        assert_eq!((few.slices, few.frames, few.octets), (2, 3, 5 + large.len()));
         assert_eq!(queue.advance(5), 1, "two frames whole, one octet of the third");
-        assert_eq!(queue.lens(0).collect::<Vec<_>>(), [large.len() + 1, large.len(), 2]);
+        let lens = [(large.len() + 1, 1), (large.len(), 1), (2, 1)];
+        assert_eq!(queue.lens(front).collect::<Vec<_>>(), lens);
+    }
+
+    /// What is gathered with `pieces_max` pieces at a time, `frames_max` frames at a time.
+    fn gathered(queue: &TxQueue, frames_max: usize, pieces_max: usize) -> (usize, Vec<u8>) {
+        let (mut frames, mut octets, mut at) = (0, Vec::new(), TxPlace::default());
+        loop {
+            let mut out = vec![IoSlice::new(&[]); pieces_max];
+            let done = queue.gather(at, frames_max, &mut out);
+            if done.frames == 0 {
+                return (frames, octets);
+            }
+            let before = octets.len();
+            out[..done.slices].iter().for_each(|piece| octets.extend_from_slice(piece));
+            assert_eq!(octets.len() - before, done.octets);
+            (frames, at) = (frames + done.frames, done.next);
+        }
+    }
+
+    /// Frames as long as each other in one chunk, `gap` octets between them.
+    fn row(count: usize, len: usize, gap: usize) -> FrameRow {
+        let octets: Vec<u8> = (0..=255).cycle().take(count * (len + gap)).collect();
+        let chunk = Buf::copy_from(&octets);
+        let frame = |n: usize| chunk.slice(n * (len + gap)..n * (len + gap) + len);
+        let frames = (0..count).map(|n| RxFrame { endpoint: 0, bytes: frame(n) });
+        FrameRow::of(&frames.collect::<Vec<_>>()).unwrap()
+    }
+
+    /// All that can be asked of a queue but what it keeps in memory.
+    fn seen(queue: &TxQueue) -> (Vec<Vec<u8>>, Vec<usize>, [usize; 4]) {
+        let frames = queue.iter().map(|(head, body)| [head, body].concat()).collect();
+        let lens = queue.lens(TxPlace::default());
+        let lens = lens.flat_map(|(len, count)| std::iter::repeat_n(len, count)).collect();
+        (frames, lens, [queue.len(), queue.bytes(), queue.push_bytes(), queue.room()])
+    }
+
+    proptest! {
+        #[test]
+        fn a_queue_does_with_a_row_what_it_does_with_its_frames(
+            steps in vec((0..3_usize, (1..9_usize, 0..4_usize, 0..3_usize), 0..5_usize, 0..4_usize,
+                0..3_usize, 0..60_000_usize, (1..9_usize, 2..7_usize)), 1..60),
+        ) {
+            let [mut rows, mut frames] = [TxQueue::new(40_000), TxQueue::new(40_000)];
+            for (lane, (count, len, gap), head, from, does, amount, limits) in steps {
+                let lane = [Lane::Pull, Lane::Push, Lane::PushHeldBack][lane];
+                [&mut rows, &mut frames].into_iter().for_each(|queue| queue.set_lane(lane));
+                let (row, head) = (row(count, 5 + 600 * len, gap), &b"head"[..head]);
+                let bodies: Vec<Buf> = row.iter().map(|f| Buf::copy_from(&f[from..])).collect();
+                let taken = rows.push_row(head, &row, from);
+                let pushed = bodies.iter().take_while(|body| frames.push(head, Some(body)).is_ok());
+                prop_assert_eq!(taken, pushed.count());
+                match does {
+                    0 => {
+                        let octets = amount.min(rows.bytes());
+                        prop_assert_eq!(rows.advance(octets), frames.advance(octets));
+                    }
+                    1 => [&mut rows, &mut frames].into_iter().for_each(|q| q.pop(amount % 6)),
+                    _ => {}
+                }
+                prop_assert_eq!(seen(&rows), seen(&frames));
+                prop_assert_eq!(gathered(&rows, limits.0, limits.1), gathered(&frames, 9, 9));
+                prop_assert_eq!(rows.is_empty(), rows.pinned() + rows.arena.len() == 0);
+            }
+        }
     }
 }

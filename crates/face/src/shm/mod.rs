@@ -14,7 +14,7 @@ use crate::face::{Face, Flush, Ready, Scope, Transport};
 use crate::stream::{framing, unix};
 use crate::{FaceError, FaceUri, uri};
 use onym_sys::shm::SharedMemory;
-use onym_wire::{BufPool, PACKET_LEN_MAX, RxFrame, TxQueue};
+use onym_wire::{BufPool, PACKET_LEN_MAX, RxFrame, TxPlace, TxQueue};
 use patience::Patience;
 use ring::{Lie, Place, Reader, Writer};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -216,7 +216,9 @@ impl Rings {
                 }
                 continue;
             }
-            let Some(next) = queue.lens(0).next() else { return Ok(Flush::Done) };
+            let Some((next, _)) = queue.lens(TxPlace::default()).next() else {
+                return Ok(Flush::Done);
+            };
             if self.writer.wait_for_room(next)? {
                 return Ok(Flush::Blocked);
             }
@@ -228,15 +230,17 @@ impl Rings {
     fn write(&mut self, queue: &mut TxQueue) -> Result<bool, FaceError> {
         let room = self.writer.room(queue.bytes().min(PUBLISH_EVERY))?;
         let (mut frames, mut octets) = (0, 0);
-        for len in queue.lens(0) {
-            if octets + len > room || octets >= PUBLISH_EVERY {
-                break;
+        'all: for (len, count) in queue.lens(TxPlace::default()) {
+            for _ in 0..count {
+                if octets + len > room || octets >= PUBLISH_EVERY {
+                    break 'all;
+                }
+                octets += len;
+                frames += 1;
             }
-            octets += len;
-            frames += 1;
         }
         let mut pieces = [IoSlice::new(&[]); PIECES_MAX];
-        let gathered = queue.gather(0, frames, &mut pieces);
+        let gathered = queue.gather(TxPlace::default(), frames, &mut pieces);
         for piece in &pieces[..gathered.slices] {
             self.writer.write(piece);
         }

@@ -6,7 +6,7 @@ pub mod unix;
 
 use crate::face::{Face, Flush, Ready, Scope, Transport};
 use crate::{FaceError, FaceUri};
-use onym_wire::{BufPool, PACKET_LEN_MAX, RxFrame, TxQueue};
+use onym_wire::{BufPool, PACKET_LEN_MAX, RxFrame, TxPlace, TxQueue};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags};
@@ -156,7 +156,7 @@ impl Face for StreamFace {
         }
         while !queue.is_empty() {
             let mut pieces = [IoSlice::new(&[]); PIECES_MAX];
-            let gathered = queue.gather(0, FRAMES_MAX, &mut pieces);
+            let gathered = queue.gather(TxPlace::default(), FRAMES_MAX, &mut pieces);
             let mut rest = &mut pieces[..gathered.slices];
             IoSlice::advance_slices(&mut rest, self.sent);
             let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;

@@ -4,7 +4,7 @@ use crate::face::Flush;
 use crate::{Counters, FaceError};
 use arrayvec::ArrayVec;
 use onym_sys::mmsg::{self, BATCH_MAX, Message, SEGMENTS_MAX};
-use onym_wire::TxQueue;
+use onym_wire::{TxPlace, TxQueue};
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 use std::io::{self, IoSlice};
@@ -60,10 +60,10 @@ fn burst(
 ) -> Result<usize, (io::Error, usize)> {
     let mut pieces = [IoSlice::new(&[]); PIECES_MAX];
     let mut planned: ArrayVec<Planned, BATCH_MAX> = ArrayVec::new();
-    let (mut first, mut used) = (0, 0);
-    while !planned.is_full() && first < queue.len() {
-        let (frames, segment_len) = run(queue, first, offload);
-        let gathered = queue.gather(first, frames, &mut pieces[used..]);
+    let (mut at, mut used) = (TxPlace::default(), 0);
+    while !planned.is_full() {
+        let (frames, segment_len) = run(queue, at, offload);
+        let gathered = queue.gather(at, frames, &mut pieces[used..]);
         if gathered.frames == 0 {
             break;
         }
@@ -71,7 +71,7 @@ fn burst(
         let segment_len = if gathered.frames > 1 { segment_len } else { 0 };
         planned.push(Planned { pieces: used..end, frames: gathered.frames, segment_len });
         used = end;
-        first += gathered.frames;
+        at = gathered.next;
     }
     let messages: ArrayVec<Message<'_>, BATCH_MAX> = planned
         .iter()
@@ -83,25 +83,28 @@ fn burst(
     }
 }
 
-/// How many frames from `first` on can leave as one segmented message: all as long as the first,
-/// the last one perhaps shorter.
-fn run(queue: &TxQueue, first: usize, offload: Offload) -> (usize, u16) {
-    let mut lens = queue.lens(first);
-    let Some(len) = lens.next() else { return (0, 0) };
+/// How many frames from `at` on can leave as one segmented message: all as long as the first, the
+/// last one perhaps shorter.
+fn run(queue: &TxQueue, at: TxPlace, offload: Offload) -> (usize, u16) {
+    let mut lens = queue.lens(at);
+    let Some((len, first)) = lens.next() else { return (0, 0) };
     let Ok(segment_len) = u16::try_from(len) else { return (1, 0) };
     if len > offload.segment_max || len == 0 {
         return (1, 0);
     }
-    let (mut frames, mut octets) = (1, len);
-    for next in lens.take(SEGMENTS_MAX - 1) {
-        octets += next;
-        if next > len || octets > SEGMENTED_MAX {
+    let most = SEGMENTS_MAX.min(SEGMENTED_MAX / len);
+    let (mut frames, mut behind) = (first.min(most), first);
+    for (next, count) in lens {
+        let is_end = frames < behind || frames == SEGMENTS_MAX;
+        if is_end || next > len || frames * len + next > SEGMENTED_MAX {
             break;
         }
-        frames += 1;
         if next < len {
+            frames += 1;
             break;
         }
+        behind += count;
+        frames = behind.min(most);
     }
     (frames, segment_len)
 }

@@ -16,7 +16,7 @@ use crate::packet::{Kind, LpOut, Payload, Transmit};
 use onym_tables::{FaceId, Tick};
 use onym_wire::lp::{FRAGMENTS_MAX, LpHeader};
 use onym_wire::tlv::tlv_len;
-use onym_wire::{Buf, TxQueue, types};
+use onym_wire::{Buf, FrameRow, TxQueue, types};
 use std::ops::Range;
 
 /// What NFD reserves in each fragment: LpPacket and Fragment TYPE and LENGTH (10 each), Sequence,
@@ -76,7 +76,7 @@ impl Link {
             }
             Payload::Shared(buf) => Body { bytes: buf, shared: Some(buf) },
         };
-        let mark = self.congestion_mark(now, item.lp.congestion_mark, queue);
+        let mark = self.congestion_mark(now, item.lp.congestion_mark, queue.bytes());
         self.send_marked(now, item, mark, body, queue)
     }
 
@@ -101,41 +101,47 @@ impl Link {
         sent
     }
 
-    /// Puts a frame of another half of the node into the send queue: `head`, which is its own, and
-    /// what stands in `rest` from `from` on, which may be shared with other faces.
-    ///
-    /// # Errors
-    /// As [`Link::send`].
-    pub fn send_parts(
+    /// Puts frames of another half of the node into the send queue: for each of `row`, `head` and
+    /// what stands in it from `from` on, which may be shared with other faces. What does not fit
+    /// the face, or the queue, is counted.
+    pub fn send_row(
         &mut self,
         now: Tick,
         head: &[u8],
-        (rest, from): (&Buf, usize),
+        (row, from): (&FrameRow, usize),
         queue: &mut TxQueue,
-    ) -> Result<(), LinkUnsent> {
-        let mark = self.congestion_mark(now, 0, queue);
-        let is_bare = mark == 0 && self.reliability.is_none();
-        if is_bare && head.len() + rest.len() - from <= self.frame_len_max {
-            let pushed = queue.push_rest(head, rest, from);
-            match pushed {
-                Ok(()) => self.counters.frames_out += 1,
-                Err(_) => self.counters.queue_full += 1,
+    ) {
+        let len = head.len() + row.frame_len() - from;
+        let is_bare = self.reliability.is_none() && len <= self.frame_len_max;
+        let mut rest = Some(row.clone());
+        while let Some(row) = rest {
+            let queued = queue.bytes();
+            let mark = self.congestion_mark(now, 0, queued);
+            if is_bare && mark == 0 {
+                // Where the first is not marked, none at the same time is; the last one may be the
+                // first that finds the queue long.
+                let taken = queue.push_row(head, &row, from);
+                self.congestion_mark(now, 0, queued + taken.saturating_sub(1) * len);
+                self.counters.frames_out += taken as u64;
+                self.counters.queue_full += (row.count() - taken) as u64;
+                return;
             }
-            return pushed.map_err(|_| LinkUnsent::QueueFull);
+            let rest_of_first = row.first().get(from..).unwrap_or_default();
+            let joined = Buf::joined(head, rest_of_first);
+            let body = Body { bytes: &joined, shared: Some(&joined) };
+            // Of no weight: faces count the packets of the pull half by their kind.
+            let (face, kind, lp) = (FaceId::INTERNAL, Kind::Data, LpOut::default());
+            let item = Transmit { face, kind, bytes: Payload::Shared(joined.clone()), lp };
+            let _ = self.send_marked(now, &item, mark, body, queue);
+            rest = row.skip(1);
         }
-        let joined = Buf::joined(head, &rest[from..]);
-        let body = Body { bytes: &joined, shared: Some(&joined) };
-        // Of no weight: faces count the packets of the pull half by their kind.
-        let (face, kind, lp) = (FaceId::INTERNAL, Kind::Data, LpOut::default());
-        let item = Transmit { face, kind, bytes: Payload::Shared(joined.clone()), lp };
-        self.send_marked(now, &item, mark, body, queue)
     }
 
     /// The mark that the packet leaves with: its own, or ours when the queue stays long.
-    fn congestion_mark(&mut self, now: Tick, own: u8, queue: &TxQueue) -> u8 {
+    fn congestion_mark(&mut self, now: Tick, own: u8, queued: usize) -> u8 {
         let Some(config) = self.config.congestion_marking else { return own };
         self.has_looked = true;
-        if !self.congestion.check(now, queue.bytes() + self.socket_queue, config) {
+        if !self.congestion.check(now, queued + self.socket_queue, config) {
             return own;
         }
         self.counters.congestion_marked += 1;

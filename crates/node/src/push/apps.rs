@@ -2,7 +2,7 @@
 
 use super::PushThread;
 use super::in_place::Rest;
-use onym_forward::packet::{Delivery as Way, Kind, LpOut, Packet, Payload, Transmit};
+use onym_forward::packet::{Delivery as Way, Kind, LpOut, Payload, Transmit};
 use onym_pubsub::{AppId, Data, Event, Refusal, Request, Sent, To};
 use onym_tables::{FaceId, Tick};
 use onym_wire::push::app::{Message, PIECE_MAX, kind};
@@ -250,11 +250,11 @@ impl PushThread {
     pub(super) fn publish_in_place(
         &mut self,
         shard: usize,
-        packet: &Packet,
+        (face, packet): (FaceId, &Buf),
         apart: Option<&mut Vec<u8>>,
     ) -> Option<Rest> {
-        let message = Message::parse(&packet.bytes).ok()?;
-        let app = self.apps.by_face.get(&packet.face)?;
+        let message = Message::parse(packet).ok()?;
+        let app = self.apps.by_face.get(&face)?;
         let is_whole = app.partial.is_none() && message.length.is_none();
         if message.kind != kind::PUBLISH || !is_whole {
             return None;
@@ -265,13 +265,13 @@ impl PushThread {
         let apart = apart.filter(|_| data.payload.len() > COPY_LEN_MAX);
         let (sent, rest) = if let Some(head) = apart {
             let (sent, faces) = self.node.publish_ready_apart(now, number, &data, head, output)?;
-            let payload = packet.bytes.slice_of(message.payload);
+            let payload = packet.slice_of(message.payload);
             (sent, self.leave_apart(shard, faces, (head, payload)))
         } else {
             (self.node.publish_ready(now, number, &data, output)?, Rest::Nothing)
         };
         self.apps.messages += 1;
-        self.published(packet.face, &publishing, Ok(sent));
+        self.published(face, &publishing, Ok(sent));
         Some(rest)
     }
 

@@ -14,13 +14,12 @@
 use super::PushThread;
 use super::apps::data_message;
 use crate::cross::Batch;
-use onym_forward::packet::Packet;
 use onym_pubsub::node::Handed;
 use onym_pubsub::{Faces, Row};
 use onym_tables::{FaceId, Tick};
 use onym_wire::push::app::{Message, kind};
 use onym_wire::push::{Head, Strategy};
-use onym_wire::{Buf, COPY_LEN_MAX, RxFrame, types};
+use onym_wire::{Buf, COPY_LEN_MAX, FrameRow, types};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
@@ -75,26 +74,18 @@ pub(crate) enum Rest {
 }
 
 /// Whether this is a publication, or a frame of one: nothing that may take long.
-pub(crate) fn is_data(packet: &Packet) -> bool {
+pub(crate) fn is_data(packet: &[u8]) -> bool {
     let is_publication = || {
-        let message = Message::parse(&packet.bytes);
+        let message = Message::parse(packet);
         message.is_ok_and(|message| message.kind == kind::PUBLISH && message.length.is_none())
     };
-    match packet.bytes.first().map(|typ| u32::from(*typ)) {
+    match packet.first().map(|typ| u32::from(*typ)) {
         Some(types::PUSH_FRAME) => {
-            Head::parse(&packet.bytes).is_ok_and(|head| head.strategy == Strategy::DOMAIN_LOCAL)
+            Head::parse(packet).is_ok_and(|head| head.strategy == Strategy::DOMAIN_LOCAL)
         }
         Some(types::PUSH_APP) => is_publication(),
         _ => false,
     }
-}
-
-/// The octets of a packet and of the frames behind it.
-pub(crate) fn of_row<'a>(
-    packet: &'a Packet,
-    more: &'a [RxFrame],
-) -> impl Iterator<Item = &'a Buf> + Clone {
-    std::iter::once(&packet.bytes).chain(more.iter().map(|frame| &frame.bytes))
 }
 
 impl PushThread {
@@ -103,17 +94,17 @@ impl PushThread {
         self.taken[shard] < sent
     }
 
-    /// Does what `packet` of a shard asks for, when the `sent` packets that the shard sent the
-    /// thread before are done, or are such that they can be done now; and what the frames behind it
-    /// in `more` do, as far as they continue it. How many packets that were; `None`: it is nothing
-    /// to be done in place, and nothing was done. What it brings for faces of the shard is there
-    /// with [`PushThread::hand_over`], but for long payloads: those are returned, and the head that
-    /// belongs before each is in `head`.
+    /// Does what the first of the packets of a face of a shard asks for, when the `sent` packets
+    /// that the shard sent the thread before are done, or are such that they can be done now; and
+    /// what those behind it do, as far as they continue it. How many packets that were; `None`: it
+    /// is nothing to be done in place, and nothing was done. What it brings for faces of the shard
+    /// is there with [`PushThread::hand_over`], but for long payloads: those are returned, and the
+    /// head that belongs before each is in `head`.
     pub(crate) fn in_place(
         &mut self,
         now: Tick,
         (shard, sent): (usize, u64),
-        (packet, more): (&Packet, &[RxFrame]),
+        (face, packets): (FaceId, &FrameRow),
         head: &mut Vec<u8>,
     ) -> Option<(usize, Rest)> {
         self.now = self.now.max(now);
@@ -128,28 +119,28 @@ impl PushThread {
         if self.is_behind(shard, sent) || !self.takes() {
             return None;
         }
-        let is_app = packet.bytes.first().map(|o| u32::from(*o)) == Some(types::PUSH_APP);
+        let packet = packets.first();
+        let is_app = packet.first().map(|o| u32::from(*o)) == Some(types::PUSH_APP);
         if is_app {
             // Not before what waits for the shard.
             let apart = self.to[shard].is_empty().then_some(head);
-            let rest = self.publish_in_place(shard, packet, apart)?;
+            let rest = self.publish_in_place(shard, (face, packet), apart)?;
             self.carry_out();
             return Some((1, rest));
         }
-        let next = more.iter().map(|frame| &frame.bytes[..]);
-        let handed = self.node.deliver_ready(packet.face, &packet.bytes, next, &mut self.output)?;
+        let handed = self.node.deliver_ready(face, packets.iter(), &mut self.output)?;
         self.carry_out();
         let Handed::To(Row { frames, payload_at, to: (apps, id) }) = handed else {
             return Some((1, Rest::Nothing));
         };
-        let len = packet.bytes.len() - payload_at;
+        let len = packet.len() - payload_at;
         let is_long = len > COPY_LEN_MAX && self.to[shard].is_empty();
         if let Some(faces) = is_long.then(|| self.all_at(shard, &apps)).flatten() {
             data_message(&id, &[]).write_head(len, head);
             return Some((frames, Rest::Apps(faces, payload_at)));
         }
-        for bytes in of_row(packet, more).take(frames) {
-            self.tell_all(&apps, &id, &bytes[payload_at..]);
+        for octets in packets.iter().take(frames) {
+            self.tell_all(&apps, &id, &octets[payload_at..]);
         }
         Some((frames, Rest::Nothing))
     }

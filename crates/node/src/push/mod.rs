@@ -15,7 +15,7 @@ mod store;
 mod thread;
 mod view;
 
-pub(crate) use in_place::{Rest, Shared, is_data, of_row};
+pub(crate) use in_place::{Rest, Shared, is_data};
 pub(crate) use run::Runner;
 pub(crate) use settings::Settings;
 pub(crate) use store::{Keeper, Store};

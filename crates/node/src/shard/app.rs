@@ -4,7 +4,7 @@ use super::Shard;
 use super::local::LocalFace;
 use onym_forward::packet::{Delivery, Payload, Transmit};
 use onym_wire::push::app::{self, Message};
-use onym_wire::{Buf, Lane, PACKET_LEN_MAX, TxQueue};
+use onym_wire::{Buf, FrameRow, Lane, PACKET_LEN_MAX, TxQueue};
 
 /// Octets of the send queue of an application that are kept for messages other than data.
 const RESERVE: usize = 1 << 20;
@@ -25,36 +25,48 @@ impl Shard {
     /// anything else that finds none ends the face.
     pub(super) fn transmit_app(&mut self, slot: u32, item: &Transmit) {
         let Payload::Shared(bytes) = &item.bytes else { return };
-        let is_data = item.lp.delivery == Delivery::AppData;
-        self.messages_to(slot, is_data, std::iter::once((bytes.len(), bytes)), put);
-    }
-
-    /// Puts messages, each with its length in octets, into the queue of an application with `put`,
-    /// which says whether there was room.
-    fn messages_to<M>(
-        &mut self,
-        slot: u32,
-        is_data: bool,
-        messages: impl Iterator<Item = (usize, M)>,
-        put: impl Fn(&mut TxQueue, M) -> bool,
-    ) {
         let Some(room) = self.ready_app(slot) else { return };
         let Some(face) = self.faces.get(slot) else { return };
-        for (len, message) in messages {
-            let fits = face.queue.is_empty() || face.queue.bytes() + len <= room;
-            if is_data && !fits {
-                self.push_dropped.missed += 1;
-                face.app.iter_mut().for_each(|app| app.missed += 1);
-                continue;
-            }
-            let is_taken = tell_missed(face) && put(&mut face.queue, message);
-            if !is_taken {
-                let (id, reason) = (face.id, "the application does not read its messages");
-                return self.fail(slot, id, reason.into(), true);
-            }
+        if item.lp.delivery == Delivery::AppData && fitting(&face.queue, room, bytes.len()) == 0 {
+            return self.miss(slot, 1);
         }
-        self.note_hold(slot);
-        self.queued(slot);
+        let is_taken = tell_missed(face) && put(&mut face.queue, bytes);
+        self.told(slot, is_taken);
+    }
+
+    /// Puts data into the queue of an application: for each of `row`, `head` and then what stands
+    /// in it from `from` on.
+    pub(super) fn data_to(&mut self, slot: u32, head: &[u8], row: &FrameRow, from: usize) {
+        let Some(room) = self.ready_app(slot) else { return };
+        let Some(face) = self.faces.get(slot) else { return };
+        let count = row.count();
+        let fit = fitting(&face.queue, room, head.len() + row.frame_len() - from).min(count);
+        let is_taken =
+            fit == 0 || tell_missed(face) && put_row(&mut face.queue, head, &row.take(fit), from);
+        if fit < count {
+            self.miss(slot, count - fit);
+        }
+        if fit > 0 {
+            self.told(slot, is_taken);
+        }
+    }
+
+    /// Counts publications that found no room.
+    fn miss(&mut self, slot: u32, count: usize) {
+        self.push_dropped.missed += count as u64;
+        let app = self.faces.get(slot).and_then(|face| face.app.as_mut());
+        app.into_iter().for_each(|app| app.missed += count as u64);
+    }
+
+    /// Something was said to an application, for which there was room or not.
+    fn told(&mut self, slot: u32, is_taken: bool) {
+        if is_taken {
+            self.note_hold(slot);
+            return self.queued(slot);
+        }
+        let Some(face) = self.faces.get(slot) else { return };
+        let (id, reason) = (face.id, "the application does not read its messages");
+        self.fail(slot, id, reason.into(), true);
     }
 
     /// Octets of data that may wait for an application; `None` when its face is down, which is
@@ -69,24 +81,6 @@ impl Shard {
         face.queue.set_bytes_max(room + RESERVE);
         face.queue.set_lane(Lane::PushHeldBack);
         Some(room)
-    }
-
-    /// Puts data into the queue of an application: for each packet `head` and then what stands in it
-    /// from `from` on.
-    pub(super) fn data_to<'a>(
-        &mut self,
-        slot: u32,
-        head: &[u8],
-        packets: impl Iterator<Item = &'a Buf>,
-        from: usize,
-    ) {
-        let messages = packets.map(|bytes| (head.len() + bytes.len() - from, bytes));
-        self.messages_to(slot, true, messages, |queue, bytes| {
-            if queue.pinned() < PINNED_MAX {
-                return queue.push_rest(head, bytes, from).is_ok();
-            }
-            queue.push(&[], Some(&Buf::joined(head, &bytes[from..]))).is_ok()
-        });
     }
 
     /// An application that catches up hears what it missed.
@@ -113,6 +107,21 @@ pub(super) fn tell_missed(face: &mut LocalFace) -> bool {
     let number = std::mem::take(&mut app.missed);
     let message = Message { number, ..Message::new(app::kind::MISSED, 0) };
     face.queue.push(&message.octets(), None).is_ok()
+}
+
+/// How many messages of `len` octets an application's queue takes, whose data may have `room`
+/// octets; an empty one takes any.
+fn fitting(queue: &TxQueue, room: usize, len: usize) -> usize {
+    let fit = room.saturating_sub(queue.bytes()).checked_div(len).unwrap_or(usize::MAX);
+    fit.max(usize::from(queue.is_empty()))
+}
+
+/// Queues a message for each of `row`; whether there was room for all.
+fn put_row(queue: &mut TxQueue, head: &[u8], row: &FrameRow, from: usize) -> bool {
+    if queue.pinned() < PINNED_MAX {
+        return queue.push_row(head, row, from) == row.count();
+    }
+    row.iter().all(|frame| queue.push(&[], Some(&Buf::joined(head, &frame[from..]))).is_ok())
 }
 
 /// Queues a message; a long publication in pieces that share its octets.

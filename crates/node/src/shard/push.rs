@@ -5,13 +5,13 @@ use super::Shard;
 use super::io::lane;
 use super::local::Place;
 use crate::cross::{Batch, FromPeer, Leg, ToPeer};
-use crate::push::{Rest, Shared, is_data, of_row};
+use crate::push::{Rest, Shared, is_data};
 use onym_forward::packet::{Kind, LpIn, LpOut, Packet, Payload, Transmit};
 use onym_pubsub::forwarder::{self, START};
 use onym_pubsub::{Copies, Forwarder, Source};
 use onym_tables::{FaceId, Tick};
 use onym_wire::push::app::{self, Message};
-use onym_wire::{Buf, PACKET_LEN_MAX, RxFrame, types};
+use onym_wire::{Buf, FrameRow, PACKET_LEN_MAX, RxFrame, types};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -34,7 +34,7 @@ pub(crate) struct PushSide {
     whole: Vec<u8>,
     /// The head of what is done in place and not copied.
     head: Vec<u8>,
-    nothing: Buf,
+    nothing: FrameRow,
     pub(super) to: ToPeer,
     pub(super) from: FromPeer,
     /// Packets sent to the push thread.
@@ -86,7 +86,7 @@ impl PushSide {
             copies: Copies::default(),
             whole: Vec::new(),
             head: Vec::new(),
-            nothing: Buf::copy_from(&[]),
+            nothing: FrameRow::one(Buf::copy_from(&[])),
             to,
             from,
             sent: 0,
@@ -107,14 +107,15 @@ impl PushSide {
         self.shared = Some(Arc::clone(shared));
     }
 
-    /// Does what the packet asks for in place, if that can be now, and what the frames behind it do
-    /// that continue it, but for what is returned with their number; `from` is this shard, and how
-    /// many packets it had sent the push thread behind the last one of this face.
+    /// Does what the first of the packets of a face asks for in place, if that can be now, and what
+    /// those behind it do that continue it, but for what is returned with their number; `from` is
+    /// this shard, and how many packets it had sent the push thread behind the last one of this
+    /// face.
     fn in_place(
         &mut self,
         now: Tick,
         from: (usize, u64),
-        (packet, more): (&Packet, &[RxFrame]),
+        packets: (FaceId, &FrameRow),
     ) -> Option<(usize, Rest)> {
         if self.from.waits() {
             return None;
@@ -122,20 +123,20 @@ impl PushSide {
         let mut thread = self.shared.as_ref().and_then(|shared| shared.try_lock())?;
         if thread.is_behind(from.0, from.1) {
             // What has not left yet may be done now, too.
-            if !is_data(packet) {
+            if !is_data(packets.1.first()) {
                 return None;
             }
             self.to.flush_short();
         }
         self.head.clear();
-        let done = thread.in_place(now, from, (packet, more), &mut self.head);
+        let done = thread.in_place(now, from, packets, &mut self.head);
         self.is_used |= done.is_some();
         done
     }
 
     /// Sends a packet of a face to the push thread; whether there was room.
     fn send(&mut self, packet: Packet) -> bool {
-        let is_sent = if is_data(&packet) {
+        let is_sent = if is_data(&packet.bytes) {
             self.to.packet(Leg::Push, packet).is_ok()
         } else {
             self.to.long_packet(Leg::Push, packet).is_ok()
@@ -168,52 +169,53 @@ impl Shard {
             if face.map(|face| face.app.get_or_insert_default()).is_none() {
                 self.push_dropped.not_local += 1;
             } else {
-                self.for_push(slot, packet, &[]);
+                self.for_push(slot, packet.face, &FrameRow::one(packet.bytes));
             }
             return;
         }
-        if self.forward_push(&packet) {
-            self.for_push(slot, packet, &[]);
+        let (face, frame) = (packet.face, FrameRow::one(packet.bytes));
+        if self.forward_push(face, &frame) {
+            self.for_push(slot, face, &frame);
         }
     }
 
     /// Takes the frames of the face in `slot` that a forwarder cannot tell from the first one, if
-    /// there are several; how many.
+    /// there are several in a row; how many.
     pub(super) fn push_row(&mut self, slot: u32, frames: &[RxFrame]) -> usize {
-        let Some(row) = frames.get(..alike(frames)).filter(|row| row.len() > 1) else { return 0 };
-        let (Some((first, more)), Some(_)) = (row.split_first(), &self.push) else { return 0 };
-        let Some(face) = self.faces.get(slot) else { return 0 };
-        if !face.link.receive_push(row.len()) {
+        let Some(row) = alike(frames).filter(|row| row.count() > 1) else { return 0 };
+        if self.push.is_none() {
             return 0;
         }
-        face.traffic.in_bytes += (row.len() * first.bytes.len()) as u64;
-        face.traffic.in_frames += row.len() as u64;
-        let face = face.id;
-        if self.forward_row(face, &first.bytes, more) {
-            let mut rest = row;
-            while let [first, more @ ..] = rest {
-                let packet = Packet { face, bytes: first.bytes.clone(), lp: LpIn::default() };
-                let done = self.for_push(slot, packet, more);
-                rest = rest.get(done..).unwrap_or_default();
+        let Some(face) = self.faces.get(slot) else { return 0 };
+        if !face.link.receive_push(row.count()) {
+            return 0;
+        }
+        face.traffic.in_bytes += (row.count() * row.frame_len()) as u64;
+        face.traffic.in_frames += row.count() as u64;
+        let (face, count) = (face.id, row.count());
+        if self.forward_row(face, &row) {
+            let mut rest = Some(row);
+            while let Some(row) = rest {
+                let done = self.for_push(slot, face, &row);
+                rest = row.skip(done);
             }
         }
-        row.len()
+        count
     }
 
     /// Sends a frame of a neighbour on; whether it is for this node, too.
-    fn forward_push(&mut self, packet: &Packet) -> bool {
-        let (face, bytes) = (packet.face, &packet.bytes);
-        if forwarder::has_short_head(bytes) {
-            return self.forward_row(face, bytes, &[]);
+    fn forward_push(&mut self, face: FaceId, frame: &FrameRow) -> bool {
+        if forwarder::has_short_head(frame.first()) {
+            return self.forward_row(face, frame);
         }
         let Some(push) = &mut self.push else { return false };
         let mut copies = std::mem::take(&mut push.copies);
         let mut whole = std::mem::take(&mut push.whole);
         whole.clear();
-        whole.extend_from_slice(bytes);
+        whole.extend_from_slice(frame.first());
         push.forwarder.receive(Source::Face(face), &mut whole, &mut copies);
         let nothing = push.nothing.clone();
-        copies.faces.iter().for_each(|face| self.send_on(*face, &whole, [&nothing], 0));
+        copies.faces.iter().for_each(|face| self.send_on(*face, &whole, &nothing, 0));
         let is_delivered = copies.is_delivered;
         if let Some(push) = &mut self.push {
             (push.copies, push.whole) = (copies, whole);
@@ -221,21 +223,18 @@ impl Shard {
         is_delivered
     }
 
-    /// As [`Shard::forward_push`], for a frame with a short head and those behind it that a
-    /// forwarder cannot tell from it.
-    fn forward_row(&mut self, face: FaceId, first: &Buf, more: &[RxFrame]) -> bool {
+    /// As [`Shard::forward_push`], for frames with a short head that a forwarder cannot tell from
+    /// each other.
+    fn forward_row(&mut self, face: FaceId, row: &FrameRow) -> bool {
         let Some(push) = &mut self.push else { return false };
         let mut copies = std::mem::take(&mut push.copies);
         // The hop limit is another one in what leaves, so that has a head of its own; the rest is
         // shared with what came.
         let mut head = [0; START];
-        head.copy_from_slice(&first[..START]);
-        let (from, start) = (Source::Face(face), (&mut head[..], first.len()));
-        push.forwarder.receive_row(1 + more.len(), from, start, &mut copies);
-        for face in &copies.faces {
-            let frames = std::iter::once(first).chain(more.iter().map(|frame| &frame.bytes));
-            self.send_on(*face, &head, frames, START);
-        }
+        head.copy_from_slice(&row.first()[..START]);
+        let (from, start) = (Source::Face(face), (&mut head[..], row.frame_len()));
+        push.forwarder.receive_row(row.count(), from, start, &mut copies);
+        copies.faces.iter().for_each(|face| self.send_on(*face, &head, row, START));
         let is_delivered = copies.is_delivered;
         if let Some(push) = &mut self.push {
             push.copies = copies;
@@ -243,22 +242,16 @@ impl Shard {
         is_delivered
     }
 
-    /// Puts frames into the queue of a link, wherever that is: for each of `rests`, `head` and then
+    /// Puts frames into the queue of a link, wherever that is: for each of `row`, `head` and then
     /// what stands in it from `from` on.
-    fn send_on<'a>(
-        &mut self,
-        id: FaceId,
-        head: &[u8],
-        rests: impl IntoIterator<Item = &'a Buf>,
-        from: usize,
-    ) {
+    fn send_on(&mut self, id: FaceId, head: &[u8], row: &FrameRow, from: usize) {
         let Some(Place::Here(slot)) = self.faces.place(id) else {
-            for rest in rests {
+            for frame in row.iter() {
                 // Of no weight: the pull half counts what it sends itself.
                 let (kind, lp) = (Kind::Data, LpOut::default());
                 let start = position(self.out.arena.len());
                 self.out.arena.extend_from_slice(head);
-                self.out.arena.extend_from_slice(&rest[from..]);
+                self.out.arena.extend_from_slice(&frame[from..]);
                 let bytes = Payload::Arena(start..position(self.out.arena.len()));
                 self.out.items.push(Transmit { face: id, kind, bytes, lp });
             }
@@ -267,32 +260,30 @@ impl Shard {
         let now = self.now;
         let Some(face) = self.faces.get(slot) else { return };
         if face.io.is_none() {
-            face.traffic.face_gone += rests.into_iter().count() as u64;
+            face.traffic.face_gone += row.count() as u64;
             return;
         }
         face.queue.set_lane(lane(true, face.stream));
-        for rest in rests {
-            // Refusals are counted by the link service.
-            let _ = face.link.send_parts(now, head, (rest, from), &mut face.queue);
-        }
+        face.link.send_row(now, head, (row, from), &mut face.queue);
         self.note_hold(slot);
         self.queued(slot);
     }
 
-    /// What is for the push half of this node: done in place, with the frames behind it that
-    /// continue it, or sent to its thread. How many packets that were.
-    fn for_push(&mut self, slot: u32, packet: Packet, more: &[RxFrame]) -> usize {
+    /// What is for the push half of this node: the first of the packets of a face is done in place,
+    /// with those behind it that continue it, or sent to its thread. How many packets that were.
+    fn for_push(&mut self, slot: u32, id: FaceId, packets: &FrameRow) -> usize {
         if self.push.as_ref().is_some_and(|push| push.from.waits()) {
             // Nothing can be done in place before it.
             self.take_push();
         }
         let (Some(push), Some(face)) = (&mut self.push, self.faces.get(slot)) else { return 1 };
         let from = (self.index, face.push_sent);
-        if let Some((done, rest)) = push.in_place(self.now, from, (&packet, more)) {
-            self.put_apart(rest, of_row(&packet, more).take(done));
+        if let Some((done, rest)) = push.in_place(self.now, from, (id, packets)) {
+            self.put_apart(rest, packets, done);
             return done;
         }
-        if push.send(packet) {
+        let bytes = packets.first().clone();
+        if push.send(Packet { face: id, bytes, lp: LpIn::default() }) {
             face.push_sent = push.sent;
         } else {
             self.push_dropped.backlog += 1;
@@ -300,21 +291,23 @@ impl Shard {
         1
     }
 
-    /// Puts a head and what belongs behind it, in `packets` where nothing else is said, into the
-    /// queues of faces here.
-    fn put_apart<'a>(&mut self, rest: Rest, packets: impl Iterator<Item = &'a Buf> + Clone) {
+    /// Puts a head and what belongs behind it, in the first `done` of `packets` where nothing else
+    /// is said, into the queues of faces here.
+    fn put_apart(&mut self, rest: Rest, packets: &FrameRow, done: usize) {
         let Some(push) = &mut self.push else { return };
         let head = std::mem::take(&mut push.head);
         match rest {
             Rest::Nothing => {}
             Rest::Links(faces, payload) => {
-                faces.iter().for_each(|face| self.send_on(*face, &head, [&payload], 0));
+                let payload = FrameRow::one(payload);
+                faces.iter().for_each(|face| self.send_on(*face, &head, &payload, 0));
             }
             Rest::Apps(faces, from) => {
+                let packets = packets.take(done);
                 for face in faces.iter() {
                     match self.faces.by_id(*face) {
-                        Some((slot, _)) => self.data_to(slot, &head, packets.clone(), from),
-                        None => self.counters.face_gone += packets.clone().count() as u64,
+                        Some((slot, _)) => self.data_to(slot, &head, &packets, from),
+                        None => self.counters.face_gone += packets.count() as u64,
                     }
                 }
             }
@@ -458,16 +451,16 @@ impl Shard {
     }
 }
 
-/// How many frames at the front are as long as the first one and start alike: all that a forwarder
-/// looks at, of frames with a short head.
-fn alike(frames: &[RxFrame]) -> usize {
-    let [first, more @ ..] = frames else { return 0 };
-    let is_short =
-        |octets: &&[u8]| octets.first() == Some(&PUSH_FRAME) && forwarder::has_short_head(octets);
-    let Some(first) = Some(&first.bytes[..]).filter(is_short) else { return 0 };
-    let is_alike =
-        |next: &&RxFrame| next.bytes.len() == first.len() && next.bytes[..START] == first[..START];
-    1 + more.iter().take(ROW_MAX - 1).take_while(is_alike).count()
+/// The frames at the front that stand in a row and start alike: with all that a forwarder looks at,
+/// of frames with a short head.
+fn alike(frames: &[RxFrame]) -> Option<FrameRow> {
+    let first = frames.first()?.bytes.first_chunk::<START>()?;
+    if first[0] != PUSH_FRAME || !forwarder::has_short_head(&frames[0].bytes) {
+        return None;
+    }
+    let is_alike = |frame: &&RxFrame| frame.bytes.first_chunk() == Some(first);
+    let count = frames.iter().take(ROW_MAX).take_while(is_alike).count();
+    FrameRow::of(&frames[..count])
 }
 
 /// What an application says that leaves.

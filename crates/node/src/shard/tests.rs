@@ -9,10 +9,10 @@ use onym_pubsub::forwarder::LinkEntry;
 use onym_pubsub::{Copies, Source};
 use onym_tables::bloom::Scheme;
 use onym_tables::{HashKey, Rng};
-use onym_wire::Lane;
 use onym_wire::interest::InterestBuilder;
 use onym_wire::name::Name;
 use onym_wire::push::{Filter, FrameBuilder, RouteBuf, Strategy};
+use onym_wire::{Buf, Lane, RxFrame};
 use rtrb::{Consumer, RingBuffer};
 use std::sync::mpsc;
 
@@ -320,6 +320,16 @@ fn rows(rng: &mut Rng) -> Vec<Vec<u8>> {
     frames
 }
 
+/// Frames as one system call brings them.
+fn in_one_chunk(frames: &[Vec<u8>]) -> Vec<RxFrame> {
+    let (chunk, mut at) = (Buf::copy_from(&frames.concat()), 0);
+    let cut = frames.iter().map(|frame| {
+        at += frame.len();
+        RxFrame { endpoint: 0, bytes: chunk.slice(at - frame.len()..at) }
+    });
+    cut.collect()
+}
+
 #[test]
 fn rows_of_frames_go_and_are_counted_as_each_of_them_alone() {
     let seed = 7;
@@ -336,16 +346,19 @@ fn rows_of_frames_go_and_are_counted_as_each_of_them_alone() {
     }
     bench.shard.push_forwarder(forwarder.clone());
     let (mut pool, mut delivered) = (BufPool::new(onym_face::CHUNK_LEN, 4), Vec::new());
+    let (slot, _) = bench.shard.faces.by_id(neighbours[0].0).unwrap();
     let mut sent = 0;
     for part in frames.chunks(150) {
-        let mut queue = TxQueue::new(1 << 22);
-        part.iter().for_each(|frame| queue.push(frame, None).unwrap());
         sent += part.len() as u64;
+        let shard = &mut bench.shard;
+        shard.faces.get(slot).unwrap().backlog = in_one_chunk(part);
+        if shard.list(slot) {
+            shard.ready.push_back(slot);
+        }
         // A round without anything to do would wait.
         while bench.frames_of(neighbours[0].0) < sent
             || bench.shard.faces.iter().any(|face| !face.queue.is_empty())
         {
-            let _ = neighbours[0].1.flush(&mut queue).unwrap();
             bench.round();
             while let Some(batch) = thread.next() {
                 delivered.extend(batch.packets.iter().map(|(_, packet)| packet.bytes.to_vec()));

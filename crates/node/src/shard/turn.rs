@@ -90,7 +90,7 @@ impl Shard {
     }
 
     /// Notes that a face has a place among those that have frames; false when it has one.
-    fn list(&mut self, slot: u32) -> bool {
+    pub(super) fn list(&mut self, slot: u32) -> bool {
         self.faces.get(slot).is_some_and(|face| !std::mem::replace(&mut face.listed, true))
     }
 

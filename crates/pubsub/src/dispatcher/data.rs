@@ -296,19 +296,20 @@ impl Dispatcher {
     }
 
     /// The next publications after one that [`Dispatcher::receive_ready`] had receivers for, of the
-    /// same item and by the same way. `None`: anything else, and nothing was done.
+    /// same item and by the same way: as many of `frames` as are. `None`: the first is something
+    /// else, and nothing was done.
     pub fn receive_alike<'a>(
         &mut self,
-        octets: &'a [u8],
-        more: impl Iterator<Item = &'a [u8]>,
+        frames: impl Iterator<Item = &'a [u8]> + Clone,
     ) -> Option<Row> {
+        let octets = frames.clone().next()?;
         let alike = self.subscriptions.alike(octets)?;
         let same = octets.get(..alike.number_at())?;
         if octets.len() - alike.payload_at > PIECE_MAX {
             return None;
         }
-        let more = more.take_while(|next| next.len() == octets.len() && next.starts_with(same));
-        let numbers = std::iter::once(octets).chain(more).map_while(|next| alike.number(next));
+        let is_alike = |next: &&[u8]| next.len() == octets.len() && next.starts_with(same);
+        let numbers = frames.take_while(is_alike).map_while(|next| alike.number(next));
         let frames = self.heard.take_next(alike.stream, numbers);
         if frames == 0 {
             return None;

@@ -69,21 +69,21 @@ impl Node {
         Some((sent, Faces::from_slice(&self.copies.faces)))
     }
 
-    /// As [`Node::deliver_frame`], for data that needs no more than to be handed out, and for as
-    /// many of the frames behind it in `more` as may be handed out with it. `None`: it is something
-    /// else, and nothing was done.
+    /// As [`Node::deliver_frame`] of the first of `frames`, for data that needs no more than to be
+    /// handed out, and of as many of those behind it as may be handed out with it. `None`: it is
+    /// something else, and nothing was done.
     pub fn deliver_ready<'a>(
         &mut self,
         face: FaceId,
-        octets: &'a [u8],
-        more: impl Iterator<Item = &'a [u8]>,
+        frames: impl Iterator<Item = &'a [u8]> + Clone,
         output: &mut Output,
     ) -> Option<Handed> {
         if self.forwarder.is_external(face) {
             return None;
         }
         // What the last one was asked is not asked again.
-        if let Some(row) = self.dispatcher.receive_alike(octets, more) {
+        let octets = frames.clone().next()?;
+        if let Some(row) = self.dispatcher.receive_alike(frames) {
             return Some(Handed::To(row));
         }
         let frame = Frame::parse(octets).ok()?;

@@ -214,7 +214,7 @@ fn a_publication_like_the_last_one_is_delivered_as_that_unless_anything_differs(
     };
     let face = FaceId(256);
     let mut came = |node: &mut Node, octets: &[u8]| {
-        let handed = node.deliver_ready(face, octets, std::iter::empty(), &mut output)?;
+        let handed = node.deliver_ready(face, std::iter::once(octets), &mut output)?;
         let payload = match handed {
             Handed::To(Row { frames: 1, payload_at, .. }) => Some(octets[payload_at..].to_vec()),
             Handed::To(row) => panic!("{row:?} of one frame"),
@@ -242,8 +242,8 @@ fn a_publication_like_the_last_one_is_delivered_as_that_unless_anything_differs(
     assert_eq!(came(&mut node, &[&whole[..], b"x"].concat()), None);
     // From another domain it is looked at by others.
     let external = FaceId(258);
-    let nothing = std::iter::empty();
-    assert!(node.deliver_ready(external, &whole, nothing, &mut Output::default()).is_none());
+    let whole_again = std::iter::once(&whole[..]);
+    assert!(node.deliver_ready(external, whole_again, &mut Output::default()).is_none());
     // Nobody has it any more.
     subscribe(&mut node, Kind::UNSUBSCRIBE_ITEM, &mut Output::default());
     assert_eq!(came(&mut node, &whole), Some((None, 0)));
@@ -260,10 +260,10 @@ fn a_row_is_delivered_as_far_as_each_frame_continues_the_one_before() {
     let frame = |number: u32| numbered(&id, 8, (1, number), &number.to_be_bytes());
     // How many of the frames are delivered at once.
     let mut row = |frames: &[Vec<u8>]| {
-        let (first, more) = frames.split_first().unwrap();
-        let more = more.iter().map(|octets| &octets[..]);
-        match node.deliver_ready(FaceId(256), first, more, &mut output) {
+        let octets = frames.iter().map(|octets| &octets[..]);
+        match node.deliver_ready(FaceId(256), octets, &mut output) {
             Some(Handed::To(row)) => {
+                let first = &frames[0];
                 assert_eq!(first[row.payload_at..], first[first.len() - 4..]);
                 row.frames
             }

@@ -86,7 +86,7 @@ impl Pair {
         for frame in frames.drain(..) {
             let mut octets = frame.octets;
             self.forwarder.receive(Source::Face(LINK), &mut octets, &mut self.copies);
-            let handed = there.deliver_ready(LINK, &octets, std::iter::empty(), second);
+            let handed = there.deliver_ready(LINK, std::iter::once(&octets[..]), second);
             if let Some(Handed::To(row)) = handed.filter(|_| self.copies.is_delivered) {
                 count += row.to.0.len();
             }
