@@ -5,8 +5,9 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$HOME/.cargo/bin:$PATH"
 mode=${1:-all}
-# Nothing is compiled twice in CI: what the compiler keeps for a second time costs disk and time.
-[ "${CI:-}" != true ] || export CARGO_INCREMENTAL=0
+# Nothing is compiled twice in CI: what the compiler keeps for a second time costs disk and time, and
+# so do the line numbers of frames in backtraces.
+[ "${CI:-}" != true ] || export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_RELEASE_DEBUG=0
 passed=0 failed=0 skipped=0
 log=$(mktemp -d)
 trap 'rm -rf "$log"' EXIT
