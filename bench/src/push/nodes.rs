@@ -8,8 +8,9 @@ use anyhow::{Context, Result, ensure};
 use onym_client::ClientOptions;
 use onym_client::blocking::Client;
 use onym_client::mgmt;
+use onym_sys::port::unused;
 use std::fs;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -57,13 +58,6 @@ pub(crate) struct Nodes {
     parts: Vec<Part>,
     folder: TempDir,
     namespaces: Option<Namespaces>,
-}
-
-/// Ports that nobody listens at now.
-fn free_ports(count: usize) -> Result<Vec<u16>> {
-    let listeners: Vec<TcpListener> =
-        (0..count).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<Result<_, _>>()?;
-    listeners.iter().map(|listener| Ok(listener.local_addr()?.port())).collect()
 }
 
 fn wait_until(what: &str, mut done: impl FnMut() -> bool) -> Result<()> {
@@ -124,7 +118,7 @@ impl Nodes {
 
     fn onym(&mut self, count: usize, link: Link, shape: Shape) -> Result<()> {
         let program = Subject::Onym.program().context("onym is not built")?;
-        let ports = free_ports(count)?;
+        let ports = unused(count)?;
         let folder = self.folder.path().to_owned();
         if link == Link::Veth {
             self.namespaces = Some(Namespaces::new(count)?);
@@ -151,7 +145,7 @@ impl Nodes {
     /// The last one first: each connects to the one behind it.
     fn relays(&mut self, count: usize, payload: usize) -> Result<()> {
         let program = std::env::current_exe()?;
-        let ports = free_ports(count)?;
+        let ports = unused(count)?;
         for (at, port) in ports.iter().enumerate().rev() {
             let socket = self.folder.path().join(format!("{at}.sock")).display().to_string();
             let mut command = Command::new(&program);
@@ -174,7 +168,7 @@ impl Nodes {
     /// The last one first, for TCP.
     fn frames_relays(&mut self, count: usize, link: Link, payload: usize) -> Result<()> {
         let program = std::env::current_exe()?;
-        let ports = free_ports(2 * count)?;
+        let ports = unused(2 * count)?;
         if link == Link::Veth {
             self.namespaces = Some(Namespaces::new(count)?);
         }
@@ -213,7 +207,7 @@ impl Nodes {
 
     fn zenoh(&mut self, count: usize) -> Result<()> {
         let program = rival(ZENOH)?.context("rival-zenoh is not built")?;
-        for port in free_ports(count)? {
+        for port in unused(count)? {
             let end = format!("tcp/127.0.0.1:{port}");
             let mut command = Command::new(&program);
             command.args(["--role", "router", "--listen", &end]);
@@ -230,7 +224,7 @@ impl Nodes {
 
     /// Two: servers of a NATS cluster are all joined to each other.
     fn nats(&mut self) -> Result<()> {
-        let ports = free_ports(4)?;
+        let ports = unused(4)?;
         for at in 0..2 {
             let mut command = Command::new(NATS);
             command.args(["-a", "127.0.0.1", "-p", &ports[at].to_string()]);

@@ -4,14 +4,11 @@
 
 mod support;
 
-use std::net::UdpSocket;
 use support::{Place, noise, wait_until};
 
 #[test]
 fn a_file_crosses_from_one_domain_to_another() {
-    let sockets = [(); 4].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
-    let ports = sockets.each_ref().map(|s| s.local_addr().unwrap().port());
-    drop(sockets);
+    let ports = onym_sys::port::unused(4).unwrap();
     let places = [(); 4].map(|()| Place::new());
     // Nodes 0 and 1 are domain d0, nodes 2 and 3 are domain d1; 1 and 2 have the link between.
     let face = |to: usize| format!("face=\"udp4://127.0.0.1:{}\"", ports[to]);

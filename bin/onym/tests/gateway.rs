@@ -4,7 +4,6 @@
 
 mod support;
 
-use std::net::UdpSocket;
 use support::{Place, Running, noise, wait_until};
 
 /// The item `/1/2` by name.
@@ -13,9 +12,7 @@ const NAME: &str = "/g/%00%00%00%00%00%00%00%02";
 /// Two daemons with a link of the push half; the first has the gateway, rendezvous and topology
 /// manager.
 fn domain() -> ([Place; 2], [Running; 2]) {
-    let sockets = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
-    let ports = sockets.each_ref().map(|s| s.local_addr().unwrap().port());
-    drop(sockets);
+    let ports = onym_sys::port::unused(2).unwrap();
     let places = [Place::new(), Place::new()];
     let start = |own: usize, sets: &[&str]| {
         let listen = format!("faces.udp.listen=127.0.0.1:{}", ports[own]);

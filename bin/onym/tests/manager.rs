@@ -4,12 +4,13 @@
 
 mod support;
 
+use onym_sys::port::unused;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
 use std::net::TcpListener;
 use std::process::Command;
-use support::managed::{Managed, free_ports};
+use support::managed::Managed;
 use support::{noise, wait_until};
 
 fn kill(pid: &str) {
@@ -200,7 +201,7 @@ fn an_unmodified_client_fetches_a_file_through_each_preset() {
     fs::write(managed.place.path("in"), &content).unwrap();
     for preset in ["nfd", "minimal", "interlinked", "scaling", "poisoning"] {
         let mut text = managed.place.run(&["net", "preset", preset, "--print"]).out;
-        let ports = free_ports(4);
+        let ports = unused(4).unwrap();
         for (was, is) in ["6362", "6363", "6372", "6373"].iter().zip(&ports) {
             text = text.replace(&format!(":{was}\""), &format!(":{is}\""));
         }
@@ -223,7 +224,7 @@ fn an_unmodified_client_fetches_a_file_through_each_preset() {
 
 #[test]
 fn one_command_makes_a_network_and_an_unmodified_client_fetches_a_file_through_it() {
-    let ports = free_ports(2);
+    let ports = unused(2).unwrap();
     let text = onym_manager::presets::find("minimal").unwrap();
     let text = text.replace(":6362", &format!(":{}", ports[0]));
     let file = std::env::temp_dir().join(format!("onym-{}.toml", ports[0]));

@@ -4,11 +4,12 @@
 
 mod support;
 
+use onym_sys::port::unused;
 use serde_json::Value;
 use std::fs;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
-use support::managed::{End, Managed, free_ports, good_consumer};
+use support::managed::{End, Managed, good_consumer};
 use support::{Place, noise, wait_until};
 
 /// Lookups after which a hit ratio says something.
@@ -19,7 +20,7 @@ const ATTACK_AGAIN: Duration = Duration::from_millis(300);
 
 /// As in the paper's Fig. 6, and a second cache on the producer side, so that the verifier has
 /// somewhere nearer to go.
-fn network(ports: &[String], certificate: &str) -> String {
+fn network(ports: &[u16], certificate: &str) -> String {
     format!(
         r#"
 network = "poisoning"
@@ -58,7 +59,7 @@ clean_periods = 4
     )
 }
 
-fn at(port: &str) -> String {
+fn at(port: u16) -> String {
     format!("tcp4://127.0.0.1:{port}")
 }
 
@@ -110,9 +111,9 @@ fn fakes_that_evict_a_cache_meet_a_verifier_that_moves_toward_them_and_goes_when
     let managed = Managed::new();
     let place = &managed.place;
     let certificate = new_key(place);
-    let ports = free_ports(3);
+    let ports = unused(3).unwrap();
     managed.apply(&network(&ports, &certificate));
-    let (asks, left, right) = (at(&ports[0]), at(&ports[1]), at(&ports[2]));
+    let (asks, left, right) = (at(ports[0]), at(ports[1]), at(ports[2]));
     let (content, other, fakes) = (noise(100_000, 1), noise(5_000, 2), noise(1_500_000, 3));
     for (name, octets) in [("good", &content), ("other", &other), ("fakes", &fakes)] {
         fs::write(place.path(name), octets).unwrap();

@@ -4,10 +4,11 @@
 
 mod support;
 
+use onym_sys::port::unused;
 use serde_json::Value;
 use std::fs;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use support::managed::{End, Managed, free_ports, good_consumer};
+use support::managed::{End, Managed, good_consumer};
 use support::{noise, wait_until};
 
 /// Data that pass before the next change.
@@ -46,7 +47,7 @@ fn change(managed: &Managed, edge: &str, words: &[&str]) {
 fn nothing_is_lost_while_a_function_is_scaled_out_and_in_under_traffic() {
     let managed = Managed::new();
     let place = &managed.place;
-    let ports = free_ports(2);
+    let ports = unused(2).unwrap();
     let preset = place.run(&["net", "preset", "scaling", "--print"]).out;
     let text = preset
         .replace(":6362\"", &format!(":{}\"", ports[0]))
@@ -129,7 +130,7 @@ enabled = false
 fn a_cache_a_verifier_and_a_router_are_scaled_under_traffic_and_nothing_is_lost() {
     let managed = Managed::new();
     let place = &managed.place;
-    let ports = free_ports(2);
+    let ports = unused(2).unwrap();
     let (asks, answers) =
         (format!("tcp4://127.0.0.1:{}", ports[0]), format!("tcp4://127.0.0.1:{}", ports[1]));
     managed.apply(&long_chain(&asks, &answers));

@@ -7,6 +7,7 @@ pub mod mmsg;
 pub mod netdev;
 pub mod nnet;
 pub mod packet;
+pub mod port;
 pub mod shm;
 pub mod socket;
 pub mod thread;

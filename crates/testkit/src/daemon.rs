@@ -6,7 +6,7 @@ use crate::subject::{Bench, Count, Subject};
 use crate::wire::name::{Part, uri};
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
@@ -153,8 +153,9 @@ impl Running {
     fn start(daemon: &Daemon, script: &Script) -> Result<(Reach, Self), String> {
         let folder = tempfile::tempdir().map_err(|e| format!("a folder for the socket: {e}"))?;
         let unix = folder.path().join("nfd.sock");
-        let udp = free_udp()?;
-        let (tcp, ws, metrics) = (free_tcp()?, free_tcp()?, free_tcp()?);
+        let ports = onym_sys::port::unused(4).map_err(|e| format!("no ports: {e}"))?;
+        let [udp, tcp, ws, metrics] =
+            [0, 1, 2, 3].map(|n| SocketAddr::from((Ipv4Addr::LOCALHOST, ports[n])));
         let mut sets = settings(script, daemon.shards, &unix)?;
         sets.extend([
             format!("faces.udp.listen=[\"{udp}\"]"),
@@ -218,16 +219,6 @@ impl Keeper for Running {
     fn digest(&mut self) -> bool {
         (0..self.rounds).all(|_| http_get(self.metrics).is_some())
     }
-}
-
-fn free_udp() -> Result<SocketAddr, String> {
-    let socket = UdpSocket::bind("127.0.0.1:0").and_then(|s| s.local_addr());
-    socket.map_err(|e| format!("no UDP port: {e}"))
-}
-
-fn free_tcp() -> Result<SocketAddr, String> {
-    let socket = TcpListener::bind("127.0.0.1:0").and_then(|s| s.local_addr());
-    socket.map_err(|e| format!("no TCP port: {e}"))
 }
 
 /// The verdicts that a node shows at `/metrics`.

@@ -10,7 +10,6 @@ use onym_client::push::{App, Event};
 use onym_wire::Buf;
 use onym_wire::push::{Id, Strategy};
 use serde_json::Value;
-use std::net::{TcpListener, UdpSocket};
 use std::time::Duration;
 use support::{Place, Running, noise, wait_until};
 
@@ -95,10 +94,9 @@ fn a_publication_reaches_every_subscriber_of_its_node_once() {
     }
 }
 
-/// Free UDP ports of this machine.
+/// Ports of this machine that nobody has.
 fn ports<const N: usize>() -> [u16; N] {
-    let sockets = [(); N].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
-    sockets.each_ref().map(|s| s.local_addr().unwrap().port())
+    onym_sys::port::unused(N).unwrap().try_into().unwrap()
 }
 
 #[test]

@@ -9,7 +9,7 @@ const PATIENT: u32 = 60_000;
 /// Two nodes, the first one the rendezvous and the one that connects.
 fn two_nodes_over_tcp(hold_ms: u32) -> ([Place; 2], [Running; 2]) {
     let places = [Place::new(), Place::new()];
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let [port] = ports();
     let there = format!("push.link=[{{face=\"tcp4://127.0.0.1:{port}\"}}]");
     // The second one takes the connection, from whichever port it comes.
     let here = "push.link=[{face=\"tcp4://127.0.0.1:0\"}]";

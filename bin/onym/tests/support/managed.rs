@@ -3,7 +3,6 @@
 use super::{Place, Running, wait_until};
 use serde_json::Value;
 use std::fs;
-use std::net::TcpListener;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -120,13 +119,6 @@ impl Drop for Managed {
             let _ = Command::new("kill").args(["-9", &pid]).status();
         }
     }
-}
-
-/// Ports for presets that name them.
-pub(crate) fn free_ports(count: usize) -> Vec<String> {
-    let sockets: Vec<TcpListener> =
-        (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-    sockets.iter().map(|s| s.local_addr().unwrap().port().to_string()).collect()
 }
 
 /// Asks for a file over and over, and counts in `bad` how often what came was not what was put.

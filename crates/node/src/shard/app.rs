@@ -42,7 +42,7 @@ impl Shard {
         let count = row.count();
         let fit = fitting(&face.queue, room, head.len() + row.frame_len() - from).min(count);
         let is_taken =
-            fit == 0 || tell_missed(face) && put_row(&mut face.queue, head, &row.take(fit), from);
+            fit > 0 && tell_missed(face) && put_row(&mut face.queue, head, &row.take(fit), from);
         if fit < count {
             self.miss(slot, count - fit);
         }
