@@ -106,6 +106,16 @@ fn ratio(managed: &Managed, meanwhile: &mut dyn FnMut()) -> f64 {
     ratio
 }
 
+/// The hit ratio of lookups under attack: the first ones may be before it has begun.
+fn ratio_under(managed: &Managed, before: f64, attack: &mut dyn FnMut()) -> f64 {
+    let mut during = before;
+    wait_until("the attack shows", || {
+        during = ratio(managed, attack);
+        during < 0.8 * before
+    });
+    during
+}
+
 #[test]
 fn fakes_that_evict_a_cache_meet_a_verifier_that_moves_toward_them_and_goes_when_they_end() {
     let managed = Managed::new();
@@ -150,12 +160,7 @@ fn fakes_that_evict_a_cache_meet_a_verifier_that_moves_toward_them_and_goes_when
                 pollutes = Some((Instant::now(), place.start(&words)));
             }
         };
-        // The first lookups may all be before who attacks has begun.
-        let mut during = before;
-        wait_until("the attack shows", || {
-            during = ratio(&managed, &mut attack);
-            during < 0.8 * before
-        });
+        let during = ratio_under(&managed, before, &mut attack);
         wait_until("the alarm", || {
             attack();
             !events(&managed, "alarm").is_empty()

@@ -1,5 +1,6 @@
 //! A real etcd on loopback, for tests.
 
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -11,8 +12,7 @@ const READY: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub struct Local {
     child: Option<Child>,
-    /// For clients and for other members.
-    ports: [u16; 2],
+    ports: (u16, u16),
     folder: std::path::PathBuf,
 }
 
@@ -32,8 +32,7 @@ impl Local {
             return None;
         }
         for _ in 0..5 {
-            let ports = onym_sys::port::unused(2).expect("two ports");
-            let ports = [ports[0], ports[1]];
+            let ports = (free_port(), free_port());
             let mut local = Self { child: None, ports, folder: folder.to_owned() };
             if local.up() {
                 return Some(local);
@@ -45,7 +44,7 @@ impl Local {
     /// Its address for clients.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("http://127.0.0.1:{}", self.ports[0])
+        format!("http://127.0.0.1:{}", self.ports.0)
     }
 
     /// Ends it as a crash would.
@@ -58,7 +57,7 @@ impl Local {
 
     /// Starts it again with the data that it had; whether it is ready.
     pub fn up(&mut self) -> bool {
-        let (clients, peers) = (self.url(), format!("http://127.0.0.1:{}", self.ports[1]));
+        let (clients, peers) = (self.url(), format!("http://127.0.0.1:{}", self.ports.1));
         let log = std::fs::File::create(self.folder.join("etcd.log")).expect("a log");
         let child = Command::new("etcd")
             .arg("--data-dir")
@@ -77,7 +76,7 @@ impl Local {
                 self.child = None;
                 return false;
             }
-            if is_healthy(self.ports[0]) {
+            if is_healthy(self.ports.0) {
                 return true;
             }
             std::thread::park_timeout(Duration::from_millis(20));
@@ -101,4 +100,9 @@ fn is_healthy(port: u16) -> bool {
     let mut answer = String::new();
     let _ = stream.read_to_string(&mut answer);
     answer.contains("\"true\"")
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.local_addr().expect("bound").port()
 }
