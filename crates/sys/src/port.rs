@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 const FIRST: u16 = 10_000;
 /// Ports between the first ones of processes that were started one behind the other.
 const APART: u32 = 97;
-/// Where the kernel's own ports start, if it does not tell.
+/// Where the kernel's own ports start, if it does not tell, or leaves none below them.
 const OWN: u16 = 32_768;
 
 /// So many ports of 127.0.0.1 that nobody has, neither for TCP nor for UDP.
@@ -21,8 +21,7 @@ const OWN: u16 = 32_768;
 /// [`io::ErrorKind::AddrInUse`]: there are not so many.
 pub fn unused(count: usize) -> io::Result<Vec<u16>> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    let own = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok();
-    let own = own.and_then(|text| text.split_whitespace().next()?.parse().ok()).unwrap_or(OWN);
+    let own = own();
     let start = std::process::id().wrapping_mul(APART);
     let tried = (FIRST..own).map(|_| {
         let at = start.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
@@ -34,6 +33,13 @@ pub fn unused(count: usize) -> io::Result<Vec<u16>> {
         return Err(io::ErrorKind::AddrInUse.into());
     }
     Ok(ports)
+}
+
+/// The first port that the kernel picks by itself.
+fn own() -> u16 {
+    let text = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok();
+    let own = text.and_then(|text| text.split_whitespace().next()?.parse().ok());
+    own.filter(|own| *own > FIRST).unwrap_or(OWN)
 }
 
 fn is_unused(port: u16) -> bool {
@@ -53,7 +59,7 @@ mod tests {
         assert!(held.iter().all(Result::is_ok));
         assert!(!is_unused(ports[0]));
         let more = unused(50).unwrap();
-        assert!(more.iter().all(|port| !ports.contains(port) && (FIRST..OWN).contains(port)));
+        assert!(more.iter().all(|port| !ports.contains(port) && (FIRST..own()).contains(port)));
         assert!(unused(usize::from(u16::MAX)).is_err());
     }
 }
