@@ -1,8 +1,9 @@
-//! Work of the forwarder: for callgrind (what happens within functions whose names start with
+//! Work of the forwarder, and of the other parts of a node: for callgrind (what happens within functions whose names start with
 //! `counted` is counted by `cargo xtask icount`), and with `rate CASE` against the clock.
 
 #[path = "../tests/pair/mod.rs"]
 mod pair;
+mod round;
 
 use onym_pubsub::dispatcher::Data;
 use onym_pubsub::forwarder::{Config, Copies, Forwarder, LinkEntry, Source};
@@ -11,6 +12,7 @@ use onym_tables::FaceId;
 use onym_tables::bloom::{KeyedTags, Kind, Scheme, build_stage};
 use onym_wire::push::{Filter, FrameBuilder, Id, Route, RouteBuf, Strategy};
 use pair::Pair;
+use round::Round;
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -133,6 +135,18 @@ fn publications() {
     assert_eq!(counted_publications(&mut pair, &data), COUNTED);
 }
 
+/// Rounds of subscribing, starting, publishing and unsubscribing.
+#[inline(never)]
+fn counted_rounds(round: &mut Round) -> usize {
+    (0..COUNTED).map(|_| round.run()).sum()
+}
+
+fn rounds() {
+    let mut round = Round::new(10_000);
+    (0..COUNTED).for_each(|_| _ = black_box(round.run()));
+    assert_eq!(counted_rounds(&mut round), COUNTED);
+}
+
 /// Frames per second of the best of several rounds, and copies of a frame.
 fn rate(case: &mut Case) -> (f64, f64) {
     let mut best = f64::MAX;
@@ -156,8 +170,10 @@ fn main() {
         }
         return;
     }
-    if first == "push_publication" {
-        return publications();
+    match first.as_str() {
+        "push_publication" => return publications(),
+        "push_round" => return rounds(),
+        _ => {}
     }
     let name = first.strip_prefix("push_").unwrap_or(&first).to_owned();
     assert!(["bits", "flat", "keyed", "stages"].contains(&name.as_str()), "no case {first:?}");

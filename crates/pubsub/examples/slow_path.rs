@@ -2,14 +2,14 @@
 //! whole rounds within one node (subscribe, start, publish, deliver, unsubscribe) as in Fig. 6 of
 //! the Blackadder paper.
 
-use onym_pubsub::dispatcher::{Data, Request};
-use onym_pubsub::node::{Config, Node, Output};
+mod round;
+
 use onym_pubsub::rendezvous::graph::request::Request as GraphRequest;
 use onym_pubsub::rendezvous::graph::{Graph, Limits};
 use onym_pubsub::topology::{Map, NodeState, Routing};
-use onym_pubsub::{AppId, Event};
-use onym_tables::{Rng, Tick};
+use onym_tables::Rng;
 use onym_wire::push::{Id, Kind, Label, Link, Role, Strategy};
+use round::Round;
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -77,40 +77,11 @@ fn tree() -> f64 {
     start.elapsed().as_secs_f64() / 20_000.0
 }
 
-/// Whole rounds in one node: a subscriber asks for a random item, the publisher hears of it and
-/// publishes, the subscriber gets the data and unsubscribes.
+/// Whole rounds within one node.
 fn node_local() -> f64 {
-    let mut node = Node::new(Config::new(Label::from_u64(1), 0, Role::default(), 1));
-    let mut output = Output::default();
-    let (publisher, strategy, now) = (AppId(0), Strategy::NODE_LOCAL, Tick(1));
-    let request = |kind: Kind, child: u64, prefix: &Id| {
-        let prefix = prefix.clone();
-        Request { kind, id: id(&[child]), prefix, strategy }
-    };
-    let (root, scope) = (Id::default(), id(&[1]));
-    node.request(now, publisher, 0, &request(Kind::PUBLISH_SCOPE, 1, &root), &mut output);
-    for item in 0..ITEMS {
-        let request = request(Kind::PUBLISH_ITEM, item, &scope);
-        node.request(now, publisher, 0, &request, &mut output);
-    }
-    output.events.clear();
-    let mut rng = Rng::new(1);
+    let mut round = Round::new(ITEMS);
     let start = Instant::now();
-    let mut delivered = 0;
-    for _ in 0..ROUNDS {
-        let (app, item) = (AppId(1 + rng.below(500)), rng.below(ITEMS));
-        node.request(now, app, 0, &request(Kind::SUBSCRIBE_ITEM, item, &scope), &mut output);
-        let events = std::mem::take(&mut output.events);
-        for (_, event) in events {
-            if let Event::StartPublish(id) = event {
-                let data = Data::new(id, strategy, &[0; 46]);
-                let sent = node.publish(now, publisher, &data, &mut output);
-                delivered += sent.map_or(0, |s| s.local);
-            }
-        }
-        node.request(now, app, 0, &request(Kind::UNSUBSCRIBE_ITEM, item, &scope), &mut output);
-        output.events.clear();
-    }
+    let delivered: usize = (0..ROUNDS).map(|_| round.run()).sum();
     assert_eq!(delivered as u64, ROUNDS);
     start.elapsed().as_secs_f64() / ROUNDS as f64
 }

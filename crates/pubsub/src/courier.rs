@@ -4,9 +4,9 @@
 //! only. So messages arrive in order and once, whatever the network loses. Within a node nothing is
 //! lost: its parts number what they say to each other and acknowledge nothing.
 
-use onym_tables::Tick;
+use onym_tables::{KeyedMap, Tick};
 use onym_wire::push::{Control, Label, Sequence};
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 /// Most messages to one peer that wait.
@@ -131,7 +131,7 @@ pub struct Courier {
     own: Label,
     sessions: u32,
     queued: u64,
-    peers: HashMap<Label, Peer>,
+    peers: KeyedMap<Label, Peer>,
     /// Peers that wait for an acknowledgement, with the session of what they sent.
     owed: BTreeSet<(Label, u32)>,
 }
@@ -141,7 +141,7 @@ impl Courier {
     /// to start of the node.
     #[must_use]
     pub fn new(own: Label, boot: u32) -> Self {
-        Self { own, sessions: boot, queued: 0, peers: HashMap::new(), owed: BTreeSet::new() }
+        Self { own, sessions: boot, queued: 0, peers: KeyedMap::default(), owed: BTreeSet::new() }
     }
 
     /// Queues a message and returns those that may leave; `None` when the queue is full and the

@@ -20,16 +20,16 @@ pub use request::Request;
 pub use subscriptions::Receivers;
 
 use crate::courier::{Courier, Traffic};
-use crate::publication::{AppId, Event, Outbox, Publication, Target, responsible};
+use crate::publication::{AppId, Event, Outbox, Target, responsible};
 use awaited::Awaited;
 use cache::Cache;
 use fragment::{Reassembly, Repair};
 use gaps::{Heard, Numbers, Watched};
-use onym_tables::{HashKey, Tick};
+use onym_tables::{HashKey, KeyedMap, Tick};
 use onym_wire::push::{Control, Home, Id, Kind, Label, Role, RouteBuf, Sequence, Status, Strategy};
 use request::Waiting;
 use smallvec::SmallVec;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use subscriptions::{Subscribers, Subscribing, Subscriptions};
 
@@ -84,6 +84,12 @@ struct Publisher {
     is_started: bool,
 }
 
+impl Publisher {
+    const fn new(app: AppId) -> Self {
+        Self { app, is_started: false }
+    }
+}
+
 /// Names of an item: mostly its own.
 type Aliases = SmallVec<[Id; 1]>;
 
@@ -133,7 +139,7 @@ struct Pending {
 #[derive(Debug)]
 pub struct Dispatcher {
     config: Config,
-    publications: HashMap<Id, Publishing>,
+    publications: KeyedMap<Id, Publishing>,
     subscriptions: Subscriptions,
     /// Identifiers that each application publishes or subscribes to.
     apps: BTreeMap<AppId, BTreeSet<(bool, Id)>>,
@@ -142,16 +148,16 @@ pub struct Dispatcher {
     rendezvous: Courier,
     /// Sessions from topology managers.
     managers: Courier,
-    pending: HashMap<(Label, Sequence), Pending>,
+    pending: KeyedMap<(Label, Sequence), Pending>,
     /// Requests for which no rendezvous is known yet, or that will be made again.
     early: Vec<(Tick, Pending)>,
     /// Requests to the rendezvous within the node that are not answered, in order.
     local: std::collections::VecDeque<Pending>,
     /// Of matched items with several names: a name, and one that is published here.
-    names: HashMap<Id, Id>,
-    epochs: HashMap<Label, u64>,
+    names: KeyedMap<Id, Id>,
+    epochs: KeyedMap<Label, u64>,
     /// Number of the last "assert again" of each rendezvous that was obeyed.
-    rounds: HashMap<Label, u64>,
+    rounds: KeyedMap<Label, u64>,
     next_keep_alive: Tick,
     repair: Repair,
     reassembly: Reassembly,
@@ -219,18 +225,18 @@ impl Dispatcher {
     #[must_use]
     pub fn new(config: Config) -> Self {
         Self {
-            publications: HashMap::new(),
+            publications: KeyedMap::default(),
             subscriptions: Subscriptions::default(),
             apps: BTreeMap::new(),
             homes: Vec::new(),
             rendezvous: Courier::new(config.node, config.boot),
             managers: Courier::new(config.node, config.boot),
-            pending: HashMap::new(),
+            pending: KeyedMap::default(),
             early: Vec::new(),
             local: std::collections::VecDeque::new(),
-            names: HashMap::new(),
-            epochs: HashMap::new(),
-            rounds: HashMap::new(),
+            names: KeyedMap::default(),
+            epochs: KeyedMap::default(),
+            rounds: KeyedMap::default(),
             next_keep_alive: Tick(0),
             repair: Repair::new(config.fragments),
             reassembly: Reassembly::new(config.fragments),
@@ -306,7 +312,9 @@ impl Dispatcher {
     /// Repeats and gives up what is overdue.
     pub fn handle_timeout(&mut self, now: Tick, out: &mut Outbox) {
         let (again, lost) = self.rendezvous.repeat(now);
-        again.iter().for_each(|(node, message)| self.publish_to_rendezvous(*node, message, out));
+        for (node, message) in again {
+            self.publish_to_rendezvous(node, message, out);
+        }
         for node in lost {
             self.assert_all(now, node, out);
         }
@@ -341,10 +349,10 @@ impl Dispatcher {
         self.repair.is_backlogged()
     }
 
-    fn publish_to_rendezvous(&self, node: Label, message: &Control, out: &mut Outbox) {
+    fn publish_to_rendezvous(&self, node: Label, message: Control, out: &mut Outbox) {
         if let Some(target) = self.way(node, Role::RENDEZVOUS) {
             let root = onym_wire::push::reserved::RENDEZVOUS;
-            out.publish(Publication::control(target, root, self.config.node, message));
+            out.control(target, root, self.config.node, message);
         }
     }
 }

@@ -236,7 +236,7 @@ impl LinkState {
         }
         self.note(now, message.clone());
         out.publish(flood(Target::Neighbours(Some(face)), &message));
-        out.publish(flood(Target::Here, &message));
+        tell_own(message, out);
     }
 
     fn note(&mut self, now: Tick, message: Control) {
@@ -267,7 +267,7 @@ impl LinkState {
         self.note(now, message.clone());
         self.next_refresh = now + self.config.refresh;
         out.publish(flood(Target::Neighbours(None), &message));
-        out.publish(flood(Target::Here, &message));
+        tell_own(message, out);
     }
 
     fn hello_message(&self, target: Target) -> Publication {
@@ -301,7 +301,7 @@ impl LinkState {
                 self.digest ^= part(node, state.number);
                 // Full: what is said last, the node is gone.
                 let gone = Control { is_full: true, links: Vec::new(), ..state.octets };
-                out.publish(flood(Target::Here, &gone));
+                tell_own(gone, out);
             }
         }
     }
@@ -318,6 +318,11 @@ impl LinkState {
 
 fn part(node: Label, number: u64) -> u64 {
     HashKey::new(0, 0).words([node.to_u64(), number])
+}
+
+/// Tells the topology manager of this node.
+fn tell_own(message: Control, out: &mut Outbox) {
+    out.control(Target::Here, reserved::LINK_STATE, message.sender, message);
 }
 
 fn flood(target: Target, message: &Control) -> Publication {

@@ -375,7 +375,7 @@ impl Node {
         }
         for message in Bundle::messages(frame.payload) {
             match message {
-                Ok(message) => self.control(now, &id, message, Some(face)),
+                Ok(message) => self.control(now, &id, message, face),
                 Err(_) => self.dropped.malformed += 1,
             }
         }
@@ -391,14 +391,26 @@ impl Node {
         self.dispatcher.receive(now, frame, &mut self.outbox);
     }
 
-    /// A control message; `face` is where it came from, `None`: a part of this node.
-    fn control(&mut self, now: Tick, id: &Id, payload: &[u8], face: Option<FaceId>) {
-        let Ok(message) = Control::parse(payload) else {
+    /// A control message that came over a face.
+    fn control(&mut self, now: Tick, id: &Id, payload: &[u8], face: FaceId) {
+        let Ok(mut message) = Control::parse(payload) else {
             self.dropped.malformed += 1;
             return;
         };
+        let place = (id.first().unwrap_or_default(), id.last().unwrap_or_default());
+        self.heed(now, place, &mut message, Some(face));
+    }
+
+    /// A control message under `/root/node`; `face` is where it came from, `None`: a part of this
+    /// node. Whoever keeps the message takes it.
+    fn heed(
+        &mut self,
+        now: Tick,
+        (root, node): (Label, Label),
+        message: &mut Control,
+        face: Option<FaceId>,
+    ) {
         *self.control.entry(message.kind.0).or_default() += 1;
-        let (root, node) = (id.first().unwrap_or_default(), id.last().unwrap_or_default());
         let out = &mut self.outbox;
         match (root, face) {
             (reserved::RENDEZVOUS, None)
@@ -411,31 +423,31 @@ impl Node {
                 None => self.dropped.misdirected += 1,
             },
             (reserved::TOPOLOGY, _) if message.sender == node => match &mut self.topology {
-                Some(topology) => topology.receive(now, message, out),
+                Some(topology) => topology.receive(now, std::mem::take(message), out),
                 None => self.dropped.misdirected += 1,
             },
             (reserved::DISPATCHER, _)
                 if node == self.config.node
                     && matches!(message.kind, Kind::DOMAIN_OUT | Kind::BORDER) =>
             {
-                self.border(&message);
+                self.border(message);
             }
             (reserved::DISPATCHER, _) if node == self.config.node => {
                 if let (Kind::HOMES, Some(rendezvous)) = (message.kind, &mut self.rendezvous) {
-                    rendezvous.receive(now, message.clone(), out);
+                    rendezvous.receive(now, message, out);
                 }
                 self.dispatcher.control(now, message, face.is_none(), out);
             }
             (reserved::REPAIR, _) if node == self.config.node => {
-                self.dispatcher.repair(now, &message, out);
+                self.dispatcher.repair(now, message, out);
             }
             (reserved::LINK_STATE, None) => {
                 if let Some(topology) = &mut self.topology {
-                    topology.receive(now, message, out);
+                    topology.receive(now, std::mem::take(message), out);
                 }
             }
             (reserved::LINK_STATE | reserved::HELLO, Some(face)) if message.sender == node => {
-                self.link_state.receive(now, face, message, out);
+                self.link_state.receive(now, face, std::mem::take(message), out);
             }
             _ => self.dropped.misdirected += 1,
         }

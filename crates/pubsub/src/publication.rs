@@ -40,6 +40,16 @@ pub struct Publication {
     pub payload: Vec<u8>,
 }
 
+/// What a part of a node says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Said {
+    /// To the part of this node that listens under `/root/node`: a message as it is, for nobody
+    /// reads octets on its way.
+    Here { root: Label, node: Label, message: Box<Control> },
+    /// To other nodes.
+    Publication(Publication),
+}
+
 impl Publication {
     /// A control message under `/root/node`.
     #[must_use]
@@ -114,8 +124,8 @@ impl To {
 /// What the parts of a node have to say; the buffer is used again and again.
 #[derive(Debug, Default)]
 pub struct Outbox {
-    /// Publications, in order.
-    pub publications: VecDeque<Publication>,
+    /// Publications and messages within the node, in order.
+    pub(crate) said: VecDeque<Said>,
     /// Events, in order.
     pub events: Vec<(To, Event)>,
 }
@@ -123,7 +133,20 @@ pub struct Outbox {
 impl Outbox {
     /// Adds a publication.
     pub fn publish(&mut self, publication: Publication) {
-        self.publications.push_back(publication);
+        self.said.push_back(Said::Publication(publication));
+    }
+
+    /// Adds a control message under `/root/node`.
+    pub fn control(&mut self, target: Target, root: Label, node: Label, message: Control) {
+        if target != Target::Here {
+            return self.publish(Publication::control(target, root, node, &message));
+        }
+        debug_assert_eq!(
+            Control::parse(&message.octets()).as_ref(),
+            Ok(&message),
+            "within a node a message is what it would be on a link"
+        );
+        self.said.push_back(Said::Here { root, node, message: Box::new(message) });
     }
 
     /// Tells an application.

@@ -10,10 +10,11 @@ pub use keep::Kept;
 use crate::courier::{Courier, Taken, Traffic};
 use crate::publication::{Outbox, Publication, Target, responsible};
 use graph::request::Request;
-use graph::{Changes, Graph, Held, ItemChange, Limits};
-use onym_tables::Tick;
+use graph::{Changes, Graph, Held, ItemChange, Limits, Nodes};
+use onym_tables::{KeyedMap, Tick};
 use onym_wire::push::{Control, Home, Id, Kind, Label, Role, RouteBuf, Status, Strategy, reserved};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
+use std::collections::hash_map::Entry;
 use std::time::Duration;
 
 /// Settings of a rendezvous.
@@ -47,7 +48,7 @@ struct Lease {
 pub struct Rendezvous {
     config: Config,
     graph: Graph,
-    nodes: HashMap<Label, Lease>,
+    nodes: KeyedMap<Label, Lease>,
     /// Sessions of dispatchers.
     dispatchers: Courier,
     /// The session to the topology manager.
@@ -59,7 +60,7 @@ pub struct Rendezvous {
     /// Messages for a topology manager that is not known yet.
     early: Vec<Control>,
     /// Items that the topology manager knows, with the version of their match.
-    announced: HashMap<u64, u64>,
+    announced: KeyedMap<u64, u64>,
     /// Other domains, for which the topology manager speaks.
     foreign: BTreeSet<Label>,
     /// Something was ever published for other domains.
@@ -85,13 +86,13 @@ impl Rendezvous {
     pub fn new(config: Config) -> Self {
         Self {
             graph: Graph::new(config.limits),
-            nodes: HashMap::new(),
+            nodes: KeyedMap::default(),
             dispatchers: Courier::new(config.node, config.boot),
             manager: Courier::new(config.node, config.boot),
             home: None,
             peers: Vec::new(),
             early: Vec::new(),
-            announced: HashMap::new(),
+            announced: KeyedMap::default(),
             foreign: BTreeSet::new(),
             has_shared: false,
             share_at: None,
@@ -114,18 +115,18 @@ impl Rendezvous {
     }
 
     /// A message published under the rendezvous root.
-    pub fn receive(&mut self, now: Tick, message: Control, out: &mut Outbox) {
+    pub fn receive(&mut self, now: Tick, message: &Control, out: &mut Outbox) {
         match message.kind {
             kind if kind.is_request() => self.request(now, message, out),
-            Kind::KEEP_ALIVE => self.keep_alive(now, &message, out),
-            Kind::ACK => self.acked(now, &message, out),
-            Kind::MATCH_WANTED => self.match_wanted(now, &message, out),
-            Kind::HOMES => self.homes(now, &message, out),
+            Kind::KEEP_ALIVE => self.keep_alive(now, message, out),
+            Kind::ACK => self.acked(now, message, out),
+            Kind::MATCH_WANTED => self.match_wanted(now, message, out),
+            Kind::HOMES => self.homes(now, message, out),
             _ => self.refused += 1,
         }
     }
 
-    fn request(&mut self, now: Tick, message: Control, out: &mut Outbox) {
+    fn request(&mut self, now: Tick, message: &Control, out: &mut Outbox) {
         let node = message.sender;
         if !self.config.is_node_local {
             match self.dispatchers.take(node, message.sequence) {
@@ -135,7 +136,7 @@ impl Rendezvous {
                     let sequence = self.dispatchers.taken(node, message.sequence.session);
                     let ack = self.message(Kind::ACK);
                     let ack = Control { request: sequence, ..ack };
-                    return self.relay(now, vec![node], ack, out);
+                    return self.relay(now, &[node], ack, out);
                 }
             }
         } else if node != self.config.node {
@@ -148,8 +149,8 @@ impl Rendezvous {
         }
         let request = Request {
             kind: message.kind,
-            id: message.ids.into_iter().next().unwrap_or_default(),
-            prefix: message.prefix,
+            id: message.ids.first().cloned().unwrap_or_default(),
+            prefix: message.prefix.clone(),
             strategy: message.strategy,
         };
         self.heard(now, node, &request);
@@ -163,7 +164,7 @@ impl Rendezvous {
             epoch: Some(self.config.epoch),
             ..self.message(Kind::RESPONSE)
         };
-        self.relay(now, vec![node], response, out);
+        self.relay(now, &[node], response, out);
         self.tell(now, &changes, out);
         let is_shared = request.strategy == Strategy::INTER_DOMAIN && status == Status::OK;
         if is_shared && request.kind.is_of_publisher() && !self.foreign.contains(&node) {
@@ -206,10 +207,11 @@ impl Rendezvous {
 
     /// Notes that the node lives, and that it asserted this again.
     fn heard(&mut self, now: Tick, node: Label, request: &Request) {
-        if !self.nodes.contains_key(&node) && self.nodes.len() >= self.config.limits.nodes_max {
-            return;
-        }
-        let lease = self.nodes.entry(node).or_default();
+        let is_full = self.nodes.len() >= self.config.limits.nodes_max;
+        let lease = match self.nodes.entry(node) {
+            Entry::Vacant(_) if is_full => return,
+            entry => entry.or_default(),
+        };
         lease.heard = now;
         if let (Some(asserting), Some(label)) = (&mut lease.asserting, request.id.last()) {
             let is_subscription = !request.kind.is_of_publisher();
@@ -268,7 +270,7 @@ impl Rendezvous {
         }
         let epoch = Some(self.config.epoch);
         let again = Control { epoch, number, ..self.message(Kind::ASSERT) };
-        self.relay(now, vec![node], again, out);
+        self.relay(now, &[node], again, out);
     }
 
     /// Tells what changed: scopes to their subscribers, items to the topology manager (P-25).
@@ -277,7 +279,7 @@ impl Rendezvous {
             let kind =
                 if news.is_published { Kind::SCOPE_PUBLISHED } else { Kind::SCOPE_UNPUBLISHED };
             let message = Control { ids: news.ids.clone(), ..self.message(kind) };
-            self.relay(now, news.nodes.clone(), message, out);
+            self.relay(now, &news.nodes, message, out);
         }
         for (number, change) in changes.in_order() {
             self.announce(now, number, change, out);
@@ -285,46 +287,44 @@ impl Rendezvous {
     }
 
     fn announce(&mut self, now: Tick, number: u64, change: &ItemChange, out: &mut Outbox) {
-        let (publishers, subscribers) = match change.vertex {
-            Some(v) => (self.graph.publishers(v), self.graph.effective_subscribers(v)),
-            None => Default::default(),
-        };
-        let is_matched = !publishers.is_empty() && !subscribers.is_empty();
-        let version = match (self.announced.get(&number).copied(), is_matched) {
-            (None, false) => return,
-            (None, true) => 1,
-            (Some(version), _) => version + 1,
+        let is_matched = change.vertex.is_some_and(|v| self.graph.is_matched(v));
+        let version = match (self.announced.entry(number), is_matched) {
+            (Entry::Vacant(_), false) => return,
+            (Entry::Vacant(entry), true) => *entry.insert(1),
+            (Entry::Occupied(mut entry), true) => {
+                *entry.get_mut() += 1;
+                *entry.get()
+            }
+            (Entry::Occupied(entry), false) => entry.remove() + 1,
         };
         let is_new = version == 1;
-        if is_matched {
-            self.announced.insert(number, version);
-        } else {
-            self.announced.remove(&number);
-        }
         if self.config.is_node_local {
             if is_new || !is_matched {
                 let kind = if is_matched { Kind::START } else { Kind::STOP };
                 let message = Control { ids: change.ids.clone(), ..self.message(kind) };
-                self.relay(now, vec![self.config.node], message, out);
+                self.relay(now, &[self.config.node], message, out);
             }
             return;
         }
         let is_full = is_new || !is_matched || change.is_renamed;
-        let list = |set: &BTreeSet<Label>| set.iter().copied().collect::<Vec<Label>>();
+        let (publishers, subscribers) = match change.vertex {
+            _ if !is_full => (change.publishers.clone(), change.subscribers.clone()),
+            Some(v) if is_matched => {
+                (self.graph.publishers(v), self.graph.effective_subscribers(v))
+            }
+            Some(v) => (self.graph.publishers(v), Nodes::default()),
+            None => Default::default(),
+        };
         let message = Control {
             item: Some(number),
             version,
             is_full,
             strategy: change.strategy,
             ids: change.ids.clone(),
-            publishers: list(if is_full { &publishers } else { &change.publishers }),
-            subscribers: match (is_matched, is_full) {
-                (false, _) => Vec::new(),
-                (true, true) => list(&subscribers),
-                (true, false) => list(&change.subscribers),
-            },
-            gone: if is_full { Vec::new() } else { list(&change.subscribers_gone) },
-            nodes: if is_full { Vec::new() } else { list(&change.publishers_gone) },
+            publishers: publishers.to_vec(),
+            subscribers: subscribers.to_vec(),
+            gone: if is_full { Vec::new() } else { change.subscribers_gone.to_vec() },
+            nodes: if is_full { Vec::new() } else { change.publishers_gone.to_vec() },
             ..self.message(Kind::MATCH)
         };
         self.tell_manager(now, message, out);
@@ -376,7 +376,7 @@ impl Rendezvous {
     fn acked(&mut self, now: Tick, message: &Control, out: &mut Outbox) {
         let acked = self.manager.acked(now, message.sender, message.request);
         for message in acked.ready {
-            self.publish_to_manager(&message, out);
+            self.publish_to_manager(message, out);
         }
         if acked.is_lost {
             for message in acked.lost.into_iter().filter(|m| m.kind != Kind::MATCH) {
@@ -391,13 +391,14 @@ impl Rendezvous {
     }
 
     /// Sends a message to the dispatchers of these nodes, by way of the topology manager.
-    fn relay(&mut self, now: Tick, nodes: Vec<Label>, message: Control, out: &mut Outbox) {
+    fn relay(&mut self, now: Tick, nodes: &[Label], message: Control, out: &mut Outbox) {
         if self.config.is_node_local {
             let node = self.config.node;
             let root = reserved::DISPATCHER;
-            return out.publish(Publication::control(Target::Here, root, node, &message));
+            return out.control(Target::Here, root, node, message);
         }
-        let relay = Control { nodes, body: message.octets(), ..self.message(Kind::RELAY) };
+        let relay =
+            Control { nodes: nodes.to_vec(), body: message.octets(), ..self.message(Kind::RELAY) };
         self.tell_manager(now, relay, out);
     }
 
@@ -410,21 +411,21 @@ impl Rendezvous {
             return;
         };
         match self.manager.send(now, manager, message) {
-            Some(ready) => ready.iter().for_each(|m| self.publish_to_manager(m, out)),
+            Some(ready) => ready.into_iter().for_each(|m| self.publish_to_manager(m, out)),
             None => self.refused += 1,
         }
     }
 
-    fn publish_to_manager(&self, message: &Control, out: &mut Outbox) {
+    fn publish_to_manager(&self, message: Control, out: &mut Outbox) {
         let Some((_, route)) = &self.home else { return };
         let target = Publication::toward(route.as_ref());
-        out.publish(Publication::control(target, reserved::TOPOLOGY, self.config.node, message));
+        out.control(target, reserved::TOPOLOGY, self.config.node, message);
     }
 
     /// Repeats what is not acknowledged and forgets nodes that are silent.
     pub fn handle_timeout(&mut self, now: Tick, out: &mut Outbox) {
         let (again, lost) = self.manager.repeat(now);
-        again.iter().for_each(|(_, message)| self.publish_to_manager(message, out));
+        again.into_iter().for_each(|(_, message)| self.publish_to_manager(message, out));
         if !lost.is_empty() {
             self.match_wanted(now, &self.message(Kind::MATCH_WANTED), out);
         }

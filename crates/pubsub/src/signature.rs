@@ -5,9 +5,9 @@
 
 use crate::publication::Publication;
 use onym_crypto::{KeyType, PrivateKey, PublicKey};
+use onym_tables::KeyedMap;
 use onym_wire::push::{Frame, Id, Options, option};
 use onym_wire::tlv::{self, Reader};
-use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Octets before the signature in the option.
@@ -86,7 +86,7 @@ impl Signing {
 /// Whose publications are delivered.
 #[derive(Debug, Clone, Default)]
 pub struct Trusted {
-    keys: Arc<HashMap<[u8; 32], PublicKey>>,
+    keys: Arc<KeyedMap<[u8; 32], PublicKey>>,
 }
 
 impl Trusted {

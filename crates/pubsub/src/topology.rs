@@ -17,11 +17,11 @@ pub use repair::NOTED_MAX;
 pub use route::{Keyed, Routing};
 
 use crate::courier::{Courier, Taken, Traffic};
-use crate::publication::{Outbox, Publication, Target, responsible};
+use crate::publication::{Outbox, Target, responsible};
 use matched::Match;
-use onym_tables::Tick;
+use onym_tables::{KeyedMap, Tick};
 use onym_wire::push::{Control, Home, Id, Kind, Label, Role, Route, RouteBuf, reserved};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// Time from a change of the map to the new trees: link states come in swarms.
@@ -50,11 +50,11 @@ pub struct TopologyManager {
     config: Config,
     map: Map,
     /// Last boot that each node told.
-    boots: HashMap<Label, u64>,
+    boots: KeyedMap<Label, u64>,
     /// By rendezvous node and number of the item.
     matches: BTreeMap<(Label, u64), Match>,
     /// Matches by names of items whose fragments have no way back.
-    one_way: HashMap<Id, (Label, u64)>,
+    one_way: KeyedMap<Id, (Label, u64)>,
     /// Lost fragments that were asked for.
     repairs: repair::Repairs,
     /// Sessions to dispatchers.
@@ -62,9 +62,9 @@ pub struct TopologyManager {
     /// Sessions from rendezvous nodes.
     rendezvous: Courier,
     /// What each dispatcher was told of rendezvous nodes and topology managers.
-    homes: HashMap<Label, Vec<Home>>,
+    homes: KeyedMap<Label, Vec<Home>>,
     /// Ways from this node.
-    ways: HashMap<Label, Option<RouteBuf>>,
+    ways: KeyedMap<Label, Option<RouteBuf>>,
     /// Ways to subscribers, as the map is now.
     kept: matched::Kept,
     settle: Option<Tick>,
@@ -94,15 +94,15 @@ impl TopologyManager {
         Self {
             federation: config.domain.map(|own| Federation::new(own, node, boot, seed)),
             map: Map::default(),
-            boots: HashMap::new(),
+            boots: KeyedMap::default(),
             matches: BTreeMap::new(),
-            one_way: HashMap::new(),
+            one_way: KeyedMap::default(),
             repairs: repair::Repairs::default(),
             dispatchers: Courier::new(config.node, config.boot),
             rendezvous: Courier::new(config.node, config.boot),
-            homes: HashMap::new(),
-            ways: HashMap::new(),
-            kept: HashMap::new(),
+            homes: KeyedMap::default(),
+            ways: KeyedMap::default(),
+            kept: KeyedMap::default(),
             settle: None,
             stale_at: None,
             asked: BTreeMap::new(),
@@ -223,7 +223,7 @@ impl TopologyManager {
     pub(crate) fn acknowledge(&mut self, out: &mut Outbox) {
         for (node, taken) in self.rendezvous.pay() {
             let ack = Control { request: taken, ..self.message(Kind::ACK) };
-            self.publish_to_rendezvous(node, &ack, out);
+            self.publish_to_rendezvous(node, ack, out);
         }
     }
 
@@ -231,7 +231,7 @@ impl TopologyManager {
     fn acked(&mut self, now: Tick, message: &Control, out: &mut Outbox) {
         let node = message.sender;
         let acked = self.dispatchers.acked(now, node, message.request);
-        acked.ready.iter().for_each(|m| self.publish_to_dispatcher(node, m, out));
+        acked.ready.into_iter().for_each(|m| self.publish_to_dispatcher(node, m, out));
         if acked.is_lost {
             self.lost(now, node, out);
         }
@@ -263,7 +263,7 @@ impl TopologyManager {
     /// Sends a message to a dispatcher, in order.
     fn send(&mut self, now: Tick, node: Label, message: Control, out: &mut Outbox) {
         match self.dispatchers.send(now, node, message) {
-            Some(ready) => ready.iter().for_each(|m| self.publish_to_dispatcher(node, m, out)),
+            Some(ready) => ready.into_iter().for_each(|m| self.publish_to_dispatcher(node, m, out)),
             None => self.refused += 1,
         }
     }
@@ -283,17 +283,17 @@ impl TopologyManager {
         self.ways.get(&node).cloned().flatten().map(Target::Route)
     }
 
-    fn publish_to_dispatcher(&mut self, node: Label, message: &Control, out: &mut Outbox) {
+    fn publish_to_dispatcher(&mut self, node: Label, message: Control, out: &mut Outbox) {
         // Without a way the courier repeats until there is one, or gives up.
         if let Some(target) = self.way(node) {
-            out.publish(Publication::control(target, reserved::DISPATCHER, node, message));
+            out.control(target, reserved::DISPATCHER, node, message);
         }
     }
 
-    fn publish_to_rendezvous(&mut self, node: Label, message: &Control, out: &mut Outbox) {
+    fn publish_to_rendezvous(&mut self, node: Label, message: Control, out: &mut Outbox) {
         if let Some(target) = self.way(node) {
             let sender = self.config.node;
-            out.publish(Publication::control(target, reserved::RENDEZVOUS, sender, message));
+            out.control(target, reserved::RENDEZVOUS, sender, message);
         }
     }
 
@@ -373,8 +373,8 @@ impl TopologyManager {
             gone.into_iter().for_each(|key| self.forget(now, key, out));
         }
         let (again, lost) = self.dispatchers.repeat(now);
-        for (node, message) in &again {
-            self.publish_to_dispatcher(*node, message, out);
+        for (node, message) in again {
+            self.publish_to_dispatcher(node, message, out);
         }
         for node in lost {
             self.homes.remove(&node);
@@ -392,7 +392,7 @@ impl TopologyManager {
                 *at = if *count >= ASKS_MAX { Tick::NEVER } else { now.plus_ms(1000) };
             }
             let wanted = self.message(Kind::MATCH_WANTED);
-            self.publish_to_rendezvous(node, &wanted, out);
+            self.publish_to_rendezvous(node, wanted, out);
         }
     }
 

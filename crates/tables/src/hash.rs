@@ -21,11 +21,11 @@ impl std::fmt::Debug for HashKey {
 
 /// The state of SipHash between two words.
 #[derive(Clone, Copy)]
-struct Sip([u64; 4]);
+pub(crate) struct Sip([u64; 4]);
 
 impl Sip {
     #[inline(always)]
-    const fn start([k0, k1]: [u64; 2]) -> Self {
+    pub(crate) const fn start([k0, k1]: [u64; 2]) -> Self {
         Self([
             k0 ^ 0x736f_6d65_7073_6575,
             k1 ^ 0x646f_7261_6e64_6f6d,
@@ -50,14 +50,14 @@ impl Sip {
     }
 
     #[inline(always)]
-    const fn word(&mut self, word: u64) {
+    pub(crate) const fn word(&mut self, word: u64) {
         self.0[3] ^= word;
         self.round();
         self.0[0] ^= word;
     }
 
     #[inline(always)]
-    const fn finish(mut self) -> u64 {
+    pub(crate) const fn finish(mut self) -> u64 {
         self.0[2] ^= 0xff;
         self.round();
         self.round();

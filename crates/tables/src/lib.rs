@@ -7,6 +7,7 @@ pub mod fib;
 pub mod hash;
 pub mod id;
 pub mod index;
+mod keyed;
 pub mod measurements;
 mod outcomes;
 pub mod pit;
@@ -17,4 +18,5 @@ pub mod wheel;
 
 pub use hash::{HashKey, NameHashes, Prefix};
 pub use id::{FaceId, Tick};
+pub use keyed::{KeyedHasher, KeyedMap, KeyedState};
 pub use rng::Rng;

@@ -3,9 +3,8 @@
 use super::{Dispatcher, Pending, Request};
 use crate::publication::Outbox;
 use crate::rendezvous::graph::{Held, digest_of};
-use onym_tables::Tick;
+use onym_tables::{KeyedMap, Tick};
 use onym_wire::push::{Control, Id, Kind, Label, Role, Strategy};
-use std::collections::HashMap;
 
 /// What is asserted of one identifier.
 struct Assertion {
@@ -57,7 +56,7 @@ impl Dispatcher {
 
     /// Tells each rendezvous that the node lives and what it asserts.
     pub(super) fn keep_alive(&self, out: &mut Outbox) {
-        let mut digests: HashMap<Label, u64> = HashMap::new();
+        let mut digests: KeyedMap<Label, u64> = KeyedMap::default();
         for assertion in self.asserted() {
             if let Some(owner) = self.rendezvous_of(&assertion.held.id) {
                 *digests.entry(owner).or_default() ^= digest_of(&assertion.held);
@@ -74,7 +73,7 @@ impl Dispatcher {
                 let epoch = self.epochs.get(&node).copied();
                 let number = self.rounds.get(&node).copied().unwrap_or(0);
                 let message = Control { digest, epoch, number, ..self.message(Kind::KEEP_ALIVE) };
-                self.publish_to_rendezvous(node, &message, out);
+                self.publish_to_rendezvous(node, message, out);
             }
         }
     }

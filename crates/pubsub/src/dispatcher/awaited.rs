@@ -65,7 +65,7 @@ impl Dispatcher {
 mod tests {
     use super::super::{Config, Request};
     use super::*;
-    use crate::publication::{AppId, Event};
+    use crate::publication::{AppId, Event, Said};
     use onym_tables::Tick;
     use onym_wire::push::{
         Control, Filter, Frame, FrameBuilder, Home, Kind, Label, Role, RouteBuf, Sequence, Status,
@@ -83,7 +83,7 @@ mod tests {
     /// A message of the rendezvous and topology manager, the `number`th.
     fn told(dispatcher: &mut Dispatcher, number: u32, message: Control, out: &mut Outbox) {
         let sequence = Sequence { session: 9, number };
-        dispatcher.control(NOW, Control { sequence, ..message }, false, out);
+        dispatcher.control(NOW, &Control { sequence, ..message }, false, out);
     }
 
     /// A dispatcher that asked the rendezvous for /1/2 and has no answer yet; its request's place.
@@ -97,7 +97,7 @@ mod tests {
         let (id, prefix) = (Id::root(label(2)), Id::root(label(1)));
         let request = Request { kind: Kind::SUBSCRIBE_ITEM, id, prefix, strategy: STRATEGY };
         dispatcher.request(NOW, APP, 7, &request, out);
-        let sent = out.publications.back().expect("a request");
+        let Some(Said::Publication(sent)) = out.said.back() else { panic!("a request") };
         let place = Control::parse(&sent.payload).expect("a message").sequence;
         (dispatcher, place)
     }

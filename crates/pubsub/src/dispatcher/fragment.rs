@@ -5,12 +5,12 @@ use super::pace::Pace;
 use super::{Dispatcher, Refusal};
 use crate::missing::{FRAGMENTS_MAX, Ranges, fragments};
 use crate::publication::{Outbox, Publication, Target, algorithmic_scope};
-use onym_tables::Tick;
+use onym_tables::{KeyedMap, Tick};
 use onym_wire::push::{
     Control, Frame, Id, Kind, Label, Role, RouteBuf, Strategy, option, reserved,
 };
 use onym_wire::tlv;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::time::Duration;
 
 /// Time without progress after which a receiver asks for what is missing.
@@ -54,7 +54,7 @@ struct Kept {
     /// The first fragment that was not sent yet.
     next: u32,
     /// When fragments were repeated last.
-    repeated: HashMap<u32, Tick>,
+    repeated: KeyedMap<u32, Tick>,
 }
 
 impl Kept {
@@ -168,14 +168,14 @@ type Way = (Target, Label, Label);
 #[derive(Debug)]
 pub(super) struct Reassembly {
     limits: FragmentLimits,
-    partial: HashMap<Id, Partial>,
+    partial: KeyedMap<Id, Partial>,
     octets: usize,
     done: VecDeque<Id>,
 }
 
 impl Reassembly {
     pub(super) fn new(limits: FragmentLimits) -> Self {
-        Self { limits, partial: HashMap::new(), octets: 0, done: VecDeque::new() }
+        Self { limits, partial: KeyedMap::default(), octets: 0, done: VecDeque::new() }
     }
 
     pub(super) fn next_timeout(&self) -> Option<Tick> {
@@ -241,7 +241,7 @@ impl Dispatcher {
         let piece = self.config.frame_max.checked_sub(frame_len(&longest, 0) + self.config.reserve);
         let piece = piece.filter(|p| *p >= 64).ok_or(Refusal::TooLong)?;
         let (until, next) = (Tick::NEVER, 0);
-        let (payload, repeated) = (payload.to_vec(), HashMap::new());
+        let (payload, repeated) = (payload.to_vec(), KeyedMap::default());
         let kept = Kept { publication, scope, payload, piece, until, next, repeated };
         let count = kept.count();
         self.repair.keep(kept);
@@ -385,7 +385,7 @@ impl Dispatcher {
         let missing = missing.into_inner();
         let message = Control { ids, missing, ..self.message(Kind::REPAIR) };
         for (target, root, node) in ways {
-            out.publish(Publication::control(target, root, node, &message));
+            out.control(target, root, node, message.clone());
         }
     }
 

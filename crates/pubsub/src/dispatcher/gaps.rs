@@ -3,10 +3,10 @@
 
 use super::{Dispatcher, data};
 use crate::publication::{AppId, Event, Outbox, Publication, Target};
-use onym_tables::{HashKey, Tick};
+use onym_tables::{HashKey, KeyedMap, Tick};
 use onym_wire::push::{Frame, Id, Label, Strategy, option};
 use onym_wire::tlv;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
 
 /// Time without a publication after which an item says how far it is, about.
@@ -94,7 +94,7 @@ impl Watched {
 /// The streams of numbers that were heard.
 #[derive(Debug, Default)]
 pub(super) struct Heard {
-    streams: HashMap<u64, Stream>,
+    streams: KeyedMap<u64, Stream>,
 }
 
 #[derive(Debug)]

@@ -2,13 +2,13 @@
 
 use super::Dispatcher;
 use crate::courier::Taken;
-use crate::publication::{Event, Outbox, Publication};
+use crate::publication::{Event, Outbox};
 use onym_tables::Tick;
 use onym_wire::push::{Control, Id, Kind, Role, Status, Strategy, reserved};
 
 impl Dispatcher {
     /// A message published under the dispatcher root; `is_own` when a part of this node sent it.
-    pub fn control(&mut self, now: Tick, message: Control, is_own: bool, out: &mut Outbox) {
+    pub fn control(&mut self, now: Tick, message: &Control, is_own: bool, out: &mut Outbox) {
         let (sender, sequence) = (message.sender, message.sequence);
         if sequence.number == 0 {
             // Outside of any order: only the rendezvous within this node speaks so.
@@ -23,7 +23,7 @@ impl Dispatcher {
         if taken == Taken::InOrder {
             match message.kind {
                 Kind::RELAY => match Control::parse(&message.body) {
-                    Ok(inner) if inner.sequence.number == 0 => self.obey(now, inner, false, out),
+                    Ok(inner) if inner.sequence.number == 0 => self.obey(now, &inner, false, out),
                     _ => self.counters.refused += 1,
                 },
                 _ => self.obey(now, message, false, out),
@@ -45,20 +45,20 @@ impl Dispatcher {
             let ack = Control { request: taken, ..self.message(Kind::ACK) };
             if let Some(target) = self.way(manager, Role::TOPOLOGY) {
                 let node = self.config.node;
-                out.publish(Publication::control(target, reserved::TOPOLOGY, node, &ack));
+                out.control(target, reserved::TOPOLOGY, node, ack);
             }
         }
     }
 
-    fn obey(&mut self, now: Tick, message: Control, is_node_local: bool, out: &mut Outbox) {
+    fn obey(&mut self, now: Tick, message: &Control, is_node_local: bool, out: &mut Outbox) {
         match message.kind {
             Kind::START | Kind::ROUTE => self.start(message, is_node_local, out),
             Kind::STOP => self.stop(&message.ids, is_node_local, out),
             Kind::SCOPE_PUBLISHED => self.scopes(&message.ids, true, out),
             Kind::SCOPE_UNPUBLISHED => self.scopes(&message.ids, false, out),
-            Kind::RESPONSE => self.response(now, &message, is_node_local, out),
+            Kind::RESPONSE => self.response(now, message, is_node_local, out),
             Kind::ASSERT if !is_node_local => {
-                self.note_epoch(&message);
+                self.note_epoch(message);
                 self.rounds.insert(message.sender, message.number);
                 self.assert_where(now, out, |owner| owner == message.sender);
             }
@@ -72,9 +72,9 @@ impl Dispatcher {
         }
     }
 
-    fn homes_told(&mut self, now: Tick, message: Control, out: &mut Outbox) {
+    fn homes_told(&mut self, now: Tick, message: &Control, out: &mut Outbox) {
         let before = self.owners();
-        self.homes = message.homes;
+        self.homes.clone_from(&message.homes);
         self.assert_moved(now, &before, out);
         self.early_again(now, out);
     }
@@ -92,7 +92,7 @@ impl Dispatcher {
         } else {
             let node = message.sender;
             let acked = self.rendezvous.acked(now, node, message.request);
-            acked.ready.iter().for_each(|m| self.publish_to_rendezvous(node, m, out));
+            acked.ready.into_iter().for_each(|m| self.publish_to_rendezvous(node, m, out));
             self.note_epoch(message);
             self.pending.remove(&(node, message.request))
         };
@@ -103,7 +103,7 @@ impl Dispatcher {
     }
 
     /// The item has subscribers, or the way to them changed.
-    fn start(&mut self, message: Control, is_node_local: bool, out: &mut Outbox) {
+    fn start(&mut self, message: &Control, is_node_local: bool, out: &mut Outbox) {
         let hops = u8::try_from(message.hops).unwrap_or(u8::MAX);
         for id in &message.ids {
             let entry = self.publications.get_mut(id).filter(|p| !p.is_scope);
@@ -116,8 +116,9 @@ impl Dispatcher {
             entry.aliases = message.ids.iter().cloned().collect();
             entry.head = None;
         }
-        let ours = message.ids.iter().find(|id| self.publications.contains_key(*id)).cloned();
-        if let Some(ours) = ours.filter(|_| message.ids.len() > 1) {
+        if message.ids.len() > 1
+            && let Some(ours) = message.ids.iter().find(|id| self.publications.contains_key(*id))
+        {
             for id in &message.ids {
                 self.names.insert(id.clone(), ours.clone());
             }

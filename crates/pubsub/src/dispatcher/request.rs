@@ -2,7 +2,7 @@
 
 use super::gaps::Numbers;
 use super::{Aliases, Dispatcher, Pending, Publisher, Publishing, Subscribers, Subscribing};
-use crate::publication::{AppId, Event, Outbox, Publication, Target};
+use crate::publication::{AppId, Event, Outbox, Target};
 use onym_tables::Tick;
 use onym_wire::push::{Control, Id, Kind, Status, Strategy, reserved};
 use smallvec::SmallVec;
@@ -235,7 +235,7 @@ impl Dispatcher {
                 s.subscribers.push(app);
             }
         } else if let Some(p) = self.publications.get_mut(full) {
-            p.publishers.push(Publisher { app, is_started: false });
+            p.publishers.push(Publisher::new(app));
         }
     }
 
@@ -314,13 +314,12 @@ impl Dispatcher {
     /// Starts one publisher of an item with these names, unless one is started (P-26).
     pub(super) fn elect(&mut self, ids: &[Id], out: &mut Outbox) {
         let is_started = |p: &Publishing| p.publishers.iter().any(|p| p.is_started);
-        if ids.iter().filter_map(|id| self.publications.get(id)).any(is_started) {
+        if ids.len() > 1 && ids.iter().filter_map(|id| self.publications.get(id)).any(is_started) {
             return;
         }
         for id in ids {
-            let Some(entry) = self.publications.get_mut(id).filter(|p| p.is_matched) else {
-                continue;
-            };
+            let entry = self.publications.get_mut(id);
+            let Some(entry) = entry.filter(|p| p.is_matched && !is_started(p)) else { continue };
             if let Some(publisher) = entry.publishers.first_mut() {
                 publisher.is_started = true;
                 out.tell(publisher.app, Event::StartPublish(id.clone()));
@@ -340,7 +339,7 @@ impl Dispatcher {
         if pending.strategy == Strategy::NODE_LOCAL {
             self.local.push_back(pending);
             let (root, node) = (reserved::RENDEZVOUS, self.config.node);
-            return out.publish(Publication::control(Target::Here, root, node, &message));
+            return out.control(Target::Here, root, node, message);
         }
         let Some(node) = self.rendezvous_of(&pending.full) else {
             let due = pending.since + self.config.patience;
@@ -350,7 +349,7 @@ impl Dispatcher {
             Some(ready) => {
                 let sequence = self.rendezvous.last_sent(node);
                 self.pending.insert((node, sequence), pending);
-                ready.iter().for_each(|m| self.publish_to_rendezvous(node, m, out));
+                ready.into_iter().for_each(|m| self.publish_to_rendezvous(node, m, out));
             }
             None => self.settle(now, pending, Status::FULL, out),
         }
@@ -419,22 +418,26 @@ impl Dispatcher {
 
     fn settle_done(&mut self, now: Tick, pending: &Pending, out: &mut Outbox) {
         let (full, is_subscription) = (&pending.full, !pending.kind.is_of_publisher());
+        // A withdrawal in between leaves nothing to settle.
         let waiting = if is_subscription {
-            self.subscriptions.get_mut(full).map(|s| std::mem::take(&mut s.waiting))
+            let Some(s) = self.subscriptions.get_mut(full) else { return };
+            s.waiting.iter().for_each(|waiting| s.subscribers.push(waiting.app));
+            std::mem::take(&mut s.waiting)
         } else {
             self.inherit(full);
-            self.publications.get_mut(full).map(|p| std::mem::take(&mut p.waiting))
+            let Some(p) = self.publications.get_mut(full) else { return };
+            p.publishers.extend(p.waiting.iter().map(|waiting| Publisher::new(waiting.app)));
+            std::mem::take(&mut p.waiting)
         };
-        // A withdrawal in between leaves nothing to settle.
-        let Some(waiting) = waiting else { return };
-        for waiting in &waiting {
-            self.settle_one(is_subscription, full, waiting.app);
-            self.tell_status(&[*waiting], Status::OK, out);
-        }
+        self.tell_status(&waiting, Status::OK, out);
         if is_subscription {
             self.answered(full, out);
+        } else {
+            self.elect(std::slice::from_ref(full), out);
         }
-        self.elect(std::slice::from_ref(full), out);
+        if !waiting.is_empty() && waiting.iter().all(|waiting| waiting.then.is_none()) {
+            return;
+        }
         let request = Request {
             kind: pending.kind.withdrawal(),
             id: full.last().map(Id::root).unwrap_or_default(),

@@ -3,9 +3,9 @@
 
 use super::request::Waiting;
 use crate::publication::AppId;
+use onym_tables::KeyedMap;
 use onym_wire::push::{Frame, Id, Strategy, option};
 use onym_wire::{tlv, types};
-use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
@@ -94,12 +94,12 @@ impl Alike<'_> {
 /// Subscriptions by identifier. Whoever may change one makes the last publication forgotten.
 #[derive(Debug, Default)]
 pub(super) struct Subscriptions {
-    by_id: HashMap<Id, Subscribing>,
+    by_id: KeyedMap<Id, Subscribing>,
     last: Option<Last>,
 }
 
 impl Deref for Subscriptions {
-    type Target = HashMap<Id, Subscribing>;
+    type Target = KeyedMap<Id, Subscribing>;
 
     fn deref(&self) -> &Self::Target {
         &self.by_id

@@ -2,10 +2,10 @@
 
 use super::Forwarder;
 use crate::verdict::Verdict;
+use onym_tables::KeyedMap;
 use onym_tables::bloom::stage_has;
 use onym_wire::push::{Filter, Frame, Id, Route};
 use onym_wire::tlv::Element;
-use std::collections::HashMap;
 
 /// Most exits, and most items with receivers, that a border node is told of.
 pub const ENTRIES_MAX: usize = 65_536;
@@ -28,7 +28,7 @@ pub struct Border {
     pub delivery: u64,
     /// Table of the filters.
     pub table: u8,
-    receivers: HashMap<Id, Filter>,
+    receivers: KeyedMap<Id, Filter>,
 }
 
 impl Border {

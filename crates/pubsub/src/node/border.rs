@@ -1,7 +1,7 @@
 //! A node at the border of its domain: what comes from other domains and goes to them.
 
 use super::Node;
-use crate::publication::{Publication, Target};
+use crate::publication::Target;
 use onym_tables::{FaceId, Tick};
 use onym_wire::push::{Control, Frame, Id, Kind, Role, Route, reserved};
 
@@ -42,8 +42,7 @@ impl Node {
         for home in managers {
             let is_here = home.node == node;
             let target = if is_here { Target::Here } else { Target::Route(home.route.clone()) };
-            let publication = Publication::control(target, reserved::TOPOLOGY, node, &passed);
-            self.outbox.publish(publication);
+            self.outbox.control(target, reserved::TOPOLOGY, node, passed.clone());
         }
     }
 
@@ -67,7 +66,7 @@ impl Node {
                 (Some(face), Some(domain), Ok(inner)) => {
                     let target = Target::Face(face);
                     let root = reserved::DOMAINS;
-                    self.outbox.publish(Publication::control(target, root, domain, &inner));
+                    self.outbox.control(target, root, domain, inner);
                 }
                 _ => self.dropped.misdirected += 1,
             }

@@ -5,8 +5,8 @@
 //! in which it was said and for nothing else.
 
 use crate::publication::{Publication, Target};
+use onym_tables::KeyedMap;
 use onym_wire::push::{Bundle, Id, RouteBuf};
-use std::collections::HashMap;
 
 /// Octets of the messages in one frame: it shall fit one packet of most links.
 const OCTETS_MAX: usize = 1300;
@@ -32,7 +32,7 @@ impl Open {
 pub(super) struct Bundles {
     /// In the order of their first messages.
     open: Vec<Open>,
-    places: HashMap<(Id, RouteBuf), usize>,
+    places: KeyedMap<(Id, RouteBuf), usize>,
 }
 
 impl Bundles {

@@ -2,7 +2,7 @@
 
 use super::{Faces, Frames, Node, Output};
 use crate::forwarder::Source;
-use crate::publication::{Publication, Target};
+use crate::publication::{Publication, Said, Target};
 use crate::topology::TopologyManager;
 use onym_tables::Tick;
 use onym_wire::push::{FrameBuilder, Id, Route, RouteBuf, reserved};
@@ -23,7 +23,7 @@ impl Node {
     /// Carries out what the parts published, and outside of a round sends what waits.
     #[inline]
     pub(super) fn settle(&mut self, now: Tick, output: &mut Output) {
-        if !self.outbox.publications.is_empty() {
+        if !self.outbox.said.is_empty() {
             self.drain(now, output);
         }
         if !self.is_held && self.has_waiting() {
@@ -54,20 +54,19 @@ impl Node {
     /// Until nothing is left. Each message has effects of its own only, so this ends: what goes
     /// round goes through the network.
     fn drain(&mut self, now: Tick, output: &mut Output) {
-        while let Some(publication) = self.outbox.publications.pop_front() {
-            self.carry_out(now, publication, output);
+        while let Some(said) = self.outbox.said.pop_front() {
+            match said {
+                Said::Here { root, node, mut message } => {
+                    self.heed(now, (root, node), &mut message, None);
+                }
+                Said::Publication(publication) => self.carry_out(publication, output),
+            }
         }
     }
 
-    fn carry_out(&mut self, now: Tick, publication: Publication, output: &mut Output) {
+    fn carry_out(&mut self, publication: Publication, output: &mut Output) {
         let id = publication.ids.first();
         let is_control = id.and_then(Id::first).is_some_and(reserved::is_reserved);
-        if publication.target == Target::Here {
-            if let (true, Some(id)) = (is_control, id.cloned()) {
-                self.control(now, &id, &publication.payload, None);
-            }
-            return;
-        }
         let ready = if is_control { self.bundles.add(publication) } else { Some(publication) };
         if let Some(publication) = ready {
             self.send(publication, is_control, output);

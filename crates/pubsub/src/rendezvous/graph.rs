@@ -3,17 +3,18 @@
 //! Knows nothing of messages: a request yields the changes that it made, or a status.
 
 mod change;
+mod nodes;
 pub mod request;
 #[cfg(test)]
 mod tests;
 
 pub use change::{Changes, ItemChange, ScopeNews};
+pub use nodes::Nodes;
 
-use onym_tables::HashKey;
+use onym_tables::{HashKey, KeyedMap, KeyedState};
 use onym_wire::push::{Id, Label, Status, Strategy};
 use smallvec::SmallVec;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::ops::Deref;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// Bounds of a graph.
 #[derive(Debug, Clone, Copy)]
@@ -65,38 +66,8 @@ pub fn digest_of(held: &Held) -> u64 {
 /// What one node asserts.
 #[derive(Debug, Default)]
 struct Holder {
-    held: BTreeSet<Held>,
+    held: HashSet<Held, KeyedState>,
     digest: u64,
-}
-
-/// Nodes, in order; mostly one, which lies where the set does.
-#[derive(Debug, Clone, Default)]
-struct Nodes(SmallVec<[Label; 2]>);
-
-impl Deref for Nodes {
-    type Target = [Label];
-
-    fn deref(&self) -> &[Label] {
-        &self.0
-    }
-}
-
-impl Nodes {
-    fn contains(&self, node: Label) -> bool {
-        self.0.binary_search(&node).is_ok()
-    }
-
-    fn insert(&mut self, node: Label) {
-        if let Err(at) = self.0.binary_search(&node) {
-            self.0.insert(at, node);
-        }
-    }
-
-    fn remove(&mut self, node: Label) {
-        if let Ok(at) = self.0.binary_search(&node) {
-            self.0.remove(at);
-        }
-    }
 }
 
 /// One identifier of a scope or item.
@@ -140,8 +111,8 @@ impl Vertex {
         self.paths.iter().any(|p| p.subscribers.contains(node))
     }
 
-    fn subscribers(&self) -> BTreeSet<Label> {
-        self.paths.iter().flat_map(|p| p.subscribers.iter().copied()).collect()
+    fn subscribers(&self) -> impl Iterator<Item = Label> {
+        self.paths.iter().flat_map(|p| p.subscribers.iter().copied())
     }
 
     fn ids(&self) -> Vec<Id> {
@@ -149,8 +120,9 @@ impl Vertex {
     }
 
     /// Fathers, each once.
-    fn fathers(&self) -> Vec<usize> {
-        let mut fathers: Vec<usize> = self.paths.iter().filter_map(|p| p.father).collect();
+    fn fathers(&self) -> SmallVec<[usize; 2]> {
+        let mut fathers: SmallVec<[usize; 2]> =
+            self.paths.iter().filter_map(|p| p.father).collect();
         fathers.sort_unstable();
         fathers.dedup();
         fathers
@@ -176,10 +148,10 @@ pub struct Graph {
     limits: Limits,
     vertices: Vec<Option<Vertex>>,
     free: Vec<usize>,
-    index: HashMap<Id, usize>,
+    index: KeyedMap<Id, usize>,
     numbers: u64,
-    by_number: HashMap<u64, usize>,
-    held: HashMap<Label, Holder>,
+    by_number: KeyedMap<u64, usize>,
+    held: KeyedMap<Label, Holder>,
     /// Scopes whose publishers changed, where somebody keeps them.
     unkept: Option<BTreeSet<Id>>,
 }
@@ -231,9 +203,13 @@ impl Graph {
         }
     }
 
-    /// What this node asserts, in the order in which it would be withdrawn.
+    /// What this node asserts, in no order.
     pub fn held(&self, node: Label) -> impl Iterator<Item = &Held> {
         self.held.get(&node).into_iter().flat_map(|h| &h.held)
+    }
+
+    fn is_held(&self, node: Label, held: &Held) -> bool {
+        self.held.get(&node).is_some_and(|holder| holder.held.contains(held))
     }
 
     /// The digest of what this node asserts (P-41).
@@ -284,18 +260,25 @@ impl Graph {
     }
 
     /// Publishers of an item, by its number's vertex.
-    pub(super) fn publishers(&self, v: usize) -> BTreeSet<Label> {
+    pub(super) fn publishers(&self, v: usize) -> Nodes {
         self.at(v).paths.iter().flat_map(|p| p.publishers.iter().copied()).collect()
     }
 
     /// Own subscribers of an item and those of its fathers.
-    pub(super) fn effective_subscribers(&self, v: usize) -> BTreeSet<Label> {
+    pub(super) fn effective_subscribers(&self, v: usize) -> Nodes {
         let vertex = self.at(v);
-        let mut all = vertex.subscribers();
-        for father in vertex.fathers() {
-            all.extend(self.at(father).paths.iter().flat_map(|p| p.subscribers.iter().copied()));
-        }
-        all
+        let fathers = vertex.fathers().into_iter();
+        let of_fathers = fathers.flat_map(|father| self.at(father).subscribers());
+        vertex.subscribers().chain(of_fathers).collect()
+    }
+
+    /// Whether an item has publishers and subscribers.
+    pub(super) fn is_matched(&self, v: usize) -> bool {
+        let vertex = self.at(v);
+        let is_wanted = |v: &Vertex| v.paths.iter().any(|p| !p.subscribers.is_empty());
+        vertex.paths.iter().any(|p| !p.publishers.is_empty())
+            && (is_wanted(vertex)
+                || vertex.fathers().into_iter().any(|father| is_wanted(self.at(father))))
     }
 
     fn is_served(&self, v: usize, node: Label) -> bool {

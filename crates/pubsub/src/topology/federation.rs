@@ -399,7 +399,7 @@ impl TopologyManager {
         let Some((node, number)) = exit.copied() else { return };
         let (item, body) = (Some(u64::from(number)), message.octets());
         let wrapped = Control { item, body, ..self.message(Kind::DOMAIN_OUT) };
-        self.publish_to_dispatcher(node, &wrapped, out);
+        self.publish_to_dispatcher(node, wrapped, out);
     }
 
     /// The numbers of links from a node to another one.

@@ -1,8 +1,9 @@
 //! The map of a domain: nodes and links as their link states tell, shortest paths, trees.
 
+use onym_tables::KeyedMap;
 use onym_wire::push::{Control, Label, Link, Role};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 /// What a node said of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,7 +83,7 @@ pub struct Map {
     labels: Vec<Label>,
     /// Links by the position of their beginning: end, number, number of the reverse, cost.
     links: Vec<Vec<(usize, u32, u32, u32)>>,
-    paths: HashMap<usize, Paths>,
+    paths: KeyedMap<usize, Paths>,
 }
 
 impl Map {

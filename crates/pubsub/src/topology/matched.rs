@@ -3,9 +3,9 @@
 use super::federation::Fact;
 use super::{TopologyManager, Tree};
 use crate::publication::Outbox;
-use onym_tables::Tick;
+use onym_tables::{KeyedMap, Tick};
 use onym_wire::push::{Control, Id, Kind, Label, RouteBuf};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Links that a publication for other domains may travel.
 const HOPS_ABROAD: u64 = 128;
@@ -14,7 +14,7 @@ const HOPS_ABROAD: u64 = 128;
 const KEPT_MAX: usize = 4096;
 
 /// Ways by publisher and subscribers.
-pub(super) type Kept = HashMap<Label, HashMap<Vec<Label>, Way>>;
+pub(super) type Kept = KeyedMap<Label, KeyedMap<Vec<Label>, Way>>;
 
 /// How subscribers of this domain are reached, whatever the item.
 #[derive(Debug, Clone)]
@@ -183,7 +183,7 @@ impl TopologyManager {
             let known = self.matches.get_mut(&key).filter(|m| m.version + 1 == message.version);
             let Some(m) = known else {
                 let wanted = Control { item: Some(item), ..self.message(Kind::MATCH_WANTED) };
-                return self.publish_to_rendezvous(message.sender, &wanted, out);
+                return self.publish_to_rendezvous(message.sender, wanted, out);
             };
             m.publishers.extend(message.publishers);
             m.publishers.retain(|p| !message.nodes.contains(p));
@@ -351,7 +351,7 @@ impl TopologyManager {
         let tree = self.made_tree(publisher, &others)?;
         let way = self.way_of(publisher, &tree, item);
         if is_kept {
-            if self.kept.values().map(HashMap::len).sum::<usize>() >= KEPT_MAX {
+            if self.kept.values().map(KeyedMap::len).sum::<usize>() >= KEPT_MAX {
                 self.kept.clear();
             }
             self.kept.entry(publisher).or_default().insert(others, way.clone());

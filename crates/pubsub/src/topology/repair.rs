@@ -9,10 +9,10 @@ use super::TopologyManager;
 use super::domains::PATH_MAX;
 use super::matched::{Match, Server};
 use crate::missing::{FRAGMENTS_MAX, Ranges, fragments};
-use crate::publication::{Outbox, Publication, algorithmic_scope, responsible};
-use onym_tables::Tick;
+use crate::publication::{Outbox, algorithmic_scope, responsible};
+use onym_tables::{KeyedMap, Tick};
 use onym_wire::push::{Control, Id, Kind, Label, Role, reserved};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Time within which requests for the same fragment are one.
@@ -28,7 +28,7 @@ pub const NOTED_MAX: usize = 65_536;
 #[derive(Debug, Default)]
 pub(super) struct Repairs {
     /// When fragments were asked for last, by the ids of their publications.
-    asked: HashMap<Id, HashMap<u32, Tick>>,
+    asked: KeyedMap<Id, KeyedMap<u32, Tick>>,
     noted: usize,
     swept: Tick,
     /// By neighbour: thousandths of fragments that it may still ask for, as of then.
@@ -43,7 +43,7 @@ impl Repairs {
         }
         if self.noted + FRAGMENTS_MAX > NOTED_MAX {
             // Forgotten, they are asked for once more than needed.
-            (self.asked, self.noted) = (HashMap::new(), 0);
+            (self.asked, self.noted) = (KeyedMap::default(), 0);
         }
         let known = self.asked.entry(publication.clone()).or_default();
         let before = known.len();
@@ -67,7 +67,7 @@ impl Repairs {
             fragments.retain(|_, at| now.since(*at) < SAME);
         }
         self.asked.retain(|_, fragments| !fragments.is_empty());
-        self.noted = self.asked.values().map(HashMap::len).sum();
+        self.noted = self.asked.values().map(KeyedMap::len).sum();
     }
 
     pub(super) fn neighbour_gone(&mut self, neighbour: Label) {
@@ -177,7 +177,7 @@ impl TopologyManager {
         let asked = Control { ids, missing, ..self.message(Kind::REPAIR) };
         for node in nodes {
             if let Some(target) = self.way(node) {
-                out.publish(Publication::control(target, reserved::REPAIR, node, &asked));
+                out.control(target, reserved::REPAIR, node, asked.clone());
             }
         }
     }
@@ -229,7 +229,7 @@ mod tests {
             let of = Id::root(Label::from_u64(n));
             let asked = repairs.fresh(Tick::from_ms(1), &of, &[(0, u32::MAX)]).into_inner();
             assert_eq!(asked, [(0, 255)]);
-            let noted = repairs.asked.values().map(HashMap::len).sum::<usize>();
+            let noted = repairs.asked.values().map(KeyedMap::len).sum::<usize>();
             assert!(noted <= NOTED_MAX && noted == repairs.noted);
         }
         // A range that is upside down asks for nothing, and nothing is kept for it.

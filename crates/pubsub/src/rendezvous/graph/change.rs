@@ -1,8 +1,8 @@
 //! What a request changed.
 
-use super::{Graph, Path};
+use super::{Graph, Nodes, Path};
 use onym_wire::push::{Id, Label, Strategy};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Scopes that came or went, for the subscribers of their father.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,13 +27,13 @@ pub struct ItemChange {
     /// It has other identifiers than before.
     pub is_renamed: bool,
     /// Publishers that came.
-    pub publishers: BTreeSet<Label>,
+    pub publishers: Nodes,
     /// Publishers that went.
-    pub publishers_gone: BTreeSet<Label>,
+    pub publishers_gone: Nodes,
     /// Subscribers that came, their own or of a father.
-    pub subscribers: BTreeSet<Label>,
+    pub subscribers: Nodes,
     /// Subscribers that went.
-    pub subscribers_gone: BTreeSet<Label>,
+    pub subscribers_gone: Nodes,
 }
 
 impl ItemChange {
@@ -54,23 +54,28 @@ impl ItemChange {
 pub struct Changes {
     /// Scopes.
     pub scopes: Vec<ScopeNews>,
-    /// Items by their numbers.
-    pub items: BTreeMap<u64, ItemChange>,
+    /// The item that changed first, with its number: mostly there is no other.
+    first: Option<(u64, ItemChange)>,
+    /// Other items by their numbers.
+    more: BTreeMap<u64, ItemChange>,
 }
 
 impl Changes {
     /// Item changes in the order of the items' first ids.
     #[must_use]
     pub fn in_order(&self) -> Vec<(u64, &ItemChange)> {
-        let mut all: Vec<(u64, &ItemChange)> =
-            self.items.iter().filter(|(_, c)| !c.is_empty()).map(|(n, c)| (*n, c)).collect();
-        all.sort_by(|a, b| a.1.ids.cmp(&b.1.ids));
+        let first = self.first.iter().map(|(number, change)| (*number, change));
+        let more = self.more.iter().map(|(number, change)| (*number, change));
+        let mut all: Vec<_> = first.chain(more).filter(|(_, c)| !c.is_empty()).collect();
+        all.sort_by(|(n, a), (m, b)| (&a.ids, n).cmp(&(&b.ids, m)));
         all
     }
 
     fn of<'a>(&'a mut self, graph: &Graph, v: usize) -> &'a mut ItemChange {
         let vertex = graph.at(v);
-        let change = self.items.entry(vertex.number).or_default();
+        let number = vertex.number;
+        let (first, change) = self.first.get_or_insert_with(|| (number, ItemChange::default()));
+        let change = if *first == number { change } else { self.more.entry(number).or_default() };
         change.vertex = Some(v);
         change.strategy = vertex.strategy;
         change.ids = vertex.ids();
@@ -98,9 +103,9 @@ impl Changes {
 }
 
 /// A node that comes and goes within one request did neither.
-fn note(came_set: &mut BTreeSet<Label>, gone_set: &mut BTreeSet<Label>, node: Label, came: bool) {
+fn note(came_set: &mut Nodes, gone_set: &mut Nodes, node: Label, came: bool) {
     let (to, from) = if came { (came_set, gone_set) } else { (gone_set, came_set) };
-    if !from.remove(&node) {
+    if !from.remove(node) {
         to.insert(node);
     }
 }
@@ -115,7 +120,7 @@ impl Graph {
         changes: &mut Changes,
     ) {
         let Some(father) = father else { return };
-        let nodes: Vec<Label> = self.at(father).subscribers().into_iter().collect();
+        let nodes = self.at(father).subscribers().collect::<Nodes>().to_vec();
         if !nodes.is_empty() && !ids.is_empty() {
             changes.scopes.push(ScopeNews { is_published, ids, nodes });
         }
@@ -134,7 +139,7 @@ impl Graph {
         let ids: Vec<Id> = branch.iter().map(|p| p.id.clone()).collect();
         let (is_scope, is_last) = (vertex.is_scope, rest.is_empty());
         let label = ids.first().and_then(Id::last);
-        let served = father.map(|f| self.at(f).subscribers()).unwrap_or_default();
+        let served: Nodes = father.iter().flat_map(|f| self.at(*f).subscribers()).collect();
         if is_scope {
             self.news(father, ids.clone(), false, changes);
         } else if is_last {
@@ -154,9 +159,9 @@ impl Graph {
             self.free.push(v);
         } else if !is_scope {
             changes.renamed(self, v);
-            for node in served {
-                if !self.is_served(v, node) {
-                    changes.subscriber(self, v, node, false);
+            for node in served.iter() {
+                if !self.is_served(v, *node) {
+                    changes.subscriber(self, v, *node, false);
                 }
             }
         }

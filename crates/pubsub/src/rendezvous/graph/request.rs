@@ -62,12 +62,15 @@ impl Graph {
     /// Takes back everything that `node` asserts.
     pub fn forget(&mut self, node: Label) -> Changes {
         let mut changes = Changes::default();
-        loop {
-            // Taking a scope back takes items along, so what is next is asked anew.
-            let next = self.held(node).next().cloned();
-            let Some(held) = next else { return changes };
-            self.take_back(node, &held, &mut changes);
+        let mut all: Vec<Held> = self.held(node).cloned().collect();
+        all.sort_unstable();
+        for held in all {
+            // Taking a scope back takes items along.
+            if self.is_held(node, &held) {
+                self.take_back(node, &held, &mut changes);
+            }
         }
+        changes
     }
 
     /// Takes back one thing that `node` asserts.
@@ -257,8 +260,8 @@ impl Graph {
         changes: &mut Changes,
     ) -> Result<usize, Status> {
         let v = self.make_at(node, place, false, strategy)?;
-        for subscriber in self.effective_subscribers(v) {
-            changes.subscriber(self, v, subscriber, true);
+        for subscriber in self.effective_subscribers(v).iter() {
+            changes.subscriber(self, v, *subscriber, true);
         }
         Ok(v)
     }
@@ -291,7 +294,8 @@ impl Graph {
                 let served = self.effective_subscribers(v);
                 self.attach(v, Some(father), label);
                 changes.renamed(self, v);
-                for subscriber in self.effective_subscribers(v).difference(&served) {
+                let subscribers = self.effective_subscribers(v);
+                for subscriber in subscribers.iter().filter(|s| !served.contains(**s)) {
                     changes.subscriber(self, v, *subscriber, true);
                 }
             }

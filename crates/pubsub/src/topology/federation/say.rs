@@ -3,7 +3,7 @@
 //! (P-61, P-66).
 
 use super::{FACTS_MAX, Fact, Federation, messages};
-use crate::publication::{Outbox, Publication, responsible};
+use crate::publication::{Outbox, responsible};
 use crate::topology::matched::Match;
 use crate::topology::{SETTLE, TopologyManager};
 use onym_tables::Tick;
@@ -198,7 +198,7 @@ impl TopologyManager {
             ..Control::new(if is_gone { kind.withdrawal() } else { kind }, domain)
         };
         if let Some(target) = self.way(owner) {
-            out.publish(Publication::control(target, reserved::RENDEZVOUS, domain, &message));
+            out.control(target, reserved::RENDEZVOUS, domain, message);
         }
     }
 
@@ -235,7 +235,7 @@ impl TopologyManager {
                     Way::Item(ids) => message.ids.clone_from(ids),
                 }
                 message.route = filter.map(|f| RouteBuf::flat(0, &f));
-                self.publish_to_dispatcher(*border, &message, out);
+                self.publish_to_dispatcher(*border, message, out);
             }
         }
         if let Some(federation) = &mut self.federation {
@@ -249,7 +249,9 @@ impl TopologyManager {
         federation.said.forget_item(ids);
         let borders = federation.borders();
         let message = Control { ids: ids.to_vec(), ..self.message(Kind::BORDER) };
-        borders.iter().for_each(|border| self.publish_to_dispatcher(*border, &message, out));
+        for border in borders {
+            self.publish_to_dispatcher(border, message.clone(), out);
+        }
     }
 
     fn receivers_from(&mut self, border: Label, receivers: &[Label]) -> Option<Filter> {

@@ -1,7 +1,7 @@
 use crate::dispatcher::{Data, Request};
 use crate::forwarder::LinkEntry;
 use crate::node::{Config, Node, Output};
-use crate::publication::{AppId, DomainKey, Event, Publication, Target};
+use crate::publication::{AppId, DomainKey, Event};
 use crate::verdict::Verdict;
 use onym_tables::{FaceId, Tick};
 use onym_wire::push::{
@@ -333,11 +333,8 @@ fn forged_and_malformed_messages_between_domains_are_counted_and_harmless() {
 fn only_a_topology_manager_opens_the_border() {
     let mut net = Net::matched(2);
     let message = Control { item: Some(1), ..Control::new(Kind::BORDER, label(0, 1)) };
-    let (root, node) = (reserved::DISPATCHER, label(0, 1));
-    let publication = Publication::control(Target::Here, root, node, &message);
     let before = net.nodes[1].dropped.misdirected;
-    let parsed = Control::parse(&publication.payload).unwrap();
-    net.nodes[1].border(&parsed);
+    net.nodes[1].border(&message);
     assert_eq!(net.nodes[1].dropped.misdirected, before + 1);
 }
 
