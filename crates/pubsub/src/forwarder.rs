@@ -11,7 +11,7 @@ pub use border::{Border, ENTRIES_MAX, Exit};
 
 use crate::verdict::{Counters, Verdict};
 use onym_tables::FaceId;
-use onym_tables::bloom::{KeyedTags, Scheme, TABLES_MAX, stage_has};
+use onym_tables::bloom::{Bits, KeyedTags, Scheme, TABLES_MAX, stage_has};
 use onym_wire::push::{Filter, Head, Route, Stages};
 use onym_wire::tlv::Malformed;
 use onym_wire::types;
@@ -363,13 +363,13 @@ impl Forwarder {
             return Err(Verdict::Malformed);
         }
         let number = from.map_or(OWN, |i| self.links[i].number);
-        let tags = keys.of_flow(flow, table);
+        let (tags, bits) = (keys.of_flow(flow, table), Bits::of(filter));
         for (i, link) in self.links.iter().enumerate() {
-            if tags.is_in(filter, number, link.number) && Some(i) != from {
+            if tags.is_in(&bits, number, link.number) && Some(i) != from {
                 copies.faces.push(link.face);
             }
         }
-        copies.is_delivered = from.is_some() && tags.is_in(filter, number, self.inside);
+        copies.is_delivered = from.is_some() && tags.is_in(&bits, number, self.inside);
         Ok(())
     }
 

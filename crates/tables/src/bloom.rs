@@ -150,21 +150,54 @@ impl FlowTags {
         self.hash.then((u64::from(from) << 32) | u64::from(to))
     }
 
-    /// Whether the tag from `from` to `to` is in `filter`.
+    /// Whether the tag from `from` to `to` is in the filter with these bits.
     #[inline]
     #[must_use]
-    pub fn is_in(&self, filter: &Filter, from: u32, to: u32) -> bool {
+    pub fn is_in(&self, bits: &Bits, from: u32, to: u32) -> bool {
         let mut positions = self.positions(from, to);
-        let words = filter.words();
         // Without branches: the positions are unpredictable by design.
         let mut all = 1;
         for _ in 0..self.k {
-            all &= words[(positions >> 6) as usize & 3] >> (positions & 63);
+            all &= bits.0[(positions & 0xff) as usize];
             positions >>= 8;
         }
-        all & 1 == 1
+        all == 1
     }
 }
+
+/// A filter with an octet for each bit, 0 or 1: for who tests many unpredictable positions.
+#[derive(Clone, Copy)]
+pub struct Bits([u8; Filter::BITS as usize]);
+
+impl std::fmt::Debug for Bits {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Bits(..)")
+    }
+}
+
+impl Bits {
+    /// The bits of `filter`.
+    #[inline]
+    #[must_use]
+    pub fn of(filter: &Filter) -> Self {
+        let mut bits = [0; Filter::BITS as usize];
+        for (bits, octet) in bits.as_chunks_mut::<8>().0.iter_mut().zip(filter.octets()) {
+            *bits = SPREAD[usize::from(octet)];
+        }
+        Self(bits)
+    }
+}
+
+/// The bits of each value of an octet, lowest first.
+const SPREAD: [[u8; 8]; 256] = {
+    let mut spread = [[0; 8]; 256];
+    let mut at = 0;
+    while at < 256 * 8 {
+        spread[at / 8][at % 8] = ((at / 8) >> (at % 8)) as u8 & 1;
+        at += 1;
+    }
+    spread
+};
 
 /// Whether `stage`, which is number `index`, holds the link with this tag.
 #[inline]

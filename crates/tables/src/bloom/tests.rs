@@ -57,12 +57,34 @@ fn keyed_tags_depend_on_flow_links_table_and_key() {
     let keys = KeyedTags::new([1, 2], 5);
     let tag = keys.tag(10, 1, 2, 0);
     assert!((1..=5).contains(&tag.ones()));
-    assert!(keys.of_flow(10, 0).is_in(&tag, 1, 2));
-    assert!(!keys.of_flow(11, 0).is_in(&tag, 1, 2));
+    assert!(keys.of_flow(10, 0).is_in(&Bits::of(&tag), 1, 2));
+    assert!(!keys.of_flow(11, 0).is_in(&Bits::of(&tag), 1, 2));
     for (flow, from, to, table) in [(11, 1, 2, 0), (10, 3, 2, 0), (10, 2, 1, 0), (10, 1, 2, 1)] {
         assert_ne!(keys.tag(flow, from, to, table), tag);
     }
     assert_ne!(KeyedTags::new([1, 3], 5).tag(10, 1, 2, 0), tag);
+}
+
+#[test]
+fn a_keyed_tag_is_in_a_filter_that_contains_it_and_in_no_other() {
+    let seed = 4;
+    println!("seed {seed}");
+    let mut rng = Rng::new(seed);
+    let mut held = 0;
+    for n in 0..2000 {
+        let keys = KeyedTags::new([rng.next_u64(), n], 1 + (n % 8) as u8);
+        let (flow, [from, to]) = (rng.next_u64(), [(); 2].map(|()| rng.below(1000) as u32));
+        let tag = keys.tag(flow, from, to, 3);
+        let mut filter = Filter::EMPTY;
+        (0..rng.below(700)).for_each(|_| filter.set(rng.below(256) as u8));
+        if n % 3 == 0 {
+            filter.add(&tag);
+        }
+        let is_in = keys.of_flow(flow, 3).is_in(&Bits::of(&filter), from, to);
+        assert_eq!(is_in, filter.contains(&tag));
+        held += u32::from(is_in);
+    }
+    assert!((700..1900).contains(&held), "{held}");
 }
 
 #[test]
