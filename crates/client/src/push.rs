@@ -62,6 +62,8 @@ pub struct App {
     answers: VecDeque<(u32, Status, Sent)>,
     /// Events came, and there was no more behind them.
     is_read_up: bool,
+    /// The last look at the face took all there was.
+    is_idle: bool,
     info: Option<NodeInfo>,
     last_tag: u32,
     partial: Option<(Id, usize, Vec<u8>)>,
@@ -115,6 +117,7 @@ impl App {
             events: VecDeque::new(),
             answers: VecDeque::new(),
             is_read_up: false,
+            is_idle: false,
             info: None,
             last_tag: 0,
             partial: None,
@@ -333,7 +336,8 @@ impl App {
         if let Some(event) = self.events.pop_front() {
             return Ok(Some(event));
         }
-        if std::mem::take(&mut self.is_read_up) && patience.is_some_and(|p| p.is_zero()) {
+        let is_look = patience.is_some_and(|p| p.is_zero());
+        if std::mem::take(&mut self.is_read_up) && is_look {
             self.flush()?;
             return Ok(None);
         }
@@ -341,7 +345,7 @@ impl App {
         loop {
             let is_over = !self.turn(until)?;
             let event = self.events.pop_front();
-            if is_over || event.is_some() {
+            if is_over || event.is_some() || is_look && self.is_idle {
                 return Ok(event);
             }
         }
@@ -430,6 +434,7 @@ impl App {
     /// Takes what came; whether there was something.
     fn receive(&mut self) -> Result<bool, Error> {
         let mut any = false;
+        self.is_idle = false;
         loop {
             let result = self.face.receive(&mut self.pool, RX_BUDGET, &mut self.frames);
             let mut frames = std::mem::take(&mut self.frames);
@@ -440,6 +445,7 @@ impl App {
             self.frames = frames;
             match result {
                 Ok(More::Idle) => {
+                    self.is_idle = true;
                     self.is_read_up = !self.events.is_empty();
                     return Ok(any);
                 }

@@ -96,10 +96,22 @@ pub struct Transmit {
 /// The bytes of a packet to send.
 #[derive(Debug, Clone)]
 pub enum Payload {
-    /// In the arena of the [`Outbox`]: Interests and Nacks, which are small and are changed.
+    /// In the arena of the [`Outbox`]: what is small or was changed.
     Arena(Range<u32>),
     /// Shared, unchanged: Data.
     Shared(Buf),
+}
+
+impl Payload {
+    /// The bytes, where `arena` is that of the packet's [`Outbox`].
+    #[inline]
+    #[must_use]
+    pub fn octets<'a>(&'a self, arena: &'a [u8]) -> &'a [u8] {
+        match self {
+            Self::Arena(range) => &arena[range.start as usize..range.end as usize],
+            Self::Shared(buf) => buf,
+        }
+    }
 }
 
 /// Packets that one burst produced, in order. Cleared, not freed, after each burst.
@@ -115,10 +127,7 @@ impl Outbox {
     /// The network-layer bytes of `item`.
     #[must_use]
     pub fn bytes<'a>(&'a self, item: &'a Transmit) -> &'a [u8] {
-        match &item.bytes {
-            Payload::Arena(r) => &self.arena[r.start as usize..r.end as usize],
-            Payload::Shared(buf) => buf,
-        }
+        item.bytes.octets(&self.arena)
     }
 
     /// The octets that `write` appends to the arena.

@@ -4,11 +4,11 @@ use super::PushThread;
 use super::in_place::Rest;
 use onym_forward::packet::{Delivery as Way, Kind, LpOut, Payload, Transmit};
 use onym_pubsub::{AppId, Data, Event, Refusal, Request, Sent, To};
-use onym_tables::{FaceId, Tick};
+use onym_tables::{FaceId, KeyedMap, Tick};
 use onym_wire::push::app::{Message, PIECE_MAX, kind};
 use onym_wire::push::{Id, Label, RouteBuf, Status, Strategy};
 use onym_wire::{Buf, COPY_LEN_MAX};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,12 +19,14 @@ const REFUSAL_AGAIN: Duration = Duration::from_secs(1);
 #[derive(Debug, Default)]
 pub(super) struct Apps {
     by_face: BTreeMap<FaceId, App>,
-    by_number: HashMap<AppId, FaceId>,
+    by_number: KeyedMap<AppId, FaceId>,
     last: u64,
     /// The data event made last, for the others who get the same.
     made: Option<(Id, Arc<[u8]>, Buf)>,
     /// The applications that got the last publication together, and their faces by shard.
     fan: Option<(Arc<[AppId]>, Vec<Places>)>,
+    /// The message under way.
+    scratch: Vec<u8>,
     /// Messages that were malformed.
     pub(super) malformed: u64,
     /// Messages taken.
@@ -116,6 +118,10 @@ const fn status_of(refusal: Refusal) -> Status {
     }
 }
 
+fn to_app(face: FaceId, delivery: Way, bytes: Payload) -> Transmit {
+    Transmit { face, kind: Kind::Data, bytes, lp: LpOut { delivery, ..LpOut::default() } }
+}
+
 /// What an application hears of a publication.
 pub(super) fn data_message<'a>(id: &'a Id, payload: &'a [u8]) -> Message<'a> {
     Message { id: id.octets(), payload, ..Message::new(kind::DATA, 0) }
@@ -193,7 +199,7 @@ impl PushThread {
             text: concat!("onym ", env!("CARGO_PKG_VERSION")).as_bytes(),
             ..Message::new(kind::REGISTERED, message.tag)
         };
-        self.send(face, Way::AppMessage, Buf::copy_from(&answer.octets()));
+        self.say(face, &answer);
     }
 
     /// An application is gone, if one was at this face: what it held is taken back.
@@ -321,12 +327,12 @@ impl PushThread {
             frames: sent.frames as u64,
             ..Message::new(kind::STATUS, tag)
         };
-        self.send(face, Way::AppMessage, Buf::copy_from(&message.octets()));
+        self.say(face, &message);
     }
 
     fn answer(&mut self, face: FaceId, tag: u32, status: Status) {
         let message = Message { status: Some(status), ..Message::new(kind::STATUS, tag) };
-        self.send(face, Way::AppMessage, Buf::copy_from(&message.octets()));
+        self.say(face, &message);
     }
 
     /// Hands events to their applications.
@@ -405,11 +411,11 @@ impl PushThread {
             }
             Event::Missed(number) => {
                 let message = Message { number: *number, ..Message::new(kind::MISSED, 0) };
-                self.send(face, Way::AppMessage, Buf::copy_from(&message.octets()));
+                self.say(face, &message);
             }
             Event::Data { id, payload } => {
-                let message = self.shared_message(id, payload);
-                self.send(face, Way::AppData, message);
+                let bytes = Payload::Shared(self.shared_message(id, payload));
+                self.transmit(&[], to_app(face, Way::AppData, bytes));
             }
         }
     }
@@ -429,13 +435,17 @@ impl PushThread {
 
     fn notify(&mut self, face: FaceId, kind: onym_wire::push::Kind, id: &Id) {
         let message = Message { id: id.octets(), ..Message::new(kind, 0) };
-        self.send(face, Way::AppMessage, Buf::copy_from(&message.octets()));
+        self.say(face, &message);
     }
 
-    fn send(&mut self, face: FaceId, delivery: Way, message: Buf) {
-        let (kind, bytes) = (Kind::Data, Payload::Shared(message));
-        let lp = LpOut { delivery, ..LpOut::default() };
-        self.transmit(&[], Transmit { face, kind, bytes, lp });
+    /// A message other than data.
+    fn say(&mut self, face: FaceId, message: &Message<'_>) {
+        let mut octets = std::mem::take(&mut self.apps.scratch);
+        octets.clear();
+        message.write(&mut octets);
+        let end = u32::try_from(octets.len()).expect("invariant: messages are short");
+        self.transmit(&octets, to_app(face, Way::AppMessage, Payload::Arena(0..end)));
+        self.apps.scratch = octets;
     }
 }
 

@@ -23,14 +23,14 @@ pub(crate) struct AppSide {
 impl Shard {
     /// Puts a message into the queue of an application. Data that finds no room is missed whole;
     /// anything else that finds none ends the face.
-    pub(super) fn transmit_app(&mut self, slot: u32, item: &Transmit) {
-        let Payload::Shared(bytes) = &item.bytes else { return };
+    pub(super) fn transmit_app(&mut self, slot: u32, arena: &[u8], item: &Transmit) {
+        let len = item.bytes.octets(arena).len();
         let Some(room) = self.ready_app(slot) else { return };
         let Some(face) = self.faces.get(slot) else { return };
-        if item.lp.delivery == Delivery::AppData && fitting(&face.queue, room, bytes.len()) == 0 {
+        if item.lp.delivery == Delivery::AppData && fitting(&face.queue, room, len) == 0 {
             return self.miss(slot, 1);
         }
-        let is_taken = tell_missed(face) && put(&mut face.queue, bytes);
+        let is_taken = tell_missed(face) && put(&mut face.queue, arena, &item.bytes);
         self.told(slot, is_taken);
     }
 
@@ -125,7 +125,10 @@ fn put_row(queue: &mut TxQueue, head: &[u8], row: &FrameRow, from: usize) -> boo
 }
 
 /// Queues a message; a long publication in pieces that share its octets.
-fn put(queue: &mut TxQueue, bytes: &Buf) -> bool {
+fn put(queue: &mut TxQueue, arena: &[u8], bytes: &Payload) -> bool {
+    let Payload::Shared(bytes) = bytes else {
+        return queue.push(bytes.octets(arena), None).is_ok();
+    };
     if bytes.len() <= PACKET_LEN_MAX {
         return queue.push(&[], Some(bytes)).is_ok();
     }

@@ -166,7 +166,7 @@ impl Shard {
 
     fn transmit_here(&mut self, slot: u32, arena: &[u8], item: &Transmit) {
         if item.lp.delivery != Delivery::Packet {
-            return self.transmit_app(slot, item);
+            return self.transmit_app(slot, arena, item);
         }
         let now = self.now;
         let Some(face) = self.faces.get(slot) else { return };
@@ -174,11 +174,8 @@ impl Shard {
             face.traffic.face_gone += 1;
             return;
         }
-        let is_push = match &item.bytes {
-            Payload::Arena(range) => arena.get(range.start as usize),
-            Payload::Shared(bytes) => bytes.first(),
-        }
-        .is_some_and(|first| *first >= push::PUSH_FRAME);
+        let first = item.bytes.octets(arena).first();
+        let is_push = first.is_some_and(|first| *first >= push::PUSH_FRAME);
         face.queue.set_lane(lane(is_push, face.stream));
         // Refusals are counted by the link service.
         let _ = face.link.send(now, item, arena, &mut face.queue);
