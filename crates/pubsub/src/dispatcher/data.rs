@@ -141,8 +141,8 @@ impl Dispatcher {
     }
 
     /// Publishes what needs nothing but the head that its item's frames have: matched, started, and
-    /// short enough for one frame, of which all but the payload is put into `octets`. `None`:
-    /// anything else, and nothing was done.
+    /// short enough for one frame, of which all but the payload is put into `octets`; or what stays
+    /// in this node. `None`: anything else, and nothing was done.
     pub fn publish_ready(
         &mut self,
         now: Tick,
@@ -151,8 +151,9 @@ impl Dispatcher {
         octets: &mut Vec<u8>,
         out: &mut Outbox,
     ) -> Option<Sent> {
+        let is_local = data.strategy == Strategy::NODE_LOCAL;
         // Room is kept where something is put into each frame: a signature.
-        if data.strategy != Strategy::DOMAIN_LOCAL || self.config.reserve > 0 {
+        if !is_local && (data.strategy != Strategy::DOMAIN_LOCAL || self.config.reserve > 0) {
             return None;
         }
         let entry = self.publications.get_mut(&data.id).filter(|p| !p.is_scope)?;
@@ -160,7 +161,7 @@ impl Dispatcher {
             return None;
         }
         let mut sent = Sent::default();
-        if let Some(route) = &entry.route {
+        if let (false, Some(route)) = (is_local, &entry.route) {
             let hop_limit = entry.hops.saturating_add(self.config.spare_hops);
             let ids = &entry.aliases;
             let numbers = &mut entry.numbers;

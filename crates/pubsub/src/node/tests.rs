@@ -185,6 +185,31 @@ fn who_subscribes_later_hears_what_is_still_good() {
     assert_eq!(told, [&status, &Event::Data { id, payload }]);
 }
 
+#[test]
+fn a_node_local_publication_is_ready_as_soon_as_its_item_is_started() {
+    let mut node = node(Role::default());
+    let mut output = Output::default();
+    let (publisher, subscriber, strategy) = (AppId(1), AppId(2), Strategy::NODE_LOCAL);
+    let mut ask = |node: &mut Node, app, kind, id: &str, prefix: &str| {
+        let (id, prefix) = (id.parse().unwrap(), prefix.parse().unwrap());
+        node.request(Tick(0), app, 1, &Request { kind, id, prefix, strategy }, &mut output);
+        std::mem::take(&mut output.events)
+    };
+    ask(&mut node, publisher, Kind::PUBLISH_SCOPE, "/1", "/");
+    ask(&mut node, publisher, Kind::PUBLISH_ITEM, "/2", "/1");
+    let (id, mut output): (Id, _) = ("/1/2".parse().unwrap(), Output::default());
+    // Longer than a frame: it leaves no node.
+    let payload = vec![7; 5000];
+    let data = Data::new(id.clone(), strategy, &payload);
+    assert_eq!(node.publish_ready(Tick(0), publisher, &data, &mut output), None, "stopped");
+    ask(&mut node, subscriber, Kind::SUBSCRIBE_ITEM, "/2", "/1");
+    assert_eq!(node.publish_ready(Tick(0), subscriber, &data, &mut output), None, "no publisher");
+    let sent = node.publish_ready(Tick(0), publisher, &data, &mut output);
+    assert_eq!(sent, Some(Sent { local: 1, frames: 0 }));
+    let told = (To::All([subscriber].into()), Event::Data { id, payload: payload.into() });
+    assert_eq!((&output.events[..], output.frames.len()), (&[told][..], 0));
+}
+
 /// An application of `node` asks for item /1/2, without a rendezvous, which delivery does not ask for.
 fn subscribe(node: &mut Node, kind: Kind, output: &mut Output) {
     let (id, prefix) = ("/2".parse().unwrap(), "/1".parse().unwrap());
