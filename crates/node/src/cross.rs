@@ -199,9 +199,9 @@ impl ToPeer {
         let out = &mut self.current.out;
         let bytes = match item.bytes {
             Payload::Shared(buf) => Payload::Shared(buf),
-            Payload::Arena(range) => {
+            own @ Payload::Arena(_) => {
                 let start = position(&out.arena);
-                out.arena.extend_from_slice(&arena[range.start as usize..range.end as usize]);
+                out.arena.extend_from_slice(own.octets(arena));
                 Payload::Arena(start..position(&out.arena))
             }
         };

@@ -1,5 +1,6 @@
-//! Work of the forwarder, and of the other parts of a node: for callgrind (what happens within functions whose names start with
-//! `counted` is counted by `cargo xtask icount`), and with `rate CASE` against the clock.
+//! Work of the forwarder, and of the other parts of a node: for callgrind (what happens within
+//! functions whose names start with `counted` is counted by `cargo xtask icount`), and of the
+//! forwarder with `rate` against the clock.
 
 #[path = "../tests/pair/mod.rs"]
 mod pair;

@@ -287,9 +287,7 @@ impl PushThread {
             return;
         }
         let bytes = match item.bytes {
-            Payload::Arena(r) => {
-                Payload::Shared(Buf::copy_from(&arena[r.start as usize..r.end as usize]))
-            }
+            own @ Payload::Arena(_) => Payload::Shared(Buf::copy_from(own.octets(arena))),
             shared @ Payload::Shared(_) => shared,
         };
         self.late.push_back((shard, Late::One(Transmit { bytes, ..item })));

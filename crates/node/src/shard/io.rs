@@ -204,7 +204,7 @@ impl Shard {
     fn hand_to_management(&mut self, arena: &[u8], item: Transmit) {
         let bytes = match item.bytes {
             Payload::Shared(buf) => buf,
-            Payload::Arena(r) => Buf::copy_from(&arena[r.start as usize..r.end as usize]),
+            own @ Payload::Arena(_) => Buf::copy_from(own.octets(arena)),
         };
         self.report(Report::Management { bytes, incoming: item.lp.incoming_face });
     }

@@ -223,6 +223,34 @@ fn bounds_are_statuses() {
     assert_eq!(twice, Err(Status::EXISTS));
 }
 
+#[test]
+fn a_walk_up_the_graph_visits_a_father_once_whatever_number_of_names_it_has() {
+    let mut g = Graph::new(Limits::default());
+    // Not by `ask`, which looks at all of the graph each time.
+    let mut publish = |child: &str, prefix: &str| {
+        let (kind, id, prefix) = (Kind::PUBLISH_SCOPE, id(child), id(prefix));
+        let request = Request { kind, id, prefix, strategy: DOMAIN };
+        g.request(node(1), &request).map(drop)
+    };
+    assert_eq!([publish("/1", "/"), publish("/6", "/1")], [Ok(()); 2]);
+    let mut above = "/1".to_owned();
+    // Each scope has two fathers with all names of the one above: 64 names at last.
+    for _ in 0..6 {
+        let (left, right) = (format!("{above}/2"), format!("{above}/3"));
+        assert_eq!([publish("/2", &above), publish("/3", &above)], [Ok(()); 2]);
+        assert_eq!([publish("/4", &left), publish(&format!("{left}/4"), &right)], [Ok(()); 2]);
+        above += "/2/4";
+    }
+    for _ in 0..8 {
+        assert_eq!(publish("/5", &above), Ok(()));
+        above += "/5";
+    }
+    // Whether it would be above itself is asked all the way up: for each name there were 64 to the
+    // eighth ways.
+    assert_eq!(publish("/1/6", &above), Err(Status::FULL));
+    assert_eq!(publish("/1/2", &above), Err(Status::WRONG_IDS), "it would be above itself");
+}
+
 mod random {
     use super::*;
     use onym_tables::Rng;
