@@ -191,24 +191,37 @@ impl Publisher {
         // who still reads it has said so before, or sees the floor.
         let floor = (self.tail + 1).saturating_sub(self.layout.entries as u64);
         let leaving = (floor > self.floor).then(|| self.slots[self.layout.index(self.floor)]);
-        self.floor = floor;
-        words[FLOOR].store(floor, Release);
+        self.floor = floor.max(self.floor);
+        words[FLOOR].store(self.floor, Release);
         fence(SeqCst);
         let pin = leaving.map_or(0, pin_of);
-        let mut is_pinned = false;
+        let (mut is_pinned, mut read_by_all) = (false, self.tail);
         for seat in &mut self.seats {
             seat.rouse();
             is_pinned |= seat.word(PIN).load(Acquire) == pin;
+            read_by_all = read_by_all.min(seat.word(HEAD).load(Acquire));
         }
         match leaving {
             Some(slot) if is_pinned => self.held.push(slot),
             Some(slot) => self.free.push(slot),
             None => {}
         }
+        self.release(read_by_all);
         if number % TEND_EVERY == TEND_EVERY - 1 {
             self.tend();
         }
         number
+    }
+
+    /// Gives back the slots of publications before `read_by_all`, which no subscriber wants any more:
+    /// while subscribers keep up, the slots that were written last are written again, out of the
+    /// caches that still have them.
+    fn release(&mut self, read_by_all: u64) {
+        while self.floor < read_by_all {
+            self.free.push(self.slots[self.layout.index(self.floor)]);
+            self.floor += 1;
+        }
+        self.read_by_all = read_by_all;
     }
 
     /// Notices subscribers that are gone and gives their seats and slots back.
@@ -248,8 +261,9 @@ impl Publisher {
         if self.read_by_all + entries >= self.tail + 2 {
             return Ok(true);
         }
-        // Half of it at once, so that there is one sleep for many publications.
-        self.wait_for_readers(entries / 2, patience)
+        // Half of it at once, so that there is one sleep for many publications; of two entries one is
+        // taken out of the ring with each publication.
+        self.wait_for_readers((entries / 2).min(entries - 2), patience)
     }
 
     /// Waits until every subscriber has read all but the last `behind` publications, for `patience`

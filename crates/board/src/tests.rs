@@ -1,12 +1,14 @@
 use super::*;
-use crate::grant::Message;
+use crate::grant::{self, Message};
 use crate::layout::{Entry, FLOOR, Layout, TAIL};
+use crate::seat::HEAD;
 use onym_sys::shm::SharedMemory;
-use onym_sys::words::WordMemory;
+use onym_sys::words::{WordMemory, WordView};
 use proptest::prelude::*;
 use rustix::fd::{AsFd, OwnedFd};
+use std::collections::BTreeSet;
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::Duration;
 
 const LONG: Duration = Duration::from_secs(30);
@@ -114,8 +116,13 @@ fn all_subscribers_may_hold_different_items_and_publishing_goes_on() {
 
 #[test]
 fn a_publisher_that_waits_makes_nobody_miss_anything() {
-    const COUNT: u64 = 20_000;
-    let mut publisher = publisher(800, 15, 4);
+    for (depth, count) in [(15, 20_000), (3, 5000), (1, 5000)] {
+        all_of_so_many_are_received(depth, count);
+    }
+}
+
+fn all_of_so_many_are_received(depth: usize, count: u64) {
+    let mut publisher = publisher(800, depth, 4);
     let subscribers: Vec<_> = (0..4).map(|_| admitted(&mut publisher)).collect();
     std::thread::scope(|scope| {
         let readers: Vec<_> = subscribers
@@ -123,7 +130,7 @@ fn a_publisher_that_waits_makes_nobody_miss_anything() {
             .map(|mut subscriber| {
                 scope.spawn(move || {
                     let mut sum = 0_u64;
-                    for expected in 0..COUNT {
+                    for expected in 0..count {
                         match subscriber.receive_within(LONG).unwrap() {
                             Some(Reception::Item(item)) => {
                                 assert_eq!(item.number(), expected);
@@ -139,7 +146,7 @@ fn a_publisher_that_waits_makes_nobody_miss_anything() {
                 })
             })
             .collect();
-        for n in 0..COUNT {
+        for n in 0..count {
             assert!(publisher.wait_for_room(LONG).unwrap());
             let mut loan = publisher.loan(800).unwrap();
             (0..100).for_each(|i| loan.write_word(i, n));
@@ -148,9 +155,32 @@ fn a_publisher_that_waits_makes_nobody_miss_anything() {
         assert!(publisher.wait_for_readers(0, LONG).unwrap());
         drop(publisher);
         for reader in readers {
-            assert_eq!(reader.join().unwrap(), 100 * (0..COUNT).sum::<u64>());
+            assert_eq!(reader.join().unwrap(), 100 * (0..count).sum::<u64>());
         }
     });
+}
+
+#[test]
+fn while_subscribers_keep_up_two_slots_are_written_in_turns() {
+    let mut publisher = publisher(8, 15, 1);
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    publisher.admit(ours.into()).unwrap();
+    // A subscriber made by hand, which can see which slots are used.
+    let (layout, first, memory, seat) = grant::hear(&theirs).unwrap().unwrap();
+    let memory = WordView::map(&memory, layout.check().unwrap()).unwrap();
+    let seat = SharedMemory::map(&seat, 0).unwrap();
+    let mut publish_and_see = |n: u64, head: u64| {
+        publisher.publish(&n.to_le_bytes()).unwrap();
+        seat.words()[HEAD].store(head, Release);
+        Entry::of(memory.load(layout.entry(n), Acquire)).slot
+    };
+    let distinct = |slots: Vec<u32>| slots.into_iter().collect::<BTreeSet<_>>().len();
+    let head = |n| first + n + 1;
+    let in_time: Vec<u32> = (0..100).map(|n| publish_and_see(n, head(n))).collect();
+    assert_eq!(distinct(in_time), 2);
+    // Who stays behind keeps every one that it has not read.
+    let behind: Vec<u32> = (100..115).map(|n| publish_and_see(n, head(99))).collect();
+    assert_eq!(distinct(behind), 15);
 }
 
 #[test]
@@ -248,7 +278,7 @@ fn a_subscriber_that_claims_what_cannot_be_harms_itself_only() {
         publisher.publish(&[n as u8]).unwrap();
         assert_eq!(drain(&mut honest), (vec![n as u8], 0));
     }
-    page.words()[seat::HEAD].store(u64::MAX, Relaxed);
+    page.words()[HEAD].store(u64::MAX, Relaxed);
     assert!(publisher.wait_for_readers(0, LONG).unwrap());
     assert_eq!((publisher.subscribers(), publisher.liars()), (1, 1));
 }
