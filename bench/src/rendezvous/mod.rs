@@ -315,6 +315,9 @@ fn subscribe(
                     subscriber.ask(args.items, &mut busy, &mut rng, strategy)?;
                 }
             }
+            while let Some((_, status)) = subscriber.app.poll_answer() {
+                ensure!(status == Status::OK, "a request is refused: {status}");
+            }
         }
     }
     Ok(times)

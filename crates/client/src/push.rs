@@ -16,19 +16,20 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod inbox;
 mod said;
 
 pub use said::{Error, Event, NodeInfo, Publication, Sent};
 
 use crate::error::Error as ClientError;
 use crate::transport::{self, NodeUri, Surroundings};
+use inbox::Inbox;
 use onym_board::{BoardError, Subscriber, broker};
 use onym_face::{CHUNK_LEN, Face, FaceError, Flush, Ready as More};
 use onym_sys::epoll::{Epoll, Interest, Ready};
 use onym_wire::push::app::{Message, PIECE_MAX, kind};
 use onym_wire::push::{Id, Kind, Status, Strategy};
 use onym_wire::{Buf, BufPool, RxFrame, TxQueue, types};
-use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -58,8 +59,7 @@ pub struct App {
     flush_at: usize,
     /// A message on its way into the queue.
     scratch: Vec<u8>,
-    events: VecDeque<Event>,
-    answers: VecDeque<(u32, Status, Sent)>,
+    inbox: Inbox,
     /// Events came, and there was no more behind them.
     is_read_up: bool,
     /// The last look at the face took all there was.
@@ -114,8 +114,7 @@ impl App {
             queue: TxQueue::new(usize::MAX),
             flush_at: FLUSH_AT,
             scratch: Vec::new(),
-            events: VecDeque::new(),
-            answers: VecDeque::new(),
+            inbox: Inbox::default(),
             is_read_up: false,
             is_idle: false,
             info: None,
@@ -123,11 +122,11 @@ impl App {
             partial: None,
             boards: None,
         };
-        let tag = app.tag();
+        let tag = app.tag()?;
         app.send(&Message { text: name.as_bytes(), ..Message::new(kind::REGISTER, tag) })?;
         let until = Instant::now() + REGISTER_PATIENCE;
         while app.info.is_none() {
-            if let Some(status) = app.answer(tag) {
+            if let Some(status) = app.inbox.answer(tag) {
                 return Err(Error::Refused { what: "register".into(), status: status.0 });
             }
             if !app.turn(Some(until))? {
@@ -161,12 +160,14 @@ impl App {
 
     /// An answer that came, with the tag of its request; for who does not [`App::wait_answer`].
     pub fn poll_answer(&mut self) -> Option<(u32, Status)> {
-        self.answers.pop_front().map(|(tag, status, _)| (tag, status))
+        self.inbox.oldest_answer()
     }
 
-    fn tag(&mut self) -> u32 {
+    /// The tag of a new request.
+    fn tag(&mut self) -> Result<u32, Error> {
+        self.inbox.open()?;
         self.last_tag = self.last_tag.checked_add(1).unwrap_or(1);
-        self.last_tag
+        Ok(self.last_tag)
     }
 
     /// Makes a request and waits for its status. Events that come meanwhile wait for
@@ -187,10 +188,11 @@ impl App {
     }
 
     /// Makes a request without waiting; its tag. It leaves with [`App::event`],
-    /// [`App::wait_answer`] or [`App::drain`], together with what else waits for them.
+    /// [`App::wait_answer`] or [`App::drain`], together with what else waits for them. Its answer is to
+    /// be taken, by [`App::wait_answer`] or [`App::poll_answer`].
     ///
     /// # Errors
-    /// [`Error`].
+    /// [`Error`]; [`Error::NotTaken`] when 65,536 requests were made whose answers nobody took.
     pub fn ask(
         &mut self,
         kind: Kind,
@@ -198,7 +200,7 @@ impl App {
         prefix: &Id,
         strategy: Strategy,
     ) -> Result<u32, Error> {
-        let tag = self.tag();
+        let tag = self.tag()?;
         let (id, prefix) = (id.octets(), prefix.octets());
         self.put(&Message { id, prefix, strategy, ..Message::new(kind, tag) })?;
         Ok(tag)
@@ -215,18 +217,13 @@ impl App {
     ) -> Result<(Status, Sent), Error> {
         let until = Instant::now() + REQUEST_PATIENCE;
         loop {
-            if let Some(answer) = self.answer(tag) {
+            if let Some(answer) = self.inbox.answer(tag) {
                 return Ok(answer);
             }
             if !self.turn(Some(until))? {
                 return Err(Error::Silent(what()));
             }
         }
-    }
-
-    fn answer(&mut self, tag: u32) -> Option<(Status, Sent)> {
-        let at = self.answers.iter().position(|(t, ..)| *t == tag)?;
-        self.answers.remove(at).map(|(_, status, sent)| (status, sent))
     }
 
     /// The request `kind` for the full identifier `id`: its last label beneath the others.
@@ -286,7 +283,7 @@ impl App {
     /// # Errors
     /// [`Error`]; [`Error::Refused`] when it was not published.
     pub fn publish_told(&mut self, publication: &Publication<'_>) -> Result<Sent, Error> {
-        let tag = self.tag();
+        let tag = self.tag()?;
         self.put(&publication.message(tag))?;
         let id = publication.id;
         match self.wait_answer(tag, || format!("a publication of {id}"))? {
@@ -333,7 +330,7 @@ impl App {
     /// # Errors
     /// [`Error`].
     pub fn event(&mut self, patience: Option<Duration>) -> Result<Option<Event>, Error> {
-        if let Some(event) = self.events.pop_front() {
+        if let Some(event) = self.inbox.event() {
             return Ok(Some(event));
         }
         let is_look = patience.is_some_and(|p| p.is_zero());
@@ -344,7 +341,7 @@ impl App {
         let until = patience.map(|p| Instant::now() + p);
         loop {
             let is_over = !self.turn(until)?;
-            let event = self.events.pop_front();
+            let event = self.inbox.event();
             if is_over || event.is_some() || is_look && self.is_idle {
                 return Ok(event);
             }
@@ -428,7 +425,7 @@ impl App {
         waited.map_err(|e| Error::Gone(e.to_string()))?;
         self.flush()?;
         self.receive()?;
-        Ok(until.is_none_or(|until| Instant::now() < until) || !self.events.is_empty())
+        Ok(until.is_none_or(|until| Instant::now() < until) || self.inbox.has_events())
     }
 
     /// Takes what came; whether there was something.
@@ -446,7 +443,7 @@ impl App {
             match result {
                 Ok(More::Idle) => {
                     self.is_idle = true;
-                    self.is_read_up = !self.events.is_empty();
+                    self.is_read_up = self.inbox.has_events();
                     return Ok(any);
                 }
                 // Enough for once: who asked looks at it first.
@@ -480,7 +477,7 @@ impl App {
                 let status = message.status.unwrap_or(Status::UNKNOWN);
                 if message.tag != 0 {
                     let sent = Sent { local: message.local, frames: message.frames };
-                    self.answers.push_back((message.tag, status, sent));
+                    self.inbox.answered(message.tag, status, sent);
                     return Ok(());
                 }
                 Event::Refused { id, status }
@@ -497,8 +494,7 @@ impl App {
             // Of a later version.
             _ => return Ok(()),
         };
-        self.events.push_back(event);
-        Ok(())
+        self.inbox.add(event)
     }
 
     /// A publication, or a piece of one.

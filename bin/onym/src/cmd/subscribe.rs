@@ -6,7 +6,7 @@ use crate::push_words::{self, failure};
 use crate::stop;
 use anyhow::Context as _;
 use onym_client::push::{App, Event};
-use onym_wire::push::{Id, Kind, Strategy};
+use onym_wire::push::{Id, Kind, Status, Strategy};
 use serde_json::json;
 use std::fs::File;
 use std::io::{self, Write};
@@ -85,6 +85,11 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
             let label = id.last().map(Id::root).unwrap_or_default();
             let father = Id::from_labels(id.father());
             app.ask(Kind::SUBSCRIBE_SCOPE, &label, &father, args.strategy).map_err(failure)?;
+        }
+        while let Some((_, status)) = app.poll_answer() {
+            if status != Status::OK {
+                eprintln!("a scope beneath {} is not subscribed: {status}", args.id);
+            }
         }
         show(&event, &args, cx, begun, &mut out)?;
     }

@@ -29,6 +29,9 @@ pub enum Error {
     /// The node sent what is no message.
     #[error("the node sent a message that is not understood: {0}")]
     Malformed(String),
+    /// The application does not take what it is told, and no more can be kept.
+    #[error("more {0} wait than are kept: nobody takes them")]
+    NotTaken(&'static str),
 }
 
 /// What the node says of itself when an application registers.
@@ -66,7 +69,8 @@ pub enum Event {
         /// What was published.
         payload: Buf,
     },
-    /// So many publications were not delivered, because the application did not keep up.
+    /// So many publications were not delivered, because the application did not keep up; also when it
+    /// waited for room or for an answer and did not take its events.
     Missed(u64),
     /// Data that was published without waiting for an answer was refused.
     Refused {
