@@ -50,6 +50,8 @@ pub(crate) struct Batch {
     /// Those messages, one behind the other, and where each ends.
     pub(crate) messages: Vec<u8>,
     pub(crate) ends: Vec<usize>,
+    /// Octets of all transmissions, whether they are in the arena or shared.
+    octets: usize,
     /// Whether something in it may take the push half long.
     pub(crate) is_long: bool,
 }
@@ -74,6 +76,7 @@ impl Batch {
         self.fans.clear();
         self.messages.clear();
         self.ends.clear();
+        self.octets = 0;
         self.is_long = false;
     }
 
@@ -81,7 +84,7 @@ impl Batch {
     fn is_full(&self) -> bool {
         self.out.items.len() >= BATCH_MAX
             || self.ends.len() >= BATCH_MAX
-            || self.out.arena.len() + self.messages.len() >= BATCH_BYTES
+            || self.octets + self.messages.len() >= BATCH_BYTES
     }
 }
 
@@ -196,6 +199,7 @@ impl ToPeer {
         if self.current.out.items.len() >= BATCH_MAX {
             return Err(CrossingFull);
         }
+        self.current.octets += item.bytes.octets(arena).len();
         let out = &mut self.current.out;
         let bytes = match item.bytes {
             Payload::Shared(buf) => Payload::Shared(buf),
@@ -367,6 +371,31 @@ mod tests {
         assert_eq!(batch.ends, [1, 3, 4, 5]);
         from.give_back(batch);
         assert!(to.is_empty());
+    }
+
+    #[test]
+    fn a_batch_is_full_by_octets_whether_they_are_shared_or_not() {
+        let bell = Bell::new().unwrap();
+        let (mut to, mut from) = direction(&bell);
+        let long = vec![7; BATCH_BYTES / 4];
+        let own = Payload::Arena(0..u32::try_from(long.len()).unwrap());
+        for bytes in [own, Payload::Shared(Buf::copy_from(&long))] {
+            // Not more than that comes to the shard at once, which then looks at its queues.
+            for _ in 0..DEPTH * 4 {
+                assert!(to.has_place());
+                let (bytes, lp) = (bytes.clone(), LpOut::default());
+                let item = Transmit { face: FaceId(300), kind: Kind::Data, bytes, lp };
+                to.transmit(&long, item).unwrap();
+            }
+            assert!(to.flush());
+            assert!(to.has_place());
+            for _ in 0..DEPTH {
+                let batch = from.next().unwrap();
+                assert_eq!(batch.out.items.len(), 4);
+                from.give_back(batch);
+            }
+            assert!(from.next().is_none());
+        }
     }
 
     #[test]
