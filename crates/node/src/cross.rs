@@ -50,8 +50,8 @@ pub(crate) struct Batch {
     /// Those messages, one behind the other, and where each ends.
     pub(crate) messages: Vec<u8>,
     pub(crate) ends: Vec<usize>,
-    /// Octets of all transmissions, whether they are in the arena or shared.
-    octets: usize,
+    /// Octets of transmissions that are not in the arena but shared.
+    shared: usize,
     /// Whether something in it may take the push half long.
     pub(crate) is_long: bool,
 }
@@ -76,7 +76,7 @@ impl Batch {
         self.fans.clear();
         self.messages.clear();
         self.ends.clear();
-        self.octets = 0;
+        self.shared = 0;
         self.is_long = false;
     }
 
@@ -84,7 +84,7 @@ impl Batch {
     fn is_full(&self) -> bool {
         self.out.items.len() >= BATCH_MAX
             || self.ends.len() >= BATCH_MAX
-            || self.octets + self.messages.len() >= BATCH_BYTES
+            || self.out.arena.len() + self.shared + self.messages.len() >= BATCH_BYTES
     }
 }
 
@@ -199,10 +199,12 @@ impl ToPeer {
         if self.current.out.items.len() >= BATCH_MAX {
             return Err(CrossingFull);
         }
-        self.current.octets += item.bytes.octets(arena).len();
-        let out = &mut self.current.out;
+        let Batch { out, shared, .. } = &mut *self.current;
         let bytes = match item.bytes {
-            Payload::Shared(buf) => Payload::Shared(buf),
+            Payload::Shared(buf) => {
+                *shared += buf.len();
+                Payload::Shared(buf)
+            }
             own @ Payload::Arena(_) => {
                 let start = position(&out.arena);
                 out.arena.extend_from_slice(own.octets(arena));

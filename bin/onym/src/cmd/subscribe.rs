@@ -8,6 +8,7 @@ use anyhow::Context as _;
 use onym_client::push::{App, Event};
 use onym_wire::push::{Id, Kind, Status, Strategy};
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -68,8 +69,16 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     subscribe(&mut app, &args)?;
     let patience = args.timeout.map(Duration::from_secs);
     let (mut last, mut count) = (Instant::now(), 0);
+    // Scopes whose subscription is not answered; the application bounds their number.
+    let mut asked = BTreeMap::new();
     while !stop.is_set() && args.count.is_none_or(|most| count < most) {
-        let Some(event) = app.event(Some(LOOK)).map_err(failure)? else {
+        let event = app.event(Some(LOOK)).map_err(failure)?;
+        while let Some((tag, status)) = app.poll_answer() {
+            if let (Some(scope), false) = (asked.remove(&tag), status == Status::OK) {
+                eprintln!("scope {scope} is not subscribed: {status}");
+            }
+        }
+        let Some(event) = event else {
             if patience.is_some_and(|p| last.elapsed() >= p) {
                 return Err(Failure::new(Exit::NotFound, format!("nothing came for {}", args.id))
                     .next("is anybody publishing? see `onym explain --push ID`")
@@ -84,12 +93,8 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
             // Its status comes among the events of a busy scope: it is not waited for.
             let label = id.last().map(Id::root).unwrap_or_default();
             let father = Id::from_labels(id.father());
-            app.ask(Kind::SUBSCRIBE_SCOPE, &label, &father, args.strategy).map_err(failure)?;
-        }
-        while let Some((_, status)) = app.poll_answer() {
-            if status != Status::OK {
-                eprintln!("a scope beneath {} is not subscribed: {status}", args.id);
-            }
+            let tag = app.ask(Kind::SUBSCRIBE_SCOPE, &label, &father, args.strategy);
+            asked.insert(tag.map_err(failure)?, id.clone());
         }
         show(&event, &args, cx, begun, &mut out)?;
     }
