@@ -20,6 +20,7 @@ Experiments:
   fig7      memory and processor time of 15 consumers
   table2    a router beside onym daemon and, when on PATH, ndnd: frames of 1500 octets
   locks     Data a second by lock scheme, on one processor and on two
+  cost      instructions of an exchange, a cache hit and a publication of one host
 
 COUNT: Data of a run. RUNNER: a command that runs each guest. ONYM, NDND: binaries. MEM: megabytes of the guest (table1).
 LIMIT: seconds of the machine that a guest may take (900; table1 with 1 GB takes some 10 minutes on a quiet one).
@@ -36,7 +37,7 @@ while [ $# -gt 0 ]; do
     *) experiment=$1; shift ;;
   esac
 done
-case $experiment in table1 | fig5 | fig6 | fig7 | table2 | locks) ;; *) usage >&2; exit 2 ;; esac
+case $experiment in table1 | fig5 | fig6 | fig7 | table2 | locks | cost) ;; *) usage >&2; exit 2 ;; esac
 target=$(realpath -m "$target")
 # Before 6.5 a second processor does not come up under -icount; both numbers of
 # processors are measured on one kernel, and all else on the oldest.
@@ -90,6 +91,7 @@ case $experiment in
       guest 1 relay "CONTENTS=$size" "SUBJECTS=nnet onym" "COUNT=${COUNT:-2000}"
     done ;;
   fig7) guest 1 consumers ;;
+  cost) guest 1 cost "COUNT=${COUNT:-2000}" ;;
   table2)
     for s in nnet onym ndnd; do
       # ndnd has no Ethernet faces.

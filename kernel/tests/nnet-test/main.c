@@ -54,6 +54,7 @@ static const struct {
 	{ "relay", relay, 7 },     { "reuse", reuse, 0 },
 	{ "pump", pump, 4 },	   { "request", request, 2 }, { "pair", pair, 0 },
 	{ "fuzz", fuzz, 1 },	   { "closing", closing, 1 }, { "storm", storm, 1 },
+	{ "cost", cost, 1 },
 	{ "probe", probe, 1 },	   { "hit", hit, 2 },	   { "flood", flood, 3 },
 };
 

@@ -77,5 +77,6 @@ int storm(int argc, char **argv);
 int probe(int argc, char **argv);
 int hit(int argc, char **argv);
 int flood(int argc, char **argv);
+int cost(int argc, char **argv);
 
 #endif /* NNET_TEST_H */
