@@ -19,6 +19,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("onym-pubsub", &["onym-wire", "onym-crypto", "onym-sys", "onym-tables"]),
     ("onym-face", &["onym-wire", "onym-sys"]),
     ("onym-board", &["onym-wire", "onym-sys"]),
+    ("onym-engine", &[]),
     (
         "onym-node",
         &[
