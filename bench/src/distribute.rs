@@ -10,7 +10,7 @@ use crate::proc;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use onym_face::Face;
-use onym_wire::RxFrame;
+use onym_frame::RxFrame;
 use onym_wire::data::{Data, DataBuilder};
 use onym_wire::interest::{Interest, InterestBuilder};
 use onym_wire::lp::{LpHeader, LpPacket};

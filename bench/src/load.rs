@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use onym_crypto::{PrivateKey, Signer};
 use onym_face::Face;
 use onym_face::wrap::{FaultFace, Faults, Impairment};
-use onym_wire::RxFrame;
+use onym_frame::RxFrame;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

@@ -8,12 +8,14 @@
 use crate::report::Report;
 use anyhow::{Result, ensure};
 use clap::Args;
-use onym_forward::{Config, FaceInfo, Forwarder, LpIn, Outbox, Packet, Token, Verdict};
+use onym_forward::{Config, FaceInfo, Forwarder, Verdict};
+use onym_frame::Buf;
+use onym_link::{LpIn, Outbox, Packet};
 use onym_sys::alloc_count::counts;
 use onym_tables::cs::{CsConfig, Policy};
 use onym_tables::fib::NextHop;
+use onym_tables::pit::Token;
 use onym_tables::{FaceId, NameHashes, Tick};
-use onym_wire::Buf;
 use onym_wire::data::DataBuilder;
 use onym_wire::interest::InterestBuilder;
 use onym_wire::name::Name;

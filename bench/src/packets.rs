@@ -3,7 +3,7 @@
 //! Names are `/onym/bench/load/alpha/bravo/charlie/<slot>/<number>`: eight components, so that each
 //! exchange has a name of its own. A slot is one place of the window.
 
-use onym_wire::Buf;
+use onym_frame::Buf;
 use onym_wire::lp::LpPacket;
 use onym_wire::name::Name;
 

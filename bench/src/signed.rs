@@ -3,7 +3,7 @@
 use crate::packets::{Exchange, link_header, name_of};
 use anyhow::Result;
 use onym_crypto::Signer;
-use onym_wire::Buf;
+use onym_frame::Buf;
 use onym_wire::data::DataBuilder;
 
 /// Signed Data for every slot and the first numbers of each.

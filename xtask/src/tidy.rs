@@ -9,21 +9,25 @@ use std::path::{Path, PathBuf};
 /// Edges between crates of the workspace that the design allows (docs/decisions records additions).
 const EDGES: &[(&str, &[&str])] = &[
     ("onym-wire", &[]),
+    ("onym-frame", &[]),
     ("onym-crypto", &["onym-wire"]),
     ("onym-sys", &[]),
     ("onym-http", &[]),
     ("onym-etcd", &["onym-http"]),
     ("onym-kernel", &["onym-wire", "onym-crypto", "onym-sys"]),
-    ("onym-tables", &["onym-wire", "onym-crypto"]),
-    ("onym-forward", &["onym-wire", "onym-crypto", "onym-tables"]),
+    ("onym-tables", &["onym-wire", "onym-frame", "onym-crypto"]),
+    ("onym-link", &["onym-wire", "onym-frame", "onym-tables"]),
+    ("onym-forward", &["onym-wire", "onym-frame", "onym-link", "onym-crypto", "onym-tables"]),
     ("onym-pubsub", &["onym-wire", "onym-crypto", "onym-sys", "onym-tables"]),
-    ("onym-face", &["onym-wire", "onym-sys"]),
+    ("onym-face", &["onym-wire", "onym-frame", "onym-sys"]),
     ("onym-board", &["onym-wire", "onym-sys"]),
     ("onym-engine", &[]),
     (
         "onym-node",
         &[
             "onym-wire",
+            "onym-frame",
+            "onym-link",
             "onym-crypto",
             "onym-sys",
             "onym-tables",
@@ -39,33 +43,41 @@ const EDGES: &[(&str, &[&str])] = &[
         "onym-client",
         &[
             "onym-wire",
+            "onym-frame",
+            "onym-link",
             "onym-crypto",
             "onym-sys",
             "onym-tables",
-            "onym-forward",
             "onym-face",
             "onym-kernel",
             "onym-board",
         ],
     ),
     // An application of both halves: never the data path of either.
-    ("onym-gateway", &["onym-wire", "onym-crypto", "onym-tables", "onym-client"]),
+    ("onym-gateway", &["onym-wire", "onym-frame", "onym-crypto", "onym-tables", "onym-client"]),
     // By the control interface of services only: never the data path.
     ("onym-manager", &["onym-wire", "onym-crypto", "onym-http", "onym-etcd"]),
-    ("onym-services", &["onym-wire", "onym-crypto", "onym-tables", "onym-forward"]),
+    (
+        "onym-services",
+        &["onym-wire", "onym-frame", "onym-link", "onym-crypto", "onym-tables", "onym-forward"],
+    ),
     (
         "onym-host",
         &[
             "onym-wire",
+            "onym-frame",
+            "onym-link",
             "onym-sys",
             "onym-tables",
-            "onym-forward",
             "onym-services",
             "onym-face",
             "onym-http",
         ],
     ),
-    ("onym-sim", &["onym-wire", "onym-crypto", "onym-tables", "onym-forward", "onym-pubsub"]),
+    (
+        "onym-sim",
+        &["onym-wire", "onym-frame", "onym-link", "onym-tables", "onym-forward", "onym-pubsub"],
+    ),
 ];
 
 /// Programs and test crates: they may use every library, and no library may use them.
@@ -201,7 +213,7 @@ fn rust_source(file: &Path, text: &str, faults: &mut Vec<String>) {
 
 /// Crates that own no clock, socket or thread.
 fn is_pure(file: &Path) -> bool {
-    ["wire", "tables", "forward", "pubsub", "services", "sim"]
+    ["wire", "frame", "link", "tables", "forward", "pubsub", "services", "sim"]
         .iter()
         .any(|c| file.starts_with(format!("crates/{c}/src")))
 }

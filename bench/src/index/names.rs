@@ -1,7 +1,7 @@
 //! Names and packets of the workload.
 
 use anyhow::Result;
-use onym_wire::Buf;
+use onym_frame::Buf;
 use onym_wire::data::DataBuilder;
 use onym_wire::interest::InterestBuilder;
 use onym_wire::name::Name;

@@ -1,7 +1,8 @@
 //! A skip list of packets in the order of their names, as ccnd's content store had.
 
+use onym_frame::Buf;
 use onym_tables::Rng;
-use onym_wire::{Buf, Data};
+use onym_wire::Data;
 use std::cmp::Ordering;
 
 /// Most levels: enough for 4^12 packets.

@@ -4,13 +4,15 @@ use super::bloom::Bloom;
 use super::names::Names;
 use super::skip_list::{Decoded, Encoded, SkipList};
 use anyhow::{Result, ensure};
-use onym_forward::{Config, FaceInfo, Forwarder, LpIn, Outbox, Packet, Verdict};
+use onym_forward::{Config, FaceInfo, Forwarder, Verdict};
+use onym_frame::Buf;
+use onym_link::{LpIn, Outbox, Packet};
 use onym_tables::cs::CsConfig;
 use onym_tables::fib::NextHop;
 use onym_tables::index::HashIndex;
 use onym_tables::{FaceId, HashKey, Tick};
 use onym_wire::name::Name;
-use onym_wire::{Buf, Data, Interest};
+use onym_wire::{Data, Interest};
 use std::time::Instant;
 
 /// Which index, and whether a Bloom filter is asked first.

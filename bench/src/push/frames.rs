@@ -7,8 +7,9 @@ use crate::link::{self, Ends, accept_one, connect_tcp, connect_unix};
 use crate::part::say;
 use anyhow::{Context, Result};
 use onym_face::{CHUNK_LEN, Face, Flush, RingPolicy, UnixListener, tcp};
+use onym_frame::{BufPool, RxFrame, TxQueue};
 use onym_sys::epoll::{Epoll, Interest, Ready};
-use onym_wire::{BufPool, RxFrame, TxQueue, tlv, types};
+use onym_wire::{tlv, types};
 use std::path::Path;
 use std::sync::mpsc::{self, Receiver};
 

@@ -4,7 +4,7 @@
 use onym_client::aio::Client;
 use onym_client::{ClientOptions, RouteOptions};
 use onym_crypto::signer::write_digest_data;
-use onym_wire::Buf;
+use onym_frame::Buf;
 use onym_wire::data::DataBuilder;
 use onym_wire::name::Name;
 use std::error::Error;

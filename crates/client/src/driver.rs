@@ -5,8 +5,8 @@ use crate::error::Error;
 use crate::transport::{self, NodeUri, Surroundings};
 use onym_crypto::{Entropy as _, SystemEntropy, edge};
 use onym_face::{CHUNK_LEN, Face, FaceError, Flush, Ready, Scope};
+use onym_frame::{BufPool, RxFrame};
 use onym_tables::Tick;
-use onym_wire::{BufPool, RxFrame};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 

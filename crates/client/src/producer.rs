@@ -1,10 +1,11 @@
 //! Answering Interests.
 
-use onym_forward::packet::Token;
+use onym_frame::Buf;
+use onym_tables::pit::Token;
+use onym_wire::NackReason;
 use onym_wire::data::{self, Data};
 use onym_wire::interest::Interest;
 use onym_wire::name::Name;
-use onym_wire::{Buf, NackReason};
 use std::fmt;
 
 /// An Interest that arrived, checked; kept by an application that answers later.

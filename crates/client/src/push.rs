@@ -26,10 +26,11 @@ use crate::transport::{self, NodeUri, Surroundings};
 use inbox::Inbox;
 use onym_board::{BoardError, Subscriber, broker};
 use onym_face::{CHUNK_LEN, Face, FaceError, Flush, Ready as More};
+use onym_frame::{Buf, BufPool, RxFrame, TxQueue};
 use onym_sys::epoll::{Epoll, Interest, Ready};
 use onym_wire::push::app::{Message, PIECE_MAX, kind};
 use onym_wire::push::{Id, Kind, Status, Strategy};
-use onym_wire::{Buf, BufPool, RxFrame, TxQueue, types};
+use onym_wire::types;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 

@@ -1,10 +1,11 @@
 //! One Interest and its answer.
 
 use onym_crypto::sha256;
+use onym_frame::Buf;
+use onym_wire::NackReason;
 use onym_wire::data::Data;
 use onym_wire::interest::InterestBuilder;
 use onym_wire::name::{Name, NameRef};
-use onym_wire::{Buf, NackReason};
 use std::time::Duration;
 
 /// An Interest that a client sends, and how hard it tries.

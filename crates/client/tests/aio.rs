@@ -7,9 +7,10 @@ use onym_client::serve::{Object, ServeOptions};
 use onym_client::{Error, FetchOptions, Request, Unanswered};
 use onym_crypto::signer::write_digest_data;
 use onym_face::{Scope, mem, unix};
+use onym_frame::Buf;
+use onym_wire::PACKET_LEN_MAX;
 use onym_wire::data::DataBuilder;
 use onym_wire::name::Name;
-use onym_wire::{Buf, PACKET_LEN_MAX};
 use std::time::Duration;
 
 fn name(text: &str) -> Name {

@@ -4,10 +4,10 @@
 use crate::face::Ready;
 use crate::{Counters, FaceError};
 use arrayvec::ArrayVec;
+use onym_frame::{Buf, BufPool, ChunkMut};
 use onym_sys::mmsg::{self, Received, Source};
 use onym_sys::packet::HEADER_LEN;
 use onym_wire::tlv::frame_len;
-use onym_wire::{Buf, BufPool, ChunkMut};
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 use std::io;

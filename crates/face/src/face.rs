@@ -1,8 +1,8 @@
 //! What a face is to the node, whatever carries its frames.
 
 use crate::FaceError;
+use onym_frame::{BufPool, RxFrame, TxQueue};
 use onym_wire::faceuri::FaceUri;
-use onym_wire::{BufPool, RxFrame, TxQueue};
 use rustix::fd::BorrowedFd;
 use std::fmt;
 

@@ -2,7 +2,7 @@
 
 use crate::face::{Face, Ready};
 use crate::{FaceError, FaceUri};
-use onym_wire::{BufPool, RxFrame};
+use onym_frame::{BufPool, RxFrame};
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::fs::OFlags;
 use rustix::io::Errno;

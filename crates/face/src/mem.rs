@@ -3,7 +3,8 @@
 use crate::face::{Face, Flush, Ready, Scope, Transport};
 use crate::wake::WakeFd;
 use crate::{FaceError, FaceUri};
-use onym_wire::{Buf, BufPool, PACKET_LEN_MAX, RxFrame, TxQueue};
+use onym_frame::{Buf, BufPool, RxFrame, TxQueue};
+use onym_wire::PACKET_LEN_MAX;
 use rustix::fd::{AsFd, BorrowedFd};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::udp::{UdpFace, UdpListener, UdpOptions};
+use onym_frame::{Buf, BufPool, RxFrame, TxQueue};
 use onym_sys::epoll::{Epoll, Interest};
-use onym_wire::{Buf, BufPool, RxFrame, TxQueue};
 use std::time::{Duration, Instant};
 
 const DEADLINE: Duration = Duration::from_secs(10);

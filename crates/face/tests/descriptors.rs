@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used)] // in the helpers of tests
 
 use onym_face::{CHUNK_LEN, Incoming, Listener, UnixListener, tcp::TcpListener};
-use onym_wire::BufPool;
+use onym_frame::BufPool;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::fs::File;

@@ -8,8 +8,8 @@
 use onym_face::ether::{EtherFace, EtherListener, GROUP};
 use onym_face::udp::{UdpFace, UdpListener, UdpMulticastFace, UdpOptions};
 use onym_face::{CHUNK_LEN, Face, Incoming, LinkKind, Listener};
+use onym_frame::{BufPool, RxFrame, TxQueue};
 use onym_sys::netdev::{Interface, interface};
-use onym_wire::{BufPool, RxFrame, TxQueue};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::fs::File;
 use std::os::fd::AsFd;

@@ -1,11 +1,13 @@
 //! Work for callgrind: what happens within the functions whose names start with `counted` is
 //! counted by `cargo xtask icount`, case by case of bench/budget.toml.
 
-use onym_forward::{Config, FaceInfo, Forwarder, LpIn, Outbox, Packet, Token};
+use onym_forward::{Config, FaceInfo, Forwarder};
+use onym_frame::Buf;
+use onym_link::{LpIn, Outbox, Packet};
 use onym_tables::cs::CsConfig;
 use onym_tables::fib::{Fib, NextHop};
+use onym_tables::pit::Token;
 use onym_tables::{FaceId, HashKey, NameHashes, Tick};
-use onym_wire::Buf;
 use onym_wire::data::DataBuilder;
 use onym_wire::interest::InterestBuilder;
 use onym_wire::name::Name;

@@ -4,14 +4,17 @@ use crate::choice::{ChoiceError, Choices};
 use crate::faces::{FaceCounters, FaceInfo, Faces};
 use crate::path::interest::cs_lookup;
 use crate::path::{decide, finalize};
-use crate::{Counters, Forwarder, Outbox, Token, UnsolicitedPolicy};
+use crate::{Counters, Forwarder, UnsolicitedPolicy};
+use onym_frame::Buf;
+use onym_link::Outbox;
 use onym_tables::cs::{ContentStore, CsConfig};
 use onym_tables::fib::{Fib, FibError, NextHop};
 use onym_tables::hash::NameHashes;
+use onym_tables::pit::Token;
 use onym_tables::{FaceId, HashKey, Prefix, Tick};
+use onym_wire::NAME_COMPONENTS_MAX;
 use onym_wire::interest::Interest;
 use onym_wire::name::{Name, NameRef};
-use onym_wire::{Buf, NAME_COMPONENTS_MAX};
 
 /// Packets that one call of an erasing operation takes out.
 const ERASE_MAX: usize = 256;

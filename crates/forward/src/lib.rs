@@ -6,10 +6,7 @@ mod control;
 mod explain;
 pub mod faces;
 pub mod fairness;
-pub mod link;
-pub mod packet;
 mod path;
-pub mod rtt;
 pub mod strategy;
 pub mod verdict;
 
@@ -18,10 +15,11 @@ pub use config::{Config, UnsolicitedPolicy};
 pub use control::{Event, RouteError};
 pub use explain::{Explanation, Hop, Question};
 pub use faces::{Face, FaceCounters, FaceInfo, Faces, LinkType, Scope};
-pub use packet::{Kind, LpIn, LpOut, Outbox, Packet, Payload, Token, Transmit};
 pub use verdict::{Counters, PacketKind, Unsent, Verdict};
 
 use choice::Choices;
+use onym_frame::Buf;
+use onym_link::{Outbox, Packet};
 use onym_tables::cs::ContentStore;
 use onym_tables::dead_nonces::DeadNonces;
 use onym_tables::fib::Fib;
@@ -30,7 +28,6 @@ use onym_tables::measurements::Measurements;
 use onym_tables::pit::{Pit, TokenCodec};
 use onym_tables::prefix_map::PrefixMap;
 use onym_tables::{FaceId, HashKey, Rng, Tick};
-use onym_wire::Buf;
 use onym_wire::name::Name;
 use strategy::{Action, Info, Measured};
 

@@ -5,6 +5,7 @@ mod reference;
 
 pub use reference::reference;
 
+use onym_link::LinkUnsent;
 use onym_tables::outcomes;
 
 /// Kinds of packets that end in a verdict, in the order of the counters.
@@ -77,6 +78,15 @@ outcomes! {
         OverMtu "over_mtu" true "Longer than the link carries, and fragmentation is off"
         OutHopLimit "out_hop_limit" true "HopLimit used up: the Interest may not leave this host"
         OutScope "out_scope" true "The scope of the name ends at this host"
+    }
+}
+
+impl From<LinkUnsent> for Unsent {
+    fn from(unsent: LinkUnsent) -> Self {
+        match unsent {
+            LinkUnsent::OverMtu => Self::OverMtu,
+            LinkUnsent::QueueFull => Self::QueueFull,
+        }
     }
 }
 

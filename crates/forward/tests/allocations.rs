@@ -1,12 +1,14 @@
 //! After warm-up no exchange allocates: neither with cache insertion and eviction, nor from the
 //! cache, nor for an Interest that ends unanswered.
 
-use onym_forward::{Config, FaceInfo, Forwarder, LpIn, Outbox, Packet, Token, Verdict};
+use onym_forward::{Config, FaceInfo, Forwarder, Verdict};
+use onym_frame::Buf;
+use onym_link::{LpIn, Outbox, Packet};
 use onym_sys::alloc_count::{CountingAlloc, counts};
 use onym_tables::cs::CsConfig;
 use onym_tables::fib::NextHop;
+use onym_tables::pit::Token;
 use onym_tables::{FaceId, Tick};
-use onym_wire::Buf;
 use onym_wire::data::DataBuilder;
 use onym_wire::interest::InterestBuilder;
 use onym_wire::name::Name;

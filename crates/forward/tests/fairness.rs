@@ -2,7 +2,8 @@
 
 mod support;
 
-use onym_forward::{Config, Kind, LpIn, PacketKind, Verdict};
+use onym_forward::{Config, PacketKind, Verdict};
+use onym_link::{Kind, LpIn};
 use onym_tables::FaceId;
 use std::collections::{BTreeMap, VecDeque};
 use support::{Bench, I, data_bytes};

@@ -3,8 +3,9 @@
 mod support;
 
 use onym_forward::{
-    Config, FaceInfo, LinkType, LpIn, PacketKind, Scope, Unsent, UnsolicitedPolicy, Verdict,
+    Config, FaceInfo, LinkType, PacketKind, Scope, Unsent, UnsolicitedPolicy, Verdict,
 };
+use onym_link::LpIn;
 use onym_tables::FaceId;
 use support::{Bench, I, data_bytes, name};
 
@@ -402,9 +403,12 @@ fn fields_on_the_wrong_kind_of_packet_are_refused() {
 #[test]
 fn what_is_no_packet_or_too_long_or_from_a_closed_face_is_dropped() {
     let mut b = two();
-    let garbage = onym_wire::Buf::copy_from(&[5, 3, 7, 1, 8]);
+    let garbage = onym_frame::Buf::copy_from(&[5, 3, 7, 1, 8]);
     assert_eq!(b.receive(256, garbage, LpIn::default()), Verdict::Malformed);
-    assert_eq!(b.receive(256, onym_wire::Buf::copy_from(&[]), LpIn::default()), Verdict::Malformed);
+    assert_eq!(
+        b.receive(256, onym_frame::Buf::copy_from(&[]), LpIn::default()),
+        Verdict::Malformed
+    );
     let long = data_bytes("/a/b", 0, &vec![0; 9000]);
     assert_eq!(b.receive(256, long, LpIn::default()), Verdict::TooLarge);
     assert_eq!(b.interest(999, &I::new("/a/b", 1)), Verdict::IngressGone);

@@ -2,9 +2,10 @@
 
 mod support;
 
-use onym_forward::{Event, Kind, LpIn, Verdict};
+use onym_forward::{Event, Verdict};
+use onym_frame::Buf;
+use onym_link::{Kind, LpIn};
 use onym_tables::FaceId;
-use onym_wire::Buf;
 use support::{Bench, I, data_bytes, name};
 
 /// Faces 256 (downstream) to 259, with routes for `/a` over the last three.

@@ -2,8 +2,9 @@
 //! choose packets, faces, routes and time.
 
 use crate::feed::Feed;
-use onym_forward::link::LinkConfig;
 use onym_forward::{Config, FaceInfo, LinkType, Scope};
+use onym_frame::Buf;
+use onym_link::LinkConfig;
 use onym_sim::node::{Node, face_of};
 use onym_tables::cs::{CsConfig, Policy};
 use onym_tables::fib::NextHop;
@@ -13,7 +14,7 @@ use onym_testkit::run::{Outcome, run};
 use onym_testkit::script::parse;
 use onym_wire::lp::{LpHeader, LpPacket};
 use onym_wire::name::{Name, NameRef};
-use onym_wire::{Buf, Data, DataBuilder, Interest, InterestBuilder, SignatureInfo, types};
+use onym_wire::{Data, DataBuilder, Interest, InterestBuilder, SignatureInfo, types};
 use std::path::Path;
 
 /// Longest text that is taken for a script; longer ones only take longer.

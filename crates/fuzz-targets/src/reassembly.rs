@@ -1,11 +1,12 @@
 //! The link service: fragments, header fields, reliability, between two ends and from strangers.
 
 use crate::feed::Feed;
-use onym_forward::link::{Link, LinkConfig, Received};
-use onym_forward::{Kind, LpOut, Outbox, Payload, Token, Transmit};
+use onym_frame::{Buf, RxFrame, TxQueue};
+use onym_link::{Kind, Link, LinkConfig, LpOut, Outbox, Payload, Received, Transmit};
+use onym_tables::pit::Token;
 use onym_tables::{FaceId, Tick};
+use onym_wire::PACKET_LEN_MAX;
 use onym_wire::lp::LpHeader;
-use onym_wire::{Buf, PACKET_LEN_MAX, RxFrame, TxQueue};
 use std::collections::VecDeque;
 
 const FACE: FaceId = FaceId::FIRST;

@@ -10,10 +10,11 @@ use onym_client::{
 use onym_crypto::Certificate;
 use onym_crypto::edge::unix_now_ms;
 use onym_crypto::signer::Signer;
+use onym_frame::Buf;
+use onym_wire::NackReason;
 use onym_wire::mgmt::{RibEntry, parse_list};
 use onym_wire::name::Name;
 use onym_wire::push::Id;
-use onym_wire::{Buf, NackReason};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};

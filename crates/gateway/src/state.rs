@@ -5,10 +5,11 @@ use crate::offer::Offer;
 use crate::want::Want;
 use onym_client::Incoming;
 use onym_crypto::signer::Signer;
+use onym_frame::Buf;
 use onym_tables::Tick;
+use onym_wire::NackReason;
 use onym_wire::name::Name;
 use onym_wire::push::{Id, Kind, Status, Strategy};
-use onym_wire::{Buf, NackReason};
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 

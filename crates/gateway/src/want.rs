@@ -4,11 +4,12 @@ use crate::map::place_of;
 use crate::state::{AGAIN, Action, Ask, Gateway, may_pass};
 use onym_client::serve::{Object, ServeOptions};
 use onym_client::{Answer, Incoming, Respond as _};
+use onym_frame::Buf;
 use onym_tables::Tick;
+use onym_wire::NackReason;
 use onym_wire::interest::Interest;
 use onym_wire::name::NameRef;
 use onym_wire::push::{Id, Kind, Status};
-use onym_wire::{Buf, NackReason};
 use std::collections::VecDeque;
 use std::time::Duration;
 

@@ -5,12 +5,13 @@
 
 use onym_client::Incoming;
 use onym_crypto::signer::Signer;
+use onym_frame::Buf;
 use onym_gateway::{Action, Ask, Gateway, Limits, Map};
 use onym_tables::Tick;
 use onym_wire::interest::InterestBuilder;
 use onym_wire::name::Name;
 use onym_wire::push::{Id, Kind, Status, Strategy};
-use onym_wire::{Buf, Data, NackReason};
+use onym_wire::{Data, NackReason};
 use std::collections::VecDeque;
 use std::path::Path;
 use std::time::Duration;

@@ -6,11 +6,11 @@
 use base64::Engine as _;
 use onym_crypto::{KeyType, PrivateKey, Signer};
 use onym_face::{CHUNK_LEN, Face, Incoming, Listener as _, tcp};
+use onym_frame::{BufPool, RxFrame, TxQueue};
 use onym_host::{Host, Kind, Options, TlsFiles};
 use onym_wire::data::{Data, DataBuilder};
 use onym_wire::interest::{Interest, InterestBuilder};
 use onym_wire::name::Name;
-use onym_wire::{BufPool, RxFrame, TxQueue};
 use serde_json::{Value, json};
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;

@@ -4,7 +4,7 @@
 //! a crossing allocates nothing. When the peer does not keep up, the batch under way fills and
 //! further packets are dropped and counted (`crossing_full`).
 
-use onym_forward::packet::{Outbox, Packet, Payload, Transmit};
+use onym_link::{Outbox, Packet, Payload, Transmit};
 use onym_sys::epoll::Waker;
 use onym_tables::FaceId;
 use rtrb::{Consumer, Producer, RingBuffer};
@@ -312,9 +312,9 @@ fn position(arena: &[u8]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use onym_forward::packet::{Kind, LpIn, LpOut};
+    use onym_frame::Buf;
+    use onym_link::{Kind, LpIn, LpOut};
     use onym_tables::FaceId;
-    use onym_wire::Buf;
 
     fn packet(n: u8) -> Packet {
         Packet { face: FaceId(256), bytes: Buf::copy_from(&[n]), lp: LpIn::default() }

@@ -22,8 +22,9 @@ mod inherit;
 mod tests;
 
 use inherit::{Hops, changes, inheritable, next_hops};
+use onym_frame::Buf;
 use onym_tables::{FaceId, Tick};
-use onym_wire::{Buf, NameRef};
+use onym_wire::NameRef;
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;

@@ -5,9 +5,9 @@
 mod support;
 
 use onym_face::{Face, Scope, shm, unix};
+use onym_frame::{BufPool, TxQueue};
 use onym_node::NodeHandle;
 use onym_node::config::Config;
-use onym_wire::{BufPool, TxQueue};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use support::{App, DEADLINE, quiet, start};

@@ -16,7 +16,7 @@ use crate::element::{Cx, Element, Method, Refusal, Request, kind_of, nack, read}
 use crate::histogram::Histogram;
 use crate::ports::Side;
 use crate::verdict::Verdict;
-use onym_forward::packet::{Kind, LpOut, Packet, Payload};
+use onym_link::{Kind, LpOut, Packet, Payload};
 use onym_tables::dead_nonces::{self, DeadNonces};
 use onym_tables::pit::{Due, InRecord, Key, Look, OutRecord, Pit, PitError};
 use onym_tables::{FaceId, NameHashes, Tick};
@@ -101,7 +101,7 @@ pub(crate) struct BackwardRouter {
     /// Smoothed round trip, in microseconds.
     srtt_us: u64,
     matched: Vec<u32>,
-    told: Vec<(FaceId, onym_forward::Token)>,
+    told: Vec<(FaceId, onym_tables::pit::Token)>,
     period_start: (u64, u64),
     period: (u64, u64),
 }
@@ -338,8 +338,8 @@ impl BackwardRouter {
         info.sent = cx.now;
         self.counters.retransmitted += 1;
         let face = self.pit.entry(slot).ins.first().map_or(FaceId::INVALID, |r| r.face);
-        let bytes = onym_wire::Buf::copy_from(self.pit.interest(slot));
-        let packet = Packet { face, bytes, lp: onym_forward::LpIn::default() };
+        let bytes = onym_frame::Buf::copy_from(self.pit.interest(slot));
+        let packet = Packet { face, bytes, lp: onym_link::LpIn::default() };
         let nonce = cx.rng.next_u32();
         self.upstream(cx, slot, &packet, nonce);
         self.arm(cx, slot);

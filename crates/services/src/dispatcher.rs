@@ -10,7 +10,7 @@ use crate::element::{Cx, Element, Method, Refusal, Request, Wish, kind_of, read}
 use crate::ports::Counts;
 use crate::registration::is_local_scope;
 use crate::verdict::Verdict;
-use onym_forward::packet::{Kind, Packet};
+use onym_link::{Kind, Packet};
 use onym_tables::{FaceId, Tick};
 use onym_wire::faceuri::FaceUri;
 use onym_wire::interest::Interest;

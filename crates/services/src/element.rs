@@ -7,10 +7,12 @@ use crate::rendezvous;
 use crate::settings::{Return, Settings};
 use crate::verdict::{Unsent, Verdict};
 use crate::verify::Job;
-use onym_forward::packet::{Kind, LpOut, Outbox, Packet, Payload, Token, Transmit};
+use onym_frame::Buf;
+use onym_link::{Kind, LpOut, Outbox, Packet, Payload, Transmit};
+use onym_tables::pit::Token;
 use onym_tables::{FaceId, HashKey, Rng, Tick};
+use onym_wire::data::Data;
 use onym_wire::interest::Interest;
-use onym_wire::{Buf, data::Data};
 use serde_json::{Map, Value};
 use std::fmt;
 

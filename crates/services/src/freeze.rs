@@ -5,7 +5,7 @@
 
 use crate::ports::Side;
 use crate::verdict::Verdict;
-use onym_forward::packet::Packet;
+use onym_link::Packet;
 use onym_tables::Tick;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;

@@ -9,7 +9,7 @@ use crate::ports::{Counts, Port, Ports, Side};
 use crate::settings::Settings;
 use crate::verdict::{PacketKind, Unsent, Verdict, Verdicts};
 use crate::verify::Job;
-use onym_forward::packet::{Kind as PacketForm, Outbox, Packet};
+use onym_link::{Kind as PacketForm, Outbox, Packet};
 use onym_tables::{FaceId, HashKey, Rng, Tick};
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;

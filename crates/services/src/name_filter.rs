@@ -11,7 +11,7 @@ use crate::element::{Cx, Element, Method, Refusal, Request, kind_of, nack, name_
 use crate::table;
 use crate::transparent;
 use crate::verdict::Verdict;
-use onym_forward::packet::{Kind, Packet};
+use onym_link::{Kind, Packet};
 use onym_tables::Tick;
 use rules::{Action, Applies, Rules};
 use serde::{Deserialize, Serialize};

@@ -13,7 +13,7 @@ use crate::events::Event;
 use crate::ports::Side;
 use crate::registration::{Policy, Registrar, is_command, is_local_scope};
 use crate::verdict::Verdict;
-use onym_forward::packet::{Kind, Packet};
+use onym_link::{Kind, Packet};
 use onym_tables::{FaceId, Tick};
 use onym_wire::data::Data;
 use onym_wire::interest::Interest;

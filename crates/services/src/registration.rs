@@ -10,7 +10,8 @@ use crate::verify::Secret;
 use onym_crypto::replay::{ReplayGuard, ReplayPolicy};
 use onym_crypto::signer::write_digest_data;
 use onym_crypto::verify::Signed;
-use onym_forward::packet::Packet;
+use onym_frame::Buf;
+use onym_link::Packet;
 use onym_tables::FaceId;
 use onym_wire::data::DataBuilder;
 use onym_wire::interest::Interest;
@@ -18,7 +19,7 @@ use onym_wire::mgmt::{
     Block as _, ControlParameters, ControlResponse, ORIGIN_APP, ROUTE_CHILD_INHERIT, parameters_of,
 };
 use onym_wire::name::{Name, NameRef};
-use onym_wire::{Buf, NAME_COMPONENTS_MAX, types};
+use onym_wire::{NAME_COMPONENTS_MAX, types};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 

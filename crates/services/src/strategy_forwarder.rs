@@ -15,7 +15,7 @@ use crate::ports::Side;
 use crate::transparent;
 use crate::verdict::Verdict;
 use choose::{Chooser, Strategy};
-use onym_forward::packet::{Kind, Packet};
+use onym_link::{Kind, Packet};
 use onym_tables::dead_nonces::DeadNonces;
 use onym_tables::prefix_map::PrefixMap;
 use onym_tables::{FaceId, NameHashes, Tick};
@@ -116,7 +116,7 @@ impl StrategyForwarder {
         self.chooser.choose(cx, strategy, (name, hash), &mut self.watch, &self.config, &mut chosen);
         let token = match kind {
             Kind::Interest => cx.token_onward(packet.face, &packet.lp.pit_token),
-            _ => onym_forward::Token::new(),
+            _ => onym_tables::pit::Token::new(),
         };
         for face in &chosen {
             cx.pass(*face, packet, token.clone());

@@ -3,7 +3,7 @@
 use crate::element::{Cx, kind_of};
 use crate::ports::Side;
 use crate::verdict::Verdict;
-use onym_forward::packet::{Kind, Packet};
+use onym_link::{Kind, Packet};
 
 /// Carries `packet` to the other side, or keeps it while that is frozen.
 pub(crate) fn cross(cx: &mut Cx<'_>, packet: Packet) -> Verdict {

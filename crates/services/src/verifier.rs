@@ -23,7 +23,7 @@ use crate::verify::Job;
 use certificates::Certificates;
 use firewall::{Firewall, Target};
 use onym_crypto::verify::Signed;
-use onym_forward::packet::{Kind, Packet};
+use onym_link::{Kind, Packet};
 use onym_tables::{FaceId, Tick};
 use onym_wire::data::Data;
 use onym_wire::types;

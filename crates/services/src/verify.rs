@@ -2,7 +2,7 @@
 
 use onym_crypto::PublicKey;
 use onym_crypto::verify::Signed;
-use onym_forward::packet::Packet;
+use onym_link::Packet;
 use onym_wire::data::Data;
 use std::sync::Arc;
 

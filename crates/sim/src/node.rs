@@ -1,9 +1,9 @@
 //! One simulated node: the real forwarder and a link service for each face.
 
-use onym_forward::link::{Link, LinkConfig, LinkCounters, Received};
-use onym_forward::{Config, FaceInfo, Forwarder, Outbox};
+use onym_forward::{Config, FaceInfo, Forwarder};
+use onym_frame::{Buf, RxFrame, TxQueue};
+use onym_link::{Link, LinkConfig, LinkCounters, Outbox, Received};
 use onym_tables::{FaceId, Tick};
-use onym_wire::{Buf, RxFrame, TxQueue};
 
 /// Octets that the send queue of a face holds within one event; frames move on at once.
 const QUEUE_OCTETS_MAX: usize = 16 << 20;

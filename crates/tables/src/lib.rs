@@ -14,6 +14,7 @@ pub mod pit;
 pub mod prefix_map;
 pub mod rng;
 mod room;
+pub mod rtt;
 pub mod wheel;
 
 pub use hash::{HashKey, NameHashes, Prefix};

@@ -3,15 +3,15 @@
 use crate::script::{CsSpec, FaceSpec, Link as LinkKind, Script, StepKind};
 use crate::subject::{Bench, Count, Received, Subject};
 use crate::wire::name::{Component, encode};
-use onym_forward::link::{FrameVerdict, Link, LinkConfig, Received as FromLink};
 use onym_forward::{
-    Config, FaceInfo, Forwarder, LinkType, Outbox, PacketKind, Scope, UnsolicitedPolicy, Verdict,
+    Config, FaceInfo, Forwarder, LinkType, PacketKind, Scope, UnsolicitedPolicy, Verdict,
 };
+use onym_frame::{Buf, RxFrame, TxQueue};
+use onym_link::{FrameVerdict, Link, LinkConfig, Outbox, Received as FromLink};
 use onym_tables::cs::Policy;
 use onym_tables::fib::NextHop;
 use onym_tables::{FaceId, Tick};
 use onym_wire::name::{Name, NameRef};
-use onym_wire::{Buf, RxFrame, TxQueue};
 use std::collections::VecDeque;
 use std::time::Duration;
 

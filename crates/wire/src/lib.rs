@@ -1,30 +1,24 @@
 #![doc = include_str!("../README.md")]
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
-pub mod buf;
 pub mod cert;
 pub mod data;
 pub mod dump;
 pub mod faceuri;
-pub mod frame;
 pub mod interest;
 pub mod lp;
 pub mod mgmt;
 pub mod name;
 pub mod push;
-mod row;
 pub mod signature;
 pub mod tlv;
 pub mod types;
 
-pub use buf::{Buf, BufPool, ChunkMut};
 pub use data::{Data, DataBuilder};
 pub use faceuri::FaceUri;
-pub use frame::{COPY_LEN_MAX, Lane, RxFrame, TxPlace, TxQueue};
 pub use interest::{Interest, InterestBuilder};
 pub use lp::{LpHeader, LpPacket, NackReason};
 pub use name::{Component, Name, NameRef};
-pub use row::FrameRow;
 pub use signature::{KeyLocator, SignatureInfo};
 pub use tlv::Malformed;
 

@@ -7,7 +7,7 @@ mod support;
 mod two;
 
 use onym_client::push::{App, Event};
-use onym_wire::Buf;
+use onym_frame::Buf;
 use onym_wire::push::{Id, Strategy};
 use serde_json::Value;
 use std::time::Duration;

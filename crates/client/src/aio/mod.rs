@@ -9,7 +9,7 @@ use crate::producer::{Answer, Incoming, Respond, ResponderId};
 use crate::registration::{RegistrationId, RouteOptions};
 use crate::request::{Packet, Request, Unanswered};
 use onym_face::Face;
-use onym_wire::Buf;
+use onym_frame::Buf;
 use onym_wire::mgmt::{Block as _, ControlParameters, ControlResponse};
 use onym_wire::name::Name;
 use task::{Ask, Task};

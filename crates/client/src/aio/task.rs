@@ -7,7 +7,7 @@ use crate::fetch::{FetchError, FetchId, FetchOptions, Progress};
 use crate::producer::{Incoming, Respond, ResponderId};
 use crate::registration::{RegistrationId, RouteOptions};
 use crate::request::{Packet, Request, RequestId, Unanswered};
-use onym_wire::Buf;
+use onym_frame::Buf;
 use onym_wire::mgmt::ControlParameters;
 use onym_wire::name::Name;
 use std::collections::HashMap;

@@ -8,11 +8,12 @@ use crate::producer::{Incoming, Respond, ResponderId};
 use crate::registration::{COMMAND_LIFETIME, RegistrationId, RouteOptions};
 use crate::request::{Request, RequestId};
 use onym_crypto::signer::{Freshness, Signer};
-use onym_forward::packet::{Kind, LpOut, Payload};
+use onym_frame::Buf;
+use onym_link::{Kind, LpOut, Payload};
 use onym_tables::Tick;
+use onym_wire::NackReason;
 use onym_wire::mgmt::ControlParameters;
 use onym_wire::name::Name;
-use onym_wire::{Buf, NackReason};
 
 impl Endpoint {
     // --- consumer

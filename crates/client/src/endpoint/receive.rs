@@ -5,13 +5,13 @@ use super::{CONGESTION_WAIT, Endpoint, Event, FACE};
 use crate::producer::{Answer, Incoming};
 use crate::registration::{NotRegistered, RegistrationId};
 use crate::request::{Packet, RequestId, Unanswered};
-use onym_forward::link::{FrameVerdict, Received};
-use onym_forward::packet::{self, Kind, LpOut, Payload};
+use onym_frame::RxFrame;
+use onym_link::{FrameVerdict, Kind, LpOut, Payload, Received};
 use onym_tables::Tick;
 use onym_wire::data::Data;
 use onym_wire::interest::Interest;
 use onym_wire::mgmt::{Block as _, ControlResponse};
-use onym_wire::{NackReason, RxFrame, types};
+use onym_wire::{NackReason, types};
 
 impl Endpoint {
     /// Takes one frame of the face.
@@ -32,7 +32,7 @@ impl Endpoint {
         Ok(())
     }
 
-    fn receive_packet(&mut self, now: Tick, packet: packet::Packet) {
+    fn receive_packet(&mut self, now: Tick, packet: onym_link::Packet) {
         let taken = match (packet.lp.nack, packet.bytes.first().copied().map(u32::from)) {
             (Some(reason), _) => self.receive_nack(now, &packet, NackReason(reason)),
             (None, Some(types::DATA)) => self.receive_data(now, &packet),
@@ -43,7 +43,7 @@ impl Endpoint {
         }
     }
 
-    fn receive_data(&mut self, now: Tick, packet: &packet::Packet) -> Option<()> {
+    fn receive_data(&mut self, now: Tick, packet: &onym_link::Packet) -> Option<()> {
         let data = Data::parse(&packet.bytes).ok()?;
         let mark = packet.lp.congestion_mark;
         let mut wanted = false;
@@ -67,7 +67,7 @@ impl Endpoint {
     fn receive_nack(
         &mut self,
         now: Tick,
-        packet: &packet::Packet,
+        packet: &onym_link::Packet,
         reason: NackReason,
     ) -> Option<()> {
         let interest = Interest::parse(&packet.bytes).ok()?;
@@ -87,7 +87,7 @@ impl Endpoint {
         Some(())
     }
 
-    fn receive_interest(&mut self, now: Tick, packet: packet::Packet) -> Option<()> {
+    fn receive_interest(&mut self, now: Tick, packet: onym_link::Packet) -> Option<()> {
         let interest = Interest::parse(&packet.bytes).ok()?;
         onym_crypto::verify::check_parameters_digest(&interest).ok()?;
         self.counters.interests += 1;

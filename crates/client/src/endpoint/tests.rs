@@ -7,9 +7,10 @@ use crate::registration::RouteOptions;
 use crate::request::Request;
 use crate::serve::{Object, ServeOptions};
 use crate::window::{AimdOptions, CubicOptions, WindowLaw};
+use onym_frame::{Buf, RxFrame};
 use onym_wire::data::DataBuilder;
 use onym_wire::name::Name;
-use onym_wire::{Buf, NackReason, RxFrame, types};
+use onym_wire::{NackReason, types};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 

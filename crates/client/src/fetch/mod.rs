@@ -11,11 +11,12 @@ pub use report::{FetchError, FetchId, FetchOptions, Progress};
 use crate::request::{Packet, Unanswered};
 use crate::verify::Verified;
 use discovery::Discovery;
+use onym_frame::Buf;
 use onym_tables::Tick;
 use onym_wire::data::Data;
 use onym_wire::interest::InterestBuilder;
 use onym_wire::name::{Name, NameRef};
-use onym_wire::{Buf, NackReason, types};
+use onym_wire::{NackReason, types};
 use pipeline::{Arrival, Pipeline};
 use std::time::Duration;
 

@@ -98,7 +98,7 @@ fn octets_of(event: &Event) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use onym_wire::Buf;
+    use onym_frame::Buf;
     use onym_wire::push::Id;
 
     fn data(octets: usize) -> Event {

@@ -1,7 +1,7 @@
 //! What an application of the push half says and hears.
 
 use crate::error::Error as ClientError;
-use onym_wire::Buf;
+use onym_frame::Buf;
 use onym_wire::push::app::{Message, kind};
 use onym_wire::push::{Id, Label, Role, RouteBuf, Status, Strategy};
 

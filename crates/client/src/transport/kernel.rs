@@ -3,6 +3,7 @@
 
 use onym_crypto::Signer;
 use onym_face::{Face, FaceError, FaceUri, Flush, Ready, Scope, Transport};
+use onym_frame::{Buf, BufPool, RxFrame, TxQueue};
 use onym_kernel::KernelError;
 use onym_kernel::control::Control;
 use onym_kernel::socket::RawSocket;
@@ -10,7 +11,7 @@ use onym_wire::interest::Interest;
 use onym_wire::lp::LpPacket;
 use onym_wire::mgmt::{self, Block as _, ControlParameters, ControlResponse};
 use onym_wire::name::{Name, NameRef};
-use onym_wire::{Buf, BufPool, DataBuilder, PACKET_LEN_MAX, RxFrame, TxQueue};
+use onym_wire::{DataBuilder, PACKET_LEN_MAX};
 use rustix::event::epoll;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};

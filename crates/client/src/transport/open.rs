@@ -4,7 +4,7 @@ use super::kernel::KernelFace;
 use super::uri::{Family, NodeUri};
 use onym_face::udp::{UdpFace, UdpOptions};
 use onym_face::{Face, FaceError, shm, tcp, unix, websocket};
-use onym_forward::link::LinkConfig;
+use onym_link::LinkConfig;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! Cutting a stream of octets into TLVs.
 
+use onym_frame::{Buf, RxFrame};
 use onym_wire::tlv::{Malformed, frame_len};
-use onym_wire::{Buf, RxFrame};
 
 /// Appends the whole TLVs at the start of `bytes` to `out`, sharing the chunk, and returns how many
 /// octets they take; the rest is the start of a TLV.

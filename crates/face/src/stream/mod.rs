@@ -6,7 +6,8 @@ pub mod unix;
 
 use crate::face::{Face, Flush, Ready, Scope, Transport};
 use crate::{FaceError, FaceUri};
-use onym_wire::{BufPool, PACKET_LEN_MAX, RxFrame, TxPlace, TxQueue};
+use onym_frame::{BufPool, RxFrame, TxPlace, TxQueue};
+use onym_wire::PACKET_LEN_MAX;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags};
@@ -52,7 +53,7 @@ impl StreamFace {
     fn take_frames(
         &mut self,
         pool: &mut BufPool,
-        chunk: onym_wire::ChunkMut,
+        chunk: onym_frame::ChunkMut,
         filled: usize,
         out: &mut Vec<RxFrame>,
     ) -> Result<(), FaceError> {

@@ -4,7 +4,7 @@ use super::StreamFace;
 use crate::face::{Ready, Scope, Transport};
 use crate::listen::{Incoming, Listener, Reserve};
 use crate::{FaceError, FaceUri, uri};
-use onym_wire::BufPool;
+use onym_frame::BufPool;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};

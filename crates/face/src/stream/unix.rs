@@ -5,7 +5,7 @@ use crate::face::{Face, Ready, Scope, Transport};
 use crate::listen::{Incoming, Listener, Reserve};
 use crate::shm::{AppFace, RingPolicy};
 use crate::{FaceError, FaceUri, uri};
-use onym_wire::BufPool;
+use onym_frame::BufPool;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};

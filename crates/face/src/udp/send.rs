@@ -3,8 +3,8 @@
 use crate::face::Flush;
 use crate::{Counters, FaceError};
 use arrayvec::ArrayVec;
+use onym_frame::{TxPlace, TxQueue};
 use onym_sys::mmsg::{self, BATCH_MAX, Message, SEGMENTS_MAX};
-use onym_wire::{TxPlace, TxQueue};
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 use std::io::{self, IoSlice};

@@ -2,7 +2,7 @@
 
 use crate::wake::WakeFd;
 use crate::{Counters, FaceError};
-use onym_wire::Buf;
+use onym_frame::Buf;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;

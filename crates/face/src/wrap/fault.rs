@@ -4,8 +4,8 @@ use super::delegate;
 use super::lane::Lane;
 use crate::FaceError;
 use crate::face::{Counters, Face, Flush, Ready};
+use onym_frame::{Buf, BufPool, RxFrame, TxQueue};
 use onym_sys::epoll::{Epoll, Interest, Timer};
-use onym_wire::{Buf, BufPool, RxFrame, TxQueue};
 use rustix::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 

@@ -1,7 +1,7 @@
 //! One direction of an impaired link, as a state machine: frames and `now` go in, due frames come out.
 
 use super::fault::Impairment;
-use onym_wire::RxFrame;
+use onym_frame::RxFrame;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::{Duration, Instant};
@@ -118,7 +118,7 @@ impl Lane {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use onym_wire::Buf;
+    use onym_frame::Buf;
 
     fn frame(number: u8) -> RxFrame {
         RxFrame { endpoint: 0, bytes: Buf::copy_from(&[number; 100]) }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::{CHUNK_LEN, Face, Scope, mem};
+use onym_frame::{BufPool, TxQueue};
 use onym_sys::epoll::{Epoll, Interest};
-use onym_wire::{BufPool, TxQueue};
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};

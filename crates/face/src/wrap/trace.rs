@@ -3,7 +3,7 @@
 use super::delegate;
 use crate::FaceError;
 use crate::face::{Counters, Face, Flush, Ready};
-use onym_wire::{BufPool, RxFrame, TxQueue};
+use onym_frame::{BufPool, RxFrame, TxQueue};
 use rustix::fd::BorrowedFd;
 use std::fmt;
 

@@ -3,10 +3,11 @@
 //! Counters: asked, sent, unsent; out_interests, out_data, out_nacks, out_hop_limit_zero per face.
 
 use crate::faces::{FaceSlot, LinkType};
-use crate::packet::{Kind, Transmit};
 use crate::strategy::NackReason;
-use crate::{Forwarder, LpOut, Outbox, Payload, Token, Unsent};
+use crate::{Forwarder, Unsent};
+use onym_link::{Kind, LpOut, Outbox, Payload, Transmit};
 use onym_tables::FaceId;
+use onym_tables::pit::Token;
 use onym_wire::interest::Interest;
 
 #[cold]

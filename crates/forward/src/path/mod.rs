@@ -16,7 +16,8 @@ pub(crate) mod interest;
 pub(crate) mod nack;
 pub(crate) mod timers;
 
-use crate::{Forwarder, Outbox, Packet, PacketKind, Verdict, fairness};
+use crate::{Forwarder, PacketKind, Verdict, fairness};
+use onym_link::{Outbox, Packet};
 use onym_tables::Tick;
 use onym_wire::PACKET_LEN_MAX;
 

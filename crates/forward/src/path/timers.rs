@@ -2,7 +2,8 @@
 //! Drops: none.  Counters: those of finalize and act.
 
 use super::{decide, finalize};
-use crate::{Forwarder, Outbox, fairness};
+use crate::{Forwarder, fairness};
+use onym_link::Outbox;
 use onym_tables::Tick;
 use onym_tables::pit::Due;
 

@@ -5,8 +5,8 @@ use super::{
     Action, Ctx, DataIn, Measured, NackReason, Parameters, Refusal, Retx, Strategy, StrategyError,
     Suppression,
 };
-use crate::rtt::RttEstimator;
 use onym_tables::hash::component_count;
+use onym_tables::rtt::RttEstimator;
 use onym_tables::{FaceId, NameHashes};
 use onym_wire::NAME_COMPONENTS_MAX;
 use std::time::Duration;

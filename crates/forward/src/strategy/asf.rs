@@ -12,8 +12,8 @@ use super::{
     Action, Ctx, DataIn, Measured, NackReason, Parameters, Retx, Strategy, StrategyError,
     Suppression,
 };
-use crate::rtt::RttEstimator;
 use onym_tables::fib::NextHop;
+use onym_tables::rtt::RttEstimator;
 use onym_tables::{FaceId, Rng, Tick};
 use smallvec::SmallVec;
 use std::time::Duration;

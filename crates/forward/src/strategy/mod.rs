@@ -23,10 +23,10 @@ pub use retx::{Retx, RetxInfo, Suppression};
 pub use self_learning::SelfLearning;
 
 use crate::faces::{Face, Faces, LinkType};
+use onym_frame::Buf;
 use onym_tables::fib::NextHop;
 use onym_tables::measurements::Measurements;
 use onym_tables::{FaceId, HashKey, Prefix, Rng, Tick, pit};
-use onym_wire::Buf;
 use std::fmt;
 use std::time::Duration;
 

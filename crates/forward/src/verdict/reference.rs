@@ -1,7 +1,7 @@
 //! docs/verdicts.md, written from the declarations.
 
 use super::{Unsent, Verdict};
-use crate::link::FrameVerdict;
+use onym_link::FrameVerdict;
 use std::fmt::Write as _;
 
 const HEAD: &str = "# Verdicts

@@ -1,15 +1,16 @@
 //! A forwarder with faces and a short way to say packets.
 #![allow(dead_code, missing_docs, unreachable_pub)]
 
-use onym_forward::{
-    Config, FaceInfo, Forwarder, Kind, LpIn, Outbox, Packet, Token, Transmit, Verdict,
-};
+use onym_forward::{Config, FaceInfo, Forwarder, Verdict};
+use onym_frame::Buf;
+use onym_link::{Kind, LpIn, Outbox, Packet, Transmit};
 use onym_tables::fib::NextHop;
+use onym_tables::pit::Token;
 use onym_tables::{FaceId, Tick};
 use onym_wire::data::{Data, DataBuilder};
 use onym_wire::interest::{Interest, InterestBuilder};
 use onym_wire::name::Name;
-use onym_wire::{Buf, types};
+use onym_wire::types;
 
 /// What left: face, kind, name, token, Nack reason.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use super::{Entry, Worker};
 use onym_face::{Incoming, Peer};
+use onym_frame::RxFrame;
 use onym_tables::FaceId;
-use onym_wire::RxFrame;
 
 /// Arrivals taken from a listener at once.
 const BUDGET: usize = 64;

@@ -2,12 +2,11 @@
 
 use super::Worker;
 use onym_face::{FaceError, Flush, Ready as More};
-use onym_forward::link::Received;
-use onym_forward::packet::Transmit;
+use onym_frame::RxFrame;
+use onym_link::{Received, Transmit};
 use onym_services::verdict::Unsent;
 use onym_sys::epoll::{Interest, Ready};
 use onym_tables::Tick;
-use onym_wire::RxFrame;
 
 /// Frames of one turn of a face.
 const TURN: usize = 64;
@@ -132,8 +131,8 @@ impl Worker {
         }
         if let Err(reason) = slot.link.send(now, item, arena, &mut slot.queue) {
             let reason = match reason {
-                onym_forward::link::LinkUnsent::QueueFull => Unsent::QueueFull,
-                onym_forward::link::LinkUnsent::OverMtu => Unsent::OverMtu,
+                onym_link::LinkUnsent::QueueFull => Unsent::QueueFull,
+                onym_link::LinkUnsent::OverMtu => Unsent::OverMtu,
             };
             self.function.count_unsent(reason);
             return;

@@ -5,8 +5,8 @@ use super::record::NewFace;
 use crate::config::Persistency;
 use onym_face::uri::endpoint;
 use onym_face::{Incoming, Peer};
+use onym_frame::RxFrame;
 use onym_tables::{FaceId, Tick};
-use onym_wire::RxFrame;
 use onym_wire::faceuri::FaceUri;
 use std::time::Duration;
 

@@ -8,7 +8,7 @@ use crate::mgmt::FaceEvent as Event;
 use crate::mgmt::host::{self, FaceView, LinkType, Scope, face_flags};
 use crate::shard::{FaceMap, Opening, OwnerCounters, ask_all};
 use onym_face::{Face, LinkKind, Transport};
-use onym_forward::link::{CongestionConfig, ReassemblyLimits};
+use onym_link::{CongestionConfig, ReassemblyLimits};
 use onym_tables::{FaceId, Tick};
 use std::net::IpAddr;
 use std::time::Duration;

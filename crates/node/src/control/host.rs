@@ -10,8 +10,8 @@ use crate::mgmt::host::{
     Creation, CsView, FaceError, FaceProps, FaceSpec, FaceView, NextHop, NodeView, Persistency,
     RouteSpec, Scope, TableError, Ticket, face_flags,
 };
+use onym_frame::Buf;
 use onym_tables::FaceId;
-use onym_wire::Buf;
 use onym_wire::faceuri::FaceUri;
 use onym_wire::name::{Name, NameRef};
 use std::time::Duration;

@@ -3,9 +3,10 @@
 use super::Control;
 use crate::config::Config;
 use crate::mgmt::{Management, Options, Output};
-use onym_forward::packet::{LpIn, Packet};
+use onym_frame::Buf;
+use onym_link::{LpIn, Packet};
 use onym_tables::{FaceId, Tick};
-use onym_wire::{Buf, NackReason};
+use onym_wire::NackReason;
 
 /// First octet of a Data.
 const DATA: u8 = 6;

@@ -5,9 +5,9 @@ use crate::config::Persistency;
 use crate::mgmt::host::{self, FaceProps, LinkType, Scope, face_flags};
 use onym_face::{Face, Peer, Transport};
 use onym_forward::faces::FaceInfo;
-use onym_forward::link::{CongestionConfig, LinkConfig, ReassemblyLimits};
+use onym_frame::RxFrame;
+use onym_link::{CongestionConfig, LinkConfig, ReassemblyLimits};
 use onym_tables::{FaceId, Tick};
-use onym_wire::RxFrame;
 use std::time::Duration;
 
 /// What the node knows of one face.

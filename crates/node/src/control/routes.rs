@@ -8,10 +8,11 @@ use crate::rib::{NameValue, Rib, RibUpdate, Route};
 use crate::shard::ask_all;
 use onym_crypto::Certificate;
 use onym_crypto::verify::Signed;
+use onym_frame::Buf;
 use onym_tables::{FaceId, Tick};
 use onym_wire::cert::PrefixAnnouncement;
 use onym_wire::name::{Name, NameRef};
-use onym_wire::{Buf, Data, NAME_COMPONENTS_MAX};
+use onym_wire::{Data, NAME_COMPONENTS_MAX};
 use std::time::Duration;
 
 /// How long a route learned from Data lasts at most, in milliseconds.

@@ -2,12 +2,12 @@
 
 use super::PushThread;
 use super::in_place::Rest;
-use onym_forward::packet::{Delivery as Way, Kind, LpOut, Payload, Transmit};
+use onym_frame::{Buf, COPY_LEN_MAX};
+use onym_link::{Delivery as Way, Kind, LpOut, Payload, Transmit};
 use onym_pubsub::{AppId, Data, Event, Refusal, Request, Sent, To};
 use onym_tables::{FaceId, KeyedMap, Tick};
 use onym_wire::push::app::{Message, PIECE_MAX, kind};
 use onym_wire::push::{Id, Label, RouteBuf, Status, Strategy};
-use onym_wire::{Buf, COPY_LEN_MAX};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;

@@ -14,12 +14,13 @@
 use super::PushThread;
 use super::apps::data_message;
 use crate::cross::Batch;
+use onym_frame::{Buf, COPY_LEN_MAX, FrameRow};
 use onym_pubsub::node::Handed;
 use onym_pubsub::{Faces, Row};
 use onym_tables::{FaceId, Tick};
 use onym_wire::push::app::{Message, kind};
 use onym_wire::push::{Head, Strategy};
-use onym_wire::{Buf, COPY_LEN_MAX, FrameRow, types};
+use onym_wire::types;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};

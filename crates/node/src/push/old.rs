@@ -3,14 +3,15 @@
 //! What comes becomes a frame of ours; of ours leaves what the old framing has fields for.
 
 use onym_face::{Counters, Face, FaceError, Flush, Ready, Transport};
+use onym_frame::{Buf, BufPool, RxFrame, TxQueue};
 use onym_sys::netdev::Interface;
 use onym_sys::packet::{PacketSocket, Want};
+use onym_wire::PACKET_LEN_MAX;
 use onym_wire::faceuri::{Endpoint, FaceUri};
 use onym_wire::push::{
     Filter, Frame, FrameBuilder, Id, OLD_ETHERTYPE, OldFrame, Route, RouteBuf, Strategy, reserved,
 };
 use onym_wire::tlv::{Malformed, Reader, is_critical};
-use onym_wire::{Buf, BufPool, PACKET_LEN_MAX, RxFrame, TxQueue};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};

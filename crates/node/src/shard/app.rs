@@ -2,9 +2,10 @@
 
 use super::Shard;
 use super::local::LocalFace;
-use onym_forward::packet::{Delivery, Payload, Transmit};
+use onym_frame::{Buf, FrameRow, Lane, TxQueue};
+use onym_link::{Delivery, Payload, Transmit};
+use onym_wire::PACKET_LEN_MAX;
 use onym_wire::push::app::{self, Message};
-use onym_wire::{Buf, FrameRow, Lane, PACKET_LEN_MAX, TxQueue};
 
 /// Octets of the send queue of an application that are kept for messages other than data.
 const RESERVE: usize = 1 << 20;

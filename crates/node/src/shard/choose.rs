@@ -11,7 +11,7 @@
 //! strategies measured of a prefix is known to the shard that measured it.
 
 use crate::cross::Leg;
-use onym_forward::packet::Packet;
+use onym_link::Packet;
 use onym_tables::hash::HashKey;
 use onym_tables::pit::TOKEN_LEN;
 
@@ -117,9 +117,10 @@ fn element(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use onym_forward::packet::{LpIn, Token};
+    use onym_frame::Buf;
+    use onym_link::LpIn;
     use onym_tables::FaceId;
-    use onym_wire::Buf;
+    use onym_tables::pit::Token;
 
     fn packet(bytes: &[u8], token: &[u8]) -> Packet {
         let pit_token = Token::try_from(token).unwrap();

@@ -13,8 +13,8 @@ use super::app::tell_missed;
 use super::local::LocalFace;
 use crate::cross::{Batch, Fan};
 use onym_face::Transport;
+use onym_frame::{Buf, TxQueue};
 use onym_tables::Tick;
-use onym_wire::{Buf, TxQueue};
 use std::ops::Range;
 
 /// Octets in the queue of a face that hold the push half back.

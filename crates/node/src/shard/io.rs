@@ -4,12 +4,11 @@ use super::local::Place;
 use super::{Report, Shard, push};
 use crate::cross::Leg;
 use onym_face::{FaceError, Flush};
-use onym_forward::link::Received;
-use onym_forward::packet::{Delivery, Packet, Payload, Transmit};
 use onym_forward::verdict::Verdict;
+use onym_frame::{Buf, Lane, RxFrame};
+use onym_link::{Delivery, Packet, Payload, Received, Transmit};
 use onym_sys::epoll::{Interest, Ready};
 use onym_tables::{FaceId, Tick};
-use onym_wire::{Buf, Lane, RxFrame};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 

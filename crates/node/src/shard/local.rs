@@ -1,10 +1,9 @@
 //! The faces whose I/O this shard does.
 
 use onym_face::{Counters, Face};
-use onym_forward::link::{Link, LinkConfig, LinkCounters};
-use onym_forward::packet::Packet;
+use onym_frame::{RxFrame, TxQueue};
+use onym_link::{Link, LinkConfig, LinkCounters, Packet};
 use onym_tables::{FaceId, Tick};
-use onym_wire::{RxFrame, TxQueue};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 

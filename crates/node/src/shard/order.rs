@@ -2,8 +2,8 @@
 
 use super::Shard;
 use crate::cross::Bell;
+use onym_frame::RxFrame;
 use onym_tables::FaceId;
-use onym_wire::RxFrame;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Sender};

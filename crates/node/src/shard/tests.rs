@@ -5,6 +5,7 @@ use crate::cross::direction;
 use onym_face::Scope;
 use onym_face::mem::{MemFace, pair};
 use onym_forward::{Config, FaceInfo};
+use onym_frame::{Buf, Lane, RxFrame};
 use onym_pubsub::forwarder::LinkEntry;
 use onym_pubsub::{Copies, Source};
 use onym_tables::bloom::Scheme;
@@ -12,7 +13,6 @@ use onym_tables::{HashKey, Rng};
 use onym_wire::interest::InterestBuilder;
 use onym_wire::name::Name;
 use onym_wire::push::{Filter, FrameBuilder, RouteBuf, Strategy};
-use onym_wire::{Buf, Lane, RxFrame};
 use rtrb::{Consumer, RingBuffer};
 use std::sync::mpsc;
 

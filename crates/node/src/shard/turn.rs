@@ -3,7 +3,7 @@
 use super::{Report, Shard};
 use crate::cross::ToPeer;
 use onym_face::{FaceError, Flush, Ready as More};
-use onym_wire::RxFrame;
+use onym_frame::RxFrame;
 
 /// Frames of one turn of a face, for each unit of its weight (1 to 16).
 const TURN_UNIT: usize = 32;

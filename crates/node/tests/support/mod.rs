@@ -3,6 +3,7 @@
 
 use onym_crypto::{Freshness, Signer};
 use onym_face::Face;
+use onym_frame::{Buf, BufPool, RxFrame, TxQueue};
 use onym_node::config::Config;
 use onym_node::{Node, NodeHandle};
 use onym_wire::data::DataBuilder;
@@ -10,7 +11,7 @@ use onym_wire::interest::InterestBuilder;
 use onym_wire::lp::{LpHeader, LpPacket, NackReason};
 use onym_wire::mgmt::{Block as _, ControlParameters, ControlResponse, command_name};
 use onym_wire::name::Name;
-use onym_wire::{Buf, BufPool, Data, Interest, RxFrame, TxQueue};
+use onym_wire::{Data, Interest};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 

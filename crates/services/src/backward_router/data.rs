@@ -3,7 +3,7 @@
 use super::BackwardRouter;
 use crate::element::Cx;
 use crate::verdict::Verdict;
-use onym_forward::packet::{Kind, LpOut, Packet, Payload};
+use onym_link::{Kind, LpOut, Packet, Payload};
 use onym_tables::{FaceId, NameHashes};
 use onym_wire::data::Data;
 use onym_wire::interest::Interest;

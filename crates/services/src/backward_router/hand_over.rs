@@ -3,9 +3,8 @@
 use super::BackwardRouter;
 use crate::element::{Cx, Refusal, Request, read};
 use crate::table::{self, Merged};
-use onym_forward::Token;
 use onym_tables::NameHashes;
-use onym_tables::pit::InRecord;
+use onym_tables::pit::{InRecord, Token};
 use onym_wire::interest::Interest;
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! What was asked of each face and not answered yet: round trips, and faces that are silent.
 
-use onym_forward::packet::Kind;
+use onym_link::Kind;
 use onym_tables::{FaceId, NameHashes, Tick};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 

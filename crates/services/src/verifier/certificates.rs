@@ -7,7 +7,7 @@ use crate::verify::Secret;
 use onym_crypto::Certificate;
 use onym_crypto::cert::key_of_locator;
 use onym_crypto::verify::Signed;
-use onym_forward::packet::{Kind, LpOut, Payload};
+use onym_link::{Kind, LpOut, Payload};
 use onym_tables::{FaceId, Tick};
 use onym_wire::data::Data;
 use onym_wire::interest::InterestBuilder;

@@ -2,7 +2,7 @@
 
 use super::{App, AppStats, Frames, Transfer, percentiles};
 use crate::channel::unit;
-use onym_forward::rtt::RttEstimator;
+use onym_tables::rtt::RttEstimator;
 use onym_tables::{Rng, Tick};
 use onym_wire::lp::LpPacket;
 use onym_wire::name::Name;

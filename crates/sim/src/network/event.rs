@@ -1,7 +1,7 @@
 //! What happens, and when.
 
+use onym_frame::Buf;
 use onym_tables::Tick;
-use onym_wire::Buf;
 use std::cmp::Ordering;
 
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! The bytes of a cached packet: copied when small, shared when large, unless sharing would keep
 //! much more memory than the packet has.
 
-use onym_wire::Buf;
+use onym_frame::Buf;
 
 /// A Data up to this length is copied when it is cached, so that it does not pin its receive
 /// buffer; a longer one shares it with the packets that came in the same read.
@@ -134,7 +134,7 @@ impl Pool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use onym_wire::BufPool;
+    use onym_frame::BufPool;
 
     const LEN: usize = 8000;
 

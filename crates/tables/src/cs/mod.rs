@@ -19,7 +19,7 @@ use crate::index::HashIndex;
 use crate::room;
 use crate::wheel::Wheel;
 use body::{Pool, Stored};
-use onym_wire::Buf;
+use onym_frame::Buf;
 use order::{NONE, Order};
 use queue::{Queue, Queues};
 

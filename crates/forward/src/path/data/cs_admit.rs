@@ -1,7 +1,8 @@
 //! In: a Data, solicited or not.  Out: perhaps in the content store.
 //! Drops: unsolicited.  Counters: none of its own.
 
-use crate::{Forwarder, Packet, UnsolicitedPolicy, Verdict};
+use crate::{Forwarder, UnsolicitedPolicy, Verdict};
+use onym_link::Packet;
 use onym_tables::Tick;
 use onym_tables::cs::Inserted;
 use onym_wire::data::Data;

@@ -6,7 +6,8 @@ use crate::faces::LinkType;
 use crate::path::act::Done;
 use crate::path::{decide, emit, finalize, is_localhost};
 use crate::strategy::DataIn;
-use crate::{Forwarder, LpOut, Outbox, Packet, Payload, Verdict};
+use crate::{Forwarder, Verdict};
+use onym_link::{LpOut, Outbox, Packet, Payload};
 use onym_tables::{FaceId, Tick};
 use onym_wire::data::Data;
 

@@ -5,7 +5,8 @@ mod fan_out;
 mod pit_match;
 
 use super::is_localhost;
-use crate::{Forwarder, Outbox, Packet, Verdict};
+use crate::{Forwarder, Verdict};
+use onym_link::{Outbox, Packet};
 use onym_tables::Tick;
 use onym_wire::data::Data;
 use onym_wire::tlv::Malformed;

@@ -3,7 +3,8 @@
 //! falls back to the name.
 //! Drops: none.  Counters: stale_tokens, foreign_tokens.
 
-use crate::{Forwarder, Packet};
+use crate::Forwarder;
+use onym_link::Packet;
 use onym_tables::hash::NameHashes;
 use onym_wire::data::Data;
 

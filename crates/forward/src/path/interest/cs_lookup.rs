@@ -3,8 +3,9 @@
 //! Drops: none.  Counters: cs_hits, cs_misses.
 
 use super::Incoming;
+use crate::Forwarder;
 use crate::path::{emit, finalize, is_localhost};
-use crate::{Forwarder, LpOut, Outbox, Payload};
+use onym_link::{LpOut, Outbox, Payload};
 use onym_tables::cs::{Body, Query};
 use onym_tables::{FaceId, Tick};
 use onym_wire::data::Data;

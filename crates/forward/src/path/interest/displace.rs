@@ -5,7 +5,8 @@
 
 use crate::path::{act, finalize};
 use crate::strategy::NackReason;
-use crate::{Forwarder, Outbox, fairness};
+use crate::{Forwarder, fairness};
+use onym_link::Outbox;
 use onym_tables::{FaceId, Tick};
 use onym_wire::interest::Interest;
 

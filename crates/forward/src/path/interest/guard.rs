@@ -5,7 +5,8 @@
 use super::Incoming;
 use crate::faces::{FaceInfo, Scope};
 use crate::path::is_localhost;
-use crate::{Forwarder, Packet, Verdict};
+use crate::{Forwarder, Verdict};
+use onym_link::Packet;
 use onym_tables::hash::NameHashes;
 use onym_wire::interest::{ForwardingHint, Interest};
 

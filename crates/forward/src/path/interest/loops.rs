@@ -6,7 +6,8 @@ use super::Incoming;
 use crate::faces::LinkType;
 use crate::path::emit;
 use crate::strategy::{Entry, NackReason};
-use crate::{Forwarder, Outbox, Verdict};
+use crate::{Forwarder, Verdict};
+use onym_link::Outbox;
 
 /// Whether the Nonce is one that this entry knows from elsewhere. On a point-to-point face the
 /// same Nonce from the same downstream is a retransmission; on others any match is a loop.

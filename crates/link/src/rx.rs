@@ -5,11 +5,13 @@
 
 use super::reassembly::{Fragment, Outcome};
 use super::{FrameVerdict, Link, LinkConfig, Received};
-use crate::packet::{LpIn, Packet, Token};
+use crate::{LpIn, Packet};
+use onym_frame::{Buf, RxFrame};
+use onym_tables::pit::Token;
 use onym_tables::{FaceId, Tick};
 use onym_wire::lp::LpPacket;
 use onym_wire::tlv::Malformed;
-use onym_wire::{Buf, RxFrame, types};
+use onym_wire::types;
 
 // The packet types have one octet.
 const INTEREST: u8 = types::INTEREST as u8;

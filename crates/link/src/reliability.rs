@@ -5,10 +5,10 @@
 //! sends: what has to be sent again waits in `lost` until the link service fetches it.
 
 use super::config::ReliabilityLimits;
-use crate::packet::{Kind, LpOut};
-use crate::rtt::RttEstimator;
+use crate::{Kind, LpOut};
+use onym_frame::Buf;
 use onym_tables::Tick;
-use onym_wire::Buf;
+use onym_tables::rtt::RttEstimator;
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
 use std::time::Duration;
@@ -27,22 +27,22 @@ const REMEMBER_MAX: Duration = Duration::from_secs(60);
 
 /// One frame's worth of a packet, enough to send it again.
 #[derive(Debug, Clone)]
-pub(super) struct Piece {
+pub(crate) struct Piece {
     /// The whole network-layer packet.
-    pub(super) packet: Buf,
-    pub(super) kind: Kind,
+    pub(crate) packet: Buf,
+    pub(crate) kind: Kind,
     /// The part of the packet in this frame.
-    pub(super) range: Range<usize>,
-    pub(super) sequence: u64,
-    pub(super) index: u64,
-    pub(super) count: u64,
+    pub(crate) range: Range<usize>,
+    pub(crate) sequence: u64,
+    pub(crate) index: u64,
+    pub(crate) count: u64,
     /// Link-layer fields, on the first frame of a packet that has any.
-    pub(super) lp: Option<Box<LpOut>>,
+    pub(crate) lp: Option<Box<LpOut>>,
     retries: u8,
 }
 
 impl Piece {
-    pub(super) fn new(packet: Buf, kind: Kind, sequence: u64) -> Self {
+    pub(crate) fn new(packet: Buf, kind: Kind, sequence: u64) -> Self {
         let range = 0..packet.len();
         Self { packet, kind, range, sequence, index: 0, count: 1, lp: None, retries: 0 }
     }
@@ -75,7 +75,7 @@ pub struct ReliabilityCounters {
 
 /// Reliability of one face.
 #[derive(Debug)]
-pub(super) struct Reliability {
+pub(crate) struct Reliability {
     limits: ReliabilityLimits,
     rtt: RttEstimator,
     /// Frames by TxSequence, from `first` on; `None` once acknowledged.
@@ -90,11 +90,11 @@ pub(super) struct Reliability {
     idle_at: Tick,
     recent: BTreeSet<u64>,
     recent_order: VecDeque<(Tick, u64)>,
-    pub(super) counters: ReliabilityCounters,
+    pub(crate) counters: ReliabilityCounters,
 }
 
 impl Reliability {
-    pub(super) fn new(limits: ReliabilityLimits) -> Self {
+    pub(crate) fn new(limits: ReliabilityLimits) -> Self {
         Self {
             limits,
             rtt: RttEstimator::default(),
@@ -113,7 +113,7 @@ impl Reliability {
     // === sending
 
     /// Whether `frames` more frames can be promised.
-    pub(super) fn has_room(&mut self, frames: usize) -> bool {
+    pub(crate) fn has_room(&mut self, frames: usize) -> bool {
         let waiting = self.sent.len() + self.lost.len();
         let room = self.limits.unacked_max.saturating_sub(waiting) >= frames;
         if !room {
@@ -123,13 +123,13 @@ impl Reliability {
     }
 
     /// Keeps a piece that leaves now; gives its TxSequence.
-    pub(super) fn keep(&mut self, now: Tick, piece: Piece) -> u64 {
+    pub(crate) fn keep(&mut self, now: Tick, piece: Piece) -> u64 {
         self.sent.push_back(Some(Sent { piece, at: now, later_acks: 0 }));
         self.first + self.sent.len() as u64 - 1
     }
 
     /// The neighbour has the frame `tx_sequence`.
-    pub(super) fn acknowledge(&mut self, now: Tick, tx_sequence: u64) {
+    pub(crate) fn acknowledge(&mut self, now: Tick, tx_sequence: u64) {
         let Some(at) = tx_sequence.checked_sub(self.first) else { return };
         let Ok(at) = usize::try_from(at) else { return };
         let Some(sent) = self.sent.get_mut(at).and_then(Option::take) else { return };
@@ -180,21 +180,21 @@ impl Reliability {
     }
 
     /// The next piece to send again.
-    pub(super) fn next_lost(&mut self) -> Option<Piece> {
+    pub(crate) fn next_lost(&mut self) -> Option<Piece> {
         let piece = self.lost.pop_front()?;
         self.counters.retransmitted += 1;
         Some(piece)
     }
 
     /// The next Interest that was given up.
-    pub(super) fn next_given_up(&mut self) -> Option<Buf> {
+    pub(crate) fn next_given_up(&mut self) -> Option<Buf> {
         self.given_up.pop_front()
     }
 
     // === receiving
 
     /// Queues an acknowledgement.
-    pub(super) fn received_tx(&mut self, now: Tick, tx_sequence: u64) {
+    pub(crate) fn received_tx(&mut self, now: Tick, tx_sequence: u64) {
         if self.acks.is_empty() {
             self.idle_at = now + IDLE_DELAY;
         } else if self.acks.len() >= self.limits.acks_max {
@@ -204,12 +204,12 @@ impl Reliability {
     }
 
     /// How long the neighbour may send a frame again.
-    pub(super) fn patience(&self) -> Duration {
+    pub(crate) fn patience(&self) -> Duration {
         (self.rtt.rto() * REMEMBER_RTOS).clamp(REMEMBER_MIN, REMEMBER_MAX)
     }
 
     /// Whether `sequence` is new; remembers it.
-    pub(super) fn is_new(&mut self, now: Tick, sequence: u64) -> bool {
+    pub(crate) fn is_new(&mut self, now: Tick, sequence: u64) -> bool {
         let remember = self.patience();
         while let Some((at, oldest)) = self.recent_order.front() {
             if *at + remember > now && self.recent_order.len() < self.limits.recent_max {
@@ -226,7 +226,7 @@ impl Reliability {
     }
 
     /// Takes as many acknowledgements as `room` octets of a frame hold.
-    pub(super) fn take_acks(&mut self, room: usize, into: &mut Vec<u64>) {
+    pub(crate) fn take_acks(&mut self, room: usize, into: &mut Vec<u64>) {
         let count = (room / ACK_LEN).min(self.acks.len());
         into.clear();
         into.extend(self.acks.drain(..count));
@@ -236,14 +236,14 @@ impl Reliability {
     }
 
     /// Whether acknowledgements are due that no frame has carried.
-    pub(super) fn is_idle_due(&self, now: Tick) -> bool {
+    pub(crate) fn is_idle_due(&self, now: Tick) -> bool {
         self.idle_at <= now
     }
 
     // === time
 
     /// When [`Self::handle_timeout`] wants to be called.
-    pub(super) fn poll_timeout(&self) -> Tick {
+    pub(crate) fn poll_timeout(&self) -> Tick {
         if !self.lost.is_empty() {
             return Tick::default();
         }
@@ -256,7 +256,7 @@ impl Reliability {
     }
 
     /// Takes frames for lost whose acknowledgement did not come in time.
-    pub(super) fn handle_timeout(&mut self, now: Tick) {
+    pub(crate) fn handle_timeout(&mut self, now: Tick) {
         let rto = self.rtt.rto();
         let mut expired = false;
         for at in 0..self.sent.len() {
@@ -275,4 +275,4 @@ impl Reliability {
 }
 
 /// An Ack field: type (3), length (1), TxSequence (8).
-pub(super) const ACK_LEN: usize = 12;
+pub(crate) const ACK_LEN: usize = 12;

@@ -12,11 +12,12 @@
 
 use super::reliability::{ACK_LEN, Piece};
 use super::{Link, LinkUnsent};
-use crate::packet::{Kind, LpOut, Payload, Transmit};
+use crate::{Kind, LpOut, Payload, Transmit};
+use onym_frame::{Buf, FrameRow, TxQueue};
 use onym_tables::{FaceId, Tick};
 use onym_wire::lp::{FRAGMENTS_MAX, LpHeader};
 use onym_wire::tlv::tlv_len;
-use onym_wire::{Buf, FrameRow, TxQueue, types};
+use onym_wire::types;
 use std::ops::Range;
 
 /// What NFD reserves in each fragment: LpPacket and Fragment TYPE and LENGTH (10 each), Sequence,
@@ -310,14 +311,14 @@ impl Link {
     }
 
     /// Sends again what was not acknowledged.
-    pub(super) fn send_lost(&mut self, now: Tick, queue: &mut TxQueue) {
+    pub(crate) fn send_lost(&mut self, now: Tick, queue: &mut TxQueue) {
         while let Some(piece) = self.reliability.as_mut().and_then(|r| r.next_lost()) {
             self.push_piece(now, piece, queue);
         }
     }
 
     /// Sends the acknowledgements that are due in frames of their own.
-    pub(super) fn send_idle(&mut self, now: Tick, queue: &mut TxQueue) {
+    pub(crate) fn send_idle(&mut self, now: Tick, queue: &mut TxQueue) {
         while self.reliability.as_ref().is_some_and(|r| r.is_idle_due(now)) {
             let mut acks = std::mem::take(&mut self.acks);
             if let Some(reliability) = &mut self.reliability {

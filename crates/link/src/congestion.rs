@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// State of marking on one face.
 #[derive(Debug, Default)]
-pub(super) struct Congestion {
+pub(crate) struct Congestion {
     /// When the next packet is marked; `None` while the queue is short.
     next_mark: Option<Tick>,
     /// Marks since the queue became long.
@@ -15,7 +15,7 @@ pub(super) struct Congestion {
 
 impl Congestion {
     /// Whether the packet about to be sent is marked, with `queue_len` octets before it.
-    pub(super) fn check(&mut self, now: Tick, queue_len: usize, config: CongestionConfig) -> bool {
+    pub(crate) fn check(&mut self, now: Tick, queue_len: usize, config: CongestionConfig) -> bool {
         if queue_len <= config.threshold {
             if self.next_mark.is_some() {
                 *self = Self::default();

@@ -1,8 +1,8 @@
 //! What goes into the data path and what comes out of it.
 
+use onym_frame::Buf;
 use onym_tables::FaceId;
-pub use onym_tables::pit::Token;
-use onym_wire::Buf;
+use onym_tables::pit::Token;
 use std::ops::Range;
 
 /// Link-layer fields that came with a packet and matter to forwarding (NDNLPv2).

@@ -1,7 +1,8 @@
 use super::*;
-use crate::packet::{Kind, LpOut, Payload, Token, Transmit};
+use crate::{Kind, LpOut, Payload, Transmit};
+use onym_frame::RxFrame;
 use onym_tables::FaceId;
-use onym_wire::RxFrame;
+use onym_tables::pit::Token;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

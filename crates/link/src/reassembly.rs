@@ -6,10 +6,11 @@
 
 use super::config::ReassemblyLimits;
 use super::verdict::FrameVerdict;
-use crate::packet::LpIn;
+use crate::LpIn;
+use onym_frame::{Buf, BufPool, ChunkMut};
 use onym_tables::Tick;
+use onym_wire::PACKET_LEN_MAX;
 use onym_wire::lp::FRAGMENTS_MAX;
-use onym_wire::{Buf, BufPool, ChunkMut, PACKET_LEN_MAX};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -18,18 +19,18 @@ const MESSAGE_CHARGE: usize = 256;
 
 /// One fragment, its numbers as they came.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Fragment<'a> {
+pub(crate) struct Fragment<'a> {
     /// Which neighbour sent it.
-    pub(super) endpoint: u64,
-    pub(super) sequence: Option<u64>,
-    pub(super) index: u64,
-    pub(super) count: u64,
-    pub(super) bytes: &'a [u8],
+    pub(crate) endpoint: u64,
+    pub(crate) sequence: Option<u64>,
+    pub(crate) index: u64,
+    pub(crate) count: u64,
+    pub(crate) bytes: &'a [u8],
 }
 
 /// What became of a fragment.
 #[derive(Debug)]
-pub(super) enum Outcome {
+pub(crate) enum Outcome {
     /// The packet is whole; its link-layer fields are those of its first fragment.
     Complete(Buf, LpIn),
     Held,
@@ -89,7 +90,7 @@ impl Message {
 
 /// Reassembly of one face.
 #[derive(Debug)]
-pub(super) struct Reassembler {
+pub(crate) struct Reassembler {
     limits: ReassemblyLimits,
     /// How long an incomplete packet waits: the limit, longer where the neighbour sends again.
     patience: Duration,
@@ -102,13 +103,13 @@ pub(super) struct Reassembler {
     /// Not later than the first timeout.
     timeout: Tick,
     /// Frames lost after they were held, because of the timer.
-    pub(super) frag_timeout: u64,
+    pub(crate) frag_timeout: u64,
     /// Frames lost after they were held, because of a bound or a contradiction.
-    pub(super) frag_evicted: u64,
+    pub(crate) frag_evicted: u64,
 }
 
 impl Reassembler {
-    pub(super) fn new(limits: ReassemblyLimits) -> Self {
+    pub(crate) fn new(limits: ReassemblyLimits) -> Self {
         Self {
             limits,
             patience: limits.timeout,
@@ -123,7 +124,7 @@ impl Reassembler {
     }
 
     /// Takes one fragment; `lp` gives its link-layer fields and is asked for the first one only.
-    pub(super) fn insert(
+    pub(crate) fn insert(
         &mut self,
         now: Tick,
         fragment: Fragment<'_>,
@@ -271,17 +272,17 @@ impl Reassembler {
     }
 
     /// Waits at least so long for the fragments of a packet, because they are sent again.
-    pub(super) fn set_patience(&mut self, patience: Duration) {
+    pub(crate) fn set_patience(&mut self, patience: Duration) {
         self.patience = patience.max(self.limits.timeout);
     }
 
     /// When [`Self::handle_timeout`] wants to be called.
-    pub(super) fn poll_timeout(&self) -> Tick {
+    pub(crate) fn poll_timeout(&self) -> Tick {
         self.timeout
     }
 
     /// Drops the packets whose next fragment did not come in time.
-    pub(super) fn handle_timeout(&mut self, now: Tick) {
+    pub(crate) fn handle_timeout(&mut self, now: Tick) {
         let limit = self.patience;
         while let Some(at) = self.messages.iter().position(|m| m.touched + limit <= now) {
             let message = self.remove(at);
@@ -293,19 +294,19 @@ impl Reassembler {
     }
 
     /// Frames held now.
-    pub(super) fn frames(&self) -> u64 {
+    pub(crate) fn frames(&self) -> u64 {
         self.messages.iter().map(Message::frames).sum()
     }
 
     /// Packets in reassembly.
     #[cfg(test)]
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.messages.len()
     }
 
     /// What all packets in reassembly are charged.
     #[cfg(test)]
-    pub(super) fn charge(&self) -> usize {
+    pub(crate) fn charge(&self) -> usize {
         self.charge
     }
 }

@@ -1,16 +1,8 @@
-//! The NDNLPv2 link service of one face: header fields, fragments, reliability, congestion marks.
-//!
-//! In: frames of the face, and packets that the forwarder sends on it.  Out: packets for the
-//! forwarder, and frames in the face's send queue.  Drops: every [`FrameVerdict`] that is not
-//! accepted; [`LinkUnsent`] on the way out.  Counters: [`LinkCounters`].
-//!
-//! A [`Link`] belongs to the thread that owns its face. It has no clock and no socket: the shell
-//! calls [`Link::handle_timeout`] when [`Link::poll_timeout`] says so, and tells the octets that
-//! wait in the socket by [`Link::set_socket_queue`].
-//! A packet without header fields costs a few comparisons and no allocation.
+#![doc = include_str!("../README.md")]
 
 mod config;
 mod congestion;
+mod packet;
 mod reassembly;
 mod reliability;
 mod rx;
@@ -21,14 +13,14 @@ mod verdict;
 mod tests;
 
 pub use config::{CongestionConfig, LinkConfig, ReassemblyLimits, ReliabilityLimits};
+pub use packet::{Delivery, Kind, LpIn, LpOut, Outbox, Packet, Payload, Transmit};
 pub use reliability::ReliabilityCounters;
 pub use verdict::FrameVerdict;
 
-use crate::packet::Packet;
-use crate::verdict::Unsent;
 use congestion::Congestion;
+use onym_frame::{Buf, TxQueue};
 use onym_tables::Tick;
-use onym_wire::{Buf, PACKET_LEN_MAX, TxQueue};
+use onym_wire::PACKET_LEN_MAX;
 use reassembly::Reassembler;
 use reliability::Reliability;
 use std::time::Duration;
@@ -56,15 +48,6 @@ pub enum LinkUnsent {
     OverMtu,
     /// The send queue is at its bound.
     QueueFull,
-}
-
-impl From<LinkUnsent> for Unsent {
-    fn from(unsent: LinkUnsent) -> Self {
-        match unsent {
-            LinkUnsent::OverMtu => Self::OverMtu,
-            LinkUnsent::QueueFull => Self::QueueFull,
-        }
-    }
 }
 
 /// Everything that one link service counts.
