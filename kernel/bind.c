@@ -87,10 +87,11 @@ static int nnet_bind_name(struct nnet_sock *ns, const u8 *name, u16 len,
 	err = nnet_sock_attach_locked(ns);
 	if (err)
 		return err;
-	copy = n ? NULL : kmemdup(name, len, GFP_KERNEL);
+	copy = n ? NULL : kmemdup(name, len, GFP_KERNEL_ACCOUNT);
 	if (!n && !copy)
 		return -ENOMEM;
-	err = nnet_bpt_add(nn, name, len, ns->face_id, &ns->bindings);
+	err = nnet_bpt_add(nn, name, len, ns->face_id,
+			   nnet_admin(nn) ? NULL : ns->user, &ns->bindings);
 	if (err) {
 		kfree(copy);
 		return err;

@@ -14,7 +14,8 @@ int nnet_bpt_init(struct nnet_net *nn)
 	struct nnet_bpt *bpt = &nn->bpt;
 
 	bpt->mask = BIT(min(nnet_hash_bits, 12U)) - 1;
-	bpt->heads = kvcalloc(bpt->mask + 1, sizeof(*bpt->heads), GFP_KERNEL);
+	bpt->heads = kvcalloc(bpt->mask + 1, sizeof(*bpt->heads),
+			      GFP_KERNEL_ACCOUNT);
 	return bpt->heads ? 0 : -ENOMEM;
 }
 
@@ -67,13 +68,14 @@ static bool nnet_bpt_extended(struct nnet_net *nn, const u8 *name, u16 len)
  * @name: the prefix
  * @len: its octets, more than 0
  * @face: the face
+ * @user: whose share it takes; NULL: nobody's
  * @of_sock: list of the socket's bindings
  *
  * Context: nn->control held.
  * Return: 0, -EADDRINUSE (rule 1), -EINVAL, -ENAMETOOLONG, -ENOBUFS, -ENOMEM.
  */
 int nnet_bpt_add(struct nnet_net *nn, const u8 *name, u16 len, u32 face,
-		 struct list_head *of_sock)
+		 struct nnet_user *user, struct list_head *of_sock)
 {
 	struct nnet_bpt *bpt = &nn->bpt;
 	struct nnet_binding *b;
@@ -90,13 +92,19 @@ int nnet_bpt_add(struct nnet_net *nn, const u8 *name, u16 len, u32 face,
 			return -EADDRINUSE;
 	if (nnet_bpt_extended(nn, name, len))
 		return -EADDRINUSE;
-	if (bpt->count >= NNET_BINDINGS_MAX)
+	if (bpt->count >= NNET_BINDINGS_MAX - (user ? NNET_BINDINGS_KEPT : 0) ||
+	    (user && user->bindings >= NNET_BINDINGS_USER_MAX))
 		return -ENOBUFS;
-	b = kzalloc(struct_size(b, name, len), GFP_KERNEL);
+	b = kzalloc(struct_size(b, name, len), GFP_KERNEL_ACCOUNT);
 	if (!b)
 		return -ENOMEM;
 	b->hash = key.full;
 	b->face = face;
+	b->user = user;
+	if (user) {
+		nnet_user_get(user);
+		user->bindings++;
+	}
 	b->depth = n;
 	b->name_len = len;
 	memcpy(b->name, name, len);
@@ -115,6 +123,10 @@ static void nnet_bpt_drop(struct nnet_net *nn, struct nnet_binding *b)
 	hlist_del_rcu(&b->node);
 	list_del(&b->of_sock);
 	bpt->count--;
+	if (b->user) {
+		b->user->bindings--;
+		nnet_user_put(b->user);
+	}
 	if (!--bpt->depth_count[b->depth])
 		clear_bit(b->depth, &bpt->depths);
 	kfree_rcu(b, rcu);

@@ -9,12 +9,14 @@
 #include "wire.h"
 
 struct nnet_net;
+struct nnet_user;
 
 struct nnet_binding {
 	struct hlist_node node;
 	struct list_head of_sock;
 	struct rcu_head rcu;
 	u64 hash;
+	struct nnet_user *user;	/* whose share it takes; NULL: nobody's */
 	u32 face;
 	u8 depth;
 	u16 name_len;
@@ -32,7 +34,7 @@ struct nnet_bpt {
 int nnet_bpt_init(struct nnet_net *nn);
 void nnet_bpt_exit(struct nnet_net *nn);
 int nnet_bpt_add(struct nnet_net *nn, const u8 *name, u16 len, u32 face,
-		 struct list_head *of_sock);
+		 struct nnet_user *user, struct list_head *of_sock);
 int nnet_bpt_del(struct nnet_net *nn, const u8 *name, u16 len,
 		 struct list_head *of_sock);
 void nnet_bpt_del_all(struct nnet_net *nn, struct list_head *of_sock);

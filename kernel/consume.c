@@ -25,10 +25,10 @@ int nnet_sequence_connect(struct nnet_sock *ns, const u8 *name, u16 len,
 		return -EISCONN;
 	if (len > NNET_NAME_MAX)
 		return -ENAMETOOLONG;
-	q = kvzalloc(sizeof(*q), GFP_KERNEL);
+	q = kvzalloc(sizeof(*q), GFP_KERNEL_ACCOUNT);
 	if (!q)
 		return -ENOMEM;
-	q->name = kmemdup(name, len, GFP_KERNEL);
+	q->name = kmemdup(name, len, GFP_KERNEL_ACCOUNT);
 	if (!q->name) {
 		kvfree(q);
 		return -ENOMEM;

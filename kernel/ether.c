@@ -84,13 +84,14 @@ static void nnet_ether_free(struct nnet_port *port)
  * @dev: the device
  * @mac: a station, a group, or the broadcast address
  * @mtu: largest frame, 0: the device's
+ * @automatic: for a peer that nobody named
  * @id: the new face
  *
  * Context: RTNL and nn->control held.
  * Return: 0, -EEXIST (then @id is that face), -EINVAL, -ENOMEM or -ENOBUFS.
  */
 int nnet_ether_face_new(struct nnet_net *nn, struct net_device *dev,
-			const u8 *mac, u16 mtu, u32 *id)
+			const u8 *mac, u16 mtu, bool automatic, u32 *id)
 {
 	struct nnet_ether_port *port;
 	struct nnet_face *face;
@@ -103,8 +104,9 @@ int nnet_ether_face_new(struct nnet_net *nn, struct net_device *dev,
 		*id = face->id;
 		return -EEXIST;
 	}
-	port = kzalloc(sizeof(*port), GFP_KERNEL);
-	face = port ? nnet_face_new(nn, NNET_KIND_ETHER, GFP_KERNEL) : NULL;
+	port = kzalloc(sizeof(*port), GFP_KERNEL_ACCOUNT);
+	face = port ? nnet_face_new(nn, NNET_KIND_ETHER, GFP_KERNEL_ACCOUNT) :
+		      NULL;
 	if (!face) {
 		kfree(port);
 		return -ENOMEM;
@@ -118,6 +120,7 @@ int nnet_ether_face_new(struct nnet_net *nn, struct net_device *dev,
 	face->multi = is_multicast_ether_addr(mac);
 	face->fragment = true;
 	face->mtu = mtu;
+	face->automatic = automatic;
 	netdev_hold(dev, &port->tracker, GFP_KERNEL);
 	err = nnet_face_register(face, &port->port, 0);
 	if (err) {
@@ -157,7 +160,7 @@ static void nnet_unknown_work(struct work_struct *work)
 	dev = __dev_get_by_index(u->net, u->ifindex);
 	if (dev) {
 		mutex_lock(&nn->control);
-		nnet_ether_face_new(nn, dev, u->mac, 0, &id);
+		nnet_ether_face_new(nn, dev, u->mac, 0, true, &id);
 		mutex_unlock(&nn->control);
 	}
 	rtnl_unlock();
@@ -258,11 +261,11 @@ static void nnet_device_gone(struct nnet_net *nn, struct net_device *dev)
 	for (i = NNET_FACE_FIRST; nn->up && i < NNET_FACES_MAX; i++) {
 		face = rcu_dereference_protected(nn->slots[i].face,
 						 lockdep_is_held(&nn->control));
-		if (!face || face->kind != NNET_KIND_ETHER ||
-		    face->ifindex != dev->ifindex)
+		if (!face || face->ifindex != dev->ifindex)
 			continue;
 		id = face->id;
-		if (face->multi && !is_broadcast_ether_addr(face->peer))
+		if (face->kind == NNET_KIND_ETHER && face->multi &&
+		    !is_broadcast_ether_addr(face->peer))
 			dev_mc_del(dev, face->peer);
 		nnet_netlink_face_event(nn, face, id, false);
 		nnet_fib_forget_face(nn, id);

@@ -12,6 +12,7 @@ static void nnet_face_free_rcu(struct rcu_head *rcu)
 {
 	struct nnet_face *face = container_of(rcu, struct nnet_face, rcu);
 
+	nnet_user_put(face->user);
 	free_percpu(face->stats);
 	kfree(face);
 }
@@ -59,9 +60,40 @@ struct nnet_face *nnet_face_new(struct nnet_net *nn, enum nnet_kind kind,
 	return face;
 }
 
-static int nnet_slot_take(struct nnet_net *nn, u32 *slot)
+/*
+ * Whether a face may still be had: one user does not take them all, nor do peers
+ * that nobody named, and some are kept for those who administrate the namespace.
+ * Context: nn->face_lock held.
+ */
+static bool nnet_face_allowed(struct nnet_net *nn, const struct nnet_face *face)
+{
+	const u32 most = NNET_FACES_MAX - NNET_FACE_FIRST - NNET_FACES_KEPT;
+
+	if (face->automatic)
+		return nn->auto_made < NNET_FACES_AUTO_MAX && nn->faces < most;
+	if (face->user)
+		return face->user->faces < NNET_FACES_USER_MAX &&
+		       nn->faces < most;
+	return true;
+}
+
+static void nnet_face_tally(struct nnet_net *nn, const struct nnet_face *face,
+			    int n)
+{
+	nn->faces += n;
+	if (face->automatic)
+		nn->auto_made += n;
+	if (face->user)
+		face->user->faces += n;
+}
+
+static int nnet_slot_take(struct nnet_net *nn, const struct nnet_face *face,
+			  u32 *slot)
 {
 	u32 i, at;
+
+	if (!nnet_face_allowed(nn, face))
+		return -ENOBUFS;
 
 	for (i = 0; i < NNET_FACES_MAX - NNET_FACE_FIRST; i++) {
 		at = nn->cursor++;
@@ -81,7 +113,7 @@ static int nnet_slot_take(struct nnet_net *nn, u32 *slot)
  * @port: its handler
  * @id: NNET_FACE_LOCAL, or 0 for the next free one
  *
- * Return: 0, or -ENOBUFS when all slots are taken; then the face is freed and
+ * Return: 0, or -ENOBUFS when all slots are taken or the share of who asks; then the face is freed and
  * the port is still the caller's.
  */
 int nnet_face_register(struct nnet_face *face, struct nnet_port *port, u32 id)
@@ -92,13 +124,13 @@ int nnet_face_register(struct nnet_face *face, struct nnet_port *port, u32 id)
 
 	spin_lock_bh(&nn->face_lock);
 	if (!id)
-		err = nnet_slot_take(nn, &slot);
+		err = nnet_slot_take(nn, face, &slot);
 	if (!err) {
 		WRITE_ONCE(face->id, slot | (u32)nn->slots[slot].generation
 					<< NNET_FACE_SLOT_BITS);
 		rcu_assign_pointer(face->port, port);
 		rcu_assign_pointer(nn->slots[slot].face, face);
-		nn->faces++;
+		nnet_face_tally(nn, face, 1);
 	}
 	spin_unlock_bh(&nn->face_lock);
 	if (err)
@@ -141,7 +173,7 @@ void nnet_face_release(struct nnet_face *face)
 	RCU_INIT_POINTER(slot->face, NULL);
 	slot->generation++;
 	atomic_set(&slot->pending, 0);
-	nn->faces--;
+	nnet_face_tally(nn, face, -1);
 	if (!hlist_unhashed(&face->lower))
 		hlist_del_rcu(&face->lower);
 	spin_unlock_bh(&nn->face_lock);

@@ -20,6 +20,7 @@
 
 struct nnet_face;
 struct nnet_net;
+struct nnet_user;
 
 enum nnet_kind {
 	NNET_KIND_LOCAL = NNET_FACE_KIND_LOCAL,
@@ -80,6 +81,7 @@ struct nnet_partial;
  * @users: 1 while registered, and 1 for each holder on the data path
  * @id: slot and generation; 0 once released
  * @port: the handler; NULL once released
+ * @user: a reference
  * @lower: in nn->lower, for faces of a device or a UDP peer
  * @partial: packets that are put together, under @rx_lock
  */
@@ -92,9 +94,11 @@ struct nnet_face {
 	bool fragment;
 	bool local_fields;
 	bool lp;		/* a RAW socket that sees link headers */
+	bool automatic;		/* of a peer that nobody named */
 	u16 mtu;		/* of a frame; 0: the packet bound */
 	struct nnet_port __rcu *port;
 	struct nnet_net *nn;
+	struct nnet_user *user;	/* whose share it takes; NULL: nobody's */
 	struct nnet_face_stats __percpu *stats;
 	struct hlist_node lower;
 	u32 lower_hash;
@@ -107,6 +111,7 @@ struct nnet_face {
 	spinlock_t rx_lock;
 	struct list_head partial;
 	unsigned int partials;
+	unsigned int partial_octets;	/* of memory */
 	struct timer_list partial_timer;
 	struct rcu_head rcu;
 };
@@ -136,9 +141,9 @@ void nnet_face_received(struct nnet_face *face, const struct sk_buff *skb);
 struct nnet_face *nnet_ether_find(struct nnet_net *nn, int ifindex,
 				  const u8 *mac);
 int nnet_ether_face_new(struct nnet_net *nn, struct net_device *dev,
-			const u8 *mac, u16 mtu, u32 *id);
-int nnet_udp_face_new(struct nnet_net *nn, const struct sockaddr_in6 *remote,
-		      u16 mtu, u32 *id);
+			const u8 *mac, u16 mtu, bool automatic, u32 *id);
+int nnet_udp_face_new(struct nnet_net *nn, struct sockaddr_in6 *remote, u16 mtu,
+		      bool automatic, u32 *id);
 int nnet_udp_listen(struct nnet_net *nn, u16 port);
 void nnet_udp_exit(struct nnet_net *nn);
 int nnet_ether_init(void);

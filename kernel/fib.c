@@ -16,7 +16,8 @@ int nnet_fib_init(struct nnet_net *nn)
 
 	fib->mask = BIT(nnet_hash_bits) - 1;
 	fib->strategy = NNET_STRATEGY_BEST_ROUTE;
-	fib->heads = kvcalloc(fib->mask + 1, sizeof(*fib->heads), GFP_KERNEL);
+	fib->heads = kvcalloc(fib->mask + 1, sizeof(*fib->heads),
+			      GFP_KERNEL_ACCOUNT);
 	return fib->heads ? 0 : -ENOMEM;
 }
 
@@ -71,7 +72,7 @@ static struct nnet_fib_entry *nnet_fib_get(struct nnet_net *nn, const u8 *name,
 		return e;
 	if (fib->count >= NNET_ROUTES_MAX)
 		return ERR_PTR(-ENOBUFS);
-	e = kzalloc(struct_size(e, name, len), GFP_KERNEL);
+	e = kzalloc(struct_size(e, name, len), GFP_KERNEL_ACCOUNT);
 	if (!e)
 		return ERR_PTR(-ENOMEM);
 	e->hash = key.full;
@@ -113,7 +114,7 @@ static struct nnet_hops *nnet_hops_without(const struct nnet_hops *old,
 	struct nnet_hops *new;
 
 	*found = false;
-	new = kzalloc(struct_size(new, hop, n + room), GFP_KERNEL);
+	new = kzalloc(struct_size(new, hop, n + room), GFP_KERNEL_ACCOUNT);
 	if (!new)
 		return NULL;
 	for (i = 0; i < n; i++) {
@@ -186,16 +187,15 @@ static int nnet_fib_entry_forget(struct nnet_net *nn, struct nnet_fib_entry *e,
 {
 	struct nnet_hops *old = nnet_hops(nn, e), *new;
 	bool found;
+	u32 i = 0;
 
-	if (!old)
+	while (old && i < old->n && old->hop[i].face != face)
+		i++;
+	if (!old || i == old->n)
 		return -ENOENT;
 	new = nnet_hops_without(old, face, 0, &found);
 	if (!new)
 		return -ENOMEM;
-	if (!found) {
-		kfree(new);
-		return -ENOENT;
-	}
 	nnet_hops_replace(e, old, new);
 	nnet_fib_drop_empty(nn, e);
 	return 0;

@@ -325,6 +325,7 @@ void nnet_interest(struct nnet_incoming *i)
 static void nnet_store_retry(struct nnet_incoming *i, struct nnet_pending *e)
 {
 	struct nnet_decision d = {};
+	struct nnet_face *from;
 	struct nnet_record *r;
 	bool ended;
 
@@ -342,6 +343,9 @@ static void nnet_store_retry(struct nnet_incoming *i, struct nnet_pending *e)
 		kfree(r);
 	r = list_last_entry(&e->in, struct nnet_record, node);
 	i->cb.face = r->face;
+	/* The scope is that of who asks, not of the store. */
+	from = nnet_face_peek(i->nn, r->face);
+	i->local = from && from->local;
 	i->hop = r->hop;
 	i->cb.token_len = r->token_len;
 	memcpy(i->cb.token, r->token, r->token_len);
@@ -363,7 +367,7 @@ static void nnet_store_retry(struct nnet_incoming *i, struct nnet_pending *e)
  */
 void nnet_store_missed(struct nnet_net *nn, struct sk_buff *skb)
 {
-	struct nnet_incoming i = { .nn = nn, .skb = skb, .local = true };
+	struct nnet_incoming i = { .nn = nn, .skb = skb };
 	struct nnet_pending *e;
 
 	rcu_read_lock();

@@ -14,7 +14,8 @@ struct nnet_partial {
 	u8 source[ETH_ALEN];
 	u16 count;
 	u16 have;
-	u32 octets;
+	u32 octets;		/* of the packet */
+	u32 held;		/* of memory */
 	struct nnet_cb cb;
 	struct sk_buff *part[];
 };
@@ -37,7 +38,9 @@ static void nnet_partial_free(struct nnet_face *face, struct nnet_partial *p)
 
 	list_del(&p->node);
 	face->partials--;
+	face->partial_octets -= p->held;
 	atomic_dec(&face->nn->partials);
+	atomic_sub(p->held, &face->nn->partial_octets);
 	for (i = 0; i < p->count; i++)
 		kfree_skb(p->part[i]);
 	kfree(p);
@@ -72,6 +75,35 @@ static struct nnet_partial *nnet_partial_find(struct nnet_face *face, u64 id,
 	return NULL;
 }
 
+static void nnet_partial_hold(struct nnet_face *face, struct nnet_partial *p,
+			      unsigned int octets)
+{
+	p->held += octets;
+	face->partial_octets += octets;
+	atomic_add(octets, &face->nn->partial_octets);
+}
+
+/*
+ * Whether a fragment may be held: a frame can be much larger than what it says, so
+ * its memory counts. The oldest packets of the face go first.
+ */
+static bool nnet_partial_room(struct nnet_face *face,
+			      const struct nnet_partial *p, unsigned int octets)
+{
+	struct nnet_partial *oldest;
+
+	while (face->partial_octets + octets > NNET_PARTIAL_OCTETS) {
+		oldest = list_first_entry(&face->partial, struct nnet_partial,
+					  node);
+		if (oldest == p)
+			return false;
+		nnet_count(face->nn, NNET_C_H_FRAG_EVICTED);
+		nnet_partial_free(face, oldest);
+	}
+	return atomic_read(&face->nn->partial_octets) + octets <=
+	       NNET_PARTIAL_ALL_OCTETS;
+}
+
 static struct nnet_partial *nnet_partial_new(struct nnet_face *face, u64 id,
 					     const u8 *source, u16 count)
 {
@@ -95,6 +127,7 @@ static struct nnet_partial *nnet_partial_new(struct nnet_face *face, u64 id,
 	list_add_tail(&p->node, &face->partial);
 	face->partials++;
 	atomic_inc(&nn->partials);
+	nnet_partial_hold(face, p, struct_size(p, part, count));
 	return p;
 }
 
@@ -145,6 +178,11 @@ static struct sk_buff *nnet_fragment(struct nnet_face *face,
 		nnet_count(nn, NNET_C_F_FRAG_INVALID);
 		goto drop;
 	}
+	if (!nnet_partial_room(face, p, skb->truesize)) {
+		nnet_count(nn, NNET_C_F_REASSEMBLY_FULL);
+		goto drop;
+	}
+	nnet_partial_hold(face, p, skb->truesize);
 	p->part[lp->index] = skb;
 	p->octets += skb->len;
 	p->since = jiffies;

@@ -14,7 +14,7 @@ struct workqueue_struct *nnet_wq;
 
 int nnet_family = NNET_FAMILY_DEFAULT;
 module_param_named(family, nnet_family, int, 0444);
-MODULE_PARM_DESC(family, "number of the address family, below 46");
+MODULE_PARM_DESC(family, "number of the address family, 1 to 45");
 
 unsigned int nnet_hash_bits = 12;
 module_param_named(hash_bits, nnet_hash_bits, uint, 0444);
@@ -23,6 +23,22 @@ MODULE_PARM_DESC(hash_bits, "heads of each table, as a power of two: 4 to 20");
 unsigned int nnet_lock_scheme = NNET_LOCK_RW;
 module_param_named(locks, nnet_lock_scheme, uint, 0444);
 MODULE_PARM_DESC(locks, "of PIT and content store: 0 readers-writer lock per bucket, 1 RCU, 2 one lock");
+
+unsigned int nnet_ns_packets = 65536;
+module_param_named(ns_packets, nnet_ns_packets, uint, 0444);
+MODULE_PARM_DESC(ns_packets, "most packets that the content store of a namespace may be given by who does not administrate the host");
+
+unsigned int nnet_ns_entries = 10 * 65536;
+module_param_named(ns_entries, nnet_ns_entries, uint, 0444);
+MODULE_PARM_DESC(ns_entries, "the same, names and prefixes");
+
+unsigned long nnet_ns_bytes = 64 << 20;
+module_param_named(ns_bytes, nnet_ns_bytes, ulong, 0444);
+MODULE_PARM_DESC(ns_bytes, "the same, octets of memory");
+
+unsigned int nnet_ns_pit = 65536;
+module_param_named(ns_pit, nnet_ns_pit, uint, 0444);
+MODULE_PARM_DESC(ns_pit, "most pending Interests that a namespace may be given by who does not administrate the host");
 
 #define X(symbol, kind, word) [NNET_C_##symbol] = kind,
 const char *const nnet_counter_kind[NNET_C_COUNT] = { NNET_COUNTERS(X) };
@@ -89,13 +105,14 @@ int nnet_up(struct nnet_net *nn)
 		mutex_unlock(&nn->control);
 		return 0;
 	}
-	nn->slots = kvcalloc(NNET_FACES_MAX, sizeof(*nn->slots), GFP_KERNEL);
+	nn->slots = kvcalloc(NNET_FACES_MAX, sizeof(*nn->slots),
+			     GFP_KERNEL_ACCOUNT);
 	if (!nn->slots || nnet_fib_init(nn) || nnet_bpt_init(nn) ||
 	    nnet_cs_init(nn) || nnet_pit_init(nn))
 		goto fail;
-	port = kzalloc(sizeof(*port), GFP_KERNEL);
-	nn->local = port ? nnet_face_new(nn, NNET_KIND_LOCAL, GFP_KERNEL) :
-			   NULL;
+	port = kzalloc(sizeof(*port), GFP_KERNEL_ACCOUNT);
+	nn->local = port ? nnet_face_new(nn, NNET_KIND_LOCAL,
+					 GFP_KERNEL_ACCOUNT) : NULL;
 	if (!nn->local) {
 		kfree(port);
 		goto fail;
@@ -123,6 +140,7 @@ static int __net_init nnet_net_init(struct net *net)
 	nn->net = net;
 	mutex_init(&nn->control);
 	spin_lock_init(&nn->face_lock);
+	nnet_users_init(nn);
 	nn->cursor = NNET_FACE_FIRST;
 	nn->dispatch.depth = 1;
 	nnet_store_init(nn);
@@ -178,6 +196,10 @@ static int __init nnet_init(void)
 	BUILD_BUG_ON(sizeof(struct nnet_cb) > sizeof_field(struct sk_buff, cb));
 	BUILD_BUG_ON(sizeof(struct sockaddr_nnet) != 128);
 	sock_skb_cb_check_size(sizeof(struct nnet_cb));
+	if (nnet_family <= AF_UNSPEC || nnet_family >= AF_MAX) {
+		pr_err("nnet: family must be above 0 and below %d\n", AF_MAX);
+		return -EINVAL;
+	}
 	if (nnet_hash_bits < NNET_HASH_BITS_MIN ||
 	    nnet_hash_bits > NNET_HASH_BITS_MAX ||
 	    nnet_lock_scheme > NNET_LOCK_ONE)

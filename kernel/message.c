@@ -192,7 +192,7 @@ static struct sk_buff *nnet_data_build(const struct nnet_message *m,
 	       (meta ? nnet_tl_size(NNET_T_META, meta) : 0) +
 	       nnet_tl_size(NNET_T_CONTENT, len) + info_len +
 	       nnet_tl_size(NNET_T_SIG_VALUE, m->sig_value_len);
-	skb = nnet_packet_new(NNET_T_DATA, size, GFP_KERNEL);
+	skb = nnet_packet_new(NNET_T_DATA, size, GFP_KERNEL_ACCOUNT);
 	if (IS_ERR(skb))
 		return skb;
 	p = skb_put(skb, size);
@@ -241,7 +241,7 @@ struct sk_buff *nnet_message_build(const struct nnet_message *m,
 	if (type == NNET_DATA)
 		skb = nnet_data_build(m, msg, len);
 	else if (type == NNET_INTEREST || type == NNET_NACK)
-		skb = nnet_interest_build(m, msg, len, GFP_KERNEL);
+		skb = nnet_interest_build(m, msg, len, GFP_KERNEL_ACCOUNT);
 	else
 		return ERR_PTR(-EINVAL);
 	if (IS_ERR(skb))

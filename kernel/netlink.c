@@ -44,6 +44,23 @@ void *nnet_nl_row(struct sk_buff *msg, struct netlink_callback *cb,
 			   &nnet_nl_family, NLM_F_MULTI, cmd);
 }
 
+/* A message of a dump has room for a row with the longest name. */
+int nnet_nl_dump_start(struct netlink_callback *cb)
+{
+	cb->min_dump_alloc = NLMSG_ALIGN(NLMSG_HDRLEN + GENL_HDRLEN) +
+			     nla_total_size(NNET_PACKET_MAX) + 256;
+	return 0;
+}
+
+/*
+ * What a dump returns. @full: a row did not fit; when it is the only one of its
+ * message it never will, which must not look like the end of the table.
+ */
+int nnet_nl_dumped(const struct sk_buff *skb, bool full)
+{
+	return full && !skb->len ? -EMSGSIZE : skb->len;
+}
+
 /* The name of a request; the empty name when it is absent. */
 int nnet_nl_name(struct genl_info *info, const u8 **name, u16 *len)
 {
@@ -120,7 +137,7 @@ int nnet_nl_stats_get(struct sk_buff *skb, struct netlink_callback *cb)
 		genlmsg_end(skb, header);
 	}
 	cb->args[0] = i;
-	return skb->len;
+	return nnet_nl_dumped(skb, i < NNET_C_COUNT);
 }
 
 int nnet_nl_dispatch_set(struct sk_buff *skb, struct genl_info *info)
@@ -159,7 +176,7 @@ static int nnet_nl_region(struct nnet_net *nn, struct genl_info *info)
 		NL_SET_ERR_MSG(info->extack, "no room for another region");
 		return -ENOSPC;
 	}
-	copy = kmemdup(name, len, GFP_KERNEL);
+	copy = kmemdup(name, len, GFP_KERNEL_ACCOUNT);
 	if (!copy)
 		return -ENOMEM;
 	nn->region[nn->regions] = copy;
@@ -220,7 +237,8 @@ static struct sk_buff *nnet_nl_packet(struct genl_info *info)
 		NL_SET_ERR_MSG(info->extack, "the sender is not the store");
 		return ERR_PTR(-EPERM);
 	}
-	skb = alloc_skb(NNET_LINK_HEADROOM + nla_len(a), GFP_KERNEL);
+	skb = alloc_skb(NNET_LINK_HEADROOM + nla_len(a),
+			GFP_KERNEL_ACCOUNT);
 	if (!skb)
 		return ERR_PTR(-ENOMEM);
 	skb_reserve(skb, NNET_LINK_HEADROOM);

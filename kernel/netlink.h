@@ -17,6 +17,7 @@ static inline struct nnet_net *nnet_nl_net(struct genl_info *info)
 struct sk_buff *nnet_nl_reply(struct genl_info *info, u8 cmd, void **header);
 int nnet_nl_reply_u32(struct genl_info *info, u8 cmd, u16 attr, u32 v);
 void *nnet_nl_row(struct sk_buff *msg, struct netlink_callback *cb, u8 cmd);
+int nnet_nl_dumped(const struct sk_buff *skb, bool full);
 int nnet_nl_refused(struct genl_info *info, int err);
 int nnet_nl_name(struct genl_info *info, const u8 **name, u16 *len);
 

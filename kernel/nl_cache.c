@@ -4,12 +4,36 @@
  */
 #include "netlink.h"
 
+/*
+ * Who administrates a namespace only stays below what the host lets one have.
+ * Return: 0 or -EPERM.
+ */
+static int nnet_nl_below(struct sk_buff *skb, struct genl_info *info, u16 attr,
+			 u64 most)
+{
+	struct nlattr *a = info->attrs[attr];
+
+	if (!a || (nla_len(a) == 8 ? nla_get_u64(a) : nla_get_u32(a)) <= most ||
+	    netlink_capable(skb, CAP_NET_ADMIN))
+		return 0;
+	NL_SET_ERR_MSG(info->extack,
+		       "more than the host lets a namespace have");
+	return -EPERM;
+}
+
+static int nnet_nl_cs_limits(struct sk_buff *skb, struct genl_info *info)
+{
+	return nnet_nl_below(skb, info, NNET_A_CAPACITY, nnet_ns_packets) ?:
+	       nnet_nl_below(skb, info, NNET_A_ENTRIES_MAX, nnet_ns_entries) ?:
+	       nnet_nl_below(skb, info, NNET_A_BYTES_MAX, nnet_ns_bytes);
+}
+
 int nnet_nl_cs_config(struct sk_buff *skb, struct genl_info *info)
 {
 	struct nnet_net *nn = nnet_nl_net(info);
 	struct nlattr **a = info->attrs;
 	struct nnet_cs *cs = &nn->cs;
-	int err = nnet_up(nn);
+	int err = nnet_nl_cs_limits(skb, info) ?: nnet_up(nn);
 
 	if (err)
 		return err;
@@ -88,7 +112,8 @@ int nnet_nl_cs_get(struct sk_buff *skb, struct genl_info *info)
 int nnet_nl_pit_set(struct sk_buff *skb, struct genl_info *info)
 {
 	struct nnet_net *nn = nnet_nl_net(info);
-	int err = nnet_up(nn);
+	int err = nnet_nl_below(skb, info, NNET_A_PIT_MAX, nnet_ns_pit) ?:
+		  nnet_up(nn);
 
 	if (err)
 		return err;
@@ -119,6 +144,7 @@ int nnet_nl_pit_get(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct nnet_net *nn = nnet_pernet(sock_net(skb->sk));
 	struct nnet_pending *e;
+	bool full = false;
 	long i, n = 0;
 	int err;
 
@@ -136,15 +162,16 @@ int nnet_nl_pit_get(struct sk_buff *skb, struct netlink_callback *cb)
 			nnet_pit_put(e);
 			if (err) {
 				n--;
-				goto full;
+				full = true;
+				goto out;
 			}
 		}
 		cb->args[1] = 0;
 		n = 0;
 	}
-full:
+out:
 	rcu_read_unlock();
 	cb->args[0] = i;
 	cb->args[1] = n;
-	return skb->len;
+	return nnet_nl_dumped(skb, full);
 }

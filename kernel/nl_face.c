@@ -27,7 +27,7 @@ static int nnet_nl_ether_new(struct nnet_net *nn, struct genl_info *info,
 	else
 		err = nnet_ether_face_new(nn, dev,
 					  nla_data(info->attrs[NNET_A_PEER]),
-					  mtu, id);
+					  mtu, false, id);
 	return err;
 }
 
@@ -36,6 +36,7 @@ static int nnet_nl_udp_new(struct nnet_net *nn, struct genl_info *info, u16 mtu,
 {
 	struct nlattr *address = info->attrs[NNET_A_ADDRESS];
 	struct sockaddr_in6 remote = { .sin6_family = AF_INET6 };
+	int err;
 
 	if (!address || nla_len(address) != 16)
 		return nnet_nl_missing(info, "address");
@@ -46,7 +47,13 @@ static int nnet_nl_udp_new(struct nnet_net *nn, struct genl_info *info, u16 mtu,
 	if (info->attrs[NNET_A_IFINDEX])
 		remote.sin6_scope_id =
 			nla_get_u32(info->attrs[NNET_A_IFINDEX]);
-	return nnet_udp_face_new(nn, &remote, mtu, id);
+	err = nnet_udp_face_new(nn, &remote, mtu, false, id);
+	if (err == -EDESTADDRREQ)
+		NL_SET_ERR_MSG(info->extack,
+			       "a link-local address needs its device");
+	else if (err == -ENETDOWN && remote.sin6_scope_id)
+		NL_SET_ERR_MSG(info->extack, "the device is down");
+	return err;
 }
 
 /* The largest frame that a request asks for; unchanged when it asks for none. */
@@ -191,6 +198,9 @@ static int nnet_nl_face_put(struct sk_buff *msg, const struct nnet_face *face)
 	    (nla_put_u32(msg, NNET_A_IFINDEX, face->ifindex) ||
 	     nla_put(msg, NNET_A_PEER, ETH_ALEN, face->peer)))
 		return -EMSGSIZE;
+	if (face->kind == NNET_KIND_UDP && face->ifindex &&
+	    nla_put_u32(msg, NNET_A_IFINDEX, face->ifindex))
+		return -EMSGSIZE;
 	if (face->kind == NNET_KIND_UDP &&
 	    (nla_put(msg, NNET_A_ADDRESS, 16, &face->remote.sin6_addr) ||
 	     nla_put_u16(msg, NNET_A_PORT, ntohs(face->remote.sin6_port))))
@@ -235,5 +245,5 @@ int nnet_nl_face_get(struct sk_buff *skb, struct netlink_callback *cb)
 	}
 	rcu_read_unlock();
 	cb->args[0] = i;
-	return skb->len;
+	return nnet_nl_dumped(skb, i < NNET_FACES_MAX);
 }

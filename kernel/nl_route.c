@@ -77,6 +77,7 @@ int nnet_nl_fib_get(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct nnet_net *nn = nnet_pernet(sock_net(skb->sk));
 	struct nnet_fib_entry *e;
+	bool full = false;
 	long i, n = 0;
 
 	if (!smp_load_acquire(&nn->up))
@@ -89,17 +90,18 @@ int nnet_nl_fib_get(struct sk_buff *skb, struct netlink_callback *cb)
 				continue;
 			if (nnet_nl_fib_put(skb, cb, e)) {
 				n--;
-				goto full;
+				full = true;
+				goto out;
 			}
 		}
 		cb->args[1] = 0;
 		n = 0;
 	}
-full:
+out:
 	rcu_read_unlock();
 	cb->args[0] = i;
 	cb->args[1] = n;
-	return skb->len;
+	return nnet_nl_dumped(skb, full);
 }
 
 int nnet_nl_strategy_set(struct sk_buff *skb, struct genl_info *info)
@@ -128,6 +130,7 @@ int nnet_nl_bpt_get(struct sk_buff *skb, struct netlink_callback *cb)
 	struct nnet_net *nn = nnet_pernet(sock_net(skb->sk));
 	struct nnet_binding *b;
 	void *header;
+	bool full = false;
 	long i, n = 0;
 
 	if (!smp_load_acquire(&nn->up))
@@ -145,16 +148,17 @@ int nnet_nl_bpt_get(struct sk_buff *skb, struct netlink_callback *cb)
 				if (header)
 					genlmsg_cancel(skb, header);
 				n--;
-				goto full;
+				full = true;
+				goto out;
 			}
 			genlmsg_end(skb, header);
 		}
 		cb->args[1] = 0;
 		n = 0;
 	}
-full:
+out:
 	rcu_read_unlock();
 	cb->args[0] = i;
 	cb->args[1] = n;
-	return skb->len;
+	return nnet_nl_dumped(skb, full);
 }

@@ -9,7 +9,7 @@
  *   sk->nnet lock (tp->lock, pub->lock)
  *   bucket of the PIT or CS
  *   pending Interest (entry->lock)
- *   cs->lock, nn->face_lock, face->rx_lock	never nested in each other
+ *   cs->lock, nn->face_lock, nn->user_lock, face->rx_lock	never nested in each other
  *
  * The data path runs with bottom halves off, inside rcu_read_lock(), and never
  * takes the first two.
@@ -46,6 +46,7 @@
 #include "verdict.h"
 #include "wire.h"
 #include "table.h"
+#include "user.h"
 #include "face.h"
 #include "link.h"
 #include "dispatch.h"
@@ -59,6 +60,9 @@
 /* Bounds. What happens at each is in README.md. */
 enum {
 	NNET_FACES_MAX		= 4096,
+	NNET_FACES_KEPT		= 480,	/* for those with CAP_NET_ADMIN */
+	NNET_FACES_USER_MAX	= 960,	/* of one without it */
+	NNET_FACES_AUTO_MAX	= 960,	/* for peers that nobody named */
 	NNET_FACE_LOCAL		= 1,	/* the entrance to the applications */
 	NNET_FACE_STORE		= 253,	/* the cache behind the cache */
 	NNET_FACE_CACHE		= 254,
@@ -68,12 +72,16 @@ enum {
 	NNET_HOPS_MAX		= 16,	/* next hops of a FIB entry */
 	NNET_ROUTES_MAX		= 65536,
 	NNET_BINDINGS_MAX	= 65536,
+	NNET_BINDINGS_KEPT	= 8192,	/* for those with CAP_NET_ADMIN */
+	NNET_BINDINGS_USER_MAX	= 16384, /* of one without it */
 	NNET_BINDINGS_SOCK_MAX	= 1024,
 	NNET_IN_MAX		= 256,	/* downstream faces of an entry */
 	NNET_OUT_MAX		= 32,
 	NNET_MATCH_MAX		= 16,	/* entries taken at a time by a Data */
 	NNET_PARTIAL_MAX	= 16,	/* packets put together at once, a face */
 	NNET_PARTIAL_ALL_MAX	= 1024,	/* and in a namespace */
+	NNET_PARTIAL_OCTETS	= 1 << 20, /* of memory that a face's hold */
+	NNET_PARTIAL_ALL_OCTETS	= 16 << 20, /* and those of a namespace */
 	NNET_PARTIAL_MS		= 500,
 	NNET_DEAD_SLOTS		= 16384,
 	NNET_DEAD_MS		= 6000,
@@ -120,13 +128,17 @@ struct nnet_net {
 	u8 regions;
 	u8 *region[NNET_REGIONS_MAX];
 	u16 region_len[NNET_REGIONS_MAX];
+	spinlock_t user_lock;
+	struct hlist_head users[64];
 	spinlock_t face_lock;
 	struct nnet_slot *slots;
 	u32 faces;
+	u32 auto_made;		/* of them, those of unknown peers */
 	u32 cursor;
 	struct nnet_face *local;
 	struct hlist_head lower[256];
 	atomic_t partials;
+	atomic_t partial_octets;
 	struct nnet_fib fib;
 	struct nnet_bpt bpt;
 	struct nnet_pit pit;
@@ -148,6 +160,8 @@ extern struct workqueue_struct *nnet_wq;
 extern int nnet_family;
 extern unsigned int nnet_hash_bits;
 extern unsigned int nnet_lock_scheme;
+extern unsigned int nnet_ns_packets, nnet_ns_entries, nnet_ns_pit;
+extern unsigned long nnet_ns_bytes;
 
 static inline struct nnet_net *nnet_pernet(struct net *net)
 {

@@ -17,7 +17,8 @@ static void nnet_pending_timeout(struct timer_list *t);
 int nnet_pit_init(struct nnet_net *nn)
 {
 	nn->pit.max = 65536;
-	nn->dead = kvcalloc(NNET_DEAD_SLOTS, sizeof(*nn->dead), GFP_KERNEL);
+	nn->dead = kvcalloc(NNET_DEAD_SLOTS, sizeof(*nn->dead),
+			    GFP_KERNEL_ACCOUNT);
 	if (!nn->dead)
 		return -ENOMEM;
 	return nnet_table_init(&nn->pit.table, nnet_hash_bits,

@@ -28,7 +28,8 @@ static void nnet_seq_peer(struct seq_file *m, const struct nnet_face *face)
 		seq_printf(m, "ether %d %pM", face->ifindex, face->peer);
 		break;
 	case NNET_KIND_UDP:
-		seq_printf(m, "udp %pISpc -", &face->remote);
+		seq_printf(m, face->ifindex ? "udp %pISpcs -" : "udp %pISpc -",
+			   &face->remote);
 		break;
 	case NNET_KIND_SOCKET:
 		seq_puts(m, "socket - -");

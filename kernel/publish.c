@@ -5,10 +5,39 @@
  */
 #include "nnet.h"
 
-void nnet_publish_init(struct nnet_publication *pub)
+/* The time of something has come: who waits for room looks again. */
+static void nnet_publish_timeout(struct timer_list *t)
 {
+	struct nnet_sock *ns = from_timer(ns, t, pub.timer);
+
+	ns->sk.sk_write_space(&ns->sk);
+	sock_put(&ns->sk);
+}
+
+void nnet_publish_init(struct nnet_sock *ns)
+{
+	struct nnet_publication *pub = &ns->pub;
+
 	spin_lock_init(&pub->lock);
 	INIT_LIST_HEAD(&pub->order);
+	INIT_LIST_HEAD(&pub->spent);
+	pub->timed = RB_ROOT_CACHED;
+	timer_setup(&pub->timer, nnet_publish_timeout, 0);
+}
+
+#define nnet_published_of(rb) rb_entry(rb, struct nnet_published, timed)
+
+static bool nnet_published_sooner(struct rb_node *a, const struct rb_node *b)
+{
+	return time_before(nnet_published_of(a)->expires,
+			   nnet_published_of(b)->expires);
+}
+
+static struct nnet_published *nnet_publish_first(struct nnet_publication *pub)
+{
+	struct rb_node *rb = rb_first_cached(&pub->timed);
+
+	return rb ? nnet_published_of(rb) : NULL;
 }
 
 static void nnet_published_drop(struct nnet_publication *pub,
@@ -16,10 +45,21 @@ static void nnet_published_drop(struct nnet_publication *pub,
 {
 	hlist_del(&p->node);
 	list_del(&p->order);
+	list_del(&p->spent);
+	if (!p->forever)
+		rb_erase_cached(&p->timed, &pub->timed);
 	pub->count--;
 	pub->bytes -= p->skb->truesize;
 	kfree_skb(p->skb);
 	kfree(p);
+}
+
+static void nnet_published_serve(struct nnet_publication *pub,
+				 struct nnet_published *p)
+{
+	pub->served++;
+	if (list_empty(&p->spent))
+		list_add_tail(&p->spent, &pub->spent);
 }
 
 void nnet_publish_exit(struct nnet_publication *pub)
@@ -32,34 +72,53 @@ void nnet_publish_exit(struct nnet_publication *pub)
 	pub->heads = NULL;
 }
 
-/* Drops what is over its time, and what was served when room is needed. */
-static bool nnet_publish_make_room(struct nnet_publication *pub, u32 size,
+/* Drops what was served, the first of it first, and what is over its time. */
+static bool nnet_publish_make_room(struct nnet_publication *pub, u64 size,
 				   u64 limit)
 {
-	struct nnet_published *p, *next;
+	struct nnet_published *p;
 
-	if (pub->bytes + size <= limit && pub->count < NNET_PUBLISHED_MAX)
-		return true;
-	list_for_each_entry_safe(p, next, &pub->order, order) {
-		if (p->served ||
-		    (!p->forever && time_after(jiffies, p->expires)))
-			nnet_published_drop(pub, p);
-		if (pub->bytes + size <= limit &&
-		    pub->count < NNET_PUBLISHED_MAX)
-			return true;
+	while (pub->bytes + size > limit || pub->count >= NNET_PUBLISHED_MAX) {
+		p = list_first_entry_or_null(&pub->spent, struct nnet_published,
+					     spent);
+		if (!p) {
+			p = nnet_publish_first(pub);
+			if (!p || !time_after(jiffies, p->expires))
+				return false;
+		}
+		nnet_published_drop(pub, p);
 	}
-	return false;
+	return true;
 }
 
-bool nnet_publish_room(struct nnet_sock *ns, u32 size)
+/**
+ * nnet_publish_room() - whether a packet can be kept
+ * @ns: whose
+ * @truesize: of the packet
+ *
+ * Where it can not, sk_write_space() is called when the next time is over.
+ */
+bool nnet_publish_room(struct nnet_sock *ns, u32 truesize)
 {
+	struct nnet_publication *pub = &ns->pub;
+	struct nnet_published *first;
 	bool room;
 
-	spin_lock_bh(&ns->pub.lock);
-	room = nnet_publish_make_room(&ns->pub, SKB_TRUESIZE(size),
+	spin_lock_bh(&pub->lock);
+	room = nnet_publish_make_room(pub, truesize,
 				      READ_ONCE(ns->sk.sk_sndbuf));
-	spin_unlock_bh(&ns->pub.lock);
+	first = room ? NULL : nnet_publish_first(pub);
+	if (first)
+		sk_reset_timer(&ns->sk, &pub->timer, first->expires + 1);
+	spin_unlock_bh(&pub->lock);
 	return room;
+}
+
+/* Room for the largest packet, or for half of a buffer that is small for one. */
+bool nnet_publish_writable(struct nnet_sock *ns)
+{
+	return nnet_publish_room(ns, min_t(u32, SKB_TRUESIZE(NNET_PACKET_MAX),
+					   READ_ONCE(ns->sk.sk_sndbuf) / 2));
 }
 
 /**
@@ -68,7 +127,8 @@ bool nnet_publish_room(struct nnet_sock *ns, u32 size)
  * @skb: the Data; a reference is taken
  * @ms: for how long, 0 until the socket closes
  *
- * Return: 0, -EINVAL, -ENOMEM, -ENOBUFS when SO_SNDBUF holds no more.
+ * Return: 0, -EINVAL, -ENOMEM, -ENOBUFS when SO_SNDBUF holds no more, -EMSGSIZE
+ * when it never holds this one.
  */
 int nnet_publish_add(struct nnet_sock *ns, struct sk_buff *skb, u32 ms)
 {
@@ -81,13 +141,15 @@ int nnet_publish_add(struct nnet_sock *ns, struct sk_buff *skb, u32 ms)
 
 	if (nnet_data_parse(skb->data, skb->len, &v))
 		return -EINVAL;
+	if (skb->truesize > READ_ONCE(ns->sk.sk_sndbuf))
+		return -EMSGSIZE;
 	if (!READ_ONCE(pub->heads)) {
 		heads = kvcalloc(NNET_PUBLISHED_HEADS, sizeof(*heads),
-				 GFP_KERNEL);
+				 GFP_KERNEL_ACCOUNT);
 		if (!heads)
 			return -ENOMEM;
 	}
-	p = kzalloc(sizeof(*p), GFP_KERNEL);
+	p = kzalloc(sizeof(*p), GFP_KERNEL_ACCOUNT);
 	if (!p) {
 		kvfree(heads);
 		return -ENOMEM;
@@ -99,6 +161,7 @@ int nnet_publish_add(struct nnet_sock *ns, struct sk_buff *skb, u32 ms)
 	p->name_len = v.name_len;
 	p->forever = !ms;
 	p->expires = jiffies + msecs_to_jiffies(ms);
+	INIT_LIST_HEAD(&p->spent);
 	spin_lock_bh(&pub->lock);
 	if (!pub->heads) {
 		pub->heads = heads;
@@ -109,6 +172,9 @@ int nnet_publish_add(struct nnet_sock *ns, struct sk_buff *skb, u32 ms)
 		hlist_add_head(&p->node,
 			       &pub->heads[p->hash % NNET_PUBLISHED_HEADS]);
 		list_add_tail(&p->order, &pub->order);
+		if (ms)
+			rb_add_cached(&p->timed, &pub->timed,
+				      nnet_published_sooner);
 		pub->count++;
 		pub->bytes += skb->truesize;
 	} else {
@@ -164,8 +230,7 @@ struct sk_buff *nnet_publish_find(struct nnet_sock *ns,
 	spin_unlock_bh(&pub->lock);
 	return NULL;
 found:
-	p->served = true;
-	pub->served++;
+	nnet_published_serve(pub, p);
 	skb = skb_get(p->skb);
 	spin_unlock_bh(&pub->lock);
 	return skb;
@@ -180,8 +245,7 @@ void nnet_publish_served(struct nnet_sock *ns, struct sk_buff *skb)
 	spin_lock_bh(&pub->lock);
 	list_for_each_entry_reverse(p, &pub->order, order) {
 		if (p->skb == skb) {
-			p->served = true;
-			pub->served++;
+			nnet_published_serve(pub, p);
 			break;
 		}
 	}

@@ -115,14 +115,14 @@ static int nnet_send_dgram(struct nnet_sock *ns, struct msghdr *msg, size_t len,
 }
 
 /* Waits until there is room to publish. */
-static int nnet_wait_room(struct nnet_sock *ns, size_t len, bool nonblock)
+static int nnet_wait_room(struct nnet_sock *ns, u32 truesize, bool nonblock)
 {
 	long left = sock_sndtimeo(&ns->sk, nonblock);
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	int err = 0;
 
 	add_wait_queue(sk_sleep(&ns->sk), &wait);
-	while (!nnet_publish_room(ns, len + 512)) {
+	while (!nnet_publish_room(ns, truesize)) {
 		if (!left) {
 			err = -EAGAIN;
 			break;
@@ -137,59 +137,87 @@ static int nnet_wait_room(struct nnet_sock *ns, size_t len, bool nonblock)
 	return err;
 }
 
-/* A segment of the object that the socket is bound to. */
-static int nnet_send_segment(struct nnet_sock *ns, struct msghdr *msg,
-			     size_t len, struct nnet_message *m)
+/* The next segment of the socket's object. Context: lock_sock held. */
+static struct sk_buff *nnet_segment_build(struct nnet_sock *ns,
+					  struct msghdr *msg, size_t len,
+					  const struct nnet_message *said)
 {
-	u8 *name, *p;
+	u16 prefix = ns->prefix_len;
+	struct nnet_message m = *said;
 	struct sk_buff *skb;
-	u16 prefix;
+	u8 *name, *p;
+
+	name = kmalloc(prefix + 16, GFP_KERNEL_ACCOUNT);
+	if (!name)
+		return ERR_PTR(-ENOMEM);
+	memcpy(name, ns->prefix, prefix);
+	p = nnet_nni_put(name + prefix, NNET_T_SEGMENT, ns->next_segment);
+	m.type = NNET_DATA;
+	m.has_type = true;
+	m.name = name;
+	m.name_len = p - name;
+	if (msg->msg_flags & MSG_EOR) {
+		m.final = name + prefix;
+		m.final_len = p - name - prefix;
+	}
+	skb = nnet_message_build(&m, msg, len);
+	kfree(name);
+	return skb;
+}
+
+/*
+ * Publishes the next segment. Return: 0, or a negative errno; with -ENOBUFS
+ * *truesize is what it needs.
+ */
+static int nnet_segment_publish(struct nnet_sock *ns, struct msghdr *msg,
+				size_t len, const struct nnet_message *m,
+				u32 *truesize)
+{
+	struct sk_buff *skb;
+	int err;
+
+	lock_sock(&ns->sk);
+	skb = nnet_segment_build(ns, msg, len, m);
+	if (IS_ERR(skb)) {
+		release_sock(&ns->sk);
+		return PTR_ERR(skb);
+	}
+	*truesize = skb->truesize;
+	err = nnet_publish_add(ns, skb, m->publish);
+	if (!err) {
+		ns->next_segment++;
+		/* Those who wait for it already get it now. */
+		skb_get(skb);
+		if (nnet_sock_submit(ns, skb))
+			nnet_publish_served(ns, skb);
+	}
+	kfree_skb(skb);
+	release_sock(&ns->sk);
+	return err;
+}
+
+/* A segment of the object that the socket is bound to; waits for room. */
+static int nnet_send_segment(struct nnet_sock *ns, struct msghdr *msg,
+			     size_t len, const struct nnet_message *m)
+{
+	struct iov_iter content = msg->msg_iter;
+	u32 truesize;
 	int err;
 
 	if (!ns->prefix)
 		return -ENOTCONN;
 	if (m->name || m->has_type)
 		return -EINVAL;
-	err = nnet_wait_room(ns, len, msg->msg_flags & MSG_DONTWAIT);
-	if (err)
-		return err;
-	lock_sock(&ns->sk);
-	prefix = ns->prefix_len;
-	name = kmalloc(prefix + 16, GFP_KERNEL);
-	if (!name) {
-		err = -ENOMEM;
-		goto out;
+	for (;;) {
+		err = nnet_segment_publish(ns, msg, len, m, &truesize);
+		if (err != -ENOBUFS)
+			return err ?: len;
+		err = nnet_wait_room(ns, truesize,
+				     msg->msg_flags & MSG_DONTWAIT);
+		if (err)
+			return err;
+		msg->msg_iter = content;
 	}
-	memcpy(name, ns->prefix, prefix);
-	p = nnet_nni_put(name + prefix, NNET_T_SEGMENT, ns->next_segment);
-	m->type = NNET_DATA;
-	m->has_type = true;
-	m->name = name;
-	m->name_len = p - name;
-	if (msg->msg_flags & MSG_EOR) {
-		m->final = name + prefix;
-		m->final_len = p - name - prefix;
-	}
-	skb = nnet_message_build(m, msg, len);
-	kfree(name);
-	if (IS_ERR(skb)) {
-		err = PTR_ERR(skb);
-		goto out;
-	}
-	err = nnet_publish_add(ns, skb, m->publish);
-	if (err) {
-		kfree_skb(skb);
-		goto out;
-	}
-	ns->next_segment++;
-	/* Those who wait for it already get it now. */
-	skb_get(skb);
-	if (nnet_sock_submit(ns, skb))
-		nnet_publish_served(ns, skb);
-	kfree_skb(skb);
-out:
-	release_sock(&ns->sk);
-	return err ?: len;
 }
 
 int nnet_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)

@@ -10,6 +10,7 @@
 #include <linux/module.h>
 #include <linux/net.h>
 #include <linux/poll.h>
+#include <net/tcp_states.h>
 
 #include "nnet.h"
 
@@ -142,9 +143,9 @@ int nnet_sock_attach_locked(struct nnet_sock *ns)
 
 	if (ns->face)
 		return 0;
-	port = kzalloc(sizeof(*port), GFP_KERNEL);
-	face = port ? nnet_face_new(ns->nn, NNET_KIND_SOCKET, GFP_KERNEL) :
-		      NULL;
+	port = kzalloc(sizeof(*port), GFP_KERNEL_ACCOUNT);
+	face = port ? nnet_face_new(ns->nn, NNET_KIND_SOCKET,
+				    GFP_KERNEL_ACCOUNT) : NULL;
 	if (!face) {
 		kfree(port);
 		return -ENOMEM;
@@ -154,7 +155,11 @@ int nnet_sock_attach_locked(struct nnet_sock *ns)
 	port->ns = ns;
 	face->local = true;
 	face->lp = ns->lp;
-	face->local_fields = ns->lp;
+	face->local_fields = ns->lp && ns->local_fields;
+	if (!nnet_admin(ns->nn)) {
+		nnet_user_get(ns->user);
+		face->user = ns->user;
+	}
 	err = nnet_face_register(face, &port->port, 0);
 	if (err) {
 		kfree(port);
@@ -209,6 +214,7 @@ static void nnet_sock_destruct(struct sock *sk)
 	nnet_sequence_free(ns);
 	kfree(ns->option_name);
 	kfree(ns->prefix);
+	nnet_user_put(ns->user);
 }
 
 static int nnet_release(struct socket *sock)
@@ -234,6 +240,7 @@ static int nnet_release(struct socket *sock)
 		hlist_del_rcu(&ns->tap);
 		spin_unlock_bh(&nn->face_lock);
 	}
+	sk_stop_timer(sk, &ns->pub.timer);
 	sock_orphan(sk);
 	sock->sk = NULL;
 	skb_queue_purge(&sk->sk_receive_queue);
@@ -306,7 +313,7 @@ static __poll_t nnet_poll(struct file *file, struct socket *sock,
 		return mask;
 	if (READ_ONCE(ns->seq))
 		return nnet_sequence_poll(ns);
-	if (!nnet_publish_room(ns, NNET_PACKET_MAX))
+	if (!nnet_publish_writable(ns))
 		mask &= ~(EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND);
 	return mask;
 }
@@ -334,6 +341,7 @@ static int nnet_create(struct net *net, struct socket *sock, int protocol,
 		       int kern)
 {
 	struct nnet_net *nn = nnet_pernet(net);
+	struct nnet_user *user;
 	struct nnet_sock *ns;
 	struct sock *sk;
 	int err;
@@ -350,20 +358,30 @@ static int nnet_create(struct net *net, struct socket *sock, int protocol,
 	err = nnet_up(nn);
 	if (err)
 		return err;
-	sk = sk_alloc(net, nnet_family, GFP_KERNEL, &nnet_proto, kern);
-	if (!sk)
+	user = nnet_user_current(nn);
+	if (!user)
 		return -ENOMEM;
+	sk = sk_alloc(net, nnet_family, GFP_KERNEL, &nnet_proto, kern);
+	if (!sk) {
+		nnet_user_put(user);
+		return -ENOMEM;
+	}
 	sock_init_data(sock, sk);
 	sock_set_flag(sk, SOCK_RCU_FREE);
 	sock->ops = &nnet_ops;
 	sk->sk_protocol = protocol;
+	/* There is no peer: nobody to hang up, and a provider waits for Interests. */
+	sk->sk_state = TCP_ESTABLISHED;
+	/* What it sends is kept for others; its memory is its control group's. */
+	sk->sk_allocation = GFP_KERNEL_ACCOUNT;
 	sk->sk_destruct = nnet_sock_destruct;
 	ns = nnet_sk(sk);
 	ns->nn = nn;
+	ns->user = user;
 	ns->protocol = protocol;
 	ns->lifetime = NNET_LIFETIME_DEFAULT;
 	INIT_LIST_HEAD(&ns->bindings);
-	nnet_publish_init(&ns->pub);
+	nnet_publish_init(ns);
 	if (protocol == NNET_PROTO_ALL) {
 		spin_lock_bh(&nn->face_lock);
 		hlist_add_head_rcu(&ns->tap, &nn->taps);

@@ -6,6 +6,7 @@
 #ifndef _NNET_SOCKET_H
 #define _NNET_SOCKET_H
 
+#include <linux/rbtree.h>
 #include <net/sock.h>
 
 #include "include/uapi/linux/nnet.h"
@@ -13,23 +14,34 @@
 
 struct nnet_face;
 struct nnet_net;
+struct nnet_user;
 
 struct nnet_published {
 	struct hlist_node node;
 	struct list_head order;
+	struct list_head spent;
+	struct rb_node timed;
 	struct sk_buff *skb;
 	u64 hash;
 	unsigned long expires;
 	bool forever;
-	bool served;
 	const u8 *name;
 	u16 name_len;
 };
 
+/**
+ * struct nnet_publication - what a socket published
+ * @spent: what was served and may go when room is needed
+ * @timed: what has a time, by it
+ * @timer: wakes who waits for room; runs while somebody does
+ */
 struct nnet_publication {
 	spinlock_t lock;
 	struct hlist_head *heads;	/* NNET_PUBLISHED_HEADS, with the first */
 	struct list_head order;
+	struct list_head spent;
+	struct rb_root_cached timed;
+	struct timer_list timer;
 	u32 count;
 	u64 bytes;
 	u64 served;
@@ -41,6 +53,7 @@ struct nnet_sock {
 	struct sock sk;		/* first */
 	struct nnet_net *nn;
 	struct nnet_face *face;
+	struct nnet_user *user;	/* who made it, a reference */
 	u32 face_id;
 	u32 bind_flags;
 	u32 lifetime;
@@ -48,6 +61,7 @@ struct nnet_sock {
 	bool strict;
 	bool multibind;
 	bool lp;
+	bool local_fields;
 	bool whole;
 	bool status;
 	u8 protocol;
@@ -114,10 +128,11 @@ void nnet_message_segment(struct msghdr *msg, u64 segment);
 struct sk_buff *nnet_interest_make(const u8 *name, u16 len, u32 flags,
 				   u32 lifetime, u32 nonce, gfp_t gfp);
 
-void nnet_publish_init(struct nnet_publication *pub);
+void nnet_publish_init(struct nnet_sock *ns);
 void nnet_publish_exit(struct nnet_publication *pub);
 int nnet_publish_add(struct nnet_sock *ns, struct sk_buff *skb, u32 ms);
-bool nnet_publish_room(struct nnet_sock *ns, u32 size);
+bool nnet_publish_room(struct nnet_sock *ns, u32 truesize);
+bool nnet_publish_writable(struct nnet_sock *ns);
 struct sk_buff *nnet_publish_find(struct nnet_sock *ns,
 				  const struct nnet_view *v);
 void nnet_publish_served(struct nnet_sock *ns, struct sk_buff *skb);

@@ -66,6 +66,14 @@ static int nnet_set_u32(struct nnet_sock *ns, int option, u32 v)
 		else
 			ns->lp = v;
 		break;
+	case NNET_LOCAL_FIELDS:
+		if (v && !ns_capable(ns->nn->net->user_ns, CAP_NET_ADMIN))
+			err = -EPERM;
+		else if (ns->sk.sk_type != SOCK_RAW || ns->face)
+			err = -EINVAL;
+		else
+			ns->local_fields = v;
+		break;
 	case NNET_LIFETIME:
 		if (!v || v > NNET_LIFETIME_MAX)
 			err = -EINVAL;
@@ -159,6 +167,9 @@ int nnet_getsockopt(struct socket *sock, int level, int option,
 		break;
 	case NNET_LP:
 		out.v = ns->lp;
+		break;
+	case NNET_LOCAL_FIELDS:
+		out.v = ns->local_fields;
 		break;
 	case NNET_LIFETIME:
 		out.v = ns->lifetime;

@@ -34,7 +34,7 @@ int nnet_store_attach(struct nnet_net *nn, u32 portid)
 	unsigned long *filter = nn->store.filter;
 
 	if (!filter) {
-		filter = kvzalloc(NNET_FILTER_BITS / 8, GFP_KERNEL);
+		filter = kvzalloc(NNET_FILTER_BITS / 8, GFP_KERNEL_ACCOUNT);
 		if (!filter)
 			return -ENOMEM;
 		smp_store_release(&nn->store.filter, filter);

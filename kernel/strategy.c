@@ -9,6 +9,14 @@
 
 #include "forward.h"
 
+/* Whether an Interest may go to a face: /localhost stays, /localhop goes one hop. */
+static bool nnet_in_scope(const struct nnet_incoming *i,
+			  const struct nnet_face *face)
+{
+	return face->local || !((i->v.flags & NNET_V_LOCALHOST) ||
+				((i->v.flags & NNET_V_LOCALHOP) && !i->local));
+}
+
 /*
  * The face that a next hop means for an Interest, 0 when it must not go there.
  * Face_local stands for the application that serves the name.
@@ -27,14 +35,7 @@ static u32 nnet_eligible(const struct nnet_incoming *i, u32 id)
 	if (id == i->cb.face)
 		return 0;
 	face = nnet_face_peek(i->nn, id);
-	if (!face)
-		return 0;
-	if (face->local)
-		return id;
-	if ((i->v.flags & NNET_V_LOCALHOST) ||
-	    ((i->v.flags & NNET_V_LOCALHOP) && !i->local))
-		return 0;
-	return id;
+	return face && nnet_in_scope(i, face) ? id : 0;
 }
 
 /* best-route: the cheapest; on retransmissions one that was not used yet. */
@@ -166,12 +167,16 @@ void nnet_decide_by_strategy(const struct nnet_incoming *i,
 	d->n = n;
 }
 
-/* The application chose the next hop: no strategy, no scope check. */
+/* The application chose the next hop: no strategy. */
 static void nnet_decide_chosen(const struct nnet_incoming *i,
 			       struct nnet_pending *e, struct nnet_decision *d)
 {
-	if (!nnet_face_peek(i->nn, i->cb.next_face)) {
+	struct nnet_face *face = nnet_face_peek(i->nn, i->cb.next_face);
+
+	if (!face) {
 		d->verdict = NNET_C_I_NEXT_HOP_INVALID;
+	} else if (!nnet_in_scope(i, face)) {
+		d->verdict = NNET_C_I_SCOPE;
 	} else if (!nnet_note_out(i, e, i->cb.next_face)) {
 		d->verdict = NNET_C_I_NO_MEMORY;
 	} else {

@@ -15,7 +15,8 @@ int nnet_table_init(struct nnet_table *t, unsigned int bits,
 	t->scheme = scheme;
 	t->mask = BIT(bits) - 1;
 	spin_lock_init(&t->one);
-	t->buckets = kvcalloc(BIT(bits), sizeof(*t->buckets), GFP_KERNEL);
+	t->buckets = kvcalloc(BIT(bits), sizeof(*t->buckets),
+			      GFP_KERNEL_ACCOUNT);
 	if (!t->buckets)
 		return -ENOMEM;
 	for (i = 0; i <= t->mask; i++) {

@@ -6,6 +6,7 @@
  * The sockets change under nn->control and are read under RCU.
  */
 #include <linux/jhash.h>
+#include <linux/rtnetlink.h>
 #include <linux/udp.h>
 #include <net/dst_cache.h>
 #include <net/ip.h>
@@ -28,10 +29,34 @@ struct nnet_udp {
 	struct dst_cache cache;
 };
 
+/* A link-local address means a host only together with a device. */
+static bool nnet_udp_scoped(const struct sockaddr_in6 *a)
+{
+	return ipv6_addr_type(&a->sin6_addr) & IPV6_ADDR_LINKLOCAL;
+}
+
+/*
+ * Sees that the scope of a peer says what it must. Context: RTNL held.
+ * Return: 0, -EDESTADDRREQ without a device, -ENETDOWN when it is not up.
+ */
+static int nnet_udp_scope(struct nnet_net *nn, struct sockaddr_in6 *remote)
+{
+	struct net_device *dev;
+
+	if (!nnet_udp_scoped(remote)) {
+		remote->sin6_scope_id = 0;
+		return 0;
+	}
+	if (!remote->sin6_scope_id)
+		return -EDESTADDRREQ;
+	dev = __dev_get_by_index(nn->net, remote->sin6_scope_id);
+	return dev && (dev->flags & IFF_UP) ? 0 : -ENETDOWN;
+}
+
 static u32 nnet_udp_hash(const struct sockaddr_in6 *a)
 {
 	return jhash2((__force const u32 *)a->sin6_addr.s6_addr32, 4,
-		      (__force u32)a->sin6_port) & 255;
+		      (__force u32)a->sin6_port ^ a->sin6_scope_id) & 255;
 }
 
 static struct nnet_face *nnet_udp_find(struct nnet_net *nn,
@@ -43,6 +68,7 @@ static struct nnet_face *nnet_udp_find(struct nnet_net *nn,
 				 lockdep_is_held(&nn->control))
 		if (face->kind == NNET_KIND_UDP &&
 		    face->remote.sin6_port == a->sin6_port &&
+		    face->remote.sin6_scope_id == a->sin6_scope_id &&
 		    ipv6_addr_equal(&face->remote.sin6_addr, &a->sin6_addr))
 			return face;
 	return NULL;
@@ -168,13 +194,17 @@ static void nnet_udp_free(struct nnet_port *port)
  * @nn: whose
  * @remote: the peer, IPv4 addresses mapped
  * @mtu: largest datagram, 0: 8800
+ * @automatic: for a peer that nobody named
  * @id: the new face
  *
- * Context: nn->control held.
+ * The scope of @remote counts for link-local addresses, which need one; their
+ * faces go with the device.
+ *
+ * Context: RTNL and nn->control held.
  * Return: 0, -EEXIST (then @id is that face), or a negative errno.
  */
-int nnet_udp_face_new(struct nnet_net *nn, const struct sockaddr_in6 *remote,
-		      u16 mtu, u32 *id)
+int nnet_udp_face_new(struct nnet_net *nn, struct sockaddr_in6 *remote, u16 mtu,
+		      bool automatic, u32 *id)
 {
 	struct nnet_face *face;
 	struct nnet_udp *u;
@@ -182,6 +212,9 @@ int nnet_udp_face_new(struct nnet_net *nn, const struct sockaddr_in6 *remote,
 
 	if (!remote->sin6_port || ipv6_addr_any(&remote->sin6_addr))
 		return -EINVAL;
+	err = nnet_udp_scope(nn, remote);
+	if (err)
+		return err;
 	face = nnet_udp_find(nn, remote);
 	if (face) {
 		*id = face->id;
@@ -190,14 +223,14 @@ int nnet_udp_face_new(struct nnet_net *nn, const struct sockaddr_in6 *remote,
 	err = nnet_udp_listen(nn, nn->udp_port ?: NNET_UDP_PORT);
 	if (err)
 		return err;
-	u = kzalloc(sizeof(*u), GFP_KERNEL);
+	u = kzalloc(sizeof(*u), GFP_KERNEL_ACCOUNT);
 	if (!u)
 		return -ENOMEM;
-	if (dst_cache_init(&u->cache, GFP_KERNEL)) {
+	if (dst_cache_init(&u->cache, GFP_KERNEL_ACCOUNT)) {
 		kfree(u);
 		return -ENOMEM;
 	}
-	face = nnet_face_new(nn, NNET_KIND_UDP, GFP_KERNEL);
+	face = nnet_face_new(nn, NNET_KIND_UDP, GFP_KERNEL_ACCOUNT);
 	if (!face) {
 		nnet_udp_free(&u->port);
 		return -ENOMEM;
@@ -208,6 +241,8 @@ int nnet_udp_face_new(struct nnet_net *nn, const struct sockaddr_in6 *remote,
 	u->remote = *remote;
 	u->v6 = !ipv6_addr_v4mapped(&remote->sin6_addr);
 	face->remote = *remote;
+	face->ifindex = remote->sin6_scope_id;
+	face->automatic = automatic;
 	face->fragment = true;
 	face->mtu = mtu;
 	err = nnet_face_register(face, &u->port, 0);
@@ -238,9 +273,11 @@ static void nnet_udp_unknown_work(struct work_struct *work)
 	struct nnet_net *nn = nnet_pernet(n->net);
 	u32 id;
 
+	rtnl_lock();
 	mutex_lock(&nn->control);
-	nnet_udp_face_new(nn, &n->remote, 0, &id);
+	nnet_udp_face_new(nn, &n->remote, 0, true, &id);
 	mutex_unlock(&nn->control);
+	rtnl_unlock();
 	put_net(n->net);
 	kfree(n);
 	atomic_dec(&nnet_udp_unknown_count);
@@ -266,6 +303,14 @@ static void nnet_udp_unknown(struct nnet_net *nn,
 	queue_work(nnet_wq, &n->work);
 }
 
+static void nnet_udp_source6(const struct sk_buff *skb,
+			     struct sockaddr_in6 *from)
+{
+	from->sin6_addr = ipv6_hdr(skb)->saddr;
+	if (nnet_udp_scoped(from))
+		from->sin6_scope_id = inet6_iif(skb);
+}
+
 static bool nnet_udp_source(struct sk_buff *skb, struct sockaddr_in6 *from)
 {
 	memset(from, 0, sizeof(*from));
@@ -274,7 +319,7 @@ static bool nnet_udp_source(struct sk_buff *skb, struct sockaddr_in6 *from)
 	if (ip_hdr(skb)->version == 4)
 		ipv6_addr_set_v4mapped(ip_hdr(skb)->saddr, &from->sin6_addr);
 	else if (ip_hdr(skb)->version == 6)
-		from->sin6_addr = ipv6_hdr(skb)->saddr;
+		nnet_udp_source6(skb, from);
 	else
 		return false;
 	return true;

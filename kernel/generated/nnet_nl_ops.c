@@ -66,6 +66,7 @@ const struct genl_ops nnet_nl_ops[20] = {
 	{
 		.cmd = NNET_CMD_FACE_GET,
 		.dumpit = nnet_nl_face_get,
+		.start = nnet_nl_dump_start,
 	},
 	{
 		.cmd = NNET_CMD_FIB_ADD,
@@ -80,6 +81,7 @@ const struct genl_ops nnet_nl_ops[20] = {
 	{
 		.cmd = NNET_CMD_FIB_GET,
 		.dumpit = nnet_nl_fib_get,
+		.start = nnet_nl_dump_start,
 	},
 	{
 		.cmd = NNET_CMD_STRATEGY_SET,
@@ -103,6 +105,7 @@ const struct genl_ops nnet_nl_ops[20] = {
 	{
 		.cmd = NNET_CMD_BPT_GET,
 		.dumpit = nnet_nl_bpt_get,
+		.start = nnet_nl_dump_start,
 	},
 	{
 		.cmd = NNET_CMD_PIT_SET,
@@ -112,10 +115,12 @@ const struct genl_ops nnet_nl_ops[20] = {
 	{
 		.cmd = NNET_CMD_PIT_GET,
 		.dumpit = nnet_nl_pit_get,
+		.start = nnet_nl_dump_start,
 	},
 	{
 		.cmd = NNET_CMD_STATS_GET,
 		.dumpit = nnet_nl_stats_get,
+		.start = nnet_nl_dump_start,
 	},
 	{
 		.cmd = NNET_CMD_DISPATCH_SET,

@@ -32,6 +32,7 @@ int nnet_nl_net_set(struct sk_buff *skb, struct genl_info *info);
 int nnet_nl_store_attach(struct sk_buff *skb, struct genl_info *info);
 int nnet_nl_store_data(struct sk_buff *skb, struct genl_info *info);
 int nnet_nl_store_miss(struct sk_buff *skb, struct genl_info *info);
+int nnet_nl_dump_start(struct netlink_callback *cb);
 
 extern const struct nla_policy nnet_nl_policy[NNET_A_END];
 extern const struct genl_ops nnet_nl_ops[20];

@@ -26,7 +26,7 @@ for k in $kernels; do
     continue
   fi
   # The whole list on the first kernel; on the others what depends on the kernel most.
-  scripts=${SCRIPTS:-sockets,netns,clients,daemon,bridge,store,conformance,stress}
+  scripts=${SCRIPTS:-sockets,limits,netns,clients,daemon,bridge,store,conformance,stress}
   [ $first = 1 ] || scripts=${SCRIPTS:-sockets,netns}
   first=0
   "$here/vm.sh" "$target/$k/src/nnet.ko" "$image/boot/vmlinuz-$k" "$image/lib/modules/$k" "$scripts" || failed=1

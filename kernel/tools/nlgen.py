@@ -88,6 +88,7 @@ def c_ops_header(spec):
             out.append(f"int nnet_nl_{lower(o['name'])}(struct sk_buff *skb,\n\t\tstruct netlink_callback *cb);")
         else:
             out.append(f"int nnet_nl_{lower(o['name'])}(struct sk_buff *skb, struct genl_info *info);")
+    out += ["int nnet_nl_dump_start(struct netlink_callback *cb);"]
     out += ["", "extern const struct nla_policy nnet_nl_policy[NNET_A_END];"]
     out += [f"extern const struct genl_ops nnet_nl_ops[{len(requests(spec))}];"]
     groups = spec["mcast-groups"]["list"]
@@ -105,6 +106,8 @@ def c_ops(spec):
     for o in requests(spec):
         kind = "dumpit" if o.get("dump") else "doit"
         out += ["\t{", f"\t\t.cmd = NNET_CMD_{upper(o['name'])},", f"\t\t.{kind} = nnet_nl_{lower(o['name'])},"]
+        if o.get("dump"):
+            out.append("\t\t.start = nnet_nl_dump_start,")
         if "admin" in o.get("flags", []):
             out.append("\t\t.flags = GENL_UNS_ADMIN_PERM,")
         out.append("\t},")

@@ -3,6 +3,7 @@
 #include "nnet-test.h"
 
 #include <arpa/inet.h>
+#include <net/if.h>
 
 /* ctl ether DEV MAC | ctl udp4 ADDRESS PORT | ctl route URI FACE [COST] | ... */
 int ctl(int argc, char **argv)
@@ -22,6 +23,16 @@ int ctl(int argc, char **argv)
 
 		CHECK(inet_pton(AF_INET, argv[1], a + 12) == 1);
 		err = onym_ctl_udp(fd, a, atoi(argv[2]), argc > 3 ? atoi(argv[3]) : 0, &face);
+		printf("%u\n", face);
+	} else if (!strcmp(argv[0], "udp6")) {
+		uint32_t device = if_nametoindex(argv[2]);
+		uint8_t kind = NNET_FACE_KIND_UDP, a[16];
+		uint16_t port = atoi(argv[3]);
+
+		CHECK(inet_pton(AF_INET6, argv[1], a) == 1);
+		err = onym_ctl_call(fd, NNET_CMD_FACE_NEW, &face, NNET_A_FACE_ID, NNET_A_FACE_KIND, &kind, (size_t)1,
+				    NNET_A_ADDRESS, a, (size_t)16, NNET_A_PORT, &port, (size_t)2, NNET_A_IFINDEX,
+				    &device, (size_t)4, 0);
 		printf("%u\n", face);
 	} else if (!strcmp(argv[0], "route")) {
 		struct onym_name n = name_of(argv[1]);

@@ -54,7 +54,9 @@ static const struct {
 	{ "relay", relay, 7 },     { "reuse", reuse, 0 },
 	{ "pump", pump, 4 },	   { "request", request, 2 }, { "pair", pair, 0 },
 	{ "fuzz", fuzz, 1 },	   { "closing", closing, 1 }, { "storm", storm, 1 },
-	{ "cost", cost, 1 },
+	{ "cost", cost, 1 },	   { "lpfields", lpfields, 0 }, { "shares", shares, 0 },
+	{ "hostlimits", hostlimits, 0 }, { "blocked", blocked, 0 }, { "longrows", longrows, 0 },
+	{ "pad", pad, 4 },
 	{ "probe", probe, 1 },	   { "hit", hit, 2 },	   { "flood", flood, 3 },
 };
 

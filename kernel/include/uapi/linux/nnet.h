@@ -58,6 +58,7 @@ enum {
 	NNET_UNPUBLISH		= 11,	/* set: forget what was published under this prefix */
 	NNET_UNBIND		= 12,	/* set: give this prefix back */
 	NNET_STATUS		= 14,	/* int: Interests that were answered are told too */
+	NNET_LOCAL_FIELDS	= 15,	/* int, with NNET_LP: NextHopFaceId and IncomingFaceId; CAP_NET_ADMIN */
 	NNET_FINAL		= 13,	/* get u64: number of the last segment, ~0 unknown */
 };
 
