@@ -51,10 +51,8 @@ static enum nnet_lp_error nnet_lp_field(struct nnet_lp *lp, u32 type,
 
 	switch (type) {
 	case NNET_T_SEQUENCE:
-		if (len != 8)
-			return NNET_LP_MALFORMED;
-		lp->sequence = get_unaligned_be64(p);
-		lp->has_sequence = true;
+		/* Others write short ones; what is no number is as good as absent. */
+		lp->has_sequence = !nnet_nni_get(p, len, &lp->sequence);
 		return NNET_LP_OK;
 	case NNET_T_FRAG_INDEX:
 	case NNET_T_FRAG_COUNT:

@@ -1,6 +1,6 @@
 //! Where faces come from that others ask for.
 
-use crate::face::{Face, Ready};
+use crate::face::{Counters, Face, Ready};
 use crate::{FaceError, FaceUri};
 use onym_frame::{BufPool, RxFrame};
 use rustix::fd::{BorrowedFd, OwnedFd};
@@ -78,6 +78,11 @@ pub trait Listener: Send + fmt::Debug {
         budget: usize,
         out: &mut Vec<Incoming>,
     ) -> Result<Ready, FaceError>;
+
+    /// What this listener refused itself.
+    fn counters(&self) -> Counters {
+        Counters::default()
+    }
 
     /// A face of its own for `peer`, sharing our address.
     ///

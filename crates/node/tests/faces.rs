@@ -45,7 +45,7 @@ fn every_kind_of_socket_carries_an_exchange() {
 }
 
 #[test]
-fn a_malformed_packet_closes_a_stream_and_not_a_datagram_face() {
+fn a_malformed_packet_is_dropped_and_counted_on_local_streams_and_datagram_faces() {
     let (node, _dir) = node_with_sockets(&[]);
     // An Interest without a name: well framed, but no packet.
     let wrong = [5, 2, 0x0a, 0];
@@ -53,13 +53,22 @@ fn a_malformed_packet_closes_a_stream_and_not_a_datagram_face() {
     for app in [&mut unix, &mut tcp, &mut udp] {
         app.send(&wrong);
     }
-    assert!(unix.is_closed_by_node() && tcp.is_closed_by_node());
-    udp.interest("/nowhere");
-    assert_eq!(udp.take_nack().to_string(), "/nowhere");
-    assert_eq!(node.faces().unwrap().len(), 1);
+    for app in [&mut unix, &mut tcp, &mut udp] {
+        app.interest("/nowhere");
+        assert_eq!(app.take_nack().to_string(), "/nowhere");
+    }
+    assert_eq!(node.faces().unwrap().len(), 3);
     let snapshot = node.snapshot().unwrap();
     let kind = onym_forward::PacketKind::Interest;
     assert_eq!(snapshot.verdict(kind, onym_forward::Verdict::Malformed), 3);
+}
+
+#[test]
+fn a_malformed_packet_of_another_machine_closes_its_stream() {
+    let (node, _dir) = node_with_sockets(&["faces.tcp.local="]);
+    let mut tcp = tcp_app(&node);
+    tcp.send(&[5, 2, 0x0a, 0]);
+    assert!(tcp.is_closed_by_node());
 }
 
 #[test]

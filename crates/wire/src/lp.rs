@@ -147,7 +147,9 @@ impl<'a> LpPacket<'a> {
         match element.typ {
             types::LP_FRAGMENT if value.is_empty() => return Err(Malformed::Length(element.typ)),
             types::LP_FRAGMENT => self.fragment = Some(value),
-            types::LP_SEQUENCE => self.sequence = Some(fixed_u64(element)?),
+            // Others write short numbers, and none in a packet that is whole needs it: what is no
+            // number is as good as absent.
+            types::LP_SEQUENCE => self.sequence = element.nni().ok(),
             types::LP_FRAG_INDEX => self.frag_index = element.nni()?,
             types::LP_FRAG_COUNT => self.frag_count = element.nni()?,
             types::LP_HOP_COUNT => drop(element.nni()?),

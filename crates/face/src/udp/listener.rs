@@ -51,12 +51,6 @@ impl UdpListener {
     pub fn buffers(&self) -> Buffers {
         self.buffers
     }
-
-    /// What this listener refused itself.
-    #[must_use]
-    pub fn counters(&self) -> Counters {
-        self.counters
-    }
 }
 
 impl Listener for UdpListener {
@@ -66,6 +60,10 @@ impl Listener for UdpListener {
 
     fn fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
+    }
+
+    fn counters(&self) -> Counters {
+        self.counters
     }
 
     fn accept(

@@ -21,7 +21,7 @@ use std::time::Duration;
 pub(crate) struct Target {
     /// The canonical URI of the other end.
     pub(crate) uri: FaceUri,
-    /// The interface, for Ethernet.
+    /// The interface, for Ethernet; the listener to speak from, for UDP.
     pub(crate) local: Option<FaceUri>,
     pub(crate) fault: Option<Fault>,
     pub(crate) capture: Option<Shared>,
@@ -130,7 +130,7 @@ impl Control {
                     let text = "a multicast group is set with faces.udp.multicast";
                     return Err(FaceError::Unsupported(text.into()));
                 }
-                self.udp_to(peer).map_err(failed)
+                self.udp_to(peer, target.local.as_ref())
             }
             FaceUri::Tcp(end) => {
                 Ok(Box::new(onym_face::tcp::connect(address_of(end)?).map_err(failed)?))
@@ -151,9 +151,24 @@ impl Control {
         }
     }
 
-    /// From our well-known port when a listener has the address that the peer will see, so that
-    /// the peer's answers and its own first frames are one face.
-    fn udp_to(&mut self, peer: SocketAddr) -> Result<Box<dyn Face>, onym_face::FaceError> {
+    /// From the listener at `local` when one is named. Else from our well-known port when a listener
+    /// has the address that the peer will see. So the peer's answers and its own first frames are one
+    /// face.
+    fn udp_to(
+        &mut self,
+        peer: SocketAddr,
+        local: Option<&FaceUri>,
+    ) -> Result<Box<dyn Face>, FaceError> {
+        let failed = |e: onym_face::FaceError| FaceError::ConnectFailed(e.to_string());
+        if let Some(FaceUri::Udp(end)) = local {
+            let address = address_of(end)?;
+            let ours = self.listeners.iter_mut().find(|entry| entry.udp == Some(address));
+            let Some(entry) = ours else {
+                let text = format!("no listener at {address}: see faces.udp.listen");
+                return Err(FaceError::Unsupported(text));
+            };
+            return entry.listener.face_for(Peer::Udp(peer)).map_err(failed);
+        }
         let source = source_towards(peer);
         let same = |a: SocketAddr| {
             let every = a.is_ipv4() == peer.is_ipv4() && a.ip().is_unspecified();
@@ -161,11 +176,12 @@ impl Control {
         };
         for entry in self.listeners.iter_mut() {
             if entry.udp.is_some_and(same) {
-                return entry.listener.face_for(Peer::Udp(peer));
+                return entry.listener.face_for(Peer::Udp(peer)).map_err(failed);
             }
         }
         let options = udp_options(&self.config);
-        Ok(Box::new(onym_face::udp::UdpFace::connect(None, peer, &options)?))
+        let io = onym_face::udp::UdpFace::connect(None, peer, &options).map_err(failed)?;
+        Ok(Box::new(io))
     }
 
     /// By the listener of the interface when there is one, so that frames do not come twice.

@@ -7,8 +7,8 @@ use crate::clock::unix_ms;
 use crate::config::Persistency as P;
 use crate::mgmt::Host;
 use crate::mgmt::host::{
-    Creation, CsView, FaceError, FaceProps, FaceSpec, FaceView, NextHop, NodeView, Persistency,
-    RouteSpec, Scope, TableError, Ticket, face_flags,
+    Creation, CsView, FaceCounters, FaceError, FaceProps, FaceSpec, FaceView, LinkType, NextHop,
+    NodeView, Persistency, RouteSpec, Scope, TableError, Ticket, face_flags,
 };
 use onym_frame::Buf;
 use onym_tables::FaceId;
@@ -25,10 +25,15 @@ impl Host for Control {
     }
 
     fn faces(&mut self) -> Vec<FaceView> {
-        self.face_views(None)
+        let mut faces = self.face_views(None);
+        faces.push(null_face());
+        faces
     }
 
     fn face(&mut self, id: FaceId) -> Option<FaceView> {
+        if id == FaceId::NULL {
+            return Some(null_face());
+        }
         self.face_views(Some(id)).pop()
     }
 
@@ -194,12 +199,34 @@ impl Host for Control {
     }
 }
 
+/// The face that leads nowhere: a next hop that drops, as scripts for NFD use it.
+fn null_face() -> FaceView {
+    FaceView {
+        id: FaceId::NULL,
+        remote_uri: FaceUri::Null.to_string(),
+        local_uri: FaceUri::Null.to_string(),
+        expiration_ms: None,
+        scope: Scope::NonLocal,
+        persistency: Persistency::Permanent,
+        link_type: LinkType::PointToPoint,
+        congestion_interval_ns: None,
+        congestion_threshold: None,
+        mtu: None,
+        flags: 0,
+        up: true,
+        counters: FaceCounters::default(),
+    }
+}
+
 impl Control {
     fn creation(&mut self, ticket: Ticket, spec: &FaceSpec) -> Result<Creation, FaceError> {
         let bad = |e: onym_wire::faceuri::FaceUriError| FaceError::BadUri(e.to_string());
         let uri = FaceUri::parse_canonical(&spec.remote_uri).map_err(bad)?;
         let local = spec.local_uri.as_deref().map(str::parse::<FaceUri>).transpose();
         let local = local.map_err(bad)?;
+        if uri == FaceUri::Null {
+            return Err(FaceError::Exists(Box::new(null_face())));
+        }
         check_creation(&uri, local.as_ref(), &spec.props)?;
         if let Some(id) = self.face_by_remote(&uri.to_string()) {
             let view = self.face_views(Some(id)).pop().ok_or(FaceError::NoSuchFace)?;
@@ -226,8 +253,11 @@ fn check_creation(
 ) -> Result<(), FaceError> {
     let no = |text: &str| Err(FaceError::Unsupported(text.to_owned()));
     match uri {
-        FaceUri::Udp(_) | FaceUri::Tcp(_) | FaceUri::WebSocket(..) if local.is_some() => {
-            return no("LocalUri is for Ethernet only");
+        FaceUri::Udp(_) if local.is_some_and(|l| !matches!(l, FaceUri::Udp(_))) => {
+            return no("LocalUri of a UDP face is the address of a listener");
+        }
+        FaceUri::Tcp(_) | FaceUri::WebSocket(..) if local.is_some() => {
+            return no("LocalUri is for Ethernet and UDP only");
         }
         FaceUri::Ether(_) if !matches!(local, Some(FaceUri::Dev(_))) => {
             return no("Ethernet needs LocalUri dev://INTERFACE");

@@ -301,7 +301,8 @@ impl Control {
             Report::FaceFailed { id, reason, fatal } => self.face_failed(id, &reason, fatal),
             Report::Malformed { id, word } => {
                 let reason = format!("the peer sent a malformed packet: {word}");
-                if self.faces.get(&id).is_some_and(|r| !r.is_datagram()) {
+                let is_local = |r: &Record| r.scope == crate::mgmt::host::Scope::Local;
+                if self.faces.get(&id).is_some_and(|r| !r.is_datagram() && !is_local(r)) {
                     self.face_failed(id, &reason, true);
                 }
             }

@@ -133,7 +133,7 @@ impl Control {
     pub(crate) fn push_dataset(&self, what: &str, argument: &[u8]) -> Option<String> {
         let Some(push) = &self.push else {
             let off = "the push half is off: set push.enabled";
-            return (what == "status")
+            return matches!(what, "status" | "graph" | "topology" | "explain")
                 .then(|| serde_json::json!({ "enabled": false, "sentence": off }).to_string());
         };
         let states = crate::shard::ask_all(&self.ports, |shard| shard.push_state());

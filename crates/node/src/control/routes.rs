@@ -53,7 +53,7 @@ impl Control {
         }
         // A route may name a face that is closing: it is accepted, as by other forwarders, and
         // leads nowhere.
-        if !self.faces.contains_key(&route.face) {
+        if !self.faces.contains_key(&route.face) && route.face != FaceId::NULL {
             return Err(TableError::FaceNotFound);
         }
         let mut updates = Vec::new();

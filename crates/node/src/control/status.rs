@@ -18,8 +18,12 @@ pub struct LinkSums {
     pub frames: [u64; FrameVerdict::COUNT],
     /// Frames lost after they were held.
     pub frag_timeout: u64,
-    /// Frames that the transport refused: malformed, trailing octets, from elsewhere.
-    pub refused_in: u64,
+    /// Datagrams that are not one whole TLV of at most 8800 octets.
+    pub malformed_in: u64,
+    /// Datagrams with octets behind their TLV.
+    pub trailing_in: u64,
+    /// Datagrams from somebody else than the peer of their socket.
+    pub foreign_in: u64,
     /// Packets not sent because the send queue was full.
     pub queue_full: u64,
     /// Packets not sent because they do not fit the face.
@@ -45,13 +49,20 @@ impl LinkSums {
             *sum += n;
         }
         self.frag_timeout += link.frag_timeout + link.frag_evicted;
-        self.refused_in += io.in_trailing + io.in_malformed + io.in_foreign;
+        self.add_refused(io);
         self.queue_full += link.queue_full;
         self.over_mtu += link.over_mtu + io.out_too_long;
         self.face_gone += c.traffic.face_gone + io.out_refused;
         self.in_bytes += c.traffic.in_bytes;
         self.out_bytes += c.traffic.out_bytes;
         self.congestion_marked += link.congestion_marked;
+    }
+
+    /// Adds what a socket refused before the link service saw it: that of a face or of a listener.
+    pub(crate) fn add_refused(&mut self, io: &IoCounters) {
+        self.malformed_in += io.in_malformed;
+        self.trailing_in += io.in_trailing;
+        self.foreign_in += io.in_foreign;
     }
 }
 
@@ -169,7 +180,9 @@ impl Snapshot {
         let dropped = each.filter(|(v, _)| v.is_drop()).map(|(v, n)| (v.label(), n));
         let others = [
             ("frag_timeout", self.links.frag_timeout),
-            ("transport_refused", self.links.refused_in),
+            ("datagram_malformed", self.links.malformed_in),
+            ("datagram_trailing", self.links.trailing_in),
+            ("datagram_foreign", self.links.foreign_in),
             ("listener_full", self.listener_full),
             ("push_off", self.sum(|s| s.push_off)),
         ];
@@ -207,6 +220,9 @@ impl Control {
         let mut links = self.gone.clone();
         let owner: FaceMap<OwnerCounters> = self.owner_counters();
         owner.values().for_each(|c| links.add(c));
+        for entry in self.listeners.iter() {
+            links.add_refused(&entry.listener.counters());
+        }
         Snapshot {
             shards: ask_all(&self.ports, state),
             links,

@@ -334,6 +334,14 @@ impl Datasets {
         }
     }
 
+    /// Something changed: the next request without version makes a new one. Versions that are being
+    /// fetched stay.
+    pub(super) fn outdate(&mut self) {
+        for version in &mut self.versions {
+            version.fresh_until = Tick(0);
+        }
+    }
+
     /// Makes a new version of the dataset `request`, fresh for `freshness_ms`, and returns its
     /// first segment; `None` when the name is too long for any.
     pub(super) fn publish(

@@ -382,6 +382,8 @@ impl Management {
     fn respond(&mut self, name: NameRef<'_>, requester: Requester, response: &ControlResponse) {
         if response.is_success() {
             self.counters.commands_done += 1;
+            // Who asks next sees what was done.
+            self.datasets.outdate();
         } else {
             self.counters.commands_refused += 1;
         }

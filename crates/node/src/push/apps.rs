@@ -45,7 +45,7 @@ pub(super) struct App {
 }
 
 /// What a publication needs beside its payload.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Publishing {
     tag: u32,
     id: Id,
@@ -225,9 +225,19 @@ impl PushThread {
         let length = usize::try_from(piece.length).map_err(|e| e.to_string())?;
         if piece.offset == 0 && app.partial.is_none() {
             let publishing = Publishing::of(message);
-            let (payload, is_too_large) = (Vec::new(), length > most);
-            app.partial = Some(Partial { publishing, length, payload, is_too_large });
+            let is_too_large = length > most;
+            app.partial = Some(Partial {
+                publishing: publishing.clone(),
+                length,
+                payload: Vec::new(),
+                is_too_large,
+            });
+            if is_too_large {
+                // Told at once, so that the rest need not be sent.
+                self.published(face, &publishing, Err(Refusal::TooLarge));
+            }
         }
+        let Some(app) = self.apps.by_face.get_mut(&face) else { return Ok(()) };
         let Some(partial) = &mut app.partial else {
             return Err("a piece without a first one".into());
         };
@@ -241,12 +251,9 @@ impl PushThread {
         }
         if piece.offset + message.payload.len() as u64 == piece.length
             && let Some(whole) = app.partial.take()
+            && !whole.is_too_large
         {
-            if whole.is_too_large {
-                self.published(face, &whole.publishing, Err(Refusal::TooLarge));
-            } else {
-                self.publish(face, &whole.publishing, &whole.payload);
-            }
+            self.publish(face, &whole.publishing, &whole.payload);
         }
         Ok(())
     }
@@ -410,7 +417,9 @@ impl PushThread {
                 self.notify(face, onym_wire::push::Kind::SCOPE_UNPUBLISHED, id);
             }
             Event::Missed(number) => {
-                let message = Message { number: *number, ..Message::new(kind::MISSED, 0) };
+                // Lost on its way here, which is not the application's doing.
+                let status = Some(Status::UNREACHED);
+                let message = Message { number: *number, status, ..Message::new(kind::MISSED, 0) };
                 self.say(face, &message);
             }
             Event::Data { id, payload } => {

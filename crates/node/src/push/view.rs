@@ -157,6 +157,7 @@ impl PushThread {
         json!({
             "node": text(self.node.label()),
             "rendezvous": self.node.rendezvous.is_some(),
+            "rendezvous_nodes": self.homes_with(Role::RENDEZVOUS),
             "total": total,
             "vertices": vertices,
         })
@@ -164,8 +165,13 @@ impl PushThread {
 
     /// The topology managers that this node knows.
     fn managers(&self) -> Vec<String> {
+        self.homes_with(Role::TOPOLOGY)
+    }
+
+    /// The nodes that do `role` for this one.
+    fn homes_with(&self, role: Role) -> Vec<String> {
         let homes = self.node.dispatcher.homes().iter();
-        homes.filter(|h| h.role.has(Role::TOPOLOGY)).map(|h| text(h.node)).collect()
+        homes.filter(|h| h.role.has(role)).map(|h| text(h.node)).collect()
     }
 
     /// The map of the domain, and the trees of an item when one is named.

@@ -41,7 +41,8 @@ impl Shard {
     fn turn(&mut self, slot: u32) -> usize {
         let Some(face) = self.faces.get(slot) else { return 0 };
         face.listed = false;
-        let (id, stream) = (face.id, face.stream);
+        // A program of this machine that writes one packet wrongly keeps its face and its routes.
+        let (id, stream) = (face.id, face.stream && !face.is_local);
         let budget = TURN_UNIT * self.fw.turn_weight(id) as usize;
         let Some((mut frames, result)) = self.take_frames(slot, budget) else { return 0 };
         // Nothing more comes after a fatal error, so what came before it is not left waiting.

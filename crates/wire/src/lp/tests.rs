@@ -31,7 +31,7 @@ fn header_fields_ascend_and_the_fragment_is_last() {
         (vec![&[0xFD, 3, 0x21, 0], FRAGMENT], Err(Malformed::UnknownHeader(801))),
         (vec![&[96, 0], FRAGMENT], Err(Malformed::UnknownHeader(96))),
         (vec![&[80, 0]], Err(Malformed::Length(80))),
-        (vec![&[81, 1, 0]], Err(Malformed::Length(81))),
+        (vec![&[81, 3, 0, 0, 0], FRAGMENT], Ok(())),
         (vec![&[98, 0]], Err(Malformed::Length(98))),
         (vec![&[98, 33], &[0; 33]], Err(Malformed::Length(98))),
         (vec![&[0xFD, 3, 0x34, 5, 0xFD, 3, 0x35, 1, 2]], Err(Malformed::Value(821))),
@@ -42,6 +42,19 @@ fn header_fields_ascend_and_the_fragment_is_last() {
         assert_eq!(LpPacket::parse(&packet(&pieces)).map(drop), expected, "{pieces:?}");
     }
     assert_eq!(LpPacket::parse(&[7, 0]), Err(Malformed::Unexpected(7)));
+}
+
+#[test]
+fn a_sequence_is_a_number_of_any_length_that_numbers_have() {
+    let sequence = |octets: &[u8]| {
+        let field = [&[81, u8::try_from(octets.len()).unwrap()], octets].concat();
+        LpPacket::parse(&packet(&[&field, FRAGMENT])).unwrap().sequence
+    };
+    assert_eq!(sequence(&[0]), Some(0));
+    assert_eq!(sequence(&[1, 2]), Some(0x102));
+    assert_eq!(sequence(&[1, 2, 3, 4]), Some(0x0102_0304));
+    assert_eq!(sequence(&[0, 0, 0, 0, 0, 0, 0, 9]), Some(9));
+    assert_eq!((sequence(&[]), sequence(&[1, 2, 3])), (None, None));
 }
 
 #[test]

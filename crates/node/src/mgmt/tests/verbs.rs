@@ -181,12 +181,14 @@ fn faces_that_cannot_be_are_refused_before_the_node_is_asked() {
     let mut world = World::default();
     let mut code = |p: &ControlParameters| world.command("faces/create", p).code;
     assert_eq!(code(&uri("nonsense")), 400);
-    assert_eq!(code(&uri("udp://192.0.2.9")), 400, "not canonical");
+    assert_eq!(code(&uri("udp://router.example")), 400, "to be looked up");
     assert_eq!(code(&uri("udp4://router.example:6363")), 400);
     assert_eq!(code(&uri("udp4://224.0.23.170:56363")), 406);
     assert_eq!(code(&uri("ether://[01:00:5e:00:17:aa]")), 406);
     assert_eq!(code(&uri("ether://[08:00:27:01:01:01]")), 406, "without its interface");
     let local_uri = Some("udp4://192.0.2.2:1".to_owned());
+    assert_eq!(code(&ControlParameters { local_uri, ..uri("tcp4://192.0.2.9:6363") }), 406);
+    let local_uri = Some("dev://eth0".to_owned());
     assert_eq!(code(&ControlParameters { local_uri, ..uri("udp4://192.0.2.9:6363") }), 406);
     let on_demand = Some(FacePersistency::OnDemand);
     let p = ControlParameters { face_persistency: on_demand, ..uri("udp4://192.0.2.9:6363") };
@@ -201,6 +203,20 @@ fn faces_that_cannot_be_are_refused_before_the_node_is_asked() {
     let local_uri = Some("dev://eth0".to_owned());
     assert_eq!(code(&ControlParameters { local_uri, ..uri("ether://[08:00:27:01:01:01]") }), 200);
     assert_eq!(world.host.created.len(), 2);
+}
+
+#[test]
+fn a_uri_that_needs_no_look_up_is_made_canonical() {
+    let mut world = World::default();
+    for text in ["udp://192.0.2.9", "udp://192.0.2.9:6363", "udp4://192.0.2.9"] {
+        assert_eq!(world.command("faces/create", &uri(text)).code, 200, "{text}");
+    }
+    let local_uri = Some("udp4://192.0.2.2:6363".to_owned());
+    let from = ControlParameters { local_uri, ..uri("udp4://192.0.2.9:6363") };
+    assert_eq!(world.command("faces/create", &from).code, 200);
+    for (_, spec) in &world.host.created {
+        assert_eq!(spec.remote_uri, "udp4://192.0.2.9:6363");
+    }
 }
 
 #[test]

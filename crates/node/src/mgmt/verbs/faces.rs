@@ -28,8 +28,14 @@ pub(super) fn create(p: &ControlParameters, ticket: Ticket, host: &mut dyn Host)
 
 /// The face asked for, after the checks that need no knowledge of the node.
 fn spec(p: &ControlParameters) -> Result<FaceSpec, FaceError> {
-    let remote = p.uri.clone().unwrap_or_default();
-    let uri = FaceUri::parse_canonical(&remote).map_err(|e| FaceError::BadUri(e.to_string()))?;
+    let text = p.uri.as_deref().unwrap_or_default();
+    let bad = |e: onym_wire::faceuri::FaceUriError| FaceError::BadUri(e.to_string());
+    // What needs no look-up is made canonical: clients write udp:// and leave the port out.
+    let uri = match text.parse::<FaceUri>().map_err(bad)?.canonical() {
+        Some(uri) => uri,
+        None => FaceUri::parse_canonical(text).map_err(bad)?,
+    };
+    let remote = uri.to_string();
     let unsupported = |text: &str| Err(FaceError::Unsupported(text.to_owned()));
     if p.face_persistency == Some(FacePersistency::OnDemand) {
         return unsupported("outgoing faces cannot be on-demand");
@@ -46,8 +52,11 @@ fn spec(p: &ControlParameters) -> Result<FaceSpec, FaceError> {
         FaceUri::Udp(_) if ip.is_some_and(|ip| ip.is_multicast()) => {
             return unsupported("multicast faces are made by the configuration");
         }
-        FaceUri::Udp(_) | FaceUri::Tcp(_) if p.local_uri.is_some() => {
-            return unsupported("LocalUri cannot be chosen for UDP and TCP");
+        FaceUri::Udp(_) if p.local_uri.as_deref().is_some_and(|l| !is_udp(l)) => {
+            return unsupported("LocalUri of a UDP face is the address of a listener");
+        }
+        FaceUri::Tcp(_) if p.local_uri.is_some() => {
+            return unsupported("LocalUri cannot be chosen for TCP");
         }
         FaceUri::Tcp(_) if p.mtu.is_some() => {
             return unsupported("the MTU of a TCP face cannot be chosen");
@@ -59,6 +68,11 @@ fn spec(p: &ControlParameters) -> Result<FaceSpec, FaceError> {
         return unsupported("local fields are for faces to this machine");
     }
     Ok(FaceSpec { remote_uri: remote, local_uri: p.local_uri.clone(), props: props(p) })
+}
+
+/// Whether `text` is an address of this machine that UDP could be spoken from.
+fn is_udp(text: &str) -> bool {
+    matches!(FaceUri::parse_canonical(text), Ok(FaceUri::Udp(_)))
 }
 
 fn check_ether(address: [u8; 6], local_uri: Option<&str>) -> Result<(), FaceError> {
