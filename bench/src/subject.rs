@@ -110,6 +110,12 @@ impl Subject {
         }
     }
 
+    /// Whether it is somebody else's program.
+    #[must_use]
+    pub fn is_foreign(self) -> bool {
+        matches!(self, Self::Ndnd | Self::Nfd | Self::NdnFwd)
+    }
+
     /// Its program: ours from beside this one, foreign ones from PATH.
     #[must_use]
     pub fn program(self) -> Option<PathBuf> {

@@ -39,7 +39,7 @@ pub(super) fn subscribe(args: &PushPartArgs) -> Result<PartResult> {
     loop {
         match app.event(Some(SILENCE))? {
             Some(Event::Data { payload, .. }) if seen.take(&payload, args.payload)? => break,
-            Some(Event::Missed(count)) => seen.result.told += count,
+            Some(Event::Missed(count) | Event::Lost(count)) => seen.result.told += count,
             None if seen.result.count > 0 => break,
             Some(_) | None => {}
         }

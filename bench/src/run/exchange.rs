@@ -204,10 +204,17 @@ pub(super) fn run(context: &mut Run<'_>, topology: Topology) -> Result<()> {
         for _ in 0..context.args.rounds {
             for ((case, subject), results) in runs.iter().zip(&mut results) {
                 round_number += 1;
-                results.push(measure(context, *subject, topology, *case, round_number)?);
+                if !context.subjects.contains(subject) {
+                    continue;
+                }
+                let result = measure(context, *subject, topology, *case, round_number);
+                results.extend(context.take(*subject, result)?);
             }
         }
         for ((case, subject), results) in runs.iter().zip(&results) {
+            if results.is_empty() {
+                continue;
+            }
             note(context, bench, &case.name(), *subject, results);
         }
     }

@@ -143,9 +143,14 @@ fn attacks(context: &mut Run<'_>) -> Result<()> {
         let mut solo = Vec::new();
         for _ in 0..context.args.rounds {
             round += 1;
-            let r = measure(context, subject, 0, Attack::None, 2.0, round)?.victim;
+            let result = measure(context, subject, 0, Attack::None, 2.0, round);
+            let Some(outcome) = context.take(subject, result)? else { break };
+            let r = outcome.victim;
             #[allow(clippy::cast_precision_loss)]
             solo.push(r.exchanges as f64 / r.seconds);
+        }
+        if solo.len() < context.args.rounds {
+            continue;
         }
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let pace = (median(&solo) / 2.0) as u32;

@@ -27,10 +27,14 @@ pub(super) fn run(context: &mut Run<'_>) -> Result<()> {
     let mut results = vec![Vec::new(); subjects.len()];
     for round in 0..context.args.rounds {
         for (i, subject) in subjects.iter().enumerate() {
-            results[i].push(measure(context, *subject, 200 + round * 10 + i)?);
+            if !context.subjects.contains(subject) {
+                continue;
+            }
+            let result = measure(context, *subject, 200 + round * 10 + i);
+            results[i].extend(context.take(*subject, result)?);
         }
     }
-    for (subject, results) in subjects.iter().zip(&results) {
+    for (subject, results) in subjects.iter().zip(&results).filter(|(_, r)| !r.is_empty()) {
         let of = |f: &dyn Fn(&(GetResult, f64)) -> f64| {
             median(&results.iter().map(f).collect::<Vec<_>>())
         };

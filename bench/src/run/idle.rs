@@ -17,7 +17,8 @@ pub(super) fn run(context: &mut Run<'_>) -> Result<()> {
         if subject == Subject::Relay {
             continue;
         }
-        let nodes = start(context, subject, Topology::Unix, 60_000, None, 400, PREFIX)?;
+        let nodes = start(context, subject, Topology::Unix, 60_000, None, 400, PREFIX);
+        let Some(nodes) = context.take(subject, nodes)? else { continue };
         std::thread::sleep(Duration::from_secs(1));
         let before = proc::cpu_seconds(nodes[0].pid())?;
         std::thread::sleep(Duration::from_secs(SECONDS));

@@ -68,6 +68,25 @@ struct Run<'a> {
     folder: tempfile::TempDir,
 }
 
+impl Run<'_> {
+    /// What a run of `subject` gave. A foreign one that fails is named and left out from here on;
+    /// that ours fails is an error.
+    fn take<T>(&mut self, subject: Subject, result: Result<T>) -> Result<Option<T>> {
+        match result {
+            Ok(value) => Ok(Some(value)),
+            Err(error) if subject.is_foreign() => {
+                let said = format!("{error:#}");
+                let mut lines = said.lines().filter(|line| !line.trim().is_empty());
+                println!("left out: {}: {}", subject.name(), lines.next().unwrap_or("no reason"));
+                lines.rev().take(5).for_each(|line| println!("    {line}"));
+                self.subjects.retain(|other| *other != subject);
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
 /// Runs what was asked for, prints tables and writes rows.
 ///
 /// # Errors
@@ -121,4 +140,29 @@ fn output<T: DeserializeOwned>(command: &mut Command) -> Result<T> {
         bail!("{command:?} failed:\n{said}");
     }
     serde_json::from_slice(&output.stdout).with_context(|| format!("{command:?} said:\n{said}"))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, clap::Parser)]
+    struct Cli {
+        #[command(flatten)]
+        args: RunArgs,
+    }
+
+    #[test]
+    fn a_foreign_subject_that_fails_is_left_out_and_ours_ends_the_run() {
+        use clap::Parser as _;
+        let args = Cli::parse_from(["test"]).args;
+        let (report, folder) = (Report::default(), tempfile::tempdir().unwrap());
+        let mut run = Run { args: &args, subjects: ALL.to_vec(), report, folder };
+        let failed = || Err::<(), _>(anyhow::anyhow!("registration times out\nlog of it"));
+        assert!(run.take(Subject::Nfd, failed()).unwrap().is_none());
+        assert!(!run.subjects.contains(&Subject::Nfd) && run.subjects.contains(&Subject::Ndnd));
+        assert!(run.take(Subject::Onym, failed()).is_err());
+        assert_eq!(run.take(Subject::Ndnd, Ok(7)).unwrap(), Some(7));
+    }
 }

@@ -10,7 +10,7 @@ import { Forwarder } from "@ndn/fw";
 import { enableNfdPrefixReg, CsInfo, FaceStatus, getPrefix, invoke, list, RibEntry } from "@ndn/nfdmgmt";
 import { UnixTransport } from "@ndn/node-transport";
 import { Data, digestSigning, Interest, Name } from "@ndn/packet";
-import { retrieveMetadata, serveMetadata } from "@ndn/rdr";
+import { Metadata, retrieveMetadata, serveMetadata } from "@ndn/rdr";
 import { BufferChunkSource, discoverVersion, fetch, serveVersioned } from "@ndn/segmented-object";
 import { fromUtf8, toUtf8 } from "@ndn/util";
 import { WsTransport } from "@ndn/ws-transport";
@@ -64,13 +64,19 @@ const commands = {
       announcement: new Name(name),
       freshnessPeriod: 10000,
     });
-    serveMetadata({ name: server.prefix }, { prefix: name, signer: digestSigning, pOpts: { announcement: false } });
+    serveMetadata(new Metadata(server.prefix), { prefix: name, signer: digestSigning, pOpts: { announcement: false } });
     announceReady(new Name(name));
   },
   async segments(name, file) {
-    const { name: versioned } = await retrieveMetadata(name).catch(async () => ({
-      name: await discoverVersion(new Name(name)),
-    }));
+    // Which way the version was found is said, so that a test sees when one of them is broken.
+    let versioned;
+    try {
+      ({ name: versioned } = await retrieveMetadata(name));
+      console.log("found by metadata");
+    } catch {
+      versioned = await discoverVersion(new Name(name));
+      console.log("found by discovery");
+    }
     await writeFile(file, await fetch(versioned));
     face.close();
   },
