@@ -260,7 +260,8 @@ def ndnts_serves_and_fetches(setup, address, settings):
             setup.onym_run('get', '/ts/file', '-o', out, node=node.unix)
             setup.same(out)
             again = setup.folder / 'ndnts-to-ndnts'
-            setup.ndnts_peer('segments', '/ts/file', again, node=address(node)).finish()
+            said = setup.ndnts_peer('segments', '/ts/file', again, node=address(node)).finish()
+            expect('found by metadata' in said, said)
             setup.same(again)
 
 
@@ -270,7 +271,8 @@ def ndnts_fetches_what_onym_published_in_segments(setup):
         wait_until_served(setup, '/onym/file', node.unix)
         for name, address in (('unix', node.unix), ('ws', node.ws)):
             out = setup.folder / f'ndnts-{name}'
-            setup.ndnts_peer('segments', '/onym/file', out, node=address).finish()
+            said = setup.ndnts_peer('segments', '/onym/file', out, node=address).finish()
+            expect('found by metadata' in said, said)
             setup.same(out)
 
 

@@ -2,12 +2,13 @@
 
 use crate::cmd;
 use crate::output::Context;
+use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use std::fmt::Write as _;
 
 /// A node for named data, and the tools around it.
 #[derive(Debug, Parser)]
-#[command(name = "onym", version, max_term_width = 100, disable_help_subcommand = true)]
+#[command(name = "onym", version, max_term_width = 100)]
 pub(crate) struct Cli {
     /// Node to talk to, such as unix:///run/nfd/nfd.sock or udp4://192.0.2.1:6363.
     #[arg(
@@ -119,9 +120,48 @@ fn group_rows(tree: &clap::Command, group: &str) -> String {
     rows
 }
 
+/// Words for what commands call otherwise.
+const OTHER_WORDS: &[(&str, &str)] = &[
+    ("create", "new"),
+    ("generate", "new"),
+    ("make", "new"),
+    ("new", "create"),
+    ("add", "create"),
+    ("create", "add"),
+    ("remove", "delete"),
+    ("delete", "remove"),
+    ("delete", "destroy"),
+    ("remove", "destroy"),
+    ("fetch", "get"),
+    ("cat", "get"),
+    ("serve", "put"),
+    ("start", "daemon"),
+    ("info", "status"),
+];
+
+/// Adds the word that a command has for what was typed.
+fn suggest(mut error: clap::Error) -> clap::Error {
+    let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand).cloned()
+    else {
+        return error;
+    };
+    let words: Vec<String> = std::env::args().skip(1).take_while(|word| *word != typed).collect();
+    let tree = tree();
+    let parent = words.iter().fold(&tree, |at, word| at.find_subcommand(word).unwrap_or(at));
+    let fits: Vec<String> = OTHER_WORDS
+        .iter()
+        .filter(|(other, ours)| *other == typed && parent.find_subcommand(ours).is_some())
+        .map(|(_, ours)| (*ours).to_owned())
+        .collect();
+    if !fits.is_empty() {
+        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(fits));
+    }
+    error
+}
+
 /// Parses the command line.
 pub(crate) fn parse() -> Result<Cli, clap::Error> {
-    let matches = tree().try_get_matches()?;
+    let matches = tree().try_get_matches().map_err(suggest)?;
     Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut tree()))
 }
 

@@ -21,6 +21,8 @@ pub(crate) enum Exit {
     Refused = 4,
     /// Nothing by that name, or no answer in time.
     NotFound = 5,
+    /// Ended by a signal of the user.
+    Stopped = 130,
 }
 
 impl From<Exit> for ExitCode {
@@ -71,23 +73,24 @@ impl std::error::Error for Failure {}
 
 /// Prints `error` on standard error and returns its exit code.
 pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
-    // A reader that went away (`onym fib list | head -1`) is not a failure worth words.
-    if error.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe) {
-        return Exit::Failed.into();
+    // A reader that went away (`onym fib list | head -1`) has what it wanted.
+    let is_unread = |e: &io::Error| e.kind() == io::ErrorKind::BrokenPipe;
+    if error.chain().any(|e| e.downcast_ref::<io::Error>().is_some_and(is_unread)) {
+        return Exit::Done.into();
     }
     if let Some(failure) = error.downcast_ref::<Failure>() {
-        eprintln!("onym: {}", failure.what);
+        crate::output::tell(format_args!("onym: {}", failure.what));
         if let Some(why) = &failure.why {
-            eprintln!("  why:  {why}");
+            crate::output::tell(format_args!("  why:  {why}"));
         }
         if let Some(next) = &failure.next {
-            eprintln!("  next: {next}");
+            crate::output::tell(format_args!("  next: {next}"));
         }
         return failure.exit.into();
     }
-    eprintln!("onym: {error}");
+    crate::output::tell(format_args!("onym: {error}"));
     for cause in error.chain().skip(1) {
-        eprintln!("  why:  {cause}");
+        crate::output::tell(format_args!("  why:  {cause}"));
     }
     Exit::Failed.into()
 }

@@ -1,10 +1,32 @@
 //! The last lines of the daemon's log, kept for `onym log`.
 
 use onym_node::log::LogLine;
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use tracing_subscriber::fmt::MakeWriter;
+
+/// An event as one line, whatever its texts hold.
+fn one_line(event: &str) -> Cow<'_, str> {
+    let event = event.strip_suffix('\n').unwrap_or(event);
+    if event.contains('\n') { event.replace('\n', "\\n").into() } else { event.into() }
+}
+
+/// The log on standard error: one line an event.
+pub(crate) struct LogLines;
+
+impl Write for LogLines {
+    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+        let line = one_line(&String::from_utf8_lossy(octets)).into_owned() + "\n";
+        io::stderr().lock().write_all(line.as_bytes())?;
+        Ok(octets.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
 
 /// Lines kept; the oldest goes.
 const LINES_MAX: usize = 1000;
@@ -43,9 +65,7 @@ impl Ring {
 /// One event is written in one call.
 impl Write for Ring {
     fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
-        for line in String::from_utf8_lossy(octets).lines() {
-            self.keep(line);
-        }
+        self.keep(&one_line(&String::from_utf8_lossy(octets)));
         Ok(octets.len())
     }
 
@@ -75,8 +95,14 @@ mod tests {
         let lines = ring.lines();
         assert_eq!((lines.len(), lines[0].seq), (LINES_MAX, 5));
         assert_eq!(lines[0].text, "line 5");
+        ring.write_all(b"cannot read\nthe file\n").unwrap();
+        assert_eq!(
+            ring.lines().pop().unwrap().text,
+            "cannot read\\nthe file",
+            "one event, one line"
+        );
         ring.write_all("ö".repeat(LINE_MAX).as_bytes()).unwrap();
         let last = ring.lines().pop().unwrap();
-        assert_eq!((last.seq, last.text.len()), (LINES_MAX as u64 + 5, LINE_MAX));
+        assert_eq!((last.seq, last.text.len()), (LINES_MAX as u64 + 6, LINE_MAX));
     }
 }

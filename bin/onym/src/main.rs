@@ -1,18 +1,23 @@
 #![doc = include_str!("../README.md")]
+// Everything is printed by `output`, which makes what came from outside harmless.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod cli;
 mod cmd;
 mod exit;
 mod human;
+mod input;
 mod log_ring;
 mod node_words;
 mod output;
 mod passphrase;
+mod plain;
 mod push_picture;
 mod push_words;
 mod secure;
 mod session;
 mod stop;
+mod target;
 
 use mimalloc::MiMalloc;
 use std::process::ExitCode;

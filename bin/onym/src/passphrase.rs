@@ -2,7 +2,7 @@
 
 use crate::exit::{Exit, Failure};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
-use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::io::{self, BufRead as _, IsTerminal as _};
 use std::path::PathBuf;
 
 /// Options of commands that need a passphrase.
@@ -50,13 +50,12 @@ struct Restore(Termios);
 impl Drop for Restore {
     fn drop(&mut self) {
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.0);
-        eprintln!();
+        crate::output::tell("");
     }
 }
 
 fn ask_once(question: &str) -> anyhow::Result<String> {
-    eprint!("{question}");
-    io::stderr().flush()?;
+    crate::output::ask(question)?;
     let before = tcgetattr(io::stdin())?;
     let mut silent = before.clone();
     silent.local_modes -= LocalModes::ECHO;

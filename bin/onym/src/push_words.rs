@@ -3,6 +3,7 @@
 use crate::exit::{Exit, Failure};
 use crate::output::Context;
 use crate::session;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use onym_client::mgmt;
 use onym_client::push::{App, Error};
 use onym_wire::name::Name;
@@ -14,12 +15,19 @@ pub(crate) fn open(cx: &Context, name: &str) -> anyhow::Result<App> {
     App::open(cx.node.as_deref(), name).map_err(failure)
 }
 
-/// The strategy of this name, for clap.
-pub(crate) fn strategy(text: &str) -> Result<Strategy, String> {
-    Strategy::named(text).ok_or_else(|| {
-        let names: Vec<&str> = Strategy::ALL.iter().map(|(_, name)| *name).collect();
-        format!("there is no such strategy; there are {}", names.join(", "))
-    })
+/// Every strategy of the node by its name, for clap: help, errors and parser have one list.
+pub(crate) fn strategies() -> impl TypedValueParser<Value = Strategy> {
+    PossibleValuesParser::new(Strategy::ALL.iter().map(|(_, name)| *name)).try_map(known)
+}
+
+/// Those that a scope can have: it is known to a rendezvous.
+pub(crate) fn strategies_of_scopes() -> impl TypedValueParser<Value = Strategy> {
+    let with = Strategy::ALL.iter().filter(|(strategy, _)| strategy.has_rendezvous());
+    PossibleValuesParser::new(with.map(|(_, name)| *name)).try_map(known)
+}
+
+fn known(name: String) -> Result<Strategy, String> {
+    Strategy::named(&name).ok_or(name)
 }
 
 /// The client's error as three sentences and an exit code.
@@ -30,6 +38,7 @@ pub(crate) fn failure(error: Error) -> anyhow::Error {
             let Error::Node(error) = error else { return error.into() };
             return session::failure(error);
         }
+        Error::Stopped => (Exit::Stopped, "what was asked for is taken back"),
         Error::Gone(_) => (Exit::NoNode, "look at the node's log; start it again"),
         Error::Silent(_) => (
             Exit::NoNode,
@@ -86,11 +95,11 @@ pub(crate) fn dataset(cx: &Context, what: &str, id: Option<&Id>) -> anyhow::Resu
             .why(error)
             .next("ask an onym node with `push.enabled = true` over its Unix socket")
     })?;
-    Ok(serde_json::from_slice(&content)?)
+    enabled(serde_json::from_slice(&content)?)
 }
 
 /// Fails with a sentence when the push half is off.
-pub(crate) fn enabled(status: Value) -> anyhow::Result<Value> {
+fn enabled(status: Value) -> anyhow::Result<Value> {
     if status["enabled"] == false {
         return Err(Failure::new(Exit::Refused, "the push half of the node is off")
             .next("start the node with --set push.enabled=true")

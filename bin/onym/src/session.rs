@@ -2,6 +2,7 @@
 
 use crate::exit::{Exit, Failure};
 use crate::output::Context;
+use crate::plain;
 use crate::stop::Stop;
 use anyhow::Context as _;
 use onym_client::blocking::{Client, Happened};
@@ -9,6 +10,7 @@ use onym_client::{ClientOptions, Error, FetchError, NotRegistered, Notice, Unans
 use onym_crypto::signer::Signer;
 use onym_crypto::store::KeyStore;
 use onym_wire::{NackReason, Name};
+use std::io::ErrorKind;
 use std::time::Duration;
 
 /// Connects to the node of the command line.
@@ -29,7 +31,7 @@ fn open_with(cx: &Context, options: ClientOptions) -> anyhow::Result<Client> {
 pub(crate) fn serve_until(client: &mut Client, stop: &Stop) -> anyhow::Result<()> {
     let mut tell = |happened| {
         if let Happened::Notice(notice) = happened {
-            eprintln!("onym: {}", notice_text(&notice));
+            crate::output::tell(format_args!("onym: {}", notice_text(&notice)));
         }
     };
     client.run(Duration::from_millis(500), &mut || stop.is_set(), &mut tell).map_err(failure)
@@ -58,7 +60,13 @@ pub(crate) fn notice_text(notice: &Notice) -> String {
 
 /// The client's error as three sentences and an exit code.
 pub(crate) fn failure(error: Error) -> anyhow::Error {
-    let what = error.to_string();
+    let error = match error {
+        // The reader went away: `exit::report` knows that.
+        Error::Sink(why) if why.kind() == ErrorKind::BrokenPipe => return why.into(),
+        error => error,
+    };
+    // A sentence of the node is a part of ours.
+    let what = plain::line(&error.to_string()).into_owned();
     let (exit, next) = match &error {
         Error::Search(search) => {
             let failure = Failure::new(Exit::Usage, what).why(&search.source);
@@ -77,6 +85,7 @@ pub(crate) fn failure(error: Error) -> anyhow::Error {
         Error::Refused { command, code, .. } => (Exit::Refused, refused(command, *code)),
         Error::NotRegistered { why, .. } => not_registered(why),
         Error::Fetch(fetch) => fetch_failed(fetch),
+        Error::Stopped => (Exit::Stopped, "nothing was written; the same command begins again"),
         _ => (Exit::Failed, ""),
     };
     let failure = Failure::new(exit, what);
@@ -143,6 +152,17 @@ fn fetch_failed(error: &FetchError) -> (Exit, &'static str) {
         FetchError::Refused { reason, .. } => unanswered(Unanswered::Nack(*reason)),
         FetchError::Exhausted { .. } => unanswered(Unanswered::Timeout),
         FetchError::ProducerNack { .. } => (Exit::NotFound, "ask the producer for the right name"),
+        FetchError::TooLarge { .. } => {
+            (Exit::Refused, "--size-max allows more, such as --size-max 100G, or none for any size")
+        }
+        FetchError::EndUnsettled { .. } => (
+            Exit::Refused,
+            "its producer does not say where it ends: ask for another version, or the producer",
+        ),
+        FetchError::Redirected { .. } => (
+            Exit::Refused,
+            "--follow follows it; --verify or --anchor follow it when the metadata is signed by whom you trust",
+        ),
         FetchError::Disconnected => (Exit::NoNode, "look at the node's log; start it again"),
         FetchError::NotVerified { .. } => (
             Exit::Failed,

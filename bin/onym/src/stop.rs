@@ -13,6 +13,11 @@ impl Stop {
     pub(crate) fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
+
+    /// The flag itself, for what looks at it by itself.
+    pub(crate) fn flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.0)
+    }
 }
 
 /// From now on the first SIGINT or SIGTERM sets the flag; the second one kills, in case that

@@ -18,6 +18,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, Write};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// A client whose calls wait.
@@ -32,6 +33,7 @@ use std::time::{Duration, Instant};
 #[derive(Debug)]
 pub struct Client {
     driver: Driver,
+    stop: Option<Arc<AtomicBool>>,
 }
 
 /// What a long operation tells while it runs.
@@ -75,7 +77,7 @@ impl Client {
     /// [`Error::Search`] and [`Error::NoNode`].
     pub fn open(options: ClientOptions) -> Result<Self, Error> {
         let timeout = options.connect_timeout;
-        let mut client = Self { driver: Driver::open(options)? };
+        let mut client = Self { driver: Driver::open(options)?, stop: None };
         let until = Instant::now() + timeout;
         // A TCP connection is made in the background; wait for it here, once.
         while client.driver.face().is_some_and(Face::is_connecting) && Instant::now() < until {
@@ -91,7 +93,13 @@ impl Client {
     /// A client over an open face, such as one end of an in-memory pair. It does not connect again.
     #[must_use]
     pub fn over(face: Box<dyn Face>) -> Self {
-        Self { driver: Driver::over(face, None, ClientOptions::default()) }
+        Self { driver: Driver::over(face, None, ClientOptions::default()), stop: None }
+    }
+
+    /// Ends whatever waits with [`Error::Stopped`] once `flag` is set, by a signal handler for one.
+    /// A signal interrupts the wait; a flag that is set otherwise is seen within 100 ms.
+    pub fn stop_when(&mut self, flag: Arc<AtomicBool>) {
+        self.stop = Some(flag);
     }
 
     /// The state machine inside.
@@ -406,6 +414,9 @@ impl Client {
 
     /// Waits for the face or the next timer, at most until `until`.
     fn wait(&mut self, until: Instant) -> Result<(), Error> {
+        if self.stop.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+            return Err(Error::Stopped);
+        }
         let until = self.driver.deadline().map_or(until, |d| d.min(until));
         let wait = until.saturating_duration_since(Instant::now());
         let timeout = Timespec {

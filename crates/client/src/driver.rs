@@ -44,6 +44,9 @@ pub enum Notice {
 
 /// Frames taken from the face in one turn, about.
 const RX_BUDGET: usize = 256;
+/// How often that is done in one turn while there is more: as many frames as a fetch may have in
+/// flight. A segment that is here and was not read yet must not count as lost.
+const RX_ROUNDS: usize = 16;
 /// Chunks that the pool keeps.
 const CHUNKS: usize = 512;
 /// First and longest wait between two attempts to connect.
@@ -194,8 +197,13 @@ impl Driver {
     pub(crate) fn turn(&mut self) {
         self.reconnect();
         let now = self.now();
-        if let Err(error) = self.receive(now) {
-            self.lose(&error);
+        for _ in 0..RX_ROUNDS {
+            if let Err(error) = self.receive(now) {
+                self.lose(&error);
+            }
+            if !self.more {
+                break;
+            }
         }
         self.endpoint.advance(self.now());
         if let Err(error) = self.flush() {
@@ -340,5 +348,85 @@ impl Outage {
         self.failures += 1;
         self.retry_at = Instant::now() + wait;
         self.why = why;
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::fetch::{FetchOptions, PipelineOptions};
+    use crate::producer::{Answer, Incoming, Respond};
+    use crate::serve::{Object, ServeOptions};
+    use crate::window::{AimdOptions, WindowLaw, WindowOptions};
+    use onym_frame::Buf;
+    use onym_wire::name::Name;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::{Arc, Mutex};
+
+    /// Segments that wait until the others were answered.
+    #[derive(Clone, Default)]
+    struct Held(Arc<Mutex<Vec<Incoming>>>, Arc<AtomicBool>);
+
+    fn driver(face: impl Face + 'static) -> Driver {
+        Driver::over(Box::new(face), None, ClientOptions::default())
+    }
+
+    /// A consumer that did something else for a while, as writing to a disk, finds answers of two
+    /// shards, one behind the other: none of them was lost.
+    #[test]
+    fn what_is_here_and_not_read_yet_is_not_asked_for_again() {
+        const LEN: usize = 50_000;
+        let (a, b) = onym_face::mem::pair(Scope::Local).unwrap();
+        let (mut consumer, mut producer) = (driver(a), driver(b));
+        let name: Name = "/f".parse().unwrap();
+        let options = ServeOptions { segment_size: 1, ..ServeOptions::new(7) };
+        let mut object = Object::new(name.clone(), vec![7; LEN], options).unwrap();
+        let held = Held::default();
+        let Held(odd, holds) = held.clone();
+        let mut second = Object::new(
+            name.clone(),
+            vec![7; LEN],
+            ServeOptions { segment_size: 1, ..ServeOptions::new(7) },
+        )
+        .unwrap();
+        let respond = move |incoming: &Incoming, out: &mut Vec<u8>| {
+            let segment = incoming.interest().name.last().and_then(|c| c.as_segment());
+            if holds.load(Ordering::Relaxed) && segment.is_some_and(|s| s % 2 == 1) {
+                odd.lock().unwrap().push(incoming.clone());
+                return Answer::Nothing;
+            }
+            object.respond(incoming, out)
+        };
+        producer.endpoint.respond(name.clone(), Box::new(respond)).unwrap();
+        let window = WindowOptions { initial: 800.0, threshold: 800.0, ..WindowOptions::default() };
+        let law = WindowLaw::Aimd(AimdOptions { window, ..AimdOptions::default() });
+        let pipeline = PipelineOptions { law, ..PipelineOptions::default() };
+        let options = FetchOptions { pipeline, ..FetchOptions::default() };
+        let id = consumer.endpoint.fetch(consumer.now(), name, options).unwrap();
+        let turn = |consumer: &mut Driver, producer: &mut Driver| {
+            consumer.turn();
+            producer.turn();
+            while consumer.endpoint.fetch_read(id).is_some() {}
+            consumer.endpoint.fetch_progress(id).unwrap().counters
+        };
+        // Round trips are known to be short.
+        while turn(&mut consumer, &mut producer).received < 20_000 {}
+        held.1.store(true, Ordering::Relaxed);
+        turn(&mut consumer, &mut producer);
+        let before = turn(&mut consumer, &mut producer);
+        std::thread::sleep(Duration::from_millis(120));
+        held.1.store(false, Ordering::Relaxed);
+        producer.turn();
+        for incoming in std::mem::take(&mut *held.0.lock().unwrap()) {
+            let mut data = Vec::new();
+            assert!(matches!(second.respond(&incoming, &mut data), Answer::Written));
+            let now = producer.now();
+            producer.endpoint.reply(now, &incoming, Buf::copy_from(&data));
+        }
+        producer.turn();
+        let after = turn(&mut consumer, &mut producer);
+        assert!(after.received > before.received + 256, "{before:?} {after:?}");
+        assert_eq!(after.retransmitted, before.retransmitted, "{before:?} {after:?}");
     }
 }

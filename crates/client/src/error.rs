@@ -91,6 +91,9 @@ pub enum Error {
     /// A command cannot be signed.
     #[error("cannot sign: {0}")]
     Sign(#[source] onym_crypto::Error),
+    /// The application ended what it waited for ([`Client::stop_when`](crate::blocking::Client::stop_when)).
+    #[error("stopped")]
+    Stopped,
     /// The operating system refused to wait for the face.
     #[error("cannot wait for the node: {0}")]
     Wait(#[source] io::Error),

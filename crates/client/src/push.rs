@@ -32,6 +32,8 @@ use onym_wire::push::app::{Message, PIECE_MAX, kind};
 use onym_wire::push::{Id, Kind, Status, Strategy};
 use onym_wire::types;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Octets that wait to be sent before a publication waits for the node.
@@ -44,6 +46,9 @@ const RX_BUDGET: usize = 32;
 const REGISTER_PATIENCE: Duration = Duration::from_secs(5);
 /// How long a request may take: longer than a dispatcher looks for a rendezvous.
 const REQUEST_PATIENCE: Duration = Duration::from_secs(30);
+
+/// How often a flag that ends the waiting is looked at.
+const LOOK: Duration = Duration::from_millis(200);
 
 /// An application, connected and registered.
 #[derive(Debug)]
@@ -70,6 +75,7 @@ pub struct App {
     partial: Option<(Id, usize, Vec<u8>)>,
     /// Where the node brings blackboards together.
     boards: Option<PathBuf>,
+    stop: Option<Arc<AtomicBool>>,
 }
 
 impl App {
@@ -122,6 +128,7 @@ impl App {
             last_tag: 0,
             partial: None,
             boards: None,
+            stop: None,
         };
         let tag = app.tag()?;
         app.send(&Message { text: name.as_bytes(), ..Message::new(kind::REGISTER, tag) })?;
@@ -135,6 +142,12 @@ impl App {
             }
         }
         Ok(app)
+    }
+
+    /// Ends what waits once `flag` is set, by a signal handler for one: [`App::event`] with no event,
+    /// the others with [`Error::Stopped`].
+    pub fn stop_when(&mut self, flag: Arc<AtomicBool>) {
+        self.stop = Some(flag);
     }
 
     /// What the node said of itself.
@@ -276,7 +289,17 @@ impl App {
     /// # Errors
     /// [`Error`].
     pub fn publish(&mut self, id: &Id, strategy: Strategy, payload: &[u8]) -> Result<(), Error> {
+        self.fits(id, payload)?;
         self.put(&Publication::new(id, strategy, payload).message(0))
+    }
+
+    /// As [`App::publish`], with what the strategy needs beside.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn publish_as(&mut self, publication: &Publication<'_>) -> Result<(), Error> {
+        self.fits(publication.id, publication.payload)?;
+        self.put(&publication.message(0))
     }
 
     /// Publishes data and waits for what became of it.
@@ -284,6 +307,7 @@ impl App {
     /// # Errors
     /// [`Error`]; [`Error::Refused`] when it was not published.
     pub fn publish_told(&mut self, publication: &Publication<'_>) -> Result<Sent, Error> {
+        self.fits(publication.id, publication.payload)?;
         let tag = self.tag()?;
         self.put(&publication.message(tag))?;
         let id = publication.id;
@@ -291,6 +315,14 @@ impl App {
             (Status::OK, sent) => Ok(sent),
             (status, _) => Err(Error::Refused { what: id.to_string(), status }),
         }
+    }
+
+    /// Refuses what the node would refuse, before it is sent.
+    fn fits(&self, id: &Id, payload: &[u8]) -> Result<(), Error> {
+        if payload.len() as u64 <= self.info().length_max {
+            return Ok(());
+        }
+        Err(Error::Refused { what: id.to_string(), status: Status::FULL })
     }
 
     fn put(&mut self, message: &Message<'_>) -> Result<(), Error> {
@@ -341,7 +373,10 @@ impl App {
         }
         let until = patience.map(|p| Instant::now() + p);
         loop {
-            let is_over = !self.turn(until)?;
+            let is_over = match self.turn(until) {
+                Err(Error::Stopped) => return Ok(None),
+                turn => !turn?,
+            };
             let event = self.inbox.event();
             if is_over || event.is_some() || is_look && self.is_idle {
                 return Ok(event);
@@ -385,6 +420,7 @@ impl App {
     /// # Errors
     /// [`Error`].
     pub fn leave(mut self) -> Result<(), Error> {
+        self.stop = None;
         self.send(&Message::new(kind::LEAVE, 0))?;
         self.drain()
     }
@@ -421,6 +457,12 @@ impl App {
         if wait.is_some_and(|w| w.is_zero()) {
             return Ok(false);
         }
+        if self.stop.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+            return Err(Error::Stopped);
+        }
+        // The signal may come right before the wait.
+        let wait =
+            if self.stop.is_some() { Some(wait.map_or(LOOK, |w| w.min(LOOK))) } else { wait };
         self.ready.clear();
         let waited = self.epoll.wait(wait, &mut self.ready);
         waited.map_err(|e| Error::Gone(e.to_string()))?;
@@ -487,6 +529,9 @@ impl App {
                 Some(event) => event,
                 None => return Ok(()),
             },
+            kind::MISSED if message.status == Some(Status::UNREACHED) => {
+                Event::Lost(message.number)
+            }
             kind::MISSED => Event::Missed(message.number),
             Kind::START => Event::StartPublish(id),
             Kind::STOP => Event::StopPublish(id),

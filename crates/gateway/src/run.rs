@@ -195,7 +195,9 @@ impl<'a> Session<'a> {
                 Event::Data { id, payload } => self.gateway.published(now, &id, payload.to_vec()),
                 Event::StartPublish(id) => self.gateway.started(now, &id),
                 Event::StopPublish(id) => self.gateway.stopped(&id),
-                Event::Missed(count) => tracing::debug!(count, "the gateway missed publications"),
+                Event::Missed(count) | Event::Lost(count) => {
+                    tracing::debug!(count, "the gateway missed publications")
+                }
                 Event::Refused { id, status } => {
                     tracing::debug!(%id, %status, "a publication of the gateway was refused");
                 }

@@ -88,7 +88,7 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     let stop = stop::on_signal()?;
     if args.only == Some(Side::Producer) {
         let mut client = producer(&args, cx)?;
-        eprintln!("onym: answering under {}", args.prefix);
+        crate::output::tell(format_args!("onym: answering under {}", args.prefix));
         let every = Duration::from_millis(200);
         return client.run(every, &mut || stop.is_set(), &mut |_| {}).map_err(session::failure);
     }

@@ -278,7 +278,6 @@ fn write(cx: &Context, certificate: &Certificate, output: Option<&Path>) -> anyh
             crate::output::write_line(&certificate.to_text())
         };
     };
-    std::fs::write(path, certificate.to_text())
-        .with_context(|| format!("cannot write {}", path.display()))?;
+    crate::target::write(path, certificate.to_text().as_bytes())?;
     cx.print(&CertRow::from(certificate), |row| format!("wrote {} to {}", row.name, path.display()))
 }

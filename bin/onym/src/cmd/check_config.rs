@@ -1,6 +1,7 @@
 //! `onym check-config`: is this configuration right?
 
 use crate::exit::{Exit, Failure};
+use crate::human;
 use crate::output::Context;
 use onym_node::config::Config;
 use onym_node::mgmt::Options;
@@ -48,11 +49,11 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     };
     cx.print(&checked, |c| {
         format!(
-            "{} is good: {} shards, {} faces, {} routes",
+            "{} is good: {}, {}, {}",
             c.file.display(),
-            c.shards,
-            c.faces,
-            c.routes
+            human::count(c.shards as u64, "shard"),
+            human::count(c.faces as u64, "face"),
+            human::count(c.routes as u64, "route")
         )
     })
 }

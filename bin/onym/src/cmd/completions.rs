@@ -2,7 +2,6 @@
 
 use crate::output::Context;
 use clap_complete::Shell;
-use std::io;
 
 /// Print a shell's completion script.
 #[derive(Debug, clap::Args)]
@@ -15,9 +14,8 @@ pub(crate) struct Args {
     shell: Shell,
 }
 
-// The signature is the one that all commands share.
-#[allow(clippy::unnecessary_wraps)]
 pub(crate) fn run(args: Args, _cx: &Context) -> anyhow::Result<()> {
-    clap_complete::generate(args.shell, &mut crate::cli::tree(), "onym", &mut io::stdout());
-    Ok(())
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut crate::cli::tree(), "onym", &mut script);
+    crate::output::write_raw(&script)
 }

@@ -3,7 +3,7 @@
 mod gateway;
 
 use crate::exit::{Exit, Failure};
-use crate::log_ring::Ring;
+use crate::log_ring::{LogLines, Ring};
 use crate::output::{Context, write_line};
 use onym_node::config::{Changes, Config};
 use onym_node::log::{LogControl, LogLine};
@@ -64,7 +64,7 @@ pub(crate) fn run(args: Args, _cx: &Context) -> anyhow::Result<()> {
     }
     tell_bound(&node);
     let gateway = gateway::start(gateway, &node)?;
-    eprintln!("ready");
+    crate::output::tell(format_args!("ready"));
     for signal in signals.forever() {
         if signal == SIGHUP {
             reload(&args, &node, &log);
@@ -92,7 +92,7 @@ fn load(args: &Args) -> anyhow::Result<Config> {
 fn start_log(config: &Config) -> anyhow::Result<Arc<DaemonLog>> {
     let (filter, handle) = reload::Layer::new(filter(config)?);
     let colours = std::io::IsTerminal::is_terminal(&std::io::stderr());
-    let lines = tracing_subscriber::fmt::layer().with_ansi(colours).with_writer(std::io::stderr);
+    let lines = tracing_subscriber::fmt::layer().with_ansi(colours).with_writer(|| LogLines);
     let ring = Ring::default();
     let kept = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(ring.clone());
     tracing_subscriber::registry().with(filter).with(lines).with(kept).init();

@@ -1,16 +1,18 @@
 //! `onym face`: the faces of the node.
 
 use crate::cmd::kernel;
+use crate::exit::{Exit, Failure};
 use crate::human;
 use crate::node_words as words;
 use crate::output::Context;
+use crate::plain;
 use crate::session;
 use clap::{Subcommand, ValueEnum};
 use onym_client::blocking::Client;
 use onym_client::mgmt;
 use onym_wire::mgmt::{
-    ControlParameters, FACE_CONGESTION_MARKING, FACE_LOCAL_FIELDS, FACE_RELIABILITY,
-    FacePersistency, FaceQueryFilter, FaceStatus,
+    ControlParameters, ControlResponse, FACE_CONGESTION_MARKING, FACE_LOCAL_FIELDS,
+    FACE_RELIABILITY, FacePersistency, FaceQueryFilter, FaceStatus,
 };
 use serde::Serialize;
 
@@ -294,8 +296,61 @@ fn update(
     let mut parameters =
         ControlParameters { face_id: Some(face.face_id), ..ControlParameters::default() };
     settings.fill(&mut parameters);
-    let done = client.command(["faces", "update"], &parameters).map_err(session::failure)?;
+    let answer =
+        client.command_response(["faces", "update"], &parameters).map_err(session::failure)?;
+    if !answer.is_success() {
+        return Err(refused(&face, answer));
+    }
+    let done = answer.body.unwrap_or_default();
     changed(cx, "updated", &ControlParameters { uri: Some(face.uri), ..done })
+}
+
+/// Why a face was not changed: the node's answer names the properties that it does not take.
+fn refused(face: &FaceStatus, answer: ControlResponse) -> anyhow::Error {
+    let wrong = answer.body.as_ref().map(offending).unwrap_or_default();
+    if wrong.is_empty() {
+        let command = "faces/update".to_owned();
+        let (code, text) = (answer.code, answer.text);
+        return session::failure(onym_client::Error::Refused { command, code, text });
+    }
+    let which = wrong.iter().map(|(option, _)| *option).collect::<Vec<_>>().join(" and ");
+    let why = wrong.iter().map(|(_, why)| *why).collect::<Vec<_>>().join("; ");
+    let uri = plain::line(&face.uri).into_owned();
+    Failure::new(Exit::Refused, format!("face {} ({uri}) does not take {which}", face.face_id))
+        .why(why)
+        .next("see `onym face show` for what it has")
+        .into()
+}
+
+/// The options whose values the node named as wrong, and what they take.
+fn offending(body: &ControlParameters) -> Vec<(&'static str, &'static str)> {
+    let mask = body.mask.unwrap_or(0);
+    let all = [
+        (
+            body.face_persistency.is_some(),
+            "--persistency",
+            "a face that was asked for is persistent or permanent, one that a peer opened cannot be permanent",
+        ),
+        (body.mtu.is_some(), "--mtu", "only datagram faces have one, of 64 octets and more"),
+        (
+            mask & FACE_LOCAL_FIELDS != 0,
+            "--local-fields",
+            "only faces to programs of the node's machine have them",
+        ),
+        (mask & FACE_RELIABILITY != 0, "--reliability", "this face cannot retransmit"),
+        (mask & FACE_CONGESTION_MARKING != 0, "--congestion-marking", "this face cannot mark"),
+        (
+            body.base_congestion_marking_interval_ns.is_some(),
+            "--marking-interval",
+            "the value is not allowed",
+        ),
+        (
+            body.default_congestion_threshold.is_some(),
+            "--marking-threshold",
+            "the value is not allowed",
+        ),
+    ];
+    all.iter().filter(|(is, ..)| *is).map(|(_, option, why)| (*option, *why)).collect()
 }
 
 #[derive(Debug, Serialize)]
@@ -311,7 +366,7 @@ fn changed(cx: &Context, result: &'static str, face: &ControlParameters) -> anyh
         face: face.face_id.unwrap_or(0),
         uri: face.uri.clone().unwrap_or_default(),
     };
-    cx.print(&changed, |c| format!("face {} {} {}", c.face, c.result, c.uri))
+    cx.print(&changed, |c| format!("face {} {} {}", c.face, c.result, plain::line(&c.uri)))
 }
 
 pub(crate) fn list_text(faces: &[Shown]) -> String {
@@ -350,8 +405,8 @@ fn show_text(f: &Shown) -> String {
          flags        {flags}\nmtu          {}\nexpires      {}\n\
          in           {} Interests, {} Data, {} Nacks, {}\nout          {} Interests, {} Data, {} Nacks, {}",
         f.id,
-        f.remote,
-        f.local,
+        plain::line(&f.remote),
+        plain::line(&f.local),
         f.scope,
         f.persistency,
         f.link,

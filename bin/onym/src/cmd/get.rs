@@ -5,11 +5,13 @@ use crate::exit::{Exit, Failure};
 use crate::human;
 use crate::output::Context;
 use crate::session;
+use crate::stop;
+use crate::target::Target;
 use anyhow::Context as _;
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
 use onym_client::blocking::Watch;
-use onym_client::fetch::PipelineOptions;
+use onym_client::fetch::{FetchBounds, PipelineOptions};
 use onym_client::window::{AimdOptions, CubicOptions, WindowLaw, WindowOptions};
 use onym_client::{Anchors, FetchOptions, Find, Progress, Verify};
 use onym_crypto::Certificate;
@@ -17,8 +19,8 @@ use onym_crypto::edge::unix_now_ms;
 use onym_crypto::store::KeyStore;
 use onym_wire::Name;
 use serde::Serialize;
-use std::fs::{self, File};
-use std::io::{self, BufWriter, IsTerminal as _, Write};
+use std::fs;
+use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -56,6 +58,14 @@ pub(crate) struct Args {
     /// fetched by their names, leads from to an anchor. May be given more than once.
     #[arg(long = "anchor", value_name = "CERT", conflicts_with = "verify")]
     anchors: Vec<String>,
+    /// Largest object that is taken, in octets: a number, or one with k, M, G or T; `none` for no
+    /// bound. A segment counts as 64 octets at least.
+    #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = human::parse_size)]
+    size_max: u64,
+    /// Follow metadata that leads outside the name asked for, although nobody verified it. What
+    /// --verify or --anchor vouch for is followed without it.
+    #[arg(long)]
+    follow: bool,
     /// Law of the window.
     #[arg(long, value_enum, default_value_t = Law::Cubic, help_heading = "Pipeline")]
     pipeline: Law,
@@ -125,13 +135,17 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     let anchors = (!anchors.is_empty()).then(|| Arc::new(Anchors::new(anchors)));
     let mut client = session::open(cx)?;
     let mut target = Target::open(args.output.as_deref().filter(|_| !to_stdout))?;
+    if matches!(target, Target::File(_)) {
+        // So that no half file is left; what is written elsewhere ends as any program does.
+        client.stop_when(stop::on_signal()?.flag());
+    }
     let bar = bar(args.quiet);
     let start = Instant::now();
     let mut watch = |watch: Watch<'_>| match watch {
         Watch::Progress(progress) => show(&bar, progress),
-        Watch::Notice(notice) => {
-            bar.suspend(|| eprintln!("onym: {}", session::notice_text(&notice)))
-        }
+        Watch::Notice(notice) => bar.suspend(|| {
+            crate::output::tell(format_args!("onym: {}", session::notice_text(&notice)))
+        }),
     };
     let fetched = match anchors {
         None => client.fetch(args.name, options, target.sink(), &mut watch),
@@ -145,7 +159,7 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     let report = report(&progress, start.elapsed());
     if to_stdout || args.quiet {
         if !args.quiet && io::stderr().is_terminal() {
-            eprint!("{}", text(&report));
+            crate::output::tell(text(&report));
         }
         return if cx.json { cx.print(&report, text) } else { Ok(()) };
     }
@@ -180,7 +194,9 @@ fn options(args: &Args) -> anyhow::Result<FetchOptions> {
         }
     };
     let find = if args.no_discovery { Find::Nothing } else { Find::Auto };
-    Ok(FetchOptions { pipeline, find, must_be_fresh: args.fresh, verify })
+    let bounds =
+        FetchBounds { size_max: args.size_max, follow: args.follow, ..FetchBounds::default() };
+    Ok(FetchOptions { pipeline, find, must_be_fresh: args.fresh, verify, bounds })
 }
 
 /// A key is believed while its certificate is valid. Anchors are checked where a chain reaches them.
@@ -210,63 +226,6 @@ fn certificate(option: &str, what: &str) -> anyhow::Result<Certificate> {
     let name: Name = what.parse().map_err(|e: onym_wire::name::UriError| wrong(e.to_string()))?;
     let store = KeyStore::of_user().context("cannot open the key store")?;
     cert::find(&store, Some(name.as_ref())).map_err(|e| wrong(e.to_string()).into())
-}
-
-/// Where the content goes. A file appears under its name only when it is whole.
-enum Target {
-    Stdout(io::Stdout),
-    /// Something that exists and is no regular file, such as a pipe or /dev/null.
-    Special(BufWriter<File>),
-    File {
-        file: BufWriter<File>,
-        part: PathBuf,
-        path: PathBuf,
-    },
-}
-
-const BUFFER: usize = 256 << 10;
-
-impl Target {
-    fn open(path: Option<&Path>) -> anyhow::Result<Self> {
-        let Some(path) = path else { return Ok(Self::Stdout(io::stdout())) };
-        let cannot = || format!("cannot write {}", path.display());
-        if fs::metadata(path).is_ok_and(|m| !m.is_file() && !m.is_dir()) {
-            let file = File::options().write(true).open(path).with_context(cannot)?;
-            return Ok(Self::Special(BufWriter::with_capacity(BUFFER, file)));
-        }
-        let name = path.file_name().with_context(cannot)?.to_string_lossy().into_owned();
-        let part = path.with_file_name(format!(".{name}.part-{}", std::process::id()));
-        let file = File::create(&part).with_context(cannot)?;
-        let file = BufWriter::with_capacity(BUFFER, file);
-        Ok(Self::File { file, part, path: path.to_owned() })
-    }
-
-    fn sink(&mut self) -> &mut dyn Write {
-        match self {
-            Self::Stdout(out) => out,
-            Self::Special(file) | Self::File { file, .. } => file,
-        }
-    }
-
-    fn finish(mut self) -> anyhow::Result<()> {
-        if let Self::File { part, path, .. } = &mut self {
-            fs::rename(&*part, &*path)
-                .with_context(|| format!("cannot write {}", path.display()))?;
-            part.clear();
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Target {
-    fn drop(&mut self) {
-        if let Self::File { part, .. } = self
-            && !part.as_os_str().is_empty()
-        {
-            // A half file is of no use to anybody.
-            let _ = fs::remove_file(part);
-        }
-    }
 }
 
 fn bar(quiet: bool) -> ProgressBar {
@@ -310,17 +269,17 @@ fn report(progress: &Progress, took: Duration) -> Report {
 
 fn text(report: &Report) -> String {
     let mut text = format!(
-        "{}\n{} in {} segments, {:.3} s, {}\n{} Interests, {} retransmitted, {} timeouts, {} marks, {} Nacks",
+        "{}\n{} in {}, {:.3} s, {}\n{}, {} retransmitted, {}, {}, {}",
         report.name,
         human::bytes(report.bytes),
-        report.segments,
+        human::count(report.segments, "segment"),
         report.seconds,
         human::bits_per_second(report.goodput_bps),
-        report.interests,
+        human::count(report.interests, "Interest"),
         report.retransmitted,
-        report.timeouts,
-        report.marks,
-        report.nacks,
+        human::count(report.timeouts, "timeout"),
+        human::count(report.marks, "mark"),
+        human::count(report.nacks, "Nack"),
     );
     if let (Some(min), Some(mean), Some(max)) =
         (report.rtt_min_ms, report.rtt_mean_ms, report.rtt_max_ms)
@@ -329,8 +288,8 @@ fn text(report: &Report) -> String {
     }
     if report.unverified > 0 {
         text += &format!(
-            "\n{} segments are signed with a key that nobody checked: see --verify and --anchor",
-            report.unverified
+            "\n{} signed with a key that nobody checked: see --verify and --anchor",
+            human::count(report.unverified, "segment")
         );
     }
     text + "\n"
@@ -351,21 +310,5 @@ mod tests {
         let days = |n: u64| now + n * 86_400_000;
         let refused = check_dates(&certificate, days(2)).unwrap_err();
         assert!(format!("{refused:?}").contains("does not count"), "{refused:?}");
-    }
-
-    #[test]
-    fn a_file_appears_only_when_it_is_whole() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("f");
-        let files = || fs::read_dir(directory.path()).unwrap().count();
-        let mut target = Target::open(Some(&path)).unwrap();
-        target.sink().write_all(b"half").unwrap();
-        drop(target);
-        assert_eq!(files(), 0);
-        let mut target = Target::open(Some(&path)).unwrap();
-        target.sink().write_all(b"whole").unwrap();
-        target.sink().flush().unwrap();
-        target.finish().unwrap();
-        assert_eq!((files(), fs::read(&path).unwrap()), (1, b"whole".to_vec()));
     }
 }

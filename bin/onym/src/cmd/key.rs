@@ -275,7 +275,12 @@ fn write_private(path: &Path, text: &str) -> anyhow::Result<()> {
             .why(e)
             .next("choose another file; an existing one is not overwritten")
     })?;
-    file.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))
+    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+    if written.is_err() {
+        // Half a key is of no use, and would be in the way of the next attempt.
+        let _ = std::fs::remove_file(path);
+    }
+    written.with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn import(

@@ -94,7 +94,7 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
         }
         open.push((placed, shell));
     }
-    eprintln!("ready");
+    crate::output::tell(format_args!("ready"));
     if args.wait {
         std::io::stdin().lock().read_line(&mut String::new())?;
     }

@@ -54,7 +54,7 @@ fn page(directory: &Path, command: &clap::Command, name: &str) -> anyhow::Result
     let path = directory.join(format!("{name}.1"));
     let mut text = Vec::new();
     clap_mangen::Man::new(command.clone()).title(name).render(&mut text)?;
-    std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    crate::target::write(&path, &text)?;
     output::write_line(&path.display().to_string())
 }
 

@@ -152,7 +152,7 @@ pub(crate) fn read_token(file: &Path) -> Result<String> {
 pub(crate) fn run(args: Args, _: &Context) -> Result<()> {
     let token = args.token_file.as_deref().map(read_token).transpose()?;
     check_access(&args, token.is_some())?;
-    tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false).init();
+    tracing_subscriber::fmt().with_writer(|| crate::log_ring::LogLines).with_ansi(false).init();
     let state = args.state.clone().unwrap_or_else(usual_state);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(serve(&args, &state, token))
@@ -219,7 +219,7 @@ async fn serve(args: &Args, state: &Path, token: Option<String>) -> Result<()> {
         "state": shown,
         "pid": std::process::id(),
     });
-    eprintln!("ready {ready}");
+    crate::output::tell(format_args!("ready {ready}"));
     let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
     tokio::select! {
         () = onym_http::server::serve_by(listener, tls, app) => {}

@@ -4,7 +4,7 @@ mod show;
 
 use crate::cmd::manager::read_token;
 use crate::exit::{Exit, Failure};
-use crate::output::{Context, write_line};
+use crate::output::{Context, write_json, write_line};
 use crate::secure::Asking;
 use anyhow::Result;
 use clap::{Subcommand, ValueEnum};
@@ -212,7 +212,7 @@ enum Command {
 pub(crate) fn run(args: Args, cx: &Context) -> Result<()> {
     match &args.command {
         Command::Openapi => {
-            return write_line(&serde_json::to_string_pretty(&onym_manager::rest::document())?);
+            return write_json(&serde_json::to_string_pretty(&onym_manager::rest::document())?);
         }
         Command::Check { file } => return check(file, cx),
         Command::Preset { name: Some(name), print: true } => {

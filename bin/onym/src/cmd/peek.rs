@@ -8,7 +8,6 @@ use onym_client::{Request, Verify};
 use onym_wire::Name;
 use onym_wire::data::Data;
 use serde::Serialize;
-use std::io::{self, Write as _};
 use std::time::Duration;
 
 /// Fetch one packet and show it.
@@ -81,15 +80,12 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     let packet = session::open(cx)?.request(&request).map_err(session::failure)?;
     let data = packet.data();
     if args.verbose {
-        eprintln!("{}", onym_wire::dump::Tree(packet.bytes()));
+        output::tell(format_args!("{}", onym_wire::dump::Tree(packet.bytes())));
     }
     if cx.json {
-        return output::write_line(&serde_json::to_string_pretty(&shown(&data))?);
+        return output::write_json(&serde_json::to_string_pretty(&shown(&data))?);
     }
-    let mut out = io::stdout().lock();
-    out.write_all(if args.wire { packet.bytes() } else { data.content })?;
-    out.flush()?;
-    Ok(())
+    output::write_raw(if args.wire { packet.bytes() } else { data.content })
 }
 
 fn shown(data: &Data<'_>) -> Shown {

@@ -1,14 +1,16 @@
 //! `onym publish ID`: publish a file, standard input or a text under an identifier.
 
 use crate::exit::{Exit, Failure};
+use crate::human;
+use crate::input::Input;
 use crate::output::Context;
 use crate::push_words::{self, failure};
-use crate::stop;
+use crate::stop::{self, Stop};
 use anyhow::Context as _;
 use onym_client::push::{App, Event, Publication, Sent};
-use onym_wire::push::{Id, Strategy};
+use onym_wire::push::{Filter, Id, Label, RouteBuf, Strategy};
 use serde_json::json;
-use std::io::{BufRead as _, Read as _};
+use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -24,7 +26,9 @@ const LOOK: Duration = Duration::from_millis(200);
   onym publish /1/2 notes.pdf                 one publication, when there is a subscriber
   sensor | onym publish /1/2 --lines --keep   each line is a publication, until stopped
   onym publish /1/2 --text hello --strategy node-local
-  onym publish /1/2 --text hello --timeout 10 --json")]
+  onym publish /1/2 --text hello --timeout 10 --json
+  onym publish /1/2 --text hello --strategy broadcast
+  onym publish /1/2 --text hello --strategy link-local --to 00000000000000a1")]
 pub(crate) struct Args {
     /// Identifier of the item: labels of 1 to 16 hexadecimal digits, such as /1/2.
     id: Id,
@@ -36,9 +40,26 @@ pub(crate) struct Args {
     /// Each line of the input is a publication.
     #[arg(long)]
     lines: bool,
-    /// How it is disseminated: node-local, domain-local, inter-domain.
-    #[arg(long, default_value = "domain-local", value_parser = push_words::strategy)]
+    /// How it is disseminated. link-local, broadcast and implicit publish at once, whoever listens.
+    #[arg(long, default_value = "domain-local", value_parser = push_words::strategies())]
     strategy: Strategy,
+    /// Neighbour that gets it, for link-local: its identifier in `onym rendezvous status`.
+    #[arg(long, value_name = "NODE", required_if_eq("strategy", "link-local"))]
+    to: Option<Label>,
+    /// Filter that leads it, for implicit: the 256 binary digits that `onym topology tree` shows.
+    #[arg(long, value_name = "FILTER", required_if_eq("strategy", "implicit"))]
+    filter: Option<Filter>,
+    /// Forwarding table of the filter.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    table: u8,
+    /// Item whose subscribers get it, for algorithmic-local and algorithmic-domain; it is published
+    /// first.
+    #[arg(
+        long,
+        value_name = "ID",
+        required_if_eq_any([("strategy", "algorithmic-local"), ("strategy", "algorithmic-domain")])
+    )]
+    about: Option<Id>,
     /// Stay, and publish again whenever new subscribers come after there were none.
     #[arg(long)]
     keep: bool,
@@ -50,9 +71,23 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     let stop = stop::on_signal()?;
     let mut app = push_words::open(cx, "onym publish")?;
-    push_words::scopes_above(&mut app, &args.id, args.strategy)?;
-    app.publish_item(&args.id, args.strategy).map_err(failure)?;
-    let whole = if args.lines { None } else { Some(input(&args)?) };
+    app.stop_when(stop.flag());
+    // What is started once somebody subscribed; without it nothing is waited for.
+    let (item, strategy) = match args.strategy {
+        Strategy::ALGORITHMIC_LOCAL => (args.about.as_ref(), Strategy::NODE_LOCAL),
+        Strategy::ALGORITHMIC_DOMAIN => (args.about.as_ref(), Strategy::DOMAIN_LOCAL),
+        strategy if strategy.has_rendezvous() => (Some(&args.id), strategy),
+        strategy => (None, strategy),
+    };
+    if let Some(item) = item {
+        push_words::scopes_above(&mut app, item, strategy)?;
+        app.publish_item(item, strategy).map_err(failure)?;
+    }
+    let whole = if args.lines { None } else { Some(input(&args, app.info().length_max, &stop)?) };
+    if item.is_none() {
+        send(&mut app, &args, whole.as_deref(), &stop, cx)?;
+        return app.leave().map_err(failure);
+    }
     let deadline = args.timeout.map(|s| Instant::now() + Duration::from_secs(s));
     loop {
         if stop.is_set() {
@@ -60,17 +95,14 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
         }
         let event = app.event(Some(LOOK)).map_err(failure)?;
         match event {
-            Some(Event::StartPublish(id)) if id == args.id => {
-                match &whole {
-                    Some(payload) => publish(&mut app, &args, payload, cx)?,
-                    None => lines(&mut app, &args, cx)?,
-                }
+            Some(Event::StartPublish(id)) if item == Some(&id) => {
+                send(&mut app, &args, whole.as_deref(), &stop, cx)?;
                 if !args.keep || args.lines {
                     return app.leave().map_err(failure);
                 }
             }
             Some(Event::Refused { id, status }) => {
-                eprintln!("a publication of {id} was refused: {status}");
+                crate::output::tell(format_args!("a publication of {id} was refused: {status}"));
             }
             None if deadline.is_some_and(|d| Instant::now() >= d) => {
                 return Err(Failure::new(
@@ -85,50 +117,74 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     }
 }
 
-/// The whole input.
-fn input(args: &Args) -> anyhow::Result<Vec<u8>> {
-    if let Some(text) = &args.text {
-        return Ok(text.clone().into_bytes());
-    }
-    match args.file.as_deref().filter(|path| path.as_os_str() != "-") {
-        Some(path) => {
-            std::fs::read(path).with_context(|| format!("{} cannot be read", path.display()))
-        }
-        None => {
-            let mut octets = Vec::new();
-            std::io::stdin().lock().read_to_end(&mut octets).context("standard input")?;
-            Ok(octets)
-        }
+/// What is published: `args` and a payload.
+fn publication<'a>(
+    args: &'a Args,
+    route: Option<&'a RouteBuf>,
+    payload: &'a [u8],
+) -> Publication<'a> {
+    Publication {
+        route,
+        node: args.to,
+        about: args.about.as_ref(),
+        ..Publication::new(&args.id, args.strategy, payload)
     }
 }
 
+fn route(args: &Args) -> Option<RouteBuf> {
+    args.filter.as_ref().map(|filter| RouteBuf::flat(args.table, filter))
+}
+
+fn send(
+    app: &mut App,
+    args: &Args,
+    whole: Option<&[u8]>,
+    stop: &Stop,
+    cx: &Context,
+) -> anyhow::Result<()> {
+    match whole {
+        Some(payload) => publish(app, args, payload, cx),
+        None => lines(app, args, stop, cx),
+    }
+}
+
+/// The whole input.
+fn input(args: &Args, most: u64, stop: &Stop) -> anyhow::Result<Vec<u8>> {
+    if let Some(text) = &args.text {
+        return Ok(text.clone().into_bytes());
+    }
+    Input::open(args.file.as_deref(), stop)?.whole(most)
+}
+
 fn publish(app: &mut App, args: &Args, payload: &[u8], cx: &Context) -> anyhow::Result<()> {
-    let publication = Publication::new(&args.id, args.strategy, payload);
+    let route = route(args);
+    let publication = publication(args, route.as_ref(), payload);
     let Sent { local, frames } = app.publish_told(&publication).map_err(failure)?;
     let told = json!({
         "id": args.id.to_string(), "octets": payload.len(), "local": local, "frames": frames,
     });
     cx.event(&told, |_| {
         let octets = payload.len();
-        format!("{}: {octets} octets, {local} applications here, {frames} frames sent", args.id)
+        let octets = human::count(octets as u64, "octet");
+        let (local, frames) = (human::count(local, "application"), human::count(frames, "frame"));
+        format!("{}: {octets}, {local} here, {frames} sent", args.id)
     })
 }
 
 /// Publishes line after line; a line that finds nobody is left out.
-fn lines(app: &mut App, args: &Args, cx: &Context) -> anyhow::Result<()> {
-    let mut reader: Box<dyn std::io::BufRead> =
-        match args.file.as_deref().filter(|p| p.as_os_str() != "-") {
-            Some(path) => {
-                let file = std::fs::File::open(path);
-                let file = file.with_context(|| format!("{} cannot be read", path.display()))?;
-                Box::new(std::io::BufReader::new(file))
-            }
-            None => Box::new(std::io::stdin().lock()),
-        };
+fn lines(app: &mut App, args: &Args, stop: &Stop, cx: &Context) -> anyhow::Result<()> {
+    let route = route(args);
+    let mut reader = BufReader::new(Input::open(args.file.as_deref(), stop)?);
     let (mut line, mut count) = (Vec::new(), 0_u64);
-    while reader.read_until(b'\n', &mut line).context("the input")? > 0 {
+    loop {
+        match reader.read_until(b'\n', &mut line) {
+            Ok(0) => break,
+            Ok(_) => {}
+            Err(_) if stop.is_set() => break,
+            Err(error) => return Err(error).context("cannot read the input"),
+        }
         let text = line.strip_suffix(b"\n").unwrap_or(&line);
-        app.publish(&args.id, args.strategy, text).map_err(failure)?;
+        app.publish_as(&publication(args, route.as_ref(), text)).map_err(failure)?;
         app.drain().map_err(failure)?;
         count += 1;
         line.clear();

@@ -2,9 +2,10 @@
 
 use crate::exit::{Exit, Failure};
 use crate::human;
-use crate::output::Context;
+use crate::input::Input;
+use crate::output::{self, Context};
 use crate::session;
-use crate::stop;
+use crate::stop::{self, Stop};
 use anyhow::Context as _;
 use onym_client::blocking::Happened;
 use onym_client::serve::{FileSource, Object, ServeCounters, ServeOptions};
@@ -12,8 +13,7 @@ use onym_client::{Event, Notice, RouteOptions};
 use onym_crypto::edge::unix_now_ms;
 use onym_wire::Name;
 use serde::Serialize;
-use std::fs::File;
-use std::io::{self, Read as _};
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -26,7 +26,7 @@ use std::time::Duration;
   onym put /example/film film.mkv --freshness 60000 --segment-size 4000
 
 Prints the versioned name and `ready` once the node routes the name here. The file is read while it is
-fetched and must not change; standard input is read whole first (at most 1 GiB).
+fetched and must not change; standard input and FIFOs are read whole first (at most 1 GiB).
 `onym get`, ndncatchunks, ndnd cat, NDNts and python-ndn fetch it.")]
 pub(crate) struct Args {
     /// Name of the object; a version as its last component is taken as the version.
@@ -54,8 +54,8 @@ pub(crate) struct Args {
     cost: u64,
 }
 
-/// Most that is read from standard input, in octets.
-const STDIN_MAX: u64 = 1 << 30;
+/// Most that is read of what is no file, in octets.
+const INPUT_MAX: u64 = 1 << 30;
 
 /// One line of the output.
 #[derive(Debug, Serialize)]
@@ -68,7 +68,7 @@ enum Line {
 
 pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     let stop = stop::on_signal()?;
-    let (prefix, object) = object(&args)?;
+    let (prefix, object) = object(&args, &stop)?;
     let ready = Line::Ready {
         name: object.versioned_name().to_string(),
         segments: object.segments(),
@@ -84,7 +84,7 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     let mut watch = |happened: Happened| match tell(&happened) {
         Some(line) if cx.json => say = cx.event(&line, text),
         // On standard error as text, so that it does not disturb who reads the name.
-        Some(line) => eprint!("onym: {}", text(&line)),
+        Some(line) => output::tell(format_args!("onym: {}", text(&line))),
         None => {}
     };
     let run = client.run(Duration::from_millis(500), &mut || stop.is_set(), &mut watch);
@@ -97,7 +97,7 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     cx.event(&stopped(&counters), text)
 }
 
-fn object(args: &Args) -> anyhow::Result<(Name, Object)> {
+fn object(args: &Args, stop: &Stop) -> anyhow::Result<(Name, Object)> {
     let mut name = args.name.clone();
     let in_name = name.as_ref().last().and_then(|c| c.as_version());
     if in_name.is_some() {
@@ -117,12 +117,13 @@ fn object(args: &Args) -> anyhow::Result<(Name, Object)> {
     };
     let file = args.file.as_deref().filter(|f| *f != Path::new("-"));
     let object = match file {
-        Some(path) => {
+        // What cannot be read twice, such as a FIFO, is read whole, as standard input is.
+        Some(path) if fs::metadata(path).is_ok_and(|m| m.is_file() || m.is_dir()) => {
             let cannot = || format!("cannot publish {}", path.display());
             let source = File::open(path).and_then(FileSource::new).with_context(cannot)?;
             Object::new(name.clone(), source, options)
         }
-        None => Object::new(name.clone(), read_stdin()?, options),
+        file => Object::new(name.clone(), Input::open(file, stop)?.whole(INPUT_MAX)?, options),
     };
     let mut object = object.map_err(|error| {
         Failure::new(Exit::Usage, "cannot publish")
@@ -133,17 +134,6 @@ fn object(args: &Args) -> anyhow::Result<(Name, Object)> {
         object.sign_ahead()?;
     }
     Ok((name, object))
-}
-
-fn read_stdin() -> anyhow::Result<Vec<u8>> {
-    let mut content = Vec::new();
-    let read = io::stdin().lock().take(STDIN_MAX + 1).read_to_end(&mut content);
-    if read.context("cannot read standard input")? as u64 > STDIN_MAX {
-        return Err(Failure::new(Exit::Failed, "standard input is longer than 1 GiB")
-            .next("write it to a file and publish the file")
-            .into());
-    }
-    Ok(content)
 }
 
 fn tell(happened: &Happened) -> Option<Line> {
@@ -170,11 +160,14 @@ fn stopped(counters: &ServeCounters) -> Line {
 fn text(line: &Line) -> String {
     match line {
         Line::Ready { name, segments, bytes } => {
-            format!("{name}\nready: {} in {segments} segments\n", human::bytes(*bytes))
+            let segments = human::count(*segments, "segment");
+            format!("{name}\nready: {} in {segments}\n", human::bytes(*bytes))
         }
         Line::Notice { text } => format!("{text}\n"),
         Line::Stopped { segments_sent, metadata_sent, refused } => format!(
-            "stopped: {segments_sent} segments and {metadata_sent} metadata sent, {refused} Interests refused\n"
+            "stopped: {} and {metadata_sent} metadata sent, {} refused\n",
+            human::count(*segments_sent, "segment"),
+            human::count(*refused, "Interest")
         ),
     }
 }

@@ -37,7 +37,7 @@ enum Command {
 pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     match args.command {
         Command::Status => {
-            let told = push_words::enabled(push_words::dataset(cx, "status", None)?)?;
+            let told = push_words::dataset(cx, "status", None)?;
             cx.print(&told, status)
         }
         Command::Graph { id, style } => {

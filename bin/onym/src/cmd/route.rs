@@ -1,6 +1,7 @@
 //! `onym route`: the routes of the node.
 
 use crate::cmd::kernel;
+use crate::exit::{Exit, Failure};
 use crate::human;
 use crate::node_words as words;
 use crate::output::Context;
@@ -141,9 +142,11 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
             changed(cx, "added", &done)
         }
         Command::Remove { prefix, via, origin } => {
+            let face = words::find_face(client, &via)?.face_id;
+            is_there(client, &prefix, face, origin)?;
             let parameters = ControlParameters {
                 name: Some(prefix),
-                face_id: Some(words::find_face(client, &via)?.face_id),
+                face_id: Some(face),
                 origin: Some(origin),
                 ..ControlParameters::default()
             };
@@ -152,6 +155,27 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
             changed(cx, "removed", &done)
         }
     }
+}
+
+/// Fails when there is no such route to remove: the protocol calls that done, a person does not.
+fn is_there(client: &mut Client, prefix: &Name, face: u64, origin: u64) -> anyhow::Result<()> {
+    let rib = mgmt::rib(client).map_err(session::failure)?;
+    let of_prefix = rib.iter().filter(|entry| entry.name == *prefix).flat_map(|e| &e.routes);
+    let origins: Vec<u64> = of_prefix.filter(|r| r.face_id == face).map(|r| r.origin).collect();
+    if origins.contains(&origin) {
+        return Ok(());
+    }
+    let what =
+        format!("there is no route {prefix} via face {face} of origin {}", words::origin(origin));
+    let failure = Failure::new(Exit::NotFound, what);
+    if origins.is_empty() {
+        return Err(failure.next("see `onym route list`").into());
+    }
+    let others: Vec<String> = origins.iter().map(|o| words::origin(*o)).collect();
+    Err(failure
+        .why(format!("it has one of origin {}", others.join(" and ")))
+        .next(format!("say --origin {}", others[0]))
+        .into())
 }
 
 /// The same for the kernel stack; what only a daemon has is refused.

@@ -29,7 +29,7 @@ enum Command {
         /// Identifier: labels of 1 to 16 hexadecimal digits, such as /1/2.
         id: Id,
         /// How the scope, and everything beneath it, is disseminated.
-        #[arg(long, default_value = "domain-local", value_parser = push_words::strategy)]
+        #[arg(long, default_value = "domain-local", value_parser = push_words::strategies_of_scopes())]
         strategy: Strategy,
     },
     /// List the scopes and items that the rendezvous of the node knows.
@@ -52,6 +52,7 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
 fn publish(id: &Id, strategy: Strategy, cx: &Context) -> anyhow::Result<()> {
     let stop = stop::on_signal()?;
     let mut app = push_words::open(cx, "onym scope")?;
+    app.stop_when(stop.flag());
     push_words::scopes_above(&mut app, id, strategy)?;
     app.publish_scope(id, strategy).map_err(failure)?;
     let told = json!({ "published": id.to_string(), "strategy": strategy.to_string() });
@@ -77,7 +78,19 @@ pub(crate) fn list(told: &Value) -> String {
         }
         out.push('\n');
     }
-    if out.is_empty() {
+    if told["rendezvous"] == false {
+        // Its own graph has what stays within the node only.
+        let nodes = texts(&told["rendezvous_nodes"]);
+        let whom = if nodes.is_empty() {
+            "no rendezvous node is known to it: see `onym rendezvous status`".to_owned()
+        } else {
+            format!(
+                "what a domain publishes is known to {}: ask there with --node",
+                nodes.join(" and ")
+            )
+        };
+        let _ = writeln!(out, "this node is no rendezvous; {whom}");
+    } else if out.is_empty() {
         out.push_str("nothing is published or subscribed to at this rendezvous\n");
     }
     out

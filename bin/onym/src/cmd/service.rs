@@ -73,7 +73,7 @@ pub(crate) fn run(args: Args, _cx: &Context) -> anyhow::Result<()> {
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_ansi(colours)
-        .with_writer(std::io::stderr)
+        .with_writer(|| crate::log_ring::LogLines)
         .init();
     // Signals that come while it starts are kept.
     let stop = stop::on_signal()?;
@@ -83,7 +83,7 @@ pub(crate) fn run(args: Args, _cx: &Context) -> anyhow::Result<()> {
             .why(error)
             .next("`onym service --help` shows examples; spec/services.md has every key")
     })?;
-    eprintln!("ready {}", host.ready());
+    crate::output::tell(format_args!("ready {}", host.ready()));
     while !stop.is_set() && !host.is_stop_asked() {
         std::thread::sleep(Duration::from_millis(50));
     }

@@ -150,7 +150,9 @@ fn text(report: &Report) -> String {
     );
     section(&mut text, "Content store", &cs::info_text(&report.content_store));
     if let Some(node) = &report.node {
-        for (title, key) in [("Dropped", "dropped"), ("Not sent", "unsent")] {
+        let sections =
+            [("Dropped", "dropped"), ("Frames dropped", "frames_dropped"), ("Not sent", "unsent")];
+        for (title, key) in sections {
             section(&mut text, title, &counts_text(&node[key]));
         }
     }

@@ -1,7 +1,8 @@
 //! `onym subscribe ID`: print what is published under an identifier.
 
 use crate::exit::{Exit, Failure};
-use crate::output::Context;
+use crate::human;
+use crate::output::{Context, tell, write_json};
 use crate::push_words::{self, failure};
 use crate::stop;
 use anyhow::Context as _;
@@ -38,8 +39,8 @@ pub(crate) struct Args {
     /// A scope with all scopes beneath it.
     #[arg(long)]
     deep: bool,
-    /// How it is disseminated: node-local, domain-local, inter-domain, implicit, broadcast, link-local.
-    #[arg(long, default_value = "domain-local", value_parser = push_words::strategy)]
+    /// How it is disseminated.
+    #[arg(long, default_value = "domain-local", value_parser = push_words::strategies())]
     strategy: Strategy,
     /// End after so many publications.
     #[arg(long, value_name = "NUMBER")]
@@ -65,6 +66,7 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
         None => Box::new(io::stdout()),
     };
     let mut app = push_words::open(cx, "onym subscribe")?;
+    app.stop_when(stop.flag());
     let begun = Instant::now();
     subscribe(&mut app, &args)?;
     let patience = args.timeout.map(Duration::from_secs);
@@ -75,7 +77,7 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
         let event = app.event(Some(LOOK)).map_err(failure)?;
         while let Some((tag, status)) = app.poll_answer() {
             if let (Some(scope), false) = (asked.remove(&tag), status == Status::OK) {
-                eprintln!("scope {scope} is not subscribed: {status}");
+                tell(format_args!("scope {scope} is not subscribed: {status}"));
             }
         }
         let Some(event) = event else {
@@ -134,7 +136,7 @@ fn show(
             _ => as_json(event),
         };
         // Standard output: where there is no file, and beside one.
-        return Ok(writeln!(io::stdout(), "{line}")?);
+        return write_json(&line.to_string());
     }
     match event {
         Event::Data { payload, .. } => {
@@ -144,9 +146,16 @@ fn show(
             }
             out.flush()?;
         }
-        Event::Missed(number) => eprintln!("{number} publications missed: too slow"),
-        Event::ScopePublished(id) => eprintln!("scope {id}"),
-        Event::ScopeUnpublished(id) => eprintln!("scope {id} is gone"),
+        Event::Missed(number) => {
+            let missed = human::count(*number, "publication");
+            tell(format_args!("{missed} missed: this command was too slow"));
+        }
+        Event::Lost(number) => {
+            let lost = human::count(*number, "publication");
+            tell(format_args!("{lost} lost on the way here: a node or link between failed"));
+        }
+        Event::ScopePublished(id) => tell(format_args!("scope {id}")),
+        Event::ScopeUnpublished(id) => tell(format_args!("scope {id} is gone")),
         _ => {}
     }
     Ok(())
@@ -164,6 +173,7 @@ fn as_json(event: &Event) -> serde_json::Value {
             json!({ "event": "data", "id": id.to_string(), "hex": hex, "text": text })
         }
         Event::Missed(number) => json!({ "event": "missed", "number": number }),
+        Event::Lost(number) => json!({ "event": "lost", "number": number }),
         Event::Refused { id, status } => {
             json!({ "event": "refused", "id": id.to_string(), "status": status.0 })
         }

@@ -97,7 +97,7 @@ fn whatever_slow_subscribers_at_another_node_do_not_get_they_are_told() {
                     assert_eq!(number, next, "subscriber {at}");
                     next += 1;
                 }
-                Some(Event::Missed(number)) => {
+                Some(Event::Missed(number) | Event::Lost(number)) => {
                     (next, missed) = (next + number, missed + number);
                 }
                 other => panic!("{other:?} instead of publication {next}, subscriber {at}"),

@@ -1,5 +1,7 @@
 //! Two endpoints over a link with delay, loss and marks, in virtual time.
 
+mod bounds;
+
 use super::*;
 use crate::fetch::{FetchError, FetchOptions, PipelineOptions, Progress};
 use crate::producer::{Answer, Incoming, Respond};

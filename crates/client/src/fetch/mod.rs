@@ -1,15 +1,17 @@
 //! Segmented fetch: discovery of the version, then the segments in a pipeline, handed out in order.
 
+mod bounds;
 mod discovery;
 pub(crate) mod pipeline;
 mod report;
 
 pub use discovery::Find;
 pub use pipeline::{PipelineCounters, PipelineOptions};
-pub use report::{FetchError, FetchId, FetchOptions, Progress};
+pub use report::{FetchBounds, FetchError, FetchId, FetchOptions, Progress, SEGMENT_OCTETS_MIN};
 
 use crate::request::{Packet, Unanswered};
-use crate::verify::Verified;
+use crate::verify::{Verified, Verify};
+use bounds::Taken;
 use discovery::Discovery;
 use onym_frame::Buf;
 use onym_tables::Tick;
@@ -33,6 +35,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Refusals of one segment before they are taken as final, once segments have come.
 const REFUSALS_MAX: u32 = 12;
 
+/// Times in a row that the face may be lost before a segment comes.
+const OUTAGES_MAX: u32 = 100;
+
 #[derive(Debug)]
 pub(crate) struct Fetch {
     options: FetchOptions,
@@ -44,6 +49,9 @@ pub(crate) struct Fetch {
     patient_until: Tick,
     bytes: u64,
     unverified: u64,
+    taken: Taken,
+    /// Times in a row that the face was lost before a segment came.
+    outages: u32,
     /// Scratch for the name of an Interest.
     scratch: Name,
 }
@@ -61,6 +69,8 @@ impl Fetch {
             patient_until: Tick(0),
             bytes: 0,
             unverified: 0,
+            taken: Taken::new(options.bounds),
+            outages: 0,
             scratch: Name::new(),
             name,
             options,
@@ -178,17 +188,21 @@ impl Fetch {
     ) -> Result<(), FetchError> {
         let verified = self.check(data)?;
         let content = bytes.slice_of(data.content);
+        if let Some(last) = data.final_block_id.and_then(|c| c.as_segment()) {
+            self.end_at(last)?;
+        }
         if self.pipeline.on_data(now, segment, content, mark > 0) == Arrival::New {
             self.unverified += u64::from(verified == Verified::No);
+            self.outages = 0;
+            let len = data.content.len() as u64;
+            self.taken.segment(&self.prefix, segment, len, self.pipeline.last())?;
         }
-        match data.final_block_id.and_then(|c| c.as_segment()) {
-            Some(last) => self.end_at(last),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     fn end_at(&mut self, last: u64) -> Result<(), FetchError> {
         let name = &self.prefix;
+        self.taken.end(name, self.pipeline.last(), last)?;
         self.pipeline
             .set_last(last)
             .map_err(|end| FetchError::EndMoved { name: name.clone(), segment: end.0 - 1 })
@@ -211,7 +225,11 @@ impl Fetch {
     pub(crate) fn on_nack(&mut self, now: Tick, name: NameRef<'_>, reason: NackReason) -> bool {
         let Some(segment) = self.segment_of(name) else { return false };
         match reason {
-            NackReason::CONGESTION => self.pipeline.on_congestion_nack(now, segment),
+            NackReason::CONGESTION => {
+                if let Err(exhausted) = self.pipeline.on_congestion_nack(now, segment) {
+                    self.exhausted(exhausted);
+                }
+            }
             // Our own retransmission met the first Interest: the answer is under way.
             NackReason::DUPLICATE => self.pipeline.on_ignored_nack(),
             _ => {
@@ -254,7 +272,14 @@ impl Fetch {
             self.check(&data)?;
             let metadata = crate::metadata::Metadata::parse(data.content)
                 .map_err(|_| FetchError::Metadata { name: data.name.to_name() })?;
+            let within = self.name.as_ref().is_prefix_of(metadata.name.as_ref());
+            let trusted = matches!(self.options.verify, Verify::With(_));
+            if !within && !trusted && !self.options.bounds.follow {
+                let name = self.name.clone();
+                return Err(FetchError::Redirected { name, to: metadata.name });
+            }
             self.start(metadata.name);
+            self.taken.announced(&self.prefix, metadata.size, metadata.last_segment)?;
             return match metadata.last_segment {
                 Some(last) => self.end_at(last),
                 None => Ok(()),
@@ -291,14 +316,22 @@ impl Fetch {
         if matches!(self.phase, Phase::Segments)
             && let Err(exhausted) = self.pipeline.on_timer(now)
         {
-            let name = self.prefix.clone();
-            let tries = self.options.pipeline.retries_max + 1;
-            self.fail(FetchError::Exhausted { name, segment: exhausted.0, tries });
+            self.exhausted(exhausted);
         }
+    }
+
+    fn exhausted(&mut self, pipeline::Exhausted(segment): pipeline::Exhausted) {
+        let name = self.prefix.clone();
+        let tries = self.options.pipeline.retries_max.saturating_add(1);
+        self.fail(FetchError::Exhausted { name, segment, tries });
     }
 
     pub(crate) fn on_disconnected(&mut self) {
         self.pipeline.pause();
+        self.outages += 1;
+        if self.outages > OUTAGES_MAX && !self.is_over() {
+            self.fail(FetchError::Disconnected);
+        }
     }
 
     pub(crate) fn on_connected(&mut self, now: Tick) {

@@ -37,6 +37,8 @@ struct Slot<P> {
     tries: u32,
     /// Nacks for this segment other than congestion.
     refusals: u32,
+    /// Nacks for congestion.
+    congested: u32,
 }
 
 /// What became of a segment that arrived.
@@ -60,6 +62,10 @@ pub(crate) struct EndsBefore(pub(crate) u64);
 const CHECK: Duration = Duration::from_millis(10);
 /// A segment that is lost again and again waits longer each time, at most 2^this times the timeout.
 const BACKOFF_SHIFT_MAX: u32 = 6;
+/// How long a segment waits after its second Nack for congestion; doubled with each further one, at
+/// most 2^CONGESTION_SHIFT_MAX times as long.
+const CONGESTION_WAIT: Duration = Duration::from_millis(10);
+const CONGESTION_SHIFT_MAX: u32 = 7;
 
 /// The pipeline; `P` is what a received segment is kept as until its turn.
 #[derive(Debug)]
@@ -183,6 +189,7 @@ impl<P> Pipeline<P> {
             deadline: Tick::NEVER,
             tries: 0,
             refusals: 0,
+            congested: 0,
         });
         Some(segment)
     }
@@ -250,12 +257,32 @@ impl<P> Pipeline<P> {
         true
     }
 
-    /// A Nack with reason Congestion: lost, and a sign of congestion.
-    pub(crate) fn on_congestion_nack(&mut self, now: Tick, segment: u64) {
+    /// A Nack with reason Congestion: lost, and a sign of congestion. The first one of a segment is
+    /// answered as a loss is; after further ones the segment waits, longer each time.
+    pub(crate) fn on_congestion_nack(&mut self, now: Tick, segment: u64) -> Result<(), Exhausted> {
         self.counters.nacks += 1;
-        if self.lose(segment) && self.congestion(now, segment) {
+        let retries_max = self.options.retries_max;
+        let Some(slot) = self.slot(segment) else { return Ok(()) };
+        if !matches!(slot.state, State::InFlight) {
+            return Ok(());
+        }
+        if slot.tries > retries_max {
+            return Err(Exhausted(segment));
+        }
+        slot.congested += 1;
+        if slot.congested == 1 {
+            self.lose(segment);
+        } else {
+            let shift = (slot.congested - 2).min(CONGESTION_SHIFT_MAX);
+            let deadline = now + CONGESTION_WAIT * (1 << shift);
+            slot.state = State::Waiting;
+            slot.deadline = deadline;
+            self.check_at = self.check_at.min(deadline);
+        }
+        if self.congestion(now, segment) {
             self.rtt.back_off();
         }
+        Ok(())
     }
 
     /// A Nack that may pass by itself (a route that is being made again): asked again after a

@@ -19,6 +19,29 @@ pub struct FetchOptions {
     pub must_be_fresh: bool,
     /// How segments are verified.
     pub verify: Verify,
+    /// What the producer can make of it at most.
+    pub bounds: FetchBounds,
+}
+
+/// What a fetch takes from its producer at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FetchBounds {
+    /// Octets of content. A segment before the last one counts as [`SEGMENT_OCTETS_MIN`] at least,
+    /// so that empty ones have an end too.
+    pub size_max: u64,
+    /// Times that the end of the object (FinalBlockId) may move.
+    pub end_moves_max: u32,
+    /// Metadata that nobody verified may lead outside the name asked for.
+    pub follow: bool,
+}
+
+/// What a segment before the last one counts as at least, against [`FetchBounds::size_max`].
+pub const SEGMENT_OCTETS_MIN: u64 = 64;
+
+impl Default for FetchBounds {
+    fn default() -> Self {
+        Self { size_max: 4_000_000_000, end_moves_max: 16, follow: false }
+    }
 }
 
 /// Identifies a fetch of an endpoint.
@@ -85,9 +108,41 @@ pub enum FetchError {
         /// The segment.
         segment: u64,
     },
+    /// The object is larger than [`FetchBounds::size_max`].
+    #[error("{name} is larger than {size_max} octets{}", announced(*last))]
+    TooLarge {
+        /// The versioned name.
+        name: Name,
+        /// The bound.
+        size_max: u64,
+        /// The last segment, where the producer named one.
+        last: Option<u64>,
+    },
+    /// The end of the object moved more often than [`FetchBounds::end_moves_max`] allows.
+    #[error("the end of {name} moved {moves} times")]
+    EndUnsettled {
+        /// The versioned name.
+        name: Name,
+        /// How often.
+        moves: u32,
+    },
+    /// Metadata that nobody verified leads outside the name asked for.
+    #[error("the metadata of {name} leads elsewhere, to {to}")]
+    Redirected {
+        /// The name asked for.
+        name: Name,
+        /// Where it leads.
+        to: Name,
+    },
     /// The connection is gone for good.
     #[error("the connection to the node is gone")]
     Disconnected,
+}
+
+fn announced(last: Option<u64>) -> String {
+    last.map_or_else(String::new, |last| {
+        format!(": its producer announces segment {last} as the last")
+    })
 }
 
 /// How far a fetch is.

@@ -40,10 +40,13 @@ impl Inbox {
             Event::Data { .. } if is_full => Event::Missed(1),
             event => event,
         };
-        if let (Event::Missed(more), Some(Event::Missed(count))) = (&event, self.events.back_mut())
-        {
-            *count = count.saturating_add(*more);
-            return Ok(());
+        match (&event, self.events.back_mut()) {
+            (Event::Missed(more), Some(Event::Missed(count)))
+            | (Event::Lost(more), Some(Event::Lost(count))) => {
+                *count = count.saturating_add(*more);
+                return Ok(());
+            }
+            _ => {}
         }
         if self.events.len() >= 2 * EVENTS_MAX {
             return Err(Error::NotTaken("events"));

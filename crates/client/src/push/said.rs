@@ -12,6 +12,9 @@ pub enum Error {
     /// No node, or its name is wrong.
     #[error(transparent)]
     Node(#[from] ClientError),
+    /// The application wants to end ([`App::stop_when`](super::App::stop_when)).
+    #[error("stopped")]
+    Stopped,
     /// The connection ended.
     #[error("the connection to the node is gone: {0}")]
     Gone(String),
@@ -72,6 +75,9 @@ pub enum Event {
     /// So many publications were not delivered, because the application did not keep up; also when it
     /// waited for room or for an answer and did not take its events.
     Missed(u64),
+    /// So many publications were lost on their way to the node of this application, whatever the
+    /// application did: a node or link between failed, or had no room.
+    Lost(u64),
     /// Data that was published without waiting for an answer was refused.
     Refused {
         /// The item.

@@ -188,7 +188,9 @@ fn processors(config: &Config) -> Finding {
             format!("set shards to {cores} or less, or to 0 for half the cores"),
         );
     }
-    Finding::ok(CHECK, format!("{cores} cores, {shards} shards"))
+    let (cores, shards) =
+        (human::count(cores as u64, "core"), human::count(shards as u64, "shard"));
+    Finding::ok(CHECK, format!("{cores}, {shards}"))
 }
 
 #[cfg(test)]

@@ -156,8 +156,7 @@ pub(crate) fn run(args: &Args, cx: &Context) -> anyhow::Result<()> {
 }
 
 fn write(folder: &Path, name: &str, text: &str) -> anyhow::Result<()> {
-    let path = folder.join(name);
-    std::fs::write(&path, text).with_context(|| format!("{} cannot be written", path.display()))
+    crate::target::write(&folder.join(name), text.as_bytes())
 }
 
 /// Identifiers, numbers and addresses of all nodes.

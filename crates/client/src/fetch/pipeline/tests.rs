@@ -92,8 +92,8 @@ fn ignored_marks_grow_the_window_as_any_data() {
 fn a_congestion_nack_is_a_loss() {
     let mut p = pipeline(8.0, 8.0);
     send_all(&mut p, ms(0));
-    p.on_congestion_nack(ms(5), 3);
-    p.on_congestion_nack(ms(5), 4);
+    p.on_congestion_nack(ms(5), 3).unwrap();
+    p.on_congestion_nack(ms(5), 4).unwrap();
     assert_eq!(p.counters().cuts, 1);
     assert!((p.window() - 4.0).abs() < 1e-9);
     for segment in [0, 1, 2] {

@@ -1,0 +1,241 @@
+//! A node, a manager and files that put terminal commands into every text they may choose: nothing
+//! of it reaches the terminal, whatever command prints it.
+
+#![allow(clippy::unwrap_used)]
+#![recursion_limit = "512"]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod node;
+
+use node::{HOSTILE, Mood, Node};
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+use support::Place;
+
+/// Each command with what it is given; NODE, MANAGER and FILE are replaced. More rows of a command
+/// are more cases.
+const CASES: &[(&str, &[&str])] = &[
+    ("bench", &["/a", "--duration", "1"]),
+    ("cert export", &["/nobody"]),
+    ("cert install", &["FILE"]),
+    ("cert issue", &["FILE", "--signer", "/nobody"]),
+    ("cert list", &[]),
+    ("cert self-sign", &["/nobody"]),
+    ("cert serve", &["/nobody"]),
+    ("cert show", &["FILE"]),
+    ("check-config", &["FILE"]),
+    ("cs config", &["--capacity", "7"]),
+    ("cs erase", &["/a"]),
+    ("cs info", &[]),
+    ("daemon", &["--config", "FILE"]),
+    ("doctor", &[]),
+    ("explain", &["/a"]),
+    ("explain", &["--push", "/1/2"]),
+    ("face create", &["udp4://192.0.2.1:6363"]),
+    ("face destroy", &["263"]),
+    ("face list", &[]),
+    ("face list", &["--scheme", "udp4"]),
+    ("face show", &["263"]),
+    ("face update", &["263", "--mtu", "1400"]),
+    ("fib list", &[]),
+    ("get", &["/a", "-o", "out"]),
+    ("get", &["/a/v=1", "-o", "out", "--verify", "FILE"]),
+    ("key default", &["/nobody"]),
+    ("key delete", &["/nobody"]),
+    ("key export", &["/nobody", "-o", "key.out"]),
+    ("key import", &["FILE"]),
+    ("key list", &[]),
+    ("key new", &["/somebody"]),
+    ("load", &["FILE"]),
+    ("log", &[]),
+    ("log", &["--filter", "debug"]),
+    ("manager", &["--listen", "FILE"]),
+    ("net apply", &["FILE"]),
+    ("net check", &["FILE"]),
+    ("net deploy", &["a", "cs"]),
+    ("net down", &[]),
+    ("net events", &[]),
+    ("net export", &[]),
+    ("net insert", &["cs", "br", "signature-verifier", "sv"]),
+    ("net link", &["a", "b"]),
+    ("net openapi", &[]),
+    ("net plan", &["FILE"]),
+    ("net preset", &["nfd"]),
+    ("net preset", &[]),
+    ("net remove", &["sv"]),
+    ("net scale", &["br", "2"]),
+    ("net show", &[]),
+    ("net trace", &["/a"]),
+    ("net unlink", &["a", "b"]),
+    ("peek", &["/a", "--verbose"]),
+    ("ping", &["/a", "-c", "2", "-i", "1"]),
+    ("ping-server", &["/a"]),
+    ("poke", &["/a", "FILE", "--timeout", "200"]),
+    ("publish", &["/1/2", "--text", "x", "--timeout", "1"]),
+    ("put", &["/a", "FILE"]),
+    ("rendezvous graph", &[]),
+    ("rendezvous graph", &["--dot"]),
+    ("rendezvous status", &[]),
+    ("route add", &["/a", "--via", "263"]),
+    ("route add", &["/a", "--via", "udp4://192.0.2.1:6363"]),
+    ("route list", &[]),
+    ("route remove", &["/a", "--via", "263"]),
+    ("scope list", &[]),
+    ("scope publish", &["/1"]),
+    ("service", &["br", "--config", "FILE"]),
+    ("sim", &["FILE"]),
+    ("status", &["--all"]),
+    ("strategy list", &[]),
+    ("strategy set", &["/a", "multicast"]),
+    ("strategy show", &["/a"]),
+    ("strategy unset", &["/a"]),
+    ("subscribe", &["/1/2", "--count", "1", "--timeout", "1", "-o", "out"]),
+    ("topology deploy", &["FILE", "-o", "out.d"]),
+    ("topology map", &[]),
+    ("topology map", &["--dot"]),
+    ("topology tree", &["/1/2"]),
+];
+
+/// The commands without subcommands, from the reference that the parser writes.
+fn leaves(place: &Place) -> BTreeSet<String> {
+    let reference = place.run(&["man", "--markdown"]).out;
+    let all: BTreeSet<String> =
+        reference.lines().filter_map(|l| l.strip_prefix("## onym ")).map(str::to_owned).collect();
+    let is_group = |one: &String| all.iter().any(|other| other.starts_with(&format!("{one} ")));
+    all.iter().filter(|one| !is_group(one)).cloned().collect()
+}
+
+/// What a terminal must not get from outside.
+fn harmful(text: &str) -> Option<char> {
+    text.chars().find(|c| {
+        (c.is_control() && !matches!(c, '\n' | '\t'))
+            || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    })
+}
+
+/// Runs a command for at most a few seconds; what it wrote on both sides.
+fn output(command: &mut Command) -> [String; 2] {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut pipes: Vec<_> = vec![];
+    let (mut out, mut err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
+    pipes.push(thread::spawn(move || {
+        let mut all = Vec::new();
+        let _ = out.read_to_end(&mut all);
+        all
+    }));
+    pipes.push(thread::spawn(move || {
+        let mut all = Vec::new();
+        let _ = err.read_to_end(&mut all);
+        all
+    }));
+    let until = Instant::now() + Duration::from_secs(12);
+    while child.try_wait().unwrap().is_none() && Instant::now() < until {
+        thread::sleep(Duration::from_millis(5));
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+    let said: Vec<_> = pipes.into_iter().map(|pipe| pipe.join().unwrap()).collect();
+    [0, 1].map(|side| String::from_utf8_lossy(&said[side]).into_owned())
+}
+
+/// A manager that answers every request with the same hostile JSON.
+fn manager(mood: Mood) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            thread::spawn(move || {
+                let mut stream = stream;
+                let mut request = [0; 16 << 10];
+                while stream.read(&mut request).is_ok_and(|n| n > 0) {
+                    let (line, body) = match mood {
+                        Mood::Grants => ("200 OK", node::json()),
+                        Mood::Refuses => (
+                            "409 Conflict",
+                            serde_json::json!({ "error": HOSTILE, "message": HOSTILE, "what": HOSTILE }),
+                        ),
+                    };
+                    let body = body.to_string();
+                    let head = format!(
+                        "HTTP/1.1 {line}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+                        body.len()
+                    );
+                    let _ = stream.write_all(&[head.as_bytes(), body.as_bytes()].concat());
+                }
+            });
+        }
+    });
+    url
+}
+
+fn run(place: &Place, mood: Mood) -> Vec<String> {
+    let _node = Node::start(&place.path("nfd.sock"), mood);
+    let manager = manager(mood);
+    fs::write(place.path("hostile.txt"), format!("[{HOSTILE}]\n{HOSTILE} = \"{HOSTILE}\"\n"))
+        .unwrap();
+    let mut reached = vec![];
+    for (command, args) in CASES {
+        for json in [false, true] {
+            let words = command.split(' ').chain(args.iter().map(|a| match *a {
+                "FILE" => "hostile.txt",
+                other => other,
+            }));
+            let mut all: Vec<&str> = words.collect();
+            if json {
+                all.push("--json");
+            }
+            let [out, err] = output(place.command(&all).env("ONYM_MANAGER", &manager));
+            // Content that was asked for goes to standard output as it is.
+            let is_content = *command == "peek" && !json;
+            let out = if is_content { err } else { out + &err };
+            assert_eq!(harmful(&out), None, "{all:?}, {mood:?}: {out:?}");
+            if out.contains("\\x1b]0;owned") || out.contains("\\u001b]0;owned") {
+                reached.push(format!("{command} {json}"));
+            }
+        }
+    }
+    reached
+}
+
+#[test]
+fn every_command_is_among_the_cases() {
+    let place = Place::new();
+    let cases: BTreeSet<String> = CASES.iter().map(|(command, _)| (*command).to_owned()).collect();
+    assert_eq!(leaves(&place), cases, "each command needs a case");
+}
+
+#[test]
+fn nothing_that_a_node_says_when_it_grants_reaches_the_terminal_raw() {
+    let reached = run(&Place::new(), Mood::Grants);
+    // The texts did come: this test could fail.
+    for command in ["face create", "face list", "face show", "log", "status", "explain"] {
+        let is_there = reached.iter().any(|r| r == &format!("{command} false"));
+        assert!(is_there, "{command} printed no text of the node: {reached:?}");
+    }
+}
+
+#[test]
+fn nothing_that_a_node_says_when_it_refuses_reaches_the_terminal_raw() {
+    let reached = run(&Place::new(), Mood::Refuses);
+    for command in ["face create", "cs erase", "strategy set", "net show"] {
+        let is_there = reached.iter().any(|r| r == &format!("{command} false"));
+        assert!(is_there, "{command} printed no text of the node: {reached:?}");
+    }
+}
+
+#[test]
+fn a_sentence_of_the_node_stays_in_its_line() {
+    let place = Place::new();
+    let _node = Node::start(&place.path("nfd.sock"), Mood::Refuses);
+    let ended = place.run(&["strategy", "set", "/a", "multicast"]);
+    assert_eq!(ended.code, 4, "{}", ended.err);
+    let lines: Vec<&str> = ended.err.lines().collect();
+    assert!(lines.iter().all(|l| !l.starts_with("forged")), "{}", ended.err);
+}
