@@ -7,8 +7,9 @@
 #include "nnet.h"
 
 /* The name that an address gives. Context: lock_sock held. */
-static int nnet_address_name(struct nnet_sock *ns, const struct sockaddr *addr,
-			     int len, const struct sockaddr_nnet **out,
+static int nnet_address_name(struct nnet_sock *ns,
+			     const struct nnet_sockaddr *addr, int len,
+			     const struct sockaddr_nnet **out,
 			     const u8 **name, u16 *name_len)
 {
 	const struct sockaddr_nnet *a = (const struct sockaddr_nnet *)addr;
@@ -106,7 +107,7 @@ static int nnet_bind_name(struct nnet_sock *ns, const u8 *name, u16 len,
 	return 0;
 }
 
-int nnet_bind(struct socket *sock, struct sockaddr *addr, int len)
+int nnet_bind(struct socket *sock, struct nnet_sockaddr *addr, int len)
 {
 	struct nnet_sock *ns = nnet_sk(sock->sk);
 	const struct sockaddr_nnet *a;
@@ -125,8 +126,8 @@ int nnet_bind(struct socket *sock, struct sockaddr *addr, int len)
 	return err;
 }
 
-int nnet_connect(struct socket *sock, struct sockaddr *addr, int len,
-			int flags)
+int nnet_connect(struct socket *sock, struct nnet_sockaddr *addr, int len,
+		 int flags)
 {
 	struct nnet_sock *ns = nnet_sk(sock->sk);
 	const struct sockaddr_nnet *a;

@@ -9,6 +9,7 @@
 #include <linux/rbtree.h>
 #include <net/sock.h>
 
+#include "compat.h"
 #include "include/uapi/linux/nnet.h"
 #include "wire.h"
 
@@ -107,8 +108,8 @@ int nnet_socket_init(void);
 void nnet_socket_exit(void);
 int nnet_sock_attach(struct nnet_sock *ns);
 int nnet_sock_attach_locked(struct nnet_sock *ns);
-int nnet_bind(struct socket *sock, struct sockaddr *addr, int len);
-int nnet_connect(struct socket *sock, struct sockaddr *addr, int len,
+int nnet_bind(struct socket *sock, struct nnet_sockaddr *addr, int len);
+int nnet_connect(struct socket *sock, struct nnet_sockaddr *addr, int len,
 		 int flags);
 int nnet_getname(struct socket *sock, struct sockaddr *addr, int peer);
 int nnet_sendmsg(struct socket *sock, struct msghdr *msg, size_t len);

@@ -16,6 +16,24 @@
 
 #include "nnet.h"
 
+#ifdef NNET_HAS_TUNNEL_FLAGS
+#define NNET_TUNNEL_FLAGS , 0
+#else
+#define NNET_TUNNEL_FLAGS
+#endif
+
+#ifdef NNET_HAS_TUNNEL_SOCK
+#define nnet_tunnel_of(sock) ((sock)->sk)
+#else
+#define nnet_tunnel_of(sock) (sock)
+#endif
+
+#ifdef NNET_HAS_IPV6_STUB
+#define nnet_route6 ipv6_stub->ipv6_dst_lookup_flow
+#else
+#define nnet_route6 ip6_dst_lookup_flow
+#endif
+
 /*
  * @headroom is what the route taken last needs in front of a packet: asking for
  * more would copy packets that have room enough, for buffers come from the
@@ -109,7 +127,7 @@ static int nnet_udp4_frame(struct nnet_udp *u, struct nnet_net *nn,
 	nnet_udp_routed(u, &rt->dst, sizeof(struct iphdr));
 	udp_tunnel_xmit_skb(rt, sock->sk, skb, fl.saddr, to, 0,
 			    ip4_dst_hoplimit(&rt->dst), 0, fl.fl4_sport,
-			    fl.fl4_dport, false, false);
+			    fl.fl4_dport, false, false NNET_TUNNEL_FLAGS);
 	return 0;
 drop:
 	kfree_skb(skb);
@@ -134,8 +152,7 @@ static int nnet_udp6_frame(struct nnet_udp *u, struct nnet_net *nn,
 		goto drop;
 	dst = dst_cache_get_ip6(&u->cache, &fl.saddr);
 	if (!dst) {
-		dst = ipv6_stub->ipv6_dst_lookup_flow(nn->net, sock->sk, &fl,
-						      NULL);
+		dst = nnet_route6(nn->net, sock->sk, &fl, NULL);
 		if (IS_ERR(dst))
 			goto drop;
 		dst_cache_set_ip6(&u->cache, dst, &fl.saddr);
@@ -143,7 +160,7 @@ static int nnet_udp6_frame(struct nnet_udp *u, struct nnet_net *nn,
 	nnet_udp_routed(u, dst, sizeof(struct ipv6hdr));
 	udp_tunnel6_xmit_skb(dst, sock->sk, skb, skb->dev, &fl.saddr, &fl.daddr,
 			     0, ip6_dst_hoplimit(dst), 0, fl.fl6_sport,
-			     fl.fl6_dport, false);
+			     fl.fl6_dport, false NNET_TUNNEL_FLAGS);
 	return 0;
 drop:
 	kfree_skb(skb);
@@ -381,7 +398,7 @@ static int nnet_udp_open(struct nnet_net *nn, bool v6, u16 port,
 	int err = udp_sock_create(nn->net, &conf, sock);
 
 	if (!err)
-		setup_udp_tunnel_sock(nn->net, *sock, &tunnel);
+		setup_udp_tunnel_sock(nn->net, nnet_tunnel_of(*sock), &tunnel);
 	return err;
 }
 
@@ -422,7 +439,7 @@ void nnet_udp_exit(struct nnet_net *nn)
 	WRITE_ONCE(nn->udp6, NULL);
 	synchronize_net();
 	if (v4)
-		udp_tunnel_sock_release(v4);
+		udp_tunnel_sock_release(nnet_tunnel_of(v4));
 	if (v6)
-		udp_tunnel_sock_release(v6);
+		udp_tunnel_sock_release(nnet_tunnel_of(v6));
 }

@@ -9,6 +9,8 @@ shift 2
 build=/usr/src/linux-headers-$version
 [ -d "$version" ] && { build=$version; version=$(basename "$version"); }
 src=$target/$version/src
+# Without pahole there is no type information of the module, where headers ask for it.
+command -v pahole >/dev/null || set -- CONFIG_DEBUG_INFO_BTF_MODULES= "$@"
 mkdir -p "$src"
 # Two that build at once would take each other's files away.
 exec 9> "$target/$version/lock"

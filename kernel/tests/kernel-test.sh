@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # Builds the module and boots stock Debian kernels with it: kernel-test.sh TARGET
-# KERNELS: versions (default: all whose headers are installed). SCRIPTS: guest scripts.
+# KERNELS: versions or build folders (default: all whose headers are installed, and
+# the newest 6.12 of the archive). SCRIPTS: guest scripts.
 # Exit status 77 where QEMU or headers are missing.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -16,19 +17,30 @@ if [ -n "$missing" ]; then
   echo "kernel tests skipped, missing:$missing (scripts/setup.sh kernel)" >&2
   exit 77
 fi
-. "$here/programs.sh"
 failed=0
-first=1
-for k in $kernels; do
-  "$here/build.sh" "$k" "$target"
+[ -n "${KERNELS:-}" ] || case $kernels in
+  *6.12.*) ;;
+  *) kernels="$kernels $("$here/headers.sh" 6.12 "$target")" || { [ "${CI:-}" != true ] || failed=1; } ;;
+esac
+. "$here/programs.sh"
+PROGRAMS=$(mktemp -d)
+export PROGRAMS
+trap 'rm -rf "$PROGRAMS"' EXIT
+running=
+# A guest for each kernel, all at the same time.
+for build in $kernels; do
+  "$here/build.sh" "$build" "$target"
+  name=$(basename "$build") k=${build##*linux-headers-}
   if ! image=$("$here/image.sh" "$k" "$target"); then
     [ "${CI:-}" = true ] && failed=1
     continue
   fi
-  # The whole list on the first kernel; on the others what depends on the kernel most.
-  scripts=${SCRIPTS:-sockets,limits,netns,clients,daemon,bridge,store,conformance,stress}
-  [ $first = 1 ] || scripts=${SCRIPTS:-sockets,netns}
-  first=0
-  "$here/vm.sh" "$target/$k/src/nnet.ko" "$image/boot/vmlinuz-$k" "$image/lib/modules/$k" "$scripts" || failed=1
+  LIMIT=${LIMIT:-600} "$here/vm.sh" "$target/$name/src/nnet.ko" "$image/boot/vmlinuz-$k" "$image/lib/modules/$k" \
+    "${SCRIPTS:-sockets,limits,netns,clients,daemon,bridge,store,conformance,stress}" > "$target/$name/guest.log" 2>&1 &
+  running="$running $!:$name"
+done
+for r in $running; do
+  wait "${r%%:*}" || failed=1
+  cat "$target/${r#*:}/guest.log"
 done
 exit $failed

@@ -20,8 +20,11 @@ cp "$here"/guest/*.sh "$here"/guest/*.py "$root/tests/"
 cc=${CC:-gcc}
 [ -z "${ARM64:-}" ] || cc=aarch64-linux-gnu-gcc
 programs=${PROGRAMS:-$work/programs}
+mkdir -p "$programs/bin"
+# Guests that start together share what is compiled for them.
+exec 8> "$programs/lock"
+flock 8
 if [ ! -e "$programs/bin/whole" ]; then
-  mkdir -p "$programs/bin"
   $cc -O2 -static -o "$programs/qexit" "$here/qexit.c"
   clients=$here/../../clients/c
   include=(-I "$clients/include" -I "$clients/src" -I "$here/../include/uapi" -I "$here/../generated")
@@ -31,6 +34,7 @@ if [ ! -e "$programs/bin/whole" ]; then
   done
   touch "$programs/bin/whole"
 fi
+exec 8>&-
 cp "$programs/qexit" "$root/qexit"
 cp "$programs"/bin/* "$root/bin/"
 tools="/sbin/ip ${EXTRA:-}"

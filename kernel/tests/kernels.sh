@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0 OR MIT
+# Compiles the module against the kernels whose headers Debian's archive has, and
+# prints a table: kernels.sh TARGET [PATTERN]
+# Packages come into TARGET with lists of their own and are unpacked, not installed.
+# RELEASES: bookworm with its updates, security and backports, and what is newer.
+# A kernel of a newer release is compiled by this machine's compiler, without the
+# options that this does not know; its tools run with that release's C library.
+# Fails when one of RELEASE (bookworm) does not compile.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+target=$(realpath -m "$1")
+pattern=${2:-.}
+state=$target/kernels
+mkdir -p "$state"/{lists/partial,cache/archives/partial,bin}
+key=signed-by=/usr/share/keyrings/debian-archive-keyring.gpg
+for r in ${RELEASES:-bookworm bookworm-updates bookworm-backports bookworm-security trixie-backports}; do
+  host=debian
+  case $r in *-security) host=debian-security ;; esac
+  echo "deb [$key] http://deb.debian.org/$host $r main"
+done > "$state/sources.list"
+apt=(-q -o Dir::Etc::SourceList="$state/sources.list" -o Dir::Etc::SourceParts=/dev/null
+  -o Dir::State::lists="$state/lists" -o Dir::Cache="$state/cache")
+apt-get "${apt[@]}" update > /dev/null
+# What gcc 12 does not know, and what it has in its place.
+cat > "$state/bin/cc" <<'C'
+#!/usr/bin/env bash
+a=()
+for x in "$@"; do
+  case $x in
+    -fmin-function-alignment=*) a+=("-falign-functions=${x#*=}") ;;
+    -fstrict-flex-arrays* | -fzero-init-padding-bits* | -fdiagnostics-show-context*) ;;
+    *) a+=("$x") ;;
+  esac
+done
+exec gcc "${a[@]}"
+C
+chmod +x "$state/bin/cc"
+
+. "$here/apt.sh"
+# The tools of a newer release want its C library.
+adapt() {
+  local f libc=$state/libc
+  for f in $(find "$state/root/usr/lib/$1" -type f -perm -1 ! -name '*.whole'); do
+    ldd "$f" 2>&1 | grep -q 'GLIBC_.*not found' || continue
+    if [ ! -d "$libc" ]; then
+      (cd "$state" && echo "deb [$key] http://deb.debian.org/debian trixie main" >> sources.list &&
+        apt-get "${apt[@]}" update > /dev/null && apt-get "${apt[@]}" download libc6/trixie > /dev/null 2>&1 &&
+        dpkg-deb -x libc6_*.deb libc && rm -f libc6_*.deb)
+    fi
+    mv "$f" "$f.whole"
+    printf '#!/bin/sh\nexec %s --library-path %s:/lib/x86_64-linux-gnu:/usr/lib/x86_64-linux-gnu %s "$@"\n' \
+      "$libc/usr/lib64/ld-linux-x86-64.so.2" "$libc/usr/lib/x86_64-linux-gnu" "$f.whole" > "$f"
+    chmod +x "$f"
+  done
+}
+# compile KERNEL: its row.
+compile() {
+  local k=$1 p=linux-headers-$1 version d said=$state/$1.log how="gcc $(gcc -dumpversion)" need
+  version=$(apt-cache "${apt[@]}" show "$p" | sed -n 's/^Version: //p' | head -1)
+  headers "$k" > "$said" || { echo "| $k | $version | $(cat "$said") | |"; return 1; }
+  adapt "$kbuild"
+  need=$(sed -n 's/^CC = .*gcc-//p' "$build/.kernelvariables")
+  if [ "$need" = "$(gcc -dumpversion)" ]; then set --; else set -- CC="$state/bin/cc"; how="$how for $need"; fi
+  if "$here/build.sh" "$build" "$state/out" "$@" > "$said" 2>&1; then
+    d="$(grep -c "$state/out.*warning" "$said") warnings"
+    d="$d, $(size "$state/out/$p/src/nnet.ko" | awk 'NR == 2 { print $1 }') octets of text"
+  else
+    d="does not compile: $(grep -m1 -E 'error|Error' "$said" | sed "s|$state/||g" | cut -c1-90)"
+  fi
+  rm -rf "$state/out/$p"
+  echo "| $k | $version | $how | $d |"
+  case $d in *warnings*) ;; *) return 1 ;; esac
+}
+failed=0
+echo "| kernel | package | compiler | module |"
+echo "|---|---|---|---|"
+for k in $(kernels | grep -E "$pattern"); do
+  compile "$k" || case $k in *deb13* | *deb14*) ;; *) failed=1 ;; esac
+done
+exit $failed
