@@ -47,14 +47,20 @@ static struct nnet_binding *nnet_bpt_find(struct nnet_net *nn, u64 hash,
 	return NULL;
 }
 
-/* Whether a longer prefix is bound already: asks all, bind() is rare. */
-static bool nnet_bpt_extended(struct nnet_net *nn, const u8 *name, u16 len)
+/*
+ * Whether a longer prefix is bound already: asks all where there are deeper ones,
+ * bind() is rare.
+ */
+static bool nnet_bpt_extended(struct nnet_net *nn, const u8 *name, u16 len,
+			      u16 depth)
 {
 	struct nnet_bpt *bpt = &nn->bpt;
 	struct nnet_binding *b;
 	u32 i;
 
-	for (i = 0; bpt->count && i <= bpt->mask; i++)
+	if (!(bpt->depths & ~GENMASK(depth, 0)))
+		return false;
+	for (i = 0; i <= bpt->mask; i++)
 		hlist_for_each_entry_rcu(b, &bpt->heads[i], node,
 					 lockdep_is_held(&nn->control))
 			if (b->name_len > len && !memcmp(b->name, name, len))
@@ -90,7 +96,7 @@ int nnet_bpt_add(struct nnet_net *nn, const u8 *name, u16 len, u32 face,
 	for (d = 1; d <= n; d++)
 		if (nnet_bpt_find(nn, key.h[d], name, key.end[d]))
 			return -EADDRINUSE;
-	if (nnet_bpt_extended(nn, name, len))
+	if (nnet_bpt_extended(nn, name, len, n))
 		return -EADDRINUSE;
 	if (bpt->count >= NNET_BINDINGS_MAX - (user ? NNET_BINDINGS_KEPT : 0) ||
 	    (user && user->bindings >= NNET_BINDINGS_USER_MAX))

@@ -253,5 +253,10 @@ module_init(nnet_init);
 module_exit(nnet_exit);
 
 MODULE_LICENSE("Dual MIT/GPL");
+MODULE_AUTHOR("The Onym authors");
+MODULE_VERSION("0.1.0");
 MODULE_DESCRIPTION("Named-data networking as a socket family");
+/* Lets socket() of any user load the module; NNET_AUTOLOAD=n leaves it out. */
+#ifndef NNET_NO_ALIAS
 MODULE_ALIAS("net-pf-19");
+#endif

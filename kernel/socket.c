@@ -7,9 +7,11 @@
  * ns->face, ns->face_id, ns->bindings and ns->prefix change under nn->control;
  * options under the lock of the socket, read with READ_ONCE.
  */
+#include <asm/ioctls.h>
 #include <linux/module.h>
 #include <linux/net.h>
 #include <linux/poll.h>
+#include <linux/sockios.h>
 #include <net/tcp_states.h>
 
 #include "nnet.h"
@@ -318,6 +320,32 @@ static __poll_t nnet_poll(struct file *file, struct socket *sock,
 	return mask;
 }
 
+static int nnet_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
+{
+	struct sock *sk = sock->sk;
+	struct nnet_sock *ns = nnet_sk(sk);
+	struct sk_buff *skb;
+	int n = 0;
+
+	switch (cmd) {
+	case SIOCINQ:
+		spin_lock_bh(&sk->sk_receive_queue.lock);
+		skb = skb_peek(&sk->sk_receive_queue);
+		if (skb)
+			n = skb->len;
+		spin_unlock_bh(&sk->sk_receive_queue.lock);
+		break;
+	case SIOCOUTQ:
+		spin_lock_bh(&ns->pub.lock);
+		n = min_t(u64, ns->pub.bytes, INT_MAX);
+		spin_unlock_bh(&ns->pub.lock);
+		break;
+	default:
+		return -ENOIOCTLCMD;
+	}
+	return put_user(n, (int __user *)arg);
+}
+
 static const struct proto_ops nnet_ops = {
 	.owner = THIS_MODULE,
 	.release = nnet_release,
@@ -327,7 +355,8 @@ static const struct proto_ops nnet_ops = {
 	.accept = sock_no_accept,
 	.getname = nnet_getname,
 	.poll = nnet_poll,
-	.ioctl = sock_no_ioctl,
+	.ioctl = nnet_ioctl,
+	.gettstamp = sock_gettstamp,
 	.listen = sock_no_listen,
 	.shutdown = sock_no_shutdown,
 	.setsockopt = nnet_setsockopt,

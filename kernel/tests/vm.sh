@@ -57,6 +57,7 @@ for m in virtio_ring virtio virtio_pci_legacy_dev virtio_pci_modern_dev virtio_p
   n=$((n + 1))
 done
 cp "$module" "$root/nnet.ko"
+cp "$here/../../packaging/kernel/nnet.conf" "$root/"
 for f in onym ndnd onym-testkit calls; do [ ! -e "$root/bin/$f" ] || strip "$root/bin/$f"; done
 [ -n "${ARM64:-}" ] || strip --strip-debug "$root/nnet.ko" "$root"/modules/*.ko 2>/dev/null || true
 [ -z "${DATA:-}" ] || cp -r "$DATA" "$root/data"

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-"""Write both sides of the netlink family from spec/netlink/nnet.yaml.
+"""Write what user space and kernel share: the netlink family from
+spec/netlink/nnet.yaml, the sockets from spec/netlink/socket.yaml.
 
 kernel/tools/nlgen.py            write what differs
 kernel/tools/nlgen.py --check    write nothing, fail when something differs
 """
+import re
 import sys
 from pathlib import Path
 
@@ -12,6 +14,8 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 SPEC = ROOT / "spec/netlink/nnet.yaml"
+SOCKET = ROOT / "spec/netlink/socket.yaml"
+MAN = ROOT / "kernel/man/nnet.7.in"
 LICENCE = "SPDX-License-Identifier: GPL-2.0 OR MIT"
 NOTE = "Written by kernel/tools/nlgen.py from spec/netlink/nnet.yaml; not by hand."
 SIZES = {"u8": 1, "u16": 2, "u32": 4, "u64": 8}
@@ -151,6 +155,96 @@ def python(spec):
     return "\n".join(out)
 
 
+SOCKET_NOTE = NOTE.replace("nnet.yaml", "socket.yaml")
+
+
+def symbol(group, entry):
+    return entry.get("symbol") or "NNET_" + (upper(group) + "_" if group else "") + upper(entry["name"])
+
+
+def socket_header(spec):
+    out = [f"/* {LICENCE} */", f"/* {SOCKET_NOTE} */", "/*"]
+    out += [" * AF_NNET: sockets of named data. What a program needs beside <sys/socket.h>.", " */"]
+    out += ["#ifndef _UAPI_LINUX_NNET_H", "#define _UAPI_LINUX_NNET_H", ""]
+    out += ["#include <linux/types.h>", "#include <linux/socket.h>", ""]
+    out += ["/* The number of the family is a module parameter: /sys/module/nnet/parameters/family. */"]
+    for c in spec["constants"]:
+        value = hex(c["value"]) if c["name"] == "ethertype" else c["value"]
+        out.append(f"#define {symbol('', c)}\t{value}" + (f"\t/* {c['doc']} */" if "doc" in c else ""))
+    for g in spec["groups"]:
+        out += ["", f"/* {g['doc']} */", "enum {"]
+        for e in g["entries"]:
+            said = ": ".join(str(e[k]) for k in ("type", "doc") if k in e)
+            out.append(f"\t{symbol(g['name'], e)} = {e['value']}," + (f"\t/* {said} */" if said else ""))
+        out.append("};")
+    for t in spec["structs"]:
+        out += [""] + ([f"/* {t['doc']} */"] if "doc" in t else []) + [f"struct {t['name']} {{"]
+        for f in t["fields"]:
+            out.append(f"\t{f['type']} {f['name']};" + (f"\t/* {f['doc']} */" if "doc" in f else ""))
+        out.append("};")
+    out += ["", "#endif /* _UAPI_LINUX_NNET_H */", ""]
+    return "\n".join(out)
+
+
+def rust_doc(entry, group):
+    said = ": ".join(str(entry[k]) for k in ("type", "doc") if k in entry) or entry["name"]
+    said = f"{group}: {said}"
+    # Words of the interface are code.
+    said = re.sub(r"\b(\w+\(\)|[A-Z]+_[A-Z_]+|NDNLPv2|NextHopFaceId|IncomingFaceId|InterestLifetime|CanBePrefix|FinalBlockId|SignatureInfo)", r"`\1`", said)
+    return said[0].upper() + said[1:].rstrip(".") + "."
+
+
+def rust_const(group, entry, typed):
+    return f"pub const {symbol(group, entry).removeprefix('NNET_')}: {typed.get('rust', 'i32')} = {entry['value']};"
+
+
+def socket_rust(spec):
+    out = [f"// {SOCKET_NOTE}", "", "//! Numbers of the sockets of `AF_NNET`.", ""]
+    for c in spec["constants"]:
+        out += [f"/// {rust_doc(c, 'Constant')}", rust_const("", c, c)]
+    for g in spec["groups"]:
+        for e in g["entries"]:
+            out += [f"/// {rust_doc(e, g['doc'])}", rust_const(g["name"], e, g)]
+    return "\n".join(out) + "\n"
+
+
+def socket_python(spec):
+    out = [f"# {SOCKET_NOTE}", '"""Numbers of the sockets of AF_NNET."""', ""]
+    for c in spec["constants"]:
+        out.append(f"{symbol('', c).removeprefix('NNET_')} = {c['value']}")
+    out.append("")
+    for g in spec["groups"]:
+        for e in g["entries"]:
+            out.append(f"{symbol(g['name'], e).removeprefix('NNET_')} = {e['value']}")
+    return "\n".join(out) + "\n"
+
+
+def roff(text):
+    return str(text).replace("\\", "\\e").replace("~", "\\(ti").replace("-", "\\-")
+
+
+def first_upper(text):
+    """A sentence; what has capitals of its own keeps them."""
+    return text[0].upper() + text[1:]
+
+
+def man_table(group):
+    out = []
+    for e in group["entries"]:
+        way = "get only" if e.get("set") is False else "set only" if e.get("get") is False else ""
+        kind = ", ".join(x for x in (e.get("type", ""), way) if x)
+        out += [".TP", f".BR {symbol(group['name'], e)} \" ({kind})\"", roff(first_upper(e.get("doc", e["name"]))) + "."]
+    return "\n".join(out)
+
+
+def man(spec):
+    text = MAN.read_text().replace("@NOTE@", SOCKET_NOTE)
+    for g in spec["groups"]:
+        if "table" in g:
+            text = text.replace(f"@{g['table']}@", man_table(g))
+    return text
+
+
 TARGETS = {
     "kernel/generated/nnet_nl.h": c_header,
     "kernel/generated/nnet_nl_ops.h": c_ops_header,
@@ -158,18 +252,23 @@ TARGETS = {
     "crates/kernel/src/generated.rs": rust,
     "clients/python/onym/_nnet_netlink.py": python,
 }
+SOCKET_TARGETS = {
+    "kernel/include/uapi/linux/nnet.h": socket_header,
+    "clients/python/onym/_nnet_socket.py": socket_python,
+    "kernel/man/nnet.7": man,
+}
 
 
 def main():
-    spec = yaml.safe_load(SPEC.read_text())
+    specs = [(SPEC, TARGETS), (SOCKET, SOCKET_TARGETS)]
     stale = 0
-    for path, write in TARGETS.items():
-        target, text = ROOT / path, write(spec)
+    for path, text in ((p, write(yaml.safe_load(s.read_text()))) for s, t in specs for p, write in t.items()):
+        target = ROOT / path
         if target.exists() and target.read_text() == text:
             continue
         stale += 1
         if "--check" in sys.argv:
-            print(f"{path} is not what {SPEC.name} says: run kernel/tools/nlgen.py")
+            print(f"{path} is not what its description in spec/netlink says: run kernel/tools/nlgen.py")
         else:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text)

@@ -22,18 +22,20 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-SOL_NNET = 319
-INTEREST, DATA, NACK = 5, 6, 800
-CAN_BE_PREFIX, MUST_BE_FRESH = 1, 2
+from onym import _nnet_socket as _n
+
+SOL_NNET = _n.SOL_NNET
+INTEREST, DATA, NACK = _n.INTEREST, _n.DATA, _n.NACK
+CAN_BE_PREFIX, MUST_BE_FRESH = _n.CAN_BE_PREFIX, _n.MUST_BE_FRESH
 _PACKET_MAX = 8800
 _TYPED = {"seg": 50, "off": 52, "v": 54, "t": 56, "seq": 58}
 _WORDS = {v: k for k, v in _TYPED.items()}
 _CM = {
-    1: "name", 2: "type", 3: "lifetime", 4: "freshness", 5: "flags", 7: "content_type",
-    8: "final", 11: "face", 12: "nonce", 13: "reason", 15: "mark", 16: "segment", 18: "satisfied",
+    _n.CM_NAME: "name", _n.CM_TYPE: "type", _n.CM_LIFETIME: "lifetime", _n.CM_FRESHNESS: "freshness",
+    _n.CM_FLAGS: "flags", _n.CM_CONTENT_TYPE: "content_type", _n.CM_FINAL_BLOCK: "final", _n.CM_FACE: "face",
+    _n.CM_NONCE: "nonce", _n.CM_REASON: "reason", _n.CM_MARK: "mark", _n.CM_SEGMENT: "segment",
+    _n.CM_SATISFIED: "satisfied",
 }  # fmt: skip
-_OPT_NAME, _OPT_FACE, _OPT_MULTIBIND, _OPT_UNPUBLISH, _OPT_UNBIND, _OPT_STATUS = 1, 2, 4, 11, 12, 14
-_EXTERNAL = 2
 
 
 def tlv(kind: int, value: bytes) -> bytes:
@@ -190,8 +192,8 @@ class Socket(socket.socket):
     def _address(self, call: str, name: str, flags: int) -> None:
         value = encode_name(name)
         if len(value) > 116:
-            self.setsockopt(SOL_NNET, _OPT_NAME, value)
-            flags, value = flags | _EXTERNAL, b""
+            self.setsockopt(SOL_NNET, _n.NAME, value)
+            flags, value = flags | _n.ADDR_EXTERNAL, b""
         octets = struct.pack("=HBBIH2x116s", self._family, 0, flags, 0, len(value), value)
         libc = ctypes.CDLL(None, use_errno=True)
         if getattr(libc, call)(self.fileno(), octets, len(octets)):
@@ -209,20 +211,20 @@ class Socket(socket.socket):
     @property
     def face(self) -> int:
         """Number of the face, 0 before it has one."""
-        return self.getsockopt(SOL_NNET, _OPT_FACE)
+        return self.getsockopt(SOL_NNET, _n.FACE)
 
     def send_interest(self, name: str, *, flags: int = 0, lifetime: int = 4000) -> None:
         """Ask for a name (DGRAM)."""
         self.sendmsg([b""], [
-            (SOL_NNET, 2, struct.pack("=I", INTEREST)), (SOL_NNET, 1, encode_name(name)),
-            (SOL_NNET, 5, struct.pack("=I", flags)), (SOL_NNET, 3, struct.pack("=I", lifetime)),
+            (SOL_NNET, _n.CM_TYPE, struct.pack("=I", INTEREST)), (SOL_NNET, _n.CM_NAME, encode_name(name)),
+            (SOL_NNET, _n.CM_FLAGS, struct.pack("=I", flags)), (SOL_NNET, _n.CM_LIFETIME, struct.pack("=I", lifetime)),
         ])  # fmt: skip
 
     def send_data(self, name: str, content: bytes, *, freshness: int = 0) -> None:
         """Answer with a Data without signature (DGRAM)."""
         self.sendmsg([content], [
-            (SOL_NNET, 2, struct.pack("=I", DATA)), (SOL_NNET, 1, encode_name(name)),
-            (SOL_NNET, 4, struct.pack("=I", freshness)),
+            (SOL_NNET, _n.CM_TYPE, struct.pack("=I", DATA)), (SOL_NNET, _n.CM_NAME, encode_name(name)),
+            (SOL_NNET, _n.CM_FRESHNESS, struct.pack("=I", freshness)),
         ])  # fmt: skip
 
     def receive(self) -> Packet:
@@ -244,11 +246,11 @@ class Socket(socket.socket):
 
     def publish(self, packet: bytes, milliseconds: int = 0) -> None:
         """Let the kernel answer with a Data (RAW), for a time or until close."""
-        self.sendmsg([packet], [(SOL_NNET, 14, struct.pack("=I", milliseconds))])
+        self.sendmsg([packet], [(SOL_NNET, _n.CM_PUBLISH, struct.pack("=I", milliseconds))])
 
     def unpublish(self, prefix: str) -> None:
         """Forget what was published below a prefix."""
-        self.setsockopt(SOL_NNET, _OPT_UNPUBLISH, encode_name(prefix))
+        self.setsockopt(SOL_NNET, _n.UNPUBLISH, encode_name(prefix))
 
 
 def publish(sock: Socket, name: str, content: bytes, **signing: object) -> None:
@@ -329,4 +331,4 @@ def status(sock: Socket, timeout: float | None = None) -> Packet | None:
 
 def tell_answered(sock: Socket) -> None:
     """Let :func:`status` tell of Interests that the kernel answered too."""
-    sock.setsockopt(SOL_NNET, _OPT_STATUS, struct.pack("=I", 1))
+    sock.setsockopt(SOL_NNET, _n.STATUS, struct.pack("=I", 1))

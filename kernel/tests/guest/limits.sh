@@ -9,10 +9,38 @@ only() { case " ${ONLY:-$1} " in *" $1 "*) ;; *) return 1 ;; esac; }
 if only family; then
   for f in -1 0 46 1000; do if insmod /nnet.ko family=$f 2>/dev/null; then echo "family=$f loads"; exit 1; fi; done
 fi
+if only autoload; then
+  # socket() of any user loads the module by its alias, unless the administrator says no.
+  d=/lib/modules/$(uname -r)
+  mkdir -p $d /etc/modprobe.d
+  cp /nnet.ko $d/
+  (cd $d && depmod)
+  echo /bin/modprobe > /proc/sys/kernel/modprobe
+  nnet-test autoload
+  [ -e /sys/module/nnet ] || { echo "the alias loads nothing"; exit 1; }
+  unload
+  cp /nnet.conf /etc/modprobe.d/
+  nnet-test autoload
+  [ ! -e /sys/module/nnet ] || { echo "loaded in spite of the blacklist"; exit 1; }
+  modprobe nnet
+  [ -e /sys/module/nnet ]
+  unload
+  rm -r $d /etc/modprobe.d/nnet.conf
+fi
 insmod /nnet.ko $LOAD
-for c in lpfields shares hostlimits blocked longrows; do
+for c in rights lpfields shares bindings hostlimits blocked longrows; do
   if only $c; then nnet-test $c; fi
 done
+if only charged; then
+  # What a process lets the kernel keep is its control group's memory.
+  mkdir -p /tmp/cg; mount -t cgroup2 none /tmp/cg
+  echo +memory > /tmp/cg/cgroup.subtree_control
+  mkdir /tmp/cg/x
+  sh -c 'echo $$ > /tmp/cg/x/cgroup.procs; exec nnet-test charged /tmp/cg/x'
+  # The next script runs without control groups again.
+  i=0; until rmdir /tmp/cg/x 2>/dev/null; do sleep 0.1; i=$((i+1)); [ $i -lt 100 ] || exit 1; done
+  umount /tmp/cg
+fi
 if only lpfields; then
   # What was chosen for /localhost stayed; the other Interest went.
   awk '/:6999/ && $6 != 0 { print "the lower face: " $0 } /:6999/ { n = $9 } END { exit n != 1 }' /proc/net/nnet/faces || { cat /proc/net/nnet/faces; exit 1; }
@@ -38,6 +66,16 @@ if only storescope; then
   wait $probing || true
   kill $(pidof nnet_store); wait $store 2>/dev/null || true
   in_ r awk -v f=$face_rb '$1 == f && $9 != 0 { print "went on: " $0; exit 1 }' /proc/net/nnet/faces
+fi
+if only autofaces; then
+  # Peers that nobody named have a share of the faces and no more.
+  in_ r nnet-test ctl auto 1
+  in_ a nnet-test peers va $(mac r ra) 4000
+  made=$(in_ r grep -c ' ether .* 02:00:00:' /proc/net/nnet/faces)
+  echo "faces of unknown peers: $made"
+  [ $made -gt 64 ] && [ $made -le 960 ]
+  in_ r nnet-test ctl ether ra 06:00:00:00:00:01
+  in_ r nnet-test ctl auto 0
 fi
 if only truesize; then
   # Fragments of one octet in frames of 50000: what they hold is counted, not what they say.

@@ -7,6 +7,7 @@ nnet-test closing $R
 nnet-test storm $R
 nnet-test reuse
 nnet-test fuzz $((R * 4)) 1
+nnet-test crowd $R 1
 # A device that is removed while packets go out by it; ids are used again.
 ip netns add x
 for i in $(seq $((R / 20))); do

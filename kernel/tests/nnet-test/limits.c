@@ -122,6 +122,83 @@ int lpfields(int argc, char **argv)
 	return 0;
 }
 
+static int rows(uint8_t command, int *longer);
+
+/* What wants a capability is refused to others; reading the tables is free. */
+int rights(int argc, char **argv)
+{
+	pid_t child = as(STRANGER);
+	struct onym_name n = name_of("/free");
+	int control, longer, fd;
+	uint32_t few = 10;
+	uint8_t kind = NNET_FACE_KIND_UDP;
+
+	if (child)
+		return !ended_well(child);
+	control = onym_ctl_open();
+	CHECK(control >= 0);
+	fd = bound("/free/prefix", 0);
+	CHECK(fd >= 0);
+	CHECK(bound("/localhost/prefix", 0) == -EACCES && bound("/localhop/prefix", 0) == -EACCES);
+	CHECK(onym_socket(SOCK_RAW, NNET_PROTO_ALL) == -EPERM);
+	CHECK(onym_ctl_route(control, &n, 1, 0) == -EPERM && onym_ctl_unroute(control, &n, 1) == -EPERM);
+	CHECK(onym_ctl_strategy(control, &n, NNET_STRATEGY_MULTICAST) == -EPERM);
+	CHECK(onym_ctl_face_del(control, face_number(fd)) == -EPERM);
+	CHECK(onym_ctl_call(control, NNET_CMD_FACE_NEW, NULL, 0, NNET_A_FACE_KIND, &kind, (size_t)1, 0) == -EPERM);
+	CHECK(onym_ctl_call(control, NNET_CMD_CS_CONFIG, NULL, 0, NNET_A_CAPACITY, &few, (size_t)4, 0) == -EPERM);
+	CHECK(onym_ctl_call(control, NNET_CMD_CS_ERASE, NULL, 0, 0) == -EPERM);
+	CHECK(onym_ctl_call(control, NNET_CMD_PIT_SET, NULL, 0, NNET_A_PIT_MAX, &few, (size_t)4, 0) == -EPERM);
+	CHECK(onym_ctl_call(control, NNET_CMD_NET_SET, NULL, 0, NNET_A_AUTO_FACES, &kind, (size_t)1, 0) == -EPERM);
+	CHECK(onym_ctl_call(control, NNET_CMD_STORE_ATTACH, NULL, 0, 0) == -EPERM);
+	CHECK(onym_ctl_call(control, NNET_CMD_DISPATCH_SET, NULL, 0, NNET_A_DISPATCH_MODE, &kind, (size_t)1, 0) == -EPERM);
+	CHECK(rows(NNET_CMD_BPT_GET, &longer) == 1 && rows(NNET_CMD_STATS_GET, &longer) > 50);
+	exit(0);
+}
+
+/* Binds prefixes of one depth until it is refused. Returns how many it got. */
+static int bindings_taken(const char *first, int most)
+{
+	struct onym_name n = name_of(first);
+	int fd = -1, one = 1, count;
+
+	for (count = 0; count < most; count++) {
+		struct onym_name item = n;
+
+		if (count % 1024 == 0) {
+			fd = onym_socket(SOCK_DGRAM, 0);
+			CHECK(fd >= 0 && !setsockopt(fd, SOL_NNET, NNET_MULTIBIND, &one, sizeof(one)));
+		}
+		CHECK(!onym_name_segment(&item, count));
+		if (onym_bind(fd, &item, 0)) {
+			CHECK(errno == ENOBUFS);
+			break;
+		}
+	}
+	return count;
+}
+
+/* One user takes its share of the bindings; another one and root get theirs. */
+int bindings(int argc, char **argv)
+{
+	int first, tell[2];
+	pid_t child;
+
+	CHECK(!pipe(tell));
+	child = as(STRANGER);
+	if (!child) {
+		first = bindings_taken("/stranger", 20000);
+		CHECK(write(tell[1], &first, sizeof(first)) == sizeof(first));
+		pause();
+	}
+	CHECK(read(tell[0], &first, sizeof(first)) == sizeof(first));
+	printf("bindings of one user: %d\n", first);
+	CHECK(first == 65536 / 4);
+	CHECK(bindings_taken("/root", 100) == 100);
+	kill(child, 9);
+	CHECK(waitpid(child, NULL, 0) == child);
+	return 0;
+}
+
 /* Sockets that have a face, up to so many; errno of the first that gets none in *err. */
 static int faces_taken(int most, int *err)
 {
@@ -422,4 +499,73 @@ int longrows(int argc, char **argv)
 	CHECK(rows(NNET_CMD_PIT_GET, &longer) >= LONG && longer == LONG);
 	printf("all rows came\n");
 	return 0;
+}
+
+static long charged_now(const char *group)
+{
+	char path[128], word[64];
+	long value, found = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/memory.stat", group);
+	f = fopen(path, "r");
+	CHECK(f);
+	while (fscanf(f, "%63s %ld", word, &value) == 2)
+		if (!strcmp(word, "kernel"))
+			found = value;
+	fclose(f);
+	CHECK(found >= 0);
+	return found;
+}
+
+/* charged GROUP: what a process lets the kernel keep is charged to its control group. */
+int charged(int argc, char **argv)
+{
+	enum { COUNT = 4000, PENDING = 500 };
+	int fd = onym_socket(SOCK_RAW, 0), ask = onym_socket(SOCK_RAW, 0), buffer = 64 << 20, held = COUNT * 3000;
+	struct onym_name prefix = name_of("/charged");
+	uint8_t interest[8800], v[8192];
+	long before = charged_now(argv[0]), after;
+	size_t len = long_prefix(v, 0);
+
+	CHECK(!setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &buffer, sizeof(buffer)));
+	CHECK(!onym_ctl_route(onym_ctl_open(), &prefix, 1, 0) && !onym_bind(fd, &prefix, 0));
+	for (int i = 0; i < COUNT; i++) {
+		struct onym_name n = prefix;
+		struct onym_data d = { .name = &n, .content = content, .len = 3000 };
+
+		CHECK(!onym_name_segment(&n, NUMBER_FIRST + i) && !onym_publish(fd, &d, NULL));
+	}
+	after = charged_now(argv[0]);
+	printf("published %d octets, charged %ld; ", held, after - before);
+	CHECK(after - before >= held);
+	before = after;
+	for (int i = 0; i < PENDING; i++) {
+		uint8_t *p = interest;
+		size_t name = prefix.len + len + 4;
+
+		memcpy(p, (uint8_t[]){ 5, 0xfd, (name + 4 + 6 + 4) >> 8, (name + 10) & 255, 7, 0xfd, name >> 8, name & 255 }, 8);
+		p[2] = (name + 10) >> 8;
+		memcpy(p + 8, prefix.v, prefix.len);
+		memcpy(p + 8 + prefix.len, v, len);
+		p += 8 + prefix.len + len;
+		memcpy(p, (uint8_t[]){ 8, 2, i >> 8, i, 10, 4, 1, 2, i >> 8, i }, 10);
+		CHECK(send(ask, interest, p + 10 - interest, 0) == p + 10 - interest);
+	}
+	after = charged_now(argv[0]);
+	printf("%d pending of 8 KB, charged %ld\n", PENDING, after - before);
+	CHECK(after - before >= PENDING * 8000);
+	return 0;
+}
+
+/* autoload: socket() of a user who may do nothing, whatever comes of it. */
+int autoload(int argc, char **argv)
+{
+	pid_t child = as(STRANGER);
+
+	if (!child) {
+		socket(NNET_FAMILY_DEFAULT, SOCK_RAW, 0);
+		exit(0);
+	}
+	return !ended_well(child);
 }

@@ -56,7 +56,9 @@ static const struct {
 	{ "fuzz", fuzz, 1 },	   { "closing", closing, 1 }, { "storm", storm, 1 },
 	{ "cost", cost, 1 },	   { "lpfields", lpfields, 0 }, { "shares", shares, 0 },
 	{ "hostlimits", hostlimits, 0 }, { "blocked", blocked, 0 }, { "longrows", longrows, 0 },
-	{ "pad", pad, 4 },
+	{ "pad", pad, 4 },	   { "autoload", autoload, 0 },
+	{ "charged", charged, 1 },  { "rights", rights, 0 },
+	{ "bindings", bindings, 0 }, { "crowd", crowd, 1 },     { "peers", peers, 3 },
 	{ "probe", probe, 1 },	   { "hit", hit, 2 },	   { "flood", flood, 3 },
 };
 

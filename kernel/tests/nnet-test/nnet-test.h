@@ -84,5 +84,11 @@ int hostlimits(int argc, char **argv);
 int blocked(int argc, char **argv);
 int longrows(int argc, char **argv);
 int pad(int argc, char **argv);
+int autoload(int argc, char **argv);
+int charged(int argc, char **argv);
+int rights(int argc, char **argv);
+int bindings(int argc, char **argv);
+int crowd(int argc, char **argv);
+int peers(int argc, char **argv);
 
 #endif /* NNET_TEST_H */

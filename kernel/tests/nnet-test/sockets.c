@@ -2,8 +2,10 @@
 /* The sockets of one host: binding, errors, publications, SEQPACKET. */
 #include "nnet-test.h"
 
+#include <linux/sockios.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 
 /* The two rules of binding, and the errors of the other calls. */
@@ -110,7 +112,12 @@ int published(int argc, char **argv)
 	CHECK(len > 0 && !onym_data_verify(raw, len, NULL));
 	raw[len - 1] ^= 1;
 	CHECK(onym_data_verify(raw, len, NULL) == -EBADMSG);
+	/* Published octets are told, and go; a socket that asked for nothing has nothing waiting. */
+	CHECK(!ioctl(fd, SIOCOUTQ, &one) && one > 7);
+	CHECK(!ioctl(c, SIOCINQ, &one) && !one);
 	CHECK(!onym_unpublish(fd, &item));
+	CHECK(!ioctl(fd, SIOCOUTQ, &one) && !one);
+	CHECK(ioctl(fd, 0x89ef, &one) && errno == ENOTTY);
 	CHECK(onym_unpublish(fd, &item) == -ENOENT);
 	n = name_of("/pub/other");
 	CHECK(!onym_send_interest(c, &n, 0, 0));

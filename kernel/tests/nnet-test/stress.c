@@ -259,3 +259,23 @@ int pad(int argc, char **argv)
 	}
 	return 0;
 }
+
+/* peers DEVICE MAC COUNT: one frame from each of so many stations that nobody knows. */
+int peers(int argc, char **argv)
+{
+	int fd = socket(AF_PACKET, SOCK_RAW, htons(0x8624)), count = atoi(argv[2]);
+	struct sockaddr_ll to = { .sll_family = AF_PACKET, .sll_halen = 6 };
+	uint8_t frame[64] = { 0 };
+
+	CHECK(fd >= 0 && mac_of(argv[1], frame));
+	memcpy(frame + 12, (uint8_t[]){ 0x86, 0x24, 5, 14, 7, 6, 8, 1, 'p', 8, 1, 'x', 10, 4, 1, 2, 3, 4 }, 18);
+	to.sll_ifindex = if_nametoindex(argv[0]);
+	for (int n = 0; n < count; n++) {
+		memcpy(frame + 6, (uint8_t[]){ 2, 0, 0, n >> 16, n >> 8, n }, 6);
+		CHECK(sendto(fd, frame, sizeof(frame), 0, (void *)&to, sizeof(to)) == sizeof(frame));
+		/* Faces are made by a thread that takes few at a time. */
+		if (n % 32 == 31)
+			usleep(2000);
+	}
+	return 0;
+}
