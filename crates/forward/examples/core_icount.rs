@@ -70,7 +70,8 @@ impl Case {
         self.now = self.now.plus_ms(1);
         let up = Packet { face: FaceId(256), bytes: e.interest.clone(), lp: LpIn::default() };
         black_box(self.fw.receive(self.now, up, &mut self.out));
-        let ours = if echoes { self.out.items[0].lp.pit_token.clone() } else { Token::new() };
+        let sent = self.out.items[0].as_pull().filter(|_| echoes);
+        let ours = sent.map_or_else(Token::new, |(_, lp)| lp.pit_token.clone());
         self.out.clear();
         let lp = LpIn { pit_token: ours, ..LpIn::default() };
         let down = Packet { face: FaceId(257), bytes: e.data.clone(), lp };

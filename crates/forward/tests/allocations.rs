@@ -82,7 +82,8 @@ impl Bench {
         self.now = self.now.plus_ms(3);
         let token = Token::try_from(&[1, 2, 3, 4][..]).expect("short");
         assert_eq!(self.receive(256, interest, token), Verdict::Forwarded);
-        let ours = if echo { self.out.items[0].lp.pit_token.clone() } else { Token::new() };
+        let sent = self.out.items[0].as_pull().filter(|_| echo);
+        let ours = sent.map_or_else(Token::new, |(_, lp)| lp.pit_token.clone());
         self.out.clear();
         assert_eq!(self.receive(257, data, ours), Verdict::Satisfied);
         self.out.clear();

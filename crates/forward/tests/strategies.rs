@@ -112,7 +112,7 @@ fn a_learned_route_is_used_without_discovery_and_told_when_it_fails() {
     let mut b = Bench::new().faces(3).strategy("/", "self-learning").route("/s", 258, 2048);
     let interest = I::new("/s/1", 1);
     b.interest(256, &interest);
-    assert!(b.out.items[0].lp.non_discovery);
+    assert!(b.out.items[0].as_pull().expect("a packet").1.non_discovery);
     assert_eq!(went(&mut b), [258]);
     assert_eq!(b.nack(258, &interest, 150), Verdict::NackForwarded);
     assert_eq!(b.short(), ["256 nack150 /s/1"]);
@@ -134,7 +134,7 @@ fn data_for_a_discovery_carries_the_announcement_that_is_known_here() {
     b.data(300, "/s/1", 0);
     let told = |face: u32| {
         let item = b.out.items.iter().find(|t| t.face == FaceId(face)).expect("sent");
-        item.lp.prefix_announcement.clone()
+        item.as_pull().and_then(|(_, lp)| lp.prefix_announcement.clone())
     };
     assert_eq!(told(256), Some(announcement));
     assert_eq!(told(257), None);

@@ -13,7 +13,7 @@ mod verdict;
 mod tests;
 
 pub use config::{CongestionConfig, LinkConfig, ReassemblyLimits, ReliabilityLimits};
-pub use packet::{Delivery, Kind, LpIn, LpOut, Outbox, Packet, Payload, Transmit};
+pub use packet::{AppMessage, Kind, LpIn, LpOut, Outbox, Outgoing, Packet, Payload, Transmit};
 pub use reliability::ReliabilityCounters;
 pub use verdict::FrameVerdict;
 

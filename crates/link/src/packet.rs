@@ -46,19 +46,6 @@ pub enum Kind {
     Nack,
 }
 
-/// How an item is put into the queue of its face. The pull half knows packets only; what the push
-/// half sends passes through unseen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Delivery {
-    /// A packet or frame, through the link service.
-    #[default]
-    Packet,
-    /// Data of the push half for an application: whole or not at all.
-    AppData,
-    /// Another message of the push half for an application.
-    AppMessage,
-}
-
 /// Link-layer fields to send with a packet.
 #[derive(Debug, Clone, Default)]
 pub struct LpOut {
@@ -76,24 +63,54 @@ pub struct LpOut {
     pub non_discovery: bool,
     /// Prefix announcement to attach to a Data.
     pub prefix_announcement: Option<Buf>,
-    /// How it is put into the queue of its face.
-    pub delivery: Delivery,
 }
 
-/// One packet to send on one face.
+/// What leaves by a face, beside its octets.
+#[derive(Debug, Clone)]
+// The pull packet is the common case; boxing its fields would allocate.
+#[allow(clippy::large_enum_variant)]
+pub enum Outgoing {
+    /// A packet of the pull half, with its link-layer fields.
+    Pull(Kind, LpOut),
+    /// A frame of the push half for a link.
+    PushFrame,
+    /// A message of the push half for an application.
+    App(AppMessage),
+}
+
+/// What an application is told; what finds no room in its queue ends differently.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AppMessage {
+    /// A publication: queued whole, or missed and counted as such.
+    Data,
+    /// Anything else, which must arrive: the face of an application that has no room for it ends.
+    Control,
+}
+
+/// What to send on one face.
 #[derive(Debug)]
 pub struct Transmit {
     /// Where it goes.
     pub face: FaceId,
     /// What it is.
-    pub kind: Kind,
+    pub what: Outgoing,
     /// Where its bytes are.
     pub bytes: Payload,
-    /// Its link-layer fields.
-    pub lp: LpOut,
 }
 
-/// The bytes of a packet to send.
+impl Transmit {
+    /// Kind and link-layer fields of a packet of the pull half; `None` for anything else.
+    #[inline]
+    #[must_use]
+    pub const fn as_pull(&self) -> Option<(Kind, &LpOut)> {
+        match &self.what {
+            Outgoing::Pull(kind, lp) => Some((*kind, lp)),
+            Outgoing::PushFrame | Outgoing::App(_) => None,
+        }
+    }
+}
+
+/// The bytes of what is to be sent.
 #[derive(Debug, Clone)]
 pub enum Payload {
     /// In the arena of the [`Outbox`]: what is small or was changed.
@@ -114,7 +131,7 @@ impl Payload {
     }
 }
 
-/// Packets that one burst produced, in order. Cleared, not freed, after each burst.
+/// What one burst wants sent, in order. Cleared, not freed, after each burst.
 #[derive(Debug, Default)]
 pub struct Outbox {
     /// Bytes of changed packets.
@@ -124,7 +141,7 @@ pub struct Outbox {
 }
 
 impl Outbox {
-    /// The network-layer bytes of `item`.
+    /// The bytes of `item`.
     #[must_use]
     pub fn bytes<'a>(&'a self, item: &'a Transmit) -> &'a [u8] {
         item.bytes.octets(&self.arena)

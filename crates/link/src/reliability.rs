@@ -30,7 +30,8 @@ const REMEMBER_MAX: Duration = Duration::from_secs(60);
 pub(crate) struct Piece {
     /// The whole network-layer packet.
     pub(crate) packet: Buf,
-    pub(crate) kind: Kind,
+    /// The kind, of a packet of the pull half.
+    pub(crate) kind: Option<Kind>,
     /// The part of the packet in this frame.
     pub(crate) range: Range<usize>,
     pub(crate) sequence: u64,
@@ -42,7 +43,7 @@ pub(crate) struct Piece {
 }
 
 impl Piece {
-    pub(crate) fn new(packet: Buf, kind: Kind, sequence: u64) -> Self {
+    pub(crate) fn new(packet: Buf, kind: Option<Kind>, sequence: u64) -> Self {
         let range = 0..packet.len();
         Self { packet, kind, range, sequence, index: 0, count: 1, lp: None, retries: 0 }
     }
@@ -157,7 +158,8 @@ impl Reliability {
         }
         self.forget_message(sent.piece.message());
         self.counters.given_up += 1;
-        if sent.piece.kind == Kind::Interest && self.given_up.len() < self.limits.unacked_max {
+        if sent.piece.kind == Some(Kind::Interest) && self.given_up.len() < self.limits.unacked_max
+        {
             self.given_up.push_back(sent.piece.packet);
         }
     }

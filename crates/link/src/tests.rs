@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Kind, LpOut, Payload, Transmit};
+use crate::{Kind, LpOut, Outgoing, Payload, Transmit};
 use onym_frame::RxFrame;
 use onym_tables::FaceId;
 use onym_tables::pit::Token;
@@ -32,7 +32,8 @@ fn data(len: usize, seed: u8) -> Vec<u8> {
 }
 
 fn transmit(kind: Kind, bytes: &[u8], lp: LpOut) -> Transmit {
-    Transmit { face: FACE, kind, bytes: Payload::Shared(Buf::copy_from(bytes)), lp }
+    let bytes = Payload::Shared(Buf::copy_from(bytes));
+    Transmit { face: FACE, what: Outgoing::Pull(kind, lp), bytes }
 }
 
 fn frames(queue: &mut TxQueue) -> Vec<Vec<u8>> {
@@ -112,7 +113,8 @@ fn changed_packets_leave_from_the_arena_with_their_fields() {
     arena.extend(hex(INTEREST));
     for pit_token in [token(&[]), token(&[1, 2, 3, 4, 5, 6, 7, 8])] {
         let lp = LpOut { pit_token, ..LpOut::default() };
-        let item = Transmit { face: FACE, kind: Kind::Interest, bytes: Payload::Arena(3..16), lp };
+        let what = Outgoing::Pull(Kind::Interest, lp);
+        let item = Transmit { face: FACE, what, bytes: Payload::Arena(3..16) };
         link.send(Tick::default(), &item, &arena, &mut queue).unwrap();
     }
     let frames = frames(&mut queue);

@@ -1,6 +1,6 @@
 //! Packets out.
 //!
-//! In: what the forwarder sends on this face.  Out: frames in the send queue.
+//! In: what leaves by this face.  Out: frames in the send queue.
 //! Drops: `over_mtu`, `queue_full`.  Counters: [`super::LinkCounters`].
 //!
 //! ```text
@@ -12,9 +12,9 @@
 
 use super::reliability::{ACK_LEN, Piece};
 use super::{Link, LinkUnsent};
-use crate::{Kind, LpOut, Payload, Transmit};
+use crate::{Kind, LpOut, Outgoing, Payload, Transmit};
 use onym_frame::{Buf, FrameRow, TxQueue};
-use onym_tables::{FaceId, Tick};
+use onym_tables::Tick;
 use onym_wire::lp::{FRAGMENTS_MAX, LpHeader};
 use onym_wire::tlv::tlv_len;
 use onym_wire::types;
@@ -48,6 +48,13 @@ struct Part<'a> {
     shared: Option<(&'a Buf, Range<usize>)>,
 }
 
+/// The link-layer fields of what is sent; what is not of the pull half has none.
+#[derive(Clone, Copy)]
+enum Fields<'a> {
+    Pull(Kind, &'a LpOut),
+    None,
+}
+
 /// How a packet is cut into pieces.
 #[derive(Debug, Clone, Copy)]
 struct Cut {
@@ -77,22 +84,26 @@ impl Link {
             }
             Payload::Shared(buf) => Body { bytes: buf, shared: Some(buf) },
         };
-        let mark = self.congestion_mark(now, item.lp.congestion_mark, queue.bytes());
-        self.send_marked(now, item, mark, body, queue)
+        let (own, fields) = match &item.what {
+            Outgoing::Pull(kind, lp) => (lp.congestion_mark, Fields::Pull(*kind, lp)),
+            Outgoing::PushFrame | Outgoing::App(_) => (0, Fields::None),
+        };
+        let mark = self.congestion_mark(now, own, queue.bytes());
+        self.send_marked(now, fields, mark, body, queue)
     }
 
     fn send_marked(
         &mut self,
         now: Tick,
-        item: &Transmit,
+        fields: Fields<'_>,
         mark: u8,
         body: Body<'_>,
         queue: &mut TxQueue,
     ) -> Result<(), LinkUnsent> {
-        let sent = if self.is_plain(&item.lp, mark) && body.bytes.len() <= self.frame_len_max {
+        let sent = if self.is_plain(fields, mark) && body.bytes.len() <= self.frame_len_max {
             self.push_bare(body, queue)
         } else {
-            self.send_with_fields(now, item, mark, body, queue)
+            self.send_with_fields(now, fields, mark, body, queue)
         };
         match sent {
             Ok(()) => {}
@@ -102,7 +113,7 @@ impl Link {
         sent
     }
 
-    /// Puts frames of another half of the node into the send queue: for each of `row`, `head` and
+    /// Puts frames of the push half into the send queue: for each of `row`, `head` and
     /// what stands in it from `from` on, which may be shared with other faces. What does not fit
     /// the face, or the queue, is counted.
     pub fn send_row(
@@ -130,10 +141,7 @@ impl Link {
             let rest_of_first = row.first().get(from..).unwrap_or_default();
             let joined = Buf::joined(head, rest_of_first);
             let body = Body { bytes: &joined, shared: Some(&joined) };
-            // Of no weight: faces count the packets of the pull half by their kind.
-            let (face, kind, lp) = (FaceId::INTERNAL, Kind::Data, LpOut::default());
-            let item = Transmit { face, kind, bytes: Payload::Shared(joined.clone()), lp };
-            let _ = self.send_marked(now, &item, mark, body, queue);
+            let _ = self.send_marked(now, Fields::None, mark, body, queue);
             rest = row.skip(1);
         }
     }
@@ -150,15 +158,19 @@ impl Link {
     }
 
     /// Whether the packet needs no header.
-    fn is_plain(&self, lp: &LpOut, mark: u8) -> bool {
-        mark == 0
-            && lp.pit_token.is_empty()
-            && lp.nack.is_none()
-            && !(lp.incoming_face.is_some() && self.config.local_fields)
-            && !lp.no_cache
-            && !lp.non_discovery
-            && lp.prefix_announcement.is_none()
-            && self.reliability.is_none()
+    fn is_plain(&self, fields: Fields<'_>, mark: u8) -> bool {
+        let has_none = match fields {
+            Fields::None => true,
+            Fields::Pull(_, lp) => {
+                lp.pit_token.is_empty()
+                    && lp.nack.is_none()
+                    && !(lp.incoming_face.is_some() && self.config.local_fields)
+                    && !lp.no_cache
+                    && !lp.non_discovery
+                    && lp.prefix_announcement.is_none()
+            }
+        };
+        mark == 0 && has_none && self.reliability.is_none()
     }
 
     fn push_bare(&mut self, body: Body<'_>, queue: &mut TxQueue) -> Result<(), LinkUnsent> {
@@ -174,16 +186,16 @@ impl Link {
     fn send_with_fields(
         &mut self,
         now: Tick,
-        item: &Transmit,
+        fields: Fields<'_>,
         mark: u8,
         body: Body<'_>,
         queue: &mut TxQueue,
     ) -> Result<(), LinkUnsent> {
-        let header = header_of(&item.lp, mark, self.config.local_fields);
+        let header = fields.header(mark, self.config.local_fields);
         let len = body.bytes.len();
         let cut = match self.cut(header.fields_len(), len) {
             Some(cut) => cut,
-            None if item.kind != Kind::Nack && len <= self.frame_len_max => {
+            None if fields.may_be_left_out() && len <= self.frame_len_max => {
                 self.counters.bare += 1;
                 return self.push_bare(body, queue);
             }
@@ -196,7 +208,7 @@ impl Link {
             self.counters.fragmented += 1;
         }
         if self.has_promise(cut.count) {
-            self.send_promised(now, item, mark, body, cut, queue);
+            self.send_promised(now, fields, mark, body, cut, queue);
         } else {
             self.send_once(header, body, cut, queue);
         }
@@ -242,7 +254,7 @@ impl Link {
     fn send_promised(
         &mut self,
         now: Tick,
-        item: &Transmit,
+        fields: Fields<'_>,
         mark: u8,
         body: Body<'_>,
         cut: Cut,
@@ -251,13 +263,12 @@ impl Link {
         let packet = body.shared.cloned().unwrap_or_else(|| Buf::copy_from(body.bytes));
         for index in 0..cut.count {
             let sequence = self.next_sequence();
-            let mut piece = Piece::new(packet.clone(), item.kind, sequence);
+            let mut piece = Piece::new(packet.clone(), fields.kind(), sequence);
             piece.range = cut.range(index, packet.len());
             piece.index = index as u64;
             piece.count = cut.count as u64;
             if index == 0 {
-                let lp = LpOut { congestion_mark: mark, ..item.lp.clone() };
-                piece.lp = Some(Box::new(lp));
+                piece.lp = Some(Box::new(fields.marked(mark)));
             }
             self.push_piece(now, piece, queue);
         }
@@ -339,6 +350,37 @@ impl Link {
         let sequence = self.sequence;
         self.sequence = sequence.wrapping_add(1);
         sequence
+    }
+}
+
+impl<'a> Fields<'a> {
+    /// The kind, of a packet of the pull half.
+    fn kind(self) -> Option<Kind> {
+        match self {
+            Self::Pull(kind, _) => Some(kind),
+            Self::None => None,
+        }
+    }
+
+    /// Whether what is sent means the same without them: a Nack would be an Interest.
+    fn may_be_left_out(self) -> bool {
+        self.kind() != Some(Kind::Nack)
+    }
+
+    /// As a header, with this congestion mark.
+    fn header(self, mark: u8, local_fields: bool) -> LpHeader<'a> {
+        match self {
+            Self::Pull(_, lp) => header_of(lp, mark, local_fields),
+            Self::None => LpHeader { congestion_mark: u64::from(mark), ..LpHeader::default() },
+        }
+    }
+
+    /// A copy with this congestion mark.
+    fn marked(self, mark: u8) -> LpOut {
+        match self {
+            Self::Pull(_, lp) => LpOut { congestion_mark: mark, ..lp.clone() },
+            Self::None => LpOut { congestion_mark: mark, ..LpOut::default() },
+        }
     }
 }
 

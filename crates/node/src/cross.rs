@@ -313,7 +313,7 @@ fn position(arena: &[u8]) -> u32 {
 mod tests {
     use super::*;
     use onym_frame::Buf;
-    use onym_link::{Kind, LpIn, LpOut};
+    use onym_link::{Kind, LpIn, LpOut, Outgoing};
     use onym_tables::FaceId;
 
     fn packet(n: u8) -> Packet {
@@ -358,9 +358,9 @@ mod tests {
         say(&mut to, 0, "a");
         say(&mut to, 0, "bc");
         say(&mut to, 1, "d");
-        let lp = LpOut::default();
+        let what = Outgoing::Pull(Kind::Data, LpOut::default());
         let bytes = Payload::Arena(0..0);
-        to.transmit(&[], Transmit { face: FaceId(300), kind: Kind::Data, bytes, lp }).unwrap();
+        to.transmit(&[], Transmit { face: FaceId(300), what, bytes }).unwrap();
         say(&mut to, 1, "e");
         assert!(to.flush());
         let batch = from.next().unwrap();
@@ -385,8 +385,8 @@ mod tests {
             // Not more than that comes to the shard at once, which then looks at its queues.
             for _ in 0..DEPTH * 4 {
                 assert!(to.has_place());
-                let (bytes, lp) = (bytes.clone(), LpOut::default());
-                let item = Transmit { face: FaceId(300), kind: Kind::Data, bytes, lp };
+                let what = Outgoing::Pull(Kind::Data, LpOut::default());
+                let item = Transmit { face: FaceId(300), what, bytes: bytes.clone() };
                 to.transmit(&long, item).unwrap();
             }
             assert!(to.flush());
@@ -406,8 +406,11 @@ mod tests {
         let (mut to, mut from) = direction(&bell);
         for text in ["abc", "de"] {
             let bytes = Payload::Arena(0..u32::try_from(text.len()).unwrap());
-            let item =
-                Transmit { face: FaceId(300), kind: Kind::Interest, bytes, lp: LpOut::default() };
+            let item = Transmit {
+                face: FaceId(300),
+                what: Outgoing::Pull(Kind::Interest, LpOut::default()),
+                bytes,
+            };
             to.transmit(text.as_bytes(), item).unwrap();
         }
         assert!(to.flush());

@@ -8,7 +8,7 @@ use crate::settings::{Return, Settings};
 use crate::verdict::{Unsent, Verdict};
 use crate::verify::Job;
 use onym_frame::Buf;
-use onym_link::{Kind, LpOut, Outbox, Packet, Payload, Transmit};
+use onym_link::{Kind, LpOut, Outbox, Outgoing, Packet, Payload, Transmit};
 use onym_tables::pit::Token;
 use onym_tables::{FaceId, HashKey, Rng, Tick};
 use onym_wire::data::Data;
@@ -223,14 +223,16 @@ impl Cx<'_> {
             return;
         }
         self.count(face, kind);
-        self.out.items.push(Transmit { face, kind, bytes, lp });
+        self.out.items.push(Transmit { face, what: Outgoing::Pull(kind, lp), bytes });
     }
 
     /// Counts what a whole forwarder put into the outbox behind position `from`.
     pub fn count_sent(&mut self, from: usize) {
         for at in from..self.out.items.len() {
-            let (face, kind) = (self.out.items[at].face, self.out.items[at].kind);
-            self.count(face, kind);
+            let item = &self.out.items[at];
+            if let Some((kind, _)) = item.as_pull() {
+                self.count(item.face, kind);
+            }
         }
     }
 

@@ -214,11 +214,12 @@ impl ChainSubject {
                 continue;
             }
             let Some((to, face)) = self.wires.get(&(at, item.face)).copied() else { continue };
+            let Some((_, sent)) = item.as_pull() else { continue };
             let lp = LpIn {
-                pit_token: item.lp.pit_token.clone(),
-                congestion_mark: item.lp.congestion_mark,
-                nack: item.lp.nack,
-                no_cache: item.lp.no_cache,
+                pit_token: sent.pit_token.clone(),
+                congestion_mark: sent.congestion_mark,
+                nack: sent.nack,
+                no_cache: sent.no_cache,
                 ..LpIn::default()
             };
             let bytes = Buf::copy_from(out.bytes(item));

@@ -21,7 +21,7 @@ use crate::request::{Packet, RequestId, Unanswered};
 use crate::rng::Rng;
 use onym_crypto::signer::Signer;
 use onym_frame::TxQueue;
-use onym_link::{Kind, Link, LinkConfig, LpOut, Payload, Transmit};
+use onym_link::{Kind, Link, LinkConfig, LpOut, Outgoing, Payload, Transmit};
 use onym_tables::{FaceId, Tick};
 use pending::{Owner, Pending};
 use std::collections::{BTreeMap, VecDeque};
@@ -283,7 +283,7 @@ impl Endpoint {
         if !self.up {
             return false;
         }
-        let item = Transmit { face: FACE, kind, bytes, lp };
+        let item = Transmit { face: FACE, what: Outgoing::Pull(kind, lp), bytes };
         let sent = self.link.send(now, &item, &self.arena, &mut self.tx).is_ok();
         self.counters.unsent += u64::from(!sent);
         sent

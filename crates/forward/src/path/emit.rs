@@ -5,7 +5,7 @@
 use crate::faces::{FaceSlot, LinkType};
 use crate::strategy::NackReason;
 use crate::{Forwarder, Unsent};
-use onym_link::{Kind, LpOut, Outbox, Payload, Transmit};
+use onym_link::{Kind, LpOut, Outbox, Outgoing, Payload, Transmit};
 use onym_tables::FaceId;
 use onym_tables::pit::Token;
 use onym_wire::interest::Interest;
@@ -58,7 +58,7 @@ pub(crate) fn nack_point_to_point(
 fn push(fw: &mut Forwarder, kind: Kind, face: FaceId, bytes: Payload, lp: LpOut, out: &mut Outbox) {
     fw.counters.asked[kind as usize] += 1;
     fw.counters.sent[kind as usize] += 1;
-    out.items.push(Transmit { face, kind, bytes, lp });
+    out.items.push(Transmit { face, what: Outgoing::Pull(kind, lp), bytes });
 }
 
 /// Sends an Interest by the face that [`may_send_interest`] found; `is_new` when an out-record was

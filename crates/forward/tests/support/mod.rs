@@ -217,19 +217,13 @@ impl Bench {
 
 fn describe(out: &Outbox, t: &Transmit) -> Left {
     let bytes = out.bytes(t);
-    let (name, hop_limit) = match t.kind {
+    let (kind, lp) = t.as_pull().expect("a forwarder sends packets of the pull half");
+    let (name, hop_limit) = match kind {
         Kind::Data => (Data::parse(bytes).expect("a Data").name.to_string(), None),
         _ => {
             let interest = Interest::parse(bytes).expect("an Interest");
             (interest.name.to_string(), interest.hop_limit)
         }
     };
-    Left {
-        face: t.face.0,
-        kind: t.kind,
-        name,
-        token: t.lp.pit_token.to_vec(),
-        nack: t.lp.nack,
-        hop_limit,
-    }
+    Left { face: t.face.0, kind, name, token: lp.pit_token.to_vec(), nack: lp.nack, hop_limit }
 }

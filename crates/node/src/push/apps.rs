@@ -3,7 +3,7 @@
 use super::PushThread;
 use super::in_place::Rest;
 use onym_frame::{Buf, COPY_LEN_MAX};
-use onym_link::{Delivery as Way, Kind, LpOut, Payload, Transmit};
+use onym_link::{AppMessage, Outgoing, Payload, Transmit};
 use onym_pubsub::{AppId, Data, Event, Refusal, Request, Sent, To};
 use onym_tables::{FaceId, KeyedMap, Tick};
 use onym_wire::push::app::{Message, PIECE_MAX, kind};
@@ -118,8 +118,8 @@ const fn status_of(refusal: Refusal) -> Status {
     }
 }
 
-fn to_app(face: FaceId, delivery: Way, bytes: Payload) -> Transmit {
-    Transmit { face, kind: Kind::Data, bytes, lp: LpOut { delivery, ..LpOut::default() } }
+fn to_app(face: FaceId, message: AppMessage, bytes: Payload) -> Transmit {
+    Transmit { face, what: Outgoing::App(message), bytes }
 }
 
 /// What an application hears of a publication.
@@ -424,7 +424,7 @@ impl PushThread {
             }
             Event::Data { id, payload } => {
                 let bytes = Payload::Shared(self.shared_message(id, payload));
-                self.transmit(&[], to_app(face, Way::AppData, bytes));
+                self.transmit(&[], to_app(face, AppMessage::Data, bytes));
             }
         }
     }
@@ -453,7 +453,7 @@ impl PushThread {
         octets.clear();
         message.write(&mut octets);
         let end = u32::try_from(octets.len()).expect("invariant: messages are short");
-        self.transmit(&octets, to_app(face, Way::AppMessage, Payload::Arena(0..end)));
+        self.transmit(&octets, to_app(face, AppMessage::Control, Payload::Arena(0..end)));
         self.apps.scratch = octets;
     }
 }

@@ -14,7 +14,7 @@ use crate::clock::Clock;
 use crate::cross::{Batch, Bell, FromPeer, Leg, ToPeer};
 use crate::shard::{FaceMap, ShardPort};
 use onym_frame::Buf;
-use onym_link::{Kind, LpOut, Packet, Payload, Transmit};
+use onym_link::{Outgoing, Packet, Payload, Transmit};
 use onym_pubsub::forwarder::LinkEntry;
 use onym_pubsub::{Kept, Node, Output};
 use onym_tables::{FaceId, Tick};
@@ -263,8 +263,8 @@ impl PushThread {
         for frame in frames.drain(..) {
             let end = u32::try_from(frame.octets.len()).expect("invariant: frames are short");
             for face in frame.faces {
-                let (kind, lp) = (Kind::Data, LpOut::default());
-                let item = Transmit { face, kind, bytes: Payload::Arena(0..end), lp };
+                let bytes = Payload::Arena(0..end);
+                let item = Transmit { face, what: Outgoing::PushFrame, bytes };
                 self.transmit(&frame.octets, item);
             }
             self.output.give_back(frame.octets);

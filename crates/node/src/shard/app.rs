@@ -3,7 +3,7 @@
 use super::Shard;
 use super::local::LocalFace;
 use onym_frame::{Buf, FrameRow, Lane, TxQueue};
-use onym_link::{Delivery, Payload, Transmit};
+use onym_link::{AppMessage, Payload};
 use onym_wire::PACKET_LEN_MAX;
 use onym_wire::push::app::{self, Message};
 
@@ -24,14 +24,20 @@ pub(crate) struct AppSide {
 impl Shard {
     /// Puts a message into the queue of an application. Data that finds no room is missed whole;
     /// anything else that finds none ends the face.
-    pub(super) fn transmit_app(&mut self, slot: u32, arena: &[u8], item: &Transmit) {
-        let len = item.bytes.octets(arena).len();
+    pub(super) fn transmit_app(
+        &mut self,
+        slot: u32,
+        message: AppMessage,
+        arena: &[u8],
+        bytes: &Payload,
+    ) {
+        let len = bytes.octets(arena).len();
         let Some(room) = self.ready_app(slot) else { return };
         let Some(face) = self.faces.get(slot) else { return };
-        if item.lp.delivery == Delivery::AppData && fitting(&face.queue, room, len) == 0 {
+        if message == AppMessage::Data && fitting(&face.queue, room, len) == 0 {
             return self.miss(slot, 1);
         }
-        let is_taken = tell_missed(face) && put(&mut face.queue, arena, &item.bytes);
+        let is_taken = tell_missed(face) && put(&mut face.queue, arena, bytes);
         self.told(slot, is_taken);
     }
 

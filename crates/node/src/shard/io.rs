@@ -6,7 +6,7 @@ use crate::cross::Leg;
 use onym_face::{FaceError, Flush};
 use onym_forward::verdict::Verdict;
 use onym_frame::{Buf, Lane, RxFrame};
-use onym_link::{Delivery, Packet, Payload, Received, Transmit};
+use onym_link::{Outgoing, Packet, Payload, Received, Transmit};
 use onym_sys::epoll::{Interest, Ready};
 use onym_tables::{FaceId, Tick};
 use std::sync::atomic::Ordering;
@@ -164,17 +164,17 @@ impl Shard {
     }
 
     fn transmit_here(&mut self, slot: u32, arena: &[u8], item: &Transmit) {
-        if item.lp.delivery != Delivery::Packet {
-            return self.transmit_app(slot, arena, item);
-        }
+        let is_push = match item.what {
+            Outgoing::App(message) => return self.transmit_app(slot, message, arena, &item.bytes),
+            Outgoing::PushFrame => true,
+            Outgoing::Pull(..) => false,
+        };
         let now = self.now;
         let Some(face) = self.faces.get(slot) else { return };
         if face.io.is_none() {
             face.traffic.face_gone += 1;
             return;
         }
-        let first = item.bytes.octets(arena).first();
-        let is_push = first.is_some_and(|first| *first >= push::PUSH_FRAME);
         face.queue.set_lane(lane(is_push, face.stream));
         // Refusals are counted by the link service.
         let _ = face.link.send(now, item, arena, &mut face.queue);
@@ -201,11 +201,12 @@ impl Shard {
     }
 
     fn hand_to_management(&mut self, arena: &[u8], item: Transmit) {
+        let incoming = item.as_pull().and_then(|(_, lp)| lp.incoming_face);
         let bytes = match item.bytes {
             Payload::Shared(buf) => buf,
             own @ Payload::Arena(_) => Buf::copy_from(own.octets(arena)),
         };
-        self.report(Report::Management { bytes, incoming: item.lp.incoming_face });
+        self.report(Report::Management { bytes, incoming });
     }
 
     /// Hands the queues that got something to their transports.

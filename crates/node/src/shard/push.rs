@@ -7,7 +7,7 @@ use super::local::Place;
 use crate::cross::{Batch, FromPeer, Leg, ToPeer};
 use crate::push::{Rest, Shared, is_data};
 use onym_frame::{Buf, FrameRow, RxFrame};
-use onym_link::{Kind, LpIn, LpOut, Packet, Payload, Transmit};
+use onym_link::{LpIn, Outgoing, Packet, Payload, Transmit};
 use onym_pubsub::forwarder::{self, START};
 use onym_pubsub::{Copies, Forwarder, Source};
 use onym_tables::{FaceId, Tick};
@@ -248,13 +248,11 @@ impl Shard {
     fn send_on(&mut self, id: FaceId, head: &[u8], row: &FrameRow, from: usize) {
         let Some(Place::Here(slot)) = self.faces.place(id) else {
             for frame in row.iter() {
-                // Of no weight: the pull half counts what it sends itself.
-                let (kind, lp) = (Kind::Data, LpOut::default());
                 let start = position(self.out.arena.len());
                 self.out.arena.extend_from_slice(head);
                 self.out.arena.extend_from_slice(&frame[from..]);
                 let bytes = Payload::Arena(start..position(self.out.arena.len()));
-                self.out.items.push(Transmit { face: id, kind, bytes, lp });
+                self.out.items.push(Transmit { face: id, what: Outgoing::PushFrame, bytes });
             }
             return;
         };

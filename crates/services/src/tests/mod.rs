@@ -13,7 +13,7 @@ use crate::ports::{Port, Side};
 use crate::verdict::Verdict;
 use onym_crypto::{KeyType, PrivateKey, Signer};
 use onym_frame::Buf;
-use onym_link::{Kind as Form, LpIn, Outbox, Packet};
+use onym_link::{Kind as Form, LpIn, Outbox, Packet, Transmit};
 use onym_tables::pit::Token;
 use onym_tables::{FaceId, HashKey, Tick};
 use onym_wire::data::{Data, DataBuilder};
@@ -152,14 +152,15 @@ impl Bed {
     }
 
     fn sent(&mut self) -> Vec<Sent> {
-        let read = |item| {
+        let read = |item: &Transmit| {
             let bytes = self.out.bytes(item);
+            let (form, lp) = item.as_pull().expect("services send packets of the pull half");
             let (name, nonce) = match Interest::parse(bytes) {
                 Ok(i) => (i.name.to_string(), i.nonce.map(u32::from_be_bytes)),
                 Err(_) => (Data::parse(bytes).unwrap().name.to_string(), None),
             };
-            let (form, token) = (item.kind, item.lp.pit_token.to_vec());
-            Sent { face: item.face.0, form, name, nonce, token, reason: item.lp.nack }
+            let token = lp.pit_token.to_vec();
+            Sent { face: item.face.0, form, name, nonce, token, reason: lp.nack }
         };
         let all = self.out.items.iter().map(read).collect();
         self.out.clear();
@@ -219,7 +220,8 @@ impl Bed {
         let verdict = self.function.receive(now, incoming, &mut self.out).unwrap();
         self.collect();
         let answer = self.out.items.first().map(|item| {
-            assert_eq!(&*item.lp.pit_token, &[7], "the answer returns the token");
+            let (_, lp) = item.as_pull().expect("an answer");
+            assert_eq!(&*lp.pit_token, &[7], "the answer returns the token");
             let data = Data::parse(self.out.bytes(item)).unwrap();
             let content: onym_wire::mgmt::ControlResponse =
                 onym_wire::mgmt::Block::parse(data.content).unwrap();
