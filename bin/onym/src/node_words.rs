@@ -7,34 +7,10 @@ use onym_client::mgmt;
 use onym_wire::FaceUri;
 use onym_wire::mgmt::{
     CS_ADMIT, CS_SERVE, FACE_CONGESTION_MARKING, FACE_LOCAL_FIELDS, FACE_RELIABILITY,
-    FacePersistency, FaceQueryFilter, FaceScope, FaceStatus, LinkType, ORIGIN_APP, ORIGIN_AUTOCONF,
-    ORIGIN_AUTOREG, ORIGIN_CLIENT, ORIGIN_NLSR, ORIGIN_PREFIX_ANNOUNCEMENT, ORIGIN_STATIC,
-    ROUTE_CAPTURE, ROUTE_CHILD_INHERIT,
+    FaceQueryFilter, FaceStatus, ORIGIN_APP, ORIGIN_AUTOCONF, ORIGIN_AUTOREG, ORIGIN_CLIENT,
+    ORIGIN_NLSR, ORIGIN_PREFIX_ANNOUNCEMENT, ORIGIN_STATIC, ROUTE_CAPTURE, ROUTE_CHILD_INHERIT,
 };
 use std::net::{IpAddr, ToSocketAddrs as _};
-
-pub(crate) fn scope(scope: FaceScope) -> &'static str {
-    match scope {
-        FaceScope::NonLocal => "non-local",
-        FaceScope::Local => "local",
-    }
-}
-
-pub(crate) fn persistency(persistency: FacePersistency) -> &'static str {
-    match persistency {
-        FacePersistency::Persistent => "persistent",
-        FacePersistency::OnDemand => "on-demand",
-        FacePersistency::Permanent => "permanent",
-    }
-}
-
-pub(crate) fn link(link: LinkType) -> &'static str {
-    match link {
-        LinkType::PointToPoint => "point-to-point",
-        LinkType::MultiAccess => "multi-access",
-        LinkType::AdHoc => "ad-hoc",
-    }
-}
 
 fn bits(flags: u64, names: &[(u64, &'static str)]) -> Vec<&'static str> {
     names.iter().filter(|(bit, _)| flags & bit != 0).map(|(_, name)| *name).collect()

@@ -4,9 +4,10 @@ use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::transport::{self, NodeUri, Surroundings};
 use onym_crypto::{Entropy as _, SystemEntropy, edge};
-use onym_face::{CHUNK_LEN, Face, FaceError, Flush, Ready, Scope};
+use onym_face::{CHUNK_LEN, Face, FaceError, Flush, Ready};
 use onym_frame::{BufPool, RxFrame};
 use onym_tables::Tick;
+use onym_wire::mgmt::Scope;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 

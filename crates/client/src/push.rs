@@ -30,7 +30,7 @@ use onym_frame::{Buf, BufPool, RxFrame, TxQueue};
 use onym_sys::epoll::{Epoll, Interest, Ready};
 use onym_wire::push::app::{Message, PIECE_MAX, kind};
 use onym_wire::push::{Id, Kind, Status, Strategy};
-use onym_wire::types;
+use onym_wire::types::PacketType;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -498,7 +498,7 @@ impl App {
     }
 
     fn message(&mut self, octets: &Buf) -> Result<(), Error> {
-        if octets.first().map(|o| u32::from(*o)) != Some(types::PUSH_APP) {
+        if PacketType::of(octets) != Some(PacketType::PushApp) {
             // The pull half of the node has something for us: nothing was asked of it.
             return Ok(());
         }

@@ -6,10 +6,11 @@ use onym_client::aio::Client;
 use onym_client::serve::{Object, ServeOptions};
 use onym_client::{Error, FetchOptions, Request, Unanswered};
 use onym_crypto::signer::write_digest_data;
-use onym_face::{Scope, mem, unix};
+use onym_face::{mem, unix};
 use onym_frame::Buf;
 use onym_wire::PACKET_LEN_MAX;
 use onym_wire::data::DataBuilder;
+use onym_wire::mgmt::Scope;
 use onym_wire::name::Name;
 use std::time::Duration;
 

@@ -5,7 +5,8 @@
 use onym_client::blocking::{Client, Watch};
 use onym_client::serve::{Object, ServeOptions};
 use onym_client::{Error, FetchOptions, Request, Unanswered};
-use onym_face::{Face, Scope, mem, unix};
+use onym_face::{Face, mem, unix};
+use onym_wire::mgmt::Scope;
 use onym_wire::name::Name;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

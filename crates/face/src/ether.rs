@@ -1,7 +1,7 @@
 //! NDN directly on Ethernet (EtherType 0x8624). Needs `CAP_NET_RAW`.
 
 use crate::datagram::{Burst, Layout, receive_error};
-use crate::face::{Counters, Face, Flush, LinkKind, Ready, Transport};
+use crate::face::{Counters, Face, Flush, Ready, Transport};
 use crate::listen::{Incoming, Listener, Peer};
 use crate::{FaceError, FaceUri, uri};
 use arrayvec::ArrayVec;
@@ -10,6 +10,7 @@ use onym_sys::mmsg::{self, BATCH_MAX, Message, Source};
 use onym_sys::netdev::Interface;
 use onym_sys::packet::{HEADER_LEN, PacketSocket, Want};
 use onym_wire::PACKET_LEN_MAX;
+use onym_wire::mgmt::LinkType;
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::io::Errno;
 use std::collections::HashSet;
@@ -192,8 +193,8 @@ impl Face for EtherFace {
         if self.is_group { Transport::EtherMulticast } else { Transport::Ether }
     }
 
-    fn link(&self) -> LinkKind {
-        if self.is_group { LinkKind::MultiAccess } else { LinkKind::PointToPoint }
+    fn link(&self) -> LinkType {
+        if self.is_group { LinkType::MultiAccess } else { LinkType::PointToPoint }
     }
 
     fn queue_octets(&self) -> usize {

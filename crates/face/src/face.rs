@@ -3,6 +3,7 @@
 use crate::FaceError;
 use onym_frame::{BufPool, RxFrame, TxQueue};
 use onym_wire::faceuri::FaceUri;
+use onym_wire::mgmt::{LinkType, Scope};
 use rustix::fd::BorrowedFd;
 use std::fmt;
 
@@ -26,24 +27,6 @@ pub enum Flush {
     /// The transport takes no more now; try again when the descriptor is writable or readable, as
     /// [`Face::room_is_writable`] says.
     Blocked,
-}
-
-/// How many neighbours a face reaches (the FaceLinkType of management).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LinkKind {
-    /// One.
-    PointToPoint,
-    /// Any number; `RxFrame::endpoint` tells them apart.
-    MultiAccess,
-}
-
-/// Whether the other side is a program on this machine (the FaceScope of management).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
-    /// Another machine, or UDP and Ethernet whatever the address.
-    NonLocal,
-    /// Unix, shared memory and in-memory faces; TCP and WebSocket with both addresses in 127/8 or ::1.
-    Local,
 }
 
 /// What carries the frames.
@@ -141,8 +124,8 @@ pub trait Face: Send + fmt::Debug {
     fn transport(&self) -> Transport;
 
     /// How many neighbours there are.
-    fn link(&self) -> LinkKind {
-        LinkKind::PointToPoint
+    fn link(&self) -> LinkType {
+        LinkType::PointToPoint
     }
 
     /// Whether the other side is a program on this machine.

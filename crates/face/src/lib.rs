@@ -16,7 +16,7 @@ pub mod wrap;
 
 pub use error::FaceError;
 pub use ether::{EtherFace, EtherListener};
-pub use face::{Counters, Face, Flush, LinkKind, Ready, Scope, Transport};
+pub use face::{Counters, Face, Flush, Ready, Transport};
 pub use listen::{Incoming, Listener, Peer};
 pub use onym_wire::faceuri::FaceUri;
 pub use shm::{AppFace, RingPolicy, ShmFace};

@@ -1,10 +1,11 @@
 //! A pair of faces within the process, for tests and internal applications.
 
-use crate::face::{Face, Flush, Ready, Scope, Transport};
+use crate::face::{Face, Flush, Ready, Transport};
 use crate::wake::WakeFd;
 use crate::{FaceError, FaceUri};
 use onym_frame::{Buf, BufPool, RxFrame, TxQueue};
 use onym_wire::PACKET_LEN_MAX;
+use onym_wire::mgmt::Scope;
 use rustix::fd::{AsFd, BorrowedFd};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

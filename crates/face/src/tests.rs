@@ -4,6 +4,7 @@ use super::*;
 use crate::udp::{UdpFace, UdpListener, UdpOptions};
 use onym_frame::{Buf, BufPool, RxFrame, TxQueue};
 use onym_sys::epoll::{Epoll, Interest};
+use onym_wire::mgmt::Scope;
 use std::time::{Duration, Instant};
 
 const DEADLINE: Duration = Duration::from_secs(10);

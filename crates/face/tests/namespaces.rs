@@ -7,9 +7,10 @@
 
 use onym_face::ether::{EtherFace, EtherListener, GROUP};
 use onym_face::udp::{UdpFace, UdpListener, UdpMulticastFace, UdpOptions};
-use onym_face::{CHUNK_LEN, Face, Incoming, LinkKind, Listener};
+use onym_face::{CHUNK_LEN, Face, Incoming, Listener};
 use onym_frame::{BufPool, RxFrame, TxQueue};
 use onym_sys::netdev::{Interface, interface};
+use onym_wire::mgmt::LinkType;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -138,7 +139,7 @@ fn ethernet_faces_carry_frames_between_two_stations_without_the_padding() {
     let (mac_a, mac_b) = (mac(0), mac(1));
     let open = |end, remote| link.inside(end, |dev| EtherFace::open(dev, remote, 1 << 20).unwrap());
     let (mut a, mut b) = (open(0, mac_b), open(1, mac_a));
-    assert_eq!((a.mtu(), a.link()), (1500, LinkKind::PointToPoint));
+    assert_eq!((a.mtu(), a.link()), (1500, LinkType::PointToPoint));
     assert_eq!(check(&mut a, &mut b, 1500), 0);
     assert_eq!(check(&mut b, &mut a, 1500), 0);
     let mut queue = TxQueue::new(1 << 20);
@@ -152,7 +153,7 @@ fn an_ethernet_group_tells_its_senders_apart() {
     let Some(link) = Link::new() else { return };
     let open = |end| link.inside(end, |dev| EtherFace::open(dev, GROUP, 1 << 20).unwrap());
     let (mut a, mut b) = (open(0), open(1));
-    assert_eq!(a.link(), LinkKind::MultiAccess);
+    assert_eq!(a.link(), LinkType::MultiAccess);
     let (of_a, of_b) = (check(&mut a, &mut b, 1500), check(&mut b, &mut a, 1500));
     assert!(of_a != of_b && of_a != 0 && of_b != 0);
 }

@@ -1,7 +1,6 @@
 //! What would be done with an Interest, and which table decides. Changes nothing.
 
 use crate::choice::Choice;
-use crate::faces::Scope;
 use crate::path::interest::guard::hint_key;
 use crate::path::interest::{cs_lookup, fib_lookup};
 use crate::path::{is_localhop, is_localhost};
@@ -13,6 +12,7 @@ use onym_tables::measurements::Measurements;
 use onym_tables::pit::{InRecord, Key, Token};
 use onym_tables::{FaceId, Tick};
 use onym_wire::interest::{Interest, InterestBuilder};
+use onym_wire::mgmt::Scope;
 use onym_wire::name::{Name, NameRef};
 
 /// An Interest that did not come.

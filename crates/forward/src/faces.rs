@@ -3,26 +3,7 @@
 use crate::fairness::Load;
 use onym_tables::FaceId;
 use onym_tables::index::HashIndex;
-
-/// Whether a face leads to this host only.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
-    /// An application on this host.
-    Local,
-    /// Another node.
-    NonLocal,
-}
-
-/// How many peers hear what a face sends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LinkType {
-    /// One.
-    PointToPoint,
-    /// Several, which hear each other.
-    MultiAccess,
-    /// Several, which may not hear each other: a packet may go back where it came from.
-    AdHoc,
-}
+use onym_wire::mgmt::{LinkType, Scope};
 
 /// What forwarding must know of a face.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

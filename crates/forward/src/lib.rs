@@ -14,8 +14,8 @@ pub use choice::ChoiceError;
 pub use config::{Config, UnsolicitedPolicy};
 pub use control::{Event, RouteError};
 pub use explain::{Explanation, Hop, Question};
-pub use faces::{Face, FaceCounters, FaceInfo, Faces, LinkType, Scope};
-pub use verdict::{Counters, PacketKind, Unsent, Verdict};
+pub use faces::{Face, FaceCounters, FaceInfo, Faces};
+pub use verdict::{Counters, Unsent, Verdict};
 
 use choice::Choices;
 use onym_frame::Buf;

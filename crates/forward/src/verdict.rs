@@ -5,34 +5,8 @@ mod reference;
 
 pub use reference::reference;
 
-use onym_link::LinkUnsent;
+use onym_link::{LinkUnsent, PacketKind};
 use onym_tables::outcomes;
-
-/// Kinds of packets that end in a verdict, in the order of the counters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PacketKind {
-    /// Interest; also what is neither Interest nor Data.
-    Interest,
-    /// Data.
-    Data,
-    /// Nack.
-    Nack,
-}
-
-impl PacketKind {
-    /// All kinds.
-    pub const ALL: [Self; 3] = [Self::Interest, Self::Data, Self::Nack];
-
-    /// The label of metrics.
-    #[must_use]
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Interest => "interest",
-            Self::Data => "data",
-            Self::Nack => "nack",
-        }
-    }
-}
 
 outcomes! {
     /// How a network-layer packet ended. Each received packet ends in exactly one.

@@ -2,9 +2,10 @@
 
 mod support;
 
-use onym_forward::{Config, PacketKind, Verdict};
-use onym_link::{Kind, LpIn};
+use onym_forward::{Config, Verdict};
+use onym_link::{LpIn, PacketKind};
 use onym_tables::FaceId;
+use onym_wire::lp::NackReason;
 use std::collections::{BTreeMap, VecDeque};
 use support::{Bench, I, data_bytes};
 
@@ -86,10 +87,10 @@ impl Scene {
     fn step(&mut self) {
         for left in self.b.left() {
             match (left.kind, left.face) {
-                (Kind::Interest, UP) if left.name.starts_with("/a/v/") => {
+                (PacketKind::Interest, UP) if left.name.starts_with("/a/v/") => {
                     self.answers.push_back((self.ms + self.rtt_ms, left.name));
                 }
-                (Kind::Data, VICTIM) => {
+                (PacketKind::Data, VICTIM) => {
                     self.fetched += 1;
                     self.in_flight -= 1;
                 }
@@ -248,6 +249,6 @@ fn a_refused_interest_is_answered_with_congestion_and_leaves_nothing() {
     s.attack(76);
     let nacks: Vec<_> = s.b.left().into_iter().filter(|l| l.nack.is_some()).collect();
     assert_eq!(nacks.len(), 1);
-    assert_eq!((nacks[0].face, nacks[0].nack), (ATTACKER, Some(50)));
+    assert_eq!((nacks[0].face, nacks[0].nack), (ATTACKER, Some(NackReason::CONGESTION)));
     assert_eq!(s.b.fw.pit_len(), 75);
 }

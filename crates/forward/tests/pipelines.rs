@@ -2,11 +2,12 @@
 
 mod support;
 
-use onym_forward::{
-    Config, FaceInfo, LinkType, PacketKind, Scope, Unsent, UnsolicitedPolicy, Verdict,
-};
+use onym_forward::{Config, FaceInfo, Unsent, UnsolicitedPolicy, Verdict};
 use onym_link::LpIn;
+use onym_link::PacketKind;
 use onym_tables::FaceId;
+use onym_wire::lp::NackReason;
+use onym_wire::mgmt::{LinkType, Scope};
 use support::{Bench, I, data_bytes, name};
 
 fn two() -> Bench {
@@ -85,7 +86,10 @@ fn no_route_is_answered_with_a_nack_and_leaves_no_entry() {
     let mut b = two();
     assert_eq!(b.interest(256, &I::new("/z", 1).token(&[1, 2])), Verdict::NoRoute);
     let left = b.left();
-    assert_eq!((left[0].face, left[0].nack, &left[0].token[..]), (256, Some(150), &[1, 2][..]));
+    assert_eq!(
+        (left[0].face, left[0].nack, &left[0].token[..]),
+        (256, Some(NackReason(150)), &[1, 2][..])
+    );
     assert_eq!(b.fw.pit_len(), 0);
     b.check();
 }
@@ -303,7 +307,10 @@ fn a_nack_of_the_only_upstream_reaches_the_downstream_with_its_token() {
     assert_eq!(b.nack(256, &I::new("/a/b", 7), 150), Verdict::NackNoEntry, "no out-record");
     assert_eq!(b.nack(257, &I::new("/a/b", 7), 50), Verdict::NackForwarded);
     let left = b.left();
-    assert_eq!((left[0].face, left[0].nack, &left[0].token[..]), (256, Some(50), &[3][..]));
+    assert_eq!(
+        (left[0].face, left[0].nack, &left[0].token[..]),
+        (256, Some(NackReason(50)), &[3][..])
+    );
     assert_eq!(b.fw.pit_len(), 0);
     b.check();
 }
@@ -392,7 +399,7 @@ fn fields_on_the_wrong_kind_of_packet_are_refused() {
     let interest = I::new("/a/b", 1).bytes();
     assert_eq!(b.receive(256, interest.clone(), no_cache.clone()), Verdict::UnexpectedField);
     let mut nack = no_cache;
-    nack.nack = Some(50);
+    nack.nack = Some(NackReason::CONGESTION);
     assert_eq!(b.receive(257, interest, nack.clone()), Verdict::UnexpectedField);
     assert_eq!(b.receive(257, data_bytes("/a/b", 0, b""), nack), Verdict::UnexpectedField);
     let discovery = LpIn { non_discovery: true, ..LpIn::default() };

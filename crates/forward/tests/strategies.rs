@@ -4,8 +4,9 @@ mod support;
 
 use onym_forward::{Event, Verdict};
 use onym_frame::Buf;
-use onym_link::{Kind, LpIn};
+use onym_link::{LpIn, PacketKind};
 use onym_tables::FaceId;
+use onym_wire::lp::NackReason;
 use support::{Bench, I, data_bytes, name};
 
 /// Faces 256 (downstream) to 259, with routes for `/a` over the last three.
@@ -20,7 +21,7 @@ fn four(strategy: &str) -> Bench {
 
 /// Faces to which Interests left.
 fn went(b: &mut Bench) -> Vec<u32> {
-    b.left().iter().filter(|l| l.kind == Kind::Interest).map(|l| l.face).collect()
+    b.left().iter().filter(|l| l.kind == PacketKind::Interest).map(|l| l.face).collect()
 }
 
 #[test]
@@ -155,7 +156,8 @@ fn a_loop_is_nacked_by_all_strategies_but_multicast() {
         b.interest(256, &I::new("/a/1", 1));
         b.left();
         b.interest(258, &I::new("/a/1", 1));
-        let nacked = b.left().iter().any(|l| l.face == 258 && l.nack == Some(100));
+        let nacked =
+            b.left().iter().any(|l| l.face == 258 && l.nack == Some(NackReason::DUPLICATE));
         assert_eq!(nacked, nacks, "{strategy}");
         b.check();
     }
@@ -163,7 +165,8 @@ fn a_loop_is_nacked_by_all_strategies_but_multicast() {
 
 #[test]
 fn no_strategy_sends_back_on_a_point_to_point_face_and_all_may_on_an_ad_hoc_one() {
-    use onym_forward::{FaceInfo, LinkType, Scope};
+    use onym_forward::FaceInfo;
+    use onym_wire::mgmt::{LinkType, Scope};
     for strategy in ["access", "asf", "best-route", "multicast", "random", "self-learning"] {
         let mut b = Bench::new().faces(1).route("/a", 256, 0).strategy("/a", strategy);
         b.interest(256, &I::new("/a/1", 1));

@@ -2,7 +2,7 @@
 //! choose packets, faces, routes and time.
 
 use crate::feed::Feed;
-use onym_forward::{Config, FaceInfo, LinkType, Scope};
+use onym_forward::{Config, FaceInfo};
 use onym_frame::Buf;
 use onym_link::LinkConfig;
 use onym_sim::node::{Node, face_of};
@@ -12,7 +12,9 @@ use onym_tables::{FaceId, Tick};
 use onym_testkit::core::Core;
 use onym_testkit::run::{Outcome, run};
 use onym_testkit::script::parse;
+use onym_wire::lp::NackReason;
 use onym_wire::lp::{LpHeader, LpPacket};
+use onym_wire::mgmt::{LinkType, Scope};
 use onym_wire::name::{Name, NameRef};
 use onym_wire::{Data, DataBuilder, Interest, InterestBuilder, SignatureInfo, types};
 use std::path::Path;
@@ -278,7 +280,7 @@ impl Bench {
             ..InterestBuilder::new(name.as_ref())
         }
         .write(&mut wire);
-        let reason = [0, 50, 100, 150][usize::from(bits >> 6)];
+        let reason = NackReason([0, 50, 100, 150][usize::from(bits >> 6)]);
         self.wrapped(port, &LpHeader { nack: Some(reason), ..LpHeader::default() }, &wire);
     }
 

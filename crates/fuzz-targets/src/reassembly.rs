@@ -2,7 +2,9 @@
 
 use crate::feed::Feed;
 use onym_frame::{Buf, RxFrame, TxQueue};
-use onym_link::{Kind, Link, LinkConfig, LpOut, Outbox, Outgoing, Payload, Received, Transmit};
+use onym_link::{
+    Link, LinkConfig, LpOut, Outbox, Outgoing, PacketKind, Payload, Received, Transmit,
+};
 use onym_tables::pit::Token;
 use onym_tables::{FaceId, Tick};
 use onym_wire::PACKET_LEN_MAX;
@@ -53,7 +55,7 @@ impl End {
             ..LpOut::default()
         };
         let bytes = Payload::Shared(packet.clone());
-        let item = Transmit { face: FACE, what: Outgoing::Pull(Kind::Data, lp), bytes };
+        let item = Transmit { face: FACE, what: Outgoing::Pull(PacketKind::Data, lp), bytes };
         // A refusal is counted by the link service.
         let _ = self.link.send(now, &item, &Outbox::default().arena, &mut self.queue);
     }

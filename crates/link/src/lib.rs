@@ -13,7 +13,9 @@ mod verdict;
 mod tests;
 
 pub use config::{CongestionConfig, LinkConfig, ReassemblyLimits, ReliabilityLimits};
-pub use packet::{AppMessage, Kind, LpIn, LpOut, Outbox, Outgoing, Packet, Payload, Transmit};
+pub use packet::{
+    AppMessage, LpIn, LpOut, Outbox, Outgoing, Packet, PacketKind, Payload, Transmit,
+};
 pub use reliability::ReliabilityCounters;
 pub use verdict::FrameVerdict;
 

@@ -3,6 +3,8 @@
 use onym_frame::Buf;
 use onym_tables::FaceId;
 use onym_tables::pit::Token;
+use onym_wire::lp::NackReason;
+use onym_wire::types::PacketType;
 use std::ops::Range;
 
 /// Link-layer fields that came with a packet and matter to forwarding (NDNLPv2).
@@ -12,8 +14,8 @@ pub struct LpIn {
     pub pit_token: Token,
     /// Congestion mark, 0 when none.
     pub congestion_mark: u8,
-    /// The Nack reason when the packet is a Nack (as on the wire: 0 none, 50, 100, 150).
-    pub nack: Option<u64>,
+    /// The Nack reason when the packet is a Nack.
+    pub nack: Option<NackReason>,
     /// Face chosen by a local application; only where local fields are enabled.
     pub next_hop_face: Option<FaceId>,
     /// Data must not be cached.
@@ -35,15 +37,44 @@ pub struct Packet {
     pub lp: LpIn,
 }
 
-/// Kind of a packet that leaves; also the key of the per-face counters.
+impl Packet {
+    /// What it counts as, by its first octet and link-layer fields: what is no Data and no Nack is
+    /// taken for an Interest.
+    #[inline]
+    #[must_use]
+    pub fn kind(&self) -> PacketKind {
+        match (PacketType::of(&self.bytes), self.lp.nack) {
+            (Some(PacketType::Data), _) => PacketKind::Data,
+            (_, Some(_)) => PacketKind::Nack,
+            (_, None) => PacketKind::Interest,
+        }
+    }
+}
+
+/// Kinds of packets of the pull half: those that are counted, by face and by verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum PacketKind {
     /// Interest.
     Interest,
     /// Data.
     Data,
     /// Nack: the Interest with a reason.
     Nack,
+}
+
+impl PacketKind {
+    /// All kinds, in the order of counters.
+    pub const ALL: [Self; 3] = [Self::Interest, Self::Data, Self::Nack];
+
+    /// The label of metrics.
+    #[must_use]
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Interest => "interest",
+            Self::Data => "data",
+            Self::Nack => "nack",
+        }
+    }
 }
 
 /// Link-layer fields to send with a packet.
@@ -53,8 +84,8 @@ pub struct LpOut {
     pub pit_token: Token,
     /// Congestion mark, 0 when none.
     pub congestion_mark: u8,
-    /// Nack reason (number on the wire), for `Kind::Nack`.
-    pub nack: Option<u64>,
+    /// Nack reason, for [`PacketKind::Nack`].
+    pub nack: Option<NackReason>,
     /// Face the packet came from; written only where local fields are enabled.
     pub incoming_face: Option<FaceId>,
     /// Data must not be cached downstream.
@@ -71,7 +102,7 @@ pub struct LpOut {
 #[allow(clippy::large_enum_variant)]
 pub enum Outgoing {
     /// A packet of the pull half, with its link-layer fields.
-    Pull(Kind, LpOut),
+    Pull(PacketKind, LpOut),
     /// A frame of the push half for a link.
     PushFrame,
     /// A message of the push half for an application.
@@ -102,7 +133,7 @@ impl Transmit {
     /// Kind and link-layer fields of a packet of the pull half; `None` for anything else.
     #[inline]
     #[must_use]
-    pub const fn as_pull(&self) -> Option<(Kind, &LpOut)> {
+    pub const fn as_pull(&self) -> Option<(PacketKind, &LpOut)> {
         match &self.what {
             Outgoing::Pull(kind, lp) => Some((*kind, lp)),
             Outgoing::PushFrame | Outgoing::App(_) => None,

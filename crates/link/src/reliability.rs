@@ -5,7 +5,7 @@
 //! sends: what has to be sent again waits in `lost` until the link service fetches it.
 
 use super::config::ReliabilityLimits;
-use crate::{Kind, LpOut};
+use crate::{LpOut, PacketKind};
 use onym_frame::Buf;
 use onym_tables::Tick;
 use onym_tables::rtt::RttEstimator;
@@ -31,7 +31,7 @@ pub(crate) struct Piece {
     /// The whole network-layer packet.
     pub(crate) packet: Buf,
     /// The kind, of a packet of the pull half.
-    pub(crate) kind: Option<Kind>,
+    pub(crate) kind: Option<PacketKind>,
     /// The part of the packet in this frame.
     pub(crate) range: Range<usize>,
     pub(crate) sequence: u64,
@@ -43,7 +43,7 @@ pub(crate) struct Piece {
 }
 
 impl Piece {
-    pub(crate) fn new(packet: Buf, kind: Option<Kind>, sequence: u64) -> Self {
+    pub(crate) fn new(packet: Buf, kind: Option<PacketKind>, sequence: u64) -> Self {
         let range = 0..packet.len();
         Self { packet, kind, range, sequence, index: 0, count: 1, lp: None, retries: 0 }
     }
@@ -158,7 +158,8 @@ impl Reliability {
         }
         self.forget_message(sent.piece.message());
         self.counters.given_up += 1;
-        if sent.piece.kind == Some(Kind::Interest) && self.given_up.len() < self.limits.unacked_max
+        if sent.piece.kind == Some(PacketKind::Interest)
+            && self.given_up.len() < self.limits.unacked_max
         {
             self.given_up.push_back(sent.piece.packet);
         }

@@ -11,28 +11,17 @@ use onym_tables::pit::Token;
 use onym_tables::{FaceId, Tick};
 use onym_wire::lp::LpPacket;
 use onym_wire::tlv::Malformed;
-use onym_wire::types;
-
-// The packet types have one octet.
-const INTEREST: u8 = types::INTEREST as u8;
-const DATA: u8 = types::DATA as u8;
-const LP_PACKET: u8 = types::LP_PACKET as u8;
-/// What the push half takes; the shell hands it there.
-const PUSH_FRAME: u8 = types::PUSH_FRAME as u8;
-const PUSH_APP: u8 = types::PUSH_APP as u8;
+use onym_wire::types::PacketType;
 
 impl Link {
     /// Takes one frame of the face: one TLV, without padding behind it.
     pub fn receive(&mut self, now: Tick, face: FaceId, frame: RxFrame) -> Received {
-        let received = match frame.bytes.first() {
-            Some(&(INTEREST | DATA)) => {
-                Received::Packet(Packet { face, bytes: frame.bytes, lp: LpIn::default() })
-            }
-            Some(&(PUSH_FRAME | PUSH_APP)) if self.config.push => {
-                Received::Packet(Packet { face, bytes: frame.bytes, lp: LpIn::default() })
-            }
-            Some(&LP_PACKET) => {
+        let received = match PacketType::of(&frame.bytes) {
+            Some(PacketType::LpPacket) => {
                 self.receive_lp(now, face, &frame).unwrap_or_else(Received::Dropped)
+            }
+            Some(typ) if !typ.is_push() || self.config.push => {
+                Received::Packet(Packet { face, bytes: frame.bytes, lp: LpIn::default() })
             }
             _ => Received::Dropped(FrameVerdict::LpMalformed),
         };
@@ -160,20 +149,22 @@ fn fields(packet: &LpPacket<'_>, keep: impl FnOnce(&[u8]) -> Buf) -> LpIn {
 
 /// Applies the rules about which field may go with which packet, and what this face allows.
 fn checked(config: &LinkConfig, mut lp: LpIn, bytes: &[u8]) -> Result<LpIn, FrameVerdict> {
-    let forbidden = match (bytes.first(), lp.nack) {
-        (Some(&INTEREST), None) => {
+    let forbidden = match (PacketType::of(bytes), lp.nack) {
+        (Some(PacketType::Interest), None) => {
             lp.no_cache
                 || lp.prefix_announcement.is_some()
                 || (lp.next_hop_face.is_some() && !config.local_fields)
         }
-        (Some(&INTEREST), Some(_)) => {
+        (Some(PacketType::Interest), Some(_)) => {
             lp.next_hop_face.is_some()
                 || lp.no_cache
                 || lp.non_discovery
                 || lp.prefix_announcement.is_some()
         }
-        (Some(&DATA), nack) => nack.is_some() || lp.next_hop_face.is_some() || lp.non_discovery,
-        (Some(&PUSH_FRAME), nack) if config.push => {
+        (Some(PacketType::Data), nack) => {
+            nack.is_some() || lp.next_hop_face.is_some() || lp.non_discovery
+        }
+        (Some(PacketType::PushFrame), nack) if config.push => {
             nack.is_some()
                 || lp.next_hop_face.is_some()
                 || lp.no_cache

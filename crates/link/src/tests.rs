@@ -1,8 +1,9 @@
 use super::*;
-use crate::{Kind, LpOut, Outgoing, Payload, Transmit};
+use crate::{LpOut, Outgoing, PacketKind, Payload, Transmit};
 use onym_frame::RxFrame;
 use onym_tables::FaceId;
 use onym_tables::pit::Token;
+use onym_wire::lp::NackReason;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -31,7 +32,7 @@ fn data(len: usize, seed: u8) -> Vec<u8> {
     out
 }
 
-fn transmit(kind: Kind, bytes: &[u8], lp: LpOut) -> Transmit {
+fn transmit(kind: PacketKind, bytes: &[u8], lp: LpOut) -> Transmit {
     let bytes = Payload::Shared(Buf::copy_from(bytes));
     Transmit { face: FACE, what: Outgoing::Pull(kind, lp), bytes }
 }
@@ -43,7 +44,7 @@ fn frames(queue: &mut TxQueue) -> Vec<Vec<u8>> {
 }
 
 /// Sends one packet; the frames that leave.
-fn sent(link: &mut Link, kind: Kind, bytes: &[u8], lp: LpOut) -> Vec<Vec<u8>> {
+fn sent(link: &mut Link, kind: PacketKind, bytes: &[u8], lp: LpOut) -> Vec<Vec<u8>> {
     let mut queue = TxQueue::new(1 << 20);
     link.send(Tick::default(), &transmit(kind, bytes, lp), &[], &mut queue).unwrap();
     frames(&mut queue)
@@ -80,9 +81,9 @@ fn a_nack_is_the_interest_under_a_nack_field() {
     let wire = hex("6418fd032005fd03210196500d050b07030801410a0401020304");
     let mut link = Link::new(LinkConfig::stream());
     let nack = packet(receive(&mut link, &wire));
-    assert_eq!((nack.lp.nack, &*nack.bytes), (Some(150), &*hex(INTEREST)));
-    let lp = LpOut { nack: Some(150), ..LpOut::default() };
-    assert_eq!(sent(&mut link, Kind::Nack, &hex(INTEREST), lp), [wire]);
+    assert_eq!((nack.lp.nack, &*nack.bytes), (Some(NackReason(150)), &*hex(INTEREST)));
+    let lp = LpOut { nack: Some(NackReason(150)), ..LpOut::default() };
+    assert_eq!(sent(&mut link, PacketKind::Nack, &hex(INTEREST), lp), [wire]);
 }
 
 #[test]
@@ -94,13 +95,16 @@ fn token_and_mark_go_with_the_packet_in_ascending_order() {
     assert_eq!(interest.lp.pit_token[..], [1, 2, 3, 4, 5, 6, 7, 8]);
     let lp =
         LpOut { pit_token: interest.lp.pit_token.clone(), congestion_mark: 1, ..LpOut::default() };
-    assert_eq!(sent(&mut link, Kind::Interest, &hex(INTEREST), lp), [wire]);
+    assert_eq!(sent(&mut link, PacketKind::Interest, &hex(INTEREST), lp), [wire]);
 }
 
 #[test]
 fn a_packet_without_fields_is_bare_both_ways() {
     let mut link = Link::new(LinkConfig::datagram(1400));
-    assert_eq!(sent(&mut link, Kind::Interest, &hex(INTEREST), LpOut::default()), [hex(INTEREST)]);
+    assert_eq!(
+        sent(&mut link, PacketKind::Interest, &hex(INTEREST), LpOut::default()),
+        [hex(INTEREST)]
+    );
     let bare = packet(receive(&mut link, &hex(INTEREST)));
     assert_eq!((bare.face, &*bare.bytes), (FACE, &*hex(INTEREST)));
 }
@@ -113,7 +117,7 @@ fn changed_packets_leave_from_the_arena_with_their_fields() {
     arena.extend(hex(INTEREST));
     for pit_token in [token(&[]), token(&[1, 2, 3, 4, 5, 6, 7, 8])] {
         let lp = LpOut { pit_token, ..LpOut::default() };
-        let what = Outgoing::Pull(Kind::Interest, lp);
+        let what = Outgoing::Pull(PacketKind::Interest, lp);
         let item = Transmit { face: FACE, what, bytes: Payload::Arena(3..16) };
         link.send(Tick::default(), &item, &arena, &mut queue).unwrap();
     }
@@ -185,7 +189,7 @@ fn fields_that_may_not_go_with_a_packet_drop_it() {
         let kinds = [
             (hex(INTEREST), *header),
             (data(30, 1), *header),
-            (hex(INTEREST), LpHeader { nack: Some(50), ..*header }),
+            (hex(INTEREST), LpHeader { nack: Some(NackReason(50)), ..*header }),
         ];
         for ((bytes, header), allowed) in kinds.into_iter().zip(allowed) {
             let mut wire = Vec::new();
@@ -199,7 +203,7 @@ fn fields_that_may_not_go_with_a_packet_drop_it() {
         }
     }
     let mut nacked_data = Vec::new();
-    LpHeader { nack: Some(50), ..none }.write(&mut nacked_data, 30);
+    LpHeader { nack: Some(NackReason(50)), ..none }.write(&mut nacked_data, 30);
     nacked_data.extend(data(30, 1));
     assert_eq!(dropped(receive(&mut link, &nacked_data)), FrameVerdict::UnexpectedField);
     // Without local fields the next hop is refused and not followed.
@@ -215,9 +219,9 @@ fn fields_that_may_not_go_with_a_packet_drop_it() {
 fn the_incoming_face_is_told_only_where_local_fields_are_on() {
     let lp = || LpOut { incoming_face: Some(FaceId(262)), ..LpOut::default() };
     let mut link = Link::new(LinkConfig::stream());
-    assert_eq!(sent(&mut link, Kind::Data, &data(30, 1), lp()), [data(30, 1)]);
+    assert_eq!(sent(&mut link, PacketKind::Data, &data(30, 1), lp()), [data(30, 1)]);
     link.configure(LinkConfig { local_fields: true, ..LinkConfig::stream() });
-    let frames = sent(&mut link, Kind::Data, &data(30, 1), lp());
+    let frames = sent(&mut link, PacketKind::Data, &data(30, 1), lp());
     let told = onym_wire::LpPacket::parse(&frames[0]).unwrap();
     assert_eq!(told.incoming_face, Some(262));
 }
@@ -263,16 +267,17 @@ fn on_a_stream_a_packet_of_8800_octets_leaves_without_its_fields() {
     let mut link = Link::new(LinkConfig::stream());
     let lp = || LpOut { pit_token: token(&[1, 2]), ..LpOut::default() };
     let full = data(8800, 1);
-    assert_eq!(sent(&mut link, Kind::Data, &full, lp()), [full]);
+    assert_eq!(sent(&mut link, PacketKind::Data, &full, lp()), [full]);
     assert_eq!(link.counters().bare, 1);
-    let fits = sent(&mut link, Kind::Data, &data(8788, 1), lp());
+    let fits = sent(&mut link, PacketKind::Data, &data(8788, 1), lp());
     assert_eq!(fits[0].len(), 8800);
     assert_eq!(link.counters().bare, 1);
     let mut queue = TxQueue::new(1 << 16);
-    let nack = transmit(Kind::Nack, &data(8790, 1), LpOut { nack: Some(50), ..lp() });
+    let nack =
+        transmit(PacketKind::Nack, &data(8790, 1), LpOut { nack: Some(NackReason(50)), ..lp() });
     let unsent = link.send(Tick::default(), &nack, &[], &mut queue);
     assert_eq!(unsent, Err(LinkUnsent::OverMtu));
-    let long = transmit(Kind::Data, &data(8801, 1), LpOut::default());
+    let long = transmit(PacketKind::Data, &data(8801, 1), LpOut::default());
     let unsent = link.send(Tick::default(), &long, &[], &mut queue);
     assert_eq!(unsent, Err(LinkUnsent::OverMtu));
     assert!(queue.is_empty());
@@ -283,7 +288,7 @@ fn on_a_stream_a_packet_of_8800_octets_leaves_without_its_fields() {
 fn a_packet_enters_the_queue_whole_or_not_at_all() {
     let mut link = Link::new(LinkConfig::datagram(500));
     let mut queue = TxQueue::new(4000);
-    let item = transmit(Kind::Data, &data(3000, 1), LpOut::default());
+    let item = transmit(PacketKind::Data, &data(3000, 1), LpOut::default());
     link.send(Tick::default(), &item, &[], &mut queue).unwrap();
     let before = queue.len();
     assert!(before > 6);
@@ -298,7 +303,7 @@ fn a_queue_that_stays_long_marks_a_packet() {
         Some(CongestionConfig { base_interval: Duration::from_millis(100), threshold: 1000 });
     let mut link = Link::new(LinkConfig { congestion_marking, ..LinkConfig::stream() });
     let mut queue = TxQueue::new(1 << 16);
-    let item = transmit(Kind::Data, &data(100, 1), LpOut::default());
+    let item = transmit(PacketKind::Data, &data(100, 1), LpOut::default());
     link.set_socket_queue(1001);
     for ms in [0, 99, 100] {
         link.send(Tick::from_ms(ms), &item, &[], &mut queue).unwrap();
@@ -312,7 +317,7 @@ fn a_queue_that_stays_long_marks_a_packet() {
 #[test]
 fn an_incomplete_packet_is_dropped_half_a_second_after_its_last_fragment() {
     let mut tx = Link::new(LinkConfig::datagram(500));
-    let pieces = sent(&mut tx, Kind::Data, &data(1300, 1), LpOut::default());
+    let pieces = sent(&mut tx, PacketKind::Data, &data(1300, 1), LpOut::default());
     assert_eq!(pieces.len(), 3);
     let mut link = Link::new(LinkConfig::datagram(500));
     let mut queue = TxQueue::new(1 << 16);
@@ -347,7 +352,7 @@ proptest! {
             ..LpOut::default()
         };
         let whole = data(len, 3);
-        let frames = sent(&mut tx, Kind::Data, &whole, lp);
+        let frames = sent(&mut tx, PacketKind::Data, &whole, lp);
         for frame in &frames {
             prop_assert!(frame.len() <= mtu);
         }

@@ -12,7 +12,7 @@
 
 use super::reliability::{ACK_LEN, Piece};
 use super::{Link, LinkUnsent};
-use crate::{Kind, LpOut, Outgoing, Payload, Transmit};
+use crate::{LpOut, Outgoing, PacketKind, Payload, Transmit};
 use onym_frame::{Buf, FrameRow, TxQueue};
 use onym_tables::Tick;
 use onym_wire::lp::{FRAGMENTS_MAX, LpHeader};
@@ -51,7 +51,7 @@ struct Part<'a> {
 /// The link-layer fields of what is sent; what is not of the pull half has none.
 #[derive(Clone, Copy)]
 enum Fields<'a> {
-    Pull(Kind, &'a LpOut),
+    Pull(PacketKind, &'a LpOut),
     None,
 }
 
@@ -355,7 +355,7 @@ impl Link {
 
 impl<'a> Fields<'a> {
     /// The kind, of a packet of the pull half.
-    fn kind(self) -> Option<Kind> {
+    fn kind(self) -> Option<PacketKind> {
         match self {
             Self::Pull(kind, _) => Some(kind),
             Self::None => None,
@@ -364,7 +364,7 @@ impl<'a> Fields<'a> {
 
     /// Whether what is sent means the same without them: a Nack would be an Interest.
     fn may_be_left_out(self) -> bool {
-        self.kind() != Some(Kind::Nack)
+        self.kind() != Some(PacketKind::Nack)
     }
 
     /// As a header, with this congestion mark.

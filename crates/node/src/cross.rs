@@ -313,7 +313,7 @@ fn position(arena: &[u8]) -> u32 {
 mod tests {
     use super::*;
     use onym_frame::Buf;
-    use onym_link::{Kind, LpIn, LpOut, Outgoing};
+    use onym_link::{LpIn, LpOut, Outgoing, PacketKind};
     use onym_tables::FaceId;
 
     fn packet(n: u8) -> Packet {
@@ -358,7 +358,7 @@ mod tests {
         say(&mut to, 0, "a");
         say(&mut to, 0, "bc");
         say(&mut to, 1, "d");
-        let what = Outgoing::Pull(Kind::Data, LpOut::default());
+        let what = Outgoing::Pull(PacketKind::Data, LpOut::default());
         let bytes = Payload::Arena(0..0);
         to.transmit(&[], Transmit { face: FaceId(300), what, bytes }).unwrap();
         say(&mut to, 1, "e");
@@ -385,7 +385,7 @@ mod tests {
             // Not more than that comes to the shard at once, which then looks at its queues.
             for _ in 0..DEPTH * 4 {
                 assert!(to.has_place());
-                let what = Outgoing::Pull(Kind::Data, LpOut::default());
+                let what = Outgoing::Pull(PacketKind::Data, LpOut::default());
                 let item = Transmit { face: FaceId(300), what, bytes: bytes.clone() };
                 to.transmit(&long, item).unwrap();
             }
@@ -408,7 +408,7 @@ mod tests {
             let bytes = Payload::Arena(0..u32::try_from(text.len()).unwrap());
             let item = Transmit {
                 face: FaceId(300),
-                what: Outgoing::Pull(Kind::Interest, LpOut::default()),
+                what: Outgoing::Pull(PacketKind::Interest, LpOut::default()),
                 bytes,
             };
             to.transmit(text.as_bytes(), item).unwrap();

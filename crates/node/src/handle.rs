@@ -1,6 +1,5 @@
 //! What a running node is asked by the program that it runs in.
 
-use crate::config::Persistency;
 use crate::control::record::NewFace;
 use crate::control::status;
 use crate::mgmt::host::{FaceView, RouteSpec};
@@ -8,6 +7,7 @@ use crate::node::{NodeError, NodeHandle};
 use onym_face::Face;
 use onym_face::mem::{self, MemFace};
 use onym_tables::FaceId;
+use onym_wire::mgmt::Persistency;
 use std::sync::Arc;
 
 impl NodeHandle {
@@ -16,7 +16,7 @@ impl NodeHandle {
     ///
     /// # Errors
     /// [`NodeError`].
-    pub fn attach(&self, scope: onym_face::Scope) -> Result<(FaceId, MemFace), NodeError> {
+    pub fn attach(&self, scope: onym_wire::mgmt::Scope) -> Result<(FaceId, MemFace), NodeError> {
         let (ours, theirs) = mem::pair(scope).map_err(|e| NodeError::Setup(e.to_string()))?;
         Ok((self.face_add(Box::new(theirs))?, ours))
     }

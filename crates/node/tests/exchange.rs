@@ -4,8 +4,9 @@
 
 mod support;
 
-use onym_face::Scope;
-use onym_forward::verdict::{PacketKind, Verdict};
+use onym_forward::verdict::Verdict;
+use onym_link::PacketKind;
+use onym_wire::mgmt::Scope;
 use support::{App, quiet, start};
 
 #[test]

@@ -6,7 +6,7 @@ mod support;
 
 use onym_face::Listener as _;
 use onym_node::config::Config;
-use onym_wire::mgmt::{ControlParameters, FacePersistency};
+use onym_wire::mgmt::{ControlParameters, Persistency};
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, UdpSocket};
 use support::{App, socket_dir, start, tcp_app, udp_app, unix_app, until, with};
@@ -59,7 +59,7 @@ fn a_malformed_packet_is_dropped_and_counted_on_local_streams_and_datagram_faces
     }
     assert_eq!(node.faces().unwrap().len(), 3);
     let snapshot = node.snapshot().unwrap();
-    let kind = onym_forward::PacketKind::Interest;
+    let kind = onym_link::PacketKind::Interest;
     assert_eq!(snapshot.verdict(kind, onym_forward::Verdict::Malformed), 3);
 }
 
@@ -130,7 +130,7 @@ fn a_permanent_stream_face_connects_again_when_its_peer_is_back() {
     let address = peer.local_addr().unwrap();
     let mut app = unix_app(&node);
     let p = ControlParameters {
-        face_persistency: Some(FacePersistency::Permanent),
+        face_persistency: Some(Persistency::Permanent),
         ..uri(&format!("tcp4://{address}"))
     };
     let made = app.command("/localhost/nfd", "faces/create", &p);
@@ -227,7 +227,7 @@ fn two_nodes_of_the_configuration_reach_each_other_over_udp_and_tcp() {
         let name = Some("/far".parse().unwrap());
         let p = ControlParameters { name, ..ControlParameters::default() };
         assert_eq!(producer.command("/localhost/nfd", "rib/register", &p).code, 200);
-        let (_, io) = near.attach(onym_face::Scope::Local).unwrap();
+        let (_, io) = near.attach(onym_wire::mgmt::Scope::Local).unwrap();
         let mut consumer = App::new(io);
         for n in 0..20 {
             let text = format!("/far/{n}");
@@ -259,7 +259,7 @@ fn stopping_sends_what_is_queued_and_removes_the_socket() {
     let (node, _dir) = node_with_sockets(&[]);
     let path = node.bound().unix.clone().unwrap();
     let mut consumer = unix_app(&node);
-    let (id, io) = node.attach(onym_face::Scope::Local).unwrap();
+    let (id, io) = node.attach(onym_wire::mgmt::Scope::Local).unwrap();
     let mut producer = App::new(io);
     node.route("/a", id, 0).unwrap();
     // More than the socket's buffer holds, so that frames wait in the queue of the face.
@@ -273,7 +273,7 @@ fn stopping_sends_what_is_queued_and_removes_the_socket() {
     until("all Data is in the node", || {
         producer.flush();
         let s = node.snapshot().unwrap();
-        s.verdict(onym_forward::PacketKind::Data, onym_forward::Verdict::Satisfied) == 100
+        s.verdict(onym_link::PacketKind::Data, onym_forward::Verdict::Satisfied) == 100
     });
     let stopping = std::thread::spawn(move || node.stop());
     for _ in 0..100 {

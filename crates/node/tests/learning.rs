@@ -6,11 +6,11 @@ mod support;
 
 use onym_crypto::cert::validity_of_days;
 use onym_crypto::{Certificate, KeyType, PrivateKey, Signer};
-use onym_face::Scope;
 use onym_node::NodeHandle;
 use onym_wire::cert::PrefixAnnouncement;
 use onym_wire::data::DataBuilder;
 use onym_wire::lp::LpHeader;
+use onym_wire::mgmt::Scope;
 use onym_wire::types;
 use std::io::Write as _;
 use support::{App, data, name, start, unix_ms, until, with};

@@ -4,9 +4,9 @@
 
 mod support;
 
-use onym_face::Scope;
 use onym_wire::mgmt::{
-    Block as _, ControlParameters, FaceEventKind, FaceEventNotification, RibEntry, parse_list,
+    Block as _, ControlParameters, FaceEventKind, FaceEventNotification, RibEntry, Scope,
+    parse_list,
 };
 use support::{App, name, quiet, socket_dir, start, tcp_app, unix_app, until, with};
 

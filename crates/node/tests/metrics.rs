@@ -4,7 +4,7 @@
 
 mod support;
 
-use onym_face::Scope;
+use onym_wire::mgmt::Scope;
 use std::collections::{HashMap, HashSet};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};

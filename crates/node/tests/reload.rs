@@ -4,8 +4,8 @@
 
 mod support;
 
-use onym_face::Scope;
 use onym_node::config::Config;
+use onym_wire::mgmt::Scope;
 use support::{App, quiet, start};
 
 fn parse(more: &str) -> Config {

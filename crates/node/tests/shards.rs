@@ -4,9 +4,10 @@
 
 mod support;
 
-use onym_face::Scope;
-use onym_forward::verdict::{PacketKind, Verdict};
+use onym_forward::verdict::Verdict;
+use onym_link::PacketKind;
 use onym_node::NodeHandle;
+use onym_wire::mgmt::Scope;
 use support::{App, start, until, with};
 
 /// Every law is shown with these numbers of shards.

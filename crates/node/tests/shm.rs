@@ -4,10 +4,11 @@
 
 mod support;
 
-use onym_face::{Face, Scope, shm, unix};
+use onym_face::{Face, shm, unix};
 use onym_frame::{BufPool, TxQueue};
 use onym_node::NodeHandle;
 use onym_node::config::Config;
+use onym_wire::mgmt::Scope;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use support::{App, DEADLINE, quiet, start};
@@ -64,7 +65,7 @@ fn applications_exchange_packets_through_a_node_by_shared_memory() {
     let producer = connect(&here.path);
     until("the face", || faces(&here).len() == 1);
     let view = faces(&here).remove(0);
-    assert_eq!(view.scope, onym_node::mgmt::host::Scope::Local);
+    assert_eq!(view.scope, Scope::Local);
     assert!(view.remote_uri.starts_with("fd://"), "{}", view.remote_uri);
     here.node.route("/a", view.id, 0).unwrap();
     let mut producer = App::new(producer);

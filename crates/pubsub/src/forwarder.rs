@@ -14,7 +14,7 @@ use onym_tables::FaceId;
 use onym_tables::bloom::{Bits, KeyedTags, Scheme, TABLES_MAX, stage_has};
 use onym_wire::push::{Filter, Head, Route, Stages};
 use onym_wire::tlv::Malformed;
-use onym_wire::types;
+use onym_wire::types::PacketType;
 use tags::{BLOCK, Tags};
 
 /// Most links of a node.
@@ -388,7 +388,7 @@ impl Forwarder {
 /// The verdict on a frame whose head does not parse.
 #[cold]
 fn refusal(frame: &[u8], fault: Malformed) -> Verdict {
-    let is_push = frame.first().is_some_and(|typ| u32::from(*typ) == types::PUSH_FRAME);
+    let is_push = PacketType::of(frame) == Some(PacketType::PushFrame);
     match fault {
         Malformed::Value(version) if is_push && version <= 15 => Verdict::Version,
         Malformed::Unexpected(form) if is_push && form <= 15 => Verdict::Form,

@@ -12,15 +12,16 @@ mod data;
 mod hand_over;
 mod recency;
 
-use crate::element::{Cx, Element, Method, Refusal, Request, kind_of, nack, read};
+use crate::element::{Cx, Element, Method, Refusal, Request, read};
 use crate::histogram::Histogram;
 use crate::ports::Side;
 use crate::verdict::Verdict;
-use onym_link::{Kind, LpOut, Packet, Payload};
+use onym_link::{LpOut, Packet, PacketKind, Payload};
 use onym_tables::dead_nonces::{self, DeadNonces};
 use onym_tables::pit::{Due, InRecord, Key, Look, OutRecord, Pit, PitError};
 use onym_tables::{FaceId, NameHashes, Tick};
 use onym_wire::interest::Interest;
+use onym_wire::lp::NackReason;
 use recency::Recency;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -139,7 +140,7 @@ impl BackwardRouter {
             return Verdict::HopLimitZero;
         }
         if cx.draining {
-            cx.nack(packet, nack::CONGESTION);
+            cx.nack(packet, NackReason::CONGESTION);
             return Verdict::Draining;
         }
         let hashes = NameHashes::new(cx.key, interest.name.value(), 0);
@@ -161,7 +162,7 @@ impl BackwardRouter {
     fn looped(&mut self, cx: &mut Cx<'_>, incoming: &Incoming<'_>) -> Verdict {
         self.counters.loops += 1;
         if self.config.nack {
-            cx.nack(incoming.packet, nack::DUPLICATE);
+            cx.nack(incoming.packet, NackReason::DUPLICATE);
         }
         Verdict::DuplicateNonce
     }
@@ -290,7 +291,7 @@ impl BackwardRouter {
                 continue;
             }
             let lp = LpOut { congestion_mark: mark, ..LpOut::default() };
-            cx.emit(face, Kind::Interest, Payload::Arena(range.clone()), lp);
+            cx.emit(face, PacketKind::Interest, Payload::Arena(range.clone()), lp);
             self.note_out(slot, face, nonce, cx.now, until);
             any = true;
         }
@@ -373,10 +374,10 @@ fn key_of<'a>(cx: &Cx<'_>, interest: &Interest<'a>, hashes: &NameHashes) -> Key<
 impl Element for BackwardRouter {
     fn receive(&mut self, cx: &mut Cx<'_>, packet: Packet) -> Option<Verdict> {
         let side = cx.side_of(packet.face)?;
-        Some(match (side, kind_of(&packet)) {
-            (Side::Consumer, Kind::Interest) => self.interest(cx, &packet),
-            (Side::Producer, Kind::Data) => self.data(cx, &packet),
-            (Side::Producer, Kind::Nack) => self.nacked(cx, &packet),
+        Some(match (side, packet.kind()) {
+            (Side::Consumer, PacketKind::Interest) => self.interest(cx, &packet),
+            (Side::Producer, PacketKind::Data) => self.data(cx, &packet),
+            (Side::Producer, PacketKind::Nack) => self.nacked(cx, &packet),
             _ => Verdict::WrongSide,
         })
     }

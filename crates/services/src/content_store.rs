@@ -4,13 +4,13 @@
 //! Tables: the content store of `onym-tables`, bounded in packets and octets; full, the policy
 //! names who leaves.  Verdicts: `cs_hit` `forwarded` `no_face` `malformed`.
 
-use crate::element::{Cx, Element, Method, Refusal, Request, kind_of, read};
+use crate::element::{Cx, Element, Method, Refusal, Request, read};
 use crate::rendezvous;
 use crate::table::{self, Merged};
 use crate::transparent;
 use crate::verdict::Verdict;
 use onym_frame::Buf;
-use onym_link::{Kind, LpOut, Packet, Payload};
+use onym_link::{LpOut, Packet, PacketKind, Payload};
 use onym_tables::cs::{Body, ContentStore, CsConfig, Inserted, Policy, Query};
 use onym_tables::{HashKey, NameHashes};
 use onym_wire::data::Data;
@@ -122,7 +122,7 @@ impl ContentCache {
             Body::Shared(buf) => Payload::Shared(buf.clone()),
         };
         let lp = LpOut { pit_token: packet.lp.pit_token.clone(), ..LpOut::default() };
-        cx.emit(packet.face, Kind::Data, bytes, lp);
+        cx.emit(packet.face, PacketKind::Data, bytes, lp);
         Some(Verdict::CsHit)
     }
 
@@ -216,18 +216,18 @@ fn limits(config: &Config) -> CsConfig {
 
 impl Element for ContentCache {
     fn receive(&mut self, cx: &mut Cx<'_>, packet: Packet) -> Option<Verdict> {
-        match kind_of(&packet) {
-            Kind::Interest => {
+        match packet.kind() {
+            PacketKind::Interest => {
                 if let Some(verdict) = self.lookup(cx, &packet) {
                     return Some(verdict);
                 }
             }
-            Kind::Data => {
+            PacketKind::Data => {
                 if !self.keep(cx, &packet) {
                     return Some(Verdict::Malformed);
                 }
             }
-            Kind::Nack => {}
+            PacketKind::Nack => {}
         }
         Some(transparent::cross(cx, packet))
     }

@@ -6,11 +6,11 @@
 //! of connections of its own, so nothing else is remembered.
 //! Verdicts: `forwarded` `nack_forwarded` `no_path` `malformed`.
 
-use crate::element::{Cx, Element, Method, Refusal, Request, Wish, kind_of, read};
+use crate::element::{Cx, Element, Method, Refusal, Request, Wish, read};
 use crate::ports::Counts;
 use crate::registration::is_local_scope;
 use crate::verdict::Verdict;
-use onym_link::{Kind, Packet};
+use onym_link::{Packet, PacketKind};
 use onym_tables::{FaceId, Tick};
 use onym_wire::faceuri::FaceUri;
 use onym_wire::interest::Interest;
@@ -111,9 +111,9 @@ impl PacketDispatcher {
 
     /// A packet of a client: the path that it takes.
     fn upward(&self, packet: &Packet) -> Option<Path> {
-        Some(match kind_of(packet) {
-            Kind::Data | Kind::Nack => Path::Producer,
-            Kind::Interest => {
+        Some(match packet.kind() {
+            PacketKind::Data | PacketKind::Nack => Path::Producer,
+            PacketKind::Interest => {
                 let interest = Interest::parse(&packet.bytes).ok()?;
                 let local = is_local_scope(interest.name);
                 if local { Path::Producer } else { Path::Consumer }
@@ -156,11 +156,11 @@ impl PacketDispatcher {
             *heard = cx.now;
         }
         let Some(session) = self.sessions.get_mut(&number) else { return Verdict::NoPath };
-        let kind = kind_of(packet);
+        let kind = packet.kind();
         count(&mut session.sent, kind);
         let client = session.client;
         cx.pass(client, packet, packet.lp.pit_token.clone());
-        if kind == Kind::Nack { Verdict::NackForwarded } else { Verdict::Forwarded }
+        if kind == PacketKind::Nack { Verdict::NackForwarded } else { Verdict::Forwarded }
     }
 
     fn list(&self, cx: &Cx<'_>) -> Value {
@@ -179,11 +179,11 @@ impl PacketDispatcher {
     }
 }
 
-fn count(counts: &mut Counts, kind: Kind) {
+fn count(counts: &mut Counts, kind: PacketKind) {
     match kind {
-        Kind::Interest => counts.interests += 1,
-        Kind::Data => counts.data += 1,
-        Kind::Nack => counts.nacks += 1,
+        PacketKind::Interest => counts.interests += 1,
+        PacketKind::Data => counts.data += 1,
+        PacketKind::Nack => counts.nacks += 1,
     }
 }
 
@@ -199,11 +199,11 @@ impl Element for PacketDispatcher {
         let Some(path) = self.upward(&packet) else { return Some(Verdict::Malformed) };
         let session = self.sessions.get_mut(&number)?;
         session.heard = cx.now;
-        let kind = kind_of(&packet);
+        let kind = packet.kind();
         count(&mut session.received, kind);
         let Some(face) = session.paths[path as usize] else { return Some(Verdict::NoPath) };
         cx.pass(face, &packet, packet.lp.pit_token.clone());
-        Some(if kind == Kind::Nack { Verdict::NackForwarded } else { Verdict::Forwarded })
+        Some(if kind == PacketKind::Nack { Verdict::NackForwarded } else { Verdict::Forwarded })
     }
 
     fn face_added(&mut self, cx: &mut Cx<'_>, face: FaceId) {

@@ -8,23 +8,15 @@ use crate::settings::{Return, Settings};
 use crate::verdict::{Unsent, Verdict};
 use crate::verify::Job;
 use onym_frame::Buf;
-use onym_link::{Kind, LpOut, Outbox, Outgoing, Packet, Payload, Transmit};
+use onym_link::{LpOut, Outbox, Outgoing, Packet, PacketKind, Payload, Transmit};
 use onym_tables::pit::Token;
 use onym_tables::{FaceId, HashKey, Rng, Tick};
 use onym_wire::data::Data;
 use onym_wire::interest::Interest;
+use onym_wire::lp::NackReason;
+use onym_wire::types::PacketType;
 use serde_json::{Map, Value};
 use std::fmt;
-
-/// Reasons of Nacks, numbers on the wire.
-pub mod nack {
-    /// Congestion.
-    pub const CONGESTION: u64 = 50;
-    /// Duplicate.
-    pub const DUPLICATE: u64 = 100;
-    /// NoRoute.
-    pub const NO_ROUTE: u64 = 150;
-}
 
 /// Why a request of the control interface is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -217,7 +209,7 @@ impl Cx<'_> {
     }
 
     /// Puts one packet into the outbox.
-    pub fn emit(&mut self, face: FaceId, kind: Kind, bytes: Payload, lp: LpOut) {
+    pub fn emit(&mut self, face: FaceId, kind: PacketKind, bytes: Payload, lp: LpOut) {
         if self.ports.get(face).is_none() {
             self.unsent[Unsent::FaceGone as usize] += 1;
             return;
@@ -236,12 +228,12 @@ impl Cx<'_> {
         }
     }
 
-    fn count(&mut self, face: FaceId, kind: Kind) {
+    fn count(&mut self, face: FaceId, kind: PacketKind) {
         if let Some(port) = self.ports.get_mut(face) {
             match kind {
-                Kind::Interest => port.sent.interests += 1,
-                Kind::Data => port.sent.data += 1,
-                Kind::Nack => port.sent.nacks += 1,
+                PacketKind::Interest => port.sent.interests += 1,
+                PacketKind::Data => port.sent.data += 1,
+                PacketKind::Nack => port.sent.nacks += 1,
             }
         }
     }
@@ -256,9 +248,8 @@ impl Cx<'_> {
             no_cache: packet.lp.no_cache,
             non_discovery: packet.lp.non_discovery,
             prefix_announcement: packet.lp.prefix_announcement.clone(),
-            ..LpOut::default()
         };
-        self.emit(face, kind_of(packet), Payload::Shared(packet.bytes.clone()), lp);
+        self.emit(face, packet.kind(), Payload::Shared(packet.bytes.clone()), lp);
     }
 
     /// The token that an Interest from `face` leaves with, so that its answer finds back.
@@ -308,19 +299,19 @@ impl Cx<'_> {
     }
 
     /// Answers an Interest by a Nack.
-    pub fn nack(&mut self, packet: &Packet, reason: u64) {
+    pub fn nack(&mut self, packet: &Packet, reason: NackReason) {
         let lp = LpOut {
             pit_token: packet.lp.pit_token.clone(),
             nack: Some(reason),
             ..LpOut::default()
         };
-        self.emit(packet.face, Kind::Nack, Payload::Shared(packet.bytes.clone()), lp);
+        self.emit(packet.face, PacketKind::Nack, Payload::Shared(packet.bytes.clone()), lp);
     }
 
     /// Answers `packet` by `data`.
     pub fn answer(&mut self, packet: &Packet, data: Buf) {
         let lp = LpOut { pit_token: packet.lp.pit_token.clone(), ..LpOut::default() };
-        self.emit(packet.face, Kind::Data, Payload::Shared(data), lp);
+        self.emit(packet.face, PacketKind::Data, Payload::Shared(data), lp);
     }
 
     /// Keeps `packet` when `side` is frozen: its verdict, or the packet back.
@@ -332,22 +323,12 @@ impl Cx<'_> {
     }
 }
 
-/// What kind of packet this is; by its first octet, not checked further.
-#[must_use]
-pub fn kind_of(packet: &Packet) -> Kind {
-    match packet.bytes.first() {
-        Some(6) => Kind::Data,
-        _ if packet.lp.nack.is_some() => Kind::Nack,
-        _ => Kind::Interest,
-    }
-}
-
 /// The value of a packet's name; `None` when it is malformed.
 #[must_use]
 pub fn name_of(packet: &Packet) -> Option<&[u8]> {
-    match packet.bytes.first() {
-        Some(5) => Interest::parse(&packet.bytes).ok().map(|i| i.name.value()),
-        Some(6) => Data::parse(&packet.bytes).ok().map(|d| d.name.value()),
+    match PacketType::of(&packet.bytes)? {
+        PacketType::Interest => Interest::parse(&packet.bytes).ok().map(|i| i.name.value()),
+        PacketType::Data => Data::parse(&packet.bytes).ok().map(|d| d.name.value()),
         _ => None,
     }
 }

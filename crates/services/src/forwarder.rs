@@ -5,7 +5,7 @@
 //! by `routes_max`.  Verdicts: those of `onym-forward` where the word is the same, else `refused`;
 //! `prefix_rejected`, `delivered`, `draining` of its own.
 
-use crate::element::{Cx, Element, Method, Refusal, Request, kind_of, nack, read};
+use crate::element::{Cx, Element, Method, Refusal, Request, read};
 use crate::events::Event;
 use crate::name_router::{Routes, Spec};
 use crate::names;
@@ -13,11 +13,12 @@ use crate::registration::{Policy, Registrar, is_command};
 use crate::verdict::Verdict;
 use onym_forward::verdict::Verdict as Inner;
 use onym_forward::{Config as ForwardConfig, FaceInfo, Forwarder};
-use onym_link::{Kind, Packet};
+use onym_link::{Packet, PacketKind};
 use onym_tables::fib::NextHop;
 use onym_tables::{FaceId, HashKey, Tick};
 use onym_wire::data::Data;
 use onym_wire::interest::Interest;
+use onym_wire::lp::NackReason;
 use onym_wire::name::Name;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -142,8 +143,8 @@ fn verdict(inner: Inner) -> Verdict {
 
 impl Element for MergedForwarder {
     fn receive(&mut self, cx: &mut Cx<'_>, packet: Packet) -> Option<Verdict> {
-        match kind_of(&packet) {
-            Kind::Interest => {
+        match packet.kind() {
+            PacketKind::Interest => {
                 let Ok(interest) = Interest::parse(&packet.bytes) else {
                     return Some(Verdict::Malformed);
                 };
@@ -151,18 +152,18 @@ impl Element for MergedForwarder {
                     return Some(self.command(cx, &packet));
                 }
                 if cx.draining {
-                    cx.nack(&packet, nack::CONGESTION);
+                    cx.nack(&packet, NackReason::CONGESTION);
                     return Some(Verdict::Draining);
                 }
             }
-            Kind::Data => {
+            PacketKind::Data => {
                 let Ok(data) = Data::parse(&packet.bytes) else { return Some(Verdict::Malformed) };
                 if !self.may_answer(cx, &packet, &data) {
                     self.prefix_rejected += 1;
                     return Some(Verdict::PrefixRejected);
                 }
             }
-            Kind::Nack => {}
+            PacketKind::Nack => {}
         }
         let from = cx.out.items.len();
         let inner = self.fw.receive(cx.now, packet, cx.out);

@@ -1,15 +1,15 @@
 //! One service without sockets, threads and clock: an element with its faces, freezes, counters
 //! and events.
 
-use crate::element::{Cx, Element, Method, Refusal, Request, Wish, kind_of, merge, read};
+use crate::element::{Cx, Element, Method, Refusal, Request, Wish, merge, read};
 use crate::events::Event;
 use crate::freeze::{Freeze, FreezeState, Limits};
 use crate::kind::Kind;
 use crate::ports::{Counts, Port, Ports, Side};
 use crate::settings::Settings;
-use crate::verdict::{PacketKind, Unsent, Verdict, Verdicts};
+use crate::verdict::{Unsent, Verdict, Verdicts};
 use crate::verify::Job;
-use onym_link::{Kind as PacketForm, Outbox, Packet};
+use onym_link::{Outbox, Packet, PacketKind};
 use onym_tables::{FaceId, HashKey, Rng, Tick};
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
@@ -118,11 +118,7 @@ impl Function {
     /// Takes one packet; what is to be sent is appended to `out`. `None`: the verdict comes with
     /// [`Function::verified`].
     pub fn receive(&mut self, now: Now, packet: Packet, out: &mut Outbox) -> Option<Verdict> {
-        let kind = match kind_of(&packet) {
-            PacketForm::Interest => PacketKind::Interest,
-            PacketForm::Data => PacketKind::Data,
-            PacketForm::Nack => PacketKind::Nack,
-        };
+        let kind = packet.kind();
         if let Some(port) = self.ports.get_mut(packet.face) {
             match kind {
                 PacketKind::Interest => port.received.interests += 1,

@@ -7,12 +7,13 @@
 
 mod rules;
 
-use crate::element::{Cx, Element, Method, Refusal, Request, kind_of, nack, name_of, read};
+use crate::element::{Cx, Element, Method, Refusal, Request, name_of, read};
 use crate::table;
 use crate::transparent;
 use crate::verdict::Verdict;
-use onym_link::{Kind, Packet};
+use onym_link::{Packet, PacketKind};
 use onym_tables::Tick;
+use onym_wire::lp::NackReason;
 use rules::{Action, Applies, Rules};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -48,9 +49,11 @@ impl NameFilter {
 
     /// What the rules say of `packet`; `None` when it is malformed.
     fn decide(&mut self, cx: &Cx<'_>, packet: &Packet) -> Option<Action> {
-        let (kind, on) = match kind_of(packet) {
-            Kind::Data => (Applies::Data, self.config.drop_data),
-            Kind::Interest | Kind::Nack => (Applies::Interest, self.config.drop_interest),
+        let (kind, on) = match packet.kind() {
+            PacketKind::Data => (Applies::Data, self.config.drop_data),
+            PacketKind::Interest | PacketKind::Nack => {
+                (Applies::Interest, self.config.drop_interest)
+            }
         };
         let name = name_of(packet)?;
         if !on {
@@ -66,13 +69,13 @@ impl Element for NameFilter {
         if action == Action::Accept {
             return Some(transparent::cross(cx, packet));
         }
-        let kind = kind_of(&packet);
+        let kind = packet.kind();
         match kind {
-            Kind::Data => self.dropped_data += 1,
+            PacketKind::Data => self.dropped_data += 1,
             _ => self.dropped_interests += 1,
         }
-        if action == Action::Nack && kind == Kind::Interest {
-            cx.nack(&packet, nack::NO_ROUTE);
+        if action == Action::Nack && kind == PacketKind::Interest {
+            cx.nack(&packet, NackReason::NO_ROUTE);
         }
         Some(Verdict::Filtered)
     }

@@ -8,15 +8,16 @@
 
 mod routes;
 
-use crate::element::{Cx, Element, Method, Refusal, Request, kind_of, nack, read};
+use crate::element::{Cx, Element, Method, Refusal, Request, read};
 use crate::events::Event;
 use crate::ports::Side;
 use crate::registration::{Policy, Registrar, is_command, is_local_scope};
 use crate::verdict::Verdict;
-use onym_link::{Kind, Packet};
+use onym_link::{Packet, PacketKind};
 use onym_tables::{FaceId, Tick};
 use onym_wire::data::Data;
 use onym_wire::interest::Interest;
+use onym_wire::lp::NackReason;
 pub(crate) use routes::{Routes, Spec};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -101,7 +102,7 @@ impl NameRouter {
         if self.chosen.is_empty() {
             self.no_route += 1;
             if self.config.nack {
-                cx.nack(packet, nack::NO_ROUTE);
+                cx.nack(packet, NackReason::NO_ROUTE);
             }
             return Verdict::NoRoute;
         }
@@ -168,20 +169,20 @@ impl NameRouter {
 impl Element for NameRouter {
     fn receive(&mut self, cx: &mut Cx<'_>, packet: Packet) -> Option<Verdict> {
         let side = cx.side_of(packet.face)?;
-        Some(match (side, kind_of(&packet)) {
-            (Side::Consumer, Kind::Interest) => self.interest(cx, packet),
-            (Side::Producer, Kind::Data) => self.data(cx, packet),
-            (Side::Producer, Kind::Nack) => self.back(cx, &packet, Verdict::NackForwarded),
-            (Side::Producer, Kind::Interest) => self.command(cx, &packet),
-            (Side::Consumer, Kind::Data | Kind::Nack) => Verdict::WrongSide,
+        Some(match (side, packet.kind()) {
+            (Side::Consumer, PacketKind::Interest) => self.interest(cx, packet),
+            (Side::Producer, PacketKind::Data) => self.data(cx, packet),
+            (Side::Producer, PacketKind::Nack) => self.back(cx, &packet, Verdict::NackForwarded),
+            (Side::Producer, PacketKind::Interest) => self.command(cx, &packet),
+            (Side::Consumer, PacketKind::Data | PacketKind::Nack) => Verdict::WrongSide,
         })
     }
 
     fn resume(&mut self, cx: &mut Cx<'_>, packet: Packet) {
-        match kind_of(&packet) {
-            Kind::Interest => self.route(cx, &packet),
-            Kind::Data => self.back(cx, &packet, Verdict::Forwarded),
-            Kind::Nack => self.back(cx, &packet, Verdict::NackForwarded),
+        match packet.kind() {
+            PacketKind::Interest => self.route(cx, &packet),
+            PacketKind::Data => self.back(cx, &packet, Verdict::Forwarded),
+            PacketKind::Nack => self.back(cx, &packet, Verdict::NackForwarded),
         };
     }
 

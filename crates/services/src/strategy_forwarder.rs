@@ -9,13 +9,13 @@
 mod choose;
 mod watch;
 
-use crate::element::{Cx, Element, Refusal, kind_of, name_of, read};
+use crate::element::{Cx, Element, Refusal, name_of, read};
 use crate::names;
 use crate::ports::Side;
 use crate::transparent;
 use crate::verdict::Verdict;
 use choose::{Chooser, Strategy};
-use onym_link::{Kind, Packet};
+use onym_link::{Packet, PacketKind};
 use onym_tables::dead_nonces::DeadNonces;
 use onym_tables::prefix_map::PrefixMap;
 use onym_tables::{FaceId, NameHashes, Tick};
@@ -102,8 +102,9 @@ impl StrategyForwarder {
 
     /// Sends what leaves on the producer side.
     fn onward(&mut self, cx: &mut Cx<'_>, packet: &Packet) -> Verdict {
-        let kind = kind_of(packet);
-        if kind != Kind::Interest && cx.ports.untag(&packet.lp.pit_token, Side::Producer).is_some()
+        let kind = packet.kind();
+        if kind != PacketKind::Interest
+            && cx.ports.untag(&packet.lp.pit_token, Side::Producer).is_some()
         {
             return transparent::send(cx, packet, Side::Producer);
         }
@@ -115,13 +116,13 @@ impl StrategyForwarder {
         let mut chosen = std::mem::take(&mut self.chosen);
         self.chooser.choose(cx, strategy, (name, hash), &mut self.watch, &self.config, &mut chosen);
         let token = match kind {
-            Kind::Interest => cx.token_onward(packet.face, &packet.lp.pit_token),
+            PacketKind::Interest => cx.token_onward(packet.face, &packet.lp.pit_token),
             _ => onym_tables::pit::Token::new(),
         };
         for face in &chosen {
             cx.pass(*face, packet, token.clone());
             self.watch.sent(*face, kind);
-            if kind == Kind::Interest && strategy.is_watched() {
+            if kind == PacketKind::Interest && strategy.is_watched() {
                 let interest = Interest::parse(&packet.bytes).ok();
                 let lifetime = interest.map_or(4000, |i| i.lifetime_or_default());
                 self.watch.asked(cx.now, hash, *face, lifetime);
@@ -134,13 +135,13 @@ impl StrategyForwarder {
 
     /// Something came from the producer side.
     fn heard(&mut self, cx: &Cx<'_>, packet: &Packet) {
-        let kind = kind_of(packet);
-        if self.watch.is_idle() || kind == Kind::Interest {
+        let kind = packet.kind();
+        if self.watch.is_idle() || kind == PacketKind::Interest {
             return;
         }
         let Some(name) = name_of(packet) else { return };
         let hashes = NameHashes::new(cx.key, name, u64::MAX);
-        if kind == Kind::Nack {
+        if kind == PacketKind::Nack {
             self.watch.refused(
                 packet.face,
                 hashes.whole,
@@ -161,7 +162,7 @@ impl Element for StrategyForwarder {
             self.heard(cx, &packet);
             return Some(transparent::cross(cx, packet));
         }
-        if kind_of(&packet) == Kind::Interest && self.is_duplicate(cx, &packet) {
+        if packet.kind() == PacketKind::Interest && self.is_duplicate(cx, &packet) {
             self.duplicates += 1;
             return Some(Verdict::Duplicate);
         }

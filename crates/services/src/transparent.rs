@@ -1,9 +1,9 @@
 //! What the elements between two sides share: a packet goes to the other side.
 
-use crate::element::{Cx, kind_of};
+use crate::element::Cx;
 use crate::ports::Side;
 use crate::verdict::Verdict;
-use onym_link::{Kind, Packet};
+use onym_link::{Packet, PacketKind};
 
 /// Carries `packet` to the other side, or keeps it while that is frozen.
 pub(crate) fn cross(cx: &mut Cx<'_>, packet: Packet) -> Verdict {
@@ -16,8 +16,8 @@ pub(crate) fn cross(cx: &mut Cx<'_>, packet: Packet) -> Verdict {
 
 /// Sends `packet` to all faces of `side` (an Interest), or to the one that asked (what answers).
 pub(crate) fn send(cx: &mut Cx<'_>, packet: &Packet, side: Side) -> Verdict {
-    let (count, good) = match kind_of(packet) {
-        Kind::Interest => {
+    let (count, good) = match packet.kind() {
+        PacketKind::Interest => {
             let token = cx.token_onward(packet.face, &packet.lp.pit_token);
             let mut count = 0;
             for at in 0..cx.ports.side(side).len() {
@@ -29,8 +29,8 @@ pub(crate) fn send(cx: &mut Cx<'_>, packet: &Packet, side: Side) -> Verdict {
             }
             (count, Verdict::Forwarded)
         }
-        Kind::Data => (cx.send_back(packet, side), Verdict::Forwarded),
-        Kind::Nack => (cx.send_back(packet, side), Verdict::NackForwarded),
+        PacketKind::Data => (cx.send_back(packet, side), Verdict::Forwarded),
+        PacketKind::Nack => (cx.send_back(packet, side), Verdict::NackForwarded),
     };
     if count == 0 { Verdict::NoFace } else { good }
 }

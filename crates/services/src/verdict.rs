@@ -1,6 +1,7 @@
 //! Every outcome of a packet in a service, declared once: counter, metric label and the row of
 //! docs/verdicts-services.md.
 
+use onym_link::PacketKind;
 use onym_tables::outcomes;
 
 outcomes! {
@@ -37,9 +38,6 @@ outcomes! {
         Refused "refused" true "The merged forwarder dropped it; its own counters say why"
     }
 }
-
-/// Kinds of packets, in the order of the counters.
-pub use onym_forward::verdict::PacketKind;
 
 /// Verdicts by kind.
 #[derive(Debug, Clone)]

@@ -12,7 +12,7 @@ mod firewall;
 mod sampling;
 mod trust;
 
-use crate::element::{Cx, Element, Method, Refusal, Request, kind_of, read};
+use crate::element::{Cx, Element, Method, Refusal, Request, read};
 use crate::events::Event;
 use crate::histogram::Histogram;
 use crate::keys::KeySet;
@@ -23,7 +23,7 @@ use crate::verify::Job;
 use certificates::Certificates;
 use firewall::{Firewall, Target};
 use onym_crypto::verify::Signed;
-use onym_link::{Kind, Packet};
+use onym_link::{Packet, PacketKind};
 use onym_tables::{FaceId, Tick};
 use onym_wire::data::Data;
 use onym_wire::types;
@@ -236,7 +236,7 @@ impl SignatureVerifier {
 
 impl Element for SignatureVerifier {
     fn receive(&mut self, cx: &mut Cx<'_>, packet: Packet) -> Option<Verdict> {
-        if kind_of(&packet) != Kind::Data {
+        if packet.kind() != PacketKind::Data {
             return Some(transparent::cross(cx, packet));
         }
         let Ok(data) = Data::parse(&packet.bytes) else { return Some(Verdict::Malformed) };

@@ -1,7 +1,7 @@
 //! What is written down while a network runs: samples of its nodes at equal times.
 
 use crate::network::{Ended, Network};
-use onym_forward::PacketKind;
+use onym_link::PacketKind;
 use std::time::Duration;
 
 /// A node at a moment. What is counted is counted since the run began.

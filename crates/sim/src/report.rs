@@ -3,7 +3,8 @@
 use crate::app::AppStats;
 use crate::channel::ChannelCounters;
 use crate::network::Network;
-use onym_forward::{Counters, PacketKind, Verdict};
+use onym_forward::{Counters, Verdict};
+use onym_link::PacketKind;
 use std::time::Duration;
 
 /// What one node did.

@@ -1,16 +1,15 @@
 //! The forwarding core in memory and virtual time: one [`Link`] for each face and one [`Forwarder`].
 
-use crate::script::{CsSpec, FaceSpec, Link as LinkKind, Script, StepKind};
+use crate::script::{CsSpec, FaceSpec, Script, StepKind};
 use crate::subject::{Bench, Count, Received, Subject};
 use crate::wire::name::{Component, encode};
-use onym_forward::{
-    Config, FaceInfo, Forwarder, LinkType, PacketKind, Scope, UnsolicitedPolicy, Verdict,
-};
+use onym_forward::{Config, FaceInfo, Forwarder, UnsolicitedPolicy, Verdict};
 use onym_frame::{Buf, RxFrame, TxQueue};
-use onym_link::{FrameVerdict, Link, LinkConfig, Outbox, Received as FromLink};
+use onym_link::{FrameVerdict, Link, LinkConfig, Outbox, PacketKind, Received as FromLink};
 use onym_tables::cs::Policy;
 use onym_tables::fib::NextHop;
 use onym_tables::{FaceId, Tick};
+use onym_wire::mgmt::Scope;
 use onym_wire::name::{Name, NameRef};
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -275,11 +274,7 @@ pub(crate) fn to_name(name: &[Component]) -> Result<Name, String> {
 fn info(spec: &FaceSpec) -> FaceInfo {
     FaceInfo {
         scope: if spec.local { Scope::Local } else { Scope::NonLocal },
-        link: match spec.link {
-            LinkKind::PointToPoint => LinkType::PointToPoint,
-            LinkKind::MultiAccess => LinkType::MultiAccess,
-            LinkKind::AdHoc => LinkType::AdHoc,
-        },
+        link: spec.link,
         local_fields: spec.local_fields,
     }
 }

@@ -1,9 +1,10 @@
 //! A forwarder that runs already, ours or another's, reached by its sockets.
 
-use crate::script::{Link, Script, StepKind, Transport};
+use crate::script::{Script, StepKind, Transport};
 use crate::socket::{Nobody, Offers, Reach, SocketSubject};
 use crate::subject::{Bench, Subject};
 use crate::wire::name::Component;
+use onym_wire::mgmt::LinkType;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Runs the scripts that hold for any forwarder against a running one.
@@ -47,7 +48,7 @@ impl Bench for Foreign {
                 || special
                 || needs
                 || commands
-                || script.faces.iter().any(|f| f.link != Link::PointToPoint)
+                || script.faces.iter().any(|f| f.link != LinkType::PointToPoint)
             {
                 return Some("needs the forwarder's local socket".into());
             }

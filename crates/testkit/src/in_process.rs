@@ -1,14 +1,15 @@
 //! A node in this process for each script, behind real sockets.
 
 use crate::daemon::{cannot, http_counts, rounds, settings};
-use crate::script::{FaceSpec, Link, Script};
+use crate::script::{FaceSpec, Script};
 use crate::socket::{Conn, Keeper, Reach, SocketSubject};
 use crate::subject::{Bench, Count, Subject};
-use onym_face::{Face, FaceError, FaceUri, Flush, LinkKind, Ready, Transport};
+use onym_face::{Face, FaceError, FaceUri, Flush, Ready, Transport};
 use onym_frame::{Buf, BufPool, RxFrame, TxQueue};
 use onym_node::config::Config;
 use onym_node::{Node, NodeHandle};
 use onym_wire::PACKET_LEN_MAX;
+use onym_wire::mgmt::LinkType;
 use rustix::fd::{AsFd, BorrowedFd};
 use std::io::ErrorKind;
 use std::os::unix::net::UnixDatagram;
@@ -39,7 +40,7 @@ impl Bench for InProcess {
         let listeners =
             ["faces.udp.listen", "faces.tcp.listen", "faces.websocket.listen", "metrics.listen"];
         sets.extend(listeners.map(|key| format!("{key}=[\"127.0.0.1:0\"]")));
-        if script.faces.iter().any(|f| f.link == Link::AdHoc) {
+        if script.faces.iter().any(|f| f.link == LinkType::AdHoc) {
             sets.push("faces.udp.multicast_ad_hoc=true".into());
         }
         let config = Config::load(None, &sets).map_err(|e| e.to_string())?;
@@ -138,7 +139,7 @@ impl Face for Shared {
         Transport::UdpMulticast
     }
 
-    fn link(&self) -> LinkKind {
-        LinkKind::MultiAccess
+    fn link(&self) -> LinkType {
+        LinkType::MultiAccess
     }
 }

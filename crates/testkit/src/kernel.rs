@@ -1,13 +1,14 @@
 //! The kernel stack of this network namespace: local faces are its RAW sockets, others its UDP
 //! faces to sockets on loopback, configured over netlink.
 
-use crate::script::{CsSpec, FaceSpec, Link, Script, StepKind, Transport};
+use crate::script::{CsSpec, FaceSpec, Script, StepKind, Transport};
 use crate::socket::{Conn, Offers};
 use crate::subject::{Bench, Count, Received, Subject};
 use crate::wire::name::{Component, encode};
 use onym_kernel::KernelError;
 use onym_kernel::control::Control;
 use onym_kernel::socket::RawSocket;
+use onym_wire::mgmt::LinkType;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -46,7 +47,7 @@ fn strategy_word(name: &str) -> Option<&str> {
 
 fn face_is_had(f: &FaceSpec) -> bool {
     let transport = matches!(f.transport, Transport::Auto | Transport::Udp | Transport::Unix);
-    transport && !f.reliability && !f.by_peer && f.link == Link::PointToPoint
+    transport && !f.reliability && !f.by_peer && f.link == LinkType::PointToPoint
 }
 
 fn step_is_had(step: &StepKind) -> bool {

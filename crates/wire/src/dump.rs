@@ -8,7 +8,7 @@ mod tests;
 
 use crate::data::Data;
 use crate::interest::Interest;
-use crate::lp::{LpPacket, NackReason};
+use crate::lp::LpPacket;
 use crate::mgmt::{Block, ControlParameters, ControlResponse};
 use crate::name::{Component, NameRef};
 use crate::tlv::{Element, Reader};
@@ -123,7 +123,7 @@ impl fmt::Display for Line<'_> {
             Err(error) => return write!(f, "malformed ({error}): {}", Octets(self.0)),
         };
         if let Some(reason) = packet.nack {
-            write!(f, "Nack {} ", NackReason(reason))?;
+            write!(f, "Nack {reason} ")?;
         }
         match packet.fragment {
             None => f.write_str("Idle")?,

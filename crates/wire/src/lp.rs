@@ -28,14 +28,26 @@ impl NackReason {
     /// No route to the name.
     pub const NO_ROUTE: Self = Self(150);
 
-    /// Whether this is less severe than `other`: a smaller number is, unspecified is the most severe.
+    /// This reason, or [`NackReason::NONE`] for a number without a meaning here.
     #[must_use]
-    pub const fn is_less_severe_than(self, other: Self) -> bool {
-        match (self.0, other.0) {
-            (0, _) => false,
-            (_, 0) => true,
-            (a, b) => a < b,
+    pub const fn known(self) -> Self {
+        match self {
+            Self::CONGESTION | Self::DUPLICATE | Self::NO_ROUTE => self,
+            _ => Self::NONE,
         }
+    }
+}
+
+/// From the least to the most severe: by number, and unspecified is the most severe.
+impl Ord for NackReason {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.0 == 0, self.0).cmp(&(other.0 == 0, other.0))
+    }
+}
+
+impl PartialOrd for NackReason {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
     }
 }
 
@@ -64,8 +76,8 @@ pub struct LpPacket<'a> {
     pub frag_count: u64,
     /// PIT token, 1 to 32 octets.
     pub pit_token: Option<&'a [u8]>,
-    /// The reason, when the packet is a Nack of the Interest in the fragment (0 when not stated).
-    pub nack: Option<u64>,
+    /// The reason, when the packet is a Nack of the Interest in the fragment.
+    pub nack: Option<NackReason>,
     /// IncomingFaceId.
     pub incoming_face: Option<u64>,
     /// NextHopFaceId.
@@ -198,12 +210,12 @@ impl<'a> LpPacket<'a> {
     }
 }
 
-fn nack_reason(value: &[u8]) -> Result<u64, Malformed> {
-    let mut reason = NackReason::NONE.0;
+fn nack_reason(value: &[u8]) -> Result<NackReason, Malformed> {
+    let mut reason = NackReason::NONE;
     for element in Reader::new(value) {
         let element = element?;
         match element.typ {
-            types::LP_NACK_REASON => reason = element.nni()?,
+            types::LP_NACK_REASON => reason = NackReason(element.nni()?),
             typ if tlv::is_critical(typ) => return Err(Malformed::UnknownCritical(typ)),
             _ => {}
         }

@@ -71,30 +71,44 @@ pub fn parse_list<T: Block>(content: &[u8]) -> Result<Vec<T>, Malformed> {
 }
 
 enumeration! {
-    /// Whether a face leads to this host.
-    FaceScope { #[default] NonLocal = 0, Local = 1 }
-}
-
-enumeration! {
-    /// When a face goes away by itself.
-    FacePersistency {
-        /// On an error of its socket.
-        #[default] Persistent = 0,
-        /// Also when it was idle for some time.
-        OnDemand = 1,
-        /// Never.
-        Permanent = 2
+    /// Where the other end of a face is.
+    Scope {
+        /// Another node, as far as is known.
+        #[default] NonLocal = 0 "non-local",
+        /// An application on this host.
+        Local = 1 "local"
     }
 }
 
 enumeration! {
-    /// How many neighbours a face has.
-    LinkType { #[default] PointToPoint = 0, MultiAccess = 1, AdHoc = 2 }
+    /// How long a face lives.
+    Persistency {
+        /// Until its socket fails.
+        #[default] Persistent = 0 "persistent",
+        /// Made by a peer's first packet; closed when idle.
+        OnDemand = 1 "on-demand",
+        /// Survives failures: a stream connects again.
+        Permanent = 2 "permanent"
+    }
+}
+
+enumeration! {
+    /// How many peers hear what a face sends.
+    LinkType {
+        /// One.
+        #[default] PointToPoint = 0 "point-to-point",
+        /// Several, which hear each other.
+        MultiAccess = 1 "multi-access",
+        /// Several, which may not hear each other: a packet may go back where it came from.
+        AdHoc = 2 "ad-hoc"
+    }
 }
 
 enumeration! {
     /// What happened to a face.
-    FaceEventKind { #[default] Created = 1, Destroyed = 2, Up = 3, Down = 4 }
+    FaceEventKind {
+        #[default] Created = 1 "created", Destroyed = 2 "destroyed", Up = 3 "up", Down = 4 "down"
+    }
 }
 
 /// Face flag: IncomingFaceId, NextHopFaceId and CachePolicy are used on the face.
@@ -154,7 +168,7 @@ structure! {
         /// Milliseconds until a route ends.
         expiration_period_ms: Option<u64> = types::EXPIRATION_PERIOD,
         /// FacePersistency.
-        face_persistency: Option<FacePersistency> = types::FACE_PERSISTENCY,
+        face_persistency: Option<Persistency> = types::FACE_PERSISTENCY,
         /// Base interval of congestion marking, in nanoseconds.
         base_congestion_marking_interval_ns: Option<u64> = types::BASE_CONGESTION_MARKING_INTERVAL,
         /// Queue length above which congestion is marked, in octets.

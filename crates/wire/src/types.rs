@@ -127,3 +127,43 @@ pub const SIGNATURE_HMAC_SHA256: u64 = 4;
 pub const SIGNATURE_ED25519: u64 = 5;
 /// Signature type: none.
 pub const SIGNATURE_NULL: u64 = 200;
+
+/// What a packet or frame is, by its first octet, which is the whole TYPE of all of these. Nothing
+/// behind it is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PacketType {
+    /// Interest.
+    Interest,
+    /// Data.
+    Data,
+    /// A link-layer packet.
+    LpPacket,
+    /// A frame of the push half.
+    PushFrame,
+    /// A message between the push half and an application.
+    PushApp,
+}
+
+impl PacketType {
+    /// The type of what `octets` begin; `None` when it is none of these.
+    #[inline]
+    #[must_use]
+    pub const fn of(octets: &[u8]) -> Option<Self> {
+        let [first, ..] = octets else { return None };
+        Some(match *first as u32 {
+            INTEREST => Self::Interest,
+            DATA => Self::Data,
+            LP_PACKET => Self::LpPacket,
+            PUSH_FRAME => Self::PushFrame,
+            PUSH_APP => Self::PushApp,
+            _ => return None,
+        })
+    }
+
+    /// Whether it belongs to the push half.
+    #[inline]
+    #[must_use]
+    pub const fn is_push(self) -> bool {
+        matches!(self, Self::PushFrame | Self::PushApp)
+    }
+}

@@ -5,8 +5,9 @@
 #![allow(clippy::unwrap_used)]
 
 use onym_crypto::digest::sha256;
+use onym_wire::lp::NackReason;
 use onym_wire::mgmt::{
-    Block, ControlParameters, ControlResponse, FacePersistency, FaceScope, FaceStatus, LinkType,
+    Block, ControlParameters, ControlResponse, FaceStatus, LinkType, Persistency, Scope,
     command_name, parameters_of,
 };
 use onym_wire::signature::NameSignature;
@@ -290,7 +291,8 @@ fn lp(fields: &Value, wire: &[u8]) -> Vec<u8> {
     let acks: Vec<u64> =
         fields["acks"].as_array().into_iter().flatten().filter_map(Value::as_u64).collect();
     assert_eq!(packet.fragment.unwrap_or_default(), body);
-    assert_eq!((packet.nack, packet.sequence), (number("nack"), number("sequence")));
+    let nack = number("nack").map(NackReason);
+    assert_eq!((packet.nack, packet.sequence), (nack, number("sequence")));
     assert_eq!(packet.frag_index, number("frag_index").unwrap_or(0));
     assert_eq!(packet.frag_count, number("frag_count").unwrap_or(1));
     assert_eq!(packet.congestion_mark, number("congestion_mark").unwrap_or(0));
@@ -307,7 +309,7 @@ fn lp(fields: &Value, wire: &[u8]) -> Vec<u8> {
         sequence: number("sequence"),
         fragment: number("frag_index").zip(number("frag_count")),
         pit_token: &token,
-        nack: number("nack"),
+        nack,
         congestion_mark: number("congestion_mark").unwrap_or(0),
         acks: &acks,
         tx_sequence: number("tx_sequence"),
@@ -332,8 +334,8 @@ fn face_status(fields: &Value, wire: &[u8]) -> Vec<u8> {
         uri: text("uri"),
         local_uri: text("local_uri"),
         expiration_period_ms: fields["expiration_period_ms"].as_u64(),
-        face_scope: FaceScope::from_number(number("face_scope")).unwrap(),
-        face_persistency: FacePersistency::from_number(number("face_persistency")).unwrap(),
+        face_scope: Scope::from_number(number("face_scope")).unwrap(),
+        face_persistency: Persistency::from_number(number("face_persistency")).unwrap(),
         link_type: LinkType::from_number(number("link_type")).unwrap(),
         base_congestion_marking_interval_ns: fields["base_congestion_marking_interval_ns"].as_u64(),
         default_congestion_threshold: fields["default_congestion_threshold"].as_u64(),

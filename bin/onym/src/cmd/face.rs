@@ -7,12 +7,13 @@ use crate::node_words as words;
 use crate::output::Context;
 use crate::plain;
 use crate::session;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Subcommand, ValueEnum};
 use onym_client::blocking::Client;
 use onym_client::mgmt;
 use onym_wire::mgmt::{
     ControlParameters, ControlResponse, FACE_CONGESTION_MARKING, FACE_LOCAL_FIELDS,
-    FACE_RELIABILITY, FacePersistency, FaceQueryFilter, FaceStatus,
+    FACE_RELIABILITY, FaceQueryFilter, FaceStatus, Persistency,
 };
 use serde::Serialize;
 
@@ -84,7 +85,7 @@ enum Command {
 #[derive(Debug, clap::Args)]
 struct Settings {
     /// When the face goes away by itself.
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = persistency())]
     persistency: Option<Persistency>,
     /// Tell local applications where packets came from, and let them choose where they go.
     #[arg(long, value_enum, value_name = "on|off")]
@@ -113,14 +114,16 @@ pub(crate) enum Switch {
     Off,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Persistency {
-    /// On an error of its socket.
-    Persistent,
-    /// Never.
-    Permanent,
-    /// Also when it was idle for some time.
-    OnDemand,
+/// What [`Persistency`] is called here.
+fn persistency() -> impl TypedValueParser<Value = Persistency> {
+    let value = |p: Persistency, help| PossibleValue::new(p.word()).help(help);
+    let words = [
+        value(Persistency::Persistent, "On an error of its socket"),
+        value(Persistency::Permanent, "Never"),
+        value(Persistency::OnDemand, "Also when it was idle for some time"),
+    ];
+    PossibleValuesParser::new(words)
+        .map(|word| Persistency::from_word(&word).expect("invariant: one of the words above"))
 }
 
 impl Settings {
@@ -146,11 +149,7 @@ impl Settings {
             (self.congestion_marking, FACE_CONGESTION_MARKING),
         ];
         (parameters.flags, parameters.mask) = flags_and_mask(&flags);
-        parameters.face_persistency = self.persistency.map(|p| match p {
-            Persistency::Persistent => FacePersistency::Persistent,
-            Persistency::Permanent => FacePersistency::Permanent,
-            Persistency::OnDemand => FacePersistency::OnDemand,
-        });
+        parameters.face_persistency = self.persistency;
         parameters.base_congestion_marking_interval_ns =
             self.marking_interval.map(|ms| ms.saturating_mul(1_000_000));
         parameters.default_congestion_threshold = self.marking_threshold;
@@ -198,9 +197,9 @@ impl Shown {
             id: face.face_id,
             remote: face.uri.clone(),
             local: face.local_uri.clone(),
-            scope: words::scope(face.face_scope),
-            persistency: words::persistency(face.face_persistency),
-            link: words::link(face.link_type),
+            scope: face.face_scope.word(),
+            persistency: face.face_persistency.word(),
+            link: face.link_type.word(),
             expires_ms: face.expiration_period_ms,
             mtu: face.mtu,
             flags: words::face_flags(face.flags),

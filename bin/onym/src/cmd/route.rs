@@ -11,7 +11,7 @@ use onym_client::blocking::Client;
 use onym_client::mgmt;
 use onym_wire::Name;
 use onym_wire::mgmt::{
-    ControlParameters, FacePersistency, ORIGIN_STATIC, ROUTE_CAPTURE, ROUTE_CHILD_INHERIT, RibEntry,
+    ControlParameters, ORIGIN_STATIC, Persistency, ROUTE_CAPTURE, ROUTE_CHILD_INHERIT, RibEntry,
 };
 use serde::Serialize;
 
@@ -201,10 +201,10 @@ fn face_for(client: &mut Client, via: &str) -> anyhow::Result<u64> {
         ControlParameters { uri: Some(words::canonical_uri(via)?), ..ControlParameters::default() };
     let created = mgmt::create_face(client, &wanted).map_err(session::failure)?;
     let id = created.face.face_id.unwrap_or(0);
-    if created.face.face_persistency == Some(FacePersistency::OnDemand) {
+    if created.face.face_persistency == Some(Persistency::OnDemand) {
         let keep = ControlParameters {
             face_id: Some(id),
-            face_persistency: Some(FacePersistency::Persistent),
+            face_persistency: Some(Persistency::Persistent),
             ..ControlParameters::default()
         };
         client.command(["faces", "update"], &keep).map_err(session::failure)?;

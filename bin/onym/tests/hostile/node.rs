@@ -4,9 +4,8 @@ use onym_wire::data::DataBuilder;
 use onym_wire::interest::Interest;
 use onym_wire::lp::LpPacket;
 use onym_wire::mgmt::{
-    Block as _, ChannelStatus, ControlParameters, ControlResponse, CsInfo, FacePersistency,
-    FaceScope, FaceStatus, FibEntry, ForwarderStatus, LinkType, NextHopRecord, RibEntry, Route,
-    StrategyChoice,
+    Block as _, ChannelStatus, ControlParameters, ControlResponse, CsInfo, FaceStatus, FibEntry,
+    ForwarderStatus, LinkType, NextHopRecord, Persistency, RibEntry, Route, Scope, StrategyChoice,
 };
 use onym_wire::push::Status;
 use onym_wire::push::app::{Message, kind};
@@ -68,8 +67,8 @@ fn face() -> FaceStatus {
         uri: HOSTILE.into(),
         local_uri: HOSTILE.into(),
         expiration_period_ms: None,
-        face_scope: FaceScope::NonLocal,
-        face_persistency: FacePersistency::Persistent,
+        face_scope: Scope::NonLocal,
+        face_persistency: Persistency::Persistent,
         link_type: LinkType::PointToPoint,
         base_congestion_marking_interval_ns: None,
         default_congestion_threshold: None,

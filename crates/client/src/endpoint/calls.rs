@@ -9,7 +9,7 @@ use crate::registration::{COMMAND_LIFETIME, RegistrationId, RouteOptions};
 use crate::request::{Request, RequestId};
 use onym_crypto::signer::{Freshness, Signer};
 use onym_frame::Buf;
-use onym_link::{Kind, LpOut, Payload};
+use onym_link::{LpOut, PacketKind, Payload};
 use onym_tables::Tick;
 use onym_wire::NackReason;
 use onym_wire::mgmt::ControlParameters;
@@ -100,7 +100,7 @@ impl Endpoint {
         self.arena.clear();
         entry.interest().write_forwarded(&mut self.arena, nonce, None, false);
         self.pending.arm(id, deadline);
-        self.send_arena(now, Kind::Interest, LpOut::default());
+        self.send_arena(now, PacketKind::Interest, LpOut::default());
     }
 
     // --- fetch
@@ -208,9 +208,9 @@ impl Endpoint {
 
     /// Answers an Interest that a responder kept with a Nack.
     pub fn refuse(&mut self, now: Tick, incoming: &Incoming, reason: NackReason) {
-        let (pit_token, nack) = (incoming.token.clone(), Some(reason.0));
+        let (pit_token, nack) = (incoming.token.clone(), Some(reason));
         let lp = LpOut { pit_token, nack, ..LpOut::default() };
-        self.send(now, Kind::Nack, Payload::Shared(incoming.bytes.clone()), lp);
+        self.send(now, PacketKind::Nack, Payload::Shared(incoming.bytes.clone()), lp);
     }
 
     /// Sends a Data element that no Interest asked for; the node must admit unsolicited Data.

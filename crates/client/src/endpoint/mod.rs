@@ -21,7 +21,7 @@ use crate::request::{Packet, RequestId, Unanswered};
 use crate::rng::Rng;
 use onym_crypto::signer::Signer;
 use onym_frame::TxQueue;
-use onym_link::{Kind, Link, LinkConfig, LpOut, Outgoing, Payload, Transmit};
+use onym_link::{Link, LinkConfig, LpOut, Outgoing, PacketKind, Payload, Transmit};
 use onym_tables::{FaceId, Tick};
 use pending::{Owner, Pending};
 use std::collections::{BTreeMap, VecDeque};
@@ -250,7 +250,7 @@ impl Endpoint {
                 if !fetch.next_interest(now, self.rng.nonce(), &mut self.arena) {
                     break;
                 }
-                self.send_arena(now, Kind::Interest, LpOut::default());
+                self.send_arena(now, PacketKind::Interest, LpOut::default());
             }
         }
         self.fetches = fetches;
@@ -264,7 +264,7 @@ impl Endpoint {
         Payload::Arena(0..u32::try_from(self.arena.len()).unwrap_or(u32::MAX))
     }
 
-    fn send_arena(&mut self, now: Tick, kind: Kind, lp: LpOut) {
+    fn send_arena(&mut self, now: Tick, kind: PacketKind, lp: LpOut) {
         self.send(now, kind, self.whole_arena(), lp);
     }
 
@@ -273,13 +273,13 @@ impl Endpoint {
             Payload::Arena(range) => range.len(),
             Payload::Shared(buf) => buf.len(),
         };
-        if self.send(now, Kind::Data, bytes, lp) {
+        if self.send(now, PacketKind::Data, bytes, lp) {
             self.counters.data_sent += 1;
             self.counters.data_octets += len as u64;
         }
     }
 
-    fn send(&mut self, now: Tick, kind: Kind, bytes: Payload, lp: LpOut) -> bool {
+    fn send(&mut self, now: Tick, kind: PacketKind, bytes: Payload, lp: LpOut) -> bool {
         if !self.up {
             return false;
         }

@@ -6,12 +6,13 @@ use crate::producer::{Answer, Incoming};
 use crate::registration::{NotRegistered, RegistrationId};
 use crate::request::{Packet, RequestId, Unanswered};
 use onym_frame::RxFrame;
-use onym_link::{FrameVerdict, Kind, LpOut, Payload, Received};
+use onym_link::{FrameVerdict, LpOut, PacketKind, Payload, Received};
 use onym_tables::Tick;
 use onym_wire::data::Data;
 use onym_wire::interest::Interest;
+use onym_wire::lp::NackReason;
 use onym_wire::mgmt::{Block as _, ControlResponse};
-use onym_wire::{NackReason, types};
+use onym_wire::types::PacketType;
 
 impl Endpoint {
     /// Takes one frame of the face.
@@ -33,9 +34,9 @@ impl Endpoint {
     }
 
     fn receive_packet(&mut self, now: Tick, packet: onym_link::Packet) {
-        let taken = match (packet.lp.nack, packet.bytes.first().copied().map(u32::from)) {
-            (Some(reason), _) => self.receive_nack(now, &packet, NackReason(reason)),
-            (None, Some(types::DATA)) => self.receive_data(now, &packet),
+        let taken = match (packet.lp.nack, PacketType::of(&packet.bytes)) {
+            (Some(reason), _) => self.receive_nack(now, &packet, reason),
+            (None, Some(PacketType::Data)) => self.receive_data(now, &packet),
             _ => self.receive_interest(now, packet),
         };
         if taken.is_none() {
@@ -101,8 +102,8 @@ impl Endpoint {
             Answer::Written => self.send_data(now, self.whole_arena(), lp),
             Answer::Shared(data) => self.send_data(now, Payload::Shared(data), lp),
             Answer::Nack(reason) => {
-                lp.nack = Some(reason.0);
-                self.send(now, Kind::Nack, Payload::Shared(incoming.bytes), lp);
+                lp.nack = Some(reason);
+                self.send(now, PacketKind::Nack, Payload::Shared(incoming.bytes), lp);
             }
             Answer::Nothing => {}
         }

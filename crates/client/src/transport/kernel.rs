@@ -2,14 +2,14 @@
 //! registration, which the kernel has not as Interests, become bindings of the socket.
 
 use onym_crypto::Signer;
-use onym_face::{Face, FaceError, FaceUri, Flush, Ready, Scope, Transport};
+use onym_face::{Face, FaceError, FaceUri, Flush, Ready, Transport};
 use onym_frame::{Buf, BufPool, RxFrame, TxQueue};
 use onym_kernel::KernelError;
 use onym_kernel::control::Control;
 use onym_kernel::socket::RawSocket;
 use onym_wire::interest::Interest;
 use onym_wire::lp::LpPacket;
-use onym_wire::mgmt::{self, Block as _, ControlParameters, ControlResponse};
+use onym_wire::mgmt::{self, Block as _, ControlParameters, ControlResponse, Scope};
 use onym_wire::name::{Name, NameRef};
 use onym_wire::{DataBuilder, PACKET_LEN_MAX};
 use rustix::event::epoll;

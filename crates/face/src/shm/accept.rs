@@ -3,11 +3,12 @@
 use super::negotiate::{self, LENGTH_MAX, LENGTH_MIN};
 use super::ring::Place;
 use super::{Rings, Side};
-use crate::face::{Face, Flush, Ready, Scope, Transport};
+use crate::face::{Face, Flush, Ready, Transport};
 use crate::stream::StreamFace;
 use crate::{FaceError, FaceUri};
 use onym_frame::{BufPool, RxFrame, TxQueue};
 use onym_sys::shm::SharedMemory;
+use onym_wire::mgmt::Scope;
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::RecvFlags;

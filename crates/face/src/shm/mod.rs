@@ -10,12 +10,13 @@ mod ring;
 
 pub use accept::{AppFace, RingPolicy};
 
-use crate::face::{Face, Flush, Ready, Scope, Transport};
+use crate::face::{Face, Flush, Ready, Transport};
 use crate::stream::{framing, unix};
 use crate::{FaceError, FaceUri, uri};
 use onym_frame::{BufPool, RxFrame, TxPlace, TxQueue};
 use onym_sys::shm::SharedMemory;
 use onym_wire::PACKET_LEN_MAX;
+use onym_wire::mgmt::Scope;
 use patience::Patience;
 use ring::{Lie, Place, Reader, Writer};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};

@@ -4,10 +4,11 @@ pub(crate) mod framing;
 pub mod tcp;
 pub mod unix;
 
-use crate::face::{Face, Flush, Ready, Scope, Transport};
+use crate::face::{Face, Flush, Ready, Transport};
 use crate::{FaceError, FaceUri};
 use onym_frame::{BufPool, RxFrame, TxPlace, TxQueue};
 use onym_wire::PACKET_LEN_MAX;
+use onym_wire::mgmt::Scope;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags};

@@ -1,10 +1,11 @@
 //! TCP.
 
 use super::StreamFace;
-use crate::face::{Ready, Scope, Transport};
+use crate::face::{Ready, Transport};
 use crate::listen::{Incoming, Listener, Reserve};
 use crate::{FaceError, FaceUri, uri};
 use onym_frame::BufPool;
+use onym_wire::mgmt::Scope;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};

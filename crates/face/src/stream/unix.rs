@@ -1,11 +1,12 @@
 //! Unix stream sockets: the place where NDN applications look for their forwarder.
 
 use super::StreamFace;
-use crate::face::{Face, Ready, Scope, Transport};
+use crate::face::{Face, Ready, Transport};
 use crate::listen::{Incoming, Listener, Reserve};
 use crate::shm::{AppFace, RingPolicy};
 use crate::{FaceError, FaceUri, uri};
 use onym_frame::BufPool;
+use onym_wire::mgmt::Scope;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};

@@ -3,11 +3,12 @@
 use super::send::{self, Offload};
 use super::{Buffers, UdpOptions, fragmentable, set_buffers};
 use crate::datagram::{Burst, Layout, receive_error};
-use crate::face::{Counters, Face, Flush, LinkKind, Ready, Transport};
+use crate::face::{Counters, Face, Flush, Ready, Transport};
 use crate::{FaceError, FaceUri, uri};
 use onym_frame::{BufPool, RxFrame, TxQueue};
 use onym_sys::mmsg::Source;
 use onym_sys::netdev::Interface;
+use onym_wire::mgmt::LinkType;
 use rustix::fd::{AsFd, BorrowedFd};
 use socket2::{Domain, InterfaceIndexOrAddress, Protocol, Socket, Type};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -237,8 +238,8 @@ impl Face for UdpMulticastFace {
         Transport::UdpMulticast
     }
 
-    fn link(&self) -> LinkKind {
-        LinkKind::MultiAccess
+    fn link(&self) -> LinkType {
+        LinkType::MultiAccess
     }
 
     fn queue_octets(&self) -> usize {

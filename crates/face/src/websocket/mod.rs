@@ -6,7 +6,7 @@
 mod link;
 mod task;
 
-use crate::face::{Counters, Face, Flush, Ready, Scope, Transport};
+use crate::face::{Counters, Face, Flush, Ready, Transport};
 use crate::listen::{Incoming, Listener};
 use crate::stream::tcp::{self, is_loopback};
 use crate::{FaceError, FaceUri, uri};
@@ -14,6 +14,7 @@ use link::Link;
 use onym_frame::{Buf, BufPool, RxFrame, TxQueue};
 use onym_sys::epoll::Waker;
 use onym_wire::PACKET_LEN_MAX;
+use onym_wire::mgmt::Scope;
 use rustix::fd::{AsFd, BorrowedFd};
 use std::collections::VecDeque;
 use std::net::SocketAddr;

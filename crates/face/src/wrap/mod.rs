@@ -24,10 +24,10 @@ macro_rules! delegate {
         fn transport(&self) -> $crate::Transport {
             self.$inner.transport()
         }
-        fn link(&self) -> $crate::LinkKind {
+        fn link(&self) -> onym_wire::mgmt::LinkType {
             self.$inner.link()
         }
-        fn scope(&self) -> $crate::Scope {
+        fn scope(&self) -> onym_wire::mgmt::Scope {
             self.$inner.scope()
         }
         fn is_connecting(&self) -> bool {

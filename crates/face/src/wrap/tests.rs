@@ -1,7 +1,8 @@
 use super::*;
-use crate::{CHUNK_LEN, Face, Scope, mem};
+use crate::{CHUNK_LEN, Face, mem};
 use onym_frame::{BufPool, TxQueue};
 use onym_sys::epoll::{Epoll, Interest};
+use onym_wire::mgmt::Scope;
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};

@@ -4,12 +4,13 @@
 use super::decide::latest_downstream;
 use super::interest::Incoming;
 use super::{emit, finalize};
-use crate::strategy::{Action, NackReason, Refusal, out_marks};
+use crate::strategy::{Action, Refusal, out_marks};
 use crate::{Event, Forwarder, fairness};
 use onym_link::{LpOut, Outbox, Payload};
 use onym_tables::pit::{OutRecord, Token};
 use onym_tables::{FaceId, Tick};
 use onym_wire::interest::Interest;
+use onym_wire::lp::NackReason;
 use std::ops::Range;
 use std::time::Duration;
 

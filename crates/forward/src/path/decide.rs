@@ -6,13 +6,14 @@
 use super::act::{self, Done, Upstream};
 use super::interest::{Incoming, fib_lookup};
 use super::{finalize, is_localhop, is_localhost};
-use crate::strategy::{Ctx, NackReason, Refusal, Strategy};
+use crate::strategy::{Ctx, Refusal, Strategy};
 use crate::{Forwarder, Verdict};
 use onym_link::Outbox;
 use onym_tables::hash::NameHashes;
 use onym_tables::pit::FibMatch;
 use onym_tables::{FaceId, Tick};
 use onym_wire::interest::Interest;
+use onym_wire::lp::NackReason;
 
 /// The Interest about which a strategy decides.
 #[derive(Debug)]
@@ -86,7 +87,7 @@ pub(crate) fn interest(
     ask(fw, now, slot, &target, |strategy, ctx| strategy.after_receive_interest(ctx, ingress));
     let (done, ended) = act::run_open(fw, now, slot, &mut upstream, out);
     if done.congested && done.sent == 0 {
-        act::nack(fw, slot, incoming.interest, ingress, NackReason::Congestion, out);
+        act::nack(fw, slot, incoming.interest, ingress, NackReason::CONGESTION, out);
         finalize::run(fw, now, slot);
         return Verdict::Congestion;
     }

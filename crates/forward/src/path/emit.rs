@@ -2,16 +2,17 @@
 //! Not sent, and counted: face_gone, out_hop_limit, out_scope.
 //! Counters: asked, sent, unsent; out_interests, out_data, out_nacks, out_hop_limit_zero per face.
 
-use crate::faces::{FaceSlot, LinkType};
-use crate::strategy::NackReason;
+use crate::faces::FaceSlot;
 use crate::{Forwarder, Unsent};
-use onym_link::{Kind, LpOut, Outbox, Outgoing, Payload, Transmit};
+use onym_link::{LpOut, Outbox, Outgoing, PacketKind, Payload, Transmit};
 use onym_tables::FaceId;
 use onym_tables::pit::Token;
 use onym_wire::interest::Interest;
+use onym_wire::lp::NackReason;
+use onym_wire::mgmt::LinkType;
 
 #[cold]
-fn unsent(fw: &mut Forwarder, kind: Kind, reason: Unsent) -> bool {
+fn unsent(fw: &mut Forwarder, kind: PacketKind, reason: Unsent) -> bool {
     fw.counters.asked[kind as usize] += 1;
     fw.counters.unsent[reason as usize] += 1;
     false
@@ -25,13 +26,13 @@ pub(crate) fn may_send_interest(
     hop_limit: Option<u8>,
 ) -> Option<FaceSlot> {
     let Some(slot) = fw.faces.slot(face) else {
-        unsent(fw, Kind::Interest, Unsent::FaceGone);
+        unsent(fw, PacketKind::Interest, Unsent::FaceGone);
         return None;
     };
     let to = fw.faces.at_mut(slot);
     if hop_limit == Some(0) && !to.is_local() {
         to.counters.out_hop_limit_zero += 1;
-        unsent(fw, Kind::Interest, Unsent::OutHopLimit);
+        unsent(fw, PacketKind::Interest, Unsent::OutHopLimit);
         return None;
     }
     Some(slot)
@@ -50,12 +51,19 @@ pub(crate) fn nack_point_to_point(
     if !fw.faces.get(face).is_some_and(|f| f.info.link == LinkType::PointToPoint) {
         return false;
     }
-    let lp = LpOut { pit_token: token, nack: Some(reason.to_wire()), ..LpOut::default() };
+    let lp = LpOut { pit_token: token, nack: Some(reason), ..LpOut::default() };
     nack(fw, interest, nonce, face, lp, out)
 }
 
 #[inline(always)]
-fn push(fw: &mut Forwarder, kind: Kind, face: FaceId, bytes: Payload, lp: LpOut, out: &mut Outbox) {
+fn push(
+    fw: &mut Forwarder,
+    kind: PacketKind,
+    face: FaceId,
+    bytes: Payload,
+    lp: LpOut,
+    out: &mut Outbox,
+) {
     fw.counters.asked[kind as usize] += 1;
     fw.counters.sent[kind as usize] += 1;
     out.items.push(Transmit { face, what: Outgoing::Pull(kind, lp), bytes });
@@ -76,7 +84,7 @@ pub(crate) fn interest(
     to.counters.out_interests += 1;
     to.load.out_pending += u32::from(is_new);
     let face = to.id;
-    push(fw, Kind::Interest, face, bytes, lp, out);
+    push(fw, PacketKind::Interest, face, bytes, lp, out);
 }
 
 /// Sends a Data, unless its scope ends here.
@@ -90,13 +98,13 @@ pub(crate) fn data(
     out: &mut Outbox,
 ) -> bool {
     let Some(to) = fw.faces.get_mut(face) else {
-        return unsent(fw, Kind::Data, Unsent::FaceGone);
+        return unsent(fw, PacketKind::Data, Unsent::FaceGone);
     };
     if is_localhost && !to.is_local() {
-        return unsent(fw, Kind::Data, Unsent::OutScope);
+        return unsent(fw, PacketKind::Data, Unsent::OutScope);
     }
     to.counters.out_data += 1;
-    push(fw, Kind::Data, face, bytes, lp, out);
+    push(fw, PacketKind::Data, face, bytes, lp, out);
     true
 }
 
@@ -110,11 +118,11 @@ fn nack(
     out: &mut Outbox,
 ) -> bool {
     let Some(to) = fw.faces.get_mut(face) else {
-        return unsent(fw, Kind::Nack, Unsent::FaceGone);
+        return unsent(fw, PacketKind::Nack, Unsent::FaceGone);
     };
     to.counters.out_nacks += 1;
     let bytes =
         out.write(|arena| interest.write_forwarded(arena, nonce.to_be_bytes(), None, false));
-    push(fw, Kind::Nack, face, Payload::Arena(bytes), lp, out);
+    push(fw, PacketKind::Nack, face, Payload::Arena(bytes), lp, out);
     true
 }

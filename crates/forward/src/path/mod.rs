@@ -16,18 +16,15 @@ pub(crate) mod interest;
 pub(crate) mod nack;
 pub(crate) mod timers;
 
-use crate::{Forwarder, PacketKind, Verdict, fairness};
-use onym_link::{Outbox, Packet};
+use crate::{Forwarder, Verdict, fairness};
+use onym_link::{Outbox, Packet, PacketKind};
 use onym_tables::Tick;
 use onym_wire::PACKET_LEN_MAX;
-
-/// First octet of a Data.
-const DATA: u8 = 6;
 
 /// Takes one packet to its verdict, and counts it.
 pub(crate) fn run(fw: &mut Forwarder, now: Tick, packet: &Packet, out: &mut Outbox) -> Verdict {
     fairness::tick(fw, now);
-    let kind = kind(packet);
+    let kind = packet.kind();
     let verdict = if packet.bytes.len() > PACKET_LEN_MAX {
         Verdict::TooLarge
     } else {
@@ -53,14 +50,6 @@ pub(crate) fn run_shown(
     fw.counters.received[PacketKind::Data as usize] += 1;
     fw.counters.verdicts[PacketKind::Data as usize][verdict as usize] += 1;
     verdict
-}
-
-fn kind(packet: &Packet) -> PacketKind {
-    match (packet.bytes.first(), packet.lp.nack) {
-        (Some(&DATA), _) => PacketKind::Data,
-        (_, Some(_)) => PacketKind::Nack,
-        (_, None) => PacketKind::Interest,
-    }
 }
 
 /// The component `localhost` as the first of a name's value.

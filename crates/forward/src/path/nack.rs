@@ -5,14 +5,14 @@
 
 use super::interest::guard::hint_key;
 use super::{decide, finalize};
-use crate::faces::LinkType;
-use crate::strategy::NackReason;
 use crate::{Forwarder, Verdict};
 use onym_link::{Outbox, Packet};
 use onym_tables::hash::NameHashes;
 use onym_tables::pit::Key;
 use onym_tables::{FaceId, Tick};
 use onym_wire::interest::Interest;
+use onym_wire::lp::NackReason;
+use onym_wire::mgmt::LinkType;
 
 pub(super) fn run(fw: &mut Forwarder, now: Tick, packet: &Packet, out: &mut Outbox) -> Verdict {
     let (slot, reason) = match find(fw, packet) {
@@ -64,8 +64,8 @@ fn find(fw: &mut Forwarder, packet: &Packet) -> Result<(u32, NackReason), Verdic
     if interest.nonce.map(u32::from_be_bytes) != Some(record.nonce) {
         return Err(Verdict::NackStaleNonce);
     }
-    let reason = NackReason::from_wire(lp.nack.unwrap_or(0));
-    record.nack = Some(u8::try_from(reason.to_wire()).unwrap_or(0));
+    let reason = lp.nack.unwrap_or(NackReason::NONE).known();
+    record.nack = Some(u8::try_from(reason.0).unwrap_or(0));
     Ok((slot, reason))
 }
 

@@ -2,13 +2,13 @@
 
 use super::random::none;
 use super::{
-    Action, Ctx, DataIn, Measured, NackReason, Parameters, Refusal, Retx, Strategy, StrategyError,
-    Suppression,
+    Action, Ctx, DataIn, Measured, Parameters, Refusal, Retx, Strategy, StrategyError, Suppression,
 };
 use onym_tables::hash::component_count;
 use onym_tables::rtt::RttEstimator;
 use onym_tables::{FaceId, NameHashes};
 use onym_wire::NAME_COMPONENTS_MAX;
+use onym_wire::lp::NackReason;
 use std::time::Duration;
 
 /// How long what is known of a prefix is kept after its last Data.

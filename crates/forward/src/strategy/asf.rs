@@ -9,12 +9,12 @@
 use super::best_route::earliest_used;
 use super::retx::{bad, unknown};
 use super::{
-    Action, Ctx, DataIn, Measured, NackReason, Parameters, Retx, Strategy, StrategyError,
-    Suppression,
+    Action, Ctx, DataIn, Measured, Parameters, Retx, Strategy, StrategyError, Suppression,
 };
 use onym_tables::fib::NextHop;
 use onym_tables::rtt::RttEstimator;
 use onym_tables::{FaceId, Rng, Tick};
+use onym_wire::lp::NackReason;
 use smallvec::SmallVec;
 use std::time::Duration;
 

@@ -1,8 +1,9 @@
 //! best-route: the lowest-cost next hop, another one on each retransmission.
 
 use super::retx::unknown;
-use super::{Action, Ctx, NackReason, Parameters, Retx, Strategy, StrategyError, Suppression};
+use super::{Action, Ctx, Parameters, Retx, Strategy, StrategyError, Suppression};
 use onym_tables::FaceId;
+use onym_wire::lp::NackReason;
 
 /// Sends to the eligible next hop of lowest cost (NFD's best-route v5).
 #[derive(Debug, Default)]

@@ -22,11 +22,13 @@ pub use random::Random;
 pub use retx::{Retx, RetxInfo, Suppression};
 pub use self_learning::SelfLearning;
 
-use crate::faces::{Face, Faces, LinkType};
+use crate::faces::{Face, Faces};
 use onym_frame::Buf;
 use onym_tables::fib::NextHop;
 use onym_tables::measurements::Measurements;
 use onym_tables::{FaceId, HashKey, Prefix, Rng, Tick, pit};
+use onym_wire::lp::NackReason;
+use onym_wire::mgmt::LinkType;
 use std::fmt;
 use std::time::Duration;
 
@@ -61,42 +63,6 @@ pub mod out_marks {
 
 /// A PIT entry as strategies see it.
 pub type Entry = pit::Entry<Info>;
-
-/// Why an upstream refused. Ordered from the least to the most severe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum NackReason {
-    /// The link or the node is congested.
-    Congestion = 50,
-    /// The Nonce was seen before.
-    Duplicate = 100,
-    /// No route.
-    NoRoute = 150,
-    /// None given, or one we do not know.
-    Unspecified = 0xff,
-}
-
-impl NackReason {
-    /// From the number on the wire.
-    #[must_use]
-    pub fn from_wire(number: u64) -> Self {
-        match number {
-            50 => Self::Congestion,
-            100 => Self::Duplicate,
-            150 => Self::NoRoute,
-            _ => Self::Unspecified,
-        }
-    }
-
-    /// The number on the wire.
-    #[must_use]
-    pub fn to_wire(self) -> u64 {
-        match self {
-            Self::Unspecified => 0,
-            other => other as u64,
-        }
-    }
-}
 
 /// Why a strategy forwards an Interest nowhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -216,7 +182,7 @@ impl Ctx<'_> {
     pub fn refuse_no_route(&mut self, ingress: FaceId) {
         let refusal =
             if self.next_hops.is_empty() { Refusal::NoRoute } else { Refusal::NoEligibleNextHop };
-        self.push(Action::Nack(ingress, NackReason::NoRoute));
+        self.push(Action::Nack(ingress, NackReason::NO_ROUTE));
         self.push(Action::Reject(refusal));
     }
 
@@ -225,10 +191,10 @@ impl Ctx<'_> {
     pub fn merge_nacks(&mut self) {
         let mut waiting = 0;
         let mut last = FaceId::INVALID;
-        let mut least = NackReason::Unspecified;
+        let mut least = NackReason::NONE;
         for out in &self.entry.outs {
             match out.nack {
-                Some(reason) => least = least.min(NackReason::from_wire(u64::from(reason))),
+                Some(reason) => least = least.min(NackReason(u64::from(reason))),
                 None => {
                     waiting += 1;
                     last = out.face;

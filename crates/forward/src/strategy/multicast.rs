@@ -1,11 +1,10 @@
 //! multicast: every eligible next hop.
 
 use super::retx::unknown;
-use super::{
-    Action, Ctx, NackReason, Parameters, Refusal, Retx, Strategy, StrategyError, Suppression,
-};
+use super::{Action, Ctx, Parameters, Refusal, Retx, Strategy, StrategyError, Suppression};
 use onym_tables::FaceId;
 use onym_tables::fib::NextHop;
+use onym_wire::lp::NackReason;
 
 /// Sends to every eligible next hop, each with its own suppression (NFD's multicast v5). Neither
 /// sends Nacks nor minds those that come.

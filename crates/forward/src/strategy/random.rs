@@ -1,8 +1,9 @@
 //! random: any eligible next hop.
 
 use super::retx::unknown;
-use super::{Action, Ctx, NackReason, Parameters, Strategy, StrategyError};
+use super::{Action, Ctx, Parameters, Strategy, StrategyError};
 use onym_tables::FaceId;
+use onym_wire::lp::NackReason;
 
 /// Sends each Interest, a retransmission as well, to one eligible next hop chosen at random.
 #[derive(Debug)]

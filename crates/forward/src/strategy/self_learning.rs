@@ -2,10 +2,10 @@
 
 use super::random::none;
 use super::{
-    Action, Ctx, DataIn, NackReason, Parameters, Refusal, Retx, Strategy, StrategyError,
-    Suppression, out_marks,
+    Action, Ctx, DataIn, Parameters, Refusal, Retx, Strategy, StrategyError, Suppression, out_marks,
 };
 use onym_tables::FaceId;
+use onym_wire::lp::NackReason;
 
 /// Where there is no route, a discovery Interest is broadcast, and the prefix announcement that
 /// comes with its Data becomes a route (NFD's self-learning v1).
@@ -96,8 +96,8 @@ impl Strategy for SelfLearning {
     }
 
     fn after_receive_nack(&self, ctx: &mut Ctx<'_>, face: FaceId, reason: NackReason) {
-        if reason == NackReason::NoRoute {
-            ctx.push(Action::NackAll(NackReason::NoRoute));
+        if reason == NackReason::NO_ROUTE {
+            ctx.push(Action::NackAll(NackReason::NO_ROUTE));
             ctx.push(Action::Unlearn(face));
         }
     }

@@ -5,6 +5,7 @@ use crate::faces::FaceInfo;
 use onym_tables::NameHashes;
 use onym_tables::pit::{InRecord, OutRecord};
 use onym_wire::Name;
+use onym_wire::lp::NackReason;
 
 mod access;
 mod asf;
@@ -104,7 +105,7 @@ impl Bench {
             }
             Action::Nack(face, reason) => {
                 self.entry.ins.retain(|r| r.face != face);
-                format!("nack:{}:{reason:?}", face.0)
+                format!("nack:{}:{reason}", face.0)
             }
             Action::NackAll(reason) => {
                 self.entry.ins.clear();
@@ -174,7 +175,7 @@ impl Bench {
 
     fn nack(&mut self, face: u32, reason: NackReason) -> String {
         if let Some(out) = self.entry.out_record_mut(FaceId(face)) {
-            out.nack = Some(reason as u8);
+            out.nack = Some(u8::try_from(reason.0).unwrap());
         }
         self.call(|strategy, ctx| strategy.after_receive_nack(ctx, FaceId(face), reason))
     }

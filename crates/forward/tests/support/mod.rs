@@ -3,12 +3,13 @@
 
 use onym_forward::{Config, FaceInfo, Forwarder, Verdict};
 use onym_frame::Buf;
-use onym_link::{Kind, LpIn, Outbox, Packet, Transmit};
+use onym_link::{LpIn, Outbox, Packet, PacketKind, Transmit};
 use onym_tables::fib::NextHop;
 use onym_tables::pit::Token;
 use onym_tables::{FaceId, Tick};
 use onym_wire::data::{Data, DataBuilder};
 use onym_wire::interest::{Interest, InterestBuilder};
+use onym_wire::lp::NackReason;
 use onym_wire::name::Name;
 use onym_wire::types;
 
@@ -16,10 +17,10 @@ use onym_wire::types;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Left {
     pub face: u32,
-    pub kind: Kind,
+    pub kind: PacketKind,
     pub name: String,
     pub token: Vec<u8>,
-    pub nack: Option<u64>,
+    pub nack: Option<NackReason>,
     pub hop_limit: Option<u8>,
 }
 
@@ -177,7 +178,7 @@ impl Bench {
     }
 
     pub fn nack(&mut self, face: u32, interest: &I, reason: u64) -> Verdict {
-        let lp = LpIn { nack: Some(reason), ..LpIn::default() };
+        let lp = LpIn { nack: Some(NackReason(reason)), ..LpIn::default() };
         self.receive(face, interest.bytes(), lp)
     }
 
@@ -208,7 +209,7 @@ impl Bench {
         self.left()
             .iter()
             .map(|l| match l.nack {
-                Some(reason) => format!("{} nack{} {}", l.face, reason, l.name),
+                Some(reason) => format!("{} nack{} {}", l.face, reason.0, l.name),
                 None => format!("{} {} {}", l.face, format!("{:?}", l.kind).to_lowercase(), l.name),
             })
             .collect()
@@ -219,7 +220,7 @@ fn describe(out: &Outbox, t: &Transmit) -> Left {
     let bytes = out.bytes(t);
     let (kind, lp) = t.as_pull().expect("a forwarder sends packets of the pull half");
     let (name, hop_limit) = match kind {
-        Kind::Data => (Data::parse(bytes).expect("a Data").name.to_string(), None),
+        PacketKind::Data => (Data::parse(bytes).expect("a Data").name.to_string(), None),
         _ => {
             let interest = Interest::parse(bytes).expect("an Interest");
             (interest.name.to_string(), interest.hop_limit)

@@ -2,13 +2,14 @@
 
 use super::Worker;
 use crate::uri;
-use onym_face::{Face, Scope};
+use onym_face::Face;
 use onym_frame::TxQueue;
 use onym_link::{Link, LinkConfig};
 use onym_services::element::Wish;
 use onym_services::{Event, Port, Side};
 use onym_sys::epoll::Interest;
 use onym_tables::{FaceId, Tick};
+use onym_wire::mgmt::Scope;
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
 use std::time::Duration;

@@ -66,7 +66,7 @@ fn a_neighbour_that_sends_halves_of_packets_does_not_keep_others_from_reassembly
     let mut tx = Link::new(LinkConfig::datagram(1400));
     let mut delivered = 0;
     for step in 0..200_u64 {
-        let pieces = sent(&mut tx, Kind::Data, &data(2000, 1), LpOut::default());
+        let pieces = sent(&mut tx, PacketKind::Data, &data(2000, 1), LpOut::default());
         let now = Tick::from_ms(step);
         receive_at(&mut link, now, 1, &pieces[0]);
         for flood in 0..500 {

@@ -49,7 +49,7 @@ impl Pair {
         }
     }
 
-    fn send(&mut self, from: usize, kind: Kind, bytes: &[u8]) {
+    fn send(&mut self, from: usize, kind: PacketKind, bytes: &[u8]) {
         let item = transmit(kind, bytes, LpOut { pit_token: token(&[1]), ..LpOut::default() });
         self.links[from].send(self.now, &item, &[], &mut self.queues[from]).unwrap();
     }
@@ -104,9 +104,9 @@ impl Pair {
 }
 
 /// A packet that can be told from the others.
-fn numbered(kind: Kind, number: u32, len: usize) -> Vec<u8> {
+fn numbered(kind: PacketKind, number: u32, len: usize) -> Vec<u8> {
     let mut bytes = data(len, 0);
-    if kind == Kind::Interest {
+    if kind == PacketKind::Interest {
         bytes[0] = 5;
     }
     let end = bytes.len();
@@ -120,7 +120,7 @@ fn over_a_lossy_link_each_packet_arrives_exactly_once_or_is_given_up() {
         let mut pair = Pair::new(seed, 15, 5);
         let mut sent = BTreeSet::new();
         for number in 0..600 {
-            let kind = if number % 2 == 0 { Kind::Interest } else { Kind::Data };
+            let kind = if number % 2 == 0 { PacketKind::Interest } else { PacketKind::Data };
             let len = 30 + usize::try_from(number % 7).unwrap() * 300;
             let bytes = numbered(kind, number, len);
             pair.send(usize::try_from(number % 3 % 2).unwrap(), kind, &bytes);
@@ -152,8 +152,8 @@ fn without_loss_nothing_is_sent_again_and_acknowledgements_ride_on_packets() {
     let mut pair = Pair::new(7, 0, 0);
     pair.delay = (10, 10);
     for number in 0..100 {
-        pair.send(0, Kind::Interest, &numbered(Kind::Interest, number, 60));
-        pair.send(1, Kind::Data, &numbered(Kind::Data, number, 500));
+        pair.send(0, PacketKind::Interest, &numbered(PacketKind::Interest, number, 60));
+        pair.send(1, PacketKind::Data, &numbered(PacketKind::Data, number, 500));
         let until = pair.now.plus_ms(2);
         pair.run(until);
     }
@@ -169,9 +169,9 @@ fn without_loss_nothing_is_sent_again_and_acknowledgements_ride_on_packets() {
 #[test]
 fn an_interest_that_never_arrives_is_reported_after_three_retransmissions() {
     let mut pair = Pair::new(9, 100, 0);
-    let interest = numbered(Kind::Interest, 1, 60);
-    pair.send(0, Kind::Interest, &interest);
-    pair.send(0, Kind::Data, &numbered(Kind::Data, 2, 60));
+    let interest = numbered(PacketKind::Interest, 1, 60);
+    pair.send(0, PacketKind::Interest, &interest);
+    pair.send(0, PacketKind::Data, &numbered(PacketKind::Data, 2, 60));
     pair.run(Tick::from_ms(200_000));
     let counters = pair.links[0].counters().reliability;
     assert_eq!((counters.retransmitted, counters.given_up), (6, 2));
@@ -183,7 +183,7 @@ fn three_later_acknowledgements_resend_before_the_timeout() {
     let mut pair = Pair::new(11, 0, 0);
     pair.delay = (10, 10);
     for number in 0..4 {
-        pair.send(0, Kind::Data, &numbered(Kind::Data, number, 60));
+        pair.send(0, PacketKind::Data, &numbered(PacketKind::Data, number, 60));
     }
     let mut waiting = frames(&mut pair.queues[0]);
     waiting.remove(0);
@@ -203,7 +203,8 @@ fn at_the_bound_packets_leave_without_a_promise() {
     let mut link = Link::new(config);
     let mut queue = TxQueue::new(1 << 20);
     for number in 0..20 {
-        let item = transmit(Kind::Data, &numbered(Kind::Data, number, 60), LpOut::default());
+        let item =
+            transmit(PacketKind::Data, &numbered(PacketKind::Data, number, 60), LpOut::default());
         link.send(Tick::default(), &item, &[], &mut queue).unwrap();
     }
     let promised = frames(&mut queue)

@@ -1,6 +1,7 @@
 //! Ranges that types do not say.
 
-use super::{Config, ConfigError, OneOrMany, Persistency};
+use super::{Config, ConfigError, OneOrMany};
+use onym_wire::mgmt::Persistency;
 use onym_wire::push::{Id, Label, Strategy};
 use std::net::SocketAddr;
 

@@ -13,8 +13,7 @@ mod push;
 
 pub use crate::mgmt::policy::Privilege;
 pub use faces::{
-    Congestion, Ether, Faces, Fault, Framing, OneOrMany, Persistency, Shm, StaticFace, Tcp, Udp,
-    Unix, WebSocket,
+    Congestion, Ether, Faces, Fault, Framing, OneOrMany, Shm, StaticFace, Tcp, Udp, Unix, WebSocket,
 };
 pub use gateway::{Gateway, GatewayMap};
 pub use limits::{Cs, CsPolicy, Fib, Forward, Pit, Reassembly, Tables, Unsolicited};

@@ -2,12 +2,12 @@
 
 use super::Control;
 use super::record::NewFace;
-use crate::config::Persistency;
 use onym_face::uri::endpoint;
 use onym_face::{Incoming, Peer};
 use onym_frame::RxFrame;
 use onym_tables::{FaceId, Tick};
 use onym_wire::faceuri::FaceUri;
+use onym_wire::mgmt::Persistency;
 use std::time::Duration;
 
 /// Arrivals taken from a listener at once.

@@ -3,7 +3,7 @@
 use super::record::NewFace;
 use super::{Control, Purpose};
 use crate::config::{Config, Fault, Framing, StaticFace};
-use crate::mgmt::host::{FaceError, FaceProps, face_flags};
+use crate::mgmt::host::{FaceError, FaceProps};
 use crate::push::old::OldFace;
 use onym_face::wrap::{Capture, FaultFace, Faults, Impairment, PcapFace};
 use onym_face::{Face, Peer, Transport};
@@ -11,6 +11,7 @@ use onym_frame::TxQueue;
 use onym_sys::epoll::Interest;
 use onym_tables::Tick;
 use onym_wire::faceuri::{Endpoint, FaceUri, Host};
+use onym_wire::mgmt::{FACE_CONGESTION_MARKING, FACE_RELIABILITY};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -350,12 +351,12 @@ pub(crate) fn static_target(face: &StaticFace) -> Result<Target, String> {
 pub(crate) fn static_new(face: &StaticFace, target: &Target) -> NewFace {
     let mut props = FaceProps { mtu: face.mtu.map(|m| m as u64), ..FaceProps::default() };
     if face.reliability {
-        props.flags |= face_flags::RELIABILITY;
-        props.mask |= face_flags::RELIABILITY;
+        props.flags |= FACE_RELIABILITY;
+        props.mask |= FACE_RELIABILITY;
     }
     if let Some(marking) = face.congestion_marking {
-        props.mask |= face_flags::CONGESTION_MARKING;
-        props.flags |= if marking { face_flags::CONGESTION_MARKING } else { 0 };
+        props.mask |= FACE_CONGESTION_MARKING;
+        props.flags |= if marking { FACE_CONGESTION_MARKING } else { 0 };
     }
     let target = Some(target.clone());
     let queue_bytes_max = face.queue_bytes_max;

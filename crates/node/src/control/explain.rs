@@ -1,9 +1,9 @@
 //! What the node would do with an Interest, and which table decides.
 
 use super::Control;
-use crate::mgmt::host::Scope;
 use onym_forward::{Explanation, Question, Verdict};
 use onym_tables::FaceId;
+use onym_wire::mgmt::Scope;
 use onym_wire::name::{Name, NameRef};
 use serde_json::{Value, json};
 

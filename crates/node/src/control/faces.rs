@@ -1,15 +1,15 @@
 //! The life of faces: made, up, down, connected again, closed.
 
 use super::connect::Target;
-use super::record::{NewFace, Record, wire_persistency};
+use super::record::{NewFace, Record};
 use super::{Control, Purpose};
-use crate::config::Persistency;
 use crate::mgmt::FaceEvent as Event;
-use crate::mgmt::host::{self, FaceView, LinkType, Scope, face_flags};
+use crate::mgmt::host::{self, FaceView};
 use crate::shard::{FaceMap, Opening, OwnerCounters, ask_all};
-use onym_face::{Face, LinkKind, Transport};
+use onym_face::{Face, Transport};
 use onym_link::{CongestionConfig, ReassemblyLimits};
 use onym_tables::{FaceId, Tick};
+use onym_wire::mgmt::{FACE_CONGESTION_MARKING, LinkType, Persistency, Scope};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -68,7 +68,7 @@ impl Control {
             (None, None) => (String::new(), String::new(), Transport::Mem),
         };
         let marks = defaults.congestion.marking && marks_by_default(transport);
-        let marking = if marks { face_flags::CONGESTION_MARKING } else { 0 };
+        let marking = if marks { FACE_CONGESTION_MARKING } else { 0 };
         let own_mtu = new.io.as_ref().map_or(onym_wire::PACKET_LEN_MAX, |io| io.mtu());
         let default_mtu = match transport {
             Transport::Udp | Transport::UdpMulticast => defaults.udp.mtu,
@@ -115,19 +115,13 @@ impl Control {
             };
             return if ends.iter().all(local) { Scope::Local } else { Scope::NonLocal };
         }
-        match io.scope() {
-            onym_face::Scope::Local => Scope::Local,
-            onym_face::Scope::NonLocal => Scope::NonLocal,
-        }
+        io.scope()
     }
 
     fn link_type_of(&self, io: Option<&dyn Face>) -> LinkType {
-        match io.map(Face::link) {
-            None | Some(LinkKind::PointToPoint) => LinkType::PointToPoint,
-            Some(LinkKind::MultiAccess) if self.config.faces.udp.multicast_ad_hoc => {
-                LinkType::AdHoc
-            }
-            Some(LinkKind::MultiAccess) => LinkType::MultiAccess,
+        match io.map_or(LinkType::PointToPoint, Face::link) {
+            LinkType::MultiAccess if self.config.faces.udp.multicast_ad_hoc => LinkType::AdHoc,
+            link => link,
         }
     }
 
@@ -319,7 +313,7 @@ impl Control {
             local_uri: record.local.clone(),
             expiration_ms: record.idles().then(left),
             scope: record.scope,
-            persistency: wire_persistency(record.persistency),
+            persistency: record.persistency,
             link_type: record.link_type,
             congestion_interval_ns: u64::try_from(interval).ok(),
             congestion_threshold: Some(record.congestion.threshold as u64),

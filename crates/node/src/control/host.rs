@@ -1,18 +1,18 @@
 //! What management asks of the node, done.
 
 use super::connect::Target;
-use super::record::{NewFace, config_persistency};
+use super::record::NewFace;
 use super::{Asked, Control, Purpose};
 use crate::clock::unix_ms;
-use crate::config::Persistency as P;
 use crate::mgmt::Host;
 use crate::mgmt::host::{
-    Creation, CsView, FaceCounters, FaceError, FaceProps, FaceSpec, FaceView, LinkType, NextHop,
-    NodeView, Persistency, RouteSpec, Scope, TableError, Ticket, face_flags,
+    Creation, CsView, FaceCounters, FaceError, FaceProps, FaceSpec, FaceView, NextHop, NodeView,
+    RouteSpec, TableError, Ticket,
 };
 use onym_frame::Buf;
 use onym_tables::FaceId;
 use onym_wire::faceuri::FaceUri;
+use onym_wire::mgmt::{FACE_LOCAL_FIELDS, LinkType, Persistency, Scope};
 use onym_wire::name::{Name, NameRef};
 use std::time::Duration;
 
@@ -55,15 +55,15 @@ impl Host for Control {
     fn face_update(&mut self, id: FaceId, props: &FaceProps) -> Result<FaceView, FaceError> {
         let Some(record) = self.faces.get_mut(&id) else { return Err(FaceError::NoSuchFace) };
         let mut bad = FaceProps::default();
-        let wants_local = props.flags & props.mask & face_flags::LOCAL_FIELDS != 0;
+        let wants_local = props.flags & props.mask & FACE_LOCAL_FIELDS != 0;
         if wants_local && record.scope == Scope::NonLocal {
-            bad.flags |= face_flags::LOCAL_FIELDS;
-            bad.mask |= face_flags::LOCAL_FIELDS;
+            bad.flags |= FACE_LOCAL_FIELDS;
+            bad.mask |= FACE_LOCAL_FIELDS;
         }
         // Neither a face that a peer's connection made nor one without an address can be made again.
         let again = record.target.is_some() || record.is_datagram();
         match props.persistency {
-            Some(Persistency::OnDemand) if record.persistency != P::OnDemand => {
+            Some(Persistency::OnDemand) if record.persistency != Persistency::OnDemand => {
                 bad.persistency = props.persistency;
             }
             Some(Persistency::Permanent) if !again => bad.persistency = props.persistency,
@@ -76,7 +76,7 @@ impl Host for Control {
             return Err(FaceError::BadProperties(bad));
         }
         if let Some(persistency) = props.persistency {
-            record.persistency = config_persistency(persistency);
+            record.persistency = persistency;
         }
         record.flags = record.flags & !props.mask | props.flags & props.mask;
         if let Some(ns) = props.congestion_interval_ns {
@@ -232,7 +232,7 @@ impl Control {
             let view = self.face_views(Some(id)).pop().ok_or(FaceError::NoSuchFace)?;
             return Err(FaceError::Exists(Box::new(view)));
         }
-        let persistency = spec.props.persistency.map_or(P::Persistent, config_persistency);
+        let persistency = spec.props.persistency.unwrap_or_default();
         let new = NewFace { props: spec.props.clone(), ..NewFace::of(None, persistency) };
         let purpose = Purpose::Make { asked: Asked::Management(ticket), new: Box::new(new) };
         self.made_now = None;
@@ -279,7 +279,7 @@ fn check_creation(
         return no("a stream face has no MTU");
     }
     let loopback = super::connect::ip_of(uri).is_some_and(|ip| ip.is_loopback());
-    if props.flags & props.mask & face_flags::LOCAL_FIELDS != 0 && (is_datagram || !loopback) {
+    if props.flags & props.mask & FACE_LOCAL_FIELDS != 0 && (is_datagram || !loopback) {
         return no("local fields are for local faces");
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! Listeners of the configuration, opened before the node says that it is ready.
 
 use super::{Bound, Control, connect};
-use crate::config::{Config, Persistency};
+use crate::config::Config;
 use crate::control::record::NewFace;
 use onym_face::ether::{EtherFace, EtherListener};
 use onym_face::udp::{UdpListener, UdpMulticastFace};
@@ -9,6 +9,7 @@ use onym_face::websocket::WebSocketListener;
 use onym_face::{Face, FaceError, Listener, RingPolicy, UnixListener, tcp::TcpListener};
 use onym_sys::netdev::{self, Interface};
 use onym_tables::Tick;
+use onym_wire::mgmt::Persistency;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 

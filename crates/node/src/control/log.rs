@@ -2,9 +2,9 @@
 
 use super::Control;
 use super::record::Record;
-use crate::config::Persistency;
 use crate::throttle::Throttle;
 use onym_tables::Tick;
+use onym_wire::mgmt::Persistency;
 
 /// What was written of each kind.
 #[derive(Debug, Default)]

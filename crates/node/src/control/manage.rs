@@ -7,16 +7,14 @@ use onym_frame::Buf;
 use onym_link::{LpIn, Packet};
 use onym_tables::{FaceId, Tick};
 use onym_wire::NackReason;
-
-/// First octet of a Data.
-const DATA: u8 = 6;
+use onym_wire::types::PacketType;
 
 impl Control {
     /// A packet that the forwarder delivered to management.
     pub(super) fn manage(&mut self, bytes: &Buf, incoming: FaceId) {
         let now = self.clock.now();
         self.with_management(|management, control| {
-            if bytes.first() == Some(&DATA) {
+            if PacketType::of(bytes) == Some(PacketType::Data) {
                 management.data(bytes, now, control);
             } else {
                 management.interest(bytes, incoming, now, control);
@@ -61,7 +59,7 @@ impl Control {
                     wire
                 }
                 Output::NoRoute { interest } => {
-                    lp.nack = Some(NackReason::NO_ROUTE.0);
+                    lp.nack = Some(NackReason::NO_ROUTE);
                     interest
                 }
             };

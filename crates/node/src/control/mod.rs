@@ -301,7 +301,7 @@ impl Control {
             Report::FaceFailed { id, reason, fatal } => self.face_failed(id, &reason, fatal),
             Report::Malformed { id, word } => {
                 let reason = format!("the peer sent a malformed packet: {word}");
-                let is_local = |r: &Record| r.scope == crate::mgmt::host::Scope::Local;
+                let is_local = |r: &Record| r.scope == onym_wire::mgmt::Scope::Local;
                 if self.faces.get(&id).is_some_and(|r| !r.is_datagram() && !is_local(r)) {
                     self.face_failed(id, &reason, true);
                 }

@@ -1,13 +1,15 @@
 //! What the node knows of one face.
 
 use super::connect::Target;
-use crate::config::Persistency;
-use crate::mgmt::host::{self, FaceProps, LinkType, Scope, face_flags};
+use crate::mgmt::host::FaceProps;
 use onym_face::{Face, Peer, Transport};
 use onym_forward::faces::FaceInfo;
 use onym_frame::RxFrame;
 use onym_link::{CongestionConfig, LinkConfig, ReassemblyLimits};
 use onym_tables::{FaceId, Tick};
+use onym_wire::mgmt::{
+    FACE_CONGESTION_MARKING, FACE_LOCAL_FIELDS, FACE_RELIABILITY, LinkType, Persistency, Scope,
+};
 use std::time::Duration;
 
 /// What the node knows of one face.
@@ -91,18 +93,10 @@ impl Record {
 
     /// What forwarding must know.
     pub(crate) fn info(&self) -> FaceInfo {
-        use onym_forward::faces as f;
         FaceInfo {
-            scope: match self.scope {
-                Scope::Local => f::Scope::Local,
-                Scope::NonLocal => f::Scope::NonLocal,
-            },
-            link: match self.link_type {
-                LinkType::PointToPoint => f::LinkType::PointToPoint,
-                LinkType::MultiAccess => f::LinkType::MultiAccess,
-                LinkType::AdHoc => f::LinkType::AdHoc,
-            },
-            local_fields: self.flags & face_flags::LOCAL_FIELDS != 0,
+            scope: self.scope,
+            link: self.link_type,
+            local_fields: self.flags & FACE_LOCAL_FIELDS != 0,
         }
     }
 
@@ -112,32 +106,14 @@ impl Record {
             Some(mtu) => LinkConfig::datagram(mtu),
             None => LinkConfig::stream(),
         };
-        let marking = self.flags & face_flags::CONGESTION_MARKING != 0;
+        let marking = self.flags & FACE_CONGESTION_MARKING != 0;
         LinkConfig {
-            reliability: self.flags & face_flags::RELIABILITY != 0,
+            reliability: self.flags & FACE_RELIABILITY != 0,
             congestion_marking: marking.then_some(self.congestion),
-            local_fields: self.flags & face_flags::LOCAL_FIELDS != 0,
+            local_fields: self.flags & FACE_LOCAL_FIELDS != 0,
             reassembly_limits: reassembly,
             push: true,
             ..base
         }
-    }
-}
-
-/// The number on the wire.
-pub(crate) fn wire_persistency(p: Persistency) -> host::Persistency {
-    match p {
-        Persistency::Persistent => host::Persistency::Persistent,
-        Persistency::OnDemand => host::Persistency::OnDemand,
-        Persistency::Permanent => host::Persistency::Permanent,
-    }
-}
-
-/// The word of the configuration.
-pub(crate) fn config_persistency(p: host::Persistency) -> Persistency {
-    match p {
-        host::Persistency::Persistent => Persistency::Persistent,
-        host::Persistency::OnDemand => Persistency::OnDemand,
-        host::Persistency::Permanent => Persistency::Permanent,
     }
 }

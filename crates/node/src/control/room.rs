@@ -2,8 +2,8 @@
 
 use super::Control;
 use super::record::Record;
-use crate::config::Persistency;
 use onym_tables::{FaceId, Tick};
+use onym_wire::mgmt::Persistency;
 use std::time::Duration;
 
 /// A stranger's face gives way when there is no room and it was idle for so long.

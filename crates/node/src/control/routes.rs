@@ -1,7 +1,7 @@
 //! The RIB and what follows from it for the FIB of every shard.
 
 use super::Control;
-use crate::mgmt::host::{RouteSpec, Scope, TableError};
+use crate::mgmt::host::{RouteSpec, TableError};
 use crate::mgmt::{Localhop, remaining_ms};
 use crate::rib::{COST_PREFIX_ANNOUNCEMENT, ORIGIN_PREFIX_ANNOUNCEMENT};
 use crate::rib::{NameValue, Rib, RibUpdate, Route};
@@ -11,6 +11,7 @@ use onym_crypto::verify::Signed;
 use onym_frame::Buf;
 use onym_tables::{FaceId, Tick};
 use onym_wire::cert::PrefixAnnouncement;
+use onym_wire::mgmt::Scope;
 use onym_wire::name::{Name, NameRef};
 use onym_wire::{Data, NAME_COMPONENTS_MAX};
 use std::time::Duration;

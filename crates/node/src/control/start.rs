@@ -2,9 +2,10 @@
 
 use super::connect::{Target, resolve, static_new, static_target};
 use super::{Asked, Control, Purpose};
-use crate::config::{Changes, Config, Persistency, StaticFace, StaticRoute, changes};
+use crate::config::{Changes, Config, StaticFace, StaticRoute, changes};
 use crate::names;
 use onym_tables::FaceId;
+use onym_wire::mgmt::Persistency;
 use onym_wire::name::Name;
 
 /// Cost of the route to management under `/localhop/nfd` while that is off for others.

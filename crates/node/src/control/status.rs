@@ -6,8 +6,8 @@ use crate::mgmt::Management;
 use crate::mgmt::host::{FaceCounters, FaceView, NodeView};
 use crate::shard::{FaceMap, OwnerCounters, Shard, ShardCounters, ask_all};
 use onym_face::Counters as IoCounters;
-use onym_forward::verdict::{Counters, PacketKind, Unsent, Verdict};
-use onym_link::{FrameVerdict, LinkCounters};
+use onym_forward::verdict::{Counters, Unsent, Verdict};
+use onym_link::{FrameVerdict, LinkCounters, PacketKind};
 use serde_json::{Value, json};
 use std::time::Duration;
 

@@ -2,10 +2,11 @@
 //! everything and keeps nothing.
 
 use super::host::{
-    Creation, CsView, FaceCounters, FaceError, FaceProps, FaceSpec, FaceView, Host, LinkType,
-    NextHop, NodeView, Persistency, RouteSpec, Scope, TableError, Ticket,
+    Creation, CsView, FaceCounters, FaceError, FaceProps, FaceSpec, FaceView, Host, NextHop,
+    NodeView, RouteSpec, TableError, Ticket,
 };
 use onym_tables::FaceId;
+use onym_wire::mgmt::{LinkType, Persistency, Scope};
 use onym_wire::name::{Name, NameRef};
 
 /// The host without a node.

@@ -1,16 +1,15 @@
 //! Status datasets: what they list, and the segments they are sent in.
 
 use super::command::Refusal;
-use super::host::{FaceView, Host, Persistency, Scope};
+use super::host::{FaceView, Host};
 use super::reply;
 use onym_crypto::signer::write_digest_data;
 use onym_tables::Tick;
 use onym_wire::data::DataBuilder;
 use onym_wire::interest::Interest;
 use onym_wire::mgmt::{
-    Block as _, CS_ADMIT, CS_SERVE, ChannelStatus, CsInfo, FacePersistency, FaceQueryFilter,
-    FaceScope, FaceStatus, FibEntry, ForwarderStatus, LinkType, NextHopRecord, RibEntry, Route,
-    StrategyChoice,
+    Block as _, CS_ADMIT, CS_SERVE, ChannelStatus, CsInfo, FaceQueryFilter, FaceStatus, FibEntry,
+    ForwarderStatus, NextHopRecord, RibEntry, Route, StrategyChoice,
 };
 use onym_wire::name::{Component, Name, NameRef};
 use std::collections::VecDeque;
@@ -169,33 +168,6 @@ fn write_rib(host: &mut dyn Host, out: &mut Vec<u8>) {
     }
 }
 
-/// Persistency as the protocol numbers it.
-pub(super) fn persistency(face: &FaceView) -> FacePersistency {
-    match face.persistency {
-        Persistency::Persistent => FacePersistency::Persistent,
-        Persistency::OnDemand => FacePersistency::OnDemand,
-        Persistency::Permanent => FacePersistency::Permanent,
-    }
-}
-
-/// Scope as the protocol numbers it.
-pub(super) fn scope(face: &FaceView) -> FaceScope {
-    match face.scope {
-        Scope::Local => FaceScope::Local,
-        Scope::NonLocal => FaceScope::NonLocal,
-    }
-}
-
-/// Link type as the protocol numbers it.
-pub(super) fn link_type(face: &FaceView) -> LinkType {
-    use super::host::LinkType as Of;
-    match face.link_type {
-        Of::PointToPoint => LinkType::PointToPoint,
-        Of::MultiAccess => LinkType::MultiAccess,
-        Of::AdHoc => LinkType::AdHoc,
-    }
-}
-
 fn face_status(face: &FaceView) -> FaceStatus {
     let c = face.counters;
     FaceStatus {
@@ -203,9 +175,9 @@ fn face_status(face: &FaceView) -> FaceStatus {
         uri: face.remote_uri.clone(),
         local_uri: face.local_uri.clone(),
         expiration_period_ms: face.expiration_ms,
-        face_scope: scope(face),
-        face_persistency: persistency(face),
-        link_type: link_type(face),
+        face_scope: face.scope,
+        face_persistency: face.persistency,
+        link_type: face.link_type,
         base_congestion_marking_interval_ns: face.congestion_interval_ns,
         default_congestion_threshold: face.congestion_threshold,
         mtu: face.mtu.or(Some(onym_wire::PACKET_LEN_MAX as u64)),
@@ -230,9 +202,9 @@ fn is_wanted(face: &FaceView, filter: &FaceQueryFilter) -> bool {
         && filter.uri_scheme.as_ref().is_none_or(has_scheme)
         && filter.uri.as_ref().is_none_or(|uri| *uri == face.remote_uri)
         && filter.local_uri.as_ref().is_none_or(|uri| *uri == face.local_uri)
-        && filter.face_scope.is_none_or(|s| s == scope(face))
-        && filter.face_persistency.is_none_or(|p| p == persistency(face))
-        && filter.link_type.is_none_or(|t| t == link_type(face))
+        && filter.face_scope.is_none_or(|s| s == face.scope)
+        && filter.face_persistency.is_none_or(|p| p == face.persistency)
+        && filter.link_type.is_none_or(|t| t == face.link_type)
 }
 
 /// Whether `name` is `/localhop/nfd/rib/routable-prefixes`, and if so whether it goes on.

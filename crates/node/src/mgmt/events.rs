@@ -2,7 +2,6 @@
 //!
 //! A subscriber's Interest waits in the PIT until an event exists; then the Data satisfies it.
 
-use super::dataset::{link_type, persistency, scope};
 use super::host::FaceView;
 use super::reply::FRESHNESS_MS;
 use onym_crypto::signer::write_digest_data;
@@ -152,9 +151,9 @@ fn notification(event: FaceEvent, face: &FaceView) -> FaceEventNotification {
         face_id: u64::from(face.id.0),
         uri: face.remote_uri.clone(),
         local_uri: face.local_uri.clone(),
-        face_scope: scope(face),
-        face_persistency: persistency(face),
-        link_type: link_type(face),
+        face_scope: face.scope,
+        face_persistency: face.persistency,
+        link_type: face.link_type,
         flags: face.flags,
     }
 }

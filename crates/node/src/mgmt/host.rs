@@ -4,48 +4,8 @@
 //! after every shard has acknowledged the change, so that an answer tells of something that is so.
 
 use onym_tables::FaceId;
+use onym_wire::mgmt::{LinkType, Persistency, Scope};
 use onym_wire::name::{Name, NameRef};
-
-/// How long a face lives (numbers as on the wire).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Persistency {
-    /// Until its socket fails.
-    Persistent = 0,
-    /// Made by a peer's first packet; closed when idle.
-    OnDemand = 1,
-    /// Survives failures.
-    Permanent = 2,
-}
-
-/// Where the other end of a face is (numbers as on the wire).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
-    /// Another machine, as far as is known.
-    NonLocal = 0,
-    /// An application on this machine.
-    Local = 1,
-}
-
-/// How many are at the other end (numbers as on the wire).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LinkType {
-    /// One.
-    PointToPoint = 0,
-    /// Several, who all hear each other.
-    MultiAccess = 1,
-    /// Several, who do not all hear each other.
-    AdHoc = 2,
-}
-
-/// Flag bits of a face.
-pub mod face_flags {
-    /// Local fields (IncomingFaceId, NextHopFaceId, CachePolicy) are exchanged.
-    pub const LOCAL_FIELDS: u64 = 1;
-    /// Frames are acknowledged and sent again.
-    pub const RELIABILITY: u64 = 2;
-    /// Packets are marked when the send queue stays long.
-    pub const CONGESTION_MARKING: u64 = 4;
-}
 
 /// Packets and octets of one face since it was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -91,7 +51,7 @@ pub struct FaceView {
     pub congestion_threshold: Option<u64>,
     /// Largest frame, in octets; `None` without limit.
     pub mtu: Option<u64>,
-    /// See [`face_flags`].
+    /// See `FACE_LOCAL_FIELDS` and others of [`onym_wire::mgmt`].
     pub flags: u64,
     /// Whether packets can be sent: a permanent face that connects again is not up.
     pub up: bool,

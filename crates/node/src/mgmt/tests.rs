@@ -10,7 +10,7 @@ use super::host::*;
 use super::*;
 use onym_crypto::{Freshness, Signer, SystemEntropy};
 use onym_wire::interest::InterestBuilder;
-use onym_wire::mgmt::{Block as _, ControlParameters, command_name};
+use onym_wire::mgmt::{Block as _, ControlParameters, LinkType, Persistency, Scope, command_name};
 use std::collections::BTreeMap;
 
 const NOW_MS: u64 = 1_700_000_000_000;

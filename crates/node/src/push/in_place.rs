@@ -20,7 +20,7 @@ use onym_pubsub::{Faces, Row};
 use onym_tables::{FaceId, Tick};
 use onym_wire::push::app::{Message, kind};
 use onym_wire::push::{Head, Strategy};
-use onym_wire::types;
+use onym_wire::types::PacketType;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
@@ -80,11 +80,11 @@ pub(crate) fn is_data(packet: &[u8]) -> bool {
         let message = Message::parse(packet);
         message.is_ok_and(|message| message.kind == kind::PUBLISH && message.length.is_none())
     };
-    match packet.first().map(|typ| u32::from(*typ)) {
-        Some(types::PUSH_FRAME) => {
+    match PacketType::of(packet) {
+        Some(PacketType::PushFrame) => {
             Head::parse(packet).is_ok_and(|head| head.strategy == Strategy::DOMAIN_LOCAL)
         }
-        Some(types::PUSH_APP) => is_publication(),
+        Some(PacketType::PushApp) => is_publication(),
         _ => false,
     }
 }
@@ -121,7 +121,7 @@ impl PushThread {
             return None;
         }
         let packet = packets.first();
-        let is_app = packet.first().map(|o| u32::from(*o)) == Some(types::PUSH_APP);
+        let is_app = PacketType::of(packet) == Some(PacketType::PushApp);
         if is_app {
             // Not before what waits for the shard.
             let apart = self.to[shard].is_empty().then_some(head);

@@ -20,13 +20,12 @@ use onym_pubsub::{Kept, Node, Output};
 use onym_tables::{FaceId, Tick};
 use onym_wire::push::Label;
 use onym_wire::push::app::Message;
-use onym_wire::types;
+use onym_wire::types::PacketType;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-const PUSH_APP: u8 = types::PUSH_APP as u8;
 /// How long the thread sleeps at most.
 const SLEEP_MAX: Duration = Duration::from_secs(60);
 /// How often the clock is looked at for another epoch, where there are any.
@@ -249,7 +248,7 @@ impl PushThread {
     }
 
     fn packet(&mut self, packet: &Packet) {
-        if packet.bytes.first() == Some(&PUSH_APP) {
+        if PacketType::of(&packet.bytes) == Some(PacketType::PushApp) {
             self.message(packet.face, &packet.bytes);
         } else {
             self.node.deliver_frame(self.now, packet.face, &packet.bytes, &mut self.output);

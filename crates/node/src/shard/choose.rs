@@ -14,6 +14,7 @@ use crate::cross::Leg;
 use onym_link::Packet;
 use onym_tables::hash::HashKey;
 use onym_tables::pit::TOKEN_LEN;
+use onym_wire::types::{self, PacketType};
 
 /// The way of a packet that was just received by some shard: the first shard and what to do there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,17 +30,16 @@ pub(crate) struct Chooser {
     pub(crate) shards: usize,
 }
 
-const INTEREST: u8 = 5;
-const DATA: u8 = 6;
-const NAME: u8 = 7;
-const CAN_BE_PREFIX: u8 = 0x21;
+// Both have one octet.
+const NAME: u8 = types::NAME as u8;
+const CAN_BE_PREFIX: u8 = types::CAN_BE_PREFIX as u8;
 
 impl Chooser {
     /// The way of `packet`; `discovery` says whether shard 0 holds Interests with CanBePrefix.
     /// `None` when no name can be found: the packet is malformed, and any shard can say so.
     pub(crate) fn way(&self, packet: &Packet, discovery: bool) -> Option<Way> {
         let (kind, name, after) = name_of(&packet.bytes)?;
-        if kind == DATA {
+        if kind == PacketType::Data {
             if discovery {
                 let home = u8::try_from(self.by_name(name)).unwrap_or(0);
                 return Some(Way { shard: 0, leg: Leg::Discovery(home) });
@@ -91,11 +91,12 @@ impl Chooser {
 }
 
 /// Type of the packet, value of its Name, and what follows the Name.
-fn name_of(packet: &[u8]) -> Option<(u8, &[u8], &[u8])> {
-    let (kind, value, _) = element(packet)?;
-    if kind != INTEREST && kind != DATA {
+fn name_of(packet: &[u8]) -> Option<(PacketType, &[u8], &[u8])> {
+    let kind = PacketType::of(packet)?;
+    if !matches!(kind, PacketType::Interest | PacketType::Data) {
         return None;
     }
+    let (_, value, _) = element(packet)?;
     let (typ, name, after) = element(value)?;
     (typ == NAME).then_some((kind, name, after))
 }

@@ -9,11 +9,10 @@ use onym_frame::{Buf, Lane, RxFrame};
 use onym_link::{Outgoing, Packet, Payload, Received, Transmit};
 use onym_sys::epoll::{Interest, Ready};
 use onym_tables::{FaceId, Tick};
+use onym_wire::types::PacketType;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// First octet of a Data.
-const DATA: u8 = 6;
 /// Token of the bell in epoll; faces have their slot.
 pub(super) const BELL: u64 = u64::MAX;
 /// Frames in a send queue that leave at once, so that who waits for them starts while the round
@@ -56,7 +55,7 @@ impl Shard {
                 None
             }
             Received::Packet(mut packet) => {
-                if pressed && packet.bytes.first() == Some(&DATA) {
+                if pressed && PacketType::of(&packet.bytes) == Some(PacketType::Data) {
                     face.mark(&mut packet);
                 }
                 match self.accept(packet) {

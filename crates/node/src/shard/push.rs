@@ -11,15 +11,13 @@ use onym_link::{LpIn, Outgoing, Packet, Payload, Transmit};
 use onym_pubsub::forwarder::{self, START};
 use onym_pubsub::{Copies, Forwarder, Source};
 use onym_tables::{FaceId, Tick};
+use onym_wire::PACKET_LEN_MAX;
 use onym_wire::push::app::{self, Message};
-use onym_wire::{PACKET_LEN_MAX, types};
+use onym_wire::types::PacketType;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-// Both types have one octet.
-pub(super) const PUSH_FRAME: u8 = types::PUSH_FRAME as u8;
-const PUSH_APP: u8 = types::PUSH_APP as u8;
 /// Frames of a neighbour that are handled together, at most.
 const ROW_MAX: usize = 64;
 /// Octets of the push half that one turn of a face brings, about.
@@ -155,7 +153,7 @@ impl PushSide {
 /// Whether the push half takes the packet.
 #[inline]
 pub(super) fn is_push(packet: &Packet) -> bool {
-    packet.bytes.first().is_some_and(|first| *first >= PUSH_FRAME)
+    PacketType::of(&packet.bytes).is_some_and(PacketType::is_push)
 }
 
 impl Shard {
@@ -165,7 +163,7 @@ impl Shard {
             self.push_dropped.off += 1;
             return self.answer_off(slot, &packet);
         }
-        if packet.bytes.first() == Some(&PUSH_APP) {
+        if PacketType::of(&packet.bytes) == Some(PacketType::PushApp) {
             let face = self.faces.get(slot).filter(|face| face.is_local);
             if face.map(|face| face.app.get_or_insert_default()).is_none() {
                 self.push_dropped.not_local += 1;
@@ -356,9 +354,9 @@ impl Shard {
         }
         let is_stream = self.faces.get(slot).is_some_and(|face| face.stream);
         let waits = |frame: &RxFrame| {
-            let is_ours = match frame.bytes.first() {
-                Some(&PUSH_APP) => true,
-                Some(&PUSH_FRAME) => is_stream,
+            let is_ours = match PacketType::of(&frame.bytes) {
+                Some(PacketType::PushApp) => true,
+                Some(PacketType::PushFrame) => is_stream,
                 _ => false,
             };
             let fits = !is_ours || room > 0;
@@ -454,7 +452,8 @@ impl Shard {
 /// of frames with a short head.
 fn alike(frames: &[RxFrame]) -> Option<FrameRow> {
     let first = frames.first()?.bytes.first_chunk::<START>()?;
-    if first[0] != PUSH_FRAME || !forwarder::has_short_head(&frames[0].bytes) {
+    let is_frame = PacketType::of(first) == Some(PacketType::PushFrame);
+    if !is_frame || !forwarder::has_short_head(&frames[0].bytes) {
         return None;
     }
     let is_alike = |frame: &&RxFrame| frame.bytes.first_chunk() == Some(first);

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::cross::direction;
-use onym_face::Scope;
 use onym_face::mem::{MemFace, pair};
 use onym_forward::{Config, FaceInfo};
 use onym_frame::{Buf, Lane, RxFrame};
@@ -11,6 +10,7 @@ use onym_pubsub::{Copies, Source};
 use onym_tables::bloom::Scheme;
 use onym_tables::{HashKey, Rng};
 use onym_wire::interest::InterestBuilder;
+use onym_wire::mgmt::Scope;
 use onym_wire::name::Name;
 use onym_wire::push::{Filter, FrameBuilder, RouteBuf, Strategy};
 use rtrb::{Consumer, RingBuffer};

@@ -118,7 +118,7 @@ impl App {
     pub fn nack_next(&mut self) {
         let frame = self.frame();
         let (packet, token) = unwrap(&frame);
-        let nack = Some(NackReason::NO_ROUTE.0);
+        let nack = Some(NackReason::NO_ROUTE);
         self.send_lp(&LpHeader { pit_token: &token, nack, ..LpHeader::default() }, &packet);
     }
 

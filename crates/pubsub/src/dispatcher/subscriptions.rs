@@ -5,7 +5,8 @@ use super::request::Waiting;
 use crate::publication::AppId;
 use onym_tables::KeyedMap;
 use onym_wire::push::{Frame, Id, Strategy, option};
-use onym_wire::{tlv, types};
+use onym_wire::tlv;
+use onym_wire::types::PacketType;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
@@ -148,7 +149,7 @@ impl Subscriptions {
 
 /// Where the value of a whole push frame begins.
 fn value_at(octets: &[u8]) -> Option<usize> {
-    let is_frame = octets.first().is_some_and(|typ| u32::from(*typ) == types::PUSH_FRAME);
+    let is_frame = PacketType::of(octets) == Some(PacketType::PushFrame);
     let is_whole = tlv::frame_len(octets).is_ok_and(|len| len == Some(octets.len()));
     let at = if octets.get(1).is_some_and(|len| *len < 253) { 2 } else { 4 };
     (is_frame && is_whole).then_some(at)

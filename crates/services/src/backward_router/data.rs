@@ -3,10 +3,11 @@
 use super::BackwardRouter;
 use crate::element::Cx;
 use crate::verdict::Verdict;
-use onym_link::{Kind, LpOut, Packet, Payload};
+use onym_link::{LpOut, Packet, PacketKind, Payload};
 use onym_tables::{FaceId, NameHashes};
 use onym_wire::data::Data;
 use onym_wire::interest::Interest;
+use onym_wire::lp::NackReason;
 
 impl BackwardRouter {
     pub(super) fn data(&mut self, cx: &mut Cx<'_>, packet: &Packet) -> Verdict {
@@ -75,12 +76,12 @@ impl BackwardRouter {
         let entry = self.pit.entry_mut(slot);
         let out = entry.out_record_mut(packet.face).filter(|o| Some(o.nonce) == nonce);
         let Some(out) = out else { return Verdict::NackNoEntry };
-        out.nack = Some(packet.lp.nack.and_then(|n| u8::try_from(n).ok()).unwrap_or(0));
+        out.nack = Some(packet.lp.nack.and_then(|n| u8::try_from(n.0).ok()).unwrap_or(0));
         if entry.is_pending(now) {
             return Verdict::NackAbsorbed;
         }
         let least = entry.outs.iter().filter_map(|o| o.nack).filter(|n| *n > 0).min();
-        let reason = u64::from(least.unwrap_or(0));
+        let reason = NackReason(u64::from(least.unwrap_or(0)));
         for at in 0..entry_len(self, slot) {
             self.pass_nack(cx, slot, at, &interest, reason);
         }
@@ -96,7 +97,7 @@ impl BackwardRouter {
         slot: u32,
         at: usize,
         interest: &Interest<'_>,
-        reason: u64,
+        reason: NackReason,
     ) {
         let record = &self.pit.entry(slot).ins[at];
         if record.expiry <= cx.now {
@@ -108,7 +109,7 @@ impl BackwardRouter {
             interest.write_forwarded(arena, nonce.to_be_bytes(), None, false);
         };
         let bytes = Payload::Arena(cx.out.write(write));
-        cx.emit(face, Kind::Nack, bytes, lp);
+        cx.emit(face, PacketKind::Nack, bytes, lp);
     }
 }
 

@@ -1,6 +1,6 @@
 //! What was asked of each face and not answered yet: round trips, and faces that are silent.
 
-use onym_link::Kind;
+use onym_link::PacketKind;
 use onym_tables::{FaceId, NameHashes, Tick};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -70,10 +70,10 @@ impl Watch {
         self.order.retain(|(_, _, f)| *f != face);
     }
 
-    pub(super) fn sent(&mut self, face: FaceId, kind: Kind) {
+    pub(super) fn sent(&mut self, face: FaceId, kind: PacketKind) {
         let state = self.state_mut(face);
         match kind {
-            Kind::Interest => state.interests += 1,
+            PacketKind::Interest => state.interests += 1,
             _ => state.data += 1,
         }
     }

@@ -13,11 +13,12 @@ use crate::ports::{Port, Side};
 use crate::verdict::Verdict;
 use onym_crypto::{KeyType, PrivateKey, Signer};
 use onym_frame::Buf;
-use onym_link::{Kind as Form, LpIn, Outbox, Packet, Transmit};
+use onym_link::{LpIn, Outbox, Packet, PacketKind, Transmit};
 use onym_tables::pit::Token;
 use onym_tables::{FaceId, HashKey, Tick};
 use onym_wire::data::{Data, DataBuilder};
 use onym_wire::interest::{Interest, InterestBuilder};
+use onym_wire::lp::NackReason;
 use onym_wire::mgmt::{ControlParameters, command_name};
 use onym_wire::name::Name;
 use serde_json::{Value, json};
@@ -29,7 +30,7 @@ const UNIX_MS: u64 = 1_700_000_000_000;
 #[derive(Debug, Clone, PartialEq)]
 struct Sent {
     face: u32,
-    form: Form,
+    form: PacketKind,
     name: String,
     nonce: Option<u32>,
     token: Vec<u8>,
@@ -80,7 +81,11 @@ fn signer(kind: KeyType, key: &str) -> (Signer, String) {
 
 fn packet(face: u32, bytes: Buf, token: &[u8], nack: Option<u64>) -> Packet {
     let pit_token = Token::try_from(token).unwrap();
-    Packet { face: FaceId(face), bytes, lp: LpIn { pit_token, nack, ..LpIn::default() } }
+    Packet {
+        face: FaceId(face),
+        bytes,
+        lp: LpIn { pit_token, nack: nack.map(NackReason), ..LpIn::default() },
+    }
 }
 
 impl Bed {
@@ -160,7 +165,14 @@ impl Bed {
                 Err(_) => (Data::parse(bytes).unwrap().name.to_string(), None),
             };
             let token = lp.pit_token.to_vec();
-            Sent { face: item.face.0, form, name, nonce, token, reason: lp.nack }
+            Sent {
+                face: item.face.0,
+                form,
+                name,
+                nonce,
+                token,
+                reason: lp.nack.map(|reason| reason.0),
+            }
         };
         let all = self.out.items.iter().map(read).collect();
         self.out.clear();

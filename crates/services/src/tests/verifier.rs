@@ -133,7 +133,7 @@ fn a_key_is_fetched_by_name_and_believed_when_a_known_one_signed_it() {
     let public = private.public_key().unwrap();
     let own = Signer::key(private, name("/a/site/KEY/1"));
     let (verdict, sent) = sv.take(packet(300, data_by(&own, "/a/site/x", 1, b"x"), &[], None));
-    assert_eq!((verdict, sent[0].form), (Verdict::UnknownKey, Form::Interest));
+    assert_eq!((verdict, sent[0].form), (Verdict::UnknownKey, PacketKind::Interest));
     assert_eq!((sent[0].face, sent[0].name.as_str()), (300, "/a/site/KEY/1"));
     let key = name("/a/site/KEY/1");
     let validity = validity_of_days(UNIX_MS, 10);

@@ -7,7 +7,7 @@ use crate::verify::Secret;
 use onym_crypto::Certificate;
 use onym_crypto::cert::key_of_locator;
 use onym_crypto::verify::Signed;
-use onym_link::{Kind, LpOut, Payload};
+use onym_link::{LpOut, PacketKind, Payload};
 use onym_tables::{FaceId, Tick};
 use onym_wire::data::Data;
 use onym_wire::interest::InterestBuilder;
@@ -47,7 +47,7 @@ impl Certificates {
             ..InterestBuilder::new(locator)
         };
         let bytes = Payload::Arena(cx.out.write(|arena| interest.write(arena)));
-        cx.emit(face, Kind::Interest, bytes, LpOut::default());
+        cx.emit(face, PacketKind::Interest, bytes, LpOut::default());
     }
 
     /// Whether `data` is a certificate that was asked for; its key is added when it is good.

@@ -15,7 +15,7 @@ pub const TOKEN_LEN: usize = 6;
 pub const SLOTS_MAX: usize = 1 << 24;
 
 /// Most octets of any token.
-pub const TOKEN_LEN_MAX: usize = 32;
+pub const TOKEN_LEN_MAX: usize = onym_wire::lp::PIT_TOKEN_LEN_MAX;
 
 /// The opaque token of a downstream, 1 to 32 octets; empty when there is none. Plain octets, so
 /// that a copy is two moves.

@@ -6,6 +6,7 @@ mod packets;
 pub mod parse;
 
 use crate::wire::name::Part;
+use onym_wire::mgmt::LinkType;
 use std::path::PathBuf;
 
 pub use fields::{Field, Value};
@@ -62,18 +63,6 @@ impl Script {
     }
 }
 
-/// Link type of a face.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Link {
-    /// One peer.
-    #[default]
-    PointToPoint,
-    /// Several peers that all hear each other.
-    MultiAccess,
-    /// Several peers, not all of which hear each other.
-    AdHoc,
-}
-
 /// Kind of socket that carries a face, where there are sockets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Transport {
@@ -100,7 +89,7 @@ pub struct FaceSpec {
     /// May carry `/localhost`.
     pub local: bool,
     /// Link type.
-    pub link: Link,
+    pub link: LinkType,
     /// Largest frame in octets.
     pub mtu: usize,
     /// The forwarder cuts and joins packets.

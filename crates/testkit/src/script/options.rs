@@ -1,13 +1,14 @@
 //! Options of faces and of the content store.
 
 use super::packets::{Wrong, wrong};
-use super::{CsSpec, FaceSpec, Link, Transport};
+use super::{CsSpec, FaceSpec, Transport};
+use onym_wire::mgmt::LinkType;
 
 pub(super) fn face(name: &str, options: &[&str]) -> Result<FaceSpec, Wrong> {
     let mut face = FaceSpec {
         name: name.into(),
         local: false,
-        link: Link::PointToPoint,
+        link: LinkType::PointToPoint,
         mtu: 8800,
         fragment: true,
         reliability: false,
@@ -24,9 +25,9 @@ pub(super) fn face(name: &str, options: &[&str]) -> Result<FaceSpec, Wrong> {
             "scope" => face.local = pick(value, &[("local", true), ("non-local", false)])?,
             "link" => {
                 let all = [
-                    ("p2p", Link::PointToPoint),
-                    ("multi-access", Link::MultiAccess),
-                    ("ad-hoc", Link::AdHoc),
+                    ("p2p", LinkType::PointToPoint),
+                    ("multi-access", LinkType::MultiAccess),
+                    ("ad-hoc", LinkType::AdHoc),
                 ];
                 face.link = pick(value, &all)?;
             }

@@ -7,11 +7,12 @@ mod ws;
 pub use conn::Conn;
 
 use crate::env::Env;
-use crate::script::{CsSpec, FaceSpec, Field, Link, Script, Transport, Value};
+use crate::script::{CsSpec, FaceSpec, Field, Script, Transport, Value};
 use crate::subject::{Count, Received, Subject};
 use crate::wire::build::wrap;
 use crate::wire::name::{self, Component, Part};
 use control::{Control, name, now_ms, number, number_of, text};
+use onym_wire::mgmt::LinkType;
 use std::fmt::Debug;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -120,7 +121,7 @@ pub fn refuses(script: &Script, offers: Offers) -> Option<String> {
         return Some(format!("needs {need}"));
     }
     script.faces.iter().find_map(|f| {
-        let wrong = f.link != Link::PointToPoint && !offers.links
+        let wrong = f.link != LinkType::PointToPoint && !offers.links
             || f.transport == Transport::Ether
             || (f.transport == Transport::Ws && !offers.ws)
             || (f.transport == Transport::Tcp && !offers.tcp)
@@ -162,7 +163,7 @@ impl SocketSubject {
     }
 
     fn face(&mut self, reach: &Reach, spec: &FaceSpec) -> Result<Face, String> {
-        if spec.link != Link::PointToPoint {
+        if spec.link != LinkType::PointToPoint {
             let (id, conn) = self.keeper.attach(spec)?;
             return Ok(Face { conn: Some(conn), id, made: false });
         }

@@ -1,5 +1,6 @@
 //! Writing link headers.
 
+use super::NackReason;
 use crate::tlv::{self, nni_tlv_len, tlv_len};
 use crate::types;
 
@@ -12,8 +13,8 @@ pub struct LpHeader<'a> {
     pub fragment: Option<(u64, u64)>,
     /// PIT token, at most 32 octets; empty when there is none.
     pub pit_token: &'a [u8],
-    /// Nack reason; 0 is written as a Nack without reason.
-    pub nack: Option<u64>,
+    /// Nack reason; [`NackReason::NONE`] is written as a Nack without reason.
+    pub nack: Option<NackReason>,
     /// IncomingFaceId.
     pub incoming_face: Option<u64>,
     /// NextHopFaceId.
@@ -33,8 +34,8 @@ pub struct LpHeader<'a> {
 }
 
 /// Octets of the VALUE of a Nack.
-const fn nack_len(reason: u64) -> usize {
-    if reason == 0 { 0 } else { nni_tlv_len(types::LP_NACK_REASON, reason) }
+const fn nack_len(reason: NackReason) -> usize {
+    if reason.0 == 0 { 0 } else { nni_tlv_len(types::LP_NACK_REASON, reason.0) }
 }
 
 const CACHE_POLICY_LEN: usize = nni_tlv_len(types::LP_CACHE_POLICY_TYPE, 1);
@@ -127,8 +128,8 @@ impl LpHeader<'_> {
     fn write_high_fields(&self, out: &mut Vec<u8>) {
         if let Some(reason) = self.nack {
             tlv::put_head(out, types::LP_NACK, nack_len(reason));
-            if reason != 0 {
-                tlv::put_nni_tlv(out, types::LP_NACK_REASON, reason);
+            if reason != NackReason::NONE {
+                tlv::put_nni_tlv(out, types::LP_NACK_REASON, reason.0);
             }
         }
         if let Some(face) = self.incoming_face {

@@ -1,7 +1,7 @@
 //! Status datasets and notifications.
 
 use super::field::structure;
-use super::{FaceEventKind, FacePersistency, FaceScope, LinkType};
+use super::{FaceEventKind, LinkType, Persistency, Scope};
 use crate::name::Name;
 use crate::types;
 
@@ -57,9 +57,9 @@ structure! {
         /// Milliseconds until an idle face is closed.
         expiration_period_ms: Option<u64> = types::EXPIRATION_PERIOD,
         /// Scope.
-        face_scope: FaceScope = types::FACE_SCOPE,
+        face_scope: Scope = types::FACE_SCOPE,
         /// Persistency.
-        face_persistency: FacePersistency = types::FACE_PERSISTENCY,
+        face_persistency: Persistency = types::FACE_PERSISTENCY,
         /// Link type.
         link_type: LinkType = types::LINK_TYPE,
         /// Base interval of congestion marking, in nanoseconds.
@@ -101,9 +101,9 @@ structure! {
         /// Local FaceUri.
         local_uri: Option<String> = types::LOCAL_URI,
         /// Scope.
-        face_scope: Option<FaceScope> = types::FACE_SCOPE,
+        face_scope: Option<Scope> = types::FACE_SCOPE,
         /// Persistency.
-        face_persistency: Option<FacePersistency> = types::FACE_PERSISTENCY,
+        face_persistency: Option<Persistency> = types::FACE_PERSISTENCY,
         /// Link type.
         link_type: Option<LinkType> = types::LINK_TYPE,
     }
@@ -201,9 +201,9 @@ structure! {
         /// Local FaceUri.
         local_uri: String = types::LOCAL_URI,
         /// Scope.
-        face_scope: FaceScope = types::FACE_SCOPE,
+        face_scope: Scope = types::FACE_SCOPE,
         /// Persistency.
-        face_persistency: FacePersistency = types::FACE_PERSISTENCY,
+        face_persistency: Persistency = types::FACE_PERSISTENCY,
         /// Link type.
         link_type: LinkType = types::LINK_TYPE,
         /// Face flags.

@@ -142,7 +142,7 @@ macro_rules! structure {
 macro_rules! enumeration {
     (
         $(#[$meta:meta])*
-        $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $number:literal),* }
+        $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $number:literal $word:literal),* }
     ) => {
         $(#[$meta])*
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -151,6 +151,21 @@ macro_rules! enumeration {
         }
 
         impl $name {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$variant),*];
+
+            /// The word for people.
+            #[must_use]
+            pub const fn word(self) -> &'static str {
+                match self { $(Self::$variant => $word,)* }
+            }
+
+            /// The value with this [word](Self::word).
+            #[must_use]
+            pub fn from_word(word: &str) -> Option<Self> {
+                match word { $($word => Some(Self::$variant),)* _ => None }
+            }
+
             /// The number on the wire.
             #[must_use]
             pub const fn number(self) -> u64 {

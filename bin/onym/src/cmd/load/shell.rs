@@ -6,11 +6,12 @@ use crate::stop::Stop;
 use onym_client::transport::{self, Surroundings};
 use onym_client::{Endpoint, Event, RouteOptions};
 use onym_crypto::{Entropy as _, SystemEntropy, edge};
-use onym_face::{CHUNK_LEN, Face, FaceError, Flush, Ready, Scope};
+use onym_face::{CHUNK_LEN, Face, FaceError, Flush, Ready};
 use onym_frame::{BufPool, RxFrame, TxQueue};
 use onym_sim::app::{App, Frames};
 use onym_tables::Tick;
 use onym_wire::Name;
+use onym_wire::mgmt::Scope;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::time::{Duration, Instant};
 

@@ -1,7 +1,7 @@
 //! What a run came to, as tables and as JSON.
 
 use crate::human;
-use onym_forward::PacketKind;
+use onym_link::PacketKind;
 use onym_sim::report::{AppReport, LinkReport, NodeReport};
 use onym_sim::{Ended, Report};
 use serde::Serialize;

@@ -2,7 +2,6 @@
 //! with its own PIT token; the entries end, or linger when their strategy says so.
 //! Drops: none.  Counters: satisfied per face, those of copies.
 
-use crate::faces::LinkType;
 use crate::path::act::Done;
 use crate::path::{decide, emit, finalize, is_localhost};
 use crate::strategy::DataIn;
@@ -10,6 +9,7 @@ use crate::{Forwarder, Verdict};
 use onym_link::{LpOut, Outbox, Packet, Payload};
 use onym_tables::{FaceId, Tick};
 use onym_wire::data::Data;
+use onym_wire::mgmt::LinkType;
 
 pub(super) fn run(
     fw: &mut Forwarder,

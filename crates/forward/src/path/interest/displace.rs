@@ -4,11 +4,11 @@
 //! Counters: displaced_interests, and those of finalize.
 
 use crate::path::{act, finalize};
-use crate::strategy::NackReason;
 use crate::{Forwarder, fairness};
 use onym_link::Outbox;
 use onym_tables::{FaceId, Tick};
 use onym_wire::interest::Interest;
+use onym_wire::lp::NackReason;
 
 /// Entries looked at, anywhere in the table. Where three quarters of it are overdue, one chance in
 /// 65,536 is left to find none.
@@ -21,7 +21,7 @@ pub(super) fn run(fw: &mut Forwarder, now: Tick, face: FaceId, out: &mut Outbox)
     let lent = fw.pit.lend(slot);
     let interest = Interest::parse(lent.interest())
         .expect("invariant: the Interest parsed when it came, and was not changed");
-    act::nack(fw, slot, &interest, face, NackReason::Congestion, out);
+    act::nack(fw, slot, &interest, face, NackReason::CONGESTION, out);
     fw.pit.give_back(slot, lent);
     finalize::run(fw, now, slot);
     fw.counters.displaced_interests += 1;

@@ -3,12 +3,13 @@
 //! its two halves).  Counters: in_interests and in_hop_limit_zero of the face.
 
 use super::Incoming;
-use crate::faces::{FaceInfo, Scope};
+use crate::faces::FaceInfo;
 use crate::path::is_localhost;
 use crate::{Forwarder, Verdict};
 use onym_link::Packet;
 use onym_tables::hash::NameHashes;
 use onym_wire::interest::{ForwardingHint, Interest};
+use onym_wire::mgmt::Scope;
 
 /// What the face and the link-layer fields allow.
 pub(super) fn link_fields(fw: &mut Forwarder, packet: &Packet) -> Result<FaceInfo, Verdict> {

@@ -3,11 +3,12 @@
 //! Drops: dead_nonce, duplicate_nonce (as the caller found).  Counters: those of Nacks sent.
 
 use super::Incoming;
-use crate::faces::LinkType;
 use crate::path::emit;
-use crate::strategy::{Entry, NackReason};
+use crate::strategy::Entry;
 use crate::{Forwarder, Verdict};
 use onym_link::Outbox;
+use onym_wire::lp::NackReason;
+use onym_wire::mgmt::LinkType;
 
 /// Whether the Nonce is one that this entry knows from elsewhere. On a point-to-point face the
 /// same Nonce from the same downstream is a retransmission; on others any match is a loop.
@@ -31,7 +32,7 @@ pub(super) fn run(
 ) -> Verdict {
     let (_, choice) = fw.choices.effective(incoming.hashes, incoming.interest.name.value());
     if choice.strategy.nacks_loops() {
-        nack(fw, incoming, NackReason::Duplicate, out);
+        nack(fw, incoming, NackReason::DUPLICATE, out);
     }
     verdict
 }

@@ -9,13 +9,13 @@ mod pit_insert;
 
 use super::decide;
 use crate::faces::FaceInfo;
-use crate::strategy::NackReason;
 use crate::{Forwarder, Verdict, fairness};
 use onym_link::{Outbox, Packet};
 use onym_tables::hash::NameHashes;
 use onym_tables::pit::Key;
 use onym_tables::{FaceId, Tick};
 use onym_wire::interest::Interest;
+use onym_wire::lp::NackReason;
 
 /// An Interest that passed the guard.
 #[derive(Debug)]
@@ -90,7 +90,7 @@ fn admitted(fw: &mut Forwarder, now: Tick, incoming: &Incoming<'_>, out: &mut Ou
     }
     if look.found.is_none() && fairness::is_over_pit_share(fw, incoming.ingress) {
         if !displace::run(fw, now, incoming.ingress, out) {
-            loops::nack(fw, incoming, NackReason::Congestion, out);
+            loops::nack(fw, incoming, NackReason::CONGESTION, out);
             return Verdict::PitShare;
         }
         // The entry that went may have been one of this name.
@@ -99,7 +99,7 @@ fn admitted(fw: &mut Forwarder, now: Tick, incoming: &Incoming<'_>, out: &mut Ou
     let slot = match pit_insert::run(fw, now, incoming, &key, &look) {
         Ok(slot) => slot,
         Err(verdict) => {
-            loops::nack(fw, incoming, NackReason::Congestion, out);
+            loops::nack(fw, incoming, NackReason::CONGESTION, out);
             return verdict;
         }
     };

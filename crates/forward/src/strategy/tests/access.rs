@@ -1,6 +1,7 @@
 //! access: the last working next hop, then all.
 
 use super::*;
+use onym_wire::lp::NackReason;
 
 const HOPS: &[(u32, u64)] = &[(302, 1), (303, 5), (304, 9)];
 
@@ -67,5 +68,5 @@ fn nothing_to_send_to_is_a_rejection_without_nack() {
     assert_eq!(bench.interest(301), "reject:NoEligibleNextHop");
     let mut bench = Bench::new("access", HOPS);
     bench.interest(301);
-    assert_eq!(bench.nack(302, NackReason::NoRoute), "");
+    assert_eq!(bench.nack(302, NackReason::NO_ROUTE), "");
 }

@@ -1,6 +1,7 @@
 //! asf: measures, prefers, gives up, probes.
 
 use super::*;
+use onym_wire::lp::NackReason;
 
 const HOPS: &[(u32, u64)] = &[(302, 1), (303, 5), (304, 9)];
 
@@ -85,7 +86,7 @@ fn an_answer_ends_the_row_of_timeouts() {
 fn a_nack_makes_the_next_hop_the_last_choice_at_once() {
     let mut bench = measured();
     bench.next("/p/n").interest(301);
-    bench.nack(303, NackReason::Congestion);
+    bench.nack(303, NackReason::CONGESTION);
     assert!(bench.next("/p/m").interest(301).starts_with("302"));
 }
 
@@ -93,7 +94,7 @@ fn a_nack_makes_the_next_hop_the_last_choice_at_once() {
 fn a_next_hop_that_timed_out_comes_back_when_a_probe_of_it_is_answered() {
     let mut bench = measured();
     bench.next("/p/n").interest(301);
-    bench.nack(303, NackReason::NoRoute);
+    bench.nack(303, NackReason::NO_ROUTE);
     let answers = &[(302, 50), (303, 20), (304, 80)];
     let back = (0..2000).any(|number| bench.exchange(number, answers).starts_with("303"));
     assert!(back, "seed 7");

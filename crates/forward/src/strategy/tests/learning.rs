@@ -1,6 +1,7 @@
 //! self-learning: discovery, learned routes, announcements.
 
 use super::*;
+use onym_wire::lp::NackReason;
 
 fn announcement() -> Buf {
     Buf::copy_from(&[6, 0])
@@ -63,8 +64,8 @@ fn a_route_that_leads_nowhere_is_unlearned_and_all_downstreams_hear_of_it() {
     let mut bench = Bench::new("self-learning", &[(302, 1)]);
     bench.interest(301);
     bench.interest(303);
-    assert_eq!(bench.nack(302, NackReason::NoRoute), "nackall:NoRoute unlearn:302");
+    assert_eq!(bench.nack(302, NackReason::NO_ROUTE), "nackall:NoRoute unlearn:302");
     let mut bench = Bench::new("self-learning", &[(302, 1)]);
     bench.interest(301);
-    assert_eq!(bench.nack(302, NackReason::Congestion), "");
+    assert_eq!(bench.nack(302, NackReason::CONGESTION), "");
 }

@@ -1,6 +1,7 @@
 //! best-route, multicast, random, and what all share.
 
 use super::*;
+use onym_wire::lp::NackReason;
 
 #[test]
 fn best_route_sends_to_the_lowest_cost_and_never_back() {
@@ -61,8 +62,8 @@ fn nacks_are_merged_to_the_least_severe_once_all_upstreams_refused() {
         // The second Interest goes to whatever upstream is left or to the same one.
         bench.sent(FaceId(301), 0);
         bench.sent(FaceId(302), 0);
-        assert_eq!(bench.nack(301, NackReason::NoRoute), "", "{strategy}");
-        let said = bench.nack(302, NackReason::Duplicate);
+        assert_eq!(bench.nack(301, NackReason::NO_ROUTE), "", "{strategy}");
+        let said = bench.nack(302, NackReason::DUPLICATE);
         assert_eq!(said, "nackall:Duplicate", "{strategy}");
     }
 }
@@ -74,7 +75,7 @@ fn an_upstream_that_waits_for_us_gets_the_nack_that_others_sent() {
     bench.after(10);
     bench.interest(300);
     assert!(bench.entry.out_record(FaceId(302)).is_some());
-    assert_eq!(bench.nack(301, NackReason::NoRoute), "nack:302:NoRoute");
+    assert_eq!(bench.nack(301, NackReason::NO_ROUTE), "nack:302:NoRoute");
 }
 
 #[test]
@@ -88,7 +89,7 @@ fn multicast_sends_to_every_eligible_next_hop_and_suppresses_each_by_itself() {
     assert_eq!(bench.interest(300), "301 302");
     bench.after(1);
     assert_eq!(bench.interest(300), "suppress");
-    assert_eq!(bench.nack(301, NackReason::NoRoute), "");
+    assert_eq!(bench.nack(301, NackReason::NO_ROUTE), "");
     let mut none = Bench::new("multicast", &[(300, 1)]);
     assert_eq!(none.interest(300), "hold:NoEligibleNextHop");
     assert!(!none.strategy.nacks_loops());

@@ -1,5 +1,6 @@
 //! Keys of faces and listeners.
 
+use onym_wire::mgmt::Persistency;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -242,19 +243,6 @@ impl Default for Shm {
     }
 }
 
-/// How long a face lives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Persistency {
-    /// Until its socket fails.
-    #[default]
-    Persistent,
-    /// Made by a peer's first packet; closed when idle.
-    OnDemand,
-    /// Survives failures: a stream connects again.
-    Permanent,
-}
-
 /// One face made at start.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -265,7 +253,8 @@ pub struct StaticFace {
     #[serde(default)]
     pub local: Option<String>,
     /// How long it lives: `persistent` or `permanent`.
-    #[serde(default = "permanent")]
+    #[serde(default = "permanent", with = "persistency")]
+    #[schemars(schema_with = "persistency::schema")]
     pub persistency: Persistency,
     /// Largest frame, in octets.
     #[serde(default)]
@@ -301,6 +290,35 @@ pub enum Framing {
     Packets,
     /// As Blackadder nodes do.
     OldPush,
+}
+
+/// [`Persistency`] by its word.
+mod persistency {
+    use onym_wire::mgmt::Persistency;
+    use schemars::{Schema, SchemaGenerator, json_schema};
+    use serde::{Deserialize, Deserializer, Serializer, de};
+
+    pub(super) fn serialize<S: Serializer>(value: &Persistency, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(value.word())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Persistency, D::Error> {
+        let word = String::deserialize(from)?;
+        Persistency::from_word(&word).ok_or_else(|| {
+            let expected = "`persistent`, `on-demand` or `permanent`";
+            de::Error::custom(format_args!("unknown variant `{word}`, expected {expected}"))
+        })
+    }
+
+    pub(super) fn schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"oneOf": [
+            {"const": "persistent", "type": "string", "description": "Until its socket fails."},
+            {"const": "on-demand", "type": "string",
+                "description": "Made by a peer's first packet; closed when idle."},
+            {"const": "permanent", "type": "string",
+                "description": "Survives failures: a stream connects again."},
+        ]})
+    }
 }
 
 fn permanent() -> Persistency {

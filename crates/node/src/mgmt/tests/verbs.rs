@@ -1,7 +1,7 @@
 //! Each verb: defaults, the body of its answer, its errors.
 
 use super::*;
-use onym_wire::mgmt::FacePersistency;
+use onym_wire::mgmt::Persistency;
 
 fn uri(uri: &str) -> ControlParameters {
     ControlParameters { uri: Some(uri.into()), ..ControlParameters::default() }
@@ -161,7 +161,7 @@ fn strategies_answer_with_their_full_name() {
 fn a_face_is_made_and_described_in_canonical_order() {
     let mut world = World::default();
     let p = ControlParameters {
-        face_persistency: Some(FacePersistency::Permanent),
+        face_persistency: Some(Persistency::Permanent),
         flags: Some(2),
         mask: Some(2),
         mtu: Some(1400),
@@ -190,7 +190,7 @@ fn faces_that_cannot_be_are_refused_before_the_node_is_asked() {
     assert_eq!(code(&ControlParameters { local_uri, ..uri("tcp4://192.0.2.9:6363") }), 406);
     let local_uri = Some("dev://eth0".to_owned());
     assert_eq!(code(&ControlParameters { local_uri, ..uri("udp4://192.0.2.9:6363") }), 406);
-    let on_demand = Some(FacePersistency::OnDemand);
+    let on_demand = Some(Persistency::OnDemand);
     let p = ControlParameters { face_persistency: on_demand, ..uri("udp4://192.0.2.9:6363") };
     assert_eq!(code(&p), 406);
     let small = ControlParameters { mtu: Some(63), ..uri("udp4://192.0.2.9:6363") };

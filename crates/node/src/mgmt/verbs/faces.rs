@@ -1,15 +1,11 @@
 //! `faces/create`, `faces/update`, `faces/destroy`.
 
 use super::super::command::bad_parameters;
-use super::super::dataset::persistency;
-use super::super::host::{
-    Creation, FaceError, FaceProps, FaceSpec, FaceView, Host, Persistency, Scope, Ticket,
-    face_flags,
-};
+use super::super::host::{Creation, FaceError, FaceProps, FaceSpec, FaceView, Host, Ticket};
 use super::{Outcome, face_of};
 use onym_tables::FaceId;
 use onym_wire::faceuri::FaceUri;
-use onym_wire::mgmt::{ControlParameters, ControlResponse, FacePersistency};
+use onym_wire::mgmt::{ControlParameters, ControlResponse, FACE_LOCAL_FIELDS, Persistency, Scope};
 
 /// Smallest MTU, in octets: below, a fragment holds more header than packet.
 const MTU_MIN: u64 = 64;
@@ -37,7 +33,7 @@ fn spec(p: &ControlParameters) -> Result<FaceSpec, FaceError> {
     };
     let remote = uri.to_string();
     let unsupported = |text: &str| Err(FaceError::Unsupported(text.to_owned()));
-    if p.face_persistency == Some(FacePersistency::OnDemand) {
+    if p.face_persistency == Some(Persistency::OnDemand) {
         return unsupported("outgoing faces cannot be on-demand");
     }
     if p.mtu.is_some_and(|mtu| mtu < MTU_MIN) {
@@ -64,7 +60,7 @@ fn spec(p: &ControlParameters) -> Result<FaceSpec, FaceError> {
         FaceUri::Ether(address) => check_ether(*address, p.local_uri.as_deref())?,
         _ => {}
     }
-    if props(p).flags & face_flags::LOCAL_FIELDS != 0 && !is_local {
+    if props(p).flags & FACE_LOCAL_FIELDS != 0 && !is_local {
         return unsupported("local fields are for faces to this machine");
     }
     Ok(FaceSpec { remote_uri: remote, local_uri: p.local_uri.clone(), props: props(p) })
@@ -89,11 +85,7 @@ fn check_ether(address: [u8; 6], local_uri: Option<&str>) -> Result<(), FaceErro
 fn props(p: &ControlParameters) -> FaceProps {
     let mask = p.mask.unwrap_or(0);
     FaceProps {
-        persistency: p.face_persistency.map(|persistency| match persistency {
-            FacePersistency::Persistent => Persistency::Persistent,
-            FacePersistency::OnDemand => Persistency::OnDemand,
-            FacePersistency::Permanent => Persistency::Permanent,
-        }),
+        persistency: p.face_persistency,
         flags: p.flags.unwrap_or(0) & mask,
         mask,
         congestion_interval_ns: p.base_congestion_marking_interval_ns,
@@ -107,7 +99,7 @@ fn describe(face: &FaceView) -> ControlParameters {
     ControlParameters {
         face_id: Some(u64::from(face.id.0)),
         flags: Some(face.flags),
-        face_persistency: Some(persistency(face)),
+        face_persistency: Some(face.persistency),
         base_congestion_marking_interval_ns: face.congestion_interval_ns,
         default_congestion_threshold: face.congestion_threshold,
         mtu: face.mtu,
@@ -154,11 +146,7 @@ fn offending(props: &FaceProps) -> ControlParameters {
     ControlParameters {
         flags: has_flags.then_some(props.flags),
         mask: has_flags.then_some(props.mask),
-        face_persistency: props.persistency.map(|persistency| match persistency {
-            Persistency::Persistent => FacePersistency::Persistent,
-            Persistency::OnDemand => FacePersistency::OnDemand,
-            Persistency::Permanent => FacePersistency::Permanent,
-        }),
+        face_persistency: props.persistency,
         base_congestion_marking_interval_ns: props.congestion_interval_ns,
         default_congestion_threshold: props.congestion_threshold,
         mtu: props.mtu,
@@ -171,8 +159,8 @@ pub(super) fn update(p: &ControlParameters, from: FaceId, host: &mut dyn Host) -
     let Some(face) = host.face(id) else { return failed(FaceError::NoSuchFace) };
     let props = props(p);
     let mut bad = FaceProps::default();
-    if props.flags & face_flags::LOCAL_FIELDS != 0 && face.scope == Scope::NonLocal {
-        (bad.flags, bad.mask) = (face_flags::LOCAL_FIELDS, face_flags::LOCAL_FIELDS);
+    if props.flags & FACE_LOCAL_FIELDS != 0 && face.scope == Scope::NonLocal {
+        (bad.flags, bad.mask) = (FACE_LOCAL_FIELDS, FACE_LOCAL_FIELDS);
     }
     bad.mtu = props.mtu.filter(|mtu| *mtu < MTU_MIN);
     if bad != FaceProps::default() {
