@@ -126,7 +126,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Being asked to end gives everything back, as Ctrl-C does.
     signal.signal(signal.SIGTERM, _asked_to_end)
     try:
-        return _COMMANDS[args.command](args)
+        code = _COMMANDS[args.command](args)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        # A reader that went away (`onym-lab list | head`) has what it wanted; what is left in the
+        # buffer goes nowhere, so that the interpreter does not complain about it at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
     except ExperimentError as error:
         print(f"onym-lab: {error}", file=sys.stderr)
         return USAGE

@@ -190,10 +190,18 @@ impl Snapshot {
     }
 }
 
+/// Lookups that found nothing, without those of questions to management: these are never cached and
+/// say nothing about the store. Told apart here, off the packet path.
+pub(super) fn cs_misses(shard: &Shard) -> u64 {
+    let management = shard.fw.faces().iter().find(|face| face.id == onym_tables::FaceId::INTERNAL);
+    let asked = management.map_or(0, |face| face.counters.out_interests);
+    shard.fw.counters().cs_misses.saturating_sub(asked)
+}
+
 fn state(shard: &mut Shard) -> ShardState {
     let ShardCounters { crossing_full, management_full, face_gone, busy_ns, .. } = shard.counters;
     ShardState {
-        counters: shard.fw.counters().clone(),
+        counters: Counters { cs_misses: cs_misses(shard), ..shard.fw.counters().clone() },
         pit_entries: shard.fw.pit_len() as u64,
         pit_bytes: shard.fw.pit_octets() as u64,
         cs_entries: shard.fw.cs().len() as u64,

@@ -131,7 +131,7 @@ impl Control {
     pub(crate) fn cs_view(&self) -> CsView {
         let each = ask_all(&self.ports, |shard| {
             let counters = shard.fw.counters();
-            (shard.fw.cs().len() as u64, counters.cs_hits, counters.cs_misses)
+            (shard.fw.cs().len() as u64, counters.cs_hits, super::status::cs_misses(shard))
         });
         let mut view = CsView {
             capacity: self.config.cs.packets_max as u64,

@@ -4,7 +4,7 @@ use super::super::command::bad_parameters;
 use super::super::host::{Creation, FaceError, FaceProps, FaceSpec, FaceView, Host, Ticket};
 use super::{Outcome, face_of};
 use onym_tables::FaceId;
-use onym_wire::faceuri::FaceUri;
+use onym_wire::faceuri::{Endpoint, FaceUri, Family};
 use onym_wire::mgmt::{ControlParameters, ControlResponse, FACE_LOCAL_FIELDS, Persistency, Scope};
 
 /// Smallest MTU, in octets: below, a fragment holds more header than packet.
@@ -26,8 +26,13 @@ pub(super) fn create(p: &ControlParameters, ticket: Ticket, host: &mut dyn Host)
 fn spec(p: &ControlParameters) -> Result<FaceSpec, FaceError> {
     let text = p.uri.as_deref().unwrap_or_default();
     let bad = |e: onym_wire::faceuri::FaceUriError| FaceError::BadUri(e.to_string());
-    // What needs no look-up is made canonical: clients write udp:// and leave the port out.
-    let uri = match text.parse::<FaceUri>().map_err(bad)?.canonical() {
+    // An address and a port say which family is meant: clients write udp:// for udp4://.
+    let uri = match text.parse::<FaceUri>().map_err(bad)? {
+        FaceUri::Udp(end) if is_whole(&end) => FaceUri::Udp(end).canonical(),
+        FaceUri::Tcp(end) if is_whole(&end) => FaceUri::Tcp(end).canonical(),
+        _ => None,
+    };
+    let uri = match uri {
         Some(uri) => uri,
         None => FaceUri::parse_canonical(text).map_err(bad)?,
     };
@@ -64,6 +69,11 @@ fn spec(p: &ControlParameters) -> Result<FaceSpec, FaceError> {
         return unsupported("local fields are for faces to this machine");
     }
     Ok(FaceSpec { remote_uri: remote, local_uri: p.local_uri.clone(), props: props(p) })
+}
+
+/// Whether only the family is left out of an address and a port.
+fn is_whole(end: &Endpoint) -> bool {
+    end.family == Family::Any && end.ip().is_some() && end.port.is_some()
 }
 
 /// Whether `text` is an address of this machine that UDP could be spoken from.
