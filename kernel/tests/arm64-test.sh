@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # Boots Debian's arm64 kernel 6.1 under emulation with the module: arm64-test.sh TARGET
-# SCRIPTS: guest scripts that need no programs but nnet-test and busybox.
+# SCRIPTS: guest scripts that need no programs but nnet-test, the C examples, ip and
+# busybox: all but those that want onym, for which there is no Rust target here.
 # Exit status 77 where the emulator or the cross compiler are missing.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -20,5 +21,17 @@ if [ ! -e "$out/boot/vmlinuz-$version" ] || [ ! -x "$out/bin/busybox" ]; then
   find "$out/lib/modules" -name '*.ko' | grep -vE '/(udp_tunnel|ip6_udp_tunnel|veth|sch_netem)\.ko$' | xargs rm -f
 fi
 modules=$out/lib/modules/$version
-ARM64=1 BUSYBOX=$out/bin/busybox LIMIT=${LIMIT:-400} "$here/vm.sh" "$target/linux-headers-$version/src/nnet.ko" \
-  "$out/boot/vmlinuz-$version" "$modules" "${SCRIPTS:-sockets}"
+# ip and tc of that architecture, with the libraries that they take here.
+overlay=$target/arm64-overlay
+if [ ! -e "$overlay/whole" ]; then
+  rm -rf "$overlay" "$target/arm64-tools" && mkdir -p "$overlay"/{sbin,lib} "$target/arm64-tools"
+  apt=(apt-get -q -o Dir::State::lists="$state/lists" -o Dir::Cache="$state/cache" -o APT::Architecture=arm64 -o APT::Architectures=arm64)
+  packages=$(for l in $(ldd /sbin/ip | grep -oE '/[^ ]+'); do dpkg -S "$(readlink -f "$l")" 2>/dev/null || dpkg -S "$l" 2>/dev/null || true; done |
+    sed 's/:.*//' | sort -u)
+  (cd "$target/arm64-tools" && for p in iproute2 $packages; do "${apt[@]}" download "$p:arm64" >/dev/null; done && for d in *.deb; do dpkg-deb -x "$d" .; done)
+  cp "$(readlink -f "$target/arm64-tools/sbin/ip" "$target/arm64-tools/bin/ip" 2>/dev/null | head -1)" "$overlay/sbin/ip"
+  find "$target/arm64-tools" -path '*aarch64-linux-gnu/*.so*' \( -type f -o -type l \) -exec cp -L {} "$overlay/lib/" \;
+  touch "$overlay/whole"
+fi
+OVERLAY=$overlay ARM64=1 BUSYBOX=$out/bin/busybox LIMIT=${LIMIT:-900} "$here/vm.sh" "$target/linux-headers-$version/src/nnet.ko" \
+  "$out/boot/vmlinuz-$version" "$modules" "${SCRIPTS:-sockets,limits,netns,store,stress}"

@@ -3,6 +3,7 @@
 # Builds the module and boots stock Debian kernels with it: kernel-test.sh TARGET
 # KERNELS: versions or build folders (default: all whose headers are installed, and
 # the newest 6.12 of the archive). SCRIPTS: guest scripts.
+# FOREIGN=no leaves python-ndn and NDNts out.
 # Exit status 77 where QEMU or headers are missing.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -36,11 +37,28 @@ for build in $kernels; do
     continue
   fi
   LIMIT=${LIMIT:-600} "$here/vm.sh" "$target/$name/src/nnet.ko" "$image/boot/vmlinuz-$k" "$image/lib/modules/$k" \
-    "${SCRIPTS:-sockets,limits,netns,clients,daemon,bridge,store,conformance,stress}" > "$target/$name/guest.log" 2>&1 &
+    "${SCRIPTS:-sockets,limits,netns,clients,daemon,bridge,store,upgrade,conformance,stress}" > "$target/$name/guest.log" 2>&1 &
   running="$running $!:$name"
 done
+# Unmodified programs of others, on the first kernel: a guest of their own, for they are large.
+set -- $running
+if [ -z "${SCRIPTS:-}" ] && [ $# -gt 0 ] && [ "${FOREIGN:-yes}" = yes ]; then
+  name=${1#*:} k=${1##*linux-headers-} k=${k#*:}
+  if "$here/guest-foreign.sh" "$target/foreign"; then
+    rm -rf "$target/foreign-data" && mkdir -p "$target/foreign-data"
+    cp -r "$target/foreign" "$target/foreign-data/"
+    EXTRA="/usr/bin/python3.11 /usr/bin/node" DATA=$target/foreign-data MEM=2048 LIMIT=${LIMIT:-600} "$here/vm.sh" \
+      "$target/$name/src/nnet.ko" "$target/images/$k/boot/vmlinuz-$k" "$target/images/$k/lib/modules/$k" foreign > "$target/foreign.log" 2>&1 &
+    running="$running $!:foreign"
+  else
+    [ "${CI:-}" = true ] && failed=1
+  fi
+fi
 for r in $running; do
   wait "${r%%:*}" || failed=1
-  cat "$target/${r#*:}/guest.log"
+  case $r in
+    *:foreign) cat "$target/foreign.log" ;;
+    *) cat "$target/${r#*:}/guest.log" ;;
+  esac
 done
 exit $failed

@@ -5,7 +5,7 @@
 # Environment: MEM (megabytes), SMP, LIMIT (seconds), EXTRA (files for /bin),
 # PROGRAMS (a folder that keeps what was compiled for guests after this one),
 # APPEND (kernel command line), QEMU (more arguments); ARM64=1 for arm64, with
-# BUSYBOX (a static one of that architecture).
+# BUSYBOX (a static one of that architecture) and OVERLAY (a folder with its tools).
 # Exit status 0 when every script passed and no checker said anything.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -57,9 +57,10 @@ for m in virtio_ring virtio virtio_pci_legacy_dev virtio_pci_modern_dev virtio_p
   n=$((n + 1))
 done
 cp "$module" "$root/nnet.ko"
-cp "$here/../../packaging/kernel/nnet.conf" "$root/"
+cp "$here"/../../packaging/kernel/nnet{.conf,-upgrade} "$root/"
 for f in onym ndnd onym-testkit calls; do [ ! -e "$root/bin/$f" ] || strip "$root/bin/$f"; done
 [ -n "${ARM64:-}" ] || strip --strip-debug "$root/nnet.ko" "$root"/modules/*.ko 2>/dev/null || true
+[ -z "${OVERLAY:-}" ] || cp -r "$OVERLAY"/. "$root/"
 [ -z "${DATA:-}" ] || cp -r "$DATA" "$root/data"
 (cd "$root" && find . | cpio -o -H newc --quiet | gzip -1) > "$work/initrd"
 machine="qemu-system-x86_64 -cpu max -device isa-debug-exit,iobase=0xf4,iosize=0x04" console=ttyS0 good=1

@@ -4,7 +4,9 @@
  * connection to the Unix socket at PATH (/run/nfd/nfd.sock) becomes a RAW socket
  * of the kernel; rib/register becomes a binding, and a route of the prefix to
  * the applications of this host, which needs CAP_NET_ADMIN. Command signatures
- * are not looked at: whoever may open the Unix socket may register.
+ * are not looked at: whoever may open the Unix socket may register. NFD's datasets of
+ * faces, FIB, RIB, content store and status show the kernel's tables (nfd_view.h);
+ * other commands are not here, and Interests for them come back as Nacks.
  */
 #include <errno.h>
 #include <poll.h>
@@ -18,6 +20,10 @@
 #include <onym/nnet.h>
 #include "internal.h"
 
+static int control;
+
+#include "nfd_view.h"
+
 enum { CLIENTS = 256, ROOM = 2 * ONYM_PACKET_MAX };
 
 struct client {
@@ -27,7 +33,6 @@ struct client {
 };
 
 static struct client *clients[CLIENTS];
-static int control;
 
 static void drop(int i)
 {
@@ -109,10 +114,47 @@ static int prefix_of(const uint8_t *p, const uint8_t *end, struct onym_name *pre
 	return 0;
 }
 
+/* Sends a Data to a client, with the token of its Interest. */
+static void answer(struct client *c, const uint8_t *data, size_t len, const uint8_t *token, size_t token_len)
+{
+	uint8_t frame[ONYM_PACKET_MAX + 64], *p = frame;
+
+	if (token) {
+		p = onym_put_tl(p, 100, onym_tl_size(98, token_len) + onym_tl_size(80, len));
+		p = onym_put_tl(p, 98, token_len);
+		memcpy(p, token, token_len);
+		p = onym_put_tl(p + token_len, 80, len);
+	}
+	memcpy(p, data, len);
+	send(c->unix_fd, frame, p + len - frame, MSG_NOSIGNAL);
+}
+
+/* An Interest for a dataset, answered here. Returns whether it was one. */
+static int view(struct client *c, const struct onym_name *name, const uint8_t *token, size_t token_len)
+{
+	static const char *const known[][2] = { { "faces", "list" }, { "fib", "list" }, { "rib", "list" },
+						{ "cs", "info" }, { "status", "general" } };
+	uint8_t data[ONYM_PACKET_MAX];
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
+		const uint8_t *p = name->v, *end = name->v + name->len;
+		ssize_t len;
+
+		if (!component_is(&p, end, "localhost") || !component_is(&p, end, "nfd") ||
+		    !component_is(&p, end, known[i][0]) || !component_is(&p, end, known[i][1]))
+			continue;
+		len = view_answer(name, known[i][0], known[i][1], p - name->v, data, sizeof(data));
+		if (len > 0)
+			answer(c, data, len, token, token_len);
+		return 1;
+	}
+	return 0;
+}
+
 static void respond(struct client *c, const struct onym_name *command, const struct onym_name *prefix, int err,
 		    const uint8_t *token, size_t token_len)
 {
-	uint8_t body[2048], response[2200], data[ONYM_PACKET_MAX], frame[ONYM_PACKET_MAX + 64], *p = body;
+	uint8_t body[2048], response[2200], data[ONYM_PACKET_MAX], *p = body;
 	struct onym_data d = { .name = command, .content = response, .freshness = 1000 };
 	uint32_t face = 0;
 	socklen_t size = sizeof(face);
@@ -145,17 +187,8 @@ static void respond(struct client *c, const struct onym_name *command, const str
 		d.len = p + (q - inner) - response;
 	}
 	len = onym_data_make(&d, NULL, data, sizeof(data));
-	if (len < 0)
-		return;
-	p = frame;
-	if (token) {
-		p = onym_put_tl(p, 100, onym_tl_size(98, token_len) + onym_tl_size(80, len));
-		p = onym_put_tl(p, 98, token_len);
-		memcpy(p, token, token_len);
-		p = onym_put_tl(p + token_len, 80, len);
-	}
-	memcpy(p, data, len);
-	send(c->unix_fd, frame, p + len - frame, MSG_NOSIGNAL);
+	if (len > 0)
+		answer(c, data, len, token, token_len);
 }
 
 /* A command to the RIB, answered here. Returns whether it was one. */
@@ -173,6 +206,8 @@ static int command(struct client *c, const uint8_t *frame, size_t frame_len)
 	memcpy(name.v, p, n);
 	name.len = n;
 	end = p + n;
+	if (view(c, &name, token, token_len))
+		return 1;
 	if (!component_is(&p, end, "localhost") || !component_is(&p, end, "nfd") || !component_is(&p, end, "rib"))
 		return 0;
 	at = p;
@@ -254,6 +289,7 @@ int main(int argc, char **argv)
 	int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	snprintf(a.sun_path, sizeof(a.sun_path), "%s", argc > 1 ? argv[1] : "/run/nfd/nfd.sock");
+	started_ms = now_ms();
 	control = onym_ctl_open();
 	if (control < 0) {
 		fprintf(stderr, "no AF_NNET here: %s\n", strerror(-control));

@@ -22,6 +22,18 @@ onym put /bridged/file /tmp/file 2> /tmp/put.log & put=$!
 waits in_ k grep -q /bridged/file /proc/net/nnet/bindings
 onym get /bridged/file -o /tmp/got
 cmp /tmp/file /tmp/got
+# Tools of NFD's management see the kernel's tables.
+has() { grep -q -- "$1" /tmp/out || { echo "lacks $1:"; cat /tmp/out; exit 1; }; }
+onym face list > /tmp/out; has internal://
+onym route list > /tmp/out; has /bridged/file
+onym cs info > /tmp/out; has 65536
+onym status > /tmp/out; has nnet
+# More routes than a segment holds, of prefixes with several next hops.
+far=$(in_ k nnet-test ctl udp4 10.0.8.9 6363)
+in_ k nnet-test ctl routes /bridged/many 300 1 5
+in_ k nnet-test ctl routes /bridged/many 300 $far 7
+onym route list > /tmp/out
+[ $(grep -c /bridged/many/ /tmp/out) -ge 300 ] || { tail -5 /tmp/out; exit 1; }
 # What a client of the bridge serves, a client of the node behind UDP fetches, and the other way about.
 node=unix:///run/d.sock
 rm -f /tmp/daemon.log

@@ -38,6 +38,15 @@ int ctl(int argc, char **argv)
 		struct onym_name n = name_of(argv[1]);
 
 		err = onym_ctl_route(fd, &n, atoi(argv[2]), argc > 3 ? atoi(argv[3]) : 0);
+	} else if (!strcmp(argv[0], "routes")) {
+		/* routes URI COUNT FACE COST: of so many prefixes below one. */
+		err = 0;
+		for (int i = 0; i < atoi(argv[2]) && !err; i++) {
+			struct onym_name n = name_of(argv[1]);
+
+			CHECK(!onym_name_segment(&n, i));
+			err = onym_ctl_route(fd, &n, atoi(argv[3]), atoi(argv[4]));
+		}
 	} else if (!strcmp(argv[0], "del")) {
 		err = onym_ctl_face_del(fd, atoi(argv[1]));
 	} else if (!strcmp(argv[0], "dispatch")) {
