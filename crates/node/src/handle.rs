@@ -1,6 +1,7 @@
 //! What a running node is asked by the program that it runs in.
 
 use crate::control::record::NewFace;
+use crate::control::request::Request;
 use crate::control::status;
 use crate::mgmt::host::{FaceView, RouteSpec};
 use crate::node::{NodeError, NodeHandle};
@@ -26,8 +27,8 @@ impl NodeHandle {
     /// # Errors
     /// [`NodeError`].
     pub fn face_add(&self, io: Box<dyn Face>) -> Result<FaceId, NodeError> {
-        let new = NewFace::of(Some(io), Persistency::OnDemand);
-        self.ask(move |control| control.face_add(new))?.map_err(NodeError::Setup)
+        let new = Box::new(NewFace::of(Some(io), Persistency::OnDemand));
+        self.ask(|reply| Request::FaceAdd { new, reply })?.map_err(NodeError::Setup)
     }
 
     /// The faces.
@@ -35,7 +36,7 @@ impl NodeHandle {
     /// # Errors
     /// [`NodeError::Stopped`].
     pub fn faces(&self) -> Result<Vec<FaceView>, NodeError> {
-        self.ask(|control| control.face_views(None))
+        self.ask(|reply| Request::FaceList { reply })
     }
 
     /// The routes of the RIB, by name.
@@ -43,7 +44,7 @@ impl NodeHandle {
     /// # Errors
     /// [`NodeError::Stopped`].
     pub fn routes(&self) -> Result<Vec<RouteSpec>, NodeError> {
-        self.ask(|control| control.route_list())
+        self.ask(|reply| Request::RouteList { reply })
     }
 
     /// Everything that the node counts.
@@ -51,7 +52,8 @@ impl NodeHandle {
     /// # Errors
     /// [`NodeError::Stopped`].
     pub fn snapshot(&self) -> Result<status::Snapshot, NodeError> {
-        self.ask(|control| control.snapshot())
+        let patience = crate::push::ANSWER_MAX;
+        self.ask(|reply| Request::Snapshot { patience, reply }).map(|snapshot| *snapshot)
     }
 
     /// The state of the node as `/localhost/onym/status/node` tells it.
@@ -59,7 +61,7 @@ impl NodeHandle {
     /// # Errors
     /// [`NodeError::Stopped`].
     pub fn status(&self) -> Result<serde_json::Value, NodeError> {
-        let text = self.ask(|control| control.node_status())?;
+        let text = self.ask(|reply| Request::Status { reply })?;
         Ok(serde_json::from_str(&text).expect("invariant: the status is JSON"))
     }
 
@@ -70,7 +72,7 @@ impl NodeHandle {
     pub fn explain(&self, name: &str) -> Result<serde_json::Value, NodeError> {
         let name: onym_wire::name::Name =
             name.parse().map_err(|e| NodeError::Setup(format!("{name}: {e}")))?;
-        let text = self.ask(move |control| control.explain(name.as_ref()))?;
+        let text = self.ask(|reply| Request::Explain { name, reply })?;
         Ok(serde_json::from_str(&text).expect("invariant: the explanation is JSON"))
     }
 
@@ -79,7 +81,7 @@ impl NodeHandle {
     /// # Errors
     /// [`NodeError::Stopped`].
     pub fn serve_log(&self, log: Arc<dyn crate::log::LogControl>) -> Result<(), NodeError> {
-        self.ask(move |control| control.log = Some(log))
+        self.ask(|reply| Request::ServeLog { log, reply })
     }
 
     /// Adds a next hop to the FIB.
@@ -89,7 +91,7 @@ impl NodeHandle {
     pub fn route(&self, prefix: &str, face: FaceId, cost: u64) -> Result<(), NodeError> {
         let name: onym_wire::name::Name =
             prefix.parse().map_err(|e| NodeError::Setup(format!("{prefix}: {e}")))?;
-        let added = self.ask(move |control| control.fib_set(name.as_ref(), (face, cost)))?;
+        let added = self.ask(|reply| Request::FibAdd { name, hop: (face, cost), reply })?;
         added.map_err(|e| NodeError::Setup(format!("{prefix}: {e:?}")))
     }
 }

@@ -11,6 +11,7 @@ pub mod mgmt;
 pub mod names;
 mod node;
 mod push;
+mod reply;
 pub mod rib;
 mod shard;
 mod subnet;

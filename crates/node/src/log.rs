@@ -16,6 +16,12 @@ pub trait LogControl: Send + Sync {
     fn lines(&self) -> Vec<LogLine>;
 }
 
+impl std::fmt::Debug for dyn LogControl {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("LogControl")
+    }
+}
+
 /// One line of the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LogLine {

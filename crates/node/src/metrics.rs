@@ -1,6 +1,7 @@
 //! `/metrics` over HTTP: Prometheus text, on a thread of its own.
 
 use crate::config::OneOrMany;
+use crate::control::request::Request;
 use crate::control::status::Snapshot;
 use crate::node::{NodeError, Remote};
 use axum::Router;
@@ -81,7 +82,7 @@ const PUSH_WAIT_MAX: Duration = Duration::from_millis(50);
 async fn metrics(State(node): State<Remote>) -> Answer {
     // The control thread answers within milliseconds; the wait must not hold the server.
     let asked = tokio::task::spawn_blocking(move || {
-        node.ask(|control| control.snapshot_within(PUSH_WAIT_MAX))
+        node.ask(|reply| Request::Snapshot { patience: PUSH_WAIT_MAX, reply })
     })
     .await;
     let kind = [("content-type", "text/plain; version=0.0.4; charset=utf-8")];
@@ -265,12 +266,9 @@ mod tests {
         sets.push("push.enabled=true".into());
         let node = Node::start(Config::load(None, &sets).unwrap()).unwrap();
         let (end, until) = mpsc::channel::<()>();
-        let occupied = node.ask(move |control| {
-            let push = control.push.as_ref().expect("it is enabled");
-            push.tell(move |_| _ = until.recv());
-        });
-        occupied.unwrap();
-        let asked = node.ask(|control| control.snapshot_within(Duration::from_millis(1)));
+        node.remote().tell(Request::OccupyPush(until)).unwrap();
+        let patience = Duration::from_millis(1);
+        let asked = node.ask(|reply| Request::Snapshot { patience, reply });
         assert!(asked.unwrap().push.is_some(), "the counters of the last time");
         drop(end);
         assert!(node.snapshot().unwrap().push.is_some());

@@ -2,9 +2,11 @@
 
 use crate::clock::Clock;
 use crate::config::{Changes, Config};
-use crate::control::{Bound, Control, Request, listen};
+use crate::control::request::Request;
+use crate::control::{Bound, Control, listen};
 use crate::cross::{Bell, FromPeer, ToPeer, direction};
 use crate::push::{self, PushOrder, PushPort, PushThread, Runner, Settings, Shared};
+use crate::reply::{Reply, reply};
 use crate::shard::{Chooser, Parts, PushSide, Shard, ShardPort};
 use onym_board::broker::{self, Broker};
 use onym_crypto::{Entropy as _, SystemEntropy};
@@ -329,21 +331,24 @@ pub(crate) struct Remote {
 }
 
 impl Remote {
-    /// Has the control thread do `work` and returns its result.
+    /// Has the control thread carry a request out, without waiting for it.
     ///
     /// # Errors
     /// [`NodeError::Stopped`].
-    pub(crate) fn ask<R: Send + 'static>(
-        &self,
-        work: impl FnOnce(&mut Control) -> R + Send + 'static,
-    ) -> Result<R, NodeError> {
-        let (tx, rx) = mpsc::sync_channel(1);
-        let request = Request(Box::new(move |control: &mut Control| {
-            let _ = tx.send(work(control));
-        }));
+    pub(crate) fn tell(&self, request: Request) -> Result<(), NodeError> {
         self.requests.send(request).map_err(|_| NodeError::Stopped)?;
         self.waker.wake();
-        rx.recv().map_err(|_| NodeError::Stopped)
+        Ok(())
+    }
+
+    /// Has the control thread carry a request out and returns its answer.
+    ///
+    /// # Errors
+    /// [`NodeError::Stopped`].
+    pub(crate) fn ask<R>(&self, request: impl FnOnce(Reply<R>) -> Request) -> Result<R, NodeError> {
+        let (reply, answer) = reply();
+        self.tell(request(reply))?;
+        answer.wait().ok_or(NodeError::Stopped)
     }
 }
 
@@ -352,11 +357,8 @@ impl NodeHandle {
         Remote { requests: self.requests.clone(), waker: Arc::clone(&self.waker) }
     }
 
-    pub(crate) fn ask<R: Send + 'static>(
-        &self,
-        work: impl FnOnce(&mut Control) -> R + Send + 'static,
-    ) -> Result<R, NodeError> {
-        self.remote().ask(work)
+    pub(crate) fn ask<R>(&self, request: impl FnOnce(Reply<R>) -> Request) -> Result<R, NodeError> {
+        self.remote().ask(request)
     }
 
     /// Where the node listens; ports asked for as 0 are known here.
@@ -376,11 +378,8 @@ impl NodeHandle {
     /// # Errors
     /// [`NodeError`].
     pub fn push_link_add(&self, link: crate::config::PushLink) -> Result<(), NodeError> {
-        self.ask(move |control| {
-            control.config.push.link.push(link);
-            control.apply_push_links()
-        })?
-        .map_err(NodeError::Setup)
+        let link = Box::new(link);
+        self.ask(|reply| Request::PushLinkAdd { link, reply })?.map_err(NodeError::Setup)
     }
 
     /// A dataset of the push half, as `/localhost/onym/push/…` tells it; `id` are the octets of an
@@ -394,7 +393,7 @@ impl NodeHandle {
         id: &[u8],
     ) -> Result<Option<serde_json::Value>, NodeError> {
         let (what, id) = (what.to_owned(), id.to_vec());
-        let told = self.ask(move |control| control.push_dataset(&what, &id))?;
+        let told = self.ask(|reply| Request::PushDataset { what, id, reply })?;
         Ok(told.and_then(|text| serde_json::from_str(&text).ok()))
     }
 
@@ -404,15 +403,15 @@ impl NodeHandle {
     /// [`NodeError`].
     pub fn reload(&self, config: Config) -> Result<Changes, NodeError> {
         config.check("reload").map_err(|e| NodeError::Setup(e.to_string()))?;
-        self.ask(move |control| control.reload(config))?.map_err(NodeError::Setup)
+        let config = Box::new(config);
+        self.ask(|reply| Request::Reload { config, reply })?.map_err(NodeError::Setup)
     }
 
     /// Stops: no new faces, what is queued leaves within the configured time, faces are closed.
     /// Whether everything that was queued has left.
     pub fn stop(mut self) -> bool {
-        let _ = self.ask(Control::close_listeners);
-        let drain = self.ask(|control| control.config.daemon.drain_ms).unwrap_or(0);
-        let end = Instant::now() + Duration::from_millis(drain);
+        let drain = self.ask(|reply| Request::CloseListeners { reply }).unwrap_or_default();
+        let end = Instant::now() + drain;
         let mut drained = false;
         while !drained && Instant::now() < end {
             let each = crate::shard::ask_all(&self.ports, Shard::is_drained);
@@ -421,7 +420,7 @@ impl NodeHandle {
                 std::thread::sleep(Duration::from_millis(1));
             }
         }
-        let _ = self.ask(Control::close_faces);
+        let _ = self.ask(|reply| Request::CloseFaces { reply });
         self.end();
         drained
     }
@@ -432,7 +431,8 @@ impl NodeHandle {
         let remote = self.remote();
         let authorize = move |app: u64, id: &[u8], is_publisher: bool| {
             let id = id.to_vec();
-            let asked = remote.ask(move |control| control.push_dataset("explain", &id));
+            let what = "explain".to_owned();
+            let asked = remote.ask(|reply| Request::PushDataset { what, id, reply });
             let told = asked.ok().flatten();
             let told = told.and_then(|text| serde_json::from_str(&text).ok());
             told.is_some_and(|told| push::may_use_board(&told, app, is_publisher))
@@ -447,12 +447,12 @@ impl NodeHandle {
     fn end(&mut self) {
         self.http = None;
         self.boards = None;
-        let _ = self.ask(Control::stop);
+        let _ = self.ask(|reply| Request::Stop { reply });
         for port in &self.ports {
             port.tell(Shard::stop);
         }
         if let Some(push) = &self.push {
-            push.tell(PushThread::stop);
+            push.tell(PushOrder::Stop);
         }
         for thread in self.threads.drain(..) {
             let _ = thread.join();

@@ -13,6 +13,7 @@ mod log;
 mod manage;
 mod push;
 pub(crate) mod record;
+pub(crate) mod request;
 pub(crate) mod room;
 mod routes;
 pub(crate) mod start;
@@ -34,6 +35,7 @@ use onym_frame::BufPool;
 use onym_sys::epoll::{Epoll, Ready, Waker};
 use onym_tables::{FaceId, Tick};
 use record::{NewFace, Record};
+use request::Request;
 use rtrb::Consumer;
 use rustix::fd::AsFd as _;
 use status::{Gone, PushCounts};
@@ -65,9 +67,6 @@ pub(crate) enum Purpose {
         new: Box<NewFace>,
     },
 }
-
-/// A request of another thread: a closure run by the control thread.
-pub(crate) struct Request(pub(crate) Box<dyn FnOnce(&mut Control) + Send>);
 
 /// Addresses that the node listens at; ports asked for as 0 are known here.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -231,9 +230,7 @@ impl Control {
         while self.running {
             self.wait();
             self.take_reports();
-            while let Ok(Request(work)) = self.requests.try_recv() {
-                work(&mut self);
-            }
+            self.take_requests();
             self.timers();
             self.manage_outputs();
         }

@@ -4,7 +4,7 @@ use super::Control;
 use super::connect::resolve;
 use super::status::PushCounts;
 use crate::config::StaticFace;
-use crate::push::Link;
+use crate::push::{NewLink, PushOrder, Question};
 use onym_face::{FaceUri, Transport};
 use onym_pubsub::Verdict;
 use onym_tables::FaceId;
@@ -28,21 +28,20 @@ impl Control {
     /// A face is there: the push thread is told before the first frame.
     pub(super) fn push_face_added(&self, id: FaceId) {
         let (Some(push), Some(record)) = (&self.push, self.faces.get(&id)) else { return };
-        let shard = record.owner;
-        push.tell(move |push| push.face_add(id, shard));
+        push.tell(PushOrder::FaceAdd { face: id, shard: record.owner });
         let remote = record.remote.clone();
         self.push_link(id, &remote);
     }
 
     pub(super) fn push_face_removed(&self, id: FaceId) {
         if let Some(push) = &self.push {
-            push.tell(move |push| push.face_remove(id));
+            push.tell(PushOrder::FaceRemove(id));
         }
     }
 
     pub(super) fn push_face_down(&self, id: FaceId) {
         if let Some(push) = &self.push {
-            push.tell(move |push| push.face_down(id));
+            push.tell(PushOrder::FaceDown(id));
         }
     }
 
@@ -58,11 +57,8 @@ impl Control {
         };
         let transport = self.faces.get(&face).map(|record| record.transport);
         let is_connected = matches!(transport, Some(Transport::Unix | Transport::Tcp));
-        let (link, cost, domain) = (link.clone(), link.cost, link.domain.parse().ok());
-        push.tell(move |push| {
-            let number = push.link_number(&link);
-            push.link_add(Link { face, number, cost, is_connected, domain });
-        });
+        let link = Box::new(link.clone());
+        push.tell(PushOrder::LinkAdd(NewLink { face, link, is_connected }));
     }
 
     /// Makes the faces of the links of the configuration that are not there yet.
@@ -104,7 +100,7 @@ impl Control {
         for link in old.push.link.iter().filter(|link| !kept.contains(link)) {
             let uri = resolve(&link.face).map(|uri| uri.to_string());
             if let Some(id) = uri.ok().and_then(|uri| self.face_by_remote(&uri)) {
-                push.tell(move |push| push.link_remove(id));
+                push.tell(PushOrder::LinkRemove(id));
             }
         }
     }
@@ -113,7 +109,7 @@ impl Control {
     /// longer than `patience`, such as a publication of many megabytes.
     pub(super) fn push_counts(&mut self, patience: Duration) -> Option<PushCounts> {
         let push = self.push.as_ref()?;
-        if let Some(now) = push.ask_for(patience, |push| push.counts()) {
+        if let Some(now) = push.ask_for(patience, |reply| PushOrder::Counts { reply }) {
             self.push_counted = now;
         }
         let mut counts = self.push_counted.clone();
@@ -136,11 +132,12 @@ impl Control {
             return matches!(what, "status" | "graph" | "topology" | "explain")
                 .then(|| serde_json::json!({ "enabled": false, "sentence": off }).to_string());
         };
-        let states = crate::shard::ask_all(&self.ports, |shard| shard.push_state());
-        let uris = |id: &FaceId| self.faces.get(id).map(|r| r.remote.clone());
-        let names: Vec<(FaceId, String)> =
-            self.faces.keys().filter_map(|id| Some((*id, uris(id)?))).collect();
-        let (what, argument) = (what.to_owned(), argument.to_vec());
-        push.ask(move |push| push.show(&what, &argument, &states, &names)).flatten()
+        let question = Box::new(Question {
+            what: what.to_owned(),
+            argument: argument.to_vec(),
+            shards: crate::shard::ask_all(&self.ports, |shard| shard.push_state()),
+            faces: self.faces.iter().map(|(id, record)| (*id, record.remote.clone())).collect(),
+        });
+        push.ask(|reply| PushOrder::Show { question, reply }).flatten()
     }
 }

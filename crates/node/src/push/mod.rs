@@ -9,6 +9,7 @@
 mod apps;
 mod in_place;
 pub(crate) mod old;
+mod order;
 mod run;
 mod settings;
 mod store;
@@ -16,67 +17,15 @@ mod thread;
 mod view;
 
 pub(crate) use in_place::{Rest, Shared, is_data};
+pub(crate) use order::{ANSWER_MAX, NewLink, PushOrder, PushPort, Question};
 pub(crate) use run::Runner;
 pub(crate) use settings::Settings;
 pub(crate) use store::{Keeper, Store};
 pub(crate) use thread::{Parts, PushThread};
 pub(crate) use view::may_use_board;
 
-use crate::cross::Bell;
 use onym_tables::FaceId;
 use onym_wire::push::Label;
-use std::sync::Arc;
-use std::sync::mpsc::{self, Sender};
-use std::time::Duration;
-
-/// Work for the push thread.
-pub(crate) struct PushOrder(pub(crate) Box<dyn FnOnce(&mut PushThread) + Send>);
-
-/// The push thread as the control thread sees it.
-#[derive(Debug, Clone)]
-pub(crate) struct PushPort {
-    pub(crate) orders: Sender<PushOrder>,
-    pub(crate) bell: Arc<Bell>,
-}
-
-/// A thread that does not answer for so long is broken, or has a graph of millions to show.
-pub(crate) const ANSWER_MAX: Duration = Duration::from_secs(10);
-
-impl std::fmt::Debug for PushOrder {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("PushOrder")
-    }
-}
-
-impl PushPort {
-    /// Has `work` done, without waiting for it.
-    pub(crate) fn tell(&self, work: impl FnOnce(&mut PushThread) + Send + 'static) {
-        // A thread that ended takes no orders; nothing depends on it any more.
-        let _ = self.orders.send(PushOrder(Box::new(work)));
-        self.bell.ring();
-    }
-
-    /// Has `work` done and returns its result; `None` when the thread ended.
-    pub(crate) fn ask<R: Send + 'static>(
-        &self,
-        work: impl FnOnce(&mut PushThread) -> R + Send + 'static,
-    ) -> Option<R> {
-        self.ask_for(ANSWER_MAX, work)
-    }
-
-    /// As [`PushPort::ask`]; `None` also when the thread does not answer within `patience`.
-    pub(crate) fn ask_for<R: Send + 'static>(
-        &self,
-        patience: Duration,
-        work: impl FnOnce(&mut PushThread) -> R + Send + 'static,
-    ) -> Option<R> {
-        let (tx, rx) = mpsc::sync_channel(1);
-        self.tell(move |push| {
-            let _ = tx.send(work(push));
-        });
-        rx.recv_timeout(patience).ok()
-    }
-}
 
 /// A link of the push half, ready to be used.
 #[derive(Debug, Clone, Copy)]

@@ -172,8 +172,8 @@ impl PushThread {
     pub(super) fn round(&mut self, orders: impl Iterator<Item = PushOrder>) {
         // It looks at its timers now.
         (self.now, self.wakes_at) = (self.clock.now(), Tick(0));
-        for PushOrder(work) in orders {
-            work(self);
+        for order in orders {
+            self.obey_order(order);
             self.carry_out();
         }
         self.late_again();

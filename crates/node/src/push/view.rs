@@ -1,6 +1,6 @@
 //! What the push half shows of itself, as JSON.
 
-use super::PushThread;
+use super::{PushThread, Question};
 use crate::control::status::PushCounts;
 use crate::shard::{PushDropped, PushState};
 use onym_pubsub::Verdict;
@@ -15,17 +15,11 @@ use serde_json::{Value, json};
 const SHOWN_MAX: usize = 10_000;
 
 impl PushThread {
-    /// The dataset `what`; `argument` are the octets of an identifier where it is about one.
-    pub(crate) fn show(
-        &mut self,
-        what: &str,
-        argument: &[u8],
-        shards: &[PushState],
-        faces: &[(FaceId, String)],
-    ) -> Option<String> {
-        let id = Id::from_octets(argument)?;
-        let value = match what {
-            "status" => self.status(shards, faces),
+    /// The dataset that is asked for.
+    pub(crate) fn show(&mut self, question: &Question) -> Option<String> {
+        let id = Id::from_octets(&question.argument)?;
+        let value = match question.what.as_str() {
+            "status" => self.status(&question.shards, &question.faces),
             "graph" => self.graph(&id),
             "topology" => self.topology(&id),
             "explain" if !id.is_empty() => self.explain(&id),

@@ -5,6 +5,7 @@
 
 use super::{Desk, Order};
 use crate::config;
+use crate::push::PushOrder;
 use onym_etcd::{Compare, Entry, Etcd, EtcdError, Operation, Seat};
 use onym_http::tls::Tls;
 use onym_pubsub::{Kept, node};
@@ -110,7 +111,7 @@ impl EtcdStore {
                 self.runtime.block_on(beat(&etcd, &prefix, &mut seat))
             };
             let done = beaten.and_then(|roster| {
-                desk.port.tell(move |push| push.roster(roster));
+                desk.port.tell(PushOrder::Roster(roster));
                 self.write(&seat, desk)?;
                 self.recall(desk)
             });
@@ -167,7 +168,7 @@ impl EtcdStore {
             tracing::warn!("more than {SCOPES_MAX} scopes: the rest comes back by its publishers");
         }
         let kept: Vec<Kept> = listing.entries.iter().filter_map(|e| scope(&prefix, e)).collect();
-        desk.port.tell(move |push| push.recall(kept));
+        desk.port.tell(PushOrder::Recall(kept));
         Ok(())
     }
 }

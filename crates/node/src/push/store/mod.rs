@@ -8,7 +8,7 @@
 mod etcd;
 mod file;
 
-use super::PushPort;
+use super::{PushOrder, PushPort};
 use crate::config;
 use onym_pubsub::{Kept, node};
 use onym_wire::push::Role;
@@ -135,6 +135,6 @@ impl Desk {
     /// A batch is written; the push thread may have another one.
     fn done(&self) {
         self.is_busy.store(false, Ordering::Release);
-        self.port.tell(|_| {});
+        self.port.tell(PushOrder::Stored);
     }
 }

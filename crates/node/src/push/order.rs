@@ -1,0 +1,129 @@
+//! What other threads ask of the push thread: a protocol of typed orders, carried out between two
+//! rounds in the order in which they came.
+
+use super::{Link, PushThread};
+use crate::config::PushLink;
+use crate::control::status::PushCounts;
+use crate::cross::Bell;
+use crate::reply::{Reply, reply};
+use crate::shard::PushState;
+use onym_pubsub::Kept;
+use onym_tables::FaceId;
+use onym_wire::push::Label;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use std::time::Duration;
+
+/// An order to the push thread. Those with a reply are answered when they are done.
+#[derive(Debug)]
+pub(crate) enum PushOrder {
+    /// A face is there, and `shard` does its I/O. It comes before the first frame.
+    FaceAdd { face: FaceId, shard: usize },
+    /// A face is gone, with its link.
+    FaceRemove(FaceId),
+    /// The transport of a link ended; it comes again, or the face goes.
+    FaceDown(FaceId),
+    /// A face is a link of the domain.
+    LinkAdd(NewLink),
+    /// A face is no link of the domain any more.
+    LinkRemove(FaceId),
+    /// What the push half counted, without what shards counted.
+    Counts { reply: Reply<PushCounts> },
+    /// A dataset; none: there is no such one.
+    Show { question: Box<Question>, reply: Reply<Option<String>> },
+    /// Which rendezvous nodes and topology managers serve, by the store.
+    Roster(BTreeSet<Label>),
+    /// Scopes come back from the store.
+    Recall(Vec<Kept>),
+    /// The store has written a batch of scopes: it takes another one.
+    Stored,
+    /// The thread ends after this round.
+    Stop,
+    /// Keeps the thread at something until the other end is dropped.
+    #[cfg(test)]
+    Occupy(std::sync::mpsc::Receiver<()>),
+}
+
+/// A face that the configuration makes a link.
+#[derive(Debug)]
+pub(crate) struct NewLink {
+    pub(crate) face: FaceId,
+    pub(crate) link: Box<PushLink>,
+    /// A connection, of which the end is told.
+    pub(crate) is_connected: bool,
+}
+
+/// What a dataset of the push half is made of.
+#[derive(Debug)]
+pub(crate) struct Question {
+    /// The dataset.
+    pub(crate) what: String,
+    /// An identifier, where it needs one.
+    pub(crate) argument: Vec<u8>,
+    /// What each shard counted.
+    pub(crate) shards: Vec<PushState>,
+    /// Where each face leads.
+    pub(crate) faces: Vec<(FaceId, String)>,
+}
+
+/// The push thread as other threads see it.
+#[derive(Debug, Clone)]
+pub(crate) struct PushPort {
+    pub(crate) orders: Sender<PushOrder>,
+    pub(crate) bell: Arc<Bell>,
+}
+
+/// A thread that does not answer for so long is broken, or has a graph of millions to show.
+pub(crate) const ANSWER_MAX: Duration = Duration::from_secs(10);
+
+impl PushPort {
+    /// Has an order carried out, without waiting for it.
+    pub(crate) fn tell(&self, order: PushOrder) {
+        // A thread that ended takes no orders; nothing depends on it any more.
+        let _ = self.orders.send(order);
+        self.bell.ring();
+    }
+
+    /// Has an order carried out and returns the answer; `None` when the thread ended.
+    pub(crate) fn ask<R>(&self, order: impl FnOnce(Reply<R>) -> PushOrder) -> Option<R> {
+        self.ask_for(ANSWER_MAX, order)
+    }
+
+    /// As [`PushPort::ask`]; `None` also when the thread does not answer within `patience`.
+    pub(crate) fn ask_for<R>(
+        &self,
+        patience: Duration,
+        order: impl FnOnce(Reply<R>) -> PushOrder,
+    ) -> Option<R> {
+        let (reply, answer) = reply();
+        self.tell(order(reply));
+        answer.wait_for(patience)
+    }
+}
+
+impl PushThread {
+    /// Does what `order` says.
+    pub(super) fn obey_order(&mut self, order: PushOrder) {
+        match order {
+            PushOrder::FaceAdd { face, shard } => self.face_add(face, shard),
+            PushOrder::FaceRemove(face) => self.face_remove(face),
+            PushOrder::FaceDown(face) => self.face_down(face),
+            PushOrder::LinkAdd(NewLink { face, link, is_connected }) => {
+                let (number, cost) = (self.link_number(&link), link.cost);
+                let domain = link.domain.parse().ok();
+                self.link_add(Link { face, number, cost, is_connected, domain });
+            }
+            PushOrder::LinkRemove(face) => self.link_remove(face),
+            PushOrder::Counts { reply } => reply.send(self.counts()),
+            PushOrder::Show { question, reply } => reply.send(self.show(&question)),
+            PushOrder::Roster(nodes) => self.roster(nodes),
+            PushOrder::Recall(kept) => self.recall(kept),
+            // The end of each round hands over what is to be kept.
+            PushOrder::Stored => {}
+            PushOrder::Stop => self.stop(),
+            #[cfg(test)]
+            PushOrder::Occupy(until) => _ = until.recv(),
+        }
+    }
+}
