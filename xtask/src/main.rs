@@ -2,6 +2,7 @@
 //!
 //! One file per errand; each returns an error that says what is wrong and where.
 
+mod builds;
 mod demo;
 mod generate;
 mod icount;
@@ -28,6 +29,7 @@ impl std::error::Error for Skipped {}
 
 /// Errands by name, with the line that `xtask help` prints.
 const ERRANDS: &[(&str, &str, Errand)] = &[
+    ("builds", "each library by itself; `oldest`: all by the oldest compiler", builds::run),
     ("demo", "three nodes, a 100 MB file, and what the caches saw", demo::run),
     ("gen", "writes the generated documents again", generate::run),
     ("icount", "instructions of the core against bench/budget.toml", icount::run),

@@ -1,8 +1,11 @@
-//! Checks of the tree itself: dependency edges, file and line lengths, words that do not belong,
-//! and the packet's walk in ARCHITECTURE.md.
+//! Checks of the tree itself: dependencies, lengths of files, words that do not belong, and the walks
+//! of ARCHITECTURE.md.
+
+mod manifests;
+mod walk;
+mod words;
 
 use anyhow::{Context, Result, bail};
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -18,7 +21,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("onym-tables", &["onym-wire", "onym-frame", "onym-crypto"]),
     ("onym-link", &["onym-wire", "onym-frame", "onym-tables"]),
     ("onym-forward", &["onym-wire", "onym-frame", "onym-link", "onym-crypto", "onym-tables"]),
-    ("onym-pubsub", &["onym-wire", "onym-crypto", "onym-sys", "onym-tables"]),
+    ("onym-pubsub", &["onym-wire", "onym-crypto", "onym-tables"]),
     ("onym-face", &["onym-wire", "onym-frame", "onym-sys"]),
     ("onym-board", &["onym-wire", "onym-sys"]),
     ("onym-engine", &[]),
@@ -68,6 +71,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "onym-frame",
             "onym-link",
             "onym-sys",
+            "onym-crypto",
             "onym-tables",
             "onym-services",
             "onym-face",
@@ -80,6 +84,17 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// Edges that only tests and examples have, beside those of [`EDGES`].
+const DEV_EDGES: &[(&str, &[&str])] = &[
+    // Digests of test vectors.
+    ("onym-wire", &["onym-crypto"]),
+    // The counting allocator.
+    ("onym-forward", &["onym-sys"]),
+    ("onym-pubsub", &["onym-sys"]),
+    // The crate itself, with its server for tests.
+    ("onym-etcd", &["onym-etcd"]),
+];
+
 /// Programs and test crates: they may use every library, and no library may use them.
 const LEAVES: &[&str] = &["onym", "onym-testkit", "onym-fuzz-targets", "onym-bench", "xtask"];
 
@@ -89,9 +104,10 @@ const FILE_LINES_MAX: usize = 600;
 pub(crate) fn run(_: &[String]) -> Result<()> {
     let root = root()?;
     let mut faults = Vec::new();
-    edges(&root, &mut faults)?;
+    manifests::check(&root, &mut faults)?;
     sources(&root, &mut faults)?;
-    walk(&root, &mut faults)?;
+    walk::check(&root, &mut faults)?;
+    words::check(&root, &mut faults)?;
     if faults.is_empty() {
         println!("tidy: nothing to mend");
         return Ok(());
@@ -108,38 +124,9 @@ pub(crate) fn root() -> Result<PathBuf> {
     Ok(here.parent().context("xtask lies in the workspace")?.to_path_buf())
 }
 
-fn edges(root: &Path, faults: &mut Vec<String>) -> Result<()> {
-    for folder in crate_folders(root)? {
-        let file = folder.join("Cargo.toml");
-        let text = fs::read_to_string(&file)?;
-        let manifest: toml::Table = text.parse().with_context(|| file.display().to_string())?;
-        let name = manifest["package"]["name"].as_str().unwrap_or_default().to_owned();
-        if LEAVES.contains(&name.as_str()) {
-            continue;
-        }
-        let Some((_, allowed)) = EDGES.iter().find(|(n, _)| *n == name) else {
-            faults.push(format!("{name} is not in the table of allowed edges (xtask/src/tidy.rs)"));
-            continue;
-        };
-        let dependencies = manifest.get("dependencies").and_then(|d| d.as_table());
-        for dependency in dependencies.into_iter().flat_map(|d| d.keys()) {
-            let ours = dependency.starts_with("onym");
-            if ours && !allowed.contains(&dependency.as_str()) {
-                faults.push(format!("{name} depends on {dependency}: the design has no such edge"));
-            }
-        }
-    }
-    Ok(())
-}
-
-fn crate_folders(root: &Path) -> Result<Vec<PathBuf>> {
-    let mut folders = vec![root.join("bin/onym"), root.join("bench"), root.join("xtask")];
-    for entry in fs::read_dir(root.join("crates"))? {
-        folders.push(entry?.path());
-    }
-    folders.retain(|f| f.join("Cargo.toml").exists());
-    folders.sort();
-    Ok(folders)
+/// The libraries of the workspace, each with its features.
+pub(crate) fn library_manifests(root: &Path) -> Result<Vec<(String, Vec<String>)>> {
+    manifests::libraries(root)
 }
 
 /// All files of the tree that git knows or would add.
@@ -159,6 +146,12 @@ fn sources(root: &Path, faults: &mut Vec<String>) -> Result<()> {
         let shown = file.display();
         if file.extension().is_some_and(|e| e == "rs") {
             rust_source(&file, &text, faults);
+        }
+        if file.extension().is_some_and(|e| e == "c" || e == "h") {
+            let lines = text.lines().count();
+            if lines > FILE_LINES_MAX {
+                faults.push(format!("{shown}: {lines} lines, at most {FILE_LINES_MAX}"));
+            }
         }
         let generated = file.ends_with("Cargo.lock") || shown.to_string().ends_with(".json");
         if !generated && file != Path::new("xtask/src/tidy.rs") {
@@ -216,40 +209,4 @@ fn is_pure(file: &Path) -> bool {
     ["wire", "frame", "link", "tables", "forward", "pubsub", "services", "sim"]
         .iter()
         .any(|c| file.starts_with(format!("crates/{c}/src")))
-}
-
-/// Every `path` and `path` → `function` named in the walk of ARCHITECTURE.md exists.
-fn walk(root: &Path, faults: &mut Vec<String>) -> Result<()> {
-    let Ok(text) = fs::read_to_string(root.join("ARCHITECTURE.md")) else {
-        faults.push("ARCHITECTURE.md is missing".into());
-        return Ok(());
-    };
-    let mut named = 0;
-    let mut seen = BTreeSet::new();
-    for word in text.split('`').skip(1).step_by(2) {
-        let Some((file, function)) = word.split_once(".rs:") else {
-            let is_path = word.contains('/') && word.ends_with(".rs");
-            if is_path && !root.join(word).exists() {
-                faults.push(format!("ARCHITECTURE.md names {word}, which does not exist"));
-            }
-            continue;
-        };
-        if !seen.insert(word.to_owned()) {
-            continue;
-        }
-        named += 1;
-        let file = format!("{file}.rs");
-        let Ok(source) = fs::read_to_string(root.join(&file)) else {
-            faults.push(format!("ARCHITECTURE.md names {file}, which does not exist"));
-            continue;
-        };
-        let name = function.rsplit("::").next().unwrap_or(function);
-        if !source.contains(&format!("fn {name}")) {
-            faults.push(format!("ARCHITECTURE.md: {file} has no function {name}"));
-        }
-    }
-    if named < 15 {
-        faults.push(format!("ARCHITECTURE.md names only {named} functions: the walk is missing"));
-    }
-    Ok(())
 }

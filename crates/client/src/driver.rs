@@ -3,7 +3,7 @@
 use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::transport::{self, NodeUri, Surroundings};
-use onym_crypto::{Entropy as _, SystemEntropy, edge};
+use onym_crypto::edge;
 use onym_face::{CHUNK_LEN, Face, FaceError, Flush, Ready};
 use onym_frame::{BufPool, RxFrame};
 use onym_tables::Tick;
@@ -93,12 +93,6 @@ pub(crate) struct Driver {
     unreachable: Option<String>,
 }
 
-fn random_u64() -> u64 {
-    let mut octets = [0; 8];
-    SystemEntropy.fill(&mut octets);
-    u64::from_be_bytes(octets)
-}
-
 impl Driver {
     /// Opens the node that `options` name, or the first that answers at the usual places.
     pub(crate) fn open(options: ClientOptions) -> Result<Self, Error> {
@@ -120,7 +114,7 @@ impl Driver {
         options: ClientOptions,
     ) -> Self {
         let mut driver = Self {
-            endpoint: Endpoint::new(random_u64(), edge::unix_now_ms()),
+            endpoint: Endpoint::new(edge::random_u64(), edge::unix_now_ms()),
             face: None,
             target,
             options,
@@ -181,7 +175,7 @@ impl Driver {
 
     fn take_face(&mut self, face: Box<dyn Face>) {
         let now = self.now();
-        let config = transport::link_config(face.as_ref(), random_u64());
+        let config = transport::link_config(face.as_ref(), edge::random_u64());
         if face.is_connecting() {
             self.connecting_until = Some(Instant::now() + self.options.connect_timeout);
         }

@@ -21,6 +21,15 @@ impl Entropy for SystemEntropy {
     }
 }
 
+/// A number from the machine's random source: for the keys of hashes and the seeds of state machines,
+/// which draw none themselves. Only edges call it.
+#[must_use]
+pub fn random_u64() -> u64 {
+    let mut octets = [0; 8];
+    SystemEntropy.fill(&mut octets);
+    u64::from_ne_bytes(octets)
+}
+
 /// The wall clock, in milliseconds since the Unix epoch. Only edges (commands, shells) call it;
 /// everything in this crate takes the time as a parameter.
 #[must_use]

@@ -10,6 +10,7 @@ pub use onym_services::{Kind, Side};
 pub use uri::{FaceSpec, ListenSpec};
 
 use control::App;
+use onym_crypto::edge::random_u64;
 use onym_http::tls::ServerTls;
 use onym_services::Function;
 use onym_tables::HashKey;
@@ -117,7 +118,7 @@ impl Host {
         let tls = checked_tls(&options)?;
         let (config, threads) = threads_of(&options)?;
         let (posts, posted) = mpsc::channel(POSTS_MAX);
-        let boot = onym_services::random_u64();
+        let boot = random_u64();
         let shared = Arc::new(Shared::new(boot, posts));
         let (mut first, remotes, others) = workers(&options, &config, threads, &shared)?;
         for spec in &options.listen {
@@ -275,10 +276,10 @@ fn workers(
 ) -> Result<Workers, HostError> {
     let dispatcher = options.kind == Kind::PacketDispatcher;
     let (loops, verifiers) = if dispatcher { (threads, 1) } else { (1, threads) };
-    let key = HashKey::new(onym_services::random_u64(), onym_services::random_u64());
+    let key = HashKey::new(random_u64(), random_u64());
     let (mut all, mut remotes) = (Vec::new(), Vec::new());
     for _ in 0..loops {
-        let function = Function::new(options.kind, key, onym_services::random_u64());
+        let function = Function::new(options.kind, key, random_u64());
         let (mut worker, remote) = Worker::new(function, Arc::clone(shared), verifiers)
             .map_err(|e| HostError::System(format!("starting a thread: {e}")))?;
         let done = worker.with(|f, now, out| f.configure(now, config, out));

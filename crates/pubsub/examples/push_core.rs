@@ -2,6 +2,8 @@
 //! functions whose names start with `counted` is counted by `cargo xtask icount`), and of the
 //! forwarder with `rate` against the clock.
 
+#![allow(clippy::disallowed_methods, reason = "a measuring program has a clock")]
+
 #[path = "../tests/pair/mod.rs"]
 mod pair;
 mod round;

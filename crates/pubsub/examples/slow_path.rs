@@ -2,6 +2,8 @@
 //! whole rounds within one node (subscribe, start, publish, deliver, unsubscribe) as in Fig. 6 of
 //! the Blackadder paper.
 
+#![allow(clippy::disallowed_methods, reason = "a measuring program has a clock")]
+
 mod round;
 
 use onym_pubsub::rendezvous::graph::request::Request as GraphRequest;

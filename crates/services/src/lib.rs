@@ -42,11 +42,3 @@ mod tests;
 pub fn digest(bytes: &[u8]) -> [u8; 32] {
     onym_crypto::sha256(&[bytes])
 }
-
-/// A number from the system's randomness: for keys of hashes and seeds.
-#[must_use]
-pub fn random_u64() -> u64 {
-    let mut octets = [0; 8];
-    onym_crypto::Entropy::fill(&mut onym_crypto::SystemEntropy, &mut octets);
-    u64::from_le_bytes(octets)
-}

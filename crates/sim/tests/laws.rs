@@ -26,6 +26,7 @@ const EVENTS_MAX: u64 = 3_000_000;
 const ROUNDS: &str = "ONYM_SIM_ROUNDS";
 const HOUR: Duration = Duration::from_secs(3600);
 
+#[expect(clippy::disallowed_methods, reason = "how long to run is said by who runs the tests")]
 fn rounds() -> u64 {
     std::env::var(ROUNDS).ok().and_then(|text| text.parse().ok()).unwrap_or(1)
 }

@@ -18,6 +18,10 @@ impl std::fmt::Debug for KeyedState {
 }
 
 impl Default for KeyedState {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the key of a hash table, as `HashMap` draws its own: no outcome depends on it"
+    )]
     fn default() -> Self {
         // Random, and another one each time.
         let random = RandomState::new();
