@@ -29,7 +29,8 @@ if [ ! -e "$overlay/whole" ]; then
   packages=$(for l in $(ldd /sbin/ip | grep -oE '/[^ ]+'); do dpkg -S "$(readlink -f "$l")" 2>/dev/null || dpkg -S "$l" 2>/dev/null || true; done |
     sed 's/:.*//' | sort -u)
   (cd "$target/arm64-tools" && for p in iproute2 $packages; do "${apt[@]}" download "$p:arm64" >/dev/null; done && for d in *.deb; do dpkg-deb -x "$d" .; done)
-  cp "$(readlink -f "$target/arm64-tools/sbin/ip" "$target/arm64-tools/bin/ip" 2>/dev/null | head -1)" "$overlay/sbin/ip"
+  # Its /sbin/ip is a link to a place of the installed system.
+  cp "$target/arm64-tools/bin/ip" "$overlay/sbin/ip"
   find "$target/arm64-tools" -path '*aarch64-linux-gnu/*.so*' \( -type f -o -type l \) -exec cp -L {} "$overlay/lib/" \;
   touch "$overlay/whole"
 fi
