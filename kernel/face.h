@@ -95,6 +95,7 @@ struct nnet_face {
 	bool local_fields;
 	bool lp;		/* a RAW socket that sees link headers */
 	bool automatic;		/* of a peer that nobody named */
+	bool routed;		/* a route led to it once */
 	u16 mtu;		/* of a frame; 0: the packet bound */
 	struct nnet_port __rcu *port;
 	struct nnet_net *nn;

@@ -154,13 +154,16 @@ int nnet_fib_add(struct nnet_net *nn, const u8 *name, u16 len, u32 face,
 {
 	struct nnet_hops *old, *new;
 	struct nnet_fib_entry *e;
-	bool found, gone;
+	struct nnet_face *to;
+	bool found;
 	u32 i;
 
 	rcu_read_lock();
-	gone = !nnet_face_peek(nn, face);
+	to = nnet_face_peek(nn, face);
+	if (to)
+		to->routed = true;
 	rcu_read_unlock();
-	if (gone)
+	if (!to)
 		return -ENODEV;
 	e = nnet_fib_get(nn, name, len);
 	if (IS_ERR(e))

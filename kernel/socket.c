@@ -233,7 +233,8 @@ static int nnet_release(struct socket *sock)
 	mutex_lock(&nn->control);
 	nnet_bpt_del_all(nn, &ns->bindings);
 	if (ns->face) {
-		nnet_fib_forget_face(nn, ns->face_id);
+		if (ns->face->routed)
+			nnet_fib_forget_face(nn, ns->face_id);
 		nnet_face_release(ns->face);
 	}
 	mutex_unlock(&nn->control);

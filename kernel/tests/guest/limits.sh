@@ -28,7 +28,7 @@ if only autoload; then
   rm -r $d /etc/modprobe.d/nnet.conf
 fi
 insmod /nnet.ko $LOAD
-for c in rights lpfields shares bindings hostlimits blocked longrows; do
+for c in rights lpfields shares bindings hostlimits blocked longrows closes; do
   if only $c; then nnet-test $c; fi
 done
 if only charged; then

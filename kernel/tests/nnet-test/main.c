@@ -58,6 +58,7 @@ static const struct {
 	{ "hostlimits", hostlimits, 0 }, { "blocked", blocked, 0 }, { "longrows", longrows, 0 },
 	{ "pad", pad, 4 },	   { "autoload", autoload, 0 },
 	{ "charged", charged, 1 },  { "rights", rights, 0 },
+	{ "closes", closes, 0 },
 	{ "bindings", bindings, 0 }, { "crowd", crowd, 1 },     { "peers", peers, 3 },
 	{ "probe", probe, 1 },	   { "hit", hit, 2 },	   { "flood", flood, 3 },
 };

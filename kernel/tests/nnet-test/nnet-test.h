@@ -87,6 +87,7 @@ int pad(int argc, char **argv);
 int autoload(int argc, char **argv);
 int charged(int argc, char **argv);
 int rights(int argc, char **argv);
+int closes(int argc, char **argv);
 int bindings(int argc, char **argv);
 int crowd(int argc, char **argv);
 int peers(int argc, char **argv);
