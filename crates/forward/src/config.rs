@@ -29,6 +29,8 @@ pub struct Config {
     pub seed: u64,
     /// Most pending Interests.
     pub pit_entries_max: usize,
+    /// Most octets of pending Interests.
+    pub pit_octets_max: usize,
     /// Most prefixes with next hops.
     pub fib_entries_max: usize,
     /// Content store.
@@ -64,6 +66,7 @@ impl Default for Config {
             hash_key: HashKey::new(0x0123_4567_89ab_cdef, 0xfedc_ba98_7654_3210),
             seed: 1,
             pit_entries_max: 262_144,
+            pit_octets_max: 128 << 20,
             fib_entries_max: 1_048_576,
             cs: CsConfig::default(),
             dead_nonces_max: 1 << 20,

@@ -22,6 +22,9 @@ const ERASE_MAX: usize = 256;
 /// Events kept for the shell; later ones are lost until it takes them.
 const EVENTS_MAX: usize = 1024;
 
+/// Pending Interests of a face that ends from which on the memory of those that ended is given back.
+const MANY: usize = 1024;
+
 /// Prefix announcements known at once.
 const ANNOUNCEMENTS_MAX: usize = 65_536;
 
@@ -73,11 +76,12 @@ impl Forwarder {
         self.faces.add(id, info);
     }
 
-    /// Takes a face out, with its next hops and its part in pending Interests. Returns what was
-    /// counted for it.
+    /// Takes a face out, with its next hops and its part in pending Interests: those for which it
+    /// alone waited end, others last as long as who is left waits. Returns what was counted for it.
     pub fn face_remove(&mut self, now: Tick, id: FaceId) -> Option<FaceCounters> {
         let counters = self.faces.remove(id)?;
         self.fib.remove_face(id);
+        let mut ended = 0;
         for slot in 0..self.pit.slots() {
             if !self.pit.is_live(slot) {
                 continue;
@@ -87,9 +91,19 @@ impl Forwarder {
             let before = entry.ins.len();
             entry.ins.retain(|r| r.face != id);
             entry.outs.retain(|r| r.face != id);
-            if before > 0 && entry.ins.is_empty() {
-                finalize::run(self, now, slot);
+            let waits = entry.ins.len();
+            let latest = entry.ins.iter().map(|r| r.expiry).max();
+            match latest {
+                Some(latest) if waits < before => self.pit.set_expiry(slot, latest),
+                None if before > 0 => {
+                    finalize::run(self, now, slot);
+                    ended += 1;
+                }
+                _ => {}
             }
+        }
+        if ended >= MANY {
+            self.pit.give_back_buffers();
         }
         Some(counters)
     }

@@ -12,6 +12,10 @@
 //!   is overdue: pending for four times as long as its answers take. Else the new one is refused:
 //!   `pit_share`. So a flood that came over the same face before, through another router, keeps
 //!   nobody out, and nothing that will be answered gives way.
+//! * Octets of the PIT: the same beyond three quarters of their limit, with what the long Interests of
+//!   a face hold ([`LONG_LEN`] and more octets each; shorter ones are bound by their number).
+//! * Turns: a face has shorter ones the more it has pending beyond what it uses, and the more steps
+//!   its searches of the content store take ([`STEPS_FREE`] of a window and face are free).
 //! * Upstream: when it has more pending than four times what it answers, and several downstreams are
 //!   in use, those with more than they earn are refused: `congestion`.
 //!
@@ -50,6 +54,14 @@ const PATIENCE: u64 = 4;
 const PATIENCE_MIN: Duration = Duration::from_millis(100);
 const PATIENCE_FIRST: Duration = Duration::from_secs(1);
 
+/// Octets from which on an Interest is charged to the face that brought it first, for as long as it
+/// is pending.
+pub const LONG_LEN: usize = 513;
+
+/// Steps of searches that one window has room for before they shorten a face's turns: some 8 ns
+/// each, so a twelfth of the window. Shared by the downstreams in use.
+const STEPS_FREE: u64 = 1 << 20;
+
 /// Turns of a face that uses what it has pending.
 pub const WEIGHT_MAX: u32 = 16;
 
@@ -60,6 +72,11 @@ pub struct Load {
     pub pending: u32,
     /// Out-records of the face.
     pub out_pending: u32,
+    /// Octets of the long Interests that it brought and that are pending.
+    pub long_octets: u64,
+    /// Steps of its searches of the content store, in this window and in the last one.
+    steps: u64,
+    steps_last: u64,
     /// Time that its answered Interests waited, in this window.
     waited_ns: u64,
     out_waited_ns: u64,
@@ -98,6 +115,7 @@ impl Load {
         self.used = average(self.waited_ns, self.used);
         self.out_used = average(self.out_waited_ns, self.out_used);
         (self.waited_ns, self.out_waited_ns) = (0, 0);
+        self.steps_last = std::mem::take(&mut self.steps);
         in_use
     }
 }
@@ -128,18 +146,54 @@ fn roll(fw: &mut Forwarder, now: Tick) {
 /// Whether a new pending Interest of `face` would take more than its share of a contended PIT.
 #[inline]
 pub(crate) fn is_over_pit_share(fw: &Forwarder, face: FaceId) -> bool {
-    let limit = fw.pit.entries_max();
-    fw.pit.len() >= limit - limit / 4 && exceeds_share(fw, face, limit as u64)
+    let pit = &fw.pit;
+    (is_contended(pit.len(), pit.entries_max()) || is_contended(pit.octets(), pit.octets_max()))
+        && exceeds_share(fw, face)
+}
+
+#[inline]
+fn is_contended(used: usize, limit: usize) -> bool {
+    used >= limit - limit / 4
 }
 
 #[cold]
-fn exceeds_share(fw: &Forwarder, face: FaceId, limit: u64) -> bool {
-    if !fw.config.fairness {
-        return false;
-    }
+fn exceeds_share(fw: &Forwarder, face: FaceId) -> bool {
+    let Some(face) = fw.faces.get(face).filter(|_| fw.config.fairness) else { return false };
+    let (pit, load) = (&fw.pit, &face.load);
     // One more than those in use: room for who comes next.
-    let share = limit / (fw.window.in_use.max(1) + 1);
-    fw.faces.get(face).is_some_and(|f| u64::from(f.load.pending) >= share)
+    let share = |limit: usize| limit as u64 / (fw.window.in_use.max(1) + 1);
+    let over =
+        |used: usize, limit: usize, own: u64| is_contended(used, limit) && own >= share(limit);
+    over(pit.len(), pit.entries_max(), u64::from(load.pending))
+        || over(pit.octets(), pit.octets_max(), load.long_octets)
+}
+
+/// Charges the long Interest in `slot` to the face that brought it.
+#[cold]
+pub(crate) fn charge(fw: &mut Forwarder, slot: u32, face: FaceId) {
+    let octets = fw.pit.interest(slot).len() as u64;
+    fw.pit.entry_mut(slot).charged = Some(face);
+    if let Some(face) = fw.faces.get_mut(face) {
+        face.load.long_octets += octets;
+    }
+}
+
+/// The long Interest in `slot`, charged to `face`, ends.
+#[cold]
+pub(crate) fn discharge(fw: &mut Forwarder, slot: u32, face: FaceId) {
+    let octets = fw.pit.interest(slot).len() as u64;
+    if let Some(face) = fw.faces.get_mut(face) {
+        face.load.long_octets = face.load.long_octets.saturating_sub(octets);
+    }
+}
+
+/// A search for `face` took so many steps beyond a usual one.
+pub(crate) fn charge_steps(fw: &mut Forwarder, face: FaceId, steps: u32) {
+    if steps > 0
+        && let Some(face) = fw.faces.get_mut(face)
+    {
+        face.load.steps += u64::from(steps);
+    }
 }
 
 /// How long an Interest of `face` may be pending before it is overdue.
@@ -189,15 +243,79 @@ impl Load {
 
 impl Forwarder {
     /// How large a turn `face` should get among faces with packets waiting, from 1 to 16: smaller
-    /// the more it has pending beyond what it uses. A face alone takes every turn whatever its
-    /// weight.
+    /// the more it has pending beyond what it uses, and the dearer its searches are. A face alone
+    /// takes every turn whatever its weight.
     #[must_use]
     pub fn turn_weight(&self, face: FaceId) -> u32 {
         let Some(face) = self.faces.get(face) else { return 1 };
-        let (pending, earned) = (u64::from(face.load.pending), face.load.earned());
-        if pending <= earned || !self.config.fairness {
+        if !self.config.fairness {
             return WEIGHT_MAX;
         }
-        u32::try_from(u64::from(WEIGHT_MAX) * earned / pending).unwrap_or(WEIGHT_MAX).max(1)
+        let (pending, earned) = (u64::from(face.load.pending), face.load.earned());
+        let (steps, free) =
+            (face.load.steps.max(face.load.steps_last), STEPS_FREE / (self.window.in_use + 1));
+        weight(pending, earned).min(weight(steps, free))
+    }
+}
+
+/// The weight of who takes `used` where `free` is its own.
+fn weight(used: u64, free: u64) -> u32 {
+    if used <= free {
+        return WEIGHT_MAX;
+    }
+    u32::try_from(u64::from(WEIGHT_MAX) * free / used).unwrap_or(WEIGHT_MAX).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Config, FaceInfo, UnsolicitedPolicy};
+    use onym_frame::Buf;
+    use onym_link::{LpIn, Outbox, Packet};
+    use onym_wire::data::DataBuilder;
+    use onym_wire::interest::InterestBuilder;
+    use onym_wire::name::Name;
+    use onym_wire::signature::SignatureInfo;
+
+    const ASKS: FaceId = FaceId(256);
+    const FILLS: FaceId = FaceId(257);
+
+    fn name(uri: &str) -> Name {
+        uri.parse().expect("a name")
+    }
+
+    fn packet(face: FaceId, wire: &[u8]) -> Packet {
+        Packet { face, bytes: Buf::copy_from(wire), lp: LpIn::default() }
+    }
+
+    #[test]
+    fn who_has_the_store_searched_for_long_gets_shorter_turns_for_a_while() {
+        let unsolicited = UnsolicitedPolicy::AdmitAll;
+        let mut fw = Forwarder::new(Config { unsolicited, ..Config::default() });
+        let mut out = Outbox::default();
+        fw.face_add(ASKS, FaceInfo::point_to_point());
+        fw.face_add(FILLS, FaceInfo::point_to_point());
+        for n in 0..2000 {
+            let (name, mut wire) = (name(&format!("/a/{n:05}")), Vec::new());
+            let data = DataBuilder { freshness_ms: 1, ..DataBuilder::new(name.as_ref(), b"") };
+            let sign = |_: &[&[u8]]| Ok::<_, std::convert::Infallible>([0; 32]);
+            data.write(&mut wire, &SignatureInfo::default(), |_| sign(&[])).expect("signs");
+            fw.receive(Tick::from_ms(1), packet(FILLS, &wire), &mut out);
+        }
+        let (name, mut wire) = (name("/a"), Vec::new());
+        let asked = InterestBuilder::new(name.as_ref());
+        InterestBuilder { can_be_prefix: true, must_be_fresh: true, ..asked }.write(&mut wire);
+        let now = Tick::from_ms(5);
+        fw.receive(now, packet(ASKS, &wire), &mut out);
+        let steps = |fw: &Forwarder, id| fw.faces.get(id).map_or(0, |face| face.load.steps);
+        assert!(steps(&fw, ASKS) > 1000, "{}", steps(&fw, ASKS));
+        assert_eq!(steps(&fw, FILLS), 0);
+        assert_eq!((fw.turn_weight(ASKS), fw.turn_weight(FILLS)), (16, 16));
+        charge_steps(&mut fw, ASKS, 1 << 23);
+        assert_eq!((fw.turn_weight(ASKS), fw.turn_weight(FILLS)), (1, 16));
+        for window in 1..3 {
+            tick(&mut fw, now + Duration::from_millis(window * 110));
+        }
+        assert_eq!(fw.turn_weight(ASKS), 16);
     }
 }

@@ -72,7 +72,7 @@ impl Forwarder {
             tokens: TokenCodec::new(&key, config.shard),
             faces,
             fib: Fib::new(config.fib_entries_max),
-            pit: Pit::new(config.pit_entries_max),
+            pit: Pit::new(config.pit_entries_max).with_octets_max(config.pit_octets_max),
             cs: ContentStore::new(config.cs, &key),
             dead: DeadNonces::new(config.dead_nonces_max, config.dead_nonce_lifetime_ms),
             measurements: Measurements::new(config.measurements_max),

@@ -306,6 +306,7 @@ fn config(script: &Script) -> Result<Config, String> {
         match key.as_str() {
             "shards" if value == "1" => {}
             "pit.entries_max" => config.pit_entries_max = number()?,
+            "pit.bytes_max" => config.pit_octets_max = number()?,
             "forward.default_hop_limit" => {
                 config.default_hop_limit =
                     value.parse().map_err(|_| format!("config {key}: {value:?}"))?;

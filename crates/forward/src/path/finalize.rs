@@ -1,7 +1,7 @@
 //! In: a PIT entry that ends.  Out: nothing; its nonces may become dead ones, it is erased.
 //! Drops: none.  Counters: satisfied_interests, unsatisfied_interests, and those of the faces.
 
-use crate::Forwarder;
+use crate::{Forwarder, fairness};
 use onym_tables::{FaceId, Tick};
 
 /// Ends the entry in `slot`.
@@ -14,8 +14,12 @@ pub(crate) fn run(fw: &mut Forwarder, now: Tick, slot: u32) {
     } else {
         fw.counters.unsatisfied_interests += 1;
     }
+    let charged = entry.charged;
     if !is_done {
         give_up(fw, now, slot);
+    }
+    if let Some(face) = charged {
+        fairness::discharge(fw, slot, face);
     }
     fw.pit.erase(slot);
 }

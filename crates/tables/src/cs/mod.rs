@@ -2,10 +2,13 @@
 //! octets.
 //!
 //! An exact Interest finds its Data by the hash of the name; one with CanBePrefix finds the
-//! canonically smallest. Packets that differ but have one name form a chain, ordered by implicit
+//! canonically smallest, and with MustBeFresh too the smallest of those that are fresh: they have an
+//! order of their own, which stale ones leave. Packets that differ but have one name form a chain, ordered by implicit
 //! digest; the digest is computed only there, and when an Interest asks for one.
 
 mod body;
+mod deferred;
+mod lookup;
 mod order;
 mod queue;
 #[cfg(test)]
@@ -19,6 +22,7 @@ use crate::index::HashIndex;
 use crate::room;
 use crate::wheel::Wheel;
 use body::{Pool, Stored};
+use deferred::Deferred;
 use onym_frame::Buf;
 use order::{NONE, Order};
 use queue::{Queue, Queues};
@@ -28,6 +32,9 @@ pub const VARIANTS_MAX: usize = 16;
 
 /// Names under a prefix that one lookup with CanBePrefix examines; a match farther on is missed.
 pub const SCAN_MAX: usize = 1024;
+
+/// Packets that one lookup with CanBePrefix and MustBeFresh enters into the order of fresh ones.
+pub const ENTER_MAX: usize = 256;
 
 const FINGERS: usize = 256;
 /// Neighbours of a finger that are tried before the whole order is searched.
@@ -120,6 +127,8 @@ pub struct ContentStore {
     free: Vec<u32>,
     index: HashIndex,
     order: Order,
+    /// The first packets of chains of which one may be fresh.
+    fresh: Deferred,
     queues: Queues,
     /// Ends of freshness, under `priority_fifo` only.
     wheel: Wheel,
@@ -127,6 +136,8 @@ pub struct ContentStore {
     /// Slots inserted last, by what their names begin and end with: a hint.
     fingers: Box<[u32; FINGERS]>,
     octets: usize,
+    /// What lookups looked at, entered and took out beyond one packet each, until it is taken.
+    steps: u32,
     /// Implicit digests of the few packets for which they matter.
     digests: Vec<[u8; 32]>,
     digests_free: Vec<u32>,
@@ -143,11 +154,13 @@ impl ContentStore {
             free: Vec::new(),
             index: HashIndex::new(),
             order: Order::new(key.words([2, u64::MAX])),
+            fresh: Deferred::new(key.words([3, u64::MAX])),
             queues: Queues::new(),
             wheel: Wheel::default(),
             pool: Pool::new(),
             fingers: Box::new([NONE; FINGERS]),
             octets: 0,
+            steps: 0,
             digests: Vec::new(),
             digests_free: Vec::new(),
             sha256: onym_crypto::digest::implicit_digest,
@@ -252,6 +265,9 @@ impl ContentStore {
                 self.enter_order(slot, name);
             }
         }
+        if freshness_ms > 0 {
+            self.fresh.note(slot);
+        }
         let queue = self.queue_for(now, slot);
         self.queues.push(slot, queue);
         Inserted::New
@@ -273,6 +289,9 @@ impl ContentStore {
         let s = &mut self.slots[slot as usize];
         s.fresh_until = fresh_until;
         s.unsolicited &= unsolicited;
+        if fresh_until > now {
+            self.fresh.note(slot);
+        }
         let queue = self.queue_for(now, slot);
         self.queues.move_to(slot, queue);
     }
@@ -339,6 +358,7 @@ impl ContentStore {
         }
         room::push(&mut self.slots, slot);
         room::match_free(&self.slots, &mut self.free);
+        self.fresh.reserve(self.slots.len(), self.slots.capacity());
         (self.slots.len() - 1) as u32
     }
 
@@ -376,6 +396,9 @@ impl ContentStore {
         if before == NONE {
             self.index.replace(self.slots[slot as usize].hash, head, slot);
             self.order.replace(head, slot);
+            if self.fresh.has(head) {
+                self.fresh.replace(head, slot);
+            }
         } else {
             self.slots[before as usize].same_next = slot;
         }
@@ -413,39 +436,10 @@ impl ContentStore {
     fn enter_order(&mut self, slot: u32, name: &[u8]) {
         let finger = Self::finger(name);
         let left = self
-            .near(self.fingers[finger], slot, name)
+            .near(&self.order, self.fingers[finger], slot, name)
             .unwrap_or_else(|| self.order.last_where(|other| self.name(other) < name));
         self.order.insert_behind(left, slot);
         self.fingers[finger] = slot;
-    }
-
-    /// The left neighbour for `slot`, which is named `name`, when it is near `from` (which may be
-    /// anything).
-    #[inline]
-    fn near(&self, from: u32, slot: u32, name: &[u8]) -> Option<u32> {
-        let s = self.slots.get(from as usize)?;
-        // Only the first of a chain stands in the order.
-        if from == slot || !s.live || s.same_prev != NONE {
-            return None;
-        }
-        let mut at = from;
-        if self.name(at) < name {
-            for _ in 0..FINGER_STEPS {
-                let right = self.order.right(at);
-                if right == NONE || self.name(right) > name {
-                    return Some(at);
-                }
-                at = right;
-            }
-        } else {
-            for _ in 0..FINGER_STEPS {
-                at = self.order.left(at);
-                if at == NONE || self.name(at) < name {
-                    return Some(at);
-                }
-            }
-        }
-        None
     }
 
     /// Takes the packet in `slot` out.
@@ -464,11 +458,17 @@ impl ContentStore {
             (NONE, NONE) => {
                 self.index.remove(hash, slot);
                 self.order.remove(slot);
+                if self.fresh.has(slot) {
+                    self.fresh.leave(slot);
+                }
             }
             (NONE, next) => {
                 self.slots[next as usize].same_prev = NONE;
                 self.index.replace(hash, slot, next);
                 self.order.replace(slot, next);
+                if self.fresh.has(slot) {
+                    self.fresh.replace(slot, next);
+                }
             }
             (prev, next) => {
                 self.slots[prev as usize].same_next = next;
@@ -481,65 +481,6 @@ impl ContentStore {
         self.octets -= stored.bytes().len();
         self.pool.release(stored);
         self.free.push(slot);
-    }
-
-    /// The packet that answers `query`. A hit counts as a use.
-    #[inline(always)]
-    pub fn find(&mut self, now: Tick, query: &Query<'_>) -> Option<Body<'_>> {
-        if !self.config.serve {
-            return None;
-        }
-        let slot = self.lookup(now, query)?;
-        if self.config.policy == Policy::Lru {
-            self.queues.move_to(slot, Queue::Fresh);
-        }
-        Some(self.slots[slot as usize].stored.body())
-    }
-
-    #[inline(always)]
-    fn lookup(&mut self, now: Tick, query: &Query<'_>) -> Option<u32> {
-        let head = self.head(query.hash, query.name);
-        if let Some(slot) = head.and_then(|head| self.usable(now, head, query)) {
-            return Some(slot);
-        }
-        if !query.can_be_prefix || query.digest.is_some() {
-            return None;
-        }
-        let mut at = match head {
-            Some(head) => self.order.right(head),
-            None => self.order.right(self.order.last_where(|other| self.name(other) < query.name)),
-        };
-        for _ in 0..SCAN_MAX {
-            if at == NONE || !self.name(at).starts_with(query.name) {
-                return None;
-            }
-            if let Some(slot) = self.usable(now, at, query) {
-                return Some(slot);
-            }
-            at = self.order.right(at);
-        }
-        None
-    }
-
-    /// The first packet in the chain of `head` that `query` may be answered with.
-    fn usable(&mut self, now: Tick, head: u32, query: &Query<'_>) -> Option<u32> {
-        let mut at = head;
-        while at != NONE {
-            let s = &self.slots[at as usize];
-            let next = s.same_next;
-            let fresh = !query.must_be_fresh || s.fresh_until > now;
-            if fresh && query.digest.is_none_or(|wanted| self.digest(at) == *wanted) {
-                return Some(at);
-            }
-            at = next;
-        }
-        None
-    }
-
-    /// What [`ContentStore::find`] would find, without using it.
-    #[must_use]
-    pub fn would_find(&mut self, now: Tick, query: &Query<'_>) -> bool {
-        self.config.serve && self.lookup(now, query).is_some()
     }
 
     /// Erases at most `limit` packets whose name starts with `prefix` (a name's value); says how

@@ -271,3 +271,58 @@ fn freed_buffers_are_used_again_and_not_hoarded() {
     }
     assert_eq!(cs.len(), 1);
 }
+
+/// `/a/0000` and so on, in canonical order.
+fn numbered(n: usize) -> Buf {
+    let name: Name = format!("/a/{n:06}").parse().unwrap();
+    let mut out = Vec::new();
+    DataBuilder::new(name.as_ref(), b"")
+        .write(&mut out, &SignatureInfo::default(), |_| Ok::<_, std::fmt::Error>([0; 32]))
+        .unwrap();
+    Buf::copy_from(&out)
+}
+
+fn fresh_under<'a>(name: &'a Name) -> Query<'a> {
+    Query { can_be_prefix: true, must_be_fresh: true, ..query(name) }
+}
+
+#[test]
+fn stale_packets_do_not_stand_in_the_way_of_fresh_ones() {
+    let mut cs = store(65_536, Policy::Lru);
+    let prefix: Name = "/a".parse().unwrap();
+    let now = Tick::from_ms(1);
+    for n in 0..5000 {
+        put(&mut cs, now, &numbered(n), 10);
+    }
+    put(&mut cs, now, &numbered(9000), 100_000);
+    // None was ever looked for, so they are entered by the first lookups, some by each.
+    let later = Tick::from_ms(50);
+    let mut lookups = 0;
+    while cs.find(later, &fresh_under(&prefix)).is_none() {
+        lookups += 1;
+        assert!(lookups < 50, "the fresh one is not found");
+        assert!(cs.take_steps() as usize <= ENTER_MAX + SCAN_MAX);
+    }
+    cs.take_steps();
+    for _ in 0..100 {
+        assert_eq!(cs.find(later, &fresh_under(&prefix)).unwrap().bytes(), &*numbered(9000));
+    }
+    assert_eq!(cs.take_steps(), 0, "stale ones are looked at once");
+    // One that is fresh again is found again.
+    put(&mut cs, later, &numbered(7), 100_000);
+    assert_eq!(cs.find(later, &fresh_under(&prefix)).unwrap().bytes(), &*numbered(7));
+}
+
+#[test]
+fn what_nobody_looks_for_is_noted_once() {
+    let mut cs = store(10, Policy::Lru);
+    for n in 0..1000 {
+        put(&mut cs, Tick::from_ms(1), &numbered(n), 1000);
+        put(&mut cs, Tick::from_ms(1), &numbered(n), 1000);
+    }
+    let mut noted = 0;
+    while cs.fresh.next_noted().is_some() {
+        noted += 1;
+    }
+    assert!(noted <= 11, "{noted}");
+}

@@ -82,6 +82,8 @@ pub struct Entry<I> {
     pub outs: SmallVec<[OutRecord; 1]>,
     /// When it was made; what repeats its Interest does not make it younger.
     pub since: Tick,
+    /// The face that its octets are charged to, where they are many.
+    pub charged: Option<FaceId>,
     /// Information of the strategy; reset when the entry is made.
     pub info: I,
     /// The FIB prefix of the latest decision.
@@ -132,6 +134,7 @@ impl<I> Entry<I> {
         } else {
             self.outs.clear();
         }
+        self.charged = None;
         self.info = I::default();
         self.fib = FibMatch::default();
         self.satisfied = false;

@@ -25,8 +25,8 @@ const NONE: u32 = u32::MAX;
 /// that name must visit them all. Entries with neither do not count.
 pub const VARIANTS_MAX: usize = 64;
 
-/// A slot keeps the buffer of a small Interest for the next one, a larger one is given back.
-const KEPT_LEN: usize = 2048;
+/// A slot keeps the buffer of a usual Interest for the next one, a longer one is given back at once.
+const KEPT_LEN: usize = 512;
 
 /// What tells pending Interests apart.
 #[derive(Debug, Clone, Copy)]
@@ -67,6 +67,9 @@ pub enum PitError {
     /// The configured limit of entries is reached.
     #[error("the PIT holds its limit of entries (pit.entries_max)")]
     Full,
+    /// The configured limit of octets is reached.
+    #[error("the PIT holds its limit of octets (pit.bytes_max)")]
+    Octets,
     /// More than [`VARIANTS_MAX`] hints or digests for one name.
     #[error("too many hints or digests are pending for one name")]
     Variants,
@@ -145,6 +148,7 @@ pub struct Pit<I> {
     prefix_counts: [u32; NAME_COMPONENTS_MAX + 2],
     prefix_lengths: u64,
     octets: usize,
+    octets_max: usize,
 }
 
 impl<I: Default> Pit<I> {
@@ -160,7 +164,15 @@ impl<I: Default> Pit<I> {
             prefix_counts: [0; NAME_COMPONENTS_MAX + 2],
             prefix_lengths: 0,
             octets: 0,
+            octets_max: usize::MAX,
         }
+    }
+
+    /// The same with a bound of the octets of pending Interests.
+    #[must_use]
+    pub fn with_octets_max(mut self, octets_max: usize) -> Self {
+        self.octets_max = octets_max;
+        self
     }
 
     /// Entries.
@@ -188,9 +200,30 @@ impl<I: Default> Pit<I> {
     }
 
     /// Octets of the pending Interests.
+    #[inline]
     #[must_use]
     pub fn octets(&self) -> usize {
         self.octets
+    }
+
+    /// The bound of [`Pit::octets`].
+    #[inline]
+    #[must_use]
+    pub fn octets_max(&self) -> usize {
+        self.octets_max
+    }
+
+    /// Octets of buffers that free slots keep for the next Interests.
+    #[must_use]
+    pub fn kept_octets(&self) -> usize {
+        self.free.iter().map(|slot| self.slots[*slot as usize].interest.capacity()).sum()
+    }
+
+    /// Gives the buffers of free slots back, after many entries ended at once.
+    pub fn give_back_buffers(&mut self) {
+        for slot in &self.free {
+            self.slots[*slot as usize].interest = Vec::new();
+        }
     }
 
     /// Numbers of components, as bits, for which CanBePrefix entries exist: what Data must be
@@ -257,6 +290,9 @@ impl<I: Default> Pit<I> {
         let is_variant = key.hint != 0 || key.name.len() != key.undigested_len;
         if is_variant && look.variants >= VARIANTS_MAX {
             return Err(PitError::Variants);
+        }
+        if self.octets + interest.len() > self.octets_max {
+            return Err(PitError::Octets);
         }
         let slot = self.allocate()?;
         self.fill(slot, key, interest);

@@ -190,6 +190,25 @@ fn a_full_table_refuses_and_a_freed_slot_has_a_new_generation() {
 }
 
 #[test]
+fn a_table_bounds_the_octets_and_keeps_the_buffers_of_usual_interests_only() {
+    let usual = plain(&[0]).wire().len();
+    let mut pit: Pit<u8> = Pit::new(100).with_octets_max(3 * usual);
+    let slots: Vec<u32> = (0..3).map(|n| put(&mut pit, &plain(&[n])).unwrap()).collect();
+    assert_eq!((pit.octets(), pit.octets_max()), (3 * usual, 3 * usual));
+    assert_eq!(put(&mut pit, &plain(&[3])), Err(PitError::Octets));
+    pit.erase(slots[0]);
+    let slot = put(&mut pit, &plain(&[3])).unwrap();
+    pit.erase(slot);
+    assert_eq!(pit.kept_octets(), usual);
+    pit.give_back_buffers();
+    assert_eq!(pit.kept_octets(), 0);
+    let mut pit: Pit<u8> = Pit::new(100);
+    let long = put(&mut pit, &plain(&[1; 400])).unwrap();
+    pit.erase(long);
+    assert_eq!(pit.kept_octets(), 0);
+}
+
+#[test]
 fn both_timers_of_an_entry_fire_and_end_with_it() {
     let mut pit: Pit<u8> = Pit::new(4);
     let a = put(&mut pit, &plain(&[0])).unwrap();

@@ -3,8 +3,8 @@
 //! Drops: none.  Counters: cs_hits, cs_misses.
 
 use super::Incoming;
-use crate::Forwarder;
 use crate::path::{emit, finalize, is_localhost};
+use crate::{Forwarder, fairness};
 use onym_link::{LpOut, Outbox, Payload};
 use onym_tables::cs::{Body, Query};
 use onym_tables::{FaceId, Tick};
@@ -24,6 +24,15 @@ pub(crate) fn query<'a>(interest: &Interest<'a>, hashes: &NameHashes) -> Query<'
     }
 }
 
+/// Charges a search to the face that asked: only those with CanBePrefix look at many packets.
+#[inline(always)]
+fn charge(fw: &mut Forwarder, incoming: &Incoming<'_>) {
+    if incoming.interest.can_be_prefix {
+        let steps = fw.cs.take_steps();
+        fairness::charge_steps(fw, incoming.ingress, steps);
+    }
+}
+
 #[inline(always)]
 pub(super) fn run(
     fw: &mut Forwarder,
@@ -34,15 +43,17 @@ pub(super) fn run(
 ) -> bool {
     let Some(body) = fw.cs.find(now, &query(incoming.interest, incoming.hashes)) else {
         fw.counters.cs_misses += 1;
+        charge(fw, incoming);
         return false;
     };
     let bytes = match body {
         Body::Small(bytes) => out.copy(bytes),
         Body::Shared(buf) => Payload::Shared(buf.clone()),
     };
+    let freshness = left_over.map(|_| Data::parse(body.bytes()).map_or(0, |d| d.freshness_ms));
     fw.counters.cs_hits += 1;
-    if let Some(slot) = left_over {
-        let freshness = Data::parse(body.bytes()).map_or(0, |data| data.freshness_ms);
+    charge(fw, incoming);
+    if let (Some(slot), Some(freshness)) = (left_over, freshness) {
         let entry = fw.pit.entry_mut(slot);
         entry.satisfied = true;
         entry.freshness_ms = u32::try_from(freshness).unwrap_or(u32::MAX);

@@ -4,7 +4,7 @@
 //! face.
 
 use super::Incoming;
-use crate::{Forwarder, Verdict};
+use crate::{Forwarder, Verdict, fairness};
 use onym_tables::Tick;
 use onym_tables::pit::{InRecord, Key, Look};
 
@@ -35,6 +35,9 @@ pub(super) fn run(
         entry.ins.push(record);
         entry.since = now;
         fw.pit.set_expiry(slot, expiry);
+        if incoming.packet.bytes.len() >= fairness::LONG_LEN {
+            fairness::charge(fw, slot, incoming.ingress);
+        }
     } else {
         let known = entry.ins.iter_mut().find(|r| r.face == incoming.ingress);
         let is_known = known.map(|known| *known = record.clone()).is_some();
