@@ -12,6 +12,7 @@ mod gaps;
 mod notify;
 mod pace;
 mod request;
+mod share;
 mod subscriptions;
 
 pub use data::{Data, Refusal, Row, Sent};
@@ -46,6 +47,8 @@ pub struct Config {
     pub patience: Duration,
     /// Most requests that wait.
     pub pending_max: usize,
+    /// What all applications may assert together; beyond three quarters of it each has its share.
+    pub held_max: usize,
     /// Most octets of a frame.
     pub frame_max: usize,
     /// Octets that a signature needs in each frame.
@@ -68,6 +71,7 @@ impl Config {
             keep_alive: Duration::from_secs(10),
             patience: Duration::from_secs(10),
             pending_max: 65_536,
+            held_max: 1_000_000,
             frame_max: 1400,
             reserve: 0,
             cache_octets_max: 16 << 20,

@@ -37,6 +37,17 @@ pub struct Config {
     pub age_max: Duration,
     /// Most nodes of which link states are kept.
     pub nodes_max: usize,
+    /// Most octets of all that is kept of them, about; beyond three quarters of it each neighbour
+    /// has its share.
+    pub octets_max: usize,
+}
+
+/// What a link state, and each link in it, costs in all tables of the node, about.
+const STATE_OCTETS: usize = 2048;
+const LINK_OCTETS: usize = 128;
+
+fn cost(message: &Control) -> usize {
+    STATE_OCTETS + LINK_OCTETS * (message.links.len() + message.exits.len())
 }
 
 impl Config {
@@ -54,6 +65,7 @@ impl Config {
             refresh: Duration::from_secs(60),
             age_max: Duration::from_secs(200),
             nodes_max: 4096,
+            octets_max: 16 << 20,
         }
     }
 }
@@ -76,6 +88,8 @@ struct State {
     number: u64,
     octets: Control,
     heard: Tick,
+    /// The neighbour that it came from; none for this node.
+    via: Option<FaceId>,
 }
 
 /// The link-state part of a node.
@@ -86,6 +100,9 @@ pub struct LinkState {
     /// Links to other domains: the domain instead of a neighbour.
     exits: BTreeMap<FaceId, Link>,
     known: BTreeMap<Label, State>,
+    /// What they cost, all and by the neighbour that they came from.
+    octets: usize,
+    octets_via: BTreeMap<FaceId, usize>,
     number: u64,
     digest: u64,
     next_hello: Tick,
@@ -105,6 +122,8 @@ impl LinkState {
             links: BTreeMap::new(),
             exits: BTreeMap::new(),
             known: BTreeMap::new(),
+            octets: 0,
+            octets_via: BTreeMap::new(),
             number: 0,
             digest: 0,
             next_hello: Tick(0),
@@ -230,22 +249,58 @@ impl LinkState {
         if known.is_some_and(|k| k.number >= message.number) {
             return;
         }
-        if known.is_none() && self.known.len() >= self.config.nodes_max {
+        let before = known.map_or(0, |k| cost(&k.octets));
+        let is_one_more = known.is_none() && self.known.len() >= self.config.nodes_max;
+        let message = essence(message);
+        if is_one_more || !self.has_room_for(face, before, cost(&message)) {
             self.refused += 1;
             return;
         }
-        self.note(now, message.clone());
+        self.note(now, Some(face), message.clone());
         out.publish(flood(Target::Neighbours(Some(face)), &message));
         tell_own(message, out);
     }
 
-    fn note(&mut self, now: Tick, message: Control) {
-        let (node, number) = (message.sender, message.number);
-        self.digest ^= part(node, number);
-        let state = State { number, octets: message, heard: now };
-        if let Some(before) = self.known.insert(node, state) {
-            self.digest ^= part(node, before.number);
+    /// Whether a link state that came over `face` may cost `octets` where it cost `before`.
+    fn has_room_for(&self, face: FaceId, before: usize, octets: usize) -> bool {
+        let max = self.config.octets_max;
+        let all = self.octets - before + octets;
+        if octets <= before || all < max - max / 4 {
+            return true;
         }
+        // One more than there are: room for who comes next.
+        let share = max / (self.links.len() + 1);
+        let own = self.octets_via.get(&face).copied().unwrap_or(0);
+        all <= max && own + octets <= share
+    }
+
+    fn note(&mut self, now: Tick, via: Option<FaceId>, message: Control) {
+        let (node, number) = (message.sender, message.number);
+        self.forget(node);
+        self.digest ^= part(node, number);
+        let octets = cost(&message);
+        self.octets += octets;
+        if let Some(face) = via {
+            *self.octets_via.entry(face).or_default() += octets;
+        }
+        self.known.insert(node, State { number, octets: message, heard: now, via });
+    }
+
+    /// Takes out what is known of a node.
+    fn forget(&mut self, node: Label) -> Option<State> {
+        let state = self.known.remove(&node)?;
+        self.digest ^= part(node, state.number);
+        let octets = cost(&state.octets);
+        self.octets -= octets;
+        if let Some(face) = state.via
+            && let Some(own) = self.octets_via.get_mut(&face)
+        {
+            *own -= octets;
+            if *own == 0 {
+                self.octets_via.remove(&face);
+            }
+        }
+        Some(state)
     }
 
     /// Says the links of this node to everybody.
@@ -264,7 +319,7 @@ impl LinkState {
             exits: self.exits.values().copied().collect(),
             ..Control::new(Kind::LINK_STATE, self.config.node)
         };
-        self.note(now, message.clone());
+        self.note(now, None, message.clone());
         self.next_refresh = now + self.config.refresh;
         out.publish(flood(Target::Neighbours(None), &message));
         tell_own(message, out);
@@ -294,11 +349,10 @@ impl LinkState {
             out.publish(self.hello_message(Target::Neighbours(None)));
         }
         let is_old = |s: &State| now.since(s.heard) > self.config.age_max;
-        let old: Vec<Label> =
-            self.known.iter().filter(|(_, s)| is_old(s)).map(|(n, _)| *n).collect();
-        for node in old.into_iter().filter(|n| *n != self.config.node) {
-            if let Some(state) = self.known.remove(&node) {
-                self.digest ^= part(node, state.number);
+        let others = self.known.iter().filter(|(n, _)| **n != self.config.node);
+        let old: Vec<Label> = others.filter(|(_, s)| is_old(s)).map(|(n, _)| *n).collect();
+        for node in old {
+            if let Some(state) = self.forget(node) {
                 // Full: what is said last, the node is gone.
                 let gone = Control { is_full: true, links: Vec::new(), ..state.octets };
                 tell_own(gone, out);
@@ -314,6 +368,14 @@ impl LinkState {
         let first = (self.number == 0).then_some(Tick(0));
         dead.chain([self.next_refresh]).chain(hello).chain(first).chain(self.say_at).min()
     }
+}
+
+/// What of a link state is kept and passed on: a stranger may have put anything beside it.
+fn essence(message: Control) -> Control {
+    let Control { number, epoch, item, role, mut links, mut exits, sender, .. } = message;
+    links.shrink_to_fit();
+    exits.shrink_to_fit();
+    Control { number, epoch, item, role, links, exits, ..Control::new(Kind::LINK_STATE, sender) }
 }
 
 fn part(node: Label, number: u64) -> u64 {
@@ -364,5 +426,42 @@ mod tests {
         node.not_listened(FaceId(300), Tick(0).plus_ms(3000));
         assert!(is_there_after(&mut node, &mut out, 6400));
         assert!(!is_there_after(&mut node, &mut out, 6600));
+    }
+
+    /// What node `n` says of itself, with so many links.
+    fn says(n: u64, number: u64, links: u32) -> Control {
+        let link = |number| Link { neighbour: Label::from_u64(n + 1), number, cost: 1 };
+        let links = (0..links).map(link).collect();
+        let kind = Control::new(Kind::LINK_STATE, Label::from_u64(n));
+        Control { number, epoch: Some(1), item: Some(n), links, body: vec![7; 500], ..kind }
+    }
+
+    #[test]
+    fn a_neighbour_that_floods_leaves_room_for_others_and_nothing_but_links_is_kept() {
+        let mut config = Config::new(Label::from_u64(1), 0, Role::default(), 1);
+        config.octets_max = 1 << 20;
+        let mut node = LinkState::new(config);
+        let (flooder, honest) = (FaceId(300), FaceId(301));
+        node.link_add(Tick(0), flooder, 1, 1);
+        node.link_add(Tick(0), honest, 2, 1);
+        let mut out = Outbox::default();
+        for n in 0..4000 {
+            node.receive(Tick(0), flooder, says(10 + n, 1, 20), &mut out);
+        }
+        assert!(node.octets <= (1 << 20) * 3 / 4, "{}", node.octets);
+        assert!(node.refused > 3000);
+        for n in 0..20 {
+            node.receive(Tick(0), honest, says(10_000 + n, 1, 4), &mut out);
+            assert!(node.known.contains_key(&Label::from_u64(10_000 + n)), "{n}");
+        }
+        assert!(node.known.values().all(|state| state.octets.body.is_empty()));
+        // What grows is refused like what is new, and what shrinks is not.
+        node.receive(Tick(0), flooder, says(10, 2, 300), &mut out);
+        assert_eq!(node.known[&Label::from_u64(10)].number, 1);
+        node.receive(Tick(0), flooder, says(10, 3, 1), &mut out);
+        assert_eq!(node.known[&Label::from_u64(10)].number, 3);
+        node.handle_timeout(Tick(0).plus_ms(1_000_000), &mut out);
+        assert_eq!(node.octets_via.len(), 0);
+        assert_eq!(node.octets, STATE_OCTETS, "of this node alone");
     }
 }

@@ -43,6 +43,8 @@ pub struct Config {
     pub routing: Routing,
     /// Bounds of a rendezvous.
     pub limits: rendezvous::graph::Limits,
+    /// Most octets of link states, about.
+    pub link_state_octets_max: usize,
     /// Time after which a rendezvous forgets a silent node.
     pub lease: Duration,
     /// Most octets of a frame.
@@ -73,6 +75,7 @@ impl Config {
             forwarder: forwarder::Config::default(),
             routing: Routing::default(),
             limits: rendezvous::graph::Limits::default(),
+            link_state_octets_max: 16 << 20,
             lease: Duration::from_secs(30),
             frame_max: 1400,
             key: None,
@@ -214,10 +217,13 @@ impl Node {
             reserve: config.signing.as_ref().map_or(0, Signing::overhead),
             cache_octets_max: config.cache_octets_max,
             keep_alive: config.lease / 3,
+            held_max: config.limits.vertices_max,
             ..dispatcher::Config::new(config.node, config.boot)
         };
-        let links =
-            link_state::Config::new(config.node, config.inside, config.role, config.boot.into());
+        let links = link_state::Config {
+            octets_max: config.link_state_octets_max,
+            ..link_state::Config::new(config.node, config.inside, config.role, config.boot.into())
+        };
         Self {
             forwarder: forwarder_of(&config),
             dispatcher: Dispatcher::new(dispatcher),

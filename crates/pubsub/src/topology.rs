@@ -28,6 +28,9 @@ use std::time::Duration;
 const SETTLE: Duration = Duration::from_millis(50);
 /// Times that a rendezvous is asked for its matches by a topology manager that is new.
 const ASKS_MAX: u32 = 5;
+/// Rendezvous nodes, and topology managers, that serve a domain: each dispatcher is told all of them,
+/// with the ways there.
+const HOMES_MAX: usize = 64;
 /// Most items of which matches are kept.
 pub const MATCHES_MAX: usize = 1_000_000;
 
@@ -135,7 +138,10 @@ impl TopologyManager {
         let all: Vec<Label> = all.map(|(label, _)| *label).collect();
         let is_on = |n: &Label| self.roster.as_ref().is_none_or(|roster| roster.contains(n));
         let on: Vec<Label> = all.iter().copied().filter(is_on).collect();
-        if on.is_empty() { all } else { on }
+        let mut homes = if on.is_empty() { all } else { on };
+        // The same in all managers, as they go by the order of labels.
+        homes.truncate(HOMES_MAX);
+        homes
     }
 
     /// Messages to dispatchers and rendezvous nodes.

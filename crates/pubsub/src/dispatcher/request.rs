@@ -42,6 +42,7 @@ impl Dispatcher {
         let waiting = Waiting { app, tag, then: None };
         let status = match self.check(request) {
             Err(status) => Some(status),
+            Ok(_) if !request.kind.is_withdrawal() && !self.has_room_for(app) => Some(Status::FULL),
             Ok(full) if request.strategy.has_rendezvous() => {
                 if request.kind.is_withdrawal() {
                     self.withdraw(now, waiting, request, full, out)

@@ -25,11 +25,24 @@ pub struct Limits {
     pub ids_max: usize,
     /// Most nodes that publish or subscribe.
     pub nodes_max: usize,
+    /// Most octets of all of them, about.
+    pub octets_max: usize,
+}
+
+/// What a scope or item, and each of its identifiers beside its octets, costs in all tables, about.
+const VERTEX_OCTETS: usize = 512;
+const PATH_OCTETS: usize = 384;
+
+/// What a node may always assert.
+const SHARE_MIN: usize = 64;
+
+fn path_octets(id: &Id) -> usize {
+    PATH_OCTETS + id.octets().len()
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { vertices_max: 1_000_000, ids_max: 64, nodes_max: 65_536 }
+        Self { vertices_max: 1_000_000, ids_max: 64, nodes_max: 65_536, octets_max: 1 << 30 }
     }
 }
 
@@ -152,6 +165,8 @@ pub struct Graph {
     numbers: u64,
     by_number: KeyedMap<u64, usize>,
     held: KeyedMap<Label, Holder>,
+    /// What all that costs, about.
+    octets: usize,
     /// Scopes whose publishers changed, where somebody keeps them.
     unkept: Option<BTreeSet<Id>>,
 }
@@ -317,9 +332,10 @@ impl Graph {
 
     /// Makes a vertex without identifiers.
     fn make(&mut self, is_scope: bool, strategy: Strategy) -> Result<usize, Status> {
-        if self.len() >= self.limits.vertices_max {
+        if self.len() >= self.limits.vertices_max || self.octets >= self.limits.octets_max {
             return Err(Status::FULL);
         }
+        self.octets += VERTEX_OCTETS;
         let number = self.numbers;
         self.numbers += 1;
         let vertex = Vertex {
@@ -372,6 +388,7 @@ impl Graph {
     fn add_paths(&mut self, v: usize, father: Option<usize>, ids: &[Id]) {
         for id in ids {
             self.index.insert(id.clone(), v);
+            self.octets += path_octets(id);
             let (publishers, subscribers) = Default::default();
             let path = Path { id: id.clone(), father, publishers, subscribers };
             let paths = &mut self.at_mut(v).paths;
@@ -409,9 +426,28 @@ impl Graph {
         }
     }
 
-    /// Whether one more node may assert something.
+    /// Octets of all that is there, about.
+    #[must_use]
+    pub fn octets(&self) -> usize {
+        self.octets
+    }
+
+    /// Whether the node may assert one more thing: beyond three quarters of the bounds who has more
+    /// than its share has to give something back first.
     fn has_room_for(&self, node: Label) -> bool {
-        self.held.len() < self.limits.nodes_max || self.held.contains_key(&node)
+        let Some(holder) = self.held.get(&node) else {
+            return self.held.len() < self.limits.nodes_max;
+        };
+        let is_contended = |used: usize, max: usize| used >= max - max / 4;
+        let limits = &self.limits;
+        if !is_contended(self.len(), limits.vertices_max)
+            && !is_contended(self.octets, limits.octets_max)
+        {
+            return true;
+        }
+        // One more than there are: room for who comes next.
+        let share = limits.vertices_max / (self.held.len() + 1);
+        holder.held.len() < share.max(SHARE_MIN)
     }
 
     /// Takes back what [`hold`](Self::hold) noted.

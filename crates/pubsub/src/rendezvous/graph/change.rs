@@ -1,6 +1,6 @@
 //! What a request changed.
 
-use super::{Graph, Nodes, Path};
+use super::{Graph, Nodes, Path, VERTEX_OCTETS, path_octets};
 use onym_wire::push::{Id, Label, Strategy};
 use std::collections::BTreeMap;
 
@@ -147,6 +147,7 @@ impl Graph {
         }
         for id in &ids {
             self.index.remove(id);
+            self.octets -= path_octets(id);
         }
         self.at_mut(v).paths.retain(|p| p.father != father);
         if let (Some(father), Some(label)) = (father, label) {
@@ -156,6 +157,7 @@ impl Graph {
             if let Some(vertex) = self.vertices[v].take() {
                 self.by_number.remove(&vertex.number);
             }
+            self.octets -= VERTEX_OCTETS;
             self.free.push(v);
         } else if !is_scope {
             changes.renamed(self, v);

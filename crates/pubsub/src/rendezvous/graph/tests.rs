@@ -39,6 +39,8 @@ fn check(graph: &Graph) {
     }
     let ids: usize = graph.vertices.iter().flatten().map(|v| v.paths.len()).sum();
     assert_eq!(ids, graph.index.len(), "every id is in the index once");
+    let octets: usize = graph.index.keys().map(path_octets).sum();
+    assert_eq!(graph.octets(), octets + graph.len() * VERTEX_OCTETS);
     for (v, vertex) in graph.vertices.iter().enumerate() {
         let Some(vertex) = vertex else { continue };
         for path in &vertex.paths {
@@ -211,7 +213,8 @@ fn what_a_silent_node_held_goes_items_first() {
 
 #[test]
 fn bounds_are_statuses() {
-    let mut g = Graph::new(Limits { vertices_max: 2, ids_max: 1, nodes_max: 2 });
+    let mut g =
+        Graph::new(Limits { vertices_max: 2, ids_max: 1, nodes_max: 2, ..Limits::default() });
     ask(&mut g, 1, Kind::PUBLISH_SCOPE, "/1", "/").unwrap();
     ask(&mut g, 2, Kind::PUBLISH_SCOPE, "/2", "/").unwrap();
     assert_eq!(ask(&mut g, 1, Kind::PUBLISH_SCOPE, "/3", "/"), Err(Status::FULL), "vertices");
@@ -221,6 +224,26 @@ fn bounds_are_statuses() {
     ask(&mut g, 1, Kind::PUBLISH_SCOPE, "/2", "/1").unwrap();
     let twice = ask(&mut g, 1, Kind::PUBLISH_SCOPE, "/1/2", "/1");
     assert_eq!(twice, Err(Status::EXISTS));
+}
+
+#[test]
+fn octets_are_bounded_and_one_node_leaves_room_for_others() {
+    let limits = Limits { vertices_max: 1000, octets_max: 600 << 10, ..Limits::default() };
+    let mut g = Graph::new(limits);
+    let mut publish = |by: u64, n: usize| {
+        let (kind, id) = (Kind::PUBLISH_SCOPE, id(&format!("/{n:x}")));
+        let request = Request { kind, id, prefix: Id::default(), strategy: DOMAIN };
+        g.request(node(by), &request).map(drop)
+    };
+    let greedy = (1..2000).take_while(|n| publish(1, *n).is_ok()).count();
+    assert!((400..700).contains(&greedy), "{greedy}");
+    let modest = (3000..3050).filter(|n| publish(2, *n).is_ok()).count();
+    assert_eq!(modest, 50, "room for others");
+    assert!(g.octets() <= 600 << 10);
+    check(&g);
+    g.forget(node(1));
+    g.forget(node(2));
+    assert_eq!(g.octets(), 0);
 }
 
 #[test]
