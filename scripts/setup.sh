@@ -42,6 +42,9 @@ for group in "$@"; do
   if [ "$group" = kernel ] && ! python3 -c 'import yaml' >/dev/null 2>&1; then
     missing+=(python3-yaml)
   fi
+  if [ "$group" = test ] && ! compgen -G '/usr/lib/*/faketime/libfaketimeMT.so.1' >/dev/null; then
+    missing+=(libfaketime)
+  fi
   # venv may be packaged apart from python3.
   if [ "$group" = test ] && ! python3 -c 'import ensurepip, venv' >/dev/null 2>&1; then
     missing+=(python3-venv)

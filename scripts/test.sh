@@ -49,6 +49,7 @@ if [ "$mode" = all ]; then
   stage python-daemon env ONYM="$(realpath "${CARGO_TARGET_DIR:-target}")/release/onym" PYTHONPATH=clients/python python3 -m unittest discover -s clients/python/tests
   stage udp-preload clients/preload/test.sh "$(realpath "${CARGO_TARGET_DIR:-target}")/release/onym"
   stage old-framing tests/old-framing/run.py "$(realpath "${CARGO_TARGET_DIR:-target}")/release/onym"
+  stage doors tests/doors/run.py "$(realpath "${CARGO_TARGET_DIR:-target}")/release/onym"
   stage push-lans tests/push-lans/run.py "$(realpath "${CARGO_TARGET_DIR:-target}")/release/onym"
   stage service-ethernet tests/service-ethernet/run.py "$(realpath "${CARGO_TARGET_DIR:-target}")/release/onym"
   stage kernel kernel/tests/kernel-test.sh "$PWD/target/kernel"

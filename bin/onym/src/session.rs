@@ -116,12 +116,19 @@ const NOT_OUTSIDE: &str = "this node is managed from its own machine only: name 
                            `--node unix:///run/nfd/nfd.sock`";
 
 fn is_localhop(name: &Name) -> bool {
-    name.as_ref().get(0).is_some_and(|c| c.is_generic() && c.value == b"localhop")
+    is_first(name, b"localhop")
+}
+
+fn is_first(name: &Name, word: &[u8]) -> bool {
+    name.as_ref().get(0).is_some_and(|c| c.is_generic() && c.value == word)
 }
 
 fn refused(command: &str, code: u64) -> &'static str {
     match code {
-        401 | 403 => "the node's configuration says who may do this: key `authorize`",
+        401 | 403 => {
+            "who may is said by `management.group`, `management.open` and `authorize` of the node: join \
+             the group and log in again, or have an operator do it"
+        }
         404 if command.starts_with("strategy") => "`onym strategy --help` lists the strategies",
         404 | 410 => "see `onym face list`",
         501 => "this node does not have the command",
@@ -151,6 +158,10 @@ fn fetch_failed(error: &FetchError) -> (Exit, &'static str) {
         FetchError::NotFound { why, .. } => unanswered(*why),
         FetchError::Refused { reason, .. } => unanswered(Unanswered::Nack(*reason)),
         FetchError::Exhausted { .. } => unanswered(Unanswered::Timeout),
+        // The node itself: only the log is kept from somebody.
+        FetchError::ProducerNack { name } if is_first(name, b"localhost") => {
+            (Exit::Refused, refused("log", 403))
+        }
         FetchError::ProducerNack { .. } => (Exit::NotFound, "ask the producer for the right name"),
         FetchError::TooLarge { .. } => {
             (Exit::Refused, "--size-max allows more, such as --size-max 100G, or none for any size")

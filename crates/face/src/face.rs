@@ -2,6 +2,7 @@
 
 use crate::FaceError;
 use onym_frame::{BufPool, RxFrame, TxQueue};
+use onym_sys::peer::Credentials;
 use onym_wire::faceuri::FaceUri;
 use onym_wire::mgmt::{LinkType, Scope};
 use rustix::fd::BorrowedFd;
@@ -131,6 +132,12 @@ pub trait Face: Send + fmt::Debug {
     /// Whether the other side is a program on this machine.
     fn scope(&self) -> Scope {
         Scope::NonLocal
+    }
+
+    /// Who the other side is, where the transport tells: on the Unix socket, and so for the rings that
+    /// were asked for there.
+    fn credentials(&self) -> Option<Credentials> {
+        None
     }
 
     /// Whether the connection is still being made: nothing is received, [`Self::flush`] is blocked

@@ -309,6 +309,7 @@ fn forwarder_config(
         hash_key: key,
         seed: seed.wrapping_add(index as u64),
         pit_entries_max: config.pit.entries_max.div_ceil(count),
+        pit_octets_max: config.pit.bytes_max.div_ceil(count),
         fib_entries_max: config.fib.routes_max,
         cs: crate::control::tables::cs_config(&config.cs, count),
         dead_nonces_max: config.tables.dead_nonces_max.div_ceil(count),

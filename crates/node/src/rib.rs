@@ -174,6 +174,18 @@ impl Rib {
         self.entries.iter().map(|(name, entry)| (name, entry.routes.as_slice()))
     }
 
+    /// Every name that starts with `prefix`, with its routes, in canonical order.
+    pub fn under<'a>(
+        &'a self,
+        prefix: NameRef<'a>,
+    ) -> impl Iterator<Item = (&'a NameValue, &'a [Route])> {
+        let prefix = prefix.value();
+        let from = (Bound::Included(prefix), Bound::Unbounded);
+        let rest = self.entries.range::<[u8], _>(from);
+        rest.take_while(move |(name, _)| name.starts_with(prefix))
+            .map(|(name, entry)| (name, entry.routes.as_slice()))
+    }
+
     /// The announcement of the longest prefix of `name` that has one.
     #[must_use]
     pub fn announcement(&self, name: NameRef<'_>) -> Option<&Buf> {

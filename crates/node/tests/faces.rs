@@ -9,6 +9,7 @@ use onym_node::config::Config;
 use onym_wire::mgmt::{ControlParameters, Persistency};
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, UdpSocket};
+use std::time::Duration;
 use support::{App, socket_dir, start, tcp_app, udp_app, unix_app, until, with};
 
 fn uri(uri: &str) -> ControlParameters {
@@ -281,4 +282,68 @@ fn stopping_sends_what_is_queued_and_removes_the_socket() {
     }
     assert!(stopping.join().unwrap(), "everything left in time");
     assert!(!path.exists());
+}
+
+/// A UDP peer at an address of its own on this machine.
+fn udp_from(node: &onym_node::NodeHandle, ip: [u8; 4]) -> App {
+    let options = onym_face::udp::UdpOptions::default();
+    let local = std::net::SocketAddr::from((ip, 0));
+    let node = node.bound().udp[0];
+    App::new(onym_face::udp::UdpFace::connect(Some(local), node, &options).unwrap())
+}
+
+/// Asks until there is an answer; how long that took.
+fn answered(peer: &mut App, producer: &mut App, uri: &str) -> Duration {
+    let start = std::time::Instant::now();
+    while start.elapsed() < support::DEADLINE {
+        peer.interest(uri);
+        if let Ok(Some(frame)) = producer.try_frame(Duration::from_millis(100)) {
+            let (packet, token) = support::unwrap(&frame);
+            assert!(onym_wire::Interest::parse(&packet).is_ok());
+            producer.data_with_token(uri, b"here", &token);
+            peer.take_data();
+            return start.elapsed();
+        }
+    }
+    panic!("no answer to {uri}");
+}
+
+#[test]
+fn peers_that_never_had_an_answer_make_room_for_newcomers() {
+    let (node, _dir) = node_with_sockets(&["faces.count_max=64"]);
+    let mut producer = unix_app(&node);
+    let p = ControlParameters { name: Some("/a".parse().unwrap()), ..ControlParameters::default() };
+    assert_eq!(producer.command("/localhost/nfd", "rib/register", &p).code, 200);
+    let mut honest = udp_from(&node, [127, 1, 0, 1]);
+    answered(&mut honest, &mut producer, "/a/1");
+    // One packet each, from many networks, for a name that nobody has.
+    let mut strangers: Vec<App> = (0..70).map(|n| udp_from(&node, [127, 2, n, 1])).collect();
+    strangers.iter_mut().for_each(|s| s.interest("/nobody"));
+    until("there is no room", || node.faces().unwrap().len() >= 57);
+    // Far sooner than strangers that are idle give way.
+    let mut newcomer = udp_from(&node, [127, 3, 0, 1]);
+    answered(&mut newcomer, &mut producer, "/a/2");
+    // Who was answered kept its face.
+    let before: Vec<u32> = node.faces().unwrap().iter().map(|f| f.id.0).collect();
+    answered(&mut honest, &mut producer, "/a/3");
+    let after: Vec<u32> = node.faces().unwrap().iter().map(|f| f.id.0).collect();
+    assert!(after.iter().all(|id| before.contains(id)), "{before:?} {after:?}");
+}
+
+#[test]
+fn one_network_does_not_take_the_room_of_others() {
+    let (node, _dir) = node_with_sockets(&["faces.count_max=64"]);
+    let mut producer = unix_app(&node);
+    let p = ControlParameters { name: Some("/a".parse().unwrap()), ..ControlParameters::default() };
+    assert_eq!(producer.command("/localhost/nfd", "rib/register", &p).code, 200);
+    // All of them are answered, and so have a reason to stay.
+    let mut crowd: Vec<App> = (0..56).map(|n| udp_from(&node, [127, 2, 0, 1 + n])).collect();
+    for (n, peer) in crowd.iter_mut().take(42).enumerate() {
+        answered(peer, &mut producer, &format!("/a/crowd/{n}"));
+    }
+    crowd.iter_mut().for_each(|peer| peer.interest("/nobody"));
+    for n in 0..3 {
+        let mut newcomer = udp_from(&node, [127, 3 + n, 0, 1]);
+        answered(&mut newcomer, &mut producer, &format!("/a/new/{n}"));
+    }
 }

@@ -91,7 +91,7 @@ fn an_application_that_ends_or_lies_loses_its_face_and_others_do_not_notice() {
     drop(app);
     until("the end of the face", || faces(&here).is_empty());
     let mut app = App::new(connect(&here.path));
-    app.send(&[0x64, 2, 0x65, 9]);
+    app.send(&[0x64, 0xfe, 0xff, 0xff, 0xff, 0xff]);
     assert!(app.is_closed_by_node(), "what it sent is no packet");
     until("the end of the face", || faces(&here).is_empty());
     App::new(connect(&here.path)).interest("/place/is/free");

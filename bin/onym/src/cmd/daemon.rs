@@ -92,7 +92,11 @@ fn load(args: &Args) -> anyhow::Result<Config> {
 fn start_log(config: &Config) -> anyhow::Result<Arc<DaemonLog>> {
     let (filter, handle) = reload::Layer::new(filter(config)?);
     let colours = std::io::IsTerminal::is_terminal(&std::io::stderr());
-    let lines = tracing_subscriber::fmt::layer().with_ansi(colours).with_writer(|| LogLines);
+    // An error would be told on standard error, and a thread that cannot write there would end.
+    let lines = tracing_subscriber::fmt::layer()
+        .with_ansi(colours)
+        .with_writer(|| LogLines)
+        .log_internal_errors(false);
     let ring = Ring::default();
     let kept = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(ring.clone());
     tracing_subscriber::registry().with(filter).with(lines).with(kept).init();

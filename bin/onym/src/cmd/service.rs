@@ -71,6 +71,7 @@ pub(crate) fn run(args: Args, _cx: &Context) -> anyhow::Result<()> {
     let filter = EnvFilter::try_from_env("ONYM_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
     let colours = std::io::IsTerminal::is_terminal(&std::io::stderr());
     tracing_subscriber::fmt()
+        .log_internal_errors(false)
         .with_env_filter(filter)
         .with_ansi(colours)
         .with_writer(|| crate::log_ring::LogLines)

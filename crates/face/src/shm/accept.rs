@@ -7,6 +7,7 @@ use crate::face::{Face, Flush, Ready, Transport};
 use crate::stream::StreamFace;
 use crate::{FaceError, FaceUri};
 use onym_frame::{BufPool, RxFrame, TxQueue};
+use onym_sys::peer::Credentials;
 use onym_sys::shm::SharedMemory;
 use onym_wire::mgmt::Scope;
 use rustix::fd::{BorrowedFd, OwnedFd};
@@ -181,6 +182,10 @@ impl Face for AppFace {
 
     fn scope(&self) -> Scope {
         Scope::Local
+    }
+
+    fn credentials(&self) -> Option<Credentials> {
+        self.stream.credentials()
     }
 
     fn room_is_writable(&self) -> bool {

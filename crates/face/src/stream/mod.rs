@@ -7,6 +7,7 @@ pub mod unix;
 use crate::face::{Face, Flush, Ready, Transport};
 use crate::{FaceError, FaceUri};
 use onym_frame::{BufPool, RxFrame, TxPlace, TxQueue};
+use onym_sys::peer::{self, Credentials};
 use onym_wire::PACKET_LEN_MAX;
 use onym_wire::mgmt::Scope;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -190,6 +191,10 @@ impl Face for StreamFace {
 
     fn scope(&self) -> Scope {
         self.scope
+    }
+
+    fn credentials(&self) -> Option<Credentials> {
+        (self.transport == Transport::Unix).then(|| peer::credentials(&self.fd).ok()).flatten()
     }
 
     fn is_connecting(&self) -> bool {

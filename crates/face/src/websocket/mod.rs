@@ -3,13 +3,18 @@
 //! The protocol runs on one control thread (tokio); frames cross to the face by two bounded queues.
 //! This is not the fast path: each frame is copied.
 
+mod gate;
 mod link;
 mod task;
+mod unfinished;
+
+pub use gate::Gate;
 
 use crate::face::{Counters, Face, Flush, Ready, Transport};
 use crate::listen::{Incoming, Listener};
 use crate::stream::tcp::{self, is_loopback};
 use crate::{FaceError, FaceUri, uri};
+use gate::Ends;
 use link::Link;
 use onym_frame::{Buf, BufPool, RxFrame, TxQueue};
 use onym_sys::epoll::Waker;
@@ -42,15 +47,14 @@ enum Role {
 }
 
 impl WebSocketFace {
-    fn new(link: Arc<Link>, role: Role, local: SocketAddr, remote: SocketAddr, path: &str) -> Self {
+    fn new(link: Arc<Link>, role: Role, ends: Ends, path: &str, scope: Scope) -> Self {
+        let Ends { local, remote } = ends;
         let server = |at| FaceUri::WebSocket(uri::endpoint(at), path.to_owned());
         let client = |at| FaceUri::WebSocketClient(uri::endpoint(at));
         let (local_uri, remote_uri) = match role {
             Role::Client => (client(local), server(remote)),
             Role::Server => (server(local), client(remote)),
         };
-        let both = is_loopback(local.ip()) && is_loopback(remote.ip());
-        let scope = if both { Scope::Local } else { Scope::NonLocal };
         Self { link, local: local_uri, remote: remote_uri, scope }
     }
 }
@@ -75,8 +79,9 @@ fn connect_with(
         SocketAddr::V4(_) => SocketAddr::from(([0; 4], 0)),
         SocketAddr::V6(_) => SocketAddr::from(([0; 16], 0)),
     };
-    let mut face = WebSocketFace::new(Arc::clone(&link), Role::Client, local, remote, path);
-    face.scope = if is_loopback(remote.ip()) { Scope::Local } else { Scope::NonLocal };
+    let scope = if is_loopback(remote.ip()) { Scope::Local } else { Scope::NonLocal };
+    let ends = Ends { local, remote };
+    let face = WebSocketFace::new(Arc::clone(&link), Role::Client, ends, path, scope);
     link.state().connecting = true;
     runtime.spawn(task::client(remote, path.to_owned(), link, ping_every));
     Ok(face)
@@ -193,15 +198,15 @@ pub struct WebSocketListener {
 }
 
 impl WebSocketListener {
-    /// Listens at `address` (port 0: one that is free).
+    /// Listens at `address` (port 0: one that is free) for those whom `gate` lets in.
     ///
     /// # Errors
     /// [`FaceError::Io`], for instance when the port is taken.
-    pub fn bind(address: SocketAddr) -> Result<Self, FaceError> {
-        Self::bind_with(address, PING_EVERY)
+    pub fn bind(address: SocketAddr, gate: Gate) -> Result<Self, FaceError> {
+        Self::bind_with(address, gate, PING_EVERY)
     }
 
-    fn bind_with(address: SocketAddr, ping_every: Duration) -> Result<Self, FaceError> {
+    fn bind_with(address: SocketAddr, gate: Gate, ping_every: Duration) -> Result<Self, FaceError> {
         let runtime = task::runtime()?;
         let listening = |e| FaceError::io("listening for WebSocket connections", e);
         let socket: std::net::TcpListener = tcp::bound(address).map_err(listening)?.into();
@@ -215,9 +220,13 @@ impl WebSocketListener {
             waker: Arc::new(waker),
             stop: Arc::default(),
         };
-        let (accepted, waker) = (Arc::clone(&listener.accepted), Arc::clone(&listener.waker));
-        let stop = Arc::clone(&listener.stop);
-        runtime.spawn(task::listen(socket, accepted, waker, stop, ping_every));
+        let door = Arc::new(task::Door {
+            gate,
+            accepted: Arc::clone(&listener.accepted),
+            waker: Arc::clone(&listener.waker),
+            ping_every,
+        });
+        runtime.spawn(task::listen(socket, door, Arc::clone(&listener.stop)));
         Ok(listener)
     }
 

@@ -1,27 +1,33 @@
 //! The control thread: handshakes, and one task per connection.
 
+use super::gate::{Ends, Gate};
 use super::link::Link;
+use super::unfinished::Unfinished;
 use super::{Accepted, Role, WebSocketFace};
 use crate::FaceError;
 use futures_util::{SinkExt, StreamExt};
 use onym_frame::Buf;
 use onym_sys::epoll::Waker;
 use onym_wire::PACKET_LEN_MAX;
+use onym_wire::mgmt::Scope;
 use onym_wire::tlv::frame_len;
 use std::net::SocketAddr;
-use std::sync::{Arc, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Handle};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
+use tokio::task::AbortHandle;
 use tokio::time::timeout;
 use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request, Response};
+use tokio_tungstenite::tungstenite::http::StatusCode;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 /// How long a handshake may take.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Handshakes at the same time; more clients wait in the backlog.
+/// Handshakes at the same time; beyond, one gives way to the newcomer ([`Unfinished`]).
 const HANDSHAKES_MAX: usize = 64;
 /// Connections that wait to be taken by the listener's owner; more are closed.
 const ACCEPTED_MAX: usize = 128;
@@ -49,27 +55,34 @@ fn config() -> WebSocketConfig {
         .read_buffer_size(16 << 10)
 }
 
+/// What all connections to one listener share.
+pub(super) struct Door {
+    pub(super) gate: Gate,
+    pub(super) accepted: Accepted,
+    pub(super) waker: Arc<Waker>,
+    pub(super) ping_every: Duration,
+}
+
+type Handshakes = Arc<Mutex<Unfinished<AbortHandle>>>;
+
+fn lock(handshakes: &Handshakes) -> MutexGuard<'_, Unfinished<AbortHandle>> {
+    handshakes.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Accepts until told to stop.
-pub(super) async fn listen(
-    socket: std::net::TcpListener,
-    accepted: Accepted,
-    waker: Arc<Waker>,
-    stop: Arc<Notify>,
-    ping_every: Duration,
-) {
+pub(super) async fn listen(socket: std::net::TcpListener, door: Arc<Door>, stop: Arc<Notify>) {
     let listener = match TcpListener::from_std(socket) {
         Ok(listener) => listener,
         Err(error) => return tracing::error!(%error, "WebSocket connections cannot be accepted"),
     };
-    let handshakes = Arc::new(Semaphore::new(HANDSHAKES_MAX));
+    let handshakes: Handshakes = Arc::new(Mutex::new(Unfinished::new(HANDSHAKES_MAX)));
     loop {
-        let Ok(permit) = Arc::clone(&handshakes).acquire_owned().await else { return };
         let connection = tokio::select! {
             () = stop.notified() => return,
             connection = listener.accept() => connection,
         };
-        let stream = match connection {
-            Ok((stream, _)) => stream,
+        let (stream, peer) = match connection {
+            Ok(connection) => connection,
             Err(error) => {
                 tracing::warn!(%error, "a WebSocket connection was not accepted");
                 // Out of descriptors, most likely: give others the time to close some.
@@ -77,42 +90,69 @@ pub(super) async fn listen(
                 continue;
             }
         };
-        let (accepted, waker) = (Arc::clone(&accepted), Arc::clone(&waker));
-        tokio::spawn(async move {
-            let done = serve(stream, &accepted, &waker).await;
-            drop(permit);
-            match done {
-                Ok((socket, link)) => carry(socket, &link, ping_every).await,
+        let ticket = lock(&handshakes).ticket();
+        let (door, places) = (Arc::clone(&door), Arc::clone(&handshakes));
+        let task = tokio::spawn(async move {
+            let done = handshake(stream, &door.gate).await;
+            if !lock(&places).leave(ticket) {
+                return;
+            }
+            match done.and_then(|(socket, face)| Ok((socket, enqueue(face, &door)?))) {
+                Ok((socket, link)) => carry(socket, &link, door.ping_every).await,
                 Err(reason) => tracing::debug!(%reason, "a WebSocket handshake failed"),
             }
         });
+        // The task runs on this thread, so it has not ended yet.
+        if let Some(gives_way) = lock(&handshakes).enter(ticket, peer, task.abort_handle()) {
+            gives_way.abort();
+        }
     }
 }
 
-/// The server's half of a handshake; the face then waits in `accepted`.
-async fn serve(
+/// The server's half of a handshake.
+async fn handshake(
     stream: TcpStream,
-    accepted: &Accepted,
-    waker: &Waker,
-) -> Result<(WebSocketStream<TcpStream>, Arc<Link>), FaceError> {
+    gate: &Gate,
+) -> Result<(WebSocketStream<TcpStream>, WebSocketFace), FaceError> {
     let failed = |e| FaceError::io("accepting a WebSocket connection", e);
     stream.set_nodelay(true).map_err(failed)?;
     let local = stream.local_addr().map_err(failed)?;
     let remote = stream.peer_addr().map_err(failed)?;
-    let handshake = tokio_tungstenite::accept_async_with_config(stream, Some(config()));
-    let socket = timeout(HANDSHAKE_TIMEOUT, handshake)
+    let ends = Ends { local, remote };
+    let mut scope = Scope::NonLocal;
+    #[allow(clippy::result_large_err)] // The library wants this type.
+    let admit = |request: &Request, response: Response| {
+        match gate.admit(request.headers(), ends) {
+            Ok(true) => scope = Scope::Local,
+            Ok(false) => {}
+            Err(why) => return Err(forbidden(why)),
+        }
+        Ok(response)
+    };
+    let shake = tokio_tungstenite::accept_hdr_async_with_config(stream, admit, Some(config()));
+    let socket = timeout(HANDSHAKE_TIMEOUT, shake)
         .await
         .map_err(|_| FaceError::Silent(HANDSHAKE_TIMEOUT.as_secs()))?
         .map_err(|e| FaceError::WebSocket(e.to_string()))?;
-    let link = Link::new()?;
-    let face = WebSocketFace::new(Arc::clone(&link), Role::Server, local, remote, "");
-    let mut queue = accepted.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok((socket, WebSocketFace::new(Link::new()?, Role::Server, ends, "", scope)))
+}
+
+fn forbidden(why: String) -> ErrorResponse {
+    let mut response = ErrorResponse::new(Some(why + "\n"));
+    *response.status_mut() = StatusCode::FORBIDDEN;
+    response
+}
+
+/// Lets a face wait for the listener's owner.
+fn enqueue(face: WebSocketFace, door: &Door) -> Result<Arc<Link>, FaceError> {
+    let mut queue = door.accepted.lock().unwrap_or_else(PoisonError::into_inner);
     if queue.len() >= ACCEPTED_MAX {
         return Err(FaceError::WebSocket("too many connections at once".into()));
     }
+    let link = Arc::clone(&face.link);
     queue.push_back(face);
-    waker.wake();
-    Ok((socket, link))
+    door.waker.wake();
+    Ok(link)
 }
 
 /// A client's connection, from the first packet to the last.

@@ -4,9 +4,14 @@ use crate::tests::{accept, check, until};
 use futures_util::{SinkExt, StreamExt};
 use tokio_tungstenite::tungstenite::Message;
 
+/// A gate as by default, whose applications on this machine are local.
+fn local() -> Gate {
+    Gate { local: true, ..Gate::default() }
+}
+
 #[test]
 fn frames_of_all_lengths_cross_a_websocket_in_order() {
-    let mut listener = WebSocketListener::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let mut listener = WebSocketListener::bind("127.0.0.1:0".parse().unwrap(), local()).unwrap();
     let mut a = connect(listener.address(), "/any/path").unwrap();
     let mut b = accept(&mut listener);
     assert_eq!((a.scope(), b.scope()), (Scope::Local, Scope::Local));
@@ -46,7 +51,7 @@ fn foreign_client(address: SocketAddr, messages: Vec<Message>) -> std::thread::J
 
 #[test]
 fn a_message_that_is_not_one_element_is_a_counted_drop() {
-    let mut listener = WebSocketListener::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let mut listener = WebSocketListener::bind("127.0.0.1:0".parse().unwrap(), local()).unwrap();
     let binary = |bytes: &'static [u8]| Message::Binary(bytes.into());
     let messages =
         vec![binary(b"\x05\x01ab"), binary(b"\x05\x09"), "text".into(), binary(b"\x05\x01a")];
@@ -68,14 +73,62 @@ fn a_message_that_is_not_one_element_is_a_counted_drop() {
 #[test]
 fn a_peer_that_does_not_answer_pings_is_given_up() {
     let every = Duration::from_millis(50);
-    let mut listener = WebSocketListener::bind_with("127.0.0.1:0".parse().unwrap(), every).unwrap();
+    let mut listener =
+        WebSocketListener::bind_with("127.0.0.1:0".parse().unwrap(), local(), every).unwrap();
     // A peer that makes the handshake and then never reads.
     let mut stream = std::net::TcpStream::connect(listener.address()).unwrap();
-    let request = "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+    let request = "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
     std::io::Write::write_all(&mut stream, request.as_bytes()).unwrap();
     let mut face = accept(&mut listener);
     let mut pool = BufPool::new(CHUNK_LEN, 4);
     let error = until(|| face.receive(&mut pool, 8, &mut Vec::new()).err());
     assert!(matches!(error, FaceError::Silent(_)), "{error}");
+}
+
+/// What the listener at `address` says to a handshake with these header fields: the status line.
+fn status(address: SocketAddr, fields: &str) -> String {
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let request = format!(
+        "GET / HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n{fields}\
+         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+    );
+    std::io::Write::write_all(&mut stream, request.as_bytes()).unwrap();
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(stream), &mut line).unwrap();
+    line
+}
+
+#[test]
+fn a_page_that_is_not_allowed_is_told_403_and_gets_no_face() {
+    let mut listener = WebSocketListener::bind("127.0.0.1:0".parse().unwrap(), local()).unwrap();
+    let at = listener.address();
+    let foreign = format!("Host: {at}\r\nOrigin: https://evil.example\r\n");
+    assert!(status(at, &foreign).contains("403"), "{}", status(at, &foreign));
+    let rebound = "Host: evil.example:9696\r\nOrigin: http://evil.example:9696\r\n";
+    assert!(status(at, rebound).contains("403"));
+    let own = format!("Host: {at}\r\nOrigin: http://localhost:8000\r\n");
+    assert!(status(at, &own).contains("101"));
+    // The only face is that of the page of this machine.
+    assert_eq!(accept(&mut listener).scope(), Scope::Local);
+    let mut more = Vec::new();
+    listener.accept(&mut BufPool::new(CHUNK_LEN, 1), 8, &mut more).unwrap();
+    assert!(more.is_empty(), "{more:?}");
+}
+
+#[test]
+fn connections_that_say_nothing_do_not_lock_others_out() {
+    let mut listener = WebSocketListener::bind("127.0.0.1:0".parse().unwrap(), local()).unwrap();
+    let mut silent: Vec<std::net::TcpStream> =
+        (0..400).map(|_| std::net::TcpStream::connect(listener.address()).unwrap()).collect();
+    let start = std::time::Instant::now();
+    let own = format!("Host: {}\r\n", listener.address());
+    assert!(status(listener.address(), &own).contains("101"));
+    accept(&mut listener);
+    assert!(start.elapsed() < Duration::from_secs(8), "as long as a handshake may take");
+    // The oldest were closed to make room.
+    let oldest = &mut silent[0];
+    oldest.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    assert!(!matches!(std::io::Read::read(oldest, &mut [0; 1]), Ok(1..)));
 }

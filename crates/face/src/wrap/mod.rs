@@ -30,6 +30,9 @@ macro_rules! delegate {
         fn scope(&self) -> onym_wire::mgmt::Scope {
             self.$inner.scope()
         }
+        fn credentials(&self) -> Option<onym_sys::peer::Credentials> {
+            self.$inner.credentials()
+        }
         fn is_connecting(&self) -> bool {
             self.$inner.is_connecting()
         }

@@ -65,6 +65,17 @@ impl Config {
         check.addresses("faces.udp.listen", &faces.udp.listen)?;
         check.addresses("faces.tcp.listen", &faces.tcp.listen)?;
         check.addresses("faces.websocket.listen", &faces.websocket.listen)?;
+        for origin in &faces.websocket.origins.0 {
+            let allowed = "allowed are loopback, any, null and scheme://host[:port], such as \
+                           https://app.example";
+            let good = onym_face::websocket::Gate::is_origin(origin);
+            check.that(good, "faces.websocket.origins", origin, allowed)?;
+        }
+        for host in &faces.websocket.hosts.0 {
+            let allowed = "allowed are any and host names without port, such as node.example";
+            let good = onym_face::websocket::Gate::is_host(host);
+            check.that(good, "faces.websocket.hosts", host, allowed)?;
+        }
         check.addresses("faces.udp.multicast", &faces.udp.multicast)?;
         for group in &faces.udp.multicast.0 {
             let multicast = group.parse::<SocketAddr>().is_ok_and(|a| a.ip().is_multicast());
@@ -92,6 +103,7 @@ impl Config {
 
     fn check_tables(&self, check: &Check<'_>) -> Result<(), ConfigError> {
         check.between("pit.entries_max", self.pit.entries_max, 64, 1 << 26)?;
+        check.between("pit.bytes_max", self.pit.bytes_max, 1 << 16, 1 << 40)?;
         check.between("cs.packets_max", self.cs.packets_max, 0, 1 << 26)?;
         check.between("fib.routes_max", self.fib.routes_max, 16, 1 << 26)?;
         check.between("tables.dead_nonces_max", self.tables.dead_nonces_max, 1024, 1 << 26)?;
@@ -123,6 +135,8 @@ impl Config {
         let hold = usize::try_from(push.hold_ms).unwrap_or(usize::MAX);
         check.between("push.hold_ms", hold, 0, 600_000)?;
         check.between("push.vertices_max", push.vertices_max, 1, 1 << 26)?;
+        check.between("push.graph_bytes_max", push.graph_bytes_max, 1 << 16, 1 << 40)?;
+        check.between("push.link_state_bytes_max", push.link_state_bytes_max, 1 << 16, 1 << 40)?;
         let lease = usize::try_from(push.etcd_lease_ms).unwrap_or(usize::MAX);
         check.between("push.etcd_lease_ms", lease, 1000, 600_000)?;
         let good = push.etcd.is_empty() || (push.state.is_empty() && !push.node.is_empty());

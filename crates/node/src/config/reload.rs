@@ -31,6 +31,7 @@ const LIVE: &[&str] = &[
     "forward.fairness",
     "forward.network_regions",
     "log.filter",
+    "management.open",
     "push.link",
     "rib",
     "route",
@@ -45,6 +46,7 @@ const NEW_FACES: &[&str] = &[
     "faces.queue_bytes_max",
     "faces.tcp.local",
     "faces.udp.mtu",
+    "management.group",
     "reassembly",
 ];
 

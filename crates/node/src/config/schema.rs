@@ -46,8 +46,11 @@ pub struct Config {
     pub strategy: BTreeMap<String, String>,
     /// Registration of prefixes.
     pub rib: Rib,
+    /// Who operates the node.
+    pub management: Management,
     /// Who may use the management modules; an entry grants, none refuses. When the list is
-    /// empty, local faces may do everything and others nothing.
+    /// empty, operators may do everything, other local applications `register` and `own-face`, and
+    /// others nothing.
     pub authorize: Vec<Authorize>,
     /// Faces made at start and kept by the configuration.
     pub face: Vec<StaticFace>,
@@ -83,16 +86,35 @@ pub struct Rib {
     pub routable_prefixes: Vec<String>,
 }
 
+/// Who operates the node. Without `[[authorize]]` operators may do everything; other applications
+/// on this machine register prefixes for themselves that are nobody else's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Management {
+    /// The group whose members are operators, beside root and the user of the node, when they
+    /// connect to the Unix socket. Empty, or not in `/etc/group`: there are no further ones.
+    pub group: String,
+    /// Whether every application on this machine may do everything, whoever runs it.
+    pub open: bool,
+}
+
+impl Default for Management {
+    fn default() -> Self {
+        Self { group: "onym".to_owned(), open: false }
+    }
+}
+
 /// One rule of management. Rules only grant: a command is carried out when one of them fits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Authorize {
-    /// To whom: `local` (applications on this machine), `any` (also others, through `/localhop`
+    /// To whom: `local` (applications on this machine), `operators` (see `management`), `any` (also others, through `/localhop`
     /// when that is on), `key:/NAME` (whoever signs with this key, whose certificate is in the key
     /// store) or the path of a certificate (relative to the configuration file).
     pub who: String,
     /// The modules that they may use: `cs`, `faces`, `fib`, `log`, `rib`, `strategy-choice`;
-    /// `register` is `rib` for the requester's own face only.
+    /// `register` is `rib` for the requester's own face and, unless it is an operator, for
+    /// names that are nobody else's; `own-face` is `faces` for that face, without `create`.
     pub may: Vec<Privilege>,
     /// Limits commands that carry a name to names under these. Empty: no limit.
     #[serde(default)]

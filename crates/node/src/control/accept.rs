@@ -2,6 +2,7 @@
 
 use super::Control;
 use super::record::NewFace;
+use super::room::Block;
 use onym_face::uri::endpoint;
 use onym_face::{Incoming, Peer};
 use onym_frame::RxFrame;
@@ -70,7 +71,7 @@ impl Control {
             return;
         }
         // Asked before a socket is made: at the limit each stranger must cost little.
-        if let Err(reason) = self.room_for_face(true) {
+        if let Err(reason) = self.room_for_face(Some(Block::of_peer(peer))) {
             self.log_refused("a new peer", &reason);
             return;
         }

@@ -2,9 +2,10 @@
 
 use super::connect::Target;
 use super::record::{NewFace, Record};
+use super::room::Block;
 use super::{Control, Purpose};
 use crate::mgmt::FaceEvent as Event;
-use crate::mgmt::host::{self, FaceView};
+use crate::mgmt::host::{self, FaceView, User};
 use crate::shard::{FaceMap, Opening, OwnerCounters, ask_all};
 use onym_face::{Face, Transport};
 use onym_link::{CongestionConfig, ReassemblyLimits};
@@ -21,7 +22,7 @@ impl Control {
     pub(crate) fn face_add(&mut self, mut new: NewFace) -> Result<FaceId, String> {
         let id = FaceId(self.next_face);
         let record = self.record(id, &new);
-        self.room_for_face(record.is_stranger())?;
+        self.room_for_face(record.is_stranger().then_some(record.block))?;
         self.next_face += 1;
         self.logs.face(self.clock.now(), &record, "face made", "");
         let (info, owner) = (record.info(), record.owner);
@@ -103,11 +104,18 @@ impl Control {
             active: now,
             peer: new.peer,
             stranger: new.persistency == Persistency::OnDemand && scope == Scope::NonLocal,
+            user: self.user_of(new.io.as_deref()),
+            made: now,
+            block: Block::of(new),
         }
     }
 
-    /// TCP faces are local by the subnets of the configuration, others by their kind.
+    /// TCP faces are local by the subnets of the configuration, WebSockets where that is on, others
+    /// by their kind.
     fn scope_of(&self, io: &dyn Face) -> Scope {
+        if io.transport() == Transport::WebSocket && !self.config.faces.websocket.local {
+            return Scope::NonLocal;
+        }
         if io.transport() == Transport::Tcp {
             let ends = [io.remote_uri(), io.local_uri()].map(super::connect::ip_of);
             let local = |ip: &Option<IpAddr>| {
@@ -116,6 +124,20 @@ impl Control {
             return if ends.iter().all(local) { Scope::Local } else { Scope::NonLocal };
         }
         io.scope()
+    }
+
+    /// Who is at the other end of a transport, as its door tells.
+    fn user_of(&self, io: Option<&dyn Face>) -> User {
+        let Some(io) = io else { return User::UNKNOWN };
+        if io.transport() == Transport::Mem {
+            // A part of this process.
+            return User { uid: Some(onym_sys::peer::own_uid()), is_operator: true };
+        }
+        io.credentials().map_or(User::UNKNOWN, |peer| User {
+            // What the kernel cannot name is nobody.
+            uid: (peer.uid != u32::MAX).then_some(peer.uid),
+            is_operator: self.operators.include(&peer),
+        })
     }
 
     fn link_type_of(&self, io: Option<&dyn Face>) -> LinkType {
@@ -195,8 +217,9 @@ impl Control {
     pub(crate) fn face_reopen(&mut self, id: FaceId, io: Box<dyn Face>) {
         let limits = self.reassembly_limits();
         let backoff = Duration::from_millis(self.config.faces.reconnect_min_ms);
-        let scope = self.scope_of(&*io);
+        let (scope, user) = (self.scope_of(&*io), self.user_of(Some(&*io)));
         let Some(record) = self.faces.get_mut(&id) else { return };
+        record.user = user;
         record.local = io.local_uri().to_string();
         record.scope = scope;
         record.transport = io.transport();
@@ -272,9 +295,8 @@ impl Control {
         each.into_iter().flatten().collect()
     }
 
-    /// Faces as management shows them.
-    pub(crate) fn face_views(&self, only: Option<FaceId>) -> Vec<FaceView> {
-        let owner = self.owner_counters();
+    /// Packets of every face, all shards together.
+    pub(super) fn packet_counters(&self) -> FaceMap<host::FaceCounters> {
         let mut packets = FaceMap::<host::FaceCounters>::default();
         let each = ask_all(&self.ports, |shard| {
             shard.fw.faces().iter().map(|f| (f.id, f.counters)).collect::<Vec<_>>()
@@ -288,6 +310,12 @@ impl Control {
             sum.out_data += c.out_data;
             sum.out_nacks += c.out_nacks;
         }
+        packets
+    }
+
+    /// Faces as management shows them.
+    pub(crate) fn face_views(&self, only: Option<FaceId>) -> Vec<FaceView> {
+        let (owner, packets) = (self.owner_counters(), self.packet_counters());
         let records = self.faces.values().filter(|r| only.is_none_or(|id| r.id == id));
         records
             .map(|record| {

@@ -7,7 +7,7 @@ use crate::clock::unix_ms;
 use crate::mgmt::Host;
 use crate::mgmt::host::{
     Creation, CsView, FaceCounters, FaceError, FaceProps, FaceSpec, FaceView, NextHop, NodeView,
-    RouteSpec, TableError, Ticket,
+    RouteSpec, TableError, Ticket, User,
 };
 use onym_frame::Buf;
 use onym_tables::FaceId;
@@ -39,6 +39,14 @@ impl Host for Control {
 
     fn is_local(&mut self, id: FaceId) -> bool {
         self.faces.get(&id).is_some_and(|record| record.scope == Scope::Local)
+    }
+
+    fn user(&mut self, id: FaceId) -> User {
+        self.faces.get(&id).map_or(User::UNKNOWN, |record| record.user)
+    }
+
+    fn is_of_others(&mut self, name: NameRef<'_>, from: FaceId) -> bool {
+        self.route_is_of_others(name, from)
     }
 
     fn channels(&mut self) -> Vec<String> {

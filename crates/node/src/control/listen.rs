@@ -5,7 +5,7 @@ use crate::config::Config;
 use crate::control::record::NewFace;
 use onym_face::ether::{EtherFace, EtherListener};
 use onym_face::udp::{UdpListener, UdpMulticastFace};
-use onym_face::websocket::WebSocketListener;
+use onym_face::websocket::{Gate, WebSocketListener};
 use onym_face::{Face, FaceError, Listener, RingPolicy, UnixListener, tcp::TcpListener};
 use onym_sys::netdev::{self, Interface};
 use onym_tables::Tick;
@@ -174,8 +174,11 @@ fn open_tcp(config: &Config, opened: &mut Opened) -> Result<(), String> {
 }
 
 fn open_websocket(config: &Config, opened: &mut Opened) -> Result<(), String> {
-    for address in addresses(&config.faces.websocket.listen) {
-        match WebSocketListener::bind(address) {
+    let keys = &config.faces.websocket;
+    let (origins, hosts) = (keys.origins.0.clone(), keys.hosts.0.clone());
+    let gate = Gate { origins, hosts, local: keys.local };
+    for address in addresses(&keys.listen) {
+        match WebSocketListener::bind(address, gate.clone()) {
             Ok(listener) => {
                 opened.bound.websocket.push(listener.address());
                 opened.push(Box::new(listener));

@@ -33,6 +33,7 @@ use onym_face::Peer;
 use onym_forward::Event;
 use onym_frame::BufPool;
 use onym_sys::epoll::{Epoll, Ready, Waker};
+use onym_sys::peer::Operators;
 use onym_tables::{FaceId, Tick};
 use record::{NewFace, Record};
 use request::Request;
@@ -98,6 +99,7 @@ pub(crate) struct Control {
     /// Counters of faces that are closed.
     pub(crate) gone: Gone,
     tcp_local: Vec<Subnet>,
+    operators: Operators,
     next_face: u32,
     next_idle_check: Tick,
     reports: Vec<Consumer<Report>>,
@@ -192,6 +194,7 @@ impl Control {
             rib: routes::rib(&parts.config),
             gone: Gone::default(),
             tcp_local: local_subnets(&parts.config),
+            operators: Operators::of_group(&parts.config.management.group),
             next_face: FaceId::FIRST.0,
             next_idle_check: parts.clock.now(),
             clock: parts.clock,

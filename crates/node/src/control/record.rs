@@ -1,7 +1,8 @@
 //! What the node knows of one face.
 
 use super::connect::Target;
-use crate::mgmt::host::FaceProps;
+use super::room::Block;
+use crate::mgmt::host::{FaceProps, User};
 use onym_face::{Face, Peer, Transport};
 use onym_forward::faces::FaceInfo;
 use onym_frame::RxFrame;
@@ -45,6 +46,12 @@ pub(crate) struct Record {
     pub(crate) peer: Option<(usize, Peer)>,
     /// Whether another machine made it by sending something.
     pub(crate) stranger: bool,
+    /// Who is at the other end.
+    pub(crate) user: User,
+    /// When it was made.
+    pub(crate) made: Tick,
+    /// With whom it shares the room that strangers have.
+    pub(crate) block: Block,
 }
 
 /// A face to be added to the node.

@@ -1,8 +1,8 @@
 //! The RIB and what follows from it for the FIB of every shard.
 
 use super::Control;
-use crate::mgmt::host::{RouteSpec, TableError};
-use crate::mgmt::{Localhop, remaining_ms};
+use crate::mgmt::host::{RouteSpec, TableError, User};
+use crate::mgmt::{Localhop, Privilege, is_reserved, remaining_ms};
 use crate::rib::{COST_PREFIX_ANNOUNCEMENT, ORIGIN_PREFIX_ANNOUNCEMENT};
 use crate::rib::{NameValue, Rib, RibUpdate, Route};
 use crate::shard::ask_all;
@@ -18,6 +18,9 @@ use std::time::Duration;
 
 /// How long a route learned from Data lasts at most, in milliseconds.
 const LEARNED_MS_MAX: u64 = 600_000;
+
+/// Names whose routes one registration looks at.
+const LOOKED_AT_MAX: usize = 65_536;
 
 impl Control {
     /// Adds or changes a route; the FIB of every shard follows before this returns.
@@ -46,6 +49,19 @@ impl Control {
     pub(crate) fn has_its_share(&self, name: NameRef<'_>, face: FaceId) -> bool {
         self.rib.len_of_face(face) >= self.config.tables.rib_routes_per_face_max
             && !self.rib.get(name).iter().any(|route| route.face == face)
+    }
+
+    /// Whether a route at or under `name` leads to another user than the one behind `from`. What
+    /// has more names under it than [`LOOKED_AT_MAX`] counts as of others.
+    pub(crate) fn route_is_of_others(&self, name: NameRef<'_>, from: FaceId) -> bool {
+        let own = self.faces.get(&from).map_or(User::UNKNOWN, |record| record.user);
+        let is_own = |face: FaceId| {
+            face == from || self.faces.get(&face).is_some_and(|record| record.user.is(own))
+        };
+        let is_others = |routes: &[Route]| !routes.iter().all(|route| is_own(route.face));
+        let mut under = self.rib.under(name);
+        under.by_ref().take(LOOKED_AT_MAX).any(|(_, routes)| is_others(routes))
+            || under.next().is_some()
     }
 
     fn route_register(&mut self, name: NameRef<'_>, route: Route) -> Result<(), TableError> {
@@ -143,6 +159,10 @@ impl Control {
     pub(crate) fn route_learned(&mut self, announcement: &Buf, face: FaceId) {
         let is_local = self.faces.get(&face).is_some_and(|r| r.scope == Scope::Local);
         let Some((name, expires_ms)) = self.announced(announcement, is_local) else { return };
+        if is_local && !self.may_announce(name.as_ref(), face) {
+            tracing::debug!(%name, face = face.0, "an announced prefix is not this user's to take");
+            return;
+        }
         let route = Route {
             face,
             origin: ORIGIN_PREFIX_ANNOUNCEMENT,
@@ -154,6 +174,15 @@ impl Control {
         if let Err(error) = self.route_register(name.as_ref(), route) {
             tracing::debug!(%name, ?error, "an announced prefix was not taken");
         }
+    }
+
+    /// Whether an application on this machine may have a route for `name` to itself.
+    fn may_announce(&self, name: NameRef<'_>, face: FaceId) -> bool {
+        let user = self.faces.get(&face).map_or(User::UNKNOWN, |record| record.user);
+        self.policy.lets(user, Privilege::Rib)
+            || self.policy.lets(user, Privilege::Register)
+                && !is_reserved(name)
+                && !self.route_is_of_others(name, face)
     }
 
     /// A learned route failed: it is taken back.

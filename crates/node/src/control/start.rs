@@ -158,6 +158,7 @@ impl Control {
             self.cs_apply();
         }
         self.tcp_local = super::local_subnets(&self.config);
+        self.operators = super::Operators::of_group(&self.config.management.group);
         self.rib.set_routes_max(self.config.tables.rib_routes_max);
         let hop_limit = self.config.forward.default_hop_limit;
         let fairness = self.config.forward.fairness;

@@ -302,6 +302,7 @@ impl Control {
                 "entries": view.pit_entries,
                 "entries_max": self.config.pit.entries_max,
                 "bytes": snapshot.sum(|s| s.pit_bytes),
+                "bytes_max": self.config.pit.bytes_max,
             },
             "cs": {
                 "entries": view.cs_entries,

@@ -1,15 +1,16 @@
 //! Who may do what.
 //!
 //! Rules only grant: a command is carried out when one rule fits, and refused when none does.
-//! Without rules of their own, local faces may do everything and others nothing; `/localhop` is
-//! off.
+//! Without rules of their own, operators may do everything, other local faces register prefixes for
+//! themselves that are nobody else's, and others nothing; `/localhop` is off.
 //!
 //! Replay is judged per key and only where a signature proves something: a DigestSha256 command on
 //! a local face is accepted in any order, since everybody on the machine could make it again.
 
 use super::Requester;
 use super::command::{Command, Module, Verb};
-use super::policy::{Localhop, Policy, Who};
+use super::host::Host;
+use super::policy::{Localhop, Policy, Privilege, Rule, Who, is_reserved};
 use onym_crypto::replay::{ReplayGuard, ReplayPolicy};
 use onym_crypto::trust::{Check, Step, Trust};
 use onym_crypto::verify::Signed;
@@ -85,8 +86,9 @@ impl Authorizer {
         &mut self,
         command: &Command<'_>,
         requester: Requester,
-        now_ms: u64,
+        host: &mut dyn Host,
     ) -> Decision<Begun> {
+        let now_ms = host.unix_ms();
         if let Err(why) = self.intact(command, requester) {
             return Decision::Denied(why);
         }
@@ -94,9 +96,14 @@ impl Authorizer {
         let signed = command.signed.as_ref().ok();
         for rule in self.policy.rules.iter().filter(|r| r.grants(command, requester)) {
             match &rule.who {
-                Who::Local | Who::Any if requester.is_local => return Decision::Granted,
-                Who::Any => return self.accept(command, now_ms).into(),
-                Who::Local => {}
+                _ if requester.is_local && rule.is_for(requester.user) => {
+                    match self.name_is_free(rule, command, requester, host) {
+                        Ok(()) => return Decision::Granted,
+                        Err(why) => reason = Some(why),
+                    }
+                }
+                Who::Any if !requester.is_local => return self.accept(command, now_ms).into(),
+                Who::Any | Who::Local | Who::Operators => {}
                 Who::Certificate(certificate) => match signed {
                     Some(signed) if is_by(signed, certificate) => {
                         let valid = verify(signed, certificate, now_ms);
@@ -112,8 +119,57 @@ impl Authorizer {
         if !requester.is_local && command.module == Module::Rib {
             return self.localhop(command, requester, now_ms);
         }
+        Decision::Denied(reason.unwrap_or_else(|| self.no_rule(requester)))
+    }
+
+    /// Why none of the rules grants.
+    fn no_rule(&self, requester: Requester) -> String {
         let words = "no rule allows this command for this face or key";
-        Decision::Denied(reason.unwrap_or_else(|| words.to_owned()))
+        let has_operators = self.policy.rules.iter().any(|rule| rule.who == Who::Operators);
+        if !requester.is_local || requester.user.is_operator || !has_operators {
+            return words.to_owned();
+        }
+        let who = match requester.user.uid {
+            Some(uid) => format!("the user {uid} is none of them"),
+            None => "this connection does not tell its user".to_owned(),
+        };
+        format!("it is for {}; {who}", self.policy.operators())
+    }
+
+    /// Whether a rule for who is no operator grants the name of a registration, too: it must be
+    /// nobody else's.
+    fn name_is_free(
+        &self,
+        rule: &Rule,
+        command: &Command<'_>,
+        requester: Requester,
+        host: &mut dyn Host,
+    ) -> Result<(), String> {
+        let takes = matches!(command.verb, Verb::RibRegister | Verb::RibAnnounce);
+        let Some(name) = command.subject() else { return Ok(()) };
+        if !takes || requester.user.is_operator || rule.has(Privilege::Rib) {
+            return Ok(());
+        }
+        let may = || format!("it may be registered by {}", self.policy.operators());
+        if is_reserved(name) {
+            let what = "the empty name and names under /localhost and /localhop are the node's";
+            return Err(format!("{what}; {}", may()));
+        }
+        if host.is_of_others(name, requester.face) {
+            return Err(format!(
+                "another user or the node has a route at or under this name; {}",
+                may()
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether an application may read the log.
+    pub(super) fn may_read_log(&self, requester: Requester) -> Result<(), String> {
+        if self.policy.lets(requester.user, Privilege::Log) {
+            return Ok(());
+        }
+        Err(format!("authorization rejected: {}", self.no_rule(requester)))
     }
 
     /// What must be so before any rule is asked.

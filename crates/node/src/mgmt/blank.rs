@@ -3,7 +3,7 @@
 
 use super::host::{
     Creation, CsView, FaceCounters, FaceError, FaceProps, FaceSpec, FaceView, Host, NextHop,
-    NodeView, RouteSpec, TableError, Ticket,
+    NodeView, RouteSpec, TableError, Ticket, User,
 };
 use onym_tables::FaceId;
 use onym_wire::mgmt::{LinkType, Persistency, Scope};
@@ -43,6 +43,12 @@ impl Host for Blank {
     }
     fn face(&mut self, id: FaceId) -> Option<FaceView> {
         Some(face(id))
+    }
+    fn user(&mut self, _id: FaceId) -> User {
+        User { uid: Some(0), is_operator: true }
+    }
+    fn is_of_others(&mut self, _name: NameRef<'_>, _from: FaceId) -> bool {
+        false
     }
     fn channels(&mut self) -> Vec<String> {
         Vec::new()

@@ -216,6 +216,11 @@ pub(super) fn routable_prefixes(name: NameRef<'_>) -> Option<bool> {
 }
 
 /// The JSON that `name` under `/localhost/onym` means.
+/// Whether `name`, of our own namespace, asks for the log.
+pub(super) fn is_log(name: NameRef<'_>) -> bool {
+    name.get(2).is_some_and(|c| c.is_generic() && c.value == b"log")
+}
+
 pub(super) fn onym_content(name: NameRef<'_>, host: &mut dyn Host) -> Option<String> {
     let mut parts = name.suffix(2).components();
     let (word, argument) = (parts.next()?, parts.next()?);

@@ -7,6 +7,26 @@ use onym_tables::FaceId;
 use onym_wire::mgmt::{LinkType, Persistency, Scope};
 use onym_wire::name::{Name, NameRef};
 
+/// Who is behind a face, as far as its door tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct User {
+    /// The user; none at doors that do not tell, whose users are all others to each other.
+    pub uid: Option<u32>,
+    /// Whether it may operate the node: root, the node's user, a member of the group.
+    pub is_operator: bool,
+}
+
+impl User {
+    /// Nobody that is known.
+    pub const UNKNOWN: Self = Self { uid: None, is_operator: false };
+
+    /// Whether both are the same user for certain.
+    #[must_use]
+    pub fn is(self, other: Self) -> bool {
+        self.uid.is_some() && self.uid == other.uid
+    }
+}
+
 /// Packets and octets of one face since it was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FaceCounters {
@@ -213,6 +233,10 @@ pub trait Host {
     fn is_local(&mut self, id: FaceId) -> bool {
         self.face(id).is_some_and(|face| face.scope == Scope::Local)
     }
+    /// Who is behind a face of this machine; asked for each command.
+    fn user(&mut self, id: FaceId) -> User;
+    /// Whether a route at or under `name` leads to another user than the one behind `from`.
+    fn is_of_others(&mut self, name: NameRef<'_>, from: FaceId) -> bool;
     /// FaceUris of the listeners.
     fn channels(&mut self) -> Vec<String>;
     /// Makes a face; `ticket` names the request when it takes time.

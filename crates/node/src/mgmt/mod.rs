@@ -25,6 +25,8 @@
 //!   sentence, instead of silence;
 //! - FinalBlockId is on every segment of a dataset, and a version is kept for 10 s instead of one;
 //! - events are kept until 1024 newer ones came, so that a subscriber behind misses none;
+//! - who may do what follows from the user behind a Unix connection (`policy`): everybody registers
+//!   for itself, the rest is for operators;
 //! - routes of `/localhost/nfd` and `/localhost/onym` cannot be added or removed by commands;
 //! - a local face may register under `/localhop/nfd` too, whether that is on for others or not;
 //!   while it is off, others get Nack NoRoute.
@@ -52,6 +54,7 @@ pub use blank::Blank;
 pub use events::FaceEvent;
 pub use host::Host;
 pub use options::Options;
+pub(crate) use policy::is_reserved;
 pub use policy::{Localhop, Policy, Privilege, Rule, RuleError, Who};
 
 pub(crate) use verbs::rib::remaining_ms;
@@ -61,7 +64,7 @@ use certificates::{Certificates, Wanted};
 use command::{Command, NotCommand, Verb};
 use dataset::Datasets;
 use events::Events;
-use host::{FaceError, FaceView, Ticket};
+use host::{FaceError, FaceView, Ticket, User};
 use onym_crypto::Entropy;
 use onym_tables::{FaceId, Tick};
 use onym_wire::mgmt::ControlResponse;
@@ -147,6 +150,8 @@ enum Space {
 struct Requester {
     face: FaceId,
     is_local: bool,
+    /// Unknown unless local.
+    user: User,
 }
 
 fn space_of(name: NameRef<'_>) -> Option<Space> {
@@ -217,7 +222,8 @@ impl Management {
     /// An Interest that the forwarder delivered to management; it came in on face `from`.
     pub fn interest(&mut self, wire: &[u8], from: FaceId, now: Tick, host: &mut dyn Host) {
         let is_local = host.is_local(from);
-        let requester = Requester { face: from, is_local };
+        let user = if is_local { host.user(from) } else { User::UNKNOWN };
+        let requester = Requester { face: from, is_local, user };
         let answered = Interest::parse(wire)
             .ok()
             .and_then(|interest| self.dispatch(&interest, requester, now, host));
@@ -251,7 +257,7 @@ impl Management {
             return None;
         }
         if space == Space::Onym && !command::is_ours(interest.name) {
-            return self.onym(interest, now, host);
+            return self.onym(interest, requester, now, host);
         }
         if space == Space::Localhost && self.dataset(interest, now, host)? {
             return Some(());
@@ -277,7 +283,7 @@ impl Management {
         now: Tick,
         host: &mut dyn Host,
     ) {
-        match self.authorizer.decide(command, requester, host.unix_ms()) {
+        match self.authorizer.decide(command, requester, host) {
             Decision::Granted => self.execute(command, requester, host),
             Decision::Denied(why) => {
                 self.respond(command.name, requester, &command.denial(&why).into());

@@ -23,7 +23,8 @@ impl Options {
     /// [`ConfigError::Value`] for the first entry that cannot be read.
     pub fn from_config(config: &Config, origin: &str, base: &Path) -> Result<Self, ConfigError> {
         let read = Read { origin, base };
-        let mut policy = Policy::default();
+        let keys = &config.management;
+        let mut policy = Policy::of_group(&keys.group, keys.open);
         let rules = config.authorize.iter().enumerate().map(|(i, entry)| {
             Rule::parse(&entry.who, &entry.may, &entry.prefixes, base).map_err(|e| {
                 let key = format!("authorize[{i}]");

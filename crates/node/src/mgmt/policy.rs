@@ -2,10 +2,11 @@
 
 use super::Requester;
 use super::authorize::is_own;
-use super::command::{Command, Module};
+use super::command::{Command, Module, Verb};
+use super::host::User;
 use onym_crypto::Certificate;
 use onym_crypto::store::KeyStore;
-use onym_wire::name::Name;
+use onym_wire::name::{Name, NameRef};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -20,9 +21,12 @@ pub enum Privilege {
     Faces,
     /// `fib`: add and remove next hops.
     Fib,
-    /// `log`: set the filter of the log.
+    /// `log`: read the log, set its filter.
     Log,
-    /// `rib`: register, unregister, announce; for the requester's own face only.
+    /// `faces`: update, destroy; for the requester's own face only.
+    OwnFace,
+    /// `rib`: register, unregister, announce; for the requester's own face only. Who is no
+    /// operator is refused names of the node and of other users ([`is_reserved`]).
     Register,
     /// `rib`: register, unregister, announce; for any face.
     Rib,
@@ -40,6 +44,10 @@ pub const ALL_PRIVILEGES: [Privilege; 6] = [
     Privilege::StrategyChoice,
 ];
 
+/// What applications of everybody need: to register prefixes for themselves, and to have their own
+/// face as they like.
+pub const OWN_PRIVILEGES: [Privilege; 2] = [Privilege::Register, Privilege::OwnFace];
+
 /// To whom a rule grants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Who {
@@ -48,6 +56,9 @@ pub enum Who {
     Any,
     /// Applications on this machine.
     Local,
+    /// Applications of root, of the node's user and of members of the group `management.group`, on
+    /// the Unix socket.
+    Operators,
     /// Whoever signs with the key of this certificate, wherever it is.
     Certificate(Box<Certificate>),
 }
@@ -69,7 +80,7 @@ pub struct Rule {
 pub enum RuleError {
     /// Neither a known word nor a readable certificate.
     #[error(
-        "who = {who:?}: {why}; allowed are \"local\", \"any\", \"key:/NAME\" (a key whose certificate is in the key store) and the path of a certificate file"
+        "who = {who:?}: {why}; allowed are \"local\", \"operators\", \"any\", \"key:/NAME\" (a key whose certificate is in the key store) and the path of a certificate file"
     )]
     Who {
         /// What was written.
@@ -83,7 +94,7 @@ pub enum RuleError {
 }
 
 impl Rule {
-    /// Reads a rule as the configuration writes it. `who` is `local`, `any`, `key:/NAME` or the
+    /// Reads a rule as the configuration writes it. `who` is `local`, `operators`, `any`, `key:/NAME` or the
     /// path of a certificate; relative paths start at `base`.
     ///
     /// # Errors
@@ -97,6 +108,7 @@ impl Rule {
         let who = match who {
             "any" => Who::Any,
             "local" => Who::Local,
+            "operators" => Who::Operators,
             other => Who::Certificate(Box::new(
                 certificate(other, base)
                     .map_err(|why| RuleError::Who { who: other.to_owned(), why })?,
@@ -107,20 +119,42 @@ impl Rule {
     }
 
     pub(super) fn grants(&self, command: &Command<'_>, requester: Requester) -> bool {
-        let has = |p| self.may.contains(&p);
         let module = match command.module {
-            Module::Cs => has(Privilege::Cs),
-            Module::Faces => has(Privilege::Faces),
-            Module::Fib => has(Privilege::Fib),
-            Module::Log => has(Privilege::Log),
-            Module::Rib => {
-                has(Privilege::Rib) || has(Privilege::Register) && is_own(command, requester)
+            Module::Cs => self.has(Privilege::Cs),
+            Module::Faces => {
+                let own = self.has(Privilege::OwnFace) && is_own(command, requester);
+                self.has(Privilege::Faces) || own && command.verb != Verb::FacesCreate
             }
-            Module::StrategyChoice => has(Privilege::StrategyChoice),
+            Module::Fib => self.has(Privilege::Fib),
+            Module::Log => self.has(Privilege::Log),
+            Module::Rib => {
+                let own = self.has(Privilege::Register) && is_own(command, requester);
+                self.has(Privilege::Rib) || own
+            }
+            Module::StrategyChoice => self.has(Privilege::StrategyChoice),
         };
         let under = |name| self.prefixes.iter().any(|p| p.as_ref().is_prefix_of(name));
         module && (self.prefixes.is_empty() || command.subject().is_none_or(under))
     }
+
+    pub(super) fn has(&self, privilege: Privilege) -> bool {
+        self.may.contains(&privilege)
+    }
+
+    /// Whether it grants to an application on this machine without a signature.
+    pub(super) fn is_for(&self, user: User) -> bool {
+        match self.who {
+            Who::Any | Who::Local => true,
+            Who::Operators => user.is_operator,
+            Who::Certificate(_) => false,
+        }
+    }
+}
+
+/// Whether a name is kept from who is no operator: the empty one, which takes everything, and what
+/// is of this node or this link.
+pub(crate) fn is_reserved(name: NameRef<'_>) -> bool {
+    name.get(0).is_none_or(|c| c.is_generic() && matches!(c.value, b"localhost" | b"localhop"))
 }
 
 /// Reads the certificate that `text` means: `key:/NAME` or the path of a file.
@@ -155,6 +189,8 @@ pub enum Localhop {
 pub struct Policy {
     /// Who may use which module.
     pub rules: Vec<Rule>,
+    /// The group whose members are operators, for sentences; empty: there is none.
+    pub group: String,
     /// Registration by others than local applications; `None` turns it off.
     pub localhop: Option<Localhop>,
     /// Anchors of prefix announcements that others than local applications send. Empty: those of
@@ -162,10 +198,42 @@ pub struct Policy {
     pub announcement_anchors: Vec<Certificate>,
 }
 
+impl Policy {
+    /// Without rules of their own: operators may do everything, other applications on this machine
+    /// [`OWN_PRIVILEGES`], or everything where `is_open`; others nothing.
+    #[must_use]
+    pub fn of_group(group: &str, is_open: bool) -> Self {
+        let rule = |who, may: &[Privilege]| Rule { who, may: may.to_vec(), prefixes: Vec::new() };
+        let rules = if is_open {
+            vec![rule(Who::Local, &ALL_PRIVILEGES)]
+        } else {
+            vec![rule(Who::Operators, &ALL_PRIVILEGES), rule(Who::Local, &OWN_PRIVILEGES)]
+        };
+        let group = group.to_owned();
+        Self { rules, group, localhop: None, announcement_anchors: Vec::new() }
+    }
+
+    /// Who the operators are, in words.
+    pub(super) fn operators(&self) -> String {
+        match self.group.as_str() {
+            "" => "root and the node's user, on the Unix socket (management.group names no group)"
+                .to_owned(),
+            group => format!(
+                "root, the node's user and members of the group {group}, on the Unix socket \
+                 (management.group)"
+            ),
+        }
+    }
+
+    /// Whether `user`, on this machine, may use `privilege` for every name without a signature.
+    pub(crate) fn lets(&self, user: User, privilege: Privilege) -> bool {
+        let whole = |r: &&Rule| r.prefixes.is_empty() && r.has(privilege);
+        self.rules.iter().filter(whole).any(|rule| rule.is_for(user))
+    }
+}
+
 impl Default for Policy {
-    /// Local faces may do everything, others nothing.
     fn default() -> Self {
-        let all = Rule { who: Who::Local, may: ALL_PRIVILEGES.into(), prefixes: Vec::new() };
-        Self { rules: vec![all], localhop: None, announcement_anchors: Vec::new() }
+        Self::of_group("onym", false)
     }
 }

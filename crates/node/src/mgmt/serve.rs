@@ -1,9 +1,10 @@
 //! Requests for what is listed: datasets, the event stream, our own namespace.
 
+use super::command::Refusal;
 use super::dataset::{self, Request};
 use super::host::Host;
 use super::reply::{self, FRESHNESS_MS};
-use super::{Management, Output, events};
+use super::{Management, Output, Requester, events};
 use onym_tables::Tick;
 use onym_wire::Interest;
 use onym_wire::name::NameRef;
@@ -95,9 +96,17 @@ impl Management {
     pub(super) fn onym(
         &mut self,
         interest: &Interest<'_>,
+        requester: Requester,
         now: Tick,
         host: &mut dyn Host,
     ) -> Option<()> {
+        if dataset::is_log(interest.name)
+            && let Err(why) = self.authorizer.may_read_log(requester)
+        {
+            let refusal = Refusal::new(403, why).into();
+            self.send_dataset(reply::rejection(interest.name, &refusal));
+            return Some(());
+        }
         // A question is answered by what is so now; only its further segments are of then.
         let is_question = interest.name.len() == ONYM_NAME_LEN;
         if !is_question && let Some(wire) = self.datasets.segment(interest, now) {

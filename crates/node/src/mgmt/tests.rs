@@ -50,6 +50,7 @@ struct FakeHost {
     creation: fn(&FaceSpec) -> Creation,
     created: Vec<(Ticket, FaceSpec)>,
     updated: Vec<(FaceId, FaceProps)>,
+    users: BTreeMap<u32, User>,
 }
 
 impl Default for FakeHost {
@@ -70,6 +71,7 @@ impl Default for FakeHost {
             },
             created: Vec::new(),
             updated: Vec::new(),
+            users: [(APP.0, User { uid: Some(0), is_operator: true })].into(),
         }
     }
 }
@@ -83,6 +85,16 @@ impl Host for FakeHost {
     }
     fn face(&mut self, id: FaceId) -> Option<FaceView> {
         self.faces.get(&id.0).cloned()
+    }
+    fn user(&mut self, id: FaceId) -> User {
+        self.users.get(&id.0).copied().unwrap_or_default()
+    }
+    fn is_of_others(&mut self, name: NameRef<'_>, from: FaceId) -> bool {
+        let (users, own) = (&self.users, self.users.get(&from.0).copied().unwrap_or_default());
+        self.routes.iter().any(|r| {
+            let user = users.get(&r.face.0).copied().unwrap_or_default();
+            name.is_prefix_of(r.name.as_ref()) && r.face != from && !user.is(own)
+        })
     }
     fn channels(&mut self) -> Vec<String> {
         vec!["udp4://0.0.0.0:6363".into(), "unix:///run/nfd/nfd.sock".into()]

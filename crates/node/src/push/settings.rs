@@ -57,7 +57,12 @@ impl Settings {
                 only_stages: config.stages == PushStages::Always,
                 keyed: keyed(config),
             },
-            limits: Limits { vertices_max: config.vertices_max, ..Limits::default() },
+            limits: Limits {
+                vertices_max: config.vertices_max,
+                octets_max: config.graph_bytes_max,
+                ..Limits::default()
+            },
+            link_state_octets_max: config.link_state_bytes_max,
             lease: Duration::from_millis(config.lease_ms),
             frame_max: config.frame_bytes_max,
             key: key_of(&config.key),

@@ -297,6 +297,12 @@ pub fn unwrap(frame: &Buf) -> (Buf, Vec<u8>) {
     (packet, lp.pit_token.map(<[u8]>::to_vec).unwrap_or_default())
 }
 
+/// The answer to a command in a frame, if it is one.
+pub fn response(frame: &Buf) -> Option<ControlResponse> {
+    let (packet, _) = unwrap(frame);
+    ControlResponse::parse(Data::parse(&packet).ok()?.content).ok()
+}
+
 /// Waits until `check` holds.
 pub fn until(what: &str, mut check: impl FnMut() -> bool) {
     let end = Instant::now() + DEADLINE;

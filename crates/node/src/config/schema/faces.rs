@@ -200,11 +200,26 @@ impl Default for Tcp {
 pub struct WebSocket {
     /// Addresses where browsers are accepted. Empty: no listener.
     pub listen: OneOrMany,
+    /// Pages that may connect, by their origin: `loopback` (pages of this machine), `any`, `null`
+    /// (pages without an origin, such as files), or `scheme://host[:port]` as browsers write it.
+    /// Programs that are no browsers send no origin and are not asked for one.
+    pub origins: OneOrMany,
+    /// Names by which browsers may look for the node, beside its addresses and `localhost`: a host
+    /// name without port, or `any`. Other names may have been pointed here after a page was loaded.
+    pub hosts: OneOrMany,
+    /// Whether a face whose two addresses are loopback is local (may use `/localhost`). A proxy on
+    /// this machine that does not say for whom it speaks makes everybody local then.
+    pub local: bool,
 }
 
 impl Default for WebSocket {
     fn default() -> Self {
-        Self { listen: OneOrMany::of(&["0.0.0.0:9696", "[::]:9696"]) }
+        Self {
+            listen: OneOrMany::of(&["0.0.0.0:9696", "[::]:9696"]),
+            origins: OneOrMany::of(&["loopback"]),
+            hosts: OneOrMany::default(),
+            local: false,
+        }
     }
 }
 

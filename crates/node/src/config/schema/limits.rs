@@ -66,13 +66,17 @@ pub struct Pit {
     /// Most entries, of the whole node; beyond it Interests are dropped as `pit_full`, and a face
     /// above its share under contention as `pit_share`.
     pub entries_max: usize,
+    /// Most octets of pending Interests, of the whole node; beyond it Interests are dropped as
+    /// `pit_full`, and those of a face whose long ones hold more than its share under contention as
+    /// `pit_share`.
+    pub bytes_max: usize,
     /// Longest InterestLifetime that is kept to, in milliseconds; longer ones are cut to it.
     pub lifetime_max_ms: u64,
 }
 
 impl Default for Pit {
     fn default() -> Self {
-        Self { entries_max: 262_144, lifetime_max_ms: 3_600_000 }
+        Self { entries_max: 262_144, bytes_max: 128 << 20, lifetime_max_ms: 3_600_000 }
     }
 }
 

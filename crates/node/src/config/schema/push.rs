@@ -75,8 +75,14 @@ pub struct Push {
     /// neighbour on a stream they wait while it takes anything, and four times as long while it
     /// takes nothing. With `push.lease_ms` and more, subscriptions at other nodes lapse meanwhile.
     pub hold_ms: u64,
-    /// Most scopes and items of a rendezvous.
+    /// Most scopes and items of a rendezvous; what applications of this node assert is bounded by
+    /// the same number. Beyond three quarters of it each application and each node has its share.
     pub vertices_max: usize,
+    /// Most octets of a rendezvous, about; beyond three quarters of it each node has its share.
+    pub graph_bytes_max: usize,
+    /// Most octets of what other nodes say of their links, about; beyond three quarters of it each
+    /// neighbour has its share.
+    pub link_state_bytes_max: usize,
     /// Time after which a rendezvous forgets a node that is silent, in milliseconds.
     pub lease_ms: u64,
     /// File in which a rendezvous or topology node keeps its epoch and the published scopes, so
@@ -128,6 +134,8 @@ impl Default for Push {
             app_queue_bytes_max: 8 << 20,
             hold_ms: 250,
             vertices_max: 1_000_000,
+            graph_bytes_max: 1 << 30,
+            link_state_bytes_max: 16 << 20,
             lease_ms: 30_000,
             state: String::new(),
             etcd: Vec::new(),

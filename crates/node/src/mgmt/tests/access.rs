@@ -432,3 +432,59 @@ fn nobody_takes_the_routes_of_management_away() {
         assert_eq!(world.command("rib/register", &named(other)).code, 200, "{other}");
     }
 }
+
+fn stranger(uid: Option<u32>) -> World {
+    let mut world = World::default();
+    world.host.users.insert(APP.0, User { uid, is_operator: false });
+    world
+}
+
+#[test]
+fn who_is_no_operator_registers_for_itself_what_is_nobody_elses() {
+    for uid in [Some(1000), None] {
+        let mut world = stranger(uid);
+        world.host.routes.push(RouteSpec {
+            name: name("/bob/app"),
+            face: PEER,
+            origin: 0,
+            cost: 0,
+            flags: 1,
+            expiration_ms: None,
+        });
+        assert_eq!(world.command("rib/register", &named("/alice")).code, 200);
+        assert_eq!(world.command("rib/register", &named("/alice")).code, 200, "again");
+        assert_eq!(world.command("rib/register", &named("/bob/app/below")).code, 200);
+        for uri in ["/", "/localhost", "/localhost/a", "/localhop/a", "/bob", "/bob/app"] {
+            let refused = world.command("rib/register", &named(uri));
+            assert_eq!(refused.code, 403, "{uri}");
+            assert!(refused.text.contains("the group onym"), "{}", refused.text);
+        }
+        assert_eq!(world.command("rib/unregister", &named("/alice")).code, 200);
+        let other = ControlParameters { face_id: Some(301), ..named("/bob/app") };
+        assert_eq!(world.command("rib/unregister", &other).code, 403);
+    }
+}
+
+#[test]
+fn an_announcement_takes_no_more_than_a_registration() {
+    let mut world = stranger(Some(1000));
+    for (prefix, code) in [("/alice", 200), ("/", 403), ("/localhop/a", 403)] {
+        let sent = world.send(&announce(prefix, 600_000, &Signer::digest()), APP);
+        assert_eq!(response(&sent).unwrap().code, code, "{prefix}");
+    }
+}
+
+#[test]
+fn a_key_that_a_rule_trusts_counts_for_who_is_no_operator() {
+    let operator = Holder::root("/operator");
+    let who = Who::Certificate(Box::new(operator.certificate.clone()));
+    let mut policy = rule(who, &[Privilege::Rib, Privilege::Cs]);
+    policy.rules.extend(Policy::default().rules);
+    let mut world = World::policy(policy);
+    world.host.users.insert(APP.0, User::UNKNOWN);
+    let take_all = name_of("rib/register", &named("/"));
+    let wire = world.signed(&take_all, &operator.signer());
+    assert_eq!(response(&world.send(&wire, APP)).unwrap().code, 200);
+    let wire = world.signed(&take_all, &Signer::digest());
+    assert_eq!(response(&world.send(&wire, APP)).unwrap().code, 403);
+}

@@ -4,7 +4,7 @@ use super::{Desk, Order};
 use onym_pubsub::Kept;
 use onym_wire::push::{Id, Label, Strategy};
 use redb::{Database, ReadableDatabase as _, ReadableTable as _, TableDefinition};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const EPOCHS: TableDefinition<'_, &str, u32> = TableDefinition::new("epochs");
@@ -18,7 +18,9 @@ type Outcome<T> = Result<T, redb::Error>;
 /// A redb file.
 #[derive(Debug)]
 pub(crate) struct FileStore {
-    database: Database,
+    file: PathBuf,
+    /// None while it has to be opened again: after a write that failed it takes none any more.
+    database: Option<Database>,
 }
 
 impl FileStore {
@@ -33,11 +35,23 @@ impl FileStore {
         if let Some(folder) = file.parent() {
             std::fs::create_dir_all(folder).map_err(|e| fault(&e))?;
         }
-        Ok(Self { database: Database::create(file).map_err(|e| fault(&e))? })
+        let database = Some(Database::create(file).map_err(|e| fault(&e))?);
+        Ok(Self { file: file.to_owned(), database })
+    }
+
+    fn database(&self) -> Outcome<&Database> {
+        self.database.as_ref().ok_or(redb::Error::PreviousIo)
+    }
+
+    /// Closes the file and opens it again.
+    fn open_again(&mut self) -> Outcome<()> {
+        self.database = None;
+        self.database = Some(Database::create(&self.file)?);
+        Ok(())
     }
 
     pub(super) fn begin(&mut self, drawn: u32) -> Outcome<u32> {
-        let write = self.database.begin_write()?;
+        let write = self.database()?.begin_write()?;
         let epoch = {
             let mut table = write.open_table(EPOCHS)?;
             let before = table.get("node")?.map(|v| v.value());
@@ -52,7 +66,7 @@ impl FileStore {
     }
 
     pub(super) fn scopes(&self) -> Outcome<Vec<Kept>> {
-        let table = self.database.begin_read()?.open_table(SCOPES)?;
+        let table = self.database()?.begin_read()?.open_table(SCOPES)?;
         let mut all = Vec::new();
         for row in table.iter()? {
             let (id, value) = row?;
@@ -68,7 +82,7 @@ impl FileStore {
     }
 
     fn write(&self, batch: &[Kept]) -> Outcome<()> {
-        let write = self.database.begin_write()?;
+        let write = self.database()?.begin_write()?;
         {
             let mut table = write.open_table(SCOPES)?;
             for kept in batch {
@@ -85,12 +99,21 @@ impl FileStore {
         Ok(())
     }
 
-    pub(super) fn run(&self, desk: &Desk) {
+    pub(super) fn run(mut self, desk: &Desk) {
         while let Ok(order) = desk.inbox.recv() {
             let Order::Keep(batch) = order else { continue };
+            let mut is_told = false;
             while let Err(error) = self.write(&batch) {
-                tracing::error!(%error, "scopes are not kept; it is tried again");
+                if !std::mem::replace(&mut is_told, true) {
+                    tracing::error!(%error, "scopes are not kept; it is tried again each second");
+                }
                 std::thread::sleep(AGAIN);
+                if let Err(error) = self.open_again() {
+                    tracing::debug!(%error, "the file cannot be opened again");
+                }
+            }
+            if is_told {
+                tracing::info!("scopes are kept again");
             }
             desk.done();
         }

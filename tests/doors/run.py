@@ -1,0 +1,332 @@
+#!/usr/bin/env python3
+"""What happens around a node that is none of its packets: clocks that jump, memory and disks that end,
+groups that shout.
+
+    tests/doors/run.py ONYM [CASE]...
+
+Each case keeps a ping or a file running through a daemon while it does its worst. A case that cannot
+be played here (no libfaketime, not root) is named and left out. docs/security.md has a row for each.
+"""
+
+import os
+import random
+import resource
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+PATIENCE = 60.0
+FAKETIME = next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)
+
+
+class Skipped(Exception):
+    """This case cannot be played here."""
+
+
+def until(check: Callable[[], object], what: str) -> None:
+    end = time.monotonic() + PATIENCE
+    while not check():
+        if time.monotonic() > end:
+            raise AssertionError(f"not before the deadline: {what}")
+        time.sleep(0.05)
+
+
+class Node:
+    """A daemon in a folder of its own."""
+
+    def __init__(self, onym: str, folder: Path, *settings: str, netns: str = "",
+                 env: dict[str, str] | None = None, limit: int = 0, stderr: str = ""):
+        self.onym, self.folder = onym, folder
+        self.socket = folder / "n.sock"
+        self.uri = f"unix://{self.socket}"
+        self.log = folder / "log"
+        own = [f'faces.unix.path="{self.socket}"', "faces.websocket.listen=[]"]
+        own += [s for s in ("faces.udp.listen=[]", "faces.tcp.listen=[]")
+                if not any(t.startswith(s.split("=")[0]) for t in settings)]
+        words = [w for s in (*own, *settings) for w in ("--set", s)]
+        prefix = ["ip", "netns", "exec", netns] if netns else []
+        bound = (lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit))) if limit else None
+        out = open(stderr or self.log, "w")
+        self.child = subprocess.Popen([*prefix, onym, "daemon", *words], stderr=out,
+                                      env={**os.environ, **(env or {})}, preexec_fn=bound)
+        out.close()
+        self.netns = prefix
+        until(self.is_up, f"the daemon is up: {self.log}")
+
+    def is_up(self) -> bool:
+        assert self.child.poll() is None, f"the daemon ended: {self.text()}"
+        return self.socket.exists() and self.run("status", check=False).returncode == 0
+
+    def text(self) -> str:
+        return self.log.read_text() if self.log.exists() else ""
+
+    def run(self, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run([*self.netns, self.onym, *words, "--node", self.uri], text=True,
+                              capture_output=True, timeout=PATIENCE)
+        assert not check or done.returncode == 0, f"{words}: {done.returncode} {done.stderr}"
+        return done
+
+    def start(self, *words: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([*self.netns, self.onym, *words, "--node", self.uri],
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def ping(self, prefix: str, count: int = 20) -> None:
+        """Every ping is answered."""
+        self.run("ping", prefix, "--count", str(count), "--interval", "20")
+
+    def is_alive(self) -> bool:
+        return self.child.poll() is None
+
+    def stop(self) -> None:
+        self.child.terminate()
+        self.child.wait(PATIENCE)
+
+    def resident(self) -> int:
+        """Octets of memory in use."""
+        words = Path(f"/proc/{self.child.pid}/statm").read_text().split()
+        return int(words[1]) * resource.getpagesize()
+
+
+@contextmanager
+def ended(*children: subprocess.Popen[bytes]) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        for child in children:
+            child.terminate()
+            child.wait(PATIENCE)
+
+
+def serve(node: Node, prefix: str) -> subprocess.Popen[bytes]:
+    server = node.start("ping-server", prefix)
+    until(lambda: node.run("ping", prefix, "-c", "1", "-o", "500", check=False).returncode == 0,
+          f"{prefix} is served")
+    return server
+
+
+def clock(onym: str, folder: Path) -> None:
+    """The clock of the day jumps by a day and a year, both ways, under traffic."""
+    if FAKETIME is None:
+        raise Skipped("no libfaketime")
+    jump = folder / "clock"
+    jump.write_text("+0")
+    env = {"LD_PRELOAD": str(FAKETIME), "FAKETIME_TIMESTAMP_FILE": str(jump),
+           "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+    node = Node(onym, folder, env=env)
+    source, copy = folder / "file", folder / "copy"
+    source.write_bytes(random.Random(1).randbytes(4 << 20))
+    try:
+        with ended(serve(node, "/clock"), node.start("put", "/file", str(source))):
+            until(lambda: node.run("get", "/file", "-o", str(copy), check=False).returncode == 0,
+                  "the file is served")
+            for step in ["+1d", "-1d", "+365d", "-365d", "+0"]:
+                pings = node.start("ping", "/clock", "--count", "100", "--interval", "20")
+                jump.write_text(step)
+                node.run("get", "/file", "-o", str(copy))
+                assert copy.read_bytes() == source.read_bytes(), step
+                assert pings.wait(PATIENCE) == 0, f"pings were lost: {step}"
+                # Commands, whose signatures have a time, count as before.
+                name = step.replace("+", "p").replace("-", "m")
+                with ended(serve(node, f"/clock/{name}")):
+                    node.ping(f"/clock/{name}")
+    finally:
+        node.stop()
+
+
+def memory(onym: str, folder: Path) -> None:
+    """`ulimit -v`: a node whose tables would take more than there is."""
+    node = Node(onym, folder, "cs.bytes_max=268435456", "shards=1", limit=3 << 30)
+    source, copy = folder / "file", folder / "copy"
+    source.write_bytes(random.Random(2).randbytes(64 << 20))
+    try:
+        with ended(serve(node, "/memory"), node.start("put", "/file", str(source))):
+            until(lambda: node.run("get", "/file", "-o", str(copy), check=False).returncode == 0,
+                  "the file is served")
+            assert copy.stat().st_size == source.stat().st_size
+            node.ping("/memory")
+            assert node.is_alive()
+    finally:
+        node.stop()
+
+
+def silence(onym: str, folder: Path) -> None:
+    """The log goes to a full disk, and so does a capture."""
+    peer = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    peer.bind(("127.0.0.1", 0))
+    port = peer.getsockname()[1]
+    face = f'face=[{{uri="udp4://127.0.0.1:{port}", pcap="/dev/full"}}]'
+    node = Node(onym, folder, face, "log.filter=\"debug\"", stderr="/dev/full")
+    try:
+        with ended(serve(node, "/disk")):
+            node.run("route", "add", "/far", "--via", f"udp4://127.0.0.1:{port}")
+            node.run("ping", "/far", "-c", "5", "-i", "10", "-o", "200", check=False)
+            node.ping("/disk")
+            assert node.is_alive()
+    finally:
+        node.stop()
+
+
+def disk(onym: str, folder: Path) -> None:
+    """The disk is full where a rendezvous keeps its scopes."""
+    if os.geteuid() != 0:
+        raise Skipped("not root")
+    small = folder / "small"
+    small.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", str(small)],
+                             capture_output=True)
+    if mounted.returncode != 0:
+        raise Skipped("no mount")
+    try:
+        node = Node(onym, folder, "push.enabled=true", f'push.state="{small}/state"',
+                    'push.node="1"')
+        try:
+            filler = small / "filler"
+            fill(filler)
+            with ended(serve(node, "/disk")):
+                with ended(*(node.start("scope", "publish", f"/{n:x}") for n in range(1, 20))):
+                    until(lambda: "scopes are not kept" in node.text(), "the disk is full")
+                    node.ping("/disk")
+                    filler.unlink()
+                    until(lambda: "scopes are kept again" in node.text(), "there is room again")
+                    node.ping("/disk")
+        finally:
+            node.stop()
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+
+
+def fill(file: Path) -> None:
+    """Writes until the disk is full."""
+    with file.open("wb", buffering=0) as out:
+        try:
+            while True:
+                out.write(b"x" * 4096)
+        except OSError:
+            pass
+
+
+@contextmanager
+def pair() -> Iterator[tuple[str, str]]:
+    """Two network namespaces joined by a veth, 10.9.0.1 and 10.9.0.2."""
+    if os.geteuid() != 0 or not shutil.which("ip"):
+        raise Skipped("not root, or no ip")
+    names = [f"doors-{os.getpid()}-{side}" for side in "ab"]
+
+    def ip(*words: str) -> None:
+        subprocess.run(["ip", *words], check=True, capture_output=True)
+
+    made = []
+    try:
+        for name in names:
+            ip("netns", "add", name)
+            made.append(name)
+            ip("-n", name, "link", "set", "lo", "up")
+        ip("-n", names[0], "link", "add", "eth0", "type", "veth", "peer", "name", "eth0",
+           "netns", names[1])
+        for at, name in enumerate(names, 1):
+            ip("-n", name, "address", "add", f"10.9.0.{at}/16", "dev", "eth0")
+            ip("-n", name, "link", "set", "eth0", "up")
+            ip("-n", name, "route", "add", "224.0.0.0/4", "dev", "eth0")
+        yield names[0], names[1]
+    finally:
+        for name in made:
+            subprocess.run(["ip", "netns", "del", name], check=True)
+
+
+# Sends what is no packet, packets cut short, Interests for management and for nothing, and fragments
+# that never end, to the group, from many ports and addresses.
+SHOUT = r"""
+import os, random, socket, struct, sys
+rng = random.Random(3)
+group, port = sys.argv[1], int(sys.argv[2])
+def tlv(kind, value):
+    n = len(value)
+    return bytes([kind]) + (bytes([n]) if n < 253 else b"\xfd" + struct.pack(">H", n)) + value
+def name(*parts):
+    return tlv(7, b"".join(tlv(8, p) for p in parts))
+def interest(n):
+    return tlv(5, n + tlv(10, rng.randbytes(4)) + tlv(12, b"\x00\x36\xee\x80"))
+sockets = []
+for n in range(200):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.bind(("10.9.0.2", 0))
+    s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, 1)
+    sockets.append(s)
+for n in range(40000):
+    kind = n % 6
+    if kind == 0:
+        wire = rng.randbytes(rng.randrange(1, 1400))
+    elif kind == 1:
+        wire = interest(name(b"x", rng.randbytes(8)))[: rng.randrange(1, 20)]
+    elif kind == 2:
+        wire = interest(name(b"localhost", b"nfd", b"faces", b"destroy", rng.randbytes(8)))
+    elif kind == 3:
+        wire = interest(name(b"localhop", b"nfd", b"rib", b"register", rng.randbytes(8)))
+    elif kind == 4:
+        wire = interest(name(b"nothing", rng.randbytes(1200)))
+    else:
+        lp = tlv(81, struct.pack(">Q", n)) + tlv(82, b"\x00") + tlv(83, b"\x09")
+        wire = tlv(100, lp + tlv(80, rng.randbytes(1000)))
+    to = (group, port) if n % 2 else ("10.9.0.1", 6363)
+    try:
+        sockets[rng.randrange(len(sockets))].sendto(wire, to)
+    except OSError:
+        pass
+"""
+
+
+def multicast(onym: str, folder: Path) -> None:
+    """A neighbour shouts at the multicast group and at the port: junk, commands, endless fragments."""
+    with pair() as (here, there):
+        node = Node(onym, folder, 'faces.udp.listen=["10.9.0.1:6363"]',
+                    'faces.udp.multicast=["224.0.23.170:56363"]', netns=here)
+        try:
+            with ended(serve(node, "/group")):
+                shout = subprocess.Popen(["ip", "netns", "exec", there, sys.executable, "-c", SHOUT,
+                                          "224.0.23.170", "56363"])
+                before = node.resident()
+                while shout.poll() is None:
+                    node.ping("/group", 10)
+                assert shout.returncode == 0
+                node.ping("/group")
+                assert node.resident() < before + (400 << 20), node.resident()
+                faces = node.run("face", "list").stdout
+                assert "unix" in faces, faces
+        finally:
+            node.stop()
+
+
+CASES = [clock, memory, silence, disk, multicast]
+
+
+def main() -> int:
+    onym, wanted = str(Path(sys.argv[1]).resolve()), sys.argv[2:]
+    failed = 0
+    for case in CASES:
+        if wanted and case.__name__ not in wanted:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            start = time.monotonic()
+            try:
+                case(onym, Path(folder))
+                word = "ok"
+            except Skipped as why:
+                word = f"skipped: {why}"
+            except Exception as error:
+                failed += 1
+                word = f"FAILED: {error!r}"
+                log = Path(folder) / "log"
+                if log.exists():
+                    print(log.read_text()[-3000:], file=sys.stderr)
+            print(f"{case.__name__}: {word} ({time.monotonic() - start:.1f} s)", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
