@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The content store: Data as the buffer it came in, found by its name and by
- * every prefix of it, none of them copied.
+ * The content store: Data as the buffer it came in, found by the hash of its
+ * name, and for CanBePrefix in the canonical order of names, which is that of
+ * their octets.
  *
- * Bucket locks cover chains. cs->lock covers the queue and the sums; it is
- * never held together with a bucket's. A packet that is evicted is marked dead
- * and out of the queue first; then its entries are unlinked one by one, so no
- * two buckets are locked at once.
+ * Bucket locks cover chains, cs->order_lock the order, cs->lock the queue and
+ * the sums; none is held together with another. A packet that is evicted is
+ * marked dead and out of the queue first; then it leaves its chain and the
+ * order.
  */
 #include <crypto/sha2.h>
 
@@ -17,9 +18,10 @@ int nnet_cs_init(struct nnet_net *nn)
 	struct nnet_cs *cs = &nn->cs;
 
 	spin_lock_init(&cs->lock);
+	spin_lock_init(&cs->order_lock);
+	cs->order = RB_ROOT;
 	INIT_LIST_HEAD(&cs->queue);
 	cs->packets_max = 65536;
-	cs->entries_max = 10 * 65536;
 	cs->bytes_max = 64 << 20;
 	cs->admit = true;
 	cs->serve = true;
@@ -42,51 +44,136 @@ void nnet_cs_put(struct nnet_cs_packet *p)
 		call_rcu(&p->rcu, nnet_cs_free);
 }
 
-/* Takes the entries of a dead packet out of their chains. */
+static struct nnet_cs_packet *nnet_cs_of(struct rb_node *node)
+{
+	return node ? rb_entry(node, struct nnet_cs_packet, order) : NULL;
+}
+
+/*
+ * The first packet whose name is not before another, or, with @beyond, is
+ * behind it. Context: cs->order_lock held.
+ */
+static struct nnet_cs_packet *nnet_cs_bound(struct nnet_cs *cs, const u8 *name,
+					    u16 len, bool beyond)
+{
+	struct rb_node *node = cs->order.rb_node, *found = NULL;
+	struct nnet_cs_packet *p;
+	int d;
+
+	while (node) {
+		p = nnet_cs_of(node);
+		d = nnet_name_compare(p->name, p->name_len, name, len);
+		if (d < 0 || (beyond && !d)) {
+			node = node->rb_right;
+		} else {
+			found = node;
+			node = node->rb_left;
+		}
+	}
+	return nnet_cs_of(found);
+}
+
+/*
+ * Whether a packet belongs right behind the one that came before it with the
+ * same parent, as segments do; then it is linked there.
+ */
+static bool nnet_cs_order_behind(struct nnet_cs *cs, struct nnet_cs_packet *p,
+				 struct nnet_cs_packet *last)
+{
+	struct rb_node *next, **link;
+
+	if (nnet_name_compare(p->name, p->name_len, last->name,
+			    last->name_len) <= 0)
+		return false;
+	next = rb_next(&last->order);
+	if (next && nnet_name_compare(p->name, p->name_len,
+				    nnet_cs_of(next)->name,
+				    nnet_cs_of(next)->name_len) > 0)
+		return false;
+	link = &last->order.rb_right;
+	if (*link)
+		link = &next->rb_left;
+	rb_link_node(&p->order, link == &last->order.rb_right ? &last->order :
+								next, link);
+	rb_insert_color(&p->order, &cs->order);
+	return true;
+}
+
+/* Of one name the newest comes first. */
+static void nnet_cs_order_in(struct nnet_cs *cs, struct nnet_cs_packet *p)
+{
+	struct rb_node **link = &cs->order.rb_node, *parent = NULL;
+	struct nnet_cs_packet **last = &cs->finger[p->finger], *q;
+
+	spin_lock_bh(&cs->order_lock);
+	if (*last && nnet_cs_order_behind(cs, p, *last))
+		goto out;
+	while (*link) {
+		parent = *link;
+		q = nnet_cs_of(parent);
+		link = nnet_name_compare(p->name, p->name_len, q->name,
+				       q->name_len) > 0 ?
+			       &parent->rb_right : &parent->rb_left;
+	}
+	rb_link_node(&p->order, parent, link);
+	rb_insert_color(&p->order, &cs->order);
+out:
+	*last = p;
+	spin_unlock_bh(&cs->order_lock);
+}
+
+/* Takes a dead packet out of its chain and the order. */
 static void nnet_cs_unlink(struct nnet_cs *cs, struct nnet_cs_packet *p)
 {
 	struct nnet_table *t = &cs->table;
-	struct nnet_cs_entry *e;
-	struct nnet_bucket *b;
+	struct nnet_bucket *b = nnet_bucket(t, p->hash);
 
-	list_for_each_entry(e, &p->entries, sibling) {
-		b = nnet_bucket(t, e->hash);
-		nnet_write_lock(t, b);
-		hlist_del_rcu(&e->node);
-		nnet_write_unlock(t, b);
-	}
+	nnet_write_lock(t, b);
+	hlist_del_rcu(&p->node);
+	nnet_write_unlock(t, b);
+	spin_lock_bh(&cs->order_lock);
+	rb_erase(&p->order, &cs->order);
+	RB_CLEAR_NODE(&p->order);
+	if (cs->finger[p->finger] == p)
+		cs->finger[p->finger] = NULL;
+	spin_unlock_bh(&cs->order_lock);
 	nnet_cs_put(p);
 }
 
 /* Takes a packet out of the queue. Context: cs->lock held. */
-static bool nnet_cs_dequeue(struct nnet_cs *cs, struct nnet_cs_packet *p)
+static bool nnet_cs_dequeue(struct nnet_net *nn, struct nnet_cs_packet *p)
 {
+	struct nnet_cs *cs = &nn->cs;
+
 	if (p->dead)
 		return false;
 	WRITE_ONCE(p->dead, 1);
 	list_del(&p->lru);
 	cs->packets--;
-	cs->entries -= p->n;
 	cs->bytes -= p->size;
+	nnet_owner_charge(nn, -(long)p->size);
 	return true;
 }
 
-static bool nnet_cs_kill(struct nnet_cs *cs, struct nnet_cs_packet *p)
+static bool nnet_cs_kill(struct nnet_net *nn, struct nnet_cs_packet *p)
 {
+	struct nnet_cs *cs = &nn->cs;
 	bool mine;
 
 	spin_lock_bh(&cs->lock);
-	mine = nnet_cs_dequeue(cs, p);
+	mine = nnet_cs_dequeue(nn, p);
 	spin_unlock_bh(&cs->lock);
 	if (mine)
 		nnet_cs_unlink(cs, p);
 	return mine;
 }
 
-static bool nnet_cs_over(const struct nnet_cs *cs)
+static bool nnet_cs_over(const struct nnet_net *nn)
 {
-	return cs->packets > cs->packets_max ||
-	       cs->entries > cs->entries_max || cs->bytes > cs->bytes_max;
+	const struct nnet_cs *cs = &nn->cs;
+
+	return cs->packets > cs->packets_max || cs->bytes > cs->bytes_max ||
+	       nnet_owner_over(nn, 0);
 }
 
 /*
@@ -109,24 +196,32 @@ static struct nnet_cs_packet *nnet_cs_victim(struct nnet_cs *cs)
 	return list_first_entry_or_null(&cs->queue, struct nnet_cs_packet, lru);
 }
 
-/* Evicts until both limits hold. */
-void nnet_cs_shrink(struct nnet_net *nn)
+/**
+ * nnet_cs_shrink() - evict until both limits hold
+ * @nn: whose
+ * @max: so many packets at most: what smaller limits left over is not for the
+ *	data path to take away at once
+ *
+ * Return: whether there may be more.
+ */
+bool nnet_cs_shrink(struct nnet_net *nn, unsigned int max)
 {
 	struct nnet_cs *cs = &nn->cs;
 	struct nnet_cs_packet *p;
 
-	for (;;) {
+	while (max--) {
 		spin_lock_bh(&cs->lock);
-		p = nnet_cs_over(cs) ? nnet_cs_victim(cs) : NULL;
+		p = nnet_cs_over(nn) ? nnet_cs_victim(cs) : NULL;
 		if (p)
-			nnet_cs_dequeue(cs, p);
+			nnet_cs_dequeue(nn, p);
 		spin_unlock_bh(&cs->lock);
 		if (!p)
-			return;
+			return false;
 		nnet_count(nn, NNET_C_T_CS_EVICTED);
 		nnet_store_offer(nn, p->skb);
 		nnet_cs_unlink(cs, p);
 	}
+	return true;
 }
 
 static void nnet_cs_digest(struct nnet_cs_packet *p)
@@ -144,44 +239,93 @@ static bool nnet_cs_fresh(const struct nnet_cs_packet *p)
 	       time_before(jiffies, READ_ONCE(p->fresh_until));
 }
 
-static bool nnet_cs_matches(struct nnet_cs_entry *e, const struct nnet_view *v,
-			    u64 hash, u16 len, bool prefix)
+static bool nnet_cs_named(const struct nnet_cs_packet *p, u64 hash,
+			  const u8 *name, u16 len)
 {
-	struct nnet_cs_packet *p = e->packet;
-
-	return e->hash == hash && e->name_len == len && !READ_ONCE(p->dead) &&
-	       (prefix || p->name_len == len) &&
-	       (!(v->flags & NNET_V_FRESH) || nnet_cs_fresh(p)) &&
-	       !memcmp(p->name, v->name, len);
+	return p->hash == hash && p->name_len == len &&
+	       !memcmp(p->name, name, len);
 }
 
+/* Of one name the newest, which comes first in its chain. */
 static struct nnet_cs_packet *nnet_cs_probe(struct nnet_net *nn,
 					    const struct nnet_view *v, u64 hash,
-					    u16 len, bool prefix,
-					    const u8 *digest)
+					    u16 len, const u8 *digest)
 {
 	struct nnet_table *t = &nn->cs.table;
 	struct nnet_bucket *b = nnet_bucket(t, hash);
-	struct nnet_cs_packet *p = NULL;
-	struct nnet_cs_entry *e;
+	struct nnet_cs_packet *p, *found = NULL;
 
 	rcu_read_lock();
 	nnet_read_lock(t, b);
-	hlist_for_each_entry_rcu(e, &b->head, node, true) {
-		if (!nnet_cs_matches(e, v, hash, len, prefix))
+	hlist_for_each_entry_rcu(p, &b->head, node, true) {
+		if (!nnet_cs_named(p, hash, v->name, len) ||
+		    READ_ONCE(p->dead) ||
+		    ((v->flags & NNET_V_FRESH) && !nnet_cs_fresh(p)))
 			continue;
 		if (digest) {
-			nnet_cs_digest(e->packet);
-			if (memcmp(e->packet->digest, digest, 32))
+			nnet_cs_digest(p);
+			if (memcmp(p->digest, digest, 32))
 				continue;
 		}
-		if (refcount_inc_not_zero(&e->packet->ref)) {
-			p = e->packet;
+		if (refcount_inc_not_zero(&p->ref)) {
+			found = p;
 			break;
 		}
 	}
 	nnet_read_unlock(t, b);
 	rcu_read_unlock();
+	return found;
+}
+
+/*
+ * Lets others have the lock of the order. Context: cs->order_lock held.
+ * Return: @p, or the first behind its name when it has gone meanwhile.
+ */
+static struct nnet_cs_packet *nnet_cs_breathe(struct nnet_cs *cs,
+					      struct nnet_cs_packet *p)
+{
+	struct nnet_cs_packet *at = p;
+
+	if (!refcount_inc_not_zero(&p->ref))
+		return NULL;
+	spin_unlock_bh(&cs->order_lock);
+	cpu_relax();
+	spin_lock_bh(&cs->order_lock);
+	if (RB_EMPTY_NODE(&p->order))
+		at = nnet_cs_bound(cs, p->name, p->name_len, true);
+	nnet_cs_put(p);
+	return at;
+}
+
+/*
+ * The first packet under a prefix that answers, in canonical order. So many are
+ * examined at most; one farther on is missed.
+ */
+static struct nnet_cs_packet *nnet_cs_first(struct nnet_net *nn,
+					    const struct nnet_view *v)
+{
+	bool fresh = v->flags & NNET_V_FRESH;
+	struct nnet_cs *cs = &nn->cs;
+	struct nnet_cs_packet *p;
+	unsigned int n;
+
+	spin_lock_bh(&cs->order_lock);
+	p = nnet_cs_bound(cs, v->name, v->name_len, false);
+	for (n = 1; p && n <= NNET_SCAN_MAX; n++) {
+		if (p->name_len < v->name_len ||
+		    memcmp(p->name, v->name, v->name_len))
+			goto none;
+		if (!READ_ONCE(p->dead) && (!fresh || nnet_cs_fresh(p)) &&
+		    refcount_inc_not_zero(&p->ref))
+			goto out;
+		p = nnet_cs_of(rb_next(&p->order));
+		if (p && !(n % NNET_SCAN_HELD))
+			p = nnet_cs_breathe(cs, p);
+	}
+none:
+	p = NULL;
+out:
+	spin_unlock_bh(&cs->order_lock);
 	return p;
 }
 
@@ -202,7 +346,8 @@ static void nnet_cs_touch(struct nnet_cs *cs, struct nnet_cs_packet *p)
  * @v: the Interest
  * @key: hashes of its name
  *
- * Of several under a prefix the newest is taken.
+ * Of several under a prefix the first in canonical order is taken, of several
+ * of one name the newest.
  *
  * Return: the packet, for nnet_cs_put(), or NULL.
  */
@@ -210,17 +355,18 @@ struct nnet_cs_packet *nnet_cs_find(struct nnet_net *nn,
 				    const struct nnet_view *v,
 				    const struct nnet_key *key)
 {
-	bool prefix = v->flags & NNET_V_PREFIX;
 	struct nnet_cs *cs = &nn->cs;
 	struct nnet_cs_packet *p = NULL;
 
 	if (!READ_ONCE(cs->serve) || !READ_ONCE(cs->packets))
 		return NULL;
 	if (v->flags & NNET_V_DIGEST)
-		p = nnet_cs_probe(nn, v, key->parent, key->parent_len, false,
+		p = nnet_cs_probe(nn, v, key->parent, key->parent_len,
 				  v->name + v->name_len - 32);
 	if (!p)
-		p = nnet_cs_probe(nn, v, key->full, v->name_len, prefix, NULL);
+		p = v->flags & NNET_V_PREFIX ?
+			    nnet_cs_first(nn, v) :
+			    nnet_cs_probe(nn, v, key->full, v->name_len, NULL);
 	if (p)
 		nnet_cs_touch(cs, p);
 	return p;
@@ -233,25 +379,24 @@ static bool nnet_cs_refresh(struct nnet_net *nn, const struct sk_buff *skb,
 {
 	struct nnet_table *t = &nn->cs.table;
 	struct nnet_bucket *b = nnet_bucket(t, key->full);
-	struct nnet_cs_packet *p = NULL;
-	struct nnet_cs_entry *e;
+	struct nnet_cs_packet *p;
+	bool found = false;
 
 	rcu_read_lock();
 	nnet_read_lock(t, b);
-	hlist_for_each_entry_rcu(e, &b->head, node, true) {
-		if (e->hash == key->full && e->name_len == v->name_len &&
-		    e->packet->skb->len == skb->len &&
-		    !READ_ONCE(e->packet->dead) &&
-		    !memcmp(e->packet->skb->data, skb->data, skb->len)) {
-			p = e->packet;
+	hlist_for_each_entry_rcu(p, &b->head, node, true) {
+		if (p->hash == key->full && p->name_len == v->name_len &&
+		    p->skb->len == skb->len && !READ_ONCE(p->dead) &&
+		    !memcmp(p->skb->data, skb->data, skb->len)) {
 			WRITE_ONCE(p->fresh_until,
 				   jiffies + msecs_to_jiffies(p->freshness));
+			found = true;
 			break;
 		}
 	}
 	nnet_read_unlock(t, b);
 	rcu_read_unlock();
-	return p;
+	return found;
 }
 
 /* The buffer to keep: a small Data must not pin a large one. */
@@ -268,24 +413,12 @@ static struct sk_buff *nnet_cs_buffer(struct sk_buff *skb)
 	return copy;
 }
 
-static void nnet_cs_entry_init(struct nnet_cs_packet *p, u64 hash, u16 len)
-{
-	struct nnet_cs_entry *e = &p->entry[p->n++];
-
-	e->packet = p;
-	e->hash = hash;
-	e->name_len = len;
-	list_add_tail(&e->sibling, &p->entries);
-}
-
 static struct nnet_cs_packet *nnet_cs_packet_new(struct sk_buff *skb,
 						 const struct nnet_view *v,
 						 const struct nnet_key *key)
 {
-	u16 prefixes = min_t(u16, key->deep, key->n ? key->n - 1 : 0), d;
-	struct nnet_cs_packet *p;
+	struct nnet_cs_packet *p = kzalloc(sizeof(*p), GFP_ATOMIC);
 
-	p = kzalloc(struct_size(p, entry, prefixes + 1), GFP_ATOMIC);
 	if (!p)
 		return NULL;
 	p->skb = nnet_cs_buffer(skb);
@@ -294,30 +427,42 @@ static struct nnet_cs_packet *nnet_cs_packet_new(struct sk_buff *skb,
 		return NULL;
 	}
 	refcount_set(&p->ref, 1);
-	INIT_LIST_HEAD(&p->entries);
 	p->name = p->skb->data + (v->name - skb->data);
 	p->name_len = v->name_len;
+	p->hash = key->full;
+	p->finger = key->parent % NNET_CS_FINGERS;
 	p->freshness = v->freshness;
 	p->fresh_until = jiffies + msecs_to_jiffies(v->freshness);
-	p->size = p->skb->truesize + struct_size(p, entry, prefixes + 1);
-	nnet_cs_entry_init(p, key->full, v->name_len);
-	for (d = 1; d <= prefixes; d++)
-		nnet_cs_entry_init(p, key->h[d], key->end[d]);
+	p->size = p->skb->truesize + sizeof(*p);
+	/* Until it is in the queue, so that nobody finds it before. */
+	p->dead = 1;
 	return p;
 }
 
-static void nnet_cs_link(struct nnet_cs *cs, struct nnet_cs_packet *p)
+/*
+ * Puts a packet in its chain. Return: the oldest of its name, held, when there
+ * are too many of them; or NULL.
+ */
+static struct nnet_cs_packet *nnet_cs_link(struct nnet_cs *cs,
+					   struct nnet_cs_packet *p)
 {
 	struct nnet_table *t = &cs->table;
-	struct nnet_cs_entry *e;
-	struct nnet_bucket *b;
+	struct nnet_bucket *b = nnet_bucket(t, p->hash);
+	struct nnet_cs_packet *q, *oldest = NULL;
+	unsigned int same = 0;
 
-	list_for_each_entry(e, &p->entries, sibling) {
-		b = nnet_bucket(t, e->hash);
-		nnet_write_lock(t, b);
-		hlist_add_head_rcu(&e->node, &b->head);
-		nnet_write_unlock(t, b);
+	nnet_write_lock(t, b);
+	hlist_for_each_entry(q, &b->head, node) {
+		if (q->dead || !nnet_cs_named(q, p->hash, p->name, p->name_len))
+			continue;
+		oldest = q;
+		same++;
 	}
+	if (same < NNET_CS_SAME_MAX || !refcount_inc_not_zero(&oldest->ref))
+		oldest = NULL;
+	hlist_add_head_rcu(&p->node, &b->head);
+	nnet_write_unlock(t, b);
+	return oldest;
 }
 
 /**
@@ -335,7 +480,7 @@ bool nnet_cs_insert(struct nnet_net *nn, struct sk_buff *skb,
 		    bool unsolicited)
 {
 	struct nnet_cs *cs = &nn->cs;
-	struct nnet_cs_packet *p;
+	struct nnet_cs_packet *p, *oldest;
 
 	if (READ_ONCE(nn->store.in_user)) {
 		nnet_store_offer(nn, skb);
@@ -351,49 +496,46 @@ bool nnet_cs_insert(struct nnet_net *nn, struct sk_buff *skb,
 		return false;
 	}
 	p->unsolicited = unsolicited;
-	/*
-	 * Entries first: a packet in the queue can be unlinked by anyone. Dead
-	 * until it is there, so nobody finds it before.
-	 */
-	p->dead = 1;
-	nnet_cs_link(cs, p);
+	/* First, because a packet in the queue can be unlinked by anyone. */
+	oldest = nnet_cs_link(cs, p);
+	nnet_cs_order_in(cs, p);
 	spin_lock_bh(&cs->lock);
 	WRITE_ONCE(p->dead, 0);
 	list_add_tail(&p->lru, &cs->queue);
 	cs->packets++;
-	cs->entries += p->n;
 	cs->bytes += p->size;
+	nnet_owner_charge(nn, p->size);
 	spin_unlock_bh(&cs->lock);
 	nnet_count(nn, NNET_C_T_CS_INSERTED);
-	nnet_cs_shrink(nn);
+	if (oldest) {
+		if (nnet_cs_kill(nn, oldest))
+			nnet_count(nn, NNET_C_T_CS_EVICTED);
+		nnet_cs_put(oldest);
+	}
+	nnet_cs_shrink(nn, NNET_CS_EVICT_MAX);
 	return true;
 }
 
 /* Erases up to @max packets under a prefix. Return: how many. */
 u32 nnet_cs_erase(struct nnet_net *nn, const u8 *name, u16 len, u32 max)
 {
-	struct nnet_view v = { .name = name, .name_len = len };
 	struct nnet_cs *cs = &nn->cs;
 	struct nnet_cs_packet *p;
-	struct nnet_key key;
 	u32 n = 0;
 
-	nnet_key_make(&nnet_secret, name, len, &key);
 	while (n < max) {
-		if (len) {
-			p = nnet_cs_probe(nn, &v, key.full, len, true, NULL);
-		} else {
-			spin_lock_bh(&cs->lock);
-			p = list_first_entry_or_null(&cs->queue,
-						     struct nnet_cs_packet,
-						     lru);
-			if (p)
-				refcount_inc(&p->ref);
-			spin_unlock_bh(&cs->lock);
-		}
+		spin_lock_bh(&cs->order_lock);
+		p = nnet_cs_bound(cs, name, len, false);
+		while (p && !refcount_inc_not_zero(&p->ref))
+			p = nnet_cs_of(rb_next(&p->order));
+		spin_unlock_bh(&cs->order_lock);
 		if (!p)
 			break;
-		if (nnet_cs_kill(cs, p))
+		if (p->name_len < len || memcmp(p->name, name, len)) {
+			nnet_cs_put(p);
+			break;
+		}
+		if (nnet_cs_kill(nn, p))
 			n++;
 		nnet_cs_put(p);
 		cond_resched();

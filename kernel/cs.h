@@ -3,6 +3,7 @@
 #ifndef _NNET_CS_H
 #define _NNET_CS_H
 
+#include <linux/rbtree.h>
 #include <linux/refcount.h>
 #include <linux/skbuff.h>
 
@@ -11,52 +12,51 @@
 
 struct nnet_net;
 
-struct nnet_cs_packet;
-
-/* One name or prefix of a cached Data; @sibling ties those of one packet. */
-struct nnet_cs_entry {
-	struct hlist_node node;
-	struct list_head sibling;
-	struct nnet_cs_packet *packet;
-	u64 hash;
-	u16 name_len;
+enum {
+	NNET_CS_SAME_MAX	= 16,	/* cached packets of one name */
+	NNET_CS_EVICT_MAX	= 16,	/* packets that an insertion evicts */
+	NNET_CS_FINGERS		= 256,
 };
 
 /**
  * struct nnet_cs_packet - a cached Data
+ * @node: in its chain
+ * @order: in the canonical order of names, under cs->order_lock
  * @lru: in the queue of the content store, under cs->lock
- * @entries: its full name first, then its prefixes
  * @hot: found since the clock's hand passed
+ * @finger: where the next of its parent looks for its place
  */
 struct nnet_cs_packet {
+	struct hlist_node node;
+	struct rb_node order;
 	struct list_head lru;
-	struct list_head entries;
 	struct rcu_head rcu;
 	refcount_t ref;
+	u16 name_len;
+	u8 hot;
+	u8 dead;
+	u64 hash;
 	struct sk_buff *skb;
 	const u8 *name;
 	unsigned long fresh_until;
 	u32 freshness;
 	u32 size;
-	u16 name_len;
-	u16 n;
-	u8 hot;
-	u8 dead;
 	u8 unsolicited;
 	u8 has_digest;
+	u8 finger;
 	u8 digest[32];
-	struct nnet_cs_entry entry[];
 };
 
 struct nnet_cs {
 	struct nnet_table table;
+	spinlock_t order_lock;
+	struct rb_root order;
+	struct nnet_cs_packet *finger[NNET_CS_FINGERS];
 	spinlock_t lock;
 	struct list_head queue;
 	u32 packets;
-	u32 entries;
 	u64 bytes;
 	u32 packets_max;
-	u32 entries_max;
 	u64 bytes_max;
 	bool admit;
 	bool serve;
@@ -73,6 +73,6 @@ struct nnet_cs_packet *nnet_cs_find(struct nnet_net *nn,
 				    const struct nnet_key *key);
 void nnet_cs_put(struct nnet_cs_packet *p);
 u32 nnet_cs_erase(struct nnet_net *nn, const u8 *name, u16 len, u32 max);
-void nnet_cs_shrink(struct nnet_net *nn);
+bool nnet_cs_shrink(struct nnet_net *nn, unsigned int max);
 
 #endif /* _NNET_CS_H */

@@ -128,6 +128,7 @@ int nnet_face_register(struct nnet_face *face, struct nnet_port *port, u32 id)
 	if (!err) {
 		WRITE_ONCE(face->id, slot | (u32)nn->slots[slot].generation
 					<< NNET_FACE_SLOT_BITS);
+		nn->slots[slot].user = face->user;
 		rcu_assign_pointer(face->port, port);
 		rcu_assign_pointer(nn->slots[slot].face, face);
 		nnet_face_tally(nn, face, 1);
@@ -155,35 +156,49 @@ static void nnet_face_orphan(struct nnet_face *face)
 		call_rcu(&port->rcu, nnet_port_free_rcu);
 }
 
+/* Takes the number of a face back: nothing is pending for it from now on. */
+static u32 nnet_face_withdraw(struct nnet_net *nn, struct nnet_face *face)
+{
+	struct nnet_slot *slot = nnet_slot(nn, face->id);
+	u32 id = face->id;
+
+	spin_lock_bh(&nn->face_lock);
+	RCU_INIT_POINTER(slot->face, NULL);
+	spin_lock(&slot->lock);
+	slot->generation++;
+	spin_unlock(&slot->lock);
+	nnet_face_tally(nn, face, -1);
+	if (!hlist_unhashed(&face->lower))
+		hlist_del_rcu(&face->lower);
+	spin_unlock_bh(&nn->face_lock);
+	return id;
+}
+
 /**
  * nnet_face_release() - the interface of a face goes away
  * @face: a registered face
  *
  * Never waits for the data path. The number is withdrawn first, then the
- * handler; holders keep the shell, whose packets go into the blackhole.
+ * handler; holders keep the shell, whose packets go into the blackhole. What the
+ * face asked for ends; fragments that still come are dropped and arm no timer.
  *
  * Context: nn->control held; called once for each face.
  */
 void nnet_face_release(struct nnet_face *face)
 {
 	struct nnet_net *nn = face->nn;
-	struct nnet_slot *slot = nnet_slot(nn, face->id);
-
-	spin_lock_bh(&nn->face_lock);
-	RCU_INIT_POINTER(slot->face, NULL);
-	slot->generation++;
-	atomic_set(&slot->pending, 0);
-	nnet_face_tally(nn, face, -1);
-	if (!hlist_unhashed(&face->lower))
-		hlist_del_rcu(&face->lower);
-	spin_unlock_bh(&nn->face_lock);
+	u32 id = nnet_face_withdraw(nn, face);
 
 	spin_lock_bh(&face->rx_lock);
 	WRITE_ONCE(face->id, 0);
 	spin_unlock_bh(&face->rx_lock);
 	nnet_face_orphan(face);
 	del_timer_sync(&face->partial_timer);
+	nnet_window();
 	nnet_link_flush(face);
+	nnet_face_forget_asked(nn, id);
+	/* Of a slot that nobody takes meanwhile, for nn->control is held. */
+	WRITE_ONCE(nnet_slot(nn, id)->user, NULL);
 	if (refcount_dec_and_test(&face->users))
 		nnet_face_free(face);
 }

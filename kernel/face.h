@@ -117,10 +117,22 @@ struct nnet_face {
 	struct rcu_head rcu;
 };
 
+/**
+ * struct nnet_slot - a place in the table of faces
+ * @lock: of what is below it; the innermost
+ * @user: whose share the face takes; NULL: nobody's
+ * @pending: in-records of the face in the PIT
+ * @octets: memory that they keep
+ * @asked: these records
+ */
 struct nnet_slot {
 	struct nnet_face __rcu *face;
+	spinlock_t lock;
 	u16 generation;
-	atomic_t pending;	/* in-records of this slot's face in the PIT */
+	struct nnet_user *user;
+	u32 pending;
+	unsigned long octets;
+	struct list_head asked;
 };
 
 struct nnet_face *nnet_face_new(struct nnet_net *nn, enum nnet_kind kind,

@@ -68,15 +68,6 @@ void nnet_interest_out(const struct nnet_incoming *i,
 	}
 }
 
-/* A face may use three quarters of the table and no more. */
-static bool nnet_over_share(const struct nnet_incoming *i)
-{
-	struct nnet_slot *slot = nnet_slot(i->nn, i->cb.face);
-	u32 max = READ_ONCE(i->nn->pit.max);
-
-	return slot && atomic_read(&slot->pending) >= max - max / 4;
-}
-
 /*
  * Gives an Interest its in-record and decides about it.
  * Return: false when the entry died meanwhile; look again.
@@ -99,7 +90,11 @@ static bool nnet_interest_admit(struct nnet_incoming *i, struct nnet_pending *e)
 	}
 	in = nnet_in_get(e, i->cb.face);
 	if (!in) {
+		ended = list_empty(&e->in);
+		e->dead = ended;
 		spin_unlock(&e->lock);
+		if (ended)
+			nnet_pit_kill(e);
 		nnet_count(i->nn, NNET_C_I_PIT_SHARE);
 		return true;
 	}
@@ -155,7 +150,7 @@ static void nnet_interest_pend(struct nnet_incoming *i)
 	int tries;
 
 	for (tries = 0; tries < 8; tries++) {
-		e = nnet_pit_find(nn, &i->v, i->key.full);
+		e = nnet_pit_find(nn, &i->v, &i->key);
 		if (!e && nnet_interest_cached(i))
 			return;
 		if (dead) {
@@ -164,7 +159,8 @@ static void nnet_interest_pend(struct nnet_incoming *i)
 			nnet_loop(i, NNET_C_I_DEAD_NONCE);
 			return;
 		}
-		if (!e && nnet_over_share(i)) {
+		if (!e && nnet_over_share(nn, i->cb.face,
+					  nnet_pending_octets(i->skb))) {
 			nnet_count(nn, NNET_C_I_PIT_SHARE);
 			nnet_refuse(i, 50);
 			return;
@@ -175,9 +171,9 @@ static void nnet_interest_pend(struct nnet_incoming *i)
 					    &is_new);
 		}
 		if (IS_ERR(e)) {
-			nnet_count(nn, PTR_ERR(e) == -ENOSPC ?
-					       NNET_C_I_PIT_FULL :
-					       NNET_C_I_NO_MEMORY);
+			nnet_count(nn, PTR_ERR(e) == -ENOMEM ?
+					       NNET_C_I_NO_MEMORY :
+					       NNET_C_I_PIT_FULL);
 			nnet_refuse(i, 50);
 			return;
 		}
@@ -335,12 +331,7 @@ static void nnet_store_retry(struct nnet_incoming *i, struct nnet_pending *e)
 		spin_unlock(&e->lock);
 		return;
 	}
-	list_del(&r->node);
-	e->outs--;
-	if (r == &e->out0)
-		memset(r, 0, sizeof(*r));
-	else
-		kfree(r);
+	nnet_out_free(e, r);
 	r = list_last_entry(&e->in, struct nnet_record, node);
 	i->cb.face = r->face;
 	/* The scope is that of who asks, not of the store. */
@@ -373,7 +364,7 @@ void nnet_store_missed(struct nnet_net *nn, struct sk_buff *skb)
 	rcu_read_lock();
 	if (!nnet_interest_parse(skb->data, skb->len, &i.v)) {
 		nnet_key_make(&nnet_secret, i.v.name, i.v.name_len, &i.key);
-		e = nnet_pit_find(nn, &i.v, i.key.full);
+		e = nnet_pit_find(nn, &i.v, &i.key);
 		if (e) {
 			nnet_store_retry(&i, e);
 			nnet_pit_put(e);

@@ -159,6 +159,11 @@ static struct sk_buff *nnet_fragment(struct nnet_face *face,
 	struct sk_buff *whole = NULL;
 	struct nnet_partial *p;
 
+	if (!face->id) {
+		/* Released: what would be held here nobody would let go. */
+		nnet_count(nn, NNET_C_F_REASSEMBLY_FULL);
+		goto drop;
+	}
 	p = nnet_partial_find(face, id, source);
 	if (p && p->count != lp->count) {
 		nnet_count(nn, NNET_C_H_FRAG_EVICTED);
@@ -166,8 +171,7 @@ static struct sk_buff *nnet_fragment(struct nnet_face *face,
 		p = NULL;
 	}
 	if (!p) {
-		p = face->id ? nnet_partial_new(face, id, source, lp->count) :
-			       NULL;
+		p = nnet_partial_new(face, id, source, lp->count);
 		if (!p) {
 			nnet_count(nn, NNET_C_F_REASSEMBLY_FULL);
 			goto drop;

@@ -28,10 +28,6 @@ unsigned int nnet_ns_packets = 65536;
 module_param_named(ns_packets, nnet_ns_packets, uint, 0444);
 MODULE_PARM_DESC(ns_packets, "most packets that the content store of a namespace may be given by who does not administrate the host");
 
-unsigned int nnet_ns_entries = 10 * 65536;
-module_param_named(ns_entries, nnet_ns_entries, uint, 0444);
-MODULE_PARM_DESC(ns_entries, "the same, names and prefixes");
-
 unsigned long nnet_ns_bytes = 64 << 20;
 module_param_named(ns_bytes, nnet_ns_bytes, ulong, 0444);
 MODULE_PARM_DESC(ns_bytes, "the same, octets of memory");
@@ -39,6 +35,10 @@ MODULE_PARM_DESC(ns_bytes, "the same, octets of memory");
 unsigned int nnet_ns_pit = 65536;
 module_param_named(ns_pit, nnet_ns_pit, uint, 0444);
 MODULE_PARM_DESC(ns_pit, "most pending Interests that a namespace may be given by who does not administrate the host");
+
+unsigned long nnet_ns_pit_bytes = NNET_PIT_OCTETS_MAX;
+module_param_named(ns_pit_bytes, nnet_ns_pit_bytes, ulong, 0444);
+MODULE_PARM_DESC(ns_pit_bytes, "the same, octets of memory");
 
 #define X(symbol, kind, word) [NNET_C_##symbol] = kind,
 const char *const nnet_counter_kind[NNET_C_COUNT] = { NNET_COUNTERS(X) };
@@ -80,6 +80,7 @@ static void nnet_down(struct nnet_net *nn)
 	nnet_cs_exit(nn);
 	nnet_bpt_exit(nn);
 	nnet_fib_exit(nn);
+	nnet_owner_put(nn);
 	kvfree(nn->slots);
 	nn->slots = NULL;
 }
@@ -97,6 +98,7 @@ int nnet_up(struct nnet_net *nn)
 {
 	struct nnet_port *port;
 	int err = -ENOMEM;
+	u32 i;
 
 	if (smp_load_acquire(&nn->up))
 		return 0;
@@ -107,7 +109,11 @@ int nnet_up(struct nnet_net *nn)
 	}
 	nn->slots = kvcalloc(NNET_FACES_MAX, sizeof(*nn->slots),
 			     GFP_KERNEL_ACCOUNT);
-	if (!nn->slots || nnet_fib_init(nn) || nnet_bpt_init(nn) ||
+	for (i = 0; nn->slots && i < NNET_FACES_MAX; i++) {
+		spin_lock_init(&nn->slots[i].lock);
+		INIT_LIST_HEAD(&nn->slots[i].asked);
+	}
+	if (!nn->slots || nnet_owner_find(nn) || nnet_fib_init(nn) || nnet_bpt_init(nn) ||
 	    nnet_cs_init(nn) || nnet_pit_init(nn))
 		goto fail;
 	port = kzalloc(sizeof(*port), GFP_KERNEL_ACCOUNT);

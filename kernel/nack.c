@@ -160,7 +160,7 @@ void nnet_nack_in(struct nnet_incoming *i)
 		verdict = NNET_C_N_MALFORMED;
 	} else {
 		nnet_key_make(&nnet_secret, i->v.name, i->v.name_len, &i->key);
-		e = nnet_pit_find(nn, &i->v, i->key.full);
+		e = nnet_pit_find(nn, &i->v, &i->key);
 		verdict = e ? nnet_nack_entry(nn, e, i) : NNET_C_N_NO_ENTRY;
 		if (e)
 			nnet_pit_put(e);

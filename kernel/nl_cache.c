@@ -24,7 +24,6 @@ static int nnet_nl_below(struct sk_buff *skb, struct genl_info *info, u16 attr,
 static int nnet_nl_cs_limits(struct sk_buff *skb, struct genl_info *info)
 {
 	return nnet_nl_below(skb, info, NNET_A_CAPACITY, nnet_ns_packets) ?:
-	       nnet_nl_below(skb, info, NNET_A_ENTRIES_MAX, nnet_ns_entries) ?:
 	       nnet_nl_below(skb, info, NNET_A_BYTES_MAX, nnet_ns_bytes);
 }
 
@@ -44,8 +43,6 @@ int nnet_nl_cs_config(struct sk_buff *skb, struct genl_info *info)
 	spin_lock_bh(&cs->lock);
 	if (a[NNET_A_CAPACITY])
 		cs->packets_max = nla_get_u32(a[NNET_A_CAPACITY]);
-	if (a[NNET_A_ENTRIES_MAX])
-		cs->entries_max = nla_get_u32(a[NNET_A_ENTRIES_MAX]);
 	if (a[NNET_A_BYTES_MAX])
 		cs->bytes_max = nla_get_u64(a[NNET_A_BYTES_MAX]);
 	if (a[NNET_A_ADMIT])
@@ -57,7 +54,8 @@ int nnet_nl_cs_config(struct sk_buff *skb, struct genl_info *info)
 	if (a[NNET_A_IN_USER])
 		nn->store.in_user = nla_get_u8(a[NNET_A_IN_USER]);
 	spin_unlock_bh(&cs->lock);
-	nnet_cs_shrink(nn);
+	while (nnet_cs_shrink(nn, NNET_CS_EVICT_MAX))
+		cond_resched();
 	mutex_unlock(&nn->control);
 	return 0;
 }
@@ -93,14 +91,12 @@ int nnet_nl_cs_get(struct sk_buff *skb, struct genl_info *info)
 	if (!msg)
 		return -ENOMEM;
 	if (nla_put_u32(msg, NNET_A_CAPACITY, cs->packets_max) ||
-	    nla_put_u32(msg, NNET_A_ENTRIES_MAX, cs->entries_max) ||
 	    nla_put_u64_64bit(msg, NNET_A_BYTES_MAX, cs->bytes_max,
 			      NNET_A_PAD) ||
 	    nla_put_u8(msg, NNET_A_ADMIT, cs->admit) ||
 	    nla_put_u8(msg, NNET_A_SERVE, cs->serve) ||
 	    nla_put_u8(msg, NNET_A_UNSOLICITED, cs->unsolicited) ||
 	    nla_put_u32(msg, NNET_A_PACKETS, cs->packets) ||
-	    nla_put_u32(msg, NNET_A_ENTRIES, cs->entries) ||
 	    nla_put_u64_64bit(msg, NNET_A_BYTES, cs->bytes, NNET_A_PAD)) {
 		nlmsg_free(msg);
 		return -EMSGSIZE;
@@ -112,27 +108,82 @@ int nnet_nl_cs_get(struct sk_buff *skb, struct genl_info *info)
 int nnet_nl_pit_set(struct sk_buff *skb, struct genl_info *info)
 {
 	struct nnet_net *nn = nnet_nl_net(info);
+	struct nlattr **a = info->attrs;
 	int err = nnet_nl_below(skb, info, NNET_A_PIT_MAX, nnet_ns_pit) ?:
+		  nnet_nl_below(skb, info, NNET_A_BYTES_MAX,
+				nnet_ns_pit_bytes) ?:
 		  nnet_up(nn);
 
 	if (err)
 		return err;
-	if (!info->attrs[NNET_A_PIT_MAX])
+	if (!a[NNET_A_PIT_MAX] && !a[NNET_A_BYTES_MAX])
 		return nnet_nl_missing(info, "pit-max");
-	WRITE_ONCE(nn->pit.max, nla_get_u32(info->attrs[NNET_A_PIT_MAX]));
+	if (a[NNET_A_PIT_MAX])
+		WRITE_ONCE(nn->pit.max, nla_get_u32(a[NNET_A_PIT_MAX]));
+	if (a[NNET_A_BYTES_MAX])
+		WRITE_ONCE(nn->pit.octets_max,
+			   min_t(u64, nla_get_u64(a[NNET_A_BYTES_MAX]),
+				 LONG_MAX / 4));
 	return 0;
+}
+
+int nnet_nl_pit_info(struct sk_buff *skb, struct genl_info *info)
+{
+	struct nnet_net *nn = nnet_nl_net(info);
+	struct nnet_pit *pit = &nn->pit;
+	struct sk_buff *msg;
+	void *header;
+	int err = nnet_up(nn);
+
+	if (err)
+		return err;
+	msg = nnet_nl_reply(info, NNET_CMD_PIT_INFO, &header);
+	if (!msg)
+		return -ENOMEM;
+	if (nla_put_u32(msg, NNET_A_PIT_MAX, pit->max) ||
+	    nla_put_u64_64bit(msg, NNET_A_BYTES_MAX, pit->octets_max,
+			      NNET_A_PAD) ||
+	    nla_put_u32(msg, NNET_A_ENTRIES, atomic_read(&pit->count)) ||
+	    nla_put_u64_64bit(msg, NNET_A_BYTES, atomic_long_read(&pit->octets),
+			      NNET_A_PAD)) {
+		nlmsg_free(msg);
+		return -EMSGSIZE;
+	}
+	genlmsg_end(msg, header);
+	return genlmsg_reply(msg, info);
+}
+
+int nnet_nl_pit_erase(struct sk_buff *skb, struct genl_info *info)
+{
+	struct nnet_net *nn = nnet_nl_net(info);
+	u32 max = U32_MAX;
+	const u8 *name;
+	u16 len;
+	int err;
+
+	if (info->attrs[NNET_A_COUNT])
+		max = nla_get_u32(info->attrs[NNET_A_COUNT]);
+	err = nnet_nl_name(info, &name, &len) ?: nnet_up(nn);
+	if (err)
+		return err;
+	return nnet_nl_reply_u32(info, NNET_CMD_PIT_ERASE, NNET_A_COUNT,
+				 nnet_pit_erase(nn, name, len, max));
 }
 
 static int nnet_nl_pit_put(struct sk_buff *skb, struct netlink_callback *cb,
 			   struct nnet_pending *e)
 {
 	void *header = nnet_nl_row(skb, cb, NNET_CMD_PIT_GET);
+	long left = READ_ONCE(e->timer.expires) - jiffies;
 	int err;
 
 	if (!header)
 		return -EMSGSIZE;
 	err = nla_put(skb, NNET_A_NAME, e->name_len, e->name) ?:
-		      nla_put_u32(skb, NNET_A_COUNT, e->ins);
+		      nla_put_u32(skb, NNET_A_COUNT, READ_ONCE(e->ins)) ?:
+		      nla_put_u32(skb, NNET_A_FLAGS, e->flags & NNET_V_KEY) ?:
+		      nla_put_u32(skb, NNET_A_LIFETIME,
+				  jiffies_to_msecs(max(left, 0L)));
 	if (err)
 		genlmsg_cancel(skb, header);
 	else

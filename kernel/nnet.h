@@ -9,7 +9,9 @@
  *   sk->nnet lock (tp->lock, pub->lock)
  *   bucket of the PIT or CS
  *   pending Interest (entry->lock)
- *   cs->lock, nn->face_lock, nn->user_lock, face->rx_lock	never nested in each other
+ *   cs->order_lock, cs->lock, nn->face_lock, nn->user_lock, face->rx_lock	never
+ *				nested in each other
+ *   slot->lock
  *
  * The data path runs with bottom halves off, inside rcu_read_lock(), and never
  * takes the first two.
@@ -88,10 +90,11 @@ enum {
 	NNET_RETX_MIN_MS	= 10,
 	NNET_RETX_MAX_MS	= 250,
 	NNET_SMALL_DATA		= 2048,
+	NNET_SCAN_MAX		= 1024,	/* names that a lookup for a prefix examines */
+	NNET_SCAN_HELD		= 64,	/* of them with one taking of the lock */
 	NNET_DISPATCH_QUEUE	= 4096,	/* packets that wait for a thread */
 	NNET_THREADS_MAX	= 64,
 	NNET_PUBLISHED_MAX	= 65536, /* packets that a socket keeps */
-	NNET_PUBLISHED_HEADS	= 1024,
 	NNET_HASH_BITS_MIN	= 4,
 	NNET_HASH_BITS_MAX	= 20,
 	NNET_REGIONS_MAX	= 16,
@@ -130,6 +133,7 @@ struct nnet_net {
 	u16 region_len[NNET_REGIONS_MAX];
 	spinlock_t user_lock;
 	struct hlist_head users[64];
+	struct nnet_owner *owner;	/* NULL: the host's */
 	spinlock_t face_lock;
 	struct nnet_slot *slots;
 	u32 faces;
@@ -160,7 +164,8 @@ extern struct workqueue_struct *nnet_wq;
 extern int nnet_family;
 extern unsigned int nnet_hash_bits;
 extern unsigned int nnet_lock_scheme;
-extern unsigned int nnet_ns_packets, nnet_ns_entries, nnet_ns_pit;
+extern unsigned int nnet_ns_packets, nnet_ns_pit;
+extern unsigned long nnet_ns_pit_bytes;
 extern unsigned long nnet_ns_bytes;
 
 static inline struct nnet_net *nnet_pernet(struct net *net)
@@ -168,9 +173,14 @@ static inline struct nnet_net *nnet_pernet(struct net *net)
 	return net_generic(net, nnet_net_id);
 }
 
+static inline u32 nnet_slot_of(u32 id)
+{
+	return id & (BIT(NNET_FACE_SLOT_BITS) - 1);
+}
+
 static inline struct nnet_slot *nnet_slot(struct nnet_net *nn, u32 id)
 {
-	u32 slot = id & (BIT(NNET_FACE_SLOT_BITS) - 1);
+	u32 slot = nnet_slot_of(id);
 
 	return slot < NNET_FACES_MAX ? &nn->slots[slot] : NULL;
 }
@@ -196,7 +206,12 @@ void nnet_procfs_exit(struct nnet_net *nn);
 
 #ifdef NNET_DEBUG
 int nnet_selftest(void);
+void nnet_window(void);
 #else
+static inline void nnet_window(void)
+{
+}
+
 static inline int nnet_selftest(void)
 {
 	return 0;

@@ -16,7 +16,8 @@ static void nnet_pending_timeout(struct timer_list *t);
 
 int nnet_pit_init(struct nnet_net *nn)
 {
-	nn->pit.max = 65536;
+	nn->pit.max = NNET_PIT_MAX;
+	nn->pit.octets_max = NNET_PIT_OCTETS_MAX;
 	nn->dead = kvcalloc(NNET_DEAD_SLOTS, sizeof(*nn->dead),
 			    GFP_KERNEL_ACCOUNT);
 	if (!nn->dead)
@@ -72,8 +73,7 @@ void nnet_pit_put(struct nnet_pending *e)
 	list_for_each_entry_safe(r, next, &e->in, node)
 		nnet_in_free(e, r);
 	list_for_each_entry_safe(r, next, &e->out, node)
-		if (r != &e->out0)
-			kfree(r);
+		nnet_out_free(e, r);
 	kfree_skb(e->skb);
 	call_rcu(&e->rcu, nnet_pending_free);
 }
@@ -96,7 +96,8 @@ static bool nnet_pending_is(const struct nnet_pending *e,
  * taken where readers are free.
  */
 static struct nnet_pending *nnet_pit_chain(struct nnet_bucket *b,
-					   const struct nnet_view *v, u64 hash)
+					   const struct nnet_view *v, u64 hash,
+					   unsigned int *variants)
 {
 	struct nnet_pending *e;
 
@@ -105,28 +106,38 @@ static struct nnet_pending *nnet_pit_chain(struct nnet_bucket *b,
 			continue;
 		if (nnet_pending_is(e, v, hash))
 			return e;
+		*variants += e->hint || (e->flags & NNET_V_DIGEST);
 		nnet_pit_put(e);
 	}
 	return NULL;
+}
+
+/* The chain of an Interest: that of the Data which it asks for. */
+static u64 nnet_pit_hash(const struct nnet_view *v, const struct nnet_key *key)
+{
+	return v->flags & NNET_V_DIGEST ? key->parent : key->full;
 }
 
 /**
  * nnet_pit_find() - the entry of an Interest
  * @nn: whose
  * @v: the Interest
- * @hash: of its name
+ * @key: hashes of its name
  *
  * Return: the entry, for nnet_pit_put(), or NULL.
  */
 struct nnet_pending *nnet_pit_find(struct nnet_net *nn,
-				   const struct nnet_view *v, u64 hash)
+				   const struct nnet_view *v,
+				   const struct nnet_key *key)
 {
+	u64 hash = nnet_pit_hash(v, key);
 	struct nnet_table *t = &nn->pit.table;
 	struct nnet_bucket *b = nnet_bucket(t, hash);
+	unsigned int variants = 0;
 	struct nnet_pending *e;
 
 	nnet_read_lock(t, b);
-	e = nnet_pit_chain(b, v, hash);
+	e = nnet_pit_chain(b, v, hash, &variants);
 	nnet_read_unlock(t, b);
 	return e;
 }
@@ -146,9 +157,11 @@ static struct nnet_pending *nnet_pending_new(struct nnet_net *nn,
 	INIT_LIST_HEAD(&e->out);
 	timer_setup(&e->timer, nnet_pending_timeout, 0);
 	e->nn = nn;
-	e->hash = key->full;
+	e->hash = nnet_pit_hash(v, key);
+	e->full = key->full;
 	e->depth = min_t(u16, key->n, NNET_DEPTH_MAX + 1);
 	e->skb = skb_get(skb);
+	e->octets = nnet_pending_octets(skb);
 	e->name = v->name;
 	e->name_len = v->name_len;
 	e->hint = v->hint;
@@ -158,14 +171,31 @@ static struct nnet_pending *nnet_pending_new(struct nnet_net *nn,
 	return e;
 }
 
+/* Whose digest is given is one packet, whatever else the Interest says. */
+static bool nnet_takes_prefix(u16 flags)
+{
+	return (flags & (NNET_V_PREFIX | NNET_V_DIGEST)) == NNET_V_PREFIX;
+}
+
+static bool nnet_pit_full(struct nnet_net *nn, const struct sk_buff *skb)
+{
+	u32 octets = nnet_pending_octets(skb);
+	const struct nnet_pit *pit = &nn->pit;
+
+	return atomic_read(&pit->count) >= READ_ONCE(pit->max) ||
+	       atomic_long_read(&pit->octets) + octets >
+		       READ_ONCE(pit->octets_max) ||
+	       nnet_owner_over(nn, octets);
+}
+
 static void nnet_pit_tally(struct nnet_pending *e, int n)
 {
 	struct nnet_pit *pit = &e->nn->pit;
 
 	atomic_add(n, &pit->count);
-	if (e->flags & NNET_V_DIGEST)
-		atomic_add(n, &pit->digests);
-	if (e->flags & NNET_V_PREFIX && e->depth <= NNET_DEPTH_MAX)
+	atomic_long_add(n * (long)e->octets, &pit->octets);
+	nnet_owner_charge(e->nn, n * (long)e->octets);
+	if (nnet_takes_prefix(e->flags) && e->depth <= NNET_DEPTH_MAX)
 		atomic_add(n, &pit->prefixes[e->depth]);
 }
 
@@ -178,24 +208,29 @@ static void nnet_pit_tally(struct nnet_pending *e, int n)
  * @is_new: whether it was made
  *
  * Return: the entry, for nnet_pit_put(); -ENOSPC when the table is full,
- * -ENOMEM.
+ * -ENOBUFS when too many Interests of the name differ in hint or digest, -ENOMEM.
  */
 struct nnet_pending *nnet_pit_insert(struct nnet_net *nn, struct sk_buff *skb,
 				     const struct nnet_view *v,
 				     const struct nnet_key *key, bool *is_new)
 {
+	u64 hash = nnet_pit_hash(v, key);
 	struct nnet_table *t = &nn->pit.table;
-	struct nnet_bucket *b = nnet_bucket(t, key->full);
+	struct nnet_bucket *b = nnet_bucket(t, hash);
+	bool variant = v->hint || (v->flags & NNET_V_DIGEST);
 	struct nnet_pending *e, *new;
+	unsigned int variants = 0;
 
 	*is_new = false;
-	if (atomic_read(&nn->pit.count) >= READ_ONCE(nn->pit.max))
+	if (nnet_pit_full(nn, skb))
 		return ERR_PTR(-ENOSPC);
 	new = nnet_pending_new(nn, skb, v, key);
 	if (!new)
 		return ERR_PTR(-ENOMEM);
 	nnet_write_lock(t, b);
-	e = nnet_pit_chain(b, v, key->full);
+	e = nnet_pit_chain(b, v, hash, &variants);
+	if (!e && variant && variants >= NNET_PIT_VARIANTS_MAX)
+		e = ERR_PTR(-ENOBUFS);
 	if (!e) {
 		hlist_add_head_rcu(&new->node, &b->head);
 		nnet_pit_tally(new, 1);
@@ -260,82 +295,58 @@ static void nnet_pending_timeout(struct timer_list *t)
 	nnet_pit_put(e);
 }
 
-struct nnet_record *nnet_record_find(struct list_head *list, u32 face)
-{
-	struct nnet_record *r;
-
-	list_for_each_entry(r, list, node)
-		if (r->face == face)
-			return r;
-	return NULL;
-}
-
-/* The in-record of a face, made when there is none; NULL at the bound. */
-struct nnet_record *nnet_in_get(struct nnet_pending *e, u32 face)
-{
-	struct nnet_record *r = nnet_record_find(&e->in, face);
-	struct nnet_slot *slot = nnet_slot(e->nn, face);
-
-	if (r)
-		return r;
-	if (e->ins >= NNET_IN_MAX - 1)
-		return NULL;
-	r = e->in0.face ? kzalloc(sizeof(*r), GFP_ATOMIC) : &e->in0;
-	if (!r)
-		return NULL;
-	r->face = face;
-	list_add_tail(&r->node, &e->in);
-	e->ins++;
-	if (slot)
-		atomic_inc(&slot->pending);
-	return r;
-}
-
-/* Context: e->lock held, or the last reference. */
-void nnet_in_free(struct nnet_pending *e, struct nnet_record *r)
-{
-	struct nnet_slot *slot = nnet_slot(e->nn, r->face);
-
-	/* A slot that was given back has forgotten its former face's share. */
-	if (slot && READ_ONCE(slot->generation) ==
-			    (u16)(r->face >> NNET_FACE_SLOT_BITS))
-		atomic_dec_if_positive(&slot->pending);
-	list_del(&r->node);
-	e->ins--;
-	if (r == &e->in0)
-		memset(r, 0, sizeof(*r));
-	else
-		kfree(r);
-}
-
-struct nnet_record *nnet_out_get(struct nnet_pending *e, u32 face)
-{
-	struct nnet_record *r = nnet_record_find(&e->out, face);
-
-	if (r)
-		return r;
-	if (e->outs >= NNET_OUT_MAX)
-		return NULL;
-	r = e->out0.face ? kzalloc(sizeof(*r), GFP_ATOMIC) : &e->out0;
-	if (!r)
-		return NULL;
-	r->face = face;
-	r->interval = NNET_RETX_MIN_MS;
-	list_add_tail(&r->node, &e->out);
-	e->outs++;
-	return r;
-}
-
 static bool nnet_name_is(const struct nnet_pending *e, const u8 *name, u16 len)
 {
 	return e->name_len == len && !memcmp(e->name, name, len);
 }
 
-/* Takes what a chain holds for a name. @prefix: CanBePrefix only. */
-static unsigned int nnet_match_chain(struct nnet_net *nn, u64 hash,
-				     const u8 *name, u16 len, bool prefix,
-				     struct nnet_pending **found,
-				     unsigned int n)
+/*
+ * Whether a Data answers an entry by its name. Its digest is computed where an
+ * Interest of its name asks for one, and nowhere else.
+ */
+static bool nnet_arrival_is(struct nnet_arrival *a,
+			    const struct nnet_pending *e, u16 len, bool prefix)
+{
+	if (prefix && !nnet_takes_prefix(e->flags))
+		return false;
+	if (!(e->flags & NNET_V_DIGEST))
+		return nnet_name_is(e, a->v->name, len);
+	if (e->name_len != len + 34 || memcmp(e->name, a->v->name, len))
+		return false;
+	if (!a->hashed) {
+		sha256(a->skb->data, a->skb->len, a->digest);
+		a->hashed = true;
+	}
+	return !memcmp(e->name + len + 2, a->digest, 32);
+}
+
+/*
+ * Takes an entry that a Data answers, if it came from who was asked. Its nonces
+ * need not be remembered, for a looping Interest meets the Data, but when it
+ * wants it fresher than that will be, or when another upstream may still send it
+ * around.
+ */
+static bool nnet_arrival_take(const struct nnet_arrival *a,
+			      struct nnet_pending *e)
+{
+	bool mine;
+
+	spin_lock(&e->lock);
+	mine = !e->dead && nnet_record_find(&e->out, a->face);
+	if (mine) {
+		e->dead = true;
+		e->satisfied = true;
+		if (e->outs > 1 || ((e->flags & NNET_V_FRESH) &&
+				    a->v->freshness < NNET_DEAD_MS))
+			nnet_dead_add_outs(e);
+	}
+	spin_unlock(&e->lock);
+	return mine;
+}
+
+static unsigned int nnet_take_chain(struct nnet_net *nn, struct nnet_arrival *a,
+				    u64 hash, u16 len, bool prefix,
+				    struct nnet_pending **found, unsigned int n)
 {
 	struct nnet_table *t = &nn->pit.table;
 	struct nnet_bucket *b = nnet_bucket(t, hash);
@@ -345,16 +356,43 @@ static unsigned int nnet_match_chain(struct nnet_net *nn, u64 hash,
 	hlist_for_each_entry_rcu(e, &b->head, node, true) {
 		if (n == NNET_MATCH_MAX)
 			break;
-		if (e->hash != hash ||
-		    (prefix && !(e->flags & NNET_V_PREFIX)) ||
-		    !refcount_inc_not_zero(&e->ref))
+		if (e->hash != hash || !refcount_inc_not_zero(&e->ref))
 			continue;
-		if (nnet_name_is(e, name, len))
+		if (nnet_arrival_is(a, e, len, prefix) &&
+		    nnet_arrival_take(a, e))
 			found[n++] = e;
 		else
 			nnet_pit_put(e);
 	}
 	nnet_read_unlock(t, b);
+	return n;
+}
+
+/**
+ * nnet_pit_take() - take the Interests that a Data answers
+ * @nn: whose
+ * @a: the Data
+ * @found: room for NNET_MATCH_MAX entries, each for nnet_pit_put()
+ *
+ * The whole name is probed, then each prefix of a depth at which Interests
+ * with CanBePrefix wait. What is found is dead and in no chain.
+ *
+ * Return: how many were found; call again after NNET_MATCH_MAX.
+ */
+unsigned int nnet_pit_take(struct nnet_net *nn, struct nnet_arrival *a,
+			   struct nnet_pending **found)
+{
+	const struct nnet_key *key = &a->key;
+	unsigned int n, k;
+	u16 d;
+
+	n = nnet_take_chain(nn, a, key->full, a->v->name_len, false, found, 0);
+	for (d = 1; d <= key->deep && d < key->n; d++)
+		if (atomic_read(&nn->pit.prefixes[d]))
+			n = nnet_take_chain(nn, a, key->h[d], key->end[d], true,
+					    found, n);
+	for (k = 0; k < n; k++)
+		nnet_pit_kill(found[k]);
 	return n;
 }
 
@@ -384,113 +422,38 @@ unsigned int nnet_pit_under(struct nnet_net *nn, u32 bucket, const u8 *name,
 	return n;
 }
 
-/* Interests for one packet by its implicit digest. */
-static unsigned int nnet_match_digest(struct nnet_net *nn,
-				      const struct nnet_view *v,
-				      const struct nnet_key *key,
-				      const u8 *digest,
-				      struct nnet_pending **found,
-				      unsigned int n)
-{
-	siphash_key_t chain = { { nnet_secret.key[0] ^ key->full,
-				  nnet_secret.key[1] } };
-	struct nnet_table *t = &nn->pit.table;
-	struct nnet_pending *e;
-	struct nnet_bucket *b;
-	u8 component[34];
-	u64 hash;
-
-	component[0] = NNET_T_DIGEST;
-	component[1] = 32;
-	memcpy(component + 2, digest, 32);
-	hash = siphash(component, sizeof(component), &chain);
-	b = nnet_bucket(t, hash);
-	nnet_read_lock(t, b);
-	hlist_for_each_entry_rcu(e, &b->head, node, true) {
-		if (n == NNET_MATCH_MAX)
-			break;
-		if (e->hash != hash || e->name_len != v->name_len + 34 ||
-		    !refcount_inc_not_zero(&e->ref))
-			continue;
-		if (!memcmp(e->name, v->name, v->name_len) &&
-		    !memcmp(e->name + v->name_len, component, 34))
-			found[n++] = e;
-		else
-			nnet_pit_put(e);
-	}
-	nnet_read_unlock(t, b);
-	return n;
-}
-
-/**
- * nnet_pit_match() - the Interests that a Data answers
- * @nn: whose
- * @v: the Data
- * @key: hashes of its name
- * @digest: its implicit digest, or NULL when no Interest asks for one
- * @found: room for NNET_MATCH_MAX entries, each for nnet_pit_put()
- *
- * The whole name is probed, then each prefix of a depth at which Interests
- * with CanBePrefix wait.
- *
- * Return: how many were found; call again after NNET_MATCH_MAX.
- */
-unsigned int nnet_pit_match(struct nnet_net *nn, const struct nnet_view *v,
-			    const struct nnet_key *key, const u8 *digest,
-			    struct nnet_pending **found)
-{
-	unsigned int n;
-	u16 d;
-
-	n = nnet_match_chain(nn, key->full, v->name, v->name_len, false, found,
-			     0);
-	for (d = 1; d <= key->deep && d < key->n; d++)
-		if (atomic_read(&nn->pit.prefixes[d]))
-			n = nnet_match_chain(nn, key->h[d], v->name,
-					     key->end[d], true, found, n);
-	if (digest)
-		n = nnet_match_digest(nn, v, key, digest, found, n);
-	return n;
-}
-
-static struct nnet_dead *nnet_dead_slot(struct nnet_net *nn, u64 name,
-					u32 nonce, u64 *hash)
-{
-	*hash = siphash_2u64(name, nonce, &nnet_secret);
-	return &nn->dead[*hash & (NNET_DEAD_SLOTS - 1)];
-}
-
 /*
- * Whether an Interest of that name and nonce ended lately. The list is a
- * table without chains: a newer nonce may push an older one out, and without
- * lock: a torn entry is one that does not match.
+ * Ends up to @max pending Interests under a prefix, as if their time were over.
+ * Context: a process. Return: how many.
  */
-bool nnet_dead_has(struct nnet_net *nn, u64 name, u32 nonce)
+u32 nnet_pit_erase(struct nnet_net *nn, const u8 *name, u16 len, u32 max)
 {
-	struct nnet_dead *d;
-	u64 hash;
+	struct nnet_pending *found[NNET_MATCH_MAX];
+	unsigned int n, k;
+	u32 bucket, ended = 0;
+	bool mine;
 
-	d = nnet_dead_slot(nn, name, nonce, &hash);
-	return READ_ONCE(d->hash) == hash &&
-	       time_before(jiffies, READ_ONCE(d->when) +
-			   msecs_to_jiffies(NNET_DEAD_MS));
-}
-
-void nnet_dead_add(struct nnet_net *nn, u64 name, u32 nonce)
-{
-	struct nnet_dead *d;
-	u64 hash;
-
-	d = nnet_dead_slot(nn, name, nonce, &hash);
-	WRITE_ONCE(d->when, jiffies);
-	WRITE_ONCE(d->hash, hash);
-}
-
-/* Remembers the nonces that an entry sent. Context: e->lock, or e is dead. */
-void nnet_dead_add_outs(struct nnet_pending *e)
-{
-	struct nnet_record *r;
-
-	list_for_each_entry(r, &e->out, node)
-		nnet_dead_add(e->nn, e->hash, r->nonce);
+	for (bucket = 0; bucket <= nn->pit.table.mask; bucket++) {
+		do {
+			local_bh_disable();
+			n = nnet_pit_under(nn, bucket, name, len, found);
+			for (k = 0; k < n; k++) {
+				spin_lock(&found[k]->lock);
+				mine = !found[k]->dead && ended < max;
+				found[k]->dead |= mine;
+				spin_unlock(&found[k]->lock);
+				if (mine) {
+					ended++;
+					nnet_pending_expired(found[k]);
+					nnet_pit_kill(found[k]);
+				}
+				nnet_pit_put(found[k]);
+			}
+			local_bh_enable();
+			cond_resched();
+			if (ended == max)
+				return ended;
+		} while (n == NNET_MATCH_MAX);
+	}
+	return ended;
 }

@@ -119,8 +119,9 @@ static int nnet_pit_show(struct seq_file *m, void *v)
 
 	if (!smp_load_acquire(&nn->up))
 		return 0;
-	seq_printf(m, "entries %d max %u\n", atomic_read(&nn->pit.count),
-		   nn->pit.max);
+	seq_printf(m, "entries %d max %u bytes %ld bytes_max %lu\n",
+		   atomic_read(&nn->pit.count), nn->pit.max,
+		   atomic_long_read(&nn->pit.octets), nn->pit.octets_max);
 	seq_puts(m, "name flags downstream upstream\n");
 	rcu_read_lock();
 	for (i = 0; i <= nn->pit.table.mask && n < 1000; i++) {
@@ -144,11 +145,10 @@ static int nnet_cs_show(struct seq_file *m, void *v)
 	struct nnet_net *nn = nnet_seq_net(m);
 	const struct nnet_cs *cs = &nn->cs;
 
-	seq_puts(m, "packets packets_max entries entries_max bytes bytes_max\n");
+	seq_puts(m, "packets packets_max bytes bytes_max\n");
 	if (smp_load_acquire(&nn->up))
-		seq_printf(m, "%u %u %u %u %llu %llu\n", cs->packets,
-			   cs->packets_max, cs->entries, cs->entries_max,
-			   cs->bytes, cs->bytes_max);
+		seq_printf(m, "%u %u %llu %llu\n", cs->packets,
+			   cs->packets_max, cs->bytes, cs->bytes_max);
 	return 0;
 }
 

@@ -19,7 +19,7 @@ void nnet_publish_init(struct nnet_sock *ns)
 	struct nnet_publication *pub = &ns->pub;
 
 	spin_lock_init(&pub->lock);
-	INIT_LIST_HEAD(&pub->order);
+	pub->named = RB_ROOT;
 	INIT_LIST_HEAD(&pub->spent);
 	pub->timed = RB_ROOT_CACHED;
 	timer_setup(&pub->timer, nnet_publish_timeout, 0);
@@ -43,8 +43,9 @@ static struct nnet_published *nnet_publish_first(struct nnet_publication *pub)
 static void nnet_published_drop(struct nnet_publication *pub,
 				struct nnet_published *p)
 {
-	hlist_del(&p->node);
-	list_del(&p->order);
+	rb_erase(&p->named, &pub->named);
+	if (pub->last == p)
+		pub->last = NULL;
 	list_del(&p->spent);
 	if (!p->forever)
 		rb_erase_cached(&p->timed, &pub->timed);
@@ -62,14 +63,53 @@ static void nnet_published_serve(struct nnet_publication *pub,
 		list_add_tail(&p->spent, &pub->spent);
 }
 
-void nnet_publish_exit(struct nnet_publication *pub)
+static struct nnet_published *nnet_published_next(struct rb_node *node)
 {
-	struct nnet_published *p, *next;
+	return node ? rb_entry(node, struct nnet_published, named) : NULL;
+}
 
-	list_for_each_entry_safe(p, next, &pub->order, order)
-		nnet_published_drop(pub, p);
-	kvfree(pub->heads);
-	pub->heads = NULL;
+/* The first in order that is not before a name. Context: pub->lock held. */
+static struct nnet_published *
+nnet_published_from(const struct nnet_publication *pub, const u8 *name, u16 len)
+{
+	struct rb_node *node = pub->named.rb_node, *found = NULL;
+	struct nnet_published *p;
+
+	while (node) {
+		p = nnet_published_next(node);
+		if (nnet_name_compare(p->name, p->name_len, name, len) < 0) {
+			node = node->rb_right;
+		} else {
+			found = node;
+			node = node->rb_left;
+		}
+	}
+	return nnet_published_next(found);
+}
+
+/* Gives a packet its place; of one name the newest comes first. */
+static void nnet_published_link(struct nnet_publication *pub,
+				struct nnet_published *p)
+{
+	struct rb_node **link = &pub->named.rb_node, *parent = NULL;
+	struct nnet_published *q = pub->last;
+
+	/* Segments come one behind the other. */
+	if (q && !q->named.rb_right && !rb_next(&q->named) &&
+	    nnet_name_compare(p->name, p->name_len, q->name, q->name_len) > 0) {
+		parent = &q->named;
+		link = &parent->rb_right;
+	}
+	while (*link) {
+		parent = *link;
+		q = nnet_published_next(parent);
+		link = nnet_name_compare(p->name, p->name_len, q->name,
+					 q->name_len) > 0 ?
+			       &parent->rb_right : &parent->rb_left;
+	}
+	rb_link_node(&p->named, parent, link);
+	rb_insert_color(&p->named, &pub->named);
+	pub->last = p;
 }
 
 /* Drops what was served, the first of it first, and what is over its time. */
@@ -133,45 +173,27 @@ bool nnet_publish_writable(struct nnet_sock *ns)
 int nnet_publish_add(struct nnet_sock *ns, struct sk_buff *skb, u32 ms)
 {
 	struct nnet_publication *pub = &ns->pub;
-	struct hlist_head *heads = NULL;
 	struct nnet_published *p;
 	struct nnet_view v;
-	struct nnet_key key;
 	int err = 0;
 
 	if (nnet_data_parse(skb->data, skb->len, &v))
 		return -EINVAL;
 	if (skb->truesize > READ_ONCE(ns->sk.sk_sndbuf))
 		return -EMSGSIZE;
-	if (!READ_ONCE(pub->heads)) {
-		heads = kvcalloc(NNET_PUBLISHED_HEADS, sizeof(*heads),
-				 GFP_KERNEL_ACCOUNT);
-		if (!heads)
-			return -ENOMEM;
-	}
 	p = kzalloc(sizeof(*p), GFP_KERNEL_ACCOUNT);
-	if (!p) {
-		kvfree(heads);
+	if (!p)
 		return -ENOMEM;
-	}
-	nnet_key_make(&nnet_secret, v.name, v.name_len, &key);
 	p->skb = skb_get(skb);
-	p->hash = key.full;
 	p->name = v.name;
 	p->name_len = v.name_len;
 	p->forever = !ms;
 	p->expires = jiffies + msecs_to_jiffies(ms);
 	INIT_LIST_HEAD(&p->spent);
 	spin_lock_bh(&pub->lock);
-	if (!pub->heads) {
-		pub->heads = heads;
-		heads = NULL;
-	}
 	if (nnet_publish_make_room(pub, skb->truesize,
 				   READ_ONCE(ns->sk.sk_sndbuf))) {
-		hlist_add_head(&p->node,
-			       &pub->heads[p->hash % NNET_PUBLISHED_HEADS]);
-		list_add_tail(&p->order, &pub->order);
+		nnet_published_link(pub, p);
 		if (ms)
 			rb_add_cached(&p->timed, &pub->timed,
 				      nnet_published_sooner);
@@ -181,7 +203,6 @@ int nnet_publish_add(struct nnet_sock *ns, struct sk_buff *skb, u32 ms)
 		err = -ENOBUFS;
 	}
 	spin_unlock_bh(&pub->lock);
-	kvfree(heads);
 	if (err) {
 		kfree_skb(p->skb);
 		kfree(p);
@@ -189,13 +210,10 @@ int nnet_publish_add(struct nnet_sock *ns, struct sk_buff *skb, u32 ms)
 	return err;
 }
 
-static bool nnet_published_answers(const struct nnet_published *p,
-				   const struct nnet_view *v, bool prefix)
+static bool nnet_published_under(const struct nnet_published *p,
+				 const u8 *name, u16 len)
 {
-	return (prefix ? p->name_len >= v->name_len :
-			 p->name_len == v->name_len) &&
-	       !memcmp(p->name, v->name, v->name_len) &&
-	       (p->forever || time_before(jiffies, p->expires));
+	return p->name_len >= len && !memcmp(p->name, name, len);
 }
 
 /**
@@ -203,7 +221,8 @@ static bool nnet_published_answers(const struct nnet_published *p,
  * @ns: whose
  * @v: the Interest
  *
- * With CanBePrefix the oldest answer is taken.
+ * With CanBePrefix the first in canonical order is taken, of one name the newest.
+ * NNET_SCAN_MAX are examined; those of them whose time is over go.
  *
  * Return: the packet with a reference, or NULL.
  */
@@ -211,27 +230,27 @@ struct sk_buff *nnet_publish_find(struct nnet_sock *ns,
 				  const struct nnet_view *v)
 {
 	struct nnet_publication *pub = &ns->pub;
+	bool prefix = v->flags & NNET_V_PREFIX;
+	struct nnet_published *p, *next;
 	struct sk_buff *skb = NULL;
-	struct nnet_published *p;
-	struct nnet_key key;
+	unsigned int n;
 
 	if (!READ_ONCE(pub->count))
 		return NULL;
-	nnet_key_make(&nnet_secret, v->name, v->name_len, &key);
 	spin_lock_bh(&pub->lock);
-	hlist_for_each_entry(p, &pub->heads[key.full % NNET_PUBLISHED_HEADS],
-			     node)
-		if (p->hash == key.full && nnet_published_answers(p, v, false))
-			goto found;
-	if (v->flags & NNET_V_PREFIX)
-		list_for_each_entry(p, &pub->order, order)
-			if (nnet_published_answers(p, v, true))
-				goto found;
-	spin_unlock_bh(&pub->lock);
-	return NULL;
-found:
-	nnet_published_serve(pub, p);
-	skb = skb_get(p->skb);
+	p = nnet_published_from(pub, v->name, v->name_len);
+	for (n = 0; p && n < NNET_SCAN_MAX; n++, p = next) {
+		if (!nnet_published_under(p, v->name, v->name_len) ||
+		    (!prefix && p->name_len != v->name_len))
+			break;
+		if (p->forever || time_before(jiffies, p->expires)) {
+			nnet_published_serve(pub, p);
+			skb = skb_get(p->skb);
+			break;
+		}
+		next = nnet_published_next(rb_next(&p->named));
+		nnet_published_drop(pub, p);
+	}
 	spin_unlock_bh(&pub->lock);
 	return skb;
 }
@@ -241,30 +260,43 @@ void nnet_publish_served(struct nnet_sock *ns, struct sk_buff *skb)
 {
 	struct nnet_publication *pub = &ns->pub;
 	struct nnet_published *p;
+	struct nnet_view v;
 
+	if (nnet_data_parse(skb->data, skb->len, &v))
+		return;
 	spin_lock_bh(&pub->lock);
-	list_for_each_entry_reverse(p, &pub->order, order) {
-		if (p->skb == skb) {
-			nnet_published_serve(pub, p);
-			break;
-		}
-	}
+	/* It is the newest of its name, unless another was published since. */
+	p = nnet_published_from(pub, v.name, v.name_len);
+	if (p && p->skb == skb)
+		nnet_published_serve(pub, p);
 	spin_unlock_bh(&pub->lock);
 }
 
-/* Forgets what was published under a prefix. Return: how many. */
+/**
+ * nnet_publish_remove() - forget what was published under a prefix
+ * @ns: whose
+ * @name: the prefix
+ * @len: its octets, 0 for everything
+ *
+ * Context: a process. Return: how many.
+ */
 u32 nnet_publish_remove(struct nnet_sock *ns, const u8 *name, u16 len)
 {
 	struct nnet_publication *pub = &ns->pub;
-	struct nnet_published *p, *next;
+	struct nnet_published *p;
 	u32 n = 0;
 
 	spin_lock_bh(&pub->lock);
-	list_for_each_entry_safe(p, next, &pub->order, order) {
-		if (p->name_len >= len && !memcmp(p->name, name, len)) {
-			nnet_published_drop(pub, p);
-			n++;
-		}
+	for (;;) {
+		p = nnet_published_from(pub, name, len);
+		if (!p || !nnet_published_under(p, name, len))
+			break;
+		nnet_published_drop(pub, p);
+		if (++n % NNET_SCAN_HELD)
+			continue;
+		spin_unlock_bh(&pub->lock);
+		cond_resched();
+		spin_lock_bh(&pub->lock);
 	}
 	spin_unlock_bh(&pub->lock);
 	return n;

@@ -212,7 +212,6 @@ static void nnet_sock_destruct(struct sock *sk)
 
 	skb_queue_purge(&sk->sk_receive_queue);
 	skb_queue_purge(&sk->sk_error_queue);
-	nnet_publish_exit(&ns->pub);
 	nnet_sequence_free(ns);
 	kfree(ns->option_name);
 	kfree(ns->prefix);
@@ -243,6 +242,8 @@ static int nnet_release(struct socket *sock)
 		hlist_del_rcu(&ns->tap);
 		spin_unlock_bh(&nn->face_lock);
 	}
+	/* Here, for there may be many, and what is left is for a softirq. */
+	nnet_publish_remove(ns, NULL, 0);
 	sk_stop_timer(sk, &ns->pub.timer);
 	sock_orphan(sk);
 	sock->sk = NULL;

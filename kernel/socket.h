@@ -18,12 +18,10 @@ struct nnet_net;
 struct nnet_user;
 
 struct nnet_published {
-	struct hlist_node node;
-	struct list_head order;
+	struct rb_node named;
 	struct list_head spent;
 	struct rb_node timed;
 	struct sk_buff *skb;
-	u64 hash;
 	unsigned long expires;
 	bool forever;
 	const u8 *name;
@@ -32,14 +30,16 @@ struct nnet_published {
 
 /**
  * struct nnet_publication - what a socket published
+ * @named: in the canonical order of names
+ * @last: where the next looks for its place
  * @spent: what was served and may go when room is needed
  * @timed: what has a time, by it
  * @timer: wakes who waits for room; runs while somebody does
  */
 struct nnet_publication {
 	spinlock_t lock;
-	struct hlist_head *heads;	/* NNET_PUBLISHED_HEADS, with the first */
-	struct list_head order;
+	struct rb_root named;
+	struct nnet_published *last;
 	struct list_head spent;
 	struct rb_root_cached timed;
 	struct timer_list timer;
@@ -130,7 +130,6 @@ struct sk_buff *nnet_interest_make(const u8 *name, u16 len, u32 flags,
 				   u32 lifetime, u32 nonce, gfp_t gfp);
 
 void nnet_publish_init(struct nnet_sock *ns);
-void nnet_publish_exit(struct nnet_publication *pub);
 int nnet_publish_add(struct nnet_sock *ns, struct sk_buff *skb, u32 ms);
 bool nnet_publish_room(struct nnet_sock *ns, u32 truesize);
 bool nnet_publish_writable(struct nnet_sock *ns);

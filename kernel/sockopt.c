@@ -75,10 +75,11 @@ static int nnet_set_u32(struct nnet_sock *ns, int option, u32 v)
 			ns->local_fields = v;
 		break;
 	case NNET_LIFETIME:
-		if (!v || v > NNET_LIFETIME_MAX)
+		if (!v)
 			err = -EINVAL;
 		else
-			WRITE_ONCE(ns->lifetime, v);
+			WRITE_ONCE(ns->lifetime,
+				   min_t(u32, v, NNET_LIFETIME_MAX));
 		break;
 	case NNET_WHOLE:
 		ns->whole = v;

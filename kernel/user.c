@@ -4,8 +4,12 @@
  *
  * The list of a namespace is under nn->user_lock, a leaf. A user is there while
  * it has a socket or a face.
+ *
+ * Owners: whose network namespaces share a bound, however many they are. An owner
+ * is there while a namespace of theirs has tables.
  */
 #include <linux/cred.h>
+#include <linux/module.h>
 #include <linux/user_namespace.h>
 
 #include "nnet.h"
@@ -83,4 +87,79 @@ void nnet_user_put(struct nnet_user *user)
 		user = NULL;
 	spin_unlock_bh(lock);
 	kfree(user);
+}
+
+static unsigned long nnet_owner_bytes = 256 << 20;
+module_param_named(owner_bytes, nnet_owner_bytes, ulong, 0644);
+MODULE_PARM_DESC(owner_bytes, "octets of pending Interests and cached Data that all network namespaces of one user keep together; those of root have no such bound");
+
+static DEFINE_MUTEX(nnet_owners_lock);
+static LIST_HEAD(nnet_owners);
+
+/* Who pays for a network namespace. */
+static kuid_t nnet_owner_uid(const struct net *net)
+{
+	const struct user_namespace *ns = net->user_ns;
+
+	if (!ns->parent)
+		return GLOBAL_ROOT_UID;
+	while (ns->parent->parent)
+		ns = ns->parent;
+	return ns->owner;
+}
+
+/* Finds the owner of a namespace, or makes it. Return: 0 or -ENOMEM. */
+int nnet_owner_find(struct nnet_net *nn)
+{
+	kuid_t uid = nnet_owner_uid(nn->net);
+	struct nnet_owner *owner;
+
+	if (uid_eq(uid, GLOBAL_ROOT_UID))
+		return 0;
+	mutex_lock(&nnet_owners_lock);
+	list_for_each_entry(owner, &nnet_owners, node)
+		if (uid_eq(owner->uid, uid))
+			goto found;
+	owner = kzalloc(sizeof(*owner), GFP_KERNEL_ACCOUNT);
+	if (!owner) {
+		mutex_unlock(&nnet_owners_lock);
+		return -ENOMEM;
+	}
+	owner->uid = uid;
+	list_add(&owner->node, &nnet_owners);
+found:
+	owner->namespaces++;
+	nn->owner = owner;
+	mutex_unlock(&nnet_owners_lock);
+	return 0;
+}
+
+/* The tables of a namespace are gone. */
+void nnet_owner_put(struct nnet_net *nn)
+{
+	struct nnet_owner *owner = nn->owner;
+
+	if (!owner)
+		return;
+	nn->owner = NULL;
+	mutex_lock(&nnet_owners_lock);
+	if (--owner->namespaces)
+		owner = NULL;
+	else
+		list_del(&owner->node);
+	mutex_unlock(&nnet_owners_lock);
+	kfree(owner);
+}
+
+/* Whether so many octets more are too many for the owner of a namespace. */
+bool nnet_owner_over(const struct nnet_net *nn, long octets)
+{
+	return nn->owner && atomic_long_read(&nn->owner->octets) + octets >
+				    READ_ONCE(nnet_owner_bytes);
+}
+
+void nnet_owner_charge(const struct nnet_net *nn, long octets)
+{
+	if (nn->owner)
+		atomic_long_add(octets, &nn->owner->octets);
 }

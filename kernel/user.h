@@ -3,6 +3,7 @@
 #ifndef _NNET_USER_H
 #define _NNET_USER_H
 
+#include <linux/atomic.h>
 #include <linux/list.h>
 #include <linux/refcount.h>
 #include <linux/uidgid.h>
@@ -16,6 +17,8 @@ struct nnet_net;
  *	namespace below counts for the owner of that, for uids are many and cheap there
  * @faces: under nn->face_lock
  * @bindings: under nn->control
+ * @pending: in-records in the PIT, of all its faces
+ * @octets: memory that they keep
  */
 struct nnet_user {
 	struct hlist_node node;
@@ -24,8 +27,27 @@ struct nnet_user {
 	kuid_t uid;
 	u32 faces;
 	u32 bindings;
+	atomic_t pending;
+	atomic_long_t octets;
 };
 
+/**
+ * struct nnet_owner - a user of the host who has network namespaces
+ * @uid: who made the outermost user namespace; root is none of them
+ * @namespaces: that have tables, under the lock of the list
+ * @octets: of memory that their pending Interests and cached Data keep
+ */
+struct nnet_owner {
+	struct list_head node;
+	kuid_t uid;
+	u32 namespaces;
+	atomic_long_t octets;
+};
+
+int nnet_owner_find(struct nnet_net *nn);
+void nnet_owner_put(struct nnet_net *nn);
+bool nnet_owner_over(const struct nnet_net *nn, long octets);
+void nnet_owner_charge(const struct nnet_net *nn, long octets);
 void nnet_users_init(struct nnet_net *nn);
 bool nnet_admin(const struct nnet_net *nn);
 struct nnet_user *nnet_user_current(struct nnet_net *nn);

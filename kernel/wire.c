@@ -164,6 +164,25 @@ int nnet_name_check(const u8 *name, unsigned int len, u16 *components)
 }
 
 /**
+ * nnet_name_compare() - the canonical order of names
+ * @a: value of a Name
+ * @a_len: its octets
+ * @b: value of another
+ * @b_len: its octets
+ *
+ * Types and lengths have one form each and larger ones come later in it too, so
+ * the order is that of octets; what a name opens comes behind it.
+ *
+ * Return: below, at or above 0.
+ */
+int nnet_name_compare(const u8 *a, u16 a_len, const u8 *b, u16 b_len)
+{
+	int by_octets = memcmp(a, b, min(a_len, b_len));
+
+	return by_octets ?: (int)a_len - b_len;
+}
+
+/**
  * nnet_key_make() - hash a name and all its prefixes in one pass
  * @key: the secret of this boot
  * @name: value of a Name that nnet_name_check() let pass

@@ -60,7 +60,7 @@ enum {
 	NNET_DEPTH_MAX		= 32,	/* components of a prefix in a table */
 	NNET_TOKEN_MAX		= 32,
 	NNET_LIFETIME_DEFAULT	= 4000,	/* ms */
-	NNET_LIFETIME_MAX	= 864000000,	/* ms: ten days, as NFD's */
+	NNET_LIFETIME_MAX	= 3600000,	/* ms: longer ones are cut */
 	NNET_FRAGMENTS_MAX	= 400,
 };
 
@@ -185,6 +185,7 @@ u8 *nnet_tl_put(u8 *p, u32 type, u32 len);
 u8 *nnet_nni_put(u8 *p, u32 type, u64 v);
 
 int nnet_name_check(const u8 *name, unsigned int len, u16 *components);
+int nnet_name_compare(const u8 *a, u16 a_len, const u8 *b, u16 b_len);
 int nnet_interest_parse(const u8 *p, unsigned int len, struct nnet_view *v);
 int nnet_data_parse(const u8 *p, unsigned int len, struct nnet_view *v);
 enum nnet_lp_error nnet_lp_parse(const u8 *p, unsigned int len,

@@ -47,12 +47,12 @@ enum nnet_attr {
 	NNET_A_ADDRESS = 5,	/* binary: IPv6 address */
 	NNET_A_PORT = 6,	/* u16: host byte order */
 	NNET_A_MTU = 7,	/* u16: octets of a frame; 0 is the link's own */
-	NNET_A_FLAGS = 8,	/* u32: bit 0 local */
+	NNET_A_FLAGS = 8,	/* u32: of a face: bit 0 local, 1 several peers, 2 local fields, 3 link headers; of a pending Interest: bit 0 CanBePrefix, 1 MustBeFresh */
 	NNET_A_NAME = 9,	/* binary: value of a Name TLV */
 	NNET_A_COST = 10,	/* u32 */
 	NNET_A_STRATEGY = 11,	/* u8: 0 takes a choice back */
 	NNET_A_CAPACITY = 12,	/* u32: packets */
-	NNET_A_ENTRIES_MAX = 13,	/* u32: names and prefixes in the content store */
+	NNET_A_LIFETIME = 13,	/* u32: ms that a pending Interest has left */
 	NNET_A_BYTES_MAX = 14,	/* u64 */
 	NNET_A_ADMIT = 15,	/* u8 */
 	NNET_A_SERVE = 16,	/* u8 */
@@ -111,6 +111,8 @@ enum nnet_cmd {
 	NNET_CMD_STORE_DATA = 21,
 	NNET_CMD_STORE_MISS = 22,
 	NNET_CMD_FACE_EVENT = 23,
+	NNET_CMD_PIT_INFO = 24,
+	NNET_CMD_PIT_ERASE = 25,
 	NNET_CMD_END,
 };
 

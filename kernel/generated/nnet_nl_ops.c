@@ -15,7 +15,7 @@ const struct nla_policy nnet_nl_policy[NNET_A_END] = {
 	[NNET_A_COST] = { .type = NLA_U32 },
 	[NNET_A_STRATEGY] = { .type = NLA_U8 },
 	[NNET_A_CAPACITY] = { .type = NLA_U32 },
-	[NNET_A_ENTRIES_MAX] = { .type = NLA_U32 },
+	[NNET_A_LIFETIME] = { .type = NLA_U32 },
 	[NNET_A_BYTES_MAX] = { .type = NLA_U64 },
 	[NNET_A_ADMIT] = { .type = NLA_U8 },
 	[NNET_A_SERVE] = { .type = NLA_U8 },
@@ -47,7 +47,7 @@ const struct nla_policy nnet_nl_policy[NNET_A_END] = {
 	[NNET_A_LOCAL_FIELDS] = { .type = NLA_U8 },
 };
 
-const struct genl_ops nnet_nl_ops[20] = {
+const struct genl_ops nnet_nl_ops[22] = {
 	{
 		.cmd = NNET_CMD_FACE_NEW,
 		.doit = nnet_nl_face_new,
@@ -145,6 +145,15 @@ const struct genl_ops nnet_nl_ops[20] = {
 	{
 		.cmd = NNET_CMD_STORE_MISS,
 		.doit = nnet_nl_store_miss,
+		.flags = GENL_UNS_ADMIN_PERM,
+	},
+	{
+		.cmd = NNET_CMD_PIT_INFO,
+		.doit = nnet_nl_pit_info,
+	},
+	{
+		.cmd = NNET_CMD_PIT_ERASE,
+		.doit = nnet_nl_pit_erase,
 		.flags = GENL_UNS_ADMIN_PERM,
 	},
 };

@@ -3,7 +3,20 @@
  * Unit tests at load, in debug builds: the module refuses to load when one
  * does not hold.
  */
+#include <linux/delay.h>
+#include <linux/moduleparam.h>
+
 #include "../nnet.h"
+
+static unsigned int nnet_window_us;
+module_param_named(window, nnet_window_us, uint, 0644);
+MODULE_PARM_DESC(window, "microseconds that the release of a face lasts longer, so that what races with it meets it");
+
+void nnet_window(void)
+{
+	if (nnet_window_us)
+		usleep_range(nnet_window_us, nnet_window_us + 1);
+}
 
 #define LAW(law)                                                   \
 	do {                                                       \

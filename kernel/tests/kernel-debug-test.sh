@@ -35,7 +35,7 @@ fi
 . "$here/programs.sh"
 failed=0
 # Without ACPI the kernel learns of processors from a table with one entry for each socket.
-for part in ${PARTS:-sockets,limits,netns,store,stress clients,daemon,bridge conformance}; do
+for part in ${PARTS:-sockets,limits,bounds,release,netns,store,stress clients,daemon,bridge conformance}; do
   echo "debug kernel: $part"
   SMP=${SMP:-2,sockets=2} MEM=${MEM:-1536} LIMIT=${LIMIT:-900} APPEND="${APPEND:-}" ${RUNNER:-} "$here/vm.sh" "$target/debug-6.1/src/nnet.ko" \
     "$build/arch/x86/boot/bzImage" /nonexistent "$part" || failed=1

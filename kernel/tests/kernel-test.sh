@@ -37,7 +37,7 @@ for build in $kernels; do
     continue
   fi
   LIMIT=${LIMIT:-600} "$here/vm.sh" "$target/$name/src/nnet.ko" "$image/boot/vmlinuz-$k" "$image/lib/modules/$k" \
-    "${SCRIPTS:-sockets,limits,netns,clients,daemon,bridge,store,upgrade,conformance,stress}" > "$target/$name/guest.log" 2>&1 &
+    "${SCRIPTS:-sockets,limits,bounds,release,campaign,faults,netns,clients,daemon,bridge,store,upgrade,conformance,stress}" > "$target/$name/guest.log" 2>&1 &
   running="$running $!:$name"
 done
 # Unmodified programs of others, on the first kernel: a guest of their own, for they are large.

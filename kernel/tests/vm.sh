@@ -16,7 +16,7 @@ root=$work/root
 mkdir -p "$root"/{bin,sbin,modules,tests,lib,lib64,etc}
 cp "${BUSYBOX:-/bin/busybox}" "$root/bin/busybox"
 install -m 755 "$here/guest/init" "$root/init"
-cp "$here"/guest/*.sh "$here"/guest/*.py "$root/tests/"
+cp "$here"/guest/*.sh "$here"/guest/*.py "$here"/guest/*.seeds "$root/tests/"
 cc=${CC:-gcc}
 [ -z "${ARM64:-}" ] || cc=aarch64-linux-gnu-gcc
 programs=${PROGRAMS:-$work/programs}

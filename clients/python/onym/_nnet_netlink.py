@@ -22,7 +22,7 @@ ATTRIBUTES = {
     "cost": (10, "u32"),
     "strategy": (11, "u8"),
     "capacity": (12, "u32"),
-    "entries-max": (13, "u32"),
+    "lifetime": (13, "u32"),
     "bytes-max": (14, "u64"),
     "admit": (15, "u8"),
     "serve": (16, "u8"),
@@ -78,4 +78,6 @@ COMMANDS = {
     "store-data": 21,
     "store-miss": 22,
     "face-event": 23,
+    "pit-info": 24,
+    "pit-erase": 25,
 }

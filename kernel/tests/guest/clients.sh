@@ -38,6 +38,11 @@ if [ -x /bin/onym ]; then
   onym cs config --capacity 1000 --kernel > /tmp/out; has 1000
   onym cs info --kernel > /tmp/out; has capacity
   onym cs erase / --kernel > /tmp/out; has erased
+  onym pit config --capacity 5000 --kernel > /tmp/out; has '5000 entries'
+  onym pit info --kernel --json > /tmp/out; has '"entries": *0'
+  onym pit list --kernel > /tmp/out; has DOWNSTREAMS
+  onym pit erase / --kernel > /tmp/out; has '0 pending Interests'
+  onym pit config --capacity 65536 --kernel > /tmp/out
   onym face destroy "$id" --kernel > /tmp/out; has destroyed
   # What is refused is an error with the kernel's words; what is not there exits with 5.
   refuses() { words=$1 code=$2; shift 2; rc=0; onym "$@" --kernel > /tmp/out 2>&1 || rc=$?; has "$words"; [ $rc = $code ] || { echo "exit $rc"; cat /tmp/out; exit 1; }; }

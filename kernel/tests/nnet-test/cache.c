@@ -73,7 +73,7 @@ int hit(int argc, char **argv)
 	ssize_t len;
 
 	CHECK(!onym_ctl_call(control, NNET_CMD_CS_CONFIG, NULL, 0, NNET_A_CAPACITY, &most, (size_t)4,
-			     NNET_A_ENTRIES_MAX, &most, (size_t)4, NNET_A_BYTES_MAX, &bytes, (size_t)8,
+			     NNET_A_BYTES_MAX, &bytes, (size_t)8,
 			     NNET_A_UNSOLICITED, &all, (size_t)1, 0));
 	patience(ask, 5);
 	CHECK(!onym_name_segment(&n, NUMBER_FIRST));

@@ -334,7 +334,6 @@ int hostlimits(int argc, char **argv)
 		control = onym_ctl_open();
 		CHECK(control >= 0);
 		CHECK(cs_limit(control, NNET_A_CAPACITY, &packets, 4) == -EPERM);
-		CHECK(cs_limit(control, NNET_A_ENTRIES_MAX, &packets, 4) == -EPERM);
 		CHECK(cs_limit(control, NNET_A_BYTES_MAX, &bytes, 8) == -EPERM);
 		CHECK(onym_ctl_call(control, NNET_CMD_PIT_SET, NULL, 0, NNET_A_PIT_MAX, &packets, (size_t)4, 0) ==
 		      -EPERM);

@@ -61,6 +61,20 @@ static const struct {
 	{ "closes", closes, 0 },
 	{ "bindings", bindings, 0 }, { "crowd", crowd, 1 },     { "peers", peers, 3 },
 	{ "probe", probe, 1 },	   { "hit", hit, 2 },	   { "flood", flood, 3 },
+	{ "partial", partial, 3 },
+	{ "traffic", traffic, 2 },   { "witness", witness, 1 }, { "as", run_as, 3 },
+	{ "cached-prefix", cached_prefix, 0 },
+	{ "cached-name", cached_name, 0 },
+	{ "forged", forged, 0 },
+	{ "dumps", dumps, 0 },
+	{ "digest", digest, 0 },
+	{ "publications", publications, 0 },
+	{ "pending-lifetime", pending_lifetime, 0 },
+	{ "pending-octets", pending_octets, 0 },
+	{ "pending-close", pending_close, 0 },
+	{ "pending-share", pending_share, 0 },
+	{ "pending-user", pending_user, 0 },
+	{ "pending-variants", pending_variants, 0 },
 };
 
 int main(int argc, char **argv)

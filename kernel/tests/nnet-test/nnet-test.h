@@ -58,6 +58,22 @@ void number_put(uint8_t *at, uint32_t number);
 
 extern uint8_t content[ONYM_PACKET_MAX];
 
+/* An Interest, octet by octet. */
+struct ask {
+	const uint8_t *name, *hint;
+	size_t name_len, hint_len;
+	uint32_t flags, lifetime, nonce;
+};
+
+size_t ask_make(const struct ask *a, uint8_t *packet);
+void want(int fd, const struct onym_name *name, uint32_t flags, uint32_t lifetime);
+void offer(int fd, const struct onym_name *name, const char *text, uint32_t freshness);
+long told(const char *file, const char *word);
+int comes(int (*law)(void *), void *arg);
+int as_user(int uid, int flags, int (*run)(void *), void *arg);
+/* Rows of the pending Interests; the lifetime that the last of them has left. */
+int pit_row_lifetime(size_t *longest, uint64_t *lifetime);
+
 /* The commands. */
 int ctl(int argc, char **argv);
 int serve(int argc, char **argv);
@@ -91,5 +107,21 @@ int closes(int argc, char **argv);
 int bindings(int argc, char **argv);
 int crowd(int argc, char **argv);
 int peers(int argc, char **argv);
+int traffic(int argc, char **argv);
+int witness(int argc, char **argv);
+int run_as(int argc, char **argv);
+int partial(int argc, char **argv);
+int cached_prefix(int argc, char **argv);
+int cached_name(int argc, char **argv);
+int forged(int argc, char **argv);
+int dumps(int argc, char **argv);
+int digest(int argc, char **argv);
+int publications(int argc, char **argv);
+int pending_lifetime(int argc, char **argv);
+int pending_octets(int argc, char **argv);
+int pending_close(int argc, char **argv);
+int pending_share(int argc, char **argv);
+int pending_user(int argc, char **argv);
+int pending_variants(int argc, char **argv);
 
 #endif /* NNET_TEST_H */

@@ -279,3 +279,30 @@ int peers(int argc, char **argv)
 	}
 	return 0;
 }
+
+/*
+ * partial DEVICE MAC SECONDS: fragments of packets that never come whole, again and
+ * again of the same ones, so that the router knows them already.
+ */
+int partial(int argc, char **argv)
+{
+	int fd = socket(AF_PACKET, SOCK_DGRAM, htons(0x8624)), n = 0;
+	struct sockaddr_ll to = { .sll_family = AF_PACKET, .sll_protocol = htons(0x8624), .sll_halen = 6 };
+	uint8_t frame[64] = { 100, 21, 81, 8, 0, 0, 0, 0, 0, 0, 0, 0, 82, 2, 0, 0, 83, 2, 1, 0x90, 80, 1, 5 };
+	time_t end = time(NULL) + atoi(argv[2]);
+
+	CHECK(fd >= 0 && mac_of(argv[1], to.sll_addr));
+	to.sll_ifindex = if_nametoindex(argv[0]);
+	while (time(NULL) < end) {
+		unsigned int index = n / 4 % 390, sequence = 1000 * (n % 4) + index;
+
+		frame[10] = sequence >> 8;
+		frame[11] = sequence;
+		frame[14] = index >> 8;
+		frame[15] = index;
+		sendto(fd, frame, sizeof(frame), MSG_DONTWAIT, (void *)&to, sizeof(to));
+		n++;
+	}
+	printf("%d fragments\n", n);
+	return 0;
+}
