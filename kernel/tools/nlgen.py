@@ -254,6 +254,7 @@ TARGETS = {
 }
 SOCKET_TARGETS = {
     "kernel/include/uapi/linux/nnet.h": socket_header,
+    "crates/sys/src/nnet_numbers.rs": socket_rust,
     "clients/python/onym/_nnet_socket.py": socket_python,
     "kernel/man/nnet.7": man,
 }

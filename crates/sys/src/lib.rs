@@ -6,6 +6,7 @@ pub mod epoll;
 pub mod mmsg;
 pub mod netdev;
 pub mod nnet;
+pub mod nnet_numbers;
 pub mod origin;
 pub mod packet;
 pub mod peer;

@@ -4,39 +4,11 @@ use rustix::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::io;
 use std::mem::size_of;
 
-/// Level of the options and control messages.
-pub const SOL_NNET: i32 = 319;
-
-/// Octets of a name that an address holds; longer ones go by the option [`NAME`].
-pub const ADDRESS_NAME_MAX: usize = 116;
-
-/// Option: the name for a following `bind`.
-pub const NAME: i32 = 1;
-/// Option: the number of the face.
-pub const FACE: i32 = 2;
-/// Option: several prefixes may be bound.
-pub const MULTIBIND: i32 = 4;
-/// Option: what the last `bind` found, [`BIND_NOROUTE`].
-pub const BIND_FLAGS: i32 = 5;
-/// No route leads Interests to the bound prefix.
-pub const BIND_NOROUTE: u32 = 1;
-/// Option: Interests that were answered by what is published are told too.
-pub const STATUS: i32 = 14;
-/// Option: what was published under a prefix is forgotten.
-pub const UNPUBLISH: i32 = 11;
-/// Control message: the kernel keeps this Data and answers with it, for so many milliseconds.
-pub const CM_PUBLISH: i32 = 14;
-/// Control message: number of the segment received.
-const CM_SEGMENT: i32 = 16;
-/// Control message: the Interest was answered by what is published.
-const CM_SATISFIED: i32 = 18;
-
-/// Option: frames carry link headers.
-pub const LP: i32 = 6;
-/// Option: a prefix is given back.
-pub const UNBIND: i32 = 12;
-
-const EXTERNAL: u8 = 2;
+use crate::nnet_numbers::{ADDR_EXTERNAL, CM_SATISFIED, CM_SEGMENT};
+pub use crate::nnet_numbers::{
+    ADDR_NAME_MAX, BIND_FLAGS, BIND_NOROUTE, CM_PUBLISH, FACE, LP, MULTIBIND, NAME, SOL_NNET,
+    STATUS, UNBIND, UNPUBLISH,
+};
 
 /// `struct sockaddr_nnet` of the kernel's header.
 #[repr(C)]
@@ -47,7 +19,7 @@ struct Address {
     face: u32,
     name_len: u16,
     pad: [u8; 2],
-    name: [u8; ADDRESS_NAME_MAX],
+    name: [u8; ADDR_NAME_MAX],
 }
 
 /// Kinds of sockets.
@@ -86,14 +58,14 @@ fn address(fd: impl AsFd, family: u16, name: &[u8]) -> io::Result<Address> {
         face: 0,
         name_len: 0,
         pad: [0; 2],
-        name: [0; ADDRESS_NAME_MAX],
+        name: [0; ADDR_NAME_MAX],
     };
     if let Some(room) = address.name.get_mut(..name.len()) {
         room.copy_from_slice(name);
         address.name_len = u16::try_from(name.len()).unwrap_or(0);
     } else {
         set_option(fd, NAME, name)?;
-        address.flags = EXTERNAL;
+        address.flags = ADDR_EXTERNAL;
     }
     Ok(address)
 }
