@@ -53,6 +53,7 @@ if [ "$mode" = all ]; then
   stage push-lans tests/push-lans/run.py "$(realpath "${CARGO_TARGET_DIR:-target}")/release/onym"
   stage service-ethernet tests/service-ethernet/run.py "$(realpath "${CARGO_TARGET_DIR:-target}")/release/onym"
   stage kernel kernel/tests/kernel-test.sh "$PWD/target/kernel"
+  stage dkms kernel/tests/dkms.sh "$PWD/target/kernel"
   stage demonstration "${CARGO_TARGET_DIR:-target}/release/xtask" demo --size 20
   stage containers scripts/docker.sh
 fi

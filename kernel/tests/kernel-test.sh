@@ -19,6 +19,7 @@ if [ -n "$missing" ]; then
   exit 77
 fi
 failed=0
+if python3 -c 'import yaml' 2>/dev/null; then "$here/../tools/nlgen.py" --check || failed=1; fi
 [ -n "${KERNELS:-}" ] || case $kernels in
   *6.12.*) ;;
   *) kernels="$kernels $("$here/headers.sh" 6.12 "$target")" || { [ "${CI:-}" != true ] || failed=1; } ;;
@@ -47,7 +48,8 @@ if [ -z "${SCRIPTS:-}" ] && [ $# -gt 0 ] && [ "${FOREIGN:-yes}" = yes ]; then
   if "$here/guest-foreign.sh" "$target/foreign"; then
     rm -rf "$target/foreign-data" && mkdir -p "$target/foreign-data"
     cp -r "$target/foreign" "$target/foreign-data/"
-    EXTRA="/usr/bin/python3.11 /usr/bin/node" DATA=$target/foreign-data MEM=2048 LIMIT=${LIMIT:-600} "$here/vm.sh" \
+    cp "$target/foreign.node" "$target/node"
+    EXTRA="/usr/bin/python3.11 $target/node" DATA=$target/foreign-data MEM=2048 LIMIT=${LIMIT:-600} "$here/vm.sh" \
       "$target/$name/src/nnet.ko" "$target/images/$k/boot/vmlinuz-$k" "$target/images/$k/lib/modules/$k" foreign > "$target/foreign.log" 2>&1 &
     running="$running $!:foreign"
   else
