@@ -81,6 +81,12 @@ impl Choices {
         Ok(name)
     }
 
+    /// Makes `strategy`, called `instance`, the choice of the empty prefix.
+    pub(crate) fn install(&mut self, instance: Name, strategy: Box<dyn Strategy>) {
+        self.map.insert(&self.root, Choice { instance, strategy });
+        self.look_again();
+    }
+
     fn look_again(&mut self) {
         let mut strategies = self.map.iter().map(|(_, c)| &c.strategy);
         self.any_minds_data = strategies.clone().any(|s| s.minds_data());

@@ -18,6 +18,19 @@ pub enum UnsolicitedPolicy {
     AdmitAll,
 }
 
+impl UnsolicitedPolicy {
+    /// Whether Data of a local face, or of another one, is cached.
+    #[must_use]
+    pub const fn admits(self, is_local: bool) -> bool {
+        match self {
+            Self::DropAll => false,
+            Self::AdmitLocal => is_local,
+            Self::AdmitNetwork => !is_local,
+            Self::AdmitAll => true,
+        }
+    }
+}
+
 /// What a forwarder is made with. Each limit is of one shard.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -49,6 +62,12 @@ pub struct Config {
     pub lifetime_max_ms: u64,
     /// HopLimit added to Interests that have none; 0 adds none.
     pub default_hop_limit: u8,
+    /// What taking an Interest in costs of its HopLimit: 1, or 0 for a part of a node that another
+    /// part counts for.
+    pub hop: u8,
+    /// Whether one upstream may send an Interest to several, so that it may come round though the
+    /// upstream answered.
+    pub spreads: bool,
     /// Whether a contended PIT or upstream refuses a face what goes beyond its share.
     pub fairness: bool,
     /// What is done with Data that nobody asked for.
@@ -76,6 +95,8 @@ impl Default for Config {
             name_components_max: 128,
             lifetime_max_ms: 3_600_000,
             default_hop_limit: 0,
+            hop: 1,
+            spreads: false,
             fairness: true,
             unsolicited: UnsolicitedPolicy::DropAll,
             originate_tokens: true,

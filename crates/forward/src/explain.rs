@@ -1,9 +1,9 @@
 //! What would be done with an Interest, and which table decides. Changes nothing.
 
 use crate::choice::Choice;
-use crate::path::interest::guard::hint_key;
-use crate::path::interest::{cs_lookup, fib_lookup};
+use crate::path::interest::guard::hint_of;
 use crate::path::{is_localhop, is_localhost};
+use crate::stage::{Target, query};
 use crate::strategy::{Action, Ctx, Entry, Refusal};
 use crate::{Forwarder, Verdict};
 use onym_tables::fib::NextHop;
@@ -123,28 +123,30 @@ impl Forwarder {
         interest: &Interest<'_>,
     ) -> Explanation {
         let name = interest.name.value();
-        let lengths = self.fib.lengths() | self.choices.lengths();
-        let hashes = NameHashes::new(&self.key, name, lengths);
+        let lengths = self.routes.fib.lengths() | self.strategies.choices.lengths();
+        let hashes = NameHashes::new(&self.pending.key, name, lengths);
         let hint = &interest.forwarding_hint;
-        let hint_hash = if hint.is_empty() { 0 } else { hint_key(self, hint) };
+        let hint_hash = hint_of(&self.pending, interest);
         let key = Key {
             can_be_prefix: interest.can_be_prefix,
             must_be_fresh: interest.must_be_fresh,
             hint: hint_hash,
             ..Key::new(name, &hashes)
         };
-        let slot = self.pit.look(&key).found;
-        let (prefix, hops) =
-            fib_lookup::run(&self.fib, &self.key, interest, &hashes, hint_hash != 0);
-        let (choice_prefix, Choice { instance, .. }) = self.choices.effective(&hashes, name);
+        let slot = self.pending.pit.look(&key).found;
+        let target = Target { interest, hashes: &hashes, by_hint: hint_hash != 0 };
+        let (prefix, hops) = self.routes.find(&self.pending.key, &target);
+        let (choice_prefix, Choice { instance, .. }) =
+            self.strategies.choices.effective(&hashes, name);
         let named = |bytes: &[u8]| NameRef::parse_value(bytes).map(NameRef::to_name).ok();
         let mut explanation = Explanation {
             verdict: Verdict::Forwarded,
             because: String::new(),
             cs_hit: false,
-            pending: slot.map(|s| self.pit.entry(s).ins.iter().map(|r| r.face).collect()),
-            asked: slot
-                .map_or_else(Vec::new, |s| self.pit.entry(s).outs.iter().map(|r| r.face).collect()),
+            pending: slot.map(|s| self.pending.pit.entry(s).ins.iter().map(|r| r.face).collect()),
+            asked: slot.map_or_else(Vec::new, |s| {
+                self.pending.pit.entry(s).outs.iter().map(|r| r.face).collect()
+            }),
             region_reached: !hint.is_empty() && hint_hash == 0,
             delegation: (hint_hash != 0 && !hops.is_empty())
                 .then(|| hint.iter().find(|d| d.value().starts_with(prefix.bytes)))
@@ -156,8 +158,8 @@ impl Forwarder {
             strategy: instance.clone(),
             chosen: Vec::new(),
         };
-        explanation.cs_hit = self.cs.would_find(now, &cs_lookup::query(interest, &hashes));
-        let decided = self.try_strategy(now, question, interest, &hashes, slot, hint_hash != 0);
+        explanation.cs_hit = self.cache.store.would_find(now, &query(interest, &hashes));
+        let decided = self.try_strategy(now, question, &target, slot);
         (explanation.next_hops, explanation.chosen) = (decided.hops, decided.chosen);
         (explanation.verdict, explanation.because) =
             self.judge(question, name, &explanation, decided.refusal, decided.suppressed);
@@ -169,13 +171,12 @@ impl Forwarder {
         &mut self,
         now: Tick,
         question: &Question<'_>,
-        interest: &Interest<'_>,
-        hashes: &NameHashes,
+        target: &Target<'_>,
         slot: Option<u32>,
-        by_hint: bool,
     ) -> Decided {
+        let interest = target.interest;
         let name = interest.name.value();
-        let mut entry = slot.map_or_else(Entry::default, |s| self.pit.entry(s).clone());
+        let mut entry = slot.map_or_else(Entry::default, |s| self.pending.pit.entry(s).clone());
         entry.ins.retain(|r| r.face != question.ingress);
         entry.ins.push(InRecord {
             face: question.ingress,
@@ -184,10 +185,10 @@ impl Forwarder {
             token: Token::new(),
             non_discovery: false,
         });
-        let (fib_prefix, next_hops) =
-            fib_lookup::run(&self.fib, &self.key, interest, hashes, by_hint);
-        let (_, choice) = self.choices.effective(hashes, name);
-        let mut measurements: Measurements<_> = self.measurements.copy_for(&self.key, name);
+        let (fib_prefix, next_hops) = self.routes.find(&self.pending.key, target);
+        let (_, choice) = self.strategies.choices.effective(target.hashes, name);
+        let mut measurements: Measurements<_> =
+            self.strategies.measurements.copy_for(&self.pending.key, name);
         let mut actions = Vec::new();
         let mut ctx = Ctx {
             now,
@@ -197,10 +198,10 @@ impl Forwarder {
             fib_prefix,
             is_localhop: is_localhop(name),
             is_localhost: is_localhost(name),
-            faces: &self.faces,
+            faces: &self.pending.faces,
             measurements: &mut measurements,
-            key: &self.key,
-            rng: &mut self.rng.clone(),
+            key: &self.pending.key,
+            rng: &mut self.pending.rng.clone(),
             actions: &mut actions,
         };
         let hops = next_hops
@@ -220,7 +221,7 @@ impl Forwarder {
         suppressed: bool,
     ) -> (Verdict, String) {
         let is_local =
-            self.faces.get(question.ingress).is_none_or(|f| f.info.scope == Scope::Local);
+            self.pending.faces.get(question.ingress).is_none_or(|f| f.info.scope == Scope::Local);
         if !is_local && is_localhost(name) {
             return (Verdict::Scope, "names under /localhost come from this host only".into());
         }

@@ -25,6 +25,7 @@
 
 use crate::Forwarder;
 use crate::faces::Face;
+use crate::stage::Pending;
 use onym_tables::{FaceId, Tick};
 use std::time::Duration;
 
@@ -130,25 +131,25 @@ pub(crate) struct Window {
 
 /// Closes the window when its time is over.
 #[inline]
-pub(crate) fn tick(fw: &mut Forwarder, now: Tick) {
-    if now.0 >= fw.window.started.0 + WINDOW_NS {
-        roll(fw, now);
+pub(crate) fn tick(pending: &mut Pending, now: Tick) {
+    if now.0 >= pending.window.started.0 + WINDOW_NS {
+        roll(pending, now);
     }
 }
 
 #[cold]
-fn roll(fw: &mut Forwarder, now: Tick) {
-    let elapsed_ns = (now.0 - fw.window.started.0).max(1);
-    fw.window.in_use = fw.faces.roll(|load, satisfied| load.roll(elapsed_ns, satisfied));
-    fw.window.started = now;
+fn roll(pending: &mut Pending, now: Tick) {
+    let elapsed_ns = (now.0 - pending.window.started.0).max(1);
+    pending.window.in_use = pending.faces.roll(|load, satisfied| load.roll(elapsed_ns, satisfied));
+    pending.window.started = now;
 }
 
 /// Whether a new pending Interest of `face` would take more than its share of a contended PIT.
 #[inline]
-pub(crate) fn is_over_pit_share(fw: &Forwarder, face: FaceId) -> bool {
-    let pit = &fw.pit;
+pub(crate) fn is_over_pit_share(pending: &Pending, face: FaceId) -> bool {
+    let pit = &pending.pit;
     (is_contended(pit.len(), pit.entries_max()) || is_contended(pit.octets(), pit.octets_max()))
-        && exceeds_share(fw, face)
+        && exceeds_share(pending, face)
 }
 
 #[inline]
@@ -157,11 +158,13 @@ fn is_contended(used: usize, limit: usize) -> bool {
 }
 
 #[cold]
-fn exceeds_share(fw: &Forwarder, face: FaceId) -> bool {
-    let Some(face) = fw.faces.get(face).filter(|_| fw.config.fairness) else { return false };
-    let (pit, load) = (&fw.pit, &face.load);
+fn exceeds_share(pending: &Pending, face: FaceId) -> bool {
+    let Some(face) = pending.faces.get(face).filter(|_| pending.config.fairness) else {
+        return false;
+    };
+    let (pit, load) = (&pending.pit, &face.load);
     // One more than those in use: room for who comes next.
-    let share = |limit: usize| limit as u64 / (fw.window.in_use.max(1) + 1);
+    let share = |limit: usize| limit as u64 / (pending.window.in_use.max(1) + 1);
     let over =
         |used: usize, limit: usize, own: u64| is_contended(used, limit) && own >= share(limit);
     over(pit.len(), pit.entries_max(), u64::from(load.pending))
@@ -170,35 +173,35 @@ fn exceeds_share(fw: &Forwarder, face: FaceId) -> bool {
 
 /// Charges the long Interest in `slot` to the face that brought it.
 #[cold]
-pub(crate) fn charge(fw: &mut Forwarder, slot: u32, face: FaceId) {
-    let octets = fw.pit.interest(slot).len() as u64;
-    fw.pit.entry_mut(slot).charged = Some(face);
-    if let Some(face) = fw.faces.get_mut(face) {
+pub(crate) fn charge(pending: &mut Pending, slot: u32, face: FaceId) {
+    let octets = pending.pit.interest(slot).len() as u64;
+    pending.pit.entry_mut(slot).charged = Some(face);
+    if let Some(face) = pending.faces.get_mut(face) {
         face.load.long_octets += octets;
     }
 }
 
 /// The long Interest in `slot`, charged to `face`, ends.
 #[cold]
-pub(crate) fn discharge(fw: &mut Forwarder, slot: u32, face: FaceId) {
-    let octets = fw.pit.interest(slot).len() as u64;
-    if let Some(face) = fw.faces.get_mut(face) {
+pub(crate) fn discharge(pending: &mut Pending, slot: u32, face: FaceId) {
+    let octets = pending.pit.interest(slot).len() as u64;
+    if let Some(face) = pending.faces.get_mut(face) {
         face.load.long_octets = face.load.long_octets.saturating_sub(octets);
     }
 }
 
 /// A search for `face` took so many steps beyond a usual one.
-pub(crate) fn charge_steps(fw: &mut Forwarder, face: FaceId, steps: u32) {
+pub(crate) fn charge_steps(pending: &mut Pending, face: FaceId, steps: u32) {
     if steps > 0
-        && let Some(face) = fw.faces.get_mut(face)
+        && let Some(face) = pending.faces.get_mut(face)
     {
         face.load.steps += u64::from(steps);
     }
 }
 
 /// How long an Interest of `face` may be pending before it is overdue.
-pub(crate) fn patience(fw: &Forwarder, face: FaceId) -> Duration {
-    match fw.faces.get(face).map_or(0, |f| f.load.usual_ns) {
+pub(crate) fn patience(pending: &Pending, face: FaceId) -> Duration {
+    match pending.faces.get(face).map_or(0, |f| f.load.usual_ns) {
         0 => PATIENCE_FIRST,
         usual => Duration::from_nanos(usual.saturating_mul(PATIENCE)).max(PATIENCE_MIN),
     }
@@ -206,15 +209,15 @@ pub(crate) fn patience(fw: &Forwarder, face: FaceId) -> Duration {
 
 /// Whether `upstream` is contended and `ingress` has more pending than it earns.
 #[inline]
-pub(crate) fn is_congested(fw: &Forwarder, ingress: FaceId, upstream: &Face) -> bool {
-    u64::from(upstream.load.out_pending) >= UPSTREAM_FREE && is_over(fw, ingress, upstream)
+pub(crate) fn is_congested(pending: &Pending, ingress: FaceId, upstream: &Face) -> bool {
+    u64::from(upstream.load.out_pending) >= UPSTREAM_FREE && is_over(pending, ingress, upstream)
 }
 
-fn is_over(fw: &Forwarder, ingress: FaceId, upstream: &Face) -> bool {
-    fw.config.fairness
-        && fw.window.in_use > 1
+fn is_over(pending: &Pending, ingress: FaceId, upstream: &Face) -> bool {
+    pending.config.fairness
+        && pending.window.in_use > 1
         && u64::from(upstream.load.out_pending) > upstream.load.capacity()
-        && fw.faces.get(ingress).is_some_and(|f| u64::from(f.load.pending) > f.load.earned())
+        && pending.faces.get(ingress).is_some_and(|f| u64::from(f.load.pending) > f.load.earned())
 }
 
 impl Load {
@@ -241,19 +244,21 @@ impl Load {
     }
 }
 
-impl Forwarder {
+impl<R, C> Forwarder<R, C> {
     /// How large a turn `face` should get among faces with packets waiting, from 1 to 16: smaller
     /// the more it has pending beyond what it uses, and the dearer its searches are. A face alone
     /// takes every turn whatever its weight.
     #[must_use]
     pub fn turn_weight(&self, face: FaceId) -> u32 {
-        let Some(face) = self.faces.get(face) else { return 1 };
-        if !self.config.fairness {
+        let Some(face) = self.pending.faces.get(face) else { return 1 };
+        if !self.pending.config.fairness {
             return WEIGHT_MAX;
         }
         let (pending, earned) = (u64::from(face.load.pending), face.load.earned());
-        let (steps, free) =
-            (face.load.steps.max(face.load.steps_last), STEPS_FREE / (self.window.in_use + 1));
+        let (steps, free) = (
+            face.load.steps.max(face.load.steps_last),
+            STEPS_FREE / (self.pending.window.in_use + 1),
+        );
         weight(pending, earned).min(weight(steps, free))
     }
 }
@@ -307,14 +312,14 @@ mod tests {
         InterestBuilder { can_be_prefix: true, must_be_fresh: true, ..asked }.write(&mut wire);
         let now = Tick::from_ms(5);
         fw.receive(now, packet(ASKS, &wire), &mut out);
-        let steps = |fw: &Forwarder, id| fw.faces.get(id).map_or(0, |face| face.load.steps);
+        let steps = |fw: &Forwarder, id| fw.faces().get(id).map_or(0, |face| face.load.steps);
         assert!(steps(&fw, ASKS) > 1000, "{}", steps(&fw, ASKS));
         assert_eq!(steps(&fw, FILLS), 0);
         assert_eq!((fw.turn_weight(ASKS), fw.turn_weight(FILLS)), (16, 16));
-        charge_steps(&mut fw, ASKS, 1 << 23);
+        charge_steps(&mut fw.pending, ASKS, 1 << 23);
         assert_eq!((fw.turn_weight(ASKS), fw.turn_weight(FILLS)), (1, 16));
         for window in 1..3 {
-            tick(&mut fw, now + Duration::from_millis(window * 110));
+            tick(&mut fw.pending, now + Duration::from_millis(window * 110));
         }
         assert_eq!(fw.turn_weight(ASKS), 16);
     }

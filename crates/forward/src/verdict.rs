@@ -113,6 +113,13 @@ impl Default for Counters {
 }
 
 impl Counters {
+    /// Counts one packet received and its verdict.
+    #[inline(always)]
+    pub(crate) fn note(&mut self, kind: PacketKind, verdict: Verdict) {
+        self.received[kind as usize] += 1;
+        self.verdicts[kind as usize][verdict as usize] += 1;
+    }
+
     /// How many packets of `kind` ended in `verdict`.
     #[must_use]
     pub fn verdict(&self, kind: PacketKind, verdict: Verdict) -> u64 {

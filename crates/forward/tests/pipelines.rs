@@ -382,12 +382,12 @@ fn next_hop_face_id_is_obeyed_where_local_fields_are_on_and_refused_elsewhere() 
     let info = FaceInfo { local_fields: true, ..FaceInfo::local() };
     b.fw.face_add(FaceId(300), info);
     let mut interest = I::new("/z", 1);
-    interest.lp.next_hop_face = Some(FaceId(257));
+    interest.lp.next_hop_face = FaceId(257).told();
     assert_eq!(b.interest(256, &interest), Verdict::UnexpectedField);
     assert_eq!(b.interest(300, &interest), Verdict::Forwarded);
     assert_eq!(b.short(), ["257 interest /z"]);
     interest = I::new("/y", 2);
-    interest.lp.next_hop_face = Some(FaceId(999));
+    interest.lp.next_hop_face = FaceId(999).told();
     assert_eq!(b.interest(300, &interest), Verdict::NextHopFaceInvalid);
     b.check();
 }

@@ -5,6 +5,7 @@ use onym_tables::FaceId;
 use onym_tables::pit::Token;
 use onym_wire::lp::NackReason;
 use onym_wire::types::PacketType;
+use std::num::NonZeroU64;
 use std::ops::Range;
 
 /// Link-layer fields that came with a packet and matter to forwarding (NDNLPv2).
@@ -16,13 +17,15 @@ pub struct LpIn {
     pub congestion_mark: u8,
     /// The Nack reason when the packet is a Nack.
     pub nack: Option<NackReason>,
-    /// Face chosen by a local application; only where local fields are enabled.
-    pub next_hop_face: Option<FaceId>,
+    /// Face chosen by a local application; only where local fields are enabled. Between services
+    /// of one chain: where the packet entered it, in the words of who took it in.
+    pub next_hop_face: Option<NonZeroU64>,
     /// Data must not be cached.
     pub no_cache: bool,
     /// Interest must not be treated as a discovery.
     pub non_discovery: bool,
-    /// A prefix announcement (one Data TLV) that came with a Data.
+    /// A prefix announcement (one Data TLV) that came with a Data. On an Interest between services
+    /// of one chain: its next hops.
     pub prefix_announcement: Option<Buf>,
 }
 
@@ -86,13 +89,14 @@ pub struct LpOut {
     pub congestion_mark: u8,
     /// Nack reason, for [`PacketKind::Nack`].
     pub nack: Option<NackReason>,
-    /// Face the packet came from; written only where local fields are enabled.
-    pub incoming_face: Option<FaceId>,
+    /// Face the packet came from; written only where local fields are enabled. Between services of
+    /// one chain: where it entered the chain.
+    pub incoming_face: Option<NonZeroU64>,
     /// Data must not be cached downstream.
     pub no_cache: bool,
     /// Interest is not a discovery.
     pub non_discovery: bool,
-    /// Prefix announcement to attach to a Data.
+    /// Prefix announcement to attach to a Data; between services, the next hops of an Interest.
     pub prefix_announcement: Option<Buf>,
 }
 

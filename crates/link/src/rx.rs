@@ -12,6 +12,7 @@ use onym_tables::{FaceId, Tick};
 use onym_wire::lp::LpPacket;
 use onym_wire::tlv::Malformed;
 use onym_wire::types::PacketType;
+use std::num::NonZeroU64;
 
 impl Link {
     /// Takes one frame of the face: one TLV, without padding behind it.
@@ -135,7 +136,8 @@ fn fields(packet: &LpPacket<'_>, keep: impl FnOnce(&[u8]) -> Buf) -> LpIn {
     if let Some(token) = packet.pit_token {
         pit_token = Token::try_from(token).expect("invariant: the parser allows 32 octets");
     }
-    let face = |number: u64| u32::try_from(number).map_or(FaceId::INVALID, FaceId);
+    // No face has the number 0, nor the largest one.
+    let face = |number: u64| NonZeroU64::new(number).unwrap_or(NonZeroU64::MAX);
     LpIn {
         pit_token,
         congestion_mark: u8::try_from(packet.congestion_mark).unwrap_or(u8::MAX),

@@ -210,14 +210,14 @@ fn fields_that_may_not_go_with_a_packet_drop_it() {
     let mut wire = Vec::new();
     LpHeader { next_hop_face: Some(9), ..none }.write(&mut wire, 13);
     wire.extend(hex(INTEREST));
-    assert_eq!(packet(receive(&mut link, &wire)).lp.next_hop_face, Some(FaceId(9)));
+    assert_eq!(packet(receive(&mut link, &wire)).lp.next_hop_face, FaceId(9).told());
     link.configure(LinkConfig { local_fields: false, ..config });
     assert_eq!(dropped(receive(&mut link, &wire)), FrameVerdict::UnexpectedField);
 }
 
 #[test]
 fn the_incoming_face_is_told_only_where_local_fields_are_on() {
-    let lp = || LpOut { incoming_face: Some(FaceId(262)), ..LpOut::default() };
+    let lp = || LpOut { incoming_face: FaceId(262).told(), ..LpOut::default() };
     let mut link = Link::new(LinkConfig::stream());
     assert_eq!(sent(&mut link, PacketKind::Data, &data(30, 1), lp()), [data(30, 1)]);
     link.configure(LinkConfig { local_fields: true, ..LinkConfig::stream() });

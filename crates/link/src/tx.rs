@@ -18,6 +18,7 @@ use onym_tables::Tick;
 use onym_wire::lp::{FRAGMENTS_MAX, LpHeader};
 use onym_wire::tlv::tlv_len;
 use onym_wire::types;
+use std::num::NonZeroU64;
 use std::ops::Range;
 
 /// What NFD reserves in each fragment: LpPacket and Fragment TYPE and LENGTH (10 each), Sequence,
@@ -408,7 +409,7 @@ fn header_of(lp: &LpOut, mark: u8, local_fields: bool) -> LpHeader<'_> {
     LpHeader {
         pit_token: &lp.pit_token,
         nack: lp.nack,
-        incoming_face: lp.incoming_face.filter(|_| local_fields).map(|f| u64::from(f.0)),
+        incoming_face: lp.incoming_face.filter(|_| local_fields).map(NonZeroU64::get),
         no_cache: lp.no_cache,
         congestion_mark: u64::from(mark),
         non_discovery: lp.non_discovery,

@@ -2,37 +2,35 @@
 //!
 //! In: Interests from the consumer side, Data and Nacks from the producer side; the rest is
 //! `wrong_side`.  Out: an Interest to every face of the producer side, Data to everyone who asked.
-//! Tables: the PIT of `onym-tables` with one downstream for each face and token, bounded by
-//! `capacity`; full, the Interest not asked for longest gives way. Dead nonces.
-//! Verdicts: `forwarded` `aggregated` `suppressed` `satisfied` `unsolicited` `duplicate_nonce`
-//! `hop_limit_zero` `nack_forwarded` `nack_absorbed` `nack_no_entry` `wrong_side` `no_face`
-//! `draining` `malformed`.
+//! Stages: those of a node's forwarder, with its upstreams for routes and without a cache; who
+//! stands behind a link is a face of its own, told apart by its origin. Full, what is new is
+//! refused; a face over its share gives an overdue Interest of its own up (`onym_forward::fairness`).
+//! Verdicts: those of the stages, and `wrong_side` `draining` `held` `freeze_full`.
 
-mod data;
 mod hand_over;
-mod recency;
 
+use crate::chain::{Came, Clients, Origin};
 use crate::element::{Cx, Element, Method, Refusal, Request, read};
 use crate::histogram::Histogram;
 use crate::ports::Side;
 use crate::verdict::Verdict;
-use onym_link::{LpOut, Packet, PacketKind, Payload};
-use onym_tables::dead_nonces::{self, DeadNonces};
-use onym_tables::pit::{Due, InRecord, Key, Look, OutRecord, Pit, PitError};
-use onym_tables::{FaceId, NameHashes, Tick};
-use onym_wire::interest::Interest;
+use onym_forward::Verdict as Inner;
+use onym_forward::stage::{NoCache, Upstreams};
+use onym_forward::strategy::{Relay, Repeat, Retx};
+use onym_forward::{Config as ForwardConfig, FaceInfo, Forwarder, UnsolicitedPolicy};
+use onym_frame::Buf;
+use onym_link::{Outgoing, Packet, PacketKind, Transmit};
+use onym_tables::fib::NextHop;
+use onym_tables::{FaceId, HashKey, Tick};
 use onym_wire::lp::NackReason;
-use recency::Recency;
+use onym_wire::name::Name;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Downstreams of one pending Interest: the oldest gives way.
-const DOWNSTREAMS_MAX: usize = 64;
-/// First interval of suppression, and the least time between retransmissions of our own.
-const INTERVAL_MIN_MS: u64 = 10;
-/// Timers that one call carries out at most.
-const DUE_MAX: usize = 4096;
+/// First interval of suppression.
+const INTERVAL_MIN_US: u32 = 10_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -40,6 +38,28 @@ enum Retransmission {
     Suppress,
     Active,
     Paper,
+    Strategy,
+}
+
+/// Which Data that nobody asked for go on to the cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Unsolicited {
+    DropAll,
+    AdmitLocal,
+    AdmitNetwork,
+    AdmitAll,
+}
+
+impl From<Unsolicited> for UnsolicitedPolicy {
+    fn from(policy: Unsolicited) -> Self {
+        match policy {
+            Unsolicited::DropAll => Self::DropAll,
+            Unsolicited::AdmitLocal => Self::AdmitLocal,
+            Unsolicited::AdmitNetwork => Self::AdmitNetwork,
+            Unsolicited::AdmitAll => Self::AdmitAll,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,6 +71,8 @@ struct Config {
     retries: u32,
     lifetime_max_ms: u64,
     nack: bool,
+    unsolicited: Unsolicited,
+    default_hop_limit: u8,
 }
 
 impl Default for Config {
@@ -62,363 +84,241 @@ impl Default for Config {
             retries: 3,
             lifetime_max_ms: 60_000,
             nack: true,
+            unsolicited: Unsolicited::DropAll,
+            default_hop_limit: 0,
         }
     }
-}
-
-/// What the router keeps with a pending Interest.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Info {
-    sent: Tick,
-    interval_ms: u64,
-    tries: u32,
-    /// Its latest place in the order of use.
-    stamp: u64,
-}
-
-#[derive(Debug, Default, Clone, Copy)]
-struct Counters {
-    retransmitted: u64,
-    unsolicited: u64,
-    inserted: u64,
-    aggregated: u64,
-    suppressed: u64,
-    satisfied: u64,
-    expired: u64,
-    evicted: u64,
-    loops: u64,
-    data: u64,
 }
 
 /// The element.
 #[derive(Debug)]
 pub(crate) struct BackwardRouter {
     config: Config,
-    pit: Pit<Info>,
-    dead: DeadNonces,
-    recency: Recency,
-    counters: Counters,
+    fw: Forwarder<Upstreams, NoCache>,
+    clients: Clients,
+    /// When clients that have nothing pending are looked for again.
+    tidy: Tick,
     rtt: Histogram,
     /// Smoothed round trip, in microseconds.
     srtt_us: u64,
-    matched: Vec<u32>,
-    told: Vec<(FaceId, onym_tables::pit::Token)>,
+    rto_us: Arc<AtomicU64>,
+    /// Interests that the router sent again by itself.
+    again: u64,
     period_start: (u64, u64),
     period: (u64, u64),
 }
 
-/// An Interest on its way in.
-struct Incoming<'a> {
-    packet: &'a Packet,
-    interest: Interest<'a>,
-    hash: u64,
-    nonce: u32,
-    until: Tick,
-}
-
 impl BackwardRouter {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(key: &HashKey, seed: u64) -> Self {
         let config = Config::default();
-        Self {
-            pit: Pit::new(config.capacity),
-            config,
-            dead: DeadNonces::new(1 << 18, dead_nonces::LIFETIME_MS),
-            recency: Recency::default(),
-            counters: Counters::default(),
+        let forward = ForwardConfig {
+            hash_key: *key,
+            seed,
+            dead_nonces_max: 1 << 18,
+            ..ForwardConfig::default()
+        };
+        let mut router = Self {
+            fw: Forwarder::with(forward, Upstreams::default(), NoCache),
+            config: config.clone(),
+            clients: Clients::default(),
+            tidy: Tick::default(),
             rtt: Histogram::default(),
             srtt_us: 100_000,
-            matched: Vec::new(),
-            told: Vec::new(),
+            rto_us: Arc::new(AtomicU64::new(200_000)),
+            again: 0,
             period_start: (0, 0),
             period: (0, 0),
+        };
+        router.apply(config);
+        router
+    }
+
+    fn apply(&mut self, config: Config) {
+        let window_us = u32::try_from(config.window_ms.saturating_mul(1000)).unwrap_or(u32::MAX);
+        let grows = Retx { max_us: window_us.max(INTERVAL_MIN_US), ..Retx::default() };
+        let repeat = match config.retransmission {
+            Retransmission::Suppress => Repeat::Suppress(grows),
+            Retransmission::Paper => Repeat::Suppress(Retx { initial_us: window_us, ..grows }),
+            Retransmission::Active => {
+                let rto_us = Arc::clone(&self.rto_us);
+                Repeat::Active { retx: grows, tries: config.retries, rto_us }
+            }
+            Retransmission::Strategy => Repeat::Pass,
+        };
+        self.fw.set_pit_entries_max(config.capacity);
+        self.fw.set_lifetime_max(config.lifetime_max_ms);
+        // A name router behind sends to several; a strategy forwarder knows by itself.
+        self.fw.set_spreads(config.retransmission != Retransmission::Strategy);
+        self.fw.set_default_hop_limit(config.default_hop_limit);
+        let relay = Relay { repeat, nacks_loops: config.nack };
+        self.fw.strategy_install(Name::new(), Box::new(relay));
+        self.config = config;
+    }
+
+    /// The face that stands for who sent an Interest.
+    fn downstream(&mut self, cx: &Cx<'_>, packet: &Packet) -> FaceId {
+        let Some(origin) = Origin::of_packet(&packet.lp) else { return packet.face };
+        if self.clients.is_full() && self.tidy <= cx.now {
+            self.tidy = cx.now.plus_ms(1000);
+            let faces = self.fw.faces();
+            let idle = |face| faces.get(face).is_none_or(|f| f.load.pending == 0);
+            for face in self.clients.forget(|face, _| idle(face)) {
+                self.fw.face_remove(cx.now, face);
+            }
+        }
+        self.client(packet.face, origin)
+    }
+
+    fn client(&mut self, link: FaceId, origin: Origin) -> FaceId {
+        let (face, is_new) = self.clients.face(link, origin);
+        if is_new {
+            self.fw.face_add(face, origin.info());
+        }
+        face
+    }
+
+    /// Makes the upstreams those that may get new Interests now.
+    fn look_at_upstreams(&mut self, cx: &Cx<'_>) {
+        let open = |id: &&FaceId| cx.ports.get(**id).is_some_and(|p| !p.draining);
+        let now = || cx.ports.side(Side::Producer).iter().filter(open);
+        let hops = &mut self.fw.routes_mut().hops;
+        if !now().copied().eq(hops.iter().map(|hop| hop.face)) {
+            *hops = now().map(|face| NextHop { face: *face, cost: 0 }).collect();
         }
     }
 
-    fn interest(&mut self, cx: &mut Cx<'_>, packet: &Packet) -> Verdict {
-        let Ok(interest) = Interest::parse(&packet.bytes) else { return Verdict::Malformed };
-        if interest.hop_limit == Some(0) {
-            return Verdict::HopLimitZero;
-        }
+    fn interest(&mut self, cx: &mut Cx<'_>, packet: Packet) -> Verdict {
         if cx.draining {
-            cx.nack(packet, NackReason::CONGESTION);
+            cx.nack(&packet, NackReason::CONGESTION);
             return Verdict::Draining;
         }
-        let hashes = NameHashes::new(cx.key, interest.name.value(), 0);
-        let nonce = interest.nonce.map_or_else(|| cx.rng.next_u32(), u32::from_be_bytes);
-        let lifetime = interest.lifetime_or_default().min(self.config.lifetime_max_ms);
-        let until = cx.now.plus_ms(lifetime);
-        let incoming = Incoming { packet, interest, hash: hashes.whole, nonce, until };
-        if self.dead.contains(cx.now, incoming.hash, nonce) {
-            return self.looped(cx, &incoming);
-        }
-        let key = key_of(cx, &interest, &hashes);
-        let look = self.pit.look(&key);
-        match look.found {
-            Some(slot) => self.again(cx, &incoming, slot),
-            None => self.first(cx, &incoming, &key, look),
+        match cx.hold(Side::Producer, packet) {
+            Ok(packet) => self.take(cx, packet),
+            Err(verdict) => verdict,
         }
     }
 
-    fn looped(&mut self, cx: &mut Cx<'_>, incoming: &Incoming<'_>) -> Verdict {
-        self.counters.loops += 1;
-        if self.config.nack {
-            cx.nack(incoming.packet, NackReason::DUPLICATE);
-        }
-        Verdict::DuplicateNonce
+    fn take(&mut self, cx: &mut Cx<'_>, mut packet: Packet) -> Verdict {
+        self.look_at_upstreams(cx);
+        packet.face = self.downstream(cx, &packet);
+        packet.lp.next_hop_face = None;
+        let hops = packet.lp.prefix_announcement.take();
+        let from = cx.out.items.len();
+        let verdict = self.fw.receive(cx.now, packet, cx.out);
+        self.deliver(cx, from, hops.as_ref(), Came::default());
+        Verdict::from(verdict)
     }
 
-    /// An Interest that is not pending yet.
-    fn first(
-        &mut self,
-        cx: &mut Cx<'_>,
-        incoming: &Incoming<'_>,
-        key: &Key<'_>,
-        look: Look,
-    ) -> Verdict {
-        let mut look = look;
-        while self.pit.len() >= self.pit.entries_max() {
-            let Some(oldest) = self.oldest() else { return Verdict::NoEntry };
-            self.counters.evicted += 1;
-            self.pit.erase(oldest);
-            look = self.pit.look(key);
+    fn data(&mut self, cx: &mut Cx<'_>, packet: &mut Packet) -> Verdict {
+        let came = Came::take(&mut packet.lp);
+        let origin = came.origin;
+        let source = origin.and_then(|origin| self.clients.known(origin));
+        self.fw.pending_mut().answered_by(source);
+        let from = cx.out.items.len();
+        let verdict = self.fw.receive(cx.now, packet.clone(), cx.out);
+        self.deliver(cx, from, None, came);
+        if verdict == Inner::Unsolicited {
+            return self.unsolicited(cx, packet, origin);
         }
-        let slot = match self.pit.insert(&look, key, incoming.interest.wire) {
-            Ok(slot) => slot,
-            Err(PitError::Full | PitError::Variants) => return Verdict::NoEntry,
-            Err(_) => return Verdict::NoEntry,
+        let us = self.fw.pending().waited_ns() / 1000;
+        if verdict == Inner::Satisfied && us > 0 {
+            self.rtt.add(us);
+            self.srtt_us = (self.srtt_us * 7 + us.min(10_000_000)) / 8;
+            self.rto_us.store(self.srtt_us * 2, Ordering::Relaxed);
+        }
+        Verdict::from(verdict)
+    }
+
+    /// What nobody asked for goes on to the cache where the policy says so, and no further.
+    fn unsolicited(&self, cx: &mut Cx<'_>, packet: &Packet, origin: Option<Origin>) -> Verdict {
+        let Some(origin) = origin else { return Verdict::Unsolicited };
+        let is_local = origin.info().scope == onym_wire::mgmt::Scope::Local;
+        if !UnsolicitedPolicy::from(self.config.unsolicited).admits(is_local) {
+            return Verdict::Unsolicited;
+        }
+        for at in 0..cx.ports.side(Side::Consumer).len() {
+            let face = cx.ports.side(Side::Consumer)[at];
+            cx.pass_as(face, packet, Some(origin.unsolicited()));
+        }
+        Verdict::Stored
+    }
+
+    fn nacked(&mut self, cx: &mut Cx<'_>, packet: &mut Packet) -> Verdict {
+        let came = Came::take(&mut packet.lp);
+        let from = cx.out.items.len();
+        let verdict = match self.config.retransmission {
+            Retransmission::Strategy => self.fw.receive_nack_for_one(cx.now, packet, cx.out),
+            _ => self.fw.receive(cx.now, packet.clone(), cx.out),
         };
-        self.counters.inserted += 1;
-        self.join(cx, incoming, slot);
-        self.pit.entry_mut(slot).info.interval_ms = INTERVAL_MIN_MS;
-        self.send(cx, incoming.packet, slot, incoming.nonce)
+        self.deliver(cx, from, None, came);
+        Verdict::from(verdict)
     }
 
-    /// The pending Interest that was asked for longest ago.
-    fn oldest(&mut self) -> Option<u32> {
-        let Self { recency, pit, .. } = self;
-        recency.pop(|slot, stamp| pit.is_live(slot) && pit.entry(slot).info.stamp == stamp)
-    }
-
-    /// An Interest that is pending already.
-    fn again(&mut self, cx: &mut Cx<'_>, incoming: &Incoming<'_>, slot: u32) -> Verdict {
-        let (face, token) = (incoming.packet.face, &incoming.packet.lp.pit_token);
-        let entry = self.pit.entry(slot);
-        let is_own = |r: &InRecord| r.face == face && r.token == *token;
-        let known = entry.ins.iter().any(is_own);
-        let elsewhere = |r: &InRecord| r.nonce == incoming.nonce && !is_own(r);
-        if entry.ins.iter().any(elsewhere) {
-            return self.looped(cx, incoming);
-        }
-        let info = entry.info;
-        self.join(cx, incoming, slot);
-        let interval = match self.config.retransmission {
-            Retransmission::Paper => self.config.window_ms,
-            _ => info.interval_ms,
-        };
-        if cx.now < info.sent.plus_ms(interval) {
-            if known {
-                self.counters.suppressed += 1;
-                return Verdict::Suppressed;
-            }
-            self.counters.aggregated += 1;
-            return Verdict::Aggregated;
-        }
-        let next = (info.interval_ms * 2).min(self.config.window_ms).max(INTERVAL_MIN_MS);
-        self.pit.entry_mut(slot).info.interval_ms = next;
-        self.counters.retransmitted += 1;
-        self.send(cx, incoming.packet, slot, incoming.nonce)
-    }
-
-    /// Notes who asked.
-    fn join(&mut self, cx: &mut Cx<'_>, incoming: &Incoming<'_>, slot: u32) {
-        let record = InRecord {
-            face: incoming.packet.face,
-            nonce: incoming.nonce,
-            expiry: incoming.until,
-            token: incoming.packet.lp.pit_token.clone(),
-            non_discovery: false,
-        };
-        self.join_record(cx.now, slot, record);
-    }
-
-    fn join_record(&mut self, now: Tick, slot: u32, record: InRecord) {
-        let stamp = self.recency.push(slot);
-        let entry = self.pit.entry_mut(slot);
-        entry.info.stamp = stamp;
-        let same = |r: &&mut InRecord| r.face == record.face && r.token == record.token;
-        match entry.ins.iter_mut().find(same) {
-            Some(known) => *known = record,
-            None => {
-                if entry.ins.len() >= DOWNSTREAMS_MAX {
-                    entry.ins.remove(0);
-                }
-                entry.ins.push(record);
+    /// Makes what the stages sent from `from` on what leaves this service: the faces of clients
+    /// become their links, and the origin goes with the packet.
+    fn deliver(&self, cx: &mut Cx<'_>, from: usize, hops: Option<&Buf>, came: Came) {
+        for item in &mut cx.out.items[from..] {
+            let Outgoing::Pull(kind, lp) = &mut item.what else { continue };
+            if *kind == PacketKind::Interest {
+                let asked = lp.incoming_face.map(FaceId::of_told);
+                let client = asked.and_then(|face| self.clients.of(face));
+                lp.incoming_face = client.map(|c| c.origin.told());
+                lp.prefix_announcement = hops.cloned();
+            } else {
+                item.face = self.clients.of(item.face).map_or(item.face, |c| c.link);
+                came.put(lp);
             }
         }
-        let until = entry.ins.iter().map(|r| r.expiry).max().unwrap_or(now);
-        self.pit.set_expiry(slot, until);
-        let Self { recency, pit, .. } = self;
-        recency.tidy(pit.len(), |slot, stamp| {
-            pit.is_live(slot) && pit.entry(slot).info.stamp == stamp
-        });
+        cx.count_sent(from);
     }
 
-    /// Sends the Interest upstream, or keeps it while that side is frozen.
-    fn send(&mut self, cx: &mut Cx<'_>, packet: &Packet, slot: u32, nonce: u32) -> Verdict {
-        let info = &mut self.pit.entry_mut(slot).info;
-        (info.sent, info.tries) = (cx.now, 0);
-        self.arm(cx, slot);
-        if cx.freeze.is_frozen(Side::Producer) {
-            let held = cx.hold(Side::Producer, packet.clone());
-            return held.err().unwrap_or(Verdict::Held);
-        }
-        if self.upstream(cx, slot, packet, nonce) { Verdict::Forwarded } else { Verdict::NoFace }
+    fn loops(&self) -> u64 {
+        self.count(Inner::DeadNonce) + self.count(Inner::DuplicateNonce)
     }
 
-    /// Writes the Interest once and sends it to every face of the producer side.
-    fn upstream(&mut self, cx: &mut Cx<'_>, slot: u32, packet: &Packet, nonce: u32) -> bool {
-        let Ok(interest) = Interest::parse(&packet.bytes) else { return false };
-        let hop_limit = interest.hop_limit.map(|n| n.saturating_sub(1));
-        let write = |arena: &mut Vec<u8>| {
-            interest.write_forwarded(arena, nonce.to_be_bytes(), hop_limit, false);
-        };
-        let range = cx.out.write(write);
-        let (mark, until) = (packet.lp.congestion_mark, self.until(slot));
-        let mut any = false;
-        for at in 0..cx.ports.side(Side::Producer).len() {
-            let face = cx.ports.side(Side::Producer)[at];
-            if cx.ports.get(face).is_none_or(|p| p.draining) {
-                continue;
-            }
-            let lp = LpOut { congestion_mark: mark, ..LpOut::default() };
-            cx.emit(face, PacketKind::Interest, Payload::Arena(range.clone()), lp);
-            self.note_out(slot, face, nonce, cx.now, until);
-            any = true;
-        }
-        any
-    }
-
-    fn until(&self, slot: u32) -> Tick {
-        self.pit.entry(slot).ins.iter().map(|r| r.expiry).max().unwrap_or_default()
-    }
-
-    fn note_out(&mut self, slot: u32, face: FaceId, nonce: u32, sent: Tick, expiry: Tick) {
-        let entry = self.pit.entry_mut(slot);
-        if let Some(out) = entry.out_record_mut(face) {
-            (out.nonce, out.sent, out.expiry, out.nack) = (nonce, sent, expiry, None);
-            return;
-        }
-        let (nack, interval_us, marks) = (None, 0, 0);
-        let deadline = Tick::NEVER;
-        entry.outs.push(OutRecord {
-            face,
-            nonce,
-            sent,
-            expiry,
-            nack,
-            interval_us,
-            deadline,
-            marks,
-        });
-    }
-
-    /// When the router sends again by itself.
-    fn arm(&mut self, cx: &Cx<'_>, slot: u32) {
-        let tries = self.pit.entry(slot).info.tries;
-        if self.config.retransmission != Retransmission::Active || tries >= self.config.retries {
-            return;
-        }
-        let rto = Duration::from_micros((self.srtt_us * 2) << tries.min(16));
-        self.pit.set_timer(slot, cx.now + rto.max(Duration::from_millis(INTERVAL_MIN_MS)));
-    }
-
-    /// Sends a pending Interest again, with a new Nonce.
-    fn again_by_itself(&mut self, cx: &mut Cx<'_>, slot: u32) {
-        let info = &mut self.pit.entry_mut(slot).info;
-        info.tries += 1;
-        info.sent = cx.now;
-        self.counters.retransmitted += 1;
-        let face = self.pit.entry(slot).ins.first().map_or(FaceId::INVALID, |r| r.face);
-        let bytes = onym_frame::Buf::copy_from(self.pit.interest(slot));
-        let packet = Packet { face, bytes, lp: onym_link::LpIn::default() };
-        let nonce = cx.rng.next_u32();
-        self.upstream(cx, slot, &packet, nonce);
-        self.arm(cx, slot);
-    }
-
-    /// Ends a pending Interest that nothing answered.
-    fn expire(&mut self, cx: &Cx<'_>, slot: u32) {
-        self.counters.expired += 1;
-        let hash = self.pit.whole_hash(slot, cx.key);
-        let Self { pit, dead, .. } = self;
-        let entry = pit.entry(slot);
-        let ours = entry.outs.iter().map(|o| o.nonce);
-        for nonce in entry.ins.iter().map(|r| r.nonce).chain(ours) {
-            dead.insert(cx.now, hash, nonce);
-        }
-        self.pit.erase(slot);
-    }
-}
-
-/// What tells pending Interests apart: as everywhere, name, flags and hint.
-fn key_of<'a>(cx: &Cx<'_>, interest: &Interest<'a>, hashes: &NameHashes) -> Key<'a> {
-    let hint = &interest.forwarding_hint;
-    Key {
-        can_be_prefix: interest.can_be_prefix,
-        must_be_fresh: interest.must_be_fresh,
-        hint: if hint.is_empty() { 0 } else { cx.key.name(hint.value()).max(1) },
-        ..Key::new(interest.name.value(), hashes)
+    fn count(&self, verdict: Inner) -> u64 {
+        let counters = self.fw.counters();
+        PacketKind::ALL.iter().map(|kind| counters.verdict(*kind, verdict)).sum()
     }
 }
 
 impl Element for BackwardRouter {
-    fn receive(&mut self, cx: &mut Cx<'_>, packet: Packet) -> Option<Verdict> {
+    fn receive(&mut self, cx: &mut Cx<'_>, mut packet: Packet) -> Option<Verdict> {
         let side = cx.side_of(packet.face)?;
         Some(match (side, packet.kind()) {
-            (Side::Consumer, PacketKind::Interest) => self.interest(cx, &packet),
-            (Side::Producer, PacketKind::Data) => self.data(cx, &packet),
-            (Side::Producer, PacketKind::Nack) => self.nacked(cx, &packet),
+            (Side::Consumer, PacketKind::Interest) => self.interest(cx, packet),
+            (Side::Producer, PacketKind::Data) => self.data(cx, &mut packet),
+            (Side::Producer, PacketKind::Nack) => self.nacked(cx, &mut packet),
             _ => Verdict::WrongSide,
         })
     }
 
     fn resume(&mut self, cx: &mut Cx<'_>, packet: Packet) {
-        let Ok(interest) = Interest::parse(&packet.bytes) else { return };
-        let hashes = NameHashes::new(cx.key, interest.name.value(), 0);
-        let look = self.pit.look(&key_of(cx, &interest, &hashes));
-        if let Some(slot) = look.found {
-            let nonce = interest.nonce.map_or_else(|| cx.rng.next_u32(), u32::from_be_bytes);
-            self.pit.entry_mut(slot).info.sent = cx.now;
-            self.upstream(cx, slot, &packet, nonce);
-        }
+        self.take(cx, packet);
     }
 
-    fn face_removed(&mut self, _: &mut Cx<'_>, face: FaceId, _: &str) {
-        for slot in 0..self.pit.slots() {
-            if !self.pit.is_live(slot) {
-                continue;
-            }
-            let entry = self.pit.entry_mut(slot);
-            entry.ins.retain(|r| r.face != face);
-            entry.outs.retain(|r| r.face != face);
-            if entry.ins.is_empty() {
-                self.pit.erase(slot);
-            }
+    fn face_added(&mut self, _: &mut Cx<'_>, face: FaceId) {
+        self.fw.face_add(face, FaceInfo::local());
+    }
+
+    fn face_removed(&mut self, cx: &mut Cx<'_>, face: FaceId, _: &str) {
+        for client in self.clients.forget(|_, client| client.link == face) {
+            self.fw.face_remove(cx.now, client);
         }
+        self.fw.face_remove(cx.now, face);
     }
 
     fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
-        for _ in 0..DUE_MAX {
-            match self.pit.pop_due(cx.now) {
-                Some((slot, Due::Expiry)) => self.expire(cx, slot),
-                Some((slot, Due::Strategy)) => self.again_by_itself(cx, slot),
-                None => return,
-            }
-        }
+        self.look_at_upstreams(cx);
+        let from = cx.out.items.len();
+        self.fw.handle_timeout(cx.now, cx.out);
+        let copies = cx.out.items[from..].iter().filter(|i| is_interest(i)).count();
+        self.again += (copies / self.fw.routes_mut().hops.len().max(1)) as u64;
+        self.deliver(cx, from, None, Came::default());
     }
 
     fn poll_timeout(&self) -> Option<Tick> {
-        self.pit.next_due()
+        self.fw.poll_timeout()
     }
 
     fn config(&self) -> Value {
@@ -430,25 +330,26 @@ impl Element for BackwardRouter {
         if config.capacity == 0 {
             return Err(Refusal::field("capacity", "at least 1"));
         }
-        self.pit.set_entries_max(config.capacity);
-        self.config = config;
-        // At once: a smaller table must not stay large.
-        while self.pit.len() > self.pit.entries_max() {
-            let Some(oldest) = self.oldest() else { break };
-            self.counters.evicted += 1;
-            self.pit.erase(oldest);
+        if config.window_ms == 0 {
+            return Err(Refusal::field("window_ms", "at least 1"));
         }
+        self.apply(config);
         Ok(())
     }
 
     fn stats(&self, cx: &Cx<'_>) -> (&'static str, Value) {
-        let c = &self.counters;
+        let c = self.fw.counters();
+        let forwarded = self.count(Inner::Forwarded);
+        let inserted = c.satisfied_interests + c.unsatisfied_interests + self.fw.pit_len() as u64;
         let value = json!({
-            "retransmitted": c.retransmitted, "unsolicited": c.unsolicited,
-            "entries": self.pit.len(), "capacity": self.config.capacity,
-            "inserted": c.inserted, "aggregated": c.aggregated, "suppressed": c.suppressed,
-            "satisfied": c.satisfied, "expired": c.expired, "evicted": c.evicted,
-            "loops": c.loops, "rtt_ms": self.rtt.to_json(1000.0),
+            "retransmitted": forwarded.saturating_sub(inserted) + self.again,
+            "unsolicited": self.count(Inner::Unsolicited),
+            "entries": self.fw.pit_len(), "capacity": self.config.capacity,
+            "inserted": inserted, "aggregated": self.count(Inner::Aggregated),
+            "suppressed": self.count(Inner::Suppressed),
+            "satisfied": c.satisfied_interests, "expired": c.unsatisfied_interests,
+            "evicted": c.displaced_interests,
+            "loops": self.loops(), "rtt_ms": self.rtt.to_json(1000.0),
             "period": {
                 "ms": cx.settings.report_ms, "unsolicited": self.period.0, "data": self.period.1,
             },
@@ -465,12 +366,17 @@ impl Element for BackwardRouter {
     }
 
     fn pending(&self) -> usize {
-        self.pit.len()
+        self.fw.pit_len()
     }
 
     fn period(&mut self, _: &mut Cx<'_>) {
-        let now = (self.counters.unsolicited, self.counters.data);
+        let data = self.fw.counters().received[PacketKind::Data as usize];
+        let now = (self.count(Inner::Unsolicited), data);
         self.period = (now.0 - self.period_start.0, now.1 - self.period_start.1);
         self.period_start = now;
     }
+}
+
+fn is_interest(item: &Transmit) -> bool {
+    matches!(item.what, Outgoing::Pull(PacketKind::Interest, _))
 }

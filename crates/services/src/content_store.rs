@@ -1,18 +1,22 @@
 //! The content store: answers Interests from what passed before.
 //!
+//! Stage: that of a node's forwarder (`onym_forward::stage::Cache`).
 //! In: both kinds of packets on both sides.  Out: hits to who asked, the rest to the other side.
 //! Tables: the content store of `onym-tables`, bounded in packets and octets; full, the policy
-//! names who leaves.  Verdicts: `cs_hit` `forwarded` `no_face` `malformed`.
+//! names who leaves.  Verdicts: `cs_hit` `stored` `unsolicited`
+//! `forwarded` `no_face` `malformed`.
 
+use crate::chain::Origin;
 use crate::element::{Cx, Element, Method, Refusal, Request, read};
 use crate::rendezvous;
 use crate::table::{self, Merged};
 use crate::transparent;
 use crate::verdict::Verdict;
+use onym_forward::stage::{Arrival, Cache, CacheStage, query_alone};
 use onym_frame::Buf;
 use onym_link::{LpOut, Packet, PacketKind, Payload};
+use onym_tables::HashKey;
 use onym_tables::cs::{Body, ContentStore, CsConfig, Inserted, Policy, Query};
-use onym_tables::{HashKey, NameHashes};
 use onym_wire::data::Data;
 use onym_wire::interest::Interest;
 use serde::{Deserialize, Serialize};
@@ -41,6 +45,9 @@ struct Config {
     mode: Mode,
     serve_stale: bool,
     admit_unfresh: bool,
+    /// Whether Data are kept, and Interests answered.
+    admit: bool,
+    serve: bool,
     /// Caches that share the names among them, and which of them this one is.
     siblings: u32,
     self_index: u32,
@@ -55,6 +62,8 @@ impl Default for Config {
             mode: Mode::Protocol,
             serve_stale: true,
             admit_unfresh: false,
+            admit: true,
+            serve: true,
             siblings: 1,
             self_index: 0,
         }
@@ -71,7 +80,7 @@ struct Lookups {
 #[derive(Debug)]
 pub(crate) struct ContentCache {
     config: Config,
-    store: ContentStore,
+    cache: Cache,
     lookups: Lookups,
     evicted: u64,
     not_admitted: u64,
@@ -85,7 +94,7 @@ impl ContentCache {
     pub(crate) fn new(key: &HashKey) -> Self {
         let config = Config::default();
         Self {
-            store: ContentStore::new(limits(&config), key),
+            cache: Cache { store: ContentStore::new(limits(&config), key) },
             config,
             lookups: Lookups::default(),
             evicted: 0,
@@ -103,16 +112,9 @@ impl ContentCache {
         if paper && interest.must_be_fresh {
             return None;
         }
-        let hashes = NameHashes::new(cx.key, interest.name.value(), 0);
         let fresh_only = interest.must_be_fresh || paper || !self.config.serve_stale;
-        let query = Query {
-            name: &interest.name.value()[..hashes.undigested_len],
-            hash: hashes.undigested,
-            can_be_prefix: interest.can_be_prefix,
-            must_be_fresh: fresh_only,
-            digest: interest.implicit_digest(),
-        };
-        let Some(body) = self.store.find(cx.now, &query) else {
+        let query = Query { must_be_fresh: fresh_only, ..query_alone(cx.key, &interest) };
+        let Some(body) = self.cache.find(cx.now, &query) else {
             self.lookups.misses += 1;
             return None;
         };
@@ -121,33 +123,42 @@ impl ContentCache {
             Body::Small(bytes) => cx.out.copy(bytes),
             Body::Shared(buf) => Payload::Shared(buf.clone()),
         };
-        let lp = LpOut { pit_token: packet.lp.pit_token.clone(), ..LpOut::default() };
+        let lp = LpOut {
+            pit_token: packet.lp.pit_token.clone(),
+            incoming_face: Some(Origin::STORE.told()),
+            ..LpOut::default()
+        };
         cx.emit(packet.face, PacketKind::Data, bytes, lp);
         Some(Verdict::CsHit)
     }
 
-    /// Keeps `packet` when it may be kept; false when it is malformed.
-    fn keep(&mut self, cx: &Cx<'_>, packet: &Packet) -> bool {
-        let Ok(data) = Data::parse(&packet.bytes) else { return false };
+    /// Keeps `packet` when it may be kept; what to do with it then, or its end.
+    fn keep(&mut self, cx: &Cx<'_>, packet: &Packet) -> Result<(), Verdict> {
+        let Ok(data) = Data::parse(&packet.bytes) else { return Err(Verdict::Malformed) };
+        let unsolicited = Origin::of_packet(&packet.lp).is_some_and(Origin::is_unsolicited);
         let unfresh = data.freshness_ms == 0 && !self.config.admit_unfresh;
         let name = data.name.value();
-        if packet.lp.no_cache || unfresh || !self.is_mine(name) {
-            self.not_admitted += 1;
-            return true;
-        }
-        let before = self.store.len();
-        let hash = cx.key.name(name);
-        let bytes = &packet.bytes;
-        match self.store.insert(cx.now, bytes, name, hash, data.freshness_ms, false) {
+        let before = self.cache.store.len();
+        let inserted = if unfresh || !self.is_mine(name) {
+            Inserted::Refused
+        } else {
+            let hash = cx.key.name(name);
+            self.cache.admit(cx.now, &Arrival { packet, data: &data, hash, unsolicited })
+        };
+        match inserted {
             Inserted::New => {
                 self.inserted += 1;
                 // Whoever left made room for this one.
-                self.evicted += (before + 1).saturating_sub(self.store.len()) as u64;
+                self.evicted += (before + 1).saturating_sub(self.cache.store.len()) as u64;
             }
             Inserted::Refreshed => {}
             Inserted::Refused => self.not_admitted += 1,
         }
-        true
+        match (unsolicited, inserted) {
+            (false, _) => Ok(()),
+            (true, Inserted::Refused) => Err(Verdict::Unsolicited),
+            (true, _) => Err(Verdict::Stored),
+        }
     }
 
     /// Whether the siblings leave this name to us.
@@ -165,6 +176,7 @@ impl ContentCache {
     /// producer those are the newest.
     fn export(&self, cx: &Cx<'_>, request: &Request<'_>) -> Value {
         let mut all: Vec<(&[u8], u64)> = self
+            .cache
             .store
             .iter()
             .map(|(data, until, _)| (data, ms(until.since(cx.now).as_millis())))
@@ -191,7 +203,7 @@ impl ContentCache {
             };
             let name = data.name.value();
             let hash = cx.key.name(name);
-            match self.store.insert(cx.now, &bytes, name, hash, entry.fresh_ms, false) {
+            match self.cache.store.insert(cx.now, &bytes, name, hash, entry.fresh_ms, false) {
                 Inserted::New => done.new += 1,
                 Inserted::Refreshed => done.merged += 1,
                 Inserted::Refused => done.refused += 1,
@@ -211,7 +223,7 @@ fn limits(config: &Config) -> CsConfig {
         Order::Fifo => Policy::PriorityFifo,
     };
     let (packets_max, bytes_max) = (config.capacity, config.bytes_max);
-    CsConfig { packets_max, bytes_max, policy, admit: true, serve: true }
+    CsConfig { packets_max, bytes_max, policy, admit: config.admit, serve: config.serve }
 }
 
 impl Element for ContentCache {
@@ -223,8 +235,8 @@ impl Element for ContentCache {
                 }
             }
             PacketKind::Data => {
-                if !self.keep(cx, &packet) {
-                    return Some(Verdict::Malformed);
+                if let Err(verdict) = self.keep(cx, &packet) {
+                    return Some(verdict);
                 }
             }
             PacketKind::Nack => {}
@@ -246,9 +258,9 @@ impl Element for ContentCache {
             let text = "self_index counts from 0 and is below siblings, which is at least 1";
             return Err(Refusal::field("self_index", text));
         }
-        self.store.set_config(cx.now, limits(&config));
+        self.cache.store.set_config(cx.now, limits(&config));
         // At once: a smaller cache must not stay large until the next insertions.
-        self.evicted += self.store.evict(usize::MAX) as u64;
+        self.evicted += self.cache.store.evict(usize::MAX) as u64;
         self.config = config;
         Ok(())
     }
@@ -260,7 +272,7 @@ impl Element for ContentCache {
         let ratio = (all > 0).then(|| period.hits as f64 / all as f64);
         let value = json!({
             "hits": self.lookups.hits, "misses": self.lookups.misses,
-            "entries": self.store.len(), "bytes": self.store.octets(),
+            "entries": self.cache.store.len(), "bytes": self.cache.store.octets(),
             "inserted": self.inserted, "evicted": self.evicted,
             "not_admitted": self.not_admitted,
             "period": {

@@ -1,25 +1,36 @@
 //! The packet dispatcher: splits the packets of each client onto two paths.
 //!
+//! It is the edge of a chain: the rules of a node about which packet is taken in are applied here,
+//! and each packet is told by its origin from then on.
 //! In: everything of clients, and what comes back on their paths.  Out: registrations and Data of
 //! a client to its producer path, its other Interests to its consumer path; what comes back to the
 //! client.  Tables: sessions, bounded by `sessions_max`; a client beyond is closed. Each has a pair
 //! of connections of its own, so nothing else is remembered.
-//! Verdicts: `forwarded` `nack_forwarded` `no_path` `malformed`.
+//! Verdicts: `forwarded` `nack_forwarded` `no_path` `malformed` `unexpected_field` `scope`
+//! `hop_limit_zero` `name_too_long` `next_hop_face_invalid`.
 
+use crate::chain::{NextHops, Origin};
 use crate::element::{Cx, Element, Method, Refusal, Request, Wish, read};
 use crate::ports::Counts;
-use crate::registration::is_local_scope;
+use crate::registration::is_command;
 use crate::verdict::Verdict;
-use onym_link::{Packet, PacketKind};
+use onym_forward::FaceInfo;
+use onym_forward::stage::rules;
+use onym_frame::Buf;
+use onym_link::{LpIn, LpOut, Packet, PacketKind, Payload};
 use onym_tables::{FaceId, Tick};
+use onym_wire::data::Data;
 use onym_wire::faceuri::FaceUri;
 use onym_wire::interest::Interest;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 
 /// How long a path that was replaced must be silent before it is closed.
 const SILENCE_MS: u64 = 1000;
+/// Most components of the name of an Interest, as in a node.
+const NAME_COMPONENTS: usize = 128;
 
 /// One of the two ways of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +75,7 @@ pub struct Session {
     received: Counts,
     sent: Counts,
     generation: u32,
+    origin: Origin,
 }
 
 /// The element.
@@ -73,6 +85,8 @@ pub(crate) struct PacketDispatcher {
     sessions: BTreeMap<u32, Session>,
     /// Which session a face belongs to.
     faces: BTreeMap<FaceId, u32>,
+    /// The clients by how the rest of the chain calls them.
+    origins: BTreeMap<Origin, FaceId>,
     /// Paths that were replaced, with the moment they were heard last.
     old: BTreeMap<FaceId, (u32, Tick)>,
     next: u32,
@@ -94,6 +108,7 @@ impl PacketDispatcher {
             config,
             sessions: BTreeMap::new(),
             faces: BTreeMap::new(),
+            origins: BTreeMap::new(),
             old: BTreeMap::new(),
             next: 0,
             opened: 0,
@@ -109,16 +124,59 @@ impl PacketDispatcher {
         }
     }
 
-    /// A packet of a client: the path that it takes.
-    fn upward(&self, packet: &Packet) -> Option<Path> {
-        Some(match packet.kind() {
-            PacketKind::Data | PacketKind::Nack => Path::Producer,
-            PacketKind::Interest => {
-                let interest = Interest::parse(&packet.bytes).ok()?;
-                let local = is_local_scope(interest.name);
-                if local { Path::Producer } else { Path::Consumer }
+    /// A packet of a client, which is let in by the rules of a node: the path that it takes.
+    fn upward(packet: &Packet, info: FaceInfo) -> Result<Path, Verdict> {
+        match packet.kind() {
+            PacketKind::Nack => Ok(Path::Producer),
+            PacketKind::Data => {
+                rules::data_fields(&packet.lp)?;
+                let data = Data::parse(&packet.bytes).map_err(|_| Verdict::Malformed)?;
+                rules::data(&data, info)?;
+                Ok(Path::Producer)
             }
-        })
+            PacketKind::Interest => {
+                rules::interest_fields(&packet.lp, info)?;
+                let interest = Interest::parse(&packet.bytes).map_err(|_| Verdict::Malformed)?;
+                if is_command(interest.name) {
+                    return Ok(Path::Producer);
+                }
+                if interest.name.len() > NAME_COMPONENTS {
+                    return Err(Verdict::NameTooLong);
+                }
+                rules::interest(&interest, info, 1)?;
+                Ok(Path::Consumer)
+            }
+        }
+    }
+
+    /// The next hop that an application chose, as one that no strategy is asked about.
+    fn chosen(&self, packet: &Packet) -> Result<Option<Buf>, Verdict> {
+        let Some(face) = packet.lp.next_hop_face.map(FaceId::of_told) else { return Ok(None) };
+        let session = self.faces.get(&face).and_then(|number| self.sessions.get(number));
+        let Some(session) = session.filter(|s| s.client == face) else {
+            return Err(Verdict::NextHopFaceInvalid);
+        };
+        let hops = vec![(session.origin, 0)];
+        Ok(Some(NextHops { components: 0, chosen: true, hops }.to_octets()))
+    }
+
+    /// What a packet of a client is on its path.
+    fn taken_in(&self, packet: Packet) -> Result<Packet, Verdict> {
+        if packet.kind() != PacketKind::Interest {
+            return Ok(packet);
+        }
+        let prefix_announcement = self.chosen(&packet)?;
+        let lp = LpIn { next_hop_face: None, prefix_announcement, ..packet.lp };
+        Ok(Packet { lp, ..packet })
+    }
+
+    /// How a client is told where a packet came from.
+    fn told(&self, packet: &Packet) -> Option<NonZeroU64> {
+        let origin = Origin::of_packet(&packet.lp)?;
+        if origin == Origin::STORE {
+            return FaceId::CONTENT_STORE.told();
+        }
+        self.origins.get(&origin).and_then(|face| face.told())
     }
 
     fn connect(&mut self, cx: &mut Cx<'_>, number: u32, path: Path) {
@@ -140,6 +198,7 @@ impl PacketDispatcher {
     fn close(&mut self, cx: &mut Cx<'_>, number: u32) {
         let Some(session) = self.sessions.remove(&number) else { return };
         self.closed += 1;
+        self.origins.remove(&session.origin);
         let paths = session.paths.into_iter().chain(session.coming).flatten();
         let replaced = self.old.iter().filter(|(_, (n, _))| *n == number).map(|(f, _)| *f);
         let mut all: Vec<FaceId> = paths.chain(replaced).chain([session.client]).collect();
@@ -159,7 +218,16 @@ impl PacketDispatcher {
         let kind = packet.kind();
         count(&mut session.sent, kind);
         let client = session.client;
-        cx.pass(client, packet, packet.lp.pit_token.clone());
+        let lp = LpOut {
+            pit_token: packet.lp.pit_token.clone(),
+            congestion_mark: packet.lp.congestion_mark,
+            nack: packet.lp.nack,
+            incoming_face: self.told(packet),
+            no_cache: packet.lp.no_cache,
+            non_discovery: packet.lp.non_discovery,
+            prefix_announcement: packet.lp.prefix_announcement.clone(),
+        };
+        cx.emit(client, kind, Payload::Shared(packet.bytes.clone()), lp);
         if kind == PacketKind::Nack { Verdict::NackForwarded } else { Verdict::Forwarded }
     }
 
@@ -196,13 +264,20 @@ impl Element for PacketDispatcher {
         if !is_client {
             return Some(self.downward(cx, &packet, number));
         }
-        let Some(path) = self.upward(&packet) else { return Some(Verdict::Malformed) };
+        let kind = packet.kind();
         let session = self.sessions.get_mut(&number)?;
         session.heard = cx.now;
-        let kind = packet.kind();
         count(&mut session.received, kind);
-        let Some(face) = session.paths[path as usize] else { return Some(Verdict::NoPath) };
-        cx.pass(face, &packet, packet.lp.pit_token.clone());
+        let (origin, paths) = (session.origin, session.paths);
+        let local_fields = cx.ports.get(packet.face).is_some_and(|p| p.local_fields);
+        let info = FaceInfo { local_fields, ..origin.info() };
+        let taken = Self::upward(&packet, info).and_then(|path| Ok((path, self.taken_in(packet)?)));
+        let (path, packet) = match taken {
+            Ok(taken) => taken,
+            Err(verdict) => return Some(verdict),
+        };
+        let Some(face) = paths[path as usize] else { return Some(Verdict::NoPath) };
+        cx.pass_with(face, &packet, packet.lp.pit_token.clone(), Some(origin));
         Some(if kind == PacketKind::Nack { Verdict::NackForwarded } else { Verdict::Forwarded })
     }
 
@@ -229,6 +304,7 @@ impl Element for PacketDispatcher {
         // Unique among the threads of a dispatcher, as numbers of faces are.
         self.next = face.0;
         self.opened += 1;
+        let Some(origin) = cx.ports.get(face).map(|port| Origin::of(cx.key, port)) else { return };
         let (since_ms, heard) = (cx.unix_ms, cx.now);
         let session = Session {
             number: self.next,
@@ -240,7 +316,9 @@ impl Element for PacketDispatcher {
             received: Counts::default(),
             sent: Counts::default(),
             generation: 0,
+            origin,
         };
+        self.origins.insert(origin, face);
         self.sessions.insert(self.next, session);
         self.faces.insert(face, self.next);
         for path in Path::BOTH {

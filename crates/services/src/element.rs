@@ -1,5 +1,6 @@
 //! What every element is asked, and what it may do.
 
+use crate::chain::Origin;
 use crate::events::Event;
 use crate::freeze::Freeze;
 use crate::ports::{Ports, Side};
@@ -238,13 +239,40 @@ impl Cx<'_> {
         }
     }
 
-    /// Sends `packet` unchanged on `face`, with `token`.
+    /// Sends `packet` unchanged on `face`, with `token`. Says where it entered the chain, and who
+    /// takes an Interest in from outside says that it was here.
     pub fn pass(&mut self, face: FaceId, packet: &Packet, token: Token) {
+        self.pass_with(face, packet, token, self.origin(packet));
+    }
+
+    /// Sends `packet` unchanged on `face`, without token, as one that entered the chain there.
+    pub fn pass_as(&mut self, face: FaceId, packet: &Packet, origin: Option<Origin>) {
+        self.pass_with(face, packet, Token::new(), origin);
+    }
+
+    /// Where `packet` entered the chain; none where answers find back by other means.
+    #[must_use]
+    pub fn origin(&self, packet: &Packet) -> Option<Origin> {
+        if let Some(origin) = Origin::of_packet(&packet.lp) {
+            return Some(origin);
+        }
+        let port = self.ports.get(packet.face)?;
+        (self.settings.return_by == Return::Token).then(|| Origin::of(self.key, port))
+    }
+
+    /// Sends `packet` on `face` with these fields of a chain.
+    pub fn pass_with(
+        &mut self,
+        face: FaceId,
+        packet: &Packet,
+        token: Token,
+        origin: Option<Origin>,
+    ) {
         let lp = LpOut {
             pit_token: token,
             congestion_mark: packet.lp.congestion_mark,
             nack: packet.lp.nack,
-            incoming_face: None,
+            incoming_face: origin.map(Origin::told),
             no_cache: packet.lp.no_cache,
             non_discovery: packet.lp.non_discovery,
             prefix_announcement: packet.lp.prefix_announcement.clone(),

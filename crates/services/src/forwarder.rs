@@ -2,8 +2,7 @@
 //!
 //! In: both kinds of packets on any face.  Out: as the data path of `onym-forward` decides;
 //! registrations are judged as by the name router.  Tables: those of `onym-forward`, routes bounded
-//! by `routes_max`.  Verdicts: those of `onym-forward` where the word is the same, else `refused`;
-//! `prefix_rejected`, `delivered`, `draining` of its own.
+//! by `routes_max`.  Verdicts: those of `onym-forward`, and `prefix_rejected` `delivered` `draining`.
 
 use crate::element::{Cx, Element, Method, Refusal, Request, read};
 use crate::events::Event;
@@ -11,7 +10,6 @@ use crate::name_router::{Routes, Spec};
 use crate::names;
 use crate::registration::{Policy, Registrar, is_command};
 use crate::verdict::Verdict;
-use onym_forward::verdict::Verdict as Inner;
 use onym_forward::{Config as ForwardConfig, FaceInfo, Forwarder};
 use onym_link::{Packet, PacketKind};
 use onym_tables::fib::NextHop;
@@ -68,12 +66,12 @@ impl MergedForwarder {
         let Some(done) = self.registrar.judge(cx, packet) else { return Verdict::Delivered };
         let prefix = done.prefix.value();
         if done.is_removal {
-            if self.routes.remove(cx.key, prefix, done.face, false) {
+            if self.routes.remove(cx.key, prefix, done.face, None, false) {
                 self.registrar.counters.removed += 1;
                 self.uninstall(cx.key, &done.prefix, done.face);
             }
         } else {
-            let spec = Spec::registered(&done, cx.now);
+            let spec = Spec::registered(&done, None, cx.now);
             if let Err(text) = self.routes.add(cx.key, prefix, spec, self.config.routes_max) {
                 self.registrar.refuse(cx, packet, 507, &text);
                 return Verdict::Delivered;
@@ -125,19 +123,8 @@ impl MergedForwarder {
     /// Whether `face` may answer this name.
     fn may_answer(&mut self, cx: &Cx<'_>, packet: &Packet, data: &Data<'_>) -> bool {
         let octets = packet.bytes.len() as u64;
-        self.routes.count_data(cx.key, data.name.value(), packet.face, octets)
+        self.routes.count_data(cx.key, data.name.value(), packet.face, None, octets)
             || !self.config.check_prefix
-    }
-}
-
-/// The verdict of a service for one of the data path.
-fn verdict(inner: Inner) -> Verdict {
-    let same = Verdict::ALL.iter().find(|v| v.label() == inner.label());
-    match inner {
-        Inner::DeadNonce => Verdict::DuplicateNonce,
-        Inner::NoEligibleNextHop => Verdict::NoFace,
-        Inner::NackRetried => Verdict::NackAbsorbed,
-        _ => same.copied().unwrap_or(Verdict::Refused),
     }
 }
 
@@ -168,7 +155,7 @@ impl Element for MergedForwarder {
         let from = cx.out.items.len();
         let inner = self.fw.receive(cx.now, packet, cx.out);
         cx.count_sent(from);
-        Some(verdict(inner))
+        Some(Verdict::from(inner))
     }
 
     fn face_added(&mut self, cx: &mut Cx<'_>, face: FaceId) {

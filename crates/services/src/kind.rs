@@ -71,11 +71,13 @@ impl Kind {
     pub(crate) fn element(self, key: &HashKey, seed: u64) -> Box<dyn Element> {
         match self {
             Self::NameRouter => Box::new(crate::name_router::NameRouter::new()),
-            Self::BackwardRouter => Box::new(crate::backward_router::BackwardRouter::new()),
+            Self::BackwardRouter => {
+                Box::new(crate::backward_router::BackwardRouter::new(key, seed))
+            }
             Self::PacketDispatcher => Box::new(crate::dispatcher::PacketDispatcher::new()),
             Self::ContentStore => Box::new(crate::content_store::ContentCache::new(key)),
             Self::StrategyForwarder => {
-                Box::new(crate::strategy_forwarder::StrategyForwarder::new())
+                Box::new(crate::strategy_forwarder::StrategyForwarder::new(key, seed))
             }
             Self::SignatureVerifier => Box::new(crate::verifier::SignatureVerifier::new()),
             Self::NameFilter => Box::new(crate::name_filter::NameFilter::new()),

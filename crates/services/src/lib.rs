@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod backward_router;
+pub mod chain;
 mod content_store;
 mod dispatcher;
 pub mod element;

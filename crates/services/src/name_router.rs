@@ -8,16 +8,20 @@
 
 mod routes;
 
+use crate::chain::{NextHops, Origin};
 use crate::element::{Cx, Element, Method, Refusal, Request, read};
 use crate::events::Event;
+use crate::names;
 use crate::ports::Side;
 use crate::registration::{Policy, Registrar, is_command, is_local_scope};
 use crate::verdict::Verdict;
+use onym_forward::stage::{first_delegation, rules};
 use onym_link::{Packet, PacketKind};
 use onym_tables::{FaceId, Tick};
 use onym_wire::data::Data;
 use onym_wire::interest::Interest;
 use onym_wire::lp::NackReason;
+use onym_wire::name::Name;
 pub(crate) use routes::{Routes, Spec};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -38,6 +42,11 @@ struct Config {
     check_prefix: bool,
     registration: Policy,
     routes_max: usize,
+    /// Label of the face of a strategy forwarder, to which Interests are handed on with their next
+    /// hops.
+    strategy_forwarder: Option<String>,
+    /// Prefixes of the regions that this router is in.
+    regions: Vec<String>,
 }
 
 impl Default for Config {
@@ -48,6 +57,8 @@ impl Default for Config {
             check_prefix: true,
             registration: Policy::Keys,
             routes_max: 65_536,
+            strategy_forwarder: None,
+            regions: Vec::new(),
         }
     }
 }
@@ -57,6 +68,7 @@ impl Default for Config {
 pub(crate) struct NameRouter {
     config: Config,
     routes: Routes,
+    regions: Vec<Name>,
     registrar: Registrar,
     no_route: u64,
     prefix_rejected: u64,
@@ -71,6 +83,7 @@ impl NameRouter {
         Self {
             config: Config::default(),
             routes: Routes::default(),
+            regions: Vec::new(),
             registrar: Registrar::default(),
             no_route: 0,
             prefix_rejected: 0,
@@ -91,6 +104,9 @@ impl NameRouter {
     fn route(&mut self, cx: &mut Cx<'_>, packet: &Packet) -> Verdict {
         let Ok(interest) = Interest::parse(&packet.bytes) else { return Verdict::Malformed };
         let name = interest.name;
+        if let Some(face) = self.handed_to(cx) {
+            return self.hand_on(cx, packet, &interest, face);
+        }
         if is_local_scope(name) {
             // Consumers have no business with the router, and these names go no further.
             self.no_route += 1;
@@ -117,10 +133,57 @@ impl NameRouter {
         if count == 0 { Verdict::NoFace } else { Verdict::Forwarded }
     }
 
+    /// The face of the strategy forwarder behind this router.
+    fn handed_to(&self, cx: &Cx<'_>) -> Option<FaceId> {
+        let label = self.config.strategy_forwarder.as_ref()?;
+        cx.ports.find(label).map(|port| port.id)
+    }
+
+    /// Hands an Interest on with its next hops, none too: what to do then is for the strategy.
+    fn hand_on(
+        &mut self,
+        cx: &mut Cx<'_>,
+        packet: &Packet,
+        interest: &Interest<'_>,
+        face: FaceId,
+    ) -> Verdict {
+        let mut lp = packet.lp.clone();
+        // An application may have chosen by itself.
+        if lp.prefix_announcement.is_none() {
+            let longest = self.config.matching == Matching::Longest;
+            let hint = &interest.forwarding_hint;
+            let by_hint = !hint.is_empty() && rules::hint_key(cx.key, &self.regions, hint) != 0;
+            let mut look = |name| {
+                let found = self.routes.behind(cx.key, name, face, longest);
+                Some(found).filter(|(_, hops)| !hops.is_empty())
+            };
+            let (components, hops) = if by_hint {
+                first_delegation(hint, look).map_or((0, Vec::new()), |(_, hops)| (0, hops))
+            } else {
+                look(interest.name).unwrap_or_default()
+            };
+            let components = u8::try_from(components).unwrap_or(0);
+            lp.prefix_announcement = Some(NextHops { components, chosen: false, hops }.to_octets());
+        }
+        let handed = Packet { face: packet.face, bytes: packet.bytes.clone(), lp };
+        if cx.ports.get(face).is_none_or(|p| !p.up || p.draining) {
+            return Verdict::NoFace;
+        }
+        let token = cx.token_onward(packet.face, &packet.lp.pit_token);
+        cx.pass(face, &handed, token);
+        Verdict::Forwarded
+    }
+
     fn data(&mut self, cx: &mut Cx<'_>, packet: Packet) -> Verdict {
         let Ok(data) = Data::parse(&packet.bytes) else { return Verdict::Malformed };
         let (name, octets) = (data.name.value(), packet.bytes.len() as u64);
-        let known = self.routes.count_data(cx.key, name, packet.face, octets);
+        let known = self.routes.count_data(
+            cx.key,
+            name,
+            packet.face,
+            Origin::of_packet(&packet.lp),
+            octets,
+        );
         if self.config.check_prefix && !known {
             self.prefix_rejected += 1;
             return Verdict::PrefixRejected;
@@ -148,11 +211,12 @@ impl NameRouter {
         }
         self.registrar.policy = self.config.registration;
         let Some(done) = self.registrar.judge(cx, packet) else { return Verdict::Delivered };
+        let via = Origin::of_packet(&packet.lp).filter(|_| self.handed_to(cx) == Some(packet.face));
         if done.is_removal {
-            let gone = self.routes.remove(cx.key, done.prefix.value(), done.face, false);
+            let gone = self.routes.remove(cx.key, done.prefix.value(), done.face, via, false);
             self.registrar.counters.removed += u64::from(gone);
         } else {
-            let spec = Spec::registered(&done, cx.now);
+            let spec = Spec::registered(&done, via, cx.now);
             if let Err(text) =
                 self.routes.add(cx.key, done.prefix.value(), spec, self.config.routes_max)
             {
@@ -215,7 +279,10 @@ impl Element for NameRouter {
     }
 
     fn configure(&mut self, _: &mut Cx<'_>, config: Value) -> Result<(), Refusal> {
-        self.config = read(config)?;
+        let config: Config = read(config)?;
+        let regions = config.regions.iter().map(|region| names::prefix("regions", region));
+        self.regions = regions.collect::<Result<_, Refusal>>()?;
+        self.config = config;
         Ok(())
     }
 

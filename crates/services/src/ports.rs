@@ -1,6 +1,8 @@
 //! The faces of a service as its element sees them: a side each, and what they counted.
 
+use crate::chain::Origin;
 use onym_tables::{FaceId, HashKey};
+use onym_wire::mgmt::LinkType;
 use serde::{Deserialize, Serialize};
 
 /// What lies beyond a face.
@@ -63,6 +65,12 @@ pub struct Port {
     pub up: bool,
     /// The peer is a program of this machine.
     pub local: bool,
+    /// NextHopFaceId is honoured, IncomingFaceId is told.
+    pub local_fields: bool,
+    /// How many peers hear what is sent.
+    pub link: LinkType,
+    /// What packets that come here said of where they entered the chain.
+    pub origin: Option<Origin>,
     /// Packets received.
     pub received: Counts,
     /// Packets sent.
@@ -83,6 +91,9 @@ impl Port {
             draining: false,
             up: true,
             local: false,
+            local_fields: false,
+            link: LinkType::PointToPoint,
+            origin: None,
             received: Counts::default(),
             sent: Counts::default(),
             check: 0,

@@ -7,8 +7,10 @@
 //! `malformed`.
 
 mod choose;
+mod staged;
 mod watch;
 
+use crate::chain::NextHops;
 use crate::element::{Cx, Element, Refusal, name_of, read};
 use crate::names;
 use crate::ports::Side;
@@ -18,10 +20,11 @@ use choose::{Chooser, Strategy};
 use onym_link::{Packet, PacketKind};
 use onym_tables::dead_nonces::DeadNonces;
 use onym_tables::prefix_map::PrefixMap;
-use onym_tables::{FaceId, NameHashes, Tick};
+use onym_tables::{FaceId, HashKey, NameHashes, Tick};
 use onym_wire::interest::Interest;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use staged::Staged;
 use std::collections::BTreeMap;
 use watch::Watch;
 
@@ -39,6 +42,10 @@ pub(crate) struct Config {
     hold_down_ms: u64,
     fail_after: u32,
     probe_ms: u64,
+    /// Strategies of Interests that come with next hops, by prefix: those of a node.
+    route_strategies: BTreeMap<String, String>,
+    /// Prefixes of the regions that this node is in.
+    regions: Vec<String>,
 }
 
 impl Default for Config {
@@ -50,6 +57,8 @@ impl Default for Config {
             hold_down_ms: 5000,
             fail_after: 3,
             probe_ms: 1000,
+            route_strategies: BTreeMap::new(),
+            regions: Vec::new(),
         }
     }
 }
@@ -61,18 +70,20 @@ pub(crate) struct StrategyForwarder {
     by_prefix: PrefixMap<Strategy>,
     chooser: Chooser,
     watch: Watch,
+    staged: Staged,
     filter: DeadNonces,
     duplicates: u64,
     chosen: Vec<FaceId>,
 }
 
 impl StrategyForwarder {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(key: &HashKey, seed: u64) -> Self {
         Self {
             config: Config::default(),
             by_prefix: PrefixMap::default(),
             chooser: Chooser::default(),
             watch: Watch::default(),
+            staged: Staged::new(key, seed),
             filter: DeadNonces::new(FILTER_MAX, 1),
             duplicates: 0,
             chosen: Vec::new(),
@@ -103,6 +114,10 @@ impl StrategyForwarder {
     /// Sends what leaves on the producer side.
     fn onward(&mut self, cx: &mut Cx<'_>, packet: &Packet) -> Verdict {
         let kind = packet.kind();
+        if let (PacketKind::Interest, Some(octets)) = (kind, &packet.lp.prefix_announcement) {
+            let Some(next) = NextHops::parse(octets) else { return Verdict::Malformed };
+            return self.staged.interest(cx, packet, &next);
+        }
         if kind != PacketKind::Interest
             && cx.ports.untag(&packet.lp.pit_token, Side::Producer).is_some()
         {
@@ -133,6 +148,20 @@ impl StrategyForwarder {
         if count == 0 { Verdict::NoFace } else { Verdict::Forwarded }
     }
 
+    /// What comes from the producer side goes to who waits for it; where nobody does, the rest of
+    /// the chain judges.
+    fn back(&mut self, cx: &mut Cx<'_>, packet: Packet) -> Verdict {
+        let kind = packet.kind();
+        if kind != PacketKind::Interest {
+            match self.staged.answer(cx, &packet) {
+                Some(Verdict::NackNoEntry) if !self.staged.is_used() => {}
+                Some(verdict) => return verdict,
+                None => {}
+            }
+        }
+        transparent::cross(cx, packet)
+    }
+
     /// Something came from the producer side.
     fn heard(&mut self, cx: &Cx<'_>, packet: &Packet) {
         let kind = packet.kind();
@@ -160,7 +189,8 @@ impl Element for StrategyForwarder {
         let side = cx.side_of(packet.face)?;
         if side == Side::Producer {
             self.heard(cx, &packet);
-            return Some(transparent::cross(cx, packet));
+            self.staged.learn(cx, &packet);
+            return Some(self.back(cx, packet));
         }
         if packet.kind() == PacketKind::Interest && self.is_duplicate(cx, &packet) {
             self.duplicates += 1;
@@ -179,16 +209,22 @@ impl Element for StrategyForwarder {
         };
     }
 
-    fn face_removed(&mut self, _: &mut Cx<'_>, face: FaceId, _: &str) {
+    fn face_added(&mut self, cx: &mut Cx<'_>, face: FaceId) {
+        self.staged.face_added(cx, face);
+    }
+
+    fn face_removed(&mut self, cx: &mut Cx<'_>, face: FaceId, _: &str) {
+        self.staged.face_removed(cx.now, face);
         self.watch.forget(face);
     }
 
     fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
         self.watch.expire(cx.now, self.config.fail_after, self.config.hold_down_ms);
+        self.staged.handle_timeout(cx);
     }
 
     fn poll_timeout(&self) -> Option<Tick> {
-        self.watch.next_end()
+        self.watch.next_end().into_iter().chain(self.staged.poll_timeout()).min()
     }
 
     fn config(&self) -> Value {
@@ -206,6 +242,7 @@ impl Element for StrategyForwarder {
             let name = names::prefix("strategies", prefix)?;
             by_prefix.insert(&names::key(cx.key, name.value()), *strategy);
         }
+        self.staged.configure(&config.route_strategies, &config.regions)?;
         if config.duplicate_filter_ms != self.config.duplicate_filter_ms {
             self.filter = DeadNonces::new(FILTER_MAX, config.duplicate_filter_ms.max(1));
         }

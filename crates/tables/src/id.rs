@@ -1,6 +1,7 @@
 //! Identifiers and time as the data path sees them.
 
 use std::fmt;
+use std::num::NonZeroU64;
 use std::ops::Add;
 use std::time::Duration;
 
@@ -20,6 +21,19 @@ impl FaceId {
     pub const NULL: Self = Self(255);
     /// The first number given to an ordinary face.
     pub const FIRST: Self = Self(256);
+
+    /// As link-layer fields write it; `None` for [`FaceId::INVALID`].
+    #[inline(always)]
+    #[must_use]
+    pub fn told(self) -> Option<NonZeroU64> {
+        NonZeroU64::new(u64::from(self.0))
+    }
+
+    /// The face that a link-layer field names; [`FaceId::INVALID`] for what cannot be one.
+    #[must_use]
+    pub fn of_told(number: NonZeroU64) -> Self {
+        u32::try_from(number.get()).map_or(Self::INVALID, Self)
+    }
 }
 
 impl fmt::Debug for FaceId {

@@ -1,12 +1,13 @@
 //! A chain of services in memory and virtual time: dispatcher, cache, backward router, name router,
-//! linked as in the first preset. Each script face is a client of the dispatcher.
+//! strategy forwarder. Each script face is a client of the dispatcher.
 
 use crate::core::{link_config, to_name};
-use crate::script::{CsSpec, Script, StepKind};
+use crate::script::{CsSpec, Script};
 use crate::subject::{Bench, Count, Received, Subject};
 use crate::wire::name::Component;
 use onym_frame::{Buf, RxFrame, TxQueue};
 use onym_link::{Link, LpIn, Outbox, Packet, Received as FromLink};
+use onym_services::chain::Origin;
 use onym_services::element::Wish;
 use onym_services::{Function, Kind, Method, Now, Port, Request, Side};
 use onym_tables::{FaceId, HashKey, Tick};
@@ -14,8 +15,18 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-/// Needs of scripts that a chain in memory cannot meet.
-const WANTING: &[&str] = &["mgmt", "multishard", "ethernet", "stream", "sockets", "ws", "core"];
+/// Needs of scripts that a chain in memory cannot meet, with the reason.
+const WANTING: &[(&str, &str)] = &[
+    ("mgmt", "services are managed by HTTP, not by the management protocol"),
+    ("multishard", "a chain has no shards"),
+    ("core", "the script is about the core alone"),
+    ("ethernet", "no sockets in memory"),
+    ("stream", "no sockets in memory"),
+    ("sockets", "no sockets in memory"),
+    ("ws", "no sockets in memory"),
+];
+/// Keys of a node's configuration that services have too.
+const KEYS: &[&str] = &["shards", "pit.entries_max", "forward.default_hop_limit"];
 const START_MS: u64 = 1_000_000;
 const UNIX_MS: u64 = 1_700_000_000_000;
 const QUEUE_BYTES_MAX: usize = 16 << 20;
@@ -24,6 +35,8 @@ const PD: usize = 0;
 const CS: usize = 1;
 const BR: usize = 2;
 const NR: usize = 3;
+const SF: usize = 4;
+const KEY: HashKey = HashKey::new(1, 2);
 
 /// Runs scripts on the chain.
 #[derive(Debug, Clone, Copy, Default)]
@@ -38,33 +51,12 @@ impl Bench for Chain {
     }
 
     fn refuses(&self, script: &Script) -> Option<String> {
-        if let Some(need) = script.needs.iter().find(|n| WANTING.contains(&n.as_str())) {
-            return Some(format!("needs {need}"));
+        let lacks = |need: &String| WANTING.iter().find(|(word, _)| word == need);
+        if let Some((need, reason)) = script.needs.iter().find_map(lacks) {
+            return Some(format!("needs {need}: {reason}"));
         }
-        if !script.regions.is_empty() {
-            return Some("the chain has no producer regions".into());
-        }
-        if script.config.iter().any(|(key, _)| key != "shards") {
-            return Some("the keys of a node's configuration are not those of services".into());
-        }
-        if script.faces.iter().any(|f| f.local_fields) {
-            return Some("services have no local fields".into());
-        }
-        let strategy = |s: &StepKind| matches!(s, StepKind::Strategy { .. });
-        if script.steps.iter().any(|s| strategy(&s.kind)) {
-            return Some(
-                "strategies are the strategy forwarder's, which is not in this chain".into(),
-            );
-        }
-        let mut routes = BTreeMap::new();
-        for step in &script.steps {
-            if let StepKind::Route { prefix, face, .. } = &step.kind
-                && routes.insert(format!("{prefix:?}"), *face).is_some_and(|known| known != *face)
-            {
-                return Some("the name router sends to every route of a prefix".into());
-            }
-        }
-        None
+        let key = script.config.iter().map(|(key, _)| key).find(|k| !KEYS.contains(&k.as_str()));
+        key.map(|key| format!("config {key}: services are managed by HTTP"))
     }
 
     fn set_up(&self, script: &Script) -> Result<Box<dyn Subject>, String> {
@@ -83,8 +75,8 @@ struct Client {
     queue: TxQueue,
     out: VecDeque<Vec<u8>>,
     open: bool,
-    /// Label of the name router's face that leads to it.
-    label: String,
+    /// How the chain calls it.
+    origin: Option<Origin>,
 }
 
 #[derive(Debug)]
@@ -96,13 +88,20 @@ struct ChainSubject {
     clients: Vec<Client>,
     next: u32,
     waiting: VecDeque<(usize, Packet)>,
+    /// Strategies that the script chose, by prefix.
+    strategies: BTreeMap<String, String>,
 }
 
 impl ChainSubject {
     fn new(script: &Script) -> Result<Self, String> {
-        let kinds =
-            [Kind::PacketDispatcher, Kind::ContentStore, Kind::BackwardRouter, Kind::NameRouter];
-        let functions = kinds.map(|k| Function::new(k, HashKey::new(1, 2), 3)).into();
+        let kinds = [
+            Kind::PacketDispatcher,
+            Kind::ContentStore,
+            Kind::BackwardRouter,
+            Kind::NameRouter,
+            Kind::StrategyForwarder,
+        ];
+        let functions = kinds.map(|k| Function::new(k, KEY, 3)).into();
         let mut chain = Self {
             now: Tick::from_ms(START_MS),
             functions,
@@ -110,15 +109,42 @@ impl ChainSubject {
             clients: Vec::new(),
             next: 5000,
             waiting: VecDeque::new(),
+            strategies: BTreeMap::new(),
         };
         chain.configure(
             PD,
             json!({ "consumer_path": "tcp4://127.0.0.1:1", "producer_path": "tcp4://127.0.0.1:2" }),
         )?;
-        chain.configure(NR, json!({ "match": "longest", "nack": true, "registration": "open" }))?;
+        let regions = script.regions.iter().map(|parts| {
+            let name = crate::env::Env::default().name(parts)?;
+            Ok(to_name(&name)?.to_string())
+        });
+        let regions = regions.collect::<Result<Vec<_>, String>>()?;
+        chain.configure(
+            NR,
+            json!({
+                "match": "longest", "registration": "open", "strategy_forwarder": "up",
+                // A node takes Data from any face.
+                "check_prefix": false,
+                "regions": regions,
+            }),
+        )?;
+        chain.configure(SF, json!({ "regions": regions }))?;
         chain.configure(CS, json!({ "admit_unfresh": true }))?;
+        chain.configure(BR, json!({ "retransmission": "strategy" }))?;
+        for (key, value) in &script.config {
+            let number = || value.parse::<u64>().map_err(|e| format!("config {key}: {e}"));
+            match key.as_str() {
+                "pit.entries_max" => chain.configure(BR, json!({ "capacity": number()? }))?,
+                "forward.default_hop_limit" => {
+                    chain.configure(BR, json!({ "default_hop_limit": number()? }))?;
+                }
+                _ => {}
+            }
+        }
         chain.wire(CS, "up", BR, "in");
         chain.wire(BR, "up", NR, "in");
+        chain.wire(NR, "up", SF, "in");
         for (i, spec) in script.faces.iter().enumerate() {
             let id = FaceId(FaceId::FIRST.0 + u32::try_from(i).map_err(|e| e.to_string())?);
             chain.clients.push(Client {
@@ -127,9 +153,15 @@ impl ChainSubject {
                 queue: TxQueue::new(QUEUE_BYTES_MAX),
                 out: VecDeque::new(),
                 open: true,
-                label: String::new(),
+                origin: None,
             });
-            chain.add(PD, id, "client", Side::Consumer);
+            let mut port = Port::new(id, "client", Side::Consumer);
+            (port.local, port.local_fields) = (spec.local, spec.local_fields);
+            port.link = spec.link;
+            if let Some(client) = chain.clients.last_mut() {
+                client.origin = Some(Origin::of(&KEY, &port));
+            }
+            chain.add(PD, port);
         }
         Ok(chain)
     }
@@ -138,6 +170,13 @@ impl ChainSubject {
         let Value::Object(patch) = patch else { return Err("not an object".into()) };
         let now = self.moment();
         let done = self.functions[at].configure(now, &patch, &mut Outbox::default());
+        done.map(|_| ()).map_err(|e| e.message)
+    }
+
+    fn post_routes(&mut self, body: &Value) -> Result<(), String> {
+        let request = Request { method: Method::Post, resource: "routes", query: &[], body };
+        let now = self.moment();
+        let done = self.functions[NR].control(now, &request, &mut Outbox::default());
         done.map(|_| ()).map_err(|e| e.message)
     }
 
@@ -155,14 +194,14 @@ impl ChainSubject {
         let (a, b) = (self.id(), self.id());
         self.wires.insert((from, a), (to, b));
         self.wires.insert((to, b), (from, a));
-        self.add(to, b, down, Side::Consumer);
-        self.add(from, a, up, Side::Producer);
+        self.add(to, Port::new(b, down, Side::Consumer));
+        self.add(from, Port::new(a, up, Side::Producer));
     }
 
     /// Gives a function a face, and what it asks for on that occasion.
-    fn add(&mut self, at: usize, id: FaceId, label: &str, side: Side) {
+    fn add(&mut self, at: usize, port: Port) {
         let (now, mut out) = (self.moment(), Outbox::default());
-        self.functions[at].face_added(now, Port::new(id, label, side), &mut out);
+        self.functions[at].face_added(now, port, &mut out);
         self.carry(at, &mut out);
         for wish in self.functions[at].take_wishes() {
             self.fulfil(at, wish);
@@ -174,16 +213,16 @@ impl ChainSubject {
             Wish::Connect { label, uri } => {
                 let consumer_path = uri.ends_with(":1");
                 let (to, side) =
-                    if consumer_path { (CS, Side::Consumer) } else { (NR, Side::Producer) };
+                    if consumer_path { (CS, Side::Consumer) } else { (SF, Side::Producer) };
                 let (a, b) = (self.id(), self.id());
                 self.wires.insert((at, a), (to, b));
                 self.wires.insert((to, b), (at, a));
-                let far = format!("{label}.{}", b.0);
-                self.add(to, b, &far, side);
-                self.add(at, a, &label, Side::Producer);
-                if !consumer_path && let Some(client) = self.clients.last_mut() {
-                    client.label = far;
-                }
+                let origin = self.clients.last().and_then(|client| client.origin);
+                let origin = origin.filter(|_| !consumer_path);
+                let mut far = Port::new(b, format!("{label}.{}", b.0), side);
+                far.origin = origin;
+                self.add(to, far);
+                self.add(at, Port::new(a, label, Side::Producer));
             }
             Wish::Close(id) => self.close_face(at, id),
             Wish::Post { .. } => {}
@@ -219,8 +258,10 @@ impl ChainSubject {
                 pit_token: sent.pit_token.clone(),
                 congestion_mark: sent.congestion_mark,
                 nack: sent.nack,
+                next_hop_face: sent.incoming_face,
                 no_cache: sent.no_cache,
-                ..LpIn::default()
+                non_discovery: sent.non_discovery,
+                prefix_announcement: sent.prefix_announcement.clone(),
             };
             let bytes = Buf::copy_from(out.bytes(item));
             self.waiting.push_back((to, Packet { face, bytes, lp }));
@@ -314,27 +355,38 @@ impl Subject for ChainSubject {
         face: usize,
         cost: Option<u64>,
     ) -> Result<(), String> {
-        let route = json!({
-            "prefix": to_name(prefix)?.to_string(), "face": self.clients[face].label,
-            "cost": cost.unwrap_or(0),
+        let mut route = json!({
+            "prefix": to_name(prefix)?.to_string(), "face": "up",
+            "via": self.clients[face].origin.map(Origin::to_hex),
         });
         let body = match cost {
-            Some(_) => json!({ "add": [route] }),
+            Some(cost) => {
+                route["cost"] = cost.into();
+                json!({ "add": [route] })
+            }
             None => json!({ "remove": [route] }),
         };
-        let request = Request { method: Method::Post, resource: "routes", query: &[], body: &body };
-        let now = self.moment();
-        let done = self.functions[NR].control(now, &request, &mut Outbox::default());
-        done.map(|_| ()).map_err(|e| e.message)
+        self.post_routes(&body)
     }
 
-    fn strategy(&mut self, _: &[Component], _: &str) -> Result<(), String> {
-        Err("this chain has no strategies".into())
+    fn strategy(&mut self, prefix: &[Component], strategy: &str) -> Result<(), String> {
+        self.strategies.insert(to_name(prefix)?.to_string(), strategy.to_owned());
+        let strategies = self.strategies.clone();
+        self.configure(SF, json!({ "route_strategies": strategies }))?;
+        // Who answers loops must do as the strategy would.
+        let silent = self.strategies.values().any(|s| s.starts_with("multicast"));
+        self.configure(BR, json!({ "nack": !silent }))
     }
 
     fn cs(&mut self, spec: &CsSpec) -> Result<(), String> {
-        if spec.admit.is_some() || spec.serve.is_some() || spec.unsolicited.is_some() {
-            return Err("the content store has no such switch".into());
+        if let Some(admit) = spec.admit {
+            self.configure(CS, json!({ "admit": admit }))?;
+        }
+        if let Some(serve) = spec.serve {
+            self.configure(CS, json!({ "serve": serve }))?;
+        }
+        if let Some(policy) = &spec.unsolicited {
+            self.configure(BR, json!({ "unsolicited": policy }))?;
         }
         if let Some(capacity) = spec.capacity {
             self.configure(CS, json!({ "capacity": capacity }))?;
@@ -349,7 +401,19 @@ impl Subject for ChainSubject {
         self.clients[face].open = false;
         let id = self.clients[face].id;
         self.close_face(PD, id);
-        Ok(())
+        // What the manager does when the face of a producer is gone.
+        let request =
+            Request { method: Method::Get, resource: "routes", query: &[], body: &Value::Null };
+        let now = self.moment();
+        let listed = self.functions[NR].control(now, &request, &mut Outbox::default());
+        let listed = listed.map_err(|e| e.message)?;
+        let via = self.clients[face].origin.map(Origin::to_hex);
+        let gone = listed["routes"].as_array().into_iter().flatten();
+        let gone: Vec<Value> = gone
+            .filter(|route| route["via"].as_str() == via.as_deref())
+            .map(|route| json!({ "prefix": route["prefix"], "face": "up", "via": via }))
+            .collect();
+        self.post_routes(&json!({ "remove": gone }))
     }
 
     fn verdicts(&mut self) -> Option<Vec<Count>> {

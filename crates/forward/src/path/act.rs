@@ -4,10 +4,12 @@
 use super::decide::latest_downstream;
 use super::interest::Incoming;
 use super::{emit, finalize};
+use crate::stage::{Pending, Strategies};
 use crate::strategy::{Action, Refusal, out_marks};
-use crate::{Event, Forwarder, fairness};
+use crate::{Event, fairness};
 use onym_link::{LpOut, Outbox, Payload};
-use onym_tables::pit::{OutRecord, Token};
+use onym_tables::pit::OutRecord;
+use onym_tables::pit::Token;
 use onym_tables::{FaceId, Tick};
 use onym_wire::interest::Interest;
 use onym_wire::lp::NackReason;
@@ -18,6 +20,8 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(crate) struct Upstream<'a> {
     interest: &'a Interest<'a>,
+    /// Its PIT entry.
+    slot: u32,
     nonce: u32,
     hop_limit: Option<u8>,
     strip_hint: bool,
@@ -31,9 +35,10 @@ pub(crate) struct Upstream<'a> {
 }
 
 impl<'a> Upstream<'a> {
-    pub(crate) fn new(incoming: &'a Incoming<'_>) -> Self {
+    pub(crate) fn new(incoming: &'a Incoming<'_>, slot: u32) -> Self {
         Self {
             interest: incoming.interest,
+            slot,
             nonce: incoming.nonce,
             hop_limit: incoming.hop_limit,
             strip_hint: incoming.strips_hint(),
@@ -47,16 +52,16 @@ impl<'a> Upstream<'a> {
 
     /// The pending Interest of `slot`, as its latest downstream would send it.
     pub(crate) fn pending(
-        fw: &Forwarder,
+        pending: &Pending,
         slot: u32,
         interest: &'a Interest<'a>,
         by_hint: bool,
     ) -> Self {
         let nonce = interest.nonce.map_or(0, u32::from_be_bytes);
-        let (ingress, nonce) = latest_downstream(fw, slot).unwrap_or((FaceId::INVALID, nonce));
+        let (ingress, nonce) = latest_downstream(pending, slot).unwrap_or((FaceId::INVALID, nonce));
         let hop_limit = match interest.hop_limit {
-            Some(limit) => Some(limit.saturating_sub(1)),
-            None => Some(fw.config.default_hop_limit).filter(|limit| *limit > 0),
+            Some(limit) => Some(limit.saturating_sub(pending.config.hop)),
+            None => Some(pending.config.default_hop_limit).filter(|limit| *limit > 0),
         };
         Self {
             nonce,
@@ -68,6 +73,7 @@ impl<'a> Upstream<'a> {
             is_new: false,
             written: None,
             interest,
+            slot,
         }
     }
 
@@ -102,74 +108,76 @@ pub(crate) struct Done {
 /// then ends.
 #[inline(always)]
 pub(crate) fn run_open(
-    fw: &mut Forwarder,
+    pending: &mut Pending,
+    strategies: &mut Strategies,
     now: Tick,
-    slot: u32,
     upstream: &mut Upstream<'_>,
     out: &mut Outbox,
 ) -> (Done, bool) {
     let mut done = Done::default();
-    if let [Action::Forward(face)] = fw.actions[..] {
-        fw.actions.pop();
-        send(fw, now, slot, upstream, face, &mut done, out);
+    if let [Action::Forward(face)] = strategies.actions[..] {
+        strategies.actions.pop();
+        send(pending, now, upstream, face, &mut done, out);
         return (done, false);
     }
-    let ended = run_several(fw, now, slot, upstream, &mut done, out);
+    let ended = run_several(pending, strategies, now, upstream, &mut done, out);
     (done, ended)
 }
 
 /// The same when it is not one Interest for one upstream.
 fn run_several(
-    fw: &mut Forwarder,
+    pending: &mut Pending,
+    strategies: &mut Strategies,
     now: Tick,
-    slot: u32,
     upstream: &mut Upstream<'_>,
     done: &mut Done,
     out: &mut Outbox,
 ) -> bool {
     let mut ended = false;
-    let mut actions = std::mem::take(&mut fw.actions);
+    let mut actions = std::mem::take(&mut strategies.actions);
     for action in &actions {
         match action {
-            Action::Forward(face) => send(fw, now, slot, upstream, *face, done, out),
-            other => ended |= run_other(fw, now, slot, upstream, other, done, out),
+            Action::Forward(face) => send(pending, now, upstream, *face, done, out),
+            other => ended |= run_other(pending, strategies, now, upstream, other, done, out),
         }
     }
     actions.clear();
-    fw.actions = actions;
+    strategies.actions = actions;
     ended
 }
 
 /// Carries out one of the actions that are not the rule. Says whether the entry was given up.
 #[cold]
 fn run_other(
-    fw: &mut Forwarder,
+    pending: &mut Pending,
+    strategies: &mut Strategies,
     now: Tick,
-    slot: u32,
     upstream: &mut Upstream<'_>,
     action: &Action,
     done: &mut Done,
     out: &mut Outbox,
 ) -> bool {
     match *action {
-        Action::Forward(face) => send(fw, now, slot, upstream, face, done, out),
+        Action::Forward(face) => send(pending, now, upstream, face, done, out),
         Action::Probe(face) => {
             let saved = (upstream.nonce, upstream.written.take());
-            upstream.nonce = fw.rng.next_u32();
-            send(fw, now, slot, upstream, face, done, out);
+            upstream.nonce = pending.rng.next_u32();
+            send(pending, now, upstream, face, done, out);
             (upstream.nonce, upstream.written) = saved;
         }
         Action::ForwardNonDiscovery(face) => {
             let saved = std::mem::replace(&mut upstream.non_discovery, true);
-            send(fw, now, slot, upstream, face, done, out);
+            send(pending, now, upstream, face, done, out);
             upstream.non_discovery = saved;
         }
         Action::Nack(face, reason) => {
-            done.nacked += nack(fw, slot, upstream.interest, face, reason, out);
+            let slot = upstream.slot;
+            done.nacked += nack(pending, slot, upstream.interest, face, reason, out);
         }
         Action::NackAll(reason) => {
-            while let Some(face) = fw.pit.entry(slot).ins.last().map(|r| r.face) {
-                done.nacked += nack(fw, slot, upstream.interest, face, reason, out);
+            let slot = upstream.slot;
+            while let Some(face) = pending.pit.entry(slot).ins.last().map(|r| r.face) {
+                done.nacked += nack(pending, slot, upstream.interest, face, reason, out);
             }
             return true;
         }
@@ -180,13 +188,13 @@ fn run_other(
         Action::Hold(refusal) => done.refusal = Some(refusal),
         Action::Suppress => done.suppressed = true,
         Action::Linger(time) => done.linger = Some(time),
-        Action::SetTimer(at) => fw.pit.set_timer(slot, at),
+        Action::SetTimer(at) => pending.pit.set_timer(upstream.slot, at),
         Action::Learn(face, ref announcement) => {
-            fw.note(Event::Learn { face, announcement: announcement.clone() });
+            strategies.note(Event::Learn { face, announcement: announcement.clone() });
         }
         Action::Unlearn(face) => {
             let name = upstream.interest.name.to_name();
-            fw.note(Event::Unlearn { face, name });
+            strategies.note(Event::Unlearn { face, name });
         }
         Action::AttachAnnouncement => done.attach_announcement = true,
     }
@@ -195,21 +203,21 @@ fn run_other(
 
 /// The outgoing Interest pipeline: hop limit, out-record, one copy.
 pub(crate) fn send(
-    fw: &mut Forwarder,
+    pending: &mut Pending,
     now: Tick,
-    slot: u32,
     upstream: &mut Upstream<'_>,
     face: FaceId,
     done: &mut Done,
     out: &mut Outbox,
 ) {
-    let Some(to) = emit::may_send_interest(fw, face, upstream.hop_limit) else { return };
-    if upstream.is_new && fairness::is_congested(fw, upstream.ingress, fw.faces.at(to)) {
+    let Some(to) = emit::may_send_interest(pending, face, upstream.hop_limit) else { return };
+    if upstream.is_new && fairness::is_congested(pending, upstream.ingress, pending.faces.at(to)) {
         done.congested = true;
         return;
     }
-    let lifetime_ms = upstream.interest.lifetime_or_default().min(fw.config.lifetime_max_ms);
-    let entry = fw.pit.entry_mut(slot);
+    let lifetime_ms = upstream.interest.lifetime_or_default().min(pending.config.lifetime_max_ms);
+    let slot = upstream.slot;
+    let entry = pending.pit.entry_mut(slot);
     let (nonce, expiry) = (upstream.nonce, now.plus_ms(lifetime_ms));
     let mut is_new = false;
     let mark = if upstream.non_discovery { out_marks::NON_DISCOVERY } else { 0 };
@@ -232,33 +240,34 @@ pub(crate) fn send(
             });
         }
     }
-    let pit_token = if fw.config.originate_tokens { fw.own_token(slot) } else { Token::new() };
+    let pit_token =
+        if pending.config.originate_tokens { pending.own_token(slot) } else { Token::new() };
     let lp = LpOut {
         pit_token,
         congestion_mark: upstream.congestion_mark,
-        incoming_face: Some(upstream.ingress),
+        incoming_face: upstream.ingress.told(),
         non_discovery: upstream.non_discovery,
         ..LpOut::default()
     };
     let bytes = upstream.write(out);
-    emit::interest(fw, bytes, to, is_new, lp, out);
+    emit::interest(pending, bytes, to, is_new, lp, out);
     done.sent += 1;
     done.delivered += u32::from(face == FaceId::INTERNAL);
 }
 
 /// The outgoing Nack pipeline: needs an in-record, which it consumes.
 pub(crate) fn nack(
-    fw: &mut Forwarder,
+    pending: &mut Pending,
     slot: u32,
     interest: &Interest<'_>,
     face: FaceId,
     reason: NackReason,
     out: &mut Outbox,
 ) -> u32 {
-    let entry = fw.pit.entry_mut(slot);
+    let entry = pending.pit.entry_mut(slot);
     let Some(at) = entry.ins.iter().position(|r| r.face == face) else { return 0 };
     let record = entry.ins.remove(at);
-    finalize::note_unsatisfied(fw, record.face);
+    finalize::note_unsatisfied(pending, record.face);
     let (nonce, token) = (record.nonce, record.token);
-    u32::from(emit::nack_point_to_point(fw, interest, nonce, face, token, reason, out))
+    u32::from(emit::nack_point_to_point(pending, interest, nonce, face, token, reason, out))
 }

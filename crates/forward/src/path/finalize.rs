@@ -1,37 +1,38 @@
 //! In: a PIT entry that ends.  Out: nothing; its nonces may become dead ones, it is erased.
 //! Drops: none.  Counters: satisfied_interests, unsatisfied_interests, and those of the faces.
 
-use crate::{Forwarder, fairness};
+use crate::fairness;
+use crate::stage::Pending;
 use onym_tables::{FaceId, Tick};
 
 /// Ends the entry in `slot`.
 #[inline(always)]
-pub(crate) fn run(fw: &mut Forwarder, now: Tick, slot: u32) {
-    let entry = fw.pit.entry(slot);
+pub(crate) fn run(pending: &mut Pending, now: Tick, slot: u32) {
+    let entry = pending.pit.entry(slot);
     let is_done = entry.ins.is_empty() && entry.outs.is_empty();
     if entry.satisfied {
-        fw.counters.satisfied_interests += 1;
+        pending.counters.satisfied_interests += 1;
     } else {
-        fw.counters.unsatisfied_interests += 1;
+        pending.counters.unsatisfied_interests += 1;
     }
     let charged = entry.charged;
     if !is_done {
-        give_up(fw, now, slot);
+        give_up(pending, now, slot);
     }
     if let Some(face) = charged {
-        fairness::discharge(fw, slot, face);
+        fairness::discharge(pending, slot, face);
     }
-    fw.pit.erase(slot);
+    pending.pit.erase(slot);
 }
 
 /// Ends what is still pending of the entry.
-fn give_up(fw: &mut Forwarder, now: Tick, slot: u32) {
-    bury(fw, now, slot, None);
-    while let Some(record) = fw.pit.entry_mut(slot).ins.pop() {
-        note_unsatisfied(fw, record.face);
+fn give_up(pending: &mut Pending, now: Tick, slot: u32) {
+    bury(pending, now, slot, None);
+    while let Some(record) = pending.pit.entry_mut(slot).ins.pop() {
+        note_unsatisfied(pending, record.face);
     }
-    for record in &fw.pit.entry(slot).outs {
-        if let Some(to) = fw.faces.get_mut(record.face) {
+    for record in &pending.pit.entry(slot).outs {
+        if let Some(to) = pending.faces.get_mut(record.face) {
             to.load.out_pending = to.load.out_pending.saturating_sub(1);
         }
     }
@@ -43,35 +44,36 @@ fn give_up(fw: &mut Forwarder, now: Tick, slot: u32) {
 /// around, and when it comes back the store, which is small or off at some nodes, may have no
 /// answer any more; in a circle of such nodes an Interest would run for ever.
 #[inline(always)]
-pub(crate) fn bury(fw: &mut Forwarder, now: Tick, slot: u32, upstream: Option<FaceId>) {
-    let entry = fw.pit.entry(slot);
+pub(crate) fn bury(pending: &mut Pending, now: Tick, slot: u32, upstream: Option<FaceId>) {
+    let entry = pending.pit.entry(slot);
     if entry.outs.is_empty() {
         return;
     }
-    let is_short = u64::from(entry.freshness_ms) < fw.dead.lifetime_ms();
-    let is_spread = entry.outs.len() > 1;
-    let is_answerable = entry.satisfied && !is_spread && !(is_short && fw.pit.must_be_fresh(slot));
+    let is_short = u64::from(entry.freshness_ms) < pending.dead.lifetime_ms();
+    let is_spread = entry.outs.len() > 1 || pending.config.spreads;
+    let is_answerable =
+        entry.satisfied && !is_spread && !(is_short && pending.pit.must_be_fresh(slot));
     if !is_answerable {
-        bury_asked(fw, now, slot, upstream.filter(|_| !is_spread));
+        bury_asked(pending, now, slot, upstream.filter(|_| !is_spread));
     }
 }
 
-fn bury_asked(fw: &mut Forwarder, now: Tick, slot: u32, upstream: Option<FaceId>) {
-    let hash = fw.pit.whole_hash(slot, &fw.key);
+fn bury_asked(pending: &mut Pending, now: Tick, slot: u32, upstream: Option<FaceId>) {
+    let hash = pending.pit.whole_hash(slot, &pending.key);
     // Copies of one Interest follow each other with one Nonce.
     let mut last = None;
-    for record in &fw.pit.entry(slot).outs {
+    for record in &pending.pit.entry(slot).outs {
         let is_asked = upstream.is_none_or(|face| face == record.face);
         if is_asked && last != Some(record.nonce) {
-            fw.dead.insert(now, hash, record.nonce);
+            pending.dead.insert(now, hash, record.nonce);
             last = Some(record.nonce);
         }
     }
 }
 
 /// A downstream stopped waiting without Data.
-pub(crate) fn note_unsatisfied(fw: &mut Forwarder, face: FaceId) {
-    if let Some(face) = fw.faces.get_mut(face) {
+pub(crate) fn note_unsatisfied(pending: &mut Pending, face: FaceId) {
+    if let Some(face) = pending.faces.get_mut(face) {
         face.counters.unsatisfied += 1;
         face.load.ended();
     }

@@ -1,7 +1,7 @@
 //! The way of a packet: one folder, a file per stage; this file wires them.
 //!
 //! ```text
-//! Interest  guard ─ loops ─ cs_lookup ─ pit_insert ─ fib_lookup ─ decide ─ act
+//! Interest  guard ─ loops ─ cs_lookup ─ pit_insert ─ decide (routes, strategy) ─ act
 //! Data      guard ─ pit_match ─ cs_admit ─ fan_out
 //! Nack      nack ─ decide ─ act
 //! timer     timers ─ finalize, or decide ─ act
@@ -16,39 +16,49 @@ pub(crate) mod interest;
 pub(crate) mod nack;
 pub(crate) mod timers;
 
+pub use data::Share;
+
+use crate::stage::{CacheStage, RouteStage};
 use crate::{Forwarder, Verdict, fairness};
 use onym_link::{Outbox, Packet, PacketKind};
 use onym_tables::Tick;
 use onym_wire::PACKET_LEN_MAX;
 
 /// Takes one packet to its verdict, and counts it.
-pub(crate) fn run(fw: &mut Forwarder, now: Tick, packet: &Packet, out: &mut Outbox) -> Verdict {
-    fairness::tick(fw, now);
+pub(crate) fn run<R: RouteStage, C: CacheStage>(
+    fw: &mut Forwarder<R, C>,
+    now: Tick,
+    packet: &Packet,
+    out: &mut Outbox,
+) -> Verdict {
+    fairness::tick(&mut fw.pending, now);
     let kind = packet.kind();
     let verdict = if packet.bytes.len() > PACKET_LEN_MAX {
         Verdict::TooLarge
     } else {
         match kind {
             PacketKind::Interest => interest::run(fw, now, packet, out),
-            PacketKind::Data => data::run(fw, now, packet, out),
+            PacketKind::Data => data::run_own(fw, now, packet, out),
             PacketKind::Nack => nack::run(fw, now, packet, out),
         }
     };
-    fw.counters.received[kind as usize] += 1;
-    fw.counters.verdicts[kind as usize][verdict as usize] += 1;
+    fw.pending.counters.note(kind, verdict);
     verdict
 }
 
-/// As [`run`] for a Data that [`data::show`] found wanted in another shard.
-pub(crate) fn run_shown(
-    fw: &mut Forwarder,
+/// Takes a Data that concerns several shards; the verdict is counted by the shard that it belongs
+/// to. `None` when it is only shown and nobody here waits for it.
+pub(crate) fn run_data<R: RouteStage, C: CacheStage>(
+    fw: &mut Forwarder<R, C>,
     now: Tick,
     packet: &Packet,
+    share: Share,
     out: &mut Outbox,
-) -> Verdict {
-    let verdict = data::run_shown(fw, now, packet, out);
-    fw.counters.received[PacketKind::Data as usize] += 1;
-    fw.counters.verdicts[PacketKind::Data as usize][verdict as usize] += 1;
+) -> Option<Verdict> {
+    let verdict = data::run(fw, now, packet, share, out);
+    if let (Some(verdict), true) = (verdict, share != Share::Shown) {
+        fw.pending.counters.note(PacketKind::Data, verdict);
+    }
     verdict
 }
 

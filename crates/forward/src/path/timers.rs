@@ -2,6 +2,7 @@
 //! Drops: none.  Counters: those of finalize and act.
 
 use super::{decide, finalize};
+use crate::stage::RouteStage;
 use crate::{Forwarder, fairness};
 use onym_link::Outbox;
 use onym_tables::Tick;
@@ -10,16 +11,26 @@ use onym_tables::pit::Due;
 /// Timers that one call runs: the rest waits for the next, so that packets are not kept waiting.
 const TIMERS_MAX: usize = 4096;
 
-pub(crate) fn run(fw: &mut Forwarder, now: Tick, out: &mut Outbox) {
-    fairness::tick(fw, now);
+pub(crate) fn run<R: RouteStage, C>(fw: &mut Forwarder<R, C>, now: Tick, out: &mut Outbox) {
+    let Forwarder { pending, strategies, routes, .. } = fw;
+    fairness::tick(pending, now);
     for _ in 0..TIMERS_MAX {
-        match fw.pit.pop_due(now) {
-            Some((slot, Due::Expiry)) => finalize::run(fw, now, slot),
+        match pending.pit.pop_due(now) {
+            Some((slot, Due::Expiry)) => finalize::run(pending, now, slot),
             Some((slot, Due::Strategy)) => {
-                let (_, ended) =
-                    decide::pending(fw, now, slot, out, |strategy, ctx| strategy.on_timer(ctx));
+                let (_, ended) = decide::pending(
+                    pending,
+                    strategies,
+                    routes,
+                    now,
+                    slot,
+                    out,
+                    |strategy, ctx| {
+                        strategy.on_timer(ctx);
+                    },
+                );
                 if ended {
-                    finalize::run(fw, now, slot);
+                    finalize::run(pending, now, slot);
                 }
             }
             None => return,

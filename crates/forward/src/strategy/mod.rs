@@ -8,6 +8,7 @@ mod best_route;
 mod instance;
 mod multicast;
 mod random;
+mod relay;
 mod retx;
 mod self_learning;
 #[cfg(test)]
@@ -19,6 +20,7 @@ pub use best_route::BestRoute;
 pub use instance::Instance;
 pub use multicast::Multicast;
 pub use random::Random;
+pub use relay::{Relay, Repeat};
 pub use retx::{Retx, RetxInfo, Suppression};
 pub use self_learning::SelfLearning;
 

@@ -27,6 +27,8 @@ impl Default for Retx {
 pub struct RetxInfo {
     /// The interval.
     pub interval_us: u32,
+    /// Times that the Interest was sent again by itself since it was asked for last (relay).
+    pub tries: u32,
 }
 
 /// What the suppression says of an Interest.
@@ -87,7 +89,7 @@ impl Retx {
         if now.since(sent) < Duration::from_micros(u64::from(interval_us)) {
             return Suppression::Suppress;
         }
-        entry.info = Info::Retx(RetxInfo { interval_us: self.longer(interval_us) });
+        entry.info = Info::Retx(RetxInfo { interval_us: self.longer(interval_us), tries: 0 });
         Suppression::Forward
     }
 

@@ -109,7 +109,7 @@ impl Bench {
             }
             Action::NackAll(reason) => {
                 self.entry.ins.clear();
-                format!("nackall:{reason:?}")
+                format!("nackall:{reason}")
             }
             Action::Reject(refusal) => format!("reject:{refusal:?}"),
             Action::Hold(refusal) => format!("hold:{refusal:?}"),

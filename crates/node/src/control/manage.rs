@@ -55,7 +55,7 @@ impl Control {
                     wire
                 }
                 Output::Interest { wire, next_hop } => {
-                    lp.next_hop_face = Some(next_hop);
+                    lp.next_hop_face = next_hop.told();
                     wire
                 }
                 Output::NoRoute { interest } => {

@@ -4,7 +4,7 @@ use super::local::Place;
 use super::{Report, Shard, push};
 use crate::cross::Leg;
 use onym_face::{FaceError, Flush};
-use onym_forward::verdict::Verdict;
+use onym_forward::{Share, Verdict};
 use onym_frame::{Buf, Lane, RxFrame};
 use onym_link::{Outgoing, Packet, Payload, Received, Transmit};
 use onym_sys::epoll::{Interest, Ready};
@@ -105,15 +105,15 @@ impl Shard {
                 }
             }
             Leg::Discovery(home) => {
-                let found = self.fw.show(self.now, &packet, &mut self.out);
-                let leg = if found { Leg::Solicited } else { Leg::Home };
+                let found = self.fw.receive_data(self.now, &packet, Share::Shown, &mut self.out);
+                let leg = if found.is_some() { Leg::Solicited } else { Leg::Home };
                 if usize::from(home) == self.index {
                     return self.arrive(leg, packet);
                 }
                 self.cross(home.into(), leg, packet);
                 None
             }
-            Leg::Solicited => Some(self.fw.receive_shown(self.now, packet, &mut self.out)),
+            Leg::Solicited => self.fw.receive_data(self.now, &packet, Share::Wanted, &mut self.out),
             Leg::Home | Leg::Probe | Leg::Push => {
                 Some(self.fw.receive(self.now, packet, &mut self.out))
             }
@@ -205,6 +205,7 @@ impl Shard {
             Payload::Shared(buf) => buf,
             own @ Payload::Arena(_) => Buf::copy_from(own.octets(arena)),
         };
+        let incoming = incoming.map(FaceId::of_told);
         self.report(Report::Management { bytes, incoming });
     }
 

@@ -1,13 +1,15 @@
 //! Pending Interests on their way to another instance.
 
 use super::BackwardRouter;
+use crate::chain::Origin;
 use crate::element::{Cx, Refusal, Request, read};
 use crate::table::{self, Merged};
-use onym_tables::NameHashes;
+use onym_forward::stage::Waiting;
 use onym_tables::pit::{InRecord, Token};
 use onym_wire::interest::Interest;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 #[derive(Debug, Deserialize)]
 struct Downstream {
@@ -16,6 +18,9 @@ struct Downstream {
     token: String,
     nonce: u32,
     remaining_ms: u64,
+    /// Who stands behind the face.
+    #[serde(default)]
+    origin: Option<u64>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -26,27 +31,23 @@ struct Entry {
 
 impl BackwardRouter {
     pub(super) fn export(&self, cx: &Cx<'_>, request: &Request<'_>) -> Value {
-        let counts = |slot: u32, stamp: u64| {
-            self.pit.is_live(slot) && self.pit.entry(slot).info.stamp == stamp
-        };
-        let all = self.recency.newest_first(counts);
-        table::export(request, "backward-router", &all, |slot| {
-            let entry = self.pit.entry(*slot);
+        let mut all: Vec<Waiting<'_>> = self.fw.pending().iter().collect();
+        all.sort_by_key(|waiting| std::cmp::Reverse(waiting.since));
+        table::export(request, "backward-router", &all, |waiting| {
             let left = |r: &InRecord| {
                 u64::try_from(r.expiry.since(cx.now).as_millis()).unwrap_or(u64::MAX)
             };
-            let downstreams: Vec<Value> = entry
-                .ins
-                .iter()
-                .map(|r| {
-                    json!({
-                        "face": cx.ports.label(r.face), "nonce": r.nonce,
-                        "token": onym_crypto::digest::hex(&r.token), "remaining_ms": left(r),
-                    })
+            let one = |r: &InRecord| {
+                let client = self.clients.of(r.face);
+                json!({
+                    "face": cx.ports.label(client.map_or(r.face, |c| c.link)), "nonce": r.nonce,
+                    "origin": client.map(|c| c.origin.told()),
+                    "token": onym_crypto::digest::hex(&r.token), "remaining_ms": left(r),
                 })
-                .collect();
-            let remaining = entry.ins.iter().map(left).max().unwrap_or(0);
-            let interest = table::encode(self.pit.interest(*slot));
+            };
+            let downstreams: Vec<Value> = waiting.downstreams.iter().map(one).collect();
+            let remaining = waiting.downstreams.iter().map(left).max().unwrap_or(0);
+            let interest = table::encode(waiting.interest);
             Some(json!({
                 "interest": interest, "remaining_ms": remaining, "downstreams": downstreams,
             }))
@@ -79,47 +80,24 @@ impl BackwardRouter {
         cx: &mut Cx<'_>,
         wire: &[u8],
         downstreams: &[Downstream],
-        faces: &std::collections::BTreeMap<String, String>,
+        faces: &BTreeMap<String, String>,
     ) -> Result<Option<bool>, Refusal> {
         let Ok(interest) = Interest::parse(wire) else { return Ok(None) };
         let mut records = Vec::new();
         for d in downstreams {
             let label = faces.get(&d.face).unwrap_or(&d.face);
-            let Some(port) = cx.ports.find(label) else { continue };
+            let Some(link) = cx.ports.find(label).map(|port| port.id) else { continue };
             let token = Token::try_from(unhex(&d.token)?.as_slice())
                 .map_err(|e| Refusal::field("entries/downstreams/token", e.to_string()))?;
+            let origin = d.origin.and_then(Origin::of_number);
+            let face = origin.map_or(link, |origin| self.client(link, origin));
             let expiry = cx.now.plus_ms(d.remaining_ms);
-            let (face, nonce) = (port.id, d.nonce);
-            records.push(InRecord { face, nonce, expiry, token, non_discovery: false });
+            records.push(InRecord { face, nonce: d.nonce, expiry, token, non_discovery: false });
         }
         if records.is_empty() {
             return Ok(None);
         }
-        let hashes = NameHashes::new(cx.key, interest.name.value(), 0);
-        let key = super::key_of(cx, &interest, &hashes);
-        let look = self.pit.look(&key);
-        let slot = match look.found {
-            Some(slot) => slot,
-            None => match self.pit.insert(&look, &key, wire) {
-                Ok(slot) => {
-                    self.counters.inserted += 1;
-                    self.pit.entry_mut(slot).info.interval_ms = super::INTERVAL_MIN_MS;
-                    self.pit.entry_mut(slot).info.sent = cx.now;
-                    slot
-                }
-                Err(_) => return Ok(None),
-            },
-        };
-        let mut all_known = look.found.is_some();
-        for record in records {
-            let same = |r: &InRecord| r.face == record.face && r.token == record.token;
-            let known = self.pit.entry(slot).ins.iter().find(|r| same(r)).map(|r| r.expiry);
-            all_known &= known.is_some();
-            // The longer time counts.
-            let expiry = record.expiry.max(known.unwrap_or_default());
-            self.join_record(cx.now, slot, InRecord { expiry, ..record });
-        }
-        Ok(Some(all_known))
+        Ok(self.fw.pending_mut().join(cx.now, &interest, records))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Routes: which faces a prefix leads to.
 
+use crate::chain::Origin;
 use crate::element::{Cx, Method, Refusal, Request, read};
 use crate::names;
 use crate::registration::Registration;
@@ -8,7 +9,7 @@ use onym_tables::hash::{NameHashes, component_count};
 use onym_tables::prefix_map::PrefixMap;
 use onym_tables::{FaceId, HashKey, Tick};
 use onym_wire::NAME_COMPONENTS_MAX;
-use onym_wire::name::Name;
+use onym_wire::name::{Name, NameRef};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -17,6 +18,8 @@ use std::collections::BTreeSet;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Spec {
     pub(crate) face: FaceId,
+    /// Who is meant of those that stand behind the face.
+    pub(crate) via: Option<Origin>,
     pub(crate) cost: u64,
     /// Made by the control interface, not by a producer.
     pub(crate) is_static: bool,
@@ -25,9 +28,10 @@ pub(crate) struct Spec {
 }
 
 impl Spec {
-    pub(crate) fn registered(done: &Registration, now: Tick) -> Self {
+    pub(crate) fn registered(done: &Registration, via: Option<Origin>, now: Tick) -> Self {
         Self {
             face: done.face,
+            via,
             cost: done.cost,
             is_static: false,
             key: done.key.clone(),
@@ -59,6 +63,8 @@ pub(crate) struct Routes {
 struct Written {
     prefix: String,
     face: String,
+    #[serde(default)]
+    via: Option<String>,
     #[serde(default)]
     cost: u64,
 }
@@ -110,12 +116,46 @@ impl Routes {
         }
     }
 
-    /// Whether `face` has a route for the name (its value); counts the Data there.
+    /// Those who stand behind `face` and have a route for the name, each once with its lowest cost,
+    /// the cheapest first; and the components of the longest prefix that leads to one of them.
+    pub(crate) fn behind(
+        &mut self,
+        key: &HashKey,
+        name: NameRef<'_>,
+        face: FaceId,
+        longest: bool,
+    ) -> (usize, Vec<(Origin, u64)>) {
+        let hashes = NameHashes::new(key, name.value(), self.map.lengths());
+        let mut lengths = self.map.lengths() & hashes.lengths();
+        let mut found = (0, Vec::<(Origin, u64)>::new());
+        while lengths != 0 && (!longest || found.1.is_empty()) {
+            let len = 63 - lengths.leading_zeros();
+            lengths &= !(1 << len);
+            let Some(prefix) = hashes.prefix(name.value(), len as usize) else { continue };
+            let Some(route) = self.map.get_mut(&prefix) else { continue };
+            route.interests += 1;
+            for spec in route.specs.iter().filter(|s| s.face == face) {
+                let Some(via) = spec.via else { continue };
+                if found.1.is_empty() {
+                    found.0 = len as usize;
+                }
+                match found.1.iter_mut().find(|(known, _)| *known == via) {
+                    Some((_, cost)) => *cost = spec.cost.min(*cost),
+                    None => found.1.push((via, spec.cost)),
+                }
+            }
+        }
+        found.1.sort_by_key(|(_, cost)| *cost);
+        found
+    }
+
+    /// Whether `face` (or who is meant behind it) has a route for the name (its value); counts the Data there.
     pub(crate) fn count_data(
         &mut self,
         key: &HashKey,
         name: &[u8],
         face: FaceId,
+        via: Option<Origin>,
         octets: u64,
     ) -> bool {
         let hashes = NameHashes::new(key, name, self.map.lengths());
@@ -125,7 +165,7 @@ impl Routes {
             lengths &= !(1 << len);
             let Some(prefix) = hashes.prefix(name, len as usize) else { continue };
             let Some(route) = self.map.get_mut(&prefix) else { continue };
-            if route.specs.iter().any(|s| s.face == face) {
+            if route.specs.iter().any(|s| s.face == face && (s.via.is_none() || s.via == via)) {
                 route.data += 1;
                 route.bytes += octets;
                 return true;
@@ -149,7 +189,8 @@ impl Routes {
             return Err(format!("a prefix has at most {NAME_COMPONENTS_MAX} components"));
         }
         let at = names::key(key, prefix);
-        let same = |s: &&mut Spec| s.face == spec.face && s.is_static == spec.is_static;
+        let same =
+            |s: &&mut Spec| (s.face, s.via, s.is_static) == (spec.face, spec.via, spec.is_static);
         if let Some(known) = self.map.get_mut(&at).and_then(|r| r.specs.iter_mut().find(same)) {
             let changed = (known.cost, &known.key) != (spec.cost, &spec.key);
             self.end = sooner(self.end, spec.until);
@@ -189,6 +230,7 @@ impl Routes {
         key: &HashKey,
         prefix: &[u8],
         face: FaceId,
+        via: Option<Origin>,
         is_static: bool,
     ) -> bool {
         if component_count(prefix) > NAME_COMPONENTS_MAX {
@@ -197,7 +239,7 @@ impl Routes {
         let at = names::key(key, prefix);
         let Some(route) = self.map.get_mut(&at) else { return false };
         let before = route.specs.len();
-        route.specs.retain(|s| s.face != face || s.is_static != is_static);
+        route.specs.retain(|s| (s.face, s.via, s.is_static) != (face, via, is_static));
         let gone = before - route.specs.len();
         if route.specs.is_empty() {
             self.map.remove(&at);
@@ -256,6 +298,7 @@ impl Routes {
                 let prefix = names::uri(prefix);
                 let value = json!({
                     "prefix": prefix, "face": cx.ports.label(s.face), "id": s.face.0,
+                    "via": s.via.map(Origin::to_hex),
                     "cost": s.cost, "origin": origin(s.is_static),
                     "key": s.key.as_ref().map(ToString::to_string),
                     "expires_ms": left_ms(s.until, cx.now),
@@ -276,7 +319,8 @@ impl Routes {
             return Err(Refusal { status: 422, code: "face_unknown", message, field });
         };
         let (face, cost, until) = (port.id, w.cost, Tick::NEVER);
-        Ok((prefix, Spec { face, cost, is_static: true, key: None, until }))
+        let via = via(&format!("{field}/via"), w.via.as_deref())?;
+        Ok((prefix, Spec { face, via, cost, is_static: true, key: None, until }))
     }
 
     /// The resource `routes`: static ones are made and taken away, all are listed.
@@ -294,11 +338,12 @@ impl Routes {
                 for (at, w) in whole.routes.iter().enumerate() {
                     add.push(Self::parse(cx, &format!("routes/{at}"), w)?);
                 }
-                let wanted: BTreeSet<(&[u8], FaceId)> =
-                    add.iter().map(|(n, s): &(Name, Spec)| (n.value(), s.face)).collect();
-                let gone = |(p, s): &(&[u8], &Spec)| s.is_static && !wanted.contains(&(*p, s.face));
+                let wanted: BTreeSet<(&[u8], FaceId, Option<Origin>)> =
+                    add.iter().map(|(n, s): &(Name, Spec)| (n.value(), s.face, s.via)).collect();
+                let gone =
+                    |(p, s): &(&[u8], &Spec)| s.is_static && !wanted.contains(&(*p, s.face, s.via));
                 for (p, s) in self.iter().filter(gone) {
-                    remove.push((p.to_vec(), s.face));
+                    remove.push((p.to_vec(), s.face, s.via));
                 }
             }
             Method::Post => {
@@ -310,7 +355,8 @@ impl Routes {
                     let prefix = names::prefix(&format!("remove/{at}/prefix"), &w.prefix)?;
                     // A face that is gone took its routes along.
                     if let Some(port) = cx.ports.find(&w.face) {
-                        remove.push((prefix.value().to_vec(), port.id));
+                        let via = via(&format!("remove/{at}/via"), w.via.as_deref())?;
+                        remove.push((prefix.value().to_vec(), port.id, via));
                     }
                 }
             }
@@ -320,8 +366,8 @@ impl Routes {
             return Err(Refusal { status: 409, code: "full", message, field: None });
         }
         let mut removed = 0;
-        for (prefix, face) in remove {
-            removed += u64::from(self.remove(cx.key, &prefix, face, true));
+        for (prefix, face, via) in remove {
+            removed += u64::from(self.remove(cx.key, &prefix, face, via, true));
         }
         let (mut added, mut unchanged) = (0_u64, 0_u64);
         for (prefix, spec) in add {
@@ -342,7 +388,7 @@ impl Routes {
         table::export(request, "name-router", &all, |(prefix, s)| {
             Some(json!({
                 "prefix": names::uri(prefix), "face": cx.ports.label(s.face), "cost": s.cost,
-                "origin": origin(s.is_static), "key": s.key.as_ref().map(ToString::to_string),
+                "via": s.via.map(Origin::to_hex), "origin": origin(s.is_static), "key": s.key.as_ref().map(ToString::to_string),
                 "expires_ms": left_ms(s.until, cx.now),
             }))
         })
@@ -358,6 +404,8 @@ impl Routes {
         struct Entry {
             prefix: String,
             face: String,
+            #[serde(default)]
+            via: Option<String>,
             #[serde(default)]
             cost: u64,
             #[serde(default)]
@@ -378,7 +426,8 @@ impl Routes {
             let key = entry.key.map(|k| names::name("entries/key", &k)).transpose()?;
             let until = entry.expires_ms.map_or(Tick::NEVER, |ms| cx.now.plus_ms(ms));
             let is_static = entry.origin != "registered";
-            let spec = Spec { face, cost: entry.cost, is_static, key, until };
+            let via = via("entries/via", entry.via.as_deref())?;
+            let spec = Spec { face, via, cost: entry.cost, is_static, key, until };
             match self.add(cx.key, prefix.value(), spec, max) {
                 Ok(true) => done.new += 1,
                 Ok(false) => done.merged += 1,
@@ -387,6 +436,13 @@ impl Routes {
         }
         Ok(done.to_json())
     }
+}
+
+/// Who a route leads to behind its face, as the control interface writes it.
+fn via(field: &str, text: Option<&str>) -> Result<Option<Origin>, Refusal> {
+    let Some(text) = text else { return Ok(None) };
+    let origin = u64::from_str_radix(text, 16).ok().and_then(Origin::of_number);
+    origin.map(Some).ok_or_else(|| Refusal::field(field, "an origin: hexadecimal digits"))
 }
 
 fn origin(is_static: bool) -> &'static str {

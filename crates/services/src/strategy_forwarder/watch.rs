@@ -2,7 +2,7 @@
 
 use onym_link::PacketKind;
 use onym_tables::{FaceId, NameHashes, Tick};
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 /// Interests watched at once; beyond, the oldest is forgotten.
 pub(super) const PENDING_MAX: usize = 65_536;
@@ -47,7 +47,7 @@ impl State {
 pub(super) struct Watch {
     states: BTreeMap<FaceId, State>,
     /// By name hash and face: when it was asked, and until when it is waited for.
-    pending: HashMap<(u64, FaceId), (Tick, Tick)>,
+    pending: BTreeMap<(u64, FaceId), (Tick, Tick)>,
     order: VecDeque<(Tick, u64, FaceId)>,
 }
 

@@ -1,7 +1,6 @@
 //! One pending Interest: who asked, who was asked, and until when.
 
 use super::Token;
-use crate::hash::Prefix;
 use crate::{FaceId, Tick};
 use smallvec::SmallVec;
 
@@ -50,29 +49,6 @@ impl OutRecord {
     }
 }
 
-/// Where, within the Interest, the prefix lies that the FIB matched last.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct FibMatch {
-    /// Hash of the prefix.
-    pub hash: u64,
-    /// Where its octets start in the Interest.
-    pub at: u16,
-    /// Their number.
-    pub octets: u16,
-    /// Components.
-    pub len: u8,
-}
-
-impl FibMatch {
-    /// The prefix within `interest`, the octets of the entry's Interest.
-    #[must_use]
-    pub fn prefix<'a>(&self, interest: &'a [u8]) -> Prefix<'a> {
-        let at = self.at as usize;
-        let bytes = interest.get(at..at + self.octets as usize).unwrap_or(&[]);
-        Prefix { bytes, len: self.len as usize, hash: self.hash }
-    }
-}
-
 /// A pending Interest. `I` is what the strategy keeps with it.
 #[derive(Debug, Clone, Default)]
 pub struct Entry<I> {
@@ -86,8 +62,6 @@ pub struct Entry<I> {
     pub charged: Option<FaceId>,
     /// Information of the strategy; reset when the entry is made.
     pub info: I,
-    /// The FIB prefix of the latest decision.
-    pub fib: FibMatch,
     /// Whether Data satisfied it.
     pub satisfied: bool,
     /// FreshnessPeriod of the Data that did, in milliseconds, at most `u32::MAX`.
@@ -136,7 +110,6 @@ impl<I> Entry<I> {
         }
         self.charged = None;
         self.info = I::default();
-        self.fib = FibMatch::default();
         self.satisfied = false;
         self.freshness_ms = 0;
     }

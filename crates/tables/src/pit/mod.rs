@@ -9,7 +9,7 @@ pub mod entry;
 mod tests;
 mod token;
 
-pub use entry::{Entry, FibMatch, InRecord, OutRecord};
+pub use entry::{Entry, InRecord, OutRecord};
 pub use token::{SLOTS_MAX, TOKEN_LEN, TOKEN_LEN_MAX, Token, TokenCodec, TokenTooLong};
 
 use crate::Tick;

@@ -4,85 +4,77 @@ mod cs_admit;
 mod fan_out;
 mod pit_match;
 
-use super::is_localhost;
+use crate::stage::{CacheStage, Pending, RouteStage, rules};
 use crate::{Forwarder, Verdict};
 use onym_link::{Outbox, Packet};
 use onym_tables::Tick;
 use onym_wire::data::Data;
 use onym_wire::tlv::Malformed;
 
+/// What a Data is to this shard, where there are several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Share {
+    /// It belongs here, and no other shard had use for it.
+    Own,
+    /// It belongs here, and satisfied Interests of another shard: it is not unsolicited.
+    Wanted,
+    /// It belongs to another shard, which counts and caches it; Interests with CanBePrefix may
+    /// wait for it here.
+    Shown,
+}
+
+/// Takes a Data of this shard alone.
 #[inline(never)]
-pub(super) fn run(fw: &mut Forwarder, now: Tick, packet: &Packet, out: &mut Outbox) -> Verdict {
-    // Looked at where it is: the view is not small.
-    let parsed = Data::parse(&packet.bytes);
-    let data = match guard(fw, packet, &parsed) {
-        Ok(data) => data,
-        Err(verdict) => return verdict,
-    };
-    let hash = pit_match::run(fw, packet, data);
-    if fw.matched.is_empty() {
-        return cs_admit::unsolicited(fw, now, packet, data, hash);
-    }
-    cs_admit::run(fw, now, packet, data, hash);
-    fan_out::run(fw, now, packet, data, out)
-}
-
-/// Satisfies the Interests of this shard that wait for `packet`, which belongs to another shard;
-/// whether there were any. The packet gets its verdict, and its place in the cache, there.
-pub(crate) fn show(fw: &mut Forwarder, now: Tick, packet: &Packet, out: &mut Outbox) -> bool {
-    let Some(face) = fw.faces.get(packet.face) else { return false };
-    let is_local = face.is_local();
-    let parsed = Data::parse(&packet.bytes);
-    let Ok(data) = &parsed else { return false };
-    if !is_local && is_localhost(data.name.value()) {
-        return false;
-    }
-    pit_match::run(fw, packet, data);
-    if fw.matched.is_empty() {
-        return false;
-    }
-    fan_out::run(fw, now, packet, data, out);
-    true
-}
-
-/// As [`run`] for a Data that satisfied Interests of another shard: it is not unsolicited.
-pub(crate) fn run_shown(
-    fw: &mut Forwarder,
+pub(super) fn run_own<R: RouteStage, C: CacheStage>(
+    fw: &mut Forwarder<R, C>,
     now: Tick,
     packet: &Packet,
     out: &mut Outbox,
 ) -> Verdict {
+    run(fw, now, packet, Share::Own, out).expect("invariant: a Data of this shard has a verdict")
+}
+
+/// Takes a Data. `None` for one that is only shown and that nobody here waits for.
+#[inline(always)]
+pub(super) fn run<R: RouteStage, C: CacheStage>(
+    fw: &mut Forwarder<R, C>,
+    now: Tick,
+    packet: &Packet,
+    share: Share,
+    out: &mut Outbox,
+) -> Option<Verdict> {
+    let Forwarder { pending, strategies, routes, cache } = fw;
     // Looked at where it is: the view is not small.
     let parsed = Data::parse(&packet.bytes);
-    let data = match guard(fw, packet, &parsed) {
+    let data = match guard(pending, packet, &parsed, share) {
         Ok(data) => data,
-        Err(verdict) => return verdict,
+        Err(verdict) => return (share != Share::Shown).then_some(verdict),
     };
-    let hash = pit_match::run(fw, packet, data);
-    cs_admit::run(fw, now, packet, data, hash);
-    if fw.matched.is_empty() {
-        return Verdict::Satisfied;
+    let hash = pit_match::run(pending, packet, data);
+    if pending.matched.is_empty() && share != Share::Wanted {
+        return (share == Share::Own)
+            .then(|| cs_admit::unsolicited(pending, cache, now, packet, data, hash));
     }
-    fan_out::run(fw, now, packet, data, out)
+    if share != Share::Shown {
+        cs_admit::run(cache, now, packet, data, hash);
+    }
+    Some(fan_out::run(pending, strategies, routes, now, packet, data, out))
 }
 
 /// In: a packet that says it is Data.  Out: its view.
 /// Drops: malformed, unexpected_field, ingress_gone, scope.  Counters: in_data of the face.
 #[inline]
 fn guard<'a, 'p>(
-    fw: &mut Forwarder,
+    pending: &mut Pending,
     packet: &Packet,
     parsed: &'p Result<Data<'a>, Malformed>,
+    share: Share,
 ) -> Result<&'p Data<'a>, Verdict> {
-    let face = fw.faces.get_mut(packet.face).ok_or(Verdict::IngressGone)?;
-    face.counters.in_data += 1;
-    let lp = &packet.lp;
-    if lp.nack.is_some() || lp.next_hop_face.is_some() || lp.non_discovery {
-        return Err(Verdict::UnexpectedField);
-    }
+    let face = pending.faces.get_mut(packet.face).ok_or(Verdict::IngressGone)?;
+    face.counters.in_data += u64::from(share != Share::Shown);
+    let info = face.info;
+    rules::data_fields(&packet.lp)?;
     let data = parsed.as_ref().map_err(|_| Verdict::Malformed)?;
-    if !face.is_local() && is_localhost(data.name.value()) {
-        return Err(Verdict::Scope);
-    }
+    rules::data(data, info)?;
     Ok(data)
 }

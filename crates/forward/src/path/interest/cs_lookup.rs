@@ -3,47 +3,35 @@
 //! Drops: none.  Counters: cs_hits, cs_misses.
 
 use super::Incoming;
+use crate::fairness;
 use crate::path::{emit, finalize, is_localhost};
-use crate::{Forwarder, fairness};
+use crate::stage::{CacheStage, Pending, query};
 use onym_link::{LpOut, Outbox, Payload};
-use onym_tables::cs::{Body, Query};
+use onym_tables::cs::Body;
 use onym_tables::{FaceId, Tick};
 use onym_wire::data::Data;
-use onym_wire::interest::Interest;
-
-use onym_tables::hash::NameHashes;
-
-/// What the Interest asks of the store.
-pub(crate) fn query<'a>(interest: &Interest<'a>, hashes: &NameHashes) -> Query<'a> {
-    Query {
-        name: &interest.name.value()[..hashes.undigested_len],
-        hash: hashes.undigested,
-        can_be_prefix: interest.can_be_prefix,
-        must_be_fresh: interest.must_be_fresh,
-        digest: interest.implicit_digest(),
-    }
-}
 
 /// Charges a search to the face that asked: only those with CanBePrefix look at many packets.
 #[inline(always)]
-fn charge(fw: &mut Forwarder, incoming: &Incoming<'_>) {
+fn charge<C: CacheStage>(pending: &mut Pending, cache: &mut C, incoming: &Incoming<'_>) {
     if incoming.interest.can_be_prefix {
-        let steps = fw.cs.take_steps();
-        fairness::charge_steps(fw, incoming.ingress, steps);
+        let steps = cache.take_steps();
+        fairness::charge_steps(pending, incoming.ingress, steps);
     }
 }
 
 #[inline(always)]
-pub(super) fn run(
-    fw: &mut Forwarder,
+pub(super) fn run<C: CacheStage>(
+    pending: &mut Pending,
+    cache: &mut C,
     now: Tick,
     incoming: &Incoming<'_>,
     left_over: Option<u32>,
     out: &mut Outbox,
 ) -> bool {
-    let Some(body) = fw.cs.find(now, &query(incoming.interest, incoming.hashes)) else {
-        fw.counters.cs_misses += 1;
-        charge(fw, incoming);
+    let Some(body) = cache.find(now, &query(incoming.interest, incoming.hashes)) else {
+        pending.counters.cs_misses += 1;
+        charge(pending, cache, incoming);
         return false;
     };
     let bytes = match body {
@@ -51,20 +39,20 @@ pub(super) fn run(
         Body::Shared(buf) => Payload::Shared(buf.clone()),
     };
     let freshness = left_over.map(|_| Data::parse(body.bytes()).map_or(0, |d| d.freshness_ms));
-    fw.counters.cs_hits += 1;
-    charge(fw, incoming);
+    pending.counters.cs_hits += 1;
+    charge(pending, cache, incoming);
     if let (Some(slot), Some(freshness)) = (left_over, freshness) {
-        let entry = fw.pit.entry_mut(slot);
+        let entry = pending.pit.entry_mut(slot);
         entry.satisfied = true;
         entry.freshness_ms = u32::try_from(freshness).unwrap_or(u32::MAX);
-        finalize::run(fw, now, slot);
+        finalize::run(pending, now, slot);
     }
     let lp = LpOut {
         pit_token: incoming.packet.lp.pit_token.clone(),
-        incoming_face: Some(FaceId::CONTENT_STORE),
+        incoming_face: FaceId::CONTENT_STORE.told(),
         ..LpOut::default()
     };
     let localhost = is_localhost(incoming.interest.name.value());
-    emit::data(fw, bytes, incoming.ingress, localhost, lp, out);
+    emit::data(pending, bytes, incoming.ingress, localhost, lp, out);
     true
 }

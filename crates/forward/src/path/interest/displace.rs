@@ -3,8 +3,9 @@
 //! Drops: none (the caller drops as pit_share where none of the entries looked at is overdue).
 //! Counters: displaced_interests, and those of finalize.
 
+use crate::fairness;
 use crate::path::{act, finalize};
-use crate::{Forwarder, fairness};
+use crate::stage::Pending;
 use onym_link::Outbox;
 use onym_tables::{FaceId, Tick};
 use onym_wire::interest::Interest;
@@ -16,30 +17,32 @@ const LOOKS: u32 = 8;
 
 /// Whether there is room now.
 #[cold]
-pub(super) fn run(fw: &mut Forwarder, now: Tick, face: FaceId, out: &mut Outbox) -> bool {
-    let Some(slot) = find(fw, now, face) else { return false };
-    let lent = fw.pit.lend(slot);
+pub(super) fn run(pending: &mut Pending, now: Tick, face: FaceId, out: &mut Outbox) -> bool {
+    let Some(slot) = find(pending, now, face) else { return false };
+    let lent = pending.pit.lend(slot);
     let interest = Interest::parse(lent.interest())
         .expect("invariant: the Interest parsed when it came, and was not changed");
-    act::nack(fw, slot, &interest, face, NackReason::CONGESTION, out);
-    fw.pit.give_back(slot, lent);
-    finalize::run(fw, now, slot);
-    fw.counters.displaced_interests += 1;
+    act::nack(pending, slot, &interest, face, NackReason::CONGESTION, out);
+    pending.pit.give_back(slot, lent);
+    finalize::run(pending, now, slot);
+    pending.counters.displaced_interests += 1;
     true
 }
 
 /// The longest pending of a few entries for which this face alone waits, and for longer than its
 /// answers take.
-fn find(fw: &mut Forwarder, now: Tick, face: FaceId) -> Option<u32> {
-    let patience = fairness::patience(fw, face);
-    let slots = u64::from(fw.pit.slots());
+fn find(pending: &mut Pending, now: Tick, face: FaceId) -> Option<u32> {
+    let patience = fairness::patience(pending, face);
+    let slots = u64::from(pending.pit.slots());
     let mut found = None;
     for _ in 0..LOOKS {
-        let Ok(slot) = u32::try_from(fw.rng.below(slots)) else { continue };
-        let entry = fw.pit.entry(slot);
+        let Ok(slot) = u32::try_from(pending.rng.below(slots)) else { continue };
+        let entry = pending.pit.entry(slot);
         let [waiting] = &entry.ins[..] else { continue };
         let is_overdue = waiting.face == face && entry.since + patience < now;
-        if fw.pit.is_live(slot) && is_overdue && found.is_none_or(|(since, _)| entry.since < since)
+        if pending.pit.is_live(slot)
+            && is_overdue
+            && found.is_none_or(|(since, _)| entry.since < since)
         {
             found = Some((entry.since, slot));
         }

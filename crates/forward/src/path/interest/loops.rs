@@ -3,9 +3,10 @@
 //! Drops: dead_nonce, duplicate_nonce (as the caller found).  Counters: those of Nacks sent.
 
 use super::Incoming;
+use crate::Verdict;
 use crate::path::emit;
+use crate::stage::{Pending, Strategies};
 use crate::strategy::Entry;
-use crate::{Forwarder, Verdict};
 use onym_link::Outbox;
 use onym_wire::lp::NackReason;
 use onym_wire::mgmt::LinkType;
@@ -25,26 +26,27 @@ pub(super) fn is_duplicate(entry: &Entry, incoming: &Incoming<'_>) -> bool {
 
 #[cold]
 pub(super) fn run(
-    fw: &mut Forwarder,
+    pending: &mut Pending,
+    strategies: &Strategies,
     incoming: &Incoming<'_>,
     verdict: Verdict,
     out: &mut Outbox,
 ) -> Verdict {
-    let (_, choice) = fw.choices.effective(incoming.hashes, incoming.interest.name.value());
+    let (_, choice) = strategies.choices.effective(incoming.hashes, incoming.interest.name.value());
     if choice.strategy.nacks_loops() {
-        nack(fw, incoming, NackReason::DUPLICATE, out);
+        nack(pending, incoming, NackReason::DUPLICATE, out);
     }
     verdict
 }
 
 /// Sends a Nack for an Interest that has no in-record.
 pub(super) fn nack(
-    fw: &mut Forwarder,
+    pending: &mut Pending,
     incoming: &Incoming<'_>,
     reason: NackReason,
     out: &mut Outbox,
 ) {
     let (face, token) = (incoming.ingress, incoming.packet.lp.pit_token.clone());
     let (interest, nonce) = (incoming.interest, incoming.nonce);
-    emit::nack_point_to_point(fw, interest, nonce, face, token, reason, out);
+    emit::nack_point_to_point(pending, interest, nonce, face, token, reason, out);
 }

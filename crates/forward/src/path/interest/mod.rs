@@ -1,14 +1,14 @@
 //! The incoming Interest pipeline.
 
-pub(crate) mod cs_lookup;
+mod cs_lookup;
 mod displace;
-pub(crate) mod fib_lookup;
 pub(crate) mod guard;
 mod loops;
 mod pit_insert;
 
 use super::decide;
 use crate::faces::FaceInfo;
+use crate::stage::{CacheStage, RouteStage};
 use crate::{Forwarder, Verdict, fairness};
 use onym_link::{Outbox, Packet};
 use onym_tables::hash::NameHashes;
@@ -49,59 +49,72 @@ impl<'a> Incoming<'a> {
 }
 
 #[inline(never)]
-pub(super) fn run(fw: &mut Forwarder, now: Tick, packet: &Packet, out: &mut Outbox) -> Verdict {
-    let info = match guard::link_fields(fw, packet) {
+pub(super) fn run<R: RouteStage, C: CacheStage>(
+    fw: &mut Forwarder<R, C>,
+    now: Tick,
+    packet: &Packet,
+    out: &mut Outbox,
+) -> Verdict {
+    let pending = &mut fw.pending;
+    let info = match guard::link_fields(pending, packet) {
         Ok(info) => info,
         Err(verdict) => return verdict,
     };
     // Looked at where it is: the view is not small.
     let parsed = Interest::parse(&packet.bytes);
     let Ok(interest) = &parsed else { return Verdict::Malformed };
-    if let Err(verdict) = guard::network_fields(fw, packet, info, interest) {
+    if let Err(verdict) = guard::network_fields(pending, packet, info, interest) {
         return verdict;
     }
     // Kept between packets, because it is large; the hashes of one name are used by every stage.
-    let mut hashes = fw.hashes.take().unwrap_or_default();
-    let lengths = fw.fib.lengths() | fw.choices.lengths();
-    hashes.fill(&fw.key, interest.name.value(), lengths);
-    let incoming = guard::incoming(fw, packet, info, interest, &hashes);
+    let mut hashes = pending.hashes.take().unwrap_or_default();
+    let lengths = fw.routes.lengths() | fw.strategies.choices.lengths();
+    hashes.fill(&pending.key, interest.name.value(), lengths);
+    let incoming = guard::incoming(pending, packet, info, interest, &hashes);
     let verdict = admitted(fw, now, &incoming, out);
-    fw.hashes = Some(hashes);
+    fw.pending.hashes = Some(hashes);
     verdict
 }
 
-fn admitted(fw: &mut Forwarder, now: Tick, incoming: &Incoming<'_>, out: &mut Outbox) -> Verdict {
+fn admitted<R: RouteStage, C: CacheStage>(
+    fw: &mut Forwarder<R, C>,
+    now: Tick,
+    incoming: &Incoming<'_>,
+    out: &mut Outbox,
+) -> Verdict {
+    let Forwarder { pending, strategies, routes, cache } = fw;
     let key = incoming.key();
-    let mut look = fw.pit.look(&key);
-    if fw.dead.contains(now, incoming.hashes.whole, incoming.nonce) {
+    let mut look = pending.pit.look(&key);
+    if pending.dead.contains(now, incoming.hashes.whole, incoming.nonce) {
         // A copy that came over a longer way is no loop when the store still has its answer, and
         // others may have been aggregated to it.
-        if look.found.is_none() && cs_lookup::run(fw, now, incoming, None, out) {
+        if look.found.is_none() && cs_lookup::run(pending, cache, now, incoming, None, out) {
             return Verdict::CsHit;
         }
-        return loops::run(fw, incoming, Verdict::DeadNonce, out);
+        return loops::run(pending, strategies, incoming, Verdict::DeadNonce, out);
     }
-    if look.found.is_some_and(|slot| loops::is_duplicate(fw.pit.entry(slot), incoming)) {
-        return loops::run(fw, incoming, Verdict::DuplicateNonce, out);
+    if look.found.is_some_and(|slot| loops::is_duplicate(pending.pit.entry(slot), incoming)) {
+        return loops::run(pending, strategies, incoming, Verdict::DuplicateNonce, out);
     }
-    let is_asked = look.found.is_some_and(|slot| !fw.pit.entry(slot).ins.is_empty());
-    if !is_asked && cs_lookup::run(fw, now, incoming, look.found, out) {
+    let is_asked = look.found.is_some_and(|slot| !pending.pit.entry(slot).ins.is_empty());
+    if !is_asked && cs_lookup::run(pending, cache, now, incoming, look.found, out) {
         return Verdict::CsHit;
     }
-    if look.found.is_none() && fairness::is_over_pit_share(fw, incoming.ingress) {
-        if !displace::run(fw, now, incoming.ingress, out) {
-            loops::nack(fw, incoming, NackReason::CONGESTION, out);
+    if look.found.is_none() && fairness::is_over_pit_share(pending, incoming.ingress) {
+        if !displace::run(pending, now, incoming.ingress, out) {
+            loops::nack(pending, incoming, NackReason::CONGESTION, out);
             return Verdict::PitShare;
         }
         // The entry that went may have been one of this name.
-        look = fw.pit.look(&key);
+        look = pending.pit.look(&key);
     }
-    let slot = match pit_insert::run(fw, now, incoming, &key, &look) {
+    let slot = match pit_insert::run(pending, now, incoming, &key, &look) {
         Ok(slot) => slot,
         Err(verdict) => {
-            loops::nack(fw, incoming, NackReason::CONGESTION, out);
+            loops::nack(pending, incoming, NackReason::CONGESTION, out);
             return verdict;
         }
     };
-    decide::interest(fw, now, slot, incoming, out)
+    routes.pending_at(slot);
+    decide::interest(pending, strategies, routes, now, slot, incoming, out)
 }

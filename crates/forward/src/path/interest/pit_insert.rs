@@ -4,13 +4,14 @@
 //! face.
 
 use super::Incoming;
-use crate::{Forwarder, Verdict, fairness};
+use crate::stage::Pending;
+use crate::{Verdict, fairness};
 use onym_tables::Tick;
 use onym_tables::pit::{InRecord, Key, Look};
 
 #[inline(always)]
 pub(super) fn run(
-    fw: &mut Forwarder,
+    pending: &mut Pending,
     now: Tick,
     incoming: &Incoming<'_>,
     key: &Key<'_>,
@@ -18,9 +19,11 @@ pub(super) fn run(
 ) -> Result<u32, Verdict> {
     let slot = match look.found {
         Some(slot) => slot,
-        None => fw.pit.insert(look, key, &incoming.packet.bytes).map_err(|_| Verdict::PitFull)?,
+        None => {
+            pending.pit.insert(look, key, &incoming.packet.bytes).map_err(|_| Verdict::PitFull)?
+        }
     };
-    let lifetime_ms = incoming.interest.lifetime_or_default().min(fw.config.lifetime_max_ms);
+    let lifetime_ms = incoming.interest.lifetime_or_default().min(pending.config.lifetime_max_ms);
     let lp = &incoming.packet.lp;
     let record = InRecord {
         face: incoming.ingress,
@@ -30,13 +33,13 @@ pub(super) fn run(
         non_discovery: lp.non_discovery,
     };
     let expiry = record.expiry;
-    let entry = fw.pit.entry_mut(slot);
+    let entry = pending.pit.entry_mut(slot);
     if look.found.is_none() {
         entry.ins.push(record);
         entry.since = now;
-        fw.pit.set_expiry(slot, expiry);
+        pending.pit.set_expiry(slot, expiry);
         if incoming.packet.bytes.len() >= fairness::LONG_LEN {
-            fairness::charge(fw, slot, incoming.ingress);
+            fairness::charge(pending, slot, incoming.ingress);
         }
     } else {
         let known = entry.ins.iter_mut().find(|r| r.face == incoming.ingress);
@@ -45,12 +48,12 @@ pub(super) fn run(
             entry.ins.push(record);
         }
         let latest = entry.ins.iter().map(|r| r.expiry).max();
-        fw.pit.set_expiry(slot, latest.unwrap_or(expiry));
+        pending.pit.set_expiry(slot, latest.unwrap_or(expiry));
         if is_known {
             return Ok(slot);
         }
     }
-    if let Some(face) = fw.faces.get_mut(incoming.ingress) {
+    if let Some(face) = pending.faces.get_mut(incoming.ingress) {
         face.load.pending += 1;
     }
     Ok(slot)

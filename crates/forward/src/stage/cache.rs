@@ -1,0 +1,96 @@
+//! The cache stage: a content store, or none.
+
+use onym_link::Packet;
+use onym_tables::cs::{Body, ContentStore, Inserted, Query};
+use onym_tables::hash::NameHashes;
+use onym_tables::{HashKey, Tick};
+use onym_wire::data::Data;
+use onym_wire::interest::Interest;
+
+/// What the path asks of a cache.
+pub trait CacheStage {
+    /// The cached Data for `query`.
+    fn find(&mut self, now: Tick, query: &Query<'_>) -> Option<Body<'_>>;
+
+    /// Steps that searches took beyond usual ones since this was asked last.
+    fn take_steps(&mut self) -> u32 {
+        0
+    }
+
+    /// Keeps a Data, whose name has this hash, if it may be kept.
+    fn admit(&mut self, now: Tick, arrival: &Arrival<'_>) -> Inserted;
+}
+
+/// A Data that may be kept.
+#[derive(Debug)]
+pub struct Arrival<'a> {
+    /// The packet.
+    pub packet: &'a Packet,
+    /// Its view.
+    pub data: &'a Data<'a>,
+    /// Hash of its name.
+    pub hash: u64,
+    /// Whether no pending Interest asked for it.
+    pub unsolicited: bool,
+}
+
+/// The content store of a node or service.
+#[derive(Debug)]
+pub struct Cache {
+    /// The table.
+    pub store: ContentStore,
+}
+
+impl CacheStage for Cache {
+    #[inline(always)]
+    fn find(&mut self, now: Tick, query: &Query<'_>) -> Option<Body<'_>> {
+        self.store.find(now, query)
+    }
+
+    fn take_steps(&mut self) -> u32 {
+        self.store.take_steps()
+    }
+
+    #[inline(always)]
+    fn admit(&mut self, now: Tick, arrival: &Arrival<'_>) -> Inserted {
+        let Arrival { packet, data, hash, unsolicited } = *arrival;
+        if packet.lp.no_cache || !self.store.config().admit {
+            return Inserted::Refused;
+        }
+        let name = data.name.value();
+        self.store.insert(now, &packet.bytes, name, hash, data.freshness_ms, unsolicited)
+    }
+}
+
+/// What an Interest asks of a cache.
+#[inline(always)]
+#[must_use]
+pub fn query<'a>(interest: &Interest<'a>, hashes: &NameHashes) -> Query<'a> {
+    Query {
+        name: &interest.name.value()[..hashes.undigested_len],
+        hash: hashes.undigested,
+        can_be_prefix: interest.can_be_prefix,
+        must_be_fresh: interest.must_be_fresh,
+        digest: interest.implicit_digest(),
+    }
+}
+
+/// As [`query`], where nothing else needs the hashes.
+#[must_use]
+pub fn query_alone<'a>(key: &HashKey, interest: &Interest<'a>) -> Query<'a> {
+    query(interest, &NameHashes::new(key, interest.name.value(), 0))
+}
+
+/// No cache: nothing is found, nothing is kept.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoCache;
+
+impl CacheStage for NoCache {
+    fn find(&mut self, _: Tick, _: &Query<'_>) -> Option<Body<'_>> {
+        None
+    }
+
+    fn admit(&mut self, _: Tick, _: &Arrival<'_>) -> Inserted {
+        Inserted::Refused
+    }
+}

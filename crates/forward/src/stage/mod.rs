@@ -1,0 +1,22 @@
+//! What the stages of the path work on. Each stage is a function over the state that it needs:
+//!
+//! | state | of | stages |
+//! |---|---|---|
+//! | [`Pending`] | PIT, dead nonces, faces and their shares | loops, pit_insert, displace, pit_match, fan_out, finalize, emit |
+//! | [`Strategies`] | strategy choices, measurements | decide, act, nack, timers |
+//! | [`RouteStage`] | the FIB, or whatever stands in for it | fib_lookup |
+//! | [`CacheStage`] | the content store, or none | cs_lookup, cs_admit |
+//!
+//! A [`crate::Forwarder`] has one of each. Who does a part of a node's work only (a service) takes
+//! the state of that part and the same functions.
+
+mod cache;
+mod pending;
+mod routes;
+pub mod rules;
+mod strategies;
+
+pub use cache::{Arrival, Cache, CacheStage, NoCache, query, query_alone};
+pub use pending::{Pending, Waiting};
+pub use routes::{Handed, Hops, RouteStage, Routes, Target, Upstreams, first_delegation};
+pub use strategies::Strategies;

@@ -1,0 +1,162 @@
+//! The state of the PIT stage: pending Interests, dead nonces, faces and what is counted.
+
+use crate::fairness::Window;
+use crate::strategy::Info;
+use crate::{Config, Counters, FaceInfo, Faces};
+use onym_tables::dead_nonces::DeadNonces;
+use onym_tables::hash::NameHashes;
+use onym_tables::pit::Token;
+use onym_tables::pit::{InRecord, Key, Pit, TokenCodec};
+use onym_tables::{FaceId, HashKey, Rng, Tick};
+use onym_wire::interest::Interest;
+use onym_wire::name::Name;
+
+/// The state of the PIT stage.
+#[derive(Debug)]
+pub struct Pending {
+    pub(crate) config: Config,
+    pub(crate) key: HashKey,
+    pub(crate) rng: Rng,
+    pub(crate) tokens: TokenCodec,
+    pub(crate) faces: Faces,
+    pub(crate) pit: Pit<Info>,
+    pub(crate) dead: DeadNonces,
+    pub(crate) regions: Vec<Name>,
+    pub(crate) counters: Counters,
+    pub(crate) window: Window,
+    /// Who the Data that is being taken in comes from, where several stand behind its face.
+    pub(crate) behind: Option<FaceId>,
+    /// How long the upstream took that answered last, in nanoseconds.
+    pub(crate) waited_ns: u64,
+    /// Room used again for each packet.
+    pub(crate) matched: Vec<u32>,
+    pub(crate) told: Vec<FaceId>,
+    /// Absent while a packet uses it.
+    pub(crate) hashes: Option<Box<NameHashes>>,
+}
+
+/// A pending Interest with those that wait for it.
+#[derive(Debug)]
+pub struct Waiting<'a> {
+    /// The Interest, as it was received first.
+    pub interest: &'a [u8],
+    /// When it was.
+    pub since: Tick,
+    /// Who waits.
+    pub downstreams: &'a [InRecord],
+}
+
+impl Pending {
+    /// An empty table with the management face and the null face.
+    pub(crate) fn new(config: Config) -> Self {
+        let key = config.hash_key;
+        let mut faces = Faces::default();
+        faces.add(FaceId::INTERNAL, FaceInfo { local_fields: true, ..FaceInfo::local() });
+        faces.add(FaceId::NULL, FaceInfo::local());
+        Self {
+            key,
+            rng: Rng::new(config.seed),
+            tokens: TokenCodec::new(&key, config.shard),
+            faces,
+            pit: Pit::new(config.pit_entries_max).with_octets_max(config.pit_octets_max),
+            dead: DeadNonces::new(config.dead_nonces_max, config.dead_nonce_lifetime_ms),
+            regions: Vec::new(),
+            counters: Counters::default(),
+            window: Window::default(),
+            behind: None,
+            waited_ns: 0,
+            matched: Vec::new(),
+            told: Vec::new(),
+            hashes: None,
+            config,
+        }
+    }
+
+    /// The token by which Data finds the entry in `slot` again.
+    #[inline]
+    pub(crate) fn own_token(&self, slot: u32) -> Token {
+        Token::from(self.tokens.encode(slot, self.pit.generation(slot)))
+    }
+
+    /// Says who the Data that are taken in next come from, where several stand behind a face: it
+    /// does not go back there. `None`: from their face.
+    pub fn answered_by(&mut self, source: Option<FaceId>) {
+        self.behind = source;
+    }
+
+    /// How long the upstream took that answered last, in nanoseconds; 0 when it was not asked.
+    #[must_use]
+    pub fn waited_ns(&self) -> u64 {
+        self.waited_ns
+    }
+
+    /// Pending Interests.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.pit.len()
+    }
+
+    /// Whether nothing is pending.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.pit.is_empty()
+    }
+
+    /// Everything that is pending, in no particular order.
+    pub fn iter(&self) -> impl Iterator<Item = Waiting<'_>> {
+        self.pit.iter().map(|slot| {
+            let entry = self.pit.entry(slot);
+            let (interest, since) = (self.pit.interest(slot), entry.since);
+            Waiting { interest, since, downstreams: &entry.ins }
+        })
+    }
+
+    /// Takes over what waits elsewhere: the union of downstreams, each until the later time.
+    /// Whether all of it was known; `None` when the table cannot take it.
+    pub fn join(
+        &mut self,
+        now: Tick,
+        interest: &Interest<'_>,
+        downstreams: Vec<InRecord>,
+    ) -> Option<bool> {
+        let name = interest.name.value();
+        let hashes = NameHashes::new(&self.key, name, 0);
+        let hint = crate::path::interest::guard::hint_of(self, interest);
+        let key = Key {
+            can_be_prefix: interest.can_be_prefix,
+            must_be_fresh: interest.must_be_fresh,
+            hint,
+            ..Key::new(name, &hashes)
+        };
+        let look = self.pit.look(&key);
+        let slot = match look.found {
+            Some(slot) => slot,
+            None => {
+                let slot = self.pit.insert(&look, &key, interest.wire).ok()?;
+                self.pit.entry_mut(slot).since = now;
+                slot
+            }
+        };
+        let mut all_known = look.found.is_some();
+        for record in downstreams {
+            let entry = self.pit.entry_mut(slot);
+            match entry.ins.iter_mut().find(|r| r.face == record.face) {
+                Some(known) => {
+                    let expiry = known.expiry.max(record.expiry);
+                    all_known &= known.token == record.token;
+                    *known = InRecord { expiry, ..record };
+                }
+                None => {
+                    all_known = false;
+                    if let Some(face) = self.faces.get_mut(record.face) {
+                        face.load.pending += 1;
+                    }
+                    entry.ins.push(record);
+                }
+            }
+        }
+        let latest = self.pit.entry(slot).ins.iter().map(|r| r.expiry).max();
+        self.pit.set_expiry(slot, latest.unwrap_or(now));
+        Some(all_known)
+    }
+}
