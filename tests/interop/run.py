@@ -152,6 +152,7 @@ class OnymNode:
             'faces.udp.listen': f'["127.0.0.1:{self.udp_port}"]',
             'faces.tcp.listen': f'["127.0.0.1:{self.tcp_port}"]',
             'faces.websocket.listen': f'["127.0.0.1:{self.ws_port}"]',
+            'faces.websocket.local': 'true',
             **settings,
         }
         flags = [word for key, value in settings.items() for word in ('--set', f'{key}={value}')]
