@@ -157,7 +157,9 @@ impl BackwardRouter {
 
     /// The face that stands for who sent an Interest.
     fn downstream(&mut self, cx: &Cx<'_>, packet: &Packet) -> FaceId {
-        let Some(origin) = Origin::of_packet(&packet.lp) else { return packet.face };
+        // A neighbour that says no origin still tells its faces apart by the tags of tokens.
+        let tag = || Origin::of_tag(&packet.lp.pit_token);
+        let Some(origin) = Origin::of_packet(&packet.lp).or_else(tag) else { return packet.face };
         if self.clients.is_full() && self.tidy <= cx.now {
             self.tidy = cx.now.plus_ms(1000);
             let faces = self.fw.faces();
@@ -262,7 +264,8 @@ impl BackwardRouter {
             if *kind == PacketKind::Interest {
                 let asked = lp.incoming_face.map(FaceId::of_told);
                 let client = asked.and_then(|face| self.clients.of(face));
-                lp.incoming_face = client.map(|c| c.origin.told());
+                let origin = client.map(|c| c.origin).filter(|origin| !origin.is_tag());
+                lp.incoming_face = origin.map(Origin::told);
                 lp.prefix_announcement = hops.cloned();
             } else {
                 item.face = self.clients.of(item.face).map_or(item.face, |c| c.link);

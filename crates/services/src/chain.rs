@@ -5,7 +5,7 @@
 //! others pass that on. So a pending table far behind the dispatcher tells clients apart, sends no
 //! Nack to a link with several peers, and nothing back where it came from.
 
-use crate::ports::Port;
+use crate::ports::{Port, TAG_LEN};
 use onym_forward::FaceInfo;
 use onym_frame::Buf;
 use onym_link::{LpIn, LpOut};
@@ -29,6 +29,8 @@ const LOCAL: u64 = 1;
 const MULTI_ACCESS: u64 = 2;
 const AD_HOC: u64 = 4;
 const UNSOLICITED: u64 = 8;
+/// Numbers of origins have their highest bit set; those made from tags have not.
+const TAGGED: u64 = 1 << 62;
 
 impl Origin {
     /// The content store of the chain.
@@ -51,6 +53,21 @@ impl Origin {
     #[must_use]
     pub fn of_packet(lp: &LpIn) -> Option<Self> {
         lp.next_hop_face.map(Self)
+    }
+
+    /// That of who stands behind the tag in front of a token, as the neighbour sees it; it is not
+    /// told further.
+    #[must_use]
+    pub fn of_tag(token: &[u8]) -> Option<Self> {
+        let (tag, _) = token.split_first_chunk::<TAG_LEN>()?;
+        let number = tag.iter().fold(0, |n, octet| n << 8 | u64::from(*octet));
+        NonZeroU64::new(TAGGED | number << 8).map(Self)
+    }
+
+    /// Whether [`Origin::of_tag`] made it.
+    #[must_use]
+    pub fn is_tag(self) -> bool {
+        self.0.get() >> 32 == TAGGED >> 32
     }
 
     /// As a table on its way writes it.

@@ -82,6 +82,11 @@ fn the_backward_router_is_oriented_and_returns_data_to_everyone_who_asked() {
     let mut third = packet(257, interest_of("/a", 3, |_| ()), &[3], None);
     third.lp.next_hop_face = std::num::NonZeroU64::new(0x30);
     assert_eq!(br.take(third).0, Verdict::Aggregated);
+    // So are those behind a neighbour that says no origin, by the tags of its tokens.
+    for tag in [[4, 4, 4], [5, 5, 5]] {
+        let tagged = packet(257, interest_of("/a", tag[0].into(), |_| ()), &tag, None);
+        assert_eq!(br.take(tagged).0, Verdict::Aggregated);
+    }
     assert_eq!(br.data(256, "/a").0, Verdict::WrongSide);
     assert_eq!(br.interest(300, "/a", 4).0, Verdict::WrongSide);
     let (verdict, sent) = br.data(300, "/a");
@@ -89,7 +94,10 @@ fn the_backward_router_is_oriented_and_returns_data_to_everyone_who_asked() {
     told.sort_unstable();
     assert_eq!(
         (verdict, told),
-        (Verdict::Satisfied, vec![(256, &[][..]), (257, &[]), (257, &[3])])
+        (
+            Verdict::Satisfied,
+            vec![(256, &[][..]), (257, &[]), (257, &[3]), (257, &[4, 4, 4]), (257, &[5, 5, 5])]
+        )
     );
     assert_eq!(br.data(301, "/a").0, Verdict::Unsolicited);
     assert_eq!(br.interest(256, "/long", 5).0, Verdict::Forwarded);
