@@ -58,6 +58,7 @@ commands! {
     Route(route) in "Node",
     Fib(fib) in "Node",
     Cs(cs) in "Node",
+    Pit(pit) in "Node",
     Strategy(strategy) in "Node",
     Log(log) in "Node",
     Explain(explain) in "Node",

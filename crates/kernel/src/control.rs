@@ -56,14 +56,40 @@ pub struct Cs {
     pub capacity: u64,
     /// Packets now.
     pub packets: u64,
-    /// Names and prefixes now.
-    pub entries: u64,
     /// Octets of kernel memory now.
     pub bytes: u64,
     /// Whether packets are put in.
     pub admit: bool,
     /// Whether Interests are answered from it.
     pub serve: bool,
+}
+
+/// The table of pending Interests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pit {
+    /// Most entries.
+    pub capacity: u64,
+    /// Entries now.
+    pub entries: u64,
+    /// Octets of kernel memory now.
+    pub bytes: u64,
+    /// Most octets.
+    pub bytes_max: u64,
+}
+
+/// A pending Interest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pending {
+    /// Value of its Name TLV.
+    pub name: Vec<u8>,
+    /// CanBePrefix.
+    pub can_be_prefix: bool,
+    /// MustBeFresh.
+    pub must_be_fresh: bool,
+    /// Faces that wait for it.
+    pub downstreams: u64,
+    /// Milliseconds until it ends.
+    pub lifetime_ms: u64,
 }
 
 /// One counter.
@@ -272,7 +298,6 @@ impl Control {
         Ok(Cs {
             capacity: a.number(attr::CAPACITY),
             packets: a.number(attr::PACKETS),
-            entries: a.number(attr::ENTRIES),
             bytes: a.number(attr::BYTES),
             admit: a.number(attr::ADMIT) != 0,
             serve: a.number(attr::SERVE) != 0,
@@ -308,6 +333,66 @@ impl Control {
     /// As [`Self::faces`].
     pub fn erase(&mut self, prefix: &[u8], most: u32) -> Result<u64, KernelError> {
         let request = Request::new(cmd::CS_ERASE)
+            .put(attr::NAME, prefix)
+            .put(attr::COUNT, &most.to_ne_bytes());
+        Ok(self.netlink.call(request)?.first().map_or(0, |a| a.number(attr::COUNT)))
+    }
+
+    /// The table of pending Interests.
+    ///
+    /// # Errors
+    /// As [`Self::faces`].
+    pub fn pit(&mut self) -> Result<Pit, KernelError> {
+        let answers = self.netlink.call(Request::new(cmd::PIT_INFO))?;
+        let a = answers.first().ok_or(KernelError::Malformed)?;
+        Ok(Pit {
+            capacity: a.number(attr::PIT_MAX),
+            entries: a.number(attr::ENTRIES),
+            bytes: a.number(attr::BYTES),
+            bytes_max: a.number(attr::BYTES_MAX),
+        })
+    }
+
+    /// Changes the bounds of pending Interests; what is `None` stays.
+    ///
+    /// # Errors
+    /// As [`Self::faces`].
+    pub fn set_pit(
+        &mut self,
+        capacity: Option<u32>,
+        bytes_max: Option<u64>,
+    ) -> Result<(), KernelError> {
+        let mut request = Request::new(cmd::PIT_SET);
+        if let Some(n) = capacity {
+            request = request.put(attr::PIT_MAX, &n.to_ne_bytes());
+        }
+        if let Some(n) = bytes_max {
+            request = request.put(attr::BYTES_MAX, &n.to_ne_bytes());
+        }
+        self.done(request)
+    }
+
+    /// All pending Interests.
+    ///
+    /// # Errors
+    /// As [`Self::faces`].
+    pub fn pending(&mut self) -> Result<Vec<Pending>, KernelError> {
+        let row = |a: &Answer| Pending {
+            name: a.bytes(attr::NAME).unwrap_or_default().to_vec(),
+            can_be_prefix: a.number(attr::FLAGS) & 1 != 0,
+            must_be_fresh: a.number(attr::FLAGS) & 2 != 0,
+            downstreams: a.number(attr::COUNT),
+            lifetime_ms: a.number(attr::LIFETIME),
+        };
+        Ok(self.netlink.dump(cmd::PIT_GET)?.iter().map(row).collect())
+    }
+
+    /// Ends up to `most` pending Interests under a prefix; how many there were.
+    ///
+    /// # Errors
+    /// As [`Self::faces`].
+    pub fn end_pending(&mut self, prefix: &[u8], most: u32) -> Result<u64, KernelError> {
+        let request = Request::new(cmd::PIT_ERASE)
             .put(attr::NAME, prefix)
             .put(attr::COUNT, &most.to_ne_bytes());
         Ok(self.netlink.call(request)?.first().map_or(0, |a| a.number(attr::COUNT)))

@@ -77,7 +77,7 @@ pub mod attr {
     pub const PORT: u16 = 6;
     /// u16: octets of a frame; 0 is the link's own.
     pub const MTU: u16 = 7;
-    /// u32: bit 0 local.
+    /// u32: of a face: bit 0 local, 1 several peers, 2 local fields, 3 link headers; of a pending Interest: bit 0 CanBePrefix, 1 MustBeFresh.
     pub const FLAGS: u16 = 8;
     /// binary: value of a Name TLV.
     pub const NAME: u16 = 9;
@@ -87,8 +87,8 @@ pub mod attr {
     pub const STRATEGY: u16 = 11;
     /// u32: packets.
     pub const CAPACITY: u16 = 12;
-    /// u32: names and prefixes in the content store.
-    pub const ENTRIES_MAX: u16 = 13;
+    /// u32: ms that a pending Interest has left.
+    pub const LIFETIME: u16 = 13;
     /// u64.
     pub const BYTES_MAX: u16 = 14;
     /// u8.
@@ -179,7 +179,7 @@ pub mod cmd {
     pub const BPT_GET: u8 = 12;
     /// `pit-set`.
     pub const PIT_SET: u8 = 13;
-    /// `pit-get`.
+    /// Count is that of downstreams.
     pub const PIT_GET: u8 = 14;
     /// `stats-get`.
     pub const STATS_GET: u8 = 15;
@@ -199,4 +199,8 @@ pub mod cmd {
     pub const STORE_MISS: u8 = 22;
     /// `face-event`.
     pub const FACE_EVENT: u8 = 23;
+    /// `pit-info`.
+    pub const PIT_INFO: u8 = 24;
+    /// Ends what is pending under a prefix.
+    pub const PIT_ERASE: u8 = 25;
 }

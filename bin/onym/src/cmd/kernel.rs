@@ -5,7 +5,7 @@ use crate::human;
 use crate::node_words as words;
 use crate::output::Context;
 use onym_kernel::KernelError;
-use onym_kernel::control::{Control, Counter, Cs, Face, Peer, Route};
+use onym_kernel::control::{Control, Counter, Cs, Face, Peer, Pit, Route};
 use onym_wire::faceuri::FaceUri;
 use onym_wire::{Name, NameRef};
 use serde::Serialize;
@@ -246,7 +246,6 @@ pub(crate) fn route_remove(cx: &Context, prefix: &Name, via: &str) -> anyhow::Re
 struct ShownCs {
     capacity: u64,
     packets: u64,
-    entries: u64,
     bytes: u64,
     admit: bool,
     serve: bool,
@@ -254,17 +253,16 @@ struct ShownCs {
 
 impl ShownCs {
     fn of(cs: Cs) -> Self {
-        let Cs { capacity, packets, entries, bytes, admit, serve } = cs;
-        Self { capacity, packets, entries, bytes, admit, serve }
+        let Cs { capacity, packets, bytes, admit, serve } = cs;
+        Self { capacity, packets, bytes, admit, serve }
     }
 
     fn text(&self) -> String {
         let on = |on| if on { "on" } else { "off" };
         format!(
-            "capacity  {} packets\npackets   {}\nentries   {}\nmemory    {}\nadmit     {}\nserve     {}",
+            "capacity  {} packets\npackets   {}\nmemory    {}\nadmit     {}\nserve     {}",
             self.capacity,
             self.packets,
-            self.entries,
             human::bytes(self.bytes),
             on(self.admit),
             on(self.serve)
@@ -351,4 +349,92 @@ pub(crate) fn cs_erase(cx: &Context, prefix: &Name, count: Option<u64>) -> anyho
     let erased = open()?.erase(prefix.as_ref().value(), most).map_err(failure)?;
     let shown = Erased { prefix: prefix.to_string(), erased };
     cx.print(&shown, |e| format!("{} packets under {} erased", e.erased, e.prefix))
+}
+
+#[derive(Debug, Serialize)]
+struct ShownPit {
+    capacity: u64,
+    entries: u64,
+    bytes: u64,
+    bytes_max: u64,
+}
+
+fn print_pit(cx: &Context, pit: Pit) -> anyhow::Result<()> {
+    let Pit { capacity, entries, bytes, bytes_max } = pit;
+    cx.print(&ShownPit { capacity, entries, bytes, bytes_max }, |p| {
+        format!(
+            "capacity  {} entries, {}\nentries   {}\nmemory    {}",
+            p.capacity,
+            human::bytes(p.bytes_max),
+            p.entries,
+            human::bytes(p.bytes)
+        )
+    })
+}
+
+/// `onym pit info --kernel`.
+pub(crate) fn pit_info(cx: &Context) -> anyhow::Result<()> {
+    let pit = open()?.pit().map_err(failure)?;
+    print_pit(cx, pit)
+}
+
+/// `onym pit config --kernel`.
+pub(crate) fn pit_config(
+    cx: &Context,
+    capacity: Option<u64>,
+    bytes: Option<u64>,
+) -> anyhow::Result<()> {
+    let mut control = open()?;
+    let capacity = capacity.map(|n| u32::try_from(n).unwrap_or(u32::MAX));
+    control.set_pit(capacity, bytes).map_err(failure)?;
+    let pit = control.pit().map_err(failure)?;
+    print_pit(cx, pit)
+}
+
+#[derive(Debug, Serialize)]
+struct ShownPending {
+    name: String,
+    can_be_prefix: bool,
+    must_be_fresh: bool,
+    downstreams: u64,
+    lifetime_ms: u64,
+}
+
+/// `onym pit list --kernel`.
+pub(crate) fn pit_list(cx: &Context, under: Option<&Name>) -> anyhow::Result<()> {
+    let all = open()?.pending().map_err(failure)?;
+    let shown: Vec<_> = all
+        .iter()
+        .filter_map(|p| NameRef::parse_value(&p.name).ok().map(|name| (p, name.to_name())))
+        .filter(|(_, name)| under.is_none_or(|u| u.as_ref().is_prefix_of(name.as_ref())))
+        .map(|(p, name)| ShownPending {
+            name: name.to_string(),
+            can_be_prefix: p.can_be_prefix,
+            must_be_fresh: p.must_be_fresh,
+            downstreams: p.downstreams,
+            lifetime_ms: p.lifetime_ms,
+        })
+        .collect();
+    cx.print(&shown, |pending| {
+        let yes = |on| if on { "yes" } else { "no" }.to_string();
+        let row = |p: &ShownPending| {
+            vec![
+                p.name.clone(),
+                yes(p.can_be_prefix),
+                yes(p.must_be_fresh),
+                p.downstreams.to_string(),
+                format!("{} ms", p.lifetime_ms),
+            ]
+        };
+        let rows: Vec<_> = pending.iter().map(row).collect();
+        human::table(&["NAME", "PREFIX", "FRESH", "DOWNSTREAMS", "LEFT"], &rows)
+    })
+}
+
+/// `onym pit erase --kernel`.
+pub(crate) fn pit_erase(cx: &Context, prefix: &Name, count: Option<u64>) -> anyhow::Result<()> {
+    let most = count.map_or(u32::MAX, |n| u32::try_from(n).unwrap_or(u32::MAX));
+    let erased = open()?.end_pending(prefix.as_ref().value(), most).map_err(failure)?;
+    let shown = Erased { prefix: prefix.to_string(), erased };
+    cx.print(&shown, |e| format!("{} pending Interests under {} ended", e.erased, e.prefix))
 }

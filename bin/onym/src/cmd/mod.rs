@@ -21,6 +21,7 @@ pub(crate) mod net;
 pub(crate) mod peek;
 pub(crate) mod ping;
 pub(crate) mod ping_server;
+pub(crate) mod pit;
 pub(crate) mod poke;
 pub(crate) mod publish;
 pub(crate) mod put;
