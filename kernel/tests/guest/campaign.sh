@@ -11,7 +11,7 @@ R=$RANDOM
 fail=/sys/kernel/debug/failslab
 if [ -n "$FAILING" ]; then
   [ -d $fail ] || { echo "this kernel has no failslab"; exit 1; }
-  export MARKED=1
+  mark=m
   echo Y > $fail/task-filter; echo N > $fail/ignore-gfp-wait; echo 0 > $fail/verbose
   echo $((100 * 1000 / FAILING / 1000 + 1)) > $fail/probability; echo 3 > $fail/interval; echo -1 > $fail/times
 fi
@@ -26,11 +26,11 @@ campaign() {
   g=$(nnet-test ctl ether v0 ff:ff:ff:ff:ff:ff)
   nnet-test ctl route /a 1; nnet-test ctl route /a $g 5; nnet-test ctl route /b $f; nnet-test ctl route /cc 1
   nnet-test ctl route /witness-only 1
-  MARKED= nnet-test witness $((2 + ${COUNT:-2000} / 1000)) & witness=$!
-  nnet-test as 1000 - traffic $((seed * 8)) ${COUNT:-2000} & w1=$!
-  nnet-test as 1001 - traffic $((seed * 8 + 1)) ${COUNT:-2000} & w2=$!
-  nnet-test as 1002 un traffic $((seed * 8 + 2)) ${COUNT:-2000} & w3=$!
-  /sbin/ip netns exec x nnet-test traffic $((seed * 8 + 3)) ${COUNT:-2000} v1 & w4=$!
+  nnet-test witness $((2 + ${COUNT:-2000} / 1000)) & witness=$!
+  nnet-test as 1000 -$mark traffic $((seed * 8)) ${COUNT:-2000} & w1=$!
+  nnet-test as 1001 -$mark traffic $((seed * 8 + 1)) ${COUNT:-2000} & w2=$!
+  nnet-test as 1002 un$mark traffic $((seed * 8 + 2)) ${COUNT:-2000} & w3=$!
+  /sbin/ip netns exec x nnet-test as 0 -$mark traffic $((seed * 8 + 3)) ${COUNT:-2000} v1 & w4=$!
   for p in $w1 $w2 $w3 $w4 $witness; do wait $p || { echo "seed $seed: a law does not hold"; return 1; }; done
   # Everybody has gone but the device.
   ip link del v0

@@ -399,19 +399,6 @@ static void act(struct worker *w)
 	}
 }
 
-/* MARKED: allocations fail from here on where the kernel lets them. Root says so. */
-static void marked(void)
-{
-	const char *mark = getenv("MARKED");
-	int fd;
-
-	if (!mark || !*mark || getuid())
-		return;
-	fd = open("/proc/self/make-it-fail", O_WRONLY);
-	CHECK(fd >= 0 && write(fd, "1", 1) == 1);
-	close(fd);
-}
-
 /*
  * traffic SEED COUNT [DEVICE]: what one worker does; COUNT 0: until it is killed. With
  * a device also frames.
@@ -428,7 +415,6 @@ int traffic(int argc, char **argv)
 		w.device = if_nametoindex(argv[2]);
 		w.frames = socket(AF_PACKET, SOCK_DGRAM, htons(0x8624));
 	}
-	marked();
 	for (long n = 0; !count || n < count; n++)
 		act(&w);
 	return 0;
@@ -462,17 +448,48 @@ int witness(int argc, char **argv)
 	return 0;
 }
 
-/* as UID FLAGS COMMAND…: runs a command as a user; FLAGS: u, n for namespaces of its own, - for none. */
+/* Marks a process: where the kernel lets them, its allocations fail. Root says so. */
+static void mark(pid_t pid)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/make-it-fail", pid);
+	fd = open(path, O_WRONLY);
+	CHECK(fd >= 0 && write(fd, "1", 1) == 1);
+	close(fd);
+}
+
+/*
+ * as UID FLAGS COMMAND…: runs a command as a user; FLAGS: u, n for namespaces of its
+ * own, m for a mark, - for none. What is marked is `traffic`, and only when it is what
+ * it shall be, so that nothing but what it does fails.
+ */
 int run_as(int argc, char **argv)
 {
-	int uid = atoi(argv[0]), flags = 0;
+	int uid = atoi(argv[0]), flags = 0, ready[2], go[2], status;
 	extern char **environ;
+	pid_t child = 0;
+	char c;
 
 	flags |= strchr(argv[1], 'u') ? CLONE_NEWUSER : 0;
 	flags |= strchr(argv[1], 'n') ? CLONE_NEWNET : 0;
-	marked();
+	if (strchr(argv[1], 'm')) {
+		CHECK(!pipe(ready) && !pipe(go));
+		child = fork();
+		if (child) {
+			CHECK(child > 0 && read(ready[0], &c, 1) == 1);
+			mark(child);
+			CHECK(write(go[1], "x", 1) == 1 && waitpid(child, &status, 0) == child);
+			return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+		}
+	}
 	CHECK(!uid || (!setgid(uid) && !setuid(uid)));
 	CHECK(!flags || !unshare(flags));
+	if (strchr(argv[1], 'm')) {
+		CHECK(argc > 4 && write(ready[1], "x", 1) == 1 && read(go[0], &c, 1) == 1);
+		return traffic(argc - 3, argv + 3);
+	}
 	execve("/proc/self/exe", argv + 1, environ);
 	return 2;
 }
