@@ -116,12 +116,16 @@ class Replay:
         while time.monotonic() < end:
             for line in (self.folder / "log").read_text().splitlines():
                 if line.startswith("ready "):
-                    return json.loads(line[6:])["url"]
+                    said = json.loads(line[6:])
+                    self.token = pathlib.Path(said["token_file"]).read_text().strip()
+                    return said["url"]
             time.sleep(0.05)
         sys.exit((self.folder / "log").read_text())
 
     def ask(self, path: str) -> dict:
-        with urllib.request.urlopen(self.url + path, timeout=30) as answer:
+        headers = {"Authorization": f"Bearer {self.token}"}
+        request = urllib.request.Request(self.url + path, headers=headers)
+        with urllib.request.urlopen(request, timeout=30) as answer:
             return json.load(answer)
 
     def net(self, *words: str) -> None:

@@ -9,6 +9,18 @@ export interface Done { changed: boolean; steps: string[]; took_ms: number }
 
 const TOKEN = "onym-token";
 
+/** Takes the code of `onym net page` out of the address and has a token for it. */
+async function enter(): Promise<void> {
+  const code = new URLSearchParams(location.hash.slice(1)).get("code");
+  if (!code) return;
+  history.replaceState(null, "", location.pathname);
+  const answer = await fetch("/v1/session", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ code }) });
+  // A code that is used or too old: the token of this tab may still be good.
+  if (answer.ok) sessionStorage.setItem(TOKEN, JSON.parse(await answer.text()).token);
+}
+
+const entered = enter();
+
 /** Asks for the token when the manager wants one. */
 async function askToken(): Promise<void> {
   const dialog = document.querySelector<HTMLDialogElement>("#token")!;
@@ -19,6 +31,7 @@ async function askToken(): Promise<void> {
 }
 
 export async function ask<T>(method: string, path: string, body?: unknown, kind = "application/json"): Promise<T> {
+  await entered;
   for (;;) {
     const headers: Record<string, string> = {};
     const token = sessionStorage.getItem(TOKEN);
@@ -32,8 +45,12 @@ export async function ask<T>(method: string, path: string, body?: unknown, kind 
     }
     const octets = await answer.text();
     if (!answer.ok) {
-      let message = octets;
-      try { message = JSON.parse(octets).error.message; } catch { /* it is no JSON: shown as it is */ }
+      let message = octets, code = "";
+      try { ({ message, code } = JSON.parse(octets).error); } catch { /* it is no JSON: shown as it is */ }
+      if (code === "confirm" && !path.includes("confirm=") && confirm(`${message.split(";")[0]}. Go on?`)) {
+        path += `${path.includes("?") ? "&" : "?"}confirm=true`;
+        continue;
+      }
       throw new Error(message);
     }
     return (answer.headers.get("content-type") ?? "").includes("json") ? JSON.parse(octets) : (octets as T);

@@ -46,7 +46,7 @@ function presetForm(): HTMLElement {
   const names = choose(["nfd", "minimal", "interlinked", "scaling", "poisoning"], "Preset");
   form.append(names, button("Start preset", () => void run(names.value, () => ask("PUT", `/v1/presets/${names.value}`))));
   form.append(button("Stop all", () => {
-    if (confirm("Stop all functions and forget the description?")) void run("stop", () => ask("DELETE", "/v1/description"));
+    if (confirm("Stop all functions and forget the description?")) void run("stop", () => ask("DELETE", "/v1/description?confirm=true"));
   }));
   return form;
 }

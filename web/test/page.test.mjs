@@ -2,7 +2,7 @@
 // ONYM: the program (default ../target/release/onym); CHROMIUM: the browser (default /usr/bin/chromium).
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { after, before, test } from "node:test";
@@ -10,31 +10,40 @@ import { chromium } from "playwright-core";
 
 const onym = resolve(process.env.ONYM ?? "../target/release/onym");
 const state = mkdtempSync(join(tmpdir(), "onym-page-"));
+// The manager's socket and token are here, and nobody else's.
+const env = { ...process.env, XDG_RUNTIME_DIR: state };
 const flags = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
-let manager, url, browser;
+let manager, url, tokenFile, browser;
+
+/** The address that `onym net page` prints: each lets one browser in. */
+function address() {
+  const told = spawnSync(onym, ["net", "--manager", url, "page"], { encoding: "utf8", env });
+  assert.equal(told.status, 0, told.stderr);
+  return told.stdout.trim();
+}
 
 before(async () => {
-  manager = spawn(onym, ["manager", "--listen", "127.0.0.1:0", "--state", state, "--watch-ms", "200"], { stdio: ["ignore", "ignore", "pipe"] });
-  url = await new Promise((done, fail) => {
+  manager = spawn(onym, ["manager", "--listen", "127.0.0.1:0", "--state", state, "--watch-ms", "200"], { stdio: ["ignore", "ignore", "pipe"], env });
+  ({ url, token_file: tokenFile } = await new Promise((done, fail) => {
     let said = "";
     manager.stderr.on("data", (text) => {
       said += text;
       // The last one may not be whole yet.
       const line = said.split("\n").slice(0, -1).find((l) => l.startsWith("ready "));
-      if (line) done(JSON.parse(line.slice(6)).url);
+      if (line) done(JSON.parse(line.slice(6)));
     });
     manager.on("exit", () => fail(new Error(`the manager ended: ${said}`)));
-  });
+  }));
   // Without ports that others may have.
   const description = { network: "page", functions: { cs: { kind: "content-store" }, br: { kind: "backward-router", scalable: true }, nr: { kind: "name-router" } }, links: [{ from: "cs", to: "br" }, { from: "br", to: "nr" }] };
-  const answer = await fetch(`${url}/v1/description?form=json`, { method: "PUT", body: JSON.stringify(description), headers: { "content-type": "application/json" } });
+  const answer = await fetch(`${url}/v1/description?form=json`, { method: "PUT", body: JSON.stringify(description), headers: { "content-type": "application/json", authorization: `Bearer ${readFileSync(tokenFile, "utf8").trim()}` } });
   assert.equal(answer.status, 200, await answer.text());
   browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: flags });
 });
 
 after(async () => {
   await browser?.close();
-  if (url) spawnSync(onym, ["net", "--manager", url, "down"]);
+  if (url) spawnSync(onym, ["net", "--manager", url, "down"], { env });
   // What it still writes would be in the way of the removal.
   if (manager?.exitCode === null) {
     const ended = new Promise((done) => manager.once("exit", done));
@@ -50,7 +59,7 @@ async function open(options = {}) {
   const faults = [];
   page.on("pageerror", (e) => faults.push(e.message));
   page.on("console", (m) => m.type() === "error" && faults.push(m.text()));
-  await page.goto(url);
+  await page.goto(address());
   await page.locator('[data-name="cs"]').waitFor();
   return { page, faults, close: () => context.close() };
 }
@@ -62,6 +71,37 @@ test("the live graph, its functions and the event log are shown without an error
   await page.locator("#events li", { hasText: "cs runs" }).first().waitFor();
   await page.locator("#state", { hasText: "as wanted" }).waitFor();
   assert.deepEqual(faults, []);
+  await close();
+});
+
+test("an address lets one browser in, which stays in, and nobody else", async () => {
+  const once = address();
+  const context = await browser.newContext();
+  const page = await context.newPage();
+  await page.goto(once);
+  await page.locator('[data-name="cs"]').waitFor();
+  assert.equal(new URL(page.url()).hash, "", "the code is not kept in the history");
+  await page.reload();
+  await page.locator('[data-name="cs"]').waitFor();
+  for (const to of [once, url]) {
+    const other = await browser.newContext();
+    const stranger = await other.newPage();
+    await stranger.goto(to);
+    await stranger.locator("#token[open]").waitFor();
+    assert.equal(await stranger.locator('[data-name="cs"]').count(), 0);
+    await other.close();
+  }
+  await context.close();
+});
+
+test("more than half of the functions go only when that is meant", async () => {
+  const { page, close } = await open();
+  await page.getByText("Description", { exact: true }).click();
+  await page.getByLabel("Description in TOML").fill('network = "page"\nfunctions.cs.kind = "CS"');
+  page.once("dialog", (dialog) => { assert.match(dialog.message(), /removes 2 of 3/); void dialog.dismiss(); });
+  await page.getByRole("button", { name: "Apply" }).click();
+  await page.locator("#fault", { hasText: "removes 2 of 3" }).waitFor();
+  assert.equal(await page.locator('[data-name="br"]').count(), 1);
   await close();
 });
 

@@ -15,7 +15,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("onym-frame", &[]),
     ("onym-crypto", &["onym-wire"]),
     ("onym-sys", &[]),
-    ("onym-http", &[]),
+    ("onym-http", &["onym-sys"]),
     ("onym-etcd", &["onym-http"]),
     ("onym-kernel", &["onym-wire", "onym-crypto", "onym-sys"]),
     ("onym-tables", &["onym-wire", "onym-frame", "onym-crypto"]),
@@ -59,7 +59,7 @@ const EDGES: &[(&str, &[&str])] = &[
     // An application of both halves: never the data path of either.
     ("onym-gateway", &["onym-wire", "onym-frame", "onym-crypto", "onym-tables", "onym-client"]),
     // By the control interface of services only: never the data path.
-    ("onym-manager", &["onym-wire", "onym-crypto", "onym-http", "onym-etcd"]),
+    ("onym-manager", &["onym-wire", "onym-crypto", "onym-sys", "onym-http", "onym-etcd"]),
     (
         "onym-services",
         &["onym-wire", "onym-frame", "onym-link", "onym-crypto", "onym-tables", "onym-forward"],

@@ -11,7 +11,7 @@ use std::fs;
 use std::net::TcpListener;
 use std::process::Command;
 use support::managed::Managed;
-use support::{noise, wait_until};
+use support::{Place, noise, wait_until};
 
 fn kill(pid: &str) {
     assert!(Command::new("kill").args(["-9", pid]).status().unwrap().success(), "kill {pid}");
@@ -29,7 +29,7 @@ fn a_described_chain_carries_a_file_and_goes_on_while_functions_come_and_go() {
         [("make-before-break", "nf0"), ("break-and-buffer", "nf1"), ("break-and-drop", "nf2")]
     {
         let done =
-            managed.net(&["insert", "br", "nr", "name-filter", name, "--strategy", strategy]);
+            managed.net(&["insert", "br", "nr", name, "name-filter", "--strategy", strategy]);
         assert_eq!(done["counters"]["lost"], 0, "{strategy}: {done}");
         managed.fetches("/example/file", &content);
         managed.net(&["remove", name, "--strategy", strategy]);
@@ -167,7 +167,7 @@ fn what_cannot_be_done_says_why_and_leaves_nothing_behind() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
     let text = format!(
-        "links = [\"br -> nr\"]\nfunctions.nr.kind = \"NR\"\nfunctions.br.kind = \"BR\"\nfunctions.br.listen = \"tcp4://127.0.0.1:{port}\"\n"
+        "network = \"t\"\nlinks = [\"br -> nr\"]\nfunctions.nr.kind = \"NR\"\nfunctions.br.kind = \"BR\"\nfunctions.br.listen = \"tcp4://127.0.0.1:{port}\"\n"
     );
     fs::write(managed.place.path("taken.toml"), text).unwrap();
     let ended = managed.place.run(&["net", "--manager", &managed.url, "apply", "taken.toml"]);
@@ -254,4 +254,78 @@ fn one_command_makes_a_network_and_an_unmodified_client_fetches_a_file_through_i
     let ended = managed.place.run(&[&other[..], &["bad.toml"]].concat());
     assert_eq!(ended.code, 4, "{}", ended.err);
     assert!(ended.err.contains("line 1: link a -> b"), "{}", ended.err);
+}
+
+#[test]
+fn words_have_one_order_and_presets_are_listed_without_a_manager() {
+    let place = Place::new();
+    let listed = place.run(&["net", "--manager", "http://127.0.0.1:1", "preset"]);
+    assert_eq!(listed.code, 0, "{}", listed.err);
+    for (name, _, _) in onym_manager::presets::PRESETS {
+        assert!(listed.out.contains(name), "{name}: {}", listed.out);
+    }
+    drop(place);
+    let managed = Managed::new();
+    managed.apply("network = \"n\"\nlinks = [\"a -> b\"]\nfunctions.a.kind = \"CS\"\nfunctions.b.kind = \"CS\"\n");
+    managed.net(&["insert", "a", "b", "nf", "name-filter"]);
+    managed.net(&["deploy", "other", "name-filter"]);
+    let net =
+        |words: &[&str]| managed.place.run(&[&["net", "--manager", &managed.url], words].concat());
+    let ended = net(&["insert", "nf", "b", "name-filter", "nf2"]);
+    assert_ne!(ended.code, 0, "a kind before a name");
+    let ended = net(&["deploy", "name-filter", "name-filter"]);
+    assert!(ended.code == 4 && ended.err.contains("word of a kind"), "{}", ended.err);
+}
+
+#[test]
+fn a_description_that_came_out_empty_stops_nothing() {
+    let managed = Managed::new();
+    managed.apply_chain();
+    let net =
+        |words: &[&str]| managed.place.run(&[&["net", "--manager", &managed.url], words].concat());
+    let count = || managed.net(&["show"])["functions"].as_object().unwrap().len();
+    for text in ["", "network = \"nfd\"\n", "functions.br.kind = \"BR\"\n"] {
+        fs::write(managed.place.path("n.toml"), text).unwrap();
+        let ended = net(&["apply", "n.toml", "--yes"]);
+        assert_eq!((ended.code, count()), (4, 4), "{text}: {}{}", ended.out, ended.err);
+    }
+    fs::write(managed.place.path("n.toml"), "network = \"nfd\"\nfunctions.br.kind = \"BR\"\n")
+        .unwrap();
+    let ended = net(&["apply", "n.toml"]);
+    assert_eq!((ended.code, count()), (4, 4), "{}{}", ended.out, ended.err);
+    assert!(ended.err.contains("3 of 4") && ended.err.contains("--yes"), "{}", ended.err);
+    let ended = net(&["apply", "n.toml", "--yes"]);
+    assert_eq!((ended.code, count()), (0, 1), "{}{}", ended.out, ended.err);
+}
+
+#[test]
+fn an_apply_that_must_fail_costs_no_outage() {
+    let managed = Managed::new();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let own = unused(1).unwrap()[0];
+    let of = |port: u16| {
+        format!(
+            "network = \"n\"\nlinks = [\"br -> nr\"]\nfunctions.nr.kind = \"NR\"\nfunctions.br.kind = \"BR\"\nfunctions.br.listen = \"tcp4://127.0.0.1:{port}\"\n"
+        )
+    };
+    managed.apply(&of(own));
+    managed.wait_settled();
+    let before = (managed.pid("br"), managed.pid("nr"));
+    let port = taken.local_addr().unwrap().port();
+    fs::write(managed.place.path("n.toml"), of(port)).unwrap();
+    let ended = managed.place.run(&["net", "--manager", &managed.url, "apply", "n.toml"]);
+    assert_eq!(ended.code, 1, "{}", ended.err);
+    assert!(
+        ended.err.contains("start br") && ended.err.contains(&port.to_string()),
+        "{}",
+        ended.err
+    );
+    assert_eq!((managed.pid("br"), managed.pid("nr")), before, "nothing was stopped");
+    std::net::TcpStream::connect(("127.0.0.1", own)).unwrap();
+    // One network in the place of another one, at the same port, is no conflict.
+    let other = of(own).replace("br", "b2").replace("nr", "n2");
+    fs::write(managed.place.path("n.toml"), other).unwrap();
+    let ended = managed.place.run(&["net", "--manager", &managed.url, "apply", "n.toml", "--yes"]);
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    managed.wait_settled();
 }

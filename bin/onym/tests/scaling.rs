@@ -68,7 +68,7 @@ fn nothing_is_lost_while_a_function_is_scaled_out_and_in_under_traffic() {
         }
         // The same holds while a function is put into the chain and taken away.
         for strategy in ["make-before-break", "break-and-buffer"] {
-            let insert = ["insert", "br", "nr", "name-filter", "nf", "--strategy", strategy];
+            let insert = ["insert", "br", "nr", "nf", "name-filter", "--strategy", strategy];
             change(&managed, "cs", &insert);
             change(&managed, "cs", &["remove", "nf", "--strategy", strategy]);
         }

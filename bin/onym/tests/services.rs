@@ -53,7 +53,7 @@ fn http(to: &str, method: &str, path: &str, body: &str, headers: &str) -> (u16, 
     let length = body.len();
     write!(
         stream,
-        "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n{body}"
+        "{method} {path} HTTP/1.1\r\nhost: {to}\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n{body}"
     )
     .unwrap();
     let mut text = String::new();

@@ -1,118 +1,17 @@
 //! Requests and answers.
 
+use crate::model::{Compare, Entry, EtcdError, Lease, Listing, Operation, Outcome};
 use crate::wire;
 use onym_http::client::{Body, Client, HttpError, Method};
 use onym_http::tls::Tls;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use thiserror::Error;
 
 /// Most members of a cluster.
 const MEMBERS_MAX: usize = 16;
 /// Longest value, in octets.
 const VALUE_MAX: usize = 1 << 20;
-
-/// Why etcd did not do it.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum EtcdError {
-    /// The members are not named rightly.
-    #[error("etcd: {0}")]
-    Config(String),
-    /// No member answers. A write may have been done.
-    #[error("etcd does not answer: {0}; is it running, and is this its address?")]
-    Away(String),
-    /// It says no.
-    #[error("etcd refused: {0}")]
-    Refused(String),
-    /// The lease is no more.
-    #[error("the lease has ended")]
-    LeaseEnded,
-    /// The answer is none of etcd's.
-    #[error("etcd's answer is not understood: {0}")]
-    Broken(&'static str),
-}
-
-/// A lease: keys that were written with it go when it ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Lease(pub(crate) i64);
-
-/// A key with its value.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
-    /// The key.
-    pub key: String,
-    /// The value.
-    pub value: Vec<u8>,
-    /// The revision at which it was written first.
-    pub created: i64,
-    /// The revision at which it was written last.
-    pub modified: i64,
-}
-
-/// Keys under a prefix.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listing {
-    /// The revision of the whole store that this is from.
-    pub revision: i64,
-    /// The keys, in order.
-    pub entries: Vec<Entry>,
-    /// There are more than were asked for.
-    pub is_more: bool,
-}
-
-/// What a transaction depends on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Compare {
-    /// The key was written first at this revision; 0: there is none.
-    Created(String, i64),
-    /// The key was written last at this revision; 0: there is none.
-    Modified(String, i64),
-}
-
-impl Compare {
-    /// There is no such key.
-    #[must_use]
-    pub fn absent(key: impl Into<String>) -> Self {
-        Self::Created(key.into(), 0)
-    }
-}
-
-/// What a transaction does.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Operation {
-    /// Writes a key.
-    Put {
-        /// The key.
-        key: String,
-        /// The value.
-        value: Vec<u8>,
-        /// With this lease.
-        lease: Option<Lease>,
-    },
-    /// Reads a key.
-    Get {
-        /// The key.
-        key: String,
-    },
-    /// Removes a key.
-    Delete {
-        /// The key.
-        key: String,
-    },
-}
-
-/// What came of a transaction.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outcome {
-    /// Whether all comparisons held.
-    pub is_done: bool,
-    /// The revision after it.
-    pub revision: i64,
-    /// What each `Get` of the branch that was taken found.
-    pub found: Vec<Vec<Entry>>,
-}
 
 /// A cluster of etcd.
 #[derive(Debug)]
@@ -179,8 +78,14 @@ impl Etcd {
     pub async fn get(&self, key: &str) -> Result<Option<Entry>, EtcdError> {
         let body = json!({"key": wire::octets(key.as_bytes())});
         let answer = self.ask("/v3/kv/range", body, true).await?;
-        let entries = wire::entries(&answer).ok_or(EtcdError::Broken("kvs"))?;
-        Ok(entries.into_iter().next())
+        revision(&answer)?;
+        let mut entries = wire::entries(&answer).ok_or(EtcdError::Broken("kvs"))?;
+        match entries.pop() {
+            Some(entry) if entry.key != key || !entries.is_empty() => {
+                Err(EtcdError::Broken("other keys than the one that was asked for"))
+            }
+            entry => Ok(entry),
+        }
     }
 
     /// The first `most` keys that begin with `prefix`.
@@ -194,12 +99,15 @@ impl Etcd {
             "limit": most.to_string(),
         });
         let answer = self.ask("/v3/kv/range", body, true).await?;
-        let revision = wire::number(&answer["header"]["revision"]);
-        Ok(Listing {
-            revision: revision.ok_or(EtcdError::Broken("revision"))?,
-            entries: wire::entries(&answer).ok_or(EtcdError::Broken("kvs"))?,
-            is_more: answer["more"].as_bool().unwrap_or(false),
-        })
+        let entries = wire::entries(&answer).ok_or(EtcdError::Broken("kvs"))?;
+        let is_more = answer["more"].as_bool().unwrap_or(false);
+        let fits = entries.iter().all(|e| e.key.starts_with(prefix)) && entries.len() <= most;
+        // Whoever asks for the rest goes on behind the last one.
+        let rises = entries.is_sorted_by(|a, b| a.key < b.key) && !(is_more && entries.is_empty());
+        if !(fits && rises) {
+            return Err(EtcdError::Broken("other keys than those that were asked for"));
+        }
+        Ok(Listing { revision: revision(&answer)?, entries, is_more })
     }
 
     /// Writes a key.
@@ -213,7 +121,8 @@ impl Etcd {
         lease: Option<Lease>,
     ) -> Result<(), EtcdError> {
         fits(value)?;
-        self.ask("/v3/kv/put", wire::put(key, value, lease), false).await.map(drop)
+        let answer = self.ask("/v3/kv/put", wire::put(key, value, lease), false).await?;
+        revision(&answer).map(drop)
     }
 
     /// Removes a key, if it is there.
@@ -222,7 +131,7 @@ impl Etcd {
     /// As [`Etcd::get`].
     pub async fn delete(&self, key: &str) -> Result<(), EtcdError> {
         let body = json!({"key": wire::octets(key.as_bytes())});
-        self.ask("/v3/kv/deleterange", body, true).await.map(drop)
+        revision(&self.ask("/v3/kv/deleterange", body, true).await?).map(drop)
     }
 
     /// Does `then` when all of `when` holds, `otherwise` when not; all at once.
@@ -252,12 +161,14 @@ impl Etcd {
         let responses = answer["responses"].as_array().map_or(&[][..], Vec::as_slice);
         let ranges = responses.iter().map(|r| &r["response_range"]).filter(|r| !r.is_null());
         let found: Option<Vec<_>> = ranges.map(wire::entries).collect();
-        let revision = wire::number(&answer["header"]["revision"]);
-        Ok(Outcome {
-            is_done: answer["succeeded"].as_bool().unwrap_or(false),
-            revision: revision.ok_or(EtcdError::Broken("revision"))?,
-            found: found.ok_or(EtcdError::Broken("kvs"))?,
-        })
+        let found = found.ok_or(EtcdError::Broken("kvs"))?;
+        let is_done = answer["succeeded"].as_bool().unwrap_or(false);
+        let branch = if is_done { then } else { otherwise };
+        let asked = branch.iter().filter(|o| matches!(o, Operation::Get { .. })).count();
+        if found.len() != asked {
+            return Err(EtcdError::Broken("other answers than were asked for"));
+        }
+        Ok(Outcome { is_done, revision: revision(&answer)?, found })
     }
 
     /// A lease that ends `time` (whole seconds, at least one) after it was renewed last.
@@ -267,6 +178,11 @@ impl Etcd {
     pub async fn grant(&self, time: Duration) -> Result<Lease, EtcdError> {
         let seconds = time.as_secs().max(1).to_string();
         let answer = self.ask("/v3/lease/grant", json!({"TTL": seconds}), true).await?;
+        let granted = wire::number(&answer["TTL"]).and_then(|ttl| u64::try_from(ttl).ok());
+        // A seat is held for as long as was asked for.
+        if granted.is_none_or(|ttl| ttl < time.as_secs()) {
+            return Err(EtcdError::Broken("a lease that is shorter than was asked for"));
+        }
         match wire::number(&answer["ID"]) {
             Some(id) if id != 0 => Ok(Lease(id)),
             _ => Err(EtcdError::Broken("no lease")),
@@ -280,6 +196,9 @@ impl Etcd {
     pub async fn renew(&self, lease: Lease) -> Result<(), EtcdError> {
         let body = json!({"ID": lease.0.to_string()});
         let answer = self.ask("/v3/lease/keepalive", body, true).await?;
+        if wire::number(&answer["result"]["ID"]) != Some(lease.0) {
+            return Err(EtcdError::Broken("another lease than the one that was renewed"));
+        }
         match wire::number(&answer["result"]["TTL"]) {
             Some(left) if left > 0 => Ok(()),
             _ => Err(EtcdError::LeaseEnded),
@@ -294,6 +213,12 @@ impl Etcd {
         let body = json!({"ID": lease.0.to_string()});
         self.ask("/v3/lease/revoke", body, true).await.map(drop)
     }
+}
+
+/// The revision of the store, which every answer has: one without is none of etcd's.
+fn revision(answer: &Value) -> Result<i64, EtcdError> {
+    let revision = wire::number(&answer["header"]["revision"]);
+    revision.filter(|n| *n > 0).ok_or(EtcdError::Broken("revision"))
 }
 
 fn fits(value: &[u8]) -> Result<(), EtcdError> {

@@ -1,6 +1,7 @@
 //! A key that one holder has at a time.
 
-use crate::client::{Compare, Entry, Etcd, EtcdError, Lease, Operation};
+use crate::client::Etcd;
+use crate::model::{Compare, Entry, EtcdError, Lease, Operation};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

@@ -1,6 +1,6 @@
 //! The JSON of etcd's gateway: octets are base64, 64-bit numbers are strings, what is zero is absent.
 
-use crate::client::{Compare, Entry, Operation};
+use crate::model::{Compare, Entry, Lease, Operation};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
@@ -62,7 +62,7 @@ pub(crate) fn compare(compare: &Compare) -> Value {
     })
 }
 
-pub(crate) fn put(key: &str, value: &[u8], lease: Option<crate::Lease>) -> Value {
+pub(crate) fn put(key: &str, value: &[u8], lease: Option<Lease>) -> Value {
     let mut put = json!({"key": octets(key.as_bytes()), "value": octets(value)});
     if let Some(lease) = lease {
         put["lease"] = Value::String(lease.0.to_string());

@@ -9,8 +9,9 @@ mod worker;
 pub use onym_services::{Kind, Side};
 pub use uri::{FaceSpec, ListenSpec};
 
-use control::App;
+use control::{Access, App};
 use onym_crypto::edge::random_u64;
+use onym_http::folders::Folders;
 use onym_http::tls::ServerTls;
 use onym_services::Function;
 use onym_tables::HashKey;
@@ -61,6 +62,11 @@ pub struct Options {
     pub tls: Option<TlsFiles>,
     /// Whether the token may travel in clear text beyond loopback.
     pub clear_text: bool,
+    /// Whether every user of this machine is answered without a token.
+    pub open: bool,
+    /// Folders whose sockets the control interface may have it connect to, beside those of its own
+    /// listeners and faces.
+    pub connect: Vec<PathBuf>,
 }
 
 impl Options {
@@ -77,6 +83,8 @@ impl Options {
             token: None,
             tls: None,
             clear_text: false,
+            open: false,
+            connect: Vec::new(),
         }
     }
 }
@@ -144,7 +152,8 @@ impl Host {
             boot,
             start_ms: unix_ms(),
             threads,
-            token: options.token.as_ref().map(|t| digest(t.trim().as_bytes())),
+            access: Access::of(&options),
+            folders: folders(&options),
             workers: remotes.clone(),
             shared: Arc::clone(&shared),
             stop,
@@ -246,6 +255,16 @@ fn checked_tls(options: &Options) -> Result<Option<ServerTls>, HostError> {
         return Err(HostError::Usage(text));
     }
     options.tls.as_ref().map(control::load_tls).transpose().map_err(HostError::System)
+}
+
+/// Folders of sockets that the options name.
+fn folders(options: &Options) -> Folders {
+    let listen = options.listen.iter().map(|spec| spec.uri.as_str());
+    let faces = options.faces.iter().map(|spec| spec.uri.as_str());
+    let paths = options.config.values().filter_map(Value::as_str);
+    let sockets = listen.chain(faces).chain(paths).filter_map(uri::socket);
+    let own = sockets.filter_map(|path| path.parent().map(PathBuf::from));
+    Folders::new(options.connect.iter().cloned().chain(own))
 }
 
 /// The configuration of the function, and the number of threads.

@@ -106,6 +106,11 @@ fn ether(text: &str) -> Option<(Option<[u8; 6]>, &str)> {
     parts.next().is_none().then_some((Some(octets), interface))
 }
 
+/// The path of a Unix socket.
+pub(crate) fn socket(text: &str) -> Option<&Path> {
+    text.strip_prefix("unix://").map(Path::new)
+}
+
 fn parse(text: &str) -> Result<FaceUri, String> {
     text.parse().map_err(|e| format!("{text:?}: {e}"))
 }
@@ -132,7 +137,12 @@ pub(crate) fn listen(text: &str) -> Result<Box<dyn Listener>, String> {
             let options = UdpOptions::default();
             Ok(Box::new(UdpListener::bind(address(text, &uri)?, &options).map_err(failed)?))
         }
-        FaceUri::Unix(path) => Ok(Box::new(UnixListener::bind(Path::new(path)).map_err(failed)?)),
+        FaceUri::Unix(path) => {
+            // Who names a place need not be who may make folders there.
+            let folder = Path::new(path).parent().filter(|folder| folder.is_dir());
+            folder.ok_or_else(|| format!("{text}: there is no such folder; make it first"))?;
+            Ok(Box::new(UnixListener::bind(Path::new(path)).map_err(failed)?))
+        }
         _ => Err(format!("{text}: listeners are tcp4, tcp6, udp4, udp6, unix and ether")),
     }
 }

@@ -41,7 +41,7 @@ fn exchange(
 ) -> (u16, Value) {
     let body = if body.is_null() { String::new() } else { body.to_string() };
     let length = body.len();
-    write!(stream, "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}").unwrap();
+    write!(stream, "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}").unwrap();
     let mut text = String::new();
     // A peer that closes without a farewell has said everything all the same.
     let _ = stream.read_to_string(&mut text);

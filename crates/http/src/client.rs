@@ -1,5 +1,5 @@
-//! A client of HTTP/1.1 with JSON: one connection for each request, over TCP, TLS or a Unix
-//! socket, bounded in time and octets.
+//! A client of HTTP/1.1 with JSON: one connection for each request or one that is kept, over TCP,
+//! TLS or a Unix socket, bounded in time and octets.
 
 use crate::tls::Tls;
 use http_body_util::{BodyExt as _, Full, Limited};
@@ -8,6 +8,7 @@ use hyper::body::Bytes;
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -77,7 +78,12 @@ pub struct Client {
     place: Place,
     token: Option<String>,
     timeout: Duration,
+    /// The connection of the last request, where it is kept for the next one.
+    kept: Option<Kept>,
 }
+
+type Sender = hyper::client::conn::http1::SendRequest<Full<Bytes>>;
+type Kept = Arc<Mutex<Option<Sender>>>;
 
 /// What is sent.
 #[derive(Debug, Clone)]
@@ -94,7 +100,7 @@ impl Client {
     /// A client of `place` that gives up after `timeout`.
     #[must_use]
     pub fn new(place: Place, token: Option<String>, timeout: Duration) -> Self {
-        Self { place, token, timeout }
+        Self { place, token, timeout, kept: None }
     }
 
     /// A client of `http://host:port`.
@@ -105,7 +111,7 @@ impl Client {
         Self::of_url_with(url, None, token, timeout)
     }
 
-    /// A client of `http://host:port` or, with `tls`, of `https://host:port`.
+    /// A client of `http://host:port`, `unix:///path` or, with `tls`, of `https://host:port`.
     ///
     /// # Errors
     /// The URL is no such one, or asks for TLS and there is no authority to trust.
@@ -116,16 +122,25 @@ impl Client {
         timeout: Duration,
     ) -> Result<Self, HttpError> {
         let broken = |why: &str| HttpError::Broken { place: url.to_owned(), why: why.to_owned() };
+        if let Some(path) = url.strip_prefix("unix://").filter(|path| path.starts_with('/')) {
+            return Ok(Self::new(Place::Unix(PathBuf::from(path)), token, timeout));
+        }
         let (scheme, host) = url.split_once("://").unwrap_or_default();
         let host = host.trim_end_matches('/').to_owned();
         if host.is_empty() || host.contains('/') {
-            return Err(broken("the URL must be http://host:port or https://host:port"));
+            return Err(broken(
+                "the URL must be http://host:port, https://host:port or unix:///path",
+            ));
         }
         let place = match (scheme, tls) {
             ("http", _) => Place::Tcp(host),
             ("https", Some(tls)) => Place::Tls(host, tls.clone()),
             ("https", None) => return Err(broken("no authority was named whose servers to trust")),
-            _ => return Err(broken("the URL must be http://host:port or https://host:port")),
+            _ => {
+                return Err(broken(
+                    "the URL must be http://host:port, https://host:port or unix:///path",
+                ));
+            }
         };
         Ok(Self::new(place, token, timeout))
     }
@@ -134,6 +149,13 @@ impl Client {
     #[must_use]
     pub fn within(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
+        self
+    }
+
+    /// The same over one connection that is kept from request to request, and its clones with it.
+    #[must_use]
+    pub fn keeping(mut self) -> Self {
+        self.kept = Some(Kept::default());
         self
     }
 
@@ -184,43 +206,86 @@ impl Client {
         path: &str,
         body: Body,
     ) -> Result<(u16, Bytes), HttpError> {
+        let broken = |e: &dyn std::fmt::Display| HttpError::Broken {
+            place: self.shown(),
+            why: e.to_string(),
+        };
+        let request = || self.request(method, path, body.clone()).map_err(|e| broken(&e));
+        let mut answer = None;
+        let mut sender = match self.last().await {
+            None => self.connect().await?,
+            Some(mut sender) => match sender.send_request(request()?).await {
+                Ok(told) => {
+                    answer = Some(told);
+                    sender
+                }
+                // The server closed it at that moment; what only reads may be asked again.
+                Err(_) if *method == Method::GET => self.connect().await?,
+                Err(error) => return Err(broken(&error)),
+            },
+        };
+        let answer = match answer {
+            Some(answer) => answer,
+            None => sender.send_request(request()?).await.map_err(|e| broken(&e))?,
+        };
+        let status = answer.status().as_u16();
+        let body = Limited::new(answer.into_body(), ANSWER_MAX).collect().await;
+        let octets = body.map_err(|e| broken(&e))?.to_bytes();
+        if let Some(kept) = &self.kept {
+            *held(kept) = Some(sender);
+        }
+        Ok((status, octets))
+    }
+
+    /// The connection that was kept, if it is still good.
+    async fn last(&self) -> Option<Sender> {
+        let mut sender = held(self.kept.as_ref()?).take()?;
+        // An end that the server closed meanwhile is told here, before anything is sent by it.
+        sender.ready().await.is_ok().then_some(sender)
+    }
+
+    async fn connect(&self) -> Result<Sender, HttpError> {
         let connect =
             |e: std::io::Error| HttpError::Connect { place: self.shown(), why: e.to_string() };
         match &self.place {
             Place::Tcp(host) => {
                 let stream = TcpStream::connect(host.as_str()).await.map_err(connect)?;
                 let _ = stream.set_nodelay(true);
-                self.over(stream, host, method, path, body).await
+                self.shake(stream).await
             }
             Place::Tls(host, tls) => {
                 let stream = TcpStream::connect(host.as_str()).await.map_err(connect)?;
                 let _ = stream.set_nodelay(true);
-                let stream = tls.connect(host, stream).await.map_err(connect)?;
-                self.over(stream, host, method, path, body).await
+                self.shake(tls.connect(host, stream).await.map_err(connect)?).await
             }
             Place::Unix(socket) => {
-                let stream = UnixStream::connect(socket).await.map_err(connect)?;
-                self.over(stream, "localhost", method, path, body).await
+                self.shake(UnixStream::connect(socket).await.map_err(connect)?).await
             }
         }
     }
 
-    async fn over<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+    async fn shake<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         &self,
         stream: S,
-        host: &str,
+    ) -> Result<Sender, HttpError> {
+        let shaken = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
+        let (sender, connection) =
+            shaken.map_err(|e| HttpError::Broken { place: self.shown(), why: e.to_string() })?;
+        // It ends with its sender.
+        tokio::spawn(connection);
+        Ok(sender)
+    }
+
+    fn request(
+        &self,
         method: &Method,
         path: &str,
         body: Body,
-    ) -> Result<(u16, Bytes), HttpError> {
-        let broken = |e: &dyn std::fmt::Display| HttpError::Broken {
-            place: self.shown(),
-            why: e.to_string(),
+    ) -> Result<Request<Full<Bytes>>, hyper::http::Error> {
+        let host = match &self.place {
+            Place::Tcp(host) | Place::Tls(host, _) => host.as_str(),
+            Place::Unix(_) => "localhost",
         };
-        let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
-            .await
-            .map_err(|e| broken(&e))?;
-        let driver = tokio::spawn(connection);
         let mut request = Request::builder().method(method).uri(path).header("host", host);
         if let Some(token) = &self.token {
             request = request.header("authorization", format!("Bearer {token}"));
@@ -236,13 +301,12 @@ impl Client {
                 octets
             }
         };
-        let request = request.body(Full::new(octets)).map_err(|e| broken(&e))?;
-        let answer = sender.send_request(request).await.map_err(|e| broken(&e))?;
-        let status = answer.status().as_u16();
-        let body = Limited::new(answer.into_body(), ANSWER_MAX).collect().await;
-        driver.abort();
-        Ok((status, body.map_err(|e| broken(&e))?.to_bytes()))
+        request.body(Full::new(octets))
     }
+}
+
+fn held(kept: &Kept) -> std::sync::MutexGuard<'_, Option<Sender>> {
+    kept.lock().expect("invariant: no panic under this lock")
 }
 
 /// What an error says: `error.message` of ours, `message` of Docker and Kubernetes, or the text.

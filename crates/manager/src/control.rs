@@ -103,6 +103,13 @@ impl Control {
         Ok(Self { client: Client::of_url(url, token, ANSWER)? })
     }
 
+    /// The same over a connection of its own that is kept: once it is there, nobody else's
+    /// connections stand in its way.
+    #[must_use]
+    pub fn keeping(&self) -> Self {
+        Self { client: self.client.clone().keeping() }
+    }
+
     /// The same with another time to wait.
     #[must_use]
     pub fn within(&self, timeout: Duration) -> Self {

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod allow;
 pub mod control;
 pub mod describe;
 pub mod driver;

@@ -248,7 +248,20 @@ impl<'a> Change<'a> {
 
     fn restart(&self, steps: &mut Vec<Step>) {
         // Its listeners are taken until it is gone.
-        steps.extend(self.again.iter().map(|name| Step::Stop { name: (*name).to_owned() }));
+        let first = self.again.iter().copied().chain(self.in_the_way());
+        steps.extend(first.map(|name| Step::Stop { name: name.to_owned() }));
+    }
+
+    /// Those that go for good and listen where one that is started will.
+    fn in_the_way(&self) -> impl Iterator<Item = &'a str> {
+        let places = |network: &'a Network, name: &str| -> BTreeSet<&'a String> {
+            let function = network.functions.get(name).into_iter();
+            function.flat_map(|f| f.listen.values().flatten()).collect()
+        };
+        let needed: BTreeSet<_> =
+            self.started.iter().flat_map(|name| places(self.wanted, name)).collect();
+        let clash = move |name: &&str| !places(self.running, name).is_disjoint(&needed);
+        self.gone.iter().copied().filter(clash)
     }
 
     fn start(&self, steps: &mut Vec<Step>) {
@@ -346,7 +359,9 @@ impl<'a> Change<'a> {
     }
 
     fn stop(&self, steps: &mut Vec<Step>) {
-        steps.extend(self.gone.iter().map(|name| Step::Stop { name: (*name).to_owned() }));
+        let early: BTreeSet<&str> = self.in_the_way().collect();
+        let late = self.gone.iter().filter(|name| !early.contains(*name));
+        steps.extend(late.map(|name| Step::Stop { name: (*name).to_owned() }));
     }
 }
 

@@ -17,6 +17,23 @@ pub const PRESETS: [(&str, &str, &str); 5] = [
     ("poisoning", "a cache that can be poisoned", include_str!("../presets/poisoning.toml")),
 ];
 
+/// One of them, for readers.
+#[derive(Debug, Clone, Copy, serde::Serialize)]
+pub struct Preset {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is.
+    pub about: &'static str,
+    /// Its description in TOML.
+    pub toml: &'static str,
+}
+
+/// All of them.
+#[must_use]
+pub fn list() -> Vec<Preset> {
+    PRESETS.iter().map(|(name, about, toml)| Preset { name, about, toml }).collect()
+}
+
 /// The description of a preset.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static str> {

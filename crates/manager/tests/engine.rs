@@ -24,6 +24,7 @@ async fn manager(driver: &FakeDriver, folder: &Path) -> Manager {
         driver: Arc::new(driver.clone()),
         store: Box::new(store),
         watch: Duration::from_millis(20),
+        allowed: onym_manager::allow::Allowed::default(),
     };
     Manager::start(options).await.unwrap()
 }
@@ -34,6 +35,7 @@ fn apply(text: &str) -> Change {
         description: Box::new(description),
         strategy: Strategy::default(),
         dry_run: false,
+        confirmed: true,
     }
 }
 
@@ -74,7 +76,7 @@ async fn every_preset_is_started_linked_and_the_same_again_changes_nothing() {
         assert!(settled(&manager), "{name}");
         assert!(driver.world.lock().unwrap().shared);
         assert_eq!(manager.change(preset(name)).await.unwrap().steps, Vec::<String>::new());
-        let down = manager.change(Change::Down).await.unwrap();
+        let down = manager.change(Change::Down { confirmed: true }).await.unwrap();
         assert!(down.changed);
         assert_eq!(driver.world.lock().unwrap().alive(), Vec::<String>::new());
         assert!(!driver.world.lock().unwrap().shared, "what services share goes with them");
@@ -291,7 +293,8 @@ async fn a_poisoned_cache_gets_a_verifier_that_goes_after_ten_clean_periods() {
 async fn keys_reach_routers_and_verifiers_and_are_withdrawn() {
     let (driver, folder) = (FakeDriver::default(), tempfile::tempdir().unwrap());
     let manager = manager(&driver, folder.path()).await;
-    let text = r#"links = ["sv -> nr"]
+    let text = r#"network = "keys"
+        links = ["sv -> nr"]
         functions.sv.kind = "SV"
         functions.nr.kind = "NR""#;
     manager.change(apply(text)).await.unwrap();
@@ -340,4 +343,76 @@ async fn a_busy_function_is_cloned_by_the_manager_itself() {
     load.abort();
     until("idle clones go and the balancer with them", || names(&manager) == ["br", "cs", "nr"])
         .await;
+}
+
+#[tokio::test]
+async fn what_would_fail_is_found_out_before_anything_is_stopped() {
+    let folder = tempfile::tempdir().unwrap();
+    let driver = FakeDriver::default();
+    let manager = manager(&driver, folder.path()).await;
+    manager.change(preset("nfd")).await.unwrap();
+    until("it runs", || settled(&manager)).await;
+    let instances = || -> Vec<String> {
+        let world = driver.world.lock().unwrap();
+        world.services.iter().filter(|(_, s)| s.alive).map(|(id, _)| id.clone()).collect()
+    };
+    let before = (instances(), manager.shared.saved().description.clone());
+    {
+        let mut world = driver.world.lock().unwrap();
+        world.hopeless.insert("pd".into());
+        world.calls.clear();
+    }
+    // Another port: the dispatcher must be started anew, and a new function would come first.
+    let text = onym_manager::presets::find("nfd").unwrap().replace(":6363", ":6364");
+    let text = format!("{text}\n[functions.a]\nkind = \"content-store\"\n");
+    let error = manager.change(apply(&text)).await.unwrap_err();
+    assert!(matches!(error, ChangeError::Impossible { .. }), "{error}");
+    let told = error.to_string();
+    assert!(
+        told.contains("start pd") && told.contains("6363") && told.contains("nothing was"),
+        "{told}"
+    );
+    assert_eq!((instances(), manager.shared.saved().description.clone()), before);
+    assert_eq!(
+        driver.world.lock().unwrap().calls,
+        Vec::<String>::new(),
+        "nobody was told anything"
+    );
+    driver.world.lock().unwrap().hopeless.clear();
+    manager.change(apply(&text)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_service_that_forwards_is_not_replaced_for_its_control_interface() {
+    let folder = tempfile::tempdir().unwrap();
+    let driver = FakeDriver::default();
+    let manager = manager(&driver, folder.path()).await;
+    manager.change(preset("nfd")).await.unwrap();
+    until("it runs", || settled(&manager)).await;
+    let instance = || driver.world.lock().unwrap().named("br").order.clone().unwrap().instance;
+    let first = instance();
+    driver.world.lock().unwrap().deaf.insert("br".into());
+    let mut packets = 0;
+    let forward = || {
+        packets += 1;
+        let mut world = driver.world.lock().unwrap();
+        let faces = &mut world.named("nr").faces;
+        let own = faces.values_mut().find(|f| f["uri"].as_str().unwrap().contains(&first)).unwrap();
+        own["in"] = json!({"interests": packets});
+    };
+    let mut forward = forward;
+    let begun = Instant::now();
+    until("it was silent for longer than a service may be", || {
+        forward();
+        begun.elapsed() > Duration::from_secs(13)
+    })
+    .await;
+    assert_eq!(instance(), first);
+    assert_eq!(manager.shared.view().functions["br"].state, "silent");
+    // Without a word and without a packet it is dead.
+    until("it is replaced", || {
+        let saved = manager.shared.saved();
+        saved.instances.get("br").is_some_and(|i| i.order.instance != first)
+    })
+    .await;
 }

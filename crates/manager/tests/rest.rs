@@ -6,6 +6,7 @@ mod fake;
 
 use fake::FakeDriver;
 use onym_http::client::{Body, Client, HttpError, Method, Place};
+use onym_manager::allow::Allowed;
 use onym_manager::engine::{Manager, Options};
 use onym_manager::store::FileStore;
 use serde_json::{Value, json};
@@ -22,7 +23,14 @@ async fn served(token: Option<&str>) -> Served {
     let store = FileStore::open(&folder.path().join("state.redb")).unwrap();
     let driver = Arc::new(FakeDriver::default());
     let watch = Duration::from_millis(20);
-    let manager = Manager::start(Options { driver, store: Box::new(store), watch }).await.unwrap();
+    let manager = Manager::start(Options {
+        driver,
+        store: Box::new(store),
+        watch,
+        allowed: Allowed::default(),
+    })
+    .await
+    .unwrap();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let app = onym_manager::rest::router(manager, token.map(str::to_owned));
@@ -70,7 +78,7 @@ async fn a_network_is_applied_shown_changed_and_taken_down() {
     let events = served.ask(Method::GET, "/v1/events?after=0", Body::None).await.unwrap();
     assert!(events["events"].as_array().unwrap().iter().any(|e| e["kind"] == "started"));
     served.ask(Method::DELETE, "/v1/functions/nf?join=true", Body::None).await.unwrap();
-    served.ask(Method::DELETE, "/v1/description", Body::None).await.unwrap();
+    served.ask(Method::DELETE, "/v1/description?confirm=true", Body::None).await.unwrap();
     let view = served.ask(Method::GET, "/v1/network", Body::None).await.unwrap();
     assert_eq!(view["functions"].as_object().unwrap().len(), 0);
 }
@@ -202,4 +210,168 @@ async fn events_are_streamed_as_they_come_and_from_the_last_one_that_was_read() 
     listen(&served, u64::MAX).await;
     served.ask(Method::GET, "/v1/health", Body::None).await.unwrap();
     drop((first, again));
+}
+
+async fn functions(served: &Served) -> usize {
+    let view = served.ask(Method::GET, "/v1/network", Body::None).await.unwrap();
+    view["functions"].as_object().unwrap().len()
+}
+
+#[tokio::test]
+async fn an_empty_or_nameless_description_is_refused_and_nothing_stops() {
+    let served = served(None).await;
+    served.ask(Method::PUT, "/v1/presets/nfd", Body::None).await.unwrap();
+    let named = json!({"network": "", "functions": {"br": {"kind": "backward-router"}}});
+    for (form, text) in [
+        ("json", "{}".to_owned()),
+        ("json", json!({"network": "nfd"}).to_string()),
+        ("json", named.to_string()),
+        ("toml", String::new()),
+        ("toml", "network = \"nfd\"\n".to_owned()),
+        ("toml", "functions.br.kind = \"BR\"\n".to_owned()),
+        ("yaml", "network: nfd\n".to_owned()),
+    ] {
+        for confirm in ["", "&confirm=true"] {
+            let path = format!("/v1/description?form={form}{confirm}");
+            let body = Body::Octets("text/plain", text.clone().into());
+            let (code, message) = status(served.ask(Method::PUT, &path, body).await);
+            assert_eq!(code, 422, "{text}: {message}");
+            let told = message.contains("no name") || message.contains("no functions");
+            assert!(told, "{text}: {message}");
+        }
+    }
+    assert_eq!(functions(&served).await, 4);
+}
+
+#[tokio::test]
+async fn a_change_that_takes_more_than_half_away_wants_a_confirmation() {
+    let served = served(None).await;
+    served.ask(Method::PUT, "/v1/presets/nfd", Body::None).await.unwrap();
+    let of = |names: &[&str]| {
+        let rows = names.iter().map(|n| format!("functions.{n}.kind = \"{n}\"\n"));
+        format!("network = \"nfd\"\n{}", rows.collect::<String>())
+    };
+    let put = async |path: &str, names: &[&str]| {
+        let body = Body::Octets("application/toml", of(names).into());
+        status(served.ask(Method::PUT, path, body).await)
+    };
+    let (code, message) = put("/v1/description", &["br"]).await;
+    assert_eq!(code, 409, "{message}");
+    for word in ["3 of 4", "cs, nr, pd", "confirm=true"] {
+        assert!(message.contains(word), "{word}: {message}");
+    }
+    assert_eq!(put("/v1/description?confirm=perhaps", &["br"]).await.0, 422);
+    assert_eq!(put("/v1/description?dry_run=true", &["br"]).await.0, 200, "it does nothing");
+    assert_eq!(functions(&served).await, 4);
+    assert_eq!(put("/v1/description", &["br", "nr"]).await.0, 200, "half of them");
+    assert_eq!(put("/v1/description?confirm=true", &["cs"]).await.0, 200);
+    let (code, message) = status(served.ask(Method::PUT, "/v1/presets/minimal", Body::None).await);
+    assert_eq!(code, 409, "{message}");
+    let (code, message) = status(served.ask(Method::DELETE, "/v1/description", Body::None).await);
+    assert_eq!(code, 409, "{message}");
+    assert_eq!(functions(&served).await, 1);
+    served.ask(Method::DELETE, "/v1/description?confirm=true", Body::None).await.unwrap();
+    assert_eq!(functions(&served).await, 0);
+}
+
+#[tokio::test]
+async fn an_error_of_a_body_names_the_function_and_the_place_in_it() {
+    let served = served(None).await;
+    let ask = async |method: Method, path: &str, body: Value| {
+        status(served.ask(method, path, Body::Json(body)).await)
+    };
+    let insert = |function: Value| json!({"on": {"from": "a", "to": "b"}, "name": "x", "function": function});
+    for (method, path, body, words) in [
+        (
+            Method::PUT,
+            "/v1/functions/x",
+            json!({"kind": "switch"}),
+            &["function x", "kind", "content-store"][..],
+        ),
+        (
+            Method::PUT,
+            "/v1/functions/x",
+            json!({"kind": "content-store", "quota": "much"}),
+            &["function x", "quota"],
+        ),
+        (
+            Method::PUT,
+            "/v1/functions/x",
+            json!({"kind": "content-store", "config": {"capacity": "many"}}),
+            &["function x", "config.capacity", "whole number"],
+        ),
+        (Method::POST, "/v1/insert", insert(json!({"kind": "switch"})), &["function.kind"]),
+        (Method::PUT, "/v1/policies", json!({"scaling": {"upp": 1}}), &["scaling", "upp"]),
+        (
+            Method::PUT,
+            "/v1/functions/x/instances",
+            json!({"instances": -1}),
+            &["function x", "instances"],
+        ),
+        (
+            Method::PUT,
+            "/v1/description",
+            json!({"network": "n", "functions": {"a": {"kind": "CS", "config": {"capacity": "many"}}}}),
+            &["function a", "capacity", "whole number"],
+        ),
+        (
+            Method::PUT,
+            "/v1/description",
+            json!({"network": "n", "functions": {"a": {"kind": "switch"}}}),
+            &["function a", "switch"],
+        ),
+        (
+            Method::PUT,
+            "/v1/functions/name-filter",
+            json!({"kind": "content-store"}),
+            &["function name-filter", "word of a kind"],
+        ),
+    ] {
+        let (code, message) = ask(method, path, body).await;
+        assert_eq!(code, 422, "{path}: {message}");
+        for word in words {
+            assert!(message.contains(word), "{path}: {word}: {message}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_shown_as_json_is_taken_as_json() {
+    let served = served(None).await;
+    served.ask(Method::PUT, "/v1/presets/interlinked", Body::None).await.unwrap();
+    let shown = served.ask(Method::GET, "/v1/description", Body::None).await.unwrap();
+    let again = served.ask(Method::PUT, "/v1/description", Body::Json(shown)).await.unwrap();
+    assert_eq!((&again["changed"], &again["steps"]), (&json!(false), &json!([])));
+}
+
+#[tokio::test]
+async fn every_refusal_is_json() {
+    let served = served(None).await;
+    let long = Body::Octets("application/toml", vec![b'#'; (1 << 20) + 1].into());
+    for (method, path, body, expected, code) in [
+        (Method::PATCH, "/v1/network", Body::None, 405, "method"),
+        (Method::POST, "/", Body::None, 405, "method"),
+        (Method::PUT, "/v1/description", long, 413, "too-large"),
+        (Method::GET, "/v1/nothing", Body::None, 404, "path"),
+    ] {
+        let mut stream = tokio::net::TcpStream::connect(&served.address).await.unwrap();
+        let octets = match body {
+            Body::Octets(_, octets) => octets,
+            _ => Default::default(),
+        };
+        use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
+            octets.len()
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let _ = stream.write_all(&octets).await;
+        let mut answer = String::new();
+        let _ = stream.read_to_string(&mut answer).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {expected}")), "{method} {path}: {answer}");
+        assert!(answer.contains("application/json"), "{method} {path}: {answer}");
+        let body = answer.split_once("\r\n\r\n").unwrap().1;
+        let body: Value = serde_json::from_str(body).unwrap();
+        assert_eq!(body["error"]["code"], code, "{method} {path}");
+    }
 }

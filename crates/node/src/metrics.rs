@@ -6,9 +6,10 @@ use crate::control::status::Snapshot;
 use crate::node::{NodeError, Remote};
 use axum::Router;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::routing::get;
 use onym_forward::verdict::Verdict;
+use onym_http::access::check_loopback;
 use onym_link::PacketKind;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -60,7 +61,9 @@ pub(crate) fn serve(listen: &OneOrMany, node: Remote) -> Result<Server, NodeErro
     let run = move || {
         runtime.block_on(async move {
             for socket in sockets {
-                let app = Router::new().route("/metrics", get(metrics)).with_state(node.clone());
+                let local = socket.local_addr().is_ok_and(|at| at.ip().is_loopback());
+                let state = (node.clone(), local);
+                let app = Router::new().route("/metrics", get(metrics)).with_state(state);
                 if let Ok(listener) = tokio::net::TcpListener::from_std(socket) {
                     tokio::spawn(onym_http::server::serve(listener, app));
                 }
@@ -79,7 +82,13 @@ type Answer = (StatusCode, [(&'static str, &'static str); 1], String);
 /// where its processor is small; its counters are those of the page before then.
 const PUSH_WAIT_MAX: Duration = Duration::from_millis(50);
 
-async fn metrics(State(node): State<Remote>) -> Answer {
+async fn metrics(State((node, local)): State<(Remote, bool)>, headers: HeaderMap) -> Answer {
+    // On loopback no page of elsewhere reads them, by whatever name it asks.
+    let foreign = if local { check_loopback(&headers).err() } else { None };
+    if let Some(foreign) = foreign {
+        let kind = [("content-type", "text/plain; charset=utf-8")];
+        return (StatusCode::FORBIDDEN, kind, format!("{foreign}\n"));
+    }
     // The control thread answers within milliseconds; the wait must not hold the server.
     let asked = tokio::task::spawn_blocking(move || {
         node.ask(|reply| Request::Snapshot { patience: PUSH_WAIT_MAX, reply })

@@ -1,10 +1,12 @@
 //! Who is at the other end of a connection, as far as the kernel tells.
 //!
-//! Credentials of a Unix socket are those that the peer had when it connected; a token or a
-//! certificate is what proves anything beyond this machine. What [`tcp_owner`] tells is good for
-//! sharing places among users, not for rights: a reverse proxy connects for strangers.
+//! Credentials of a Unix socket are those that the peer had when it connected, those of a loopback
+//! TCP connection the user whose process has the other end; a token or a certificate is what
+//! proves anything beyond this machine. A reverse proxy has its own user and connects for
+//! strangers: a door that goes by users also looks at what [`crate::origin`] tells apart.
 
 use rustix::fd::{AsFd, AsRawFd};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, netlink};
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::net::{IpAddr, SocketAddr};
@@ -143,23 +145,119 @@ fn knows_all_users() -> bool {
     map.split_whitespace().eq(["0", "0", "4294967295"])
 }
 
-/// The user whose process has the other end of the loopback connection from `peer` to `here`.
+/// The user whose process has the other end of a loopback TCP connection.
 ///
-/// `None` when it is not on this machine, or nobody has it any more: the kernel gives an end that
-/// was closed to root.
+/// `None` when it is not on this machine, or nobody has it any more. As long as this end is
+/// connected no other socket can have the addresses of the other end, so who is found has it.
 #[must_use]
-pub fn tcp_owner(here: SocketAddr, peer: SocketAddr) -> Option<u32> {
+pub fn tcp_user(fd: impl AsFd) -> Option<u32> {
+    let here = SocketAddr::try_from(rustix::net::getsockname(&fd).ok()?).ok()?;
+    let peer = rustix::net::getpeername(&fd).ok()??;
+    let uid = owner_of(here, SocketAddr::try_from(peer).ok()?)?;
+    is_connected(fd).then_some(uid)
+}
+
+/// Whether a TCP socket has its connection still: established, or the peer will send no more.
+fn is_connected(fd: impl AsFd) -> bool {
+    const ESTABLISHED: u8 = 1;
+    const CLOSE_WAIT: u8 = 8;
+    let mut state = 0_u8;
+    let mut len: libc::socklen_t = 1;
+    // SAFETY: the descriptor is open for the call; the kernel writes at most `len` octets of its
+    // answer, whose first one is the state, to `state`, and the length.
+    let rc = unsafe {
+        libc::getsockopt(
+            fd.as_fd().as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            (&raw mut state).cast(),
+            &raw mut len,
+        )
+    };
+    rc == 0 && matches!(state, ESTABLISHED | CLOSE_WAIT)
+}
+
+/// Who has the socket that is connected from `peer` to `here`.
+fn owner_of(here: SocketAddr, peer: SocketAddr) -> Option<u32> {
     let (here, peer) = (plain(here), plain(peer));
     if !peer.ip().is_loopback() && peer.ip() != here.ip() {
         return None;
     }
-    // A socket of IPv6 may carry a connection of IPv4; it is in the second list.
-    ["/proc/self/net/tcp", "/proc/self/net/tcp6"]
-        .iter()
-        .find_map(|list| owner_in(&text(list).ok()?, here, peer))
+    ask(here, peer).unwrap_or_else(|_| {
+        // A socket of IPv6 may carry a connection of IPv4; it is in the second list.
+        ["/proc/self/net/tcp", "/proc/self/net/tcp6"]
+            .iter()
+            .find_map(|list| listed(&text(list).ok()?, here, peer))
+    })
 }
 
-fn owner_in(list: &str, here: SocketAddr, peer: SocketAddr) -> Option<u32> {
+/// Asks the kernel about one socket (`sock_diag`), whatever their number.
+fn ask(here: SocketAddr, peer: SocketAddr) -> io::Result<Option<u32>> {
+    const BY_FAMILY: u16 = 20;
+    const REQUEST: u16 = 1;
+    let family = match peer.ip() {
+        IpAddr::V4(_) => AddressFamily::INET,
+        IpAddr::V6(_) => AddressFamily::INET6,
+    };
+    let mut message = Vec::with_capacity(72);
+    message.extend(72_u32.to_ne_bytes());
+    message.extend(BY_FAMILY.to_ne_bytes());
+    message.extend(REQUEST.to_ne_bytes());
+    message.extend([0; 8]);
+    message.extend([family.as_raw() as u8, libc::IPPROTO_TCP as u8, 0, 0]);
+    message.extend(u32::MAX.to_ne_bytes());
+    message.extend(peer.port().to_be_bytes());
+    message.extend(here.port().to_be_bytes());
+    message.extend(words(peer.ip()));
+    message.extend(words(here.ip()));
+    message.extend([0; 4]);
+    // No cookie: whichever socket has these addresses.
+    message.extend([0xff; 8]);
+    let flags = SocketFlags::CLOEXEC;
+    let socket = rustix::net::socket_with(
+        AddressFamily::NETLINK,
+        SocketType::DGRAM,
+        flags,
+        Some(netlink::SOCK_DIAG),
+    )?;
+    let kernel = netlink::SocketAddrNetlink::new(0, 0);
+    rustix::net::sendto(&socket, &message, rustix::net::SendFlags::empty(), &kernel)?;
+    let mut answer = [0_u8; 1024];
+    let (len, _) = rustix::net::recv(&socket, &mut answer[..], rustix::net::RecvFlags::DONTWAIT)?;
+    answered(answer.get(..len).unwrap_or_default())
+}
+
+/// The owner in an answer of `sock_diag`; none when there is no such socket, or nobody has it: the
+/// kernel gives an end that was closed to root.
+fn answered(answer: &[u8]) -> io::Result<Option<u32>> {
+    const ERROR: u16 = 2;
+    const CONNECTED: std::ops::RangeInclusive<u8> = 1..=9;
+    let short = || io::Error::from(io::ErrorKind::UnexpectedEof);
+    let octets = |at: usize| answer.get(at..at + 4).and_then(|o| o.try_into().ok());
+    let word = |at: usize| octets(at).map(u32::from_ne_bytes).ok_or_else(short);
+    if (word(4)? & 0xffff) as u16 == ERROR {
+        let error = i32::try_from(word(16)?.wrapping_neg()).unwrap_or(libc::EIO);
+        let error = io::Error::from_raw_os_error(error);
+        return if error.kind() == io::ErrorKind::NotFound { Ok(None) } else { Err(error) };
+    }
+    let state = *answer.get(17).ok_or_else(short)?;
+    let (uid, inode) = (word(80)?, word(84)?);
+    Ok((inode != 0 && CONNECTED.contains(&state)).then_some(uid))
+}
+
+/// An address in four words of the network's order.
+fn words(ip: IpAddr) -> [u8; 16] {
+    match ip {
+        IpAddr::V6(ip) => ip.octets(),
+        IpAddr::V4(ip) => {
+            let mut octets = [0; 16];
+            octets[..4].copy_from_slice(&ip.octets());
+            octets
+        }
+    }
+}
+
+fn listed(list: &str, here: SocketAddr, peer: SocketAddr) -> Option<u32> {
     list.lines().skip(1).find_map(|line| {
         let mut fields = line.split_ascii_whitespace().skip(1);
         let (local, remote) = (address(fields.next()?)?, address(fields.next()?)?);
@@ -255,13 +353,36 @@ mod tests {
                 _ => TcpStream::connect(("127.0.0.1", port)).unwrap(),
             };
             let (server, peer) = listener.accept().unwrap();
-            let here = server.local_addr().unwrap();
-            assert_eq!(tcp_owner(here, peer), Some(own_uid()), "{at}");
+            let here = plain(server.local_addr().unwrap());
+            let peer = plain(peer);
+            assert_eq!(tcp_user(&server), Some(own_uid()), "{at}");
+            let asked = || ask(here, peer).inspect_err(|e| eprintln!("skipped: sock_diag: {e}"));
+            assert!(asked().is_err() || asked().unwrap() == Some(own_uid()), "{at}");
+            let lists = ["/proc/self/net/tcp", "/proc/self/net/tcp6"];
+            let found = || lists.iter().find_map(|l| listed(&text(l).ok()?, here, peer));
+            assert_eq!(found(), Some(own_uid()), "{at}");
             drop(client);
             // The kernel calls an end that nobody has root's.
-            assert_eq!(tcp_owner(here, peer), None, "{at}");
+            assert_eq!(tcp_user(&server), None, "{at}");
+            assert_eq!((asked().unwrap_or(None), found()), (None, None), "{at}");
         }
         let far: SocketAddr = "192.0.2.1:80".parse().unwrap();
-        assert_eq!(tcp_owner("192.0.2.7:80".parse().unwrap(), far), None);
+        assert_eq!(owner_of("192.0.2.7:80".parse().unwrap(), far), None);
+    }
+
+    #[test]
+    fn a_connection_that_was_reset_is_nobodys() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut server, _) = listener.accept().unwrap();
+        io::Write::write_all(&mut server, b"unread").unwrap();
+        // What was not read when it is closed makes the kernel reset the connection.
+        client.peek(&mut [0]).unwrap();
+        drop(client);
+        let end = std::time::Instant::now() + std::time::Duration::from_secs(30);
+        while is_connected(&server) {
+            assert!(std::time::Instant::now() < end, "it stays");
+        }
+        assert_eq!(tcp_user(&server), None);
     }
 }

@@ -94,7 +94,7 @@ class Metrics(Meter):
         """Read the page."""
         try:
             with socket.create_connection((self.host, self.port), timeout) as connection:
-                connection.sendall(b"GET /metrics HTTP/1.0\r\nHost: onym\r\n\r\n")
+                connection.sendall(b"GET /metrics HTTP/1.0\r\nHost: localhost\r\n\r\n")
                 parts = []
                 while part := connection.recv(1 << 16):
                     parts.append(part)
@@ -169,7 +169,8 @@ class Services(Meter):
         connection = http.client.HTTPConnection(self.host, self.ports[service], timeout=timeout)
         try:
             text = None if body is None else json.dumps(body)
-            connection.request("GET" if body is None else "PUT", path, text)
+            headers = {} if body is None else {"Content-Type": "application/json"}
+            connection.request("GET" if body is None else "PUT", path, text, headers)
             response = connection.getresponse()
             return response.status, json.loads(response.read())
         except (OSError, ValueError, http.client.HTTPException) as error:

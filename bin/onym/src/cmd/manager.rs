@@ -1,5 +1,6 @@
 //! `onym manager`: deploys, links, watches, scales and defends a network of services.
 
+pub(crate) mod doors;
 mod network;
 
 use crate::exit::{Exit, Failure};
@@ -7,7 +8,9 @@ use crate::output::Context;
 use crate::secure::Serving;
 use anyhow::Result;
 use clap::ValueEnum;
+use doors::Doors;
 use onym_etcd::Etcd;
+use onym_manager::allow::{Allowed, Rule};
 use onym_manager::driver::{
     Cluster, DockerDriver, DockerOptions, Driver, KubernetesDriver, KubernetesOptions,
     ProcessDriver, ProcessOptions, usable_cgroup,
@@ -26,6 +29,10 @@ use std::time::Duration;
 /// It runs in the foreground and says `ready {…}` on standard error once it has adopted what runs
 /// and its interface is open. Ending it, even by a kill, leaves the services running; a manager
 /// started again on the same state adopts them. `onym net down` stops them.
+///
+/// It answers its own user, root and members of the group onym at a Unix socket that `onym net`
+/// finds, and by TCP whoever has the token of a file beside it that only its user reads.
+/// `onym net page` prints an address for a browser.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   onym manager
@@ -33,6 +40,7 @@ use std::time::Duration;
   onym manager --driver docker --binary target/static/onym
   onym manager --driver kubernetes --namespace onym --image registry.example/onym:0.1
   onym manager --listen 127.0.0.1:8081 --state ./state --watch-ms 200
+  onym manager --allow-listen tcp4://0.0.0.0:6363 --allow-listen unix:///srv/ndn
   onym manager --listen 192.0.2.1:8080 --token-file token --tls-cert own.pem --tls-key own.key
   onym manager --etcd http://127.0.0.1:2379 --listen 127.0.0.1:8081   # one of several")]
 pub(crate) struct Args {
@@ -57,8 +65,19 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PATH", default_value = "/var/run/docker.sock")]
     docker_socket: PathBuf,
     #[command(flatten)]
-    kubernetes: Kubernetes,
-    /// The token that every request must carry; needed beyond loopback, unless mutual TLS is.
+    kubernetes: Box<Kubernetes>,
+    /// Where functions may listen beside loopback and the folders of the manager; the address
+    /// 0.0.0.0 or [::] stands for all. May be repeated.
+    #[arg(long, value_name = "URI")]
+    allow_listen: Vec<Rule>,
+    /// The group whose members may command it by its socket.
+    #[arg(long, value_name = "NAME", default_value = "onym")]
+    group: String,
+    /// Answer every user of this machine without a token. Not as root.
+    #[arg(long, conflicts_with_all = ["token_file", "tls_ca"])]
+    open: bool,
+    /// The token that requests by TCP must carry, else one of its own; needed beyond loopback,
+    /// unless mutual TLS is.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     #[command(flatten)]
@@ -71,7 +90,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "URL", value_delimiter = ',')]
     etcd: Vec<String>,
     #[command(flatten)]
-    stand_by: StandBy,
+    stand_by: Box<StandBy>,
 }
 
 /// What goes with --driver kubernetes.
@@ -160,6 +179,17 @@ pub(crate) fn run(args: Args, _: &Context) -> Result<()> {
 
 /// Whoever reaches the manager may start programs here.
 fn check_access(args: &Args, token: bool) -> Result<()> {
+    if args.open && onym_sys::peer::own_uid() == 0 {
+        return Err(Failure::new(
+            Exit::Usage,
+            "a manager of root answers nobody without asking who it is",
+        )
+        .why("every user of this machine could have root start programs")
+        .next(
+            "leave --open away: `onym net` finds the socket, a browser its way by `onym net page`",
+        )
+        .into());
+    }
     if args.listen.ip().is_loopback() {
         return Ok(());
     }
@@ -194,6 +224,8 @@ async fn serve(args: &Args, state: &Path, token: Option<String>) -> Result<()> {
             .why(e)
             .next("another program has it: choose another --listen")
     })?;
+    let address = listener.local_addr()?;
+    let own = Doors::open(state, address.port(), token, &args.group)?;
     let manager = if args.etcd.is_empty() {
         let manager = alone(args, state).await?;
         if let Some(network) = &args.network {
@@ -208,21 +240,29 @@ async fn serve(args: &Args, state: &Path, token: Option<String>) -> Result<()> {
         )?;
         one_of_several(args, state, url).await?
     };
-    let address = listener.local_addr()?;
-    let access = match token {
-        None if args.serving.is_mutual() => rest::Access::Certificate,
-        token => token.into(),
+    let url = format!("{}://{address}", args.serving.scheme());
+    let access = match &own.token {
+        _ if args.serving.is_mutual() => rest::Access::Certificate,
+        _ if args.open => rest::Access::Machine,
+        token => rest::Access::Token(token.as_str().into()),
     };
-    let app = rest::router(manager, access);
+    let coded = matches!(access, rest::Access::Token(_));
+    let doors = rest::Doors::new(manager, rest::Pages::new(url.clone(), coded));
+    let app = doors.router(access);
+    let by_socket = doors.router(rest::Access::Operators(own.operators));
+    let unix = tokio::net::UnixListener::from_std(own.listener.try_clone()?)?;
     let ready = serde_json::json!({
-        "url": format!("{}://{address}", args.serving.scheme()),
+        "url": url,
         "state": shown,
         "pid": std::process::id(),
+        "socket": own.socket,
+        "token_file": own.token_file.as_ref().or(args.token_file.as_ref()),
     });
     crate::output::tell(format_args!("ready {ready}"));
     let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
     tokio::select! {
         () = onym_http::server::serve_by(listener, tls, app) => {}
+        () = onym_http::server::serve_unix(unix, by_socket) => {}
         _ = terminate.recv() => {}
         _ = tokio::signal::ctrl_c() => {}
     }
@@ -238,7 +278,9 @@ async fn alone(args: &Args, state: &Path) -> Result<Manager> {
     })?;
     let driver = driver(args, state, identity(&store).await?)?;
     let watch = Duration::from_millis(args.watch_ms);
-    let manager = Manager::start(Options { driver, store: Box::new(store), watch }).await;
+    let allowed = allowed(args, state);
+    let options = Options { driver, store: Box::new(store), watch, allowed };
+    let manager = Manager::start(options).await;
     manager.map_err(|e| {
         let failure = Failure::new(Exit::Failed, "the manager cannot start").why(e);
         failure.next("mend that and start again").into()
@@ -257,11 +299,20 @@ async fn one_of_several(args: &Args, state: &Path, url: String) -> Result<Manage
     let mark = agree_mark(&etcd, &prefix).await.map_err(|e| away(&e))?;
     let driver = driver(args, state, mark)?;
     let watch = Duration::from_millis(args.watch_ms);
-    Ok(Manager::stand_by(Office { etcd, prefix, url, lease, driver, watch }))
+    let allowed = allowed(args, state);
+    Ok(Manager::stand_by(Office { etcd, prefix, url, lease, driver, watch, allowed }))
+}
+
+/// Where functions may listen: in the manager's own folders and where nodes have their sockets,
+/// and where its command line says.
+fn allowed(args: &Args, state: &Path) -> Allowed {
+    let session = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let own = [state.to_owned(), PathBuf::from("/run/nfd"), PathBuf::from("/run/onym")];
+    Allowed::new(own.into_iter().chain(session), args.allow_listen.clone())
 }
 
 fn etcd(args: &Args, lease: Duration) -> Result<Etcd> {
-    let StandBy { etcd_ca, etcd_cert, etcd_key, .. } = &args.stand_by;
+    let StandBy { etcd_ca, etcd_cert, etcd_key, .. } = &*args.stand_by;
     let read = |file: &PathBuf| {
         std::fs::read(file).map_err(|e| anyhow::anyhow!("{}: {e}", file.display()))
     };

@@ -2,17 +2,18 @@
 
 mod show;
 
-use crate::cmd::manager::read_token;
+use crate::cmd::manager::{doors, read_token};
 use crate::exit::{Exit, Failure};
 use crate::output::{Context, write_json, write_line};
 use crate::secure::Asking;
 use anyhow::Result;
 use clap::{Subcommand, ValueEnum};
-use onym_http::client::{Body, Client, HttpError, Method};
+use onym_http::client::{Body, Client, HttpError, Method, Place};
 use onym_manager::describe::Form;
 use onym_manager::kind::Kind;
 use onym_manager::network::Function;
 use serde_json::{Value, json};
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -28,7 +29,7 @@ const HEALTH: Duration = Duration::from_secs(5);
   onym net show
   onym net plan network.toml               # what would be done
   onym net apply network.toml
-  onym net insert cs br signature-verifier sv
+  onym net insert cs br sv signature-verifier
   onym net scale br 2
   onym net events -f
   onym net down")]
@@ -84,6 +85,9 @@ enum Command {
         /// Only say what would be done.
         #[arg(long)]
         dry_run: bool,
+        /// More than half of the functions may go.
+        #[arg(long)]
+        yes: bool,
     },
     /// Say what `apply` would do.
     #[command(after_help = "Example:\n  onym net plan network.toml")]
@@ -105,6 +109,9 @@ enum Command {
         /// Only print its description.
         #[arg(long)]
         print: bool,
+        /// More than half of the functions may go.
+        #[arg(long)]
+        yes: bool,
     },
     /// Show the network as it runs.
     #[command(after_help = "Example:\n  onym net show")]
@@ -118,17 +125,17 @@ enum Command {
     },
     /// Put a function on a link.
     #[command(
-        after_help = "Example:\n  onym net insert cs br signature-verifier sv --strategy break-and-buffer"
+        after_help = "Example:\n  onym net insert cs br sv signature-verifier --strategy break-and-buffer"
     )]
     Insert {
         /// Who opened the link.
         from: String,
         /// Where it ends.
         to: String,
-        /// What the function does.
-        kind: String,
-        /// Its name.
+        /// Name of the function.
         name: String,
+        /// What it does.
+        kind: String,
         /// The link ends at a producer side.
         #[arg(long)]
         producer: bool,
@@ -204,6 +211,9 @@ enum Command {
     /// Stop everything and forget the description.
     #[command(after_help = "Example:\n  onym net down")]
     Down,
+    /// Print an address that lets one browser see the manager's page.
+    #[command(after_help = "Example:\n  xdg-open $(onym net page)")]
+    Page,
     /// Print the description of the manager's interface.
     #[command(after_help = "Example:\n  onym net openapi > spec/openapi.json")]
     Openapi,
@@ -215,7 +225,11 @@ pub(crate) fn run(args: Args, cx: &Context) -> Result<()> {
             return write_json(&serde_json::to_string_pretty(&onym_manager::rest::document())?);
         }
         Command::Check { file } => return check(file, cx),
-        Command::Preset { name: Some(name), print: true } => {
+        Command::Preset { name: None, .. } => {
+            let rows = json!(onym_manager::presets::list());
+            return cx.print(&rows, show::presets);
+        }
+        Command::Preset { name: Some(name), print: true, .. } => {
             let text = onym_manager::presets::find(name).ok_or_else(|| no_preset(name))?;
             return write_line(text);
         }
@@ -236,6 +250,9 @@ async fn leader(managers: &[String], asking: &Asking, token: Option<String>) -> 
         if token.is_some() {
             asking.check(url)?;
         }
+        if let Some(socket) = door(url).filter(|_| token.is_none()) {
+            return Ok(Client::new(Place::Unix(socket), None, PATIENCE));
+        }
         let client = Client::of_url_with(url, tls.as_ref(), token.clone(), PATIENCE);
         client.map_err(|e| {
             let failure = Failure::new(Exit::Usage, e.to_string());
@@ -250,6 +267,17 @@ async fn leader(managers: &[String], asking: &Asking, token: Option<String>) -> 
     }
     // It is asked all the same, so that it is said what is wrong with it.
     client(&managers[0])
+}
+
+/// The socket of the manager of this machine whose URL is `url`, where this user has the door.
+fn door(url: &str) -> Option<PathBuf> {
+    let host = url.strip_prefix("http://")?.trim_end_matches('/');
+    let port = host.rsplit_once(':')?.1.parse().ok()?;
+    if !onym_sys::origin::is_loopback_host(host) {
+        return None;
+    }
+    let mut sockets = doors::folders().into_iter().map(|folder| doors::socket(&folder, port));
+    sockets.find(|socket| std::os::unix::net::UnixStream::connect(socket).is_ok())
 }
 
 struct Net<'a> {
@@ -317,17 +345,18 @@ impl Net<'_> {
 
     async fn command(&self, command: Command) -> Result<()> {
         match command {
-            Command::Apply { file, strategy, dry_run } => {
-                self.apply(&file, strategy, dry_run).await
+            Command::Apply { file, strategy, dry_run, yes } => {
+                self.apply(&file, strategy, &[("dry_run", dry_run), ("confirm", yes)]).await
             }
-            Command::Plan { file } => self.apply(&file, Strategy::MakeBeforeBreak, true).await,
-            Command::Preset { name: None, .. } => {
-                let rows = self.ask(Method::GET, "/v1/presets", Body::None).await?;
-                self.cx.print(&rows, show::presets)
+            Command::Plan { file } => {
+                self.apply(&file, Strategy::MakeBeforeBreak, &[("dry_run", true)]).await
             }
-            Command::Preset { name: Some(name), .. } => {
+            Command::Preset { name: None, .. } | Command::Check { .. } | Command::Openapi => Ok(()),
+            Command::Preset { name: Some(name), yes, .. } => {
                 onym_manager::presets::find(&name).ok_or_else(|| no_preset(&name))?;
-                self.change(Method::PUT, &format!("/v1/presets/{name}"), Body::None).await
+                let path = format!("/v1/presets/{name}?confirm={yes}");
+                let done = self.meant(&path, Body::None).await.map_err(failure)?;
+                self.cx.print(&done, show::done)
             }
             Command::Show => {
                 let view = self.ask(Method::GET, "/v1/network", Body::None).await?;
@@ -339,7 +368,7 @@ impl Net<'_> {
                     self.client.octets(Method::GET, &path, Body::None).await.map_err(failure)?;
                 write_line(&String::from_utf8_lossy(&text))
             }
-            Command::Insert { from, to, kind, name, producer, strategy } => {
+            Command::Insert { from, to, name, kind, producer, strategy } => {
                 let on = json!({"from": from, "to": to, "side": side(producer)});
                 let body = json!({"on": on, "name": name, "function": function(&kind)?, "strategy": word(strategy)});
                 self.change(Method::POST, "/v1/insert", Body::Json(body)).await
@@ -372,21 +401,45 @@ impl Net<'_> {
                 let edges = self.ask(Method::GET, &path, Body::None).await?;
                 self.cx.print(&edges, show::edges)
             }
-            Command::Down => self.change(Method::DELETE, "/v1/description", Body::None).await,
-            Command::Check { .. } | Command::Openapi => Ok(()),
+            Command::Page => {
+                let page = self.ask(Method::POST, "/v1/page", Body::None).await?;
+                self.cx.print(&page, |page| page["url"].as_str().unwrap_or_default().to_owned())
+            }
+            // The word says what it does.
+            Command::Down => {
+                let path = "/v1/description?confirm=true";
+                self.change(Method::DELETE, path, Body::None).await
+            }
         }
     }
 
-    async fn apply(&self, file: &std::path::Path, strategy: Strategy, dry_run: bool) -> Result<()> {
+    /// Asks for a change of the whole; one that takes much away is asked back for at a terminal.
+    async fn meant(&self, path: &str, body: Body) -> Result<Value, HttpError> {
+        let asked = self.client.ask(Method::PUT, path, body.clone()).await;
+        let Err(HttpError::Refused { status: 409, message, .. }) = &asked else { return asked };
+        let unsure = path.contains("confirm=false") && message.contains("confirm=true");
+        if !(unsure && std::io::stdin().is_terminal() && said_yes(message)) {
+            return asked;
+        }
+        let path = path.replace("confirm=false", "confirm=true");
+        self.client.ask(Method::PUT, &path, body).await
+    }
+
+    async fn apply(
+        &self,
+        file: &std::path::Path,
+        strategy: Strategy,
+        flags: &[(&str, bool)],
+    ) -> Result<()> {
         let (text, form) = read(file)?;
         let form = serde_json::to_value(form)?;
+        let flags: String = flags.iter().map(|(key, on)| format!("&{key}={on}")).collect();
         let path = format!(
-            "/v1/description?form={}&dry_run={dry_run}&strategy={}",
+            "/v1/description?form={}{flags}&strategy={}",
             form.as_str().unwrap_or("toml"),
             word(strategy)
         );
-        let body = Body::Octets("text/plain", text.into());
-        let done = self.client.ask(Method::PUT, &path, body).await;
+        let done = self.meant(&path, Body::Octets("text/plain", text.into())).await;
         let done = done.map_err(|e| match e {
             HttpError::Refused { status: 422, message, .. } => {
                 Failure::new(Exit::Refused, format!("{}: {message}", file.display()))
@@ -414,6 +467,16 @@ impl Net<'_> {
     }
 }
 
+/// Asks a person.
+fn said_yes(what: &str) -> bool {
+    let first = what.split(';').next().unwrap_or_default();
+    if crate::output::ask(&format!("{first}. Go on? [y/N] ")).is_err() {
+        return false;
+    }
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line).is_ok() && line.trim().eq_ignore_ascii_case("y")
+}
+
 fn failure(error: HttpError) -> Failure {
     match error {
         HttpError::Connect { place, why } => {
@@ -422,7 +485,9 @@ fn failure(error: HttpError) -> Failure {
                 .next("start one: onym manager; or name it: --manager URL")
         }
         HttpError::Refused { status: 401, .. } => {
-            Failure::new(Exit::Refused, "the manager wants a token").next("--token-file FILE")
+            Failure::new(Exit::Refused, "the manager wants a token")
+                .why("it runs for another user, or its socket is not in a usual place")
+                .next("be root, its user or in the group onym; or give --token-file FILE")
         }
         HttpError::Refused { status: 404, message, .. } => {
             Failure::new(Exit::NotFound, message).next("onym net show lists what is there")

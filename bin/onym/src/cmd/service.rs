@@ -65,6 +65,18 @@ pub(crate) struct Args {
     /// Let the token travel in clear text beyond loopback, where nobody can read it.
     #[arg(long, requires = "token_file")]
     clear_text: bool,
+    /// Answer every user of this machine without a token; else its own user and root. Not as root.
+    #[arg(long, conflicts_with_all = ["token_file", "tls_cert"])]
+    open: bool,
+    /// A folder whose sockets the control interface may have it connect to, beside those of its
+    /// own listeners and faces; may be repeated.
+    #[arg(long, value_name = "unix:///FOLDER", value_parser = folder)]
+    allow_connect: Vec<PathBuf>,
+}
+
+fn folder(text: &str) -> Result<PathBuf, String> {
+    let path = text.strip_prefix("unix://").filter(|path| path.starts_with('/'));
+    path.map(PathBuf::from).ok_or_else(|| format!("{text:?}: unix:///FOLDER is wanted"))
 }
 
 pub(crate) fn run(args: Args, _cx: &Context) -> anyhow::Result<()> {
@@ -103,6 +115,14 @@ fn options(args: Args) -> anyhow::Result<Options> {
     options.faces = args.face;
     options.config = config(&args.sets)?;
     options.clear_text = args.clear_text;
+    options.connect = args.allow_connect;
+    options.open = args.open;
+    if args.open && onym_sys::peer::own_uid() == 0 {
+        let failure =
+            Failure::new(Exit::Usage, "a service of root answers nobody without asking who it is");
+        let failure = failure.why("every user of this machine could command it");
+        return Err(failure.next("leave --open away, or give it a user of its own").into());
+    }
     if let Some(path) = args.token_file {
         let text = std::fs::read_to_string(&path).map_err(|e| {
             Failure::new(Exit::Failed, "the token cannot be read")

@@ -58,7 +58,7 @@ impl Managed {
 
     pub(crate) fn apply(&self, text: &str) {
         fs::write(self.place.path("network.toml"), text).unwrap();
-        self.net(&["apply", "network.toml"]);
+        self.net(&["apply", "network.toml", "--yes"]);
     }
 
     /// The chain of the first preset with clients at this place's socket.

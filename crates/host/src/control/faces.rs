@@ -174,6 +174,7 @@ async fn create(app: &App, call: &Call, label: &str) -> Answer {
     // Host names are looked up away from every thread that matters.
     let resolved = tokio::task::spawn_blocking(move || uri::resolve(&text));
     let uri = resolved.await.map_err(|_| stopping())?.map_err(|e| Refusal::field("uri", e))?;
+    app.check_socket("uri", &uri)?;
     let (wanted, side) = (label.to_owned(), spec.side);
     let worker = app.workers.first().ok_or_else(stopping)?;
     let made = worker.ask(move |worker| make(worker, &wanted, &uri, side, &change));

@@ -6,12 +6,17 @@ mod resources;
 mod serve;
 mod state;
 
+use crate::Options;
 use crate::worker::{Remote, Shared};
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
-use axum::http::{Method, StatusCode, Uri, header};
+use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::response::Response;
+use onym_http::access::{Foreign, bearer, check_loopback, check_origin, is_json, is_same};
+use onym_http::folders::Folders;
+use onym_http::server::Caller;
 use onym_services::{Kind, Refusal};
+use onym_sys::peer::own_uid;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
@@ -21,6 +26,62 @@ pub(crate) use serve::{load as load_tls, serve};
 /// Longest body.
 const BODY_MAX: usize = 16 << 20;
 
+/// Whose requests are answered.
+#[derive(Debug)]
+pub(crate) enum Access {
+    /// Those that carry the token; this is its digest, which tells nothing by the time of a
+    /// comparison.
+    Token([u8; 32]),
+    /// Those of who has shown a certificate.
+    Certificate,
+    /// Those of this process's user and of root, on this machine.
+    User,
+    /// Those of this machine.
+    Machine,
+}
+
+impl Access {
+    pub(crate) fn of(options: &Options) -> Self {
+        match &options.token {
+            Some(token) => Self::Token(crate::digest(token.trim().as_bytes())),
+            None if options.tls.is_some() => Self::Certificate,
+            None if options.open => Self::Machine,
+            None => Self::User,
+        }
+    }
+
+    /// Refuses who may not ask, and what a page of another place asks.
+    fn check(&self, headers: &HeaderMap, caller: Option<&Caller>) -> Result<(), Refusal> {
+        match self {
+            Self::Token(wanted) => {
+                let given = bearer(headers).map(|token| crate::digest(token.as_bytes()));
+                if given.is_some_and(|given| is_same(&given, wanted)) {
+                    return Ok(());
+                }
+                let text = "Authorization: Bearer TOKEN is missing or wrong";
+                Err(refusal(401, "unauthorized", text))
+            }
+            Self::Certificate => check_origin(headers).map_err(foreign),
+            Self::Machine => check_loopback(headers).map_err(foreign),
+            Self::User => {
+                check_loopback(headers).map_err(foreign)?;
+                let uid = caller.and_then(|caller| caller.uid);
+                if uid.is_some_and(|uid| uid == 0 || uid == own_uid()) {
+                    return Ok(());
+                }
+                let text = "without a token this service answers its own user and root only; \
+                            start it with --token-file, or with --open for every user";
+                Err(refusal(401, "unauthorized", text))
+            }
+        }
+    }
+}
+
+fn foreign(why: Foreign) -> Refusal {
+    let status = if why == Foreign::NoHost { 400 } else { 403 };
+    refusal(status, "foreign", &why.to_string())
+}
+
 /// What the handlers share.
 #[derive(Debug)]
 pub(crate) struct App {
@@ -29,7 +90,8 @@ pub(crate) struct App {
     pub(crate) boot: u64,
     pub(crate) start_ms: u64,
     pub(crate) threads: usize,
-    pub(crate) token: Option<[u8; 32]>,
+    pub(crate) access: Access,
+    pub(crate) folders: Folders,
     pub(crate) workers: Vec<Remote>,
     pub(crate) shared: Arc<Shared>,
     /// Told when a stop is asked for.
@@ -93,9 +155,12 @@ pub(crate) async fn handle(State(app): State<Arc<App>>, request: Request) -> Res
     if matches!(path, "/readyz" | "/v1/ready") {
         return json_of(state::ready(&app).await);
     }
-    if !allowed(&app, &request) {
-        let text = "Authorization: Bearer TOKEN is missing or wrong";
-        return json_of(Err(refusal(401, "unauthorized", text)));
+    let caller = request.extensions().get::<Caller>();
+    if let Err(refusal) = app.access.check(request.headers(), caller) {
+        return json_of(Err(refusal));
+    }
+    if let Some(caller) = caller {
+        caller.prove();
     }
     if path == "/metrics" {
         return state::metrics(&app).await;
@@ -106,13 +171,15 @@ pub(crate) async fn handle(State(app): State<Arc<App>>, request: Request) -> Res
     }
 }
 
-fn allowed(app: &App, request: &Request) -> bool {
-    let Some(wanted) = &app.token else { return true };
-    let given = request.headers().get(header::AUTHORIZATION).and_then(|h| h.to_str().ok());
-    // Digests are compared, so that the time tells nothing about the token.
-    given
-        .and_then(|h| h.strip_prefix("Bearer "))
-        .is_some_and(|token| crate::digest(token.trim().as_bytes()) == *wanted)
+impl App {
+    /// Refuses to connect to a socket of others.
+    pub(crate) fn check_socket(&self, field: &'static str, uri: &str) -> Result<(), Refusal> {
+        let Some(path) = crate::uri::socket(uri) else { return Ok(()) };
+        self.folders.check(path).map_err(|why| Refusal {
+            field: Some(field.to_owned()),
+            ..refusal(403, "folder", &format!("{why}; --allow-connect unix:///FOLDER allows one"))
+        })
+    }
 }
 
 async fn read(request: Request, uri: &Uri) -> Result<Call, Refusal> {
@@ -124,11 +191,15 @@ async fn read(request: Request, uri: &Uri) -> Result<Call, Refusal> {
     });
     let query = query.collect();
     let method = request.method().clone();
+    let is_json = is_json(request.headers());
     let bytes: Bytes = axum::body::to_bytes(request.into_body(), BODY_MAX)
         .await
         .map_err(|_| refusal(413, "too_large", "a body has at most 16 MiB"))?;
     let body = if bytes.is_empty() {
         Value::Null
+    } else if !is_json {
+        let text = "a body is JSON and says so: Content-Type: application/json";
+        return Err(refusal(415, "media_type", text));
     } else {
         serde_json::from_slice(&bytes)
             .map_err(|e| refusal(400, "not_json", &format!("the body is not JSON: {e}")))?

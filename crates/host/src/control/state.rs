@@ -120,6 +120,11 @@ pub(super) async fn config(app: &App, call: &Call) -> Answer {
         return ok(json!({ "config": config }));
     }
     let mut patch: Map<String, Value> = call.object()?;
+    for field in ["consumer_path", "producer_path"] {
+        if let Some(uri) = patch.get(field).and_then(Value::as_str) {
+            app.check_socket(field, uri)?;
+        }
+    }
     if patch.remove("threads").is_some_and(|n| n != app.threads as u64) {
         return Err(Refusal::field("threads", "the number of threads is set at the start only"));
     }

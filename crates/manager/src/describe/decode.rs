@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 const TOP: &[&str] = &["network", "loops", "functions", "links", "keys", "policies"];
 const FUNCTION: &[&str] =
-    &["kind", "config", "listen", "quota", "scalable", "instances_max", "multicast"];
+    &["kind", "config", "listen", "quota", "scalable", "instances_max", "multicast", "origin"];
 const LINK: &[&str] = &["from", "to", "side", "transport"];
 
 /// Decodes; what is wrong with single objects is told here, with the graph by `expand::check`.
@@ -115,9 +115,6 @@ impl Decoder {
                 "policies" => self.policies(node),
                 _ => {}
             }
-        }
-        if self.description.network.is_empty() {
-            self.description.network = "onym".to_owned();
         }
     }
 

@@ -44,6 +44,24 @@ pub struct Description {
     pub policies: Policies,
 }
 
+impl Description {
+    /// What a description of a whole network must have and this one has not: one that came out
+    /// empty must not stop what runs.
+    #[must_use]
+    pub fn lacks(&self) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        if self.network.trim().is_empty() {
+            let next = "write network = \"NAME\" at the top (TOSCA: metadata.template_name)";
+            faults.push(Fault::new("network", "the description has no name", next));
+        }
+        if self.graph.functions.is_empty() {
+            let next = "`onym net down` stops a network";
+            faults.push(Fault::new("network", "the description has no functions", next));
+        }
+        faults
+    }
+}
+
 /// What is done about loops of Interests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

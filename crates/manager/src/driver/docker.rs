@@ -9,9 +9,10 @@ use super::archive::Archive;
 use super::{
     Answer, Driver, DriverError, Found, Order, Started, Usage, quota_us, ready_line, words,
 };
+use crate::network::Function;
 use onym_http::client::{Body, Client, HttpError, Method, Place};
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -284,8 +285,17 @@ impl DockerDriver {
 
 /// The order as it is inside of a container, and the ports that are shown outside.
 fn inside(order: &Order) -> Result<(Order, BTreeMap<String, Value>), DriverError> {
-    let (mut inside, mut ports) = (order.clone(), BTreeMap::new());
-    for uri in inside.function.listen.values_mut().flatten() {
+    let (function, ports) = ports(&order.name, &order.function)?;
+    Ok((Order { function, ..order.clone() }, ports))
+}
+
+/// The function as it is inside of a container, and the ports that are shown outside.
+fn ports(
+    name: &str,
+    function: &Function,
+) -> Result<(Function, BTreeMap<String, Value>), DriverError> {
+    let (mut inside, mut ports) = (function.clone(), BTreeMap::new());
+    for uri in inside.listen.values_mut().flatten() {
         let parsed = uri.split_once("://").and_then(|(scheme, rest)| {
             let (host, port) = rest.rsplit_once(':')?;
             let protocol = scheme.strip_suffix('4')?;
@@ -293,7 +303,7 @@ fn inside(order: &Order) -> Result<(Order, BTreeMap<String, Value>), DriverError
         });
         let Some((scheme, protocol, host, port)) = parsed else {
             let why = format!("{uri}: containers listen at tcp4:// and udp4:// only");
-            return Err(DriverError::start(&order.name, why));
+            return Err(DriverError::start(name, why));
         };
         ports.insert(format!("{port}/{protocol}"), json!([{"HostIp": host, "HostPort": port}]));
         *uri = format!("{scheme}://0.0.0.0:{port}");
@@ -350,6 +360,24 @@ impl Driver for DockerDriver {
 
     fn list(&self) -> Answer<'_, Vec<Found>> {
         Box::pin(self.list_now())
+    }
+
+    fn check<'a>(
+        &'a self,
+        functions: &'a [(&'a str, &'a Function)],
+        freed: &'a BTreeSet<String>,
+    ) -> Answer<'a, ()> {
+        Box::pin(async move {
+            if functions.is_empty() {
+                return Ok(());
+            }
+            // An image that somebody removed is made again.
+            self.prepare().await?;
+            for (name, function) in functions {
+                ports(name, function)?;
+            }
+            super::check::listeners(functions, freed)
+        })
     }
 
     fn alive<'a>(&'a self, handle: &'a str) -> Answer<'a, bool> {

@@ -1,6 +1,7 @@
 //! Where services run: one interface, three engines.
 
 mod archive;
+mod check;
 mod docker;
 mod kubeconfig;
 mod kubernetes;
@@ -13,7 +14,7 @@ pub use process::{MARK, ProcessDriver, ProcessOptions, usable_cgroup};
 
 use crate::network::Function;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::pin::Pin;
 use thiserror::Error;
@@ -123,6 +124,16 @@ pub trait Driver: Send + Sync + std::fmt::Debug {
     /// Takes away what services of this manager shared (a network); none runs any more. The next
     /// start makes it again.
     fn release(&self) -> Answer<'_, ()> {
+        Box::pin(async { Ok(()) })
+    }
+
+    /// Whether functions could be started now, as far as that can be told without starting them:
+    /// nothing is changed. What `freed` names will be free by then.
+    fn check<'a>(
+        &'a self,
+        _functions: &'a [(&'a str, &'a Function)],
+        _freed: &'a BTreeSet<String>,
+    ) -> Answer<'a, ()> {
         Box::pin(async { Ok(()) })
     }
 

@@ -7,7 +7,8 @@
 use super::{
     Answer, Driver, DriverError, Found, Order, Started, Usage, quota_us, ready_line, words,
 };
-use std::collections::HashMap;
+use crate::network::Function;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -263,6 +264,21 @@ impl Driver for ProcessDriver {
 
     fn list(&self) -> Answer<'_, Vec<Found>> {
         Box::pin(async { Ok(self.all()) })
+    }
+
+    fn check<'a>(
+        &'a self,
+        functions: &'a [(&'a str, &'a Function)],
+        freed: &'a BTreeSet<String>,
+    ) -> Answer<'a, ()> {
+        Box::pin(async move {
+            let program = &self.options.program;
+            if let Some((name, _)) = functions.first().filter(|_| !program.is_file()) {
+                let why = format!("{}: the program is not there", program.display());
+                return Err(DriverError::start(name, why));
+            }
+            super::check::listeners(functions, freed)
+        })
     }
 
     fn alive<'a>(&'a self, handle: &'a str) -> Answer<'a, bool> {

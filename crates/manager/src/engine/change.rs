@@ -3,8 +3,11 @@
 
 use super::orders::{ChangeError, Done, Target};
 use super::{Core, Failures};
+use crate::driver::DriverError;
+use crate::network::Network;
 use crate::plan::{Step, plan};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 /// Starts that fail or do not last within [`FORGET`] before pauses begin.
@@ -27,6 +30,10 @@ impl Core {
         if target.dry_run {
             self.saved = keep;
             return Ok(Done { changed: !shown.is_empty(), steps: shown, ..Done::default() });
+        }
+        if let Err(error) = self.preflight(&steps, &wanted).await {
+            self.saved = keep;
+            return Err(error);
         }
         // First what is wanted, then the steps: a manager killed between goes on from here.
         if let Err(error) = self.save().await {
@@ -62,6 +69,38 @@ impl Core {
                 Err(ChangeError::Failed { step: error.step, why: error.why, also })
             }
         }
+    }
+
+    /// Finds out what would not start before anything is stopped for it.
+    async fn preflight(&self, steps: &[Step], wanted: &Network) -> Result<(), ChangeError> {
+        let (mut starts, mut freed, mut first) = (Vec::new(), BTreeSet::new(), None);
+        for step in steps {
+            match step {
+                Step::Start { name, .. } => {
+                    first = first.or(Some(step));
+                    let function = wanted.functions.get_key_value(name);
+                    starts.extend(function.map(|(name, function)| (name.as_str(), function)));
+                }
+                // Those that are stopped before anything is started leave their places.
+                Step::Stop { name } if first.is_none() => {
+                    let instance = self.saved.instances.get(name);
+                    let function = instance.map(|i| &i.order.function);
+                    freed.extend(
+                        function.into_iter().flat_map(|f| f.listen.values().flatten().cloned()),
+                    );
+                }
+                _ => {}
+            }
+        }
+        let checked = self.driver.check(&starts, &freed).await;
+        checked.map_err(|error| {
+            let named = |step: &&Step| match (step, &error) {
+                (Step::Start { name, .. }, DriverError::Start { name: of, .. }) => name == of,
+                _ => false,
+            };
+            let step = steps.iter().find(named).or(first).map(Step::to_string).unwrap_or_default();
+            ChangeError::Impossible { step, why: error.to_string() }
+        })
     }
 
     /// With nothing wanted and nothing running, what services shared goes too.

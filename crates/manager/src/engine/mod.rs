@@ -15,6 +15,8 @@ pub use orders::{Change, ChangeError, Done};
 pub use stand_by::{Office, agree_mark};
 pub use view::{FunctionView, History, LinkView, SAMPLES_MAX, Sample, View};
 
+use crate::allow::Allowed;
+use crate::control::Control;
 use crate::driver::{Driver, DriverError};
 use crate::policy::{Guardian, Scaler};
 use crate::routes::Registered;
@@ -38,6 +40,8 @@ pub struct Options {
     pub store: Box<dyn Store>,
     /// Time between two looks at all services.
     pub watch: Duration,
+    /// Where functions may listen.
+    pub allowed: Allowed,
 }
 
 /// Why a manager did not start.
@@ -144,9 +148,12 @@ struct Core {
     driver: Arc<dyn Driver>,
     store: Box<dyn Store>,
     watch_every: Duration,
+    allowed: Allowed,
     saved: Saved,
     shared: Arc<Shared>,
     observed: BTreeMap<String, Observed>,
+    /// The connection by which each instance is observed.
+    lines: BTreeMap<String, Control>,
     registered: Registered,
     /// Prefixes that came to a router by a link of the producer side, by router and neighbour:
     /// they are routed on when something is put on that link.
@@ -196,9 +203,11 @@ impl Core {
             driver: options.driver,
             store: options.store,
             watch_every: options.watch,
+            allowed: options.allowed,
             saved,
             shared,
             observed: BTreeMap::new(),
+            lines: BTreeMap::new(),
             registered: Registered::new(),
             heritage: BTreeMap::new(),
             orphans: BTreeMap::new(),
@@ -255,7 +264,7 @@ impl Core {
 }
 
 /// Random octets as text.
-fn random_hex(octets: usize) -> String {
+pub(crate) fn random_hex(octets: usize) -> String {
     use onym_crypto::Entropy as _;
     let mut bytes = vec![0; octets];
     onym_crypto::SystemEntropy.fill(&mut bytes);

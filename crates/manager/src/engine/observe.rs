@@ -33,8 +33,18 @@ pub(super) struct Observed {
     pub(super) at: Instant,
     /// Since when it does not answer.
     pub(super) silent: Option<Instant>,
+    /// What its neighbours have from it meanwhile.
+    heard: Option<Heard>,
     /// The same a period before.
     pub(super) before: Option<(Instant, State, Usage)>,
+}
+
+/// Packets that neighbours had from a service that does not answer.
+#[derive(Debug, Clone, Copy)]
+struct Heard {
+    count: u64,
+    /// When there were more of them for the last time.
+    grew: Option<Instant>,
 }
 
 /// What one look at a service brought.
@@ -90,18 +100,21 @@ impl Core {
 
     /// Looks at all services at once.
     pub(super) async fn watch(&mut self) {
+        self.open_lines();
         let looks = self.saved.instances.iter().map(|(name, instance)| self.look(name, instance));
         let looks = join_all(looks).await;
         let now = Instant::now();
         let mut gone = Vec::new();
         for look in looks {
-            if !look.alive {
+            if look.alive {
+                self.seen(look, now);
+            } else {
                 gone.push((look.name, "it ended"));
-            } else if self.seen(look, now) {
-                continue;
-            } else if let Some(name) = self.silent_too_long(now) {
-                gone.push((name, "it did not answer"));
             }
+        }
+        self.listen_to_neighbours(now);
+        for name in self.silent_too_long(now) {
+            gone.push((name, "it did not answer and forwarded nothing"));
         }
         for (name, why) in gone {
             self.lost(&name, why).await;
@@ -112,11 +125,26 @@ impl Core {
         self.inherit();
     }
 
+    /// Sees that each instance has a connection by which it is observed, and no other one has.
+    fn open_lines(&mut self) {
+        let instances = &self.saved.instances;
+        let runs = |id: &String| instances.values().any(|i| i.order.instance == *id);
+        self.lines.retain(|id, _| runs(id));
+        for instance in instances.values() {
+            let order = &instance.order;
+            if !self.lines.contains_key(&order.instance)
+                && let Ok(control) = Control::new(&instance.started.control, &order.token)
+            {
+                let line = control.within(LOOK).keeping();
+                self.lines.insert(order.instance.clone(), line);
+            }
+        }
+    }
+
     async fn look(&self, name: &str, instance: &Instance) -> Look {
         let handle = &instance.started.handle;
         let alive = self.driver.alive(handle).await.unwrap_or(true);
-        let control = Control::new(&instance.started.control, &instance.order.token).ok();
-        let control = control.filter(|_| alive).map(|c| c.within(LOOK));
+        let control = self.lines.get(&instance.order.instance).filter(|_| alive);
         let (mut state, mut routes) = (None, Vec::new());
         if let Some(control) = control {
             state = control.state().await.ok();
@@ -128,12 +156,11 @@ impl Core {
         Look { name: name.to_owned(), alive, usage, state, routes }
     }
 
-    /// Notes a look; false when the service did not answer.
-    fn seen(&mut self, look: Look, now: Instant) -> bool {
-        let Some(instance) = self.saved.instances.get(&look.name) else { return true };
+    /// Notes a look.
+    fn seen(&mut self, look: Look, now: Instant) {
+        let Some(instance) = self.saved.instances.get(&look.name) else { return };
         let instance = instance.order.instance.clone();
         let old = self.observed.remove(&look.name).filter(|o| o.instance == instance);
-        let answered = look.state.is_some();
         // A change looks often: what came since the last look says little about a rate.
         let soon = |o: &&Observed| now.duration_since(o.at) < self.watch_every / 2;
         let before = match old.as_ref().filter(soon).and_then(|o| o.before.clone()) {
@@ -148,6 +175,7 @@ impl Core {
                 usage: look.usage.unwrap_or_default(),
                 at: now,
                 silent: None,
+                heard: None,
                 before,
             },
             (None, Some(old)) => Observed { silent: old.silent.or(Some(now)), ..old },
@@ -158,17 +186,58 @@ impl Core {
                 usage: Usage::default(),
                 at: now,
                 silent: Some(now),
+                heard: None,
                 before: None,
             },
         };
         self.observed.insert(look.name, observed);
-        answered
     }
 
-    fn silent_too_long(&self, now: Instant) -> Option<String> {
+    /// Notes what neighbours had from each service that does not answer: one that forwards is not
+    /// dead because its control interface is.
+    fn listen_to_neighbours(&mut self, now: Instant) {
+        let silent = self.observed.iter().filter(|(_, o)| o.silent.is_some());
+        let counts: Vec<_> =
+            silent.map(|(name, o)| (name.clone(), self.heard_from(name, o))).collect();
+        for (name, count) in counts {
+            let Some(observed) = self.observed.get_mut(&name) else { continue };
+            let Some(heard) = &mut observed.heard else {
+                observed.heard = Some(Heard { count, grew: None });
+                continue;
+            };
+            if count <= heard.count {
+                continue;
+            }
+            heard.count = count;
+            if heard.grew.replace(now).is_none() {
+                let text = format!("{name} does not answer, but forwards: it is left alone");
+                self.note("silent", &name, text, Value::Null);
+            }
+        }
+    }
+
+    /// Packets that came to neighbours from `name`, as these say.
+    fn heard_from(&self, name: &str, last: &Observed) -> u64 {
+        let ends = last.state.faces.values().filter_map(|face| face.local_uri.as_deref());
+        let own: BTreeSet<&str> = ends.collect();
+        let started = self.saved.instances.get(name).map(|i| &i.started);
+        let listens: BTreeSet<&str> =
+            started.into_iter().flat_map(|s| s.listeners.values()).map(String::as_str).collect();
+        let neighbours = self.observed.iter().filter(|(n, o)| *n != name && o.silent.is_none());
+        let faces = neighbours.flat_map(|(_, o)| o.state.faces.values());
+        let of_it = faces.filter(|face| {
+            let uri = face.uri.as_str();
+            if face.created { listens.contains(uri) } else { own.contains(uri) }
+        });
+        of_it.map(|face| face.r#in.interests + face.r#in.data + face.r#in.nacks).sum()
+    }
+
+    /// Services that run, do not answer and forwarded nothing for too long.
+    fn silent_too_long(&self, now: Instant) -> Vec<String> {
         let long = |since: Instant| now.duration_since(since) > SILENT_MAX;
-        let mut silent = self.observed.iter().filter(|(_, o)| o.silent.is_some_and(long));
-        silent.next().map(|(name, _)| name.clone())
+        let forwards = |o: &Observed| o.heard.and_then(|h| h.grew).is_some_and(|grew| !long(grew));
+        let dead = |o: &Observed| o.silent.is_some_and(long) && !forwards(o);
+        self.observed.iter().filter(|(_, o)| dead(o)).map(|(name, _)| name.clone()).collect()
     }
 
     async fn lost(&mut self, name: &str, why: &str) {

@@ -24,6 +24,8 @@ pub enum Change {
         strategy: Strategy,
         /// Only say what would be done.
         dry_run: bool,
+        /// It may take more than half of the functions away.
+        confirmed: bool,
     },
     /// Add a function without links.
     Deploy {
@@ -81,7 +83,10 @@ pub enum Change {
     /// Change the policies.
     Policies(Box<Policies>),
     /// Stop everything and forget the description.
-    Down,
+    Down {
+        /// As of [`Change::Apply`]: this always takes more than half away.
+        confirmed: bool,
+    },
 }
 
 /// A change that was made.
@@ -110,6 +115,27 @@ pub enum ChangeError {
     /// It does not go with what is there.
     #[error("{0}")]
     Conflict(String),
+    /// It takes more than half of the functions away, and nobody said that this is meant.
+    #[error(
+        "this removes {removed} of {of} functions ({}); say that it is meant: confirm=true, \
+         or onym net … --yes", .names.join(", ")
+    )]
+    Unconfirmed {
+        /// How many it removes.
+        removed: usize,
+        /// Of how many that are described.
+        of: usize,
+        /// The first of their names.
+        names: Vec<String>,
+    },
+    /// A step would fail: nothing was done.
+    #[error("{step}: {why}; nothing was changed")]
+    Impossible {
+        /// The step.
+        step: String,
+        /// Why.
+        why: String,
+    },
     /// A step failed, and what had been done was undone.
     #[error("{step}: {why}; what was done before it is undone{}", .also.as_deref().unwrap_or(""))]
     Failed {
@@ -134,7 +160,12 @@ pub(super) struct Target {
     pub(super) decisions: Decisions,
     pub(super) strategy: Strategy,
     pub(super) dry_run: bool,
+    /// A change of the whole, which nobody confirmed.
+    pub(super) unconfirmed: bool,
 }
+
+/// Names of functions that a refusal tells.
+const NAMES_TOLD: usize = 10;
 
 fn unknown(what: impl Into<String>) -> ChangeError {
     ChangeError::Unknown(what.into())
@@ -143,14 +174,39 @@ fn unknown(what: impl Into<String>) -> ChangeError {
 impl Core {
     /// Makes a change, or leaves all as it was.
     pub(super) async fn make(&mut self, change: Change) -> Result<Done, ChangeError> {
-        let target = self.target_of(change)?;
-        if let Some(description) = &target.description {
-            let faults = expand::check(description);
+        if let Change::Apply { description, .. } = &change {
+            let faults = description.lacks();
             if !faults.is_empty() {
                 return Err(ChangeError::Faults(faults));
             }
         }
+        let target = self.target_of(change)?;
+        if let Some(description) = &target.description {
+            let mut faults = expand::check(description);
+            faults.extend(self.allowed.faults(description));
+            if !faults.is_empty() {
+                return Err(ChangeError::Faults(faults));
+            }
+        }
+        if target.unconfirmed && !target.dry_run {
+            self.check_loss(target.description.as_ref())?;
+        }
         self.transact(target).await
+    }
+
+    /// Refuses a description that has less than half of the functions that the present one has.
+    fn check_loss(&self, new: Option<&Description>) -> Result<(), ChangeError> {
+        let Some(old) = &self.saved.description else { return Ok(()) };
+        let stays = |name: &String| new.is_some_and(|d| d.graph.functions.contains_key(name));
+        let old = old.graph.functions.keys();
+        let of = old.len();
+        let names: Vec<String> = old.filter(|name| !stays(name)).cloned().collect();
+        let removed = names.len();
+        if removed * 2 <= of {
+            return Ok(());
+        }
+        let names = names.into_iter().take(NAMES_TOLD).collect();
+        Err(ChangeError::Unconfirmed { removed, of, names })
     }
 
     fn target_of(&self, change: Change) -> Result<Target, ChangeError> {
@@ -159,13 +215,16 @@ impl Core {
             decisions: self.saved.decisions.clone(),
             strategy: Strategy::default(),
             dry_run: false,
+            unconfirmed: false,
         };
         match change {
-            Change::Apply { description, strategy, dry_run } => {
+            Change::Apply { description, strategy, dry_run, confirmed } => {
                 (target.strategy, target.dry_run) = (strategy, dry_run);
+                target.unconfirmed = !confirmed;
                 target.description = Some(*description);
             }
-            Change::Down => {
+            Change::Down { confirmed } => {
+                target.unconfirmed = !confirmed;
                 target.description = None;
                 target.decisions = Decisions::default();
             }
@@ -242,7 +301,7 @@ fn edit(description: &mut Description, change: Change) -> Result<Strategy, Chang
             }
         }
         Change::Policies(policies) => description.policies = *policies,
-        Change::Apply { .. } | Change::Scale { .. } | Change::Down => {}
+        Change::Apply { .. } | Change::Scale { .. } | Change::Down { .. } => {}
     }
     Ok(Strategy::default())
 }

@@ -132,6 +132,7 @@ impl Core {
             decisions,
             strategy: Strategy::MakeBeforeBreak,
             dry_run: false,
+            unconfirmed: false,
         };
         if let Err(error) = self.transact(target).await {
             self.note("decision-failed", object, error.to_string(), Value::Null);

@@ -5,6 +5,7 @@
 //! seat, reads the state and adopts what runs, as after a restart.
 
 use super::{Core, Manager, Message, Options, Shared, Standing, WAITING_MAX};
+use crate::allow::Allowed;
 use crate::driver::Driver;
 use crate::store::EtcdStore;
 use onym_etcd::{Compare, Etcd, EtcdError, Operation, Seat};
@@ -28,6 +29,8 @@ pub struct Office {
     pub driver: Arc<dyn Driver>,
     /// Time between two looks at all services.
     pub watch: Duration,
+    /// Where functions may listen.
+    pub allowed: Allowed,
 }
 
 /// The mark of the services of all managers that share `prefix`: the first one makes it.
@@ -108,9 +111,14 @@ impl Term {
     /// Leads until the seat is lost, and says why it leads no more.
     async fn lead(&mut self) -> String {
         let Some(guard) = self.seat.guard() else { return "the seat was lost".to_owned() };
-        let Office { etcd, prefix, driver, watch, lease, .. } = &self.office;
+        let Office { etcd, prefix, driver, watch, allowed, lease, .. } = &self.office;
         let store = EtcdStore::new(Arc::clone(etcd), format!("{prefix}state"), guard);
-        let options = Options { driver: Arc::clone(driver), store: Box::new(store), watch: *watch };
+        let options = Options {
+            driver: Arc::clone(driver),
+            store: Box::new(store),
+            watch: *watch,
+            allowed: allowed.clone(),
+        };
         let shared = Arc::clone(&self.shared);
         let work = async {
             let core = match Core::begin(options, Arc::clone(&shared)).await {

@@ -128,6 +128,10 @@ impl Core {
 
     async fn start(&mut self, name: &str, wanted: &Network) -> Result<(), String> {
         let function = wanted.functions.get(name).ok_or("it is not wanted")?.clone();
+        // What was wanted under another configuration is not allowed by this one.
+        if let Some(fault) = self.allowed.faults_of(name, &function).first() {
+            return Err(fault.to_string());
+        }
         self.saved.starts += 1;
         let order = Order {
             name: name.to_owned(),

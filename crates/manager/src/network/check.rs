@@ -2,7 +2,8 @@
 //! anything is started.
 
 use super::{Ends, FUNCTIONS_MAX, LINKS_MAX, Network, Origin, Side};
-use crate::kind::{Cardinality, Kind};
+use crate::kind::{Cardinality, KINDS, Kind};
+use crate::settings;
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -85,10 +86,19 @@ fn names(name: &str, faults: &mut Vec<Fault>) {
         let next = "1 to 24 of a-z, 0-9, '-' and '.', a letter or digit at both ends";
         faults.push(Fault::new(format!("function {name}"), "the name does not fit", next));
     }
+    if KINDS.iter().any(|(kind, _)| kind.word() == name) {
+        let next = "choose another one; names come before kinds: onym net insert FROM TO NAME KIND";
+        faults.push(Fault::new(format!("function {name}"), "the name is the word of a kind", next));
+    }
 }
 
 fn values(name: &str, function: &super::Function, faults: &mut Vec<Fault>) {
     let object = || format!("function {name}");
+    for (key, value) in &function.config {
+        if let Err((what, next)) = settings::check(function.kind, key, value) {
+            faults.push(Fault::new(object(), format!("config.{key}: {what}"), next));
+        }
+    }
     if function.quota.is_some_and(|q| !(0.01..=256.0).contains(&q)) {
         faults.push(Fault::new(object(), "the quota is wrong", "cores, from 0.01 to 256"));
     }

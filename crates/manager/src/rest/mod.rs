@@ -1,12 +1,14 @@
 //! The manager's interface: HTTP with JSON under `/v1/`, described by `spec/openapi.json`, which
 //! is written from the same table as the routes are; metrics; the page.
 
+mod access;
 mod metrics;
 mod openapi;
 mod operations;
 mod stream;
 mod table;
 
+pub use access::{Access, Pages};
 pub use openapi::document;
 pub use table::{Operation, Row, TABLE};
 
@@ -14,10 +16,12 @@ use crate::engine::{ChangeError, Manager, Standing};
 use crate::network::Fault;
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, RawPathParams, RawQuery, State};
-use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::extract::{RawPathParams, Request, State};
+use axum::http::request::Parts;
+use axum::http::{StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, get, on};
+use onym_http::server::Caller;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,24 +37,8 @@ const PAGE: &str = include_str!("../../page/index.html");
 pub(crate) struct App {
     manager: Manager,
     access: Access,
+    pages: Arc<Pages>,
     streams: Arc<tokio::sync::Semaphore>,
-}
-
-/// Whose requests are answered.
-#[derive(Debug, Clone)]
-pub enum Access {
-    /// Those meant for this machine that come from no page of another place.
-    Machine,
-    /// Those that carry the token.
-    Token(Arc<str>),
-    /// Those of who has shown a certificate, unless they come from a page of another place.
-    Certificate,
-}
-
-impl From<Option<String>> for Access {
-    fn from(token: Option<String>) -> Self {
-        token.map_or(Self::Machine, |t| Self::Token(Arc::from(t)))
-    }
 }
 
 /// A request, taken apart.
@@ -92,9 +80,12 @@ impl From<ChangeError> for Refusal {
                 return Self { faults, ..Self::field(message) };
             }
             ChangeError::Unknown(_) => (StatusCode::NOT_FOUND, "unknown"),
+            ChangeError::Unconfirmed { .. } => (StatusCode::CONFLICT, "confirm"),
             ChangeError::Conflict(_) => (StatusCode::CONFLICT, "conflict"),
             ChangeError::Busy => (StatusCode::SERVICE_UNAVAILABLE, "busy"),
-            ChangeError::Failed { .. } => (StatusCode::BAD_GATEWAY, "failed"),
+            ChangeError::Impossible { .. } | ChangeError::Failed { .. } => {
+                (StatusCode::BAD_GATEWAY, "failed")
+            }
             ChangeError::Store(_) => (StatusCode::INTERNAL_SERVER_ERROR, "store"),
         };
         Self::new(status, code, message)
@@ -113,67 +104,99 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// The routes of a manager.
+/// The routes of a manager without a page for browsers that need a code.
 pub fn router(manager: Manager, access: impl Into<Access>) -> Router {
-    let streams = Arc::new(tokio::sync::Semaphore::new(stream::STREAMS_MAX));
-    let app = App { manager, access: access.into(), streams };
-    let mut router = Router::new();
-    for row in TABLE {
-        let filter = MethodFilter::try_from(row.method()).unwrap_or(MethodFilter::GET);
-        let operation = row.operation;
-        let handler = move |State(app): State<App>,
-                            params: RawPathParams,
-                            RawQuery(query): RawQuery,
-                            uri: Uri,
-                            headers: HeaderMap,
-                            body: Bytes| async move {
-            let path = params.iter().map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
-            let text = |name: &str| headers.get(name).and_then(|v| v.to_str().ok());
-            let kind = text(header::CONTENT_TYPE.as_str());
-            let input = Input {
-                path,
-                query: pairs(query.as_deref().unwrap_or_default()),
-                body,
-                kind: kind.unwrap_or_default().to_owned(),
-                last_event: text("last-event-id").map(str::to_owned),
-            };
-            answer(&app, operation, &uri, &headers, &input).await
-        };
-        router = router.route(row.path, on(filter, handler));
-    }
-    router
-        .route("/", get(page))
-        .fallback(async || {
-            Refusal::new(
-                StatusCode::NOT_FOUND,
-                "path",
-                "there is no such path; /openapi.json lists them",
-            )
-        })
-        .layer(DefaultBodyLimit::max(REQUEST_MAX))
-        .with_state(app)
+    Doors::new(manager, Pages::default()).router(access)
 }
 
+/// What all doors of one manager share.
+#[derive(Debug, Clone)]
+pub struct Doors {
+    manager: Manager,
+    pages: Arc<Pages>,
+    streams: Arc<tokio::sync::Semaphore>,
+}
+
+impl Doors {
+    /// The doors of `manager`.
+    #[must_use]
+    pub fn new(manager: Manager, pages: Pages) -> Self {
+        let streams = Arc::new(tokio::sync::Semaphore::new(stream::STREAMS_MAX));
+        Self { manager, pages: Arc::new(pages), streams }
+    }
+
+    /// The routes of the door that answers whom `access` names.
+    pub fn router(&self, access: impl Into<Access>) -> Router {
+        let Self { manager, pages, streams } = self.clone();
+        let app = App { manager, access: access.into(), pages, streams };
+        let mut router = Router::new();
+        for row in TABLE {
+            let filter = MethodFilter::try_from(row.method()).unwrap_or(MethodFilter::GET);
+            let operation = row.operation;
+            let handler = move |State(app): State<App>, params: RawPathParams, request: Request| async move {
+                answer(&app, operation, &params, request).await
+            };
+            router = router.route(row.path, on(filter, handler));
+        }
+        router
+            .route("/", get(page))
+            .fallback(async || {
+                let text = "there is no such path; /openapi.json lists them";
+                Refusal::new(StatusCode::NOT_FOUND, "path", text)
+            })
+            .method_not_allowed_fallback(async || {
+                let text = "this path does not take that method; /openapi.json lists them";
+                Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "method", text)
+            })
+            .with_state(app)
+    }
+}
+
+/// Answers who may ask; of others nothing but the head of the request is read.
 async fn answer(
     app: &App,
     operation: Operation,
-    uri: &Uri,
-    headers: &HeaderMap,
-    input: &Input,
+    params: &RawPathParams,
+    request: Request,
 ) -> Response {
-    if !operation.is_open()
-        && let Err(refusal) = allowed(app, headers)
-    {
-        return refusal.into_response();
+    let (parts, body) = request.into_parts();
+    if !operation.is_open() {
+        let caller = parts.extensions.get::<Caller>();
+        if let Err(refusal) = app.access.check(&parts.headers, caller, &app.pages) {
+            return refusal.into_response();
+        }
+        if let Some(caller) = caller {
+            caller.prove();
+        }
+        if let Some(response) = elsewhere(app, &parts.uri) {
+            return response;
+        }
     }
-    if !operation.is_open()
-        && let Some(response) = elsewhere(app, uri)
-    {
-        return response;
-    }
-    match operations::run(app, operation, input).await {
-        Ok(response) => response,
-        Err(refusal) => refusal.into_response(),
+    let answered = async {
+        let input = Input::read(&parts, params, body).await?;
+        operations::run(app, operation, &input).await
+    };
+    answered.await.unwrap_or_else(IntoResponse::into_response)
+}
+
+impl Input {
+    async fn read(
+        parts: &Parts,
+        params: &RawPathParams,
+        body: axum::body::Body,
+    ) -> Result<Self, Refusal> {
+        let body = axum::body::to_bytes(body, REQUEST_MAX).await.map_err(|_| {
+            let text = format!("a body has at most {} KiB", REQUEST_MAX >> 10);
+            Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", text)
+        })?;
+        let text = |name: &str| parts.headers.get(name).and_then(|v| v.to_str().ok());
+        Ok(Self {
+            path: params.iter().map(|(k, v)| (k.to_owned(), v.to_owned())).collect(),
+            query: pairs(parts.uri.query().unwrap_or_default()),
+            body,
+            kind: text(header::CONTENT_TYPE.as_str()).unwrap_or_default().to_owned(),
+            last_event: text("last-event-id").map(str::to_owned),
+        })
     }
 }
 
@@ -190,39 +213,6 @@ fn elsewhere(app: &App, uri: &Uri) -> Option<Response> {
     let path = uri.path_and_query().map_or("/", |p| p.as_str());
     let place = format!("{}{path}", leader.trim_end_matches('/'));
     Some(([(header::LOCATION, place)], refusal).into_response())
-}
-
-fn allowed(app: &App, headers: &HeaderMap) -> Result<(), Refusal> {
-    let text = |name: header::HeaderName| headers.get(name).and_then(|v| v.to_str().ok());
-    if let Access::Token(token) = &app.access {
-        let given = text(header::AUTHORIZATION).and_then(|v| v.strip_prefix("Bearer "));
-        let same = given.is_some_and(|g| same(g.as_bytes(), token.as_bytes()));
-        let message = "a token is needed: Authorization: Bearer TOKEN";
-        return if same {
-            Ok(())
-        } else {
-            Err(Refusal::new(StatusCode::UNAUTHORIZED, "token", message))
-        };
-    }
-    let host = text(header::HOST).unwrap_or_default();
-    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
-    let message =
-        "without a token the manager answers requests for its own machine, from its own page only";
-    let foreign = || Refusal::new(StatusCode::FORBIDDEN, "host", message);
-    let machine = matches!(app.access, Access::Machine);
-    if machine && !["localhost", "127.0.0.1", "[::1]"].contains(&name) {
-        return Err(foreign());
-    }
-    match text(header::ORIGIN) {
-        Some(origin) if origin.split_once("://").map(|(_, h)| h) != Some(host) => Err(foreign()),
-        _ => Ok(()),
-    }
-}
-
-/// Compares without telling by its time how much was right.
-fn same(a: &[u8], b: &[u8]) -> bool {
-    let differ = a.iter().zip(b).fold(0, |sum, (x, y)| sum | (x ^ y));
-    a.len() == b.len() && differ == 0
 }
 
 /// The page asks for the token itself, so it is shown without one.

@@ -1,6 +1,8 @@
 //! `spec/openapi.json`, written from the table of operations and the types.
 
-use super::operations::{InsertOrder, Instances, KeysOrder, LinkOrder};
+use super::operations::{
+    InsertOrder, Instances, KeysOrder, LinkOrder, PageAddress, Session, SessionOrder,
+};
 use super::{Row, TABLE};
 use crate::describe::{Description, Key};
 use crate::engine::{Done, Event, FunctionView, Sample, View};
@@ -55,7 +57,10 @@ fn schemas(generator: &mut SchemaGenerator, extra: &mut Map<String, Value>) {
     generator.subschema_for::<Instances>();
     generator.subschema_for::<KeysOrder>();
     generator.subschema_for::<LinkOrder>();
+    generator.subschema_for::<PageAddress>();
     generator.subschema_for::<Policies>();
+    generator.subschema_for::<Session>();
+    generator.subschema_for::<SessionOrder>();
     generator.subschema_for::<View>();
     let key = generator.subschema_for::<Key>();
     let event = generator.subschema_for::<Event>();

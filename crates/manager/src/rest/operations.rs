@@ -1,9 +1,10 @@
 //! What each operation does.
 
+use super::access::CODE_LIFE;
 use super::{App, Input, Operation, Refusal, metrics, stream};
 use crate::describe::{self, DescribeError, Description, Form, Key};
-use crate::engine::{Change, Manager, Shared, Standing};
-use crate::network::{Ends, Function, Side, Transport};
+use crate::engine::{Change, ChangeError, Manager, Shared, Standing};
+use crate::network::{Ends, Fault, Function, Side, Transport};
 use crate::plan::Strategy;
 use crate::policy::Policies;
 use axum::http::{StatusCode, header};
@@ -59,6 +60,28 @@ pub(super) struct KeysOrder {
     remove: Vec<String>,
 }
 
+/// Where a browser finds the page.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub(super) struct PageAddress {
+    /// The address; the code in it is good for one browser.
+    url: String,
+    /// How long.
+    expires_s: u64,
+}
+
+/// The code of such an address.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SessionOrder {
+    code: String,
+}
+
+/// What a browser carries from then on.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub(super) struct Session {
+    token: String,
+}
+
 /// Parts of a service's state that are handed on.
 const PARTS: [&str; 8] =
     ["faces", "routes", "config", "stats", "rules", "sessions", "keys", "events"];
@@ -89,12 +112,7 @@ pub(super) async fn run(
         Operation::Health => reply(&health(shared)),
         Operation::Network => reply(&*shared.view()),
         Operation::Description => shown(manager, input),
-        Operation::Presets => {
-            let rows = crate::presets::PRESETS
-                .iter()
-                .map(|(name, about, text)| json!({"name": name, "about": about, "toml": text}));
-            reply(&rows.collect::<Vec<_>>())
-        }
+        Operation::Presets => reply(&crate::presets::list()),
         Operation::Function => {
             let name = input.param("name");
             let view = shared.view();
@@ -119,6 +137,18 @@ pub(super) async fn run(
             text("text/plain; version=0.0.4", metrics::text(&shared.view(), &shared.saved()))
         }
         Operation::OpenApi => reply(&super::document()),
+        Operation::Page => {
+            let none = || unknown("this manager has no page: it listens at a Unix socket only");
+            let url = app.pages.address().ok_or_else(none)?;
+            reply(&PageAddress { url, expires_s: CODE_LIFE.as_secs() })
+        }
+        Operation::Session => {
+            let order: SessionOrder = input.json()?;
+            let old = "the code is used, too old or none; `onym net page` prints a new address";
+            let refused = || Refusal::new(StatusCode::FORBIDDEN, "code", old);
+            let token = app.pages.token_for(&order.code).ok_or_else(refused)?;
+            reply(&Session { token })
+        }
         changing => reply(&manager.change(change(changing, input)?).await?),
     }
 }
@@ -141,6 +171,7 @@ fn change(operation: Operation, input: &Input) -> Result<Change, Refusal> {
             description: Box::new(described(input)?),
             strategy: input.strategy()?,
             dry_run: input.flag("dry_run")?,
+            confirmed: input.flag("confirm")?,
         },
         Operation::ApplyPreset => {
             let name = name();
@@ -151,9 +182,10 @@ fn change(operation: Operation, input: &Input) -> Result<Change, Refusal> {
                 description: Box::new(described.description),
                 strategy: input.strategy()?,
                 dry_run: input.flag("dry_run")?,
+                confirmed: input.flag("confirm")?,
             }
         }
-        Operation::Down => Change::Down,
+        Operation::Down => Change::Down { confirmed: input.flag("confirm")? },
         Operation::Deploy => Change::Deploy { name: name(), function: Box::new(input.json()?) },
         Operation::Delete => {
             Change::Remove { name: name(), strategy: input.strategy()?, join: input.flag("join")? }
@@ -198,11 +230,24 @@ impl Input {
         self.path.get(key).map_or("", String::as_str)
     }
 
-    fn json<T: DeserializeOwned>(&self) -> Result<T, Refusal> {
-        let value: Value = serde_json::from_slice(&self.body).map_err(|e| {
+    fn value(&self) -> Result<Value, Refusal> {
+        serde_json::from_slice(&self.body).map_err(|e| {
             Refusal::new(StatusCode::BAD_REQUEST, "json", format!("the body is no JSON: {e}"))
-        })?;
-        serde_json::from_value(value).map_err(|e| Refusal::field(e.to_string()))
+        })
+    }
+
+    fn json<T: DeserializeOwned>(&self) -> Result<T, Refusal> {
+        let value = self.value()?;
+        // Said as of a file: the object, and where in it.
+        serde_path_to_error::deserialize(&value).map_err(|error| {
+            let path = error.path().to_string();
+            let place = if path == "." { String::new() } else { format!("{path}: ") };
+            let object = self.path.get("name").map(|name| format!("function {name}"));
+            let object = object.unwrap_or_else(|| "the body".to_owned());
+            let what = format!("{place}{}", error.inner());
+            let next = "/openapi.json describes the body";
+            ChangeError::Faults(vec![Fault::new(object, what, next)]).into()
+        })
     }
 
     fn flag(&self, key: &str) -> Result<bool, Refusal> {
@@ -250,9 +295,16 @@ fn form(input: &Input) -> Result<Option<Form>, Refusal> {
 }
 
 fn described(input: &Input) -> Result<Description, Refusal> {
-    let Some(form) = form(input)? else { return input.json() };
     let text = std::str::from_utf8(&input.body)
         .map_err(|_| Refusal::new(StatusCode::BAD_REQUEST, "text", "the body is no UTF-8"))?;
+    let form = match form(input)? {
+        Some(form) => form,
+        None => {
+            input.value()?;
+            // JSON is YAML, whose reader tells lines.
+            Form::Yaml
+        }
+    };
     Ok(describe::read(text, form).map_err(refused)?.description)
 }
 

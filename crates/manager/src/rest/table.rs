@@ -24,11 +24,13 @@ pub enum Operation {
     Metrics,
     Network,
     OpenApi,
+    Page,
     Policies,
     Presets,
     Samples,
     Scale,
     ServiceState,
+    Session,
     SetPolicies,
     Trace,
     Unlink,
@@ -38,7 +40,7 @@ impl Operation {
     /// Whether it is answered without a token.
     #[must_use]
     pub fn is_open(self) -> bool {
-        matches!(self, Self::Health | Self::OpenApi)
+        matches!(self, Self::Health | Self::OpenApi | Self::Session)
     }
 }
 
@@ -72,6 +74,9 @@ const STRATEGY: (&str, &str) =
     ("strategy", "make-before-break (default), break-and-buffer or break-and-drop");
 const DRY: (&str, &str) = ("dry_run", "true: only say what would be done");
 
+const CONFIRM: (&str, &str) =
+    ("confirm", "true: more than half of the functions may be removed; else 409 says which");
+
 macro_rules! row {
     ($method:literal $path:literal $operation:ident, $summary:literal, [$($query:expr),*], $body:expr, $answer:literal) => {
         Row {
@@ -91,10 +96,10 @@ pub const TABLE: &[Row] = &[
     row!("GET" "/v1/health" Health, "Whether the manager runs.", [], None, "Health"),
     row!("GET" "/v1/network" Network, "The network as it runs, with rates.", [], None, "View"),
     row!("GET" "/v1/description" Description, "The description that is wanted.", [("form", "toml, yaml, tosca or json (default)")], None, "Description"),
-    row!("PUT" "/v1/description" Apply, "Make the network as described.", [("form", "toml, yaml, tosca or json; else by the media type"), STRATEGY, DRY], Some("text/plain"), "Done"),
-    row!("DELETE" "/v1/description" Down, "Stop everything and forget the description.", [], None, "Done"),
+    row!("PUT" "/v1/description" Apply, "Make the network as described.", [("form", "toml, yaml, tosca or json; else by the media type"), STRATEGY, DRY, CONFIRM], Some("text/plain"), "Done"),
+    row!("DELETE" "/v1/description" Down, "Stop everything and forget the description.", [CONFIRM], None, "Done"),
     row!("GET" "/v1/presets" Presets, "Networks that come with the manager.", [], None, "Presets"),
-    row!("PUT" "/v1/presets/{name}" ApplyPreset, "Make one of them.", [STRATEGY, DRY], None, "Done"),
+    row!("PUT" "/v1/presets/{name}" ApplyPreset, "Make one of them.", [STRATEGY, DRY, CONFIRM], None, "Done"),
     row!("GET" "/v1/functions/{name}" Function, "One function as it runs.", [], None, "FunctionView"),
     row!("PUT" "/v1/functions/{name}" Deploy, "Add a function without links.", [], Some("Function"), "Done"),
     row!("DELETE" "/v1/functions/{name}" Delete, "Take a function away.", [STRATEGY, ("join", "true: join its neighbours")], None, "Done"),
@@ -112,6 +117,8 @@ pub const TABLE: &[Row] = &[
     row!("GET" "/v1/events" Events, "What happened.", [("after", "number of the last event that is known"), ("wait_ms", "wait for the next one, at most 30000")], None, "Events"),
     row!("GET" "/v1/events/stream" EventStream, "What happened and happens, as server-sent events.", [("after", "number of the last event that is known; Last-Event-ID goes before it")], None, "text/event-stream"),
     row!("GET" "/v1/trace" Trace, "Which functions an Interest would cross.", [("start", "the function it enters by"), ("name", "its name")], None, "Edges"),
+    row!("POST" "/v1/page" Page, "An address of the page that lets one browser in, once.", [], None, "PageAddress"),
+    row!("POST" "/v1/session" Session, "A token for the code in such an address.", [], Some("SessionOrder"), "Session"),
     row!("GET" "/metrics" Metrics, "Prometheus text.", [], None, "text/plain"),
     row!("GET" "/openapi.json" OpenApi, "This description.", [], None, "Any"),
 ];

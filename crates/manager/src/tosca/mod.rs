@@ -136,7 +136,7 @@ pub fn import(text: &str) -> Result<Described, DescribeError> {
         faults.push(Fault::new("tosca_definitions_version", what, "export in that version"));
     }
     let mut description = Description {
-        network: root["metadata"]["template_name"].as_str().unwrap_or("onym").to_owned(),
+        network: root["metadata"]["template_name"].as_str().unwrap_or_default().to_owned(),
         loops: parsed(&root["metadata"]["onym_loops"]).unwrap_or(Loops::Guard),
         ..Description::default()
     };

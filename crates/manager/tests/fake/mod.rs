@@ -11,6 +11,7 @@ use axum::{Json, Router, body::Bytes, routing::any};
 use onym_manager::driver::{
     Answer, Driver, DriverError, Found, Order, Started, Usage, link_listeners,
 };
+use onym_manager::network::Function;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -62,6 +63,10 @@ pub(crate) struct World {
     pub(crate) ports: u32,
     /// Names that do not start.
     pub(crate) broken: BTreeSet<String>,
+    /// Names of which it is known beforehand that they would not start.
+    pub(crate) hopeless: BTreeSet<String>,
+    /// Names whose control interface tells nothing.
+    pub(crate) deaf: BTreeSet<String>,
     /// Nothing is answered about these links: they do not come up.
     pub(crate) unreachable: BTreeSet<String>,
     /// Packets that a freeze keeps.
@@ -121,6 +126,9 @@ async fn serve(
         return refused(503, "dead");
     }
     let name = service.order.as_ref().unwrap().name.clone();
+    if world.deaf.contains(&name) {
+        return refused(503, "deaf");
+    }
     if method != Method::GET {
         world.calls.push(format!("{method} {name}/{path}"));
     }
@@ -241,6 +249,21 @@ impl Driver for FakeDriver {
             assert!(world.alive().is_empty(), "something runs still");
             world.shared = false;
             Ok(())
+        })
+    }
+
+    fn check<'a>(
+        &'a self,
+        functions: &'a [(&'a str, &'a Function)],
+        _: &'a BTreeSet<String>,
+    ) -> Answer<'a, ()> {
+        Box::pin(async {
+            let world = self.world.lock().unwrap();
+            let bad = functions.iter().find(|(name, _)| world.hopeless.contains(*name));
+            bad.map_or(Ok(()), |(name, _)| {
+                let (name, why) = ((*name).to_owned(), "port 6363 is in use".into());
+                Err(DriverError::Start { name, why })
+            })
         })
     }
 

@@ -26,6 +26,8 @@ pub(super) async fn begin(manager: &Manager, network: &str) -> Result<()> {
         description: Box::new(described.description),
         strategy: Strategy::default(),
         dry_run: false,
+        // Nothing is wanted yet.
+        confirmed: true,
     };
     let made = manager.change(change).await;
     made.map(drop).map_err(|e| match &e {
