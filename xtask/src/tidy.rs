@@ -24,7 +24,10 @@ const EDGES: &[(&str, &[&str])] = &[
     ("onym-pubsub", &["onym-wire", "onym-crypto", "onym-tables"]),
     ("onym-face", &["onym-wire", "onym-frame", "onym-sys"]),
     ("onym-board", &["onym-wire", "onym-sys"]),
-    ("onym-engine", &[]),
+    (
+        "onym-engine",
+        &["onym-wire", "onym-sys", "onym-frame", "onym-tables", "onym-link", "onym-face"],
+    ),
     (
         "onym-node",
         &[
@@ -36,6 +39,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "onym-tables",
             "onym-forward",
             "onym-pubsub",
+            "onym-engine",
             "onym-face",
             "onym-board",
             "onym-http",
@@ -74,6 +78,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "onym-crypto",
             "onym-tables",
             "onym-services",
+            "onym-engine",
             "onym-face",
             "onym-http",
         ],

@@ -4,17 +4,16 @@ use super::{BENCH, ServicesArgs};
 use crate::report::{Report, median};
 use anyhow::{Result, ensure};
 use onym_crypto::{KeyType, PrivateKey, Signer};
+use onym_engine::{Bell, Jobs};
 use onym_frame::Buf;
-use onym_host::verifiers::Verifiers;
 use onym_link::{LpIn, Outbox, Packet};
 use onym_services::verify::Job;
 use onym_services::{Function, Kind, Method, Now, Port, Request, Side};
-use onym_sys::epoll::{Epoll, Interest, Waker};
+use onym_sys::epoll::{Epoll, Interest};
 use onym_tables::{FaceId, HashKey, Tick};
 use onym_wire::data::DataBuilder;
 use onym_wire::name::Name;
 use serde_json::json;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Signed Data through the element, beside a loop that only verifies them: what that does a second.
@@ -134,17 +133,18 @@ fn only(time: Duration, jobs: Vec<Vec<Job>>) -> Result<f64> {
 /// Verifications a second by the threads of a service when everything waits already: nothing is
 /// received or sent, and the data thread only takes what is done and lets it wait again.
 fn backlog(time: Duration, threads: usize, mut jobs: Vec<Job>) -> Result<f64> {
-    let (epoll, waker) = (Epoll::new()?, Arc::new(Waker::new()?));
-    epoll.add(&*waker, 0, Interest::Read)?;
-    let mut verifiers = Verifiers::start(threads, &waker)?;
+    let (epoll, bell) = (Epoll::new()?, Bell::new()?);
+    epoll.add(bell.waker(), 0, Interest::Read)?;
+    let mut verifiers = Jobs::start(threads, &bell, onym_host::verify)?;
     verifiers.submit(&mut jobs);
     let (start, mut count, mut ready) = (Instant::now(), 0_u32, Vec::new());
     while start.elapsed() < time {
-        if !verifiers.has_work() {
-            epoll.wait(None, &mut ready)?;
+        let look = |_: &mut Vec<_>| verifiers.has_work();
+        bell.rest(&mut ready, look, |ready, has_work| {
             ready.clear();
-            waker.clear();
-        }
+            let waited = if has_work { Ok(0) } else { epoll.wait(None, ready) };
+            waited.is_ok_and(|count| count > 0)
+        });
         verifiers.finished(&mut jobs);
         ensure!(
             jobs.iter().all(|job| job.valid == Some(true)),

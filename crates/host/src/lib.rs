@@ -3,14 +3,15 @@
 mod control;
 mod events;
 pub mod uri;
-pub mod verifiers;
 mod worker;
 
 pub use onym_services::{Kind, Side};
 pub use uri::{FaceSpec, ListenSpec};
+pub use worker::verify;
 
 use control::{Access, App};
 use onym_crypto::edge::random_u64;
+use onym_engine::clock::unix_ms;
 use onym_http::folders::Folders;
 use onym_http::tls::ServerTls;
 use onym_services::Function;
@@ -19,11 +20,10 @@ use serde_json::{Map, Value, json};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::mpsc;
-use worker::{Entry, Made, Remote, Shared, Worker, unix_ms};
+use worker::{Made, Order, Remote, Shared, WorkerEngine};
 
 /// Threads that a service may have.
 const THREADS_MAX: usize = 64;
@@ -106,7 +106,6 @@ pub enum HostError {
 pub struct Host {
     address: SocketAddr,
     ready: Value,
-    shared: Arc<Shared>,
     workers: Vec<Remote>,
     threads: Vec<JoinHandle<()>>,
     http: Option<(tokio::sync::oneshot::Sender<()>, JoinHandle<()>)>,
@@ -130,18 +129,21 @@ impl Host {
         let shared = Arc::new(Shared::new(boot, posts));
         let (mut first, remotes, others) = workers(&options, &config, threads, &shared)?;
         for spec in &options.listen {
-            let io = uri::listen(&spec.uri).map_err(HostError::System)?;
-            let entry = Entry::new(io, spec.label.clone(), spec.side);
-            first.listen(entry).map_err(|e| HostError::System(format!("{}: {e}", spec.uri)))?;
+            let listener = uri::listen(&spec.uri).map_err(HostError::System)?;
+            let WorkerEngine { driver, io, .. } = &mut first;
+            driver
+                .listen(io, listener, spec.label.clone(), spec.side)
+                .map_err(|e| HostError::System(format!("{}: {e}", spec.uri)))?;
         }
-        first.share_with(remotes.get(1..).unwrap_or_default().to_vec());
+        first.driver.share_with(remotes.get(1..).unwrap_or_default().to_vec());
         for spec in &options.faces {
             let uri = uri::resolve(&spec.uri).map_err(HostError::Usage)?;
-            if first.reserve_face() {
-                first.create(Made::Created, &spec.label, &uri, spec.side);
+            let WorkerEngine { driver, io, .. } = &mut first;
+            if driver.reserve_face() {
+                driver.create(io, Made::Created, &spec.label, &uri, spec.side);
             }
         }
-        let listeners: Vec<Value> = first.listeners.iter().map(Entry::to_json).collect();
+        let listeners = first.driver.listeners_json();
         let socket = std::net::TcpListener::bind(options.control)
             .map_err(|e| HostError::System(format!("--control {}: {e}", options.control)))?;
         let address = socket.local_addr().map_err(|e| HostError::System(e.to_string()))?;
@@ -155,7 +157,7 @@ impl Host {
             access: Access::of(&options),
             folders: folders(&options),
             workers: remotes.clone(),
-            shared: Arc::clone(&shared),
+            shared,
             stop,
         });
         let scheme = if tls.is_some() { "https" } else { "http" };
@@ -169,7 +171,7 @@ impl Host {
             running.push(spawn(&format!("onym-data-{number}"), move || worker.run())?);
         }
         let http = Some(http);
-        Ok(Self { address, ready, shared, workers: remotes, threads: running, http, stops })
+        Ok(Self { address, ready, workers: remotes, threads: running, http, stops })
     }
 
     /// Where the control interface listens.
@@ -200,9 +202,7 @@ impl Host {
     pub fn stop(self, patience: Duration) {
         let end = std::time::Instant::now() + patience;
         for worker in &self.workers {
-            worker.order(|w| {
-                w.function.drain(true);
-            });
+            let _ = worker.begin(|reply| Order::Drain { change: Some(true), reply });
         }
         while std::time::Instant::now() < end && !self.is_empty() {
             std::thread::sleep(Duration::from_millis(20));
@@ -211,20 +211,16 @@ impl Host {
 
     fn is_empty(&self) -> bool {
         self.workers.iter().all(|worker| {
-            let (tell, told) = std::sync::mpsc::channel();
-            worker.order(move |w| {
-                let _ = tell.send(w.function.drain_state()["pending"] == 0);
-            });
-            told.recv_timeout(Duration::from_secs(1)).unwrap_or(true)
+            let state = worker.ask_now(|reply| Order::Drain { change: None, reply });
+            state.is_none_or(|state| state["pending"] == 0)
         })
     }
 }
 
 impl Drop for Host {
     fn drop(&mut self) {
-        self.shared.stopping.store(true, Ordering::Release);
         for worker in &self.workers {
-            worker.order(|_| {});
+            worker.stop();
         }
         for thread in self.threads.drain(..) {
             let _ = thread.join();
@@ -284,7 +280,7 @@ fn threads_of(options: &Options) -> Result<(Map<String, Value>, usize), HostErro
     }
 }
 
-type Workers = (Worker, Vec<Remote>, Vec<Worker>);
+type Workers = (WorkerEngine, Vec<Remote>, Vec<WorkerEngine>);
 
 /// The data threads: several for a dispatcher, one for others.
 fn workers(
@@ -299,9 +295,10 @@ fn workers(
     let (mut all, mut remotes) = (Vec::new(), Vec::new());
     for _ in 0..loops {
         let function = Function::new(options.kind, key, random_u64());
-        let (mut worker, remote) = Worker::new(function, Arc::clone(shared), verifiers)
+        let (mut worker, remote) = worker::engine(function, Arc::clone(shared), verifiers)
             .map_err(|e| HostError::System(format!("starting a thread: {e}")))?;
-        let done = worker.with(|f, now, out| f.configure(now, config, out));
+        let WorkerEngine { driver, io, .. } = &mut worker;
+        let done = driver.with(io, |f, now, out| f.configure(now, config, out));
         done.map_err(|e| {
             let field = e.field.as_deref().unwrap_or("configuration");
             HostError::Usage(format!("--set {field}: {}", e.message))

@@ -4,13 +4,12 @@
 //! a crossing allocates nothing. When the peer does not keep up, the batch under way fills and
 //! further packets are dropped and counted (`crossing_full`).
 
+use onym_engine::Bell;
 use onym_link::{Outbox, Packet, Payload, Transmit};
-use onym_sys::epoll::Waker;
 use onym_tables::FaceId;
 use rtrb::{Consumer, Producer, RingBuffer};
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering, fence};
 
 /// Batches under way in one direction.
 const DEPTH: usize = 8;
@@ -85,47 +84,6 @@ impl Batch {
         self.out.items.len() >= BATCH_MAX
             || self.ends.len() >= BATCH_MAX
             || self.out.arena.len() + self.shared + self.messages.len() >= BATCH_BYTES
-    }
-}
-
-/// Wakes a shard, without a system call while it is awake.
-#[derive(Debug)]
-pub(crate) struct Bell {
-    waker: Waker,
-    asleep: AtomicBool,
-}
-
-impl Bell {
-    pub(crate) fn new() -> std::io::Result<Arc<Self>> {
-        Ok(Arc::new(Self { waker: Waker::new()?, asleep: AtomicBool::new(false) }))
-    }
-
-    /// What the shard waits on.
-    pub(crate) fn waker(&self) -> &Waker {
-        &self.waker
-    }
-
-    /// Called after something was put into a ring.
-    pub(crate) fn ring(&self) {
-        // Pairs with the fence in `about_to_sleep`: either the sleeper sees what was put, or we
-        // see that it sleeps.
-        fence(Ordering::SeqCst);
-        if self.asleep.swap(false, Ordering::Relaxed) {
-            self.waker.wake();
-        }
-    }
-
-    /// Called before the rings are looked at for the last time before sleep.
-    pub(crate) fn about_to_sleep(&self) {
-        self.asleep.store(true, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
-    }
-
-    /// Called after sleep.
-    pub(crate) fn awake(&self) {
-        if !self.asleep.swap(false, Ordering::Relaxed) {
-            self.waker.clear();
-        }
     }
 }
 

@@ -1,6 +1,5 @@
 #![doc = include_str!("../README.md")]
 
-mod clock;
 pub mod config;
 mod control;
 mod cross;

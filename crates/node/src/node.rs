@@ -1,15 +1,17 @@
 //! A whole node in this process.
 
-use crate::clock::Clock;
 use crate::config::{Changes, Config};
 use crate::control::request::Request;
 use crate::control::{Bound, Control, listen};
-use crate::cross::{Bell, FromPeer, ToPeer, direction};
+use crate::cross::{FromPeer, ToPeer, direction};
 use crate::push::{self, PushOrder, PushPort, PushThread, Runner, Settings, Shared};
 use crate::reply::{Reply, reply};
-use crate::shard::{Chooser, Parts, PushSide, Shard, ShardPort};
+use crate::shard::{
+    Chooser, ORDERS_MAX, Order, POLICY, Parts, PushSide, Shard, ShardEngine, ShardPort, ask_all,
+};
 use onym_board::broker::{self, Broker};
 use onym_crypto::{Entropy as _, SystemEntropy};
+use onym_engine::{Bell, Clock, mailbox};
 use onym_forward::Forwarder;
 use onym_sys::epoll::Waker;
 use onym_tables::HashKey;
@@ -163,7 +165,7 @@ fn random() -> [u64; 4] {
 }
 
 struct Made {
-    shards: Vec<Shard>,
+    shards: Vec<ShardEngine>,
     ports: Vec<ShardPort>,
     reports: Vec<rtrb::Consumer<crate::shard::Report>>,
 }
@@ -192,11 +194,9 @@ fn shards(
     let key = HashKey::new(seeds[0], seeds[1]);
     let mut made = Made { shards: Vec::new(), ports: Vec::new(), reports: Vec::new() };
     for (index, (to, from)) in to.into_iter().zip(from).enumerate() {
-        let (orders_tx, orders) = mpsc::channel();
+        let (port, mailbox) = mailbox(&bells[index], ORDERS_MAX);
         let (reports_tx, reports_rx) = RingBuffer::new(REPORTS);
-        let bell = Arc::clone(&bells[index]);
-        let frames = Arc::default();
-        made.ports.push(ShardPort { orders: orders_tx, bell: Arc::clone(&bell), frames });
+        made.ports.push(ShardPort::new(port));
         made.reports.push(reports_rx);
         let fw = Forwarder::new(forwarder_config(config, index, count, key, seeds[2]));
         let chooser = Chooser { key, shards: count };
@@ -204,11 +204,8 @@ fn shards(
         let reports = reports_tx;
         let parts = Parts {
             index,
-            clock,
             fw,
             chooser,
-            bell,
-            orders,
             to,
             from,
             discovery,
@@ -216,7 +213,8 @@ fn shards(
             control,
             push: (!sides.is_empty()).then(|| sides.remove(0)),
         };
-        made.shards.push(Shard::new(parts).map_err(&failed)?);
+        let engine = ShardEngine::new(Shard::new(parts), mailbox, clock, POLICY);
+        made.shards.push(engine.map_err(&failed)?);
     }
     Ok(made)
 }
@@ -415,7 +413,7 @@ impl NodeHandle {
         let end = Instant::now() + drain;
         let mut drained = false;
         while !drained && Instant::now() < end {
-            let each = crate::shard::ask_all(&self.ports, Shard::is_drained);
+            let each = ask_all(&self.ports, |reply| Order::IsDrained { reply });
             drained = !each.contains(&false);
             if !drained {
                 std::thread::sleep(Duration::from_millis(1));
@@ -450,7 +448,7 @@ impl NodeHandle {
         self.boards = None;
         let _ = self.ask(|reply| Request::Stop { reply });
         for port in &self.ports {
-            port.tell(Shard::stop);
+            port.tell(Order::Stop);
         }
         if let Some(push) = &self.push {
             push.tell(PushOrder::Stop);

@@ -3,7 +3,8 @@
 use super::state::each;
 use super::{Answer, App, Call, method_refused, ok, refusal, stopping};
 use crate::uri;
-use crate::worker::{Made, Worker};
+use crate::worker::order::{FaceOrder, FreezeChange, Wanted, Which};
+use crate::worker::{FaceChange, Order};
 use axum::http::StatusCode;
 use onym_services::element::read;
 use onym_services::freeze::Limits;
@@ -37,47 +38,19 @@ fn producer() -> Side {
     Side::Producer
 }
 
-#[derive(Debug, Default, Clone, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Change {
-    weight: Option<u32>,
-    rank: Option<u32>,
-    draining: Option<bool>,
-}
-
-impl Change {
-    fn check(&self) -> Result<(), Refusal> {
-        if self.weight.is_some_and(|w| !(1..=1000).contains(&w)) {
-            return Err(Refusal::field("weight", "from 1 to 1000"));
-        }
-        if self.rank.is_some_and(|r| r > 1000) {
-            return Err(Refusal::field("rank", "from 0 to 1000"));
-        }
-        Ok(())
+fn check(change: &FaceChange) -> Result<(), Refusal> {
+    if change.weight.is_some_and(|w| !(1..=1000).contains(&w)) {
+        return Err(Refusal::field("weight", "from 1 to 1000"));
     }
-
-    /// Carries it out; whether that made a difference.
-    fn apply(&self, worker: &mut Worker, id: FaceId) -> bool {
-        let mut changed = false;
-        worker.function.change_face(id, |port| {
-            let before = (port.weight, port.rank, port.draining);
-            port.weight = self.weight.unwrap_or(port.weight);
-            port.rank = self.rank.unwrap_or(port.rank);
-            port.draining = self.draining.unwrap_or(port.draining);
-            changed = before != (port.weight, port.rank, port.draining);
-        });
-        changed
+    if change.rank.is_some_and(|r| r > 1000) {
+        return Err(Refusal::field("rank", "from 0 to 1000"));
     }
-}
-
-fn every(worker: &mut Worker) -> Vec<Value> {
-    let ids: Vec<FaceId> = worker.function.ports().iter().map(|p| p.id).collect();
-    ids.into_iter().filter_map(|id| worker.face_json(id)).collect()
+    Ok(())
 }
 
 /// All faces of all threads.
 pub(super) async fn all(app: &App) -> Result<Value, Refusal> {
-    let all = each(app, every).await?;
+    let all = each(app, FaceOrder::List).await?;
     Ok(Value::Array(all.into_iter().flatten().collect()))
 }
 
@@ -92,11 +65,8 @@ fn unknown(label: &str) -> Refusal {
 
 /// The face with this label, in whatever thread.
 async fn find(app: &App, label: &str) -> Result<Value, Refusal> {
-    let wanted = label.to_owned();
-    let all = each(app, move |worker| {
-        let id = worker.function.ports().find(&wanted)?.id;
-        worker.face_json(id)
-    });
+    let which = Which::Label(label.to_owned());
+    let all = each(app, |reply| FaceOrder::Show { which: which.clone(), reply });
     all.await?.into_iter().flatten().next().ok_or_else(|| unknown(label))
 }
 
@@ -111,15 +81,15 @@ pub(super) async fn one(app: &App, call: &Call, label: &str) -> Answer {
 }
 
 async fn change(app: &App, call: &Call, label: &str) -> Answer {
-    let change: Change = read(Value::Object(call.object()?))?;
-    change.check()?;
-    let wanted = label.to_owned();
-    let done = each(app, move |worker| {
-        let id = worker.function.ports().find(&wanted)?.id;
-        let changed = change.apply(worker, id);
-        worker.face_json(id).map(|face| json!({ "changed": changed, "face": face }))
+    let change: FaceChange = read(Value::Object(call.object()?))?;
+    check(&change)?;
+    let done = each(app, |reply| {
+        let (label, change) = (label.to_owned(), change.clone());
+        FaceOrder::Change { label, change, reply }
     });
-    ok(done.await?.into_iter().flatten().next().ok_or_else(|| unknown(label))?)
+    let done = done.await?.into_iter().flatten().next();
+    let (is_changed, face) = done.ok_or_else(|| unknown(label))?;
+    ok(json!({ "changed": is_changed, "face": face }))
 }
 
 /// Changes several faces between two packets, so that what leaves goes from one to the other.
@@ -127,31 +97,20 @@ pub(super) async fn change_many(app: &App, call: &Call) -> Answer {
     #[derive(Debug, Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Many {
-        faces: BTreeMap<String, Change>,
+        faces: BTreeMap<String, FaceChange>,
     }
     let Many { faces } = read(Value::Object(call.object()?))?;
     for (label, change) in &faces {
-        change.check()?;
+        check(change)?;
         find(app, label).await?;
     }
-    let done = each(app, move |worker| {
-        let mut changed = 0_u64;
-        for (label, change) in &faces {
-            let id = worker.function.ports().find(label).map(|port| port.id);
-            changed += u64::from(id.is_some_and(|id| change.apply(worker, id)));
-        }
-        changed
-    });
+    let done = each(app, |reply| FaceOrder::ChangeMany { changes: faces.clone(), reply });
     let changed: u64 = done.await?.into_iter().sum();
     ok(json!({ "changed": changed > 0 }))
 }
 
 async fn remove(app: &App, label: &str) -> Answer {
-    let wanted = label.to_owned();
-    let done = each(app, move |worker| {
-        let id = worker.function.ports().find(&wanted)?.id;
-        worker.remove(id)
-    });
+    let done = each(app, |reply| FaceOrder::Remove { label: label.to_owned(), reply });
     match done.await?.into_iter().flatten().next() {
         Some(unsent) => ok(json!({ "changed": true, "unsent_frames": unsent })),
         None => ok(json!({ "changed": false, "unsent_frames": 0 })),
@@ -168,46 +127,21 @@ async fn create(app: &App, call: &Call, label: &str) -> Answer {
         return Err(Refusal::field("label", text));
     }
     let spec: Create = read(Value::Object(call.object()?))?;
-    let change = Change { weight: spec.weight, rank: spec.rank, draining: spec.draining };
-    change.check()?;
+    let (weight, rank, draining) = (spec.weight, spec.rank, spec.draining);
+    let change = FaceChange { weight, rank, draining };
+    check(&change)?;
     let text = spec.uri.clone();
     // Host names are looked up away from every thread that matters.
     let resolved = tokio::task::spawn_blocking(move || uri::resolve(&text));
     let uri = resolved.await.map_err(|_| stopping())?.map_err(|e| Refusal::field("uri", e))?;
     app.check_socket("uri", &uri)?;
-    let (wanted, side) = (label.to_owned(), spec.side);
+    let wanted = Wanted { label: label.to_owned(), uri, side: spec.side, change };
     let worker = app.workers.first().ok_or_else(stopping)?;
-    let made = worker.ask(move |worker| make(worker, &wanted, &uri, side, &change));
-    let (is_new, changed, id) = made.await.ok_or_else(stopping)??;
-    let face = wait_until_up(app, id, spec.wait_ms.min(WAIT_MAX_MS)).await?;
-    let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
-    Ok((status, json!({ "changed": changed, "face": face })))
-}
-
-/// Makes the face, or finds it: whether it is new, whether anything changed, its number.
-fn make(
-    worker: &mut Worker,
-    label: &str,
-    uri: &str,
-    side: Side,
-    change: &Change,
-) -> Result<(bool, bool, FaceId), Refusal> {
-    let known = worker.function.ports().iter().find(|p| p.label == label);
-    let known = known.map(|port| (port.id, port.side == side));
-    if let Some((id, same_side)) = known {
-        let same = worker.made(id).is_some_and(|(u, made)| u == uri && made == Made::Created);
-        if !same || !same_side {
-            let text = format!("face {label} is another one; delete it first or choose a label");
-            return Err(refusal(409, "face_differs", &text));
-        }
-        return Ok((false, change.apply(worker, id), id));
-    }
-    if !worker.reserve_face() {
-        return Err(refusal(409, "full", "the service has as many faces as it may have"));
-    }
-    let id = worker.create(Made::Created, label, uri, side);
-    change.apply(worker, id);
-    Ok((true, true, id))
+    let made = worker.ask(|reply| FaceOrder::Make { wanted, reply });
+    let found = made.await.ok_or_else(stopping)??;
+    let face = wait_until_up(app, found.id, spec.wait_ms.min(WAIT_MAX_MS)).await?;
+    let status = if found.is_new { StatusCode::CREATED } else { StatusCode::OK };
+    Ok((status, json!({ "changed": found.is_changed, "face": face })))
 }
 
 /// The face, once it is up or the time is over.
@@ -215,7 +149,8 @@ async fn wait_until_up(app: &App, id: FaceId, wait_ms: u64) -> Result<Value, Ref
     let end = tokio::time::Instant::now() + Duration::from_millis(wait_ms);
     let worker = app.workers.first().ok_or_else(stopping)?;
     loop {
-        let face = worker.ask(move |w| w.face_json(id)).await.ok_or_else(stopping)?;
+        let face = worker.ask(|reply| FaceOrder::Show { which: Which::Number(id), reply });
+        let face = face.await.ok_or_else(stopping)?;
         let face = face.ok_or_else(|| unknown(&id.to_string()))?;
         if face["state"] == "up" || tokio::time::Instant::now() >= end {
             return Ok(face);
@@ -227,17 +162,11 @@ async fn wait_until_up(app: &App, id: FaceId, wait_ms: u64) -> Result<Value, Ref
 pub(super) async fn freeze(app: &App, call: &Call, side: &str) -> Answer {
     let side: Side = read(Value::String(side.to_owned()))?;
     let limits: Limits = read(Value::Object(call.object()?))?;
-    let method = call.method.clone();
-    let done = each(app, move |worker| {
-        let changed = match method.as_str() {
-            "PUT" => worker.with(|f, now, _| f.start_freeze(now, side, limits)),
-            "DELETE" => worker.with(|f, now, out| f.unfreeze(now, side, out)),
-            _ => false,
-        };
-        let mut state =
-            serde_json::to_value(worker.function.freeze_state(side)).unwrap_or_default();
-        state["changed"] = changed.into();
-        state
-    });
+    let change = match call.method.as_str() {
+        "PUT" => Some(FreezeChange::Start(limits)),
+        "DELETE" => Some(FreezeChange::End),
+        _ => None,
+    };
+    let done = each(app, |reply| Order::Freeze { side, change, reply });
     ok(super::join(done.await?))
 }

@@ -2,7 +2,8 @@
 
 use super::state::each;
 use super::{Answer, App, Call, join, method_refused, ok};
-use onym_services::element::Request;
+use crate::worker::Order;
+use crate::worker::order::ForElement;
 use onym_services::function::method_of;
 use serde_json::Value;
 
@@ -10,13 +11,8 @@ use serde_json::Value;
 pub(super) async fn element(app: &App, call: &Call, word: &str) -> Answer {
     let Some(method) = method_of(call.method.as_str()) else { return Err(method_refused()) };
     let (resource, query, body) = (word.to_owned(), call.query.clone(), call.body.clone());
-    let done = each(app, move |worker| {
-        let (resource, query, body) = (resource.clone(), query.clone(), body.clone());
-        worker.with(move |function, now, out| {
-            let request = Request { method, resource: &resource, query: &query, body: &body };
-            function.control(now, &request, out)
-        })
-    });
+    let request = ForElement { method, resource, query, body };
+    let done = each(app, |reply| Order::Element { request: request.clone(), reply });
     let mut all = Vec::new();
     for (thread, answer) in done.await?.into_iter().enumerate() {
         let mut answer = answer?;

@@ -1,26 +1,27 @@
 //! Version, health, statistics, configuration, events, draining.
 
 use super::{Answer, App, Call, join, method_refused, ok, refusal, respond, stopping};
-use crate::worker::{Worker, unix_ms};
+use crate::worker::Order;
+use crate::worker::order::Reply;
 use axum::http::StatusCode;
 use axum::response::Response;
+use onym_engine::clock::unix_ms;
 use onym_services::Refusal;
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// Longest wait for an event.
 const WAIT_MAX_MS: u64 = 30_000;
 
 /// The same question to every thread.
-pub(super) async fn each<T: Send + 'static>(
+pub(super) async fn each<T, O: Into<Order>>(
     app: &App,
-    work: impl Fn(&mut Worker) -> T + Clone + Send + 'static,
+    order: impl Fn(Reply<T>) -> O,
 ) -> Result<Vec<T>, Refusal> {
     let mut all = Vec::with_capacity(app.workers.len());
     for worker in &app.workers {
-        all.push(worker.ask(work.clone()).await.ok_or_else(stopping)?);
+        all.push(worker.ask(&order).await.ok_or_else(stopping)?);
     }
     Ok(all)
 }
@@ -33,18 +34,14 @@ pub(super) fn version(app: &App) -> Value {
 }
 
 pub(super) async fn health(app: &App) -> Answer {
-    match each(app, |_| ()).await {
+    match each(app, Order::Health).await {
         Ok(_) => ok(json!({ "ok": true })),
         Err(_) => Ok((StatusCode::SERVICE_UNAVAILABLE, json!({ "ok": false }))),
     }
 }
 
 pub(super) async fn ready(app: &App) -> Answer {
-    let states = each(app, |worker| {
-        let draining = worker.function.drain_state()["draining"] == true;
-        if draining { Some("draining".to_owned()) } else { worker.not_ready() }
-    });
-    match states.await?.into_iter().flatten().next() {
+    match each(app, Order::NotReady).await?.into_iter().flatten().next() {
         None => ok(json!({ "ready": true, "because": null })),
         Some(because) => {
             let body = json!({ "ready": false, "because": because });
@@ -55,13 +52,13 @@ pub(super) async fn ready(app: &App) -> Answer {
 
 pub(super) async fn listeners(app: &App) -> Answer {
     let first = app.workers.first().ok_or_else(stopping)?;
-    let list = first.ask(|w| w.listeners.iter().map(|l| l.to_json()).collect::<Vec<_>>());
-    ok(json!({ "listeners": list.await.ok_or_else(stopping)? }))
+    let list = first.ask(Order::Listeners).await.ok_or_else(stopping)?;
+    ok(json!({ "listeners": list }))
 }
 
 pub(super) async fn whole(app: &App) -> Answer {
-    let drain = join(each(app, |w| w.function.drain_state()).await?);
-    let config = join_config(app, each(app, |w| w.function.config()).await?);
+    let drain = join(each(app, |reply| Order::Drain { change: None, reply }).await?);
+    let config = join_config(app, each(app, Order::Config).await?);
     ok(json!({
         "version": version(app), "listeners": listeners(app).await?.1["listeners"],
         "faces": super::faces::all(app).await?, "config": config,
@@ -70,16 +67,8 @@ pub(super) async fn whole(app: &App) -> Answer {
 }
 
 pub(super) async fn stats(app: &App) -> Answer {
-    let each = each(app, |worker| {
-        let (received, sent) = worker.octets();
-        let mut stats = worker.function.stats(worker.now);
-        stats["received"]["bytes"] = received.into();
-        stats["sent"]["bytes"] = sent.into();
-        stats["frames_dropped"] = worker.frames_dropped.into();
-        stats
-    });
-    let mut all = join(each.await?);
-    let busy = app.workers.iter().map(|w| w.busy_ns.load(Ordering::Relaxed) / 1_000_000);
+    let mut all = join(each(app, Order::Stats).await?);
+    let busy = app.workers.iter().map(|w| w.load().busy_ns() / 1_000_000);
     all["threads"] = busy.map(|ms| json!({ "busy_ms": ms })).collect();
     all["boot"] = app.boot.into();
     all["at_ms"] = unix_ms().into();
@@ -116,7 +105,7 @@ fn join_config(app: &App, all: Vec<Value>) -> Value {
 
 pub(super) async fn config(app: &App, call: &Call) -> Answer {
     if call.method == "GET" {
-        let config = join_config(app, each(app, |w| w.function.config()).await?);
+        let config = join_config(app, each(app, Order::Config).await?);
         return ok(json!({ "config": config }));
     }
     let mut patch: Map<String, Value> = call.object()?;
@@ -128,41 +117,29 @@ pub(super) async fn config(app: &App, call: &Call) -> Answer {
     if patch.remove("threads").is_some_and(|n| n != app.threads as u64) {
         return Err(Refusal::field("threads", "the number of threads is set at the start only"));
     }
-    let done = each(app, move |worker| {
-        let patch = patch.clone();
-        worker.with(move |f, now, out| f.configure(now, &patch, out))
-    });
+    let done = each(app, |reply| Order::Configure { patch: patch.clone(), reply });
     // What is wrong is wrong in every thread, so none was changed.
     let mut changed = Vec::new();
     for result in done.await? {
         changed = result?;
     }
-    let config = join_config(app, each(app, |w| w.function.config()).await?);
+    let config = join_config(app, each(app, Order::Config).await?);
     ok(json!({ "changed": changed, "config": config }))
 }
 
 pub(super) async fn drain(app: &App, call: &Call) -> Answer {
-    let state = match call.method.as_str() {
-        "GET" => each(app, |w| w.function.drain_state()).await?,
-        method @ ("PUT" | "DELETE") => {
-            let on = method == "PUT";
-            each(app, move |w| {
-                let changed = w.function.drain(on);
-                let mut state = w.function.drain_state();
-                state["changed"] = changed.into();
-                state
-            })
-            .await?
-        }
+    let change = match call.method.as_str() {
+        "GET" => None,
+        method @ ("PUT" | "DELETE") => Some(method == "PUT"),
         _ => return Err(method_refused()),
     };
-    let mut all = join(state);
+    let mut all = join(each(app, |reply| Order::Drain { change, reply }).await?);
     all["empty"] = (all["pending"] == 0).into();
     ok(all)
 }
 
 pub(super) async fn metrics(app: &App) -> Response {
-    let Ok(texts) = each(app, |w| w.function.metrics(w.now)).await else {
+    let Ok(texts) = each(app, Order::Metrics).await else {
         let r = refusal(503, "stopping", "the service is stopping");
         return respond(StatusCode::SERVICE_UNAVAILABLE, "text/plain", r.message);
     };

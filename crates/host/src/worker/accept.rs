@@ -1,64 +1,42 @@
 //! Connections, and first frames of datagram peers.
 
-use super::{Entry, Worker};
+use super::order::FaceOrder;
+use super::{Entry, Io, Remote, Worker};
+use onym_engine::ListenerId;
 use onym_face::{Incoming, Peer};
 use onym_frame::RxFrame;
-use onym_tables::FaceId;
-
-/// Arrivals taken from a listener at once.
-const BUDGET: usize = 64;
-
-impl Entry {
-    pub(super) fn forget(&mut self, id: FaceId) {
-        if !self.peers.is_empty() {
-            self.peers.retain(|_, face| *face != id);
-        }
-    }
-}
+use onym_services::Side;
 
 impl Worker {
     /// Takes what arrived at a listener.
-    pub(super) fn accept(&mut self, at: usize) {
-        let mut arrived = Vec::new();
-        let Some(entry) = self.listeners.get_mut(at) else { return };
-        if let Err(error) = entry.io.accept(&mut self.pool, BUDGET, &mut arrived) {
-            tracing::warn!(listener = entry.label, %error, "accepting failed");
+    pub(super) fn arrived(&mut self, io: &mut Io, at: ListenerId, incoming: Incoming) {
+        let transport = match incoming {
+            Incoming::Face(transport) => transport,
+            Incoming::Frame { peer, frame } => return self.datagram(io, at, peer, frame),
+        };
+        let Some((label, side)) = self.may_accept(at) else { return };
+        let Some(peer) = self.next_peer() else {
+            self.add_accepted(io, transport, &label, side);
+            return;
+        };
+        // A thread that takes no more orders, or has ended, costs the connection, not this thread.
+        if !peer.tell(FaceOrder::Accepted { io: transport, label, side }) {
+            self.release_face();
+            self.listeners[at.0].accepted -= 1;
+            self.listeners[at.0].refused += 1;
         }
-        for incoming in arrived {
-            match incoming {
-                Incoming::Face(io) => {
-                    if !self.may_accept(at) {
-                        continue;
-                    }
-                    let entry = &self.listeners[at];
-                    let (label, side) = (entry.label.clone(), entry.side);
-                    match self.next_peer() {
-                        None => {
-                            self.add_accepted(io, &label, side);
-                        }
-                        Some(peer) => {
-                            peer.order(move |worker| {
-                                worker.add_accepted(io, &label, side);
-                            });
-                        }
-                    }
-                }
-                Incoming::Frame { peer, frame } => self.datagram(at, peer, frame),
-            }
-        }
-        self.after();
     }
 
-    /// Whether one more face may be; counted at the listener.
-    fn may_accept(&mut self, at: usize) -> bool {
-        let room = self.reserve_face();
-        let entry = &mut self.listeners[at];
-        *(if room { &mut entry.accepted } else { &mut entry.refused }) += 1;
-        room
+    /// Label and side of one more face of a listener, if there may be one; counted there.
+    fn may_accept(&mut self, at: ListenerId) -> Option<(String, Side)> {
+        let has_room = self.reserve_face();
+        let Entry { label, side, accepted, refused, .. } = self.listeners.get_mut(at.0)?;
+        *(if has_room { accepted } else { refused }) += 1;
+        has_room.then(|| (label.clone(), *side))
     }
 
     /// Whose turn it is to take a connection; `None` when it is ours.
-    fn next_peer(&mut self) -> Option<super::Remote> {
+    fn next_peer(&mut self) -> Option<Remote> {
         if self.peers.is_empty() {
             return None;
         }
@@ -67,32 +45,28 @@ impl Worker {
     }
 
     /// A frame that reached a listener: of a new peer, or of one whose face was just made.
-    fn datagram(&mut self, at: usize, peer: Peer, frame: RxFrame) {
-        let known = self.listeners[at].peers.get(&peer).copied();
+    fn datagram(&mut self, io: &mut Io, at: ListenerId, peer: Peer, frame: RxFrame) {
+        let known = self.listeners[at.0].peers.get(&peer).copied();
         let id = match known {
             Some(id) => id,
             None => {
-                if !self.may_accept(at) {
-                    return;
-                }
-                let entry = &mut self.listeners[at];
-                let (label, side) = (entry.label.clone(), entry.side);
-                match entry.io.face_for(peer) {
-                    Ok(io) => {
-                        let id = self.add_accepted(io, &label, side);
-                        self.listeners[at].peers.insert(peer, id);
+                let Some((label, side)) = self.may_accept(at) else { return };
+                match io.listener(at).map(|listener| listener.face_for(peer)) {
+                    Some(Ok(transport)) => {
+                        let id = self.add_accepted(io, transport, &label, side);
+                        self.listeners[at.0].peers.insert(peer, id);
                         id
                     }
-                    Err(error) => {
+                    Some(Err(error)) => {
                         tracing::warn!(%error, "no face for a datagram peer");
-                        self.shared.faces.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
-                        return;
+                        return self.release_face();
                     }
+                    None => return self.release_face(),
                 }
             }
         };
-        if let Some(slot) = self.by_id.get(&id).copied() {
-            self.frame(slot, frame);
+        if let Some((slot, _)) = io.faces.by_id(id) {
+            io.frame(self, slot, frame);
         }
     }
 }

@@ -1,45 +1,46 @@
-//! A data thread: one `Function`, its faces, and in the first thread the listeners.
+//! A data thread: an engine that drives one `Function`, and in the first thread the listeners.
 //!
-//! A round: orders of the control interface, a turn of each face that has frames, finished
-//! verifications, timers, one flush of each face with something to send. Between rounds it sleeps
-//! in epoll.
+//! The engine (`onym-engine`) does the I/O of the faces, in rounds: orders of the control interface,
+//! a turn of each face that has frames, finished verifications, timers, one flush of each face with
+//! something to send. Between rounds it sleeps in epoll.
 
 mod accept;
+mod drive;
 mod faces;
-mod io;
-mod timers;
+mod obey;
+pub(crate) mod order;
 
 use crate::events::EventLog;
-use crate::verifiers::Verifiers;
-use onym_face::{CHUNK_LEN, Listener, Peer};
-use onym_frame::{BufPool, RxFrame};
+use onym_engine::{Clock, Engine, Jobs, ListenerId, Policy, clock::unix_ms, mailbox};
+use onym_face::{Listener, Peer};
 use onym_link::Outbox;
 use onym_services::verify::Job;
 use onym_services::{Event, Function, Now, Side};
-use onym_sys::epoll::{Epoll, Interest, Ready, Waker};
 use onym_tables::{FaceId, Tick};
 use serde_json::Value;
-use std::collections::{HashMap, VecDeque};
-use std::hash::{BuildHasherDefault, Hasher};
-use std::io as std_io;
+use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, Sender};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::sync::atomic::AtomicU32;
+use std::time::Instant;
 
-pub(crate) use faces::{Made, Slot};
+pub(crate) use faces::{FaceState, Made};
+pub(crate) use order::{FaceChange, Order, Remote};
 
-/// Work for a data thread, done between two rounds.
-pub(crate) type Order = Box<dyn FnOnce(&mut Worker) + Send>;
+/// Numbers of the engine of a data thread. A round has one turn of each ready face.
+const POLICY: Policy = Policy {
+    round_frames: usize::MAX,
+    flush_frames: 64,
+    flush_octets: 128 << 10,
+    chunks: 256,
+    is_rung_to_receive: true,
+};
+/// Orders that wait at most.
+const ORDERS_MAX: usize = 1024;
 
-/// Token of the waker in epoll.
-const WAKER: u64 = u64::MAX;
-/// Tokens of listeners begin here.
-const LISTENERS: u64 = 1 << 62;
-/// Longest sleep, so that a thread that lost a wake-up goes on.
-const SLEEP_MAX: Duration = Duration::from_millis(500);
-/// Chunks that the receive pool keeps.
-const CHUNKS: usize = 256;
+/// A data thread with its I/O.
+pub(crate) type WorkerEngine = Engine<Worker>;
+/// The I/O of a data thread.
+pub(crate) type Io = onym_engine::Io<FaceState>;
 
 /// What the threads of a service share.
 #[derive(Debug)]
@@ -47,8 +48,7 @@ pub(crate) struct Shared {
     pub(crate) events: EventLog,
     pub(crate) next_face: AtomicU32,
     pub(crate) faces: AtomicU32,
-    pub(crate) stopping: AtomicBool,
-    origin: Instant,
+    pub(crate) clock: Clock,
     /// What the control thread should post to other services.
     pub(crate) posts: tokio::sync::mpsc::Sender<onym_services::element::Wish>,
 }
@@ -58,192 +58,122 @@ impl Shared {
         boot: u64,
         posts: tokio::sync::mpsc::Sender<onym_services::element::Wish>,
     ) -> Self {
-        let now = Instant::now();
         Self {
             events: EventLog::new(boot),
             next_face: AtomicU32::new(FaceId::FIRST.0),
             faces: AtomicU32::new(0),
-            stopping: AtomicBool::new(false),
-            // One second ago, so that no moment of use is the zero tick.
-            origin: now.checked_sub(Duration::from_secs(1)).unwrap_or(now),
+            clock: Clock::start(),
             posts,
         }
-    }
-
-    pub(crate) fn tick(&self) -> Tick {
-        Tick(u64::try_from(self.origin.elapsed().as_nanos()).unwrap_or(u64::MAX))
-    }
-
-    pub(crate) fn now(&self) -> Now {
-        Now { tick: self.tick(), unix_ms: unix_ms() }
-    }
-}
-
-/// Unix time in milliseconds.
-pub(crate) fn unix_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// Gives orders to a data thread.
-#[derive(Debug, Clone)]
-pub(crate) struct Remote {
-    orders: Sender<Order>,
-    waker: Arc<Waker>,
-    pub(crate) busy_ns: Arc<AtomicU64>,
-}
-
-impl Remote {
-    pub(crate) fn order(&self, work: impl FnOnce(&mut Worker) + Send + 'static) -> bool {
-        let sent = self.orders.send(Box::new(work)).is_ok();
-        self.waker.wake();
-        sent
-    }
-
-    /// Does `work` in the thread and waits for its result, at most 5 s.
-    pub(crate) async fn ask<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&mut Worker) -> T + Send + 'static,
-    ) -> Option<T> {
-        let (tell, told) = tokio::sync::oneshot::channel();
-        let run = move |worker: &mut Worker| {
-            let _ = tell.send(work(worker));
-        };
-        if !self.order(run) {
-            return None;
-        }
-        tokio::time::timeout(Duration::from_secs(5), told).await.ok()?.ok()
     }
 }
 
 /// A listener with what it counted.
 #[derive(Debug)]
 pub(crate) struct Entry {
-    pub(crate) io: Box<dyn Listener>,
     pub(crate) label: String,
     pub(crate) side: Side,
-    pub(crate) accepted: u64,
-    pub(crate) refused: u64,
+    uri: String,
+    accepted: u64,
+    refused: u64,
     peers: HashMap<Peer, FaceId>,
 }
 
 impl Entry {
-    pub(crate) fn new(io: Box<dyn Listener>, label: String, side: Side) -> Self {
-        Self { io, label, side, accepted: 0, refused: 0, peers: HashMap::new() }
-    }
-
     pub(crate) fn to_json(&self) -> Value {
         serde_json::json!({
-            "label": self.label, "uri": self.io.local_uri().to_string(), "side": self.side,
+            "label": self.label, "uri": self.uri, "side": self.side,
             "accepted": self.accepted, "refused": self.refused,
         })
     }
-}
 
-/// Hashes numbers of faces. They count up and nobody outside chooses them, so a multiplication
-/// spreads them well enough; it is done for every packet sent.
-#[derive(Debug, Default)]
-struct NumberHasher(u64);
-
-impl Hasher for NumberHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u32(u32::from(*byte));
+    fn forget(&mut self, id: FaceId) {
+        if !self.peers.is_empty() {
+            self.peers.retain(|_, face| *face != id);
         }
     }
-
-    fn write_u32(&mut self, number: u32) {
-        self.0 = (self.0 ^ u64::from(number)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    }
 }
 
-/// The thread's state.
+/// What the engine of a data thread drives.
 #[derive(Debug)]
 pub(crate) struct Worker {
-    pub(crate) function: Function,
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) listeners: Vec<Entry>,
-    slots: Vec<Option<Slot>>,
-    generation: u64,
-    by_id: HashMap<FaceId, usize, BuildHasherDefault<NumberHasher>>,
+    function: Function,
+    shared: Arc<Shared>,
+    /// By [`ListenerId`].
+    listeners: Vec<Entry>,
     /// No face is due before; zero when that is to be found again.
     faces_due: Tick,
-    epoll: Epoll,
-    waker: Arc<Waker>,
-    orders: Receiver<Order>,
     /// Threads that share the connections of the first one's listeners.
     peers: Vec<Remote>,
     turn: usize,
-    verifiers: Verifiers,
+    jobs: Jobs<Job>,
     verified: Vec<Job>,
-    pool: BufPool,
-    frames: Vec<RxFrame>,
     out: Outbox,
-    ready: VecDeque<usize>,
-    dirty: Vec<usize>,
-    timed: Vec<usize>,
-    pub(crate) now: Now,
-    busy_ns: Arc<AtomicU64>,
-    events: Vec<Ready>,
-    pub(crate) frames_dropped: u64,
+    /// Unix time of this round, in milliseconds.
+    unix_ms: u64,
     /// Octets received and sent by faces that are gone.
     octets_gone: (u64, u64),
 }
 
+/// Verifies, and notes how long that took.
+pub fn verify(job: &mut Job) {
+    let begin = Instant::now();
+    job.run();
+    job.took_ns = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
+}
+
+/// A data thread, ready to run, and the way to give it orders. `threads` verify.
+///
+/// # Errors
+/// Out of descriptors or threads.
+pub(crate) fn engine(
+    function: Function,
+    shared: Arc<Shared>,
+    threads: usize,
+) -> std::io::Result<(WorkerEngine, Remote)> {
+    let bell = onym_engine::Bell::new()?;
+    let (port, mailbox) = mailbox(&bell, ORDERS_MAX);
+    let clock = shared.clock;
+    let worker = Worker {
+        function,
+        shared,
+        listeners: Vec::new(),
+        faces_due: Tick(0),
+        peers: Vec::new(),
+        turn: 0,
+        jobs: Jobs::start(threads, &bell, verify)?,
+        verified: Vec::new(),
+        out: Outbox::default(),
+        unix_ms: unix_ms(),
+        octets_gone: (0, 0),
+    };
+    Ok((Engine::new(worker, mailbox, clock, POLICY)?, Remote::new(port)))
+}
+
 impl Worker {
-    /// A thread's state and the way to give it orders.
-    pub(crate) fn new(
-        function: Function,
-        shared: Arc<Shared>,
-        threads: usize,
-    ) -> std_io::Result<(Self, Remote)> {
-        let (send, orders) = std::sync::mpsc::channel();
-        let epoll = Epoll::new()?;
-        let waker = Arc::new(Waker::new()?);
-        epoll.add(&*waker, WAKER, Interest::Read)?;
-        let busy_ns = Arc::new(AtomicU64::new(0));
-        let remote =
-            Remote { orders: send, waker: Arc::clone(&waker), busy_ns: Arc::clone(&busy_ns) };
-        let now = shared.now();
-        let worker = Self {
-            function,
-            shared,
-            listeners: Vec::new(),
-            slots: Vec::new(),
-            generation: 0,
-            by_id: HashMap::default(),
-            faces_due: Tick(0),
-            epoll,
-            verifiers: Verifiers::start(threads, &waker)?,
-            verified: Vec::new(),
-            waker,
-            orders,
-            peers: Vec::new(),
-            turn: 0,
-            pool: BufPool::new(CHUNK_LEN, CHUNKS),
-            frames: Vec::new(),
-            out: Outbox::default(),
-            ready: VecDeque::new(),
-            dirty: Vec::new(),
-            timed: Vec::new(),
-            now,
-            busy_ns,
-            events: Vec::new(),
-            frames_dropped: 0,
-            octets_gone: (0, 0),
-        };
-        Ok((worker, remote))
+    fn now(&self, io: &Io) -> Now {
+        Now { tick: io.now, unix_ms: self.unix_ms }
     }
 
     /// Adds a listener.
-    pub(crate) fn listen(&mut self, entry: Entry) -> std_io::Result<()> {
-        self.epoll.add(entry.io.fd(), LISTENERS + self.listeners.len() as u64, Interest::Read)?;
-        self.listeners.push(entry);
+    pub(crate) fn listen(
+        &mut self,
+        io: &mut Io,
+        listener: Box<dyn Listener>,
+        label: String,
+        side: Side,
+    ) -> std::io::Result<()> {
+        let uri = listener.local_uri().to_string();
+        let ListenerId(at) = io.listen(listener)?;
+        debug_assert_eq!(at, self.listeners.len(), "listeners are only added here");
+        let peers = HashMap::new();
+        self.listeners.push(Entry { label, side, uri, accepted: 0, refused: 0, peers });
         Ok(())
+    }
+
+    /// The listeners as the control interface shows them.
+    pub(crate) fn listeners_json(&self) -> Vec<Value> {
+        self.listeners.iter().map(Entry::to_json).collect()
     }
 
     /// Lets connections be shared with other threads.
@@ -251,111 +181,19 @@ impl Worker {
         self.peers = peers;
     }
 
-    /// Runs until the service stops.
-    pub(crate) fn run(mut self) {
-        while !self.shared.stopping.load(Ordering::Acquire) {
-            self.wait();
-            self.now = self.shared.now();
-            let begin = self.now.tick;
-            self.round();
-            let spent = self.shared.tick().since(begin).as_nanos();
-            self.busy_ns.fetch_add(u64::try_from(spent).unwrap_or(0), Ordering::Relaxed);
-        }
-        self.flush_dirty();
-    }
-
-    fn wait(&mut self) {
-        let timeout = if self.has_work() { Duration::ZERO } else { self.sleep() };
-        let mut events = std::mem::take(&mut self.events);
-        events.clear();
-        if let Err(error) = self.epoll.wait(Some(timeout), &mut events) {
-            tracing::error!(%error, "waiting for descriptors failed");
-        }
-        for event in &events {
-            match event.token {
-                WAKER => self.waker.clear(),
-                token if token >= LISTENERS => {
-                    self.accept(usize::try_from(token - LISTENERS).unwrap_or(usize::MAX));
-                }
-                _ => self.note_ready(event),
-            }
-        }
-        self.events = events;
-    }
-
-    fn has_work(&self) -> bool {
-        self.verifiers.has_work() || (!self.ready.is_empty() && !self.is_full())
-    }
-
-    /// Whether so much waits for verification that nothing more should be read.
-    fn is_full(&self) -> bool {
-        self.verifiers.under_way() >= self.function.jobs_max()
-    }
-
-    fn sleep(&self) -> Duration {
-        let next = self.function.poll_timeout().min(self.faces_due);
-        if next == Tick::NEVER {
-            return SLEEP_MAX;
-        }
-        next.since(self.now.tick).min(SLEEP_MAX)
-    }
-
-    fn round(&mut self) {
-        while let Ok(order) = self.orders.try_recv() {
-            order(self);
-        }
-        self.after();
-        self.turns();
-        self.take_verified();
-        self.timers();
-        self.flush_dirty();
-    }
-
-    fn take_verified(&mut self) {
-        let mut jobs = std::mem::take(&mut self.verified);
-        self.verifiers.finished(&mut jobs);
-        if !jobs.is_empty() {
-            for job in jobs.drain(..) {
-                self.function.verified(self.now, job, &mut self.out);
-            }
-            self.after();
-        }
-        self.verified = jobs;
-    }
-
-    /// Sends what the function produced and does what it asked for.
-    pub(crate) fn after(&mut self) {
-        loop {
-            self.verify();
-            self.dispatch();
-            for event in self.function.take_events() {
-                self.tell(&event);
-            }
-            let wishes = self.function.take_wishes();
-            if wishes.is_empty() {
-                return;
-            }
-            for wish in wishes {
-                self.fulfil(wish);
-            }
-        }
-    }
-
-    fn verify(&mut self) {
-        let jobs = self.function.jobs();
-        if !jobs.is_empty() {
-            self.verifiers.submit(jobs);
-        }
-    }
-
-    pub(crate) fn tell(&self, event: &Event) {
-        self.shared.events.push(self.now.unix_ms, event);
+    fn tell(&self, event: &Event) {
+        self.shared.events.push(self.unix_ms, event);
     }
 
     /// Calls the function with the outbox, then sends.
-    pub(crate) fn with<T>(&mut self, call: impl FnOnce(&mut Function, Now, &mut Outbox) -> T) -> T {
-        let result = call(&mut self.function, self.now, &mut self.out);
-        self.after();
+    pub(crate) fn with<T>(
+        &mut self,
+        io: &mut Io,
+        call: impl FnOnce(&mut Function, Now, &mut Outbox) -> T,
+    ) -> T {
+        let now = self.now(io);
+        let result = call(&mut self.function, now, &mut self.out);
+        self.after(io);
         result
     }
 }

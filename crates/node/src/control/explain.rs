@@ -1,7 +1,8 @@
 //! What the node would do with an Interest, and which table decides.
 
 use super::Control;
-use onym_forward::{Explanation, Question, Verdict};
+use crate::shard::Order;
+use onym_forward::{Explanation, Verdict};
 use onym_tables::FaceId;
 use onym_wire::mgmt::Scope;
 use onym_wire::name::{Name, NameRef};
@@ -11,8 +12,8 @@ impl Control {
     /// `/localhost/onym/explain`: JSON. Its members are listed in the README of this crate.
     pub(crate) fn explain(&self, name: NameRef<'_>) -> String {
         let owned = name.to_name();
-        let value = owned.value().to_vec();
-        let home = self.ports[0].ask(move |shard| shard.chooser().by_name(&value)).unwrap_or(0);
+        let asked = owned.clone();
+        let home = self.ports[0].ask(|reply| Order::Home { name: asked, reply }).unwrap_or(0);
         let exact = self.explain_in(home, &owned, false);
         // An Interest with CanBePrefix waits in shard 0, and is answered from every shard's cache.
         let each: Vec<Explanation> = (0..self.ports.len())
@@ -48,12 +49,7 @@ impl Control {
 
     fn explain_in(&self, shard: usize, name: &Name, can_be_prefix: bool) -> Option<Explanation> {
         let name = name.clone();
-        let asked = self.ports[shard].ask(move |shard| {
-            let now = shard.clock.now();
-            let question = Question { can_be_prefix, ..Question::new(name.as_ref()) };
-            shard.fw.explain(now, &question)
-        });
-        asked.flatten()
+        self.ports[shard].ask(|reply| Order::Explain { name, can_be_prefix, reply }).flatten()
     }
 
     /// One explanation as JSON, when the Interest ends in `verdict`.

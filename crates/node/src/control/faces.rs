@@ -6,7 +6,8 @@ use super::room::Block;
 use super::{Control, Purpose};
 use crate::mgmt::FaceEvent as Event;
 use crate::mgmt::host::{self, FaceView, User};
-use crate::shard::{FaceMap, Opening, OwnerCounters, ask_all};
+use crate::shard::{FaceOrder, Opening, ask_all};
+use onym_engine::{FaceMap, OwnerCounters};
 use onym_face::{Face, Transport};
 use onym_link::{CongestionConfig, ReassemblyLimits};
 use onym_tables::{FaceId, Tick};
@@ -28,13 +29,7 @@ impl Control {
         let (info, owner) = (record.info(), record.owner);
         let link = record.link_config(self.reassembly_limits());
         let queue_bytes_max = record.queue_bytes_max;
-        let owner_number = u8::try_from(owner).expect("invariant: at most 64 shards");
-        ask_all(&self.ports, move |shard| {
-            shard.fw.face_add(id, info);
-            if shard.index != owner {
-                shard.faces.note_elsewhere(id, owner_number);
-            }
-        });
+        ask_all(&self.ports, |reply| FaceOrder::Add { id, info, owner, reply });
         let is_local = record.scope == Scope::Local;
         self.enter(record);
         self.push_face_added(id);
@@ -50,7 +45,8 @@ impl Control {
     }
 
     fn open(&self, owner: usize, opening: Opening) -> Result<(), String> {
-        match self.ports[owner].ask(move |shard| shard.open(opening)) {
+        let opening = Box::new(opening);
+        match self.ports[owner].ask(|reply| FaceOrder::Open { opening, reply }) {
             Some(Ok(())) => Ok(()),
             Some(Err(error)) => Err(format!("watching its descriptor: {error}")),
             None => Err("the node is stopping".into()),
@@ -161,10 +157,11 @@ impl Control {
         let Some(record) = self.faces.get(&id) else { return false };
         let owner = record.owner;
         self.logs.face(self.clock.now(), record, "face closed", reason);
-        if let Some(Some(counters)) = self.ports[owner].ask(move |shard| shard.close(id)) {
+        if let Some(Some(counters)) = self.ports[owner].ask(|reply| FaceOrder::Close { id, reply })
+        {
             self.gone.add(&counters);
         }
-        ask_all(&self.ports, move |shard| shard.face_forget(id));
+        ask_all(&self.ports, |reply| FaceOrder::Forget { id, reply });
         self.push_face_removed(id);
         self.face_event(id, Event::Destroyed);
         if let Some(peer) = self.leave(id).and_then(|record| record.peer) {
@@ -229,7 +226,7 @@ impl Control {
         let (link, info, owner) = (record.link_config(limits), record.info(), record.owner);
         let (queue_bytes_max, is_local) = (record.queue_bytes_max, scope == Scope::Local);
         tracing::info!(face = id.0, remote = %record.remote, "face up");
-        ask_all(&self.ports, move |shard| shard.fw.face_add(id, info));
+        ask_all(&self.ports, |reply| FaceOrder::Add { id, info, owner, reply });
         let opening = Opening { id, io, link, queue_bytes_max, first: Vec::new(), is_local };
         match self.open(owner, opening) {
             Ok(()) => self.face_event(id, Event::Up),
@@ -289,18 +286,14 @@ impl Control {
 
     /// Counters of every face by the shard that does its I/O.
     pub(crate) fn owner_counters(&self) -> FaceMap<OwnerCounters> {
-        let each = ask_all(&self.ports, |shard| {
-            shard.faces.iter().map(|f| (f.id, f.counters())).collect::<Vec<_>>()
-        });
+        let each = ask_all(&self.ports, |reply| FaceOrder::OwnerCounters { reply });
         each.into_iter().flatten().collect()
     }
 
     /// Packets of every face, all shards together.
     pub(super) fn packet_counters(&self) -> FaceMap<host::FaceCounters> {
         let mut packets = FaceMap::<host::FaceCounters>::default();
-        let each = ask_all(&self.ports, |shard| {
-            shard.fw.faces().iter().map(|f| (f.id, f.counters)).collect::<Vec<_>>()
-        });
+        let each = ask_all(&self.ports, |reply| FaceOrder::PacketCounters { reply });
         for (id, c) in each.into_iter().flatten() {
             let sum = packets.entry(id).or_default();
             sum.in_interests += c.in_interests;
@@ -365,10 +358,7 @@ impl Control {
     pub(crate) fn face_changed(&self, id: FaceId) {
         let Some(record) = self.faces.get(&id) else { return };
         let (info, link) = (record.info(), record.link_config(self.reassembly_limits()));
-        ask_all(&self.ports, move |shard| {
-            shard.fw.face_add(id, info);
-            shard.configure(id, &link);
-        });
+        ask_all(&self.ports, |reply| FaceOrder::Change { id, info, link: link.clone(), reply });
     }
 }
 

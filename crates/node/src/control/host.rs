@@ -3,12 +3,12 @@
 use super::connect::Target;
 use super::record::NewFace;
 use super::{Asked, Control, Purpose};
-use crate::clock::unix_ms;
 use crate::mgmt::Host;
 use crate::mgmt::host::{
     Creation, CsView, FaceCounters, FaceError, FaceProps, FaceSpec, FaceView, NextHop, NodeView,
     RouteSpec, TableError, Ticket, User,
 };
+use onym_engine::clock::unix_ms;
 use onym_frame::Buf;
 use onym_tables::FaceId;
 use onym_wire::faceuri::FaceUri;

@@ -3,6 +3,7 @@
 use super::Control;
 use crate::config::Config;
 use crate::mgmt::{Management, Options, Output};
+use crate::shard::Order;
 use onym_frame::Buf;
 use onym_link::{LpIn, Packet};
 use onym_tables::{FaceId, Tick};
@@ -66,7 +67,7 @@ impl Control {
             packets.push(Packet { face: FaceId::INTERNAL, bytes: Buf::copy_from(&wire), lp });
         }
         if !packets.is_empty() {
-            self.ports[0].tell(move |shard| packets.into_iter().for_each(|p| shard.inject(p)));
+            self.ports[0].tell(Order::Inject(packets));
         }
     }
 

@@ -20,7 +20,6 @@ pub(crate) mod start;
 pub(crate) mod status;
 pub(crate) mod tables;
 
-use crate::clock::Clock;
 use crate::config::Config;
 use crate::mgmt::host::{FaceError, FaceView, Ticket};
 use crate::mgmt::{FaceEvent, Management, Policy};
@@ -29,6 +28,7 @@ use crate::rib::Rib;
 use crate::shard::{Report, ShardPort};
 use crate::subnet::Subnet;
 use connect::Connecting;
+use onym_engine::Clock;
 use onym_face::Peer;
 use onym_forward::Event;
 use onym_frame::BufPool;
@@ -185,7 +185,7 @@ impl Control {
             watch(entry.listener.fd(), next_token)?;
         }
         let mut control = Self {
-            start_ms: crate::clock::unix_ms(),
+            start_ms: onym_engine::clock::unix_ms(),
             faces: BTreeMap::new(),
             by_remote: HashMap::new(),
             per_shard: vec![0; parts.ports.len()],

@@ -5,6 +5,7 @@ use super::connect::resolve;
 use super::status::PushCounts;
 use crate::config::StaticFace;
 use crate::push::{NewLink, PushOrder, Question};
+use crate::shard::{Order, ask_all};
 use onym_face::{FaceUri, Transport};
 use onym_pubsub::Verdict;
 use onym_tables::FaceId;
@@ -113,7 +114,7 @@ impl Control {
             self.push_counted = now;
         }
         let mut counts = self.push_counted.clone();
-        for state in crate::shard::ask_all(&self.ports, |shard| shard.push_state()) {
+        for state in ask_all(&self.ports, |reply| Order::PushState { reply }) {
             for (sum, verdict) in counts.verdicts.iter_mut().zip(Verdict::ALL) {
                 *sum += state.counters.of(*verdict);
             }
@@ -135,7 +136,7 @@ impl Control {
         let question = Box::new(Question {
             what: what.to_owned(),
             argument: argument.to_vec(),
-            shards: crate::shard::ask_all(&self.ports, |shard| shard.push_state()),
+            shards: ask_all(&self.ports, |reply| Order::PushState { reply }),
             faces: self.faces.iter().map(|(id, record)| (*id, record.remote.clone())).collect(),
         });
         push.ask(|reply| PushOrder::Show { question, reply }).flatten()

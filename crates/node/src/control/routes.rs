@@ -5,7 +5,7 @@ use crate::mgmt::host::{RouteSpec, TableError, User};
 use crate::mgmt::{Localhop, Privilege, is_reserved, remaining_ms};
 use crate::rib::{COST_PREFIX_ANNOUNCEMENT, ORIGIN_PREFIX_ANNOUNCEMENT};
 use crate::rib::{NameValue, Rib, RibUpdate, Route};
-use crate::shard::ask_all;
+use crate::shard::{TableOrder, ask_all};
 use onym_crypto::Certificate;
 use onym_crypto::verify::Signed;
 use onym_frame::Buf;
@@ -123,8 +123,10 @@ impl Control {
                 }
                 RibUpdate::Announcement { name, data } => {
                     let name: Name = view(&name).to_name();
-                    ask_all(&self.ports, move |shard| {
-                        shard.fw.announcement_set(name.as_ref(), data.clone())
+                    ask_all(&self.ports, |reply| TableOrder::Announcement {
+                        name: name.clone(),
+                        data: data.clone(),
+                        reply,
                     });
                     Ok(())
                 }
@@ -215,14 +217,14 @@ impl Control {
             tracing::debug!(prefix = %parsed.prefix, "announcement by nobody who is trusted");
             return None;
         }
-        let left_ms = remaining_ms(&parsed, crate::clock::unix_ms())?;
+        let left_ms = remaining_ms(&parsed, onym_engine::clock::unix_ms())?;
         Some((parsed.prefix.to_name(), left_ms.min(LEARNED_MS_MAX)))
     }
 }
 
 fn is_signed_by(data: &Data<'_>, certificate: &Certificate) -> bool {
     let signed = Signed::data(data);
-    certificate.check_valid_at(crate::clock::unix_ms()).is_ok()
+    certificate.check_valid_at(onym_engine::clock::unix_ms()).is_ok()
         && signed.verify_key(certificate.public_key()).is_ok()
 }
 

@@ -4,6 +4,7 @@ use super::connect::{Target, resolve, static_new, static_target};
 use super::{Asked, Control, Purpose};
 use crate::config::{Changes, Config, StaticFace, StaticRoute, changes};
 use crate::names;
+use crate::shard::{Order, ask_all};
 use onym_tables::FaceId;
 use onym_wire::mgmt::Persistency;
 use onym_wire::name::Name;
@@ -54,7 +55,7 @@ impl Control {
     fn apply_regions(&mut self) {
         let regions = self.config.forward.network_regions.0.iter();
         let regions: Vec<Name> = regions.filter_map(|r| r.parse().ok()).collect();
-        crate::shard::ask_all(&self.ports, move |shard| shard.fw.set_regions(regions.clone()));
+        ask_all(&self.ports, |reply| Order::Regions { regions: regions.clone(), reply });
     }
 
     /// Sets the strategies of the configuration and unsets those that only `old` has.
@@ -160,12 +161,9 @@ impl Control {
         self.tcp_local = super::local_subnets(&self.config);
         self.operators = super::Operators::of_group(&self.config.management.group);
         self.rib.set_routes_max(self.config.tables.rib_routes_max);
-        let hop_limit = self.config.forward.default_hop_limit;
-        let fairness = self.config.forward.fairness;
-        crate::shard::ask_all(&self.ports, move |s| {
-            s.fw.set_default_hop_limit(hop_limit);
-            s.fw.set_fairness(fairness);
-        });
+        let default_hop_limit = self.config.forward.default_hop_limit;
+        let is_fair = self.config.forward.fairness;
+        ask_all(&self.ports, |reply| Order::Forwarding { default_hop_limit, is_fair, reply });
         self.apply_regions();
         self.apply_localhop();
         self.apply_strategies(&old)?;

@@ -1,10 +1,11 @@
 //! What the node counts, put together for management, metrics and tests.
 
 use super::Control;
-use crate::clock::unix_ms;
 use crate::mgmt::Management;
 use crate::mgmt::host::{FaceCounters, FaceView, NodeView};
-use crate::shard::{FaceMap, OwnerCounters, Shard, ShardCounters, ask_all};
+use crate::shard::{Order, ask_all};
+use onym_engine::clock::unix_ms;
+use onym_engine::{FaceMap, OwnerCounters};
 use onym_face::Counters as IoCounters;
 use onym_forward::verdict::{Counters, Unsent, Verdict};
 use onym_link::{FrameVerdict, LinkCounters, PacketKind};
@@ -190,31 +191,6 @@ impl Snapshot {
     }
 }
 
-/// Lookups that found nothing, without those of questions to management: these are never cached and
-/// say nothing about the store. Told apart here, off the packet path.
-pub(super) fn cs_misses(shard: &Shard) -> u64 {
-    let management = shard.fw.faces().iter().find(|face| face.id == onym_tables::FaceId::INTERNAL);
-    let asked = management.map_or(0, |face| face.counters.out_interests);
-    shard.fw.counters().cs_misses.saturating_sub(asked)
-}
-
-fn state(shard: &mut Shard) -> ShardState {
-    let ShardCounters { crossing_full, management_full, face_gone, busy_ns, .. } = shard.counters;
-    ShardState {
-        counters: Counters { cs_misses: cs_misses(shard), ..shard.fw.counters().clone() },
-        pit_entries: shard.fw.pit_len() as u64,
-        pit_bytes: shard.fw.pit_octets() as u64,
-        cs_entries: shard.fw.cs().len() as u64,
-        cs_bytes: shard.fw.cs().octets() as u64,
-        fib_entries: shard.fw.fib().len() as u64,
-        crossing_full,
-        management_full,
-        face_gone,
-        push_off: shard.push_dropped.off,
-        busy_ns,
-    }
-}
-
 impl Control {
     /// Everything that the node counts, each shard at one moment of its own.
     pub(crate) fn snapshot(&mut self) -> Snapshot {
@@ -232,7 +208,7 @@ impl Control {
             links.add_refused(&entry.listener.counters());
         }
         Snapshot {
-            shards: ask_all(&self.ports, state),
+            shards: ask_all(&self.ports, |reply| Order::State { reply }),
             links,
             faces: self.face_views(None),
             faces_refused: self.room.refused,
@@ -245,7 +221,7 @@ impl Control {
 
     /// The state of the node as `status/general` says it.
     pub(crate) fn node_view(&self) -> NodeView {
-        let shards = ask_all(&self.ports, state);
+        let shards = ask_all(&self.ports, |reply| Order::State { reply });
         let mut links = self.gone.clone();
         self.owner_counters().values().for_each(|c| links.add(c));
         let sum = |of: fn(&ShardState) -> u64| shards.iter().map(of).sum::<u64>();

@@ -3,7 +3,7 @@
 use super::Control;
 use crate::config::{Cs, CsPolicy, Unsolicited};
 use crate::mgmt::host::{CsView, NextHop, TableError};
-use crate::shard::{Shard, ask_all};
+use crate::shard::{Order, TableOrder, ask_all};
 use onym_forward::strategy::StrategyError;
 use onym_forward::{ChoiceError, UnsolicitedPolicy};
 use onym_tables::FaceId;
@@ -59,11 +59,9 @@ impl Control {
             return Err(TableError::FaceNotFound);
         }
         let name = name.to_name();
-        let copy = name.clone();
-        let added = ask_all(&self.ports, move |shard| {
-            let hop = fib::NextHop { face, cost };
-            shard.fib_add(copy.as_ref(), hop)
-        });
+        let hop = fib::NextHop { face, cost };
+        let added =
+            ask_all(&self.ports, |reply| TableOrder::FibAdd { name: name.clone(), hop, reply });
         if added.iter().all(|a| *a) {
             return Ok(());
         }
@@ -74,19 +72,12 @@ impl Control {
     /// Removes a next hop from every shard.
     pub(crate) fn fib_unset(&mut self, name: NameRef<'_>, face: FaceId) {
         let name = name.to_name();
-        ask_all(&self.ports, move |shard| shard.fw.fib_remove(name.as_ref(), face));
+        ask_all(&self.ports, |reply| TableOrder::FibRemove { name: name.clone(), face, reply });
     }
 
     /// The FIB, by name.
     pub(crate) fn fib_list(&self) -> Vec<(Name, Vec<NextHop>)> {
-        let list = |shard: &mut Shard| {
-            let routes = shard.fw.fib().iter().filter_map(|(name, hops)| {
-                let name = NameRef::parse_value(name).ok()?.to_name();
-                Some((name, hops.iter().map(|h| (h.face, h.cost)).collect()))
-            });
-            routes.collect::<Vec<(Name, Vec<NextHop>)>>()
-        };
-        let mut all = self.ports[0].ask(list).unwrap_or_default();
+        let mut all = self.ports[0].ask(|reply| TableOrder::FibList { reply }).unwrap_or_default();
         all.sort_by(|a, b| a.0.cmp(&b.0));
         all
     }
@@ -101,8 +92,11 @@ impl Control {
         strategy: NameRef<'_>,
     ) -> Result<Name, TableError> {
         let (name, strategy) = (name.to_name(), strategy.to_name());
-        let set = move |shard: &mut Shard| shard.fw.strategy_set(name.as_ref(), strategy.as_ref());
-        let results = ask_all(&self.ports, set);
+        let results = ask_all(&self.ports, |reply| TableOrder::StrategySet {
+            name: name.clone(),
+            strategy: strategy.clone(),
+            reply,
+        });
         // All shards hold the same, so they all agree.
         let first = results.into_iter().next();
         first.unwrap_or(Err(ChoiceError::Full(0))).map_err(|e| choice_error(&e))
@@ -111,38 +105,30 @@ impl Control {
     /// Removes the strategy of a prefix from every shard.
     pub(crate) fn strategy_clear(&mut self, name: NameRef<'_>) {
         let name = name.to_name();
-        ask_all(&self.ports, move |shard| shard.fw.strategy_unset(name.as_ref()));
+        ask_all(&self.ports, |reply| TableOrder::StrategyUnset { name: name.clone(), reply });
     }
 
     /// The strategies, by prefix.
     pub(crate) fn strategy_list(&self) -> Vec<(Name, Name)> {
-        let list = |shard: &mut Shard| {
-            let choices = shard.fw.strategies().iter().filter_map(|(name, choice)| {
-                Some((NameRef::parse_value(name).ok()?.to_name(), choice.instance.clone()))
-            });
-            choices.collect::<Vec<_>>()
-        };
-        let mut all = self.ports[0].ask(list).unwrap_or_default();
+        let mut all =
+            self.ports[0].ask(|reply| TableOrder::StrategyList { reply }).unwrap_or_default();
         all.sort_by(|a, b| a.0.cmp(&b.0));
         all
     }
 
     /// The content store, all shards together.
     pub(crate) fn cs_view(&self) -> CsView {
-        let each = ask_all(&self.ports, |shard| {
-            let counters = shard.fw.counters();
-            (shard.fw.cs().len() as u64, counters.cs_hits, super::status::cs_misses(shard))
-        });
+        let each = ask_all(&self.ports, |reply| Order::State { reply });
         let mut view = CsView {
             capacity: self.config.cs.packets_max as u64,
             admit: self.config.cs.admit,
             serve: self.config.cs.serve,
             ..CsView::default()
         };
-        for (entries, hits, misses) in each {
-            view.entries += entries;
-            view.hits += hits;
-            view.misses += misses;
+        for state in each {
+            view.entries += state.cs_entries;
+            view.hits += state.counters.cs_hits;
+            view.misses += state.counters.cs_misses;
         }
         view
     }
@@ -150,12 +136,13 @@ impl Control {
     /// Brings the content stores to what the configuration says now.
     pub(crate) fn cs_apply(&mut self) {
         let config = cs_config(&self.config.cs, self.ports.len());
-        let policy = unsolicited(self.config.cs.unsolicited);
+        let unsolicited = unsolicited(self.config.cs.unsolicited);
         // Each call evicts a bounded number, so that packets pass in between.
         loop {
-            let more = ask_all(&self.ports, move |shard| {
-                shard.fw.set_unsolicited(policy);
-                shard.fw.cs_configure(shard.clock.now(), config)
+            let more = ask_all(&self.ports, |reply| TableOrder::CsConfigure {
+                config,
+                unsolicited,
+                reply,
             });
             if !more.contains(&true) {
                 return;
@@ -172,10 +159,7 @@ impl Control {
             let name = name.to_name();
             let limit = left;
             // One beyond the limit is only looked for, so that "more" is true.
-            let done = port.ask(move |shard| {
-                let done = shard.fw.cs_erase(name.as_ref(), limit);
-                (done, shard.fw.cs().has_under(name.as_ref().value()))
-            });
+            let done = port.ask(|reply| TableOrder::CsErase { name, limit, reply });
             let (done, rest) = done.unwrap_or_default();
             erased += done as u64;
             left -= done.min(left);

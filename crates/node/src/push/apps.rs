@@ -2,6 +2,7 @@
 
 use super::PushThread;
 use super::in_place::Rest;
+use crate::shard::Order;
 use onym_frame::{Buf, COPY_LEN_MAX};
 use onym_link::{AppMessage, Outgoing, Payload, Transmit};
 use onym_pubsub::{AppId, Data, Event, Refusal, Request, Sent, To};
@@ -145,7 +146,7 @@ impl PushThread {
     fn fail(&mut self, face: FaceId, reason: String) {
         let Some(shard) = self.shard_of(face) else { return };
         self.app_gone(face);
-        self.ports[shard].tell(move |shard| shard.push_fail(face, reason));
+        self.ports[shard].tell(Order::PushFail { id: face, reason });
     }
 
     fn obey(&mut self, face: FaceId, message: &Message<'_>) -> Result<(), String> {

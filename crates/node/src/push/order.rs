@@ -4,9 +4,9 @@
 use super::{Link, PushThread};
 use crate::config::PushLink;
 use crate::control::status::PushCounts;
-use crate::cross::Bell;
 use crate::reply::{Reply, reply};
 use crate::shard::PushState;
+use onym_engine::Bell;
 use onym_pubsub::Kept;
 use onym_tables::FaceId;
 use onym_wire::push::Label;

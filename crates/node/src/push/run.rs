@@ -2,7 +2,7 @@
 //! half for itself.
 
 use super::{PushOrder, Shared};
-use crate::cross::Bell;
+use onym_engine::Bell;
 use onym_sys::epoll::{Epoll, Interest, Ready};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -55,15 +55,23 @@ impl Runner {
     }
 
     fn wait(&mut self) {
-        self.bell.about_to_sleep();
-        if self.order.is_none() {
-            self.order = self.orders.try_recv().ok();
-        }
-        let rest: Duration = self.shared.lock().rest(self.order.is_some());
-        self.events.clear();
-        if let Err(error) = self.epoll.wait(Some(rest), &mut self.events) {
-            tracing::error!(%error, "waiting for descriptors failed");
-        }
-        self.bell.awake();
+        let Self { shared, epoll, events, bell, orders, order } = self;
+        let mut own = (orders, order, events);
+        bell.rest(
+            &mut own,
+            |(orders, order, _)| -> Duration {
+                if order.is_none() {
+                    **order = orders.try_recv().ok();
+                }
+                shared.lock().rest(order.is_some())
+            },
+            |(_, _, events), rest| {
+                events.clear();
+                if let Err(error) = epoll.wait(Some(rest), events) {
+                    tracing::error!(%error, "waiting for descriptors failed");
+                }
+                !events.is_empty()
+            },
+        );
     }
 }

@@ -43,7 +43,8 @@ impl Settings {
         };
         let scheme = Scheme { kind, seed: config.seed };
         // Another one than in the life before: starts lie further apart than this counts.
-        let boot = u32::try_from((crate::clock::unix_ms() >> 6) & 0xffff_ffff).unwrap_or(1).max(1);
+        let boot =
+            u32::try_from((onym_engine::clock::unix_ms() >> 6) & 0xffff_ffff).unwrap_or(1).max(1);
         let node = NodeConfig {
             forwarder: forwarder::Config {
                 scheme,
@@ -130,7 +131,7 @@ fn keyed(config: &config::Push) -> Option<Keyed> {
 
 /// Number of the present epoch: the same in all nodes whose clocks agree.
 pub(super) fn epoch_at(epoch_s: u64) -> u8 {
-    let number = crate::clock::unix_ms() / 1000 / epoch_s.max(1);
+    let number = onym_engine::clock::unix_ms() / 1000 / epoch_s.max(1);
     number.to_le_bytes()[0]
 }
 

@@ -10,9 +10,9 @@
 use super::apps::Apps;
 use super::settings::epoch_at;
 use super::{Keeper, Link, PushOrder, Settings};
-use crate::clock::Clock;
-use crate::cross::{Batch, Bell, FromPeer, Leg, ToPeer};
-use crate::shard::{FaceMap, ShardPort};
+use crate::cross::{Batch, FromPeer, Leg, ToPeer};
+use crate::shard::{Order, ShardPort};
+use onym_engine::{Bell, Clock, FaceMap};
 use onym_frame::Buf;
 use onym_link::{Outgoing, Packet, Payload, Transmit};
 use onym_pubsub::forwarder::LinkEntry;
@@ -243,7 +243,7 @@ impl PushThread {
         self.from[shard].give_back(batch);
         // A shard that holds faces back waits for this.
         if self.waits[shard].load(Ordering::SeqCst) {
-            self.ports[shard].bell.ring();
+            self.ports[shard].port.bell().ring();
         }
     }
 
@@ -387,8 +387,7 @@ impl PushThread {
     /// Gives every shard the forwarder as it is now.
     fn share_forwarder(&self) {
         for port in &self.ports {
-            let forwarder = self.node.forwarder.clone();
-            port.tell(move |shard| shard.push_forwarder(forwarder));
+            port.tell(Order::PushForwarder(Box::new(self.node.forwarder.clone())));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Messages of the push half into the queues of applications; what finds no room there.
 
-use super::Shard;
-use super::local::LocalFace;
+use super::{Hold, Io, LocalFace, Shard};
+use onym_engine::Slot;
 use onym_frame::{Buf, FrameRow, Lane, TxQueue};
 use onym_link::{AppMessage, Payload};
 use onym_wire::PACKET_LEN_MAX;
@@ -26,61 +26,68 @@ impl Shard {
     /// anything else that finds none ends the face.
     pub(super) fn transmit_app(
         &mut self,
-        slot: u32,
+        io: &mut Io,
+        slot: Slot,
         message: AppMessage,
         arena: &[u8],
         bytes: &Payload,
     ) {
         let len = bytes.octets(arena).len();
-        let Some(room) = self.ready_app(slot) else { return };
-        let Some(face) = self.faces.get(slot) else { return };
+        let Some(room) = self.ready_app(io, slot) else { return };
+        let Some(face) = io.faces.get(slot) else { return };
         if message == AppMessage::Data && fitting(&face.queue, room, len) == 0 {
-            return self.miss(slot, 1);
+            return self.miss(io, slot, 1);
         }
         let is_taken = tell_missed(face) && put(&mut face.queue, arena, bytes);
-        self.told(slot, is_taken);
+        self.told(io, slot, is_taken);
     }
 
     /// Puts data into the queue of an application: for each of `row`, `head` and then what stands
     /// in it from `from` on.
-    pub(super) fn data_to(&mut self, slot: u32, head: &[u8], row: &FrameRow, from: usize) {
-        let Some(room) = self.ready_app(slot) else { return };
-        let Some(face) = self.faces.get(slot) else { return };
+    pub(super) fn data_to(
+        &mut self,
+        io: &mut Io,
+        slot: Slot,
+        head: &[u8],
+        row: &FrameRow,
+        from: usize,
+    ) {
+        let Some(room) = self.ready_app(io, slot) else { return };
+        let Some(face) = io.faces.get(slot) else { return };
         let count = row.count();
         let fit = fitting(&face.queue, room, head.len() + row.frame_len() - from).min(count);
         let is_taken =
             fit > 0 && tell_missed(face) && put_row(&mut face.queue, head, &row.take(fit), from);
         if fit < count {
-            self.miss(slot, count - fit);
+            self.miss(io, slot, count - fit);
         }
         if fit > 0 {
-            self.told(slot, is_taken);
+            self.told(io, slot, is_taken);
         }
     }
 
     /// Counts publications that found no room.
-    fn miss(&mut self, slot: u32, count: usize) {
+    fn miss(&mut self, io: &mut Io, slot: Slot, count: usize) {
         self.push_dropped.missed += count as u64;
-        let app = self.faces.get(slot).and_then(|face| face.app.as_mut());
-        app.into_iter().for_each(|app| app.missed += count as u64);
+        if let Some(face) = io.faces.get(slot) {
+            miss(face, count);
+        }
     }
 
     /// Something was said to an application, for which there was room or not.
-    fn told(&mut self, slot: u32, is_taken: bool) {
+    fn told(&mut self, io: &mut Io, slot: Slot, is_taken: bool) {
         if is_taken {
-            self.note_hold(slot);
-            return self.queued(slot);
+            self.note_hold(io, slot);
+            return io.queued(slot);
         }
-        let Some(face) = self.faces.get(slot) else { return };
-        let (id, reason) = (face.id, "the application does not read its messages");
-        self.fail(slot, id, reason.into(), true);
+        io.fail(slot, "the application does not read its messages".into(), true);
     }
 
     /// Octets of data that may wait for an application; `None` when its face is down, which is
     /// counted.
-    pub(super) fn ready_app(&mut self, slot: u32) -> Option<usize> {
+    pub(super) fn ready_app(&mut self, io: &mut Io, slot: Slot) -> Option<usize> {
         let room = self.push.as_ref().map_or(0, |push| push.app_queue_bytes_max);
-        let face = self.faces.get(slot)?;
+        let face = io.faces.get(slot)?;
         if face.io.is_none() {
             face.traffic.face_gone += 1;
             return None;
@@ -91,23 +98,31 @@ impl Shard {
     }
 
     /// An application that catches up hears what it missed.
-    pub(super) fn push_flushed(&mut self, slot: u32) {
-        self.note_caught_up(slot);
-        let Some(face) = self.faces.get(slot) else { return };
-        if face.app.as_ref().is_none_or(|app| app.missed == 0) {
-            return;
-        }
+    pub(super) fn push_flushed(&mut self, io: &mut Io, slot: Slot) {
+        self.note_caught_up(io, slot);
+        let Some(face) = io.faces.get(slot) else { return };
+        let has_missed = face.state.app.as_ref().is_some_and(|app| app.missed > 0);
         let room = self.push.as_ref().map_or(0, |push| push.app_queue_bytes_max);
-        if face.queue.bytes() <= room / 2 && tell_missed(face) {
+        if has_missed && face.queue.bytes() <= room / 2 && tell_missed(face) {
             // At once: this flush may have been the last one of the round.
-            self.flush(slot);
+            io.flush(slot);
+        } else if has_missed || face.state.hold == Hold::Slow {
+            face.tell_flushed();
         }
+    }
+}
+
+/// What an application did not get is noted with its face, and told when it catches up.
+pub(super) fn miss(face: &mut LocalFace, count: usize) {
+    if let Some(app) = &mut face.state.app {
+        app.missed += count as u64;
+        face.tell_flushed();
     }
 }
 
 /// Says what the application missed, in its place; whether there was room for it.
 pub(super) fn tell_missed(face: &mut LocalFace) -> bool {
-    let Some(app) = &mut face.app else { return true };
+    let Some(app) = &mut face.state.app else { return true };
     if app.missed == 0 {
         return true;
     }

@@ -8,10 +8,10 @@
 //! waits for it. What does not find room in its queue then is lost to it alone, and applications are
 //! told (P-56, P-59).
 
-use super::Shard;
-use super::app::tell_missed;
-use super::local::LocalFace;
+use super::app::{miss, tell_missed};
+use super::{Io, LocalFace, Shard};
 use crate::cross::{Batch, Fan};
+use onym_engine::Slot;
 use onym_face::Transport;
 use onym_frame::{Buf, TxQueue};
 use onym_tables::Tick;
@@ -39,19 +39,19 @@ pub(crate) enum Hold {
 
 impl Shard {
     /// One batch of what came from the push thread, unless a face holds back.
-    pub(super) fn take_push(&mut self) {
-        if self.is_held_back() {
+    pub(super) fn take_push(&mut self, io: &mut Io) {
+        if self.is_held_back(io) {
             return;
         }
         let Some(mut batch) = self.push.as_mut().and_then(|push| push.from.next()) else { return };
-        self.deliver(&mut batch);
+        self.deliver(io, &mut batch);
         if let Some(push) = &mut self.push {
             push.from.give_back(batch);
         }
     }
 
     /// Puts what the push half wants sent into the queues of faces.
-    pub(super) fn deliver(&mut self, batch: &mut Batch) {
+    pub(super) fn deliver(&mut self, io: &mut Io, batch: &mut Batch) {
         let mut out = std::mem::take(&mut batch.out);
         // What several applications get is one piece for all of them.
         let is_shared = batch.fans.iter().any(|fan| fan.faces.len() > 1);
@@ -59,23 +59,23 @@ impl Shard {
         let mut fans = batch.fans.iter().peekable();
         for (i, item) in out.items.drain(..).enumerate() {
             while let Some(fan) = fans.next_if(|fan| fan.after <= i) {
-                self.fan_out(fan, batch, shared.as_ref());
+                self.fan_out(io, fan, batch, shared.as_ref());
             }
-            self.transmit(&out.arena, item);
+            self.transmit(io, &out.arena, item);
         }
-        fans.for_each(|fan| self.fan_out(fan, batch, shared.as_ref()));
+        fans.for_each(|fan| self.fan_out(io, fan, batch, shared.as_ref()));
         batch.out = out;
     }
 
-    fn fan_out(&mut self, fan: &Fan, batch: &Batch, shared: Option<&Buf>) {
+    fn fan_out(&mut self, io: &mut Io, fan: &Fan, batch: &Batch, shared: Option<&Buf>) {
         let Some(ends) = batch.ends.get(fan.ends.clone()) else { return };
         let messages = match shared {
             Some(shared) => Messages::Shared(shared),
             None => Messages::Own(&batch.messages),
         };
         for face in fan.faces.iter() {
-            match self.faces.by_id(*face) {
-                Some((slot, _)) => self.fan_to(slot, messages, fan.octets.start, ends),
+            match io.faces.by_id(*face) {
+                Some((slot, _)) => self.fan_to(io, slot, messages, fan.octets.start, ends),
                 None => self.counters.face_gone += ends.len() as u64,
             }
         }
@@ -83,9 +83,16 @@ impl Shard {
 
     /// Puts messages that begin at `start` and end at `ends` into the queue of an application, as
     /// one piece where its transport cuts none. Those that find no room are missed.
-    fn fan_to(&mut self, slot: u32, messages: Messages<'_>, start: usize, ends: &[usize]) {
-        let Some(room) = self.ready_app(slot) else { return };
-        let Some(face) = self.faces.get(slot) else { return };
+    fn fan_to(
+        &mut self,
+        io: &mut Io,
+        slot: Slot,
+        messages: Messages<'_>,
+        start: usize,
+        ends: &[usize],
+    ) {
+        let Some(room) = self.ready_app(io, slot) else { return };
+        let Some(face) = io.faces.get(slot) else { return };
         let waiting = face.queue.bytes();
         let fitting = ends.partition_point(|end| waiting + end - start <= room);
         let count = if face.queue.is_empty() { fitting.max(1) } else { fitting };
@@ -107,56 +114,58 @@ impl Shard {
         }
         if !missed.is_empty() {
             self.push_dropped.missed += missed.len() as u64;
-            face.app.iter_mut().for_each(|app| app.missed += missed.len() as u64);
+            miss(face, missed.len());
         }
         if !is_told {
-            let id = face.id;
-            return self.fail(slot, id, "the application does not read its messages".into(), true);
+            return io.fail(slot, "the application does not read its messages".into(), true);
         }
-        self.note_hold(slot);
-        self.queued(slot);
+        self.note_hold(io, slot);
+        io.queued(slot);
     }
 
     /// Notes that the queue of a face on a stream became long.
-    pub(super) fn note_hold(&mut self, slot: u32) {
-        let (now, Some(push)) = (self.now, &mut self.push) else { return };
-        let Some(face) = self.faces.get(slot) else { return };
-        if face.hold == Hold::Free && face.stream && face.queue.push_bytes() > HOLD_AT {
-            face.hold = Hold::Since(now, face.traffic.out_bytes);
+    pub(super) fn note_hold(&mut self, io: &mut Io, slot: Slot) {
+        let (now, Some(push)) = (io.now, &mut self.push) else { return };
+        let Some(face) = io.faces.get(slot) else { return };
+        if face.state.hold == Hold::Free && face.is_stream && face.queue.push_bytes() > HOLD_AT {
+            face.state.hold = Hold::Since(now, face.traffic.out_bytes);
             push.holding.push(slot);
         }
     }
 
     /// Whether a face is waited for; looks at those that were.
-    pub(super) fn is_held_back(&mut self) -> bool {
-        let (now, Some(push)) = (self.now, &mut self.push) else { return false };
-        let (faces, patience) = (&mut self.faces, push.hold);
+    pub(super) fn is_held_back(&mut self, io: &mut Io) -> bool {
+        let (now, Some(push)) = (io.now, &mut self.push) else { return false };
+        let (faces, patience) = (&mut io.faces, push.hold);
         push.holding.retain(|slot| {
             let Some(face) = faces.get(*slot) else { return false };
-            let Hold::Since(mut at, left) = face.hold else { return false };
-            let is_neighbour = face.app.is_none();
+            let Hold::Since(mut at, left) = face.state.hold else { return false };
+            let is_neighbour = face.state.app.is_none();
             if is_neighbour && face.traffic.out_bytes != left {
                 at = now;
-                face.hold = Hold::Since(now, face.traffic.out_bytes);
+                face.state.hold = Hold::Since(now, face.traffic.out_bytes);
             }
             let patience = if is_neighbour { patience * NEIGHBOUR } else { patience };
             let is_long = is_long(face);
             if is_long && now.since(at) < patience {
                 return true;
             }
-            face.hold = if is_long { Hold::Slow } else { Hold::Free };
+            face.state.hold = if is_long { Hold::Slow } else { Hold::Free };
+            if is_long {
+                face.tell_flushed();
+            }
             false
         });
         !push.holding.is_empty()
     }
 
     /// A slow face that caught up is as any other.
-    pub(super) fn note_caught_up(&mut self, slot: u32) {
-        if let Some(face) = self.faces.get(slot)
-            && face.hold == Hold::Slow
+    pub(super) fn note_caught_up(&mut self, io: &mut Io, slot: Slot) {
+        if let Some(face) = io.faces.get(slot)
+            && face.state.hold == Hold::Slow
             && !is_long(face)
         {
-            face.hold = Hold::Free;
+            face.state.hold = Hold::Free;
         }
     }
 }

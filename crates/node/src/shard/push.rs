@@ -1,11 +1,11 @@
 //! The push half in a shard: frames through a forwarder of its own, messages of applications to
 //! the push thread, and what that thread sends to the faces of this shard.
 
-use super::Shard;
-use super::io::lane;
-use super::local::Place;
+use super::packet::lane;
+use super::{Io, Shard};
 use crate::cross::{Batch, FromPeer, Leg, ToPeer};
 use crate::push::{Rest, Shared, is_data};
+use onym_engine::{Place, Slot};
 use onym_frame::{Buf, FrameRow, RxFrame};
 use onym_link::{LpIn, Outgoing, Packet, Payload, Transmit};
 use onym_pubsub::forwarder::{self, START};
@@ -47,9 +47,9 @@ pub(crate) struct PushSide {
     /// The push thread wakes this shard when it has taken a batch.
     waits: Arc<AtomicBool>,
     /// Faces whose next frame has to wait for the push thread, or for a face that holds back.
-    held: Vec<u32>,
+    held: Vec<Slot>,
     /// Faces with long queues that are waited for.
-    pub(super) holding: Vec<u32>,
+    pub(super) holding: Vec<Slot>,
     /// Faces of applications that ended, and of which the push thread was not told for want of
     /// room.
     leaving: Vec<FaceId>,
@@ -158,44 +158,44 @@ pub(super) fn is_push(packet: &Packet) -> bool {
 
 impl Shard {
     /// A frame or a message of the push half that the face in `slot` received.
-    pub(super) fn push_packet(&mut self, slot: u32, packet: Packet) {
+    pub(super) fn push_packet(&mut self, io: &mut Io, slot: Slot, packet: Packet) {
         if self.push.is_none() {
             self.push_dropped.off += 1;
-            return self.answer_off(slot, &packet);
+            return self.answer_off(io, slot, &packet);
         }
         if PacketType::of(&packet.bytes) == Some(PacketType::PushApp) {
-            let face = self.faces.get(slot).filter(|face| face.is_local);
-            if face.map(|face| face.app.get_or_insert_default()).is_none() {
+            let face = io.faces.get(slot).filter(|face| face.state.is_local);
+            if face.map(|face| face.state.app.get_or_insert_default()).is_none() {
                 self.push_dropped.not_local += 1;
             } else {
-                self.for_push(slot, packet.face, &FrameRow::one(packet.bytes));
+                self.for_push(io, slot, packet.face, &FrameRow::one(packet.bytes));
             }
             return;
         }
         let (face, frame) = (packet.face, FrameRow::one(packet.bytes));
-        if self.forward_push(face, &frame) {
-            self.for_push(slot, face, &frame);
+        if self.forward_push(io, face, &frame) {
+            self.for_push(io, slot, face, &frame);
         }
     }
 
     /// Takes the frames of the face in `slot` that a forwarder cannot tell from the first one, if
     /// there are several in a row; how many.
-    pub(super) fn push_row(&mut self, slot: u32, frames: &[RxFrame]) -> usize {
+    pub(super) fn push_row(&mut self, io: &mut Io, slot: Slot, frames: &[RxFrame]) -> usize {
         let Some(row) = alike(frames).filter(|row| row.count() > 1) else { return 0 };
         if self.push.is_none() {
             return 0;
         }
-        let Some(face) = self.faces.get(slot) else { return 0 };
+        let Some(face) = io.faces.get(slot) else { return 0 };
         if !face.link.receive_push(row.count()) {
             return 0;
         }
         face.traffic.in_bytes += (row.count() * row.frame_len()) as u64;
         face.traffic.in_frames += row.count() as u64;
         let (face, count) = (face.id, row.count());
-        if self.forward_row(face, &row) {
+        if self.forward_row(io, face, &row) {
             let mut rest = Some(row);
             while let Some(row) = rest {
-                let done = self.for_push(slot, face, &row);
+                let done = self.for_push(io, slot, face, &row);
                 rest = row.skip(done);
             }
         }
@@ -203,9 +203,9 @@ impl Shard {
     }
 
     /// Sends a frame of a neighbour on; whether it is for this node, too.
-    fn forward_push(&mut self, face: FaceId, frame: &FrameRow) -> bool {
+    fn forward_push(&mut self, io: &mut Io, face: FaceId, frame: &FrameRow) -> bool {
         if forwarder::has_short_head(frame.first()) {
-            return self.forward_row(face, frame);
+            return self.forward_row(io, face, frame);
         }
         let Some(push) = &mut self.push else { return false };
         let mut copies = std::mem::take(&mut push.copies);
@@ -214,7 +214,7 @@ impl Shard {
         whole.extend_from_slice(frame.first());
         push.forwarder.receive(Source::Face(face), &mut whole, &mut copies);
         let nothing = push.nothing.clone();
-        copies.faces.iter().for_each(|face| self.send_on(*face, &whole, &nothing, 0));
+        copies.faces.iter().for_each(|face| self.send_on(io, *face, &whole, &nothing, 0));
         let is_delivered = copies.is_delivered;
         if let Some(push) = &mut self.push {
             (push.copies, push.whole) = (copies, whole);
@@ -224,7 +224,7 @@ impl Shard {
 
     /// As [`Shard::forward_push`], for frames with a short head that a forwarder cannot tell from
     /// each other.
-    fn forward_row(&mut self, face: FaceId, row: &FrameRow) -> bool {
+    fn forward_row(&mut self, io: &mut Io, face: FaceId, row: &FrameRow) -> bool {
         let Some(push) = &mut self.push else { return false };
         let mut copies = std::mem::take(&mut push.copies);
         // The hop limit is another one in what leaves, so that has a head of its own; the rest is
@@ -233,7 +233,7 @@ impl Shard {
         head.copy_from_slice(&row.first()[..START]);
         let (from, start) = (Source::Face(face), (&mut head[..], row.frame_len()));
         push.forwarder.receive_row(row.count(), from, start, &mut copies);
-        copies.faces.iter().for_each(|face| self.send_on(*face, &head, row, START));
+        copies.faces.iter().for_each(|face| self.send_on(io, *face, &head, row, START));
         let is_delivered = copies.is_delivered;
         if let Some(push) = &mut self.push {
             push.copies = copies;
@@ -243,8 +243,8 @@ impl Shard {
 
     /// Puts frames into the queue of a link, wherever that is: for each of `row`, `head` and then
     /// what stands in it from `from` on.
-    fn send_on(&mut self, id: FaceId, head: &[u8], row: &FrameRow, from: usize) {
-        let Some(Place::Here(slot)) = self.faces.place(id) else {
+    fn send_on(&mut self, io: &mut Io, id: FaceId, head: &[u8], row: &FrameRow, from: usize) {
+        let Some(Place::Here(slot)) = io.faces.place(id) else {
             for frame in row.iter() {
                 let start = position(self.out.arena.len());
                 self.out.arena.extend_from_slice(head);
@@ -254,34 +254,34 @@ impl Shard {
             }
             return;
         };
-        let now = self.now;
-        let Some(face) = self.faces.get(slot) else { return };
+        let now = io.now;
+        let Some(face) = io.faces.get(slot) else { return };
         if face.io.is_none() {
             face.traffic.face_gone += row.count() as u64;
             return;
         }
-        face.queue.set_lane(lane(true, face.stream));
+        face.queue.set_lane(lane(true, face.is_stream));
         face.link.send_row(now, head, (row, from), &mut face.queue);
-        self.note_hold(slot);
-        self.queued(slot);
+        self.note_hold(io, slot);
+        io.queued(slot);
     }
 
     /// What is for the push half of this node: the first of the packets of a face is done in place,
     /// with those behind it that continue it, or sent to its thread. How many packets that were.
-    fn for_push(&mut self, slot: u32, id: FaceId, packets: &FrameRow) -> usize {
+    fn for_push(&mut self, io: &mut Io, slot: Slot, id: FaceId, packets: &FrameRow) -> usize {
         if self.push.as_ref().is_some_and(|push| push.from.waits()) {
             // Nothing can be done in place before it.
-            self.take_push();
+            self.take_push(io);
         }
-        let (Some(push), Some(face)) = (&mut self.push, self.faces.get(slot)) else { return 1 };
-        let from = (self.index, face.push_sent);
-        if let Some((done, rest)) = push.in_place(self.now, from, (id, packets)) {
-            self.put_apart(rest, packets, done);
+        let (Some(push), Some(face)) = (&mut self.push, io.faces.get(slot)) else { return 1 };
+        let from = (self.index, face.state.push_sent);
+        if let Some((done, rest)) = push.in_place(io.now, from, (id, packets)) {
+            self.put_apart(io, rest, packets, done);
             return done;
         }
         let bytes = packets.first().clone();
         if push.send(Packet { face: id, bytes, lp: LpIn::default() }) {
-            face.push_sent = push.sent;
+            face.state.push_sent = push.sent;
         } else {
             self.push_dropped.backlog += 1;
         }
@@ -290,20 +290,20 @@ impl Shard {
 
     /// Puts a head and what belongs behind it, in the first `done` of `packets` where nothing else
     /// is said, into the queues of faces here.
-    fn put_apart(&mut self, rest: Rest, packets: &FrameRow, done: usize) {
+    fn put_apart(&mut self, io: &mut Io, rest: Rest, packets: &FrameRow, done: usize) {
         let Some(push) = &mut self.push else { return };
         let head = std::mem::take(&mut push.head);
         match rest {
             Rest::Nothing => {}
             Rest::Links(faces, payload) => {
                 let payload = FrameRow::one(payload);
-                faces.iter().for_each(|face| self.send_on(*face, &head, &payload, 0));
+                faces.iter().for_each(|face| self.send_on(io, *face, &head, &payload, 0));
             }
             Rest::Apps(faces, from) => {
                 let packets = packets.take(done);
                 for face in faces.iter() {
-                    match self.faces.by_id(*face) {
-                        Some((slot, _)) => self.data_to(slot, &head, &packets, from),
+                    match io.faces.by_id(*face) {
+                        Some((slot, _)) => self.data_to(io, slot, &head, &packets, from),
                         None => self.counters.face_gone += packets.count() as u64,
                     }
                 }
@@ -315,7 +315,7 @@ impl Shard {
     }
 
     /// What was done in place goes to the faces of this shard.
-    pub(super) fn take_in_place(&mut self) {
+    pub(super) fn take_in_place(&mut self, io: &mut Io) {
         let Some(push) = self.push.as_mut().filter(|push| push.is_used) else { return };
         // Whoever is at it now may hand it over by the ring; else it is tried again.
         let Some(mut thread) = push.shared.as_ref().and_then(|shared| shared.try_lock()) else {
@@ -324,7 +324,7 @@ impl Shard {
         push.is_used = false;
         let mut batch = thread.hand_over(self.index, push.spare.take().unwrap_or_default());
         drop(thread);
-        self.deliver(&mut batch);
+        self.deliver(io, &mut batch);
         batch.clear();
         if let Some(push) = &mut self.push {
             push.spare = Some(batch);
@@ -332,27 +332,27 @@ impl Shard {
     }
 
     /// Tells an application that there is no push half (P-50).
-    fn answer_off(&mut self, slot: u32, packet: &Packet) {
-        let Some(face) = self.faces.get(slot).filter(|face| face.is_local) else { return };
+    fn answer_off(&mut self, io: &mut Io, slot: Slot, packet: &Packet) {
+        let Some(face) = io.faces.get(slot).filter(|face| face.state.is_local) else { return };
         let Ok(message) = Message::parse(&packet.bytes) else { return };
         let status = Some(onym_wire::push::Status::OFF);
         let answer = Message { status, ..Message::new(app::kind::STATUS, message.tag) };
         // Without room the application waits in vain, as for any node that has none.
         if face.queue.push(&answer.octets(), None).is_ok() {
-            self.queued(slot);
+            io.queued(slot);
         }
     }
 
     /// How many of `frames` come before one that the push half has no room for now: an application
     /// waits, and so does a neighbour on a stream, and neither loses anything.
-    pub(super) fn not_held(&mut self, slot: u32, frames: &[RxFrame]) -> usize {
+    pub(super) fn not_held(&mut self, io: &mut Io, slot: Slot, frames: &[RxFrame]) -> usize {
         let Some(push) = &mut self.push else { return frames.len() };
         // What one turn brings has room in the queue of any face.
         let mut room = if push.is_free() { TURN_BYTES } else { 0 };
         if frames.len() * PACKET_LEN_MAX <= room {
             return frames.len();
         }
-        let is_stream = self.faces.get(slot).is_some_and(|face| face.stream);
+        let is_stream = io.faces.get(slot).is_some_and(|face| face.is_stream);
         let waits = |frame: &RxFrame| {
             let is_ours = match PacketType::of(&frame.bytes) {
                 Some(PacketType::PushApp) => true,
@@ -371,13 +371,12 @@ impl Shard {
         self.push.as_ref().is_none_or(PushSide::is_free)
     }
 
-    /// Puts a face aside until the push thread has room.
-    pub(super) fn hold(&mut self, slot: u32) {
-        if let (Some(push), Some(face)) = (&mut self.push, self.faces.get(slot)) {
-            push.held.push(slot);
-            push.waits.store(true, Ordering::SeqCst);
-            face.is_aside = true;
-        }
+    /// Notes that a face is put aside until the push thread has room; whether there is one.
+    pub(super) fn hold(&mut self, slot: Slot) -> bool {
+        let Some(push) = &mut self.push else { return false };
+        push.held.push(slot);
+        push.waits.store(true, Ordering::SeqCst);
+        true
     }
 
     /// Whether something of the push half goes on as soon as no face holds back: a batch of its
@@ -400,7 +399,7 @@ impl Shard {
     }
 
     /// Faces that were put aside have turns again when there is room.
-    pub(super) fn release_held(&mut self) {
+    pub(super) fn release_held(&mut self, io: &mut Io) {
         let Some(push) = &mut self.push else { return };
         while let Some(face) = push.leaving.last() {
             if !push.send(leave(*face)) {
@@ -415,34 +414,24 @@ impl Shard {
         if push.is_free() {
             push.waits.store(false, Ordering::SeqCst);
             let mut held = std::mem::take(&mut push.held);
-            held.drain(..).for_each(|slot| self.take_up(slot));
+            held.drain(..).for_each(|slot| io.take_up(slot));
             if let Some(push) = &mut self.push {
                 push.held = held;
             }
         }
     }
 
-    /// A face that was put aside is as any other.
-    fn take_up(&mut self, slot: u32) {
-        let Some(face) = self.faces.get(slot) else { return };
-        face.is_aside = false;
-        self.ready.push_back(slot);
-        if std::mem::take(&mut face.is_muted) {
-            self.watch_again(slot);
-        }
-    }
-
-    pub(super) fn forget_held(&mut self, slot: u32) {
+    pub(super) fn forget_held(&mut self, slot: Slot) {
         if let Some(push) = &mut self.push {
             push.held.retain(|s| *s != slot);
         }
     }
 
     /// The face of an application ended: the push thread hears it behind what that sent (P-57).
-    pub(super) fn push_leave(&mut self, slot: u32) {
+    pub(super) fn push_leave(&mut self, io: &mut Io, slot: Slot) {
         let Some(push) = &mut self.push else { return };
-        let Some(face) = self.faces.get(slot) else { return };
-        if face.app.take().is_some() && !push.send(leave(face.id)) {
+        let Some(face) = io.faces.get(slot) else { return };
+        if face.state.app.take().is_some() && !push.send(leave(face.id)) {
             push.leaving.push(face.id);
         }
     }
@@ -489,13 +478,6 @@ impl Shard {
     pub(crate) fn push_forwarder(&mut self, forwarder: Forwarder) {
         if let Some(push) = &mut self.push {
             push.forwarder.take_over(forwarder);
-        }
-    }
-
-    /// Ends an application's face.
-    pub(crate) fn push_fail(&mut self, id: FaceId, reason: String) {
-        if let Some((slot, _)) = self.faces.by_id(id) {
-            self.fail(slot, id, reason, true);
         }
     }
 }

@@ -2,34 +2,37 @@
 
 use super::*;
 use crate::cross::direction;
+use onym_engine::{Bell, Clock, Driver as _, FaceEvent, Port, mailbox};
+use onym_face::Face as _;
 use onym_face::mem::{MemFace, pair};
 use onym_forward::{Config, FaceInfo};
-use onym_frame::{Buf, Lane, RxFrame};
+use onym_frame::{Buf, BufPool, Lane, RxFrame, TxQueue};
+use onym_link::LinkConfig;
 use onym_pubsub::forwarder::LinkEntry;
 use onym_pubsub::{Copies, Source};
 use onym_tables::bloom::Scheme;
+use onym_tables::fib::NextHop;
 use onym_tables::{HashKey, Rng};
 use onym_wire::interest::InterestBuilder;
 use onym_wire::mgmt::Scope;
 use onym_wire::name::Name;
 use onym_wire::push::{Filter, FrameBuilder, RouteBuf, Strategy};
 use rtrb::{Consumer, RingBuffer};
-use std::sync::mpsc;
+use std::time::Duration;
 
 struct Bench {
-    shard: Shard,
+    engine: ShardEngine,
     reports: Consumer<Report>,
     /// What crosses to a second shard, when there is one.
     peer: Option<FromPeer>,
     _back: Option<ToPeer>,
-    _orders: mpsc::Sender<Order>,
+    _orders: Port<Order>,
     next: u32,
 }
 
 const REPORTS: usize = 8;
 
 fn bench(shards: usize) -> Bench {
-    let (orders_tx, orders) = mpsc::channel();
     let (reports_tx, reports) = RingBuffer::new(REPORTS);
     let (bell, other) = (Bell::new().unwrap(), Bell::new().unwrap());
     let (mut to, mut from) = (vec![None], vec![None]);
@@ -41,13 +44,11 @@ fn bench(shards: usize) -> Bench {
         from.push(Some(here));
     }
     let key = HashKey::new(1, 2);
+    let (port, mailbox) = mailbox(&bell, ORDERS_MAX);
     let shard = Shard::new(Parts {
         index: 0,
-        clock: Clock::start(),
         fw: Forwarder::new(Config { hash_key: key, ..Config::default() }),
         chooser: Chooser { key, shards },
-        bell,
-        orders,
         to,
         from,
         discovery: Arc::default(),
@@ -55,8 +56,8 @@ fn bench(shards: usize) -> Bench {
         control: Arc::new(Waker::new().unwrap()),
         push: None,
     });
-    let shard = shard.unwrap();
-    Bench { shard, reports, peer, _back: back, _orders: orders_tx, next: 256 }
+    let engine = ShardEngine::new(shard, mailbox, Clock::start(), POLICY).unwrap();
+    Bench { engine, reports, peer, _back: back, _orders: port, next: 256 }
 }
 
 impl Bench {
@@ -64,28 +65,31 @@ impl Bench {
         let (ours, theirs) = pair(Scope::Local).unwrap();
         let id = FaceId(self.next);
         self.next += 1;
-        self.shard.fw.face_add(id, FaceInfo::local());
+        self.engine.driver.fw.face_add(id, FaceInfo::local());
         let link = LinkConfig { push: true, ..LinkConfig::stream() };
         let io = Box::new(theirs);
         let opening =
             Opening { id, io, link, queue_bytes_max: 1 << 20, first: Vec::new(), is_local: false };
-        self.shard.open(opening).unwrap();
+        self.open(opening);
         (id, ours)
     }
 
     fn route(&mut self, prefix: &str, face: FaceId) {
         let name: Name = prefix.parse().unwrap();
-        assert!(self.shard.fib_add(name.as_ref(), NextHop { face, cost: 0 }));
+        let hop = NextHop { face, cost: 0 };
+        assert!(self.engine.driver.fib_add(&mut self.engine.io, &name, hop));
+    }
+
+    fn open(&mut self, opening: Opening) {
+        self.engine.driver.open(&mut self.engine.io, opening).unwrap();
     }
 
     fn round(&mut self) {
-        self.shard.wait();
-        self.shard.now = self.shard.clock.now();
-        self.shard.round();
+        self.engine.step();
     }
 
     fn frames_of(&mut self, id: FaceId) -> u64 {
-        self.shard.faces.by_id(id).unwrap().1.traffic.in_frames
+        self.engine.io.faces.by_id(id).unwrap().1.traffic.in_frames
     }
 }
 
@@ -131,19 +135,11 @@ fn frames_beyond_a_turn_wait_in_their_order() {
     let mut b = bench(1);
     let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
     let id = FaceId(300);
-    b.shard.fw.face_add(id, FaceInfo::local());
+    b.engine.driver.fw.face_add(id, FaceInfo::local());
     let io = Box::new(onym_face::unix::from_stream(theirs).unwrap());
     let link = LinkConfig::stream();
-    b.shard
-        .open(Opening {
-            id,
-            io,
-            link,
-            queue_bytes_max: 1 << 20,
-            first: Vec::new(),
-            is_local: false,
-        })
-        .unwrap();
+    let queue_bytes_max = 1 << 20;
+    b.open(Opening { id, io, link, queue_bytes_max, first: Vec::new(), is_local: false });
     let (silent, mut producer) = b.face();
     b.route("/a", silent);
     let mut consumer = onym_face::unix::from_stream(ours).unwrap();
@@ -160,7 +156,7 @@ fn frames_beyond_a_turn_wait_in_their_order() {
     while got.len() < 1000 {
         let _ = consumer.flush(&mut queue).unwrap();
         b.round();
-        longest = longest.max(b.shard.faces.by_id(id).unwrap().1.backlog.len());
+        longest = longest.max(b.engine.io.faces.by_id(id).unwrap().1.backlog().len());
         let _ = producer.receive(&mut pool, 2000, &mut got).unwrap();
     }
     assert!(longest > 0, "one system call brings more than a turn");
@@ -184,7 +180,7 @@ fn a_shard_reads_no_more_while_a_peer_is_behind_and_nothing_is_lost() {
     }
     let read = b.frames_of(id);
     assert!(read < 50_000, "{read} frames were read");
-    assert_eq!(b.shard.counters.crossing_full, 0);
+    assert_eq!(b.engine.driver.counters.crossing_full, 0);
     b.round();
     assert_eq!(b.frames_of(id), read, "nothing more is read");
     let peer = b.peer.as_mut().unwrap();
@@ -197,17 +193,18 @@ fn a_shard_reads_no_more_while_a_peer_is_behind_and_nothing_is_lost() {
     b.round();
     b.round();
     assert!(b.frames_of(id) > read, "and on it goes");
-    assert_eq!(b.shard.counters.crossing_full, 0);
+    assert_eq!(b.engine.driver.counters.crossing_full, 0);
 }
 
 #[test]
 fn an_error_that_a_face_survives_is_told_once_a_second() {
     let mut b = bench(1);
     let (id, _io) = b.face();
-    let (slot, _) = b.shard.faces.by_id(id).unwrap();
+    let (slot, _) = b.engine.io.faces.by_id(id).unwrap();
     for _ in 0..1000 {
-        b.shard.fail(slot, id, "refused".into(), false);
+        b.engine.io.fail(slot, "refused".into(), false);
     }
+    b.engine.round();
     assert_eq!(b.reports.slots(), 1);
 }
 
@@ -216,11 +213,12 @@ fn the_end_of_a_face_is_told_even_when_the_control_thread_is_behind() {
     let mut b = bench(1);
     let (id, _io) = b.face();
     for _ in 0..REPORTS + 5 {
-        b.shard.report(Report::Malformed { id, word: "malformed" });
+        b.engine.driver.report(Report::Malformed { id, word: "malformed" });
     }
-    assert_eq!(b.shard.counters.management_full, 5);
-    let (slot, _) = b.shard.faces.by_id(id).unwrap();
-    b.shard.fail(slot, id, "ended".into(), true);
+    assert_eq!(b.engine.driver.counters.management_full, 5);
+    let (slot, _) = b.engine.io.faces.by_id(id).unwrap();
+    let ended = FaceEvent::Failed { reason: "ended".into(), is_fatal: true };
+    b.engine.driver.face_event(&mut b.engine.io, slot, id, ended);
     while b.reports.pop().is_ok() {}
     b.round();
     assert!(matches!(b.reports.pop(), Ok(Report::FaceFailed { fatal: true, .. })));
@@ -232,7 +230,7 @@ fn add_push(bench: &mut Bench, hold: Duration) -> (FromPeer, ToPeer) {
     let ((to, theirs), (back, from)) = (direction(&bell), direction(&bell));
     let forwarder = onym_pubsub::Forwarder::new(Default::default(), 9);
     let side = PushSide::new((to, from), Arc::default(), forwarder, (1 << 20, hold));
-    bench.shard.push = Some(side);
+    bench.engine.driver.push = Some(side);
     (theirs, back)
 }
 
@@ -243,19 +241,20 @@ fn a_face_that_was_put_aside_goes_on_at_once_when_nobody_holds_back() {
     let (slow, _slow_io) = bench.face();
     let (waiting, _waiting_io) = bench.face();
     bench.round();
-    let shard = &mut bench.shard;
-    let (waiting, _) = shard.faces.by_id(waiting).unwrap();
-    let (slow, face) = shard.faces.by_id(slow).unwrap();
-    face.stream = true;
+    let ShardEngine { io, driver, .. } = &mut bench.engine;
+    let (waiting, _) = io.faces.by_id(waiting).unwrap();
+    let (slow, face) = io.faces.by_id(slow).unwrap();
+    face.is_stream = true;
     face.queue.set_lane(Lane::PushHeldBack);
     face.queue.push_over(&vec![0; 300 << 10], None);
-    shard.note_hold(slow);
-    shard.hold(waiting);
-    assert!(!shard.has_work() && shard.faces.get(waiting).unwrap().is_aside);
-    shard.faces.get(slow).unwrap().queue = TxQueue::new(1 << 20);
-    assert!(shard.has_work(), "no timer and no event is waited for");
-    shard.round();
-    assert!(!shard.faces.get(waiting).unwrap().is_aside);
+    driver.note_hold(io, slow);
+    assert!(driver.held(io, waiting));
+    io.put_aside(waiting);
+    assert!(!bench.engine.has_work());
+    bench.engine.io.faces.get(slow).unwrap().queue = TxQueue::new(1 << 20);
+    assert!(bench.engine.has_work(), "no timer and no event is waited for");
+    bench.engine.round();
+    assert!(!bench.engine.io.faces.get(waiting).unwrap().is_aside());
 }
 
 #[test]
@@ -263,17 +262,17 @@ fn a_neighbour_is_waited_for_while_anything_leaves_and_an_application_for_a_whil
     let mut bench = bench(1);
     let _thread = add_push(&mut bench, Duration::from_millis(100));
     let (id, _theirs) = bench.face();
-    let shard = &mut bench.shard;
-    let (slot, face) = shard.faces.by_id(id).unwrap();
-    face.stream = true;
+    let ShardEngine { io, driver, .. } = &mut bench.engine;
+    let (slot, face) = io.faces.by_id(id).unwrap();
+    face.is_stream = true;
     face.queue.set_lane(Lane::PushHeldBack);
     face.queue.push_over(&vec![0; 300 << 10], None);
-    let start = shard.now;
+    let start = io.now;
     let mut at = |ms: u64, left: u64| {
-        shard.now = start.plus_ms(ms);
-        shard.faces.get(slot).unwrap().traffic.out_bytes = left;
-        shard.note_hold(slot);
-        shard.is_held_back()
+        io.now = start.plus_ms(ms);
+        io.faces.get(slot).unwrap().traffic.out_bytes = left;
+        driver.note_hold(io, slot);
+        driver.is_held_back(io)
     };
     // Long after push.hold_ms, while an octet leaves now and then.
     for step in 0..10 {
@@ -282,15 +281,15 @@ fn a_neighbour_is_waited_for_while_anything_leaves_and_an_application_for_a_whil
     // It stands still, for four times push.hold_ms; then it is slow until it has caught up.
     assert!(at(9 * 390 + 399, 9));
     assert!(!at(9 * 390 + 401, 9) && !at(5000, 10));
-    let face = shard.faces.get(slot).unwrap();
-    assert_eq!(face.hold, Hold::Slow);
+    let state = &mut io.faces.get(slot).unwrap().state;
+    assert_eq!(state.hold, Hold::Slow);
     // An application that takes something now and then is waited for no longer for it.
-    (face.hold, face.app) = (Hold::Free, Some(Box::default()));
+    (state.hold, state.app) = (Hold::Free, Some(Box::default()));
     let mut at = |ms: u64, left: u64| {
-        shard.now = start.plus_ms(ms);
-        shard.faces.get(slot).unwrap().traffic.out_bytes = left;
-        shard.note_hold(slot);
-        shard.is_held_back()
+        io.now = start.plus_ms(ms);
+        io.faces.get(slot).unwrap().traffic.out_bytes = left;
+        driver.note_hold(io, slot);
+        driver.is_held_back(io)
     };
     assert!(at(6000, 11) && at(6099, 12) && !at(6101, 13));
 }
@@ -344,20 +343,16 @@ fn rows_of_frames_go_and_are_counted_as_each_of_them_alone() {
         forwarder.link_add(LinkEntry { face, number, is_external: false }).unwrap();
         neighbours.push((face, io, Vec::new()));
     }
-    bench.shard.push_forwarder(forwarder.clone());
+    bench.engine.driver.push_forwarder(forwarder.clone());
     let (mut pool, mut delivered) = (BufPool::new(onym_face::CHUNK_LEN, 4), Vec::new());
-    let (slot, _) = bench.shard.faces.by_id(neighbours[0].0).unwrap();
+    let (slot, _) = bench.engine.io.faces.by_id(neighbours[0].0).unwrap();
     let mut sent = 0;
     for part in frames.chunks(150) {
         sent += part.len() as u64;
-        let shard = &mut bench.shard;
-        shard.faces.get(slot).unwrap().backlog = in_one_chunk(part);
-        if shard.list(slot) {
-            shard.ready.push_back(slot);
-        }
+        bench.engine.io.give(slot, in_one_chunk(part));
         // A round without anything to do would wait.
         while bench.frames_of(neighbours[0].0) < sent
-            || bench.shard.faces.iter().any(|face| !face.queue.is_empty())
+            || bench.engine.io.faces.iter().any(|face| !face.queue.is_empty())
         {
             bench.round();
             while let Some(batch) = thread.next() {
@@ -388,7 +383,7 @@ fn rows_of_frames_go_and_are_counted_as_each_of_them_alone() {
     }
     assert!(expected[1].len() > 400 && expected[2].len() > 400 && for_here.len() > 400);
     assert_eq!(delivered, for_here);
-    let counted = bench.shard.push_state();
+    let counted = bench.engine.driver.push_state();
     assert_eq!(&counted.counters, forwarder.counters());
     assert!(counted.counters.balance() && counted.dropped == PushDropped::default());
 }

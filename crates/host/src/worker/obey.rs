@@ -1,0 +1,149 @@
+//! How a data thread carries out orders.
+
+use super::order::{FaceChange, FaceOrder, ForElement, Found, FreezeChange, Wanted, Which};
+use super::{Io, Made, Order, Worker};
+use crate::control::refusal;
+use onym_services::Refusal;
+use onym_services::element::Request;
+use onym_tables::FaceId;
+use serde_json::Value;
+
+impl Worker {
+    pub(super) fn obey(&mut self, io: &mut Io, order: Order) {
+        match order {
+            Order::Health(reply) => reply.send(()),
+            Order::NotReady(reply) => reply.send(self.not_ready(io)),
+            Order::Listeners(reply) => reply.send(self.listeners_json()),
+            Order::Freeze { side, change, reply } => {
+                let is_changed = match change {
+                    None => false,
+                    Some(FreezeChange::End) => {
+                        self.with(io, |f, now, out| f.unfreeze(now, side, out))
+                    }
+                    Some(FreezeChange::Start(limits)) => {
+                        self.with(io, |f, now, _| f.start_freeze(now, side, limits))
+                    }
+                };
+                let state = serde_json::to_value(self.function.freeze_state(side));
+                let mut state = state.unwrap_or_default();
+                state["changed"] = is_changed.into();
+                reply.send(state);
+            }
+            Order::Drain { change, reply } => {
+                let is_changed = change.map(|is_on| self.function.drain(is_on));
+                let mut state = self.function.drain_state();
+                if let Some(is_changed) = is_changed {
+                    state["changed"] = is_changed.into();
+                }
+                reply.send(state);
+            }
+            Order::Config(reply) => reply.send(self.function.config()),
+            Order::Configure { patch, reply } => {
+                reply.send(self.with(io, |f, now, out| f.configure(now, &patch, out)));
+            }
+            Order::Stats(reply) => reply.send(self.stats(io)),
+            Order::Metrics(reply) => reply.send(self.function.metrics(self.now(io))),
+            Order::Element { request, reply } => reply.send(self.ask_element(io, &request)),
+            Order::Stop => io.stop(),
+            Order::Face(order) => self.obey_face(io, order),
+        }
+    }
+
+    fn obey_face(&mut self, io: &mut Io, order: FaceOrder) {
+        match order {
+            FaceOrder::List(reply) => {
+                let ids = self.function.ports().iter().map(|port| port.id);
+                reply.send(ids.filter_map(|id| self.face_json(io, id)).collect());
+            }
+            FaceOrder::Show { which, reply } => {
+                let id = match which {
+                    Which::Label(label) => self.function.ports().find(&label).map(|port| port.id),
+                    Which::Number(id) => Some(id),
+                };
+                reply.send(id.and_then(|id| self.face_json(io, id)));
+            }
+            FaceOrder::Accepted { io: transport, label, side } => {
+                self.add_accepted(io, transport, &label, side);
+            }
+            FaceOrder::Make { wanted, reply } => reply.send(self.make(io, &wanted)),
+            FaceOrder::Change { label, change, reply } => {
+                let id = self.function.ports().find(&label).map(|port| port.id);
+                reply.send(id.and_then(|id| {
+                    let is_changed = self.change(id, &change);
+                    self.face_json(io, id).map(|face| (is_changed, face))
+                }));
+            }
+            FaceOrder::ChangeMany { changes, reply } => {
+                let mut changed = 0;
+                for (label, change) in &changes {
+                    let id = self.function.ports().find(label).map(|port| port.id);
+                    changed += u64::from(id.is_some_and(|id| self.change(id, change)));
+                }
+                reply.send(changed);
+            }
+            FaceOrder::Remove { label, reply } => {
+                let id = self.function.ports().find(&label).map(|port| port.id);
+                reply.send(id.and_then(|id| self.remove(io, id)));
+            }
+        }
+    }
+
+    /// Changes a face; whether that made a difference.
+    fn change(&mut self, id: FaceId, change: &FaceChange) -> bool {
+        let mut is_changed = false;
+        self.function.change_face(id, |port| {
+            let before = (port.weight, port.rank, port.draining);
+            port.weight = change.weight.unwrap_or(port.weight);
+            port.rank = change.rank.unwrap_or(port.rank);
+            port.draining = change.draining.unwrap_or(port.draining);
+            is_changed = before != (port.weight, port.rank, port.draining);
+        });
+        is_changed
+    }
+
+    /// Makes the face, or finds it.
+    fn make(&mut self, io: &mut Io, wanted: &Wanted) -> Result<Found, Refusal> {
+        let Wanted { label, uri, side, change } = wanted;
+        let known = self.function.ports().iter().find(|port| port.label == *label);
+        if let Some((id, is_same_side)) = known.map(|port| (port.id, port.side == *side)) {
+            let made = io.faces.peek_id(id).map(|face| (&face.state.uri, face.state.made));
+            if !is_same_side || !made.is_some_and(|(uri, made)| wanted.is(uri, made)) {
+                let text =
+                    format!("face {label} is another one; delete it first or choose a label");
+                return Err(refusal(409, "face_differs", &text));
+            }
+            return Ok(Found { id, is_new: false, is_changed: self.change(id, change) });
+        }
+        if !self.reserve_face() {
+            let text = "the service has as many faces as it may have";
+            return Err(refusal(409, "full", text));
+        }
+        let id = self.create(io, Made::Created, label, uri, *side);
+        self.change(id, change);
+        Ok(Found { id, is_new: true, is_changed: true })
+    }
+
+    fn ask_element(&mut self, io: &mut Io, request: &ForElement) -> Result<Value, Refusal> {
+        let ForElement { method, resource, query, body } = request;
+        self.with(io, |function, now, out| {
+            function.control(now, &Request { method: *method, resource, query, body }, out)
+        })
+    }
+
+    fn stats(&mut self, io: &Io) -> Value {
+        let (received, sent) = self.octets(io);
+        let mut stats = self.function.stats(self.now(io));
+        stats["received"]["bytes"] = received.into();
+        stats["sent"]["bytes"] = sent.into();
+        stats["frames_dropped"] = io.counters.frames_dropped.into();
+        stats
+    }
+
+    /// Why the service is not ready.
+    fn not_ready(&self, io: &Io) -> Option<String> {
+        if self.function.drain_state()["draining"] == true {
+            return Some("draining".to_owned());
+        }
+        self.face_not_ready(io)
+    }
+}

@@ -1,0 +1,172 @@
+//! The shard as its engine sees it: turns, holding back, batches in and out.
+
+use super::{FaceState, Io, Order, Report, Shard};
+use crate::cross::ToPeer;
+use onym_engine::{Driver, FaceEvent, Idle, Slot, Turn};
+use onym_forward::verdict::Verdict;
+use onym_frame::{Buf, RxFrame};
+use onym_link::Packet;
+use onym_tables::{FaceId, Tick};
+use std::time::Duration;
+
+/// Frames of one turn of a face, for each unit of its weight (1 to 16).
+const TURN_UNIT: usize = 32;
+/// How soon a full ring is tried again.
+const RETRY: Duration = Duration::from_millis(1);
+
+impl Driver for Shard {
+    type Face = FaceState;
+    type Order = Order;
+
+    #[inline]
+    fn receive(&mut self, io: &mut Io, slot: Slot, packet: Packet) -> Option<&'static str> {
+        if super::push::is_push(&packet) {
+            self.push_packet(io, slot, packet);
+            return None;
+        }
+        match self.accept(io.now, packet) {
+            Some(verdict @ (Verdict::Malformed | Verdict::TooLarge)) => Some(verdict.label()),
+            _ => None,
+        }
+    }
+
+    fn poll_timeout(&self) -> Tick {
+        self.fw.poll_timeout().unwrap_or(Tick::NEVER)
+    }
+
+    fn handle_timeout(&mut self, io: &mut Io) {
+        self.fw.handle_timeout(io.now, &mut self.out);
+        self.send_out(io);
+    }
+
+    fn dispatch(&mut self, io: &mut Io) {
+        self.take_in_place(io);
+        self.send_out(io);
+    }
+
+    fn order(&mut self, io: &mut Io, order: Order) {
+        self.obey(io, order);
+    }
+
+    fn face_event(&mut self, io: &mut Io, slot: Slot, id: FaceId, event: FaceEvent) {
+        match event {
+            FaceEvent::Connected => self.report(Report::FaceConnected { id }),
+            FaceEvent::Failed { reason, is_fatal } => {
+                if is_fatal {
+                    self.push_leave(io, slot);
+                }
+                self.report(Report::FaceFailed { id, reason, fatal: is_fatal });
+            }
+            FaceEvent::Changed => {
+                let Some(transport) = io.faces.peek(slot).and_then(|f| f.io.as_ref()) else {
+                    return;
+                };
+                self.report(Report::FaceChanged {
+                    id,
+                    transport: transport.transport(),
+                    local: transport.local_uri().to_string(),
+                    remote: transport.remote_uri().to_string(),
+                });
+            }
+            FaceEvent::Flushed => self.push_flushed(io, slot),
+        }
+    }
+
+    fn turn(&mut self, io: &mut Io, slot: Slot) -> Turn {
+        let weight = io.faces.peek(slot).map_or(1, |face| self.fw.turn_weight(face.id));
+        let frames = TURN_UNIT * weight as usize;
+        Turn { receive: frames, handle: frames }
+    }
+
+    fn begin_round(&mut self, io: &mut Io) {
+        if !self.is_alone() {
+            self.take_crossings(io);
+        }
+        self.take_in_place(io);
+        self.take_push(io);
+        self.release_held(io);
+    }
+
+    fn end_round(&mut self, _: &mut Io) {
+        if !self.is_alone() {
+            for peer in self.to.iter_mut().flatten() {
+                peer.flush();
+            }
+        }
+        if let Some(push) = &mut self.push {
+            push.to.flush();
+        }
+        self.report_late();
+        if std::mem::take(&mut self.reported) {
+            self.control.wake();
+        }
+    }
+
+    fn idle(&mut self, io: &mut Io) -> Idle {
+        let has_batch = !self.is_alone() && self.from.iter().flatten().any(|p| p.waits());
+        if has_batch || self.push_waits() && !self.is_held_back(io) {
+            Idle::Work
+        } else if self.is_cramped() {
+            Idle::Retry(RETRY)
+        } else {
+            Idle::Sleep
+        }
+    }
+
+    /// Nothing is received while another shard is far behind: what waits in the sockets is then
+    /// lost by those who send too much, and not by whoever is next.
+    fn may_receive(&mut self) -> bool {
+        self.to.iter().flatten().all(ToPeer::has_room)
+    }
+
+    #[inline]
+    fn receive_row(&mut self, io: &mut Io, slot: Slot, frames: &[RxFrame]) -> usize {
+        self.push_row(io, slot, frames)
+    }
+
+    fn admit(&mut self, io: &mut Io, slot: Slot, frames: &[RxFrame]) -> usize {
+        self.not_held(io, slot, frames)
+    }
+
+    fn held(&mut self, _: &mut Io, slot: Slot) -> bool {
+        !self.push_is_free() && self.hold(slot)
+    }
+
+    fn given_up(&mut self, io: &mut Io, id: FaceId, interest: &Buf) {
+        self.fw.interest_lost(io.now, id, interest, &mut self.out);
+    }
+}
+
+impl Shard {
+    /// Whether something waits for room that nobody tells about: batches and reports.
+    fn is_cramped(&self) -> bool {
+        !self.late.is_empty()
+            || self.to.iter().flatten().any(|p| !p.is_empty())
+            || self.push.as_ref().is_some_and(|push| !push.to.is_empty())
+            || self.has_held()
+    }
+
+    fn take_crossings(&mut self, io: &mut Io) {
+        for peer in 0..self.from.len() {
+            // One batch each: a peer that sends all the time has its share of the round.
+            let Some(mut batch) = self.from[peer].as_mut().and_then(|p| p.next()) else { continue };
+            for (leg, packet) in batch.packets.drain(..) {
+                let id = packet.face;
+                if let Some(verdict @ (Verdict::Malformed | Verdict::TooLarge)) =
+                    self.arrive(io.now, leg, packet)
+                {
+                    self.report(Report::Malformed { id, word: verdict.label() });
+                }
+            }
+            self.send_out(io);
+            let mut out = std::mem::take(&mut batch.out);
+            for item in out.items.drain(..) {
+                self.transmit(io, &out.arena, item);
+            }
+            batch.out = out;
+            if let Some(peer) = &mut self.from[peer] {
+                peer.give_back(batch);
+            }
+        }
+    }
+}

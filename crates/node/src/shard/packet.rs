@@ -1,0 +1,145 @@
+//! Packets to their shard and through its forwarder, and what it produced to the faces.
+
+use super::{Io, Report, Shard};
+use crate::cross::Leg;
+use onym_engine::{Place, Slot};
+use onym_forward::{Share, Verdict};
+use onym_frame::{Buf, Lane};
+use onym_link::{Outgoing, Packet, Payload, Transmit};
+use onym_tables::{FaceId, Tick};
+use std::sync::atomic::Ordering;
+
+impl Shard {
+    /// A packet that was just received from outside: it goes to its shard.
+    #[inline]
+    pub(super) fn accept(&mut self, now: Tick, packet: Packet) -> Option<Verdict> {
+        if self.is_alone() {
+            return Some(self.fw.receive(now, packet, &mut self.out));
+        }
+        let discovery = self.discovery.load(Ordering::Acquire);
+        match self.chooser.way(&packet, discovery) {
+            Some(way) if way.shard != self.index => {
+                self.cross(way.shard, way.leg, packet);
+                None
+            }
+            Some(way) => self.arrive(now, way.leg, packet),
+            None => Some(self.fw.receive(now, packet, &mut self.out)),
+        }
+    }
+
+    /// A packet on its way over the shards arrives at this one.
+    pub(super) fn arrive(&mut self, now: Tick, leg: Leg, packet: Packet) -> Option<Verdict> {
+        match leg {
+            // Shard by shard: the one whose content store answers takes it, the last is shard 0.
+            Leg::Probe if self.index > 0 && self.fw.cs_find(now, &packet.bytes).is_none() => {
+                self.cross(self.index - 1, Leg::Probe, packet);
+                None
+            }
+            Leg::Token => {
+                let fits = |token: &[u8], name: &[u8]| self.fw.token_fits(token, name);
+                match self.chooser.misled(&packet, self.index, fits) {
+                    Some(home) => {
+                        self.cross(home, Leg::Home, packet);
+                        None
+                    }
+                    None => Some(self.fw.receive(now, packet, &mut self.out)),
+                }
+            }
+            Leg::Discovery(home) => {
+                let found = self.fw.receive_data(now, &packet, Share::Shown, &mut self.out);
+                let leg = if found.is_some() { Leg::Solicited } else { Leg::Home };
+                if usize::from(home) == self.index {
+                    return self.arrive(now, leg, packet);
+                }
+                self.cross(home.into(), leg, packet);
+                None
+            }
+            Leg::Solicited => self.fw.receive_data(now, &packet, Share::Wanted, &mut self.out),
+            Leg::Home | Leg::Probe | Leg::Push => Some(self.fw.receive(now, packet, &mut self.out)),
+        }
+    }
+
+    fn cross(&mut self, shard: usize, leg: Leg, packet: Packet) {
+        let sent = self.to[shard].as_mut().is_some_and(|peer| peer.packet(leg, packet).is_ok());
+        if !sent {
+            self.counters.crossing_full += 1;
+        }
+    }
+
+    /// Sends what the forwarder produced.
+    pub(super) fn send_out(&mut self, io: &mut Io) {
+        for event in self.fw.take_events() {
+            self.report(Report::Forwarder(event));
+        }
+        // Before anything leaves: an answer must not find the old state.
+        if self.index == 0 && !self.is_alone() {
+            self.discovery.store(self.fw.has_discovery_entries(), Ordering::Release);
+        }
+        if self.out.items.is_empty() {
+            return;
+        }
+        let mut out = std::mem::take(&mut self.out);
+        for item in out.items.drain(..) {
+            self.transmit(io, &out.arena, item);
+        }
+        out.clear();
+        self.out = out;
+    }
+
+    /// Puts one packet into the send queue of its face, wherever that is.
+    pub(super) fn transmit(&mut self, io: &mut Io, arena: &[u8], item: Transmit) {
+        match io.faces.place(item.face) {
+            Some(Place::Here(slot)) => self.transmit_here(io, slot, arena, &item),
+            Some(Place::There(shard)) => {
+                let peer = self.to.get_mut(usize::from(shard)).and_then(Option::as_mut);
+                if peer.is_none_or(|p| p.transmit(arena, item).is_err()) {
+                    self.counters.crossing_full += 1;
+                }
+            }
+            None if item.face == FaceId::INTERNAL => self.hand_to_management(arena, item),
+            None => self.counters.face_gone += 1,
+        }
+    }
+
+    fn transmit_here(&mut self, io: &mut Io, slot: Slot, arena: &[u8], item: &Transmit) {
+        let is_push = match item.what {
+            Outgoing::App(message) => {
+                return self.transmit_app(io, slot, message, arena, &item.bytes);
+            }
+            Outgoing::PushFrame => true,
+            Outgoing::Pull(..) => false,
+        };
+        let now = io.now;
+        let Some(face) = io.faces.get(slot) else { return };
+        if face.io.is_none() {
+            face.traffic.face_gone += 1;
+            return;
+        }
+        face.queue.set_lane(lane(is_push, face.is_stream));
+        // Refusals are counted by the link service.
+        let _ = face.link.send(now, item, arena, &mut face.queue);
+        if is_push {
+            self.note_hold(io, slot);
+        }
+        io.queued(slot);
+    }
+
+    fn hand_to_management(&mut self, arena: &[u8], item: Transmit) {
+        let incoming = item.as_pull().and_then(|(_, lp)| lp.incoming_face);
+        let bytes = match item.bytes {
+            Payload::Shared(buf) => buf,
+            own @ Payload::Arena(_) => Buf::copy_from(own.octets(arena)),
+        };
+        let incoming = incoming.map(FaceId::of_told);
+        self.report(Report::Management { bytes, incoming });
+    }
+}
+
+/// Whose share of a queue a packet takes: who sends push frames to a stream is held back.
+pub(super) const fn lane(is_push: bool, is_stream: bool) -> Lane {
+    match (is_push, is_stream) {
+        (false, _) => Lane::Pull,
+        (true, false) => Lane::Push,
+        (true, true) => Lane::PushHeldBack,
+    }
+}
