@@ -6,7 +6,7 @@ CARGO ?= cargo
 PREFIX ?= /usr/local
 XTASK := $(CARGO) run --quiet --package xtask --
 
-.PHONY: help demo test check build static docker-test kubernetes-test bench bench-services bench-containers replay experiments interop conformance-foreign kernel-test kernel-debug-test fuzz gen install clean setup-base setup-test
+.PHONY: help demo test check build static docker-test kubernetes-test bench bench-services bench-containers replay experiments interop conformance-foreign kernel-test kernel-debug-test fuzz builds gen install clean setup-base setup-test
 
 help:            ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 18
@@ -73,6 +73,11 @@ kernel-debug-test: setup-base ## the same on a kernel with KASAN, lockdep and km
 
 fuzz: setup-base ## each fuzz target for FUZZ_SECONDS (60); libFuzzer with the nightly compiler, else the stable driver
 	scripts/fuzz.sh
+
+builds: setup-base ## each library alone and with its features, and all by the oldest compiler promised (minutes)
+	$(XTASK) builds
+	rustup toolchain install --profile minimal $$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+	$(XTASK) builds oldest
 
 gen: setup-base  ## writes the generated documents again
 	$(XTASK) gen

@@ -37,8 +37,6 @@ stage tidy cargo run --quiet --locked --package xtask -- tidy
 stage python-client env PYTHONPATH=clients/python python3 -m unittest discover -s clients/python/tests
 if [ "$mode" = all ]; then
   stage laboratory scripts/lab.sh test
-  stage builds cargo run --quiet --locked --package xtask -- builds
-  stage oldest-compiler cargo run --quiet --locked --package xtask -- builds oldest
   stage documentation env RUSTDOCFLAGS="-D warnings" cargo doc --quiet --locked --workspace --no-deps
   stage instructions cargo run --quiet --locked --package xtask -- icount
   # What the stages below use; with the whole workspace, so that features are the same everywhere.
