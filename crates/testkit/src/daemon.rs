@@ -82,6 +82,8 @@ pub fn settings(script: &Script, shards: usize, unix: &Path) -> Result<Vec<Strin
         format!("faces.unix.path=\"{}\"", unix.display()),
         "faces.udp.multicast=[]".into(),
         "faces.udp.mtu=8800".into(),
+        // A face of a script is local when it says so, over WebSocket, too.
+        "faces.websocket.local=true".into(),
         "log.filter=\"warn\"".into(),
     ];
     sets.extend(script.config.iter().map(|(k, v)| match k.as_str() {
