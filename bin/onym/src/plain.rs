@@ -2,7 +2,7 @@
 //! terminal.
 //!
 //! [`text`] lets line ends and tabs through and is what [`crate::output`] prints everything with;
-//! [`line`] does not, for what stands in a line of ours: a cell of a table, a sentence of an error.
+//! [`line()`] does not, for what stands in a line of ours: a cell of a table, a sentence of an error.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 /// One place that is allowed: `tcp4://ADDRESS[:PORT]`, `udp4://`, `tcp6://`, `udp6://`,
-/// `unix:///FOLDER`, `ether://INTERFACE`. The address 0.0.0.0 or [::] stands for all.
+/// `unix:///FOLDER`, `ether://INTERFACE`. The address 0.0.0.0 or `[::]` stands for all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rule {
     /// An address, with the scheme, and a port when it is one only.

@@ -67,7 +67,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     kubernetes: Box<Kubernetes>,
     /// Where functions may listen beside loopback and the folders of the manager; the address
-    /// 0.0.0.0 or [::] stands for all. May be repeated.
+    /// 0.0.0.0 or `[::]` stands for all. May be repeated.
     #[arg(long, value_name = "URI")]
     allow_listen: Vec<Rule>,
     /// The group whose members may command it by its socket.

@@ -38,6 +38,7 @@ impl ContentStore {
     }
 
     /// The canonically smallest match behind `head`, the first packet of exactly this name.
+    #[inline(never)]
     fn first_under(&mut self, now: Tick, query: &Query<'_>, head: Option<u32>) -> Option<u32> {
         let mut at = match head {
             Some(head) => self.order.right(head),
@@ -58,6 +59,7 @@ impl ContentStore {
 
     /// The canonically smallest fresh match. What is found to be stale leaves the order, so it is
     /// looked at once, whoever asks.
+    #[inline(never)]
     fn first_fresh(&mut self, now: Tick, query: &Query<'_>) -> Option<u32> {
         let order = &self.fresh.order;
         let mut at = order.right(order.last_where(|other| self.name(other) < query.name));
@@ -77,6 +79,7 @@ impl ContentStore {
     }
 
     /// Enters some of the packets that were noted as fresh, each by the first of its chain.
+    #[inline(never)]
     fn enter_fresh(&mut self) {
         for _ in 0..ENTER_MAX {
             let Some(slot) = self.fresh.next_noted() else { return };
@@ -108,6 +111,7 @@ impl ContentStore {
     }
 
     /// The first packet in the chain of `head` that `query` may be answered with.
+    #[inline(always)]
     fn usable(&mut self, now: Tick, head: u32, query: &Query<'_>) -> Option<u32> {
         let mut at = head;
         while at != NONE {
@@ -130,7 +134,7 @@ impl ContentStore {
 
     /// The left neighbour in `order` for `slot`, which is named `name`, when it is near `from` (which
     /// may be anything).
-    #[inline]
+    #[inline(always)]
     pub(super) fn near(&self, order: &Order, from: u32, slot: u32, name: &[u8]) -> Option<u32> {
         let s = self.slots.get(from as usize)?;
         // Only the first of a chain stands in the order.
