@@ -14,10 +14,12 @@ pattern=${2:-.}
 state=$target/kernels
 mkdir -p "$state"/{lists/partial,cache/archives/partial,bin}
 key=signed-by=/usr/share/keyrings/debian-archive-keyring.gpg
+# The archives that this machine asks.
+archive() { apt-get indextargets --format '$(REPO_URI)' "Release: $1" | sort -u | head -1; }
 for r in ${RELEASES:-bookworm bookworm-updates bookworm-backports bookworm-security trixie-backports}; do
-  host=debian
-  case $r in *-security) host=debian-security ;; esac
-  echo "deb [$key] http://deb.debian.org/$host $r main"
+  of=bookworm
+  case $r in *-security) of=bookworm-security ;; esac
+  echo "deb [$key] $(archive "$of") $r main"
 done > "$state/sources.list"
 apt=(-q -o Dir::Etc::SourceList="$state/sources.list" -o Dir::Etc::SourceParts=/dev/null
   -o Dir::State::lists="$state/lists" -o Dir::Cache="$state/cache")
@@ -44,7 +46,7 @@ adapt() {
   for f in $(find "$state/root/usr/lib/$1" -type f -perm -1 ! -name '*.whole'); do
     ldd "$f" 2>&1 | grep -q 'GLIBC_.*not found' || continue
     if [ ! -d "$libc" ]; then
-      (cd "$state" && echo "deb [$key] http://deb.debian.org/debian trixie main" >> sources.list &&
+      (cd "$state" && echo "deb [$key] $(archive bookworm) trixie main" >> sources.list &&
         apt-get "${apt[@]}" update > /dev/null && apt-get "${apt[@]}" download libc6/trixie > /dev/null 2>&1 &&
         dpkg-deb -x libc6_*.deb libc && rm -f libc6_*.deb)
     fi
