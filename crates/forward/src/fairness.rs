@@ -15,7 +15,7 @@
 //! * Octets of the PIT: the same beyond three quarters of their limit, with what the long Interests of
 //!   a face hold ([`LONG_LEN`] and more octets each; shorter ones are bound by their number).
 //! * Turns: a face has shorter ones the more it has pending beyond what it uses, and the more steps
-//!   its searches of the content store take ([`STEPS_FREE`] of a window and face are free).
+//!   its searches of the content store take (`STEPS_FREE` of a window and face are free).
 //! * Upstream: when it has more pending than four times what it answers, and several downstreams are
 //!   in use, those with more than they earn are refused: `congestion`.
 //!

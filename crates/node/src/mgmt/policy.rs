@@ -26,7 +26,7 @@ pub enum Privilege {
     /// `faces`: update, destroy; for the requester's own face only.
     OwnFace,
     /// `rib`: register, unregister, announce; for the requester's own face only. Who is no
-    /// operator is refused names of the node and of other users ([`is_reserved`]).
+    /// operator is refused names of the node and of other users (`is_reserved`).
     Register,
     /// `rib`: register, unregister, announce; for any face.
     Rib,
