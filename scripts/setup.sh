@@ -72,6 +72,12 @@ if ! command -v cargo >/dev/null 2>&1; then
   say "installing Rust for this user (rustup, minimal profile)"
   curl --proto '=https' --tlsv1.2 -sSf https://static.rust-lang.org/rustup/rustup-init.sh | sh -s -- -y -q --profile minimal >&2
 fi
+# The compiler of rust-toolchain.toml, where rustup does not bring it by itself.
+channel=$(sed -n 's/^channel = "\(.*\)"/\1/p' rust-toolchain.toml)
+if command -v rustup >/dev/null 2>&1 && ! rustup run "$channel" rustc --version >/dev/null 2>&1; then
+  say "installing Rust $channel"
+  rustup toolchain install "$channel" --profile minimal --component clippy --component rustfmt >&2
+fi
 if [[ " $* " == *" test "* ]]; then
   for part in rustfmt clippy; do
     cargo "${part/rustfmt/fmt}" --version >/dev/null 2>&1 || rustup component add "$part" >&2
