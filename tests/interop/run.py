@@ -66,6 +66,11 @@ class Program:
                     raise Failed(f'{self.arguments} did not say {text!r}:\n{self.said()}')
                 self.changed.wait(min(left, 0.2))
 
+    def say(self, line):
+        """Gives the program a line of standard input."""
+        self.process.stdin.write(f'{line}\n')
+        self.process.stdin.flush()
+
     def finish(self, timeout=60):
         """Waits for the end and returns what was said; a non-zero status is a failure."""
         try:
@@ -205,6 +210,23 @@ def python_manages_a_node(setup):
             expect(line in said, said)
 
 
+def python_compiles_trust_schemas_to_the_same_octets(setup):
+    folder, seed = setup.folder / 'schemas', random.randrange(1 << 32)
+    folder.mkdir()
+    cases = HERE / '../../spec/vectors/trust/lvs-cases.json'
+    writer = HERE / 'python' / 'schemas.py'
+    said = Program([setup.python, writer, cases, seed, 200, folder]).finish()
+    print(f'  seed {seed}: {said}', flush=True)
+    for text in folder.glob('*.lvs'):
+        theirs, ours = text.with_suffix('.tlv'), text.with_suffix('.ours')
+        compiled = subprocess.run([setup.onym, 'trust', 'compile', '--exact', text, '-o', ours],
+                                  capture_output=True, text=True, timeout=DEADLINE_S)
+        accepted = compiled.returncode == 0
+        where = f'seed {seed}, {text.name}:\n{text.read_text()}\n{compiled.stderr}'
+        expect(accepted == theirs.exists(), f'one of both refuses {where}')
+        expect(not accepted or ours.read_bytes() == theirs.read_bytes(), f'other octets of {where}')
+
+
 @contextlib.contextmanager
 def preset_network(setup, preset):
     """A preset on free ports, made by one command: where consumers connect, and producers."""
@@ -283,6 +305,20 @@ def ndnts_manages_a_node(setup):
         for line in ('strategy-choice/set 200', 'strategy-choice/unset 200', 'faces/list true', 'cs/info true',
                      'faces/create 200'):
             expect(line in said, said)
+
+
+def ndnts_chats_with_onym_by_state_vector_sync(setup):
+    with setup.node() as node:
+        ours = Program([setup.onym, 'chat', '/chat', '--as', '/onym', '--node', node.unix])
+        with ours, setup.ndnts_peer('chat', '/chat', '/ndnts', node=node.unix) as theirs:
+            ours.wait_for('ready')
+            theirs.wait_for('ready')
+            ours.say('hello from onym')
+            theirs.wait_for('/8=onym: hello from onym')
+            theirs.say('hello from NDNts')
+            ours.wait_for('/ndnts: hello from NDNts')
+            ours.say('once more')
+            theirs.wait_for('/8=onym: once more')
 
 
 def wait_until_served(setup, name, node):
@@ -437,6 +473,7 @@ CASES = {
         (None, python_fetches_what_onym_published_in_segments),
         (None, onym_fetches_what_python_published_in_segments),
         (None, python_manages_a_node),
+        (None, python_compiles_trust_schemas_to_the_same_octets),
         (None, python_fetches_a_file_through_each_preset_of_services),
     ],
     'ndnts': [
@@ -444,6 +481,7 @@ CASES = {
         (None, ndnts_registers_serves_and_fetches_over_websocket),
         (None, ndnts_fetches_what_onym_published_in_segments),
         (None, ndnts_manages_a_node),
+        (None, ndnts_chats_with_onym_by_state_vector_sync),
     ],
     'foreign': [
         ('ndnd', ndnd_tools_work_through_our_node),

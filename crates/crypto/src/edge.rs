@@ -1,4 +1,4 @@
-//! Where randomness comes in. Time is always a parameter (milliseconds since the Unix epoch).
+//! The system's randomness. Time is always a parameter (milliseconds since the Unix epoch).
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

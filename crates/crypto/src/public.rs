@@ -1,7 +1,7 @@
 //! Public keys and the verification of signatures.
 
 use crate::digest::digest_of;
-use crate::key::{KeyType, OID_EC, OID_ED25519, OID_RSA};
+use crate::kind::{KeyType, OID_EC, OID_ED25519, OID_RSA};
 use crate::{Error, sha256};
 use aws_lc_rs::signature::{
     ECDSA_P256_SHA256_ASN1, ED25519, ParsedPublicKey, RSA_PKCS1_2048_8192_SHA256,

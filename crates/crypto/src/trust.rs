@@ -5,51 +5,15 @@
 //! what it signs; a certificate is about its key's identity.
 
 use crate::cert::key_of_locator;
+pub use crate::error::{DEPTH_MAX, Refusal};
 use crate::verify::Signed;
 use crate::{Certificate, Error};
 use onym_wire::data::Data;
 use onym_wire::{Name, NameRef};
 use std::collections::VecDeque;
 
-/// Most certificates between a packet and an anchor, the anchor not counted.
-pub const DEPTH_MAX: usize = 8;
-
 /// Most certificates kept beside the anchors; the oldest is forgotten and fetched again.
 const VERIFIED_MAX: usize = 256;
-
-/// Why a packet is not trusted.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Refusal {
-    /// The signature has no name of a key.
-    #[error("the signature names no key")]
-    NoSigner,
-    /// The rule forbids this key for this name.
-    #[error("a key of {identity} may not sign {subject}: it may sign names under {identity} only")]
-    NotUnder {
-        /// Identity of the key.
-        identity: Name,
-        /// What it signed.
-        subject: Name,
-    },
-    /// The chain ends at a certificate that nobody vouches for.
-    #[error("{0} is self-signed and no trust anchor")]
-    NotAnAnchor(Name),
-    /// The chain is too long.
-    #[error("more than {DEPTH_MAX} certificates lead to no trust anchor")]
-    TooDeep,
-    /// Another certificate was given than the one asked for.
-    #[error("{got} is not the certificate asked for, {wanted}")]
-    WrongCertificate {
-        /// Name of what was given.
-        got: Name,
-        /// The key locator.
-        wanted: Name,
-    },
-    /// A signature or certificate that does not count.
-    #[error(transparent)]
-    Invalid(#[from] Error),
-}
 
 /// What to do next.
 #[derive(Debug)]

@@ -4,17 +4,21 @@
 // peer.mjs fetch NAME        fetches one Data, prints its content
 // peer.mjs object NAME FILE  serves FILE in segments with version discovery and RDR metadata
 // peer.mjs segments NAME FILE  discovers the version and fetches a segmented object into FILE
+// peer.mjs chat GROUP MEMBER   joins a group by State Vector Sync 3: publishes lines of standard input, prints
+//                            those of others
 // peer.mjs manage            status, faces, a strategy choice, through NDNts's own structures
 import { consume, produce } from "@ndn/endpoint";
 import { Forwarder } from "@ndn/fw";
 import { enableNfdPrefixReg, CsInfo, FaceStatus, getPrefix, invoke, list, RibEntry } from "@ndn/nfdmgmt";
 import { UnixTransport } from "@ndn/node-transport";
-import { Data, digestSigning, Interest, Name } from "@ndn/packet";
+import { Component, Data, digestSigning, Interest, Name } from "@ndn/packet";
 import { Metadata, retrieveMetadata, serveMetadata } from "@ndn/rdr";
 import { BufferChunkSource, discoverVersion, fetch, serveVersioned } from "@ndn/segmented-object";
+import { SvSync } from "@ndn/svs";
 import { fromUtf8, toUtf8 } from "@ndn/util";
 import { WsTransport } from "@ndn/ws-transport";
 import { readFile, writeFile } from "node:fs/promises";
+import { createInterface } from "node:readline";
 
 const uri = new URL(process.env.NDN_CLIENT_TRANSPORT);
 const face = uri.protocol === "unix:"
@@ -46,6 +50,13 @@ async function registered(name) {
   }
   const entries = await list(RibEntry, { prefix });
   return entries.some((entry) => entry.name.equals(name));
+}
+
+/** A name component of type `type` that holds a number in its shortest form. */
+function numbered(type, n) {
+  const octets = Buffer.alloc(4);
+  octets.writeUInt32BE(n);
+  return new Component(type, octets.subarray(n < 0x100 ? 3 : n < 0x10000 ? 2 : 0));
 }
 
 const commands = {
@@ -80,6 +91,30 @@ const commands = {
     await writeFile(file, await fetch(versioned));
     face.close();
   },
+  async chat(group, member) {
+    const groupName = new Name(group);
+    const publication = (id, seq) => groupName.append(...id.name.comps, numbered(0x38, id.boot),
+      numbered(0x3A, seq), numbered(0x36, 0), numbered(0x32, 0));
+    const syncPrefix = groupName.append(new Component(0x20, "svs"));
+    const sync = await SvSync.create({ syncPrefix, svs3: true, signer: digestSigning });
+    const lines = new Map();
+    const me = sync.add(new Name(member));
+    produce(groupName.append(...me.id.name.comps), async (interest) => {
+      const line = lines.get(interest.name.toString());
+      return line && new Data(interest.name, Data.FreshnessPeriod(1000), Data.FinalBlock, toUtf8(line));
+    });
+    sync.addEventListener("update", async ({ id, loSeqNum, hiSeqNum }) => {
+      for (let seq = loSeqNum; seq <= hiSeqNum; ++seq) {
+        const data = await consume(new Interest(publication(id, seq), Interest.Lifetime(2000)), { retx: 3 });
+        console.log(`${id.name}: ${fromUtf8(data.content)}`);
+      }
+    });
+    createInterface(process.stdin).on("line", (line) => {
+      lines.set(publication(me.id, me.seqNum + 1).toString(), line);
+      ++me.seqNum;
+    });
+    announceReady(syncPrefix);
+  },
   async manage() {
     const set = await invoke("strategy-choice/set", {
       name: new Name("/ndnts/strategy"),
@@ -99,8 +134,10 @@ const commands = {
 };
 
 const [command, ...rest] = process.argv.slice(2);
-if (command === "serve" || command === "object") {
+if (command === "serve" || command === "object" || command === "chat") {
   process.stdin.on("end", () => process.exit(0));
-  process.stdin.resume();
+  if (command !== "chat") {
+    process.stdin.resume();
+  }
 }
 await commands[command](...rest);

@@ -1,0 +1,40 @@
+//! What all commands about keys need: files of text, and failures of the key store.
+
+use crate::exit::{Exit, Failure};
+use anyhow::Context as _;
+use std::io::Read as _;
+use std::path::Path;
+
+/// The text of a file, or of standard input for `-`.
+pub(crate) fn read_text(path: &Path) -> anyhow::Result<String> {
+    let mut text = String::new();
+    if path == Path::new("-") {
+        std::io::stdin().lock().read_to_string(&mut text).context("cannot read standard input")?;
+        return Ok(text);
+    }
+    let failed = |e: std::io::Error| {
+        let exit = match e.kind() {
+            std::io::ErrorKind::NotFound => Exit::NotFound,
+            _ => Exit::Failed,
+        };
+        Failure::new(exit, format!("cannot read {}", path.display())).why(e)
+    };
+    Ok(std::fs::read_to_string(path).map_err(failed)?)
+}
+
+/// A failure of the key store as exit code and sentences.
+pub(crate) fn failure(error: onym_crypto::Error) -> anyhow::Error {
+    use onym_crypto::Error;
+    let failure = Failure::new(
+        if matches!(error, Error::NotFound(_)) { Exit::NotFound } else { Exit::Failed },
+        error.to_string(),
+    );
+    match error {
+        Error::NotFound(_) => failure
+            .next("`onym key list` shows what there is, `onym key new /NAME` makes a key")
+            .into(),
+        Error::Exists(_) => failure.next("choose another --id, or delete it first").into(),
+        Error::SafeBag(_) => failure.next("check the passphrase").into(),
+        _ => failure.into(),
+    }
+}

@@ -1,0 +1,20 @@
+//! LightVerSec: schemas that python-ndn, ndnd and NDNts exchange.
+
+mod compile;
+mod functions;
+mod lint;
+mod load;
+mod matcher;
+mod model;
+mod schema;
+mod text;
+mod tree;
+mod why;
+
+pub use compile::{CompileError, Mode, compile};
+pub use functions::{Function, Functions};
+pub use lint::{Finding, lint};
+pub use matcher::STEPS_MAX;
+pub use model::{DEPTH_MAX, LoadError, Model, NODES_MAX, OCTETS_MAX, VERSION};
+pub use schema::{Schema, SchemaError};
+pub use text::{TEXT_MAX, TextError};
