@@ -67,7 +67,7 @@ class DaemonTest(unittest.TestCase):
         with daemon() as node, App.open(node) as app:
             with self.assertRaises(RefusedError) as caught:
                 app.publish_item(Id.parse("/7/8"))
-            self.assertEqual(caught.exception.status, Status.NO_FATHER)
+            self.assertEqual(caught.exception.status, Status.NO_PARENT)
             with self.assertRaises(RefusedError) as caught:
                 app.publish_scope(Id.parse("/FFFFFFFFFFFFFFFF"))
             self.assertEqual(caught.exception.status, Status.RESERVED)

@@ -52,7 +52,7 @@ class AddressTest(unittest.TestCase):
         self.assertEqual(scope.octets, ROOT.octets + bytes([10, 1, 2, 3, 20, 233, 0, 0]))
         item = scope / 1
         back = way_back(item)
-        self.assertEqual(back.father, scope)
+        self.assertEqual(back.parent, scope)
         self.assertEqual(back.last.octets, hashlib.sha256(item.octets).digest()[:8])
         for wrong in ("1.2.3", "1.2.3.256", "::1"):
             with self.assertRaises(ValueError):

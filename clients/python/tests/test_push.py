@@ -92,8 +92,8 @@ class PushTest(unittest.TestCase):
         self.node.say(Message(Kind.STATUS, tag=2, status=4))
         with self.assertRaises(RefusedError) as caught:
             self.app.subscribe_item(ITEM)
-        self.assertEqual(caught.exception.status, Status.NO_FATHER)
-        self.assertIn("no father", str(caught.exception))
+        self.assertEqual(caught.exception.status, Status.NO_PARENT)
+        self.assertIn("no parent", str(caught.exception))
 
     def test_events_come_in_the_order_in_which_the_node_made_them(self) -> None:
         scope = Id.parse("/1/FFFF")
@@ -191,7 +191,7 @@ class FormatTest(unittest.TestCase):
         self.assertEqual(str(Id.parse("/0001/3333")), "/0000000000000001/0000000000003333")
         self.assertEqual(Id.parse("/"), Id())
         self.assertEqual(Id.parse("/1") / 2, ITEM)
-        self.assertEqual((ITEM.father, ITEM.last), (Id.parse("/1"), Id.parse("/2")))
+        self.assertEqual((ITEM.parent, ITEM.last), (Id.parse("/1"), Id.parse("/2")))
         for wrong in ("", "1", "/g", "/1/", "//", "/12345678901234567", "/0x1"):
             with self.assertRaises(MalformedError, msg=wrong):
                 Id.parse(wrong)

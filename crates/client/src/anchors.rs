@@ -2,20 +2,36 @@
 
 use crate::verify::Verifier;
 use onym_crypto::edge::unix_now_ms;
-use onym_crypto::trust::{Check, Refusal, Step, Trust};
+use onym_crypto::trust::{self, Check, Refusal, Step};
 use onym_crypto::verify::Signed;
 use onym_crypto::{Certificate, Error};
 use onym_wire::data::Data;
 use onym_wire::name::Name;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+/// What verifies Data by certificates that it has to be given: [`Anchors`] by hierarchy, or a
+/// [`Schema`](crate::Schema).
+pub trait Trust: Verifier {
+    /// Name of a certificate, or of its key, without which a Data failed.
+    fn wanted(&self) -> Option<Name>;
+
+    /// Takes the certificate that was wanted. After a failure it is not wanted any more.
+    ///
+    /// # Errors
+    /// [`Error::Untrusted`] when a chain ends there.
+    fn certificate(&self, wire: &[u8]) -> Result<(), Error>;
+
+    /// Nobody has the certificate that was wanted: it is not wanted any more.
+    fn not_found(&self);
+}
+
 /// Verifies Data by trust anchors: a key may sign names under its identity, and must be vouched for
 /// by an anchor or, over at most [`DEPTH_MAX`](onym_crypto::trust::DEPTH_MAX) certificates, by what
 /// an anchor vouches for.
 ///
 /// It does no input or output. A Data whose certificate is not known fails with
-/// [`Error::NoCertificate`]; [`wanted`](Self::wanted) tells what to fetch then and
-/// [`certificate`](Self::certificate) takes it, until nothing is wanted any more. The shells do so
+/// [`Error::NoCertificate`]; [`wanted`](Trust::wanted) tells what to fetch then and
+/// [`certificate`](Trust::certificate) takes it, until nothing is wanted any more. The shells do so
 /// by themselves: see [`blocking::Client::fetch_trusted`](crate::blocking::Client::fetch_trusted).
 #[derive(Debug)]
 pub struct Anchors {
@@ -24,7 +40,7 @@ pub struct Anchors {
 
 #[derive(Debug)]
 struct State {
-    trust: Trust,
+    trust: trust::Trust,
     /// The Data that failed last for want of a certificate.
     open: Option<(Check, Name)>,
 }
@@ -33,20 +49,20 @@ impl Anchors {
     /// Trusts these certificates and what they vouch for.
     #[must_use]
     pub fn new(anchors: Vec<Certificate>) -> Self {
-        Self { state: Mutex::new(State { trust: Trust::new(anchors), open: None }) }
+        Self { state: Mutex::new(State { trust: trust::Trust::new(anchors), open: None }) }
     }
 
-    /// Name of a certificate, or of its key, without which a Data failed.
-    #[must_use]
-    pub fn wanted(&self) -> Option<Name> {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Trust for Anchors {
+    fn wanted(&self) -> Option<Name> {
         self.state().open.as_ref().map(|(_, name)| name.clone())
     }
 
-    /// Takes the certificate that was wanted. After a failure nothing is wanted.
-    ///
-    /// # Errors
-    /// [`Error::Untrusted`] when the chain ends there.
-    pub fn certificate(&self, wire: &[u8]) -> Result<(), Error> {
+    fn certificate(&self, wire: &[u8]) -> Result<(), Error> {
         let mut state = self.state();
         let Some((mut check, _)) = state.open.take() else { return Ok(()) };
         match check.certificate(wire, &mut state.trust, unix_now_ms()) {
@@ -59,8 +75,8 @@ impl Anchors {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn not_found(&self) {
+        self.state().open = None;
     }
 }
 

@@ -1,6 +1,6 @@
-//! The blocking shell: one thread, the caller's, moves everything.
+//! The blocking shell: the caller's thread does the I/O.
 
-use crate::anchors::Anchors;
+use crate::anchors::Trust;
 use crate::driver::{ClientOptions, Driver, Notice};
 use crate::endpoint::{Endpoint, EndpointCounters, Event, TooMany};
 use crate::error::Error;
@@ -232,22 +232,22 @@ impl Client {
         }
     }
 
-    /// Fetches as [`fetch`](Self::fetch) does; every Data must be signed with a key that `anchors`
-    /// vouch for. Certificates on the way to them are fetched by their names before any content is
+    /// Fetches as [`fetch`](Self::fetch) does; every Data must be signed with a key that `trust`
+    /// vouches for. Certificates on the way to them are fetched by their names before any content is
     /// handed out.
     ///
     /// # Errors
     /// Those of `fetch` and [`request`](Self::request), and [`FetchError::NotVerified`] with the
     /// reason why a chain leads to no anchor.
-    pub fn fetch_trusted(
+    pub fn fetch_trusted<T: Trust + 'static>(
         &mut self,
         name: &Name,
         options: &FetchOptions,
-        anchors: &Arc<Anchors>,
+        trust: &Arc<T>,
         sink: &mut dyn Write,
         watch: &mut dyn FnMut(Watch<'_>),
     ) -> Result<Progress, Error> {
-        let verify = Verify::With(Arc::<Anchors>::clone(anchors));
+        let verify = Verify::With(Arc::<T>::clone(trust));
         let options = FetchOptions { verify, ..options.clone() };
         let mut sink = Counted { sink, octets: 0 };
         for _ in 0..SIGNERS_MAX {
@@ -256,7 +256,7 @@ impl Client {
                 Err(Error::Fetch(FetchError::NotVerified {
                     name,
                     source: onym_crypto::Error::NoCertificate(_),
-                })) if sink.octets == 0 => self.follow(&name, anchors)?,
+                })) if sink.octets == 0 => self.follow(&name, &**trust)?,
                 other => return other,
             }
         }
@@ -265,13 +265,19 @@ impl Client {
 
     /// Fetches the certificates between the Data `name`, which failed for want of one, and an
     /// anchor.
-    fn follow(&mut self, name: &Name, anchors: &Anchors) -> Result<(), Error> {
-        while let Some(wanted) = anchors.wanted() {
+    fn follow(&mut self, name: &Name, trust: &dyn Trust) -> Result<(), Error> {
+        while let Some(wanted) = trust.wanted() {
             // By the name of a key any certificate of it will do.
             let request =
                 Request { can_be_prefix: true, must_be_fresh: true, ..Request::new(wanted) };
-            let packet = self.request(&request)?;
-            anchors
+            let packet = match self.request(&request) {
+                Ok(packet) => packet,
+                Err(error) => {
+                    trust.not_found();
+                    return Err(error);
+                }
+            };
+            trust
                 .certificate(packet.bytes())
                 .map_err(|source| FetchError::NotVerified { name: name.clone(), source })
                 .map_err(Error::Fetch)?;

@@ -1,4 +1,4 @@
-//! What the two shells share: an endpoint, the face under it, and coming back after a loss.
+//! Shared by the two shells: an endpoint, its face, and reconnection.
 
 use crate::endpoint::Endpoint;
 use crate::error::Error;

@@ -1,4 +1,4 @@
-//! What can go wrong for an application.
+//! Errors that an application sees.
 
 use crate::endpoint::{CommandError, TooMany};
 use crate::fetch::FetchError;
@@ -63,6 +63,9 @@ pub enum Error {
     /// A fetch failed.
     #[error(transparent)]
     Fetch(#[from] FetchError),
+    /// Nothing was published.
+    #[error(transparent)]
+    Publish(#[from] onym_sync::alo::PublishError),
     /// An object cannot be served.
     #[error(transparent)]
     Serve(#[from] ServeError),

@@ -243,7 +243,7 @@ impl App {
     /// The request `kind` for the full identifier `id`: its last label beneath the others.
     fn simple(&mut self, kind: Kind, id: &Id, strategy: Strategy) -> Result<(), Error> {
         let label = id.last().map(Id::root).unwrap_or_default();
-        let status = self.request(kind, &label, &Id::from_labels(id.father()), strategy)?;
+        let status = self.request(kind, &label, &Id::from_labels(id.parent()), strategy)?;
         match status {
             Status::OK => Ok(()),
             status => Err(Error::Refused { what: id.to_string(), status }),

@@ -1,4 +1,4 @@
-//! Nonces: unlike each other, not secret.
+//! Nonces: distinct, not secret.
 
 /// SplitMix64.
 #[derive(Debug, Clone)]

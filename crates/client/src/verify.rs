@@ -1,4 +1,4 @@
-//! What a consumer asks of the Data it takes.
+//! How a consumer verifies Data.
 
 use onym_crypto::{Error, PublicKey, verify};
 use onym_wire::data::Data;

@@ -80,15 +80,64 @@ pub fn seeds(target: &str) -> io::Result<Vec<Vec<u8>>> {
         "reassembly" => vectors.iter().map(|v| reassembly(v)).chain([sent_both_ways()]).collect(),
         "pull_script" => choices(),
         "management" => vectors.iter().map(|v| delivered(v)).chain(commands()).collect(),
+        "trust_model" => octets_in("spec/vectors/trust/lvs-cases.json")?,
+        "trust_text" => trust_texts()?,
+        "sync" => sync_states(),
         _ => Vec::new(),
     };
     seeds.retain(|seed| !seed.is_empty() && seed.len() <= KEPT_LEN_MAX);
     Ok(seeds)
 }
 
-/// The packets of `spec/vectors/ndn.json`: every string behind a key `hex`.
+/// The packets of `spec/vectors/ndn.json`.
 fn vectors() -> io::Result<Vec<Vec<u8>>> {
-    let text = fs::read_to_string(repository("spec/vectors/ndn.json"))?;
+    octets_in("spec/vectors/ndn.json")
+}
+
+/// Vectors of both versions, one with mapping data behind it; history; a table of PSync.
+fn sync_states() -> Vec<Vec<u8>> {
+    let mut table = onym_sync::psync::Iblt::new(10);
+    table.insert(0xF6A7_7ABA);
+    vec![
+        b"\xc9\x17\xca\x15\x07\x08\x08\x03net\x08\x01a\xd2\x09\xd4\x04\x6b\x04\x4d\xc2\xd6\x01\x01"
+            .to_vec(),
+        b"\xc9\x0a\xca\x08\x07\x03\x08\x01a\xcc\x01\x03\xcd\x05\x07\x03\x08\x01a".to_vec(),
+        b"\x82\x06\xd6\x01\x01\x83\x01x".to_vec(),
+        b"\x84\x01\x01\x84\x01\x0b".to_vec(),
+        table.encode(false),
+        table.encode(true),
+    ]
+}
+
+/// Texts that `trust_text` reads, behind the octet that says as what.
+fn trust_texts() -> io::Result<Vec<Vec<u8>>> {
+    let schemas = [
+        "#root: \"a\"/#KEY #user: \"a\"/u/#KEY <= #root #data: \"a\"/u/_ <= #user #KEY: \"KEY\"/_/_/_",
+        "#d: \"d\"/#V/#V <= #k #V: _v & {_v: \"1\"|\"v=2\"} #k: \"k\"",
+        "#a: x/y & {y: x|$eq(\"32=b\", x), x: \"%41\"} | {x: \"\"} <= #k | #l // end\n#k: \"k\" #l: \"l\"",
+    ];
+    let patterns = [
+        "^(<>*)<KEY><>{1,3}$",
+        "^((<a>*)*)*<b>$",
+        "<R(.)-(.)>[^<a><b.>]+<c>?",
+        "^<localhop><nfd><rib>[<register><unregister>]<>{,3}",
+    ];
+    let mut configurations = Vec::new();
+    for preset in ["hierarchy", "localhop"] {
+        let path = repository("crates/trust/src/conf").join(format!("{preset}.conf"));
+        configurations.push(fs::read_to_string(path)?);
+    }
+    let kinds = [(b'0', schemas.map(str::to_owned).to_vec()), (b'1', configurations)];
+    let kinds = kinds.into_iter().chain([(b'2', patterns.map(str::to_owned).to_vec())]);
+    let seed = |kind: u8, text: String| [&[kind], text.as_bytes()].concat();
+    Ok(kinds
+        .flat_map(|(kind, texts)| texts.into_iter().map(move |text| seed(kind, text)))
+        .collect())
+}
+
+/// Every string behind a key `hex`.
+fn octets_in(file: &str) -> io::Result<Vec<Vec<u8>>> {
+    let text = fs::read_to_string(repository(file))?;
     let strings = text.split("\"hex\"").skip(1).filter_map(|rest| rest.split('"').nth(1));
     Ok(strings.filter_map(unhex).collect())
 }

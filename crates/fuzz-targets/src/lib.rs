@@ -9,6 +9,8 @@ mod management;
 mod names;
 mod pull_script;
 mod reassembly;
+mod sync;
+mod trust;
 
 pub use decode::decode;
 pub use feed::Feed;
@@ -16,6 +18,8 @@ pub use management::management;
 pub use names::names;
 pub use pull_script::pull_script;
 pub use reassembly::reassembly;
+pub use sync::sync;
+pub use trust::{trust_model, trust_text};
 
 /// One thing to fuzz.
 #[derive(Debug, Clone, Copy)]
@@ -29,12 +33,15 @@ pub struct Target {
 }
 
 /// Everything that is fuzzed.
-pub const TARGETS: [Target; 5] = [
+pub const TARGETS: [Target; 8] = [
     Target { name: "decode", run: decode, len_max: 2048 },
     Target { name: "names", run: names, len_max: 512 },
     Target { name: "reassembly", run: reassembly, len_max: 2048 },
     Target { name: "pull_script", run: pull_script, len_max: 2048 },
     Target { name: "management", run: management, len_max: 2048 },
+    Target { name: "trust_model", run: trust_model, len_max: 2048 },
+    Target { name: "trust_text", run: trust_text, len_max: 1024 },
+    Target { name: "sync", run: sync, len_max: 4096 },
 ];
 
 /// The target of this name.

@@ -318,7 +318,7 @@ class App:
         )
 
     def _request(self, kind: Kind, id: Id, strategy: int) -> None:  # noqa: A002
-        self._ask(kind, id.last, id.father, strategy)
+        self._ask(kind, id.last, id.parent, strategy)
 
     def _ask(self, kind: Kind, id: Id, prefix: Id, strategy: int) -> None:  # noqa: A002
         request = Message(kind, id=id.octets, prefix=prefix.octets, strategy=strategy)

@@ -45,7 +45,7 @@ def address(host: str, port: int) -> Id:
 
 def way_back(item: Id) -> Id:
     """The item by which the server answers what is sent under `item`."""
-    return item.father / hashlib.sha256(item.octets).digest()[:LABEL]
+    return item.parent / hashlib.sha256(item.octets).digest()[:LABEL]
 
 
 class _Channel:
@@ -99,9 +99,9 @@ class _Endpoint:
             event = self._app.event(left)
             if event is None or isinstance(event, Data):
                 return event
-            self._heed(event)
+            self._handle(event)
 
-    def _heed(self, event: Event) -> None:
+    def _handle(self, event: Event) -> None:
         raise NotImplementedError
 
     def fileno(self) -> int:
@@ -171,9 +171,9 @@ class Client(_Endpoint):
         if isinstance(event, Data):
             self._held.append(event.payload)
         else:
-            self._heed(event)
+            self._handle(event)
 
-    def _heed(self, event: Event) -> None:
+    def _handle(self, event: Event) -> None:
         match event:
             case StartPublish():
                 self._channel.start()
@@ -222,7 +222,7 @@ class Server(_Endpoint):
         self._peers = OrderedDict((p, c) for p, c in self._peers.items() if c is not channel)
         self._app.unpublish_item(item, Strategy.DOMAIN_LOCAL)
 
-    def _heed(self, event: Event) -> None:
+    def _handle(self, event: Event) -> None:
         match event:
             case StartPublish(item):
                 if item in self._ways:

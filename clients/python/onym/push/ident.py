@@ -40,7 +40,7 @@ class Id:
         return [self.octets[i : i + LABEL] for i in range(0, len(self.octets), LABEL)]
 
     @property
-    def father(self) -> Id:
+    def parent(self) -> Id:
         """All labels but the last."""
         return Id(self.octets[:-LABEL])
 
@@ -70,4 +70,4 @@ class Id:
 
 def algorithmic(item: Id) -> Id:
     """The scope of an item's fragments: alg(I) of spec/push.md, section 5.1."""
-    return item.father / hashlib.sha256(item.octets).digest()[:LABEL]
+    return item.parent / hashlib.sha256(item.octets).digest()[:LABEL]

@@ -61,7 +61,7 @@ class Status(IntEnum):
     WRONG_IDS = 1
     STRATEGY_DIFFERS = 2
     ALREADY = 3
-    NO_FATHER = 4
+    NO_PARENT = 4
     ITEM_HAS_ID = 5
     NO_SCOPE = 6
     SCOPE_HAS_ID = 7

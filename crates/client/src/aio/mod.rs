@@ -1,6 +1,9 @@
-//! The async shell: one tokio task moves everything, handles ask it.
+//! The async shell: one tokio task does the I/O; handles send it requests.
 
+mod group;
 mod task;
+
+pub use group::{Believe, Group};
 
 use crate::driver::{ClientOptions, Driver};
 use crate::error::Error;
@@ -130,6 +133,16 @@ impl Client {
         let (done, end) = oneshot::channel();
         self.ask(Ask::Request(request, done)).await?;
         end.await.map_err(|_| gone())??.map_err(|why| Error::Unanswered { name, why })
+    }
+
+    /// Sends an Interest that is encoded already, with another Nonce; its end comes later.
+    async fn request_encoded(
+        &self,
+        interest: Vec<u8>,
+    ) -> Result<oneshot::Receiver<Result<Result<Packet, Unanswered>, Error>>, Error> {
+        let (done, end) = oneshot::channel();
+        self.ask(Ask::Encoded(interest, done)).await?;
+        Ok(end)
     }
 
     /// Sends the command `[module, verb]` and waits for its answer.

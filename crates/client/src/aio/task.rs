@@ -1,4 +1,4 @@
-//! The task that owns the driver: asks in, answers out, waits for the face in between.
+//! The task that owns the driver: takes requests, returns answers, waits for the face.
 
 use crate::driver::{Driver, Notice};
 use crate::endpoint::Event;
@@ -24,6 +24,8 @@ type Answered = Done<Result<Packet, Unanswered>>;
 /// What a handle asks.
 pub(super) enum Ask {
     Request(Request, Answered),
+    /// An Interest element.
+    Encoded(Vec<u8>, Answered),
     Command([&'static str; 2], Box<ControlParameters>, Answered),
     Fetch {
         name: Name,
@@ -109,6 +111,10 @@ impl Task {
         let endpoint = &mut self.driver.endpoint;
         match ask {
             Ask::Request(request, done) => match endpoint.request(now, &request) {
+                Ok(id) => drop(self.requests.insert(id, done)),
+                Err(error) => drop(done.send(Err(error.into()))),
+            },
+            Ask::Encoded(interest, done) => match endpoint.request_encoded(now, interest) {
                 Ok(id) => drop(self.requests.insert(id, done)),
                 Err(error) => drop(done.send(Err(error.into()))),
             },

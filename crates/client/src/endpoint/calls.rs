@@ -1,4 +1,4 @@
-//! What an application asks of an endpoint.
+//! The calls of an application.
 
 use super::pending::Owner;
 use super::{CommandError, Endpoint, FETCHES_MAX, TooMany};
@@ -24,6 +24,14 @@ impl Endpoint {
     /// [`TooMany`] when [`PENDING_MAX`](super::PENDING_MAX) requests wait already.
     pub fn request(&mut self, now: Tick, request: &Request) -> Result<RequestId, TooMany> {
         self.express(now, request.encode(), Owner::Application, request.retries)
+    }
+
+    /// As [`Endpoint::request`] for an Interest element, sent once. Its Nonce is replaced.
+    ///
+    /// # Errors
+    /// As there; what is no Interest counts as too many.
+    pub fn request_encoded(&mut self, now: Tick, wire: Vec<u8>) -> Result<RequestId, TooMany> {
+        self.express(now, wire, Owner::Application, 0)
     }
 
     /// Signs commands and registrations with `signer` from now on, instead of with a digest.

@@ -1,4 +1,4 @@
-//! What arrives: frames, and whom their packets concern.
+//! Received frames, and the requests that their packets belong to.
 
 use super::pending::Owner;
 use super::{CONGESTION_WAIT, Endpoint, Event, FACE};

@@ -1,4 +1,4 @@
-//! What was taken from a producer so far, against [`FetchBounds`].
+//! Counts what a producer has sent, against [`FetchBounds`].
 
 use super::report::{FetchBounds, FetchError, SEGMENT_OCTETS_MIN};
 use onym_wire::name::Name;

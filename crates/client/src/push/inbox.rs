@@ -1,4 +1,4 @@
-//! What an application has heard and not taken yet.
+//! Events that the application has not taken yet.
 
 use super::{Error, Event, Sent};
 use onym_wire::push::Status;

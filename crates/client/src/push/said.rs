@@ -1,4 +1,4 @@
-//! What an application of the push half says and hears.
+//! Messages between an application of the push half and its node.
 
 use crate::error::Error as ClientError;
 use onym_frame::Buf;

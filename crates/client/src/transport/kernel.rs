@@ -1,5 +1,5 @@
-//! The kernel stack as the node: one RAW socket of `AF_NNET` carries the frames, and commands of
-//! registration, which the kernel has not as Interests, become bindings of the socket.
+//! The kernel stack as the node: one RAW socket of `AF_NNET` carries the frames. The kernel does not
+//! take registration Interests: they become bindings of the socket.
 
 use onym_crypto::Signer;
 use onym_face::{Face, FaceError, FaceUri, Flush, Ready, Transport};

@@ -1,4 +1,4 @@
-//! Finding and opening the way to a node.
+//! Finds a node and opens a face to it.
 
 mod kernel;
 mod open;

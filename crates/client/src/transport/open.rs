@@ -1,4 +1,4 @@
-//! Opening the face towards a node.
+//! Opens the face to a node.
 
 use super::kernel::KernelFace;
 use super::uri::{Family, NodeUri};

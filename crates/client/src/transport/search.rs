@@ -1,4 +1,4 @@
-//! Where a client looks for its node when nobody names one (spec/registry.md).
+//! Where a client looks for its node by default (spec/registry.md).
 
 use super::uri::{NodeUri, UriError};
 use std::fs;

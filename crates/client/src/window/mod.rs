@@ -1,7 +1,7 @@
 //! Congestion windows: how many segments may be in flight.
 //!
-//! A window is told what happened and answers with a size; when to react (once per round trip) is
-//! the business of the pipeline that owns it. Laws: spec of ndncatchunks.
+//! A window is told of events and returns a size; the pipeline that owns it decides when to react
+//! (once per round trip). The laws are those of ndncatchunks.
 
 mod aimd;
 mod cubic;

@@ -1,0 +1,110 @@
+//! Sync: vectors, Sync Interests, participants, PSync's tables and contents.
+
+use crate::Feed;
+use onym_crypto::Signer;
+use onym_endpoint::Inbound;
+use onym_sync::alo::{Alo, AloConfig, Snapshots, read_history, read_index};
+use onym_sync::psync::{Full, FullConfig, Iblt};
+use onym_sync::svs::{Check, StateVector, Svs, SvsConfig, SyncPacket, Version};
+use onym_tables::Tick;
+use onym_wire::tlv::Element;
+use onym_wire::{DataBuilder, InterestBuilder, Name};
+
+const UNIX_MS: u64 = 1_795_444_162_000;
+
+/// Reads `input` as what strangers send to a group, and gives it to participants.
+///
+/// # Panics
+/// When a law does not hold.
+pub fn sync(input: &[u8]) {
+    for version in [Version::V2, Version::V3] {
+        vector(input, version);
+    }
+    let _ = read_history(input);
+    let _ = read_index(input);
+    table(input);
+    participants(&mut Feed::new(input));
+}
+
+/// A vector that is accepted is read as the same after it was written again.
+fn vector(input: &[u8], version: Version) {
+    let Ok((element, _)) = Element::split(input) else { return };
+    let Ok(vector) = StateVector::read(element, version) else { return };
+    let mut wire = Vec::new();
+    vector.write(version, &mut wire);
+    let element = Element::parse(&wire).expect("law: what is written is an element");
+    let again = StateVector::read(element, version).expect("law: what is written can be read");
+    assert_eq!(again, vector);
+}
+
+/// A difference holds no more keys than the table has rows.
+fn table(input: &[u8]) {
+    let empty = Iblt::new(10);
+    for compressed in [false, true] {
+        let Ok(theirs) = empty.decode_alike(input, compressed) else { continue };
+        if let Some(difference) = empty.difference(&theirs) {
+            assert!(difference.ours.len() + difference.theirs.len() <= 15);
+        }
+    }
+}
+
+fn name(uri: &str) -> Name {
+    uri.parse().expect("a constant name")
+}
+
+/// The input as the parameters of a Sync Interest, alone and in a Data.
+fn packets(input: &[u8]) -> Vec<Vec<u8>> {
+    let group = name("/g/v=3");
+    let mut inner = Vec::new();
+    let data = DataBuilder::new(group.as_ref(), input);
+    Signer::digest().sign_data(&data, &mut inner).expect("a digest");
+    let mut all = vec![input.to_vec()];
+    for parameters in [input, &inner] {
+        let mut wire = Vec::new();
+        let interest = InterestBuilder::new(group.as_ref());
+        onym_crypto::signer::write_parameters(&interest, parameters, &mut wire);
+        all.push(wire);
+    }
+    all
+}
+
+/// Nothing that is received makes a vector grow beyond its bound or a packet that cannot be read.
+fn participants(feed: &mut Feed<'_>) {
+    let mut config = SvsConfig::new(name("/g"), Some(name("/a")), 10, Signer::digest());
+    config.check = Check::Nothing;
+    config.limits.octets_max = 500;
+    let mut svs = Svs::new(Tick(0), UNIX_MS, config, 1);
+    let none = Snapshots::None { last: 3 };
+    let mut alo = AloConfig::new(name("/h"), name("/a"), 10, Signer::digest(), none);
+    alo.svs.check = Check::Nothing;
+    alo.svs.group = name("/g");
+    let mut alo = Alo::new(Tick(0), UNIX_MS, alo, 2);
+    alo.subscribe(Tick(0), Name::new());
+    let psync = FullConfig::new(name("/g"), Signer::digest());
+    let mut full = Full::new(Tick(0), 1, FullConfig { check: Check::Nothing, ..psync }, 3);
+    let mut now = Tick(0);
+    for round in 0..4 {
+        now = now.plus_ms(u64::from(feed.short()));
+        let len = feed.below(2000);
+        let octets = if round == 3 { feed.all() } else { feed.octets(len) };
+        for packet in packets(octets) {
+            svs.receive(now, &packet);
+            alo.receive(now, &Inbound::bare(&packet));
+            full.receive(now, &Inbound::bare(&packet));
+        }
+        svs.handle_timeout(now);
+        alo.handle_timeout(now);
+        full.handle_timeout(now);
+        if let Some(wire) = svs.poll_transmit(now) {
+            let read = SyncPacket::parse(&wire, name("/g").as_ref(), Version::V3);
+            let read = read.expect("law: what leaves can be read");
+            assert_eq!(read.map(|packet| packet.vector), Some(svs.vector()));
+        }
+        while alo.poll_transmit(now).is_some() || full.poll_transmit().is_some() {}
+        while svs.poll_event().is_some() || alo.poll_event().is_some() {}
+        while full.poll_event().is_some() {}
+    }
+    let mut wire = Vec::new();
+    svs.vector().write(Version::V3, &mut wire);
+    assert!(wire.len() <= 500 + 4, "{} octets", wire.len());
+}

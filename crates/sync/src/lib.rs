@@ -1,0 +1,9 @@
+#![doc = include_str!("../README.md")]
+
+pub mod alo;
+pub mod numbers;
+pub mod psync;
+pub mod svs;
+
+pub use alo::{Alo, AloConfig, AloEvent};
+pub use svs::{Svs, SvsConfig, SvsEvent};

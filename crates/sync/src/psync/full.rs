@@ -1,0 +1,536 @@
+//! Full synchronisation: every member hears of every update.
+
+use super::iblt::{self, Iblt, name_key, update_name};
+use crate::numbers;
+use crate::svs::Check;
+use onym_crypto::{Error, Signer};
+use onym_endpoint::{Endpoint, Event, Inbound, Incoming, Packet, Request, RequestId, Transmit};
+use onym_tables::{Rng, Tick};
+use onym_wire::tlv::{self, Malformed, Reader};
+use onym_wire::{DataBuilder, Interest, Name, NameRef, types};
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+/// Members of the group, at most; further ones are not taken.
+const PREFIXES_MAX: usize = 4096;
+/// Interests of others that wait, at most; the oldest gives way.
+const HELD_MAX: usize = 256;
+/// Octets of an answer, unpacked and packed.
+const CONTENT_OCTETS_MAX: usize = 1 << 20;
+const SEGMENT_OCTETS: usize = 4400;
+/// Segments of ours that are kept, at most; the oldest go.
+const SEGMENTS_MAX: usize = 512;
+/// An Interest whose sender is ahead is looked at again so often.
+const LOOKS: u32 = 2;
+/// An answer with everything is soon out of date.
+const ALL_FRESHNESS: Duration = Duration::from_millis(10);
+/// Verifications that were asked for and not answered, at most; the oldest is dropped.
+const VERIFYING_MAX: usize = 64;
+
+/// What a member is told at its start. All members agree on `sync`, `expected` and `compressed`.
+#[derive(Debug, Clone)]
+pub struct FullConfig {
+    /// Prefix of Sync Interests.
+    pub sync: Name,
+    /// Differences that a table tells; 80 in PSync.
+    pub expected: usize,
+    /// Whether tables and answers are packed by zlib, as PSync does by default.
+    pub compressed: bool,
+    /// Lifetime of Sync Interests.
+    pub lifetime: Duration,
+    /// FreshnessPeriod of answers.
+    pub freshness: Duration,
+    /// What signs answers.
+    pub signer: Signer,
+    /// Who looks at signatures of others.
+    pub check: Check,
+}
+
+impl FullConfig {
+    /// With what PSync uses when it is told nothing.
+    #[must_use]
+    pub fn new(sync: Name, signer: Signer) -> Self {
+        Self {
+            sync,
+            expected: 80,
+            compressed: true,
+            lifetime: Duration::from_secs(1),
+            freshness: Duration::from_secs(1),
+            signer,
+            check: Check::Ask,
+        }
+    }
+}
+
+/// Updates that were not known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FullUpdate {
+    /// Of whom.
+    pub prefix: Name,
+    /// The first one.
+    pub low: u64,
+    /// The last one.
+    pub high: u64,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FullEvent {
+    /// Others published.
+    Updates(Vec<FullUpdate>),
+    /// Is this Data signed by somebody who may? Answer with [`Full::verified`].
+    Verify {
+        /// To be given back.
+        id: u64,
+        /// The Data.
+        packet: Vec<u8>,
+    },
+}
+
+/// What a member counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FullCounters {
+    /// Sync Interests sent.
+    pub sent: u64,
+    /// Answers given.
+    pub answered: u64,
+    /// Interests and answers that cannot be read.
+    pub malformed: u64,
+    /// Answers that were not verified.
+    pub refused: u64,
+    /// Updates of prefixes beyond the bound.
+    pub full: u64,
+}
+
+#[derive(Debug)]
+struct Held {
+    incoming: Incoming,
+    theirs: Iblt,
+    count: u64,
+    expires: Tick,
+    look_at: Tick,
+    looks: u32,
+}
+
+/// Segments of an answer that are still to come.
+#[derive(Debug)]
+struct Joining {
+    request: Option<RequestId>,
+    base: Name,
+    content: Vec<u8>,
+    next: u64,
+    last: u64,
+}
+
+/// A member of a group; see the [crate]. Verbs as [`crate::Svs`]'s.
+#[derive(Debug)]
+pub struct Full {
+    config: FullConfig,
+    endpoint: Endpoint,
+    seqs: BTreeMap<Name, u64>,
+    /// Which update a key of our table stands for.
+    keys: BTreeMap<u32, (Name, u64)>,
+    table: Iblt,
+    /// Sum of all sequence numbers.
+    count: u64,
+    held: VecDeque<Held>,
+    asked: Option<RequestId>,
+    joining: Option<Joining>,
+    verifying: VecDeque<(u64, Packet)>,
+    verify_next: u64,
+    ask_at: Tick,
+    segments: BTreeMap<Name, Vec<u8>>,
+    segment_order: VecDeque<Name>,
+    version: u64,
+    events: VecDeque<FullEvent>,
+    rng: Rng,
+    counters: FullCounters,
+}
+
+impl Full {
+    /// A member that knows nothing yet. `unix_ms` begins the versions of its answers.
+    #[must_use]
+    pub fn new(now: Tick, unix_ms: u64, config: FullConfig, seed: u64) -> Self {
+        let mut endpoint = Endpoint::new(!seed, onym_endpoint::Limits::default());
+        let served = endpoint.serve(config.sync.clone());
+        debug_assert!(served.is_ok(), "the first prefix has room");
+        Self {
+            table: Iblt::new(config.expected),
+            config,
+            endpoint,
+            seqs: BTreeMap::new(),
+            keys: BTreeMap::new(),
+            count: 0,
+            held: VecDeque::new(),
+            asked: None,
+            joining: None,
+            verifying: VecDeque::new(),
+            verify_next: 0,
+            ask_at: now,
+            segments: BTreeMap::new(),
+            segment_order: VecDeque::new(),
+            version: unix_ms,
+            events: VecDeque::new(),
+            rng: Rng::new(seed),
+            counters: FullCounters::default(),
+        }
+    }
+
+    /// The newest update of `prefix`, 0 when there is none.
+    #[must_use]
+    pub fn seq(&self, prefix: &Name) -> u64 {
+        self.seqs.get(prefix).copied().unwrap_or(0)
+    }
+
+    /// Everything that is known.
+    pub fn known(&self) -> impl Iterator<Item = (&Name, u64)> {
+        self.seqs.iter().map(|(prefix, seq)| (prefix, *seq))
+    }
+
+    /// Publishes the next update of our `prefix`; who waits hears of it at once.
+    pub fn publish(&mut self, now: Tick, prefix: &Name) -> u64 {
+        let seq = self.seq(prefix) + 1;
+        self.set(prefix, seq);
+        self.look_at_held(now, true);
+        seq
+    }
+
+    fn set(&mut self, prefix: &Name, seq: u64) {
+        let before = self.seq(prefix);
+        if before > 0 {
+            let key = name_key(prefix, before);
+            self.table.remove(key);
+            self.keys.remove(&key);
+        }
+        let key = name_key(prefix, seq);
+        self.table.insert(key);
+        self.keys.insert(key, (prefix.clone(), seq));
+        self.seqs.insert(prefix.clone(), seq);
+        self.count = self.count.wrapping_add(seq - before);
+    }
+
+    // --- packets and time
+
+    /// Takes a packet. Says whether it was for this group.
+    pub fn receive(&mut self, now: Tick, packet: &Inbound<'_>) -> bool {
+        let taken = self.endpoint.receive(now, packet);
+        self.settle(now);
+        taken
+    }
+
+    /// The answer to a [`FullEvent::Verify`].
+    pub fn verified(&mut self, now: Tick, id: u64, is_good: bool) {
+        let Some(at) = self.verifying.iter().position(|(other, _)| *other == id) else { return };
+        let Some((_, packet)) = self.verifying.remove(at) else { return };
+        if is_good {
+            self.on_answer(now, &packet);
+        } else {
+            self.counters.refused += 1;
+            self.joining = None;
+        }
+    }
+
+    /// When [`Full::handle_timeout`] wants to be called.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Tick {
+        let held = self.held.iter().map(|h| h.look_at.min(h.expires)).min();
+        self.endpoint.poll_timeout().min(self.ask_at).min(held.unwrap_or(Tick::NEVER))
+    }
+
+    /// Does what is due.
+    pub fn handle_timeout(&mut self, now: Tick) {
+        self.endpoint.handle_timeout(now);
+        self.settle(now);
+        self.look_at_held(now, false);
+        if now >= self.ask_at {
+            self.ask(now);
+        }
+    }
+
+    /// The next packet to send.
+    pub fn poll_transmit(&mut self) -> Option<Transmit> {
+        self.endpoint.poll_transmit()
+    }
+
+    /// The next thing that happened.
+    pub fn poll_event(&mut self) -> Option<FullEvent> {
+        self.events.pop_front()
+    }
+
+    /// What happened so far.
+    #[must_use]
+    pub const fn counters(&self) -> FullCounters {
+        self.counters
+    }
+
+    fn jitter(&mut self) -> Duration {
+        Duration::from_millis(100 + self.rng.below(400))
+    }
+
+    fn ask(&mut self, now: Tick) {
+        if let Some(before) = self.asked.take() {
+            self.endpoint.cancel(before);
+        }
+        let mut name = self.config.sync.clone();
+        name.append_generic(self.table.encode(self.config.compressed));
+        name.append_number(types::GENERIC_COMPONENT, self.count);
+        let request = Request {
+            can_be_prefix: true,
+            must_be_fresh: true,
+            lifetime: self.config.lifetime,
+            ..Request::new(name)
+        };
+        self.asked = self.endpoint.express(now, &request).ok();
+        self.counters.sent += u64::from(self.asked.is_some());
+        self.ask_at = now + self.config.lifetime / 2 + self.jitter();
+    }
+
+    fn settle(&mut self, now: Tick) {
+        while let Some(event) = self.endpoint.poll_event() {
+            match event {
+                Event::Data { id, packet, .. } => {
+                    let joined = self.joining.as_ref().and_then(|j| j.request);
+                    if self.asked == Some(id) || joined == Some(id) {
+                        self.asked = self.asked.filter(|asked| *asked != id);
+                        self.verify(now, packet);
+                    }
+                }
+                Event::Unanswered { id, .. } => {
+                    self.asked = self.asked.filter(|asked| *asked != id);
+                    self.joining = self.joining.take().filter(|j| j.request != Some(id));
+                }
+                Event::Interest { incoming, .. } => self.on_interest(now, incoming),
+                _ => {}
+            }
+        }
+    }
+
+    fn verify(&mut self, now: Tick, packet: Packet) {
+        if self.config.check == Check::Nothing {
+            return self.on_answer(now, &packet);
+        }
+        if self.verifying.len() >= VERIFYING_MAX {
+            self.verifying.pop_front();
+        }
+        let id = self.verify_next;
+        self.verify_next += 1;
+        self.events.push_back(FullEvent::Verify { id, packet: packet.wire().to_vec() });
+        self.verifying.push_back((id, packet));
+    }
+
+    // --- answers of others
+
+    fn on_answer(&mut self, now: Tick, packet: &Packet) {
+        if self.joined(now, packet).is_err() {
+            self.counters.malformed += 1;
+            self.joining = None;
+        }
+    }
+
+    /// Puts segments together and takes the whole.
+    fn joined(&mut self, now: Tick, packet: &Packet) -> Result<(), Malformed> {
+        let data = packet.data();
+        let missing = Malformed::Missing(types::SEGMENT_COMPONENT);
+        let segment = data.name.last().and_then(|c| c.as_segment()).ok_or(missing)?;
+        let base = data.name.drop_last(1);
+        let mut joining = match self.joining.take() {
+            Some(joining) if joining.base == base && joining.next == segment => joining,
+            _ if segment == 0 => Joining {
+                request: None,
+                base: base.to_name(),
+                content: Vec::new(),
+                next: 0,
+                last: 0,
+            },
+            _ => return Err(missing),
+        };
+        joining.last = data.final_block_id.and_then(|c| c.as_segment()).unwrap_or(0);
+        joining.content.extend_from_slice(data.content);
+        joining.next += 1;
+        if joining.content.len() > CONTENT_OCTETS_MAX {
+            return Err(Malformed::TooLong);
+        }
+        if joining.next > joining.last {
+            return self.take(now, &joining.content);
+        }
+        let mut name = joining.base.clone();
+        name.append_segment(joining.next);
+        let request = Request { tries: 3, lifetime: self.config.lifetime, ..Request::new(name) };
+        joining.request = self.endpoint.express(now, &request).ok();
+        self.joining = joining.request.is_some().then_some(joining);
+        Ok(())
+    }
+
+    fn take(&mut self, now: Tick, content: &[u8]) -> Result<(), Malformed> {
+        let names = read_content(content, self.config.compressed)?;
+        let mut updates = Vec::new();
+        for (prefix, high) in names {
+            let known = self.seq(&prefix);
+            if high <= known {
+                continue;
+            }
+            if known == 0 && self.seqs.len() >= PREFIXES_MAX {
+                self.counters.full += 1;
+                continue;
+            }
+            self.set(&prefix, high);
+            updates.push(FullUpdate { prefix, low: known + 1, high });
+        }
+        if !updates.is_empty() {
+            self.events.push_back(FullEvent::Updates(updates));
+            self.look_at_held(now, true);
+        }
+        self.ask_at = now + self.jitter();
+        Ok(())
+    }
+
+    // --- Interests of others
+
+    fn on_interest(&mut self, now: Tick, incoming: Incoming) {
+        let name = incoming.interest().name.to_name();
+        if let Some(segment) = self.segments.get(name.value()) {
+            let segment = segment.clone();
+            return self.endpoint.reply(&incoming, segment);
+        }
+        let Ok((theirs, count)) = self.read_interest(&incoming.interest()) else {
+            self.counters.malformed += 1;
+            return;
+        };
+        if self.held.len() >= HELD_MAX {
+            self.held.pop_front();
+        }
+        let lifetime = Duration::from_millis(incoming.interest().lifetime_or_default());
+        let (expires, looks) = (now + lifetime, LOOKS);
+        self.held.push_back(Held { incoming, theirs, count, expires, look_at: now, looks });
+        self.look_at_held(now, false);
+    }
+
+    fn read_interest(&self, interest: &Interest<'_>) -> Result<(Iblt, u64), Malformed> {
+        let missing = Malformed::Missing(types::GENERIC_COMPONENT);
+        let rest = interest.name.strip_prefix(self.config.sync.as_ref()).ok_or(missing)?;
+        let (2, Some(table), Some(count)) = (rest.len(), rest.get(0), rest.get(1)) else {
+            return Err(missing);
+        };
+        let theirs = self.table.decode_alike(table.value, self.config.compressed)?;
+        Ok((theirs, count.as_number().ok_or(missing)?))
+    }
+
+    /// Answers what can be answered: all of it when there is `news`, else what is due.
+    fn look_at_held(&mut self, now: Tick, news: bool) {
+        for mut held in std::mem::take(&mut self.held) {
+            if held.expires <= now {
+                continue;
+            }
+            if !news && held.look_at > now {
+                self.held.push_back(held);
+                continue;
+            }
+            let names = match self.table.difference(&held.theirs) {
+                Some(difference) => self.extra(&difference.ours),
+                // Too much: the one who knows less is told everything, after the others had a chance.
+                None if held.count > self.count && held.looks > 0 => Vec::new(),
+                None => self.seqs.iter().map(|(p, seq)| (p.clone(), *seq)).collect(),
+            };
+            if !names.is_empty() {
+                let is_all = names.len() == self.seqs.len();
+                self.answer(&held.incoming, &names, is_all);
+                continue;
+            }
+            held.looks = held.looks.saturating_sub(u32::from(!news));
+            held.look_at = if held.looks > 0 { now + self.jitter() } else { held.expires };
+            self.held.push_back(held);
+        }
+    }
+
+    fn extra(&self, keys: &[u32]) -> Vec<(Name, u64)> {
+        keys.iter().filter_map(|key| self.keys.get(key).cloned()).collect()
+    }
+
+    fn answer(&mut self, incoming: &Incoming, names: &[(Name, u64)], is_all: bool) {
+        let freshness = if is_all { ALL_FRESHNESS } else { self.config.freshness };
+        self.version += 1;
+        let mut base = incoming.interest().name.to_name();
+        base.append_version(self.version);
+        let content = write_content(names, self.config.compressed);
+        let Ok(segments) = self.sign(&base, &content, freshness) else { return };
+        self.counters.answered += 1;
+        if let Some((_, first)) = segments.first() {
+            self.endpoint.reply(incoming, first.clone());
+        }
+        for (name, segment) in segments {
+            self.segment_order.push_back(name.clone());
+            self.segments.insert(name, segment);
+        }
+        while self.segment_order.len() > SEGMENTS_MAX {
+            if let Some(name) = self.segment_order.pop_front() {
+                self.segments.remove(&name);
+            }
+        }
+    }
+
+    fn sign(
+        &self,
+        base: &Name,
+        content: &[u8],
+        freshness: Duration,
+    ) -> Result<Vec<(Name, Vec<u8>)>, Error> {
+        let last = content.len().div_ceil(SEGMENT_OCTETS).max(1) as u64 - 1;
+        let mut end = Name::new();
+        end.append_segment(last);
+        let pieces = content.chunks(SEGMENT_OCTETS).enumerate();
+        pieces
+            .map(|(n, piece)| {
+                let mut name = base.clone();
+                name.append_segment(n as u64);
+                let data = DataBuilder {
+                    freshness_ms: u64::try_from(freshness.as_millis()).unwrap_or(u64::MAX),
+                    final_block_id: end.as_ref().last(),
+                    ..DataBuilder::new(name.as_ref(), piece)
+                };
+                let mut wire = Vec::new();
+                self.config.signer.sign_data(&data, &mut wire)?;
+                Ok((name, wire))
+            })
+            .collect()
+    }
+}
+
+/// Content of an answer.
+pub(crate) fn write_content(names: &[(Name, u64)], compressed: bool) -> Vec<u8> {
+    let mut content = Vec::new();
+    tlv::put_nested(&mut content, numbers::PSYNC_CONTENT, |out| {
+        names.iter().for_each(|(prefix, seq)| update_name(prefix, *seq).as_ref().write_tlv(out));
+    });
+    iblt::pack(content, compressed)
+}
+
+/// Reads the content of an answer: prefixes with their newest update.
+///
+/// # Errors
+/// [`Malformed`], also for what is longer than a megabyte unpacked.
+pub(crate) fn read_content(
+    content: &[u8],
+    compressed: bool,
+) -> Result<Vec<(Name, u64)>, Malformed> {
+    let content = iblt::unpack(content, compressed, CONTENT_OCTETS_MAX)?;
+    let mut names = Vec::new();
+    for element in Reader::new(Reader::new(&content).expect(numbers::PSYNC_CONTENT)?.value) {
+        let element = element?;
+        if element.typ != types::NAME {
+            return Err(Malformed::Unexpected(element.typ));
+        }
+        let name = NameRef::parse_value(element.value)?;
+        let seq = name.last().and_then(|c| c.as_number());
+        let seq = seq.filter(|seq| *seq <= u64::MAX >> 1).ok_or(Malformed::Value(types::NAME))?;
+        names.push((name.drop_last(1).to_name(), seq));
+    }
+    Ok(names)
+}
+
+#[cfg(test)]
+impl Full {
+    pub(crate) fn held_len(&self) -> usize {
+        self.held.len()
+    }
+}
