@@ -1,0 +1,86 @@
+//! Routing, beside the node in the same process.
+
+use crate::exit::{Exit, Failure};
+use onym_node::NodeHandle;
+use onym_node::config::Config;
+use onym_route::Link;
+use onym_router::{Announce, Handle, Settings};
+use onym_wire::Name;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What the configuration means; nothing without a network.
+pub(super) fn settings(config: &Config) -> anyhow::Result<Option<Settings>> {
+    let routing = &config.routing;
+    if routing.network.is_empty() {
+        return Ok(None);
+    }
+    let network: Name = routing.network.parse()?;
+    let router = match routing.router.as_str() {
+        "" => of_host(&network),
+        name => name.parse()?,
+    };
+    let link = |n: &onym_node::config::RoutingNeighbour| Link {
+        uri: n.uri.clone(),
+        mtu: n.mtu,
+        cost: n.cost,
+    };
+    let folder = match routing.folder.as_str() {
+        "" => usual_folder(),
+        folder => PathBuf::from(folder),
+    };
+    Ok(Some(Settings {
+        node: String::new(),
+        network,
+        router,
+        links: routing.neighbour.iter().map(link).collect(),
+        advertise_interval: Duration::from_millis(routing.advertise_interval_ms),
+        dead_interval: Duration::from_millis(routing.dead_interval_ms),
+        announce: if routing.announce == "all" { Announce::All } else { Announce::Client },
+        // The node's own rules say who may register what; these commands would pass them by.
+        readvertise: false,
+        state: Some(folder.join("boot")),
+        keys: (!routing.insecure).then_some(folder),
+    }))
+}
+
+/// The router named for its host.
+pub(crate) fn of_host(network: &Name) -> Name {
+    let host = rustix::system::uname().nodename().to_bytes().to_vec();
+    let mut name = network.clone();
+    name.append_generic(if host.is_empty() { b"router".to_vec() } else { host });
+    name
+}
+
+/// Where a router keeps its keys when nobody says.
+pub(crate) fn usual_folder() -> PathBuf {
+    if rustix::process::geteuid().is_root() {
+        return PathBuf::from("/var/lib/onym/routing");
+    }
+    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"));
+    let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).or_else(home);
+    state.unwrap_or_else(|| PathBuf::from(".")).join("onym/routing")
+}
+
+/// Starts the router of a node that is ready.
+pub(super) fn start(
+    settings: Option<Settings>,
+    node: &NodeHandle,
+) -> anyhow::Result<Option<Handle>> {
+    let Some(mut settings) = settings else { return Ok(None) };
+    let Some(path) = &node.bound().unix else {
+        return Err(Failure::new(Exit::Failed, "the router finds no way to its node")
+            .why("the Unix socket is not there: it may belong to another forwarder")
+            .next("set faces.unix.path to a path that is free")
+            .into());
+    };
+    settings.node = format!("unix://{}", path.display());
+    let router = settings.router.clone();
+    let handle = onym_router::start(settings).map_err(|error| {
+        Failure::new(Exit::Failed, "the router does not start")
+            .why(error)
+            .next("look at routing.network, routing.router and routing.folder")
+    })?;
+    tracing::info!(%router, "routing");
+    Ok(Some(handle))
+}

@@ -1,0 +1,65 @@
+//! What the service manager that started the node is told (`sd_notify(3)`): that it is ready, reads
+//! its configuration again, ends, and that it still answers. Without one nothing is told.
+
+use onym_node::NodeHandle;
+use sd_notify::NotifyState;
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+pub(super) fn tell_ready() {
+    tell(&[NotifyState::Ready]);
+}
+
+pub(super) fn tell_stop() {
+    tell(&[NotifyState::Stopping]);
+}
+
+/// Does `work` between the words for "reading the configuration" and "ready".
+pub(super) fn tell_reload(work: impl FnOnce()) {
+    match NotifyState::monotonic_usec_now() {
+        Ok(now) => tell(&[NotifyState::Reloading, now]),
+        Err(_) => tell(&[NotifyState::Reloading]),
+    }
+    work();
+    tell_ready();
+}
+
+/// Whether the node is asked to end; [`keep_alive`] waits for it.
+#[derive(Debug, Default)]
+pub(super) struct Ended {
+    is_set: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Ended {
+    pub(super) fn set(&self) {
+        *self.is_set.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.changed.notify_all();
+    }
+
+    /// Whether the end came within `time`.
+    fn within(&self, time: Duration) -> bool {
+        let held = self.is_set.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.changed.wait_timeout_while(held, time, |is_set| !*is_set);
+        *waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+}
+
+/// Feeds the watchdog (`WatchdogSec=`) while all threads of the node answer; else it bites, and the
+/// service manager starts the node anew.
+pub(super) fn keep_alive(node: &NodeHandle, ended: &Ended) {
+    let Some(limit) = sd_notify::watchdog_enabled() else { return };
+    // Twice in the time that is allowed, as sd_watchdog_enabled(3) advises.
+    while !ended.within(limit / 2) {
+        match node.snapshot() {
+            Ok(_) => tell(&[NotifyState::Watchdog]),
+            Err(error) => tracing::error!(%error, "the node does not answer"),
+        }
+    }
+}
+
+fn tell(states: &[NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(states) {
+        tracing::debug!(%error, "the service manager was not told");
+    }
+}

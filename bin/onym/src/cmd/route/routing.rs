@@ -1,0 +1,302 @@
+//! `onym route run` and what a router tells.
+
+use crate::cmd::daemon::routing as daemon;
+use crate::exit::{Exit, Failure};
+use crate::output::{self, Context, write_line};
+use crate::{session, stop};
+use anyhow::Context as _;
+use clap::Subcommand;
+use onym_client::mgmt;
+use onym_client::transport::{self, Surroundings};
+use onym_route::Link;
+use onym_router::{Announce, Settings};
+use onym_wire::Name;
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a router over the node: onym, NFD or ndnd.
+    #[command(after_help = "Examples:
+  onym route run /example --neighbour udp4://192.0.2.1:6363
+  onym route run /lab --router /lab/a --insecure")]
+    Run(Run),
+    /// Show the router of the node.
+    Status,
+    /// Show neighbours of the router.
+    Neighbours,
+    /// Show routers that are reached, and by which neighbours.
+    Table,
+    /// Show prefixes that routers announce, and which ways they take.
+    Prefixes,
+    /// Tell why a name goes where it goes.
+    #[command(after_help = "Example:\n  onym route explain /example/app")]
+    Explain {
+        /// A name, or a router.
+        name: Name,
+    },
+    /// Print the map that the router sees, for Graphviz.
+    #[command(after_help = "Example:\n  onym route map | dot -Tsvg -o map.svg")]
+    Map,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Run {
+    /// Name of the network.
+    network: Name,
+    /// Name of the router; without it, the network and the host's name.
+    #[arg(long, value_name = "NAME")]
+    router: Option<Name>,
+    /// A neighbour to link to; repeat for more.
+    #[arg(long, value_name = "URI")]
+    neighbour: Vec<String>,
+    /// Folder of keys and bootstrap time; what is missing is made.
+    #[arg(long, value_name = "DIR")]
+    folder: Option<PathBuf>,
+    /// Believe whoever reaches the node, without keys.
+    #[arg(long)]
+    insecure: bool,
+    /// Announce whatever applications register, not only routes of origin client.
+    #[arg(long)]
+    announce_all: bool,
+    /// Time between two signs of life, in milliseconds.
+    #[arg(long, value_name = "MS", default_value_t = 5000, value_parser = clap::value_parser!(u64).range(100..=600_000))]
+    advertise_interval: u64,
+    /// A neighbour silent for so long is dead, in milliseconds.
+    #[arg(long, value_name = "MS", default_value_t = 30_000, value_parser = clap::value_parser!(u64).range(200..=6_000_000))]
+    dead_interval: u64,
+}
+
+pub(crate) fn run(command: Command, cx: &Context) -> anyhow::Result<()> {
+    match command {
+        Command::Run(args) => serve(args, cx),
+        Command::Status => {
+            let view = view(cx)?;
+            cx.print(&status(&view), |_| status_text(&view))
+        }
+        Command::Neighbours => {
+            let view = view(cx)?;
+            cx.print(&view["neighbours"], neighbours_text)
+        }
+        Command::Table => {
+            let view = view(cx)?;
+            cx.print(&view["destinations"], table_text)
+        }
+        Command::Prefixes => {
+            let view = view(cx)?;
+            let both = serde_json::json!({
+                "local": view["local_prefixes"], "remote": view["prefixes"],
+            });
+            cx.print(&both, prefixes_text)
+        }
+        Command::Explain { name } => {
+            let told = ask(cx, "explain", Some(&name))?;
+            cx.print(&told, explain_text)
+        }
+        Command::Map => {
+            let view = view(cx)?;
+            if cx.json { cx.print(&view, |_| String::new()) } else { write_line(&map(&view)) }
+        }
+    }
+}
+
+fn serve(args: Run, cx: &Context) -> anyhow::Result<()> {
+    if args.dead_interval < 2 * args.advertise_interval {
+        return Err(Failure::new(Exit::Usage, "the dead interval is too short")
+            .why("it has to be at least twice the advertise interval")
+            .next("raise --dead-interval")
+            .into());
+    }
+    let stop = stop::on_signal()?;
+    tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false).init();
+    let (places, _) = transport::candidates(cx.node.as_deref(), &Surroundings::of_process())?;
+    let node = places.first().context("no node is known")?.to_string();
+    let folder = args.folder.unwrap_or_else(daemon::usual_folder);
+    let link = |uri: &String| Link { uri: uri.clone(), mtu: None, cost: 1 };
+    let settings = Settings {
+        node,
+        router: args.router.unwrap_or_else(|| daemon::of_host(&args.network)),
+        network: args.network,
+        links: args.neighbour.iter().map(link).collect(),
+        advertise_interval: Duration::from_millis(args.advertise_interval),
+        dead_interval: Duration::from_millis(args.dead_interval),
+        announce: if args.announce_all { Announce::All } else { Announce::Client },
+        readvertise: true,
+        state: Some(folder.join("boot")),
+        keys: (!args.insecure).then_some(folder),
+    };
+    output::tell(format_args!("routing as {}", settings.router));
+    onym_router::run(settings, stop.flag()).map_err(|error| {
+        Failure::new(Exit::Failed, "the router does not start")
+            .why(error)
+            .next("`onym route run --help` shows what it needs")
+            .into()
+    })
+}
+
+// --- asking
+
+fn view(cx: &Context) -> anyhow::Result<Value> {
+    ask(cx, "view", None)
+}
+
+/// Asks the router of the node for a dataset.
+fn ask(cx: &Context, what: &str, about: Option<&Name>) -> anyhow::Result<Value> {
+    let mut client = session::open(cx)?;
+    let mut name: Name = "/localhost/nlsr".parse()?;
+    name.append_generic(what);
+    if let Some(about) = about {
+        let mut wire = Vec::new();
+        about.as_ref().write_tlv(&mut wire);
+        name.append_generic(wire);
+    }
+    let content = mgmt::fetch_dataset(&mut client, name).map_err(|error| {
+        Failure::new(Exit::NotFound, "no router answers on this node")
+            .why(error)
+            .next("set routing.network in the node's configuration, or start `onym route run`")
+    })?;
+    serde_json::from_slice(&content).context("the router's answer cannot be read")
+}
+
+// --- text
+
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value[key].as_str().unwrap_or("?")
+}
+
+fn number(value: &Value, key: &str) -> u64 {
+    value[key].as_u64().unwrap_or(0)
+}
+
+fn rows(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+fn count(value: &Value) -> usize {
+    value.as_array().map_or(0, Vec::len)
+}
+
+fn status(view: &Value) -> Value {
+    serde_json::json!({
+        "network": view["network"], "router": view["router"], "boot": view["boot"],
+        "seq": view["seq"], "neighbours": count(&view["neighbours"]),
+        "destinations": count(&view["destinations"]), "prefixes": count(&view["prefixes"]),
+        "local_prefixes": count(&view["local_prefixes"]), "links": view["links"],
+        "held": view["held"], "counters": view["counters"],
+    })
+}
+
+fn status_text(view: &Value) -> String {
+    let mut out = format!(
+        "{} in {}: {} neighbours, {} routers, {} prefixes, {} announced here",
+        text(view, "router"),
+        text(view, "network"),
+        count(&view["neighbours"]),
+        count(&view["destinations"]),
+        count(&view["prefixes"]),
+        count(&view["local_prefixes"]),
+    );
+    for link in rows(&view["links"]) {
+        let face = link["face"].as_u64().map_or("no face".to_owned(), |f| format!("face {f}"));
+        let _ = write!(out, "\nlink {} {face} cost {}", text(link, "uri"), number(link, "cost"));
+    }
+    for held in rows(&view["held"]) {
+        let _ = write!(out, "\nheld down {}", held.as_str().unwrap_or("?"));
+    }
+    out
+}
+
+fn neighbours_text(list: &Value) -> String {
+    let mut out = String::new();
+    for n in rows(list) {
+        let face = n["faces"][0].as_u64().unwrap_or(0);
+        let state = match (n["usable"].as_bool(), n["in_step"].as_bool()) {
+            (Some(true), Some(true)) => "in step",
+            (Some(true), _) => "its advertisement is being fetched",
+            _ => "does not hear this router",
+        };
+        let _ = writeln!(
+            out,
+            "{} face {face} cost {} up {} s, heard {} s ago, {state}",
+            text(n, "router"),
+            number(n, "cost"),
+            number(n, "up_s"),
+            number(n, "heard_s"),
+        );
+    }
+    out.trim_end().to_owned()
+}
+
+fn table_text(list: &Value) -> String {
+    let mut out = String::new();
+    for d in rows(list) {
+        let hops: Vec<String> = rows(&d["hops"])
+            .map(|hop| format!("{} ({})", hop[0].as_str().unwrap_or("?"), hop[1]))
+            .collect();
+        let _ = writeln!(out, "{} cost {} by {}", text(d, "router"), d["cost"], hops.join(", "));
+    }
+    out.trim_end().to_owned()
+}
+
+fn prefixes_text(both: &Value) -> String {
+    let mut out = String::new();
+    for row in rows(&both["local"]) {
+        let _ = writeln!(out, "{} announced here, cost {}", row[0].as_str().unwrap_or("?"), row[1]);
+    }
+    for p in rows(&both["remote"]) {
+        let exits: Vec<String> = rows(&p["exits"])
+            .map(|exit| format!("{} ({})", exit[0].as_str().unwrap_or("?"), exit[1]))
+            .collect();
+        let ways: Vec<String> =
+            rows(&p["ways"]).map(|way| format!("face {} ({})", way[0], way[1])).collect();
+        let ways = if ways.is_empty() { "no way".to_owned() } else { ways.join(", ") };
+        let _ = writeln!(out, "{} from {} by {ways}", text(p, "prefix"), exits.join(", "));
+    }
+    out.trim_end().to_owned()
+}
+
+fn explain_text(told: &Value) -> String {
+    let mut out = format!("{}: {}", text(told, "name"), text(told, "summary"));
+    if let Some(prefix) = told["prefix"].as_str() {
+        let _ = write!(out, "\nunder the announced prefix {prefix}");
+    }
+    if let Some(cost) = told["local"].as_u64() {
+        let _ = write!(out, "\nannounced here at cost {cost}");
+    }
+    for router in rows(&told["routers"]) {
+        let reached = router["reached"].as_u64();
+        let reached = reached.map_or("not reached".to_owned(), |c| format!("reached at cost {c}"));
+        let announced = number(router, "announced");
+        let _ = write!(out, "\n{} ({announced}), {reached}", text(router, "router"));
+        for offer in rows(&router["offers"]) {
+            let mark = if offer["used"].as_bool() == Some(true) { "+" } else { "-" };
+            let cost = number(offer, "cost");
+            let (by, why) = (text(offer, "by"), text(offer, "why"));
+            let _ = write!(out, "\n  {mark} by {by} at cost {cost}: {why}");
+        }
+    }
+    out
+}
+
+/// The map as far as one router sees it: itself, its neighbours, and behind whom others are.
+fn map(view: &Value) -> String {
+    let quoted = |text: &str| format!("{text:?}");
+    let own = quoted(text(view, "router"));
+    let mut out = format!("graph routing {{\n  {own} [shape=box];\n");
+    for n in rows(&view["neighbours"]) {
+        let name = quoted(text(n, "router"));
+        let _ = writeln!(out, "  {own} -- {name} [label={}];", number(n, "cost"));
+    }
+    for d in rows(&view["destinations"]) {
+        let (name, by) = (text(d, "router"), d["hops"][0][0].as_str().unwrap_or("?"));
+        if name != by {
+            let cost = number(d, "cost");
+            let (by, name) = (quoted(by), quoted(name));
+            let _ = writeln!(out, "  {by} -- {name} [style=dashed, label={cost}];");
+        }
+    }
+    out.push('}');
+    out
+}

@@ -1,0 +1,206 @@
+//! Daemons that route for each other, over loopback.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::net::UdpSocket;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use support::{Place, Running, wait_until};
+
+/// A port that was free a moment ago.
+fn port() -> u16 {
+    UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// A daemon that routes as `/net/NAME`, with links to `to`.
+struct Node {
+    place: Place,
+    port: u16,
+    daemon: Running,
+}
+
+fn node(name: &str, to: &[u16], more: &[&str]) -> Node {
+    let (place, port) = (Place::new(), port());
+    let links: Vec<String> =
+        to.iter().map(|port| format!("{{uri=\"udp4://127.0.0.1:{port}\"}}")).collect();
+    let folder = place.path("routing");
+    let sets = [
+        format!("faces.udp.listen=127.0.0.1:{port}"),
+        "faces.udp.multicast=[]".to_owned(),
+        "routing.network=/net".to_owned(),
+        format!("routing.router=/net/{name}"),
+        format!("routing.folder={}", folder.display()),
+        format!("routing.neighbour=[{}]", links.join(",")),
+        "routing.announce=all".to_owned(),
+    ];
+    let mut all: Vec<&str> = sets.iter().map(String::as_str).collect();
+    all.extend(more);
+    let daemon = place.daemon(&all);
+    Node { place, port, daemon }
+}
+
+const INSECURE: &[&str] = &["routing.insecure=true"];
+/// Nobody tells that a killed process is gone: its neighbours notice by its silence.
+const QUICK: &[&str] = &[
+    "routing.insecure=true",
+    "routing.advertise_interval_ms=1000",
+    "routing.dead_interval_ms=3000",
+];
+
+fn reaches(node: &Node, router: &str, neighbour: &str) -> bool {
+    let shown = node.place.run(&["--json", "route", "table"]);
+    let Ok(table) = serde_json::from_str::<serde_json::Value>(&shown.out) else { return false };
+    table
+        .as_array()
+        .into_iter()
+        .flatten()
+        .any(|row| row["router"] == router && row["hops"][0][0] == neighbour)
+}
+
+fn took(what: &str, done: impl FnMut() -> bool) -> Duration {
+    let start = Instant::now();
+    wait_until(what, done);
+    start.elapsed()
+}
+
+fn prefixes(node: &Node) -> String {
+    node.place.run(&["route", "prefixes"]).out
+}
+
+#[test]
+fn a_line_of_three_finds_its_ways_and_loses_and_finds_another_one() {
+    let start = Instant::now();
+    let mut b = node("b", &[], QUICK);
+    let a = node("a", &[b.port], QUICK);
+    let c = node("c", &[b.port], QUICK);
+    wait_until("ends that reach each other", || {
+        reaches(&a, "/net/c", "/net/b") && reaches(&c, "/net/a", "/net/b")
+    });
+    let line = start.elapsed();
+    println!("three daemons started and in step: {line:?}");
+    assert!(line < Duration::from_secs(15), "{line:?}");
+    // Content registered at one end is fetched at the other.
+    std::fs::write(a.place.path("file"), b"over two hops").unwrap();
+    let _put = a.place.start(&["put", "/app/file", "file"]);
+    let announced = took("the prefix", || prefixes(&c).contains("/app/file"));
+    println!("announced and routed: {announced:?}");
+    assert_eq!(c.place.run(&["get", "/app/file", "-o", "-"]).out, "over two hops");
+    let explained = c.place.run(&["route", "explain", "/app/file"]).out;
+    assert!(explained.contains("by /net/b at cost 2: the shortest way"), "{explained}");
+    // Another way, then the middle dies.
+    let _d = node("d", &[a.port, c.port], QUICK);
+    let both = |node: &Node| node.place.run(&["route", "table"]).out.contains("/net/d (2)");
+    wait_until("an equal way", || both(&c));
+    b.daemon.kill();
+    let other = took("the other way", || reaches(&c, "/net/a", "/net/d"));
+    println!("the middle was killed; the other way is taken after {other:?}");
+    assert!(other < Duration::from_millis(3_600 + 1_000), "1.2 dead intervals: {other:?}");
+    assert_eq!(c.place.run(&["get", "/app/file", "-o", "-"]).out, "over two hops");
+}
+
+#[test]
+fn a_producer_that_moves_is_reached_within_two_seconds() {
+    let a = node("a", &[], INSECURE);
+    let b = node("b", &[a.port], INSECURE);
+    wait_until("each other", || reaches(&a, "/net/b", "/net/b") && reaches(&b, "/net/a", "/net/a"));
+    for place in [&a.place, &b.place] {
+        std::fs::write(place.path("file"), b"moving").unwrap();
+    }
+    let put = a.place.start(&["put", "/app/moving", "file"]);
+    wait_until("its first place", || prefixes(&b).contains("/app/moving from /net/a"));
+    drop(put);
+    let mut put = b.place.start(&["put", "/app/moving", "file"]);
+    put.wait_for("/app/moving");
+    let moved =
+        took("its new place", || prefixes(&a).contains("/app/moving from /net/b (0) by face"));
+    println!("moved and reachable after {moved:?}");
+    assert!(moved < Duration::from_secs(2), "{moved:?}");
+    assert_eq!(a.place.run(&["get", "/app/moving", "-o", "-"]).out, "moving");
+}
+
+#[test]
+fn routers_with_keys_believe_their_network_and_nobody_else() {
+    let a = node("a", &[], &[]);
+    let folder = a.place.path("routing");
+    wait_until("keys of the network", || folder.join("router.cert").exists());
+    let second = Place::new();
+    let keys = second.path("keys");
+    std::fs::create_dir(&keys).unwrap();
+    for file in ["network.cert", "network.key"] {
+        std::fs::copy(folder.join(file), keys.join(file)).unwrap();
+    }
+    let with = format!("routing.folder={}", keys.display());
+    let b = node("b", &[a.port], &[&with]);
+    let stranger = node("s", &[a.port], &[]);
+    wait_until("each other", || reaches(&a, "/net/b", "/net/b") && reaches(&b, "/net/a", "/net/a"));
+    let refused = |node: &Node| node.daemon.err.text().contains("refused: ");
+    // The stranger is never answered: it is no neighbour.
+    wait_until("the stranger's refusal", || refused(&a));
+    assert!(!reaches(&a, "/net/s", "/net/s") && !reaches(&stranger, "/net/a", "/net/a"));
+}
+
+/// ndnd, where it is on PATH.
+fn ndnd() -> Option<()> {
+    let mut command = Command::new("ndnd");
+    command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().ok().map(drop)
+}
+
+fn write(path: &Path, text: &str) {
+    std::fs::write(path, text).unwrap();
+}
+
+#[test]
+fn a_router_of_ndnd_is_a_neighbour_and_prefixes_go_both_ways() {
+    if ndnd().is_none() {
+        println!("skipped: ndnd is not on PATH");
+        return;
+    }
+    let a = node("a", &[], INSECURE);
+    let place = Place::new();
+    let (socket, port) = (place.path("nd.sock"), port());
+    write(
+        &place.path("fw.yml"),
+        &format!(
+            "core:\n  log_level: INFO\nfaces:\n  udp:\n    enabled_unicast: true\n    \
+             enabled_multicast: false\n    port_unicast: {port}\n  tcp:\n    enabled: false\n  \
+             unix:\n    enabled: true\n    socket_path: {}\n  websocket:\n    enabled: false\n",
+            socket.display()
+        ),
+    );
+    write(
+        &place.path("dv.yml"),
+        &format!(
+            "dv:\n  network: /net\n  router: /net/nd\n  keychain: insecure\n  neighbors:\n    \
+             - uri: \"udp4://127.0.0.1:{}\"\n",
+            a.port
+        ),
+    );
+    let transport = format!("unix://{}", socket.display());
+    let nd = |args: &[&str]| {
+        let mut command = Command::new("ndnd");
+        command.args(args).current_dir(place.dir()).env("NDN_CLIENT_TRANSPORT", &transport);
+        command
+    };
+    let _fw = Running::start(&mut nd(&["fw", "run", "fw.yml"]));
+    wait_until("the socket of ndnd", || socket.exists());
+    let _dv = Running::start(&mut nd(&["dv", "run", "dv.yml"]));
+    let up = took("ndnd's router", || reaches(&a, "/net/nd", "/net/nd"));
+    println!("ndnd is a neighbour after {up:?}");
+    assert!(up < Duration::from_secs(12), "two intervals and what starting takes: {up:?}");
+    let status = || String::from_utf8(nd(&["dv", "status"]).output().unwrap().stdout).unwrap();
+    wait_until("ndnd to know both", || status().contains("nRibEntries=2"));
+    std::fs::write(a.place.path("file"), b"from onym").unwrap();
+    let _put = a.place.start(&["put", "/app/ours", "file"]);
+    let mut nd_put = nd(&["put", "--expose", "/app/theirs"]);
+    nd_put.stdin(std::fs::File::open(a.place.path("file")).unwrap());
+    let _nd_put = Running::start(&mut nd_put);
+    let routes = || String::from_utf8(nd(&["fw", "route-list"]).output().unwrap().stdout).unwrap();
+    wait_until("our prefix at ndnd", || routes().contains("prefix=/app/ours"));
+    wait_until("ndnd's prefix here", || prefixes(&a).contains("/app/theirs from /net/nd"));
+    assert_eq!(a.place.run(&["get", "/app/theirs", "-o", "-"]).out, "from onym");
+    assert_eq!(nd(&["cat", "/app/ours"]).output().unwrap().stdout, b"from onym");
+}

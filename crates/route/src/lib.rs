@@ -1,0 +1,11 @@
+#![doc = include_str!("../README.md")]
+
+pub mod codec;
+pub mod names;
+pub mod prefixes;
+pub mod router;
+pub mod table;
+
+pub use names::Names;
+pub use router::{Command, Config, Link, Notice, Output, Router, Verdict};
+pub use table::{PeerId, Route, Table};

@@ -1,0 +1,317 @@
+//! Prefixes: those that programs here announce, those of other routers, and which ways they take.
+
+use crate::codec::{PrefixAdd, PrefixOps};
+use onym_wire::Name;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Bounds of the prefix tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PrefixLimits {
+    /// Prefixes that programs of this host announce.
+    pub local_max: usize,
+    /// Prefixes of one other router.
+    pub router_max: usize,
+    /// Prefixes of all other routers, counted for each router.
+    pub total_max: usize,
+}
+
+impl Default for PrefixLimits {
+    fn default() -> Self {
+        Self { local_max: 100_000, router_max: 250_000, total_max: 1_000_000 }
+    }
+}
+
+/// Cost of a prefix that nobody reaches.
+pub const PREFIX_COST_MAX: u64 = u32::MAX as u64;
+
+/// What one router announces: prefix and cost.
+type Announced = BTreeMap<Arc<Name>, u64>;
+
+/// The prefix tables of a router.
+#[derive(Debug)]
+pub struct Prefixes {
+    own: Arc<Name>,
+    limits: PrefixLimits,
+    /// Prefix, then local face, then cost.
+    local: BTreeMap<Arc<Name>, BTreeMap<u64, u64>>,
+    remote: BTreeMap<Arc<Name>, Announced>,
+    /// Prefix, then exit router, then cost.
+    exits: BTreeMap<Arc<Name>, BTreeMap<Arc<Name>, u64>>,
+    total: usize,
+    refused: u64,
+}
+
+impl Prefixes {
+    /// Empty tables of the router `own`.
+    #[must_use]
+    pub fn new(own: Arc<Name>, limits: PrefixLimits) -> Self {
+        Self {
+            own,
+            limits,
+            local: BTreeMap::new(),
+            remote: BTreeMap::new(),
+            exits: BTreeMap::new(),
+            total: 0,
+            refused: 0,
+        }
+    }
+
+    // --- local
+
+    /// A program behind `face` announces `prefix`. What others have to hear, if anything; `Err` when
+    /// the table is full.
+    #[allow(clippy::result_unit_err)]
+    pub fn announce(
+        &mut self,
+        prefix: &Name,
+        face: u64,
+        cost: u64,
+    ) -> Result<Option<PrefixOps>, ()> {
+        let before = self.local_cost(prefix);
+        if before.is_none() && self.local.len() >= self.limits.local_max {
+            self.refused += 1;
+            return Err(());
+        }
+        self.local.entry(Arc::new(prefix.clone())).or_default().insert(face, cost);
+        Ok(self.told(prefix, before))
+    }
+
+    /// A program does not announce `prefix` any more. What others have to hear, if anything.
+    pub fn withdraw(&mut self, prefix: &Name, face: u64) -> Option<PrefixOps> {
+        let before = self.local_cost(prefix)?;
+        let faces = self.local.get_mut(prefix)?;
+        faces.remove(&face);
+        if faces.is_empty() {
+            self.local.remove(prefix);
+        }
+        self.told(prefix, Some(before))
+    }
+
+    /// A face of programs is gone: what they announced.
+    #[must_use]
+    pub fn of_face(&self, face: u64) -> Vec<Arc<Name>> {
+        let by = |(_, faces): &(&Arc<Name>, &BTreeMap<u64, u64>)| faces.contains_key(&face);
+        self.local.iter().filter(by).map(|(prefix, _)| Arc::clone(prefix)).collect()
+    }
+
+    fn told(&self, prefix: &Name, before: Option<u64>) -> Option<PrefixOps> {
+        let now = self.local_cost(prefix);
+        let mut ops = self.ops();
+        match now {
+            _ if now == before => return None,
+            Some(cost) => ops.adds.push(PrefixAdd { name: prefix.clone(), cost }),
+            None => ops.removes.push(prefix.clone()),
+        }
+        Some(ops)
+    }
+
+    fn ops(&self) -> PrefixOps {
+        PrefixOps { exit_router: (*self.own).clone(), ..PrefixOps::default() }
+    }
+
+    /// The least cost at which programs here announce `prefix`.
+    #[must_use]
+    pub fn local_cost(&self, prefix: &Name) -> Option<u64> {
+        self.local.get(prefix)?.values().min().copied()
+    }
+
+    /// Everything announced here, in one operation that replaces what was before.
+    #[must_use]
+    pub fn snapshot(&self) -> PrefixOps {
+        let adds = self.local.iter().filter_map(|(name, faces)| {
+            let cost = faces.values().min().copied()?;
+            Some(PrefixAdd { name: (**name).clone(), cost })
+        });
+        PrefixOps { reset: true, adds: adds.collect(), ..self.ops() }
+    }
+
+    // --- remote
+
+    /// Takes what `router` published. Returns the prefixes that changed.
+    pub fn apply(&mut self, router: &Arc<Name>, ops: &PrefixOps) -> BTreeSet<Arc<Name>> {
+        let mut changed = BTreeSet::new();
+        if ops.reset {
+            changed.extend(self.forget(router));
+        }
+        for add in &ops.adds {
+            changed.extend(self.add(router, add));
+        }
+        for name in &ops.removes {
+            if let Some((key, _)) = self.exits.get_key_value(name) {
+                let key = Arc::clone(key);
+                self.remove(router, &key);
+                changed.insert(key);
+            }
+        }
+        changed
+    }
+
+    fn add(&mut self, router: &Arc<Name>, add: &PrefixAdd) -> Option<Arc<Name>> {
+        let cost = add.cost.min(PREFIX_COST_MAX);
+        let announced = self.remote.entry(Arc::clone(router)).or_default();
+        if let Some(known) = announced.get_mut(&add.name) {
+            if *known == cost {
+                return None;
+            }
+            *known = cost;
+        } else {
+            if announced.len() >= self.limits.router_max || self.total >= self.limits.total_max {
+                self.refused += 1;
+                return None;
+            }
+            self.total += 1;
+        }
+        let prefix = match self.exits.get_key_value(&add.name) {
+            Some((prefix, _)) => Arc::clone(prefix),
+            None => Arc::new(add.name.clone()),
+        };
+        announced.insert(Arc::clone(&prefix), cost);
+        let exits = self.exits.entry(Arc::clone(&prefix)).or_default();
+        exits.insert(Arc::clone(router), cost);
+        Some(prefix)
+    }
+
+    fn remove(&mut self, router: &Arc<Name>, prefix: &Arc<Name>) {
+        let announced = self.remote.get_mut(router);
+        if announced.and_then(|announced| announced.remove(prefix)).is_some() {
+            self.total -= 1;
+        }
+        if let Some(exits) = self.exits.get_mut(prefix) {
+            exits.remove(router);
+            if exits.is_empty() {
+                self.exits.remove(prefix);
+            }
+        }
+    }
+
+    /// Forgets all prefixes of `router`, and returns them.
+    pub fn forget(&mut self, router: &Arc<Name>) -> Vec<Arc<Name>> {
+        let announced = self.remote.remove(router).unwrap_or_default();
+        self.total -= announced.len();
+        for prefix in announced.keys() {
+            if let Some(exits) = self.exits.get_mut(prefix) {
+                exits.remove(router);
+                if exits.is_empty() {
+                    self.exits.remove(prefix);
+                }
+            }
+        }
+        announced.into_keys().collect()
+    }
+
+    /// The prefixes of `router`.
+    pub fn of(&self, router: &Name) -> impl Iterator<Item = (&Arc<Name>, u64)> {
+        self.remote.get(router).into_iter().flatten().map(|(prefix, cost)| (prefix, *cost))
+    }
+
+    /// Who announces `prefix`, at what cost; programs here not counted.
+    pub fn exits(&self, prefix: &Name) -> impl Iterator<Item = (&Arc<Name>, u64)> {
+        self.exits.get(prefix).into_iter().flatten().map(|(router, cost)| (router, *cost))
+    }
+
+    /// Prefixes announced here, with their cost.
+    pub fn local(&self) -> impl Iterator<Item = (&Arc<Name>, u64)> {
+        self.local.iter().filter_map(|(name, faces)| Some((name, *faces.values().min()?)))
+    }
+
+    /// Prefixes of other routers.
+    pub fn remote(&self) -> impl Iterator<Item = &Arc<Name>> {
+        self.exits.keys()
+    }
+
+    /// Prefixes that were not taken because a table is full.
+    #[must_use]
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+}
+
+/// A way towards an exit router: the neighbour's face, the cost by it, the cost from it on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Candidate {
+    pub(crate) face: u64,
+    pub(crate) total: u64,
+    pub(crate) beyond: u64,
+}
+
+/// Which candidates a prefix takes, best first. `local` is its cost here.
+///
+/// With several exit routers the ways to each are free of loops, but two of them together may not be: a
+/// backup is taken only when its neighbour is nearer to the prefix than this router is.
+pub(crate) fn ways(
+    mut candidates: Vec<Candidate>,
+    local: Option<u64>,
+    max: usize,
+) -> Vec<(u64, u64)> {
+    candidates.sort_by_key(|c| (c.total, c.face));
+    let nearest = candidates.first().map(|c| c.total);
+    let Some(distance) = nearest.into_iter().chain(local).min() else { return Vec::new() };
+    let mut ways: Vec<(u64, u64)> = Vec::new();
+    for candidate in candidates {
+        let fits = candidate.total == distance || candidate.beyond < distance;
+        if fits && ways.len() < max && !ways.iter().any(|(face, _)| *face == candidate.face) {
+            ways.push((candidate.face, candidate.total));
+        }
+    }
+    ways
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(uri: &str) -> Name {
+        uri.parse().unwrap()
+    }
+
+    fn tables(limits: PrefixLimits) -> Prefixes {
+        Prefixes::new(Arc::new(name("/net/x")), limits)
+    }
+
+    fn adds(router: &str, prefixes: &[&str]) -> PrefixOps {
+        let adds = prefixes.iter().map(|p| PrefixAdd { name: name(p), cost: 0 }).collect();
+        PrefixOps { exit_router: name(router), adds, ..PrefixOps::default() }
+    }
+
+    #[test]
+    fn only_a_change_of_the_least_cost_is_told() {
+        let mut tables = tables(PrefixLimits::default());
+        let told = tables.announce(&name("/a"), 300, 5).unwrap().unwrap();
+        assert_eq!(told.adds, [PrefixAdd { name: name("/a"), cost: 5 }]);
+        assert_eq!(tables.announce(&name("/a"), 301, 9), Ok(None));
+        let told = tables.withdraw(&name("/a"), 300).unwrap();
+        assert_eq!(told.adds[0].cost, 9);
+        assert_eq!(tables.withdraw(&name("/a"), 300), None);
+        assert_eq!(tables.withdraw(&name("/a"), 301).unwrap().removes, [name("/a")]);
+    }
+
+    #[test]
+    fn a_reset_leaves_nothing_of_before_and_bounds_hold() {
+        let limits = PrefixLimits { router_max: 2, total_max: 3, local_max: 1 };
+        let mut tables = tables(limits);
+        let (a, b) = (Arc::new(name("/net/a")), Arc::new(name("/net/b")));
+        tables.apply(&a, &adds("/net/a", &["/1", "/2", "/3"]));
+        assert_eq!((tables.of(&a).count(), tables.refused()), (2, 1));
+        tables.apply(&b, &adds("/net/b", &["/1", "/4"]));
+        assert_eq!((tables.of(&b).count(), tables.refused()), (1, 2));
+        let reset = PrefixOps { reset: true, ..adds("/net/a", &["/5"]) };
+        let changed = tables.apply(&a, &reset);
+        assert_eq!(changed.len(), 3);
+        assert_eq!(tables.exits(&name("/1")).count(), 1);
+        assert!(tables.announce(&name("/l"), 1, 0).is_ok());
+        assert!(tables.announce(&name("/m"), 1, 0).is_err());
+    }
+
+    #[test]
+    fn two_exits_back_each_other_only_where_that_leads_nearer() {
+        let by = |face, total, beyond| Candidate { face, total, beyond };
+        // Both exits are equally near: both faces.
+        assert_eq!(ways(vec![by(1, 1, 0), by(2, 1, 0)], None, 4), [(1, 1), (2, 1)]);
+        // The other exit is behind a neighbour that is as near to the first one as this router is.
+        assert_eq!(ways(vec![by(1, 1, 0), by(2, 2, 1)], None, 4), [(1, 1)]);
+        // Announced here, too: others only where they are nearer.
+        assert_eq!(ways(vec![by(1, 3, 2)], Some(0), 4), []);
+        assert_eq!(ways(vec![by(1, 3, 2)], Some(10), 4), [(1, 3)]);
+    }
+}

@@ -1,0 +1,172 @@
+//! Two routers face to face, and what strangers put between them.
+
+use super::*;
+use crate::codec::{Hello, PrefixAdd};
+use onym_crypto::signer::write_parameters;
+use onym_wire::signature::SignatureInfo;
+use onym_wire::{DataBuilder, Interest, InterestBuilder, types};
+
+const UNIX_MS: u64 = 1_700_000_000_000;
+
+fn name(uri: &str) -> Name {
+    uri.parse().unwrap()
+}
+
+fn router() -> Router {
+    let config = Config::new(name("/net"), name("/net/x"), UNIX_MS / 1000, 7);
+    Router::new(Tick(0), config, Signer::digest(), UNIX_MS).unwrap()
+}
+
+/// A hello of `/net/p` as a deployed router sends it, signed at `time`.
+fn hello(boot: u64, seq: u64, time: u64) -> Vec<u8> {
+    let said =
+        Hello { router: name("/net/p"), boot, seq, delta: None, heard: Vec::new(), goodbye: false };
+    let mut content = Vec::new();
+    said.write(&mut content);
+    let of = names::sync_data(name("/net/p").as_ref());
+    let info = SignatureInfo {
+        time: Some(time),
+        ..SignatureInfo::of_kind(types::SIGNATURE_DIGEST_SHA256)
+    };
+    let mut data = Vec::new();
+    let builder = DataBuilder::new(of.as_ref(), &content);
+    builder.write(&mut data, &info, |part| Ok::<_, ()>(onym_crypto::sha256(&[part]))).unwrap();
+    let prefix = name("/localhop/net/32=DV/32=ADS/32=ACT");
+    let builder = InterestBuilder { nonce: Some([1; 4]), ..InterestBuilder::new(prefix.as_ref()) };
+    let mut interest = Vec::new();
+    write_parameters(&builder, &data, &mut interest);
+    interest
+}
+
+/// Hands a packet in and carries out everything, signatures being good.
+fn give(router: &mut Router, now: Tick, wire: &[u8], face: Option<u64>) {
+    router.receive(now, &Inbound { wire, incoming_face: face, ..Inbound::default() });
+    settle(router, now);
+}
+
+fn settle(router: &mut Router, now: Tick) -> Vec<Notice> {
+    let mut notices = Vec::new();
+    while let Some(output) = router.poll_output() {
+        match output {
+            Output::Verify { id, .. } => router.verified(now, id, Verdict::Good),
+            Output::Command { id, .. } => router.completed(now, id, Ok(None)),
+            Output::Notice(notice) => notices.push(notice),
+        }
+    }
+    notices
+}
+
+fn neighbours(router: &Router) -> usize {
+    router.neighbours.len()
+}
+
+#[test]
+fn an_old_hello_that_is_repeated_keeps_no_dead_neighbour_alive() {
+    let mut router = router();
+    let boot = UNIX_MS / 1000;
+    let last = hello(boot, 3, UNIX_MS + 5);
+    give(&mut router, Tick::from_ms(10), &last, Some(300));
+    assert_eq!(neighbours(&router), 1);
+    for s in (5..=60).step_by(5) {
+        let now = Tick::from_ms(s * 1000);
+        give(&mut router, now, &last, Some(300));
+        router.handle_timeout(now);
+        settle(&mut router, now);
+    }
+    assert_eq!(neighbours(&router), 0);
+    assert!(router.counters().replayed >= 10, "{:?}", router.counters());
+    // The same words, signed later, are alive; so are newer ones whatever the time.
+    give(&mut router, Tick::from_ms(61_000), &hello(boot, 3, UNIX_MS + 61_000), Some(300));
+    assert_eq!(neighbours(&router), 1);
+    give(&mut router, Tick::from_ms(62_000), &hello(boot, 4, UNIX_MS - 900_000), Some(300));
+    assert_eq!(router.neighbours.iter().next().unwrap().words.said.seq, 4);
+    // Older ones are not, even from a later moment: ndnd's consequence A.
+    give(&mut router, Tick::from_ms(63_000), &hello(boot - 9, 900, UNIX_MS + 63_000), Some(300));
+    assert_eq!(router.neighbours.iter().next().unwrap().words.said.boot, boot);
+}
+
+#[test]
+fn hellos_without_end_cost_a_bounded_number_of_checks() {
+    let mut router = router();
+    let boot = UNIX_MS / 1000;
+    for seq in 0..5_000 {
+        let now = Tick::from_ms(seq / 5);
+        give(&mut router, now, &hello(boot, seq + 1, UNIX_MS + seq), Some(300));
+    }
+    // One second: the burst, and what a second allows.
+    let counters = router.counters();
+    assert!(counters.flooded >= 5_000 - 400 - 201, "{counters:?}");
+}
+
+#[test]
+fn a_router_speaks_for_its_own_prefixes_only() {
+    let mut router = router();
+    let add = PrefixAdd { name: name("/evil"), cost: 0 };
+    let ops =
+        PrefixOps { exit_router: name("/net/victim"), adds: vec![add], ..PrefixOps::default() };
+    let mut content = Vec::new();
+    ops.write(&mut content);
+    router.on_operations(name("/net/liar"), &content, false);
+    assert_eq!(router.prefixes().remote().count(), 0);
+    router.on_operations(name("/net/victim"), &content, false);
+    assert_eq!(router.prefixes().remote().count(), 1);
+}
+
+#[test]
+fn a_hello_without_face_or_in_the_name_of_another_is_nothing() {
+    let mut router = router();
+    let good = hello(UNIX_MS / 1000, 1, UNIX_MS);
+    give(&mut router, Tick(1), &good, None);
+    assert_eq!((neighbours(&router), router.counters().no_face), (0, 1));
+    let interest = Interest::parse(&good).unwrap();
+    let mut cut = good.clone();
+    let at = good.len() - interest.app_parameters.unwrap().len() + 60;
+    cut[at] ^= 1;
+    give(&mut router, Tick(1), &cut, Some(300));
+    assert_eq!((neighbours(&router), router.counters().malformed), (0, 1));
+}
+
+#[test]
+fn a_neighbour_held_down_stays_down_until_it_is_released() {
+    let mut router = router();
+    let boot = UNIX_MS / 1000;
+    give(&mut router, Tick(1), &hello(boot, 1, UNIX_MS), Some(300));
+    router.hold(Tick(2), &name("/net/p"));
+    assert_eq!(neighbours(&router), 0);
+    for seq in 2..20 {
+        give(&mut router, Tick::from_ms(seq), &hello(boot, seq, UNIX_MS + seq), Some(301));
+    }
+    assert_eq!(neighbours(&router), 0);
+    router.release(&name("/net/p"));
+    give(&mut router, Tick::from_ms(50), &hello(boot, 50, UNIX_MS + 50), Some(301));
+    assert_eq!(neighbours(&router), 1);
+}
+
+#[test]
+fn a_readvertised_prefix_is_answered_with_all_that_both_forwarders_want() {
+    use onym_wire::mgmt::{Block as _, ControlParameters, ControlResponse};
+    let mut router = router();
+    let parameters = ControlParameters {
+        name: Some(name("/app")),
+        face_id: Some(300),
+        cost: Some(7),
+        ..ControlParameters::default()
+    };
+    let prefix = name("/localhost/nlsr");
+    let command = onym_wire::mgmt::command_name(prefix.as_ref(), "rib", "register", &parameters);
+    let builder = InterestBuilder { nonce: Some([2; 4]), ..InterestBuilder::new(command.as_ref()) };
+    let mut interest = Vec::new();
+    write_parameters(&builder, &[], &mut interest);
+    while router.poll_transmit(Tick(1)).is_some() {}
+    give(&mut router, Tick(1), &interest, Some(300));
+    let replies: Vec<_> = std::iter::from_fn(|| router.poll_transmit(Tick(1))).collect();
+    let data = replies.iter().find_map(|t| onym_wire::Data::parse(&t.wire).ok()).unwrap();
+    let element = onym_wire::tlv::Element::parse(data.content).unwrap();
+    let reply = ControlResponse::parse_value(element.value).unwrap();
+    let body = reply.body.unwrap();
+    assert_eq!((reply.code, body.face_id, body.origin), (200, Some(300), Some(65)));
+    assert_eq!((body.cost, body.flags, body.name), (Some(7), Some(1), Some(name("/app"))));
+    assert_eq!(router.prefixes().local_cost(&name("/app")), Some(7));
+    router.face_down(Tick(2), 300);
+    assert_eq!(router.prefixes().local_cost(&name("/app")), None, "it goes with its face");
+}

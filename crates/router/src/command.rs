@@ -1,0 +1,249 @@
+//! Commands for the forwarder, and what it tells about faces.
+
+use onym_crypto::signer::{Freshness, Signer};
+use onym_endpoint::{Endpoint, Packet, Request, RequestId};
+use onym_route::Command;
+use onym_route::router::CommandError;
+use onym_tables::Tick;
+use onym_wire::InterestBuilder;
+use onym_wire::Name;
+use onym_wire::mgmt::{
+    self, Block, ControlParameters, ControlResponse, FACE_LOCAL_FIELDS, FaceEventKind,
+    FaceEventNotification, ORIGIN_APP, ORIGIN_NLSR, Persistency,
+};
+use onym_wire::tlv::Element;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+const LIFETIME: Duration = Duration::from_secs(2);
+const TRIES: u32 = 3;
+/// How long a question for face events waits before it is asked again.
+const EVENTS_LIFETIME: Duration = Duration::from_secs(30);
+/// A forwarder that tells no events is asked again after this time.
+const EVENTS_AGAIN_MS: u64 = 5_000;
+
+/// What became of a command: its number, and the answer.
+pub(crate) type Answer = (u64, Result<Option<u64>, CommandError>);
+
+struct Waiting {
+    number: u64,
+    command: Command,
+    tries: u32,
+}
+
+/// Commands that wait for their answers, and the question for the next event.
+pub(crate) struct Commands {
+    signer: Signer,
+    last_ms: u64,
+    waiting: BTreeMap<RequestId, Waiting>,
+    events: Option<RequestId>,
+    events_at: Tick,
+    next_event: Option<Name>,
+}
+
+impl Commands {
+    pub(crate) fn new() -> Self {
+        Self {
+            signer: Signer::digest(),
+            last_ms: 0,
+            waiting: BTreeMap::new(),
+            events: None,
+            events_at: Tick(0),
+            next_event: None,
+        }
+    }
+
+    /// Sends `command`. `Some` is an answer at once: there are too many, or it cannot be signed.
+    pub(crate) fn send(
+        &mut self,
+        now: Tick,
+        unix_ms: u64,
+        endpoint: &mut Endpoint,
+        number: u64,
+        command: Command,
+    ) -> Option<Answer> {
+        self.try_once(now, unix_ms, endpoint, Waiting { number, command, tries: TRIES })
+    }
+
+    fn try_once(
+        &mut self,
+        now: Tick,
+        unix_ms: u64,
+        endpoint: &mut Endpoint,
+        mut waiting: Waiting,
+    ) -> Option<Answer> {
+        waiting.tries -= 1;
+        let request = Request { lifetime: LIFETIME, ..Request::new(Name::new()) };
+        let sent = self
+            .encode(unix_ms, &waiting.command)
+            .and_then(|wire| endpoint.express_encoded(now, wire, &request).ok());
+        match sent {
+            Some(id) => {
+                self.waiting.insert(id, waiting);
+                None
+            }
+            None => Some((waiting.number, Err(CommandError::Silent))),
+        }
+    }
+
+    /// The signed Interest. Each try has a later time: forwarders refuse a repetition.
+    fn encode(&mut self, unix_ms: u64, command: &Command) -> Option<Vec<u8>> {
+        let (module, verb, parameters) = spell(command);
+        let prefix: Name = "/localhost/nfd".parse().ok()?;
+        let name = mgmt::command_name(prefix.as_ref(), module, verb, &parameters);
+        self.last_ms = unix_ms.max(self.last_ms + 1);
+        let fresh = Freshness {
+            nonce: Some(self.last_ms.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes()),
+            time_ms: Some(self.last_ms),
+            seq: None,
+        };
+        let builder = InterestBuilder {
+            nonce: Some([0; 4]),
+            lifetime_ms: Some(2000),
+            ..InterestBuilder::new(name.as_ref())
+        };
+        let mut wire = Vec::new();
+        self.signer.sign_interest(&builder, &[], fresh, &mut wire).ok()?;
+        Some(wire)
+    }
+
+    /// Whether no command waits for its answer.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// A Data answered `id`: a command's answer, or nothing of a command.
+    pub(crate) fn answered(&mut self, id: RequestId, packet: &Packet) -> Option<Answer> {
+        let waiting = self.waiting.remove(&id)?;
+        let data = packet.data();
+        let response = Element::parse_as(data.content, ControlResponse::TYPE)
+            .and_then(|element| ControlResponse::parse_value(element.value));
+        let face = |r: &ControlResponse| r.body.as_ref().and_then(|body| body.face_id);
+        let answer = match response {
+            Ok(response) if response.code < 400 => Ok(face(&response)),
+            // The face is there already, which is as good.
+            Ok(response) if response.code == 409 => match face(&response) {
+                Some(face) => Ok(Some(face)),
+                None => Err(CommandError::Refused(409)),
+            },
+            Ok(response) => {
+                tracing::debug!(
+                    code = response.code,
+                    "the forwarder refused {:?}",
+                    waiting.command
+                );
+                Err(CommandError::Refused(response.code))
+            }
+            Err(_) => Err(CommandError::Silent),
+        };
+        Some((waiting.number, answer))
+    }
+
+    /// Nothing answered `id`. It is tried again, or that is the answer.
+    pub(crate) fn unanswered(
+        &mut self,
+        now: Tick,
+        unix_ms: u64,
+        endpoint: &mut Endpoint,
+        id: RequestId,
+    ) -> Option<Answer> {
+        if self.events == Some(id) {
+            self.events = None;
+            self.next_event = None;
+            self.events_at = now.plus_ms(EVENTS_AGAIN_MS);
+            return None;
+        }
+        let waiting = self.waiting.remove(&id)?;
+        if waiting.tries == 0 {
+            return Some((waiting.number, Err(CommandError::Silent)));
+        }
+        self.try_once(now, unix_ms, endpoint, waiting)
+    }
+
+    // --- events of faces
+
+    /// Asks for the next event of faces, when that is not asked yet.
+    pub(crate) fn watch_faces(&mut self, now: Tick, endpoint: &mut Endpoint) {
+        if self.events.is_some() || now < self.events_at {
+            return;
+        }
+        let newest = self.next_event.is_none();
+        let all = || "/localhost/nfd/faces/events".parse().unwrap_or_default();
+        let request = Request {
+            can_be_prefix: newest,
+            must_be_fresh: newest,
+            lifetime: EVENTS_LIFETIME,
+            ..Request::new(self.next_event.clone().unwrap_or_else(all))
+        };
+        self.events = endpoint.express(now, &request).ok();
+    }
+
+    /// The event in `packet`, if `id` asked for one.
+    pub(crate) fn event(
+        &mut self,
+        id: RequestId,
+        packet: &Packet,
+    ) -> Option<FaceEventNotification> {
+        if self.events != Some(id) {
+            return None;
+        }
+        self.events = None;
+        let data = packet.data();
+        let number = data.name.last().and_then(onym_wire::Component::as_sequence_num);
+        self.next_event = number.map(|number| {
+            let mut next = data.name.drop_last(1).to_name();
+            next.append_sequence_num(number + 1);
+            next
+        });
+        let element = Element::parse_as(data.content, FaceEventNotification::TYPE).ok()?;
+        FaceEventNotification::parse_value(element.value).ok()
+    }
+}
+
+/// Whether a face carries packets after this event.
+pub(crate) fn is_up(event: &FaceEventNotification) -> bool {
+    matches!(event.kind, FaceEventKind::Created | FaceEventKind::Up)
+}
+
+fn spell(command: &Command) -> (&'static str, &'static str, ControlParameters) {
+    let none = ControlParameters::default;
+    match command.clone() {
+        Command::LocalFields => {
+            let bit = Some(FACE_LOCAL_FIELDS);
+            ("faces", "update", ControlParameters { flags: bit, mask: bit, ..none() })
+        }
+        Command::Serve { prefix } => {
+            let (name, cost, origin) = (Some(prefix), Some(0), Some(ORIGIN_APP));
+            ("rib", "register", ControlParameters { name, cost, origin, ..none() })
+        }
+        Command::Multicast { prefix } => {
+            let strategy = "/localhost/nfd/strategy/multicast".parse().ok();
+            let parameters = ControlParameters { name: Some(prefix), strategy, ..none() };
+            ("strategy-choice", "set", parameters)
+        }
+        Command::CreateFace { uri, mtu } => {
+            let face_persistency = Some(Persistency::Permanent);
+            let parameters = ControlParameters { uri: Some(uri), mtu, face_persistency, ..none() };
+            ("faces", "create", parameters)
+        }
+        Command::Register { prefix, face, cost } => {
+            let parameters = ControlParameters {
+                name: Some(prefix),
+                face_id: Some(face),
+                origin: Some(ORIGIN_NLSR),
+                cost: Some(cost),
+                ..none()
+            };
+            ("rib", "register", parameters)
+        }
+        Command::Unregister { prefix, face } => {
+            let parameters = ControlParameters {
+                name: Some(prefix),
+                face_id: Some(face),
+                origin: Some(ORIGIN_NLSR),
+                ..none()
+            };
+            ("rib", "unregister", parameters)
+        }
+    }
+}
