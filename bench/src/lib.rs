@@ -18,4 +18,5 @@ pub mod report;
 pub mod run;
 pub mod services;
 pub mod signed;
+pub mod store;
 pub mod subject;

@@ -5,6 +5,7 @@ use clap::{Parser, Subcommand};
 use mimalloc::MiMalloc;
 use onym_bench::{
     board, distribute, file, flood, index, load, memory, push, relay, rendezvous, run, services,
+    store,
 };
 use onym_sys::alloc_count::CountingAlloc;
 
@@ -49,6 +50,8 @@ enum Command {
     Rendezvous(rendezvous::RendezvousArgs),
     /// Services alone and in a chain; prints a table and writes rows.
     Services(services::ServicesArgs),
+    /// The store of packets beside raw files: insertion, reading, start.
+    Store(store::StoreArgs),
     /// Sends Interests for names that do not exist; prints how many, and its CPU seconds.
     Flood(flood::FloodArgs),
 }
@@ -70,6 +73,7 @@ fn main() -> Result<()> {
         Command::Distribute(args) => print(&distribute::run(&args)?),
         Command::Index(args) => index::run(&args),
         Command::Services(args) => services::run(&args),
+        Command::Store(args) => store::run(&args),
         Command::Flood(args) => {
             let sent = flood::run(&args)?;
             print(&(sent, onym_sys::thread::process_cpu_time().as_secs_f64()))

@@ -1,5 +1,5 @@
-//! Sides of a benchmark that are processes of their own: each says on its standard output that it is
-//! ready, and at its end one line of JSON.
+//! Sides of a benchmark that run as processes. Each prints a line when it is ready, and one line of
+//! JSON at its end.
 
 use anyhow::{Context, Result, ensure};
 use serde::de::DeserializeOwned;

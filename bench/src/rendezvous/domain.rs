@@ -84,16 +84,16 @@ fn build(args: &RendezvousArgs) -> Result<(PushNetwork, Vec<usize>)> {
     for hub in 0..hubs {
         net.link(hub, hubs + hub * inner / hubs, link);
     }
-    let mut fathers = HashSet::from([0]);
+    let mut parents = HashSet::from([0]);
     for number in 1..nodes {
         // Inner nodes without a node behind them get one of the edge first.
-        let bare = || (0..inner).find(|node| !fathers.contains(node));
-        let father = match (number >= inner).then(bare).flatten() {
+        let bare = || (0..inner).find(|node| !parents.contains(node));
+        let parent = match (number >= inner).then(bare).flatten() {
             Some(bare) => bare,
             None => rng.below(number.min(inner) as u64) as usize,
         };
-        fathers.insert(father);
-        net.link(hubs + father, hubs + number, link);
+        parents.insert(parent);
+        net.link(hubs + parent, hubs + number, link);
     }
     net.run_for(Duration::from_secs(5));
     Ok((net, (hubs + inner..hubs + nodes).collect()))

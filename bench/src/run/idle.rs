@@ -1,4 +1,4 @@
-//! What a node costs that has nothing to do.
+//! The cost of an idle node.
 
 use super::Run;
 use super::exchange::{Topology, start};

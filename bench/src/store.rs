@@ -1,0 +1,176 @@
+//! The store of packets beside what bounds it: a raw log with the same syncs, and reading the same
+//! octets without a store.
+
+use crate::report::{Report, human, median};
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use onym_crypto::signer::write_digest_data;
+use onym_store::{Change, Folder, Options, Store};
+use onym_wire::{DataBuilder, Name};
+use rustix::fs::{Advice, fadvise};
+use std::fs::{self, File};
+use std::hint::black_box;
+use std::io::{Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// The store beside raw files.
+#[derive(Debug, Args)]
+pub struct StoreArgs {
+    /// Packets.
+    #[arg(long, default_value_t = 20_000)]
+    pub packets: u32,
+    /// Octets of content in a packet.
+    #[arg(long, default_value_t = 8000)]
+    pub payload: usize,
+    /// Packets of one group: one write and one sync.
+    #[arg(long, value_delimiter = ',', default_values_t = [64, 512])]
+    pub groups: Vec<usize>,
+    /// Rounds; a row is their median. Subjects take turns within a round.
+    #[arg(long, default_value_t = 3)]
+    pub rounds: usize,
+    /// Folder for the files, on the disk that is measured.
+    #[arg(long, default_value = "target")]
+    pub folder: PathBuf,
+    /// Where the rows go.
+    #[arg(long, default_value = "target/bench.json")]
+    pub json: PathBuf,
+}
+
+struct Round {
+    raw: f64,
+    store: f64,
+    read: f64,
+    cat: f64,
+    read_cold: f64,
+    cat_cold: f64,
+    start_s: f64,
+    overhead: f64,
+}
+
+/// Prints the table and writes the rows.
+///
+/// # Errors
+/// When the disk fails, or the store does not give back what it was given.
+pub fn run(args: &StoreArgs) -> Result<()> {
+    let names: Vec<Name> = (0..args.packets)
+        .map(|n| format!("/bench/store/object/v=1/seg={n}").parse())
+        .collect::<Result<_, _>>()?;
+    let mut content = vec![0; args.payload];
+    let mut packets = Vec::with_capacity(names.len());
+    for (n, name) in names.iter().enumerate() {
+        content.iter_mut().zip(n.to_le_bytes().iter().cycle()).for_each(|(to, from)| *to = *from);
+        let mut packet = Vec::new();
+        write_digest_data(&DataBuilder::new(name.as_ref(), &content), &mut packet);
+        packets.push(packet);
+    }
+    let mut report = Report::default();
+    for &group in &args.groups {
+        let rounds = (0..args.rounds)
+            .map(|_| round(args, &names, &packets, group.max(1)))
+            .collect::<Result<Vec<_>>>()?;
+        let of = |what: fn(&Round) -> f64| median(&rounds.iter().map(what).collect::<Vec<_>>());
+        let case = |what: &str| format!("do={what},group={group},payload={}", args.payload);
+        let rows = [
+            ("insert", of(|r| r.store), of(|r| r.raw)),
+            ("read-warm", of(|r| r.read), of(|r| r.cat)),
+            ("read-cold", of(|r| r.read_cold), of(|r| r.cat_cold)),
+        ];
+        for (what, ours, raw) in rows {
+            report.add("store", &case(what), "onym", "goodput_bps", ours * 8.0);
+            report.add("store", &case(what), "raw", "goodput_bps", raw * 8.0);
+            println!(
+                "{what:<10} group {group:<4} onym {:>10}B/s  raw {:>10}B/s  ratio {:.2}",
+                human(ours),
+                human(raw),
+                ours / raw
+            );
+        }
+        report.add("store", &case("start"), "onym", "latency_p50_s", of(|r| r.start_s));
+        report.add("store", &case("index"), "onym", "octets_per_entry", of(|r| r.overhead));
+        println!(
+            "start {:.4} s, {:.0} octets of index for a packet",
+            of(|r| r.start_s),
+            of(|r| r.overhead)
+        );
+    }
+    report.write(&args.json)
+}
+
+fn round(args: &StoreArgs, names: &[Name], packets: &[Vec<u8>], group: usize) -> Result<Round> {
+    let octets = packets.iter().map(Vec::len).sum::<usize>() as f64;
+    let place = tempfile::tempdir_in(&args.folder).context("cannot make a folder")?;
+    let raw_file = place.path().join("raw");
+    let began = Instant::now();
+    let mut file = File::create(&raw_file)?;
+    for many in packets.chunks(group) {
+        file.write_all(&many.concat())?;
+        file.sync_data()?;
+    }
+    let raw = octets / began.elapsed().as_secs_f64();
+
+    let folder = place.path().join("store");
+    let store = Store::open(Folder::open(&folder)?, Options::default())?;
+    let began = Instant::now();
+    for many in packets.chunks(group) {
+        for answer in store.apply(many.iter().cloned().map(Change::insert).collect())? {
+            answer?;
+        }
+    }
+    let stored = octets / began.elapsed().as_secs_f64();
+    drop(store);
+
+    let began = Instant::now();
+    let store = Store::open(Folder::open(&folder)?, Options::default())?;
+    let start_s = began.elapsed().as_secs_f64();
+    let read_all = || -> Result<f64> {
+        let mut reader = store.reader();
+        let began = Instant::now();
+        for (name, packet) in names.iter().zip(packets) {
+            let found = reader.get(0, name.as_ref())?.context("a packet is gone")?;
+            ensure!(found.len() == packet.len(), "a packet changed");
+            black_box(&found);
+        }
+        Ok(octets / began.elapsed().as_secs_f64())
+    };
+    read_all()?;
+    let read = read_all()?;
+    let cat_warm = cat(&raw_file)?;
+    drop_cache(&folder)?;
+    drop_cache(place.path())?;
+    let read_cold = read_all()?;
+    let cat_cold = cat(&raw_file)?;
+    let index = fs::metadata(folder.join("index.redb"))?.len() as f64;
+    let overhead = index / packets.len() as f64;
+    Ok(Round { raw, store: stored, read, cat: cat_warm, read_cold, cat_cold, start_s, overhead })
+}
+
+/// Octets a second of reading a file in order.
+fn cat(path: &Path) -> Result<f64> {
+    let began = Instant::now();
+    let mut file = File::open(path)?;
+    let mut buffer = vec![0; 256 << 10];
+    let mut octets = 0;
+    loop {
+        let n = file.read(&mut buffer)?;
+        if n == 0 {
+            break;
+        }
+        octets += n;
+        black_box(&buffer);
+    }
+    Ok(octets as f64 / began.elapsed().as_secs_f64())
+}
+
+/// Has the operating system forget what it keeps of the files in `folder`.
+fn drop_cache(folder: &Path) -> Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_file() {
+            let file = File::open(&path)?;
+            file.sync_all()?;
+            fadvise(&file, 0, None, Advice::DontNeed)?;
+        }
+    }
+    Ok(())
+}

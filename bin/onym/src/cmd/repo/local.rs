@@ -1,0 +1,304 @@
+//! Commands on the folder of a store: by the socket of the repository that has it open, else directly.
+
+use super::{Place, empty_or};
+use crate::exit::{Exit, Failure};
+use crate::human;
+use crate::output::Context;
+use crate::session;
+use crate::target::Target;
+use anyhow::Context as _;
+use onym_repo::add::{AddOptions, segments};
+use onym_repo::door::{self, Ask, Said};
+use onym_store::{Error, Folder, Options, Store};
+use onym_wire::{Data, Name};
+use std::fs::{self, File};
+use std::io::{self, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+/// Put a file, or the files of a folder, into a store.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: onym repo add photos --store data --as /alice/photos --key /alice
+
+The version is the time of the last change: adding a file again that did not change writes nothing.")]
+pub(crate) struct Add {
+    /// File or folder.
+    path: PathBuf,
+    #[command(flatten)]
+    place: Place,
+    /// Name of the file, or prefix of the files of the folder.
+    #[arg(long = "as", value_name = "NAME")]
+    name: Name,
+    /// Identity, key or certificate of the key store that signs; without it segments carry a digest.
+    #[arg(long, value_name = "NAME")]
+    key: Option<Name>,
+    /// Octets of content in a segment.
+    #[arg(long, value_name = "N", default_value_t = 8000, value_parser = clap::value_parser!(u32).range(1..=8192))]
+    segment_size: u32,
+    /// How long caches take a segment as fresh, in milliseconds.
+    #[arg(long, value_name = "MS", default_value_t = 10_000)]
+    freshness: u64,
+}
+
+/// List what is one component below a name.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: onym repo list /alice --store data")]
+pub(crate) struct List {
+    /// The name.
+    #[arg(default_value = "/")]
+    prefix: String,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// Read an object from a store.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: onym repo get /alice/film --store data -o film.mkv")]
+pub(crate) struct Get {
+    /// Its name; the newest version, unless one is named.
+    name: Name,
+    #[command(flatten)]
+    place: Place,
+    /// Where the content goes; without it to standard output.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// Forget everything under a name.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: onym repo remove /alice/film --store data")]
+pub(crate) struct Remove {
+    /// The name.
+    prefix: Name,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// Read and check every packet of a store.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: onym repo verify --store data
+
+Ends with 1 when packets are damaged; they are forgotten, so that they can be inserted again.")]
+pub(crate) struct Verify {
+    #[command(flatten)]
+    place: Place,
+}
+
+/// Give the room of forgotten packets back to the disk.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: onym repo gc --store data")]
+pub(crate) struct Gc {
+    #[command(flatten)]
+    place: Place,
+    /// Log segments that are alive to less than this share are copied and removed.
+    #[arg(long, value_name = "PERCENT", default_value_t = 90, value_parser = clap::value_parser!(u32).range(1..=100))]
+    below: u32,
+}
+
+/// Show how much a store has.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: onym repo stats --store data --json")]
+pub(crate) struct Stats {
+    #[command(flatten)]
+    place: Place,
+}
+
+/// Show jobs of the network and how far they are.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: onym repo jobs --store data")]
+pub(crate) struct Jobs {
+    #[command(flatten)]
+    place: Place,
+}
+
+/// The store, by whoever has it open.
+fn connect(place: &Place) -> anyhow::Result<UnixStream> {
+    if let Ok(stream) = UnixStream::connect(place.store.join("repo.sock")) {
+        return Ok(stream);
+    }
+    let what = || format!("cannot open the store {}", place.store.display());
+    if !place.store.is_dir() {
+        let next = "name its folder with --store; `onym repo run` and `onym repo add` make one";
+        return Err(Failure::new(Exit::NotFound, what()).why("it is not there").next(next).into());
+    }
+    let folder = Folder::open(&place.store).with_context(what)?;
+    match Store::open(folder, Options::default()) {
+        Err(Error::Locked) => Err(Failure::new(Exit::Failed, what())
+            .why("another process has it open and does not answer")
+            .next("try again when it has ended")
+            .into()),
+        store => Ok(door::over(store.with_context(what)?)?),
+    }
+}
+
+fn ask(place: &Place, ask: &Ask) -> anyhow::Result<Said> {
+    let said = door::ask(&connect(place)?, ask, &mut |_| Ok(()), &mut |_| Ok(()))?;
+    told(said)
+}
+
+fn told(said: Said) -> anyhow::Result<Said> {
+    match &said.error {
+        Some(why) => Err(Failure::new(Exit::NotFound, "the store refused").why(why).into()),
+        None => Ok(said),
+    }
+}
+
+pub(crate) fn add(args: &Add, cx: &Context) -> anyhow::Result<()> {
+    fs::create_dir_all(&args.place.store)
+        .with_context(|| format!("cannot make {}", args.place.store.display()))?;
+    let options = AddOptions {
+        segment_size: args.segment_size as usize,
+        freshness_ms: args.freshness,
+        signer: session::signer(args.key.as_ref())?,
+    };
+    let mut files = Vec::new();
+    walk(&args.path, &args.name, &mut files, 0)
+        .with_context(|| format!("cannot read {}", args.path.display()))?;
+    let stream = connect(&args.place)?;
+    let root = Ask::Insert { root: args.name.to_string() };
+    let mut send = |out: &mut dyn Write| {
+        for (path, name) in &files {
+            send_file(path, name, &options, out)?;
+        }
+        Ok(())
+    };
+    let said = told(door::ask(&stream, &root, &mut send, &mut |_| Ok(()))?)?;
+    if said.refused > 0 {
+        let what = format!("{} were refused", human::count(said.refused, "packet"));
+        let why = said.why.clone().unwrap_or_default();
+        return Err(Failure::new(Exit::Refused, what).why(why).into());
+    }
+    let count = files.len() as u64;
+    cx.print(&said, |said| {
+        format!(
+            "{}: {} new, {} replaced, {} there already",
+            human::count(count, "file"),
+            human::count(said.new, "packet"),
+            said.replaced,
+            said.had
+        )
+    })
+}
+
+/// Folders in folders, at most.
+const DEPTH_MAX: usize = 32;
+
+/// The regular files at and below `path`, with their names. Links are not followed.
+fn walk(
+    path: &Path,
+    name: &Name,
+    files: &mut Vec<(PathBuf, Name)>,
+    depth: usize,
+) -> io::Result<()> {
+    let kind = if depth == 0 { fs::metadata(path)? } else { fs::symlink_metadata(path)? };
+    if kind.is_file() {
+        files.push((path.to_path_buf(), name.clone()));
+    }
+    if kind.is_dir() && depth < DEPTH_MAX {
+        let mut entries = fs::read_dir(path)?.collect::<io::Result<Vec<_>>>()?;
+        entries.sort_by_key(fs::DirEntry::file_name);
+        for entry in entries {
+            let mut below = name.clone();
+            below.append_generic(entry.file_name().as_encoded_bytes());
+            walk(&entry.path(), &below, files, depth + 1)?;
+        }
+    }
+    Ok(())
+}
+
+fn send_file(
+    path: &Path,
+    name: &Name,
+    options: &AddOptions,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let file = File::open(path)?;
+    let metadata = file.metadata()?;
+    let changed = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let version = u64::try_from(changed.as_nanos()).unwrap_or(u64::MAX);
+    let mut from = BufReader::with_capacity(256 << 10, file);
+    segments(name, version, metadata.len(), &mut from, options, &mut |packet| {
+        out.write_all(&packet)
+    })?;
+    Ok(())
+}
+
+pub(crate) fn list(args: &List, cx: &Context) -> anyhow::Result<()> {
+    empty_or(&args.prefix)?;
+    let mut all = Vec::new();
+    let mut after = None;
+    loop {
+        let said = ask(&args.place, &Ask::List { prefix: args.prefix.clone(), after })?;
+        after = said.names.last().cloned();
+        all.extend(said.names);
+        if !said.more {
+            break;
+        }
+    }
+    cx.print(&all, |all| all.join("\n"))
+}
+
+pub(crate) fn get(args: &Get) -> anyhow::Result<()> {
+    let mut target = Target::open(args.output.as_deref())?;
+    let mut seen = 0;
+    let mut take = |packet: &[u8]| {
+        seen += 1;
+        let data = Data::parse(packet).map_err(io::Error::other)?;
+        target.sink().write_all(data.content)
+    };
+    let stream = connect(&args.place)?;
+    let name = args.name.to_string();
+    let said = told(door::ask(&stream, &Ask::Get { name }, &mut |_| Ok(()), &mut take)?)?;
+    let want = said.follow.unwrap_or(0);
+    if seen < want {
+        let what = format!("{}: segment {seen} of {want} is not there", args.name);
+        return Err(Failure::new(Exit::NotFound, what).next("insert the object again").into());
+    }
+    target.finish()
+}
+
+pub(crate) fn remove(args: &Remove, cx: &Context) -> anyhow::Result<()> {
+    let said = ask(&args.place, &Ask::Delete { prefix: args.prefix.to_string() })?;
+    if said.refused > 0 {
+        return Err(Failure::new(Exit::Failed, "not everything was removed")
+            .why(said.why.clone().unwrap_or_default())
+            .into());
+    }
+    cx.print(&said, |said| format!("{} removed", human::count(said.packets, "packet")))
+}
+
+pub(crate) fn verify(args: &Verify, cx: &Context) -> anyhow::Result<()> {
+    let said = ask(&args.place, &Ask::Verify)?;
+    cx.print(&said, |said| format!("{} are whole", human::count(said.packets, "record")))?;
+    if said.damaged == 0 {
+        return Ok(());
+    }
+    let what = format!("{} were damaged, and are forgotten", human::count(said.damaged, "packet"));
+    Err(Failure::new(Exit::Failed, what).next("insert their objects again").into())
+}
+
+pub(crate) fn gc(args: &Gc, cx: &Context) -> anyhow::Result<()> {
+    let said = ask(&args.place, &Ask::Collect { share: f64::from(args.below) / 100.0 })?;
+    cx.print(&said, |said| format!("{} freed", human::bytes(said.octets)))
+}
+
+pub(crate) fn stats(args: &Stats, cx: &Context) -> anyhow::Result<()> {
+    let said = ask(&args.place, &Ask::Stats)?;
+    cx.print(&said, |said| {
+        let trouble = said.trouble.as_ref().map_or(String::new(), |t| format!("\ntrouble: {t}"));
+        format!(
+            "{}, {} of {} on the disk in {}, {} damaged{trouble}",
+            human::count(said.packets, "packet"),
+            human::bytes(said.octets),
+            human::bytes(said.log_octets),
+            human::count(said.segments, "log segment"),
+            said.damaged
+        )
+    })
+}
+
+pub(crate) fn jobs(args: &Jobs, cx: &Context) -> anyhow::Result<()> {
+    let said = ask(&args.place, &Ask::Jobs)?;
+    cx.print(&said.jobs, |jobs| jobs.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+}

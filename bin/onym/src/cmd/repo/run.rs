@@ -1,0 +1,144 @@
+//! `onym repo run`: serve a store.
+
+use super::Place;
+use crate::exit::{Exit, Failure};
+use crate::human;
+use crate::output::Context;
+use crate::{session, stop};
+use anyhow::Context as _;
+use onym_crypto::cert::Certificate;
+use onym_repo::admission::{Admission, Everybody, Keys, Nobody};
+use onym_repo::door::{Bulk, BulkRule};
+use onym_repo::{Repo, RepoOptions, repo};
+use onym_store::{Bounds, Folder, Options, Store};
+use onym_wire::Name;
+use serde::Serialize;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Serve a store, and take commands and bulk insertions, until stopped.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  onym repo run --store data --name /example/repo --serve /example
+  onym repo run --store data --name /example/repo --allow-key alice.ndncert --bulk 127.0.0.1:7376
+
+Prints `ready` once the node routes the name of the repository here.")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    place: Place,
+    /// Name of the repository: commands come under it.
+    #[arg(long, value_name = "NAME")]
+    name: Name,
+    /// Prefix that is served from the start; may be given more than once.
+    #[arg(long, value_name = "PREFIX")]
+    serve: Vec<Name>,
+    /// Certificate (a file) of who may insert and delete, under its identity; may be given more than once.
+    #[arg(long, value_name = "FILE")]
+    allow_key: Vec<PathBuf>,
+    /// Keys of --allow-key may insert under any name.
+    #[arg(long, requires = "allow_key")]
+    any_name: bool,
+    /// Everybody who reaches the repository may insert and delete, as in ndn-python-repo.
+    #[arg(long, conflicts_with = "allow_key")]
+    allow_everybody: bool,
+    /// Take packets by TCP here, under the served prefixes; beyond loopback signed by --allow-key only.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    bulk: Option<SocketAddr>,
+    /// Identity, key or certificate of the key store that signs metadata and answers.
+    #[arg(long, value_name = "NAME")]
+    key: Option<Name>,
+    /// Octets to keep at most, such as 50G.
+    #[arg(long, value_name = "SIZE", value_parser = human::parse_size, default_value = "none")]
+    octets_max: u64,
+    /// Packets to keep at most.
+    #[arg(long, value_name = "N")]
+    packets_max: Option<u64>,
+    /// Octets of one owner at most, such as 1G.
+    #[arg(long, value_name = "SIZE", value_parser = human::parse_size, default_value = "none")]
+    owner_octets_max: u64,
+}
+
+/// One line of the output.
+#[derive(Debug, Serialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+enum Line {
+    Ready { name: String, packets: u64, octets: u64, applied: u64, bulk: Option<String> },
+}
+
+pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
+    let stop = stop::on_signal()?;
+    let admission = admission(&args)?;
+    let bounds = Bounds {
+        octets_max: args.octets_max,
+        packets_max: args.packets_max.unwrap_or(u64::MAX),
+        owner_octets_max: args.owner_octets_max,
+        ..Bounds::default()
+    };
+    let folder = &args.place.store;
+    let cannot = || format!("cannot open the store {}", folder.display());
+    let store = Folder::open(folder).with_context(cannot)?;
+    let store = Store::open(store, Options { bounds, ..Options::default() });
+    let store = Arc::new(store.with_context(cannot)?);
+    let stats = store.stats()?;
+    let client = session::open_forever(cx)?;
+    let rule = BulkRule {
+        prefixes: args.serve.clone(),
+        admission: (!args.allow_key.is_empty()).then(|| Arc::clone(&admission)),
+    };
+    let bulk = args.bulk.map(|listen| Bulk::open(listen, &store, rule)).transpose();
+    let bulk = bulk.map_err(|e| {
+        Failure::new(Exit::Usage, "cannot open the door for bulk insertion")
+            .why(e)
+            .next("name an address of loopback, or keys with --allow-key")
+    })?;
+    let options = RepoOptions {
+        name: args.name.clone(),
+        serve: args.serve,
+        admission,
+        signer: Arc::new(session::signer(args.key.as_ref())?),
+    };
+    let mut repo = Repo::open(client, Arc::clone(&store), options).map_err(failure)?;
+    onym_repo::door::listen(&folder.join("repo.sock"), &store, repo.roots())
+        .context("cannot open the local socket")?;
+    let ready = Line::Ready {
+        name: args.name.to_string(),
+        packets: stats.total.packets,
+        octets: stats.total.octets,
+        applied: store.recovery().records,
+        bulk: bulk.as_ref().map(|bulk| bulk.address().to_string()),
+    };
+    cx.event(&ready, text)?;
+    repo.run(&mut || stop.is_set()).map_err(failure)
+}
+
+fn text(line: &Line) -> String {
+    let Line::Ready { name, packets, octets, bulk, .. } = line;
+    let bulk = bulk.as_ref().map_or(String::new(), |at| format!(", bulk insertion at {at}"));
+    let packets = human::count(*packets, "packet");
+    format!("{name}\nready: {packets}, {}{bulk}\n", human::bytes(*octets))
+}
+
+fn failure(error: repo::Error) -> anyhow::Error {
+    match error {
+        repo::Error::Client(error) => session::failure(error),
+        error => error.into(),
+    }
+}
+
+fn admission(args: &Args) -> anyhow::Result<Arc<dyn Admission>> {
+    if args.allow_everybody {
+        return Ok(Arc::new(Everybody));
+    }
+    if args.allow_key.is_empty() {
+        return Ok(Arc::new(Nobody));
+    }
+    let read = |path: &PathBuf| {
+        let text = std::fs::read_to_string(path);
+        let text = text.with_context(|| format!("cannot read {}", path.display()))?;
+        Certificate::from_text(&text)
+            .with_context(|| format!("{} holds no certificate", path.display()))
+    };
+    let certificates = args.allow_key.iter().map(read).collect::<anyhow::Result<Vec<_>>>()?;
+    Ok(Arc::new(Keys::new(certificates, args.any_name)))
+}

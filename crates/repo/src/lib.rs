@@ -1,0 +1,14 @@
+#![doc = include_str!("../README.md")]
+
+pub mod add;
+pub mod admission;
+pub mod answer;
+pub mod client;
+pub mod command;
+pub mod door;
+pub mod file;
+pub mod job;
+pub mod repo;
+
+pub use admission::{Act, Admission};
+pub use repo::{Repo, RepoOptions};

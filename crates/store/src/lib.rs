@@ -1,0 +1,61 @@
+#![doc = include_str!("../README.md")]
+
+mod change;
+mod disk;
+mod entry;
+mod index;
+mod log;
+mod options;
+mod overlay;
+mod reader;
+mod record;
+mod scan;
+mod store;
+mod tally;
+mod writer;
+
+pub use change::{Change, Done, OwnerId, Refused};
+pub use disk::{Disk, DiskFile, Folder};
+pub use entry::Entry;
+pub use index::Note;
+pub use options::{Bounds, Options};
+pub use reader::{Listed, Reader};
+pub use store::Store;
+pub use tally::{Stats, Usage};
+pub use writer::{Recovery, Scrubbed, Writer};
+
+/// Why a store cannot be opened or read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The disk.
+    #[error("the disk of the store fails: {0}")]
+    Disk(#[from] std::io::Error),
+    /// The index.
+    #[error("the index of the store fails: {0}")]
+    Index(String),
+    /// Another process has it open.
+    #[error("another process has the store open")]
+    Locked,
+    /// The thread that writes has ended.
+    #[error("the store is closed")]
+    Closed,
+}
+
+macro_rules! of_redb {
+    ($($kind:ident),*) => {$(
+        impl From<redb::$kind> for Error {
+            fn from(error: redb::$kind) -> Self {
+                Self::Index(error.to_string())
+            }
+        }
+    )*};
+}
+of_redb!(
+    StorageError,
+    TableError,
+    TransactionError,
+    CommitError,
+    DatabaseError,
+    SetDurabilityError
+);
