@@ -4,35 +4,34 @@
 //! for its identifier. Every request ends in one status; what was refused is undone.
 
 mod assert;
-mod awaited;
 mod cache;
 mod data;
 mod fragment;
-mod gaps;
 mod notify;
 mod pace;
 mod request;
 mod share;
-mod subscriptions;
 
-pub use data::{Data, Refusal, Row, Sent};
-pub use fragment::FragmentLimits;
+pub use crate::data::{Data, Refusal, Row, Sent};
+pub use fragment::{FragmentLimits, Origin};
 pub use request::Request;
-pub use subscriptions::Receivers;
 
 use crate::courier::{Courier, Traffic};
+use crate::data::Aliases;
+use crate::fib::Way;
+use crate::names::{Hashing, Key, Names};
 use crate::publication::{AppId, Event, Outbox, Target, responsible};
-use awaited::Awaited;
 use cache::Cache;
 use fragment::{Reassembly, Repair};
-use gaps::{Heard, Numbers, Watched};
 use onym_tables::{HashKey, KeyedMap, Tick};
 use onym_wire::push::{Control, Home, Id, Kind, Label, Role, RouteBuf, Sequence, Status, Strategy};
 use request::Waiting;
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
-use subscriptions::{Subscribers, Subscribing, Subscriptions};
+
+/// Links that a publication may travel beyond the depth of its tree.
+pub(crate) const SPARE_HOPS: u8 = 1;
 
 /// Settings of a dispatcher.
 #[derive(Debug, Clone)]
@@ -75,7 +74,7 @@ impl Config {
             frame_max: 1400,
             reserve: 0,
             cache_octets_max: 16 << 20,
-            spare_hops: 1,
+            spare_hops: SPARE_HOPS,
             fragments: FragmentLimits::default(),
         }
     }
@@ -86,16 +85,15 @@ impl Config {
 struct Publisher {
     app: AppId,
     is_started: bool,
+    /// The push FIB of its shard has the item.
+    is_installed: bool,
 }
 
 impl Publisher {
     const fn new(app: AppId) -> Self {
-        Self { app, is_started: false }
+        Self { app, is_started: false, is_installed: false }
     }
 }
-
-/// Names of an item: mostly its own.
-type Aliases = SmallVec<[Id; 1]>;
 
 /// A publication of this node.
 #[derive(Debug)]
@@ -108,7 +106,7 @@ struct Publishing {
     /// In the order in which they came; empty while the rendezvous is asked.
     publishers: SmallVec<[Publisher; 1]>,
     /// Who waits for the answer to the first request.
-    waiting: Vec<Waiting>,
+    waiting: SmallVec<[Waiting; 1]>,
     /// There are subscribers.
     is_matched: bool,
     /// The way to subscribers on other nodes.
@@ -117,17 +115,26 @@ struct Publishing {
     hops: u8,
     /// All names of the item, as the rendezvous knows them.
     aliases: Aliases,
-    /// What comes before the payload in its frames, made when it is first needed; none after any
-    /// of the above changed.
-    head: Option<Vec<u8>>,
-    numbers: Numbers,
+}
+
+/// A subscription of this node.
+#[derive(Debug)]
+struct Subscribing {
+    is_scope: bool,
+    strategy: Strategy,
+    /// As it was asked.
+    id: Id,
+    prefix: Id,
+    /// In the order in which they came.
+    subscribers: SmallVec<[AppId; 2]>,
+    waiting: SmallVec<[Waiting; 1]>,
 }
 
 /// A request that a rendezvous has to answer.
 #[derive(Debug, Clone)]
 struct Pending {
     kind: Kind,
-    full: Id,
+    full: Key,
     /// As it was asked.
     id: Id,
     prefix: Id,
@@ -143,8 +150,8 @@ struct Pending {
 #[derive(Debug)]
 pub struct Dispatcher {
     config: Config,
-    publications: KeyedMap<Id, Publishing>,
-    subscriptions: Subscriptions,
+    publications: Names<Publishing>,
+    subscriptions: Names<Subscribing>,
     /// Identifiers that each application publishes or subscribes to.
     apps: BTreeMap<AppId, BTreeSet<(bool, Id)>>,
     homes: Vec<Home>,
@@ -166,12 +173,9 @@ pub struct Dispatcher {
     repair: Repair,
     reassembly: Reassembly,
     cache: Cache,
-    awaited: Awaited,
-    heard: Heard,
-    watched: Watched,
     publication_number: u64,
-    /// Items published until now.
-    published: u64,
+    /// What each shard passed until now, by its number.
+    taken: SmallVec<[u64; 1]>,
     /// What was counted.
     pub counters: Counters,
 }
@@ -224,13 +228,41 @@ pub struct Counters {
     pub repairs_asked: u64,
 }
 
+impl std::ops::AddAssign<&Self> for Counters {
+    fn add_assign(&mut self, other: &Self) {
+        self.sent += other.sent;
+        self.cached += other.cached;
+        self.delivered += other.delivered;
+        self.unwanted += other.unwanted;
+        self.missing += other.missing;
+        self.duplicates += other.duplicates;
+        self.malformed += other.malformed;
+        self.refused += other.refused;
+        self.wrong_flow += other.wrong_flow;
+        self.incomplete += other.incomplete;
+        self.repaired += other.repaired;
+        self.repairs_asked += other.repairs_asked;
+    }
+}
+
+impl Publishing {
+    /// Where it goes, as push FIBs have it.
+    fn way(&self, full: &Id) -> Option<Box<Way>> {
+        let is_plain = self.route.is_none() && matches!(&self.aliases[..], [id] if id == full);
+        let way =
+            || Way { aliases: self.aliases.clone(), route: self.route.clone(), hops: self.hops };
+        (!is_plain).then(|| Box::new(way()))
+    }
+}
+
 impl Dispatcher {
     /// A dispatcher without applications.
     #[must_use]
     pub fn new(config: Config) -> Self {
+        let hashing = Hashing::default();
         Self {
-            publications: KeyedMap::default(),
-            subscriptions: Subscriptions::default(),
+            publications: Names::new(&hashing),
+            subscriptions: Names::new(&hashing),
             apps: BTreeMap::new(),
             homes: Vec::new(),
             rendezvous: Courier::new(config.node, config.boot),
@@ -245,11 +277,8 @@ impl Dispatcher {
             repair: Repair::new(config.fragments),
             reassembly: Reassembly::new(config.fragments),
             cache: Cache::new(config.cache_octets_max),
-            awaited: Awaited::default(),
-            heard: Heard::default(),
-            watched: Watched::default(),
             publication_number: first_number(config.node, config.boot),
-            published: 0,
+            taken: SmallVec::new(),
             counters: Counters::default(),
             config,
         }
@@ -279,7 +308,7 @@ impl Dispatcher {
             view.route.clone_from(&p.route);
             view.aliases = p.aliases.to_vec();
         }
-        view.subscribers = subscribed.map(|s| s.subscribers.to_vec()).unwrap_or_default();
+        view.subscribers = subscribed.map_or_else(Vec::new, |s| s.subscribers.to_vec());
         Some(view)
     }
 
@@ -287,6 +316,16 @@ impl Dispatcher {
     #[must_use]
     pub fn rendezvous_of_root(&self, id: &Id) -> Option<Label> {
         self.rendezvous_of(id)
+    }
+
+    /// How identifiers are hashed here and in push FIBs.
+    #[must_use]
+    pub const fn hashing(&self) -> &Hashing {
+        self.publications.hashing()
+    }
+
+    fn key(&self, id: Id) -> Key {
+        self.hashing().key(id)
     }
 
     fn rendezvous_of(&self, id: &Id) -> Option<Label> {
@@ -328,7 +367,6 @@ impl Dispatcher {
             self.keep_alive(out);
         }
         self.fragments_timeout(now, out);
-        self.numbers_timeout(now, out);
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) has something to do.
@@ -341,7 +379,6 @@ impl Dispatcher {
             Some(self.next_keep_alive),
             self.reassembly.next_timeout(),
             self.repair.next_timeout(),
-            self.watched.next_timeout(),
         ];
         parts.into_iter().flatten().min()
     }

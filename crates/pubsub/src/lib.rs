@@ -1,10 +1,14 @@
 #![doc = include_str!("../README.md")]
 
+pub mod control;
 pub mod courier;
+mod data;
 pub mod dispatcher;
+pub mod fib;
 pub mod forwarder;
 pub mod link_state;
 mod missing;
+mod names;
 pub mod node;
 pub mod publication;
 pub mod rendezvous;
@@ -12,11 +16,16 @@ pub mod signature;
 pub mod topology;
 pub mod verdict;
 
-pub use dispatcher::{Data, Dispatcher, Refusal, Request, Row, Sent};
+pub use control::ControlPlane;
+pub use control::{Faces, Frames, Output};
+pub use data::{Data, Handout, Place, Receivers, Refusal, Row, Sent, is_of_item};
+pub use dispatcher::{Dispatcher, Origin, Request};
+pub use fib::{Delta, Fib};
 pub use forwarder::{Copies, Forwarder, Source};
 pub use link_state::LinkState;
-pub use node::{Faces, Frames, Node, Output};
-pub use publication::{AppId, DomainKey, Event, Outbox, Publication, Target, To};
+pub use names::{Hashing, Key};
+pub use node::Node;
+pub use publication::{AppId, DomainKey, Event, Notice, Outbox, Publication, Target, To};
 pub use rendezvous::{Kept, Rendezvous};
 pub use signature::{Signing, Trusted};
 pub use topology::TopologyManager;

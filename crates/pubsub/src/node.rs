@@ -1,332 +1,92 @@
-//! The one place of wiring: hands publications from part to part of a node.
+//! A whole node in memory: the control plane and one push FIB, as the simulator and tests use it.
 
-mod border;
-mod bundles;
-mod ready;
-mod send;
 #[cfg(test)]
 mod tests;
 
-pub use ready::Handed;
+pub use crate::control::{Config, ControlPlane, Dropped, Faces, Frames, Output};
 
-use crate::courier::Traffic;
-use crate::dispatcher::{self, Data, Dispatcher, Refusal, Request, Sent};
-use crate::forwarder::{self, Copies, Forwarder, LinkEntry, LinkError, Source};
-use crate::link_state::{self, LinkState};
-use crate::publication::{AppId, DomainKey, Event, Outbox, To};
-use crate::rendezvous::{self, Kept, Rendezvous};
-use crate::signature::{Signing, Trusted};
-use crate::topology::{self, Routing, TopologyManager};
+use crate::data::{Data, Handout, Refusal, Row, Sent, is_of_item};
+use crate::dispatcher::{Counters, Origin, Request};
+use crate::fib::{Effects, Fib, LOOKS_MAX, Received};
+use crate::forwarder::{Copies, START, Source, has_short_head};
+use crate::publication::{AppId, Event, Notice, To};
 use crate::verdict::Verdict;
-use bundles::Bundles;
-use onym_tables::bloom::KeyedTags;
 use onym_tables::{FaceId, Tick};
-use onym_wire::push::{Bundle, Control, Frame, Id, Kind, Label, Link, Role, Strategy, reserved};
-use smallvec::SmallVec;
-use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
+use onym_wire::push::app::PIECE_MAX;
+use onym_wire::push::{Frame, Id};
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
-/// Settings of a node.
-#[derive(Debug, Clone)]
-pub struct Config {
-    /// Its identifier.
-    pub node: Label,
-    /// Number of its inside.
-    pub inside: u32,
-    /// What it does for the domain.
-    pub role: Role,
-    /// Number of this life of the node; another one than before.
-    pub boot: u32,
-    /// The forwarder's limits, and how link numbers become tags.
-    pub forwarder: forwarder::Config,
-    /// How a topology manager makes filters; its scheme is the forwarder's.
-    pub routing: Routing,
-    /// Bounds of a rendezvous.
-    pub limits: rendezvous::graph::Limits,
-    /// Most octets of link states, about.
-    pub link_state_octets_max: usize,
-    /// Time after which a rendezvous forgets a silent node.
-    pub lease: Duration,
-    /// Most octets of a frame.
-    pub frame_max: usize,
-    /// The key of control messages, where the domain has one.
-    pub key: Option<DomainKey>,
-    /// Who signs what this node publishes; nobody: it is not signed.
-    pub signing: Option<Signing>,
-    /// Whose publications are delivered here; without it everybody's.
-    pub trusted: Option<Trusted>,
-    /// Octets of publications with algorithmic identifiers that are kept for who subscribes later.
-    pub cache_octets_max: usize,
-    /// The label of the domain, where there are others.
-    pub domain: Option<Label>,
-    /// The key of messages between domains, where they have one.
-    pub federation_key: Option<DomainKey>,
+/// The shard of the one push FIB.
+const SHARD: u16 = 0;
+
+/// What became of data that came.
+#[derive(Debug)]
+pub enum Handed {
+    /// Nothing is left to do for this frame.
+    Done,
+    /// Applications of this node get the payloads of these frames from the caller, behind what is
+    /// in the output.
+    To(Row),
 }
 
-impl Config {
-    /// The usual settings.
-    #[must_use]
-    pub fn new(node: Label, inside: u32, role: Role, boot: u32) -> Self {
-        Self {
-            node,
-            inside,
-            role,
-            boot,
-            forwarder: forwarder::Config::default(),
-            routing: Routing::default(),
-            limits: rendezvous::graph::Limits::default(),
-            link_state_octets_max: 16 << 20,
-            lease: Duration::from_secs(30),
-            frame_max: 1400,
-            key: None,
-            signing: None,
-            trusted: None,
-            cache_octets_max: 16 << 20,
-            domain: None,
-            federation_key: None,
-        }
-    }
-}
-
-/// Faces of one frame; so many that no memory is asked for in the common case.
-pub type Faces = SmallVec<[FaceId; 16]>;
-
-/// A frame for its faces.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Frames {
-    /// The faces.
-    pub faces: Faces,
-    /// The one frame for all of them.
-    pub octets: Vec<u8>,
-}
-
-/// What a node has to say to its shell; the buffers are used again and again.
-#[derive(Debug, Default)]
-pub struct Output {
-    /// Frames, in order.
-    pub frames: Vec<Frames>,
-    /// Events of applications, in order.
-    pub events: Vec<(To, Event)>,
-    /// Buffers of frames that left.
-    spare: Vec<Vec<u8>>,
-}
-
-/// Buffers that are kept for frames to come.
-const SPARE_MAX: usize = 64;
-
-impl Output {
-    /// Takes the buffer of a frame that left, for another one.
-    pub fn give_back(&mut self, mut octets: Vec<u8>) {
-        if self.spare.len() < SPARE_MAX {
-            octets.clear();
-            self.spare.push(octets);
-        }
-    }
-
-    /// A frame of which the caller has the payload, for its faces.
-    pub fn join(&mut self, faces: Faces, head: &[u8], payload: &[u8]) {
-        let mut octets = self.buffer();
-        octets.extend_from_slice(head);
-        octets.extend_from_slice(payload);
-        self.frames.push(Frames { faces, octets });
-    }
-
-    fn buffer(&mut self) -> Vec<u8> {
-        self.spare.pop().unwrap_or_default()
-    }
-}
-
-/// Control messages that ended without effect, by why.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Dropped {
-    /// Do not parse.
-    pub malformed: u64,
-    /// No MAC of the domain, or a wrong one.
-    pub mac: u64,
-    /// Publications without the signature of somebody who is trusted.
-    pub signature: u64,
-    /// For a part that this node does not have, or from who may not send it.
-    pub misdirected: u64,
-}
-
-/// A forwarder with the keys of the epoch that it starts in.
-fn forwarder_of(config: &Config) -> Forwarder {
-    let mut forwarder = Forwarder::new(config.forwarder.clone(), config.inside);
-    if let Some(keyed) = config.routing.keyed {
-        let node = config.node.to_u64();
-        let keys = KeyedTags::of_node(keyed.master, node, keyed.epoch, keyed.k);
-        forwarder.epoch_start(keyed.epoch, keys);
-    }
-    forwarder
-}
-
-/// All parts of one node.
+/// The control plane and the push FIB of one node.
 #[derive(Debug)]
 pub struct Node {
-    config: Config,
-    /// Where frames go.
-    pub forwarder: Forwarder,
-    /// Applications.
-    pub dispatcher: Dispatcher,
-    /// The rendezvous within the node.
-    pub inner: Rendezvous,
-    /// The rendezvous of the domain, when this node is one.
-    pub rendezvous: Option<Rendezvous>,
-    /// The topology manager, when this node is one.
-    pub topology: Option<TopologyManager>,
-    /// Neighbours.
-    pub link_state: LinkState,
-    /// Control messages without effect.
-    pub dropped: Dropped,
-    /// Control messages handed to a part, by kind.
-    pub control: BTreeMap<u8, u64>,
-    /// The forwarder decides otherwise than when this was last taken back.
-    pub is_border_changed: bool,
-    outbox: Outbox,
+    plane: ControlPlane,
+    fib: Fib,
+    effects: Effects,
     copies: Copies,
-    bundles: Bundles,
-    /// Messages to other nodes wait for the end of a round.
-    is_held: bool,
+}
+
+impl Deref for Node {
+    type Target = ControlPlane;
+
+    fn deref(&self) -> &ControlPlane {
+        &self.plane
+    }
+}
+
+impl DerefMut for Node {
+    fn deref_mut(&mut self) -> &mut ControlPlane {
+        &mut self.plane
+    }
 }
 
 impl Node {
     /// A node without links and applications.
     #[must_use]
     pub fn new(config: Config) -> Self {
-        let inner = rendezvous::Config {
-            node: config.node,
-            is_node_local: true,
-            limits: config.limits,
-            lease: config.lease,
-            epoch: u64::from(config.boot),
-            boot: config.boot,
-        };
-        let domain = rendezvous::Config { is_node_local: false, ..inner.clone() };
-        let topology = topology::Config {
-            node: config.node,
-            routing: Routing {
-                scheme: config.forwarder.scheme,
-                fill_max: config.forwarder.fill_max,
-                ..config.routing
-            },
-            boot: config.boot,
-            domain: config.domain,
-        };
-        let dispatcher = dispatcher::Config {
-            frame_max: config.frame_max,
-            reserve: config.signing.as_ref().map_or(0, Signing::overhead),
-            cache_octets_max: config.cache_octets_max,
-            keep_alive: config.lease / 3,
-            held_max: config.limits.vertices_max,
-            ..dispatcher::Config::new(config.node, config.boot)
-        };
-        let links = link_state::Config {
-            octets_max: config.link_state_octets_max,
-            ..link_state::Config::new(config.node, config.inside, config.role, config.boot.into())
-        };
-        Self {
-            forwarder: forwarder_of(&config),
-            dispatcher: Dispatcher::new(dispatcher),
-            inner: Rendezvous::new(inner),
-            rendezvous: config.role.has(Role::RENDEZVOUS).then(|| Rendezvous::new(domain)),
-            topology: config.role.has(Role::TOPOLOGY).then(|| TopologyManager::new(topology)),
-            link_state: LinkState::new(links),
-            dropped: Dropped::default(),
-            control: BTreeMap::new(),
-            is_border_changed: false,
-            outbox: Outbox::default(),
-            copies: Copies::default(),
-            bundles: Bundles::default(),
-            is_held: false,
-            config,
-        }
+        let plane = ControlPlane::new(config);
+        let fib = plane.fib(SHARD);
+        Self { plane, fib, effects: Effects::default(), copies: Copies::default() }
     }
 
-    /// Its identifier.
+    /// What its dispatcher and its push FIB counted.
     #[must_use]
-    pub const fn label(&self) -> Label {
-        self.config.node
-    }
-
-    /// Control messages of all its parts that are repeated until they are acknowledged.
-    #[must_use]
-    pub fn traffic(&self) -> Traffic {
-        let graphs = [Some(&self.inner), self.rendezvous.as_ref()].into_iter().flatten();
-        let manager = self.topology.iter().map(TopologyManager::traffic);
-        let parts = graphs.map(Rendezvous::traffic).chain(manager);
-        parts.chain([self.dispatcher.traffic()]).sum()
-    }
-
-    /// Adds a link with its number in the domain.
-    ///
-    /// # Errors
-    /// [`LinkError`].
-    pub fn link_add(&mut self, now: Tick, link: LinkEntry, cost: u16) -> Result<(), LinkError> {
-        self.forwarder.link_add(link)?;
-        if !link.is_external {
-            self.link_state.link_add(now, link.face, link.number, cost);
-        }
-        Ok(())
-    }
-
-    /// Adds a link to another domain.
-    ///
-    /// # Errors
-    /// [`LinkError`].
-    pub fn exit_add(&mut self, now: Tick, link: LinkEntry, domain: Label) -> Result<(), LinkError> {
-        self.forwarder.link_add(LinkEntry { is_external: true, ..link })?;
-        let exit = Link { neighbour: domain, number: link.number, cost: 1 };
-        self.link_state.exit_add(now, link.face, exit);
-        Ok(())
-    }
-
-    /// Starts another epoch of keyed tags, where the domain uses them. The shells of a domain start
-    /// an epoch within half of its time of each other: the keys of the last one stay good.
-    pub fn epoch_start(&mut self, now: Tick, number: u8, output: &mut Output) {
-        let Some(keyed) = self.config.routing.keyed else { return };
-        let node = self.config.node.to_u64();
-        let keys = KeyedTags::of_node(keyed.master, node, number, keyed.k);
-        self.forwarder.epoch_start(number, keys);
-        if let Some(topology) = &mut self.topology {
-            topology.epoch_start(now, number, &mut self.outbox);
-        }
-        self.settle(now, output);
-    }
-
-    /// From now on it is noted which scopes a store has to keep (P-44).
-    pub fn keep_scopes(&mut self) {
-        if let Some(rendezvous) = &mut self.rendezvous {
-            rendezvous.keep_scopes();
-        }
-    }
-
-    /// Scopes that come back from a store.
-    pub fn recall(&mut self, now: Tick, kept: Vec<Kept>, output: &mut Output) {
-        if let Some(rendezvous) = &mut self.rendezvous {
-            rendezvous.recall(now, kept, &mut self.outbox);
-        }
-        self.settle(now, output);
-    }
-
-    /// Rendezvous nodes and topology managers whose lease in a store holds.
-    pub fn roster(&mut self, now: Tick, nodes: BTreeSet<Label>) {
-        if let Some(topology) = &mut self.topology {
-            topology.roster(now, nodes);
-        }
+    pub fn counters(&self) -> Counters {
+        let mut sum = self.plane.dispatcher.counters;
+        sum += &self.fib.counters;
+        sum
     }
 
     /// A link is known to be down.
     pub fn link_down(&mut self, now: Tick, face: FaceId, output: &mut Output) {
-        self.link_state.link_down(now, face, &mut self.outbox);
-        self.settle(now, output);
+        self.plane.link_down(now, face, output);
+        self.obey(output);
     }
 
     /// Removes a link; whether there was one.
     pub fn link_remove(&mut self, now: Tick, face: FaceId, output: &mut Output) -> bool {
-        self.link_state.link_remove(now, face, &mut self.outbox);
-        let was_there = self.forwarder.link_remove(face);
-        self.settle(now, output);
+        let was_there = self.plane.link_remove(now, face, output);
+        self.obey(output);
         was_there
+    }
+
+    /// Ends a round of [`ControlPlane::hold`].
+    pub fn release(&mut self, now: Tick, output: &mut Output) {
+        self.plane.release(now, output);
+        self.obey(output);
     }
 
     /// A frame that came over a face; its hop limit is changed in place.
@@ -338,125 +98,154 @@ impl Node {
         output: &mut Output,
     ) -> Verdict {
         let mut copies = std::mem::take(&mut self.copies);
-        let verdict = self.forwarder.receive(Source::Face(face), octets, &mut copies);
+        let verdict = self.plane.forwarder.receive(Source::Face(face), octets, &mut copies);
         if copies.is_delivered {
-            self.deliver(now, face, octets);
+            self.deliver_frame(now, face, octets, output);
         }
         if !copies.faces.is_empty() {
             let octets = std::mem::take(octets);
             output.frames.push(Frames { faces: Faces::from_slice(&copies.faces), octets });
         }
         self.copies = copies;
-        self.settle(now, output);
         verdict
     }
 
     /// A frame that a forwarder of the shell found to be for this node.
     pub fn deliver_frame(&mut self, now: Tick, face: FaceId, octets: &[u8], output: &mut Output) {
-        self.deliver(now, face, octets);
-        self.settle(now, output);
-    }
-
-    /// A frame for this node: to the part that listens at its identifier.
-    fn deliver(&mut self, now: Tick, face: FaceId, octets: &[u8]) {
         let Ok(frame) = Frame::parse(octets) else {
-            self.dispatcher.counters.malformed += 1;
+            self.fib.counters.malformed += 1;
             return;
         };
-        let mut ids = frame.ids;
-        let id = ids.next().map(Id::from_labels).unwrap_or_default();
-        if self.forwarder.is_external(face) {
-            return self.deliver_abroad(now, face, &frame, &id);
-        }
-        if !id.first().is_some_and(reserved::is_reserved) {
-            return self.deliver_data(now, &frame);
-        }
-        let is_fit = match &self.config.key {
-            Some(key) => key.fits(frame.payload),
-            None => true,
-        };
-        if !is_fit {
-            self.dropped.mac += 1;
-            return;
-        }
-        for message in Bundle::messages(frame.payload) {
-            match message {
-                Ok(message) => self.control(now, &id, message, face),
-                Err(_) => self.dropped.malformed += 1,
+        let is_external = self.plane.forwarder.is_external(face);
+        match self.fib.receive(octets, &frame, is_external, &mut self.effects) {
+            Received::Here => self.tell(frame.payload, output),
+            Received::Pass(number) => {
+                let from = (face, Origin { shard: SHARD, number });
+                self.plane.deliver_frame(now, from, octets, output);
+                self.obey(output);
             }
         }
     }
 
-    /// A publication for applications of this node.
-    pub(crate) fn deliver_data(&mut self, now: Tick, frame: &Frame<'_>) {
-        let trusted = self.config.trusted.as_ref();
-        if trusted.is_some_and(|trusted| trusted.check(frame).is_err()) {
-            self.dropped.signature += 1;
-            return;
+    /// As [`Node::deliver_frame`] of the first of `frames`, for data that needs no more than to be
+    /// handed out, and of as many of those behind it as may be handed out with it. `None`: it is
+    /// something else, and nothing was done.
+    pub fn deliver_ready<'a>(
+        &mut self,
+        face: FaceId,
+        frames: impl Iterator<Item = &'a [u8]> + Clone,
+        output: &mut Output,
+    ) -> Option<Handed> {
+        if self.plane.forwarder.is_external(face) {
+            return None;
         }
-        self.dispatcher.receive(now, frame, &mut self.outbox);
+        // What the last one was asked is not asked again.
+        let octets = frames.clone().next()?;
+        if let Some(row) = self.fib.receive_alike(frames) {
+            return Some(Handed::To(row));
+        }
+        let frame = Frame::parse(octets).ok()?;
+        if frame.payload.len() > PIECE_MAX || !self.fib.is_ready(&frame) {
+            return None;
+        }
+        let received = self.fib.receive(octets, &frame, false, &mut self.effects);
+        debug_assert_eq!(received, Received::Here, "it is ready");
+        if let [(To::All(apps), id)] = &self.effects.to[..] {
+            let (frames, payload_at) = (1, octets.len() - frame.payload.len());
+            let row = Row { frames, payload_at, to: (Arc::clone(apps), id.clone()) };
+            self.effects.to.clear();
+            self.tell(&[], output);
+            return Some(Handed::To(row));
+        }
+        self.tell(frame.payload, output);
+        Some(Handed::Done)
     }
 
-    /// A control message that came over a face.
-    fn control(&mut self, now: Tick, id: &Id, payload: &[u8], face: FaceId) {
-        let Ok(mut message) = Control::parse(payload) else {
-            self.dropped.malformed += 1;
-            return;
-        };
-        let place = (id.first().unwrap_or_default(), id.last().unwrap_or_default());
-        self.heed(now, place, &mut message, Some(face));
-    }
-
-    /// A control message under `/root/node`; `face` is where it came from, `None`: a part of this
-    /// node. Whoever keeps the message takes it.
-    fn heed(
+    /// Publishes for an application.
+    ///
+    /// # Errors
+    /// [`Refusal`].
+    #[inline]
+    pub fn publish(
         &mut self,
         now: Tick,
-        (root, node): (Label, Label),
-        message: &mut Control,
-        face: Option<FaceId>,
-    ) {
-        *self.control.entry(message.kind.0).or_default() += 1;
-        let out = &mut self.outbox;
-        match (root, face) {
-            (reserved::RENDEZVOUS, None)
-                if message.strategy == Strategy::NODE_LOCAL && message.kind.is_request() =>
-            {
-                self.inner.receive(now, message, out);
-            }
-            (reserved::RENDEZVOUS, _) if message.sender == node => match &mut self.rendezvous {
-                Some(rendezvous) => rendezvous.receive(now, message, out),
-                None => self.dropped.misdirected += 1,
-            },
-            (reserved::TOPOLOGY, _) if message.sender == node => match &mut self.topology {
-                Some(topology) => topology.receive(now, std::mem::take(message), out),
-                None => self.dropped.misdirected += 1,
-            },
-            (reserved::DISPATCHER, _)
-                if node == self.config.node
-                    && matches!(message.kind, Kind::DOMAIN_OUT | Kind::BORDER) =>
-            {
-                self.border(message);
-            }
-            (reserved::DISPATCHER, _) if node == self.config.node => {
-                if let (Kind::HOMES, Some(rendezvous)) = (message.kind, &mut self.rendezvous) {
-                    rendezvous.receive(now, message, out);
-                }
-                self.dispatcher.control(now, message, face.is_none(), out);
-            }
-            (reserved::REPAIR, _) if node == self.config.node => {
-                self.dispatcher.repair(now, message, out);
-            }
-            (reserved::LINK_STATE, None) => {
-                if let Some(topology) = &mut self.topology {
-                    topology.receive(now, std::mem::take(message), out);
-                }
-            }
-            (reserved::LINK_STATE | reserved::HELLO, Some(face)) if message.sender == node => {
-                self.link_state.receive(now, face, std::mem::take(message), out);
-            }
-            _ => self.dropped.misdirected += 1,
+        app: AppId,
+        data: &Data<'_>,
+        output: &mut Output,
+    ) -> Result<Sent, Refusal> {
+        let sent = self.publish_here(now, app, data)?;
+        if !self.effects.head.is_empty() {
+            let mut octets = output.buffer();
+            octets.extend_from_slice(&self.effects.head);
+            octets.extend_from_slice(data.payload);
+            self.plane.send_own(octets, output);
         }
+        let sent = self.pass(now, app, data, sent, output)?;
+        self.tell(data.payload, output);
+        Ok(sent)
+    }
+
+    /// As [`Node::publish`], for who sends the payload itself: the frame is `head` and then the
+    /// payload, for the faces that are returned, and not in `output`.
+    ///
+    /// # Errors
+    /// [`Refusal`].
+    pub fn publish_apart(
+        &mut self,
+        now: Tick,
+        app: AppId,
+        data: &Data<'_>,
+        head: &mut Vec<u8>,
+        output: &mut Output,
+    ) -> Result<(Sent, Faces), Refusal> {
+        let sent = self.publish_here(now, app, data)?;
+        std::mem::swap(head, &mut self.effects.head);
+        let mut faces = Faces::new();
+        if has_short_head(head) {
+            let len = head.len() + data.payload.len();
+            let start = (&mut head[..START], len);
+            self.plane.forwarder.receive_start(Source::Own, start, &mut self.copies);
+            faces.extend_from_slice(&self.copies.faces);
+        } else if !head.is_empty() {
+            let mut octets = output.buffer();
+            octets.extend_from_slice(head);
+            octets.extend_from_slice(data.payload);
+            self.plane.send_own(octets, output);
+        }
+        let sent = self.pass(now, app, data, sent, output)?;
+        self.tell(data.payload, output);
+        Ok((sent, faces))
+    }
+
+    #[inline]
+    fn publish_here(&mut self, now: Tick, app: AppId, data: &Data<'_>) -> Result<Sent, Refusal> {
+        let sent = self.fib.publish(now, app, data, &mut self.effects);
+        sent.map_err(|refusal| match refusal {
+            Refusal::NotPublisher => self.plane.refusal(app, &data.id),
+            other => other,
+        })
+    }
+
+    /// Has the control plane do what the push FIB passed of a publication, if it did.
+    #[inline]
+    fn pass(
+        &mut self,
+        now: Tick,
+        app: AppId,
+        data: &Data<'_>,
+        mut sent: Sent,
+        output: &mut Output,
+    ) -> Result<Sent, Refusal> {
+        let Some(pass) = self.effects.pass.take() else { return Ok(sent) };
+        let (frames, handout) = self.plane.publish(now, app, (data, &pass), SHARD, output)?;
+        sent.frames = frames;
+        if let Some(handout) = handout {
+            sent.local = self.fib.hand_out(&handout, &mut self.effects);
+        } else if !is_of_item(data.strategy) {
+            sent.local = 0;
+        }
+        self.fib.done(self.plane.dispatcher.done(SHARD));
+        Ok(sent)
     }
 
     /// A request of an application; its status is an event with `tag`.
@@ -468,58 +257,91 @@ impl Node {
         request: &Request,
         output: &mut Output,
     ) {
-        self.dispatcher.request(now, app, tag, request, &mut self.outbox);
-        self.settle(now, output);
-    }
-
-    /// Publishes for an application.
-    ///
-    /// # Errors
-    /// [`Refusal`].
-    pub fn publish(
-        &mut self,
-        now: Tick,
-        app: AppId,
-        data: &Data<'_>,
-        output: &mut Output,
-    ) -> Result<Sent, Refusal> {
-        if let Some(sent) = self.publish_ready(now, app, data, output) {
-            return Ok(sent);
-        }
-        let sent = self.dispatcher.publish(now, app, data, &mut self.outbox);
-        self.settle(now, output);
-        sent
+        self.plane.request(now, app, tag, request, output);
+        self.obey(output);
     }
 
     /// An application is gone.
     pub fn disconnect(&mut self, now: Tick, app: AppId, output: &mut Output) {
-        self.dispatcher.disconnect(now, app, &mut self.outbox);
-        self.settle(now, output);
+        self.plane.disconnect(now, app, output);
+        self.obey(output);
     }
 
     /// Timers.
     pub fn handle_timeout(&mut self, now: Tick, output: &mut Output) {
-        let out = &mut self.outbox;
-        self.link_state.handle_timeout(now, out);
-        self.dispatcher.handle_timeout(now, out);
-        if let Some(rendezvous) = &mut self.rendezvous {
-            rendezvous.handle_timeout(now, out);
+        self.plane.handle_timeout(now, output);
+        self.obey(output);
+        let mut left = LOOKS_MAX;
+        while self.fib.next_reached(now, &mut left, &mut self.effects) {
+            if let Some(pass) = self.effects.pass.take() {
+                self.plane.reached(now, &pass, SHARD, output);
+            } else {
+                let mut octets = output.buffer();
+                octets.extend_from_slice(&self.effects.head);
+                self.plane.send_own(octets, output);
+            }
         }
-        if let Some(topology) = &mut self.topology {
-            topology.handle_timeout(now, out);
-        }
-        self.settle(now, output);
+        self.obey(output);
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) has something to do.
     #[must_use]
     pub fn next_timeout(&self) -> Tick {
-        let parts = [
-            self.link_state.next_timeout(),
-            self.dispatcher.next_timeout(),
-            self.rendezvous.as_ref().and_then(Rendezvous::next_timeout),
-            self.topology.as_ref().and_then(TopologyManager::next_timeout),
-        ];
-        parts.into_iter().flatten().min().unwrap_or(Tick::NEVER)
+        let plane = self.plane.next_timeout();
+        self.fib.next_timeout().map_or(plane, |fib| fib.min(plane))
+    }
+
+    /// When something is to be done for publications; [`Node::next_timeout`] has everything.
+    #[must_use]
+    pub fn data_timeout(&self) -> Option<Tick> {
+        let parts = [self.plane.dispatcher.next_timeout(), self.fib.next_timeout()];
+        parts.into_iter().flatten().min()
+    }
+
+    /// Obeys what the control plane says.
+    #[inline]
+    fn obey(&mut self, output: &mut Output) {
+        let mut notices = std::mem::take(&mut output.notices);
+        for notice in notices.drain(..) {
+            match notice {
+                Notice::Tell(app, event) => output.events.push((To::One(app), event)),
+                Notice::Delta(delta) => {
+                    let kept = self.fib.apply(delta);
+                    if !kept.is_empty() {
+                        self.tell_kept(kept, output);
+                    }
+                }
+                Notice::Data(handout) => self.hand_out(&handout, output),
+            }
+        }
+        output.notices = notices;
+        self.fib.done(self.plane.dispatcher.done(SHARD));
+    }
+
+    #[cold]
+    fn tell_kept(&mut self, kept: Vec<crate::fib::Kept>, output: &mut Output) {
+        for (ids, payload) in kept {
+            let handout = Handout::kept(&ids, &payload);
+            self.hand_out(&handout, output);
+        }
+    }
+
+    fn hand_out(&mut self, handout: &Handout, output: &mut Output) {
+        self.fib.hand_out(handout, &mut self.effects);
+        self.tell(handout.payload.as_deref().unwrap_or_default(), output);
+    }
+
+    /// Tells applications of a publication what the effects say.
+    #[inline]
+    fn tell(&mut self, payload: &[u8], output: &mut Output) {
+        let Effects { missed, to, .. } = &mut self.effects;
+        let missed = missed.drain(..).map(|(app, count)| (To::One(app), Event::Missed(count)));
+        output.events.extend(missed);
+        if to.is_empty() {
+            return;
+        }
+        let payload: Arc<[u8]> = payload.into();
+        let data = |id: Id| Event::Data { id, payload: Arc::clone(&payload) };
+        output.events.extend(to.drain(..).map(|(to, id)| (to, data(id))));
     }
 }

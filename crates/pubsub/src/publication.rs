@@ -1,5 +1,7 @@
 //! What the parts publish, and what applications hear.
 
+use crate::data::Handout;
+use crate::fib::Delta;
 use onym_crypto::sha256;
 use onym_tables::{FaceId, HashKey};
 use onym_wire::push::{Control, Id, Label, RouteBuf, Status, Strategy, reserved};
@@ -121,13 +123,24 @@ impl To {
     }
 }
 
+/// What the control plane tells shards: one list, in whose order it is obeyed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Notice {
+    /// A push FIB changes.
+    Delta(Delta),
+    /// An application hears an event.
+    Tell(AppId, Event),
+    /// A push FIB hands a publication out.
+    Data(Box<Handout>),
+}
+
 /// What the parts of a node have to say; the buffer is used again and again.
 #[derive(Debug, Default)]
 pub struct Outbox {
     /// Publications and messages within the node, in order.
     pub(crate) said: VecDeque<Said>,
-    /// Events, in order.
-    pub events: Vec<(To, Event)>,
+    /// What shards are told, in order.
+    pub notices: Vec<Notice>,
 }
 
 impl Outbox {
@@ -151,17 +164,17 @@ impl Outbox {
 
     /// Tells an application.
     pub fn tell(&mut self, app: AppId, event: Event) {
-        self.events.push((To::One(app), event));
+        self.notices.push(Notice::Tell(app, event));
+    }
+
+    /// Changes a push FIB.
+    pub fn delta(&mut self, delta: Delta) {
+        self.notices.push(Notice::Delta(delta));
     }
 
     /// What was said to an application that is gone is not heard.
     pub(crate) fn forget(&mut self, app: AppId) {
-        self.events.retain_mut(|(to, _)| {
-            if let To::All(apps) = to {
-                *apps = apps.iter().copied().filter(|a| *a != app).collect();
-            }
-            !matches!(to, To::One(a) if *a == app)
-        });
+        self.notices.retain(|notice| !matches!(notice, Notice::Tell(to, _) if *to == app));
     }
 }
 
@@ -178,7 +191,7 @@ pub fn algorithmic_scope(item: &Id) -> Id {
     let digest = sha256(&[item.octets()]);
     let mut label = [0; 8];
     label.copy_from_slice(&digest[..8]);
-    Id::from_labels(item.father()).child(Label(label))
+    Id::from_labels(item.parent()).child(Label(label))
 }
 
 /// What keyed filters of an item are made for (section 3.2).

@@ -232,7 +232,7 @@ impl PushNetwork {
             if let Some(node) = &mut self.slots[end.0].node {
                 let other = if end.0 == a { b } else { a };
                 let domain = other_domain([own_domain(end.0), own_domain(other)]);
-                add_link(node, now, (end.1, number_of), config.cost, domain);
+                add_link(node, now, end.1, number_of, config.cost, domain);
             }
             self.slots[end.0].due = now;
         }
@@ -358,10 +358,10 @@ impl PushNetwork {
         let mut fresh = Node::new(slot.config.clone());
         for wire in slot.faces.iter().map(|w| &self.wires[*w]) {
             let side = usize::from(wire.ends[0].0 != node);
-            let face = (wire.ends[side].1, wire.numbers[side]);
+            let (face, number) = (wire.ends[side].1, wire.numbers[side]);
             let other = domains[wire.ends[1 - side].0];
             let domain = other_domain([domains[node], other]);
-            add_link(&mut fresh, self.now, face, wire.config.cost, domain);
+            add_link(&mut fresh, self.now, face, number, wire.config.cost, domain);
         }
         slot.node = Some(fresh);
         slot.due = self.now;
@@ -535,7 +535,8 @@ fn other_domain([own, other]: [Option<Label>; 2]) -> Option<Label> {
 fn add_link(
     node: &mut Node,
     now: Tick,
-    (face, number): (FaceId, u32),
+    face: FaceId,
+    number: u32,
     cost: u16,
     domain: Option<Label>,
 ) {

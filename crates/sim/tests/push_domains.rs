@@ -99,7 +99,7 @@ impl Domains {
         self.net.run_for(Duration::from_secs(15));
         for node in subscribers {
             assert_eq!(self.net.event(*node, SUBSCRIBER), None, "seed {seed}, node {node}");
-            let counters = self.net.node(*node).expect("up").dispatcher.counters;
+            let counters = self.net.node(*node).expect("up").counters();
             assert_eq!((counters.incomplete, counters.missing), (0, 0), "seed {seed}, node {node}");
         }
     }
@@ -107,11 +107,11 @@ impl Domains {
     /// Messages of this kind that nodes of a domain took.
     fn taken(&self, domain: usize, kind: Kind) -> u64 {
         let nodes = self.nodes[domain].iter().filter_map(|n| self.net.node(*n));
-        nodes.map(|n| n.control.get(&kind.0).copied().unwrap_or(0)).sum()
+        nodes.map(|n| n.taken(kind)).sum()
     }
 
     fn repaired(&self) -> u64 {
-        self.net.node(0).expect("up").dispatcher.counters.repaired
+        self.net.node(0).expect("up").counters().repaired
     }
 
     /// Messages between domains that were refused.
@@ -160,11 +160,10 @@ fn nodes_of_a_domain_that_miss_the_same_ask_another_domain_once() {
     domains.travels(3, 2 << 20, &subscribers);
     let asked: u64 = subscribers
         .iter()
-        .map(|n| domains.net.node(*n).expect("up").dispatcher.counters.repairs_asked)
+        .map(|n| domains.net.node(*n).expect("up").counters().repairs_asked)
         .sum();
     // What crosses is counted where it is handed to the publisher.
-    let crossed = domains.net.node(0).expect("up").control.get(&Kind::REPAIR.0).copied();
-    let crossed = crossed.unwrap_or(0);
+    let crossed = domains.net.node(0).expect("up").taken(Kind::REPAIR);
     assert!(crossed > 0 && crossed * 3 < asked, "{crossed} of {asked}");
 }
 
@@ -189,6 +188,6 @@ fn who_asks_in_vain_gives_up_and_tells_it() {
     // 50 ms, 200 after the first request, 400 after 15 more.
     let took = domains.net.now().since(before);
     assert!((6250..6300).contains(&took.as_millis()), "{took:?}");
-    let counters = domains.net.node(last).expect("up").dispatcher.counters;
+    let counters = domains.net.node(last).expect("up").counters();
     assert_eq!((counters.repairs_asked, counters.incomplete), (16, 1));
 }

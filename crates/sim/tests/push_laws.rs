@@ -53,7 +53,7 @@ fn publish(net: &mut PushNetwork, publisher: usize, text: &str) -> (Vec<usize>, 
 }
 
 fn unwanted(net: &PushNetwork) -> u64 {
-    (0..net.len()).filter_map(|n| net.node(n)).map(|n| n.dispatcher.counters.unwanted).sum()
+    (0..net.len()).filter_map(|n| net.node(n)).map(|n| n.counters().unwanted).sum()
 }
 
 fn check(net: &mut PushNetwork, publisher: usize, subscribers: &BTreeSet<usize>, what: &str) {

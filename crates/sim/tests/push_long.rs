@@ -62,7 +62,7 @@ fn travels(seed: u64, loss_ppm: u32) -> f64 {
     for node in [1, 2] {
         assert_eq!(net.event(node, SUBSCRIBER), None, "seed {seed}");
         let node = net.node(node).expect("up");
-        assert_eq!(node.dispatcher.counters.incomplete, 0, "seed {seed}");
+        assert_eq!(node.counters().incomplete, 0, "seed {seed}");
     }
     (net.crossed(0, 1).0 - before) as f64 / sent.frames as f64
 }

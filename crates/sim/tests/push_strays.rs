@@ -66,7 +66,7 @@ impl Bench {
 
     fn unwanted(&self) -> u64 {
         let nodes = (0..self.net.len()).filter_map(|n| self.net.node(n));
-        nodes.map(|n| n.dispatcher.counters.unwanted).sum()
+        nodes.map(|n| n.counters().unwanted).sum()
     }
 
     /// Publishes one more item, to so many receivers, once.

@@ -222,3 +222,51 @@ fn long_publications_that_are_not_copied_and_short_ones_stay_in_order_over_two_n
     });
     drop(sender.join().unwrap());
 }
+
+#[test]
+fn after_the_kill_of_a_node_between_a_subscriber_is_told_that_cause_and_not_that_it_is_slow() {
+    let domain = Strategy::DOMAIN_LOCAL;
+    let ports: [u16; 3] = ports();
+    let places = [(); 3].map(|()| Place::new());
+    // A line; the publisher's node is the rendezvous.
+    let start = |i: usize| {
+        let near = (0..3).filter(|other| i.abs_diff(*other) == 1);
+        let links: Vec<String> =
+            near.map(|n| format!("{{face=\"udp4://127.0.0.1:{}\"}}", ports[n])).collect();
+        let roles = if i == 0 { "[\"rendezvous\", \"topology\"]" } else { "[]" };
+        let sets = [
+            format!("push.node=\"{}\"", i + 1),
+            format!("push.roles={roles}"),
+            "push.lease_ms=20000".to_owned(),
+            "faces.reconnect_max_ms=500".to_owned(),
+            format!("faces.udp.listen=127.0.0.1:{}", ports[i]),
+            format!("push.link=[{}]", links.join(", ")),
+        ];
+        push_daemon(&places[i], &sets.each_ref().map(String::as_str))
+    };
+    let (_first, mut between, _last) = (start(0), start(1), start(2));
+    let mut publisher = App::open(Some(&places[0].node()), "test").unwrap();
+    publisher.publish_scope(&scope(1), domain).unwrap();
+    publisher.publish_item(&item(1), domain).unwrap();
+    let subscriber = places[2].start(&["subscribe", &item(1).to_string(), "--lines"]);
+    let mut publish = |text: &str| {
+        // Refused while nobody is reached.
+        let _ = publisher.publish(&item(1), domain, text.as_bytes());
+        while let Ok(Some(_)) = publisher.event(Some(Duration::from_millis(20))) {}
+    };
+    wait_until("publications arrive", || {
+        publish("before");
+        subscriber.out.text().contains("before")
+    });
+    between.kill();
+    for _ in 0..20 {
+        publish("lost");
+    }
+    let _again = start(1);
+    wait_until("publications arrive again, and the loss is told", || {
+        publish("after");
+        let told = subscriber.err.text();
+        assert!(!told.contains("too slow"), "{told}");
+        subscriber.out.text().contains("after") && told.contains("lost on the way here")
+    });
+}

@@ -15,7 +15,7 @@ struct Assertion {
 }
 
 impl Dispatcher {
-    /// Everything that is asserted at the rendezvous of the domain, fathers first and what is
+    /// Everything that is asserted at the rendezvous of the domain, parents first and what is
     /// published once more last.
     fn assertions(&self) -> Vec<Assertion> {
         let mut all: Vec<Assertion> = self.asserted().collect();
@@ -106,7 +106,7 @@ impl Dispatcher {
             if self.rendezvous_of(&assertion.held.id).is_some_and(&is_wanted) {
                 let pending = Pending {
                     is_assertion: assertion.is_settled,
-                    ..Pending::new(now, &assertion.request, assertion.held.id)
+                    ..Pending::new(now, &assertion.request, self.key(assertion.held.id))
                 };
                 self.ask(now, pending, out);
             }
@@ -137,13 +137,13 @@ impl Dispatcher {
         if moved.is_empty() {
             return;
         }
-        let is_waiting = |held: &Held, pending: &Pending| pending.full == held.id;
+        let is_waiting = |held: &Held, pending: &Pending| *pending.full == held.id;
         self.pending.retain(|_, p| !moved.iter().any(|held| is_waiting(held, p)));
         for assertion in self.assertions() {
             if moved.contains(&assertion.held) {
                 let pending = Pending {
                     is_assertion: assertion.is_settled,
-                    ..Pending::new(now, &assertion.request, assertion.held.id)
+                    ..Pending::new(now, &assertion.request, self.key(assertion.held.id))
                 };
                 self.ask(now, pending, out);
             }

@@ -3,6 +3,7 @@
 use super::data::frame_len;
 use super::pace::Pace;
 use super::{Dispatcher, Refusal};
+use crate::data::{Handout, Place};
 use crate::missing::{FRAGMENTS_MAX, Ranges, fragments};
 use crate::publication::{Outbox, Publication, Target, algorithmic_scope};
 use onym_tables::{KeyedMap, Tick};
@@ -41,9 +42,22 @@ impl Default for FragmentLimits {
     }
 }
 
-/// A publication that may be asked for again.
+/// What a shard passed to the control plane, by its number among all that it did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Origin {
+    /// The shard.
+    pub shard: u16,
+    /// The number.
+    pub number: u64,
+}
+
+/// A publication that may be asked for again, or one that fits a frame and waits behind such.
 #[derive(Debug)]
 struct Kept {
+    /// Who passed it.
+    origin: Origin,
+    /// It fits a frame and is not kept when it has left.
+    is_whole: bool,
     /// Without label of the fragment and payload.
     publication: Publication,
     scope: Id,
@@ -59,7 +73,19 @@ struct Kept {
 
 impl Kept {
     fn count(&self) -> u32 {
+        if self.is_whole {
+            return 1;
+        }
         u32::try_from(self.payload.len().div_ceil(self.piece)).unwrap_or(u32::MAX)
+    }
+
+    /// What leaves next as fragment `index`.
+    fn take(&mut self, index: u32) -> Option<Publication> {
+        if !self.is_whole {
+            return self.fragment(index);
+        }
+        let payload = std::mem::take(&mut self.payload);
+        Some(Publication { payload, ..self.publication.clone() })
     }
 
     fn fragment(&self, index: u32) -> Option<Publication> {
@@ -100,26 +126,47 @@ impl Repair {
         }
     }
 
+    /// Whether something was not sent whole yet.
+    fn has_unsent(&self) -> bool {
+        self.kept.back().is_some_and(|kept| kept.until == Tick::NEVER)
+    }
+
+    /// Where those begin that were not sent whole: what was is kept for seconds, many thousands of
+    /// short ones.
+    fn first_unsent(&self) -> usize {
+        self.kept.partition_point(|kept| kept.until != Tick::NEVER)
+    }
+
+    /// The first thing that this shard passed and that was not sent whole.
+    pub(super) fn waiting(&self, shard: u16) -> Option<u64> {
+        if !self.has_unsent() {
+            return None;
+        }
+        let mut unsent = self.kept.range(self.first_unsent()..);
+        unsent.find(|kept| kept.origin.shard == shard).map(|kept| kept.origin.number)
+    }
+
     /// The fragments that may leave now.
     fn portion(&mut self, now: Tick, mut each: impl FnMut(Publication)) {
-        if self.unsent == 0 {
+        if !self.has_unsent() {
             return;
         }
-        // What was sent whole is kept for seconds: many thousands of short ones.
-        let sent_whole = self.kept.partition_point(|k| k.until != Tick::NEVER);
-        for kept in self.kept.range_mut(sent_whole..) {
+        for kept in self.kept.range_mut(self.first_unsent()..) {
+            let len = kept.payload.len();
             while kept.next < kept.count() {
                 if self.pace.room(now) == 0 {
                     return;
                 }
-                let Some(fragment) = kept.fragment(kept.next) else { break };
+                let Some(fragment) = kept.take(kept.next) else { break };
                 self.pace.take(fragment.payload.len());
                 kept.next += 1;
                 each(fragment);
             }
-            kept.until = now + self.limits.keep;
-            self.unsent -= kept.payload.len();
+            kept.until = if kept.is_whole { now } else { now + self.limits.keep };
+            self.unsent -= len;
+            self.octets -= if kept.is_whole { len } else { 0 };
         }
+        self.expire(now);
     }
 
     fn drop_oldest(&mut self) {
@@ -135,7 +182,7 @@ impl Repair {
     }
 
     pub(super) fn next_timeout(&self) -> Option<Tick> {
-        let portion = (self.unsent > 0).then(|| self.pace.next());
+        let portion = self.has_unsent().then(|| self.pace.next());
         portion.or_else(|| self.kept.front().map(|k| k.until))
     }
 
@@ -147,7 +194,7 @@ impl Repair {
 
 /// A publication of which fragments came.
 #[derive(Debug)]
-struct Partial {
+pub(super) struct Partial {
     ids: Vec<Id>,
     pieces: Vec<Option<Vec<u8>>>,
     missing: u32,
@@ -159,6 +206,11 @@ struct Partial {
     /// It has an algorithmic identifier of its own, and caches may answer with it for so many
     /// milliseconds.
     algorithmic: Option<u64>,
+    /// Its place in its stream, and what came behind it there.
+    place: Place,
+    behind: Vec<Handout>,
+    /// The first of its fragments.
+    origin_here: Origin,
 }
 
 /// A way of requests, with the root and the node of their identifier.
@@ -182,6 +234,40 @@ impl Reassembly {
         self.partial.values().map(|p| p.due).min()
     }
 
+    /// Has publications wait behind the last one before them in their stream that is not whole;
+    /// returns them when there is none.
+    pub(super) fn wait(&mut self, all: Vec<Handout>) -> Option<Vec<Handout>> {
+        let Some(before) = all.first().and_then(|first| self.before(first.place)) else {
+            return Some(all);
+        };
+        let len = |handout: &Handout| handout.payload.as_ref().map_or(0, |payload| payload.len());
+        let octets: usize = all.iter().map(len).sum();
+        before.octets += octets;
+        before.behind.extend(all);
+        self.octets += octets;
+        None
+    }
+
+    /// The last publication before `place` in its stream that is not whole.
+    fn before(&mut self, place: Place) -> Option<&mut Partial> {
+        let (Place::Number(stream, number) | Place::Reached(stream, number)) = place else {
+            return None;
+        };
+        let ahead = |partial: &Partial| match partial.place {
+            Place::Number(of, at) if of == stream => Some(number.wrapping_sub(at)),
+            _ => None,
+        };
+        let before = |partial: &&mut Partial| ahead(partial).is_some_and(|n| n > 0 && n < 1 << 31);
+        let all = self.partial.values_mut().filter(before);
+        all.min_by_key(|partial| ahead(partial))
+    }
+
+    /// The first thing that this shard passed and that waits to be whole.
+    pub(super) fn waiting(&self, shard: u16) -> Option<u64> {
+        let of = self.partial.values().map(|partial| partial.origin_here);
+        of.filter(|origin| origin.shard == shard).map(|origin| origin.number).min()
+    }
+
     fn remove(&mut self, scope: &Id) -> Option<Partial> {
         let partial = self.partial.remove(scope)?;
         self.octets -= partial.octets;
@@ -192,15 +278,16 @@ impl Reassembly {
         Some(partial)
     }
 
-    /// Makes room; the names of publications that were given up for it.
-    fn make_room(&mut self, octets: usize) -> Vec<Vec<Id>> {
+    /// Makes room; the publications that were given up for it.
+    pub(super) fn make_room(&mut self, octets: usize) -> Vec<Partial> {
         let mut given_up = Vec::new();
-        while self.partial.len() >= self.limits.publications_max
+        // One more is to come where there are octets of it.
+        while self.partial.len() + usize::from(octets > 0) > self.limits.publications_max
             || (self.octets + octets > self.limits.octets_max && !self.partial.is_empty())
         {
             let oldest = self.partial.iter().min_by_key(|(id, p)| (p.due, (*id).clone()));
             let Some(scope) = oldest.map(|(id, _)| id.clone()) else { break };
-            given_up.extend(self.remove(&scope).map(|p| p.ids));
+            given_up.extend(self.remove(&scope));
         }
         given_up
     }
@@ -211,10 +298,10 @@ impl Dispatcher {
     pub(super) fn cut(
         &mut self,
         now: Tick,
-        mut publication: Publication,
-        item: Vec<Id>,
+        (mut publication, item): (Publication, Vec<Id>),
         reply: Option<RouteBuf>,
         payload: &[u8],
+        origin: Origin,
         out: &mut Outbox,
     ) -> Result<usize, Refusal> {
         if payload.len() > self.config.fragments.octets_max {
@@ -242,11 +329,39 @@ impl Dispatcher {
         let piece = piece.filter(|p| *p >= 64).ok_or(Refusal::TooLong)?;
         let (until, next) = (Tick::NEVER, 0);
         let (payload, repeated) = (payload.to_vec(), KeyedMap::default());
-        let kept = Kept { publication, scope, payload, piece, until, next, repeated };
+        let is_whole = false;
+        let kept =
+            Kept { origin, is_whole, publication, scope, payload, piece, until, next, repeated };
         let count = kept.count();
         self.repair.keep(kept);
         self.repair.portion(now, |fragment| out.publish(fragment));
         Ok(count as usize)
+    }
+
+    /// Sends what fits a frame, behind what was not sent whole yet.
+    pub(super) fn send_behind(
+        &mut self,
+        now: Tick,
+        mut publication: Publication,
+        origin: Origin,
+        out: &mut Outbox,
+    ) {
+        if !self.repair.has_unsent() {
+            return out.publish(publication);
+        }
+        let payload = std::mem::take(&mut publication.payload);
+        self.repair.keep(Kept {
+            origin,
+            is_whole: true,
+            publication,
+            scope: Id::default(),
+            piece: payload.len(),
+            payload,
+            until: Tick::NEVER,
+            next: 0,
+            repeated: KeyedMap::default(),
+        });
+        self.repair.portion(now, |publication| out.publish(publication));
     }
 
     /// A fragment that came: its own id first, then the names of the item.
@@ -255,11 +370,12 @@ impl Dispatcher {
         now: Tick,
         mut ids: Vec<Id>,
         frame: &Frame<'_>,
+        origin: Origin,
         out: &mut Outbox,
     ) {
         let own = ids.remove(0);
-        let scope = Id::from_labels(own.father());
-        let is_algorithmic = matches!(&ids[..], [id] if id.labels() == scope.father());
+        let scope = Id::from_labels(own.parent());
+        let is_algorithmic = matches!(&ids[..], [id] if id.labels() == scope.parent());
         let algorithmic = is_algorithmic.then(|| frame.options.lifetime_ms.unwrap_or(0));
         let is_kept = algorithmic.is_some_and(|lifetime| lifetime > 0);
         let is_wanted = self.is_wanted(&ids, is_algorithmic)
@@ -293,6 +409,9 @@ impl Dispatcher {
                 due: now + PATIENCE,
                 asked: 0,
                 algorithmic,
+                place: Place::of(frame),
+                behind: Vec::new(),
+                origin_here: origin,
             };
             self.reassembly.partial.insert(scope.clone(), partial);
         }
@@ -326,7 +445,7 @@ impl Dispatcher {
 
     /// The last fragment came.
     fn whole(&mut self, now: Tick, scope: &Id, partial: Partial, out: &mut Outbox) {
-        let Partial { mut ids, pieces, octets, algorithmic, .. } = partial;
+        let Partial { mut ids, pieces, octets, algorithmic, place, behind, .. } = partial;
         let mut payload = Vec::with_capacity(octets);
         pieces.into_iter().flatten().for_each(|piece| payload.extend_from_slice(&piece));
         if let (Some(lifetime_ms), [id]) = (algorithmic, &ids[..]) {
@@ -334,7 +453,8 @@ impl Dispatcher {
         } else {
             ids.push(scope.clone());
         }
-        self.deliver(&ids, &payload, algorithmic.is_some(), None, out);
+        let (ids, payload, is_deep) = (ids.into(), Some(payload.into()), algorithmic.is_some());
+        self.hand(Handout { ids, payload, is_deep, except: None, place }, behind, out);
     }
 
     pub(super) fn fragments_timeout(&mut self, now: Tick, out: &mut Outbox) {
@@ -355,10 +475,16 @@ impl Dispatcher {
     }
 
     /// Long publications that will not be whole: who waited for them hears it.
-    fn given_up(&mut self, names: impl IntoIterator<Item = Vec<Id>>, out: &mut Outbox) {
-        for ids in names {
+    pub(super) fn given_up(
+        &mut self,
+        partials: impl IntoIterator<Item = Partial>,
+        out: &mut Outbox,
+    ) {
+        for Partial { ids, place, behind, .. } in partials {
             self.counters.incomplete += 1;
-            self.tell_missed(&ids, 1, out);
+            let (ids, is_deep) = (ids.into(), false);
+            let handout = Handout { ids, payload: None, is_deep, except: None, place };
+            self.hand(handout, behind, out);
         }
     }
 
@@ -369,7 +495,7 @@ impl Dispatcher {
         let way = self.ways_back(partial).map(|(ways, names)| (ways, !names.is_empty(), names));
         let most = |is_far| if is_far { ASKS_FAR_MAX } else { ASKS_MAX };
         let Some((ways, is_far, names)) = way.filter(|(_, far, _)| asked <= most(*far)) else {
-            let given_up = self.reassembly.remove(scope).map(|p| p.ids);
+            let given_up = self.reassembly.remove(scope);
             return self.given_up(given_up, out);
         };
         let mut missing = Ranges::default();
@@ -412,7 +538,7 @@ impl Dispatcher {
     pub fn repair(&mut self, now: Tick, message: &Control, out: &mut Outbox) {
         let scope = message.ids.first();
         let Repair { kept, pace, limits, .. } = &mut self.repair;
-        let kept = kept.iter_mut().find(|k| Some(&k.scope) == scope);
+        let kept = kept.iter_mut().find(|k| !k.is_whole && Some(&k.scope) == scope);
         let Some(kept) = kept.filter(|_| message.kind == Kind::REPAIR) else {
             self.counters.refused += 1;
             return;

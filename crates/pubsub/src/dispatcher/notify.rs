@@ -1,7 +1,8 @@
 //! Messages for the dispatcher: statuses, notifications, filters.
 
-use super::Dispatcher;
+use super::{Dispatcher, Publishing};
 use crate::courier::Taken;
+use crate::fib::Delta;
 use crate::publication::{Event, Outbox};
 use onym_tables::Tick;
 use onym_wire::push::{Control, Id, Kind, Role, Status, Strategy, reserved};
@@ -106,18 +107,26 @@ impl Dispatcher {
     fn start(&mut self, message: &Control, is_node_local: bool, out: &mut Outbox) {
         let hops = u8::try_from(message.hops).unwrap_or(u8::MAX);
         for id in &message.ids {
-            let entry = self.publications.get_mut(id).filter(|p| !p.is_scope);
-            let is_right = |s: Strategy| (s == Strategy::NODE_LOCAL) == is_node_local;
-            let Some(entry) = entry.filter(|p| is_right(p.strategy)) else { continue };
+            let is_right = |p: &Publishing| {
+                !p.is_scope && (p.strategy == Strategy::NODE_LOCAL) == is_node_local
+            };
+            let entry = self.publications.entry(id).filter(|(_, p)| is_right(p));
+            let Some((key, entry)) = entry else { continue };
             entry.is_matched = true;
             entry.route.clone_from(&message.route);
             entry.reply.clone_from(&message.reply);
             entry.hops = hops;
             entry.aliases = message.ids.iter().cloned().collect();
-            entry.head = None;
+            if let Some(app) = entry.publishers.iter().find(|p| p.is_started).map(|p| p.app) {
+                let way = entry.way(key);
+                out.delta(Delta::Started { key: key.clone(), app, way });
+            } else if let [_] = &message.ids[..] {
+                // The only name: nobody else can be started.
+                return Self::start_first(key, entry, out);
+            }
         }
         if message.ids.len() > 1
-            && let Some(ours) = message.ids.iter().find(|id| self.publications.contains_key(*id))
+            && let Some(ours) = message.ids.iter().find(|id| self.publications.contains(*id))
         {
             for id in &message.ids {
                 self.names.insert(id.clone(), ours.clone());
@@ -129,22 +138,25 @@ impl Dispatcher {
     fn stop(&mut self, ids: &[Id], is_node_local: bool, out: &mut Outbox) {
         for id in ids {
             self.names.remove(id);
-            let entry = self.publications.get_mut(id).filter(|p| !p.is_scope);
-            let is_right = |s: Strategy| (s == Strategy::NODE_LOCAL) == is_node_local;
-            let Some(entry) = entry.filter(|p| is_right(p.strategy)) else { continue };
-            (entry.is_matched, entry.route, entry.reply, entry.head) = (false, None, None, None);
+            let is_right = |p: &Publishing| {
+                !p.is_scope && (p.strategy == Strategy::NODE_LOCAL) == is_node_local
+            };
+            let entry = self.publications.entry(id).filter(|(_, p)| is_right(p));
+            let Some((key, entry)) = entry else { continue };
+            (entry.is_matched, entry.route, entry.reply) = (false, None, None);
             for publisher in entry.publishers.iter_mut().filter(|p| p.is_started) {
                 publisher.is_started = false;
+                out.delta(Delta::Stopped(key.clone(), publisher.app));
                 out.tell(publisher.app, Event::StopPublish(id.clone()));
             }
         }
     }
 
-    /// Scopes came or went: who subscribed to the father hears it, by that father's id.
+    /// Scopes came or went: who subscribed to the parent hears it, by that parent's id.
     fn scopes(&mut self, ids: &[Id], is_published: bool, out: &mut Outbox) {
         for id in ids {
             let Some(entry) =
-                self.subscriptions.get(id.father().as_flattened()).filter(|s| s.is_scope)
+                self.subscriptions.get(id.parent().as_flattened()).filter(|s| s.is_scope)
             else {
                 continue;
             };

@@ -1,11 +1,12 @@
 //! Requests of applications.
 
-use super::gaps::Numbers;
-use super::{Aliases, Dispatcher, Pending, Publisher, Publishing, Subscribers, Subscribing};
+use super::{Aliases, Dispatcher, Pending, Publisher, Publishing, Subscribing};
+use crate::fib::Delta;
+use crate::names::Key;
 use crate::publication::{AppId, Event, Outbox, Target};
 use onym_tables::Tick;
 use onym_wire::push::{Control, Id, Kind, Status, Strategy, reserved};
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 /// A request of an application.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,7 +15,7 @@ pub struct Request {
     pub kind: Kind,
     /// One label, or a whole identifier when something is published once more.
     pub id: Id,
-    /// The father.
+    /// The parent.
     pub prefix: Id,
     /// The strategy.
     pub strategy: Strategy,
@@ -50,7 +51,7 @@ impl Dispatcher {
                     self.join(now, waiting, request, full, out)
                 }
             }
-            Ok(full) => Some(self.implicit(app, request, full)),
+            Ok(full) => Some(self.implicit(app, request, full, out)),
         };
         if let Some(status) = status {
             self.tell_status(&[waiting], status, out);
@@ -72,7 +73,7 @@ impl Dispatcher {
     }
 
     /// The full identifier, when the shape of the request allows one.
-    fn check(&self, request: &Request) -> Result<Id, Status> {
+    fn check(&self, request: &Request) -> Result<Key, Status> {
         let kind = request.kind;
         if !kind.is_request() {
             return Err(Status::UNKNOWN);
@@ -83,10 +84,10 @@ impl Dispatcher {
             1 => true,
             _ => is_publishing && !request.prefix.is_empty(),
         };
-        let needs_father = !kind.is_of_scope() && request.prefix.is_empty();
+        let needs_parent = !kind.is_of_scope() && request.prefix.is_empty();
         let depth = request.prefix.len() + 1;
         let Some(label) = request.id.last() else { return Err(Status::WRONG_IDS) };
-        if !is_shaped || needs_father || depth > onym_wire::push::DEPTH_MAX {
+        if !is_shaped || needs_parent || depth > onym_wire::push::DEPTH_MAX {
             return Err(Status::WRONG_IDS);
         }
         let full = request.prefix.child(label);
@@ -96,20 +97,20 @@ impl Dispatcher {
         }
         let is_fit = request.strategy.is_known()
             && (request.strategy.has_rendezvous() || !kind.is_of_publisher());
-        if is_fit { Ok(full) } else { Err(Status::UNFIT) }
+        if is_fit { Ok(self.key(full)) } else { Err(Status::UNFIT) }
     }
 
     /// Subscriptions of strategies without rendezvous stay in this node.
-    fn implicit(&mut self, app: AppId, request: &Request, full: Id) -> Status {
+    fn implicit(&mut self, app: AppId, request: &Request, full: Key, out: &mut Outbox) -> Status {
         let is_scope = request.kind.is_of_scope();
         if !request.kind.is_withdrawal() {
-            let entry = self.subscriptions.entry(full.clone()).or_insert_with(|| Subscribing {
+            let entry = self.subscriptions.get_or_insert(full.clone(), || Subscribing {
                 is_scope,
                 strategy: request.strategy,
                 id: request.id.clone(),
                 prefix: request.prefix.clone(),
-                subscribers: Subscribers::default(),
-                waiting: Vec::new(),
+                subscribers: SmallVec::new(),
+                waiting: SmallVec::new(),
             });
             if entry.strategy != request.strategy {
                 return Status::STRATEGY;
@@ -118,7 +119,8 @@ impl Dispatcher {
                 return Status::EXISTS;
             }
             entry.subscribers.push(app);
-            self.apps.entry(app).or_default().insert((true, full));
+            self.apps.entry(app).or_default().insert((true, Id::clone(&full)));
+            out.delta(Delta::Joined(full, app));
             return Status::OK;
         }
         let missing = if is_scope { Status::NO_SCOPE } else { Status::NO_ITEM };
@@ -126,20 +128,15 @@ impl Dispatcher {
         if entry.strategy != request.strategy {
             return Status::STRATEGY;
         }
-        if !entry.subscribers.remove(app) {
+        if !entry.leave(app) {
             return Status::NOT_THERE;
         }
         if entry.subscribers.is_empty() {
-            self.unsubscribed(&full);
+            self.subscriptions.remove(&full);
         }
         self.leave(app, true, &full);
+        out.delta(Delta::Left(full, app));
         Status::OK
-    }
-
-    /// The last application of the node that had this subscription has it no more.
-    fn unsubscribed(&mut self, full: &Id) {
-        self.subscriptions.remove(full);
-        self.heard.forget(full);
     }
 
     fn leave(&mut self, app: AppId, is_subscription: bool, full: &Id) {
@@ -157,7 +154,7 @@ impl Dispatcher {
         now: Tick,
         waiting: Waiting,
         request: &Request,
-        full: Id,
+        full: Key,
         out: &mut Outbox,
     ) -> Option<Status> {
         let is_subscription = !request.kind.is_of_publisher();
@@ -183,30 +180,30 @@ impl Dispatcher {
             if has || others.iter().any(|w| w.app == waiting.app) {
                 return Some(Status::EXISTS);
             }
-            self.apps.entry(waiting.app).or_default().insert((is_subscription, full.clone()));
+            let held = self.apps.entry(waiting.app).or_default();
+            held.insert((is_subscription, Id::clone(&full)));
             if is_asking {
                 others.push(waiting);
                 return None;
             }
-            self.settle_one(is_subscription, &full, waiting.app);
+            self.settle_one(is_subscription, full, waiting.app, out);
             return Some(Status::OK);
         }
         if self.pending.len() + self.early.len() >= self.config.pending_max {
             return Some(Status::FULL);
         }
-        self.apps.entry(waiting.app).or_default().insert((is_subscription, full.clone()));
-        self.enter(request, &full, waiting);
+        self.apps.entry(waiting.app).or_default().insert((is_subscription, Id::clone(&full)));
+        self.enter(request, &full, waiting, out);
         self.ask(now, Pending::new(now, request, full), out);
         None
     }
 
     /// Notes a publication or subscription that the rendezvous is asked for.
-    fn enter(&mut self, request: &Request, full: &Id, waiting: Waiting) {
+    fn enter(&mut self, request: &Request, full: &Key, waiting: Waiting, out: &mut Outbox) {
         let (is_scope, strategy) = (request.kind.is_of_scope(), request.strategy);
         let (id, prefix) = (request.id.clone(), request.prefix.clone());
-        let waiting = vec![waiting];
+        let waiting = smallvec![waiting];
         if request.kind.is_of_publisher() {
-            self.published += 1;
             let entry = Publishing {
                 is_scope,
                 strategy,
@@ -218,24 +215,27 @@ impl Dispatcher {
                 route: None,
                 reply: None,
                 hops: 0,
-                aliases: Aliases::from_elem(full.clone(), 1),
-                head: None,
-                numbers: Numbers::new(self.config.node, self.config.boot, self.published),
+                aliases: Aliases::from_elem(Id::clone(full), 1),
             };
             self.publications.insert(full.clone(), entry);
         } else {
-            let subscribers = Subscribers::default();
+            if strategy != Strategy::NODE_LOCAL {
+                // Within the node the answer is there before anything is published.
+                out.delta(Delta::Awaiting(full.clone()));
+            }
+            let subscribers = SmallVec::new();
             let entry = Subscribing { is_scope, strategy, id, prefix, subscribers, waiting };
             self.subscriptions.insert(full.clone(), entry);
         }
     }
 
-    fn settle_one(&mut self, is_subscription: bool, full: &Id, app: AppId) {
+    fn settle_one(&mut self, is_subscription: bool, full: Key, app: AppId, out: &mut Outbox) {
         if is_subscription {
-            if let Some(s) = self.subscriptions.get_mut(full) {
+            if let Some(s) = self.subscriptions.get_mut(&full) {
                 s.subscribers.push(app);
+                out.delta(Delta::Joined(full, app));
             }
-        } else if let Some(p) = self.publications.get_mut(full) {
+        } else if let Some(p) = self.publications.get_mut(&full) {
             p.publishers.push(Publisher::new(app));
         }
     }
@@ -246,7 +246,7 @@ impl Dispatcher {
         now: Tick,
         waiting: Waiting,
         request: &Request,
-        full: Id,
+        full: Key,
         out: &mut Outbox,
     ) -> Option<Status> {
         let is_subscription = !request.kind.is_of_publisher();
@@ -283,32 +283,40 @@ impl Dispatcher {
     fn remove(
         &mut self,
         is_subscription: bool,
-        full: &Id,
+        full: &Key,
         app: AppId,
         out: &mut Outbox,
     ) -> Option<bool> {
         let is_last = if is_subscription {
-            let s = self.subscriptions.get_mut(full)?;
-            if !s.subscribers.remove(app) {
+            let mut was_there = false;
+            let is_over = |s: &mut Subscribing| {
+                was_there = s.leave(app);
+                was_there && s.subscribers.is_empty()
+            };
+            let is_last = self.subscriptions.remove_if(full, is_over).is_some();
+            if !was_there {
                 return None;
             }
-            s.subscribers.is_empty()
+            out.delta(Delta::Left(full.clone(), app));
+            is_last
         } else {
             let p = self.publications.get_mut(full)?;
             let at = p.publishers.iter().position(|p| p.app == app)?;
-            let was_started = p.publishers.remove(at).is_started;
+            let publisher = p.publishers.remove(at);
             let (is_last, aliases) = (p.publishers.is_empty(), p.aliases.clone());
-            if was_started {
+            if publisher.is_started {
                 self.elect(&aliases, out);
+            }
+            if publisher.is_installed {
+                // After the next one is started, which goes on with the numbers at the same shard.
+                out.delta(Delta::Withdrawn(full.clone(), app));
+            }
+            if is_last {
+                self.publications.remove(full);
             }
             is_last
         };
         self.leave(app, is_subscription, full);
-        if is_last && is_subscription {
-            self.unsubscribed(full);
-        } else if is_last {
-            self.publications.remove(full);
-        }
         Some(is_last)
     }
 
@@ -319,14 +327,34 @@ impl Dispatcher {
             return;
         }
         for id in ids {
-            let entry = self.publications.get_mut(id);
-            let Some(entry) = entry.filter(|p| p.is_matched && !is_started(p)) else { continue };
-            if let Some(publisher) = entry.publishers.first_mut() {
-                publisher.is_started = true;
-                out.tell(publisher.app, Event::StartPublish(id.clone()));
-                return;
+            let entry = self.publications.entry(id);
+            let entry = entry.filter(|(_, p)| p.is_matched && !is_started(p));
+            let Some((key, entry)) = entry else { continue };
+            if !entry.publishers.is_empty() {
+                return Self::start_first(key, entry, out);
             }
         }
+    }
+
+    /// Starts one publisher of an item, unless one is started or nobody subscribed.
+    fn elect_one(&mut self, full: &Key, out: &mut Outbox) {
+        let entry = self.publications.entry(full);
+        if let Some((key, entry)) = entry
+            && entry.is_matched
+            && !entry.publishers.iter().any(|p| p.is_started)
+        {
+            Self::start_first(key, entry, out);
+        }
+    }
+
+    /// Starts the first publisher of an item, where there is one.
+    pub(super) fn start_first(key: &Key, entry: &mut Publishing, out: &mut Outbox) {
+        let way = entry.way(key);
+        let Some(publisher) = entry.publishers.first_mut() else { return };
+        (publisher.is_started, publisher.is_installed) = (true, true);
+        let app = publisher.app;
+        out.delta(Delta::Started { key: key.clone(), app, way });
+        out.tell(app, Event::StartPublish(Id::clone(key)));
     }
 
     /// Sends a request to its rendezvous, or keeps it until one is known.
@@ -390,19 +418,26 @@ impl Dispatcher {
         if is_done {
             return self.settle_done(now, &pending, out);
         }
-        let is_early = matches!(status, Status::NO_FATHER | Status::NO_SCOPE | Status::NO_ITEM);
+        let is_early = matches!(status, Status::NO_PARENT | Status::NO_SCOPE | Status::NO_ITEM);
         if pending.is_assertion && (is_early || status == Status::UNREACHED) {
-            // Another node has not asserted the father yet.
+            // Another node has not asserted the parent yet.
             return self.early.push((now.plus_ms(200), pending));
         }
+        let pending = &pending;
         let full = &pending.full;
-        let (waiting, apps): (Vec<Waiting>, Vec<AppId>) = if pending.kind.is_of_publisher() {
+        let (waiting, apps): (_, Vec<AppId>) = if pending.kind.is_of_publisher() {
             let Some(p) = self.publications.remove(full) else { return };
+            for publisher in p.publishers.iter().filter(|p| p.is_installed) {
+                out.delta(Delta::Withdrawn(full.clone(), publisher.app));
+            }
             let started = p.publishers.iter().filter(|p| p.is_started);
-            started.for_each(|p| out.tell(p.app, Event::StopPublish(full.clone())));
+            started.for_each(|p| out.tell(p.app, Event::StopPublish(Id::clone(full))));
             (p.waiting, p.publishers.iter().map(|p| p.app).collect())
         } else {
             let Some(s) = self.subscriptions.remove(full) else { return };
+            for app in &s.subscribers {
+                out.delta(Delta::Left(full.clone(), *app));
+            }
             (s.waiting, s.subscribers.to_vec())
         };
         let is_subscription = !pending.kind.is_of_publisher();
@@ -411,7 +446,7 @@ impl Dispatcher {
         }
         self.tell_status(&waiting, status, out);
         if is_subscription {
-            self.answered(full, out);
+            self.answered(pending, out);
         }
         let then = waiting.iter().filter_map(|w| w.then.map(|tag| Waiting { tag, ..*w }));
         self.tell_status(&then.collect::<Vec<_>>(), Status::NOT_THERE, out);
@@ -422,7 +457,10 @@ impl Dispatcher {
         // A withdrawal in between leaves nothing to settle.
         let waiting = if is_subscription {
             let Some(s) = self.subscriptions.get_mut(full) else { return };
-            s.waiting.iter().for_each(|waiting| s.subscribers.push(waiting.app));
+            for waiting in &s.waiting {
+                s.subscribers.push(waiting.app);
+                out.delta(Delta::Joined(full.clone(), waiting.app));
+            }
             std::mem::take(&mut s.waiting)
         } else {
             self.inherit(full);
@@ -432,9 +470,9 @@ impl Dispatcher {
         };
         self.tell_status(&waiting, Status::OK, out);
         if is_subscription {
-            self.answered(full, out);
+            self.answered(pending, out);
         } else {
-            self.elect(std::slice::from_ref(full), out);
+            self.elect_one(full, out);
         }
         if !waiting.is_empty() && waiting.iter().all(|waiting| waiting.then.is_none()) {
             return;
@@ -442,7 +480,7 @@ impl Dispatcher {
         let request = Request {
             kind: pending.kind.withdrawal(),
             id: full.last().map(Id::root).unwrap_or_default(),
-            prefix: Id::from_labels(full.father()),
+            prefix: Id::from_labels(full.parent()),
             strategy: pending.strategy,
         };
         for waiting in waiting {
@@ -458,11 +496,19 @@ impl Dispatcher {
         if is_left {
             // Everybody who waited has gone.
             if is_subscription {
-                self.unsubscribed(full);
+                self.subscriptions.remove(full);
             } else {
                 self.publications.remove(full);
             }
             self.ask(now, Pending::new(now, &request, full.clone()), out);
+        }
+    }
+
+    /// A subscription is answered, and its applications are told: what came for it before is
+    /// handed out now.
+    fn answered(&self, pending: &Pending, out: &mut Outbox) {
+        if pending.strategy != Strategy::NODE_LOCAL {
+            out.delta(Delta::Answered(pending.full.clone()));
         }
     }
 
@@ -474,8 +520,8 @@ impl Dispatcher {
         let (route, reply, hops) = (other.route.clone(), other.reply.clone(), other.hops);
         let aliases = other.aliases.clone();
         if let Some(p) = self.publications.get_mut(full).filter(|p| !p.is_matched) {
-            (p.is_matched, p.route, p.reply, p.hops, p.aliases, p.head) =
-                (true, route, reply, hops, aliases, None);
+            (p.is_matched, p.route, p.reply, p.hops, p.aliases) =
+                (true, route, reply, hops, aliases);
         }
     }
 
@@ -501,6 +547,7 @@ impl Dispatcher {
         }
         held.sort();
         for (is_scope, is_subscription, _, full, strategy) in held {
+            let full = self.key(full);
             if self.remove(is_subscription, &full, app, out) != Some(true)
                 || !strategy.has_rendezvous()
             {
@@ -508,7 +555,7 @@ impl Dispatcher {
             }
             let kind = Kind(2 + u8::from(!is_scope) + 4 * u8::from(is_subscription));
             let id = full.last().map(Id::root).unwrap_or_default();
-            let prefix = Id::from_labels(full.father());
+            let prefix = Id::from_labels(full.parent());
             let request = Request { kind, id, prefix, strategy };
             self.ask(now, Pending::new(now, &request, full), out);
         }
@@ -516,8 +563,17 @@ impl Dispatcher {
     }
 }
 
+impl Subscribing {
+    /// The application has it no more; whether it had.
+    fn leave(&mut self, app: AppId) -> bool {
+        let before = self.subscribers.len();
+        self.subscribers.retain(|known| *known != app);
+        self.subscribers.len() != before
+    }
+}
+
 impl Pending {
-    pub(super) fn new(now: Tick, request: &Request, full: Id) -> Self {
+    pub(super) fn new(now: Tick, request: &Request, full: Key) -> Self {
         Self {
             kind: request.kind,
             full,

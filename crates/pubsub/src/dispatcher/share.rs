@@ -7,8 +7,9 @@ use crate::publication::AppId;
 const SHARE_MIN: usize = 64;
 
 impl Dispatcher {
-    /// Whether `app` may assert one more thing: beyond three quarters of the bound who has more than
-    /// its share has to give something back first.
+    /// Whether `app` may assert one more thing: beyond half of the bound who has more than its share
+    /// has to give something back first. A rendezvous asks the same of nodes beyond three quarters, so
+    /// there is room for the other applications of a node that is alone.
     pub(super) fn has_room_for(&self, app: AppId) -> bool {
         let max = self.config.held_max;
         // One more than there are: room for who comes next.
@@ -18,14 +19,14 @@ impl Dispatcher {
             return true;
         }
         let all: usize = self.apps.values().map(|held| held.len()).sum();
-        all < max - max / 4
+        all < max / 2
     }
 }
 
 #[cfg(test)]
 mod tests {
     use crate::dispatcher::{Config, Dispatcher, Request};
-    use crate::publication::{AppId, Event, Outbox, To};
+    use crate::publication::{AppId, Event, Notice, Outbox};
     use onym_tables::Tick;
     use onym_wire::push::{Id, Kind, Label, Status, Strategy};
 
@@ -42,13 +43,13 @@ mod tests {
                 strategy: Strategy::LINK_LOCAL,
             };
             dispatcher.request(Tick(0), AppId(app), n, &request, &mut out);
-            out.events.iter().find_map(|(to, event)| match (to, event) {
-                (To::One(_), Event::Status { status, .. }) => Some(*status),
+            out.notices.iter().find_map(|notice| match notice {
+                Notice::Tell(_, Event::Status { status, .. }) => Some(*status),
                 _ => None,
             })
         };
         let greedy = (1..2000).take_while(|n| statuses(1, *n) == Some(Status::OK)).count();
-        assert_eq!(greedy, 750);
+        assert_eq!(greedy, 500);
         assert_eq!(statuses(1, 5000), Some(Status::FULL));
         for n in 3000..3050 {
             assert_eq!(statuses(2, n), Some(Status::OK), "{n}");

@@ -76,8 +76,8 @@ impl Forwarder {
         if stage_has(&stage, index, self.border.delivery) {
             // What is published beneath an item goes where the item goes.
             let of = |id: &[[u8; 8]]| self.border.receivers.get(id.as_flattened());
-            let father = |id: &'_ [[u8; 8]]| id.split_last().and_then(|(_, father)| of(father));
-            for receivers in parsed.ids.filter_map(|id| of(id).or_else(|| father(id))) {
+            let parent = |id: &'_ [[u8; 8]]| id.split_last().and_then(|(_, parent)| of(parent));
+            for receivers in parsed.ids.filter_map(|id| of(id).or_else(|| parent(id))) {
                 filter.add(receivers);
             }
         }

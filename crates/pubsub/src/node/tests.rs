@@ -1,6 +1,8 @@
 use super::*;
-use crate::dispatcher::Row;
+use crate::forwarder::LinkEntry;
+use crate::signature::{Signing, Trusted};
 use onym_tables::Rng;
+use onym_wire::push::{Control, Kind, Label, Role, Strategy, reserved};
 use onym_wire::push::{Filter, FrameBuilder, Link, Route, RouteBuf, Sequence, Status};
 
 fn node(role: Role) -> Node {
@@ -28,7 +30,7 @@ fn a_frame(rng: &mut Rng) -> Vec<u8> {
     message.sequence = Sequence { session: rng.below(3) as u32, number: rng.below(4) as u32 };
     message.request = Sequence { session: rng.below(3) as u32, number: rng.below(4) as u32 };
     message.ids = (0..rng.below(3)).map(|_| id(rng)).collect();
-    message.prefix = Id::from_labels(id(rng).father());
+    message.prefix = Id::from_labels(id(rng).parent());
     message.strategy = Strategy(rng.below(9) as u8);
     message.status = Some(Status(rng.below(20) as u8));
     message.item = (rng.below(4) > 0).then(|| rng.below(5));
@@ -201,11 +203,13 @@ fn a_node_local_publication_is_ready_as_soon_as_its_item_is_started() {
     // Longer than a frame: it leaves no node.
     let payload = vec![7; 5000];
     let data = Data::new(id.clone(), strategy, &payload);
-    assert_eq!(node.publish_ready(Tick(0), publisher, &data, &mut output), None, "stopped");
+    let stopped = node.publish(Tick(0), publisher, &data, &mut output);
+    assert_eq!(stopped, Err(Refusal::Stopped));
     ask(&mut node, subscriber, Kind::SUBSCRIBE_ITEM, "/2", "/1");
-    assert_eq!(node.publish_ready(Tick(0), subscriber, &data, &mut output), None, "no publisher");
-    let sent = node.publish_ready(Tick(0), publisher, &data, &mut output);
-    assert_eq!(sent, Some(Sent { local: 1, frames: 0 }));
+    let other = node.publish(Tick(0), subscriber, &data, &mut output);
+    assert_eq!(other, Err(Refusal::NotPublisher));
+    let sent = node.publish(Tick(0), publisher, &data, &mut output);
+    assert_eq!(sent, Ok(Sent { local: 1, frames: 0 }));
     let told = (To::All([subscriber].into()), Event::Data { id, payload: payload.into() });
     assert_eq!((&output.events[..], output.frames.len()), (&[told][..], 0));
 }
@@ -272,7 +276,7 @@ fn a_publication_like_the_last_one_is_delivered_as_that_unless_anything_differs(
     // Nobody has it any more.
     subscribe(&mut node, Kind::UNSUBSCRIBE_ITEM, &mut Output::default());
     assert_eq!(came(&mut node, &whole), Some((None, 0)));
-    assert_eq!(node.dispatcher.counters.unwanted, 1);
+    assert_eq!(node.counters().unwanted, 1);
     subscribe(&mut node, Kind::SUBSCRIBE_ITEM, &mut Output::default());
     assert_eq!(came(&mut node, &frame(8, 2, 101, b"f")), got(b"f", 0));
 }

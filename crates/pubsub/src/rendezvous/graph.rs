@@ -40,9 +40,17 @@ fn path_octets(id: &Id) -> usize {
     PATH_OCTETS + id.octets().len()
 }
 
+impl Limits {
+    /// How many scopes and items there is room for, about.
+    #[must_use]
+    pub fn room(&self) -> usize {
+        self.vertices_max.min(self.octets_max / (VERTEX_OCTETS + PATH_OCTETS))
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
-        Self { vertices_max: 1_000_000, ids_max: 64, nodes_max: 65_536, octets_max: 1 << 30 }
+        Self { vertices_max: 1_000_000, ids_max: 64, nodes_max: 65_536, octets_max: 1 << 29 }
     }
 }
 
@@ -88,7 +96,7 @@ struct Holder {
 struct Path {
     id: Id,
     /// `None`: a root.
-    father: Option<usize>,
+    parent: Option<usize>,
     publishers: Nodes,
     subscribers: Nodes,
 }
@@ -132,13 +140,13 @@ impl Vertex {
         self.paths.iter().map(|p| p.id.clone()).collect()
     }
 
-    /// Fathers, each once.
-    fn fathers(&self) -> SmallVec<[usize; 2]> {
-        let mut fathers: SmallVec<[usize; 2]> =
-            self.paths.iter().filter_map(|p| p.father).collect();
-        fathers.sort_unstable();
-        fathers.dedup();
-        fathers
+    /// Parents, each once.
+    fn parents(&self) -> SmallVec<[usize; 2]> {
+        let mut parents: SmallVec<[usize; 2]> =
+            self.paths.iter().filter_map(|p| p.parent).collect();
+        parents.sort_unstable();
+        parents.dedup();
+        parents
     }
 }
 
@@ -279,12 +287,12 @@ impl Graph {
         self.at(v).paths.iter().flat_map(|p| p.publishers.iter().copied()).collect()
     }
 
-    /// Own subscribers of an item and those of its fathers.
+    /// Own subscribers of an item and those of its parents.
     pub(super) fn effective_subscribers(&self, v: usize) -> Nodes {
         let vertex = self.at(v);
-        let fathers = vertex.fathers().into_iter();
-        let of_fathers = fathers.flat_map(|father| self.at(father).subscribers());
-        vertex.subscribers().chain(of_fathers).collect()
+        let parents = vertex.parents().into_iter();
+        let of_parents = parents.flat_map(|parent| self.at(parent).subscribers());
+        vertex.subscribers().chain(of_parents).collect()
     }
 
     /// Whether an item has publishers and subscribers.
@@ -293,13 +301,13 @@ impl Graph {
         let is_wanted = |v: &Vertex| v.paths.iter().any(|p| !p.subscribers.is_empty());
         vertex.paths.iter().any(|p| !p.publishers.is_empty())
             && (is_wanted(vertex)
-                || vertex.fathers().into_iter().any(|father| is_wanted(self.at(father))))
+                || vertex.parents().into_iter().any(|parent| is_wanted(self.at(parent))))
     }
 
     fn is_served(&self, v: usize, node: Label) -> bool {
         let vertex = self.at(v);
         vertex.has_subscriber(node)
-            || vertex.fathers().into_iter().any(|f| self.at(f).has_subscriber(node))
+            || vertex.parents().into_iter().any(|f| self.at(f).has_subscriber(node))
     }
 
     fn at(&self, v: usize) -> &Vertex {
@@ -359,11 +367,11 @@ impl Graph {
         Ok(v)
     }
 
-    /// Identifiers that `v` would get as child `label` of `father`; the root without father.
-    fn child_ids(&self, father: Option<usize>, label: Label) -> Vec<Id> {
-        match father {
+    /// Identifiers that `v` would get as child `label` of `parent`; the root without parent.
+    fn child_ids(&self, parent: Option<usize>, label: Label) -> Vec<Id> {
+        match parent {
             None => vec![Id::root(label)],
-            Some(father) => self.at(father).paths.iter().map(|p| p.id.child(label)).collect(),
+            Some(parent) => self.at(parent).paths.iter().map(|p| p.id.child(label)).collect(),
         }
     }
 
@@ -376,21 +384,21 @@ impl Graph {
             && vertex.children.values().all(|c| self.may_grow(*c, more, deeper + 1))
     }
 
-    /// Gives `v` the identifiers of a child `label` of `father`, and what is beneath it too.
-    fn attach(&mut self, v: usize, father: Option<usize>, label: Label) {
-        let ids = self.child_ids(father, label);
-        if let Some(father) = father {
-            self.at_mut(father).children.insert(label.0, v);
+    /// Gives `v` the identifiers of a child `label` of `parent`, and what is beneath it too.
+    fn attach(&mut self, v: usize, parent: Option<usize>, label: Label) {
+        let ids = self.child_ids(parent, label);
+        if let Some(parent) = parent {
+            self.at_mut(parent).children.insert(label.0, v);
         }
-        self.add_paths(v, father, &ids);
+        self.add_paths(v, parent, &ids);
     }
 
-    fn add_paths(&mut self, v: usize, father: Option<usize>, ids: &[Id]) {
+    fn add_paths(&mut self, v: usize, parent: Option<usize>, ids: &[Id]) {
         for id in ids {
             self.index.insert(id.clone(), v);
             self.octets += path_octets(id);
             let (publishers, subscribers) = Default::default();
-            let path = Path { id: id.clone(), father, publishers, subscribers };
+            let path = Path { id: id.clone(), parent, publishers, subscribers };
             let paths = &mut self.at_mut(v).paths;
             let at = paths.partition_point(|p| p.id < *id);
             paths.insert(at, path);
@@ -446,7 +454,7 @@ impl Graph {
             return true;
         }
         // One more than there are: room for who comes next.
-        let share = limits.vertices_max / (self.held.len() + 1);
+        let share = limits.room() / (self.held.len() + 1);
         holder.held.len() < share.max(SHARE_MIN)
     }
 
@@ -472,7 +480,7 @@ impl Graph {
 
     /// Whether `ancestor` is `v` or above it.
     fn is_above(&self, ancestor: usize, v: usize) -> bool {
-        ancestor == v || self.at(v).fathers().into_iter().any(|f| self.is_above(ancestor, f))
+        ancestor == v || self.at(v).parents().into_iter().any(|f| self.is_above(ancestor, f))
     }
 }
 

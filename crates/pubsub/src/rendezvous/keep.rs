@@ -60,11 +60,11 @@ impl Rendezvous {
         kept.sort_by(|a, b| (a.id.len(), &a.id).cmp(&(b.id.len(), &b.id)));
         for scope in kept {
             let Some(label) = scope.id.last().filter(|_| self.is_ours(&scope.id)) else { continue };
-            let prefix = Id::from_labels(scope.id.father());
+            let prefix = Id::from_labels(scope.id.parent());
             let (kind, strategy) = (Kind::PUBLISH_SCOPE, scope.strategy);
             let request = Request { kind, id: Id::root(label), prefix, strategy };
             for node in scope.publishers {
-                // What is there already, or has lost its father, is not recalled.
+                // What is there already, or has lost its parent, is not recalled.
                 let Ok(changes) = self.graph.request(node, &request) else { continue };
                 self.nodes.entry(node).or_default().heard = now;
                 self.tell(now, &changes, out);
@@ -105,7 +105,7 @@ mod tests {
 
     fn publish(rendezvous: &mut Rendezvous, node: u64, at: &str) {
         let full = id(at);
-        let prefix = Id::from_labels(full.father());
+        let prefix = Id::from_labels(full.parent());
         let id = Id::root(full.last().unwrap());
         let strategy = Strategy::DOMAIN_LOCAL;
         let request = Request { kind: Kind::PUBLISH_SCOPE, id, prefix, strategy };

@@ -95,7 +95,7 @@ fn is_sound(message: &Control) -> bool {
     ids.len() <= 3
         && !missing.is_empty()
         && ids.iter().all(is_fit)
-        && publication.father() == algorithmic_scope(item).labels()
+        && publication.parent() == algorithmic_scope(item).labels()
 }
 
 impl TopologyManager {
@@ -103,7 +103,7 @@ impl TopologyManager {
     /// it is beneath.
     fn match_for(&self, message: &Control) -> Option<&Match> {
         let known =
-            |id: &Id| self.one_way.get(id).or_else(|| self.one_way.get(id.father().as_flattened()));
+            |id: &Id| self.one_way.get(id).or_else(|| self.one_way.get(id.parent().as_flattened()));
         let key = message.ids.iter().skip(1).find_map(known)?;
         self.matches.get(key)
     }

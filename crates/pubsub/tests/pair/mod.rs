@@ -79,8 +79,8 @@ impl Pair {
     pub(crate) fn publish(&mut self, data: &Data<'_>, mut between: impl FnMut()) -> usize {
         let [first, second] = &mut self.outputs;
         let [here, there] = &mut self.nodes;
-        let sent = here.publish_ready(self.now, APP, data, first);
-        assert!(sent.is_some(), "matched and started");
+        let sent = here.publish(self.now, APP, data, first);
+        assert!(sent.is_ok(), "matched and started");
         between();
         let (mut frames, mut count) = (std::mem::take(&mut first.frames), 0);
         for frame in frames.drain(..) {

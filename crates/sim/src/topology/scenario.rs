@@ -217,7 +217,12 @@ fn at_entry<T>(
 
 impl Text {
     fn topology(self) -> Result<Topology, ScenarioError> {
-        let base = at("links", self.links.over(ChannelConfig::default()).map_err(in_words))?;
+        let base = at(
+            "links",
+            self.links
+                .over(ChannelConfig::default())
+                .map_err(|(key, what)| format!("{key}: {what}")),
+        )?;
         let mut topology = match &self.generate {
             Some(shape) => {
                 let shape: Shape = at("generate", shape.parse())?;
@@ -249,10 +254,6 @@ impl Text {
         }
         Ok(topology)
     }
-}
-
-fn in_words((key, what): (&str, Fault)) -> Fault {
-    format!("{key}: {what}")
 }
 
 type Entry<'a, T> = Result<T, (&'a str, Fault)>;

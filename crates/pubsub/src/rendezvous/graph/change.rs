@@ -4,7 +4,7 @@ use super::{Graph, Nodes, Path, VERTEX_OCTETS, path_octets};
 use onym_wire::push::{Id, Label, Strategy};
 use std::collections::BTreeMap;
 
-/// Scopes that came or went, for the subscribers of their father.
+/// Scopes that came or went, for the subscribers of their parent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScopeNews {
     /// Came, not went.
@@ -30,7 +30,7 @@ pub struct ItemChange {
     pub publishers: Nodes,
     /// Publishers that went.
     pub publishers_gone: Nodes,
-    /// Subscribers that came, their own or of a father.
+    /// Subscribers that came, their own or of a parent.
     pub subscribers: Nodes,
     /// Subscribers that went.
     pub subscribers_gone: Nodes,
@@ -111,27 +111,27 @@ fn note(came_set: &mut Nodes, gone_set: &mut Nodes, node: Label, came: bool) {
 }
 
 impl Graph {
-    /// Tells the subscribers of `father` that the scope came or went, with these ids.
+    /// Tells the subscribers of `parent` that the scope came or went, with these ids.
     pub(super) fn news(
         &self,
-        father: Option<usize>,
+        parent: Option<usize>,
         ids: Vec<Id>,
         is_published: bool,
         changes: &mut Changes,
     ) {
-        let Some(father) = father else { return };
-        let nodes = self.at(father).subscribers().collect::<Nodes>().to_vec();
+        let Some(parent) = parent else { return };
+        let nodes = self.at(parent).subscribers().collect::<Nodes>().to_vec();
         if !nodes.is_empty() && !ids.is_empty() {
             changes.scopes.push(ScopeNews { is_published, ids, nodes });
         }
     }
 
-    /// Removes what nothing holds: the branch of `v` under `father`, then `v`, then what that left
+    /// Removes what nothing holds: the branch of `v` under `parent`, then `v`, then what that left
     /// empty above.
-    pub(super) fn tidy(&mut self, v: usize, father: Option<usize>, changes: &mut Changes) {
+    pub(super) fn tidy(&mut self, v: usize, parent: Option<usize>, changes: &mut Changes) {
         let vertex = self.at(v);
         let (branch, rest): (Vec<&Path>, Vec<&Path>) =
-            vertex.paths.iter().partition(|p| p.father == father);
+            vertex.paths.iter().partition(|p| p.parent == parent);
         let is_held = branch.iter().any(|p| p.is_held());
         if is_held || branch.is_empty() || !vertex.children.is_empty() {
             return;
@@ -139,9 +139,9 @@ impl Graph {
         let ids: Vec<Id> = branch.iter().map(|p| p.id.clone()).collect();
         let (is_scope, is_last) = (vertex.is_scope, rest.is_empty());
         let label = ids.first().and_then(Id::last);
-        let served: Nodes = father.iter().flat_map(|f| self.at(*f).subscribers()).collect();
+        let served: Nodes = parent.iter().flat_map(|f| self.at(*f).subscribers()).collect();
         if is_scope {
-            self.news(father, ids.clone(), false, changes);
+            self.news(parent, ids.clone(), false, changes);
         } else if is_last {
             changes.gone(self, v);
         }
@@ -149,9 +149,9 @@ impl Graph {
             self.index.remove(id);
             self.octets -= path_octets(id);
         }
-        self.at_mut(v).paths.retain(|p| p.father != father);
-        if let (Some(father), Some(label)) = (father, label) {
-            self.at_mut(father).children.remove(&label.0);
+        self.at_mut(v).paths.retain(|p| p.parent != parent);
+        if let (Some(parent), Some(label)) = (parent, label) {
+            self.at_mut(parent).children.remove(&label.0);
         }
         if is_last {
             if let Some(vertex) = self.vertices[v].take() {
@@ -167,17 +167,17 @@ impl Graph {
                 }
             }
         }
-        let Some(father) = father else { return };
-        for above in self.branches(father) {
-            if self.vertices[father].is_some() {
-                self.tidy(father, above, changes);
+        let Some(parent) = parent else { return };
+        for above in self.branches(parent) {
+            if self.vertices[parent].is_some() {
+                self.tidy(parent, above, changes);
             }
         }
     }
 
-    /// The fathers of `v`, `None` among them when it is a root.
+    /// The parents of `v`, `None` among them when it is a root.
     pub(super) fn branches(&self, v: usize) -> Vec<Option<usize>> {
-        let mut all: Vec<Option<usize>> = self.at(v).paths.iter().map(|p| p.father).collect();
+        let mut all: Vec<Option<usize>> = self.at(v).paths.iter().map(|p| p.parent).collect();
         all.sort_unstable();
         all.dedup();
         all

@@ -10,7 +10,7 @@ pub struct Request {
     pub kind: Kind,
     /// One label, or a whole identifier when something is published once more.
     pub id: Id,
-    /// The father.
+    /// The parent.
     pub prefix: Id,
     /// The strategy.
     pub strategy: Strategy,
@@ -20,7 +20,7 @@ pub struct Request {
 struct Place {
     full: Id,
     label: Label,
-    father: Option<usize>,
+    parent: Option<usize>,
 }
 
 impl Graph {
@@ -87,14 +87,14 @@ impl Graph {
         debug_assert_eq!(done, Ok(()), "what is held can be taken back");
     }
 
-    /// Father of a child with this full id; a root has none.
+    /// Parent of a child with this full id; a root has none.
     fn place(&self, full: Id) -> Result<Place, Status> {
         let label = full.last().ok_or(Status::WRONG_IDS)?;
-        let father = match full.father() {
+        let parent = match full.parent() {
             [] => None,
-            father => Some(self.scope_at(father.as_flattened()).ok_or(Status::NO_FATHER)?),
+            parent => Some(self.scope_at(parent.as_flattened()).ok_or(Status::NO_PARENT)?),
         };
-        Ok(Place { full, label, father })
+        Ok(Place { full, label, parent })
     }
 
     /// Makes the vertex of a place.
@@ -105,15 +105,15 @@ impl Graph {
         is_scope: bool,
         strategy: Strategy,
     ) -> Result<usize, Status> {
-        let paths = place.father.map_or(1, |f| self.at(f).paths.len());
-        if place.father.is_some_and(|f| self.at(f).strategy != strategy) {
+        let paths = place.parent.map_or(1, |f| self.at(f).paths.len());
+        if place.parent.is_some_and(|f| self.at(f).strategy != strategy) {
             return Err(Status::STRATEGY);
         }
         if paths > self.limits.ids_max || !self.has_room_for(node) {
             return Err(Status::FULL);
         }
         let v = self.make(is_scope, strategy)?;
-        self.attach(v, place.father, place.label);
+        self.attach(v, place.parent, place.label);
         Ok(v)
     }
 
@@ -154,7 +154,7 @@ impl Graph {
         let place = self.place(full)?;
         let Some(v) = self.scope(&place.full) else {
             let v = self.make_at(node, &place, true, strategy)?;
-            self.news(place.father, self.child_ids(place.father, place.label), true, changes);
+            self.news(place.parent, self.child_ids(place.parent, place.label), true, changes);
             self.hold(v, &place.full, node, is_subscription);
             return Ok(());
         };
@@ -195,18 +195,18 @@ impl Graph {
         if self.item(&target).is_some() {
             return Err(Status::IS_ITEM);
         }
-        let father = self.scope(prefix).ok_or(Status::NO_FATHER)?;
+        let parent = self.scope(prefix).ok_or(Status::NO_PARENT)?;
         let v = self.scope(id).ok_or(Status::NO_SCOPE)?;
-        if self.is_above(v, father) {
+        if self.is_above(v, parent) {
             return Err(Status::WRONG_IDS);
         }
         match self.scope(&target) {
             Some(there) if there != v => return Err(Status::IS_SCOPE),
             Some(_) => self.may_join(v, &target, node, strategy, false)?,
             None => {
-                self.may_attach(v, father, node, strategy)?;
-                self.attach(v, Some(father), label);
-                self.news(Some(father), self.child_ids(Some(father), label), true, changes);
+                self.may_attach(v, parent, node, strategy)?;
+                self.attach(v, Some(parent), label);
+                self.news(Some(parent), self.child_ids(Some(parent), label), true, changes);
             }
         }
         self.hold(v, &target, node, false);
@@ -216,11 +216,11 @@ impl Graph {
     fn may_attach(
         &self,
         v: usize,
-        father: usize,
+        parent: usize,
         node: Label,
         strategy: Strategy,
     ) -> Result<(), Status> {
-        let (above, own) = (self.at(father), self.at(v));
+        let (above, own) = (self.at(parent), self.at(v));
         if above.strategy != strategy || own.strategy != strategy {
             return Err(Status::STRATEGY);
         }
@@ -251,7 +251,7 @@ impl Graph {
         Ok(())
     }
 
-    /// A new item: the subscribers of its father are its own.
+    /// A new item: the subscribers of its parent are its own.
     fn make_item(
         &mut self,
         node: Label,
@@ -284,15 +284,15 @@ impl Graph {
         let label = id.last().ok_or(Status::WRONG_IDS)?;
         let target = prefix.child(label);
         let there = self.item_or_none(&target)?;
-        let father = self.scope(prefix).ok_or(Status::NO_FATHER)?;
+        let parent = self.scope(prefix).ok_or(Status::NO_PARENT)?;
         let v = self.item(id).ok_or(Status::NO_ITEM)?;
         match there {
             Some(there) if there != v => return Err(Status::IS_ITEM),
             Some(_) => self.may_join(v, &target, node, strategy, false)?,
             None => {
-                self.may_attach(v, father, node, strategy)?;
+                self.may_attach(v, parent, node, strategy)?;
                 let served = self.effective_subscribers(v);
-                self.attach(v, Some(father), label);
+                self.attach(v, Some(parent), label);
                 changes.renamed(self, v);
                 let subscribers = self.effective_subscribers(v);
                 for subscriber in subscribers.iter().filter(|s| !served.contains(**s)) {
@@ -379,8 +379,8 @@ impl Graph {
 
     /// Tidies the branch of `v` that `full` belongs to.
     fn tidy_at(&mut self, v: usize, full: &Id, changes: &mut Changes) {
-        if let Some(father) = self.at(v).path(full).map(|p| p.father) {
-            self.tidy(v, father, changes);
+        if let Some(parent) = self.at(v).path(full).map(|p| p.parent) {
+            self.tidy(v, parent, changes);
         }
     }
 

@@ -44,12 +44,12 @@ fn check(graph: &Graph) {
     for (v, vertex) in graph.vertices.iter().enumerate() {
         let Some(vertex) = vertex else { continue };
         for path in &vertex.paths {
-            let father = match path.id.father() {
+            let parent = match path.id.parent() {
                 [] => None,
-                father => graph.scope(&Id::from_labels(father)),
+                parent => graph.scope(&Id::from_labels(parent)),
             };
-            assert_eq!(path.father, father, "{} hangs under its father", path.id);
-            if let Some(f) = father {
+            assert_eq!(path.parent, parent, "{} hangs under its parent", path.id);
+            if let Some(f) = parent {
                 assert_eq!(graph.at(f).children.get(&path.id.last().unwrap().0), Some(&v));
                 assert_eq!(graph.at(f).strategy, vertex.strategy);
             }
@@ -105,7 +105,7 @@ fn a_subscriber_of_a_root_is_told_its_own_ids_of_the_scope() {
 }
 
 #[test]
-fn items_of_every_father_are_matched_once() {
+fn items_of_every_parent_are_matched_once() {
     let mut g = figure_1();
     ask(&mut g, 1, Kind::PUBLISH_ITEM, "/0000/2222/3333/000a", "/0001").unwrap();
     let first = ask(&mut g, 5, Kind::SUBSCRIBE_SCOPE, "/3333", "/0001").unwrap();
@@ -130,21 +130,21 @@ fn statuses_come_in_the_order_of_the_checks() {
     for (kind, child, prefix, status) in [
         (Kind::PUBLISH_SCOPE, "/", "/", Status::WRONG_IDS),
         (Kind::PUBLISH_SCOPE, "/0000", "/", Status::EXISTS),
-        (Kind::PUBLISH_SCOPE, "/9", "/8", Status::NO_FATHER),
-        (Kind::PUBLISH_SCOPE, "/9", "/0000/1111/0000", Status::NO_FATHER),
+        (Kind::PUBLISH_SCOPE, "/9", "/8", Status::NO_PARENT),
+        (Kind::PUBLISH_SCOPE, "/9", "/0000/1111/0000", Status::NO_PARENT),
         (Kind::PUBLISH_SCOPE, "/0000", "/0000/1111", Status::IS_ITEM),
         (Kind::PUBLISH_SCOPE, "/0000/9", "/0001", Status::NO_SCOPE),
         (Kind::PUBLISH_SCOPE, "/0000/2222/3333", "/0001", Status::EXISTS),
-        (Kind::PUBLISH_SCOPE, "/0000/2222", "/8", Status::NO_FATHER),
+        (Kind::PUBLISH_SCOPE, "/0000/2222", "/8", Status::NO_PARENT),
         (Kind::PUBLISH_SCOPE, "/0000/2222", "/0000/2222/3333", Status::WRONG_IDS),
         (Kind::PUBLISH_SCOPE, "/0000/2222", "/", Status::WRONG_IDS),
         (Kind::PUBLISH_ITEM, "/1111", "/0000", Status::IS_SCOPE),
         (Kind::PUBLISH_ITEM, "/7", "/", Status::WRONG_IDS),
-        (Kind::PUBLISH_ITEM, "/7", "/8", Status::NO_FATHER),
+        (Kind::PUBLISH_ITEM, "/7", "/8", Status::NO_PARENT),
         (Kind::PUBLISH_ITEM, "/0000", "/0000/1111", Status::EXISTS),
         (Kind::PUBLISH_ITEM, "/0000/7", "/0001", Status::NO_ITEM),
         (Kind::SUBSCRIBE_SCOPE, "/0000", "/0000/1111", Status::IS_ITEM),
-        (Kind::SUBSCRIBE_SCOPE, "/9", "/8", Status::NO_FATHER),
+        (Kind::SUBSCRIBE_SCOPE, "/9", "/8", Status::NO_PARENT),
         (Kind::SUBSCRIBE_SCOPE, "/9/9", "/", Status::WRONG_IDS),
         (Kind::SUBSCRIBE_ITEM, "/7", "/", Status::WRONG_IDS),
         (Kind::SUBSCRIBE_ITEM, "/1111", "/0000", Status::IS_SCOPE),
@@ -247,7 +247,7 @@ fn octets_are_bounded_and_one_node_leaves_room_for_others() {
 }
 
 #[test]
-fn a_walk_up_the_graph_visits_a_father_once_whatever_number_of_names_it_has() {
+fn a_walk_up_the_graph_visits_a_parent_once_whatever_number_of_names_it_has() {
     let mut g = Graph::new(Limits::default());
     // Not by `ask`, which looks at all of the graph each time.
     let mut publish = |child: &str, prefix: &str| {
@@ -257,7 +257,7 @@ fn a_walk_up_the_graph_visits_a_father_once_whatever_number_of_names_it_has() {
     };
     assert_eq!([publish("/1", "/"), publish("/6", "/1")], [Ok(()); 2]);
     let mut above = "/1".to_owned();
-    // Each scope has two fathers with all names of the one above: 64 names at last.
+    // Each scope has two parents with all names of the one above: 64 names at last.
     for _ in 0..6 {
         let (left, right) = (format!("{above}/2"), format!("{above}/3"));
         assert_eq!([publish("/2", &above), publish("/3", &above)], [Ok(()); 2]);

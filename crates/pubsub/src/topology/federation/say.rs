@@ -192,7 +192,7 @@ impl TopologyManager {
         let Some(owner) = responsible(root, nodes.map(|(label, _)| *label)) else { return };
         let message = Control {
             ids: vec![Id::root(label)],
-            prefix: Id::from_labels(id.father()),
+            prefix: Id::from_labels(id.parent()),
             strategy: Strategy::INTER_DOMAIN,
             nodes: vec![self.config.node],
             ..Control::new(if is_gone { kind.withdrawal() } else { kind }, domain)

@@ -120,7 +120,7 @@ impl Net {
 
     fn ask(&mut self, at: usize, kind: Kind, id: &str) {
         let id: Id = id.parse().unwrap();
-        let prefix = Id::from_labels(id.father());
+        let prefix = Id::from_labels(id.parent());
         let request = Request { kind, id: Id::root(id.last().unwrap()), prefix, strategy: S };
         let mut output = Output::default();
         self.nodes[at].request(self.now, APP, 1, &request, &mut output);
@@ -346,7 +346,7 @@ fn knows(net: &Net, domain: usize, id: &str) -> bool {
 
 /// Messages between domains of this kind that came to a border node.
 fn taken(net: &Net, at: usize, kind: Kind) -> u64 {
-    net.nodes[at].control.get(&kind.0).copied().unwrap_or(0)
+    net.nodes[at].taken(kind)
 }
 
 #[test]

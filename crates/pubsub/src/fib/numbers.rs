@@ -1,24 +1,25 @@
 //! Publications that did not come: they are numbered where they are published, and who receives
 //! sees which numbers are left out (P-59).
 
-use super::{Dispatcher, data};
-use crate::publication::{AppId, Event, Outbox, Publication, Target};
+use super::{Effects, Fib, Pass};
+use crate::data::{Place, names_above};
+use crate::publication::AppId;
 use onym_tables::{HashKey, KeyedMap, Tick};
-use onym_wire::push::{Frame, Id, Label, Strategy, option};
+use onym_wire::push::{FrameBuilder, Id, Label, Strategy, option};
 use onym_wire::tlv;
 use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
 
 /// Time without a publication after which an item says how far it is, about.
 const QUIET: Duration = Duration::from_millis(500);
-/// Items that are looked at in one go: frames do not wait for all of them.
-const LOOKS_MAX: usize = 256;
 /// Most streams of numbers that a node follows; beyond, all are forgotten and begin anew.
 const STREAMS_MAX: usize = 65_536;
+/// Octets of a number, the last ones of its option.
+pub(super) const NUMBER_LEN: usize = 4;
 /// Octets of the option.
-pub(super) const OPTION_LEN: usize = 14;
+pub(crate) const OPTION_LEN: usize = 14;
 
-/// Numbers of the publications of one item of this node.
+/// Numbers of the publications of one item at one shard of this node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Numbers {
     stream: u64,
@@ -32,10 +33,10 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    /// The numbers of item number `count` of a node in this life of it: nobody else's, and they say
-    /// nothing of the node.
-    pub(super) fn new(node: Label, boot: u32, count: u64) -> Self {
-        let stream = HashKey::new(node.to_u64(), boot.into()).words([count, 0]);
+    /// The numbers of item number `count` at a shard of a node in this life of it: nobody else's,
+    /// and they say nothing of the node.
+    pub(super) fn new(node: Label, boot: u32, count: u64, shard: u16) -> Self {
+        let stream = HashKey::new(node.to_u64(), boot.into()).words([count, shard.into()]);
         Self { stream, next: 0, told: 0, seen: 0, is_watched: false }
     }
 
@@ -44,6 +45,10 @@ impl Numbers {
         let number = self.next;
         self.next = self.next.wrapping_add(1);
         number
+    }
+
+    pub(super) const fn stream(&self) -> u64 {
+        self.stream
     }
 
     /// Whether it is to be looked at from now on.
@@ -103,6 +108,8 @@ struct Stream {
     next: u32,
     /// Which of the last numbers before `next` came, the last one in the lowest bit.
     came: u64,
+    /// The last frame of it that was passed to the control plane.
+    fence: u64,
 }
 
 impl Stream {
@@ -133,18 +140,43 @@ impl Heard {
             known.next = next;
             return (ahead, true);
         }
-        if self.streams.len() >= STREAMS_MAX {
-            self.streams.clear();
-        }
+        self.make_room();
         // What was published before it was subscribed to is not missed.
         let came = u64::from(is_publication);
-        self.streams.insert(stream, Stream { item: item.clone(), next, came });
+        self.streams.insert(stream, Stream { item: item.clone(), next, came, fence: 0 });
         (0, true)
     }
 
+    fn make_room(&mut self) {
+        if self.streams.len() >= STREAMS_MAX {
+            self.streams.clear();
+        }
+    }
+
+    /// Whether something of the stream is with the control plane, which is done with `done`.
+    pub(super) fn is_fenced(&self, stream: u64, done: u64) -> bool {
+        self.streams.get(&stream).is_some_and(|known| known.fence > done)
+    }
+
+    /// Number `number` of the stream is with the control plane from now on, as thing `fence`.
+    pub(super) fn fence(&mut self, (stream, number): (u64, u32), fence: u64, item: &Id) {
+        if let Some(known) = self.streams.get_mut(&stream) {
+            known.fence = fence;
+            return;
+        }
+        self.make_room();
+        let item = item.clone();
+        self.streams.insert(stream, Stream { item, next: number, came: 0, fence });
+    }
+
     /// Notes that these numbers of `stream` came, as far as each is the next one: how many.
-    pub(super) fn take_next(&mut self, stream: u64, numbers: impl Iterator<Item = u32>) -> usize {
-        let Some(known) = self.streams.get_mut(&stream) else { return 0 };
+    pub(super) fn take_next(
+        &mut self,
+        (stream, done): (u64, u64),
+        numbers: impl Iterator<Item = u32>,
+    ) -> usize {
+        let known = self.streams.get_mut(&stream).filter(|known| known.fence <= done);
+        let Some(known) = known else { return 0 };
         let mut count = 0;
         for number in numbers {
             if known.next != number {
@@ -158,90 +190,112 @@ impl Heard {
 
     /// Nobody here has this subscription any more: what is published meanwhile is not missed.
     pub(super) fn forget(&mut self, name: &Id) {
-        let is_of = |item: &Id| item == name || item.father() == name.labels();
+        let is_of = |item: &Id| item == name || item.parent() == name.labels();
         self.streams.retain(|_, stream| !is_of(&stream.item));
     }
 }
 
-impl Dispatcher {
-    /// Looks at the number of a frame that came. Whether there is a publication in it that did not
-    /// come before.
-    pub(super) fn note_number(&mut self, ids: &[Id], frame: &Frame<'_>, out: &mut Outbox) -> bool {
-        let (number, reached) = (frame.options.number, frame.options.reached);
-        let Some(((stream, number), item)) = number.or(reached).zip(ids.first()) else {
-            return true;
+impl Fib {
+    /// Looks at the place of a publication that came in its stream. Whether there is a publication
+    /// in it that did not come before.
+    pub(super) fn note(&mut self, ids: &[Id], place: Place, effects: &mut Effects) -> bool {
+        let (stream, number, is_publication) = match place {
+            Place::None => return true,
+            Place::Number(stream, number) => (stream, number, true),
+            Place::Reached(stream, number) => (stream, number, false),
         };
         // What a filter brought by mistake is nobody's loss.
-        if self.is_wanted(ids, false) {
-            let next = if reached.is_some() { number } else { number.wrapping_add(1) };
-            let (missed, is_new) = self.heard.note(stream, (number, next), item);
-            if missed > 0 {
-                self.tell_missed(ids, missed.into(), out);
-            }
-            if reached.is_none() && !is_new {
-                self.counters.duplicates += 1;
-                return false;
-            }
+        let Some(item) = ids.first().filter(|_| self.receivers.is_wanted(ids)) else {
+            return is_publication;
+        };
+        let next = number.wrapping_add(is_publication.into());
+        let (missed, is_new) = self.heard.note(stream, (number, next), item);
+        if missed > 0 {
+            self.tell_missed(ids, missed.into(), effects);
         }
-        reached.is_none()
+        if is_publication && !is_new {
+            self.counters.duplicates += 1;
+        }
+        is_publication && is_new
+    }
+
+    /// A publication that will not be whole: who waited for it hears so, unless they did already.
+    pub(super) fn given_up(&mut self, ids: &[Id], place: Place, effects: &mut Effects) {
+        let missed = match (place, ids.first()) {
+            (Place::Number(stream, number), Some(item)) if self.receivers.is_wanted(ids) => {
+                let next = number.wrapping_add(1);
+                self.heard.note(stream, (next, next), item).0
+            }
+            _ => 1,
+        };
+        if missed > 0 {
+            self.tell_missed(ids, missed.into(), effects);
+        }
     }
 
     /// Tells who subscribed to one of these names that so many publications did not come.
-    pub(super) fn tell_missed(&mut self, ids: &[Id], count: u64, out: &mut Outbox) {
+    fn tell_missed(&mut self, ids: &[Id], count: u64, effects: &mut Effects) {
         self.counters.missing += count;
-        let names = ids.iter().flat_map(|id| data::names_above(id, false));
-        let entries = names.filter_map(|name| self.subscriptions.get(name));
         let mut told: HashSet<AppId> = HashSet::new();
-        for app in entries.flat_map(|entry| entry.subscribers.iter()) {
+        let names = ids.iter().flat_map(|id| names_above(id, false));
+        for app in names.flat_map(|name| self.receivers.apps(name)) {
             if told.insert(*app) {
-                out.tell(*app, Event::Missed(count));
+                effects.missed.push((*app, count));
             }
         }
     }
 
     /// Items that were published and are quiet now say how far they are, once: who got not even
-    /// the last publication hears of it.
-    pub(super) fn numbers_timeout(&mut self, now: Tick, out: &mut Outbox) {
-        for _ in 0..LOOKS_MAX {
-            let Some(id) = self.watched.take_due(now) else { return };
-            let Some(entry) = self.publications.get_mut(&id) else { continue };
-            let (is_due, again) = entry.numbers.look();
-            if let (true, Some(route)) = (is_due, &entry.route) {
-                let mut options = Vec::new();
-                entry.numbers.put(option::REACHED, entry.numbers.next, &mut options);
-                out.publish(Publication {
-                    target: Target::Route(route.clone()),
-                    strategy: entry.strategy,
-                    hop_limit: entry.hops.saturating_add(self.config.spare_hops),
-                    ids: entry.aliases.to_vec(),
-                    options,
-                    payload: Vec::new(),
-                });
-            }
+    /// the last publication hears of it. Whether there is a frame of one in `effects`, whose payload
+    /// is empty; `left` bounds how many items are looked at.
+    pub fn next_reached(&mut self, now: Tick, left: &mut usize, effects: &mut Effects) -> bool {
+        effects.clear();
+        while *left > 0 {
+            *left -= 1;
+            let Some(id) = self.watched.take_due(now) else { return false };
+            let Some(item) = self.items.get_mut(&id) else { continue };
+            // What the control plane has of it comes first.
+            let is_busy = item.fence > self.done;
+            let (is_due, again) = if is_busy { (false, true) } else { item.numbers.look() };
             if again {
                 self.watched.add(now, &id);
             }
+            if is_due && self.say_reached(&id, effects) {
+                return true;
+            }
         }
+        false
     }
 
-    /// The option with the number of the next publication of the item that `id` is, or that it is
-    /// beneath.
-    pub(super) fn put_number(&mut self, now: Tick, id: &Id, options: &mut Vec<u8>) {
-        let father = Id::from_labels(id.father());
-        let name = if self.publications.contains_key(id) { id } else { &father };
-        let Some(entry) = self.publications.get_mut(name) else { return };
-        let number = entry.numbers.take();
-        entry.numbers.put(option::NUMBER, number, options);
-        if entry.numbers.begins() {
-            self.watched.add(now, name);
+    fn say_reached(&mut self, id: &Id, effects: &mut Effects) -> bool {
+        let Some(item) = self.items.get_mut(id) else { return false };
+        let Some(way) = item.way.as_ref().filter(|way| way.route.is_some()) else { return false };
+        let Numbers { stream, next, .. } = item.numbers;
+        if self.config.reserve > 0 {
+            self.passed += 1;
+            item.fence = self.passed;
+            let place = Place::Reached(stream, next);
+            effects.pass = Some(Pass { number: self.passed, place, item: Some(id.clone()) });
+            return true;
         }
+        let Some(route) = &way.route else { return false };
+        let mut options = Vec::new();
+        item.numbers.put(option::REACHED, next, &mut options);
+        FrameBuilder {
+            hop_limit: way.hops.saturating_add(self.config.spare_hops),
+            strategy: item.head.as_ref().map_or(Strategy::DOMAIN_LOCAL, |(strategy, _)| *strategy),
+            route,
+            ids: &way.aliases,
+            options: &options,
+            payload: &[],
+        }
+        .write(&mut effects.head);
+        true
     }
 }
 
-/// Whether publications of this strategy are numbered.
-pub(super) const fn is_numbered(strategy: Strategy) -> bool {
-    matches!(strategy, Strategy::DOMAIN_LOCAL | Strategy::INTER_DOMAIN)
-}
+/// Items that are looked at in one go: frames do not wait for all of them.
+pub const LOOKS_MAX: usize = 256;
 
 #[cfg(test)]
 mod tests {
@@ -278,7 +332,7 @@ mod tests {
 
     #[test]
     fn a_quiet_item_says_how_far_it_is_once() {
-        let mut numbers = Numbers::new(Label::from_u64(1), 2, 3);
+        let mut numbers = Numbers::new(Label::from_u64(1), 2, 3, 0);
         assert!(numbers.begins() && !numbers.begins());
         numbers.take();
         assert_eq!([(); 2].map(|()| numbers.look()), [(false, true), (true, false)]);

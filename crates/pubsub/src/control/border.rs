@@ -1,17 +1,24 @@
 //! A node at the border of its domain: what comes from other domains and goes to them.
 
-use super::Node;
+use super::ControlPlane;
+use crate::dispatcher::Origin;
 use crate::publication::Target;
 use onym_tables::{FaceId, Tick};
 use onym_wire::push::{Control, Frame, Id, Kind, Role, Route, reserved};
 
-impl Node {
+impl ControlPlane {
     /// A frame that another domain has for this node: data that a filter of this domain brought
     /// here, or a message between domains, which goes to the topology managers.
-    pub(super) fn deliver_abroad(&mut self, now: Tick, face: FaceId, frame: &Frame<'_>, id: &Id) {
+    pub(super) fn deliver_abroad(
+        &mut self,
+        now: Tick,
+        (face, origin): (FaceId, Origin),
+        frame: &Frame<'_>,
+        id: &Id,
+    ) {
         let is_reserved = id.first().is_some_and(reserved::is_reserved);
         if !is_reserved && matches!(frame.route, Route::Domains { .. }) {
-            return self.deliver_data(now, frame);
+            return self.deliver_data(now, frame, origin);
         }
         let Some(domain) = self.link_state.exit(face).filter(|_| self.is_between(frame, id)) else {
             self.dropped.misdirected += 1;
@@ -31,7 +38,7 @@ impl Node {
             self.dropped.misdirected += 1;
             return;
         }
-        *self.control.entry(message.kind.0).or_default() += 1;
+        self.taken[usize::from(message.kind.0)] += 1;
         let node = self.config.node;
         let passed = Control {
             nodes: vec![domain],

@@ -1,13 +1,13 @@
 //! What the parts of a node publish: to each other, and as frames to other nodes.
 
-use super::{Faces, Frames, Node, Output};
+use super::{ControlPlane, Faces, Frames, Output};
 use crate::forwarder::Source;
 use crate::publication::{Publication, Said, Target};
 use crate::topology::TopologyManager;
 use onym_tables::Tick;
 use onym_wire::push::{FrameBuilder, Id, Route, RouteBuf, reserved};
 
-impl Node {
+impl ControlPlane {
     /// Begins a round: until [`release`](Self::release), control messages for other nodes wait, so
     /// that those to the same place share frames and acknowledgements (P-46).
     pub fn hold(&mut self) {
@@ -29,7 +29,7 @@ impl Node {
         if !self.is_held && self.has_waiting() {
             self.say(now, output);
         }
-        output.events.append(&mut self.outbox.events);
+        output.notices.append(&mut self.outbox.notices);
     }
 
     #[inline]
@@ -57,7 +57,7 @@ impl Node {
         while let Some(said) = self.outbox.said.pop_front() {
             match said {
                 Said::Here { root, node, mut message } => {
-                    self.heed(now, (root, node), &mut message, None);
+                    self.obey(now, (root, node), &mut message, None);
                 }
                 Said::Publication(publication) => self.carry_out(publication, output),
             }
@@ -113,7 +113,7 @@ impl Node {
     }
 
     /// Sends a frame of this node where its filter says.
-    pub(super) fn send_own(&mut self, mut octets: Vec<u8>, output: &mut Output) {
+    pub(crate) fn send_own(&mut self, mut octets: Vec<u8>, output: &mut Output) {
         let copies = &mut self.copies;
         self.forwarder.receive(Source::Own, &mut octets, copies);
         if copies.faces.is_empty() {

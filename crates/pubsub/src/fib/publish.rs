@@ -1,0 +1,169 @@
+//! A publication of an application of this shard: the one way in which it leaves and is handed out.
+
+use super::numbers::{NUMBER_LEN, Numbers};
+use super::{Config, Effects, Fib, Item, Way};
+use crate::data::{Data, Place, Refusal, Sent, is_of_item};
+use crate::publication::AppId;
+use onym_tables::Tick;
+use onym_wire::push::{FrameBuilder, Id, RouteBuf, Strategy, option};
+use onym_wire::tlv::{self, Element};
+use onym_wire::types;
+
+/// What a push FIB leaves to the control plane.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pass {
+    /// Its number among all that the shard passed.
+    pub number: u64,
+    /// The place of the publication in its stream.
+    pub place: Place,
+    /// The item that says how far it is; none: a publication.
+    pub item: Option<Id>,
+}
+
+impl Fib {
+    /// Publishes. What is not of an item, longer than a frame, to be signed, or behind such a one
+    /// is passed to the control plane; local receivers of an item get it here all the same.
+    ///
+    /// # Errors
+    /// [`Refusal`]; then nobody gets anything. [`Refusal::NotPublisher`] says only that the item is
+    /// not known here: the control plane tells why.
+    #[inline]
+    pub fn publish(
+        &mut self,
+        now: Tick,
+        app: AppId,
+        data: &Data<'_>,
+        effects: &mut Effects,
+    ) -> Result<Sent, Refusal> {
+        effects.clear();
+        if !is_of_item(data.strategy) {
+            self.passed += 1;
+            effects.pass = Some(Pass { number: self.passed, place: Place::None, item: None });
+            return Ok(Sent::default());
+        }
+        let Some((key, item)) = self.items.entry(&data.id) else {
+            return self.publish_beneath(now, app, data, effects);
+        };
+        item.check(app)?;
+        let mut sent = Sent::default();
+        if data.strategy != Strategy::NODE_LOCAL
+            && let Some(Way { route: Some(route), hops, .. }) = item.way.as_deref()
+        {
+            if data.payload.len() > self.config.octets_max {
+                return Err(Refusal::TooLarge);
+            }
+            let hop_limit = hops.saturating_add(self.config.spare_hops);
+            let is_made = item.head.as_ref().is_some_and(|(made, _)| *made == data.strategy);
+            if !is_made {
+                let ids = item.aliases(key);
+                let head = head_of(hop_limit, data.strategy, route, (ids, &item.numbers));
+                item.head = Some((data.strategy, head));
+            }
+            let (numbers, config) = (&mut item.numbers, &self.config);
+            let head = item.head.as_ref().map_or(&[][..], |(_, head)| head);
+            let len = head.len() + NUMBER_LEN + data.payload.len();
+            if config.is_short(len) && item.fence <= self.done {
+                effects.head.reserve(head.len() + NUMBER_LEN + 4);
+                tlv::put_head(&mut effects.head, types::PUSH_FRAME, len);
+                effects.head.extend_from_slice(head);
+                effects.head.extend_from_slice(&numbers.take().to_be_bytes());
+                sent.frames = 1;
+            } else {
+                pass(&mut self.passed, item, effects);
+            }
+            self.counters.sent += 1;
+            if item.numbers.begins() {
+                self.watched.add(now, &data.id);
+            }
+        }
+        let ids = item.way.as_ref().map_or(std::slice::from_ref(&data.id), |way| &way.aliases);
+        sent.local = self.receivers.find_again(ids, app, &mut item.found, effects);
+        self.counters.delivered += sent.local as u64;
+        Ok(sent)
+    }
+
+    /// What is published beneath an item goes where the item goes, with its numbers.
+    #[cold]
+    fn publish_beneath(
+        &mut self,
+        now: Tick,
+        app: AppId,
+        data: &Data<'_>,
+        effects: &mut Effects,
+    ) -> Result<Sent, Refusal> {
+        let above = Id::from_labels(data.id.parent());
+        let label = data.id.last().ok_or(Refusal::NotPublisher)?;
+        let item = self.items.get_mut(&above).ok_or(Refusal::NotPublisher)?;
+        item.check(app)?;
+        let ids = item.beneath(&above, label);
+        let mut sent = Sent::default();
+        if data.strategy != Strategy::NODE_LOCAL
+            && let Some(Way { route: Some(route), hops, .. }) = item.way.as_deref()
+        {
+            if data.payload.len() > self.config.octets_max {
+                return Err(Refusal::TooLarge);
+            }
+            let hop_limit = hops.saturating_add(self.config.spare_hops);
+            let head = head_of(hop_limit, data.strategy, route, (&ids, &item.numbers));
+            let len = head.len() + NUMBER_LEN + data.payload.len();
+            if self.config.is_short(len) && item.fence <= self.done {
+                tlv::put_head(&mut effects.head, types::PUSH_FRAME, len);
+                effects.head.extend_from_slice(&head);
+                effects.head.extend_from_slice(&item.numbers.take().to_be_bytes());
+                sent.frames = 1;
+            } else {
+                pass(&mut self.passed, item, effects);
+            }
+            self.counters.sent += 1;
+            if item.numbers.begins() {
+                self.watched.add(now, &above);
+            }
+        }
+        sent.local = self.receivers.find(&ids, false, Some(app), effects);
+        self.counters.delivered += sent.local as u64;
+        Ok(sent)
+    }
+}
+
+impl Config {
+    /// Whether a frame whose value has `len` octets leaves without the control plane. The head of
+    /// its element is four octets, or more for what is too long anyway.
+    const fn is_short(&self, len: usize) -> bool {
+        self.reserve == 0 && len + 4 <= self.frame_max
+    }
+}
+
+impl Item {
+    /// Whether `app` may publish it now.
+    fn check(&self, app: AppId) -> Result<(), Refusal> {
+        match (self.app == app, self.is_started) {
+            (true, true) => Ok(()),
+            (true, false) => Err(Refusal::Stopped),
+            (false, _) => Err(Refusal::NotPublisher),
+        }
+    }
+}
+
+/// The publication of `item` is for the control plane, and so is what follows until that is done.
+fn pass(passed: &mut u64, item: &mut Item, effects: &mut Effects) {
+    *passed += 1;
+    item.fence = *passed;
+    let place = Place::Number(item.numbers.stream(), item.numbers.take());
+    effects.pass = Some(Pass { number: *passed, place, item: None });
+}
+
+/// The value of a frame up to its number, which is the last of its options.
+fn head_of(
+    hop_limit: u8,
+    strategy: Strategy,
+    route: &RouteBuf,
+    (ids, numbers): (&[Id], &Numbers),
+) -> Vec<u8> {
+    let (mut frame, mut options) = (Vec::new(), Vec::new());
+    numbers.put(option::NUMBER, 0, &mut options);
+    let options = &options[..];
+    FrameBuilder { hop_limit, strategy, route, ids, options, payload: &[] }.write(&mut frame);
+    let mut head = Element::parse(&frame).map(|e| e.value.to_vec()).unwrap_or_default();
+    head.truncate(head.len().saturating_sub(NUMBER_LEN));
+    head
+}
