@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod items;
 mod map;
 mod offer;
 mod run;

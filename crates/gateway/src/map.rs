@@ -1,4 +1,4 @@
-//! Which names and which identifiers mean the same (spec/gateway.md, section 1).
+//! The mapping between names and identifiers (spec/gateway.md, section 1).
 
 use onym_wire::name::{Component, Name, NameRef};
 use onym_wire::push::{Id, Label, Strategy};

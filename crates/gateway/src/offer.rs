@@ -1,5 +1,6 @@
 //! From producers to subscribers (spec/gateway.md, section 3).
 
+use crate::items::Offer;
 use crate::map::place_of;
 use crate::state::{AGAIN, Action, Ask, Gateway, may_pass};
 use onym_tables::Tick;
@@ -10,22 +11,6 @@ use std::time::Duration;
 
 /// Longest wait between two attempts to fetch from a producer that does not answer.
 const PATIENCE: Duration = Duration::from_secs(30);
-
-/// An item that is fed from a producer.
-#[derive(Debug)]
-pub(crate) struct Offer {
-    map: usize,
-    name: Name,
-    is_configured: bool,
-    is_published: bool,
-    is_started: bool,
-    is_fetching: bool,
-    /// The next attempt: to publish the item, or to fetch.
-    due: Tick,
-    failures: u32,
-    /// The version published last, since there are subscribers.
-    told: Option<Name>,
-}
 
 impl Gateway {
     /// Publishes an item that a producer feeds, unless it is there.

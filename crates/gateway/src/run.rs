@@ -64,7 +64,7 @@ impl Drop for Handle {
     }
 }
 
-/// How soon the wish to stop is noticed.
+/// How soon a request to stop is noticed.
 const LOOK: Duration = Duration::from_millis(100);
 /// Wait before the node is tried again.
 const RETRY: Duration = Duration::from_millis(500);
@@ -301,8 +301,8 @@ impl<'a> Session<'a> {
             match action {
                 Action::Request(ask) => {
                     let label = ask.id.last().map(Id::root).unwrap_or_default();
-                    let father = Id::from_labels(ask.id.father());
-                    let tag = self.app.ask(ask.kind, &label, &father, ask.strategy)?;
+                    let parent = Id::from_labels(ask.id.parent());
+                    let tag = self.app.ask(ask.kind, &label, &parent, ask.strategy)?;
                     self.gateway.asked(tag, ask);
                 }
                 Action::Reply(incoming, data) => self.client.endpoint().reply(now, &incoming, data),

@@ -1,8 +1,7 @@
 //! The gateway as a state machine: Interests, events and statuses in; actions out.
 
+use crate::items::{Offer, Want};
 use crate::map::Map;
-use crate::offer::Offer;
-use crate::want::Want;
 use onym_client::Incoming;
 use onym_crypto::signer::Signer;
 use onym_frame::Buf;
@@ -216,5 +215,5 @@ impl Gateway {
 
 /// Whether a refusal may pass: a scope or a rendezvous that is not there yet.
 pub(crate) fn may_pass(status: Status) -> bool {
-    matches!(status, Status::NO_FATHER | Status::UNREACHED | Status::FULL | Status::NO_SCOPE)
+    matches!(status, Status::NO_PARENT | Status::UNREACHED | Status::FULL | Status::NO_SCOPE)
 }

@@ -1,5 +1,6 @@
 //! From Interests to subscriptions, and from publications to Data (spec/gateway.md, section 2).
 
+use crate::items::{Kept, Subscription, Waiting, Want};
 use crate::map::place_of;
 use crate::state::{AGAIN, Action, Ask, Gateway, may_pass};
 use onym_client::serve::{Object, ServeOptions};
@@ -15,42 +16,6 @@ use std::time::Duration;
 
 /// Versions of an item that are kept, so that who is fetching one gets all of it.
 const VERSIONS_MAX: usize = 2;
-
-/// An item that somebody asked for by name.
-#[derive(Debug)]
-pub(crate) struct Want {
-    map: usize,
-    subscription: Subscription,
-    waiting: Vec<Waiting>,
-    /// The oldest first.
-    kept: VecDeque<Kept>,
-    /// An Interest asked for it last.
-    last: Tick,
-    version: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Subscription {
-    /// The dispatcher was asked.
-    Asked,
-    There,
-    /// Refused; to be tried again.
-    Again(Tick),
-}
-
-#[derive(Debug)]
-struct Waiting {
-    incoming: Incoming,
-    until: Tick,
-}
-
-#[derive(Debug)]
-struct Kept {
-    object: Object,
-    version: u64,
-    bytes: usize,
-    made: Tick,
-}
 
 /// What an Interest asks for.
 #[derive(Debug, PartialEq, Eq)]
@@ -86,8 +51,6 @@ impl Gateway {
         let place = place.filter(|place| !self.offers.contains_key(&place.id));
         let Some(place) = place else { return self.refuse(incoming, NackReason::NO_ROUTE) };
         let asked = asked(&interest, place.rest);
-        let is_fresh = interest.must_be_fresh;
-        let lifetime = Duration::from_millis(interest.lifetime_or_default());
         let (map, id) = (place.map, place.id);
         match asked {
             Asked::Nothing => self.refuse(incoming, NackReason::NONE),
@@ -99,18 +62,15 @@ impl Gateway {
                     None => self.refuse(incoming, NackReason::NONE),
                 }
             }
-            Asked::Newest => self.newest(now, (map, id), incoming, is_fresh, lifetime),
+            Asked::Newest => self.newest(now, map, id, incoming),
         }
     }
 
-    fn newest(
-        &mut self,
-        now: Tick,
-        (map, id): (usize, Id),
-        incoming: Incoming,
-        is_fresh: bool,
-        lifetime: Duration,
-    ) {
+    /// The newest version of an item is asked for.
+    fn newest(&mut self, now: Tick, map: usize, id: Id, incoming: Incoming) {
+        let interest = incoming.interest();
+        let is_fresh = interest.must_be_fresh;
+        let lifetime = Duration::from_millis(interest.lifetime_or_default());
         let freshness = self.maps[map].freshness;
         if !self.wants.contains_key(&id) {
             if self.wants.len() >= self.limits.items_max {

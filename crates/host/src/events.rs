@@ -1,4 +1,4 @@
-//! The last events, numbered, for whoever asks.
+//! The latest events, numbered.
 
 use onym_services::Event;
 use serde_json::{Value, json};

@@ -18,7 +18,7 @@ use onym_services::Function;
 use onym_tables::HashKey;
 use serde_json::{Map, Value, json};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -126,7 +126,7 @@ impl Host {
         let (config, threads) = threads_of(&options)?;
         let (posts, posted) = mpsc::channel(POSTS_MAX);
         let boot = random_u64();
-        let shared = Arc::new(Shared::new(boot, posts));
+        let shared = Arc::new(Shared::new(boot, posts, folders(&options)));
         let (mut first, remotes, others) = workers(&options, &config, threads, &shared)?;
         for spec in &options.listen {
             let listener = uri::listen(&spec.uri).map_err(HostError::System)?;
@@ -155,7 +155,6 @@ impl Host {
             start_ms: unix_ms(),
             threads,
             access: Access::of(&options),
-            folders: folders(&options),
             workers: remotes.clone(),
             shared,
             stop,
@@ -259,8 +258,18 @@ fn folders(options: &Options) -> Folders {
     let faces = options.faces.iter().map(|spec| spec.uri.as_str());
     let paths = options.config.values().filter_map(Value::as_str);
     let sockets = listen.chain(faces).chain(paths).filter_map(uri::socket);
-    let own = sockets.filter_map(|path| path.parent().map(PathBuf::from));
+    let own = sockets.flat_map(|path| {
+        let folder = folder_of(path);
+        // What is named may be a link: who starts a service means where it leads.
+        let link = std::fs::read_link(path).ok().map(|to| folder_of(&folder.join(to)));
+        link.into_iter().chain([folder])
+    });
     Folders::new(options.connect.iter().cloned().chain(own))
+}
+
+fn folder_of(path: &Path) -> PathBuf {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or(Path::new(".")).to_owned()
 }
 
 /// The configuration of the function, and the number of threads.
@@ -322,7 +331,7 @@ fn start_http(
     socket: std::net::TcpListener,
     tls: Option<ServerTls>,
     app: Arc<App>,
-    posted: mpsc::Receiver<onym_services::element::Wish>,
+    posted: mpsc::Receiver<onym_services::element::Effect>,
 ) -> Result<Http, HostError> {
     let failed = |e: std::io::Error| HostError::System(format!("the control interface: {e}"));
     socket.set_nonblocking(true).map_err(failed)?;

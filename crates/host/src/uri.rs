@@ -1,7 +1,8 @@
-//! What a service listens at and connects to: texts, and transports made from them.
+//! The addresses at which a service listens and connects: parsing, and opening their transports.
 
 use onym_face::udp::{UdpFace, UdpListener, UdpOptions};
 use onym_face::{EtherFace, EtherListener, Face, Listener, UnixListener, tcp, unix};
+use onym_http::folders::Folders;
 use onym_services::Side;
 use onym_wire::faceuri::{FaceUri, Host};
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -150,9 +151,11 @@ pub(crate) fn listen(text: &str) -> Result<Box<dyn Listener>, String> {
 /// A transport to `text`, connected or on its way to be. Host names are looked up, which may take
 /// seconds: give canonical URIs to a data thread.
 ///
+/// A Unix socket must be in one of `folders` at that moment, wherever links lead.
+///
 /// # Errors
 /// A sentence: refused at once, or the text is wrong.
-pub(crate) fn connect(text: &str) -> Result<Box<dyn Face>, String> {
+pub(crate) fn connect(text: &str, folders: &Folders) -> Result<Box<dyn Face>, String> {
     let failed = |e: onym_face::FaceError| format!("{text}: {e}");
     if let Some((mac, name)) = ether(text) {
         let mac = mac.ok_or_else(|| {
@@ -169,7 +172,10 @@ pub(crate) fn connect(text: &str) -> Result<Box<dyn Face>, String> {
             let to = address(text, &uri)?;
             Ok(Box::new(UdpFace::connect(None, to, &options).map_err(failed)?))
         }
-        FaceUri::Unix(path) => Ok(Box::new(unix::connect(Path::new(path)).map_err(failed)?)),
+        FaceUri::Unix(path) => {
+            let allows = |there: &Path| folders.check_found(there).map_err(|e| e.to_string());
+            Ok(Box::new(unix::connect_within(Path::new(path), allows).map_err(failed)?))
+        }
         _ => Err(format!("{text}: faces are tcp4, tcp6, udp4, udp6, unix and ether")),
     }
 }

@@ -1,4 +1,4 @@
-//! Where functions may listen: what the manager's own configuration allows, whoever asks.
+//! Where functions may listen. The manager's own configuration decides, not a description.
 //!
 //! A description comes from whoever may command the manager; the addresses and folders at which
 //! its services open doors are the administrator's.

@@ -8,6 +8,7 @@ pub mod engine;
 pub mod expand;
 pub mod keys;
 pub mod kind;
+mod near;
 pub mod network;
 pub mod plan;
 pub mod policy;

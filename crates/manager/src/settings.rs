@@ -2,7 +2,7 @@
 //! description is found before anything is started.
 
 use crate::kind::Kind;
-use crate::network::near;
+use crate::near::near;
 use serde_json::Value;
 
 /// What a value must be.

@@ -1,10 +1,10 @@
 //! The backward router: remembers Interests and takes Data back (the PIT).
 //!
 //! In: Interests from the consumer side, Data and Nacks from the producer side; the rest is
-//! `wrong_side`.  Out: an Interest to every face of the producer side, Data to everyone who asked.
-//! Stages: those of a node's forwarder, with its upstreams for routes and without a cache; who
-//! stands behind a link is a face of its own, told apart by its origin. Full, what is new is
-//! refused; a face over its share gives an overdue Interest of its own up (`onym_forward::fairness`).
+//! `wrong_side`.  Out: an Interest to every face of the producer side, Data to every downstream.
+//! Stages: those of a node's forwarder, with its upstreams as routes and without a cache. Each origin
+//! behind a link is a face of its own. A full PIT refuses new Interests; a face over its share loses
+//! an overdue one first (`onym_forward::fairness`).
 //! Verdicts: those of the stages, and `wrong_side` `draining` `held` `freeze_full`.
 
 mod hand_over;
@@ -13,6 +13,7 @@ use crate::chain::{Came, Clients, Origin};
 use crate::element::{Cx, Element, Method, Refusal, Request, read};
 use crate::histogram::Histogram;
 use crate::ports::Side;
+use crate::stats::{self, Durations, KindStats, PendingPeriod};
 use crate::verdict::Verdict;
 use onym_forward::Verdict as Inner;
 use onym_forward::stage::{NoCache, Upstreams};
@@ -25,7 +26,7 @@ use onym_tables::{FaceId, HashKey, Tick};
 use onym_wire::lp::NackReason;
 use onym_wire::name::Name;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -234,8 +235,8 @@ impl BackwardRouter {
     /// What nobody asked for goes on to the cache where the policy says so, and no further.
     fn unsolicited(&self, cx: &mut Cx<'_>, packet: &Packet, origin: Option<Origin>) -> Verdict {
         let Some(origin) = origin else { return Verdict::Unsolicited };
-        let is_local = origin.info().scope == onym_wire::mgmt::Scope::Local;
-        if !UnsolicitedPolicy::from(self.config.unsolicited).admits(is_local) {
+        let policy = UnsolicitedPolicy::from(self.config.unsolicited);
+        if !policy.admits(origin.info().scope) {
             return Verdict::Unsolicited;
         }
         for at in 0..cx.ports.side(Side::Consumer).len() {
@@ -340,24 +341,27 @@ impl Element for BackwardRouter {
         Ok(())
     }
 
-    fn stats(&self, cx: &Cx<'_>) -> (&'static str, Value) {
+    fn stats(&self, cx: &Cx<'_>) -> KindStats {
         let c = self.fw.counters();
         let forwarded = self.count(Inner::Forwarded);
-        let inserted = c.satisfied_interests + c.unsatisfied_interests + self.fw.pit_len() as u64;
-        let value = json!({
-            "retransmitted": forwarded.saturating_sub(inserted) + self.again,
-            "unsolicited": self.count(Inner::Unsolicited),
-            "entries": self.fw.pit_len(), "capacity": self.config.capacity,
-            "inserted": inserted, "aggregated": self.count(Inner::Aggregated),
-            "suppressed": self.count(Inner::Suppressed),
-            "satisfied": c.satisfied_interests, "expired": c.unsatisfied_interests,
-            "evicted": c.displaced_interests,
-            "loops": self.loops(), "rtt_ms": self.rtt.to_json(1000.0),
-            "period": {
-                "ms": cx.settings.report_ms, "unsolicited": self.period.0, "data": self.period.1,
-            },
-        });
-        ("backward_router", value)
+        let entries = self.fw.pit_len() as u64;
+        let inserted = c.satisfied_interests + c.unsatisfied_interests + entries;
+        let (unsolicited, data) = self.period;
+        KindStats::BackwardRouter(stats::BackwardRouter {
+            retransmitted: forwarded.saturating_sub(inserted) + self.again,
+            unsolicited: self.count(Inner::Unsolicited),
+            entries,
+            capacity: self.config.capacity as u64,
+            inserted,
+            aggregated: self.count(Inner::Aggregated),
+            suppressed: self.count(Inner::Suppressed),
+            satisfied: c.satisfied_interests,
+            expired: c.unsatisfied_interests,
+            evicted: c.displaced_interests,
+            loops: self.loops(),
+            rtt_ms: Durations::in_ms(&self.rtt),
+            period: PendingPeriod { ms: cx.settings.report_ms, unsolicited, data },
+        })
     }
 
     fn control(&mut self, cx: &mut Cx<'_>, request: &Request<'_>) -> Result<Value, Refusal> {

@@ -1,16 +1,14 @@
-//! What services of one chain tell each other about a packet: where it entered the chain, and the
-//! next hops of an Interest.
+//! Fields that services of a chain add to packets: where the packet entered the chain, and the next
+//! hops of an Interest.
 //!
-//! The service that takes a packet in from outside says where it came from (its *origin*); the
-//! others pass that on. So a pending table far behind the dispatcher tells clients apart, sends no
-//! Nack to a link with several peers, and nothing back where it came from.
+//! The service at which a packet enters adds its *origin*; the others pass it on. So a PIT behind the
+//! dispatcher tells clients apart, sends no Nack to a link with several peers, and returns no packet
+//! to where it came from.
 
-use crate::ports::{Port, TAG_LEN};
-use onym_forward::FaceInfo;
+pub use crate::origin::Origin;
 use onym_frame::Buf;
 use onym_link::{LpIn, LpOut};
-use onym_tables::{FaceId, HashKey};
-use onym_wire::mgmt::{LinkType, Scope};
+use onym_tables::FaceId;
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
@@ -19,100 +17,6 @@ use std::num::NonZeroU64;
 const CLIENTS_MAX: usize = 16_384;
 /// Next hops of one Interest that are handed on; the dearest beyond are left out.
 pub(crate) const HOPS_MAX: usize = 32;
-
-/// Where a packet entered a chain: a number that no two faces of the chain share, and what must be
-/// known of the face. The lowest four bits are its scope, its link type and a mark.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Origin(NonZeroU64);
-
-const LOCAL: u64 = 1;
-const MULTI_ACCESS: u64 = 2;
-const AD_HOC: u64 = 4;
-const UNSOLICITED: u64 = 8;
-/// Numbers of origins have their highest bit set; those made from tags have not.
-const TAGGED: u64 = 1 << 62;
-
-impl Origin {
-    /// The content store of the chain.
-    pub const STORE: Self = Self(NonZeroU64::new(16 | LOCAL).expect("it is not 0"));
-
-    /// That of a face of this service, whose numbers `key` tells apart from those of others.
-    #[must_use]
-    pub fn of(key: &HashKey, port: &Port) -> Self {
-        let link = match port.link {
-            LinkType::PointToPoint => 0,
-            LinkType::MultiAccess => MULTI_ACCESS,
-            LinkType::AdHoc => AD_HOC,
-        };
-        let bits = link | if port.local { LOCAL } else { 0 };
-        let number = key.words([u64::from(port.id.0), 0x6f72_6967_696e]) & !0xf | bits;
-        Self(NonZeroU64::new(number | 1 << 63).expect("its highest bit is set"))
-    }
-
-    /// What a packet says of its own.
-    #[must_use]
-    pub fn of_packet(lp: &LpIn) -> Option<Self> {
-        lp.next_hop_face.map(Self)
-    }
-
-    /// That of who stands behind the tag in front of a token, as the neighbour sees it; it is not
-    /// told further.
-    #[must_use]
-    pub fn of_tag(token: &[u8]) -> Option<Self> {
-        let (tag, _) = token.split_first_chunk::<TAG_LEN>()?;
-        let number = tag.iter().fold(0, |n, octet| n << 8 | u64::from(*octet));
-        NonZeroU64::new(TAGGED | number << 8).map(Self)
-    }
-
-    /// Whether [`Origin::of_tag`] made it.
-    #[must_use]
-    pub fn is_tag(self) -> bool {
-        self.0.get() >> 32 == TAGGED >> 32
-    }
-
-    /// As a table on its way writes it.
-    #[must_use]
-    pub fn of_number(number: u64) -> Option<Self> {
-        NonZeroU64::new(number).map(Self)
-    }
-
-    /// As the control interface writes it.
-    #[must_use]
-    pub fn to_hex(self) -> String {
-        format!("{:x}", self.0)
-    }
-
-    /// As link-layer fields carry it.
-    #[must_use]
-    pub fn told(self) -> NonZeroU64 {
-        self.0
-    }
-
-    /// What forwarding must know of the face.
-    #[must_use]
-    pub fn info(self) -> FaceInfo {
-        let bits = self.0.get();
-        let link = match bits & (MULTI_ACCESS | AD_HOC) {
-            0 => LinkType::PointToPoint,
-            MULTI_ACCESS => LinkType::MultiAccess,
-            _ => LinkType::AdHoc,
-        };
-        let scope = if bits & LOCAL == 0 { Scope::NonLocal } else { Scope::Local };
-        FaceInfo { scope, link, local_fields: true }
-    }
-
-    /// The same, of a Data that nobody asked for: a cache may keep it, nobody waits for it.
-    #[must_use]
-    pub fn unsolicited(self) -> Self {
-        Self(self.0 | UNSOLICITED)
-    }
-
-    /// Whether nobody asked for this Data.
-    #[must_use]
-    pub fn is_unsolicited(self) -> bool {
-        self.0.get() & UNSOLICITED != 0
-    }
-}
 
 /// What stays with a Data or Nack while stages of this service take it to who asked.
 #[derive(Debug, Clone, Copy, Default)]
@@ -243,24 +147,26 @@ impl NextHops {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ports::Side;
+    use crate::ports::{Port, Side};
+    use onym_tables::HashKey;
+    use onym_wire::mgmt::{LinkType, Scope};
 
     #[test]
     fn an_origin_says_what_forwarding_must_know_and_is_no_other_face() {
         let (key, other) = (HashKey::new(1, 2), HashKey::new(3, 4));
         let mut port = Port::new(FaceId(256), "a", Side::Consumer);
-        assert_eq!(Origin::of(&key, &port).info().scope, Scope::NonLocal);
+        assert_eq!(port.entrance(&key).info().scope, Scope::NonLocal);
         (port.local, port.link) = (true, LinkType::AdHoc);
-        let origin = Origin::of(&key, &port);
+        let origin = port.entrance(&key);
         assert_eq!((origin.info().scope, origin.info().link), (Scope::Local, LinkType::AdHoc));
-        assert_ne!(origin, Origin::of(&other, &port));
+        assert_ne!(origin, port.entrance(&other));
         assert!(origin.unsolicited().is_unsolicited() && !origin.is_unsolicited());
     }
 
     #[test]
     fn next_hops_are_read_as_they_were_written_and_nothing_else_is() {
         let port = Port::new(FaceId(256), "a", Side::Consumer);
-        let hop = (Origin::of(&HashKey::new(1, 2), &port), 7);
+        let hop = (port.entrance(&HashKey::new(1, 2)), 7);
         let all = NextHops { components: 3, chosen: true, hops: vec![hop; 3] };
         let octets = all.to_octets();
         assert_eq!(NextHops::parse(&octets), Some(all));

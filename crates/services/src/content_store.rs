@@ -1,14 +1,15 @@
-//! The content store: answers Interests from what passed before.
+//! The content store: answers Interests from cached Data.
 //!
 //! Stage: that of a node's forwarder (`onym_forward::stage::Cache`).
-//! In: both kinds of packets on both sides.  Out: hits to who asked, the rest to the other side.
-//! Tables: the content store of `onym-tables`, bounded in packets and octets; full, the policy
-//! names who leaves.  Verdicts: `cs_hit` `stored` `unsolicited`
+//! In: both kinds of packets on both sides.  Out: hits to their consumer, the rest to the other side.
+//! Tables: the content store of `onym-tables`, bounded in packets and octets; when full, the
+//! policy evicts.  Verdicts: `cs_hit` `stored` `unsolicited`
 //! `forwarded` `no_face` `malformed`.
 
 use crate::chain::Origin;
 use crate::element::{Cx, Element, Method, Refusal, Request, read};
 use crate::rendezvous;
+use crate::stats::{self, CachePeriod, KindStats};
 use crate::table::{self, Merged};
 use crate::transparent;
 use crate::verdict::Verdict;
@@ -16,7 +17,7 @@ use onym_forward::stage::{Arrival, Cache, CacheStage, query_alone};
 use onym_frame::Buf;
 use onym_link::{LpOut, Packet, PacketKind, Payload};
 use onym_tables::HashKey;
-use onym_tables::cs::{Body, ContentStore, CsConfig, Inserted, Policy, Query};
+use onym_tables::cs::{Body, ContentStore, CsConfig, Demand, Inserted, Policy, Query};
 use onym_wire::data::Data;
 use onym_wire::interest::Interest;
 use serde::{Deserialize, Serialize};
@@ -135,7 +136,10 @@ impl ContentCache {
     /// Keeps `packet` when it may be kept; what to do with it then, or its end.
     fn keep(&mut self, cx: &Cx<'_>, packet: &Packet) -> Result<(), Verdict> {
         let Ok(data) = Data::parse(&packet.bytes) else { return Err(Verdict::Malformed) };
-        let unsolicited = Origin::of_packet(&packet.lp).is_some_and(Origin::is_unsolicited);
+        let demand = match Origin::of_packet(&packet.lp).is_some_and(Origin::is_unsolicited) {
+            true => Demand::Unsolicited,
+            false => Demand::Asked,
+        };
         let unfresh = data.freshness_ms == 0 && !self.config.admit_unfresh;
         let name = data.name.value();
         let before = self.cache.store.len();
@@ -143,7 +147,7 @@ impl ContentCache {
             Inserted::Refused
         } else {
             let hash = cx.key.name(name);
-            self.cache.admit(cx.now, &Arrival { packet, data: &data, hash, unsolicited })
+            self.cache.admit(cx.now, &Arrival { packet, data: &data, hash, demand })
         };
         match inserted {
             Inserted::New => {
@@ -154,7 +158,7 @@ impl ContentCache {
             Inserted::Refreshed => {}
             Inserted::Refused => self.not_admitted += 1,
         }
-        match (unsolicited, inserted) {
+        match (demand == Demand::Unsolicited, inserted) {
             (false, _) => Ok(()),
             (true, Inserted::Refused) => Err(Verdict::Unsolicited),
             (true, _) => Err(Verdict::Stored),
@@ -203,7 +207,8 @@ impl ContentCache {
             };
             let name = data.name.value();
             let hash = cx.key.name(name);
-            match self.cache.store.insert(cx.now, &bytes, name, hash, entry.fresh_ms, false) {
+            match self.cache.store.insert(cx.now, &bytes, name, hash, entry.fresh_ms, Demand::Asked)
+            {
                 Inserted::New => done.new += 1,
                 Inserted::Refreshed => done.merged += 1,
                 Inserted::Refused => done.refused += 1,
@@ -265,22 +270,22 @@ impl Element for ContentCache {
         Ok(())
     }
 
-    fn stats(&self, cx: &Cx<'_>) -> (&'static str, Value) {
+    fn stats(&self, cx: &Cx<'_>) -> KindStats {
         let period = self.period;
         let all = period.hits + period.misses;
         #[allow(clippy::cast_precision_loss)]
         let ratio = (all > 0).then(|| period.hits as f64 / all as f64);
-        let value = json!({
-            "hits": self.lookups.hits, "misses": self.lookups.misses,
-            "entries": self.cache.store.len(), "bytes": self.cache.store.octets(),
-            "inserted": self.inserted, "evicted": self.evicted,
-            "not_admitted": self.not_admitted,
-            "period": {
-                "ms": cx.settings.report_ms, "hits": period.hits, "misses": period.misses,
-                "ratio": ratio,
-            },
-        });
-        ("content_store", value)
+        let ms = cx.settings.report_ms;
+        KindStats::ContentStore(stats::ContentStore {
+            hits: self.lookups.hits,
+            misses: self.lookups.misses,
+            entries: self.cache.store.len() as u64,
+            bytes: self.cache.store.octets() as u64,
+            inserted: self.inserted,
+            evicted: self.evicted,
+            not_admitted: self.not_admitted,
+            period: CachePeriod { ms, hits: period.hits, misses: period.misses, ratio },
+        })
     }
 
     fn control(&mut self, cx: &mut Cx<'_>, request: &Request<'_>) -> Result<Value, Refusal> {

@@ -1,7 +1,7 @@
 //! The packet dispatcher: splits the packets of each client onto two paths.
 //!
-//! It is the edge of a chain: the rules of a node about which packet is taken in are applied here,
-//! and each packet is told by its origin from then on.
+//! It is the edge of a chain: it applies the ingress rules of a node, and adds the origin of each
+//! packet.
 //! In: everything of clients, and what comes back on their paths.  Out: registrations and Data of
 //! a client to its producer path, its other Interests to its consumer path; what comes back to the
 //! client.  Tables: sessions, bounded by `sessions_max`; a client beyond is closed. Each has a pair
@@ -10,9 +10,10 @@
 //! `hop_limit_zero` `name_too_long` `next_hop_face_invalid`.
 
 use crate::chain::{NextHops, Origin};
-use crate::element::{Cx, Element, Method, Refusal, Request, Wish, read};
+use crate::element::{Cx, Effect, Element, Method, Refusal, Request, read};
 use crate::ports::Counts;
 use crate::registration::is_command;
+use crate::stats::{self, KindStats};
 use crate::verdict::Verdict;
 use onym_forward::FaceInfo;
 use onym_forward::stage::rules;
@@ -184,7 +185,7 @@ impl PacketDispatcher {
         let Some(session) = self.sessions.get_mut(&number) else { return };
         session.generation += 1;
         let label = format!("s{number}.{}.{}", path.letter(), session.generation);
-        cx.wishes.push(Wish::Connect { label, uri });
+        cx.effects.push(Effect::Connect { label, uri });
     }
 
     /// The session and path that a label of ours names.
@@ -206,7 +207,7 @@ impl PacketDispatcher {
         for face in all {
             self.faces.remove(&face);
             self.old.remove(&face);
-            cx.wishes.push(Wish::Close(face));
+            cx.effects.push(Effect::Close(face));
         }
     }
 
@@ -285,7 +286,7 @@ impl Element for PacketDispatcher {
         let label = cx.ports.label(face).to_owned();
         if let Some((number, path)) = Self::named(&label) {
             let Some(session) = self.sessions.get_mut(&number) else {
-                cx.wishes.push(Wish::Close(face));
+                cx.effects.push(Effect::Close(face));
                 return;
             };
             self.faces.insert(face, number);
@@ -298,13 +299,13 @@ impl Element for PacketDispatcher {
         }
         if self.sessions.len() >= self.config.sessions_max {
             self.refused += 1;
-            cx.wishes.push(Wish::Close(face));
+            cx.effects.push(Effect::Close(face));
             return;
         }
         // Unique among the threads of a dispatcher, as numbers of faces are.
         self.next = face.0;
         self.opened += 1;
-        let Some(origin) = cx.ports.get(face).map(|port| Origin::of(cx.key, port)) else { return };
+        let Some(origin) = cx.ports.get(face).map(|port| port.entrance(cx.key)) else { return };
         let (since_ms, heard) = (cx.unix_ms, cx.now);
         let session = Session {
             number: self.next,
@@ -365,7 +366,7 @@ impl Element for PacketDispatcher {
             // Its end is none of the session's any more.
             self.old.remove(&face);
             self.faces.remove(&face);
-            cx.wishes.push(Wish::Close(face));
+            cx.effects.push(Effect::Close(face));
         }
         for number in still {
             self.close(cx, number);
@@ -412,12 +413,13 @@ impl Element for PacketDispatcher {
         Ok(())
     }
 
-    fn stats(&self, _: &Cx<'_>) -> (&'static str, Value) {
-        let value = json!({
-            "sessions": self.sessions.len(), "opened": self.opened, "closed": self.closed,
-            "refused": self.refused,
-        });
-        ("packet_dispatcher", value)
+    fn stats(&self, _: &Cx<'_>) -> KindStats {
+        KindStats::PacketDispatcher(stats::PacketDispatcher {
+            sessions: self.sessions.len() as u64,
+            opened: self.opened,
+            closed: self.closed,
+            refused: self.refused,
+        })
     }
 
     fn control(&mut self, cx: &mut Cx<'_>, request: &Request<'_>) -> Result<Value, Refusal> {

@@ -1,4 +1,4 @@
-//! What every element is asked, and what it may do.
+//! The trait of elements, and the context of their calls.
 
 use crate::chain::Origin;
 use crate::events::Event;
@@ -6,6 +6,7 @@ use crate::freeze::Freeze;
 use crate::ports::{Ports, Side};
 use crate::rendezvous;
 use crate::settings::{Return, Settings};
+use crate::stats::KindStats;
 use crate::verdict::{Unsent, Verdict};
 use crate::verify::Job;
 use onym_frame::Buf;
@@ -80,9 +81,9 @@ impl Request<'_> {
     }
 }
 
-/// What an element asks of its shell.
+/// What an element asks its shell to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Wish {
+pub enum Effect {
     /// Make a face of the producer side with this label.
     Connect {
         /// Its label.
@@ -146,8 +147,8 @@ pub trait Element: Send + fmt::Debug {
     /// What is wrong; then nothing was changed.
     fn configure(&mut self, cx: &mut Cx<'_>, config: Value) -> Result<(), Refusal>;
 
-    /// The member of the statistics that is of its kind, and its value.
-    fn stats(&self, cx: &Cx<'_>) -> (&'static str, Value);
+    /// What only its kind counts.
+    fn stats(&self, cx: &Cx<'_>) -> KindStats;
 
     /// Resources of its own.
     ///
@@ -187,7 +188,7 @@ pub struct Cx<'a> {
     /// What the manager should hear of.
     pub events: &'a mut Vec<Event>,
     /// What the shell should do.
-    pub wishes: &'a mut Vec<Wish>,
+    pub effects: &'a mut Vec<Effect>,
     /// Signatures to verify.
     pub jobs: &'a mut Vec<Job>,
     /// Key of name hashes.
@@ -257,7 +258,7 @@ impl Cx<'_> {
             return Some(origin);
         }
         let port = self.ports.get(packet.face)?;
-        (self.settings.return_by == Return::Token).then(|| Origin::of(self.key, port))
+        (self.settings.return_by == Return::Token).then(|| port.entrance(self.key))
     }
 
     /// Sends `packet` on `face` with these fields of a chain.

@@ -1,4 +1,4 @@
-//! What a manager should hear of.
+//! Events for a manager.
 
 use serde_json::{Value, json};
 

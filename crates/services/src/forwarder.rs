@@ -9,6 +9,7 @@ use crate::events::Event;
 use crate::name_router::{Routes, Spec};
 use crate::names;
 use crate::registration::{Policy, Registrar, is_command};
+use crate::stats::{self, KindStats};
 use crate::verdict::Verdict;
 use onym_forward::{Config as ForwardConfig, FaceInfo, Forwarder};
 use onym_link::{Packet, PacketKind};
@@ -66,7 +67,7 @@ impl MergedForwarder {
         let Some(done) = self.registrar.judge(cx, packet) else { return Verdict::Delivered };
         let prefix = done.prefix.value();
         if done.is_removal {
-            if self.routes.remove(cx.key, prefix, done.face, None, false) {
+            if self.routes.remove(cx.key, prefix, done.face, None) {
                 self.registrar.counters.removed += 1;
                 self.uninstall(cx.key, &done.prefix, done.face);
             }
@@ -212,15 +213,19 @@ impl Element for MergedForwarder {
         Ok(())
     }
 
-    fn stats(&self, _: &Cx<'_>) -> (&'static str, Value) {
+    fn stats(&self, _: &Cx<'_>) -> KindStats {
         let c = self.fw.counters();
-        let value = json!({
-            "routes": self.routes.len(), "registrations": self.registrar.counters,
-            "pit_entries": self.fw.pit_len(), "cs_entries": self.fw.cs().len(),
-            "hits": c.cs_hits, "misses": c.cs_misses, "satisfied": c.satisfied_interests,
-            "unsatisfied": c.unsatisfied_interests, "prefix_rejected": self.prefix_rejected,
-        });
-        ("forwarder", value)
+        KindStats::Forwarder(stats::Forwarder {
+            routes: self.routes.len() as u64,
+            registrations: self.registrar.counters,
+            pit_entries: self.fw.pit_len() as u64,
+            cs_entries: self.fw.cs().len() as u64,
+            hits: c.cs_hits,
+            misses: c.cs_misses,
+            satisfied: c.satisfied_interests,
+            unsatisfied: c.unsatisfied_interests,
+            prefix_rejected: self.prefix_rejected,
+        })
     }
 
     fn control(&mut self, cx: &mut Cx<'_>, request: &Request<'_>) -> Result<Value, Refusal> {

@@ -1,7 +1,7 @@
 //! Packets kept while a side is frozen (the second insertion strategy of the paper).
 //!
-//! Bounded in packets, octets and time. At a bound the newcomer is dropped (`freeze_full`); when
-//! the time is over what was kept is sent.
+//! Bounded in packets, octets and time. At a bound further packets are dropped (`freeze_full`);
+//! when the time is over the kept packets are sent.
 
 use crate::ports::Side;
 use crate::verdict::Verdict;

@@ -1,18 +1,18 @@
 //! One service without sockets, threads and clock: an element with its faces, freezes, counters
 //! and events.
 
-use crate::element::{Cx, Element, Method, Refusal, Request, Wish, merge, read};
+use crate::element::{Cx, Effect, Element, Method, Refusal, Request, merge, read};
 use crate::events::Event;
 use crate::freeze::{Freeze, FreezeState, Limits};
 use crate::kind::Kind;
 use crate::ports::{Counts, Port, Ports, Side};
 use crate::settings::Settings;
+use crate::stats::Stats;
 use crate::verdict::{Unsent, Verdict, Verdicts};
 use crate::verify::Job;
 use onym_link::{Outbox, Packet, PacketKind};
 use onym_tables::{FaceId, HashKey, Rng, Tick};
 use serde_json::{Map, Value, json};
-use std::fmt::Write as _;
 
 /// A service.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub struct Function {
     sent_gone: Counts,
     unsent: [u64; Unsent::COUNT],
     events: Vec<Event>,
-    wishes: Vec<Wish>,
+    effects: Vec<Effect>,
     jobs: Vec<Job>,
     key: HashKey,
     rng: Rng,
@@ -45,7 +45,7 @@ macro_rules! with_cx {
             out: $out,
             freeze: &mut $self.freeze,
             events: &mut $self.events,
-            wishes: &mut $self.wishes,
+            effects: &mut $self.effects,
             jobs: &mut $self.jobs,
             key: &$self.key,
             rng: &mut $self.rng,
@@ -82,7 +82,7 @@ impl Function {
             sent_gone: Counts::default(),
             unsent: [0; Unsent::COUNT],
             events: Vec::new(),
-            wishes: Vec::new(),
+            effects: Vec::new(),
             jobs: Vec::new(),
             key,
             rng: Rng::new(seed),
@@ -178,9 +178,7 @@ impl Function {
     /// A face has gone for good.
     pub fn face_removed(&mut self, now: Now, id: FaceId, out: &mut Outbox) {
         if let Some(port) = self.ports.remove(id) {
-            self.sent_gone.interests += port.sent.interests;
-            self.sent_gone.data += port.sent.data;
-            self.sent_gone.nacks += port.sent.nacks;
+            self.sent_gone.add(&port.sent);
             let label = port.label;
             with_cx!(self, now.tick, now.unix_ms, out, |e, cx| e.face_removed(cx, id, &label));
         }
@@ -203,8 +201,8 @@ impl Function {
     }
 
     /// What the shell should do, since the last call.
-    pub fn take_wishes(&mut self) -> Vec<Wish> {
-        std::mem::take(&mut self.wishes)
+    pub fn take_effects(&mut self) -> Vec<Effect> {
+        std::mem::take(&mut self.effects)
     }
 
     /// Counts a packet that the link did not send.
@@ -304,65 +302,12 @@ impl Function {
     }
 
     /// The statistics, without what only the shell knows.
-    pub fn stats(&mut self, now: Now) -> Value {
+    pub fn stats(&mut self, now: Now) -> Stats {
         let mut out = Outbox::default();
-        let (member, own) = with_cx!(self, now.tick, now.unix_ms, &mut out, |e, cx| e.stats(cx));
-        let (mut verdicts, mut dropped) = (Map::new(), Map::new());
-        for verdict in Verdict::ALL {
-            let count = self.verdicts.sum(*verdict);
-            if verdict.is_drop() {
-                dropped.insert(verdict.label().into(), count.into());
-            }
-            verdicts.insert(verdict.label().into(), count.into());
-        }
-        let unsent =
-            Unsent::ALL.iter().map(|r| (r.label().into(), self.unsent[*r as usize].into()));
-        let received = PacketKind::ALL.map(|kind| self.verdicts.received(kind));
-        let gone = [self.sent_gone.interests, self.sent_gone.data, self.sent_gone.nacks];
-        let sent = self.ports.iter().fold(gone, |sum: [u64; 3], p| {
-            [sum[0] + p.sent.interests, sum[1] + p.sent.data, sum[2] + p.sent.nacks]
-        });
-        let kinds = |n: [u64; 3]| json!({ "interests": n[0], "data": n[1], "nacks": n[2] });
-        let mut all = json!({
-            "kind": self.kind.word(),
-            "received": kinds(received),
-            "sent": kinds(sent),
-            "verdicts": verdicts,
-            "dropped": dropped,
-            "unsent": Value::Object(unsent.collect()),
-        });
-        all[member] = own;
-        all
-    }
-
-    /// Prometheus text of what the service itself counts.
-    pub fn metrics(&mut self, now: Now) -> String {
-        let mut out = String::new();
-        for kind in PacketKind::ALL {
-            for verdict in Verdict::ALL {
-                let (count, kind) = (self.verdicts.of(kind, *verdict), kind.label());
-                let word = verdict.label();
-                let _ = writeln!(
-                    out,
-                    "onym_packets_total{{verdict=\"{word}\",kind=\"{kind}\"}} {count}"
-                );
-            }
-        }
-        for reason in Unsent::ALL {
-            let (word, count) = (reason.label(), self.unsent[*reason as usize]);
-            let _ = writeln!(out, "onym_unsent_total{{reason=\"{word}\"}} {count}");
-        }
-        for port in self.ports.iter() {
-            let labels = format!("face=\"{}\",side=\"{}\"", port.label, port.side.word());
-            for (way, c) in [("in", port.received), ("out", port.sent)] {
-                for (what, n) in [("interests", c.interests), ("data", c.data), ("nacks", c.nacks)]
-                {
-                    let _ = writeln!(out, "onym_face_{way}_{what}_total{{{labels}}} {n}");
-                }
-            }
-        }
-        crate::metrics::of_kind(&self.stats(now), &mut out);
-        out
+        let own = with_cx!(self, now.tick, now.unix_ms, &mut out, |e, cx| e.stats(cx));
+        let mut sent = self.sent_gone;
+        self.ports.iter().for_each(|port| sent.add(&port.sent));
+        Stats { kind: self.kind, verdicts: self.verdicts.clone(), sent, unsent: self.unsent, own }
     }
 }
 

@@ -1,11 +1,11 @@
 //! The kinds of services.
 
-use crate::element::Element;
-use onym_tables::HashKey;
+use serde::Serialize;
 use std::str::FromStr;
 
 /// A kind of service.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// Routes Interests by name and takes registrations (the FIB).
     NameRouter,
@@ -65,23 +65,6 @@ impl Kind {
             Self::SignatureVerifier => "SV",
             Self::NameFilter => "NF",
             Self::Forwarder => "FW",
-        }
-    }
-
-    pub(crate) fn element(self, key: &HashKey, seed: u64) -> Box<dyn Element> {
-        match self {
-            Self::NameRouter => Box::new(crate::name_router::NameRouter::new()),
-            Self::BackwardRouter => {
-                Box::new(crate::backward_router::BackwardRouter::new(key, seed))
-            }
-            Self::PacketDispatcher => Box::new(crate::dispatcher::PacketDispatcher::new()),
-            Self::ContentStore => Box::new(crate::content_store::ContentCache::new(key)),
-            Self::StrategyForwarder => {
-                Box::new(crate::strategy_forwarder::StrategyForwarder::new(key, seed))
-            }
-            Self::SignatureVerifier => Box::new(crate::verifier::SignatureVerifier::new()),
-            Self::NameFilter => Box::new(crate::name_filter::NameFilter::new()),
-            Self::Forwarder => Box::new(crate::forwarder::MergedForwarder::new(key, seed)),
         }
     }
 }

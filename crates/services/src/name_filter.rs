@@ -8,6 +8,7 @@
 mod rules;
 
 use crate::element::{Cx, Element, Method, Refusal, Request, name_of, read};
+use crate::stats::{self, KindStats};
 use crate::table;
 use crate::transparent;
 use crate::verdict::Verdict;
@@ -93,12 +94,12 @@ impl Element for NameFilter {
         Ok(())
     }
 
-    fn stats(&self, _: &Cx<'_>) -> (&'static str, Value) {
-        let value = json!({
-            "dropped_interests": self.dropped_interests, "dropped_data": self.dropped_data,
-            "rules": self.rules.len(),
-        });
-        ("name_filter", value)
+    fn stats(&self, _: &Cx<'_>) -> KindStats {
+        KindStats::NameFilter(stats::NameFilter {
+            dropped_interests: self.dropped_interests,
+            dropped_data: self.dropped_data,
+            rules: self.rules.len() as u64,
+        })
     }
 
     fn control(&mut self, cx: &mut Cx<'_>, request: &Request<'_>) -> Result<Value, Refusal> {

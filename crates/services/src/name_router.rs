@@ -14,6 +14,7 @@ use crate::events::Event;
 use crate::names;
 use crate::ports::Side;
 use crate::registration::{Policy, Registrar, is_command, is_local_scope};
+use crate::stats::{self, KindStats};
 use crate::verdict::Verdict;
 use onym_forward::stage::{first_delegation, rules};
 use onym_link::{Packet, PacketKind};
@@ -28,7 +29,7 @@ use serde_json::{Value, json};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Matching {
+pub(crate) enum Matching {
     AllPrefixes,
     Longest,
 }
@@ -112,9 +113,9 @@ impl NameRouter {
             self.no_route += 1;
             return Verdict::NoRoute;
         }
-        let longest = self.config.matching == Matching::Longest;
+        let matching = self.config.matching;
         self.chosen.clear();
-        self.routes.faces(cx.key, name.value(), longest, &mut self.chosen);
+        self.routes.faces(cx.key, name.value(), matching, &mut self.chosen);
         if self.chosen.is_empty() {
             self.no_route += 1;
             if self.config.nack {
@@ -150,11 +151,11 @@ impl NameRouter {
         let mut lp = packet.lp.clone();
         // An application may have chosen by itself.
         if lp.prefix_announcement.is_none() {
-            let longest = self.config.matching == Matching::Longest;
+            let matching = self.config.matching;
             let hint = &interest.forwarding_hint;
             let by_hint = !hint.is_empty() && rules::hint_key(cx.key, &self.regions, hint) != 0;
             let mut look = |name| {
-                let found = self.routes.behind(cx.key, name, face, longest);
+                let found = self.routes.behind(cx.key, name, face, matching);
                 Some(found).filter(|(_, hops)| !hops.is_empty())
             };
             let (components, hops) = if by_hint {
@@ -213,7 +214,7 @@ impl NameRouter {
         let Some(done) = self.registrar.judge(cx, packet) else { return Verdict::Delivered };
         let via = Origin::of_packet(&packet.lp).filter(|_| self.handed_to(cx) == Some(packet.face));
         if done.is_removal {
-            let gone = self.routes.remove(cx.key, done.prefix.value(), done.face, via, false);
+            let gone = self.routes.remove(cx.key, done.prefix.value(), done.face, via);
             self.registrar.counters.removed += u64::from(gone);
         } else {
             let spec = Spec::registered(&done, via, cx.now);
@@ -286,13 +287,15 @@ impl Element for NameRouter {
         Ok(())
     }
 
-    fn stats(&self, _: &Cx<'_>) -> (&'static str, Value) {
-        let value = json!({
-            "routes": self.routes.len(), "registrations": self.registrar.counters,
-            "no_route": self.no_route, "prefix_rejected": self.prefix_rejected,
-            "in_interests": self.in_interests, "out_data": self.out_data,
-        });
-        ("name_router", value)
+    fn stats(&self, _: &Cx<'_>) -> KindStats {
+        KindStats::NameRouter(stats::NameRouter {
+            routes: self.routes.len() as u64,
+            registrations: self.registrar.counters,
+            no_route: self.no_route,
+            prefix_rejected: self.prefix_rejected,
+            in_interests: self.in_interests,
+            out_data: self.out_data,
+        })
     }
 
     fn control(&mut self, cx: &mut Cx<'_>, request: &Request<'_>) -> Result<Value, Refusal> {

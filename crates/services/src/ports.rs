@@ -1,8 +1,8 @@
 //! The faces of a service as its element sees them: a side each, and what they counted.
 
-use crate::chain::Origin;
+use crate::origin::{Origin, TAG_LEN};
 use onym_tables::{FaceId, HashKey};
-use onym_wire::mgmt::LinkType;
+use onym_wire::mgmt::{LinkType, Scope};
 use serde::{Deserialize, Serialize};
 
 /// What lies beyond a face.
@@ -44,6 +44,15 @@ pub struct Counts {
     pub data: u64,
     /// Nacks.
     pub nacks: u64,
+}
+
+impl Counts {
+    /// Adds the counts of another face.
+    pub fn add(&mut self, other: &Self) {
+        self.interests += other.interests;
+        self.data += other.data;
+        self.nacks += other.nacks;
+    }
 }
 
 /// One face.
@@ -100,13 +109,18 @@ impl Port {
         }
     }
 
+    /// What packets from here are told of by, where they say nothing themselves; `key` tells the
+    /// faces of this service apart from those of others.
+    #[must_use]
+    pub fn entrance(&self, key: &HashKey) -> Origin {
+        let scope = if self.local { Scope::Local } else { Scope::NonLocal };
+        Origin::of(key, self.id, self.link, scope)
+    }
+
     fn is_open(&self) -> bool {
         self.up
     }
 }
-
-/// Octets that [`Ports::tag`] puts in front of a token.
-pub const TAG_LEN: usize = 3;
 
 /// The faces of a service. Bounded by the shell, which refuses connections beyond its limit.
 #[derive(Debug)]

@@ -6,6 +6,7 @@
 use crate::element::{Cx, Refusal, Request};
 use crate::events::Event;
 use crate::keys::KeySet;
+use crate::stats::Registrations;
 use crate::verify::Secret;
 use onym_crypto::replay::{ReplayGuard, ReplayPolicy};
 use onym_crypto::signer::write_digest_data;
@@ -57,17 +58,6 @@ pub struct Registration {
     parameters: ControlParameters,
 }
 
-/// What is counted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Counters {
-    /// Commands carried out.
-    pub accepted: u64,
-    /// Commands refused.
-    pub refused: u64,
-    /// Routes taken back: by command, by expiry or with their face.
-    pub removed: u64,
-}
-
 /// Judges commands.
 #[derive(Debug)]
 pub struct Registrar {
@@ -76,7 +66,7 @@ pub struct Registrar {
     /// Known keys.
     pub keys: KeySet,
     /// What happened.
-    pub counters: Counters,
+    pub counters: Registrations,
     replay: ReplayGuard,
 }
 
@@ -85,7 +75,7 @@ impl Default for Registrar {
         Self {
             policy: Policy::default(),
             keys: KeySet::default(),
-            counters: Counters::default(),
+            counters: Registrations::default(),
             replay: ReplayGuard::new(ReplayPolicy::default()),
         }
     }

@@ -1,5 +1,5 @@
-//! Rendezvous hashing: which of several takes a name. When one joins or leaves, only the names of
-//! that one move.
+//! Rendezvous hashing: chooses one of several faces for a name. When a face joins or leaves, only its
+//! names move.
 
 use onym_tables::hash::component_end;
 

@@ -14,16 +14,17 @@ use crate::chain::NextHops;
 use crate::element::{Cx, Element, Refusal, name_of, read};
 use crate::names;
 use crate::ports::Side;
+use crate::stats::{self, KindStats, Upstream};
 use crate::transparent;
 use crate::verdict::Verdict;
-use choose::{Chooser, Strategy};
+use choose::{Chooser, Named, Strategy};
 use onym_link::{Packet, PacketKind};
 use onym_tables::dead_nonces::DeadNonces;
 use onym_tables::prefix_map::PrefixMap;
 use onym_tables::{FaceId, HashKey, NameHashes, Tick};
 use onym_wire::interest::Interest;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use staged::Staged;
 use std::collections::BTreeMap;
 use watch::Watch;
@@ -129,7 +130,8 @@ impl StrategyForwarder {
         self.watch.expire(cx.now, self.config.fail_after, self.config.hold_down_ms);
         self.chosen.clear();
         let mut chosen = std::mem::take(&mut self.chosen);
-        self.chooser.choose(cx, strategy, (name, hash), &mut self.watch, &self.config, &mut chosen);
+        let named = Named { value: name, hash };
+        self.chooser.choose(cx, strategy, named, &mut self.watch, &self.config, &mut chosen);
         let token = match kind {
             PacketKind::Interest => cx.token_onward(packet.face, &packet.lp.pit_token),
             _ => onym_tables::pit::Token::new(),
@@ -251,20 +253,22 @@ impl Element for StrategyForwarder {
         Ok(())
     }
 
-    fn stats(&self, cx: &Cx<'_>) -> (&'static str, Value) {
+    fn stats(&self, cx: &Cx<'_>) -> KindStats {
         let one = |id: &FaceId| {
             let state = self.watch.state(*id);
-            json!({
-                "label": cx.ports.label(*id), "interests": state.interests, "data": state.data,
-                "outstanding": state.outstanding,
-                "rtt_ms": state.srtt_us.map(|us| us / 1000),
-                "alive": !state.is_dead(cx.now),
-            })
+            Upstream {
+                label: cx.ports.label(*id).to_owned(),
+                interests: state.interests,
+                data: state.data,
+                outstanding: state.outstanding.into(),
+                rtt_ms: state.srtt_us.map(|us| us / 1000),
+                alive: !state.is_dead(cx.now),
+            }
         };
-        let faces: Vec<Value> = cx.ports.side(Side::Producer).iter().map(one).collect();
-        let value = json!({
-            "faces": faces, "failovers": self.chooser.failovers(), "duplicates": self.duplicates,
-        });
-        ("strategy_forwarder", value)
+        KindStats::StrategyForwarder(stats::StrategyForwarder {
+            faces: cx.ports.side(Side::Producer).iter().map(one).collect(),
+            failovers: self.chooser.failovers(),
+            duplicates: self.duplicates,
+        })
     }
 }

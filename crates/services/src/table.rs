@@ -1,4 +1,4 @@
-//! Tables on their way to another instance: chunks of JSON.
+//! Export and import of tables in chunks, for another instance.
 
 use crate::element::{Refusal, Request};
 use base64::Engine as _;

@@ -1,4 +1,4 @@
-//! What the elements between two sides share: a packet goes to the other side.
+//! Shared by transparent elements: a packet goes to the other side.
 
 use crate::element::Cx;
 use crate::ports::Side;

@@ -101,6 +101,13 @@ impl Verdicts {
         self.0[kind as usize][verdict as usize] += 1;
     }
 
+    /// Adds the verdicts of another thread.
+    pub fn add_all(&mut self, other: &Self) {
+        for (sum, n) in self.0.iter_mut().flatten().zip(other.0.iter().flatten()) {
+            *sum += n;
+        }
+    }
+
     /// Packets of `kind` that ended in `verdict`.
     #[must_use]
     pub fn of(&self, kind: PacketKind, verdict: Verdict) -> u64 {

@@ -1,4 +1,4 @@
-//! The signature verifier: lets Data pass that is signed as it should be.
+//! The signature verifier: passes Data with a valid signature.
 //!
 //! In: both kinds of packets on both sides.  Out: to the other side; Interests untouched. A
 //! signature is verified by the shell's threads between [`Element::receive`] and
@@ -16,6 +16,7 @@ use crate::element::{Cx, Element, Method, Refusal, Request, read};
 use crate::events::Event;
 use crate::histogram::Histogram;
 use crate::keys::KeySet;
+use crate::stats::{self, Durations, FailurePeriod, KindStats};
 use crate::table;
 use crate::transparent;
 use crate::verdict::Verdict;
@@ -314,22 +315,28 @@ impl Element for SignatureVerifier {
         Ok(())
     }
 
-    fn stats(&self, cx: &Cx<'_>) -> (&'static str, Value) {
+    fn stats(&self, cx: &Cx<'_>) -> KindStats {
         let c = &self.counters;
         let sampling = match self.config.mode {
             Mode::Full => 1.0,
             Mode::Statistical => self.sampling.probability(),
         };
-        let value = json!({
-            "invalid": c.invalid, "valid": c.valid, "unknown_key": c.unknown_key,
-            "unsigned": c.unsigned, "untrusted": c.untrusted, "skipped": c.skipped,
-            "sampling": sampling, "queue": self.under_way, "keys": self.keys.len(),
-            "fetched": self.certificates.fetched(), "rules_sent": self.firewall.sent(),
-            "verify_us": self.took.to_json(1.0),
-            "verify_ns": self.took_ns,
-            "period": { "ms": cx.settings.report_ms, "invalid": self.invalid_in_period },
-        });
-        ("signature_verifier", value)
+        KindStats::SignatureVerifier(stats::SignatureVerifier {
+            invalid: c.invalid,
+            valid: c.valid,
+            unknown_key: c.unknown_key,
+            unsigned: c.unsigned,
+            untrusted: c.untrusted,
+            skipped: c.skipped,
+            sampling,
+            queue: self.under_way as u64,
+            keys: self.keys.len() as u64,
+            fetched: self.certificates.fetched(),
+            rules_sent: self.firewall.sent(),
+            verify_us: Durations::in_us(&self.took),
+            verify_ns: self.took_ns,
+            period: FailurePeriod { ms: cx.settings.report_ms, invalid: self.invalid_in_period },
+        })
     }
 
     fn control(&mut self, _: &mut Cx<'_>, request: &Request<'_>) -> Result<Value, Refusal> {

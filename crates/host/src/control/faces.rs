@@ -1,6 +1,6 @@
 //! Faces and freezes.
 
-use super::state::each;
+use super::each::each;
 use super::{Answer, App, Call, method_refused, ok, refusal, stopping};
 use crate::uri;
 use crate::worker::order::{FaceOrder, FreezeChange, Wanted, Which};

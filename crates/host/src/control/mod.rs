@@ -1,6 +1,8 @@
 //! The control interface: HTTP with JSON, as spec/services.md says.
 
+mod each;
 mod faces;
+mod metrics;
 mod post;
 mod resources;
 mod serve;
@@ -13,7 +15,6 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::response::Response;
 use onym_http::access::{Foreign, bearer, check_loopback, check_origin, is_json, is_same};
-use onym_http::folders::Folders;
 use onym_http::server::Caller;
 use onym_services::{Kind, Refusal};
 use onym_sys::peer::own_uid;
@@ -91,7 +92,6 @@ pub(crate) struct App {
     pub(crate) start_ms: u64,
     pub(crate) threads: usize,
     pub(crate) access: Access,
-    pub(crate) folders: Folders,
     pub(crate) workers: Vec<Remote>,
     pub(crate) shared: Arc<Shared>,
     /// Told when a stop is asked for.
@@ -163,7 +163,7 @@ pub(crate) async fn handle(State(app): State<Arc<App>>, request: Request) -> Res
         caller.prove();
     }
     if path == "/metrics" {
-        return state::metrics(&app).await;
+        return metrics::answer(&app).await;
     }
     match read(request, &uri).await {
         Ok(call) => json_of(route(&app, call).await),
@@ -175,7 +175,7 @@ impl App {
     /// Refuses to connect to a socket of others.
     pub(crate) fn check_socket(&self, field: &'static str, uri: &str) -> Result<(), Refusal> {
         let Some(path) = crate::uri::socket(uri) else { return Ok(()) };
-        self.folders.check(path).map_err(|why| Refusal {
+        self.shared.folders.check(path).map_err(|why| Refusal {
             field: Some(field.to_owned()),
             ..refusal(403, "folder", &format!("{why}; --allow-connect unix:///FOLDER allows one"))
         })

@@ -1,7 +1,7 @@
 //! Posts to the control interfaces of other services: rules of a verifier for a filter.
 
 use onym_http::client::{Body, Client, Method};
-use onym_services::element::Wish;
+use onym_services::element::Effect;
 use std::time::Duration;
 use tokio::sync::mpsc::Receiver;
 
@@ -10,9 +10,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Carries posts out one after another until the service ends. One that fails is logged and given
 /// up: the next period reports again what still fails.
-pub(crate) async fn run(mut posts: Receiver<Wish>) {
-    while let Some(wish) = posts.recv().await {
-        let Wish::Post { url, token, path, body } = wish else { continue };
+pub(crate) async fn run(mut posts: Receiver<Effect>) {
+    while let Some(effect) = posts.recv().await {
+        let Effect::Post { url, token, path, body } = effect else { continue };
         let posting = async {
             Client::of_url(&url, token, PATIENCE)?.ask(Method::POST, path, Body::Json(body)).await
         };

@@ -1,6 +1,6 @@
-//! What is of one kind of service only: routes, keys, rules, tables, sessions.
+//! Resources that only some kinds have: routes, keys, rules, tables, sessions.
 
-use super::state::each;
+use super::each::each;
 use super::{Answer, App, Call, join, method_refused, ok};
 use crate::worker::Order;
 use crate::worker::order::ForElement;

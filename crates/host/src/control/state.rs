@@ -1,30 +1,17 @@
 //! Version, health, statistics, configuration, events, draining.
 
-use super::{Answer, App, Call, join, method_refused, ok, refusal, respond, stopping};
+use super::each::each;
+use super::{Answer, App, Call, join, method_refused, ok, stopping};
 use crate::worker::Order;
-use crate::worker::order::Reply;
+use crate::worker::order::Counted;
 use axum::http::StatusCode;
-use axum::response::Response;
 use onym_engine::clock::unix_ms;
 use onym_services::Refusal;
 use serde_json::{Map, Value, json};
-use std::fmt::Write as _;
 use std::time::Duration;
 
 /// Longest wait for an event.
 const WAIT_MAX_MS: u64 = 30_000;
-
-/// The same question to every thread.
-pub(super) async fn each<T, O: Into<Order>>(
-    app: &App,
-    order: impl Fn(Reply<T>) -> O,
-) -> Result<Vec<T>, Refusal> {
-    let mut all = Vec::with_capacity(app.workers.len());
-    for worker in &app.workers {
-        all.push(worker.ask(&order).await.ok_or_else(stopping)?);
-    }
-    Ok(all)
-}
 
 pub(super) fn version(app: &App) -> Value {
     json!({
@@ -66,8 +53,15 @@ pub(super) async fn whole(app: &App) -> Answer {
     }))
 }
 
+/// What all threads have counted together.
+pub(super) async fn counted(app: &App) -> Result<Counted, Refusal> {
+    let threads = each(app, Order::Stats).await?;
+    let sum = threads.into_iter().reduce(|sum, thread| sum.add_thread(&thread));
+    sum.ok_or_else(stopping)
+}
+
 pub(super) async fn stats(app: &App) -> Answer {
-    let mut all = join(each(app, Order::Stats).await?);
+    let mut all = counted(app).await?.to_json();
     let busy = app.workers.iter().map(|w| w.load().busy_ns() / 1_000_000);
     all["threads"] = busy.map(|ms| json!({ "busy_ms": ms })).collect();
     all["boot"] = app.boot.into();
@@ -136,41 +130,4 @@ pub(super) async fn drain(app: &App, call: &Call) -> Answer {
     let mut all = join(each(app, |reply| Order::Drain { change, reply }).await?);
     all["empty"] = (all["pending"] == 0).into();
     ok(all)
-}
-
-pub(super) async fn metrics(app: &App) -> Response {
-    let Ok(texts) = each(app, Order::Metrics).await else {
-        let r = refusal(503, "stopping", "the service is stopping");
-        return respond(StatusCode::SERVICE_UNAVAILABLE, "text/plain", r.message);
-    };
-    let mut out = sum_lines(&texts);
-    let (kind, name) = (app.kind.word(), &app.name);
-    let version = env!("CARGO_PKG_VERSION");
-    let _ = writeln!(
-        out,
-        "onym_service_info{{kind=\"{kind}\",name=\"{name}\",version=\"{version}\"}} 1"
-    );
-    let seconds = onym_sys::thread::process_cpu_time().as_secs_f64();
-    let _ = writeln!(out, "onym_service_cpu_seconds_total {seconds}");
-    respond(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", out)
-}
-
-/// Lines of the same metric are added, so that threads do not show.
-fn sum_lines(texts: &[String]) -> String {
-    if let [one] = texts {
-        return one.clone();
-    }
-    let mut sums: Vec<(&str, f64)> = Vec::new();
-    for line in texts.iter().flat_map(|t| t.lines()) {
-        let Some((name, value)) = line.rsplit_once(' ') else { continue };
-        let value: f64 = value.parse().unwrap_or(0.0);
-        match sums.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, sum)) => *sum += value,
-            None => sums.push((name, value)),
-        }
-    }
-    sums.iter().fold(String::new(), |mut out, (name, sum)| {
-        let _ = writeln!(out, "{name} {sum}");
-        out
-    })
 }

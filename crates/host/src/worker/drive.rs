@@ -1,4 +1,4 @@
-//! The worker as its engine sees it: packets in and out, verifications, what is due.
+//! The worker as a driver of its engine: packets in and out, verifications, timers.
 
 use super::{FaceState, Io, Order, Worker};
 use onym_engine::{Driver, FaceEvent, Idle, ListenerId, Slot, Turn, clock::unix_ms};
@@ -105,12 +105,12 @@ impl Worker {
             for event in self.function.take_events() {
                 self.tell(&event);
             }
-            let wishes = self.function.take_wishes();
-            if wishes.is_empty() {
+            let effects = self.function.take_effects();
+            if effects.is_empty() {
                 return;
             }
-            for wish in wishes {
-                self.fulfil(io, wish);
+            for effect in effects {
+                self.perform(io, effect);
             }
         }
     }

@@ -1,11 +1,11 @@
-//! The life of faces: made, connected, lost, connected again, closed.
+//! The life cycle of faces: created, connected, lost, reconnected, closed.
 
 use super::{Io, Worker};
 use crate::uri;
 use onym_engine::{LocalFace, Slot};
 use onym_face::Face;
 use onym_link::LinkConfig;
-use onym_services::element::Wish;
+use onym_services::element::Effect;
 use onym_services::{Event, Port, Side};
 use onym_tables::{FaceId, Tick};
 use onym_wire::mgmt::Scope;
@@ -171,7 +171,7 @@ impl Worker {
     fn connect_again(&mut self, io: &mut Io, slot: Slot) {
         let Some(face) = io.faces.peek(slot) else { return };
         let id = face.id;
-        match uri::connect(&face.state.uri) {
+        match uri::connect(&face.state.uri, &self.shared.folders) {
             Ok(transport) => {
                 let is_local = transport.scope() == Scope::Local;
                 self.function.change_face(id, |port| port.local = is_local);
@@ -245,9 +245,9 @@ impl Worker {
             match io.faces.peek(slot).map(state_of) {
                 Some("down") => self.connect_again(io, slot),
                 Some("connecting") => {
-                    io.fail(slot, "it was not connected in time".into(), true);
+                    io.end(slot, "it was not connected in time".into());
                 }
-                Some(_) => io.fail(slot, "its peer is silent".into(), true),
+                Some(_) => io.end(slot, "its peer is silent".into()),
                 None => {}
             }
         }
@@ -269,19 +269,19 @@ impl Worker {
     }
 
     /// Does what the function asked for.
-    pub(super) fn fulfil(&mut self, io: &mut Io, wish: Wish) {
-        match wish {
-            Wish::Connect { label, uri } => {
+    pub(super) fn perform(&mut self, io: &mut Io, effect: Effect) {
+        match effect {
+            Effect::Connect { label, uri } => {
                 if self.reserve_face() {
                     self.create(io, Made::Session, &label, &uri, Side::Producer);
                 }
             }
-            Wish::Close(id) => {
+            Effect::Close(id) => {
                 self.remove(io, id);
             }
-            Wish::Post { .. } => {
+            Effect::Post { .. } => {
                 // Full: the reports of a verifier come again with the next period.
-                let _ = self.shared.posts.try_send(wish);
+                let _ = self.shared.posts.try_send(effect);
             }
         }
     }

@@ -13,12 +13,12 @@ pub(crate) mod order;
 use crate::events::EventLog;
 use onym_engine::{Clock, Engine, Jobs, ListenerId, Policy, clock::unix_ms, mailbox};
 use onym_face::{Listener, Peer};
+use onym_http::folders::Folders;
 use onym_link::Outbox;
 use onym_services::verify::Job;
 use onym_services::{Event, Function, Now, Side};
-use onym_tables::{FaceId, Tick};
+use onym_tables::{FaceId, KeyedMap, Tick};
 use serde_json::Value;
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::Instant;
@@ -50,13 +50,16 @@ pub(crate) struct Shared {
     pub(crate) faces: AtomicU32,
     pub(crate) clock: Clock,
     /// What the control thread should post to other services.
-    pub(crate) posts: tokio::sync::mpsc::Sender<onym_services::element::Wish>,
+    pub(crate) posts: tokio::sync::mpsc::Sender<onym_services::element::Effect>,
+    /// Where sockets may be that it connects to.
+    pub(crate) folders: Folders,
 }
 
 impl Shared {
     pub(crate) fn new(
         boot: u64,
-        posts: tokio::sync::mpsc::Sender<onym_services::element::Wish>,
+        posts: tokio::sync::mpsc::Sender<onym_services::element::Effect>,
+        folders: Folders,
     ) -> Self {
         Self {
             events: EventLog::new(boot),
@@ -64,6 +67,7 @@ impl Shared {
             faces: AtomicU32::new(0),
             clock: Clock::start(),
             posts,
+            folders,
         }
     }
 }
@@ -76,7 +80,7 @@ pub(crate) struct Entry {
     uri: String,
     accepted: u64,
     refused: u64,
-    peers: HashMap<Peer, FaceId>,
+    peers: KeyedMap<Peer, FaceId>,
 }
 
 impl Entry {
@@ -166,7 +170,7 @@ impl Worker {
         let uri = listener.local_uri().to_string();
         let ListenerId(at) = io.listen(listener)?;
         debug_assert_eq!(at, self.listeners.len(), "listeners are only added here");
-        let peers = HashMap::new();
+        let peers = KeyedMap::default();
         self.listeners.push(Entry { label, side, uri, accepted: 0, refused: 0, peers });
         Ok(())
     }

@@ -1,10 +1,12 @@
-//! How a data thread carries out orders.
+//! Execution of the orders to a data thread.
 
-use super::order::{FaceChange, FaceOrder, ForElement, Found, FreezeChange, Wanted, Which};
+use super::order::{
+    Counted, FaceChange, FaceCounts, FaceOrder, ForElement, Found, FreezeChange, Wanted, Which,
+};
 use super::{Io, Made, Order, Worker};
 use crate::control::refusal;
-use onym_services::Refusal;
 use onym_services::element::Request;
+use onym_services::{Port, Refusal};
 use onym_tables::FaceId;
 use serde_json::Value;
 
@@ -42,7 +44,7 @@ impl Worker {
                 reply.send(self.with(io, |f, now, out| f.configure(now, &patch, out)));
             }
             Order::Stats(reply) => reply.send(self.stats(io)),
-            Order::Metrics(reply) => reply.send(self.function.metrics(self.now(io))),
+            Order::FaceCounts(reply) => reply.send(self.face_counts()),
             Order::Element { request, reply } => reply.send(self.ask_element(io, &request)),
             Order::Stop => io.stop(),
             Order::Face(order) => self.obey_face(io, order),
@@ -130,13 +132,21 @@ impl Worker {
         })
     }
 
-    fn stats(&mut self, io: &Io) -> Value {
-        let (received, sent) = self.octets(io);
-        let mut stats = self.function.stats(self.now(io));
-        stats["received"]["bytes"] = received.into();
-        stats["sent"]["bytes"] = sent.into();
-        stats["frames_dropped"] = io.counters.frames_dropped.into();
-        stats
+    fn stats(&mut self, io: &Io) -> Counted {
+        let (received_bytes, sent_bytes) = self.octets(io);
+        let stats = self.function.stats(self.now(io));
+        let frames_dropped = io.counters.frames_dropped;
+        Counted { stats, received_bytes, sent_bytes, frames_dropped }
+    }
+
+    fn face_counts(&self) -> Vec<FaceCounts> {
+        let one = |port: &Port| FaceCounts {
+            label: port.label.clone(),
+            side: port.side,
+            received: port.received,
+            sent: port.sent,
+        };
+        self.function.ports().iter().map(one).collect()
     }
 
     /// Why the service is not ready.

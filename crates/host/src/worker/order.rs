@@ -1,11 +1,12 @@
-//! What the control interface asks of a data thread: a protocol of typed orders, carried out
-//! between two packets.
+//! Orders of the control interface to a data thread: a typed protocol, executed between two packets.
 
 use super::Made;
 use onym_engine::{Load, Port};
 use onym_face::Face;
 use onym_services::element::Method;
 use onym_services::freeze::Limits;
+use onym_services::ports::Counts;
+use onym_services::stats::Stats;
 use onym_services::{Refusal, Side};
 use onym_tables::FaceId;
 use serde::Deserialize;
@@ -70,6 +71,44 @@ pub(crate) enum FreezeChange {
     End,
 }
 
+/// What a data thread, or several together, have counted.
+#[derive(Debug)]
+pub(crate) struct Counted {
+    pub(crate) stats: Stats,
+    pub(crate) received_bytes: u64,
+    pub(crate) sent_bytes: u64,
+    pub(crate) frames_dropped: u64,
+}
+
+impl Counted {
+    /// Adds what another thread has counted.
+    pub(crate) fn add_thread(mut self, other: &Self) -> Self {
+        self.stats.add_thread(&other.stats);
+        self.received_bytes += other.received_bytes;
+        self.sent_bytes += other.sent_bytes;
+        self.frames_dropped += other.frames_dropped;
+        self
+    }
+
+    /// The body of `/v1/stats`, without what the process as a whole counts.
+    pub(crate) fn to_json(&self) -> Value {
+        let mut stats = serde_json::to_value(&self.stats).unwrap_or_default();
+        stats["received"]["bytes"] = self.received_bytes.into();
+        stats["sent"]["bytes"] = self.sent_bytes.into();
+        stats["frames_dropped"] = self.frames_dropped.into();
+        stats
+    }
+}
+
+/// What one face has counted.
+#[derive(Debug)]
+pub(crate) struct FaceCounts {
+    pub(crate) label: String,
+    pub(crate) side: Side,
+    pub(crate) received: Counts,
+    pub(crate) sent: Counts,
+}
+
 /// A request for the element.
 #[derive(Debug, Clone)]
 pub(crate) struct ForElement {
@@ -117,10 +156,10 @@ pub(crate) enum Order {
     Config(Reply<Value>),
     /// Changes the configuration; the keys that changed.
     Configure { patch: Map<String, Value>, reply: Reply<Result<Vec<String>, Refusal>> },
-    /// What was counted, as JSON.
-    Stats(Reply<Value>),
-    /// What was counted, as lines of metrics.
-    Metrics(Reply<String>),
+    /// What was counted.
+    Stats(Reply<Counted>),
+    /// What each face counted.
+    FaceCounts(Reply<Vec<FaceCounts>>),
     /// Something of the element's own.
     Element { request: ForElement, reply: Reply<Result<Value, Refusal>> },
     /// The thread ends after this round.

@@ -3,7 +3,8 @@
 use super::tree::{Node, Tree};
 use super::{DescribeError, Described, Description, Key, Loops};
 use crate::kind::{KINDS, Kind};
-use crate::network::{Ends, Fault, Function, Side, Transport, near};
+use crate::near::near;
+use crate::network::{Ends, Fault, Function, Side, Transport};
 use crate::policy::Policies;
 use crate::settings;
 use serde::de::DeserializeOwned;

@@ -14,9 +14,11 @@
 //! a link for each arrow. An error names the line, the object, and what to do.
 
 mod decode;
+mod read;
 mod tree;
 mod write;
 
+pub use read::read;
 pub use write::{to_toml, to_yaml};
 
 use crate::network::{Fault, Network};
@@ -158,23 +160,6 @@ pub enum DescribeError {
 
 fn lines(faults: &[Fault]) -> String {
     faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
-}
-
-/// Reads and checks a description.
-///
-/// # Errors
-/// Its syntax, or everything that is wrong with it, with lines.
-pub fn read(text: &str, form: Form) -> Result<Described, DescribeError> {
-    let described = match form {
-        Form::Toml => decode::decode(&tree::from_toml(text)?)?,
-        Form::Yaml => decode::decode(&tree::from_yaml(text)?)?,
-        Form::Tosca => crate::tosca::import(text)?,
-    };
-    let faults = crate::expand::check(&described.description);
-    if faults.is_empty() {
-        return Ok(described);
-    }
-    Err(DescribeError::Faults(described.locate(faults)))
 }
 
 /// A plain value as YAML.

@@ -1,4 +1,4 @@
-//! Whether addresses are free, before anything is stopped for their sake.
+//! Checks that addresses are free, before services are stopped for a change.
 
 use super::DriverError;
 use crate::network::Function;

@@ -1,5 +1,4 @@
-//! Where a Kubernetes API server is and how one is known to it: a kubeconfig file, or what a pod is
-//! given.
+//! Address and credentials of a Kubernetes API server: from a kubeconfig file or from within a pod.
 
 use base64::Engine as _;
 use onym_http::client::Client;

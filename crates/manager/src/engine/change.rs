@@ -65,7 +65,7 @@ impl Core {
             }
             Err(error) => {
                 self.note("failed", "network", error.to_string(), Value::Null);
-                let also = self.undo(old).await.map(|e| format!(", but for: {e}"));
+                let also = self.undo(old.0, old.1).await.map(|e| format!(", but for: {e}"));
                 Err(ChangeError::Failed { step: error.step, why: error.why, also })
             }
         }
@@ -117,9 +117,10 @@ impl Core {
     /// of watching try it again.
     async fn undo(
         &mut self,
-        old: (Option<crate::describe::Description>, crate::expand::Decisions),
+        description: Option<crate::describe::Description>,
+        decisions: crate::expand::Decisions,
     ) -> Option<String> {
-        (self.saved.description, self.saved.decisions) = old;
+        (self.saved.description, self.saved.decisions) = (description, decisions);
         self.save_or_tell().await;
         self.watch().await;
         let wanted = self.wanted();

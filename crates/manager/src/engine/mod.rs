@@ -12,7 +12,7 @@ mod view;
 
 pub use journal::{EVENTS_MAX, Event, Journal};
 pub use orders::{Change, ChangeError, Done};
-pub use stand_by::{Office, agree_mark};
+pub use stand_by::{Candidate, agree_mark};
 pub use view::{FunctionView, History, LinkView, SAMPLES_MAX, Sample, View};
 
 use crate::allow::Allowed;
@@ -157,7 +157,7 @@ struct Core {
     registered: Registered,
     /// Prefixes that came to a router by a link of the producer side, by router and neighbour:
     /// they are routed on when something is put on that link.
-    heritage: BTreeMap<String, Registered>,
+    inherited: BTreeMap<String, Registered>,
     /// Prefixes of routers that were lost: their producers do not know that they must register
     /// again, so they are routed to all who came to the new one.
     orphans: BTreeMap<String, (Instant, std::collections::BTreeSet<String>)>,
@@ -209,7 +209,7 @@ impl Core {
             observed: BTreeMap::new(),
             lines: BTreeMap::new(),
             registered: Registered::new(),
-            heritage: BTreeMap::new(),
+            inherited: BTreeMap::new(),
             orphans: BTreeMap::new(),
             keyed: BTreeMap::new(),
             failures: BTreeMap::new(),

@@ -367,7 +367,7 @@ impl Core {
                     .map(|r| r.prefix.clone())
                     .collect();
                 // By a link of its own the neighbour itself says what is registered.
-                let by = self.heritage.entry(name.clone()).or_default();
+                let by = self.inherited.entry(name.clone()).or_default();
                 if own.is_empty() {
                     by.remove(&ends.from);
                 } else {
@@ -391,7 +391,7 @@ impl Core {
         }
         for (router, prefixes) in &mut self.registered {
             prefixes.extend(
-                self.heritage.get(router).into_iter().flat_map(|h| h.values().flatten().cloned()),
+                self.inherited.get(router).into_iter().flat_map(|h| h.values().flatten().cloned()),
             );
         }
     }
@@ -407,10 +407,10 @@ impl Core {
                 routes.entry(face.label.clone()).or_default().extend(orphans.iter().cloned());
             }
         }
-        let Some(heritage) = self.heritage.get(router) else { return routes };
+        let Some(inherited) = self.inherited.get(router) else { return routes };
         for (ends, _) in wanted.into_of(router).filter(|(e, _)| e.side == Side::Producer) {
             let Some(label) = self.accepted(ends) else { continue };
-            for (neighbour, prefixes) in heritage {
+            for (neighbour, prefixes) in inherited {
                 if behind(wanted, &ends.from, neighbour) {
                     routes.entry(label.clone()).or_default().extend(prefixes.iter().cloned());
                 }

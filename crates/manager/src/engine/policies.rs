@@ -268,10 +268,10 @@ impl Core {
             return Vec::new();
         }
         // Only a router tells which side a name comes from.
-        let heritage = self.heritage.get(behind);
+        let inherited = self.inherited.get(behind);
         let known = |ends: &Ends| {
             let neighbour = if ends.side == Side::Producer { &ends.from } else { &ends.to };
-            heritage.is_some_and(|h| h.contains_key(neighbour)) || ends.side == Side::Consumer
+            inherited.is_some_and(|h| h.contains_key(neighbour)) || ends.side == Side::Consumer
         };
         sides.into_iter().filter(|e| known(e)).collect()
     }
@@ -285,7 +285,7 @@ impl Core {
                 Side::Producer => (&ends.to, &ends.from),
                 Side::Consumer => (&ends.from, &ends.to),
             };
-            let by = self.heritage.get(router).and_then(|h| h.get(neighbour));
+            let by = self.inherited.get(router).and_then(|h| h.get(neighbour));
             let registered = self.registered.get(neighbour);
             let covers = |set: &std::collections::BTreeSet<String>| {
                 names.iter().any(|n| set.iter().any(|p| crate::routes::covers(p, n)))

@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 
 /// What managers that stand by for each other share, and how this one is reached.
 #[derive(Debug)]
-pub struct Office {
+pub struct Candidate {
     /// Where they agree.
     pub etcd: Arc<Etcd>,
     /// Before each of their keys, such as `onym/manager/`.
@@ -48,11 +48,11 @@ pub async fn agree_mark(etcd: &Etcd, prefix: &str) -> Result<String, EtcdError> 
 impl Manager {
     /// Starts a manager that leads when no other one does, on this runtime. It stands by first.
     #[must_use]
-    pub fn stand_by(office: Office) -> Self {
+    pub fn stand_by(candidate: Candidate) -> Self {
         let shared = Arc::new(Shared::default());
         shared.stand(Standing::StandsBy(None));
         let (changes, inbox) = mpsc::channel(WAITING_MAX);
-        let term = Term { seat: office.seat(), office, shared: Arc::clone(&shared), inbox };
+        let term = Term { seat: candidate.seat(), candidate, shared: Arc::clone(&shared), inbox };
         tokio::spawn(term.run());
         Self { changes, shared }
     }
@@ -64,7 +64,7 @@ impl Shared {
     }
 }
 
-impl Office {
+impl Candidate {
     fn seat(&self) -> Seat {
         // Another value in each life, so that it is nobody else's.
         let value = format!("{} {}", super::new_mark(), self.url);
@@ -74,7 +74,7 @@ impl Office {
 }
 
 struct Term {
-    office: Office,
+    candidate: Candidate,
     seat: Seat,
     shared: Arc<Shared>,
     inbox: mpsc::Receiver<Message>,
@@ -104,14 +104,14 @@ impl Term {
             }
             // What was asked before it was known who leads.
             while self.inbox.try_recv().is_ok() {}
-            tokio::time::sleep(self.office.lease / 5).await;
+            tokio::time::sleep(self.candidate.lease / 5).await;
         }
     }
 
     /// Leads until the seat is lost, and says why it leads no more.
     async fn lead(&mut self) -> String {
         let Some(guard) = self.seat.guard() else { return "the seat was lost".to_owned() };
-        let Office { etcd, prefix, driver, watch, allowed, lease, .. } = &self.office;
+        let Candidate { etcd, prefix, driver, watch, allowed, lease, .. } = &self.candidate;
         let store = EtcdStore::new(Arc::clone(etcd), format!("{prefix}state"), guard);
         let options = Options {
             driver: Arc::clone(driver),

@@ -3,6 +3,7 @@
 
 use super::{Ends, FUNCTIONS_MAX, LINKS_MAX, Network, Origin, Side};
 use crate::kind::{Cardinality, KINDS, Kind};
+use crate::near::near;
 use crate::settings;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -149,20 +150,6 @@ fn link(network: &Network, ends: &Ends, faults: &mut Vec<Fault>) {
     if network.kind(&ends.to) == Some(Kind::PacketDispatcher) {
         let what = "a packet-dispatcher is for clients at the edge, not inside the network";
         faults.push(Fault::new(object(), what, "link from it, not to it"));
-    }
-}
-
-/// The nearest name, for a mistyped one.
-pub(crate) fn near(word: &str, names: &[&str]) -> String {
-    let distance = |name: &str| {
-        let common = word.chars().zip(name.chars()).take_while(|(a, b)| a == b).count();
-        (word.len().abs_diff(name.len()), std::cmp::Reverse(common))
-    };
-    let close = names.iter().filter(|n| n.chars().next() == word.chars().next());
-    match close.min_by_key(|n| distance(n)) {
-        Some(name) => format!("did you mean {name:?}?"),
-        None if names.is_empty() => "declare it first".to_owned(),
-        None => format!("declare it, or use one of: {}", names.join(", ")),
     }
 }
 

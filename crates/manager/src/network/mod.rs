@@ -7,7 +7,6 @@
 mod check;
 mod loops;
 
-pub(crate) use check::near;
 pub use check::{Fault, check, reversed};
 pub use loops::{Guard, guards, interest_edges};
 

@@ -2,6 +2,7 @@
 //! is written from the same table as the routes are; metrics; the page.
 
 mod access;
+mod bodies;
 mod metrics;
 mod openapi;
 mod operations;

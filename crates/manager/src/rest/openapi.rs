@@ -1,6 +1,6 @@
 //! `spec/openapi.json`, written from the table of operations and the types.
 
-use super::operations::{
+use super::bodies::{
     InsertOrder, Instances, KeysOrder, LinkOrder, PageAddress, Session, SessionOrder,
 };
 use super::{Row, TABLE};

@@ -1,86 +1,22 @@
 //! What each operation does.
 
 use super::access::CODE_LIFE;
+use super::bodies::{
+    InsertOrder, Instances, KeysOrder, LinkOrder, PageAddress, Session, SessionOrder,
+};
 use super::{App, Input, Operation, Refusal, metrics, stream};
-use crate::describe::{self, DescribeError, Description, Form, Key};
+use crate::describe::{self, DescribeError, Description, Form};
 use crate::engine::{Change, ChangeError, Manager, Shared, Standing};
-use crate::network::{Ends, Fault, Function, Side, Transport};
+use crate::network::{Ends, Fault, Side};
 use crate::plan::Strategy;
 use crate::policy::Policies;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use schemars::JsonSchema;
+use onym_metrics::CONTENT_TYPE;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use std::time::Duration;
-
-/// Instances of a function.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Instances {
-    /// Itself counted.
-    instances: u32,
-}
-
-/// A link that is asked for.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct LinkOrder {
-    from: String,
-    to: String,
-    #[serde(default)]
-    side: Side,
-    #[serde(default)]
-    transport: Transport,
-}
-
-/// A function that is to stand on a link.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct InsertOrder {
-    /// The link.
-    on: Ends,
-    /// Name of the function.
-    name: String,
-    /// What it is.
-    function: Function,
-    #[serde(default)]
-    strategy: Strategy,
-}
-
-/// Keys to add and to remove.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct KeysOrder {
-    #[serde(default)]
-    add: BTreeMap<String, Key>,
-    #[serde(default)]
-    remove: Vec<String>,
-}
-
-/// Where a browser finds the page.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub(super) struct PageAddress {
-    /// The address; the code in it is good for one browser.
-    url: String,
-    /// How long.
-    expires_s: u64,
-}
-
-/// The code of such an address.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct SessionOrder {
-    code: String,
-}
-
-/// What a browser carries from then on.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub(super) struct Session {
-    token: String,
-}
 
 /// Parts of a service's state that are handed on.
 const PARTS: [&str; 8] =
@@ -134,7 +70,10 @@ pub(super) async fn run(
         Operation::EventStream => stream::open(app, after(input)?),
         Operation::Trace => trace(manager, input),
         Operation::Metrics => {
-            text("text/plain; version=0.0.4", metrics::text(&shared.view(), &shared.saved()))
+            let sample = metrics::Sample { view: shared.view(), saved: shared.saved() };
+            let failed =
+                |e| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "metrics", format!("{e}"));
+            text(CONTENT_TYPE, onym_metrics::page(sample).map_err(failed)?)
         }
         Operation::OpenApi => reply(&super::document()),
         Operation::Page => {

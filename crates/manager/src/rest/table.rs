@@ -119,6 +119,6 @@ pub const TABLE: &[Row] = &[
     row!("GET" "/v1/trace" Trace, "Which functions an Interest would cross.", [("start", "the function it enters by"), ("name", "its name")], None, "Edges"),
     row!("POST" "/v1/page" Page, "An address of the page that lets one browser in, once.", [], None, "PageAddress"),
     row!("POST" "/v1/session" Session, "A token for the code in such an address.", [], Some("SessionOrder"), "Session"),
-    row!("GET" "/metrics" Metrics, "Prometheus text.", [], None, "text/plain"),
+    row!("GET" "/metrics" Metrics, "Metrics, in the text format of OpenMetrics.", [], None, "application/openmetrics-text"),
     row!("GET" "/openapi.json" OpenApi, "This description.", [], None, "Any"),
 ];

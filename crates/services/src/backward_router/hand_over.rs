@@ -1,4 +1,4 @@
-//! Pending Interests on their way to another instance.
+//! Export and import of pending Interests, for another instance.
 
 use super::BackwardRouter;
 use crate::chain::Origin;

@@ -1,5 +1,6 @@
 //! Routes: which faces a prefix leads to.
 
+use super::Matching;
 use crate::chain::Origin;
 use crate::element::{Cx, Method, Refusal, Request, read};
 use crate::names;
@@ -93,7 +94,7 @@ impl Routes {
         &mut self,
         key: &HashKey,
         name: &[u8],
-        longest: bool,
+        matching: Matching,
         out: &mut Vec<FaceId>,
     ) {
         let hashes = NameHashes::new(key, name, self.map.lengths());
@@ -110,7 +111,7 @@ impl Routes {
                     out.push(spec.face);
                 }
             }
-            if longest {
+            if matching == Matching::Longest {
                 return;
             }
         }
@@ -123,12 +124,12 @@ impl Routes {
         key: &HashKey,
         name: NameRef<'_>,
         face: FaceId,
-        longest: bool,
+        matching: Matching,
     ) -> (usize, Vec<(Origin, u64)>) {
         let hashes = NameHashes::new(key, name.value(), self.map.lengths());
         let mut lengths = self.map.lengths() & hashes.lengths();
         let mut found = (0, Vec::<(Origin, u64)>::new());
-        while lengths != 0 && (!longest || found.1.is_empty()) {
+        while lengths != 0 && (matching != Matching::Longest || found.1.is_empty()) {
             let len = 63 - lengths.leading_zeros();
             lengths &= !(1 << len);
             let Some(prefix) = hashes.prefix(name.value(), len as usize) else { continue };
@@ -224,8 +225,18 @@ impl Routes {
         self.end = all.min().filter(|t| *t != Tick::NEVER);
     }
 
-    /// Takes one route away; whether it was there. Other faces keep theirs.
+    /// Takes one registered route away; whether it was there. Other faces keep theirs.
     pub(crate) fn remove(
+        &mut self,
+        key: &HashKey,
+        prefix: &[u8],
+        face: FaceId,
+        via: Option<Origin>,
+    ) -> bool {
+        self.take_away(key, prefix, face, via, false)
+    }
+
+    fn take_away(
         &mut self,
         key: &HashKey,
         prefix: &[u8],
@@ -367,7 +378,7 @@ impl Routes {
         }
         let mut removed = 0;
         for (prefix, face, via) in remove {
-            removed += u64::from(self.remove(cx.key, &prefix, face, via, true));
+            removed += u64::from(self.take_away(cx.key, &prefix, face, via, true));
         }
         let (mut added, mut unchanged) = (0_u64, 0_u64);
         for (prefix, spec) in add {

@@ -41,24 +41,31 @@ pub(super) struct Chooser {
     failovers: u64,
 }
 
+/// The name of a packet.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Named<'a> {
+    pub(super) value: &'a [u8],
+    /// Its hash, where the strategy is watched.
+    pub(super) hash: u64,
+}
+
 impl Chooser {
     pub(super) fn failovers(&self) -> u64 {
         self.failovers
     }
 
-    /// Pushes the faces for a packet of this name (its value, and its hash where the strategy is
-    /// watched).
+    /// Pushes the faces for a packet of this name.
     pub(super) fn choose(
         &mut self,
         cx: &mut Cx<'_>,
         strategy: Strategy,
-        (name, hash): (&[u8], u64),
+        name: Named<'_>,
         watch: &mut Watch,
         config: &Config,
         out: &mut Vec<FaceId>,
     ) {
         if strategy == Strategy::HashName {
-            let cut = rendezvous::cut(name, cx.settings.hash_components);
+            let cut = rendezvous::cut(name.value, cx.settings.hash_components);
             out.extend(cx.ports.choose(Side::Producer, rendezvous::stable_hash(cut)));
             return;
         }
@@ -78,7 +85,7 @@ impl Chooser {
                 keep(out, usize::try_from(at).unwrap_or(0));
             }
             Strategy::Weighted => weighted(cx, watch, out),
-            Strategy::LeastOutstanding => self.least(watch, hash, out),
+            Strategy::LeastOutstanding => self.least(watch, name.hash, out),
             Strategy::BestRoute => best(cx, watch, config, out),
             Strategy::Failover => self.failover(cx, watch, config, out),
         }

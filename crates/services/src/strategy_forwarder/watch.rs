@@ -1,4 +1,4 @@
-//! What was asked of each face and not answered yet: round trips, and faces that are silent.
+//! Unanswered Interests of each face: round-trip times, and faces that do not answer.
 
 use onym_link::PacketKind;
 use onym_tables::{FaceId, NameHashes, Tick};

@@ -179,7 +179,7 @@ fn a_session_ends_whole() {
         pd.face(client);
     }
     assert_eq!(pd.stats()["packet_dispatcher"]["sessions"], 10);
-    assert_eq!(pd.wishes.len(), 20, "a pair for each client");
+    assert_eq!(pd.effects.len(), 20, "a pair for each client");
     for client in 256..266 {
         pd.gone(client);
     }

@@ -270,10 +270,10 @@ fn a_client_has_a_path_for_asking_and_one_for_answering() {
     pd.set(json!({ "consumer_path": "tcp4://127.0.0.1:1", "producer_path": "tcp4://127.0.0.1:2" }));
     pd.face(256);
     let labels: Vec<String> = pd
-        .wishes
+        .effects
         .drain(..)
         .map(|w| match w {
-            Wish::Connect { label, .. } => label,
+            Effect::Connect { label, .. } => label,
             other => panic!("{other:?}"),
         })
         .collect();
@@ -292,7 +292,7 @@ fn a_client_has_a_path_for_asking_and_one_for_answering() {
     assert_eq!(take(&mut pd, interest_of("/b", 1, |_| ()), 301), [256]);
     // Another place for the consumer path: made first, then used, then the old one is closed.
     pd.set(json!({ "consumer_path": "tcp4://127.0.0.1:3" }));
-    let Some(Wish::Connect { label, .. }) = pd.wishes.pop() else { panic!("no new path") };
+    let Some(Effect::Connect { label, .. }) = pd.effects.pop() else { panic!("no new path") };
     let now = pd.now();
     pd.function.face_added(now, Port::new(FaceId(302), label, Side::Producer), &mut pd.out);
     assert_eq!(take(&mut pd, interest_of("/a", 2, |_| ()), 256), [300], "not connected yet");
@@ -301,7 +301,7 @@ fn a_client_has_a_path_for_asking_and_one_for_answering() {
     assert_eq!(take(&mut pd, interest_of("/a", 3, |_| ()), 256), [302]);
     assert_eq!(take(&mut pd, data_of("/a", 1), 300), [256], "what is under way still returns");
     pd.wait(1001);
-    assert_eq!(pd.wishes, [Wish::Close(FaceId(300))]);
+    assert_eq!(pd.effects, [Effect::Close(FaceId(300))]);
 }
 
 #[test]

@@ -5,7 +5,7 @@ mod laws;
 mod routers;
 mod verifier;
 
-use crate::element::{Method, Refusal, Request, Wish};
+use crate::element::{Effect, Method, Refusal, Request};
 use crate::events::Event;
 use crate::function::{Function, Now};
 use crate::kind::Kind;
@@ -42,7 +42,7 @@ struct Bed {
     function: Function,
     ms: u64,
     events: Vec<Event>,
-    wishes: Vec<Wish>,
+    effects: Vec<Effect>,
     out: Outbox,
 }
 
@@ -92,8 +92,8 @@ impl Bed {
     /// A service with faces: numbers below 300 are of the consumer side.
     fn new(kind: Kind, faces: &[u32]) -> Self {
         let function = Function::new(kind, HashKey::new(1, 2), 3);
-        let (events, wishes) = (Vec::new(), Vec::new());
-        let mut bed = Self { function, ms: 1000, events, wishes, out: Outbox::default() };
+        let (events, effects) = (Vec::new(), Vec::new());
+        let mut bed = Self { function, ms: 1000, events, effects, out: Outbox::default() };
         for face in faces {
             bed.face(*face);
         }
@@ -120,7 +120,7 @@ impl Bed {
 
     fn collect(&mut self) {
         self.events.extend(self.function.take_events());
-        self.wishes.extend(self.function.take_wishes());
+        self.effects.extend(self.function.take_effects());
     }
 
     /// Hands a packet in: its verdict, and what left.
@@ -205,7 +205,7 @@ impl Bed {
 
     fn stats(&mut self) -> Value {
         let now = self.now();
-        self.function.stats(now)
+        serde_json::to_value(self.function.stats(now)).unwrap()
     }
 
     fn event(&self, kind: &str) -> Vec<&Value> {

@@ -92,7 +92,9 @@ fn failures_become_rules_of_a_filter_but_never_against_what_is_good() {
     }
     take(&mut sv, data_by(&bad, "/mixed/good", 1, b"x"));
     sv.wait(2000);
-    let Some(Wish::Post { path, body, .. }) = sv.wishes.pop() else { panic!("no rules were sent") };
+    let Some(Effect::Post { path, body, .. }) = sv.effects.pop() else {
+        panic!("no rules were sent")
+    };
     assert_eq!(path, "/v1/rules");
     let rules: Vec<(String, String)> = body["add"]
         .as_array()

@@ -1,6 +1,7 @@
-//! Failures become rules of a name filter: capped, with a lifetime, and never against what is good.
+//! Turns failed verifications into rules of a name filter: bounded, with a lifetime, and never for
+//! names with valid Data.
 
-use crate::element::{Cx, Wish};
+use crate::element::{Cx, Effect};
 use onym_tables::Tick;
 use onym_wire::name::{Name, NameRef};
 use serde::{Deserialize, Serialize};
@@ -87,7 +88,7 @@ impl Firewall {
                 self.sent += rules.len() as u64;
                 let (url, token) = (target.url.clone(), target.token.clone());
                 let body = json!({ "add": rules });
-                cx.wishes.push(Wish::Post { url, token, path: "/v1/rules", body });
+                cx.effects.push(Effect::Post { url, token, path: "/v1/rules", body });
             }
         }
         self.good[1] = std::mem::take(&mut self.good[0]);

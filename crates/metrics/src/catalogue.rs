@@ -1,0 +1,137 @@
+//! Every metric, declared once. The scheme of the names is in spec/registry.md.
+
+use crate::{About, Kind, Metric, Program, Unit};
+
+macro_rules! catalogue {
+    ($($id:ident: $kind:ident $unit:ident $name:literal [$($label:literal),*]
+        on $($program:ident)+, $help:literal;)+) => {
+        $(
+            #[doc = $help]
+            pub const $id: Metric<{ <[&str]>::len(&[$($label),*]) }> = Metric {
+                name: $name,
+                kind: Kind::$kind,
+                unit: Unit::$unit,
+                labels: &[$($label),*],
+                programs: &[$(Program::$program),+],
+                help: $help,
+            };
+        )+
+        /// All of them, in the order of docs/metrics.md.
+        pub const ALL: &[About] = &[$($id.about()),+];
+    };
+}
+
+catalogue! {
+    BUILD: Info Count "onym_build_info" ["version"] on Node,
+        "The version of the program.";
+    SERVICE: Info Count "onym_service_info" ["kind", "name", "version"] on Service,
+        "The kind, name and version of the service.";
+    PACKETS: Counter Count "onym_packets_total" ["verdict", "kind"] on Node Service,
+        "Packets received, by verdict and kind (interest, data, nack).";
+    PACKETS_UNSENT: Counter Count "onym_packets_unsent_total" ["reason"] on Node Service,
+        "Packets that were to be sent and were not, by reason.";
+    FRAMES_DROPPED: Counter Count "onym_frames_dropped_total" ["reason"] on Node,
+        "Frames dropped before a packet was taken out of them, by reason.";
+
+    FACES: Gauge Count "onym_faces" [] on Node,
+        "Faces.";
+    FACES_REFUSED: Counter Count "onym_faces_refused_total" [] on Node,
+        "Faces refused because of a limit.";
+    FACE_RECEIVED_PACKETS: Counter Count "onym_face_received_packets_total" ["face", "kind"] on Node,
+        "Packets received on a face, by kind.";
+    FACE_SENT_PACKETS: Counter Count "onym_face_sent_packets_total" ["face", "kind"] on Node,
+        "Packets sent on a face, by kind.";
+    FACE_RECEIVED_BYTES: Counter Bytes "onym_face_received_bytes_total" ["face"] on Node,
+        "Octets received on a face.";
+    FACE_SENT_BYTES: Counter Bytes "onym_face_sent_bytes_total" ["face"] on Node,
+        "Octets sent on a face.";
+
+    PIT_ENTRIES: Gauge Count "onym_pit_entries" [] on Node Service,
+        "PIT entries.";
+    PIT_BYTES: Gauge Bytes "onym_pit_bytes" [] on Node,
+        "Octets of the PIT.";
+    PIT_SATISFIED: Counter Count "onym_pit_satisfied_interests_total" [] on Node,
+        "Pending Interests that were answered by Data.";
+    PIT_UNSATISFIED: Counter Count "onym_pit_unsatisfied_interests_total" [] on Node,
+        "Pending Interests that ended without Data.";
+    PIT_DISPLACED: Counter Count "onym_pit_displaced_interests_total" [] on Node,
+        "Overdue pending Interests that were evicted because the PIT was contended.";
+    PIT_UNSOLICITED: Counter Count "onym_pit_unsolicited_data_total" [] on Service,
+        "Data without a pending Interest (backward router).";
+    PIT_RETRANSMITTED: Counter Count "onym_pit_retransmitted_interests_total" [] on Service,
+        "Retransmissions of pending Interests that were forwarded (backward router).";
+    CS_ENTRIES: Gauge Count "onym_cs_entries" [] on Node Service,
+        "Data packets in the content store.";
+    CS_BYTES: Gauge Bytes "onym_cs_bytes" [] on Node Service,
+        "Octets of the content store.";
+    CS_LOOKUPS: Counter Count "onym_cs_lookups_total" ["result"] on Node Service,
+        "Lookups in the content store, by result (hit, miss).";
+    FIB_ENTRIES: Gauge Count "onym_fib_entries" [] on Node Service,
+        "FIB entries.";
+    FIB_REGISTRATIONS: Counter Count "onym_fib_registrations_total" ["result"] on Service,
+        "Registrations by producers, by result (accepted, refused).";
+    RIB_ROUTES: Gauge Count "onym_rib_routes" [] on Node,
+        "Routes in the RIB.";
+
+    MANAGEMENT_REQUESTS: Counter Count "onym_management_requests_total" ["result"] on Node,
+        "Interests for management, by result (command_done, command_refused, dataset, ignored).";
+    SHARD_BUSY: Counter Seconds "onym_shard_busy_seconds_total" ["shard"] on Node,
+        "Time that a shard spent not waiting.";
+
+    PUSH_FRAMES: Counter Count "onym_push_frames_total" ["verdict"] on Node,
+        "Push frames received, by verdict.";
+    PUSH_FRAMES_SENT: Counter Count "onym_push_frames_sent_total" [] on Node,
+        "Push frames sent over links.";
+    PUSH_DROPPED: Counter Count "onym_push_dropped_total" ["reason"] on Node,
+        "Push frames and messages dropped before the forwarder or the dispatcher, by reason.";
+    PUSH_MESSAGES: Counter Count "onym_push_messages_total" [] on Node,
+        "Messages received from applications.";
+    PUSH_SENT: Counter Count "onym_push_publications_sent_total" [] on Node,
+        "Publications sent to other nodes.";
+    PUSH_DELIVERED: Counter Count "onym_push_publications_delivered_total" [] on Node,
+        "Publications delivered to applications.";
+    PUSH_MISSED: Counter Count "onym_push_publications_missed_total" [] on Node,
+        "Publications that slow applications missed.";
+    PUSH_LOST: Counter Count "onym_push_publications_lost_total" [] on Node,
+        "Publications that did not reach this node, found by gaps in their Numbers.";
+    PUSH_APPLICATIONS: Gauge Count "onym_push_applications" [] on Node,
+        "Applications of the push half.";
+    PUSH_VERTICES: Gauge Count "onym_push_vertices" [] on Node,
+        "Scopes and items in the information graph of the rendezvous.";
+
+    SERVICE_CPU: Counter Seconds "onym_service_cpu_seconds_total" [] on Service,
+        "Processor time of the service's process.";
+    SERVICE_FACES: Gauge Count "onym_service_faces" ["side"] on Service,
+        "Faces of the service, by side (consumer, producer).";
+    SERVICE_FACE_RECEIVED_PACKETS: Counter Count "onym_service_face_received_packets_total"
+        ["face", "side", "kind"] on Service,
+        "Packets received on a face of the service, by the face's label, its side and kind.";
+    SERVICE_FACE_SENT_PACKETS: Counter Count "onym_service_face_sent_packets_total"
+        ["face", "side", "kind"] on Service,
+        "Packets sent on a face of the service, by the face's label, its side and kind.";
+    DISPATCHER_SESSIONS: Gauge Count "onym_dispatcher_sessions" [] on Service,
+        "Clients of a packet dispatcher.";
+    STRATEGY_FORWARDED: Counter Count "onym_strategy_forwarded_interests_total" ["face"] on Service,
+        "Interests that a strategy forwarder sent, by face.";
+    SIGNATURES: Counter Count "onym_verifier_packets_total" ["result"] on Service,
+        "Data seen by a signature verifier, by result (valid, invalid, unknown_key, unsigned, skipped).";
+    SAMPLING: Gauge Ratio "onym_verifier_sampling_ratio" [] on Service,
+        "Share of Data whose signature is verified.";
+    FILTER_DROPPED: Counter Count "onym_filter_dropped_packets_total" ["kind"] on Service,
+        "Packets dropped by a name filter, by kind (interest, data).";
+
+    MANAGER_SETTLED: Gauge Count "onym_manager_settled" [] on Manager,
+        "1 while what runs is what the description asks for, else 0.";
+    MANAGER_STARTS: Counter Count "onym_manager_starts_total" [] on Manager,
+        "Services started.";
+    MANAGER_LINKS: Gauge Count "onym_manager_links" ["state"] on Manager,
+        "Links between functions, by state.";
+    MANAGER_VERIFIERS: Gauge Count "onym_manager_verifiers" [] on Manager,
+        "Signature verifiers that the manager placed.";
+    FUNCTION_UP: Gauge Count "onym_manager_function_up" ["function", "kind"] on Manager,
+        "1 while a function runs and answers, else 0.";
+    FUNCTION_CPU: Gauge Cores "onym_manager_function_cpu_cores" ["function"] on Manager,
+        "Processor time that a function uses, in cores.";
+    FUNCTION_INSTANCES: Gauge Count "onym_manager_function_instances" ["function"] on Manager,
+        "Instances of a scaled function.";
+}
