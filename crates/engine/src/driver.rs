@@ -1,32 +1,17 @@
-//! What an engine drives, and what an instance decides.
+//! The trait of what an engine drives, with the decisions of an instance.
 
+use crate::attempt::AttemptId;
+pub use crate::event::FaceEvent;
 use crate::face::Slot;
 use crate::io::{Io, ListenerId};
+pub use crate::policy::Policy;
 use crate::poller::Poller;
-use onym_face::Incoming;
+use onym_face::{Face, Incoming};
 use onym_frame::{Buf, RxFrame};
 use onym_link::Packet;
 use onym_sys::epoll::Epoll;
 use onym_tables::{FaceId, Tick};
 use std::time::Duration;
-
-/// Numbers of an instance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Policy {
-    /// Frames of one round; faces that had no turn come first in the next one.
-    pub round_frames: usize,
-    /// Frames in a send queue that leave at once, so that who waits for them starts while the
-    /// round goes on; a lone packet waits for the end of the round.
-    pub flush_frames: usize,
-    /// Octets in a send queue that leave at once.
-    pub flush_octets: usize,
-    /// Receive chunks kept for use again.
-    pub chunks: usize,
-    /// Whether somebody rings the bell when faces may have turns again after
-    /// [`Driver::may_receive`] said no: the thread sleeps meanwhile. Otherwise it looks again at once
-    /// while a face has something.
-    pub is_rung_to_receive: bool,
-}
 
 /// The turn of a face.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,24 +31,6 @@ pub enum Idle {
     Retry(Duration),
     /// Sleep until a timer is due or somebody wakes the thread.
     Sleep,
-}
-
-/// What happened to a face.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FaceEvent {
-    /// The connection that was being made is there.
-    Connected,
-    /// The transport had an error. After one that it does not survive, the face has none.
-    Failed {
-        /// Why, in words.
-        reason: String,
-        /// Whether the transport can never be used again.
-        is_fatal: bool,
-    },
-    /// The transport has become one of another kind.
-    Changed,
-    /// The queue was flushed, as [`crate::LocalFace::tell_flushed`] asked to hear.
-    Flushed,
 }
 
 /// A state machine over packets, without descriptors and clocks of its own; `io.now` is the moment
@@ -154,5 +121,16 @@ pub trait Driver<P: Poller = Epoll>: Sized {
     /// Takes what arrived at a listener.
     fn accepted(&mut self, io: &mut Io<Self::Face, P>, at: ListenerId, incoming: Incoming) {
         let _ = (io, at, incoming);
+    }
+
+    /// Hears how an attempt of [`Io::connect`] ended: with the transport, or the reason why there is
+    /// none.
+    fn connected(
+        &mut self,
+        io: &mut Io<Self::Face, P>,
+        id: AttemptId,
+        result: Result<Box<dyn Face>, String>,
+    ) {
+        let _ = (io, id, result);
     }
 }

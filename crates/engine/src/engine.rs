@@ -107,6 +107,7 @@ impl<D: Driver<P>, P: Poller> Engine<D, P> {
         self.driver.begin_round(&mut self.io);
         self.tell_events();
         self.accept();
+        self.end_attempts();
         self.turns();
         self.driver.after_turns(&mut self.io);
         if self.driver.poll_timeout() <= self.io.now {
@@ -124,6 +125,14 @@ impl<D: Driver<P>, P: Poller> Engine<D, P> {
             for incoming in arrived {
                 self.driver.accepted(&mut self.io, at, incoming);
             }
+            self.driver.dispatch(&mut self.io);
+            self.tell_events();
+        }
+    }
+
+    fn end_attempts(&mut self) {
+        while let Some((id, result)) = self.io.ended_attempt() {
+            self.driver.connected(&mut self.io, id, result);
             self.driver.dispatch(&mut self.io);
             self.tell_events();
         }
@@ -204,7 +213,7 @@ impl<D: Driver<P>, P: Poller> Engine<D, P> {
         self.io.note_timer(slot);
         if let Some(reason) = broken {
             let reason = format!("the peer sent a malformed packet: {reason}");
-            self.io.fail(slot, reason, true);
+            self.io.end(slot, reason);
         } else if let Err(error) = &result {
             // What waits is taken first; then the transport says again that it ended.
             if taken == turn {

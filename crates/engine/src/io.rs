@@ -1,17 +1,18 @@
-//! The I/O of a thread: its faces and listeners, and which of them want something.
+//! The I/O of a thread: its faces and listeners, and which of them are ready.
 
+use crate::attempt::{ATTEMPTS, AttemptId, Attempts, Ended};
 use crate::clock::Clock;
-use crate::driver::{Driver, FaceEvent, Policy};
+use crate::event::FaceEvent;
 use crate::face::{Faces, LocalFace, Slot};
 use crate::mailbox::Load;
+use crate::policy::Policy;
 use crate::poller::Poller;
 use crate::sync::Arc;
 use onym_face::{CHUNK_LEN, Face, FaceError, Flush, Incoming, Listener, Ready as More};
 use onym_frame::{BufPool, RxFrame, TxQueue};
-use onym_link::{Link, LinkConfig, Received};
+use onym_link::{Link, LinkConfig};
 use onym_sys::epoll::{Epoll, Interest, Ready};
 use onym_tables::{FaceId, Tick};
-use onym_wire::types::PacketType;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -29,7 +30,7 @@ const ACCEPT: usize = 64;
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// The number of a listener in its thread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ListenerId(pub usize);
 
 /// What a thread counts of its faces together.
@@ -67,10 +68,11 @@ pub struct Io<F, P = Epoll> {
     /// A buffer for the frames of a turn.
     frames: Vec<RxFrame>,
     doors: Vec<Door>,
+    pub(crate) attempts: Attempts,
     /// Slots of faces that may have frames, in the order of their turns.
     pub(crate) ready: VecDeque<Slot>,
-    dirty: Vec<Slot>,
-    timed: Vec<Slot>,
+    pub(crate) dirty: Vec<Slot>,
+    pub(crate) timed: Vec<Slot>,
     pub(crate) events: VecDeque<(Slot, FaceId, FaceEvent)>,
     pub(crate) is_running: bool,
 }
@@ -88,6 +90,7 @@ impl<F, P: Poller> Io<F, P> {
             pool: BufPool::new(CHUNK_LEN, policy.chunks),
             frames: Vec::with_capacity(256),
             doors: Vec::new(),
+            attempts: Attempts::default(),
             ready: VecDeque::new(),
             dirty: Vec::new(),
             timed: Vec::new(),
@@ -166,26 +169,33 @@ impl<F, P: Poller> Io<F, P> {
         Some(face)
     }
 
-    /// The transport of a face ended or had an error. After a fatal one nothing more is received
-    /// or sent; others are told once a second.
-    pub fn fail(&mut self, slot: Slot, reason: String, is_fatal: bool) {
+    /// The transport of a face ended: nothing more is received or sent.
+    pub fn end(&mut self, slot: Slot, reason: String) {
         let now = self.now;
         let Some(face) = self.faces.get(slot) else { return };
-        if is_fatal {
-            let Some(io) = face.io.take() else { return };
-            (face.is_connecting, face.is_blocked) = (false, false);
-            face.backlog.clear();
-            let _ = self.poller.delete(io.fd());
-        } else if now < face.tell_after {
-            return;
-        }
+        let Some(io) = face.io.take() else { return };
+        (face.is_connecting, face.is_blocked) = (false, false);
+        face.backlog.clear();
+        let _ = self.poller.delete(io.fd());
         face.tell_after = now + TELL_INTERVAL;
         let id = face.id;
-        self.events.push_back((slot, id, FaceEvent::Failed { reason, is_fatal }));
+        self.events.push_back((slot, id, FaceEvent::Failed { reason, is_fatal: true }));
+    }
+
+    /// The transport of a face had an error that it survives; such are told once a second.
+    pub fn note_error(&mut self, slot: Slot, reason: String) {
+        let now = self.now;
+        let Some(face) = self.faces.get(slot).filter(|face| face.tell_after <= now) else { return };
+        face.tell_after = now + TELL_INTERVAL;
+        let id = face.id;
+        self.events.push_back((slot, id, FaceEvent::Failed { reason, is_fatal: false }));
     }
 
     pub(crate) fn face_error(&mut self, slot: Slot, error: &FaceError) {
-        self.fail(slot, error.to_string(), error.is_fatal());
+        match error.is_fatal() {
+            true => self.end(slot, error.to_string()),
+            false => self.note_error(slot, error.to_string()),
+        }
     }
 
     // ----- listeners
@@ -211,6 +221,13 @@ impl<F, P: Poller> Io<F, P> {
         self.doors.iter().map(|door| &*door.io)
     }
 
+    /// Closes every listener: nobody is accepted any more.
+    pub fn close_listeners(&mut self) {
+        for door in self.doors.drain(..) {
+            let _ = self.poller.delete(door.io.fd());
+        }
+    }
+
     /// What arrived at the next listener that is ready.
     pub(crate) fn arrivals(&mut self) -> Option<(ListenerId, Vec<Incoming>)> {
         let at = self.doors.iter().position(|door| door.is_ready)?;
@@ -228,7 +245,7 @@ impl<F, P: Poller> Io<F, P> {
         Some((ListenerId(at), arrived))
     }
 
-    fn listener_timers(&mut self) {
+    pub(crate) fn listener_timers(&mut self) {
         let now = self.now;
         for (door, at) in self.doors.iter_mut().zip(LISTENERS..) {
             if door.paused <= now {
@@ -238,6 +255,28 @@ impl<F, P: Poller> Io<F, P> {
         }
     }
 
+    // ----- connections
+
+    /// Waits for the connection of `io` to be made, until `until` at most;
+    /// [`Driver::connected`](crate::Driver::connected) is told how it ended. How many there are is
+    /// for the driver to bound.
+    ///
+    /// # Errors
+    /// The descriptor cannot be watched.
+    pub fn connect(&mut self, io: Box<dyn Face>, until: Tick) -> std::io::Result<AttemptId> {
+        self.attempts.begin(&self.poller, io, until)
+    }
+
+    /// Gives up every connection that is being made; nobody is told.
+    pub fn abandon_attempts(&mut self) {
+        self.attempts.abandon(&self.poller);
+    }
+
+    /// The next attempt that ended.
+    pub(crate) fn ended_attempt(&mut self) -> Option<Ended> {
+        self.attempts.end(&self.poller, self.now)
+    }
+
     // ----- in
 
     /// Notes what the poller told; `is_held_back`: faces have no turns until somebody rings.
@@ -245,6 +284,10 @@ impl<F, P: Poller> Io<F, P> {
         if event.token >= LISTENERS {
             let at = usize::try_from(event.token - LISTENERS).unwrap_or(usize::MAX);
             self.doors.get_mut(at).into_iter().for_each(|door| door.is_ready = true);
+            return;
+        }
+        if event.token >= ATTEMPTS {
+            self.attempts.note_ready(event.token);
             return;
         }
         let Ok(slot) = u32::try_from(event.token).map(Slot) else { return };
@@ -264,33 +307,6 @@ impl<F, P: Poller> Io<F, P> {
         }
         if mutes {
             self.watch_again(slot);
-        }
-    }
-
-    /// Takes one frame of a face, which may have come another way than over its transport; a reason
-    /// to end the face if it is a stream.
-    #[inline]
-    pub fn frame<D>(&mut self, driver: &mut D, slot: Slot, frame: RxFrame) -> Option<&'static str>
-    where
-        D: Driver<P, Face = F>,
-    {
-        let now = self.now;
-        let face = self.faces.get(slot)?;
-        face.traffic.in_bytes += frame.bytes.len() as u64;
-        face.traffic.in_frames += 1;
-        face.heard = now;
-        match face.link.receive(now, face.id, frame) {
-            Received::Packet(mut packet) => {
-                if face.is_pressed && PacketType::of(&packet.bytes) == Some(PacketType::Data) {
-                    face.mark(&mut packet);
-                }
-                driver.receive(self, slot, packet)
-            }
-            Received::Dropped(verdict) => {
-                self.counters.frames_dropped += 1;
-                verdict.closes_stream().then_some(verdict.label())
-            }
-            Received::Held | Received::Idle => None,
         }
     }
 
@@ -470,7 +486,7 @@ impl<F, P: Poller> Io<F, P> {
             (true, true) => Interest::Write,
         };
         if let Err(error) = self.poller.modify(io.fd(), u64::from(slot.0), interest) {
-            self.fail(slot, format!("watching its descriptor: {error}"), true);
+            self.end(slot, format!("watching its descriptor: {error}"));
         }
     }
 
@@ -485,43 +501,11 @@ impl<F, P: Poller> Io<F, P> {
         }
     }
 
-    /// When the next link service or listener is due.
+    /// When the next link service, listener or attempt is due.
     pub(crate) fn poll_timeout(&self) -> Tick {
         let links = self.timed.iter().filter_map(|slot| self.faces.peek(*slot));
         let links = links.map(|face| face.link.poll_timeout());
         let doors = self.doors.iter().map(|door| door.paused);
-        links.chain(doors).min().unwrap_or(Tick::NEVER)
-    }
-
-    /// Does what is due of link services and listeners.
-    pub(crate) fn timers<D: Driver<P, Face = F>>(&mut self, driver: &mut D) {
-        self.listener_timers();
-        let now = self.now;
-        let mut i = 0;
-        while let Some(&slot) = self.timed.get(i) {
-            let Some(face) = self.faces.get(slot) else {
-                self.timed.swap_remove(i);
-                continue;
-            };
-            if face.link.poll_timeout() <= now {
-                face.link.handle_timeout(now, &mut face.queue);
-                let id = face.id;
-                if !face.is_dirty && !face.is_blocked && !face.queue.is_empty() {
-                    face.is_dirty = true;
-                    self.dirty.push(slot);
-                }
-                let given_up = |io: &mut Self| io.faces.get(slot)?.link.next_given_up();
-                while let Some(interest) = given_up(self) {
-                    driver.given_up(self, id, &interest);
-                }
-            }
-            let Some(face) = self.faces.get(slot) else { continue };
-            if face.link.poll_timeout() == Tick::NEVER {
-                face.is_timed = false;
-                self.timed.swap_remove(i);
-                continue;
-            }
-            i += 1;
-        }
+        links.chain(doors).min().unwrap_or(Tick::NEVER).min(self.attempts.poll_timeout())
     }
 }

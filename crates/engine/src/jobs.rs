@@ -1,5 +1,5 @@
-//! Work that takes long, done by threads of its own, or, without any, by the engine's thread in
-//! small pieces between two rounds.
+//! Long work, done by threads of its own or, without any, by the engine's thread in small pieces
+//! between two rounds.
 
 use crate::bell::{Bell, Wake};
 use crate::sync::thread::{Builder, JoinHandle};

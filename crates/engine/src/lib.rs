@@ -1,16 +1,21 @@
 #![doc = include_str!("../README.md")]
 
+pub mod attempt;
 pub mod bell;
 pub mod clock;
 pub mod driver;
 mod engine;
+pub mod event;
 pub mod face;
 pub mod io;
 pub mod jobs;
 pub mod mailbox;
+pub mod policy;
 pub mod poller;
+mod receive;
 pub mod reply;
 
+pub use attempt::AttemptId;
 pub use bell::Wake;
 pub use clock::Clock;
 pub use driver::{Driver, FaceEvent, Idle, Policy, Turn};
@@ -20,7 +25,7 @@ pub use io::{Counters, Io, ListenerId};
 pub use jobs::Jobs;
 pub use mailbox::{Load, Mailbox, Refused, mailbox};
 pub use poller::Poller;
-pub use reply::{Answer, Reply};
+pub use reply::{Answer, Reply, reply};
 
 /// A bell whose waker is an eventfd.
 pub type Bell = bell::Bell<onym_sys::epoll::Waker>;

@@ -1,7 +1,7 @@
 //! The answer to an order.
 
 use crate::bell::Wake;
-use crate::mailbox::{PATIENCE, Port, Refused};
+use crate::mailbox::{Port, Refused};
 use crate::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::fmt;
 use std::time::Duration;
@@ -27,12 +27,13 @@ impl<T> Reply<T> {
 pub struct Answer<T>(Receiver<T>);
 
 impl<T> Answer<T> {
-    /// Waits for the answer; none when the thread ended or is broken.
+    /// Waits for the answer, however long; none when the thread ended.
     pub fn wait(self) -> Option<T> {
-        self.wait_for(PATIENCE)
+        self.0.recv().ok()
     }
 
-    /// As [`Answer::wait`], for at most `patience`.
+    /// As [`Answer::wait`], for at most `patience`: [`PATIENCE`](crate::mailbox::PATIENCE) where an
+    /// answer that does not come means that the thread is broken.
     pub fn wait_for(self, patience: Duration) -> Option<T> {
         self.0.recv_timeout(patience).ok()
     }

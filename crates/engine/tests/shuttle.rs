@@ -12,6 +12,8 @@ pub mod sync {
     pub use std::sync::PoisonError;
 }
 
+#[path = "../src/attempt.rs"]
+pub mod attempt;
 #[path = "../src/bell.rs"]
 pub mod bell;
 #[path = "../src/clock.rs"]
@@ -20,6 +22,8 @@ pub mod clock;
 pub mod driver;
 #[path = "../src/engine.rs"]
 pub mod engine;
+#[path = "../src/event.rs"]
+pub mod event;
 #[path = "../src/face.rs"]
 pub mod face;
 #[path = "../src/io.rs"]
@@ -28,8 +32,12 @@ pub mod io;
 pub mod jobs;
 #[path = "../src/mailbox.rs"]
 pub mod mailbox;
+#[path = "../src/policy.rs"]
+pub mod policy;
 #[path = "../src/poller.rs"]
 pub mod poller;
+#[path = "../src/receive.rs"]
+pub mod receive;
 #[path = "../src/reply.rs"]
 pub mod reply;
 

@@ -1,4 +1,4 @@
-//! What can go wrong with a face.
+//! Errors of faces.
 
 use onym_wire::tlv::Malformed;
 use std::io;

@@ -1,4 +1,4 @@
-//! What a face is to the node, whatever carries its frames.
+//! The trait of faces, independent of the transport.
 
 use crate::FaceError;
 use onym_frame::{BufPool, RxFrame, TxQueue};

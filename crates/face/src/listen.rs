@@ -1,4 +1,4 @@
-//! Where faces come from that others ask for.
+//! Listeners: faces that peers open.
 
 use crate::face::{Counters, Face, Ready};
 use crate::{FaceError, FaceUri};

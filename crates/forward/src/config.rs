@@ -3,6 +3,7 @@
 use onym_tables::HashKey;
 use onym_tables::cs::CsConfig;
 use onym_tables::dead_nonces;
+use onym_wire::mgmt::Scope;
 
 /// Which Data that no pending Interest asked for are cached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -19,13 +20,13 @@ pub enum UnsolicitedPolicy {
 }
 
 impl UnsolicitedPolicy {
-    /// Whether Data of a local face, or of another one, is cached.
+    /// Whether Data of a face of this scope is cached.
     #[must_use]
-    pub const fn admits(self, is_local: bool) -> bool {
+    pub const fn admits(self, scope: Scope) -> bool {
         match self {
             Self::DropAll => false,
-            Self::AdmitLocal => is_local,
-            Self::AdmitNetwork => !is_local,
+            Self::AdmitLocal => matches!(scope, Scope::Local),
+            Self::AdmitNetwork => matches!(scope, Scope::NonLocal),
             Self::AdmitAll => true,
         }
     }

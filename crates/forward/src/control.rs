@@ -1,11 +1,11 @@
-//! What management, the shell and observers ask of a forwarder.
+//! The interface of a forwarder for management and observers.
 
 use crate::choice::{ChoiceError, Choices};
 use crate::faces::{FaceCounters, FaceInfo, Faces};
 use crate::path::{decide, finalize};
 use crate::stage::{CacheStage, RouteStage, query_alone};
 use crate::strategy::Strategy;
-use crate::{Counters, Forwarder, UnsolicitedPolicy};
+use crate::{Counters, Event, Forwarder, UnsolicitedPolicy};
 use onym_frame::Buf;
 use onym_link::Outbox;
 use onym_tables::cs::{ContentStore, CsConfig};
@@ -24,25 +24,6 @@ const MANY: usize = 1024;
 
 /// Prefix announcements known at once.
 const ANNOUNCEMENTS_MAX: usize = 65_536;
-
-/// Something that the control plane should look at.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event {
-    /// Data brought a prefix announcement over a face: a route could be learned, once validated.
-    Learn {
-        /// The face.
-        face: FaceId,
-        /// The announcement, one Data.
-        announcement: Buf,
-    },
-    /// A route learned for this name failed on a face.
-    Unlearn {
-        /// The face.
-        face: FaceId,
-        /// Name of the Interest that failed.
-        name: Name,
-    },
-}
 
 /// Why a prefix was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -1,7 +1,6 @@
-//! What would be done with an Interest, and which table decides. Changes nothing.
+//! Explains what the forwarder would do with an Interest and which table decides. Read-only.
 
 use crate::choice::Choice;
-use crate::path::interest::guard::hint_of;
 use crate::path::{is_localhop, is_localhost};
 use crate::stage::{Target, query};
 use crate::strategy::{Action, Ctx, Entry, Refusal};
@@ -126,7 +125,7 @@ impl Forwarder {
         let lengths = self.routes.fib.lengths() | self.strategies.choices.lengths();
         let hashes = NameHashes::new(&self.pending.key, name, lengths);
         let hint = &interest.forwarding_hint;
-        let hint_hash = hint_of(&self.pending, interest);
+        let hint_hash = self.pending.hint_of(interest);
         let key = Key {
             can_be_prefix: interest.can_be_prefix,
             must_be_fresh: interest.must_be_fresh,

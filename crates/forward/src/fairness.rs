@@ -15,13 +15,20 @@
 //! * Octets of the PIT: the same beyond three quarters of their limit, with what the long Interests of
 //!   a face hold ([`LONG_LEN`] and more octets each; shorter ones are bound by their number).
 //! * Turns: a face has shorter ones the more it has pending beyond what it uses, and the more steps
-//!   its searches of the content store take (`STEPS_FREE` of a window and face are free).
+//!   its searches of the content store and the copies of its Interests for several upstreams take
+//!   (`STEPS_FREE` of a window are free). Nothing else costs more for each of its octets than receiving
+//!   them does: `tests/doors/attacks.py dearest`.
 //! * Upstream: when it has more pending than four times what it answers, and several downstreams are
 //!   in use, those with more than they earn are refused: `congestion`.
 //!
 //! `Config::fairness` turns both off, and with them the weights of turns; the limits stay.
 //!
 //! A flow alone on the node is bound by nothing but three quarters of the PIT.
+
+mod load;
+
+pub(crate) use load::Window;
+pub use load::{FREE, Load, UPSTREAM_FREE};
 
 use crate::Forwarder;
 use crate::faces::Face;
@@ -31,20 +38,6 @@ use std::time::Duration;
 
 /// How often use is averaged, in nanoseconds: 100 ms.
 const WINDOW_NS: u64 = 100_000_000;
-
-/// Interests that a downstream may always have pending.
-pub const FREE: u64 = 64;
-
-/// Interests that an upstream may always have pending.
-pub const UPSTREAM_FREE: u64 = 256;
-
-/// A face may have pending so many times what it uses.
-const SLACK: u64 = 4;
-
-/// A downstream counts as in use when an upstream answered it in the last window, or this much is
-/// pending: one notification that waits for minutes, or who asks for the node's state, contends
-/// with nobody.
-const IN_USE: u32 = 8;
 
 /// An Interest is overdue after so many times what its face's answers took, on the average of the
 /// slowest recent window.
@@ -63,71 +56,12 @@ pub const LONG_LEN: usize = 513;
 /// each, so a twelfth of the window. Shared by the downstreams in use.
 const STEPS_FREE: u64 = 1 << 20;
 
+/// Steps that one more upstream of an Interest costs: an out-record, a frame, and a share of the
+/// system call that sends it, some 400 ns.
+const COPY_STEPS: u32 = 48;
+
 /// Turns of a face that uses what it has pending.
 pub const WEIGHT_MAX: u32 = 16;
-
-/// What one face has pending and uses, as downstream and as upstream.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Load {
-    /// In-records of the face.
-    pub pending: u32,
-    /// Out-records of the face.
-    pub out_pending: u32,
-    /// Octets of the long Interests that it brought and that are pending.
-    pub long_octets: u64,
-    /// Steps of its searches of the content store, in this window and in the last one.
-    steps: u64,
-    steps_last: u64,
-    /// Time that its answered Interests waited, in this window.
-    waited_ns: u64,
-    out_waited_ns: u64,
-    /// Average number of answered Interests, fast to grow, slow to shrink.
-    used: u64,
-    out_used: u64,
-    /// What answers took on the average of a window, in nanoseconds, fast to grow, slow to shrink; 0
-    /// before the first.
-    usual_ns: u64,
-    /// Interests that were satisfied until this window began.
-    satisfied: u64,
-}
-
-impl Load {
-    /// What the face may have pending as a downstream under contention.
-    #[must_use]
-    pub fn earned(&self) -> u64 {
-        (SLACK * self.used).max(FREE)
-    }
-
-    /// What it can have pending as an upstream without being contended.
-    #[must_use]
-    pub fn capacity(&self) -> u64 {
-        (SLACK * self.out_used).max(UPSTREAM_FREE)
-    }
-
-    /// Closes a window at whose end `satisfied` Interests have been satisfied in all.
-    fn roll(&mut self, elapsed_ns: u64, satisfied: u64) -> bool {
-        let average =
-            |waited: u64, old: u64| waited.div_ceil(elapsed_ns).max(old - old.div_ceil(4));
-        let in_use = self.waited_ns > 0 || self.pending >= IN_USE;
-        let answers = satisfied - std::mem::replace(&mut self.satisfied, satisfied);
-        if let Some(usual) = self.waited_ns.checked_div(answers) {
-            self.usual_ns = usual.max(self.usual_ns - self.usual_ns / 8);
-        }
-        self.used = average(self.waited_ns, self.used);
-        self.out_used = average(self.out_waited_ns, self.out_used);
-        (self.waited_ns, self.out_waited_ns) = (0, 0);
-        self.steps_last = std::mem::take(&mut self.steps);
-        in_use
-    }
-}
-
-/// The current window.
-#[derive(Debug, Default)]
-pub(crate) struct Window {
-    started: Tick,
-    /// Downstreams in use.
-    pub(crate) in_use: u64,
-}
 
 /// Closes the window when its time is over.
 #[inline]
@@ -199,6 +133,11 @@ pub(crate) fn charge_steps(pending: &mut Pending, face: FaceId, steps: u32) {
     }
 }
 
+/// An Interest of `face` was sent to so many upstreams: each but the first costs it [`COPY_STEPS`].
+pub(crate) fn charge_copies(pending: &mut Pending, face: FaceId, copies: u32) {
+    charge_steps(pending, face, copies.saturating_sub(1).saturating_mul(COPY_STEPS));
+}
+
 /// How long an Interest of `face` may be pending before it is overdue.
 pub(crate) fn patience(pending: &Pending, face: FaceId) -> Duration {
     match pending.faces.get(face).map_or(0, |f| f.load.usual_ns) {
@@ -218,30 +157,6 @@ fn is_over(pending: &Pending, ingress: FaceId, upstream: &Face) -> bool {
         && pending.window.in_use > 1
         && u64::from(upstream.load.out_pending) > upstream.load.capacity()
         && pending.faces.get(ingress).is_some_and(|f| u64::from(f.load.pending) > f.load.earned())
-}
-
-impl Load {
-    /// The upstream answered one Interest after `waited_ns`.
-    #[inline]
-    pub(crate) fn answers(&mut self, waited_ns: u64) {
-        self.out_waited_ns += waited_ns;
-        self.out_pending = self.out_pending.saturating_sub(1);
-    }
-
-    /// One Interest of the downstream was answered by an upstream after `waited_ns`.
-    #[inline]
-    pub(crate) fn answered(&mut self, waited_ns: u64) {
-        // At least a little, so that answers within the same moment count as use.
-        self.waited_ns += waited_ns.max(1);
-        self.ended();
-    }
-
-    /// One Interest of the downstream ended without using an upstream: unanswered, or answered by
-    /// the management of this node.
-    #[inline]
-    pub(crate) fn ended(&mut self) {
-        self.pending = self.pending.saturating_sub(1);
-    }
 }
 
 impl<R, C> Forwarder<R, C> {

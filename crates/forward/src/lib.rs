@@ -3,6 +3,7 @@
 pub mod choice;
 mod config;
 mod control;
+mod event;
 mod explain;
 pub mod faces;
 pub mod fairness;
@@ -13,7 +14,8 @@ pub mod verdict;
 
 pub use choice::ChoiceError;
 pub use config::{Config, UnsolicitedPolicy};
-pub use control::{Event, RouteError};
+pub use control::RouteError;
+pub use event::Event;
 pub use explain::{Explanation, Hop, Question};
 pub use faces::{Face, FaceCounters, FaceInfo, Faces};
 pub use path::Share;

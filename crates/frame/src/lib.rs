@@ -3,8 +3,10 @@
 
 mod buf;
 mod queue;
+mod received;
 mod row;
 
 pub use buf::{Buf, BufPool, ChunkMut};
-pub use queue::{COPY_LEN_MAX, Full, Gathered, Lane, RxFrame, TxPlace, TxQueue};
+pub use queue::{COPY_LEN_MAX, Full, Gathered, Lane, TxPlace, TxQueue};
+pub use received::RxFrame;
 pub use row::FrameRow;

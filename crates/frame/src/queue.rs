@@ -5,15 +5,6 @@ use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::ops::Range;
 
-/// One frame as a face received it.
-#[derive(Debug, Clone)]
-pub struct RxFrame {
-    /// Which neighbour sent it, on a face with several (a hash of its address); 0 on point-to-point faces.
-    pub endpoint: u64,
-    /// The frame: one TLV, whole.
-    pub bytes: Buf,
-}
-
 /// Bodies up to this length are copied behind their header, so that many small frames leave as one
 /// contiguous piece; longer ones are sent from where they are (scatter-gather).
 pub const COPY_LEN_MAX: usize = 1024;
@@ -438,6 +429,7 @@ impl<'a> Pieces<'a, '_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::RxFrame;
     use proptest::collection::vec;
     use proptest::{prop_assert_eq, proptest};
 

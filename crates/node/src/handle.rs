@@ -1,13 +1,15 @@
-//! What a running node is asked by the program that it runs in.
+//! The handle by which a program controls its running node.
 
-use crate::control::record::NewFace;
+use crate::control::faces::NewFace;
 use crate::control::request::Request;
-use crate::control::status;
+use crate::counts::Snapshot;
 use crate::mgmt::host::{FaceView, RouteSpec};
-use crate::node::{NodeError, NodeHandle};
+use crate::node::NodeHandle;
+use crate::remote::NodeError;
 use onym_face::Face;
 use onym_face::mem::{self, MemFace};
 use onym_tables::FaceId;
+use onym_tables::fib::NextHop;
 use onym_wire::mgmt::Persistency;
 use std::sync::Arc;
 
@@ -51,7 +53,7 @@ impl NodeHandle {
     ///
     /// # Errors
     /// [`NodeError::Stopped`].
-    pub fn snapshot(&self) -> Result<status::Snapshot, NodeError> {
+    pub fn snapshot(&self) -> Result<Snapshot, NodeError> {
         let patience = crate::push::ANSWER_MAX;
         self.ask(|reply| Request::Snapshot { patience, reply }).map(|snapshot| *snapshot)
     }
@@ -91,7 +93,8 @@ impl NodeHandle {
     pub fn route(&self, prefix: &str, face: FaceId, cost: u64) -> Result<(), NodeError> {
         let name: onym_wire::name::Name =
             prefix.parse().map_err(|e| NodeError::Setup(format!("{prefix}: {e}")))?;
-        let added = self.ask(|reply| Request::FibAdd { name, hop: (face, cost), reply })?;
+        let hop = NextHop { face, cost };
+        let added = self.ask(|reply| Request::FibAdd { name, hop, reply })?;
         added.map_err(|e| NodeError::Setup(format!("{prefix}: {e:?}")))
     }
 }

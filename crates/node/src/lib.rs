@@ -2,6 +2,7 @@
 
 pub mod config;
 mod control;
+mod counts;
 mod cross;
 mod handle;
 pub mod log;
@@ -10,14 +11,14 @@ pub mod mgmt;
 pub mod names;
 mod node;
 mod push;
-mod reply;
+mod remote;
 pub mod rib;
 mod shard;
 mod subnet;
 mod throttle;
 
-pub use control::Bound;
-pub use control::listen::unix_places;
-pub use control::status::{LinkSums, PushCounts, ShardState, Snapshot};
-pub use node::{Node, NodeError, NodeHandle};
+pub use control::open::{Bound, unix_places};
+pub use counts::{LinkSums, PushCounts, ShardState, Snapshot};
+pub use node::{Node, NodeHandle};
+pub use remote::NodeError;
 pub use shard::PushDropped;

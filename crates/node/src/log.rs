@@ -1,4 +1,4 @@
-//! The log of the program around the node, as management tells and changes it.
+//! Access of management to the program's log and its filter.
 
 use serde::Serialize;
 

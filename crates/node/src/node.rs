@@ -1,48 +1,27 @@
 //! A whole node in this process.
 
 use crate::config::{Changes, Config};
+use crate::control::open::{self, Bound};
 use crate::control::request::Request;
-use crate::control::{Bound, Control, listen};
+use crate::control::{self, Control, REQUESTS_MAX};
 use crate::cross::{FromPeer, ToPeer, direction};
 use crate::push::{self, PushOrder, PushPort, PushThread, Runner, Settings, Shared};
-use crate::reply::{Reply, reply};
+use crate::remote::{NodeError, Remote};
 use crate::shard::{
     Chooser, ORDERS_MAX, Order, POLICY, Parts, PushSide, Shard, ShardEngine, ShardPort, ask_all,
 };
 use onym_board::broker::{self, Broker};
 use onym_crypto::{Entropy as _, SystemEntropy};
-use onym_engine::{Bell, Clock, mailbox};
+use onym_engine::{Bell, Clock, Port, Reply, mailbox};
 use onym_forward::Forwarder;
-use onym_sys::epoll::Waker;
 use onym_tables::HashKey;
 use rtrb::RingBuffer;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::{self, Sender};
+use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use thiserror::Error;
-
-/// Why a node did not start or did not do what was asked.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum NodeError {
-    /// Something that the configuration asks for cannot be had; the text names key and remedy.
-    #[error("{0}")]
-    Setup(String),
-    /// The operating system refused threads or descriptors.
-    #[error("{doing}: {source}")]
-    System {
-        /// What was being done.
-        doing: &'static str,
-        /// Its answer.
-        source: std::io::Error,
-    },
-    /// The node has ended.
-    #[error("the node has stopped")]
-    Stopped,
-}
 
 /// Starts nodes.
 #[derive(Debug)]
@@ -51,8 +30,7 @@ pub struct Node;
 /// A running node. Dropping it stops the node at once; [`NodeHandle::stop`] lets it drain.
 #[derive(Debug)]
 pub struct NodeHandle {
-    requests: Sender<Request>,
-    waker: Arc<Waker>,
+    requests: Port<Request>,
     ports: Vec<ShardPort>,
     push: Option<PushPort>,
     threads: Vec<JoinHandle<()>>,
@@ -86,14 +64,14 @@ impl Node {
     pub fn start_from(config: Config, origin: &Path) -> Result<NodeHandle, NodeError> {
         let clock = Clock::start();
         let count = config.shard_count();
-        let opened = listen::open(&config).map_err(NodeError::Setup)?;
-        let waker = Arc::new(Waker::new().map_err(system("making an eventfd"))?);
+        let opened = open::open(&config).map_err(NodeError::Setup)?;
+        let bell = Bell::new().map_err(system("making an eventfd"))?;
+        let (requests, inbox) = mailbox(&bell, REQUESTS_MAX);
         let seeds = random();
         let bells = (0..count).map(|_| Bell::new()).collect::<Result<Vec<_>, _>>();
         let bells = bells.map_err(system("making a shard"))?;
         let (push, sides) = push_half(&config, origin, clock, &bells, seeds[3])?;
-        let made = shards(&config, clock, &bells, &waker, seeds, sides)?;
-        let (requests, inbox) = mpsc::channel();
+        let made = shards(&config, clock, &bells, &bell, seeds, sides)?;
         let mut threads = Vec::new();
         for (i, shard) in made.shards.into_iter().enumerate() {
             let run = move || shard.run();
@@ -107,34 +85,29 @@ impl Node {
         };
         let mut handle = NodeHandle {
             requests,
-            waker: Arc::clone(&waker),
             ports: made.ports.clone(),
             push: push.clone(),
             threads,
             bound: opened.bound.clone(),
-            notes: opened.notes,
+            notes: opened.notes.clone(),
             boards: None,
             http: None,
         };
         let listen_http = config.metrics.listen.clone();
         let has_boards = config.push.enabled && config.push.boards;
-        let parts = crate::control::Parts {
+        let parts = control::Parts {
             clock,
             config,
             origin: origin.to_owned(),
             ports: made.ports,
             push,
             reports: made.reports,
-            waker,
-            listeners: opened.listeners,
-            requests: inbox,
+            mailbox: inbox,
         };
-        let mut control = Control::new(parts).map_err(NodeError::Setup)?;
-        let multicast = opened.multicast;
+        let mut control = Control::engine(parts).map_err(NodeError::Setup)?;
         let (applied_tx, applied) = mpsc::sync_channel(1);
         let run = move || {
-            // Before the first connection is taken: its first Interest may be for management.
-            let result = control.add_multicast(multicast).and_then(|()| control.apply());
+            let result = control.driver.begin(&mut control.io, opened);
             let _ = applied_tx.send(result);
             control.run();
         };
@@ -175,7 +148,7 @@ fn shards(
     config: &Config,
     clock: Clock,
     bells: &[Arc<Bell>],
-    control: &Arc<Waker>,
+    control: &Arc<Bell>,
     seeds: [u64; 4],
     mut sides: Vec<PushSide>,
 ) -> Result<Made, NodeError> {
@@ -309,7 +282,7 @@ fn forwarder_config(
         pit_entries_max: config.pit.entries_max.div_ceil(count),
         pit_octets_max: config.pit.bytes_max.div_ceil(count),
         fib_entries_max: config.fib.routes_max,
-        cs: crate::control::tables::cs_config(&config.cs, count),
+        cs: control::cs_config(&config.cs, count),
         dead_nonces_max: config.tables.dead_nonces_max.div_ceil(count),
         dead_nonce_lifetime_ms: config.tables.dead_nonce_lifetime_ms,
         measurements_max: config.tables.measurements_max,
@@ -317,43 +290,14 @@ fn forwarder_config(
         lifetime_max_ms: config.pit.lifetime_max_ms,
         default_hop_limit: config.forward.default_hop_limit,
         fairness: config.forward.fairness,
-        unsolicited: crate::control::tables::unsolicited(config.cs.unsolicited),
+        unsolicited: control::unsolicited(config.cs.unsolicited),
         ..onym_forward::Config::default()
-    }
-}
-
-/// A way to ask a running node from another thread.
-#[derive(Debug, Clone)]
-pub(crate) struct Remote {
-    requests: Sender<Request>,
-    waker: Arc<Waker>,
-}
-
-impl Remote {
-    /// Has the control thread carry a request out, without waiting for it.
-    ///
-    /// # Errors
-    /// [`NodeError::Stopped`].
-    pub(crate) fn tell(&self, request: Request) -> Result<(), NodeError> {
-        self.requests.send(request).map_err(|_| NodeError::Stopped)?;
-        self.waker.wake();
-        Ok(())
-    }
-
-    /// Has the control thread carry a request out and returns its answer.
-    ///
-    /// # Errors
-    /// [`NodeError::Stopped`].
-    pub(crate) fn ask<R>(&self, request: impl FnOnce(Reply<R>) -> Request) -> Result<R, NodeError> {
-        let (reply, answer) = reply();
-        self.tell(request(reply))?;
-        answer.wait().ok_or(NodeError::Stopped)
     }
 }
 
 impl NodeHandle {
     pub(crate) fn remote(&self) -> Remote {
-        Remote { requests: self.requests.clone(), waker: Arc::clone(&self.waker) }
+        Remote::new(self.requests.clone())
     }
 
     pub(crate) fn ask<R>(&self, request: impl FnOnce(Reply<R>) -> Request) -> Result<R, NodeError> {

@@ -1,8 +1,7 @@
-//! The routing information base: who said that a prefix is reached over a face, and what that
-//! makes of the FIB.
+//! The routing information base: routes by prefix and origin, from which the FIB is computed.
 //!
-//! A state machine without clock: each change is given the moment and appends to a list what
-//! changes in the FIB, and nothing else. Expiry is driven by [`Rib::poll_timeout`] and
+//! A state machine without a clock: each change takes `now` and appends the resulting changes of the
+//! FIB to a list. Expiry is driven by [`Rib::poll_timeout`] and
 //! [`Rib::handle_timeout`].
 //!
 //! The FIB entry of a name that has routes (names without have none):

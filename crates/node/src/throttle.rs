@@ -1,4 +1,4 @@
-//! Log lines that strangers can cause, bounded in number.
+//! Rate limit for log lines that strangers can cause.
 
 use onym_tables::Tick;
 use std::time::Duration;

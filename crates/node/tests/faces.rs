@@ -336,14 +336,72 @@ fn one_network_does_not_take_the_room_of_others() {
     let mut producer = unix_app(&node);
     let p = ControlParameters { name: Some("/a".parse().unwrap()), ..ControlParameters::default() };
     assert_eq!(producer.command("/localhost/nfd", "rib/register", &p).code, 200);
-    // All of them are answered, and so have a reason to stay.
+    // Three quarters of the room, all of them answered: they have a reason to stay.
     let mut crowd: Vec<App> = (0..56).map(|n| udp_from(&node, [127, 2, 0, 1 + n])).collect();
     for (n, peer) in crowd.iter_mut().take(42).enumerate() {
         answered(peer, &mut producer, &format!("/a/crowd/{n}"));
     }
-    crowd.iter_mut().for_each(|peer| peer.interest("/nobody"));
-    for n in 0..3 {
-        let mut newcomer = udp_from(&node, [127, 3 + n, 0, 1]);
-        answered(&mut newcomer, &mut producer, &format!("/a/new/{n}"));
+    let in_crowd = || {
+        let faces = node.faces().unwrap();
+        faces.iter().filter(|f| f.remote_uri.starts_with("udp4://127.2.")).count()
+    };
+    // The rest of it gets none of the last quarter.
+    crowd.iter_mut().skip(42).for_each(|peer| peer.interest("/nobody"));
+    let mut newcomers: Vec<App> = Vec::new();
+    for n in 0..14 {
+        newcomers.push(udp_from(&node, [127, 3 + n, 0, 1]));
+        answered(&mut newcomers[usize::from(n)], &mut producer, &format!("/a/new/{n}"));
+        assert_eq!(in_crowd(), 42, "{n}");
+    }
+    // Where the room ends the crowd shrinks to its share for who comes next.
+    let mut last = udp_from(&node, [127, 60, 0, 1]);
+    answered(&mut last, &mut producer, "/a/last");
+    assert!((1..=8).contains(&in_crowd()), "{}", in_crowd());
+    for (n, peer) in newcomers.iter_mut().enumerate() {
+        answered(peer, &mut producer, &format!("/a/again/{n}"));
+    }
+}
+
+/// A face of `node` to `to`, made by its application.
+fn face_to(app: &mut App, to: std::net::SocketAddr) {
+    let made = app.command("/localhost/nfd", "faces/create", &uri(&format!("udp4://{to}")));
+    assert_eq!(made.code, 200, "{made:?}");
+}
+
+/// The faces of `node` to UDP peers, by where they lead and where they speak from.
+fn udp_faces(node: &onym_node::NodeHandle) -> Vec<(String, String)> {
+    let faces = node.faces().unwrap().into_iter().filter(|f| f.remote_uri.starts_with("udp4"));
+    faces.map(|f| (f.remote_uri, f.local_uri)).collect()
+}
+
+#[test]
+fn a_face_speaks_from_the_listener_that_its_peer_speaks_to() {
+    // The way to the far node leaves from 127.0.0.1 as the system sees it; it knows the near one by
+    // another address, at which the near one listens, too.
+    for first in ["127.0.0.1", "127.2.0.2"] {
+        let listeners = format!("faces.udp.listen=[\"{first}:0\", \"127.2.0.1:0\"]");
+        let (near, _near_dir) = node_with_sockets(&[&listeners]);
+        let (far, _far_dir) = node_with_sockets(&["faces.udp.listen=127.3.0.1:0"]);
+        let (known, there) = (near.bound().udp[1], far.bound().udp[0]);
+        let (mut near_app, mut far_app) = (unix_app(&near), unix_app(&far));
+        face_to(&mut near_app, there);
+        face_to(&mut far_app, known);
+        let route = |node: &onym_node::NodeHandle, name: &str, to: std::net::SocketAddr| {
+            let remote = format!("udp4://{to}");
+            let face = node.faces().unwrap().into_iter().find(|f| f.remote_uri == remote);
+            node.route(name, face.unwrap().id, 0).unwrap();
+        };
+        route(&far, "/nobody", known);
+        let mut speaks = unix_app(&far);
+        until("the near node speaks from where the far one expects it", || {
+            speaks.interest("/nobody");
+            udp_faces(&near) == [(format!("udp4://{there}"), format!("udp4://{known}"))]
+        });
+        route(&near, "/y", there);
+        let p = ControlParameters { name: Some(support::name("/y")), ..Default::default() };
+        assert_eq!(far_app.command("/localhost/nfd", "rib/register", &p).code, 200);
+        let far_before = udp_faces(&far);
+        answered(&mut near_app, &mut far_app, "/y/1");
+        assert_eq!(udp_faces(&far), far_before, "no second face for the same peer");
     }
 }

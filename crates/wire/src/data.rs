@@ -193,7 +193,7 @@ fn only_component(value: &[u8]) -> Result<Component<'_>, Malformed> {
     if rest.is_empty() { Ok(component) } else { Err(Malformed::Trailing) }
 }
 
-/// Whether `data` answers `interest`. MustBeFresh does not matter here: only caches heed it.
+/// Whether `data` answers `interest`. MustBeFresh does not matter here: only caches obey it.
 ///
 /// `implicit_digest`, SHA-256 of the whole Data, is called only when the Interest asks for one.
 #[inline]

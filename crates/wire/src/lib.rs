@@ -13,6 +13,7 @@ pub mod push;
 pub mod signature;
 pub mod tlv;
 pub mod types;
+mod validity;
 
 pub use data::{Data, DataBuilder};
 pub use faceuri::FaceUri;

@@ -102,7 +102,7 @@ impl Status {
     /// Already publisher or subscriber.
     pub const EXISTS: Self = Self(3);
     /// No scope at the prefix.
-    pub const NO_FATHER: Self = Self(4);
+    pub const NO_PARENT: Self = Self(4);
     /// An item stands there.
     pub const IS_ITEM: Self = Self(5);
     /// No such scope.
@@ -144,7 +144,7 @@ impl Status {
             1 => "wrong ids",
             2 => "strategy differs",
             3 => "already so",
-            4 => "no such father",
+            4 => "no such parent",
             5 => "an item has this id",
             6 => "no such scope",
             7 => "a scope has this id",

@@ -1,9 +1,9 @@
 //! SignatureInfo of Data and Interests, and signed Interests of both formats.
 
-use crate::cert::ValidityPeriod;
 use crate::name::NameRef;
 use crate::tlv::{self, Element, Malformed, Reader};
 use crate::types;
+use crate::validity::ValidityPeriod;
 
 /// What a KeyLocator names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use super::negotiate::{self, LENGTH_MAX, LENGTH_MIN};
 use super::ring::Place;
 use super::{Rings, Side};
 use crate::face::{Face, Flush, Ready, Transport};
-use crate::stream::StreamFace;
+use crate::stream::{StreamFace, Uris};
 use crate::{FaceError, FaceUri};
 use onym_frame::{BufPool, RxFrame, TxQueue};
 use onym_sys::peer::Credentials;
@@ -89,8 +89,8 @@ struct Ring {
 }
 
 impl AppFace {
-    pub(crate) fn new(socket: OwnedFd, uris: (FaceUri, FaceUri), rings: RingPolicy) -> Self {
-        let stream = StreamFace::new(socket, uris, Transport::Unix, Scope::Local, false);
+    pub(crate) fn new(socket: OwnedFd, uris: Uris, rings: RingPolicy) -> Self {
+        let stream = StreamFace::new(socket, uris, Transport::Unix, Scope::Local);
         Self { stream, fresh: Some(rings), ring: None }
     }
 

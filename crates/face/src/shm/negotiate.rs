@@ -31,7 +31,7 @@ const MESSAGE_MAX: usize = 512;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Message {
     pub(super) version: u64,
-    /// Octets of each data area; in a request a wish, 0 without.
+    /// Octets of each data area; in a request the length asked for, 0 without.
     pub(super) length: u64,
     /// Why there is no ring.
     pub(super) refusal: Option<String>,
@@ -87,12 +87,12 @@ pub(super) fn hear_request(socket: impl AsFd, length_max: usize) -> Result<usize
             message.version
         )));
     }
-    let wish = match usize::try_from(message.length) {
+    let wanted = match usize::try_from(message.length) {
         Ok(0) | Err(_) => length_max,
-        Ok(wish) => wish.clamp(LENGTH_MIN, length_max),
+        Ok(wanted) => wanted.clamp(LENGTH_MIN, length_max),
     };
-    // The largest power of two that is not above the wish.
-    Ok(1 << wish.ilog2())
+    // The largest power of two that is not above what was asked for.
+    Ok(1 << wanted.ilog2())
 }
 
 /// Grants the ring behind `memory`.

@@ -264,10 +264,10 @@ fn rings_are_refused_with_the_reason_when_they_are_off_or_too_many() {
 
 #[test]
 fn a_request_is_answered_within_the_bounds_of_the_node() {
-    for (wish, given) in [(0, 1 << 18), (1, 1 << 16), (100_000, 1 << 16), (1 << 30, 1 << 18)] {
+    for (wanted, given) in [(0, 1 << 18), (1, 1 << 16), (100_000, 1 << 16), (1 << 30, 1 << 18)] {
         let mut bench = bench(RingPolicy::new((1 << 18) + 5, 2));
         let socket = unix::connect_socket(&bench.path).unwrap();
-        negotiate::ask(&socket, wish).unwrap();
+        negotiate::ask(&socket, wanted).unwrap();
         let mut node = accept(&mut bench.listener);
         assert_eq!(node.receive(&mut pool(), 8, &mut Vec::new()).unwrap(), Ready::Changed);
         assert_eq!(until(|| negotiate::hear_answer(&socket).unwrap()).0, given);

@@ -39,15 +39,18 @@ pub struct StreamFace {
     sent: usize,
 }
 
+/// The two ends of a connection.
+#[derive(Debug, Clone)]
+pub(crate) struct Uris {
+    pub(crate) local: FaceUri,
+    pub(crate) remote: FaceUri,
+}
+
 impl StreamFace {
-    pub(crate) fn new(
-        fd: OwnedFd,
-        uris: (FaceUri, FaceUri),
-        transport: Transport,
-        scope: Scope,
-        connecting: bool,
-    ) -> Self {
-        let (local, remote) = uris;
+    /// A face over a connection that is there.
+    pub(crate) fn new(fd: OwnedFd, uris: Uris, transport: Transport, scope: Scope) -> Self {
+        let Uris { local, remote } = uris;
+        let connecting = false;
         Self { fd, local, remote, transport, scope, connecting, tail: Vec::new(), sent: 0 }
     }
 

@@ -1,6 +1,6 @@
 //! TCP.
 
-use super::StreamFace;
+use super::{StreamFace, Uris};
 use crate::face::{Ready, Transport};
 use crate::listen::{Incoming, Listener, Reserve};
 use crate::{FaceError, FaceUri, uri};
@@ -23,7 +23,7 @@ pub fn connect(remote: SocketAddr) -> Result<StreamFace, FaceError> {
         Err(e) if e.raw_os_error() == Some(Errno::INPROGRESS.raw_os_error()) => true,
         Err(e) => return Err(FaceError::io("connecting", e)),
     };
-    face(socket.into(), remote, connecting)
+    Ok(StreamFace { connecting, ..face(socket.into(), remote)? })
 }
 
 fn new_socket(address: SocketAddr) -> io::Result<Socket> {
@@ -32,7 +32,7 @@ fn new_socket(address: SocketAddr) -> io::Result<Socket> {
     Ok(socket)
 }
 
-fn face(fd: OwnedFd, remote: SocketAddr, connecting: bool) -> Result<StreamFace, FaceError> {
+fn face(fd: OwnedFd, remote: SocketAddr) -> Result<StreamFace, FaceError> {
     let socket = SockRef::from(&fd);
     // Interests are small and wait for nobody: batching is done by the queue, not by the kernel.
     socket.set_tcp_nodelay(true).map_err(|e| FaceError::io("setting TCP_NODELAY", e))?;
@@ -40,8 +40,8 @@ fn face(fd: OwnedFd, remote: SocketAddr, connecting: bool) -> Result<StreamFace,
     let local = local.as_socket().unwrap_or(remote);
     let both = is_loopback(local.ip()) && is_loopback(remote.ip());
     let scope = if both { Scope::Local } else { Scope::NonLocal };
-    let uris = (uri::tcp(local), uri::tcp(remote));
-    Ok(StreamFace::new(fd, uris, Transport::Tcp, scope, connecting))
+    let uris = Uris { local: uri::tcp(local), remote: uri::tcp(remote) };
+    Ok(StreamFace::new(fd, uris, Transport::Tcp, scope))
 }
 
 /// Whether an address is in 127/8 or is ::1.
@@ -114,7 +114,7 @@ impl Listener for TcpListener {
                         .set_nonblocking(true)
                         .map_err(|e| FaceError::io("making a TCP socket non-blocking", e))?;
                     // A connection that is gone already has no address any more.
-                    if let Ok(face) = face(socket.into(), remote, false) {
+                    if let Ok(face) = face(socket.into(), remote) {
                         out.push(Incoming::Face(Box::new(face)));
                     }
                 }

@@ -1,6 +1,6 @@
 //! Unix stream sockets: the place where NDN applications look for their forwarder.
 
-use super::StreamFace;
+use super::{StreamFace, Uris};
 use crate::face::{Face, Ready, Transport};
 use crate::listen::{Incoming, Listener, Reserve};
 use crate::shm::{AppFace, RingPolicy};
@@ -8,6 +8,7 @@ use crate::{FaceError, FaceUri, uri};
 use onym_frame::BufPool;
 use onym_wire::mgmt::Scope;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::fs;
@@ -22,8 +23,31 @@ use std::path::{Path, PathBuf};
 /// [`FaceError::Io`] when nobody answers there.
 pub fn connect(path: &Path) -> Result<StreamFace, FaceError> {
     let socket = connect_socket(path)?;
-    let uris = (uri::fd(socket.as_raw_fd()), uri::unix(path));
-    Ok(StreamFace::new(socket, uris, Transport::Unix, Scope::Local, false))
+    let uris = Uris { local: uri::fd(socket.as_raw_fd()), remote: uri::unix(path) };
+    Ok(StreamFace::new(socket, uris, Transport::Unix, Scope::Local))
+}
+
+/// Connects to the socket that `path` leads to now, if `allows` says so of where that really is.
+///
+/// What is connected to is what was looked at: a link that is turned round in between leads nowhere
+/// else. Needs `/proc`.
+///
+/// # Errors
+/// The refusal of `allows`; [`FaceError::Io`] when nobody answers there.
+pub fn connect_within(
+    path: &Path,
+    allows: impl FnOnce(&Path) -> Result<(), String>,
+) -> Result<StreamFace, FaceError> {
+    let looked = |e: io::Error| FaceError::io("looking where the Unix socket is", e);
+    // A handle to the file itself, held until the connection stands.
+    let file = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+        .map_err(|e| FaceError::io("connecting", e))?;
+    let handle = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    let there = fs::read_link(&handle).map_err(looked)?;
+    allows(&there).map_err(|why| FaceError::Address { what: path.display().to_string(), why })?;
+    let socket = connect_socket(&handle)?;
+    let uris = Uris { local: uri::fd(socket.as_raw_fd()), remote: uri::unix(path) };
+    Ok(StreamFace::new(socket, uris, Transport::Unix, Scope::Local))
 }
 
 /// Makes a face of one connected Unix stream socket.
@@ -33,8 +57,9 @@ pub fn connect(path: &Path) -> Result<StreamFace, FaceError> {
 pub fn from_stream(stream: UnixStream) -> Result<StreamFace, FaceError> {
     stream.set_nonblocking(true).map_err(|e| FaceError::io("making a socket non-blocking", e))?;
     let socket = OwnedFd::from(stream);
-    let uris = (uri::fd(socket.as_raw_fd()), uri::fd(socket.as_raw_fd()));
-    Ok(StreamFace::new(socket, uris, Transport::Unix, Scope::Local, false))
+    let uri = uri::fd(socket.as_raw_fd());
+    let uris = Uris { local: uri.clone(), remote: uri };
+    Ok(StreamFace::new(socket, uris, Transport::Unix, Scope::Local))
 }
 
 pub(crate) fn connect_socket(path: &Path) -> Result<OwnedFd, FaceError> {
@@ -166,7 +191,8 @@ impl Listener for UnixListener {
         for _ in 0..budget {
             match rustix::net::accept_with(&self.fd, flags) {
                 Ok(socket) => {
-                    let uris = (self.uri.clone(), uri::fd(socket.as_raw_fd()));
+                    let uris =
+                        Uris { local: self.uri.clone(), remote: uri::fd(socket.as_raw_fd()) };
                     let face = AppFace::new(socket, uris, self.rings.clone());
                     out.push(Incoming::Face(Box::new(face) as Box<dyn Face>));
                 }

@@ -1,4 +1,4 @@
-//! Which WebSocket handshakes are let in, and which come from an application on this machine.
+//! Which WebSocket handshakes are accepted, and which are from an application on this machine.
 //!
 //! Browsers let every page open a WebSocket to every address, and say in `Origin` which page it is
 //! and in `Host` by which name it looked for us. A page whose name was pointed at our address after

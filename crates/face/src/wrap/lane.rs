@@ -1,6 +1,6 @@
 //! One direction of an impaired link, as a state machine: frames and `now` go in, due frames come out.
 
-use super::fault::Impairment;
+use super::impairment::Impairment;
 use onym_frame::RxFrame;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,6 +1,7 @@
 //! Faces around faces: faults on purpose, capture, trace.
 
 pub mod fault;
+mod impairment;
 mod lane;
 pub mod pcap;
 pub mod trace;

@@ -1,7 +1,6 @@
 //! In: the actions of a strategy.  Out: Interests and Nacks in the outbox, out-records, timers.
 //! Drops: none.  Counters: those of copies (asked, sent, unsent).
 
-use super::decide::latest_downstream;
 use super::interest::Incoming;
 use super::{emit, finalize};
 use crate::stage::{Pending, Strategies};
@@ -58,7 +57,7 @@ impl<'a> Upstream<'a> {
         by_hint: bool,
     ) -> Self {
         let nonce = interest.nonce.map_or(0, u32::from_be_bytes);
-        let (ingress, nonce) = latest_downstream(pending, slot).unwrap_or((FaceId::INVALID, nonce));
+        let (ingress, nonce) = pending.latest_downstream(slot).unwrap_or((FaceId::INVALID, nonce));
         let hop_limit = match interest.hop_limit {
             Some(limit) => Some(limit.saturating_sub(pending.config.hop)),
             None => Some(pending.config.default_hop_limit).filter(|limit| *limit > 0),
@@ -141,6 +140,7 @@ fn run_several(
             other => ended |= run_other(pending, strategies, now, upstream, other, done, out),
         }
     }
+    fairness::charge_copies(pending, upstream.ingress, done.sent);
     actions.clear();
     strategies.actions = actions;
     ended

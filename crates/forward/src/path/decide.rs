@@ -128,8 +128,3 @@ pub(crate) fn pending<R: RouteStage>(
     pending.pit.give_back(slot, lent);
     result
 }
-
-/// The face from which the latest Interest of `slot` came.
-pub(crate) fn latest_downstream(pending: &Pending, slot: u32) -> Option<(FaceId, u32)> {
-    pending.pit.entry(slot).ins.iter().max_by_key(|r| r.expiry).map(|r| (r.face, r.nonce))
-}

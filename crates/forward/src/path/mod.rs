@@ -1,4 +1,4 @@
-//! The way of a packet: one folder, a file per stage; this file wires them.
+//! The path of a packet: a file per stage; this file wires them.
 //!
 //! ```text
 //! Interest  guard ─ loops ─ cs_lookup ─ pit_insert ─ decide (routes, strategy) ─ act
@@ -12,11 +12,14 @@ pub(crate) mod data;
 pub(crate) mod decide;
 pub(crate) mod emit;
 pub(crate) mod finalize;
+mod incoming;
 pub(crate) mod interest;
 pub(crate) mod nack;
+mod scope;
 pub(crate) mod timers;
 
 pub use data::Share;
+pub(crate) use scope::{is_localhop, is_localhost};
 
 use crate::stage::{CacheStage, RouteStage};
 use crate::{Forwarder, Verdict, fairness};
@@ -60,21 +63,4 @@ pub(crate) fn run_data<R: RouteStage, C: CacheStage>(
         fw.pending.counters.note(PacketKind::Data, verdict);
     }
     verdict
-}
-
-/// The component `localhost` as the first of a name's value.
-const LOCALHOST: &[u8] = b"\x08\x09localhost";
-/// The component `localhop`.
-const LOCALHOP: &[u8] = b"\x08\x08localhop";
-
-/// Whether a name (its value) may not leave this host.
-#[inline]
-pub(crate) fn is_localhost(name: &[u8]) -> bool {
-    name.starts_with(LOCALHOST)
-}
-
-/// Whether a name (its value) may go one hop only.
-#[inline]
-pub(crate) fn is_localhop(name: &[u8]) -> bool {
-    name.starts_with(LOCALHOP)
 }

@@ -3,7 +3,6 @@
 //! Drops: malformed, unexpected_field, ingress_gone, nack_no_entry, nack_stale_nonce,
 //! nack_not_point_to_point.  Counters: in_nacks of the face.
 
-use super::interest::guard::hint_of;
 use super::{act, decide, finalize};
 use crate::stage::{Pending, RouteStage};
 use crate::{Forwarder, Verdict};
@@ -84,7 +83,7 @@ fn pending_at(pending: &Pending, interest: &Interest<'_>) -> Option<u32> {
     let key = Key {
         can_be_prefix: interest.can_be_prefix,
         must_be_fresh: interest.must_be_fresh,
-        hint: hint_of(pending, interest),
+        hint: pending.hint_of(interest),
         ..Key::new(name, &NameHashes::new(&pending.key, name, 0))
     };
     pending.pit.look(&key).found

@@ -1,7 +1,7 @@
 //! The cache stage: a content store, or none.
 
 use onym_link::Packet;
-use onym_tables::cs::{Body, ContentStore, Inserted, Query};
+use onym_tables::cs::{Body, ContentStore, Demand, Inserted, Query};
 use onym_tables::hash::NameHashes;
 use onym_tables::{HashKey, Tick};
 use onym_wire::data::Data;
@@ -30,8 +30,8 @@ pub struct Arrival<'a> {
     pub data: &'a Data<'a>,
     /// Hash of its name.
     pub hash: u64,
-    /// Whether no pending Interest asked for it.
-    pub unsolicited: bool,
+    /// Whether a pending Interest asked for it.
+    pub demand: Demand,
 }
 
 /// The content store of a node or service.
@@ -53,12 +53,12 @@ impl CacheStage for Cache {
 
     #[inline(always)]
     fn admit(&mut self, now: Tick, arrival: &Arrival<'_>) -> Inserted {
-        let Arrival { packet, data, hash, unsolicited } = *arrival;
+        let Arrival { packet, data, hash, demand } = *arrival;
         if packet.lp.no_cache || !self.store.config().admit {
             return Inserted::Refused;
         }
         let name = data.name.value();
-        self.store.insert(now, &packet.bytes, name, hash, data.freshness_ms, unsolicited)
+        self.store.insert(now, &packet.bytes, name, hash, data.freshness_ms, demand)
     }
 }
 

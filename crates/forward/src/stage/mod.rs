@@ -7,8 +7,8 @@
 //! | [`RouteStage`] | the FIB, or whatever stands in for it | fib_lookup |
 //! | [`CacheStage`] | the content store, or none | cs_lookup, cs_admit |
 //!
-//! A [`crate::Forwarder`] has one of each. Who does a part of a node's work only (a service) takes
-//! the state of that part and the same functions.
+//! A [`crate::Forwarder`] has one of each. A service, which does only a part of a node's work, uses the
+//! state of that part with the same functions.
 
 mod cache;
 mod pending;

@@ -1,4 +1,4 @@
-//! The state of the PIT stage: pending Interests, dead nonces, faces and what is counted.
+//! The state of the PIT stage: pending Interests, dead nonces, faces and counters.
 
 use crate::fairness::Window;
 use crate::strategy::Info;
@@ -102,6 +102,18 @@ impl Pending {
         self.pit.is_empty()
     }
 
+    /// What tells the hint of an Interest from others in the PIT; 0 for none.
+    #[inline(always)]
+    pub(crate) fn hint_of(&self, interest: &Interest<'_>) -> u64 {
+        let hint = &interest.forwarding_hint;
+        if hint.is_empty() { 0 } else { super::rules::hint_key(&self.key, &self.regions, hint) }
+    }
+
+    /// The face from which the latest Interest of `slot` came, and its Nonce.
+    pub(crate) fn latest_downstream(&self, slot: u32) -> Option<(FaceId, u32)> {
+        self.pit.entry(slot).ins.iter().max_by_key(|r| r.expiry).map(|r| (r.face, r.nonce))
+    }
+
     /// Everything that is pending, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = Waiting<'_>> {
         self.pit.iter().map(|slot| {
@@ -121,7 +133,7 @@ impl Pending {
     ) -> Option<bool> {
         let name = interest.name.value();
         let hashes = NameHashes::new(&self.key, name, 0);
-        let hint = crate::path::interest::guard::hint_of(self, interest);
+        let hint = self.hint_of(interest);
         let key = Key {
             can_be_prefix: interest.can_be_prefix,
             must_be_fresh: interest.must_be_fresh,

@@ -1,4 +1,4 @@
-//! What a packet must be to be taken in, whoever stands at the edge: rules without state.
+//! Stateless ingress rules, shared by a node and by the edge of a service chain.
 
 use crate::Verdict;
 use crate::faces::FaceInfo;

@@ -1,4 +1,4 @@
-//! What strategies know: which of them is chosen for a prefix, and what they have measured.
+//! Strategy choices by prefix, and measurements.
 
 use crate::choice::Choices;
 use crate::strategy::{Action, Measured};

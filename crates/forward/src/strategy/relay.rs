@@ -1,4 +1,4 @@
-//! relay: every upstream, for who has no FIB and nothing to choose.
+//! relay: sends to every upstream; for forwarders without a FIB.
 
 use super::retx::RetxInfo;
 use super::{Action, Ctx, Info, Refusal, Retx, Strategy, Suppression};

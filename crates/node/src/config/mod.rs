@@ -4,6 +4,7 @@
 //! wrong and what is allowed.
 
 mod check;
+mod files;
 mod reference;
 mod reload;
 mod schema;
@@ -65,16 +66,9 @@ impl Config {
     pub fn load(file: Option<&Path>, sets: &[String]) -> Result<Self, ConfigError> {
         let mut table = toml::Table::new();
         if let Some(path) = file {
-            let text = std::fs::read_to_string(path)
-                .map_err(|source| ConfigError::Unreadable { file: path.to_owned(), source })?;
-            let syntax = |e: toml::de::Error| ConfigError::Syntax {
-                file: path.to_owned(),
-                message: e.to_string().trim_end().to_owned(),
-            };
-            // Read as the struct first: only then does an error know its line.
-            let alone: Self = toml::from_str(&text).map_err(syntax)?;
-            alone.check(&path.display().to_string())?;
-            table = toml::from_str(&text).map_err(syntax)?;
+            for part in files::with_drop_ins(path)? {
+                files::overlay(&mut table, files::read(&part)?);
+            }
         }
         let mut culprit = None;
         for set in sets {

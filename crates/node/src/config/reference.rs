@@ -13,7 +13,8 @@ Written by `cargo run -p onym-node --example config_reference > docs/config.md`;
 TOML; `onym daemon --config FILE`, and `--set key=value` over it.
 Unknown keys are refused.
 `onym daemon --print-config` shows the merged result, `onym check-config FILE` checks a file.
-On SIGHUP the daemon reads its file again and says which changes took effect and which wait for a restart.
+Files `FILE.d/*.toml` are read after FILE in the order of their names: their tables are merged into its, their values and lists take the place of its.
+On SIGHUP the daemon reads its files again and says which changes took effect and which wait for a restart.
 The column `reload`: `yes` takes effect at once, `new faces` for faces made afterwards, `restart` at the next start.
 A configuration that is wrong is refused as a whole and the node goes on with the old one.
 

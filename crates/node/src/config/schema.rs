@@ -10,6 +10,7 @@ mod faces;
 mod gateway;
 mod limits;
 mod push;
+mod routing;
 
 pub use crate::mgmt::policy::Privilege;
 pub use faces::{
@@ -18,6 +19,7 @@ pub use faces::{
 pub use gateway::{Gateway, GatewayMap};
 pub use limits::{Cs, CsPolicy, Fib, Forward, Pit, Reassembly, Tables, Unsolicited};
 pub use push::{Push, PushLink, PushRole, PushScheme, PushStages};
+pub use routing::{Routing, RoutingNeighbour};
 
 /// The whole configuration of a node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -60,6 +62,8 @@ pub struct Config {
     pub push: Push,
     /// The gateway between push and pull.
     pub gateway: Gateway,
+    /// Routing.
+    pub routing: Routing,
     /// Metrics over HTTP.
     pub metrics: Metrics,
     /// Log output.

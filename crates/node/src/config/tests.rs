@@ -98,3 +98,22 @@ fn a_change_says_whether_it_waits_for_a_restart() {
     assert_eq!((kept.shards, kept.cs.packets_max), (0, 9));
     assert_eq!(kept.strategy["/a"], "multicast");
 }
+
+#[test]
+fn drop_ins_lie_over_the_file_in_the_order_of_their_names() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("onym.toml");
+    let drop_ins = place.path().join("onym.toml.d");
+    std::fs::create_dir(&drop_ins).unwrap();
+    std::fs::write(&file, "shards = 1\n[cs]\npackets_max = 10\npolicy = \"priority-fifo\"")
+        .unwrap();
+    std::fs::write(drop_ins.join("10-a.toml"), "[cs]\npackets_max = 20\n").unwrap();
+    std::fs::write(drop_ins.join("20-b.toml"), "[cs]\npackets_max = 30\n").unwrap();
+    std::fs::write(drop_ins.join("30-c.toml~"), "this is read by nobody").unwrap();
+    let config = Config::load(Some(&file), &["cs.bytes_max=4096".into()]).unwrap();
+    assert_eq!((config.shards, config.cs.packets_max, config.cs.bytes_max), (1, 30, 4096));
+    assert!(config.to_toml().contains("priority-fifo"));
+    std::fs::write(drop_ins.join("40-d.toml"), "\n[cs]\nbytes = 1\n").unwrap();
+    let error = Config::load(Some(&file), &[]).unwrap_err().to_string();
+    assert!(error.contains("40-d.toml") && error.contains("line 3"), "{error}");
+}

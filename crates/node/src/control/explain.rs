@@ -1,23 +1,45 @@
 //! What the node would do with an Interest, and which table decides.
 
-use super::Control;
+use super::faces::Faces;
+use super::plane::Plane;
+use super::shards::Shards;
 use crate::shard::Order;
 use onym_forward::{Explanation, Verdict};
 use onym_tables::FaceId;
-use onym_wire::mgmt::Scope;
 use onym_wire::name::{Name, NameRef};
 use serde_json::{Value, json};
 
-impl Control {
+/// Answers what would be done with an Interest.
+pub(super) struct Explainer<'a> {
+    shards: &'a Shards,
+    faces: &'a Faces,
+    cs_serves: bool,
+}
+
+/// How an Interest asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asking {
+    /// For exactly this name.
+    Exact,
+    /// With CanBePrefix.
+    Prefix,
+}
+
+impl<'a> Explainer<'a> {
+    pub(super) fn of(plane: &'a Plane) -> Self {
+        let cs_serves = plane.settings.config.cs.serve;
+        Self { shards: &plane.shards, faces: &plane.faces, cs_serves }
+    }
+
     /// `/localhost/onym/explain`: JSON. Its members are listed in the README of this crate.
-    pub(crate) fn explain(&self, name: NameRef<'_>) -> String {
+    pub(super) fn explain(&self, name: NameRef<'_>) -> String {
         let owned = name.to_name();
         let asked = owned.clone();
-        let home = self.ports[0].ask(|reply| Order::Home { name: asked, reply }).unwrap_or(0);
-        let exact = self.explain_in(home, &owned, false);
+        let home = self.shards.ask(0, |reply| Order::Home { name: asked, reply }).unwrap_or(0);
+        let exact = self.explain_in(home, &owned, Asking::Exact);
         // An Interest with CanBePrefix waits in shard 0, and is answered from every shard's cache.
-        let each: Vec<Explanation> = (0..self.ports.len())
-            .filter_map(|shard| self.explain_in(shard, &owned, true))
+        let each: Vec<Explanation> = (0..self.shards.len())
+            .filter_map(|shard| self.explain_in(shard, &owned, Asking::Prefix))
             .collect();
         let Some(exact) = exact else {
             let sentence = "the name is empty: no Interest can have it";
@@ -36,7 +58,7 @@ impl Control {
         members.insert("name".into(), owned.to_string().into());
         members.insert("scope".into(), scope_of(name).into());
         members.insert("shard".into(), home.into());
-        members.insert("cs_serves".into(), self.config.cs.serve.into());
+        members.insert("cs_serves".into(), self.cs_serves.into());
         members.insert(
             "discovery".into(),
             json!({
@@ -47,22 +69,20 @@ impl Control {
         told.to_string()
     }
 
-    fn explain_in(&self, shard: usize, name: &Name, can_be_prefix: bool) -> Option<Explanation> {
-        let name = name.clone();
-        self.ports[shard].ask(|reply| Order::Explain { name, can_be_prefix, reply }).flatten()
+    fn explain_in(&self, shard: usize, name: &Name, asking: Asking) -> Option<Explanation> {
+        let (name, can_be_prefix) = (name.clone(), asking == Asking::Prefix);
+        self.shards.ask(shard, |reply| Order::Explain { name, can_be_prefix, reply }).flatten()
     }
 
     /// One explanation as JSON, when the Interest ends in `verdict`.
     fn told(&self, name: &Name, verdict: Verdict, e: &Explanation) -> Value {
         let hops: Vec<Value> = e.next_hops.iter().map(|h| self.hop(h)).collect();
         let chosen: Vec<u32> = e.chosen.iter().map(|face| face.0).collect();
-        let all_down = verdict == Verdict::Forwarded
-            && e.chosen.iter().all(|id| self.faces.get(id).is_some_and(|r| !r.up));
-        let decides = if all_down { "faces" } else { decides(verdict) };
+        let decides = if self.are_down(verdict, e) { "faces" } else { decides(verdict) };
         json!({
             "verdict": verdict.label(),
             "decides": decides,
-            "sentence": self.sentence(name, verdict, e, all_down),
+            "sentence": self.sentence(name, verdict, e),
             "because": e.because,
             "cached": verdict == Verdict::CsHit,
             "pending": e.pending.as_ref().map(|p| p.iter().map(|face| face.0).collect::<Vec<_>>()),
@@ -75,11 +95,17 @@ impl Control {
         })
     }
 
+    /// Whether the Interest is sent to faces that are down, and to no other.
+    fn are_down(&self, verdict: Verdict, e: &Explanation) -> bool {
+        verdict == Verdict::Forwarded
+            && e.chosen.iter().all(|id| self.faces.get(*id).is_some_and(|r| !r.up))
+    }
+
     fn hop(&self, hop: &onym_forward::Hop) -> Value {
         let (id, cost) = (hop.hop.face, hop.hop.cost);
-        let record = self.faces.get(&id);
+        let record = self.faces.get(id);
         let uri = record.map_or("internal://", |r| r.remote.as_str());
-        let is_local = record.is_none_or(|r| r.scope == Scope::Local);
+        let is_local = record.is_none() || self.faces.is_local(id);
         json!({
             "face": id.0, "cost": cost, "uri": uri, "up": record.is_none_or(|r| r.up),
             "scope": if is_local { "local" } else { "non-local" }, "barred": hop.barred,
@@ -87,13 +113,13 @@ impl Control {
     }
 
     /// What happens, why, and what to do about it.
-    fn sentence(&self, name: &Name, verdict: Verdict, e: &Explanation, all_down: bool) -> String {
+    fn sentence(&self, name: &Name, verdict: Verdict, e: &Explanation) -> String {
         let prefix = e.fib_prefix.as_ref().map_or_else(|| "/".to_owned(), ToString::to_string);
         let strategy = format!("{} (set at {})", e.strategy, e.strategy_prefix);
         let faces = self.shown(&e.chosen);
         match verdict {
             Verdict::CsHit => format!("{name} is answered at once from the content store"),
-            Verdict::Forwarded if all_down => format!(
+            Verdict::Forwarded if self.are_down(verdict, e) => format!(
                 "the route {prefix} leads to {faces}, which is down: the Interest is lost until \
                  the face is up again"
             ),
@@ -121,7 +147,7 @@ impl Control {
     }
 
     fn shown(&self, faces: &[FaceId]) -> String {
-        let each = faces.iter().map(|id| match self.faces.get(id) {
+        let each = faces.iter().map(|id| match self.faces.get(*id) {
             Some(record) => format!("face {} ({})", id.0, record.remote),
             None => format!("face {}", id.0),
         });

@@ -1,16 +1,23 @@
 //! What management asks of the node, done.
 
-use super::connect::Target;
-use super::record::NewFace;
-use super::{Asked, Control, Purpose};
+use super::Io;
+use super::dial::Asked;
+use super::explain::Explainer;
+use super::faces::NewFace;
+use super::listeners;
+use super::plane::Plane;
+use super::status::Survey;
+use super::target::{Target, ip_of};
+use crate::log::LogControl;
 use crate::mgmt::Host;
 use crate::mgmt::host::{
-    Creation, CsView, FaceCounters, FaceError, FaceProps, FaceSpec, FaceView, NextHop, NodeView,
-    RouteSpec, TableError, Ticket, User,
+    Creation, CsView, FaceCounters, FaceError, FaceProps, FaceSpec, FaceView, NodeView, RouteSpec,
+    TableError, Ticket, User,
 };
 use onym_engine::clock::unix_ms;
 use onym_frame::Buf;
 use onym_tables::FaceId;
+use onym_tables::fib::NextHop;
 use onym_wire::faceuri::FaceUri;
 use onym_wire::mgmt::{FACE_LOCAL_FIELDS, LinkType, Persistency, Scope};
 use onym_wire::name::{Name, NameRef};
@@ -19,13 +26,20 @@ use std::time::Duration;
 /// Smallest frame that a face may be told to send.
 const MTU_MIN: u64 = 64;
 
-impl Host for Control {
+/// The node while management is at work: everything of the control thread but management.
+pub(super) struct ManagementHost<'a> {
+    pub(super) plane: &'a mut Plane,
+    pub(super) io: &'a mut Io,
+    pub(super) log: Option<&'a dyn LogControl>,
+}
+
+impl Host for ManagementHost<'_> {
     fn unix_ms(&self) -> u64 {
         unix_ms()
     }
 
     fn faces(&mut self) -> Vec<FaceView> {
-        let mut faces = self.face_views(None);
+        let mut faces = self.plane.face_views();
         faces.push(null_face());
         faces
     }
@@ -34,23 +48,23 @@ impl Host for Control {
         if id == FaceId::NULL {
             return Some(null_face());
         }
-        self.face_views(Some(id)).pop()
+        self.plane.face_view(id)
     }
 
     fn is_local(&mut self, id: FaceId) -> bool {
-        self.faces.get(&id).is_some_and(|record| record.scope == Scope::Local)
+        self.plane.faces.is_local(id)
     }
 
     fn user(&mut self, id: FaceId) -> User {
-        self.faces.get(&id).map_or(User::UNKNOWN, |record| record.user)
+        self.plane.faces.user(id)
     }
 
     fn is_of_others(&mut self, name: NameRef<'_>, from: FaceId) -> bool {
-        self.route_is_of_others(name, from)
+        self.plane.routes.is_of_others(&self.plane.faces, name, from)
     }
 
     fn channels(&mut self) -> Vec<String> {
-        self.channel_uris()
+        listeners::uris(self.io)
     }
 
     fn face_create(&mut self, ticket: Ticket, spec: FaceSpec) -> Creation {
@@ -61,7 +75,7 @@ impl Host for Control {
     }
 
     fn face_update(&mut self, id: FaceId, props: &FaceProps) -> Result<FaceView, FaceError> {
-        let Some(record) = self.faces.get_mut(&id) else { return Err(FaceError::NoSuchFace) };
+        let Some(record) = self.plane.faces.get_mut(id) else { return Err(FaceError::NoSuchFace) };
         let mut bad = FaceProps::default();
         let wants_local = props.flags & props.mask & FACE_LOCAL_FIELDS != 0;
         if wants_local && record.scope == Scope::NonLocal {
@@ -97,24 +111,24 @@ impl Host for Control {
             let mtu = usize::try_from(mtu).unwrap_or(usize::MAX);
             record.mtu = Some(mtu.min(record.transport_mtu));
         }
-        self.face_changed(id);
+        self.plane.face_changed(id);
         self.face(id).ok_or(FaceError::NoSuchFace)
     }
 
     fn face_destroy(&mut self, id: FaceId) -> bool {
-        self.face_remove(id, "asked for by management")
+        self.plane.face_remove(id, "asked for by management")
     }
 
     fn fib_add(&mut self, name: NameRef<'_>, hop: NextHop) -> Result<(), TableError> {
-        self.fib_set(name, hop)
+        self.plane.shards.fib_set(&self.plane.faces, name, hop)
     }
 
     fn fib_remove(&mut self, name: NameRef<'_>, face: FaceId) {
-        self.fib_unset(name, face);
+        self.plane.shards.fib_unset(name, face);
     }
 
     fn fib(&mut self) -> Vec<(Name, Vec<NextHop>)> {
-        self.fib_list()
+        self.plane.shards.fib_list()
     }
 
     fn rib_register(&mut self, from: FaceId, route: RouteSpec) -> Result<(), TableError> {
@@ -132,15 +146,16 @@ impl Host for Control {
     }
 
     fn rib_unregister(&mut self, name: NameRef<'_>, face: FaceId, origin: u64) {
-        self.route_remove(name, face, origin);
+        let plane = &mut *self.plane;
+        plane.routes.remove(&plane.shards, &plane.faces, name, face, origin);
     }
 
     fn rib(&mut self) -> Vec<RouteSpec> {
-        self.route_list()
+        self.plane.routes.list(self.io.now)
     }
 
     fn cs(&mut self) -> CsView {
-        self.cs_view()
+        self.plane.shards.cs_view(&self.plane.settings.config.cs)
     }
 
     fn cs_config(
@@ -149,18 +164,19 @@ impl Host for Control {
         admit: Option<bool>,
         serve: Option<bool>,
     ) -> CsView {
-        let cs = &mut self.config.cs;
+        let cs = &mut self.plane.settings.config.cs;
         if let Some(capacity) = capacity {
             cs.packets_max = usize::try_from(capacity).unwrap_or(usize::MAX).min(1 << 26);
         }
         cs.admit = admit.unwrap_or(cs.admit);
         cs.serve = serve.unwrap_or(cs.serve);
-        self.cs_apply();
-        self.cs_view()
+        self.plane.shards.cs_apply(cs);
+        self.plane.shards.cs_view(cs)
     }
 
     fn cs_erase(&mut self, name: NameRef<'_>, count: u64) -> (u64, bool) {
-        self.cs_remove(name, count)
+        let erased = self.plane.shards.cs_erase(name, count);
+        (erased.count, erased.more)
     }
 
     fn strategy_set(
@@ -168,39 +184,40 @@ impl Host for Control {
         name: NameRef<'_>,
         strategy: NameRef<'_>,
     ) -> Result<Name, TableError> {
-        self.strategy_change(name, strategy)
+        self.plane.shards.strategy_set(name, strategy)
     }
 
     fn strategy_unset(&mut self, name: NameRef<'_>) {
-        self.strategy_clear(name);
+        self.plane.shards.strategy_unset(name);
     }
 
     fn strategies(&mut self) -> Vec<(Name, Name)> {
-        self.strategy_list()
+        self.plane.shards.strategy_list()
     }
 
     fn node(&mut self) -> NodeView {
-        self.node_view()
+        Survey { plane: self.plane, io: self.io }.view()
     }
 
     fn status_json(&mut self) -> String {
-        self.node_status()
+        Survey { plane: self.plane, io: self.io }.json()
     }
 
     fn push_json(&mut self, what: &str, argument: &[u8]) -> Option<String> {
-        self.push_dataset(what, argument)
+        let plane = &*self.plane;
+        super::push::dataset(plane.push.as_ref(), &plane.shards, &plane.faces, what, argument)
     }
 
     fn explain_json(&mut self, name: NameRef<'_>) -> String {
-        self.explain(name)
+        Explainer::of(self.plane).explain(name)
     }
 
     fn log_json(&mut self) -> Option<String> {
-        self.log.as_deref().map(crate::log::json)
+        self.log.map(crate::log::json)
     }
 
     fn log_set(&mut self, filter: &str) -> Result<(), String> {
-        match &self.log {
+        match self.log {
             Some(log) => log.set_filter(filter),
             None => Err("this program keeps no log that could be changed".to_owned()),
         }
@@ -226,7 +243,17 @@ fn null_face() -> FaceView {
     }
 }
 
-impl Control {
+impl ManagementHost<'_> {
+    fn route_add(&mut self, route: RouteSpec, announcement: Option<Buf>) -> Result<(), TableError> {
+        let Plane { routes, shards, faces, .. } = &mut *self.plane;
+        routes.add(shards, faces, self.io.now, route, announcement)
+    }
+
+    fn has_its_share(&self, name: NameRef<'_>, face: FaceId) -> bool {
+        let routes_max = self.plane.settings.config.tables.rib_routes_per_face_max;
+        self.plane.routes.has_its_share(name, face, routes_max)
+    }
+
     fn creation(&mut self, ticket: Ticket, spec: &FaceSpec) -> Result<Creation, FaceError> {
         let bad = |e: onym_wire::faceuri::FaceUriError| FaceError::BadUri(e.to_string());
         let uri = FaceUri::parse_canonical(&spec.remote_uri).map_err(bad)?;
@@ -236,19 +263,17 @@ impl Control {
             return Err(FaceError::Exists(Box::new(null_face())));
         }
         check_creation(&uri, local.as_ref(), &spec.props)?;
-        if let Some(id) = self.face_by_remote(&uri.to_string()) {
-            let view = self.face_views(Some(id)).pop().ok_or(FaceError::NoSuchFace)?;
+        if let Some(id) = self.plane.faces.to(&uri.to_string()) {
+            let view = self.plane.face_view(id).ok_or(FaceError::NoSuchFace)?;
             return Err(FaceError::Exists(Box::new(view)));
         }
         let persistency = spec.props.persistency.unwrap_or_default();
         let new = NewFace { props: spec.props.clone(), ..NewFace::of(None, persistency) };
-        let purpose = Purpose::Make { asked: Asked::Management(ticket), new: Box::new(new) };
-        self.made_now = None;
-        self.connect(Target { local, ..Target::of(uri) }, purpose)?;
-        match self.made_now.take() {
+        let target = Target { local, ..Target::of(uri) };
+        let asked = Asked::Management(ticket);
+        match self.plane.face_create(self.io, target, asked, new)? {
             None => Ok(Creation::Pending),
-            Some((_, Ok(view))) => Ok(Creation::Made(view)),
-            Some((_, Err(error))) => Err(error),
+            Some(id) => self.plane.created(id).map(Creation::Made),
         }
     }
 }
@@ -286,7 +311,7 @@ fn check_creation(
     if props.mtu.is_some() && !is_datagram {
         return no("a stream face has no MTU");
     }
-    let loopback = super::connect::ip_of(uri).is_some_and(|ip| ip.is_loopback());
+    let loopback = ip_of(uri).is_some_and(|ip| ip.is_loopback());
     if props.flags & props.mask & FACE_LOCAL_FIELDS != 0 && (is_datagram || !loopback) {
         return no("local fields are for local faces");
     }

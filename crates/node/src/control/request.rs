@@ -1,14 +1,18 @@
 //! What other threads ask of the control thread: a protocol of typed requests, carried out in the
 //! order in which they come.
 
-use super::Control;
-use super::record::NewFace;
-use super::status::Snapshot;
+use super::apply::Applier;
+use super::explain::Explainer;
+use super::faces::NewFace;
+use super::status::Survey;
+use super::{Control, Io};
 use crate::config::{Changes, Config, PushLink};
+use crate::counts::Snapshot;
 use crate::log::LogControl;
-use crate::mgmt::host::{FaceView, NextHop, RouteSpec, TableError};
-use crate::reply::Reply;
+use crate::mgmt::host::{FaceView, RouteSpec, TableError};
+use onym_engine::Reply;
 use onym_tables::FaceId;
+use onym_tables::fib::NextHop;
 use onym_wire::name::Name;
 use std::sync::Arc;
 use std::time::Duration;
@@ -51,51 +55,68 @@ pub(crate) enum Request {
 }
 
 impl Control {
-    pub(super) fn take_requests(&mut self) {
-        while let Ok(request) = self.requests.try_recv() {
-            self.obey(request);
-        }
-    }
-
     /// Does what `request` says.
-    fn obey(&mut self, request: Request) {
+    pub(super) fn carry_out(&mut self, io: &mut Io, request: Request) {
+        let plane = &mut self.plane;
         match request {
-            Request::FaceAdd { new, reply } => reply.send(self.face_add(*new)),
-            Request::FaceList { reply } => reply.send(self.face_views(None)),
-            Request::RouteList { reply } => reply.send(self.route_list()),
-            Request::FibAdd { name, hop, reply } => reply.send(self.fib_set(name.as_ref(), hop)),
-            Request::Snapshot { patience, reply } => {
-                reply.send(Box::new(self.snapshot_within(patience)));
+            Request::FaceAdd { new, reply } => reply.send(plane.face_add(*new)),
+            Request::FaceList { reply } => reply.send(plane.face_views()),
+            Request::RouteList { reply } => reply.send(plane.routes.list(io.now)),
+            Request::FibAdd { name, hop, reply } => {
+                reply.send(plane.shards.fib_set(&plane.faces, name.as_ref(), hop));
             }
-            Request::Status { reply } => reply.send(self.node_status()),
-            Request::Explain { name, reply } => reply.send(self.explain(name.as_ref())),
+            Request::Snapshot { patience, reply } => {
+                let snapshot = Survey { plane, io }.snapshot(patience);
+                let management = self.management.counters();
+                reply.send(Box::new(Snapshot { management, ..snapshot }));
+            }
+            Request::Status { reply } => reply.send(Survey { plane, io }.json()),
+            Request::Explain { name, reply } => {
+                reply.send(Explainer::of(plane).explain(name.as_ref()));
+            }
             Request::ServeLog { log, reply } => {
                 self.log = Some(log);
                 reply.send(());
             }
             Request::PushLinkAdd { link, reply } => {
-                self.config.push.link.push(*link);
-                reply.send(self.apply_push_links());
+                plane.settings.config.push.link.push(*link);
+                reply.send(Applier::new(plane, io).push_links());
             }
-            Request::PushDataset { what, id, reply } => reply.send(self.push_dataset(&what, &id)),
-            Request::Reload { config, reply } => reply.send(self.reload(*config)),
+            Request::PushDataset { what, id, reply } => {
+                let (push, shards) = (plane.push.as_ref(), &plane.shards);
+                reply.send(super::push::dataset(push, shards, &plane.faces, &what, &id));
+            }
+            Request::Reload { config, reply } => reply.send(self.reload(io, *config)),
             Request::CloseListeners { reply } => {
-                self.close_listeners();
-                reply.send(Duration::from_millis(self.config.daemon.drain_ms));
+                io.close_listeners();
+                io.abandon_attempts();
+                plane.listeners = super::Listeners::default();
+                reply.send(Duration::from_millis(plane.settings.config.daemon.drain_ms));
             }
             Request::CloseFaces { reply } => {
-                self.close_faces();
+                for id in plane.faces.ids() {
+                    plane.face_remove(id, "the node stops");
+                }
                 reply.send(());
             }
             Request::Stop { reply } => {
-                self.stop();
+                io.stop();
                 reply.send(());
             }
             #[cfg(test)]
             Request::OccupyPush(until) => {
-                let push = self.push.as_ref().expect("it is enabled");
-                push.tell(crate::push::PushOrder::Occupy(until));
+                let push = plane.push.as_ref().expect("it is enabled");
+                push.port.tell(crate::push::PushOrder::Occupy(until));
             }
         }
+    }
+
+    fn reload(&mut self, io: &mut Io, new: Config) -> Result<Changes, String> {
+        // What names files is read before anything changes.
+        let options = self.plane.settings.management_options(&new)?;
+        let changes = Applier::new(&mut self.plane, io).reload(new)?;
+        self.plane.routes.policy = options.policy.clone();
+        self.management.reconfigure(options);
+        Ok(changes)
     }
 }

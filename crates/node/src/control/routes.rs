@@ -1,17 +1,18 @@
 //! The RIB and what follows from it for the FIB of every shard.
 
-use super::Control;
-use crate::mgmt::host::{RouteSpec, TableError, User};
-use crate::mgmt::{Localhop, Privilege, is_reserved, remaining_ms};
+use super::faces::Faces;
+use super::shards::{Shards, name_of};
+use super::target::resolve;
+use crate::config::{Config, StaticRoute};
+use crate::mgmt::host::{RouteSpec, TableError};
+use crate::mgmt::{Localhop, Policy, Privilege, is_reserved, remaining_ms};
 use crate::rib::{COST_PREFIX_ANNOUNCEMENT, ORIGIN_PREFIX_ANNOUNCEMENT};
-use crate::rib::{NameValue, Rib, RibUpdate, Route};
-use crate::shard::{TableOrder, ask_all};
+use crate::rib::{Rib, Route};
 use onym_crypto::Certificate;
 use onym_crypto::verify::Signed;
 use onym_frame::Buf;
 use onym_tables::{FaceId, Tick};
 use onym_wire::cert::PrefixAnnouncement;
-use onym_wire::mgmt::Scope;
 use onym_wire::name::{Name, NameRef};
 use onym_wire::{Data, NAME_COMPONENTS_MAX};
 use std::time::Duration;
@@ -22,17 +23,45 @@ const LEARNED_MS_MAX: u64 = 600_000;
 /// Names whose routes one registration looks at.
 const LOOKED_AT_MAX: usize = 65_536;
 
-impl Control {
+/// Origin of routes that the configuration makes (NFD's `static`).
+const ORIGIN_STATIC: u64 = 255;
+
+/// The routes, and who may announce.
+#[derive(Debug)]
+pub(super) struct Routes {
+    rib: Rib,
+    /// For the announcements that Data brings.
+    pub(super) policy: Policy,
+}
+
+impl Routes {
+    /// No routes, with the bound of the configuration.
+    pub(super) fn new(config: &Config, policy: Policy) -> Self {
+        Self { rib: Rib::new(config.tables.rib_routes_max), policy }
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.rib.len()
+    }
+
+    /// Changes the bound; routes that are there stay.
+    pub(super) fn set_max(&mut self, routes_max: usize) {
+        self.rib.set_routes_max(routes_max);
+    }
+
     /// Adds or changes a route; the FIB of every shard follows before this returns.
     ///
     /// # Errors
     /// [`TableError`]: the name is too long, the RIB or the FIB full.
-    pub(crate) fn route_add(
+    pub(super) fn add(
         &mut self,
+        shards: &Shards,
+        faces: &Faces,
+        now: Tick,
         spec: RouteSpec,
         announcement: Option<Buf>,
     ) -> Result<(), TableError> {
-        let now = self.clock.now();
         let expiry = spec.expiration_ms.map_or(Tick::NEVER, |ms| now + Duration::from_millis(ms));
         let route = Route {
             face: spec.face,
@@ -42,103 +71,73 @@ impl Control {
             expiry,
             announcement,
         };
-        self.route_register(spec.name.as_ref(), route)
+        self.register(shards, faces, spec.name.as_ref(), route)
     }
 
-    /// Whether `face`, which asks for a route to itself, has its share of the table already.
-    pub(crate) fn has_its_share(&self, name: NameRef<'_>, face: FaceId) -> bool {
-        self.rib.len_of_face(face) >= self.config.tables.rib_routes_per_face_max
-            && !self.rib.get(name).iter().any(|route| route.face == face)
-    }
-
-    /// Whether a route at or under `name` leads to another user than the one behind `from`. What
-    /// has more names under it than [`LOOKED_AT_MAX`] counts as of others.
-    pub(crate) fn route_is_of_others(&self, name: NameRef<'_>, from: FaceId) -> bool {
-        let own = self.faces.get(&from).map_or(User::UNKNOWN, |record| record.user);
-        let is_own = |face: FaceId| {
-            face == from || self.faces.get(&face).is_some_and(|record| record.user.is(own))
-        };
-        let is_others = |routes: &[Route]| !routes.iter().all(|route| is_own(route.face));
-        let mut under = self.rib.under(name);
-        under.by_ref().take(LOOKED_AT_MAX).any(|(_, routes)| is_others(routes))
-            || under.next().is_some()
-    }
-
-    fn route_register(&mut self, name: NameRef<'_>, route: Route) -> Result<(), TableError> {
+    fn register(
+        &mut self,
+        shards: &Shards,
+        faces: &Faces,
+        name: NameRef<'_>,
+        route: Route,
+    ) -> Result<(), TableError> {
         if name.len() > NAME_COMPONENTS_MAX {
             return Err(TableError::NameTooLong);
         }
         // A route may name a face that is closing: it is accepted, as by other forwarders, and
         // leads nowhere.
-        if !self.faces.contains_key(&route.face) && route.face != FaceId::NULL {
+        if !faces.is_next_hop(route.face) {
             return Err(TableError::FaceNotFound);
         }
         let mut updates = Vec::new();
         let (face, origin) = (route.face, route.origin);
         self.rib.register(name, route, &mut updates).map_err(|_| TableError::Full)?;
-        let done = self.rib_updates(updates);
+        let done = shards.rib_updates(faces, updates);
         if done.is_err() {
             let mut undo = Vec::new();
             self.rib.unregister(name, face, origin, &mut undo);
-            let _ = self.rib_updates(undo);
+            let _ = shards.rib_updates(faces, undo);
         }
         done
     }
 
     /// Removes a route, if it is there.
-    pub(crate) fn route_remove(&mut self, name: NameRef<'_>, face: FaceId, origin: u64) {
+    pub(super) fn remove(
+        &mut self,
+        shards: &Shards,
+        faces: &Faces,
+        name: NameRef<'_>,
+        face: FaceId,
+        origin: u64,
+    ) {
         let Ok(origin) = u16::try_from(origin) else { return };
         let mut updates = Vec::new();
         self.rib.unregister(name, face, origin, &mut updates);
-        let _ = self.rib_updates(updates);
+        let _ = shards.rib_updates(faces, updates);
     }
 
     /// Removes the routes of a face that is gone.
-    pub(crate) fn routes_of_face_remove(&mut self, face: FaceId) {
+    pub(super) fn remove_face(&mut self, shards: &Shards, faces: &Faces, face: FaceId) {
         let mut updates = Vec::new();
         self.rib.remove_face(face, &mut updates);
-        let _ = self.rib_updates(updates);
+        let _ = shards.rib_updates(faces, updates);
+    }
+
+    pub(super) fn poll_timeout(&self) -> Tick {
+        self.rib.poll_timeout()
     }
 
     /// Removes expired routes.
-    pub(crate) fn route_timers(&mut self, now: Tick) {
+    pub(super) fn handle_timeout(&mut self, shards: &Shards, faces: &Faces, now: Tick) {
         if self.rib.poll_timeout() <= now {
             let mut updates = Vec::new();
             self.rib.handle_timeout(now, &mut updates);
-            let _ = self.rib_updates(updates);
+            let _ = shards.rib_updates(faces, updates);
         }
-    }
-
-    /// Applies changes to every shard; the first one that was refused.
-    fn rib_updates(&mut self, updates: Vec<RibUpdate>) -> Result<(), TableError> {
-        let mut result = Ok(());
-        for update in updates {
-            let done = match update {
-                RibUpdate::AddNextHop { name, face, cost } => {
-                    self.fib_set(view(&name), (face, cost))
-                }
-                RibUpdate::RemoveNextHop { name, face } => {
-                    self.fib_unset(view(&name), face);
-                    Ok(())
-                }
-                RibUpdate::Announcement { name, data } => {
-                    let name: Name = view(&name).to_name();
-                    ask_all(&self.ports, |reply| TableOrder::Announcement {
-                        name: name.clone(),
-                        data: data.clone(),
-                        reply,
-                    });
-                    Ok(())
-                }
-            };
-            result = result.and(done);
-        }
-        result
     }
 
     /// The RIB, by name.
-    pub(crate) fn route_list(&self) -> Vec<RouteSpec> {
-        let now = self.clock.now();
+    pub(super) fn list(&self, now: Tick) -> Vec<RouteSpec> {
         let left = |expiry: Tick| {
             let ms = || u64::try_from(expiry.since(now).as_millis()).unwrap_or(u64::MAX);
             (expiry != Tick::NEVER).then(ms)
@@ -146,7 +145,7 @@ impl Control {
         let mut list = Vec::new();
         for (name, routes) in self.rib.iter() {
             list.extend(routes.iter().map(|route| RouteSpec {
-                name: view(name).to_name(),
+                name: name_of(name).to_name(),
                 face: route.face,
                 origin: route.origin.into(),
                 cost: route.cost,
@@ -157,11 +156,55 @@ impl Control {
         list
     }
 
+    // ----- who may
+
+    /// Whether `face`, which asks for a route to itself, has its share of `routes_max` already.
+    pub(super) fn has_its_share(&self, name: NameRef<'_>, face: FaceId, routes_max: usize) -> bool {
+        self.rib.len_of_face(face) >= routes_max
+            && !self.rib.get(name).iter().any(|route| route.face == face)
+    }
+
+    /// Whether a route at or under `name` leads to another user than the one behind `from`. What
+    /// has more names under it than [`LOOKED_AT_MAX`] counts as of others.
+    pub(super) fn is_of_others(&self, faces: &Faces, name: NameRef<'_>, from: FaceId) -> bool {
+        let own = faces.user(from);
+        let is_own = |face: FaceId| face == from || faces.user(face).is(own);
+        let is_others = |routes: &[Route]| !routes.iter().all(|route| is_own(route.face));
+        let mut under = self.rib.under(name);
+        under.by_ref().take(LOOKED_AT_MAX).any(|(_, routes)| is_others(routes))
+            || under.next().is_some()
+    }
+
+    /// Whether an application on this machine may have a route for `name` to itself.
+    fn may_announce(&self, faces: &Faces, name: NameRef<'_>, face: FaceId) -> bool {
+        let user = faces.user(face);
+        self.policy.lets(user, Privilege::Rib)
+            || self.policy.lets(user, Privilege::Register)
+                && !is_reserved(name)
+                && !self.is_of_others(faces, name, face)
+    }
+
+    // ----- announcements with Data
+
     /// A strategy saw a prefix announcement with Data that answered a discovery.
-    pub(crate) fn route_learned(&mut self, announcement: &Buf, face: FaceId) {
-        let is_local = self.faces.get(&face).is_some_and(|r| r.scope == Scope::Local);
-        let Some((name, expires_ms)) = self.announced(announcement, is_local) else { return };
-        if is_local && !self.may_announce(name.as_ref(), face) {
+    pub(super) fn learn(
+        &mut self,
+        shards: &Shards,
+        faces: &Faces,
+        now: Tick,
+        announcement: &Buf,
+        face: FaceId,
+    ) {
+        let is_local = faces.is_local(face);
+        let Ok(data) = Data::parse(announcement) else { return };
+        let Ok(parsed) = PrefixAnnouncement::parse(&data) else { return };
+        let name = parsed.prefix.to_name();
+        if !is_local && !self.is_trusted(&data) {
+            tracing::debug!(prefix = %name, "announcement by nobody who is trusted");
+            return;
+        }
+        let Some(left_ms) = remaining_ms(&parsed, onym_engine::clock::unix_ms()) else { return };
+        if is_local && !self.may_announce(faces, name.as_ref(), face) {
             tracing::debug!(%name, face = face.0, "an announced prefix is not this user's to take");
             return;
         }
@@ -170,55 +213,80 @@ impl Control {
             origin: ORIGIN_PREFIX_ANNOUNCEMENT,
             flags: Route::CHILD_INHERIT,
             cost: COST_PREFIX_ANNOUNCEMENT,
-            expiry: self.clock.now() + Duration::from_millis(expires_ms),
+            expiry: now + Duration::from_millis(left_ms.min(LEARNED_MS_MAX)),
             announcement: Some(announcement.clone()),
         };
-        if let Err(error) = self.route_register(name.as_ref(), route) {
+        if let Err(error) = self.register(shards, faces, name.as_ref(), route) {
             tracing::debug!(%name, ?error, "an announced prefix was not taken");
         }
     }
 
-    /// Whether an application on this machine may have a route for `name` to itself.
-    fn may_announce(&self, name: NameRef<'_>, face: FaceId) -> bool {
-        let user = self.faces.get(&face).map_or(User::UNKNOWN, |record| record.user);
-        self.policy.lets(user, Privilege::Rib)
-            || self.policy.lets(user, Privilege::Register)
-                && !is_reserved(name)
-                && !self.route_is_of_others(name, face)
+    /// A learned route failed: it is taken back.
+    pub(super) fn unlearn(
+        &mut self,
+        shards: &Shards,
+        faces: &Faces,
+        name: NameRef<'_>,
+        face: FaceId,
+    ) {
+        let learned = |r: &Route| r.face == face && r.origin == ORIGIN_PREFIX_ANNOUNCEMENT;
+        let mut prefixes = (0..=name.len()).rev().map(|len| name.prefix(len));
+        if let Some(prefix) = prefixes.find(|p| self.rib.get(*p).iter().any(learned)) {
+            self.remove(shards, faces, prefix, face, ORIGIN_PREFIX_ANNOUNCEMENT.into());
+        }
     }
 
-    /// A learned route failed: it is taken back.
-    pub(crate) fn route_unlearned(&mut self, name: NameRef<'_>, face: FaceId) {
-        for len in (0..=name.len()).rev() {
-            let prefix = name.prefix(len);
-            let learned = |r: &Route| r.face == face && r.origin == ORIGIN_PREFIX_ANNOUNCEMENT;
-            if self.rib.get(prefix).iter().any(learned) {
-                self.route_remove(prefix, face, ORIGIN_PREFIX_ANNOUNCEMENT.into());
-                return;
+    /// Whether the announcement of another node may be believed: signed by a certificate of
+    /// `rib.announcement_anchors`, or without those by whom `rib.localhop_anchors` lets register.
+    fn is_trusted(&self, data: &Data<'_>) -> bool {
+        let by_any = |anchors: &[Certificate]| anchors.iter().any(|c| is_signed_by(data, c));
+        match (self.policy.announcement_anchors.as_slice(), &self.policy.localhop) {
+            ([], Some(Localhop::Any)) => true,
+            ([], Some(Localhop::Anchors(anchors))) => by_any(anchors),
+            (anchors, _) => by_any(anchors),
+        }
+    }
+
+    // ----- the configuration
+
+    /// Registers the routes of the configuration whose faces exist.
+    pub(super) fn apply(&mut self, shards: &Shards, faces: &Faces, now: Tick, config: &Config) {
+        for route in &config.route {
+            let Some(Static { name, face }) = Static::of(route, faces) else { continue };
+            let spec = RouteSpec {
+                name,
+                face,
+                origin: ORIGIN_STATIC,
+                cost: route.cost,
+                flags: u64::from(route.inherit) | u64::from(route.capture) << 1,
+                expiration_ms: None,
+            };
+            if let Err(error) = self.add(shards, faces, now, spec, None) {
+                tracing::error!(prefix = %route.prefix, via = %route.via, ?error, "route refused");
+            }
+        }
+    }
+
+    /// Removes the routes of `old` that `new` does not have.
+    pub(super) fn withdraw(&mut self, shards: &Shards, faces: &Faces, old: &Config, new: &Config) {
+        for route in old.route.iter().filter(|r| !new.route.contains(r)) {
+            if let Some(Static { name, face }) = Static::of(route, faces) {
+                self.remove(shards, faces, name.as_ref(), face, ORIGIN_STATIC);
             }
         }
     }
 }
 
-impl Control {
-    /// The prefix of an announcement that may be believed, and how long it lasts, in milliseconds.
-    /// That of another node must be signed by a certificate of `rib.announcement_anchors`, or
-    /// without those come from whom `rib.localhop_anchors` lets register.
-    fn announced(&self, announcement: &Buf, is_local: bool) -> Option<(Name, u64)> {
-        let data = Data::parse(announcement).ok()?;
-        let parsed = PrefixAnnouncement::parse(&data).ok()?;
-        let by_any = |anchors: &[Certificate]| anchors.iter().any(|c| is_signed_by(&data, c));
-        let trusted = match (self.policy.announcement_anchors.as_slice(), &self.policy.localhop) {
-            ([], Some(Localhop::Any)) => true,
-            ([], Some(Localhop::Anchors(anchors))) => by_any(anchors),
-            (anchors, _) => by_any(anchors),
-        };
-        if !is_local && !trusted {
-            tracing::debug!(prefix = %parsed.prefix, "announcement by nobody who is trusted");
-            return None;
-        }
-        let left_ms = remaining_ms(&parsed, onym_engine::clock::unix_ms())?;
-        Some((parsed.prefix.to_name(), left_ms.min(LEARNED_MS_MAX)))
+/// A route of the configuration over a face that exists.
+struct Static {
+    name: Name,
+    face: FaceId,
+}
+
+impl Static {
+    fn of(route: &StaticRoute, faces: &Faces) -> Option<Self> {
+        let face = faces.to(&resolve(&route.via).ok()?.to_string())?;
+        Some(Self { name: route.prefix.parse().ok()?, face })
     }
 }
 
@@ -226,14 +294,4 @@ fn is_signed_by(data: &Data<'_>, certificate: &Certificate) -> bool {
     let signed = Signed::data(data);
     certificate.check_valid_at(onym_engine::clock::unix_ms()).is_ok()
         && signed.verify_key(certificate.public_key()).is_ok()
-}
-
-/// Names in the RIB came from checked ones.
-fn view(name: &NameValue) -> NameRef<'_> {
-    NameRef::parse_value(name).unwrap_or_default()
-}
-
-/// An empty RIB with the bound of the configuration.
-pub(crate) fn rib(config: &crate::config::Config) -> Rib {
-    Rib::new(config.tables.rib_routes_max)
 }

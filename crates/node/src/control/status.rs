@@ -1,235 +1,62 @@
 //! What the node counts, put together for management, metrics and tests.
 
-use super::Control;
-use crate::mgmt::Management;
-use crate::mgmt::host::{FaceCounters, FaceView, NodeView};
-use crate::shard::{Order, ask_all};
+use super::Io;
+use super::listeners;
+use super::plane::Plane;
+use crate::counts::{LinkSums, ShardState, Snapshot};
+use crate::mgmt::host::{FaceCounters, NodeView};
 use onym_engine::clock::unix_ms;
-use onym_engine::{FaceMap, OwnerCounters};
-use onym_face::Counters as IoCounters;
-use onym_forward::verdict::{Counters, Unsent, Verdict};
-use onym_link::{FrameVerdict, LinkCounters, PacketKind};
+use onym_forward::verdict::{Counters, Verdict};
+use onym_link::PacketKind;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Counters of the link services and transports, added up over faces.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct LinkSums {
-    /// Frames by their verdict in the link service, in the order of [`FrameVerdict::ALL`].
-    pub frames: [u64; FrameVerdict::COUNT],
-    /// Frames lost after they were held.
-    pub frag_timeout: u64,
-    /// Datagrams that are not one whole TLV of at most 8800 octets.
-    pub malformed_in: u64,
-    /// Datagrams with octets behind their TLV.
-    pub trailing_in: u64,
-    /// Datagrams from somebody else than the peer of their socket.
-    pub foreign_in: u64,
-    /// Packets not sent because the send queue was full.
-    pub queue_full: u64,
-    /// Packets not sent because they do not fit the face.
-    pub over_mtu: u64,
-    /// Packets for a face that was down or gone.
-    pub face_gone: u64,
-    /// Octets received.
-    pub in_bytes: u64,
-    /// Octets sent.
-    pub out_bytes: u64,
-    /// Packets marked for congestion.
-    pub congestion_marked: u64,
+/// The node looked at as a whole.
+pub(super) struct Survey<'a> {
+    pub(super) plane: &'a mut Plane,
+    pub(super) io: &'a Io,
 }
 
-/// Sums of faces that are closed, so that totals never shrink.
-pub(crate) type Gone = LinkSums;
-
-impl LinkSums {
-    /// Adds the counters of one face.
-    pub(crate) fn add(&mut self, c: &OwnerCounters) {
-        let (link, io): (&LinkCounters, &IoCounters) = (&c.link, &c.io);
-        for (sum, n) in self.frames.iter_mut().zip(link.verdicts) {
-            *sum += n;
-        }
-        self.frag_timeout += link.frag_timeout + link.frag_evicted;
-        self.add_refused(io);
-        self.queue_full += link.queue_full;
-        self.over_mtu += link.over_mtu + io.out_too_long;
-        self.face_gone += c.traffic.face_gone + io.out_refused;
-        self.in_bytes += c.traffic.in_bytes;
-        self.out_bytes += c.traffic.out_bytes;
-        self.congestion_marked += link.congestion_marked;
-    }
-
-    /// Adds what a socket refused before the link service saw it: that of a face or of a listener.
-    pub(crate) fn add_refused(&mut self, io: &IoCounters) {
-        self.malformed_in += io.in_malformed;
-        self.trailing_in += io.in_trailing;
-        self.foreign_in += io.in_foreign;
-    }
-}
-
-/// One shard at one moment.
-#[derive(Debug, Clone)]
-pub struct ShardState {
-    /// Everything its forwarder counted.
-    pub counters: Counters,
-    /// Pending Interests.
-    pub pit_entries: u64,
-    /// Octets of pending Interests.
-    pub pit_bytes: u64,
-    /// Packets cached.
-    pub cs_entries: u64,
-    /// Octets cached.
-    pub cs_bytes: u64,
-    /// Prefixes with next hops.
-    pub fib_entries: u64,
-    /// Packets that were lost on their way to another shard.
-    pub crossing_full: u64,
-    /// Packets for management that were lost.
-    pub management_full: u64,
-    /// Packets whose face was gone.
-    pub face_gone: u64,
-    /// Push frames and messages that came while the push half is off.
-    pub push_off: u64,
-    /// Time spent not waiting, in nanoseconds.
-    pub busy_ns: u64,
-}
-
-/// What the push half counted.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct PushCounts {
-    /// Frames by their verdict, in the order of [`onym_pubsub::Verdict::ALL`].
-    pub verdicts: [u64; onym_pubsub::Verdict::COUNT],
-    /// Copies sent over links.
-    pub copies: u64,
-    /// Frames and messages that ended before the forwarder or the dispatcher.
-    pub dropped: crate::shard::PushDropped,
-    /// Messages of applications that were malformed.
-    pub app_malformed: u64,
-    /// Messages of applications.
-    pub messages: u64,
-    /// Publications sent to the network, and copies handed to applications.
-    pub publications: [u64; 3],
-    /// Applications there are.
-    pub apps: u64,
-    /// Scopes and items of the rendezvous.
-    pub vertices: u64,
-}
-
-/// The node at one moment.
-#[derive(Debug, Clone)]
-pub struct Snapshot {
-    /// By shard.
-    pub shards: Vec<ShardState>,
-    /// Over all faces that are or were.
-    pub links: LinkSums,
-    /// The faces.
-    pub faces: Vec<FaceView>,
-    /// Faces refused because of a limit.
-    pub faces_refused: u64,
-    /// Frames that reached a listener faster than their shard took them.
-    pub listener_full: u64,
-    /// Routes in the RIB.
-    pub rib_routes: u64,
-    /// What the push half counted; none when it is off.
-    pub push: Option<PushCounts>,
-    /// What became of the Interests that management got.
-    pub management: crate::mgmt::Counters,
-}
-
-impl Snapshot {
-    /// How many packets of `kind` ended in `verdict`, all shards together.
-    #[must_use]
-    pub fn verdict(&self, kind: PacketKind, verdict: Verdict) -> u64 {
-        self.shards.iter().map(|s| s.counters.verdict(kind, verdict)).sum()
-    }
-
-    /// The sum of one value over the shards.
-    #[must_use]
-    pub fn sum(&self, of: impl Fn(&ShardState) -> u64) -> u64 {
-        self.shards.iter().map(of).sum()
-    }
-
-    /// Packets dropped, by the word of the registry.
-    #[must_use]
-    pub fn dropped(&self) -> Vec<(&'static str, u64)> {
-        const KINDS: [PacketKind; 3] = [PacketKind::Interest, PacketKind::Data, PacketKind::Nack];
-        let drops = Verdict::ALL.iter().filter(|verdict| verdict.is_drop());
-        let sum = |verdict: &Verdict| KINDS.iter().map(|kind| self.verdict(*kind, *verdict)).sum();
-        drops.map(|verdict| (verdict.label(), sum(verdict))).collect()
-    }
-
-    /// Packets not sent, by the word of the registry.
-    #[must_use]
-    pub fn unsent(&self) -> Vec<(&'static str, u64)> {
-        let each = Unsent::ALL.iter().map(|reason| {
-            let counted = self.sum(|s| s.counters.unsent[*reason as usize]);
-            let beyond = match reason {
-                Unsent::QueueFull => self.links.queue_full + self.sum(|s| s.management_full),
-                Unsent::FaceGone => self.links.face_gone + self.sum(|s| s.face_gone),
-                Unsent::OverMtu => self.links.over_mtu,
-                _ => 0,
-            };
-            (reason.label(), counted + beyond)
-        });
-        each.chain([("crossing_full", self.sum(|s| s.crossing_full))]).collect()
-    }
-
-    /// Frames dropped, by the word of the registry.
-    #[must_use]
-    pub fn frames_dropped(&self) -> Vec<(&'static str, u64)> {
-        let each = FrameVerdict::ALL.iter().zip(self.links.frames);
-        let dropped = each.filter(|(v, _)| v.is_drop()).map(|(v, n)| (v.label(), n));
-        let others = [
-            ("frag_timeout", self.links.frag_timeout),
-            ("datagram_malformed", self.links.malformed_in),
-            ("datagram_trailing", self.links.trailing_in),
-            ("datagram_foreign", self.links.foreign_in),
-            ("listener_full", self.listener_full),
-            ("push_off", self.sum(|s| s.push_off)),
-        ];
-        dropped.chain(others).collect()
-    }
-}
-
-impl Control {
-    /// Everything that the node counts, each shard at one moment of its own.
-    pub(crate) fn snapshot(&mut self) -> Snapshot {
-        self.snapshot_within(crate::push::ANSWER_MAX)
-    }
-
-    /// As [`Control::snapshot`], but what the push half counted may be that of the last time when its
-    /// thread does not say so within `patience`.
-    pub(crate) fn snapshot_within(&mut self, patience: Duration) -> Snapshot {
-        let push = self.push_counts(patience);
-        let mut links = self.gone.clone();
-        let owner: FaceMap<OwnerCounters> = self.owner_counters();
-        owner.values().for_each(|c| links.add(c));
-        for entry in self.listeners.iter() {
-            links.add_refused(&entry.listener.counters());
+impl Survey<'_> {
+    /// Everything that the node counts, each shard at one moment of its own, but for management; what
+    /// the push half counted may be that of the last time when its thread does not say so within
+    /// `patience`.
+    pub(super) fn snapshot(&mut self, patience: Duration) -> Snapshot {
+        let Plane { push, shards, .. } = &mut *self.plane;
+        let push = push.as_mut().map(|push| push.counts(shards, patience));
+        let mut links = self.links();
+        for listener in self.io.listeners() {
+            links.add_refused(&listener.counters());
         }
         Snapshot {
-            shards: ask_all(&self.ports, |reply| Order::State { reply }),
+            shards: self.plane.shards.states(),
             links,
-            faces: self.face_views(None),
-            faces_refused: self.room.refused,
-            listener_full: self.late_frames,
-            rib_routes: self.rib.len() as u64,
+            faces: self.plane.face_counters(),
+            faces_refused: self.plane.faces.room.refused,
+            listener_full: self.plane.listeners.late_frames,
+            rib_routes: self.plane.routes.len() as u64,
             push,
-            management: self.management.as_ref().map(Management::counters).unwrap_or_default(),
+            management: crate::mgmt::Counters::default(),
         }
+    }
+
+    /// What link services and transports counted, of faces that are and were.
+    fn links(&self) -> LinkSums {
+        let mut links = self.plane.faces.gone.clone();
+        self.plane.shards.owner_counters().values().for_each(|c| links.add(c));
+        links
     }
 
     /// The state of the node as `status/general` says it.
-    pub(crate) fn node_view(&self) -> NodeView {
-        let shards = ask_all(&self.ports, |reply| Order::State { reply });
-        let mut links = self.gone.clone();
-        self.owner_counters().values().for_each(|c| links.add(c));
+    pub(super) fn view(&self) -> NodeView {
+        let shards = self.plane.shards.states();
+        let links = self.links();
         let sum = |of: fn(&ShardState) -> u64| shards.iter().map(of).sum::<u64>();
         let total = |of: fn(&Counters) -> u64| shards.iter().map(|s| of(&s.counters)).sum::<u64>();
         let fib_entries = shards.first().map_or(0, |s| s.fib_entries);
         NodeView {
             version: concat!("onym ", env!("CARGO_PKG_VERSION")).to_owned(),
-            start_ms: self.start_ms,
+            start_ms: self.plane.start_ms,
             now_ms: unix_ms(),
             // There is no name tree; what tables hold names is counted here.
             name_tree_entries: fib_entries + sum(|s| s.pit_entries) + sum(|s| s.cs_entries),
@@ -253,8 +80,8 @@ impl Control {
     }
 
     /// `/localhost/onym/status/node`.
-    pub(crate) fn node_status(&mut self) -> String {
-        let snapshot = self.snapshot();
+    pub(super) fn json(&mut self) -> String {
+        let snapshot = self.snapshot(crate::push::ANSWER_MAX);
         let verdicts = |kind: PacketKind| -> Value {
             let each = Verdict::ALL.iter().map(|v| (v.label(), snapshot.verdict(kind, *v)));
             each.filter(|(_, n)| *n > 0).map(|(w, n)| (w.to_owned(), Value::from(n))).collect()
@@ -263,33 +90,34 @@ impl Control {
             let each = list.into_iter().filter(|(_, n)| *n > 0);
             each.map(|(w, n)| (w.to_owned(), Value::from(n))).collect()
         };
-        let view = self.node_view();
+        let view = self.view();
+        let config = &self.plane.settings.config;
         json!({
             "version": env!("CARGO_PKG_VERSION"),
-            "start_ms": self.start_ms,
+            "start_ms": self.plane.start_ms,
             "now_ms": view.now_ms,
             "pid": std::process::id(),
             "shards": snapshot.shards.len(),
             "faces": snapshot.faces.len(),
-            "faces_max": self.config.faces.count_max,
+            "faces_max": config.faces.count_max,
             "faces_refused": snapshot.faces_refused,
-            "listeners": self.channel_uris(),
+            "listeners": listeners::uris(self.io),
             "pit": {
                 "entries": view.pit_entries,
-                "entries_max": self.config.pit.entries_max,
+                "entries_max": config.pit.entries_max,
                 "bytes": snapshot.sum(|s| s.pit_bytes),
-                "bytes_max": self.config.pit.bytes_max,
+                "bytes_max": config.pit.bytes_max,
             },
             "cs": {
                 "entries": view.cs_entries,
-                "packets_max": self.config.cs.packets_max,
-                "bytes_max": self.config.cs.bytes_max,
+                "packets_max": config.cs.packets_max,
+                "bytes_max": config.cs.bytes_max,
                 "bytes": snapshot.sum(|s| s.cs_bytes),
                 "hits": snapshot.sum(|s| s.counters.cs_hits),
                 "misses": snapshot.sum(|s| s.counters.cs_misses),
             },
-            "fib": { "entries": view.fib_entries, "routes_max": self.config.fib.routes_max },
-            "rib": { "routes": self.rib.len(), "routes_max": self.config.tables.rib_routes_max },
+            "fib": { "entries": view.fib_entries, "routes_max": config.fib.routes_max },
+            "rib": { "routes": self.plane.routes.len(), "routes_max": config.tables.rib_routes_max },
             "satisfied_interests": view.satisfied_interests,
             "unsatisfied_interests": view.unsatisfied_interests,
             "displaced_interests": snapshot.sum(|s| s.counters.displaced_interests),

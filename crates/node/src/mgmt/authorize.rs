@@ -1,6 +1,6 @@
-//! Who may do what.
+//! Authorization of commands.
 //!
-//! Rules only grant: a command is carried out when one rule fits, and refused when none does.
+//! Rules only grant: a command is executed when a rule matches, and refused when none does.
 //! Without rules of their own, operators may do everything, other local faces register prefixes for
 //! themselves that are nobody else's, and others nothing; `/localhop` is off.
 //!
@@ -193,7 +193,7 @@ impl Authorizer {
         requester: Requester,
         now_ms: u64,
     ) -> Decision<Begun> {
-        if !is_own(command, requester) {
+        if !command.is_about(requester.face) {
             return Decision::Denied("others may register for their own face only".into());
         }
         let is_any = match &self.policy.localhop {
@@ -281,11 +281,6 @@ fn replay_key(signed: &Signed<'_>) -> Vec<u8> {
         // All who sign with a digest are one: there the nonces differ, and the order is theirs.
         _ => Vec::new(),
     }
-}
-
-/// Whether the command is about the face it came from.
-pub(super) fn is_own(command: &Command<'_>, requester: Requester) -> bool {
-    command.parameters.face_id.is_none_or(|id| id == 0 || id == u64::from(requester.face.0))
 }
 
 /// Whether the key locator means the key of `certificate`.

@@ -2,10 +2,11 @@
 //! everything and keeps nothing.
 
 use super::host::{
-    Creation, CsView, FaceCounters, FaceError, FaceProps, FaceSpec, FaceView, Host, NextHop,
-    NodeView, RouteSpec, TableError, Ticket, User,
+    Creation, CsView, FaceCounters, FaceError, FaceProps, FaceSpec, FaceView, Host, NodeView,
+    RouteSpec, TableError, Ticket, User,
 };
 use onym_tables::FaceId;
+use onym_tables::fib::NextHop;
 use onym_wire::mgmt::{LinkType, Persistency, Scope};
 use onym_wire::name::{Name, NameRef};
 

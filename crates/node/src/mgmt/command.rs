@@ -1,6 +1,7 @@
 //! Commands: which verb a name means, its parameters, and which fields a verb takes.
 
 use onym_crypto::verify::{Signed, check_parameters_digest};
+use onym_tables::FaceId;
 use onym_wire::cert::PrefixAnnouncement;
 use onym_wire::data::Data;
 use onym_wire::interest::Interest;
@@ -153,6 +154,11 @@ pub(super) enum NotCommand {
 }
 
 impl<'a> Command<'a> {
+    /// Whether it is about `face`, the one that it came from.
+    pub(super) fn is_about(&self, face: FaceId) -> bool {
+        self.parameters.face_id.is_none_or(|id| id == 0 || id == u64::from(face.0))
+    }
+
     /// The command in an Interest under `/localhost/nfd` or `/localhop/nfd`.
     pub(super) fn parse(interest: &Interest<'a>) -> Result<Self, NotCommand> {
         let name = interest.name;

@@ -1,10 +1,11 @@
 //! Status datasets: what they list, and the segments they are sent in.
 
 use super::command::Refusal;
-use super::host::{FaceView, Host};
+use super::host::{CsView, FaceView, Host};
 use super::reply;
 use onym_crypto::signer::write_digest_data;
 use onym_tables::Tick;
+use onym_tables::fib::NextHop;
 use onym_wire::data::DataBuilder;
 use onym_wire::interest::Interest;
 use onym_wire::mgmt::{
@@ -51,7 +52,8 @@ const KINDS: &[(&str, &str, Kind)] = &[
 pub(super) struct Request<'a> {
     kind: Kind,
     filter: Option<Component<'a>>,
-    /// Whether the name goes beyond the dataset's: it asks for a version made before.
+    /// Whether it asks for a version made before. Whatever else stands behind the dataset's name is
+    /// answered under that name, as NFD does.
     pub(super) is_past: bool,
 }
 
@@ -63,7 +65,8 @@ impl<'a> Request<'a> {
         let is = |c: Component<'_>, word: &str| c.is_generic() && c.value == word.as_bytes();
         let &(.., kind) = KINDS.iter().find(|row| is(module, row.0) && is(word, row.1))?;
         let filter = if kind == Kind::Query { parts.next() } else { None };
-        Some(Self { kind, filter, is_past: parts.next().is_some() })
+        let is_past = parts.last().is_some_and(is_of_version);
+        Some(Self { kind, filter, is_past })
     }
 
     /// The content of the dataset now.
@@ -85,10 +88,8 @@ impl<'a> Request<'a> {
                 wanted.for_each(|face| face_status(face).write(&mut out));
             }
             Kind::Fib => host.fib().into_iter().for_each(|(name, hops)| {
-                let record = |(face, cost): (onym_tables::FaceId, u64)| NextHopRecord {
-                    face_id: u64::from(face.0),
-                    cost,
-                };
+                let record =
+                    |hop: NextHop| NextHopRecord { face_id: u64::from(hop.face.0), cost: hop.cost };
                 let next_hops = hops.into_iter().map(record).collect();
                 FibEntry { name, next_hops }.write(&mut out);
             }),
@@ -103,11 +104,16 @@ impl<'a> Request<'a> {
     }
 }
 
+/// Whether it is a version or a segment of one.
+fn is_of_version(component: Component<'_>) -> bool {
+    component.as_version().is_some() || component.as_segment().is_some()
+}
+
 fn cs_info(host: &mut dyn Host) -> CsInfo {
     let cs = host.cs();
     CsInfo {
         capacity: cs.capacity,
-        flags: cs_flags(cs.admit, cs.serve),
+        flags: cs_flags(&cs),
         cs_entries: cs.entries,
         hits: cs.hits,
         misses: cs.misses,
@@ -115,8 +121,8 @@ fn cs_info(host: &mut dyn Host) -> CsInfo {
 }
 
 /// The flag bits of the content store.
-pub(super) fn cs_flags(admit: bool, serve: bool) -> u64 {
-    (if admit { CS_ADMIT } else { 0 }) | (if serve { CS_SERVE } else { 0 })
+pub(super) fn cs_flags(cs: &CsView) -> u64 {
+    (if cs.admit { CS_ADMIT } else { 0 }) | (if cs.serve { CS_SERVE } else { 0 })
 }
 
 fn status(host: &mut dyn Host) -> ForwarderStatus {

@@ -1,9 +1,10 @@
-//! What the management protocol asks of the node.
+//! The interface through which the management protocol changes and reads the node.
 //!
 //! All calls are made by the control thread. A call that changes the tables of the shards returns
-//! after every shard has acknowledged the change, so that an answer tells of something that is so.
+//! after every shard has acknowledged the change, so a response describes what is in force.
 
 use onym_tables::FaceId;
+use onym_tables::fib::NextHop;
 use onym_wire::mgmt::{LinkType, Persistency, Scope};
 use onym_wire::name::{Name, NameRef};
 
@@ -173,9 +174,6 @@ pub struct RouteSpec {
     /// Milliseconds until it ends; `None` never.
     pub expiration_ms: Option<u64>,
 }
-
-/// A next hop: face and cost.
-pub type NextHop = (FaceId, u64);
 
 /// State of the content store, all shards together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,4 +1,4 @@
-//! What management is told at start and by a reload.
+//! Options of management, set at start and by a reload.
 
 use super::policy::{Localhop, Policy, Rule, certificate};
 use crate::config::{Config, ConfigError};
@@ -24,7 +24,10 @@ impl Options {
     pub fn from_config(config: &Config, origin: &str, base: &Path) -> Result<Self, ConfigError> {
         let read = Read { origin, base };
         let keys = &config.management;
-        let mut policy = Policy::of_group(&keys.group, keys.open);
+        let mut policy = match keys.open {
+            true => Policy::open(&keys.group),
+            false => Policy::of_group(&keys.group),
+        };
         let rules = config.authorize.iter().enumerate().map(|(i, entry)| {
             Rule::parse(&entry.who, &entry.may, &entry.prefixes, base).map_err(|e| {
                 let key = format!("authorize[{i}]");

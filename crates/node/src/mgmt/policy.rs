@@ -1,7 +1,6 @@
 //! The rules of management as the configuration states them.
 
 use super::Requester;
-use super::authorize::is_own;
 use super::command::{Command, Module, Verb};
 use super::host::User;
 use onym_crypto::Certificate;
@@ -94,6 +93,11 @@ pub enum RuleError {
 }
 
 impl Rule {
+    /// `who` may use these for every name.
+    fn of(who: Who, may: &[Privilege]) -> Self {
+        Self { who, may: may.to_vec(), prefixes: Vec::new() }
+    }
+
     /// Reads a rule as the configuration writes it. `who` is `local`, `operators`, `any`, `key:/NAME` or the
     /// path of a certificate; relative paths start at `base`.
     ///
@@ -122,13 +126,13 @@ impl Rule {
         let module = match command.module {
             Module::Cs => self.has(Privilege::Cs),
             Module::Faces => {
-                let own = self.has(Privilege::OwnFace) && is_own(command, requester);
+                let own = self.has(Privilege::OwnFace) && command.is_about(requester.face);
                 self.has(Privilege::Faces) || own && command.verb != Verb::FacesCreate
             }
             Module::Fib => self.has(Privilege::Fib),
             Module::Log => self.has(Privilege::Log),
             Module::Rib => {
-                let own = self.has(Privilege::Register) && is_own(command, requester);
+                let own = self.has(Privilege::Register) && command.is_about(requester.face);
                 self.has(Privilege::Rib) || own
             }
             Module::StrategyChoice => self.has(Privilege::StrategyChoice),
@@ -200,17 +204,20 @@ pub struct Policy {
 
 impl Policy {
     /// Without rules of their own: operators may do everything, other applications on this machine
-    /// [`OWN_PRIVILEGES`], or everything where `is_open`; others nothing.
+    /// [`OWN_PRIVILEGES`]; others nothing.
     #[must_use]
-    pub fn of_group(group: &str, is_open: bool) -> Self {
-        let rule = |who, may: &[Privilege]| Rule { who, may: may.to_vec(), prefixes: Vec::new() };
-        let rules = if is_open {
-            vec![rule(Who::Local, &ALL_PRIVILEGES)]
-        } else {
-            vec![rule(Who::Operators, &ALL_PRIVILEGES), rule(Who::Local, &OWN_PRIVILEGES)]
-        };
+    pub fn of_group(group: &str) -> Self {
+        let own = Rule::of(Who::Local, &OWN_PRIVILEGES);
+        let rules = vec![Rule::of(Who::Operators, &ALL_PRIVILEGES), own];
         let group = group.to_owned();
         Self { rules, group, localhop: None, announcement_anchors: Vec::new() }
+    }
+
+    /// As [`Policy::of_group`], but every application on this machine may do everything.
+    #[must_use]
+    pub fn open(group: &str) -> Self {
+        let rules = vec![Rule::of(Who::Local, &ALL_PRIVILEGES)];
+        Self { rules, ..Self::of_group(group) }
     }
 
     /// Who the operators are, in words.
@@ -234,6 +241,6 @@ impl Policy {
 
 impl Default for Policy {
     fn default() -> Self {
-        Self::of_group("onym", false)
+        Self::of_group("onym")
     }
 }

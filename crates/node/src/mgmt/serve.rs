@@ -1,4 +1,4 @@
-//! Requests for what is listed: datasets, the event stream, our own namespace.
+//! Requests for datasets, the event stream and our own namespace.
 
 use super::command::Refusal;
 use super::dataset::{self, Request};

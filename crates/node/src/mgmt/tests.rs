@@ -9,6 +9,7 @@ mod verbs;
 use super::host::*;
 use super::*;
 use onym_crypto::{Freshness, Signer, SystemEntropy};
+use onym_tables::fib::NextHop;
 use onym_wire::interest::InterestBuilder;
 use onym_wire::mgmt::{Block as _, ControlParameters, LinkType, Persistency, Scope, command_name};
 use std::collections::BTreeMap;
@@ -124,7 +125,7 @@ impl Host for FakeHost {
     }
     fn fib_remove(&mut self, name: NameRef<'_>, face: FaceId) {
         if let Some(hops) = self.fib.get_mut(name.value()) {
-            hops.retain(|hop| hop.0 != face);
+            hops.retain(|hop| hop.face != face);
         }
     }
     fn fib(&mut self) -> Vec<(Name, Vec<NextHop>)> {

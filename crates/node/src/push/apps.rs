@@ -5,7 +5,7 @@ use super::in_place::Rest;
 use crate::shard::Order;
 use onym_frame::{Buf, COPY_LEN_MAX};
 use onym_link::{AppMessage, Outgoing, Payload, Transmit};
-use onym_pubsub::{AppId, Data, Event, Refusal, Request, Sent, To};
+use onym_pubsub::{AppId, Data, Event, Refusal, Request, Sent, To, is_of_item};
 use onym_tables::{FaceId, KeyedMap, Tick};
 use onym_wire::push::app::{Message, PIECE_MAX, kind};
 use onym_wire::push::{Id, Label, RouteBuf, Status, Strategy};
@@ -259,8 +259,8 @@ impl PushThread {
         Ok(())
     }
 
-    /// A publication that is whole, of an item with a frame's head. `None`: it was none. Where a
-    /// long payload may leave for faces of `shard` without a copy, its frame's head goes to `apart`.
+    /// A publication of an item that is whole. `None`: it was none. Where a long payload may leave for
+    /// faces of `shard` without a copy, its frame's head goes to `apart`.
     pub(super) fn publish_in_place(
         &mut self,
         shard: usize,
@@ -270,22 +270,27 @@ impl PushThread {
         let message = Message::parse(packet).ok()?;
         let app = self.apps.by_face.get(&face)?;
         let is_whole = app.partial.is_none() && message.length.is_none();
-        if message.kind != kind::PUBLISH || !is_whole {
+        // What is not of an item may need what only the thread has.
+        if message.kind != kind::PUBLISH || !is_whole || !is_of_item(message.strategy) {
             return None;
         }
         let (number, publishing) = (app.number, Publishing::of(&message));
         let data = Data::new(message.id(), message.strategy, message.payload);
         let (now, output) = (self.now, &mut self.output);
         let apart = apart.filter(|_| data.payload.len() > COPY_LEN_MAX);
-        let (sent, rest) = if let Some(head) = apart {
-            let (sent, faces) = self.node.publish_ready_apart(now, number, &data, head, output)?;
-            let payload = packet.slice_of(message.payload);
-            (sent, self.leave_apart(shard, faces, (head, payload)))
+        let (result, rest) = if let Some(head) = apart {
+            match self.node.publish_apart(now, number, &data, head, output) {
+                Ok((sent, faces)) => {
+                    let payload = packet.slice_of(message.payload);
+                    (Ok(sent), self.leave_apart(shard, faces, (head, payload)))
+                }
+                Err(refusal) => (Err(refusal), Rest::Nothing),
+            }
         } else {
-            (self.node.publish_ready(now, number, &data, output)?, Rest::Nothing)
+            (self.node.publish(now, number, &data, output), Rest::Nothing)
         };
         self.apps.messages += 1;
-        self.published(face, &publishing, Ok(sent));
+        self.published(face, &publishing, result);
         Some(rest)
     }
 

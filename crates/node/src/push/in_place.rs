@@ -110,7 +110,8 @@ impl PushThread {
     ) -> Option<(usize, Rest)> {
         self.now = self.now.max(now);
         let settings = &self.settings.node;
-        let is_quick = settings.signing.is_none() && settings.trusted.is_none();
+        let is_signed = settings.signing.is_some();
+        let is_quick = !is_signed && settings.trusted.is_none();
         let mut done = 0;
         while is_quick && done < CAUGHT_UP_MAX && self.is_behind(shard, sent) && self.takes() {
             let batch = self.from[shard].next_short()?;
@@ -123,6 +124,10 @@ impl PushThread {
         let packet = packets.first();
         let is_app = PacketType::of(packet) == Some(PacketType::PushApp);
         if is_app {
+            // A signature takes long.
+            if is_signed {
+                return None;
+            }
             // Not before what waits for the shard.
             let apart = self.to[shard].is_empty().then_some(head);
             let rest = self.publish_in_place(shard, (face, packet), apart)?;
@@ -175,7 +180,7 @@ impl PushThread {
             }
         }
         // Timers that are due before the thread would look.
-        let due = self.node.dispatcher.next_timeout();
+        let due = self.node.data_timeout();
         if !self.late.is_empty() || due.is_some_and(|due| due < self.wakes_at) {
             self.bell.ring();
         }

@@ -3,10 +3,9 @@
 
 use super::{Link, PushThread};
 use crate::config::PushLink;
-use crate::control::status::PushCounts;
-use crate::reply::{Reply, reply};
+use crate::counts::PushCounts;
 use crate::shard::PushState;
-use onym_engine::Bell;
+use onym_engine::{Bell, Reply, reply};
 use onym_pubsub::Kept;
 use onym_tables::FaceId;
 use onym_wire::push::Label;

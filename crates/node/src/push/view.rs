@@ -1,7 +1,7 @@
 //! What the push half shows of itself, as JSON.
 
 use super::{PushThread, Question};
-use crate::control::status::PushCounts;
+use crate::counts::PushCounts;
 use crate::shard::{PushDropped, PushState};
 use onym_pubsub::Verdict;
 use onym_pubsub::rendezvous::graph::VertexView;
@@ -31,7 +31,7 @@ impl PushThread {
     /// What this thread counted.
     pub(crate) fn counts(&self) -> PushCounts {
         let own = self.node.forwarder.counters();
-        let dispatcher = &self.node.dispatcher.counters;
+        let dispatcher = self.node.counters();
         let graphs = [Some(&self.node.inner), self.node.rendezvous.as_ref()];
         PushCounts {
             verdicts: std::array::from_fn(|i| own.of(Verdict::ALL[i])),
@@ -77,7 +77,7 @@ impl PushThread {
             .take(SHOWN_MAX)
             .map(|(face, app)| json!({ "face": face.0, "number": app.number.0, "text": app.text }))
             .collect();
-        let dispatcher = &self.node.dispatcher.counters;
+        let dispatcher = self.node.counters();
         json!({
             "enabled": true,
             "node": text(self.node.label()),
@@ -110,7 +110,7 @@ impl PushThread {
     /// What was said between parts of nodes, and what came of it.
     fn control(&self) -> Value {
         let (node, traffic) = (&self.node, self.node.traffic());
-        let taken = |kind: MessageKind| node.control.get(&kind.0).copied().unwrap_or(0);
+        let taken = |kind: MessageKind| node.taken(kind);
         let topology = node.topology.as_ref();
         let refused = [
             node.rendezvous.as_ref().map_or(0, |r| r.refused),
@@ -120,7 +120,7 @@ impl PushThread {
         json!({
             "malformed": node.dropped.malformed, "mac": node.dropped.mac,
             "signature": node.dropped.signature, "misdirected": node.dropped.misdirected,
-            "refused": node.dispatcher.counters.refused,
+            "refused": node.counters().refused,
             "parts_refused": refused.iter().sum::<u64>(),
             "between": topology.and_then(|t| t.federation()).map_or(0, |f| f.refused),
             "trees": topology.map_or(0, |t| t.trees),

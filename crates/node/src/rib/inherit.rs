@@ -1,4 +1,4 @@
-//! Next hops out of routes: what a name has, what it inherits, what it passes on.
+//! Computes the next hops of a name from its routes and those that it inherits.
 //!
 //! All lists are sorted by face, so each step is one pass.
 

@@ -19,6 +19,8 @@ const PINNED_MAX: usize = 8 << 20;
 pub(crate) struct AppSide {
     /// Publications that it did not get and was not told of.
     pub(super) missed: u64,
+    /// A publication waits until no more octets than these wait for it.
+    pub(super) until: Option<usize>,
 }
 
 impl Shard {
@@ -80,7 +82,7 @@ impl Shard {
             self.note_hold(io, slot);
             return io.queued(slot);
         }
-        io.fail(slot, "the application does not read its messages".into(), true);
+        io.end(slot, "the application does not read its messages".into());
     }
 
     /// Octets of data that may wait for an application; `None` when its face is down, which is

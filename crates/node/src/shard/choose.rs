@@ -23,6 +23,15 @@ pub(crate) struct Way {
     pub(crate) leg: Leg,
 }
 
+/// What shard 0 holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Waiting {
+    /// Interests with CanBePrefix, which any Data may answer.
+    Discovery,
+    /// None of them.
+    Exact,
+}
+
 /// What decides, the same for all shards.
 #[derive(Debug, Clone)]
 pub(crate) struct Chooser {
@@ -35,12 +44,12 @@ const NAME: u8 = types::NAME as u8;
 const CAN_BE_PREFIX: u8 = types::CAN_BE_PREFIX as u8;
 
 impl Chooser {
-    /// The way of `packet`; `discovery` says whether shard 0 holds Interests with CanBePrefix.
+    /// The way of `packet`.
     /// `None` when no name can be found: the packet is malformed, and any shard can say so.
-    pub(crate) fn way(&self, packet: &Packet, discovery: bool) -> Option<Way> {
+    pub(crate) fn way(&self, packet: &Packet, waiting: Waiting) -> Option<Way> {
         let (kind, name, after) = name_of(&packet.bytes)?;
         if kind == PacketType::Data {
-            if discovery {
+            if waiting == Waiting::Discovery {
                 let home = u8::try_from(self.by_name(name)).unwrap_or(0);
                 return Some(Way { shard: 0, leg: Leg::Discovery(home) });
             }
@@ -139,19 +148,19 @@ mod tests {
     fn an_interest_and_its_data_choose_the_same_shard() {
         let interest = [&[5, 5][..], &NAME_A].concat();
         let data = [&[6, 5][..], &NAME_A].concat();
-        let up = chooser().way(&packet(&interest, &[]), false).unwrap();
-        let down = chooser().way(&packet(&data, &[]), false).unwrap();
+        let up = chooser().way(&packet(&interest, &[]), Waiting::Exact).unwrap();
+        let down = chooser().way(&packet(&data, &[]), Waiting::Exact).unwrap();
         assert_eq!((up.leg, up), (Leg::Home, down));
     }
 
     #[test]
     fn a_token_of_ours_is_a_hint_and_a_foreign_one_is_not() {
         let data = [&[6, 5][..], &NAME_A].concat();
-        let by_name = chooser().way(&packet(&data, &[]), false).unwrap().shard;
+        let by_name = chooser().way(&packet(&data, &[]), Waiting::Exact).unwrap().shard;
         for shard in 1..4_u8 {
             let token = [shard, 0, 0, 0, 0, 0];
             assert_eq!(
-                chooser().way(&packet(&data, &token), false).unwrap(),
+                chooser().way(&packet(&data, &token), Waiting::Exact).unwrap(),
                 Way { shard: shard.into(), leg: Leg::Token }
             );
             let misled =
@@ -160,25 +169,28 @@ mod tests {
             assert_eq!((misled(true), misled(false)), (None, other));
         }
         for token in [&[2][..], &[9, 0, 0, 0, 0, 0], &[2, 0, 0, 0, 0, 0, 0]] {
-            assert_eq!(chooser().way(&packet(&data, token), false).unwrap().shard, by_name);
+            assert_eq!(
+                chooser().way(&packet(&data, token), Waiting::Exact).unwrap().shard,
+                by_name
+            );
         }
     }
 
     #[test]
     fn discovery_interests_are_probed_and_data_sees_them_first() {
         let interest = [&[5, 7][..], &NAME_A, &[0x21, 0]].concat();
-        let way = chooser().way(&packet(&interest, &[]), false).unwrap();
+        let way = chooser().way(&packet(&interest, &[]), Waiting::Exact).unwrap();
         assert_eq!(way, Way { shard: 3, leg: Leg::Probe });
         let data = [&[6, 5][..], &NAME_A].concat();
-        let home = chooser().way(&packet(&data, &[]), false).unwrap().shard;
-        let way = chooser().way(&packet(&data, &[]), true).unwrap();
+        let home = chooser().way(&packet(&data, &[]), Waiting::Exact).unwrap().shard;
+        let way = chooser().way(&packet(&data, &[]), Waiting::Discovery).unwrap();
         assert_eq!(way, Way { shard: 0, leg: Leg::Discovery(u8::try_from(home).unwrap()) });
     }
 
     #[test]
     fn a_packet_without_a_name_has_no_way() {
         for bytes in [&[][..], &[5], &[5, 0], &[5, 3, 8, 1, 1], &[5, 200, 7], &[9, 2, 7, 0]] {
-            assert_eq!(chooser().way(&packet(bytes, &[]), false), None);
+            assert_eq!(chooser().way(&packet(bytes, &[]), Waiting::Exact), None);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The shard as its engine sees it: turns, holding back, batches in and out.
+//! The shard as a driver of its engine: turns, back-pressure, batches in and out.
 
 use super::{FaceState, Io, Order, Report, Shard};
 use crate::cross::ToPeer;
@@ -98,7 +98,7 @@ impl Driver for Shard {
         }
         self.report_late();
         if std::mem::take(&mut self.reported) {
-            self.control.wake();
+            self.control.ring();
         }
     }
 

@@ -14,6 +14,7 @@ use crate::cross::{Batch, Fan};
 use onym_engine::Slot;
 use onym_face::Transport;
 use onym_frame::{Buf, TxQueue};
+use onym_link::{AppMessage, Outgoing, Transmit};
 use onym_tables::Tick;
 use std::ops::Range;
 
@@ -38,33 +39,73 @@ pub(crate) enum Hold {
 }
 
 impl Shard {
-    /// One batch of what came from the push thread, unless a face holds back.
+    /// One batch of what came from the push thread, or what is left of one, unless a face holds
+    /// back.
     pub(super) fn take_push(&mut self, io: &mut Io) {
         if self.is_held_back(io) {
             return;
         }
-        let Some(mut batch) = self.push.as_mut().and_then(|push| push.from.next()) else { return };
-        self.deliver(io, &mut batch);
-        if let Some(push) = &mut self.push {
-            push.from.give_back(batch);
+        let Some(push) = &mut self.push else { return };
+        let Some(mut batch) = push.rest.take().or_else(|| push.from.next()) else { return };
+        let delivered = self.deliver(io, &mut batch);
+        let Some(push) = &mut self.push else { return };
+        match delivered {
+            Delivered::Whole => push.from.give_back(batch),
+            Delivered::InPart => push.rest = Some(batch),
         }
     }
 
-    /// Puts what the push half wants sent into the queues of faces.
-    pub(super) fn deliver(&mut self, io: &mut Io, batch: &mut Batch) {
+    /// Puts what the push half wants sent into the queues of faces, up to a publication that has to
+    /// wait for room at its application.
+    pub(super) fn deliver(&mut self, io: &mut Io, batch: &mut Batch) -> Delivered {
         let mut out = std::mem::take(&mut batch.out);
         // What several applications get is one piece for all of them.
         let is_shared = batch.fans.iter().any(|fan| fan.faces.len() > 1);
         let shared = is_shared.then(|| Buf::copy_from(&batch.messages));
-        let mut fans = batch.fans.iter().peekable();
-        for (i, item) in out.items.drain(..).enumerate() {
+        let (mut fans, mut fanned) = (batch.fans.iter().peekable(), 0);
+        let mut items = out.items.drain(..).enumerate();
+        while let Some((i, item)) = items.next() {
             while let Some(fan) = fans.next_if(|fan| fan.after <= i) {
                 self.fan_out(io, fan, batch, shared.as_ref());
+                fanned += 1;
+            }
+            if self.waits(io, &out.arena, &item) {
+                let rest = std::iter::once(item).chain(items.map(|(_, item)| item)).collect();
+                out.items = rest;
+                batch.out = out;
+                batch.fans.drain(..fanned);
+                batch.fans.iter_mut().for_each(|fan| fan.after -= i);
+                return Delivered::InPart;
             }
             self.transmit(io, &out.arena, item);
         }
+        drop(items);
         fans.for_each(|fan| self.fan_out(io, fan, batch, shared.as_ref()));
         batch.out = out;
+        Delivered::Whole
+    }
+
+    /// Whether a publication has to wait until its application, on a stream, has taken enough of
+    /// what waits for it: that holds the push half back as a long queue does.
+    fn waits(&mut self, io: &mut Io, arena: &[u8], item: &Transmit) -> bool {
+        if !matches!(item.what, Outgoing::App(AppMessage::Data)) {
+            return false;
+        }
+        let (now, Some(push)) = (io.now, &mut self.push) else { return false };
+        let Some((slot, face)) = io.faces.by_id(item.face) else { return false };
+        let Some(app) = &mut face.state.app else { return false };
+        let (len, room) = (item.bytes.octets(arena).len(), push.app_queue_bytes_max);
+        let is_over = !face.queue.is_empty() && face.queue.bytes() + len > room;
+        if !is_over || !face.is_stream || face.io.is_none() || face.state.hold == Hold::Slow {
+            app.until = None;
+            return false;
+        }
+        app.until = Some(room.saturating_sub(len));
+        if face.state.hold == Hold::Free {
+            face.state.hold = Hold::Since(now, face.traffic.out_bytes);
+            push.holding.push(slot);
+        }
+        true
     }
 
     fn fan_out(&mut self, io: &mut Io, fan: &Fan, batch: &Batch, shared: Option<&Buf>) {
@@ -117,7 +158,7 @@ impl Shard {
             miss(face, missed.len());
         }
         if !is_told {
-            return io.fail(slot, "the application does not read its messages".into(), true);
+            return io.end(slot, "the application does not read its messages".into());
         }
         self.note_hold(io, slot);
         io.queued(slot);
@@ -151,6 +192,9 @@ impl Shard {
                 return true;
             }
             face.state.hold = if is_long { Hold::Slow } else { Hold::Free };
+            if let Some(app) = &mut face.state.app {
+                app.until = None;
+            }
             if is_long {
                 face.tell_flushed();
             }
@@ -170,8 +214,23 @@ impl Shard {
     }
 }
 
+/// Whether what waits for a face is more than it may be.
 fn is_long(face: &LocalFace) -> bool {
-    face.io.is_some() && face.queue.push_bytes() > RELEASE_AT
+    let until = face.state.app.as_ref().and_then(|app| app.until);
+    let is_over = match until {
+        Some(until) => face.queue.bytes() > until,
+        None => face.queue.push_bytes() > RELEASE_AT,
+    };
+    face.io.is_some() && is_over
+}
+
+/// How far a batch was delivered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Delivered {
+    /// All of it.
+    Whole,
+    /// The rest waits for an application.
+    InPart,
 }
 
 /// Messages, one behind the other.

@@ -18,16 +18,15 @@ mod tests;
 pub(crate) use app::AppSide;
 pub(crate) use choose::Chooser;
 pub(crate) use fan::Hold;
-pub(crate) use order::{FaceOrder, Opening, Order, ShardPort, TableOrder, ask_all};
+pub(crate) use order::{FaceOrder, Opening, Order, Route, ShardPort, TableOrder, ask_all};
 pub use push::PushDropped;
 pub(crate) use push::{PushSide, PushState};
 
 use crate::cross::{FromPeer, ToPeer};
-use onym_engine::{Engine, Policy};
+use onym_engine::{Bell, Engine, Policy};
 use onym_forward::{Event, Forwarder};
 use onym_frame::Buf;
 use onym_link::Outbox;
-use onym_sys::epoll::Waker;
 use onym_tables::FaceId;
 use rtrb::Producer;
 use std::collections::VecDeque;
@@ -141,7 +140,7 @@ pub(crate) struct Shard {
     late: VecDeque<Report>,
     /// Whether the control thread is to be woken at the end of the round.
     reported: bool,
-    control: Arc<Waker>,
+    control: Arc<Bell>,
     out: Outbox,
     /// The push half, when it is enabled.
     push: Option<PushSide>,
@@ -163,7 +162,7 @@ pub(crate) struct Parts {
     pub(crate) from: Vec<Option<FromPeer>>,
     pub(crate) discovery: Arc<AtomicBool>,
     pub(crate) reports: Producer<Report>,
-    pub(crate) control: Arc<Waker>,
+    pub(crate) control: Arc<Bell>,
     pub(crate) push: Option<PushSide>,
 }
 
@@ -220,7 +219,7 @@ impl Shard {
     /// Whether every send queue is empty and nothing crosses.
     pub(crate) fn is_drained(&self, io: &Io) -> bool {
         let sent = self.to.iter().flatten().all(ToPeer::is_empty);
-        let pushed = self.push.as_ref().is_none_or(|p| p.to.is_empty() && !p.from.waits());
+        let pushed = self.push.as_ref().is_none_or(|p| p.to.is_empty() && !p.has_batch());
         io.is_drained()
             && sent
             && pushed

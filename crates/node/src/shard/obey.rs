@@ -1,7 +1,7 @@
-//! How a shard carries out orders.
+//! Execution of the orders to a shard.
 
 use super::{FaceOrder, FaceState, Hold, Io, Opening, Order, Shard, TableOrder};
-use crate::control::status::ShardState;
+use crate::counts::ShardState;
 use onym_engine::OwnerCounters;
 use onym_forward::Question;
 use onym_forward::verdict::Counters;
@@ -10,6 +10,9 @@ use onym_link::Packet;
 use onym_tables::FaceId;
 use onym_tables::fib::NextHop;
 use onym_wire::name::{Name, NameRef};
+
+/// From so many octets of pending Interests on that ended with their face, memory is handed back.
+const HANDED_BACK: usize = 1 << 20;
 
 impl Shard {
     pub(super) fn obey(&mut self, io: &mut Io, order: Order) {
@@ -36,7 +39,7 @@ impl Shard {
             Order::PushForwarder(forwarder) => self.push_forwarder(*forwarder),
             Order::PushFail { id, reason } => {
                 if let Some((slot, _)) = io.faces.by_id(id) {
-                    io.fail(slot, reason, true);
+                    io.end(slot, reason);
                 }
             }
             Order::IsDrained { reply } => reply.send(self.is_drained(io)),
@@ -64,7 +67,11 @@ impl Shard {
             }
             FaceOrder::Close { id, reply } => reply.send(self.close(io, id)),
             FaceOrder::Forget { id, reply } => {
+                let before = self.fw.pit_octets();
                 self.fw.face_remove(io.now, id);
+                if before - self.fw.pit_octets() >= HANDED_BACK {
+                    onym_sys::memory::hand_back();
+                }
                 io.faces.forget(id);
                 reply.send(());
             }
@@ -91,7 +98,7 @@ impl Shard {
             TableOrder::FibList { reply } => {
                 let routes = self.fw.fib().iter().filter_map(|(name, hops)| {
                     let name = NameRef::parse_value(name).ok()?.to_name();
-                    Some((name, hops.iter().map(|h| (h.face, h.cost)).collect()))
+                    Some((name, hops.to_vec()))
                 });
                 reply.send(routes.collect());
             }

@@ -1,7 +1,8 @@
-//! What other threads ask of a shard: a protocol of typed orders, carried out between two rounds.
+//! Orders of other threads to a shard: a typed protocol, executed between two rounds.
 
 use super::PushState;
-use crate::control::status::ShardState;
+use crate::counts::ShardState;
+use onym_engine::mailbox::PATIENCE;
 use onym_engine::{Answer, OwnerCounters, Port, Reply};
 use onym_face::Face;
 use onym_forward::{ChoiceError, Explanation, FaceCounters, FaceInfo, UnsolicitedPolicy};
@@ -68,7 +69,7 @@ pub(crate) enum FaceOrder {
 }
 
 /// A prefix with its next hops and their costs.
-pub(crate) type Route = (Name, Vec<(FaceId, u64)>);
+pub(crate) type Route = (Name, Vec<NextHop>);
 
 /// An order about a table.
 #[derive(Debug)]
@@ -171,7 +172,7 @@ impl ShardPort {
 
     /// Has an order carried out and returns the answer; `None` when the shard ended.
     pub(crate) fn ask<R, O: Into<Order>>(&self, order: impl FnOnce(Reply<R>) -> O) -> Option<R> {
-        self.begin(order)?.wait()
+        self.begin(order)?.wait_for(PATIENCE)
     }
 }
 
@@ -182,5 +183,5 @@ pub(crate) fn ask_all<R, O: Into<Order>>(
     order: impl Fn(Reply<R>) -> O,
 ) -> Vec<R> {
     let asked: Vec<_> = ports.iter().map(|port| port.begin(&order)).collect();
-    asked.into_iter().flatten().filter_map(Answer::wait).collect()
+    asked.into_iter().flatten().filter_map(|answer| answer.wait_for(PATIENCE)).collect()
 }

@@ -1,6 +1,7 @@
 //! Packets to their shard and through its forwarder, and what it produced to the faces.
 
-use super::{Io, Report, Shard};
+use super::choose::Waiting;
+use super::{Io, LocalFace, Report, Shard};
 use crate::cross::Leg;
 use onym_engine::{Place, Slot};
 use onym_forward::{Share, Verdict};
@@ -16,8 +17,11 @@ impl Shard {
         if self.is_alone() {
             return Some(self.fw.receive(now, packet, &mut self.out));
         }
-        let discovery = self.discovery.load(Ordering::Acquire);
-        match self.chooser.way(&packet, discovery) {
+        let waiting = match self.discovery.load(Ordering::Acquire) {
+            true => Waiting::Discovery,
+            false => Waiting::Exact,
+        };
+        match self.chooser.way(&packet, waiting) {
             Some(way) if way.shard != self.index => {
                 self.cross(way.shard, way.leg, packet);
                 None
@@ -115,7 +119,7 @@ impl Shard {
             face.traffic.face_gone += 1;
             return;
         }
-        face.queue.set_lane(lane(is_push, face.is_stream));
+        face.queue.set_lane(if is_push { push_lane(face) } else { Lane::Pull });
         // Refusals are counted by the link service.
         let _ = face.link.send(now, item, arena, &mut face.queue);
         if is_push {
@@ -135,11 +139,7 @@ impl Shard {
     }
 }
 
-/// Whose share of a queue a packet takes: who sends push frames to a stream is held back.
-pub(super) const fn lane(is_push: bool, is_stream: bool) -> Lane {
-    match (is_push, is_stream) {
-        (false, _) => Lane::Pull,
-        (true, false) => Lane::Push,
-        (true, true) => Lane::PushHeldBack,
-    }
+/// Whose share of a queue a push frame takes: who sends such to a stream is held back.
+pub(super) fn push_lane(face: &LocalFace) -> Lane {
+    if face.is_stream { Lane::PushHeldBack } else { Lane::Push }
 }

@@ -1,7 +1,8 @@
 //! The push half in a shard: frames through a forwarder of its own, messages of applications to
 //! the push thread, and what that thread sends to the faces of this shard.
 
-use super::packet::lane;
+use super::fan::Delivered;
+use super::packet::push_lane;
 use super::{Io, Shard};
 use crate::cross::{Batch, FromPeer, Leg, ToPeer};
 use crate::push::{Rest, Shared, is_data};
@@ -42,6 +43,8 @@ pub(crate) struct PushSide {
     shared: Option<Arc<Shared>>,
     /// Something was done in place since the last batch was handed over.
     is_used: bool,
+    /// What is left of a batch, whose first publication waits for an application.
+    pub(super) rest: Option<Box<Batch>>,
     /// An emptied batch.
     spare: Option<Box<Batch>>,
     /// The push thread wakes this shard when it has taken a batch.
@@ -91,6 +94,7 @@ impl PushSide {
             sent: 0,
             shared: None,
             is_used: false,
+            rest: None,
             spare: None,
             waits,
             held: Vec::new(),
@@ -116,7 +120,7 @@ impl PushSide {
         from: (usize, u64),
         packets: (FaceId, &FrameRow),
     ) -> Option<(usize, Rest)> {
-        if self.from.waits() {
+        if self.has_batch() {
             return None;
         }
         let mut thread = self.shared.as_ref().and_then(|shared| shared.try_lock())?;
@@ -142,6 +146,11 @@ impl PushSide {
         };
         self.sent += u64::from(is_sent);
         is_sent
+    }
+
+    /// Whether something that the push thread sent is to be taken.
+    pub(super) fn has_batch(&self) -> bool {
+        self.rest.is_some() || self.from.waits()
     }
 
     /// Whether there is room for what applications and neighbours send.
@@ -260,8 +269,8 @@ impl Shard {
             face.traffic.face_gone += row.count() as u64;
             return;
         }
-        face.queue.set_lane(lane(true, face.is_stream));
-        face.link.send_row(now, head, (row, from), &mut face.queue);
+        face.queue.set_lane(push_lane(face));
+        face.link.send_row(now, head, row, from, &mut face.queue);
         self.note_hold(io, slot);
         io.queued(slot);
     }
@@ -269,7 +278,7 @@ impl Shard {
     /// What is for the push half of this node: the first of the packets of a face is done in place,
     /// with those behind it that continue it, or sent to its thread. How many packets that were.
     fn for_push(&mut self, io: &mut Io, slot: Slot, id: FaceId, packets: &FrameRow) -> usize {
-        if self.push.as_ref().is_some_and(|push| push.from.waits()) {
+        if self.push.as_ref().is_some_and(PushSide::has_batch) {
             // Nothing can be done in place before it.
             self.take_push(io);
         }
@@ -316,7 +325,8 @@ impl Shard {
 
     /// What was done in place goes to the faces of this shard.
     pub(super) fn take_in_place(&mut self, io: &mut Io) {
-        let Some(push) = self.push.as_mut().filter(|push| push.is_used) else { return };
+        let is_ready = |push: &&mut PushSide| push.is_used && push.rest.is_none();
+        let Some(push) = self.push.as_mut().filter(is_ready) else { return };
         // Whoever is at it now may hand it over by the ring; else it is tried again.
         let Some(mut thread) = push.shared.as_ref().and_then(|shared| shared.try_lock()) else {
             return;
@@ -324,10 +334,14 @@ impl Shard {
         push.is_used = false;
         let mut batch = thread.hand_over(self.index, push.spare.take().unwrap_or_default());
         drop(thread);
-        self.deliver(io, &mut batch);
-        batch.clear();
-        if let Some(push) = &mut self.push {
-            push.spare = Some(batch);
+        let delivered = self.deliver(io, &mut batch);
+        let Some(push) = &mut self.push else { return };
+        match delivered {
+            Delivered::Whole => {
+                batch.clear();
+                push.spare = Some(batch);
+            }
+            Delivered::InPart => push.rest = Some(batch),
         }
     }
 
@@ -383,7 +397,7 @@ impl Shard {
     /// thread, or faces that were put aside.
     pub(super) fn push_waits(&self) -> bool {
         let waits =
-            |push: &PushSide| push.from.waits() || !push.held.is_empty() && push.to.has_room();
+            |push: &PushSide| push.has_batch() || !push.held.is_empty() && push.to.has_room();
         self.push.as_ref().is_some_and(waits)
     }
 
@@ -394,6 +408,7 @@ impl Shard {
                 || !push.holding.is_empty()
                 || !push.leaving.is_empty()
                 || push.is_used
+                || push.rest.is_some()
         };
         self.push.as_ref().is_some_and(waits)
     }

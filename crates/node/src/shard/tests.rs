@@ -7,7 +7,7 @@ use onym_face::Face as _;
 use onym_face::mem::{MemFace, pair};
 use onym_forward::{Config, FaceInfo};
 use onym_frame::{Buf, BufPool, Lane, RxFrame, TxQueue};
-use onym_link::LinkConfig;
+use onym_link::{AppMessage, LinkConfig, Outgoing, Payload, Transmit};
 use onym_pubsub::forwarder::LinkEntry;
 use onym_pubsub::{Copies, Source};
 use onym_tables::bloom::Scheme;
@@ -53,7 +53,7 @@ fn bench(shards: usize) -> Bench {
         from,
         discovery: Arc::default(),
         reports: reports_tx,
-        control: Arc::new(Waker::new().unwrap()),
+        control: Bell::new().unwrap(),
         push: None,
     });
     let engine = ShardEngine::new(shard, mailbox, Clock::start(), POLICY).unwrap();
@@ -202,7 +202,7 @@ fn an_error_that_a_face_survives_is_told_once_a_second() {
     let (id, _io) = b.face();
     let (slot, _) = b.engine.io.faces.by_id(id).unwrap();
     for _ in 0..1000 {
-        b.engine.io.fail(slot, "refused".into(), false);
+        b.engine.io.note_error(slot, "refused".into());
     }
     b.engine.round();
     assert_eq!(b.reports.slots(), 1);
@@ -292,6 +292,51 @@ fn a_neighbour_is_waited_for_while_anything_leaves_and_an_application_for_a_whil
         driver.is_held_back(io)
     };
     assert!(at(6000, 11) && at(6099, 12) && !at(6101, 13));
+}
+
+#[test]
+fn publications_that_fill_the_queue_of_an_application_one_by_one_wait_for_it_and_none_is_lost() {
+    let mut bench = bench(1);
+    let (_theirs, mut thread) = add_push(&mut bench, Duration::from_secs(100));
+    let (id, mut app) = bench.face();
+    bench.round();
+    let (_, face) = bench.engine.io.faces.by_id(id).unwrap();
+    (face.is_stream, face.state.app) = (true, Some(Box::default()));
+    // Each needs nearly all of the queue, or more than that; another message comes behind them.
+    let lens = [900 << 10, 700 << 10, 1100 << 10, 900 << 10];
+    let item: onym_wire::push::Id = "/1/2".parse().unwrap();
+    for len in lens {
+        let payload = vec![7; len];
+        let message = onym_wire::push::app::Message {
+            id: item.octets(),
+            payload: &payload,
+            ..onym_wire::push::app::Message::new(onym_wire::push::app::kind::DATA, 0)
+        };
+        let what = Outgoing::App(AppMessage::Data);
+        let bytes = Payload::Shared(Buf::copy_from(&message.octets()));
+        thread.transmit(&[], Transmit { face: id, what, bytes }).unwrap();
+    }
+    let last = Buf::copy_from(&[1; 9]);
+    let (what, bytes) = (Outgoing::App(AppMessage::Control), Payload::Shared(last.clone()));
+    thread.transmit(&[], Transmit { face: id, what, bytes }).unwrap();
+    assert!(thread.flush());
+    let (mut pool, mut got, mut pieces) = (BufPool::new(onym_face::CHUNK_LEN, 4), Vec::new(), 0);
+    for round in 0.. {
+        assert!(round < 10_000, "{pieces} pieces came");
+        // It may have nothing to do.
+        bench._orders.send(Order::Inject(Vec::new())).unwrap();
+        bench.round();
+        got.clear();
+        app.receive(&mut pool, 8, &mut got).unwrap();
+        assert_eq!(bench.engine.driver.push_dropped.missed, 0);
+        if got.iter().any(|frame| frame.bytes == last) {
+            break;
+        }
+        pieces += got.len();
+    }
+    pieces += got.len() - 1;
+    let wanted: usize = lens.iter().map(|len| len.div_ceil(onym_wire::push::app::PIECE_MAX)).sum();
+    assert_eq!(pieces, wanted, "whole, and in their order");
 }
 
 /// Rows of up to 150 frames: to one neighbour, two, this node or nobody, some at their last link.

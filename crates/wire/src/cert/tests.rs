@@ -1,6 +1,7 @@
 use super::*;
 use crate::data::DataBuilder;
 use crate::signature::SignatureInfo;
+use crate::validity::{TIME_MAX, TIME_MIN};
 use proptest::prelude::*;
 
 #[test]

@@ -45,7 +45,7 @@ pub struct Message<'a> {
     pub tag: u32,
     /// Octets of the identifier: whole labels.
     pub id: &'a [u8],
-    /// Octets of the father's identifier.
+    /// Octets of the parent's identifier.
     pub prefix: &'a [u8],
     /// How it is disseminated.
     pub strategy: Strategy,
@@ -275,7 +275,7 @@ impl<'a> Message<'a> {
         Id::from_octets(self.id).unwrap_or_default()
     }
 
-    /// The father's identifier.
+    /// The parent's identifier.
     #[must_use]
     pub fn prefix(&self) -> Id {
         Id::from_octets(self.prefix).unwrap_or_default()

@@ -122,10 +122,10 @@ impl Id {
         self.0.is_empty()
     }
 
-    /// The labels of its father; empty for a root.
+    /// The labels of its parent; empty for a root.
     #[must_use]
-    pub fn father(&self) -> &[[u8; 8]] {
-        self.0.split_last().map_or(&[], |(_, father)| father)
+    pub fn parent(&self) -> &[[u8; 8]] {
+        self.0.split_last().map_or(&[], |(_, parent)| parent)
     }
 
     /// The first label.

@@ -5,8 +5,9 @@ use crate::Verdict;
 use crate::stage::{Arrival, CacheStage, Pending};
 use onym_link::Packet;
 use onym_tables::Tick;
-use onym_tables::cs::Inserted;
+use onym_tables::cs::{Demand, Inserted};
 use onym_wire::data::Data;
+use onym_wire::mgmt::Scope;
 
 #[inline(always)]
 pub(super) fn run<C: CacheStage>(
@@ -16,7 +17,7 @@ pub(super) fn run<C: CacheStage>(
     data: &Data<'_>,
     hash: u64,
 ) {
-    cache.admit(now, &Arrival { packet, data, hash, unsolicited: false });
+    cache.admit(now, &Arrival { packet, data, hash, demand: Demand::Asked });
 }
 
 /// Data that nobody asked for.
@@ -29,9 +30,9 @@ pub(super) fn unsolicited<C: CacheStage>(
     data: &Data<'_>,
     hash: u64,
 ) -> Verdict {
-    let is_local = pending.faces.get(packet.face).is_some_and(crate::Face::is_local);
-    let arrival = Arrival { packet, data, hash, unsolicited: true };
-    let is_kept = pending.config.unsolicited.admits(is_local)
-        && cache.admit(now, &arrival) != Inserted::Refused;
+    let scope = pending.faces.get(packet.face).map_or(Scope::NonLocal, |face| face.info.scope);
+    let arrival = Arrival { packet, data, hash, demand: Demand::Unsolicited };
+    let is_kept =
+        pending.config.unsolicited.admits(scope) && cache.admit(now, &arrival) != Inserted::Refused;
     if is_kept { Verdict::Stored } else { Verdict::Unsolicited }
 }

@@ -58,13 +58,6 @@ pub(super) fn incoming<'a>(
         hashes,
         nonce: interest.nonce.map_or_else(|| pending.rng.next_u32(), u32::from_be_bytes),
         hop_limit,
-        hint: hint_of(pending, interest),
+        hint: pending.hint_of(interest),
     }
-}
-
-/// What tells the hint of an Interest from others in the PIT; 0 for none.
-#[inline(always)]
-pub(crate) fn hint_of(pending: &Pending, interest: &Interest<'_>) -> u64 {
-    let hint = &interest.forwarding_hint;
-    if hint.is_empty() { 0 } else { rules::hint_key(&pending.key, &pending.regions, hint) }
 }

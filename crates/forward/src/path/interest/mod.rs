@@ -7,46 +7,13 @@ mod loops;
 mod pit_insert;
 
 use super::decide;
-use crate::faces::FaceInfo;
+pub(crate) use super::incoming::Incoming;
 use crate::stage::{CacheStage, RouteStage};
 use crate::{Forwarder, Verdict, fairness};
 use onym_link::{Outbox, Packet};
-use onym_tables::hash::NameHashes;
-use onym_tables::pit::Key;
-use onym_tables::{FaceId, Tick};
+use onym_tables::Tick;
 use onym_wire::interest::Interest;
 use onym_wire::lp::NackReason;
-
-/// An Interest that passed the guard.
-#[derive(Debug)]
-pub(crate) struct Incoming<'a> {
-    pub(crate) packet: &'a Packet,
-    pub(crate) interest: &'a Interest<'a>,
-    pub(crate) ingress: FaceId,
-    pub(crate) info: FaceInfo,
-    pub(crate) hashes: &'a NameHashes,
-    pub(crate) nonce: u32,
-    /// The HopLimit to send it with.
-    pub(crate) hop_limit: Option<u8>,
-    /// Hash of the forwarding hint; 0 when there is none or its region is ours.
-    pub(crate) hint: u64,
-}
-
-impl<'a> Incoming<'a> {
-    pub(crate) fn key(&self) -> Key<'a> {
-        Key {
-            can_be_prefix: self.interest.can_be_prefix,
-            must_be_fresh: self.interest.must_be_fresh,
-            hint: self.hint,
-            ..Key::new(self.interest.name.value(), self.hashes)
-        }
-    }
-
-    /// Whether the hint is left out when the Interest is sent on.
-    pub(crate) fn strips_hint(&self) -> bool {
-        self.hint == 0 && !self.interest.forwarding_hint.is_empty()
-    }
-}
 
 #[inline(never)]
 pub(super) fn run<R: RouteStage, C: CacheStage>(

@@ -264,7 +264,8 @@ impl Default for Shm {
 pub struct StaticFace {
     /// The remote end, such as `udp4://192.0.2.1:6363`; host names are looked up at start.
     pub uri: String,
-    /// The local end, for Ethernet: `dev://eth0`.
+    /// The local end: the interface of Ethernet, `dev://eth0`; the listener that a UDP face speaks
+    /// from, `udp4://192.0.2.1:6363`, by default the one that its peer speaks to.
     #[serde(default)]
     pub local: Option<String>,
     /// How long it lives: `persistent` or `permanent`.
@@ -355,7 +356,7 @@ pub struct Fault {
 }
 
 impl StaticFace {
-    /// A permanent face to `uri` without special wishes.
+    /// A permanent face to `uri` with the default options.
     #[must_use]
     pub fn permanent(uri: &str) -> Self {
         Self {

@@ -76,7 +76,8 @@ pub struct Push {
     /// takes nothing. With `push.lease_ms` and more, subscriptions at other nodes lapse meanwhile.
     pub hold_ms: u64,
     /// Most scopes and items of a rendezvous; what applications of this node assert is bounded by
-    /// the same number. Beyond three quarters of it each application and each node has its share.
+    /// the same number. Beyond half of it each application, beyond three quarters each node, has its
+    /// share.
     pub vertices_max: usize,
     /// Most octets of a rendezvous, about; beyond three quarters of it each node has its share.
     pub graph_bytes_max: usize,
@@ -134,7 +135,7 @@ impl Default for Push {
             app_queue_bytes_max: 8 << 20,
             hold_ms: 250,
             vertices_max: 1_000_000,
-            graph_bytes_max: 1 << 30,
+            graph_bytes_max: 1 << 29,
             link_state_bytes_max: 16 << 20,
             lease_ms: 30_000,
             state: String::new(),

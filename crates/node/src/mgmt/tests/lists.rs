@@ -73,7 +73,7 @@ fn a_long_dataset_comes_in_segments_that_stay_while_the_tables_change() {
     let mut world = World::default();
     for i in 0..2000 {
         let name = name(&format!("/prefix/{i:08}/with/some/length"));
-        world.host.fib.insert(name, vec![(APP, 1)]);
+        world.host.fib.insert(name, vec![NextHop { face: APP, cost: 1 }]);
     }
     let uri = name("/localhost/nfd/fib/list");
     let first = answer(&mut world, &uri, true).unwrap();
@@ -143,6 +143,34 @@ fn datasets_are_for_local_faces_and_need_discovery() {
     assert!(answer(&mut world, &uri, false).is_none());
     assert!(answer(&mut world, &name("/localhost/nfd/faces/list/v=1/seg=0"), false).is_none());
     assert_eq!(world.management.counters().ignored, 4);
+}
+
+#[test]
+fn names_around_a_dataset_are_answered_as_nfd_answers_them() {
+    let mut world = World::default();
+    // Behind it: the dataset, under the longer name; versions and segments that are not kept: nothing.
+    let longer = name("/localhost/nfd/faces/list/foo/bar");
+    let wire = answer(&mut world, &longer, true).expect("the dataset under the longer name");
+    let data = Data::parse(&wire).unwrap();
+    assert_eq!(data.name.drop_last(2).to_name(), longer);
+    assert_eq!(parse_list::<FaceStatus>(data.content).unwrap().len(), 2);
+    let version = data.name.drop_last(1).to_name();
+    assert!(answer(&mut world, &version, true).is_some(), "a kept version is found by its prefix");
+    for gone in ["list/v=1", "list/seg=0", "list/v=1/seg=0", "list/foo/v=1"] {
+        let uri = name(&format!("/localhost/nfd/faces/{gone}"));
+        assert!(answer(&mut world, &uri, true).is_none(), "{gone}");
+    }
+    // Above it: nothing listens there, whatever is kept below.
+    assert!(answer(&mut world, &name("/localhost/nfd/faces/list"), true).is_some());
+    for above in ["/localhost/nfd", "/localhost/nfd/faces", "/localhost/nfd/rib"] {
+        assert!(answer(&mut world, &name(above), true).is_none(), "{above}");
+    }
+    // A command is answered under its own name, with the flag as without.
+    let command = command_name(name("/localhost/nfd").as_ref(), "rib", "register", &named("/a"));
+    for can_be_prefix in [false, true] {
+        let wire = answer(&mut world, &command, can_be_prefix).expect("a command is answered");
+        assert_eq!(Data::parse(&wire).unwrap().name, command);
+    }
 }
 
 #[test]

@@ -110,7 +110,7 @@ fn next_hops_are_added_for_faces_that_exist_and_removed_without_question() {
     let huge = ControlParameters { face_id: Some(u64::MAX), ..named("/a") };
     assert_eq!(world.command("fib/add-nexthop", &huge).code, 410);
     assert_eq!(world.command("fib/remove-nexthop", &missing).body, Some(missing));
-    assert_eq!(world.host.fib[&name("/a")], [(APP, 5)]);
+    assert_eq!(world.host.fib[&name("/a")], [NextHop { face: APP, cost: 5 }]);
     let own = ControlParameters { face_id: Some(300), ..named("/a") };
     assert_eq!(world.command("fib/remove-nexthop", &named("/a")).body, Some(own));
     assert!(world.host.fib[&name("/a")].is_empty());

@@ -14,7 +14,7 @@ pub(super) fn config(p: &ControlParameters, host: &mut dyn Host) -> ControlRespo
     let cs = host.cs_config(p.capacity, bit(CS_ADMIT), bit(CS_SERVE));
     ControlResponse::ok(ControlParameters {
         capacity: Some(cs.capacity),
-        flags: Some(cs_flags(cs.admit, cs.serve)),
+        flags: Some(cs_flags(&cs)),
         ..ControlParameters::default()
     })
 }

@@ -3,6 +3,7 @@
 use super::super::host::Host;
 use super::{face_of, name_of, table_error};
 use onym_tables::FaceId;
+use onym_tables::fib::NextHop;
 use onym_wire::mgmt::{ControlParameters, ControlResponse};
 
 pub(super) fn add(p: &ControlParameters, from: FaceId, host: &mut dyn Host) -> ControlResponse {
@@ -14,7 +15,7 @@ pub(super) fn add(p: &ControlParameters, from: FaceId, host: &mut dyn Host) -> C
     if host.face(face).is_none() {
         return ControlResponse::new(410, "Face not found");
     }
-    if let Err(error) = host.fib_add(name.as_ref(), (face, cost)) {
+    if let Err(error) = host.fib_add(name.as_ref(), NextHop { face, cost }) {
         return table_error(&error);
     }
     ControlResponse::ok(ControlParameters {

@@ -1,17 +1,28 @@
 //! Listeners of the configuration, opened before the node says that it is ready.
 
-use super::{Bound, Control, connect};
 use crate::config::Config;
-use crate::control::record::NewFace;
 use onym_face::ether::{EtherFace, EtherListener};
 use onym_face::udp::{UdpListener, UdpMulticastFace};
 use onym_face::websocket::{Gate, WebSocketListener};
 use onym_face::{Face, FaceError, Listener, RingPolicy, UnixListener, tcp::TcpListener};
 use onym_sys::netdev::{self, Interface};
-use onym_tables::Tick;
-use onym_wire::mgmt::Persistency;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+
+/// Addresses that the node listens at; ports asked for as 0 are known here.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Bound {
+    /// Path of the Unix socket.
+    pub unix: Option<PathBuf>,
+    /// UDP addresses.
+    pub udp: Vec<SocketAddr>,
+    /// TCP addresses.
+    pub tcp: Vec<SocketAddr>,
+    /// WebSocket addresses.
+    pub websocket: Vec<SocketAddr>,
+    /// Addresses of the HTTP server.
+    pub metrics: Vec<SocketAddr>,
+}
 
 /// One listener.
 #[derive(Debug)]
@@ -21,9 +32,6 @@ pub(crate) struct Entry {
     pub(crate) udp: Option<SocketAddr>,
     /// Its interface when it is of Ethernet.
     pub(crate) ether: Option<String>,
-    pub(crate) token: u64,
-    /// When it is looked at again after it failed; never while it is looked at.
-    pub(crate) paused: Tick,
 }
 
 /// Listeners and the faces that exist without a peer's doing.
@@ -38,8 +46,7 @@ pub(crate) struct Opened {
 
 impl Opened {
     fn push(&mut self, listener: Box<dyn Listener>) -> &mut Entry {
-        let paused = Tick::NEVER;
-        self.listeners.push(Entry { listener, udp: None, ether: None, token: 0, paused });
+        self.listeners.push(Entry { listener, udp: None, ether: None });
         self.listeners.last_mut().expect("invariant: just pushed")
     }
 }
@@ -146,7 +153,7 @@ pub(crate) fn refused(
 }
 
 fn open_udp(config: &Config, opened: &mut Opened) -> Result<(), String> {
-    let options = connect::udp_options(config);
+    let options = udp_options(config);
     for address in addresses(&config.faces.udp.listen) {
         match UdpListener::bind(address, &options) {
             Ok(listener) => {
@@ -194,7 +201,7 @@ fn open_multicast(config: &Config, opened: &mut Opened) -> Result<(), String> {
     if udp.multicast.0.is_empty() {
         return Ok(());
     }
-    let options = connect::udp_options(config);
+    let options = udp_options(config);
     let wanted = &udp.multicast_interfaces.0;
     let interfaces = netdev::interfaces().map_err(|e| format!("listing interfaces: {e}"))?;
     for interface in &interfaces {
@@ -241,15 +248,14 @@ fn open_ether(config: &Config, opened: &mut Opened) -> Result<(), String> {
     Ok(())
 }
 
-impl Control {
-    /// Adds the faces that exist without a peer's doing.
-    ///
-    /// # Errors
-    /// A sentence.
-    pub(crate) fn add_multicast(&mut self, faces: Vec<Box<dyn Face>>) -> Result<(), String> {
-        for io in faces {
-            self.face_add(NewFace::of(Some(io), Persistency::Permanent))?;
-        }
-        Ok(())
+/// How UDP sockets are opened.
+pub(super) fn udp_options(config: &Config) -> onym_face::udp::UdpOptions {
+    let udp = &config.faces.udp;
+    onym_face::udp::UdpOptions {
+        // What the transport can; each face is told what to use (`faces.udp.mtu`).
+        mtu: onym_wire::PACKET_LEN_MAX,
+        recv_buffer: udp.receive_buffer_bytes,
+        send_buffer: udp.send_buffer_bytes,
+        ..onym_face::udp::UdpOptions::default()
     }
 }

@@ -1,6 +1,5 @@
 //! Log lines about faces. Those that strangers can cause are bounded in number.
 
-use super::Control;
 use super::record::Record;
 use crate::throttle::Throttle;
 use onym_tables::Tick;
@@ -8,14 +7,20 @@ use onym_wire::mgmt::Persistency;
 
 /// What was written of each kind.
 #[derive(Debug, Default)]
-pub(crate) struct Logs {
+pub(in crate::control) struct Logs {
     faces: Throttle,
     refused: Throttle,
 }
 
 impl Logs {
     /// What happened to a face: always when it was asked for, else as far as the bound goes.
-    pub(super) fn face(&mut self, now: Tick, record: &Record, what: &str, reason: &str) {
+    pub(in crate::control) fn face(
+        &mut self,
+        now: Tick,
+        record: &Record,
+        what: &str,
+        reason: &str,
+    ) {
         let held = match record.persistency {
             Persistency::OnDemand => self.faces.pass(now),
             Persistency::Persistent | Persistency::Permanent => Some(0),
@@ -29,12 +34,10 @@ impl Logs {
             tracing::info!(face, %remote, reason, held_back, "{what}");
         }
     }
-}
 
-impl Control {
     /// Somebody was refused.
-    pub(super) fn log_refused(&mut self, who: &str, reason: &str) {
-        if let Some(held_back) = self.logs.refused.pass(self.clock.now()) {
+    pub(in crate::control) fn refused(&mut self, now: Tick, who: &str, reason: &str) {
+        if let Some(held_back) = self.refused.pass(now) {
             tracing::warn!(reason, held_back, "{who} was refused");
         }
     }

@@ -1,0 +1,65 @@
+//! Keys of routing.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Routing: the node finds ways to other nodes of its network and their prefixes, by the protocol
+/// of ndn-dv. It is an application of the node, run by the daemon.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Routing {
+    /// Name of the network, one to three components. Empty: no routing.
+    pub network: String,
+    /// Name of this router: the network and one more component. Empty: the network and the host's
+    /// name.
+    pub router: String,
+    /// Links to neighbours. One end of a link is enough.
+    pub neighbour: Vec<RoutingNeighbour>,
+    /// Folder of `network.cert`, `router.key`, `router.cert` and the bootstrap time; what is
+    /// missing is made. Empty: `/var/lib/onym/routing` for root, else `onym/routing` in the user's
+    /// state folder.
+    pub folder: String,
+    /// Believe whoever reaches the node, without keys: for laboratories.
+    pub insecure: bool,
+    /// Which routes of applications are announced: `client` (origin client, as other routers do)
+    /// or `all` (whatever an application registers).
+    pub announce: String,
+    /// Time between two signs of life, in milliseconds.
+    pub advertise_interval_ms: u64,
+    /// A neighbour that is silent for so long is dead, in milliseconds; at least twice the
+    /// interval.
+    pub dead_interval_ms: u64,
+}
+
+impl Default for Routing {
+    fn default() -> Self {
+        Self {
+            network: String::new(),
+            router: String::new(),
+            neighbour: Vec::new(),
+            folder: String::new(),
+            insecure: false,
+            announce: "client".to_owned(),
+            advertise_interval_ms: 5_000,
+            dead_interval_ms: 30_000,
+        }
+    }
+}
+
+/// A link to a neighbour.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RoutingNeighbour {
+    /// Its URI, such as `udp4://192.0.2.1:6363`.
+    pub uri: String,
+    /// MTU of the face, in octets.
+    #[serde(default)]
+    pub mtu: Option<u64>,
+    /// Cost of the link.
+    #[serde(default = "one")]
+    pub cost: u64,
+}
+
+fn one() -> u64 {
+    1
+}

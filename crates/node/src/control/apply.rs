@@ -1,0 +1,226 @@
+//! The configuration applied to a running node: at start, and again by a reload.
+
+use super::Io;
+use super::dial::Asked;
+use super::faces::NewFace;
+use super::plane::Plane;
+use super::push::is_awaited;
+use super::target::{Target, resolve};
+use crate::config::{Changes, Config, StaticFace, StaticRoute, changes};
+use crate::mgmt::host::FaceProps;
+use crate::names;
+use crate::shard::Order;
+use onym_tables::FaceId;
+use onym_tables::fib::NextHop;
+use onym_wire::mgmt::{FACE_CONGESTION_MARKING, FACE_RELIABILITY, Persistency};
+use onym_wire::name::Name;
+
+/// Cost of the route to management under `/localhop/nfd` while that is off for others.
+const COST_LOCALHOP_OFF: u64 = u32::MAX as u64;
+
+/// Brings the parts to what the configuration in force says.
+pub(super) struct Applier<'a> {
+    plane: &'a mut Plane,
+    io: &'a mut Io,
+}
+
+impl<'a> Applier<'a> {
+    pub(super) fn new(plane: &'a mut Plane, io: &'a mut Io) -> Self {
+        Self { plane, io }
+    }
+
+    /// Applies the whole configuration to a node that just started.
+    ///
+    /// # Errors
+    /// A sentence with the key and what is wrong.
+    pub(super) fn all(&mut self) -> Result<(), String> {
+        self.regions();
+        self.strategies(&Config::default())?;
+        for prefix in ["/localhost/nfd", "/localhost/onym"] {
+            self.route_internal(prefix, 0);
+        }
+        self.localhop();
+        self.faces_and_routes()?;
+        self.push_links()
+    }
+
+    /// Takes over a new configuration; which keys took effect and which wait for a restart.
+    ///
+    /// # Errors
+    /// A sentence; keys before the one that is wrong have taken effect.
+    pub(super) fn reload(&mut self, new: Config) -> Result<Changes, String> {
+        for uri in new.face.iter().map(|f| &f.uri).chain(new.route.iter().map(|r| &r.via)) {
+            resolve(uri)?;
+        }
+        let running = &self.plane.settings.config;
+        let found = changes(running, &new);
+        // What waits for a restart stays as it runs, so that what is shown is what is so.
+        let new = new.keeping(running, &found.restart);
+        let old = self.plane.settings.replace(new);
+        let plane = &mut *self.plane;
+        let config = &plane.settings.config;
+        if old.cs != config.cs {
+            plane.shards.cs_apply(&config.cs);
+        }
+        plane.routes.set_max(config.tables.rib_routes_max);
+        let default_hop_limit = config.forward.default_hop_limit;
+        let is_fair = config.forward.fairness;
+        plane.shards.ask_all(|reply| Order::Forwarding { default_hop_limit, is_fair, reply });
+        plane.faces.next_idle_check = plane.clock.now();
+        self.regions();
+        self.localhop();
+        self.strategies(&old)?;
+        self.withdraw(&old);
+        self.faces_and_routes()?;
+        self.push_links()?;
+        Ok(found)
+    }
+
+    fn regions(&self) {
+        let regions = self.plane.settings.config.forward.network_regions.0.iter();
+        let regions: Vec<Name> = regions.filter_map(|r| r.parse().ok()).collect();
+        self.plane.shards.ask_all(|reply| Order::Regions { regions: regions.clone(), reply });
+    }
+
+    fn route_internal(&self, prefix: &str, cost: u64) {
+        let Ok(name) = prefix.parse::<Name>() else { return };
+        let hop = NextHop { face: FaceId::INTERNAL, cost };
+        if let Err(error) = self.plane.shards.fib_set(&self.plane.faces, name.as_ref(), hop) {
+            tracing::error!(prefix, ?error, "no route to management");
+        }
+    }
+
+    /// Local applications may register under `/localhop/nfd` too. Others may when the
+    /// configuration says so; else management turns them away, and a route to a gateway that an
+    /// application registered under that name goes first.
+    fn localhop(&self) {
+        let is_on = self.plane.settings.config.rib.localhop;
+        self.route_internal("/localhop/nfd", if is_on { 0 } else { COST_LOCALHOP_OFF });
+    }
+
+    /// Sets the strategies of the configuration and unsets those that only `old` has.
+    fn strategies(&self, old: &Config) -> Result<(), String> {
+        let new = &self.plane.settings.config.strategy;
+        for prefix in old.strategy.keys().filter(|p| !new.contains_key(*p)) {
+            if let Ok(name) = prefix.parse::<Name>() {
+                if name.as_ref().is_empty() {
+                    self.strategy("/", "best-route")?;
+                } else {
+                    self.plane.shards.strategy_unset(name.as_ref());
+                }
+            }
+        }
+        new.iter().try_for_each(|(prefix, strategy)| self.strategy(prefix, strategy))
+    }
+
+    fn strategy(&self, prefix: &str, strategy: &str) -> Result<(), String> {
+        let wrong = |why: &dyn std::fmt::Display| {
+            format!("strategy.\"{prefix}\": {strategy}: {why}; {}", names::STRATEGIES_ALLOWED)
+        };
+        let name: Name = prefix.parse().map_err(|e| wrong(&e))?;
+        let full = names::strategy_name(strategy).ok_or_else(|| wrong(&"there is no such one"))?;
+        let full: Name = full.parse().map_err(|e| wrong(&e))?;
+        let set = self.plane.shards.strategy_set(name.as_ref(), full.as_ref());
+        set.map(|_| ()).map_err(|e| wrong(&format!("{e:?}")))
+    }
+
+    /// What only `old` has goes: routes, faces, links.
+    fn withdraw(&mut self, old: &Config) {
+        let plane = &mut *self.plane;
+        let new = &plane.settings.config;
+        plane.routes.withdraw(&plane.shards, &plane.faces, old, new);
+        let gone = old.face.iter().filter(|f| !new.face.contains(f));
+        let gone = gone.filter_map(|f| plane.faces.to(&resolve(&f.uri).ok()?.to_string()));
+        for id in gone.collect::<Vec<_>>() {
+            plane.face_remove(id, "no longer in the configuration");
+        }
+        if let Some(push) = &plane.push {
+            push.unlink(&plane.faces, &old.push.link, &plane.settings.config.push.link);
+        }
+    }
+
+    fn faces_and_routes(&mut self) -> Result<(), String> {
+        for face in self.plane.settings.config.face.clone() {
+            self.face(&face)?;
+        }
+        for route in self.plane.settings.config.route.clone() {
+            self.face_of_route(&route)?;
+        }
+        self.plane.apply_routes();
+        Ok(())
+    }
+
+    fn face(&mut self, face: &StaticFace) -> Result<(), String> {
+        let uri = resolve(&face.uri).map_err(|e| format!("face: {e}"))?;
+        if let Some(id) = self.plane.faces.to(&uri.to_string()) {
+            self.plane.faces.keep(id, face.persistency, Target::of(uri));
+            return Ok(());
+        }
+        // Not before: it begins a new capture file.
+        let target = Target::of_config(face).map_err(|e| format!("face: {e}"))?;
+        let new = NewFace { target: Some(target.clone()), ..new_face(face) };
+        if face.persistency == Persistency::Permanent {
+            // Its record comes first; the transport follows when the other end is there.
+            self.plane.face_add(new)?;
+            self.plane.reconnect(self.io);
+            return Ok(());
+        }
+        let made = self.plane.face_create(self.io, target, Asked::Config, new);
+        made.map(drop).map_err(|e| format!("face: {}: {e:?}", face.uri))
+    }
+
+    /// A route over a URI that is no face yet makes a permanent one.
+    fn face_of_route(&mut self, route: &StaticRoute) -> Result<(), String> {
+        let uri = resolve(&route.via).map_err(|e| format!("route: {e}"))?.to_string();
+        let mut faces = self.plane.settings.config.face.iter();
+        if self.plane.faces.to(&uri).is_some()
+            || faces.any(|f| resolve(&f.uri).is_ok_and(|u| u.to_string() == uri))
+        {
+            return Ok(());
+        }
+        self.face(&StaticFace::permanent(&route.via))
+    }
+
+    /// Makes the faces of the links of the configuration that are not there yet.
+    ///
+    /// # Errors
+    /// A sentence with the key and what is wrong.
+    pub(super) fn push_links(&mut self) -> Result<(), String> {
+        if self.plane.push.is_none() {
+            return Ok(());
+        }
+        let links = self.plane.settings.config.push.link.clone();
+        for link in &links {
+            let wrong = |e: String| format!("push.link: {}: {e}", link.face);
+            let uri = resolve(&link.face).map_err(wrong)?;
+            let is_awaited = is_awaited(&uri);
+            if !is_awaited {
+                // One that the neighbour made by sending first is kept, too.
+                self.face(&StaticFace::permanent(&link.face)).map_err(wrong)?;
+            }
+            let Some(push) = &self.plane.push else { continue };
+            let faces = &self.plane.faces;
+            if is_awaited {
+                push.link_awaited(link, faces, &links);
+            } else if let Some(record) = faces.to(&uri.to_string()).and_then(|id| faces.get(id)) {
+                push.link(record, &links);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the configuration says of a face, without its target.
+fn new_face(face: &StaticFace) -> NewFace {
+    let mut props = FaceProps { mtu: face.mtu.map(|m| m as u64), ..FaceProps::default() };
+    if face.reliability {
+        props.flags |= FACE_RELIABILITY;
+        props.mask |= FACE_RELIABILITY;
+    }
+    if let Some(marking) = face.congestion_marking {
+        props.mask |= FACE_CONGESTION_MARKING;
+        props.flags |= if marking { FACE_CONGESTION_MARKING } else { 0 };
+    }
+    let queue_bytes_max = face.queue_bytes_max;
+    NewFace { props, queue_bytes_max, ..NewFace::of(None, face.persistency) }
+}

@@ -1,0 +1,131 @@
+//! The metrics page of a node.
+
+use crate::counts::{PushCounts, Snapshot};
+use crate::mgmt::host::FaceCounters;
+use onym_forward::verdict::Verdict;
+use onym_link::PacketKind;
+use onym_metrics::{Metric, Page, Source, catalogue as m};
+use std::fmt;
+
+/// The counters of a node at one moment.
+#[derive(Debug)]
+pub(super) struct Sample(pub(super) Box<Snapshot>);
+
+/// About how many octets the samples of a face have.
+const FACE_BYTES: usize = 512;
+
+impl Source for Sample {
+    fn size_hint(&self) -> usize {
+        32 * 1024 + self.0.faces.len() * FACE_BYTES
+    }
+
+    fn write(&self, page: &mut Page<'_>) -> fmt::Result {
+        let s = &*self.0;
+        page.family(&m::BUILD)?.sample([env!("CARGO_PKG_VERSION").into()], true)?;
+        let mut packets = page.family(&m::PACKETS)?;
+        for kind in PacketKind::ALL {
+            for verdict in Verdict::ALL {
+                let labels = [verdict.label(), kind.label()].map(Into::into);
+                packets.sample(labels, s.verdict(kind, *verdict))?;
+            }
+        }
+        words(page, &m::FRAMES_DROPPED, &s.frames_dropped())?;
+        words(page, &m::PACKETS_UNSENT, &s.unsent())?;
+        faces(page, s)?;
+        tables(page, s)?;
+        words(
+            page,
+            &m::MANAGEMENT_REQUESTS,
+            &[
+                ("command_done", s.management.commands_done),
+                ("command_refused", s.management.commands_refused),
+                ("dataset", s.management.datasets),
+                ("ignored", s.management.ignored),
+            ],
+        )?;
+        if let Some(counts) = &s.push {
+            push(page, counts)?;
+        }
+        let mut busy = page.family(&m::SHARD_BUSY)?;
+        for (shard, state) in s.shards.iter().enumerate() {
+            #[allow(clippy::cast_precision_loss)]
+            let seconds = state.busy_ns as f64 / 1e9;
+            busy.sample([(shard as u64).into()], seconds)?;
+        }
+        Ok(())
+    }
+}
+
+/// A metric whose one label is a word.
+fn words(page: &mut Page<'_>, metric: &Metric<1>, list: &[(&str, u64)]) -> fmt::Result {
+    let mut family = page.family(metric)?;
+    list.iter().try_for_each(|(word, value)| family.sample([(*word).into()], *value))
+}
+
+fn faces(page: &mut Page<'_>, s: &Snapshot) -> fmt::Result {
+    page.single(&m::FACES, s.faces.len() as u64)?;
+    page.single(&m::FACES_REFUSED, s.faces_refused)?;
+    type Packets = fn(&FaceCounters) -> [u64; 3];
+    let packets: [(&Metric<2>, Packets); 2] = [
+        (&m::FACE_RECEIVED_PACKETS, |c| [c.in_interests, c.in_data, c.in_nacks]),
+        (&m::FACE_SENT_PACKETS, |c| [c.out_interests, c.out_data, c.out_nacks]),
+    ];
+    for (metric, of) in packets {
+        let mut family = page.family(metric)?;
+        for (id, counters) in &s.faces {
+            for (kind, value) in PacketKind::ALL.iter().zip(of(counters)) {
+                family.sample([u64::from(id.0).into(), kind.label().into()], value)?;
+            }
+        }
+    }
+    type Octets = fn(&FaceCounters) -> u64;
+    let octets: [(&Metric<1>, Octets); 2] =
+        [(&m::FACE_RECEIVED_BYTES, |c| c.in_bytes), (&m::FACE_SENT_BYTES, |c| c.out_bytes)];
+    for (metric, of) in octets {
+        let mut family = page.family(metric)?;
+        for (id, counters) in &s.faces {
+            family.sample([u64::from(id.0).into()], of(counters))?;
+        }
+    }
+    Ok(())
+}
+
+fn tables(page: &mut Page<'_>, s: &Snapshot) -> fmt::Result {
+    page.single(&m::PIT_ENTRIES, s.sum(|s| s.pit_entries))?;
+    page.single(&m::PIT_BYTES, s.sum(|s| s.pit_bytes))?;
+    page.single(&m::PIT_SATISFIED, s.sum(|s| s.counters.satisfied_interests))?;
+    page.single(&m::PIT_UNSATISFIED, s.sum(|s| s.counters.unsatisfied_interests))?;
+    page.single(&m::PIT_DISPLACED, s.sum(|s| s.counters.displaced_interests))?;
+    page.single(&m::CS_ENTRIES, s.sum(|s| s.cs_entries))?;
+    page.single(&m::CS_BYTES, s.sum(|s| s.cs_bytes))?;
+    let (hits, misses) = (s.sum(|s| s.counters.cs_hits), s.sum(|s| s.counters.cs_misses));
+    words(page, &m::CS_LOOKUPS, &[("hit", hits), ("miss", misses)])?;
+    // Every shard has the whole FIB.
+    page.single(&m::FIB_ENTRIES, s.shards.first().map_or(0, |s| s.fib_entries))?;
+    page.single(&m::RIB_ROUTES, s.rib_routes)
+}
+
+fn push(page: &mut Page<'_>, push: &PushCounts) -> fmt::Result {
+    let mut frames = page.family(&m::PUSH_FRAMES)?;
+    for (verdict, value) in onym_pubsub::Verdict::ALL.iter().zip(push.verdicts) {
+        frames.sample([verdict.label().into()], value)?;
+    }
+    page.single(&m::PUSH_FRAMES_SENT, push.copies)?;
+    words(
+        page,
+        &m::PUSH_DROPPED,
+        &[
+            ("push_not_local", push.dropped.not_local),
+            ("push_backlog", push.dropped.backlog),
+            ("push_app_malformed", push.app_malformed),
+        ],
+    )?;
+    page.single(&m::PUSH_MESSAGES, push.messages)?;
+    let [sent, delivered, lost] = push.publications;
+    page.single(&m::PUSH_SENT, sent)?;
+    page.single(&m::PUSH_DELIVERED, delivered)?;
+    page.single(&m::PUSH_MISSED, push.dropped.missed)?;
+    page.single(&m::PUSH_LOST, lost)?;
+    page.single(&m::PUSH_APPLICATIONS, push.apps)?;
+    page.single(&m::PUSH_VERTICES, push.vertices)
+}
