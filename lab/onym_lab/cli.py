@@ -66,8 +66,8 @@ def parser() -> argparse.ArgumentParser:
         one.add_argument("experiment")
         one.add_argument("run", nargs="?")
     diff = commands.add_parser("diff", help="say in what two runs differ")
-    diff.add_argument("left", help="EXPERIMENT/RUN")
-    diff.add_argument("right", help="EXPERIMENT/RUN")
+    diff.add_argument("left", help="EXPERIMENT or EXPERIMENT/RUN")
+    diff.add_argument("right", help="EXPERIMENT or EXPERIMENT/RUN")
     archive = commands.add_parser("archive", help="put a run into one file")
     archive.add_argument("experiment")
     archive.add_argument("run", nargs="?")
@@ -116,6 +116,9 @@ def _run_options(run: argparse.ArgumentParser) -> None:
     run.add_argument("--interactive", action="store_true", help="ask at the paper's gates")
     run.add_argument("--dask", metavar="ADDRESS", help="hand replicates to a Dask cluster")
     run.add_argument("--dry-run", action="store_true", help="show the plan only")
+    run.add_argument(
+        "--any-binary", action="store_true", help="measure an onym that other sources made, too"
+    )
     run.add_argument("--no-report", action="store_true", help="measure only")
     run.add_argument("--plain", action="store_true", help="one line for each step")
 
@@ -216,6 +219,7 @@ def _options(args: argparse.Namespace, one: files.Experiment) -> life.Options:
         interactive=args.interactive,
         dask=args.dask,
         report=not args.no_report,
+        any_binary=args.any_binary,
     )
 
 
@@ -232,8 +236,8 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _go(one: files.Experiment, options: life.Options, plain: bool) -> int:
-    listener = progress.listener(one.name, plain)
-    run = life.Life(one, options, listener).go()
+    with progress.shown(one.name, plain) as listener:
+        run = life.Life(one, options, listener).go()
     checks = run.checks
     failed = checks[~checks["passed"].astype(bool)]
     print(f"{run.folder}")
@@ -270,12 +274,23 @@ def _resume(args: argparse.Namespace) -> int:
 
 def pick(args: argparse.Namespace) -> Run:
     """Find the run that was typed, or the newest of the experiment."""
-    name = args.experiment
-    if "/" in name and args.run is None:
-        name, _, args.run = name.partition("/")
-    found = [run for run in runs(args.results, name) if args.run in (None, run.folder.name)]
+    return named(args.results, args.experiment, args.run)
+
+
+def named(results: Path, name: str, run: str | None = None) -> Run:
+    """Find a run by EXPERIMENT (its newest), EXPERIMENT/RUN, or the folder of a run.
+
+    Raises:
+        ValueError: There is none.
+    """
+    if run is None and (Path(name) / "plan.json").is_file():
+        return Run(Path(name))
+    if "/" in name and run is None:
+        name, _, run = name.partition("/")
+    found = [one for one in runs(results, name) if run in (None, one.folder.name)]
     if not found:
-        raise ValueError(f"there is no run of {args.experiment} in {args.results}")
+        which = f"run {run!r} of {name}" if run else f"run of {name}"
+        raise ValueError(f"there is no {which} in {results}: `onym-lab list` shows what there is")
     return found[-1]
 
 
@@ -325,10 +340,8 @@ def _cite(args: argparse.Namespace) -> int:
 
 
 def _diff(args: argparse.Namespace) -> int:
-    left, right = (Run(args.results / name) for name in (args.left, args.right))
+    left, right = (named(args.results, name) for name in (args.left, args.right))
     for run in (left, right):
-        if not run.plan:
-            raise ValueError(f"{run.folder} is no run")
         if run.state.get("phase") != "done":
             raise ValueError(f"{run.folder} did not end: `onym-lab resume` goes on")
     for line in provenance.diff(left, right):

@@ -160,6 +160,7 @@ class Deriver:
                 yield row("pending_mean", pending.mean(), "entries")
                 yield row("pending_p95", pending.quantile(0.95), "entries")
                 yield row("pending_max", pending.max(), "entries")
+                yield from self.end_rows(valid, row)
             if len(mine) > 1:
                 # The first sample's share is that of the time before the phase.
                 later = mine.iloc[1:]
@@ -173,6 +174,24 @@ class Deriver:
             yield from self.counted(node.name, row)
             if node.name in traffic:
                 yield from self.link_rows(node.name, traffic[node.name], row)
+
+    def end_rows(self, valid: pd.DataFrame, row: Any) -> Iterator[Row]:
+        """Tell how a node's pending Interests rose, and whether they still do at the end.
+
+        The quarters of the phase are counted in samples; four of them are too few.
+        """
+        quarter = len(valid) // 4
+        if quarter < 2:
+            return
+        first, last = valid.iloc[:quarter], valid.iloc[-quarter:]
+        held = last["pending"].astype(float)
+        yield row("pending_rise", held.mean() / max(first["pending"].mean(), 1.0), "ratio")
+        if held.mean() > 0:
+            t = last["t"].to_numpy(dtype=float)
+            slope = float(np.polyfit(t - t[0], held.to_numpy(), 1)[0])
+            yield row("pending_slope_end", slope / held.mean(), "1/s")
+        if last["load"].notna().any():
+            yield row("cpu_load_end", last["load"].mean(), UNITS["cpu_load"])
 
     def counted(self, node: str, row: Any) -> Iterator[Row]:
         """Give what a node counted over the phase."""
@@ -303,6 +322,8 @@ def transfer_rows(mine: pd.DataFrame, row: Any) -> Iterator[Row]:
     took = whole["stop"] - whole["start"]
     yield row("transfer_mean", took.mean(), "s")
     yield row("transfer_sd", took.std() if len(took) > 1 else 0.0, "s")
+    if len(took) > 1 and took.mean() > 0:
+        yield row("transfer_cv", took.std() / took.mean(), "ratio")
     if len(took) > 1:
         begun = took.loc[whole["start"].sort_values().index]
         half = len(begun) // 2

@@ -19,7 +19,15 @@ from onym_lab.resolve import Resolver
 from onym_lab.spec import Spec
 
 HERE = Path(__file__).resolve().parent
-LIBRARY = HERE.parent / "experiments"
+
+
+def beside(name: str) -> Path:
+    """Find a folder of the laboratory: in the source tree, or in the installed package."""
+    source = HERE.parent / name
+    return source if source.is_dir() and HERE.parent.name == "lab" else HERE / name
+
+
+LIBRARY = beside("experiments")
 BACKENDS = ("sim", "netns", "loopback", "bench")
 
 

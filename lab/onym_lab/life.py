@@ -60,6 +60,7 @@ class Options:
     interactive: bool = False
     dask: str | None = None
     report: bool = True
+    any_binary: bool = False
 
     @property
     def run_name(self) -> str:
@@ -125,7 +126,8 @@ def plan(experiment: Experiment, options: Options) -> Run:
         run.folder / "experiment.json",
         {**scaled.data, "resolved": scaled.spec(kept[0].settings, seed).plain()},
     )
-    write_json(run.folder / "provenance.json", provenance.gather(experiment, options.backend))
+    found = provenance.gather(experiment, options.backend, any_binary=options.any_binary)
+    write_json(run.folder / "provenance.json", found)
     # The plan is written last: a folder with a plan is a run.
     write_json(run.folder / "plan.json", wanted)
     return run

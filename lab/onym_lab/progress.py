@@ -1,17 +1,30 @@
-"""How a run goes on, on the terminal: a line that changes, or plain lines."""
+"""How a run goes on, on the terminal: a bar that changes, or plain lines."""
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
 
 from onym_lab import life
 from onym_lab.results import Replicate, Run
 
 
-def listener(name: str, plain: bool) -> life.Listener:
-    """Make the listener for this terminal."""
-    return Plain(name) if plain or not sys.stderr.isatty() else Bar(name)
+@contextmanager
+def shown(name: str, plain: bool) -> Iterator[life.Listener]:
+    """Make the listener for this terminal, and leave the terminal as it was."""
+    if plain or not sys.stderr.isatty():
+        yield Plain(name)
+        return
+    bar = Bar(name)
+    try:
+        yield bar
+    finally:
+        bar.bar.stop()
 
 
 def clock(seconds: float) -> str:
@@ -74,18 +87,32 @@ class Plain(Counting):
 
 
 class Bar(Counting):
-    """One line that changes."""
+    """A bar that changes, with what is said above it."""
 
-    WIDTH = 24
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.console = Console(stderr=True, highlight=False)
+        self.bar = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(24),
+            TextColumn("{task.fields[state]}", markup=False),
+            console=self.console,
+            transient=True,
+        )
+        self.task = self.bar.add_task(name, total=None, state="")
+
+    def planned(self, run: Run, todo: int, total: int) -> None:
+        """Show the empty bar."""
+        super().planned(run, todo, total)
+        self.bar.start()
+        self.draw()
 
     def draw(self) -> None:
-        """Write the line anew."""
-        share = (self.over + self.share) / max(1, self.todo)
-        full = round(share * self.WIDTH)
-        bar = "#" * full + "-" * (self.WIDTH - full)
+        """Show how far it is."""
         state = f"{self.over}/{self.todo} {self.label}: {self.doing}, {self.left} left"
-        line = f"{self.name} [{bar}] {state}"
-        print(f"\r\033[K{line[:118]}", end="", file=sys.stderr, flush=True)
+        self.bar.update(
+            self.task, total=max(1, self.todo), completed=self.over + self.share, state=state
+        )
 
     def phase(self, replicate: Replicate, phase: str) -> None:
         """Show the phase."""
@@ -103,11 +130,10 @@ class Bar(Counting):
         self.share = 0.0
         if why:
             self.said(f"{self.label}: failed: {why}")
+        self.draw()
         if self.over >= self.todo:
-            print("\r\033[K", end="", file=sys.stderr, flush=True)
-        else:
-            self.draw()
+            self.bar.stop()
 
     def said(self, text: str) -> None:
-        """Write a line above the one that changes."""
-        print(f"\r\033[K{self.name}: {text}", file=sys.stderr, flush=True)
+        """Write a line above the bar."""
+        self.console.print(f"{self.name}: {text}", markup=False)

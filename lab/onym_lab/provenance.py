@@ -8,6 +8,7 @@ import io
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 import tarfile
@@ -93,8 +94,43 @@ def _word(argument: str) -> str:
     return Path(argument).name if Path(argument).is_absolute() else argument
 
 
-def gather(experiment: Experiment, backend: str) -> dict[str, Any]:
-    """Gather everything that a reader needs to judge and to repeat a run."""
+SOURCES = ("bin", "crates", "Cargo.lock", "Cargo.toml", ".cargo")
+"""What the program is made of: a commit that changes none of these makes the same program."""
+
+_SAID = re.compile(r"\(([0-9a-f]{7,40})(\+changes)?\)")
+
+
+def stale(version: str | None) -> str | None:
+    """Say why a program is not made of the sources that are checked out; None where it is.
+
+    Nothing is known, and nothing refused, where the laboratory runs without the source tree.
+    """
+    head = _git("rev-parse", "HEAD") if (tools.ROOT / "Cargo.toml").is_file() else None
+    if head is None:
+        return None
+    said = _SAID.search(version or "")
+    if said is None:
+        return f"{version or 'onym'} does not say the commit that it was built from"
+    changed = _git("diff", "--name-only", said[1], head, "--", *SOURCES)
+    if changed is None:
+        return f"it was built from {said[1]}, which is not in this history"
+    if changed:
+        return f"it was built from {said[1]}, the source is at {head[:12]}"
+    return None
+
+
+def gather(experiment: Experiment, backend: str, any_binary: bool = False) -> dict[str, Any]:
+    """Gather everything that a reader needs to judge and to repeat a run.
+
+    Raises:
+        MissingToolError: The program was made of other sources, and ``any_binary`` is not set.
+    """
+    onym = _binary(_onym(backend))
+    why = stale(onym["version"]) if onym else None
+    if why and not any_binary:
+        raise tools.MissingToolError(
+            f"onym is not that of the sources: {why}; `make build`, or --any-binary"
+        )
     status = _git("status", "--porcelain")
     memory = _text("/proc/meminfo") or "MemTotal: 0 kB"
     return {
@@ -105,7 +141,7 @@ def gather(experiment: Experiment, backend: str) -> dict[str, Any]:
         "dirty": bool(status) if status is not None else None,
         "command": ["onym-lab", *map(_word, sys.argv[1:])],
         "binaries": {
-            "onym": _binary(_onym(backend)),
+            "onym": onym,
             "ndnd": _binary(tools.on_path("ndnd")),
             "nfd": _binary(tools.on_path("nfd")),
         },

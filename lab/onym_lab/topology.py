@@ -7,10 +7,12 @@ import itertools
 import math
 import random
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from onym_lab import units
 
 
 class TopologyError(Exception):
@@ -139,7 +141,10 @@ def of(raw: Mapping[str, Any], folder: Path) -> Topology:
         return read(file_of(raw, folder))
     made = Topology()
     made.nodes.update({name: {} for name in raw.get("nodes", [])})
-    for a, b in raw["links"]:
+    for number, (a, b) in enumerate(raw["links"]):
+        # Where the file lists its nodes, a link to another is a slip of the pen.
+        if unknown := [end for end in (a, b) if raw.get("nodes") and end not in made.nodes]:
+            raise TopologyError(f"links.{number}: {unknown[0]!r} is none of the nodes")
         made.link(a, b)
     return made
 
@@ -160,7 +165,51 @@ def copy_of(raw: Mapping[str, Any], folder: Path) -> Path:
 def read(path: Path) -> Topology:
     """Read a Mini-NDN ``.conf`` or an ndnSIM ``.txt``."""
     text = path.read_text(encoding="utf-8")
-    return mini_ndn(text) if path.suffix == ".conf" else ndnsim(text)
+    try:
+        return mini_ndn(text) if path.suffix == ".conf" else ndnsim(text)
+    except TopologyError as error:
+        # `FILE:LINE: what`, as compilers say it, so that editors find the place.
+        line, what = re.match(r"(?:line (\d+): )?(.*)", str(error), re.DOTALL).groups()  # type: ignore[union-attr]
+        raise TopologyError(
+            f"{path.name}:{line}: {what}" if line else f"{path.name}: {what}"
+        ) from error
+
+
+def _value(line: int, key: str, text: str, convert: Callable[[str], Any]) -> Any:
+    """Convert a value, or name the line and the key that it is wrong for.
+
+    ``UnitError`` is a ``ValueError``.
+    """
+    try:
+        return convert(text)
+    except ValueError as error:
+        said = str(error) if isinstance(error, units.UnitError) else f"{text!r} is no number"
+        raise TopologyError(f"line {line}: {key}: {said}") from error
+
+
+def _text(check: Callable[[object], Any], form: str = "{}") -> Callable[[str], str]:
+    """Make a converter that checks a value and gives it in the words of experiment files."""
+
+    def convert(text: str) -> str:
+        given = form.format(text)
+        check(given)
+        return given
+
+    return convert
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError(text)
+    return number
+
+
+def _loss(text: object) -> float:
+    share = units.share(text)
+    if not 0 <= share <= 1:
+        raise units.UnitError(f"{text!r}: 0% to 100% are expected")
+    return share
 
 
 def _pairs(words: list[str], line: int) -> dict[str, str]:
@@ -175,20 +224,22 @@ def _pairs(words: list[str], line: int) -> dict[str, str]:
     return pairs
 
 
+_LINK_KEYS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
+    "delay": ("delay", _text(units.seconds)),
+    "jitter": ("jitter", _text(units.seconds)),
+    "bw": ("rate", _text(units.bits, "{}mbit")),
+    "loss": ("loss", _text(_loss, "{}%")),
+    "max_queue_size": ("queue", _positive),
+}
+"""Mini-NDN's keys of links: ours, and how a value is read. Others change nothing here."""
+
+
 def _mini_ndn_link(words: list[str], line: int) -> dict[str, Any]:
     keys: dict[str, Any] = {}
-    for key, value in _pairs(words, line).items():
-        if key == "delay":
-            keys["delay"] = value
-        elif key == "bw":
-            keys["rate"] = f"{value}mbit"
-        elif key == "loss":
-            keys["loss"] = f"{value}%"
-        elif key == "max_queue_size":
-            keys["queue"] = int(value)
-        elif key == "jitter":
-            keys["jitter"] = value
-        # Other keys are those of Mininet's links that change nothing here.
+    for key, text in _pairs(words, line).items():
+        if key in _LINK_KEYS:
+            ours, convert = _LINK_KEYS[key]
+            keys[ours] = _value(line, key, text, convert)
     return keys
 
 
@@ -212,12 +263,14 @@ def mini_ndn(text: str) -> Topology:
             name, sign, rest = line.partition(":")
             if not sign:
                 raise TopologyError(f"line {number}: NAME: key=value is expected")
-            made.nodes.setdefault(name.strip(), _mini_ndn_node(_pairs(rest.split(), number)))
+            keys = _mini_ndn_node(_pairs(rest.split(), number), number)
+            made.nodes.setdefault(name.strip(), keys)
         elif section == "links":
             ends, *words = line.split()
             a, sign, b = ends.partition(":")
             if not sign:
                 raise TopologyError(f"line {number}: {ends!r}: a:b is expected")
+            _known(made, (a, b), "node", number)
             made.link(a, b, **_mini_ndn_link(words, number))
         elif section not in ("faces", "bgpd"):
             raise TopologyError(f"line {number}: [{section}] is no section that is known")
@@ -226,12 +279,21 @@ def mini_ndn(text: str) -> Topology:
     return made
 
 
-def _mini_ndn_node(pairs: Mapping[str, str]) -> dict[str, Any]:
+def _known(made: Topology, ends: Sequence[str], what: str, line: int) -> None:
+    """Refuse a link to what was not said before, and a link of a node to itself."""
+    for end in ends:
+        if end not in made.nodes:
+            raise TopologyError(f"line {line}: {end!r} is no {what}")
+    if ends[0] == ends[1]:
+        raise TopologyError(f"line {line}: {ends[0]!r} cannot be linked to itself")
+
+
+def _mini_ndn_node(pairs: Mapping[str, str], line: int) -> dict[str, Any]:
     keys: dict[str, Any] = {}
     if "cpu" in pairs:
-        keys["cpu"] = f"{float(pairs['cpu']) * 100:g}%"
+        keys["cpu"] = f"{_value(line, 'cpu', pairs['cpu'], float) * 100:g}%"
     if "cs-size" in pairs:
-        keys["cs"] = int(pairs["cs-size"])
+        keys["cs"] = _value(line, "cs-size", pairs["cs-size"], _positive)
     return keys
 
 
@@ -253,7 +315,7 @@ _LOSS = re.compile(r"^ns3::RateErrorModel,ErrorUnit=ERROR_UNIT_PACKET,ErrorRate=
 def _ndnsim_link(words: list[str], line: int) -> dict[str, Any]:
     keys: dict[str, Any] = {"rate": _ndnsim_rate(words[2], line)}
     if len(words) > 4:
-        keys["delay"] = words[4]
+        keys["delay"] = _value(line, "delay", words[4], _text(units.seconds))
     if len(words) > 5:
         if not words[5].isdigit():
             raise TopologyError(f"line {line}: queue {words[5]!r}: a number of packets is expected")
@@ -287,9 +349,7 @@ def ndnsim(text: str) -> Topology:
                     f"line {number}: source, target, bandwidth, metric are expected"
                 )
             keys = _ndnsim_link(words, number)
-            for end in words[:2]:
-                if end not in made.nodes:
-                    raise TopologyError(f"line {number}: {end!r} is no router")
+            _known(made, words[:2], "router", number)
             made.link(words[0], words[1], **keys)
         else:
             raise TopologyError(f"line {number}: neither router nor link was said before")

@@ -109,6 +109,7 @@ class Metrics(Meter):
 def read_metrics(text: str) -> dict[str, Any]:
     """Give the counters of a Prometheus page of onym in the words of the samples."""
     plain: dict[str, float] = {}
+    lookups = {"hit": 0, "miss": 0}
     received = {"interest": 0, "data": 0, "nack": 0}
     verdicts: dict[str, int] = {}
     for line in text.splitlines():
@@ -117,6 +118,9 @@ def read_metrics(text: str) -> dict[str, Any]:
             continue
         name, value = found[1], float(found[3])
         labels = dict(_LABEL.findall(found[2] or ""))
+        if name == "onym_cs_lookups_total":
+            lookups[labels["result"]] += int(value)
+            continue
         if name != "onym_packets_total":
             plain[name] = plain.get(name, 0) + value
             continue
@@ -131,9 +135,9 @@ def read_metrics(text: str) -> dict[str, Any]:
     pending, cached = whole("onym_pit_entries"), whole("onym_cs_entries")
     # With the push half only.
     push = {
-        f"publications_{word}": whole(f"onym_push_{word}_total")
+        f"publications_{word}": whole(f"onym_push_publications_{word}_total")
         for word in ("sent", "delivered")
-        if f"onym_push_{word}_total" in plain
+        if f"onym_push_publications_{word}_total" in plain
     }
     # What was sent is told by face only, and faces that closed are not told of: it is absent here.
     return {
@@ -141,8 +145,8 @@ def read_metrics(text: str) -> dict[str, Any]:
         "names": pending + cached + whole("onym_fib_entries"),
         "pending": pending,
         "cs_entries": cached,
-        "cs_hits": whole("onym_cs_hits_total"),
-        "cs_misses": whole("onym_cs_misses_total"),
+        "cs_hits": lookups["hit"],
+        "cs_misses": lookups["miss"],
         "interests_in": received["interest"],
         "data_in": received["data"],
         "nacks_in": received["nack"],

@@ -68,6 +68,13 @@ class Measured:
         return {str(c["cell"]): str(c["label"]) for c in self.plan.get("cells", [])}
 
     @property
+    def replications(self) -> tuple[int, int]:
+        """How many replications the plan had, and how many the experiment's file asks for."""
+        design = self.experiment.get("design") or {}
+        asked = int(design.get("replications") or 1)
+        return int(self.plan.get("replications") or 1), asked
+
+    @property
     def scale(self) -> float:
         """What counts of the experiment were multiplied with; 1 is the paper's size."""
         return float(self.plan.get("scale") or 1)
@@ -107,10 +114,14 @@ def _json(path: Path) -> Mapping[str, Any]:
 
 def _aggregate(folder: Path) -> pd.DataFrame:
     path = folder / "aggregate.csv"
-    if not path.exists():
+    large = folder / "aggregate.parquet"
+    if path.exists():
+        # A cell's hash may look like a number.
+        frame = pd.read_csv(path, dtype={"cell": str, "label": str, "where": str})
+    elif large.exists():
+        frame = pd.read_parquet(large)
+    else:
         return pd.DataFrame(columns=AGGREGATE)
-    # A cell's hash may look like a number.
-    frame = pd.read_csv(path, dtype={"cell": str, "label": str, "where": str})
     frame["label"] = frame["label"].fillna("")
     frame["valid"] = frame["valid"].astype(str).str.lower() == "true"
     for name in frame.columns:

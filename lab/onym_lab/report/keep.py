@@ -1,7 +1,8 @@
 """Keeps reports in the source tree: ``python -m onym_lab.report.keep docs/results RUN...``.
 
-Copies what a reader needs (page, verdicts, aggregate, file, provenance) and writes the index again:
-first the papers' figures as ``lab/figures.yaml`` lists them, then the runs.
+Copies what a reader needs (page, verdicts, aggregate, file, provenance), judges every kept run by
+the rules that its experiment has now, and writes the index again: first the papers' figures as
+``lab/figures.yaml`` lists them, then the runs.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,14 +37,20 @@ KEPT = (
 CSV_MOST = 300_000
 """A larger aggregate is kept as Parquet, a thirtieth of its size."""
 
+LIBRARY = Path(__file__).resolve().parents[2] / "experiments"
+"""The experiments, with the rules of today."""
+
 FIGURES = Path(__file__).resolve().parents[2] / "figures.yaml"
 """What the papers show, and which experiment measures it."""
 
 _HEAD = """# Results
 
 Reports of real runs, put here by `python -m onym_lab.report.keep`; pictures are in the page.
-A verdict is the worst of the rules that an experiment's file states; "holds" counts them, and each
-report names those that do not. What it all says: [findings](findings.md).
+A verdict is the worst of the rules that an experiment's file states today, judged on the kept
+numbers: a rule holds where its whole 95 % interval does, fails where the whole interval breaks it,
+and is not settled between, or where a single value has no interval. "Differs, and better" is a
+finding that is the opposite of the paper's. A page shows the verdicts of the day of its run.
+What it all says: [findings](findings.md).
 
 ## The papers' figures
 
@@ -54,22 +62,23 @@ MISSED = FIGURES.with_name("missed.yaml")
 """Why a rule does not hold, by experiment and rule."""
 
 _MISSED = """
-## Rules that are missed
+## Rules that are missed or not settled
 
 Every rule of a kept run that does not hold, what was measured with its 95 % interval, and why.
 
-| experiment | rule | asked | ours | why |
-|---|---|---|---|---|
+| experiment | rule | verdict | asked | ours | why |
+|---|---|---|---|---|---|
 """
 
 _RUNS = """
 ## The runs
 
-A run is scaled when its counts or times are a part of what the file asks for. A commit with a `*`
+A run is scaled when its counts or times are a part of what the file asks for; replications are
+what it had, of what the file asks for. A commit with a `*`
 is not in this history: the branch was rebased after the run; the same change has another number.
 
-| experiment | verdict | holds | runs | backend | scale | commit | begun | machine |
-|---|---|---|---|---|---|---|---|---|
+| experiment | verdict | holds | runs | replications | backend | scale | commit | begun | machine |
+|---|---|---|---|---|---|---|---|---|---|
 """
 
 
@@ -96,6 +105,8 @@ def figures() -> list[dict[str, Any]]:
 def index(target: Path) -> Path:
     """Writes ``README.md``: the papers' figures, the rules that are missed, the kept runs."""
     kept = {page.parent.name: load(page.parent) for page in sorted(target.glob("*/report.html"))}
+    for measured in kept.values():
+        judged(measured).to_csv(measured.folder / "verdicts.csv", index=False, lineterminator="\n")
     shown = {name: _verdict(measured) for name, measured in kept.items()}
     rows = [
         _figure(str(paper["paper"]), one, shown) for paper in figures() for one in paper["figures"]
@@ -124,15 +135,31 @@ def _verdict(measured: Measured) -> tuple[str, str]:
     gates = _gates(measured)
     if not len(gates):
         return "measured", "(no rules)"
-    held = int((gates["verdict"] == "holds").sum())
+    held = int(gates["verdict"].isin(["holds", "differs"]).sum())
     return rules.verdict(gates), f"({held} of {len(gates)})"
+
+
+def judged(measured: Measured) -> pd.DataFrame:
+    """The verdicts of a kept run by the rules that its experiment has today.
+
+    An experiment that the library has no more is judged by the file that the run had.
+    """
+    known = library().get(measured.folder.name, measured.experiment)
+    return rules.judge(known.get("paper") or {}, measured.aggregate)
+
+
+@cache
+def library() -> dict[str, dict[str, Any]]:
+    """The experiments of the library by name."""
+    found = [yaml.safe_load(file.read_text("utf-8")) for file in sorted(LIBRARY.rglob("*.yaml"))]
+    return {str(one["name"]): one for one in found}
 
 
 def _gates(measured: Measured) -> pd.DataFrame:
     """The rules of a run that give its verdict."""
     file = measured.folder / "verdicts.csv"
-    judged = pd.read_csv(file, keep_default_na=False, dtype=str) if file.exists() else None
-    return pd.DataFrame() if judged is None else judged[judged["verdict"] != ""]
+    found = pd.read_csv(file, keep_default_na=False, dtype=str) if file.exists() else None
+    return pd.DataFrame() if found is None else found[found["verdict"] != ""]
 
 
 def _missed(measured: Measured) -> list[str]:
@@ -143,10 +170,24 @@ def _missed(measured: Measured) -> list[str]:
     if not len(gates):
         return []
     return [
-        f"| [{name}]({name}/report.html) | {rule.says} | {rule.paper} | {_ours(rule)} "
-        f"| {reasons.get(rule.id, 'not looked into')} |"
-        for rule in gates[gates["verdict"] != "holds"].itertuples()
+        f"| [{name}]({name}/report.html) | {rule.says} | {rule.verdict} | {rule.paper} "
+        f"| {_ours(rule)} | {reasons.get(rule.id) or _reason(measured, rule)} |"
+        for rule in gates[~gates["verdict"].isin(["holds", "differs"])].itertuples()
     ]
+
+
+def _reason(measured: Measured, rule: Any) -> str:
+    """What the numbers themselves say of a rule that ``missed.yaml`` does not explain."""
+    had, asked = measured.replications
+    if rule.verdict == "not measured":
+        return f"The kept run is older than the rule ({rule.why})."
+    if rule.verdict == "not settled" and had < asked:
+        return f"{had} of {asked} replications."
+    if rule.verdict == "not settled" and had == 1:
+        return "A single replication has no interval."
+    if rule.verdict == "not settled":
+        return f"The interval of {had} replications contains the limit."
+    return "not looked into"
 
 
 def _ours(rule: Any) -> str:
@@ -169,6 +210,7 @@ def _row(measured: Measured, shown: tuple[str, str]) -> str:
         shown[0] + mark,
         shown[1].strip("()"),
         str(len(measured.plan.get("order", []))),
+        _replications(measured),
         str(measured.plan.get("backend", "")),
         f"{measured.scale:g}",
         commit,
@@ -176,6 +218,11 @@ def _row(measured: Measured, shown: tuple[str, str]) -> str:
         machine(seen.get("machine")),
     ]
     return f"| {' | '.join(cells)} |"
+
+
+def _replications(measured: Measured) -> str:
+    had, asked = measured.replications
+    return f"{had}" if had >= asked else f"**{had} of {asked}**"
 
 
 def main(argv: Sequence[str]) -> None:

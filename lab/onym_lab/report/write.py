@@ -28,9 +28,7 @@ def write(run: HasFolder | Path) -> list[Path]:
     """
     folder = run if isinstance(run, Path) else run.folder
     measured = data.load(folder)
-    judged = rules.judge(
-        measured.experiment.get("paper") or {}, measured.aggregate, measured.samples
-    )
+    judged = rules.judge(measured.experiment.get("paper") or {}, measured.aggregate)
     verdict = rules.verdict(judged)
     place = folder / "plots"
     for old in place.glob("*.*"):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats as sps
+from statsmodels.stats.multitest import multipletests
 
 from onym_lab.stats.intervals import CONFIDENCE, Interval, mean_interval
 
@@ -61,6 +62,31 @@ def ratio(ours: ArrayLike, theirs: ArrayLike, confidence: float = CONFIDENCE) ->
     return Interval(float(centre), float(low), float(high), confidence)
 
 
+def ratio_unpaired(ours: ArrayLike, theirs: ArrayLike, confidence: float = CONFIDENCE) -> Interval:
+    """The ratio of the means of two independent samples, with its interval.
+
+    Of positive samples: Welch's interval of the difference of logarithms, so that
+    a ratio never reaches zero; else first-order propagation.
+    """
+    a = np.asarray(ours, dtype=np.float64).ravel()
+    b = np.asarray(theirs, dtype=np.float64).ravel()
+    centre = float(a.mean() / b.mean())
+    nan = float("nan")
+    if a.size < 2 or b.size < 2:
+        return Interval(centre, nan, nan, confidence)
+    if a.std() == 0 and b.std() == 0:
+        return Interval(centre, centre, centre, confidence)
+    if (a > 0).all() and (b > 0).all():
+        gap = unpaired(np.log(a), np.log(b), confidence).difference
+        # Around the ratio of the means, with the reach of the logarithms.
+        reach = (gap.high - gap.low) / 2
+        low, high = centre * np.exp([-reach, reach])
+        return Interval(centre, float(low), float(high), confidence)
+    top, base = mean_interval(a, confidence), mean_interval(b, confidence)
+    reach = float(np.hypot(top.half_width, centre * base.half_width)) / abs(float(b.mean()))
+    return Interval(centre, centre - reach, centre + reach, confidence)
+
+
 def unpaired(ours: ArrayLike, theirs: ArrayLike, confidence: float = CONFIDENCE) -> Comparison:
     """Welch's comparison of samples without pairs; variances may differ."""
     a = np.asarray(ours, dtype=np.float64).ravel()
@@ -79,10 +105,7 @@ def unpaired(ours: ArrayLike, theirs: ArrayLike, confidence: float = CONFIDENCE)
 
 def holm(p: Sequence[float]) -> list[float]:
     """Holm's correction: the values to compare with the level when many tests are read."""
-    order = np.argsort(np.asarray(p))
-    corrected = [0.0] * len(p)
-    worst = 0.0
-    for rank, index in enumerate(order):
-        worst = max(worst, min(1.0, (len(p) - rank) * p[index]))
-        corrected[index] = worst
-    return corrected
+    if not p:
+        return []
+    corrected = multipletests(list(p), method="holm")[1]
+    return [float(value) for value in corrected]

@@ -6,8 +6,10 @@ Samples are never cleaned: :func:`outliers` marks, the reader decides.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -99,34 +101,32 @@ def bootstrap_interval(
         return Interval(centre, float("nan"), float("nan"), confidence)
     if np.ptp(data) == 0:
         return Interval(centre, centre, centre, confidence)
-    rng = np.random.default_rng(seed)
-    picks = rng.integers(0, data.size, size=(draws, data.size))
-    replicas = np.array([statistic(data[pick]) for pick in picks])
-    low, high = np.quantile(replicas, _bca_levels(data, replicas, centre, statistic, confidence))
-    return Interval(centre, float(low), float(high), confidence)
+    with warnings.catch_warnings():
+        # BCa has no levels where the statistic does not change; the percentiles remain.
+        warnings.simplefilter("ignore")
+        found = _bootstrap(data, statistic, confidence, draws, seed, "BCa")
+    if np.isnan([found.low, found.high]).any():
+        found = _bootstrap(data, statistic, confidence, draws, seed, "percentile")
+    return Interval(centre, float(found.low), float(found.high), confidence)
 
 
-def _bca_levels(
+def _bootstrap(
     data: Values,
-    replicas: Values,
-    centre: float,
     statistic: Callable[[Values], float],
     confidence: float,
-) -> tuple[float, float]:
-    """The quantiles of the replicas that BCa takes (Efron 1987)."""
-    # Ties count half: a discrete statistic would else look biased.
-    below = (np.sum(replicas < centre) + 0.5 * np.sum(replicas == centre)) / replicas.size
-    bias = sps.norm.ppf(np.clip(below, 1e-6, 1 - 1e-6))
-    jack = np.array([statistic(np.delete(data, i)) for i in range(data.size)])
-    off = jack.mean() - jack
-    scale = 6 * np.sum(off**2) ** 1.5
-    bend = float(np.sum(off**3) / scale) if scale > 0 else 0.0
-
-    def level(tail: float) -> float:
-        z = bias + sps.norm.ppf(tail)
-        return float(sps.norm.cdf(bias + z / (1 - bend * z)))
-
-    return level((1 - confidence) / 2), level((1 + confidence) / 2)
+    draws: int,
+    seed: int,
+    method: str,
+) -> Any:
+    return sps.bootstrap(
+        (data,),
+        statistic,
+        n_resamples=draws,
+        confidence_level=confidence,
+        method=method,
+        vectorized=False,
+        random_state=np.random.default_rng(seed),
+    ).confidence_interval
 
 
 def outliers(sample: ArrayLike, fences: float = 3.0) -> NDArray[np.bool_]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import stats as sps
 
 from onym_lab.stats.intervals import Values
 
@@ -35,11 +36,10 @@ def kaplan_meier(times: ArrayLike, completed: ArrayLike) -> Survival:
     done = np.asarray(completed, dtype=np.bool_).ravel()
     if t.size != done.size:
         raise ValueError(f"one flag for each time, not {done.size} for {t.size}")
-    moments = np.unique(t[done])
-    share = 1.0
-    left = []
-    for moment in moments:
-        risk = int(np.sum(t >= moment))
-        share *= 1 - int(np.sum(t[done] == moment)) / risk
-        left.append(share)
-    return Survival(moments, np.asarray(left, dtype=np.float64), int(np.sum(~done)))
+    if not done.any():
+        none = np.empty(0, dtype=np.float64)
+        return Survival(none, none, int(t.size))
+    found = sps.ecdf(sps.CensoredData(uncensored=t[done], right=t[~done])).sf
+    # The estimate changes where something got done; SciPy lists the cuts, too.
+    kept = np.isin(found.quantiles, t[done])
+    return Survival(found.quantiles[kept], found.probabilities[kept], int(np.sum(~done)))

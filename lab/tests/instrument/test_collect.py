@@ -207,7 +207,7 @@ def test_a_page_of_metrics_gives_the_words_of_the_samples() -> None:
 # TYPE onym_pit_entries gauge
 onym_pit_entries 7
 onym_cs_entries 3
-onym_cs_hits_total 5
+onym_cs_lookups_total{result="hit"} 5
 onym_packets_total{verdict="forwarded",kind="interest"} 10
 onym_packets_total{verdict="no_route",kind="interest"} 2
 onym_packets_total{verdict="satisfied",kind="data"} 9

@@ -170,11 +170,41 @@ def test_mini_ndn_and_ndnsim_networks_are_read() -> None:
             "line 5: queue",
         ),
         (topology.ndnsim, "A B", "neither router nor link"),
+        (topology.mini_ndn, "[nodes]\na: _\n[links]\na:b delay=1ms", "line 4: 'b' is no node"),
+        (topology.mini_ndn, "[nodes]\na: cpu=much", "line 2: cpu: 'much' is no number"),
+        (
+            topology.mini_ndn,
+            "[nodes]\na: _\nb: _\n[links]\na:b delay=soon",
+            "line 5: delay: 'soon' is no time",
+        ),
+        (
+            topology.mini_ndn,
+            "[nodes]\na: _\nb: _\n[links]\na:b loss=101",
+            "line 5: loss: .* 0% to 100%",
+        ),
+        (
+            topology.ndnsim,
+            "router\nA NA 1 1\nB NA 1 1\nlink\nA B 1Mbps 1 soon",
+            "line 5: delay: 'soon' is no time",
+        ),
     ],
 )
 def test_a_network_that_cannot_be_read_names_the_line(read, text: str, reason: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(topology.TopologyError, match=reason):
         read(text)
+
+
+def test_a_wrong_network_is_refused_with_file_and_line(tmp_path: Path) -> None:
+    file = tmp_path / "lan.conf"
+    file.write_text("[nodes]\na: _\n[links]\na:z delay=1ms\n")
+    with pytest.raises(topology.TopologyError, match=r"^lan.conf:4: 'z' is no node$"):
+        topology.read(file)
+
+
+def test_an_inline_link_to_a_node_that_is_not_listed_is_refused(tmp_path: Path) -> None:
+    raw = {"nodes": ["a", "b"], "links": [["a", "b"], ["b", "d"]]}
+    with pytest.raises(topology.TopologyError, match=r"links.1: 'd' is none of the nodes"):
+        topology.of(raw, tmp_path)
 
 
 def test_a_link_name_is_split_where_both_parts_are_nodes() -> None:

@@ -261,3 +261,29 @@ def test_the_command_ends_with_the_code_of_what_went_wrong(
     finally:
         signal.signal(signal.SIGTERM, handler)
     assert os.getpid()
+
+
+def test_an_onym_of_other_sources_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    head = provenance._git("rev-parse", "HEAD")
+    if head is None:
+        pytest.skip("these sources have no history")
+    assert provenance.stale(f"onym 0.1.0 ({head[:12]})") is None
+    assert "does not say the commit" in str(provenance.stale("onym 0.1.0"))
+    assert "not in this history" in str(provenance.stale("onym 0.1.0 (0123456789ab)"))
+    # A commit that changes a document makes the same program; one that changes a crate does not.
+    told = {"diff": ""}
+    monkeypatch.setattr(provenance, "_git", lambda *words: told.get(words[0], head))
+    assert provenance.stale("onym 0.1.0 (0123456789ab+changes)") is None
+    told["diff"] = "crates/wire/src/lib.rs"
+    assert "the source is at" in str(provenance.stale("onym 0.1.0 (0123456789ab)"))
+
+
+def test_a_run_is_named_by_its_experiment_or_by_both(whole: Run) -> None:
+    results, name = whole.folder.parents[1], whole.folder.parent.name
+    assert cli.named(results, name).folder == whole.folder
+    assert cli.named(results, f"{name}/{whole.folder.name}").folder == whole.folder
+    assert cli.named(results, str(whole.folder)).folder == whole.folder
+    assert cli.main(["--results", str(results), "diff", name, name]) == cli.OK
+    assert cli.main(["--results", str(results), "cite", name]) == cli.OK
+    with pytest.raises(ValueError, match=f"no run 'other' of {name}"):
+        cli.named(results, f"{name}/other")

@@ -1,5 +1,6 @@
 """A report of recorded data: whole, self-contained, honest about checks, the same twice."""
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -77,6 +78,17 @@ def test_results_whose_checks_failed_are_marked_and_left_out_of_means(
     assert 'title="checks failed">✗ 1<' in page
 
 
+def test_texts_of_an_experiment_are_escaped(tmp_path: Path) -> None:
+    folder = recorded.write(tmp_path / "sample" / "sim")
+    told = json.loads((folder / "experiment.json").read_text())
+    told["description"] = "<script>alert(1)</script>"
+    (folder / "experiment.json").write_text(json.dumps(told))
+    write(folder)
+    page = (folder / "report.html").read_text()
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+
+
 def test_a_scaled_run_says_so(run: Path, files: list[Path]) -> None:
     assert "Scaled: counts are 0.1" in (run / "report.html").read_text()
 
@@ -137,7 +149,7 @@ def test_a_kept_report_is_small_and_listed_with_its_verdict(
     text = keep.index(tmp_path).read_text()
     assert "| [sample](sample/report.html) | not reproduced (✗ 1 checks failed) | 2 of 3 |" in text
     assert "0123456789" in text
-    missed = text.partition("## Rules that are missed")[2].partition("\n## ")[0]
+    missed = text.partition("## Rules that are missed or not settled")[2].partition("\n## ")[0]
     assert missed.count("\n| [sample](sample/report.html)") == 1
     assert "| not looked into |" in missed
     assert sum(file.stat().st_size for file in place.iterdir()) < 1_500_000

@@ -100,16 +100,56 @@ def test_a_ratio_pairs_off_replications_and_other_factors() -> None:
 
 
 def test_an_order_needs_intervals_apart() -> None:
-    cells = [{"strength": "25%"}, {"strength": "100%"}]
-    assert one({"kind": "order", "where": "n4", "cells": cells}).verdict == "holds"
-    assert one({"kind": "order", "where": "n2", "cells": cells}).verdict == "fails"
-    row = one({"kind": "order", "where": "n1", "cells": cells})
-    assert row.verdict == "fails"
+    cells = [{"strength": "100%"}, {"strength": "25%"}]
+    assert one({"kind": "order", "where": "n4", "cells": cells[::-1]}).verdict == "holds"
+    assert one({"kind": "order", "where": "n2", "cells": cells[::-1]}).verdict == "fails"
+    assert one({"kind": "order", "where": "n1", "cells": cells}).verdict == "not settled"
 
 
-def test_a_bound_is_on_the_mean() -> None:
-    assert one({"kind": "bound", "where": "n1", "at_least": 100}).verdict == "holds"
-    assert one({"kind": "bound", "where": "n1", "at_most": 100}).verdict == "fails"
+def test_a_bound_holds_or_fails_with_its_whole_interval_and_is_not_settled_between() -> None:
+    bound = {"kind": "bound", "where": "n1"}
+    assert one({**bound, "at_least": 100}).verdict == "holds"
+    assert one({**bound, "at_most": 100}).verdict == "fails"
+    row = one({**bound, "at_least": 100.2})
+    assert row.verdict == "not settled"
+    assert row.low < 100.2 < row.high
+
+
+def test_a_single_value_settles_nothing_unless_it_repeats_exactly() -> None:
+    frame = aggregate()
+    frame = frame[frame.replication == 1]
+    bound = {"id": "x", "metric": "pending_mean", "kind": "bound", "where": "n1", "at_least": 9}
+    assert judge({"rules": [bound]}, frame).verdict.tolist() == ["not settled"]
+    assert judge({"rules": [{**bound, "exact": True}]}, frame).verdict.tolist() == ["holds"]
+    falls = {"id": "x", "metric": "pending_mean", "kind": "monotone", "direction": "falling"}
+    assert judge({"rules": [falls]}, frame).verdict.tolist() == ["not settled"]
+
+
+def test_a_finding_that_is_the_opposite_of_the_papers_has_its_own_word() -> None:
+    row = one({"kind": "bound", "where": "n1", "at_least": 100, "differs": "better"})
+    assert row.verdict == "differs"
+    judged = judge(
+        {
+            "rules": [
+                {"id": "a", "metric": "pending_mean", "kind": "bound", "at_least": 1},
+                {
+                    "id": "b",
+                    "metric": "pending_mean",
+                    "kind": "bound",
+                    "at_least": 1,
+                    "differs": "better",
+                },
+            ]
+        },
+        aggregate(),
+    )
+    assert verdict(judged) == "differs, and better"
+
+
+def test_a_ratio_of_something_to_itself_is_a_mistake_of_the_file() -> None:
+    place = {"where": "n1"}
+    with pytest.raises(ValueError, match="always 1"):
+        one({"kind": "ratio", "of": place, "to": place, "at_least": 1})
 
 
 def test_what_no_valid_replicate_has_is_not_measured() -> None:
@@ -133,31 +173,30 @@ def test_a_value_of_the_paper_is_no_gate_unless_it_says_within() -> None:
     assert verdict(judged.head(1)) == "no rules"
 
 
-def test_a_knee_is_flat_pending_at_a_busy_processor() -> None:
-    ramp = [min(10 * t, 400) for t in range(100)]
-    samples = pd.DataFrame(
-        {
-            "cell": "cell25%",
-            "replication": 1,
-            "node": "n2",
-            "t": range(100),
-            "pending": ramp,
-            "cpu": 99.0,
-        }
+def ends(rise: float, slope: float, load: float) -> pd.DataFrame:
+    """What deriving makes of three series, a little apart."""
+    base = aggregate()
+    base = base[(base["where"] == "n2") & (base["replication"] < 4)]
+    numbers = {"pending_rise": rise, "pending_slope_end": slope, "cpu_load_end": load}
+    return pd.concat(
+        [
+            base.assign(metric=name, value=value * (1 + base["replication"] / 1000))
+            for name, value in numbers.items()
+        ]
     )
-    rule = {
-        "id": "k",
-        "kind": "knee",
-        "metric": "pending",
-        "where": "n2",
-        "slope": 0.001,
-        "cpu": 95,
-        "cell": {"strength": "25%"},
-    }
-    assert judge({"rules": [rule]}, aggregate(), samples).verdict.tolist() == ["holds"]
-    idle = samples.assign(cpu=20.0)
-    assert judge({"rules": [rule]}, aggregate(), idle).verdict.tolist() == ["fails"]
-    assert judge({"rules": [rule]}, aggregate()).verdict.tolist() == ["not measured"]
+
+
+def test_a_knee_has_risen_and_is_flat_at_a_busy_processor() -> None:
+    rule = {"id": "k", "kind": "knee", "metric": "pending", "where": "n2", "slope": 0.01, "cpu": 95}
+
+    def verdict_of(frame: pd.DataFrame) -> str:
+        return str(judge({"rules": [rule]}, frame).verdict[0])
+
+    assert verdict_of(ends(3, 0.001, 99)) == "holds"
+    assert verdict_of(ends(3, 0.1, 99)) == "fails"
+    assert verdict_of(ends(3, 0.001, 20)) == "fails"
+    assert verdict_of(ends(1, 0.001, 99)) == "fails"
+    assert verdict_of(aggregate()) == "not measured"
 
 
 def test_an_unknown_kind_is_a_mistake_of_the_file() -> None:

@@ -1,7 +1,14 @@
 """Intervals cover, warm-up is found, stop rules stop, comparisons tell."""
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import oracles
 
 from onym_lab import stats
 
@@ -41,6 +48,21 @@ def test_the_bootstrap_covers_the_median_of_a_skewed_sample() -> None:
 def test_the_bootstrap_of_equal_values_is_that_value() -> None:
     interval = stats.bootstrap_interval([2.0, 2.0, 2.0])
     assert (interval.low, interval.high) == (2.0, 2.0)
+
+
+def test_the_bootstrap_is_that_of_the_paper() -> None:
+    data = np.random.default_rng(SEED).exponential(1, 40)
+    mean = lambda part: float(np.mean(part))  # noqa: E731
+    found = stats.bootstrap_interval(data, mean, draws=4000, seed=3)
+    low, high = oracles.bca(data, mean, 0.95, 4000, 4)
+    # Two draws of 4000: their ends differ by some hundredths of the width.
+    width = high - low
+    assert (found.low, found.high) == pytest.approx((low, high), abs=0.06 * width)
+
+
+def test_the_bootstrap_of_a_statistic_that_does_not_change_is_a_point() -> None:
+    interval = stats.bootstrap_interval([1.0, 2.0, 3.0], lambda _: 7.0, draws=50)
+    assert (interval.low, interval.high) == (7.0, 7.0)
 
 
 def test_outliers_are_marked_and_stay_in_the_summary() -> None:
@@ -141,6 +163,19 @@ def test_pairs_of_unequal_length_are_refused() -> None:
 
 def test_holm_keeps_order_and_never_falls() -> None:
     assert stats.holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+
+
+def test_holm_and_kaplan_meier_are_those_of_their_papers() -> None:
+    rng = np.random.default_rng(SEED)
+    for count in (1, 2, 7, 40):
+        p = rng.random(count).tolist()
+        assert stats.holm(p) == pytest.approx(oracles.holm(p))
+        # Few different times, so that completions and cuts meet.
+        times, done = rng.integers(1, 9, count).astype(float), rng.random(count) < 0.7
+        curve = stats.kaplan_meier(times, done)
+        moments, left = oracles.kaplan_meier(times, done)
+        assert (curve.times.tolist(), curve.open.tolist()) == (moments, pytest.approx(left))
+    assert stats.holm([]) == []
 
 
 def test_kaplan_meier_counts_a_cut_run_as_at_least_as_long() -> None:
