@@ -6,7 +6,7 @@ CARGO ?= cargo
 PREFIX ?= /usr/local
 XTASK := $(CARGO) run --quiet --package xtask --
 
-.PHONY: help demo test check build static docker-test kubernetes-test bench bench-services bench-containers replay experiments interop conformance-foreign kernel-test kernel-debug-test fuzz builds gen install clean setup-base setup-test
+.PHONY: help demo test check build static deb docker-test kubernetes-test bench bench-services bench-containers replay experiments attacks interop conformance-foreign kernel-test kernel-debug-test fuzz builds gen install clean setup-base setup-test
 
 help:            ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 18
@@ -27,6 +27,9 @@ build: setup-base ## the release binary, target/release/onym
 static: setup-base ## the binary without shared libraries, target/static/onym: what containers are made of
 	$(CARGO) rustc --release --locked --package onym --bin onym -- -C target-feature=+crt-static
 	install -D target/release/onym target/static/onym
+
+deb: build       ## Debian packages of the node, target/deb
+	scripts/deb.sh target/release/onym
 
 docker-test: setup-base ## the manager with the Docker engine, which is started when none runs
 	scripts/docker.sh
@@ -59,6 +62,9 @@ conformance-foreign: setup-base ## the packet scripts for any forwarder against 
 	$(CARGO) build --release --locked --package onym --package onym-testkit
 	tests/interop/run.sh foreign --only packet_scripts
 
+attacks: build    ## what attacks on a node cost, each with its bound (two minutes)
+	tests/doors/attacks.py target/release/onym
+
 experiments: setup-test ## the whole library of the laboratory (hours; goes on where it was stopped)
 	scripts/lab.sh experiments
 
@@ -87,7 +93,7 @@ install: build   ## the binary, manual pages, completions and systemd unit under
 	target/release/onym man $(DESTDIR)$(PREFIX)/share/man/man1
 	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 	target/release/onym completions bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/onym
-	install -D -m 644 packaging/onym.service $(DESTDIR)$(PREFIX)/lib/systemd/system/onym.service
+	install -D -m 644 packaging/debian/onym.service $(DESTDIR)$(PREFIX)/lib/systemd/system/onym.service
 
 clean:           ## removes what was built
 	$(CARGO) clean

@@ -31,7 +31,8 @@ stage() {
 
 stage format cargo fmt --all --check
 stage lint cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
-stage tests cargo test --quiet --locked --workspace
+# A target that fails hides no other one.
+stage tests cargo test --quiet --locked --workspace --no-fail-fast
 stage licences cargo run --quiet --locked --package xtask -- licences
 stage tidy cargo run --quiet --locked --package xtask -- tidy
 stage python-client env PYTHONPATH=clients/python python3 -m unittest discover -s clients/python/tests
@@ -48,6 +49,9 @@ if [ "$mode" = all ]; then
   stage udp-preload clients/preload/test.sh "$(realpath "${CARGO_TARGET_DIR:-target}")/release/onym"
   stage old-framing tests/old-framing/run.py "$(realpath "${CARGO_TARGET_DIR:-target}")/release/onym"
   stage doors tests/doors/run.py "$(realpath "${CARGO_TARGET_DIR:-target}")/release/onym"
+  # The dear ones are `make attacks`.
+  stage attacks tests/doors/attacks.py "$(realpath "${CARGO_TARGET_DIR:-target}")/release/onym" pending addresses stale
+  stage packages tests/packages/run.sh "$(realpath "${CARGO_TARGET_DIR:-target}")/release/onym"
   stage push-lans tests/push-lans/run.py "$(realpath "${CARGO_TARGET_DIR:-target}")/release/onym"
   stage service-ethernet tests/service-ethernet/run.py "$(realpath "${CARGO_TARGET_DIR:-target}")/release/onym"
   stage kernel kernel/tests/kernel-test.sh "$PWD/target/kernel"

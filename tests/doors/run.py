@@ -8,6 +8,7 @@ Each case keeps a ping or a file running through a daemon while it does its wors
 be played here (no libfaketime, not root) is named and left out. docs/security.md has a row for each.
 """
 
+import json
 import os
 import random
 import resource
@@ -20,6 +21,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+import ndn
 
 PATIENCE = 60.0
 FAKETIME = next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)
@@ -41,7 +44,8 @@ class Node:
     """A daemon in a folder of its own."""
 
     def __init__(self, onym: str, folder: Path, *settings: str, netns: str = "",
-                 env: dict[str, str] | None = None, limit: int = 0, stderr: str = ""):
+                 env: dict[str, str] | None = None, limit: int = 0, stderr: str = "",
+                 group: Path | None = None):
         self.onym, self.folder = onym, folder
         self.socket = folder / "n.sock"
         self.uri = f"unix://{self.socket}"
@@ -51,7 +55,13 @@ class Node:
                 if not any(t.startswith(s.split("=")[0]) for t in settings)]
         words = [w for s in (*own, *settings) for w in ("--set", s)]
         prefix = ["ip", "netns", "exec", netns] if netns else []
-        bound = (lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit))) if limit else None
+
+        def bound() -> None:
+            if limit:
+                resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+            if group:
+                group.write_text("0")
+
         out = open(stderr or self.log, "w")
         self.child = subprocess.Popen([*prefix, onym, "daemon", *words], stderr=out,
                                       env={**os.environ, **(env or {})}, preexec_fn=bound)
@@ -153,6 +163,57 @@ def memory(onym: str, folder: Path) -> None:
             assert node.is_alive()
     finally:
         node.stop()
+
+
+@contextmanager
+def group(octets: int) -> Iterator[Path]:
+    """A control group with a limit of memory: the file that takes processes into it."""
+    for root, file in [("memory", "memory.limit_in_bytes"), (".", "memory.max")]:
+        folder = Path("/sys/fs/cgroup") / root / f"onym-doors-{os.getpid()}"
+        try:
+            folder.mkdir()
+        except OSError:
+            continue
+        try:
+            if not (folder / file).exists():
+                continue
+            (folder / file).write_text(str(octets))
+            yield folder / "cgroup.procs"
+            return
+        finally:
+            until(lambda: not (folder / "cgroup.procs").read_text(), "the group is empty")
+            folder.rmdir()
+    raise Skipped("no control group of memory can be made")
+
+
+def cgroup(onym: str, folder: Path) -> None:
+    """A control group with 256 MB: tables that fit hold, others are told of at the start."""
+    with group(256 << 20) as procs:
+        own = ("cs.bytes_max=67108864", "pit.bytes_max=33554432", "shards=1")
+        for settings, fits in [(own, True), ((), False)]:
+            place = folder / str(fits)
+            place.mkdir()
+            node = Node(onym, place, *settings, 'cs.unsolicited="admit-local"', group=procs)
+            try:
+                assert ("cs.bytes_max" in node.text()) != fits, node.text()
+                if not fits:
+                    continue
+                with ended(serve(node, "/cgroup")):
+                    attacker = ndn.App(str(node.socket))
+                    filler = b"x" * 8000
+                    for n in range(40):
+                        attacker.send(b"".join(
+                            ndn.data(ndn.name(b"fill", ndn.RNG.randbytes(8)), filler)
+                            + ndn.interest(ndn.name(b"dead", ndn.RNG.randbytes(8), filler),
+                                           lifetime_ms=3_600_000) for _ in range(500)))
+                    node.ping("/cgroup")
+                    # What the kernel would end it for: its own memory, without what files cached.
+                    assert node.resident() < 256 << 20, node.resident()
+                    attacker.close()
+                    node.ping("/cgroup")
+                    assert node.is_alive()
+            finally:
+                node.stop()
 
 
 def silence(onym: str, folder: Path) -> None:
@@ -302,13 +363,140 @@ def multicast(onym: str, folder: Path) -> None:
             node.stop()
 
 
-CASES = [clock, memory, silence, disk, multicast]
+# Answers every question for 10.9.0.1 and 10.9.0.2 with its own station, and says so unasked, in ARP and
+# (for fd00:9::/64) in neighbour advertisements, until it is ended.
+LIE = r"""
+import socket, struct, time
+own = bytes.fromhex(open("/sys/class/net/eth0/address").read().strip().replace(":", ""))
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+s.bind(("eth0", 0)); s.settimeout(0.02)
+all4, all6 = bytes.fromhex("ffffffffffff"), bytes.fromhex("333300000001")
+def arp(about, to):
+    head = all4 + own + bytes.fromhex("0806") + struct.pack(">HHBBH", 1, 0x800, 6, 4, 2)
+    s.send(head + own + socket.inet_aton(about) + all4 + socket.inet_aton(to))
+def six(text):
+    return socket.inet_pton(socket.AF_INET6, text)
+def advertise(about):
+    body = struct.pack(">BBHI", 136, 0, 0, 0x20000000) + six(about) + bytes([2, 1]) + own
+    pseudo = six(about) + six("ff02::1") + struct.pack(">II", len(body), 58) + body
+    total = sum(struct.unpack(">%dH" % (len(pseudo) // 2), pseudo))
+    total = (total & 0xffff) + (total >> 16); total = (total & 0xffff) + (total >> 16)
+    body = body[:2] + struct.pack(">H", ~total & 0xffff) + body[4:]
+    head = struct.pack(">IHBB", 6 << 28, len(body), 58, 255) + six(about) + six("ff02::1")
+    s.send(all6 + own + bytes.fromhex("86dd") + head + body)
+last = 0
+while True:
+    try:
+        frame = s.recv(2048)
+        if frame[12:14] == bytes.fromhex("0806") and frame[20:22] == bytes([0, 1]):
+            arp(socket.inet_ntoa(frame[38:42]), socket.inet_ntoa(frame[28:32]))
+    except TimeoutError:
+        pass
+    if time.monotonic() > last + 0.05:
+        last = time.monotonic()
+        for a, b in (("10.9.0.1", "10.9.0.2"), ("10.9.0.2", "10.9.0.1")):
+            arp(a, b)
+        for a in ("fd00:9::1", "fd00:9::2"):
+            advertise(a)
+        print("lied", flush=True)
+"""
 
 
-def main() -> int:
+@contextmanager
+def lan() -> Iterator[list[str]]:
+    """Three network namespaces on one bridge, 10.9.0.N and fd00:9::N, each with its `eth0`."""
+    if os.geteuid() != 0 or not shutil.which("ip"):
+        raise Skipped("not root, or no ip")
+    names = [f"doors-{os.getpid()}-{side}" for side in ("1", "2", "3", "switch")]
+
+    def ip(*words: str) -> None:
+        subprocess.run(["ip", *words], check=True, capture_output=True)
+
+    made = []
+    try:
+        for name in names:
+            ip("netns", "add", name)
+            made.append(name)
+            ip("-n", name, "link", "set", "lo", "up")
+        switch = names.pop()
+        ip("-n", switch, "link", "add", "br0", "type", "bridge")
+        ip("-n", switch, "link", "set", "br0", "up")
+        for at, name in enumerate(names, 1):
+            ip("-n", switch, "link", "add", f"p{at}", "type", "veth", "peer", "name", "eth0",
+               "netns", name)
+            ip("-n", switch, "link", "set", f"p{at}", "master", "br0", "up")
+            ip("-n", name, "address", "add", f"10.9.0.{at}/24", "dev", "eth0")
+            ip("-n", name, "address", "add", f"fd00:9::{at}/64", "dev", "eth0", "nodad")
+            ip("-n", name, "link", "set", "eth0", "up")
+        yield names
+    finally:
+        for name in made:
+            subprocess.run(["ip", "netns", "del", name], check=True)
+
+
+def station(netns: str) -> str:
+    done = subprocess.run(["ip", "-n", netns, "-o", "link", "show", "eth0"], text=True, check=True,
+                          capture_output=True)
+    return done.stdout.split("link/ether ")[1].split()[0]
+
+
+def neighbour(onym: str, folder: Path) -> None:
+    """A neighbour says that the addresses of two nodes are its own: what goes by addresses is lost
+    while it lies, and comes again; what goes by stations does not notice."""
+    with lan() as (one, two, liar):
+        listen = ('faces.ether.interfaces=["eth0"]',)
+        for place in ("one", "two"):
+            (folder / place).mkdir()
+        here = Node(onym, folder / "one", 'faces.udp.listen=["10.9.0.1:6363", "[fd00:9::1]:6363"]',
+                    *listen, netns=one)
+        there = Node(onym, folder / "two", 'faces.udp.listen=["10.9.0.2:6363", "[fd00:9::2]:6363"]',
+                     *listen, netns=two)
+        try:
+            ways = {"/four": "udp4://10.9.0.2:6363", "/six": "udp6://[fd00:9::2]:6363",
+                    "/station": f"ether://[{station(two)}]"}
+            for prefix, to in ways.items():
+                local = ["--local", "dev://eth0"] if prefix == "/station" else []
+                here.run("face", "create", to, *local)
+                faces = json.loads(here.run("face", "list", "--json").stdout)
+                face = next(f["id"] for f in faces if f["remote"] == to)
+                here.run("route", "add", prefix, "--via", str(face))
+            servers = [serve(there, prefix) for prefix in (*ways, "/own")]
+            with ended(*servers, serve(here, "/here")):
+                for prefix in ways:
+                    here.ping(prefix)
+                lie = subprocess.Popen(["ip", "netns", "exec", liar, sys.executable, "-c", LIE],
+                                       stdout=subprocess.PIPE)
+                with ended(lie):
+                    for _ in range(10):
+                        lie.stdout.readline()
+                    lost = [prefix for prefix in ("/four", "/six") if here.run(
+                        "ping", prefix, "-c", "10", "-i", "10", "-o", "200",
+                        check=False).returncode != 0]
+                    assert lost, "the lie was believed by nobody: this case shows nothing"
+                    for prefix, node in [("/station", here), ("/own", there), ("/here", here)]:
+                        node.ping(prefix)
+                    print(f"  lost while it lies: {' '.join(lost)}; by station none")
+                # The true owners are asked again by who still believes the lie.
+                for netns in (one, two):
+                    subprocess.run(["ip", "-n", netns, "neigh", "flush", "all"], check=True)
+                for prefix in ways:
+                    until(lambda prefix=prefix: here.run(
+                        "ping", prefix, "-c", "1", "-o", "500", check=False).returncode == 0,
+                        f"{prefix} is answered again")
+                    here.ping(prefix)
+        finally:
+            here.stop()
+            there.stop()
+
+
+CASES = [clock, memory, cgroup, silence, disk, multicast, neighbour]
+
+
+def play(cases: list[Callable[[str, Path], None]]) -> int:
+    """Plays the cases that the command line names, or all; the exit code."""
     onym, wanted = str(Path(sys.argv[1]).resolve()), sys.argv[2:]
     failed = 0
-    for case in CASES:
+    for case in cases:
         if wanted and case.__name__ not in wanted:
             continue
         with tempfile.TemporaryDirectory() as folder:
@@ -329,4 +517,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(play(CASES))

@@ -1,0 +1,108 @@
+#!/usr/bin/env bash
+# The Debian package in a clean root, as a user meets it: installed, used, upgraded with a changed
+# configuration, removed and purged: tests/packages/run.sh BINARY (root).
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+binary=$(realpath "$1")
+for tool in mmdebstrap dpkg-deb objcopy; do
+  command -v $tool >/dev/null || { echo "packages: skipped, there is no $tool (scripts/setup.sh test)" >&2; exit 77; }
+done
+[ "$(id -u)" = 0 ] || { echo "packages: skipped, a root for packages is made by root" >&2; exit 77; }
+export COMPRESS=gzip
+work=$(mktemp -d)
+daemon=
+finish() {
+  [ -z "$daemon" ] || kill "$daemon" 2>/dev/null || true
+  rm -rf --one-file-system "$work"
+}
+trap finish EXIT
+fail() { echo "packages: FAILED: $*" >&2; exit 1; }
+
+scripts/deb.sh "$binary" "$work/new" >/dev/null
+VERSION=0.0.9 scripts/deb.sh "$binary" "$work/old" >/dev/null
+new=$(ls "$work"/new/onym_*.deb) old=$(ls "$work"/old/onym_*.deb)
+echo "package: $(stat -c %s "$new") octets, program $(dpkg-deb --fsys-tarfile "$new" | tar -tvf - ./usr/bin/onym | awk '{print $3}')"
+[ "$(dpkg-deb --fsys-tarfile "$new" | tar -tvf - ./usr/bin/onym | awk '{print $3}')" -lt 40000000 ] || fail "the program has 40 MB or more"
+mkdir "$work/again"
+scripts/deb.sh "$binary" "$work/again" >/dev/null
+cmp "$new" "$work"/again/onym_*.deb || fail "two packages of one program differ"
+
+# Rust's libraries need what every Debian has, and adduser.
+mmdebstrap --quiet --variant=minbase --include=adduser,libgcc-s1 bookworm "$work/root" >/dev/null
+root=$work/root
+inside() { chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root "$@"; }
+listing() { (cd "$root" && find . -xdev \( -path ./proc -o -path ./sys -o -path ./dev -o -path ./tmp -o -path ./run -o -path ./var/log -o -path ./var/cache -o -path ./var/lib/dpkg \) -prune -o -printf '%P\n' | sort); }
+listing >"$work/before"
+
+cp "$old" "$root/tmp/old.deb"
+cp "$new" "$root/tmp/new.deb"
+inside dpkg --install /tmp/old.deb >/dev/null || fail "the package does not install"
+inside getent passwd onym >/dev/null || fail "there is no user onym"
+inside getent group onym >/dev/null || fail "there is no group onym"
+inside onym check-config /etc/onym/onym.toml || fail "the configuration of the package is wrong"
+[ -L "$root/etc/systemd/system/multi-user.target.wants/onym.service" ] || fail "the unit is not enabled"
+for file in usr/share/man/man1/onym.1.gz usr/share/bash-completion/completions/onym usr/share/zsh/vendor-completions/_onym usr/share/fish/vendor_completions.d/onym.fish usr/share/doc/onym/copyright; do
+  [ -s "$root/$file" ] || fail "$file is missing"
+done
+
+# The daemon as the unit starts it, its user and its folder, without a service manager.
+start() {
+  mkdir -p "$root/run/nfd"
+  inside chown onym:onym /run/nfd
+  unshare --net chroot --userspec onym:onym "$root" /usr/bin/onym daemon --config /etc/onym/onym.toml 2>"$work/said" &
+  daemon=$!
+  for _ in $(seq 300); do
+    grep -q '^ready' "$work/said" && return
+    kill -0 $daemon 2>/dev/null || break
+    sleep 0.1
+  done
+  cat "$work/said" >&2
+  fail "the daemon does not start"
+}
+stop() {
+  kill "$daemon"
+  wait "$daemon" 2>/dev/null || true
+  daemon=
+}
+start
+printf 'hello\n' >"$root/tmp/hello"
+inside onym put /example/hello /tmp/hello >"$work/put" 2>&1 &
+put=$!
+for _ in $(seq 300); do grep -q ready "$work/put" && break; sleep 0.1; done
+[ "$(inside onym get /example/hello)" = hello ] || fail "what was put is not got"
+inside setpriv --reuid 65534 --clear-groups onym cs erase / >/dev/null 2>"$work/refused" && fail "a stranger emptied the cache"
+grep -q 'group' "$work/refused" || fail "the refusal does not name the group: $(cat "$work/refused")"
+kill $put
+stop
+
+# An upgrade keeps what was changed, and what a site added.
+printf '\n[cs]\npackets_max = 1234\n' >>"$root/etc/onym/onym.toml"
+printf 'shards = 1\n' >"$root/etc/onym/onym.toml.d/10-site.toml"
+mkdir -p "$root/var/lib/onym"
+echo kept >"$root/var/lib/onym/state"
+inside dpkg --install --force-confold /tmp/new.deb >/dev/null || fail "the upgrade fails"
+[ "$(inside dpkg-query -W -f '${Version}' onym)" != 0.0.9 ] || fail "the version is the old one"
+inside onym daemon --config /etc/onym/onym.toml --print-config | grep -q 'packets_max = 1234' || fail "the upgrade lost a changed key"
+inside onym daemon --config /etc/onym/onym.toml --print-config | grep -q '^shards = 1$' || fail "the upgrade lost a drop-in"
+[ "$(cat "$root/var/lib/onym/state")" = kept ] || fail "the upgrade lost state"
+start
+stop
+
+inside dpkg --remove onym >/dev/null
+[ -e "$root/etc/onym/onym.toml" ] || fail "removing took the configuration away"
+inside dpkg --purge onym >/dev/null
+rm -f "$root/tmp/hello" "$root"/tmp/*.deb
+rm -rf "$root/run/nfd"
+listing >"$work/after"
+# The shadow files of users have copies of the tools that keep them.
+diff <(grep -v -e '^etc/.*-$' -e '^etc/.*\.lock$' "$work/before") <(grep -v -e '^etc/.*-$' -e '^etc/.*\.lock$' "$work/after") || fail "purging left something"
+inside getent passwd onym >/dev/null && fail "purging left the user"
+
+if command -v systemd-analyze >/dev/null; then
+  for unit in onym onym-manager; do
+    score=$(systemd-analyze security --offline=true --no-pager "packaging/debian/$unit.service" 2>/dev/null | tail -1)
+    echo "$unit.service: ${score#*→ }"
+  done
+  systemd-analyze security --offline=true --threshold=30 packaging/debian/onym.service >/dev/null 2>&1 || fail "onym.service is exposed by more than 3.0"
+fi
+echo "packages: installed, used, upgraded, removed, purged"
