@@ -5,10 +5,11 @@ use anyhow::{Context, Result, bail, ensure};
 use std::fs;
 use std::process::Command;
 
-const DOCUMENTS: [&str; 5] = [
+const DOCUMENTS: [&str; 6] = [
     "docs/cli.md",
     "docs/config.md",
     "docs/verdicts.md",
+    "docs/metrics.md",
     "docs/push-verdicts.md",
     "spec/conformance/README.md",
 ];

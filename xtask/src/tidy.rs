@@ -1,11 +1,17 @@
-//! Checks of the tree itself: dependencies, lengths of files, words that do not belong, and the walks
-//! of ARCHITECTURE.md.
+//! Checks of the tree itself: dependencies, files that import each other, lengths of files, words that
+//! do not belong, and the walks of ARCHITECTURE.md.
 
+mod code;
+mod cycles;
+mod graph;
 mod manifests;
+mod paths;
+mod signatures;
 mod walk;
 mod words;
 
 use anyhow::{Context, Result, bail};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -15,15 +21,25 @@ const EDGES: &[(&str, &[&str])] = &[
     ("onym-frame", &[]),
     ("onym-crypto", &["onym-wire"]),
     ("onym-sys", &[]),
+    ("onym-metrics", &[]),
     ("onym-http", &["onym-sys"]),
     ("onym-etcd", &["onym-http"]),
     ("onym-kernel", &["onym-wire", "onym-crypto", "onym-sys"]),
     ("onym-tables", &["onym-wire", "onym-frame", "onym-crypto"]),
+    ("onym-trust", &["onym-wire", "onym-crypto"]),
     ("onym-link", &["onym-wire", "onym-frame", "onym-tables"]),
     ("onym-forward", &["onym-wire", "onym-frame", "onym-link", "onym-crypto", "onym-tables"]),
     ("onym-pubsub", &["onym-wire", "onym-crypto", "onym-tables"]),
     ("onym-face", &["onym-wire", "onym-frame", "onym-sys"]),
+    // A router as a process: it speaks to its forwarder as any application does.
+    (
+        "onym-router",
+        &["onym-wire", "onym-crypto", "onym-tables", "onym-endpoint", "onym-route", "onym-client"],
+    ),
+    ("onym-route", &["onym-wire", "onym-crypto", "onym-tables", "onym-endpoint", "onym-sync"]),
     ("onym-board", &["onym-wire", "onym-sys"]),
+    ("onym-endpoint", &["onym-wire", "onym-crypto", "onym-tables"]),
+    ("onym-sync", &["onym-wire", "onym-crypto", "onym-tables", "onym-endpoint"]),
     (
         "onym-engine",
         &["onym-wire", "onym-sys", "onym-frame", "onym-tables", "onym-link", "onym-face"],
@@ -44,6 +60,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "onym-board",
             "onym-http",
             "onym-etcd",
+            "onym-metrics",
         ],
     ),
     (
@@ -53,17 +70,26 @@ const EDGES: &[(&str, &[&str])] = &[
             "onym-frame",
             "onym-link",
             "onym-crypto",
+            "onym-trust",
             "onym-sys",
             "onym-tables",
             "onym-face",
             "onym-kernel",
             "onym-board",
+            "onym-endpoint",
+            "onym-sync",
         ],
     ),
+    ("onym-store", &["onym-wire", "onym-frame", "onym-crypto"]),
+    // An application of a node.
+    ("onym-repo", &["onym-wire", "onym-frame", "onym-crypto", "onym-client", "onym-store"]),
     // An application of both halves: never the data path of either.
     ("onym-gateway", &["onym-wire", "onym-frame", "onym-crypto", "onym-tables", "onym-client"]),
     // By the control interface of services only: never the data path.
-    ("onym-manager", &["onym-wire", "onym-crypto", "onym-sys", "onym-http", "onym-etcd"]),
+    (
+        "onym-manager",
+        &["onym-wire", "onym-crypto", "onym-sys", "onym-http", "onym-etcd", "onym-metrics"],
+    ),
     (
         "onym-services",
         &["onym-wire", "onym-frame", "onym-link", "onym-crypto", "onym-tables", "onym-forward"],
@@ -81,6 +107,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "onym-engine",
             "onym-face",
             "onym-http",
+            "onym-metrics",
         ],
     ),
     (
@@ -113,6 +140,11 @@ pub(crate) fn run(_: &[String]) -> Result<()> {
     sources(&root, &mut faults)?;
     walk::check(&root, &mut faults)?;
     words::check(&root, &mut faults)?;
+    let text = fs::read_to_string(root.join(CEILINGS)).context(CEILINGS)?;
+    let most = toml::from_str(&text).context(CEILINGS)?;
+    let mut ceiling = Ceiling { most, faults: &mut faults };
+    cycles::check(&root, &mut ceiling)?;
+    signatures::check(&root, &mut ceiling)?;
     if faults.is_empty() {
         println!("tidy: nothing to mend");
         return Ok(());
@@ -121,6 +153,31 @@ pub(crate) fn run(_: &[String]) -> Result<()> {
         eprintln!("tidy: {fault}");
     }
     bail!("{} places to mend", faults.len())
+}
+
+/// How much of what should not be is still left; the numbers only fall.
+const CEILINGS: &str = "xtask/ceilings.toml";
+
+/// Holds counts against [`CEILINGS`].
+struct Ceiling<'a> {
+    most: BTreeMap<String, usize>,
+    faults: &'a mut Vec<String>,
+}
+
+impl Ceiling<'_> {
+    /// A fault when `count` is above the ceiling `name`; `which` says where and what to do.
+    fn hold(&mut self, name: &str, count: usize, which: impl FnOnce() -> String) {
+        let most = self.most.get(name).copied().unwrap_or(0);
+        if count < most {
+            println!("tidy: {name} are {count}: lower {CEILINGS}");
+        }
+        if count > most {
+            self.faults.push(format!(
+                "{name} are {count}, at most {most} are left ({CEILINGS}): {}",
+                which()
+            ));
+        }
+    }
 }
 
 /// The top of the checkout: the folder of the workspace's Cargo.toml.
@@ -211,7 +268,7 @@ fn rust_source(file: &Path, text: &str, faults: &mut Vec<String>) {
 
 /// Crates that own no clock, socket or thread.
 fn is_pure(file: &Path) -> bool {
-    ["wire", "frame", "link", "tables", "forward", "pubsub", "services", "sim"]
+    ["wire", "frame", "link", "tables", "trust", "forward", "pubsub", "services", "sim"]
         .iter()
         .any(|c| file.starts_with(format!("crates/{c}/src")))
 }

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 /// A node for named data, and the tools around it.
 #[derive(Debug, Parser)]
-#[command(name = "onym", version, max_term_width = 100)]
+#[command(name = "onym", version = env!("ONYM_VERSION"), max_term_width = 100)]
 pub(crate) struct Cli {
     /// Node to talk to, such as unix:///run/nfd/nfd.sock or udp4://192.0.2.1:6363.
     #[arg(
@@ -70,6 +70,8 @@ commands! {
     Poke(poke) in "Content",
     Ping(ping) in "Content",
     PingServer(ping_server) in "Content",
+    Chat(chat) in "Content",
+    Repo(repo) in "Content",
     Scope(scope) in "Push",
     Publish(publish) in "Push",
     Subscribe(subscribe) in "Push",
@@ -77,6 +79,7 @@ commands! {
     Topology(topology) in "Push",
     Key(key) in "Trust",
     Cert(cert) in "Trust",
+    Trust(trust) in "Trust",
     Service(service) in "Functions",
     Manager(manager) in "Functions",
     Net(net) in "Functions",

@@ -1,5 +1,5 @@
-//! What a command's failure tells a person and a script: what happened, why, what to do next, and
-//! the exit code of spec/registry.md.
+//! Failures of commands: a message (what happened, why, what to do next) and the exit code of
+//! spec/registry.md.
 
 use std::fmt;
 use std::io;

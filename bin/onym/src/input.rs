@@ -1,4 +1,4 @@
-//! Input that may never come: a pipe, a FIFO, a terminal. The wish to end is obeyed while it is
+//! Input that may never come: a pipe, a FIFO, a terminal. The signal to stop is obeyed while it is
 //! waited for.
 
 use crate::exit::{Exit, Failure};
@@ -17,7 +17,7 @@ pub(crate) struct Input {
     stop: Stop,
 }
 
-/// How often the wish to end is looked at, should its signal come between look and wait.
+/// How often the signal to stop is looked at, should its signal come between look and wait.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 
 impl Input {

@@ -7,6 +7,7 @@ mod cmd;
 mod exit;
 mod human;
 mod input;
+mod key_files;
 mod log_ring;
 mod node_words;
 mod output;
@@ -14,17 +15,19 @@ mod passphrase;
 mod plain;
 mod push_picture;
 mod push_words;
+mod schema;
 mod secure;
 mod session;
 mod stop;
 mod target;
 
 use mimalloc::MiMalloc;
+use onym_sys::memory::OrEnd;
 use std::process::ExitCode;
 
 // The reason is in docs/decisions/0008-memory-from-mimalloc.md.
 #[global_allocator]
-static MEMORY: MiMalloc = MiMalloc;
+static MEMORY: OrEnd<MiMalloc> = OrEnd(MiMalloc);
 
 fn main() -> ExitCode {
     // A kernel without huge pages has none to do without: docs/decisions/0010-no-huge-pages.md.

@@ -1,4 +1,4 @@
-//! The words of management for people, and people's words for faces.
+//! Management terms as text for users, and users' names of faces.
 
 use crate::exit::{Exit, Failure};
 use crate::session;

@@ -18,7 +18,7 @@ impl Args {
     /// The passphrase; a new one is asked for twice. An empty one is refused.
     pub(crate) fn read(&self, question: &str, is_new: bool) -> anyhow::Result<String> {
         let secret = if let Some(path) = &self.passphrase_file {
-            let text = crate::cmd::cert::read_text(path)?;
+            let text = crate::key_files::read_text(path)?;
             text.lines().next().unwrap_or_default().to_owned()
         } else if let Ok(secret) = std::env::var("ONYM_PASSPHRASE") {
             secret

@@ -1,5 +1,4 @@
-//! Texts from outside, made harmless: the one way from a node, a producer, a manager or a file to a
-//! terminal.
+//! Escapes text from outside (a node, a producer, a manager, a file) before it reaches a terminal.
 //!
 //! [`text`] lets line ends and tabs through and is what [`crate::output`] prints everything with;
 //! [`line()`] does not, for what stands in a line of ours: a cell of a table, a sentence of an error.

@@ -1,4 +1,4 @@
-//! What the commands of the push half share: finding the node, its datasets, failures.
+//! Shared by the commands of the push half: finding the node, its datasets, failures.
 
 use crate::exit::{Exit, Failure};
 use crate::output::Context;
@@ -53,7 +53,7 @@ pub(crate) fn failure(error: Error) -> anyhow::Error {
 /// What to do about a status.
 fn advice(status: Status) -> &'static str {
     match status {
-        Status::NO_FATHER => "publish the scope above it first: `onym scope publish ID`",
+        Status::NO_PARENT => "publish the scope above it first: `onym scope publish ID`",
         Status::STRATEGY => "name the strategy of the scope with --strategy: see `onym scope list`",
         Status::UNREACHED => {
             "no rendezvous node is known: see `onym rendezvous status` and the roles of the nodes"
@@ -71,8 +71,8 @@ pub(crate) fn scopes_above(app: &mut App, id: &Id, strategy: Strategy) -> anyhow
     for depth in 1..id.len() {
         let scope = Id::from_labels(&id.labels()[..depth]);
         let label = scope.last().map(Id::root).unwrap_or_default();
-        let father = Id::from_labels(scope.father());
-        let status = app.request(Kind::PUBLISH_SCOPE, &label, &father, strategy);
+        let parent = Id::from_labels(scope.parent());
+        let status = app.request(Kind::PUBLISH_SCOPE, &label, &parent, strategy);
         match status.map_err(failure)? {
             Status::OK | Status::EXISTS => {}
             status => return Err(failure(Error::Refused { what: scope.to_string(), status })),

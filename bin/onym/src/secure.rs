@@ -1,4 +1,4 @@
-//! TLS of the manager's interface, by files, and whether a token may travel without it.
+//! TLS of the manager's interface, and whether a token may be sent without it.
 
 use crate::exit::{Exit, Failure};
 use anyhow::Result;

@@ -1,4 +1,4 @@
-//! Opening the node for a command, and what its failures mean.
+//! Connects a command to its node, and explains failures.
 
 use crate::exit::{Exit, Failure};
 use crate::output::Context;

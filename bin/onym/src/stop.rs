@@ -1,4 +1,4 @@
-//! Ending well on SIGINT and SIGTERM.
+//! Orderly end on SIGINT and SIGTERM.
 
 use anyhow::Context as _;
 use signal_hook::consts::{SIGINT, SIGTERM};

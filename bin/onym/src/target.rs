@@ -1,4 +1,4 @@
-//! Files that commands write: one appears under its name only when it is whole.
+//! Output files of commands: a file appears under its name only when it is complete.
 
 use anyhow::Context as _;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};

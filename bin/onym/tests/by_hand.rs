@@ -339,7 +339,7 @@ fn faces_are_asked_for_as_others_write_them() {
 }
 
 #[test]
-fn a_link_between_listeners_of_other_addresses_is_heard_when_its_end_is_named() {
+fn a_link_between_listeners_of_other_addresses_is_heard_where_its_end_is_named() {
     let (a, b) = (Place::new(), Place::new());
     let two = "faces.udp.listen=[\"127.0.0.1:0\", \"127.0.0.2:0\"]";
     let daemon_a = a.daemon(&[two]);

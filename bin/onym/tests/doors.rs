@@ -242,6 +242,49 @@ fn the_control_interface_of_a_service_connects_to_no_socket_of_others() {
     }
 }
 
+#[test]
+fn a_link_that_is_turned_round_after_it_was_checked_leads_nowhere_else() {
+    let place = Place::new();
+    for folder in ["others", "own"] {
+        fs::create_dir(place.path(folder)).unwrap();
+    }
+    let bind = |path: &str| {
+        let listener = std::os::unix::net::UnixListener::bind(place.path(path)).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        listener
+    };
+    let (own, others) = (bind("own/real"), bind("others/log"));
+    let link = |to: &str| {
+        let new = place.path("own/new");
+        std::os::unix::fs::symlink(place.path(to), &new).unwrap();
+        fs::rename(new, place.path("own/link")).unwrap();
+    };
+    link("own/real");
+    let listen = format!("unix://{}", place.path("own/in.sock").display());
+    let cs = service(&place, &["content-store", "--listen", &listen]);
+    let to = cs.control.as_str();
+    let headers = [("Host", to), ("Content-Type", "application/json")];
+    let uri = format!("unix://{}", place.path("own/link").display());
+    let body = format!("{{\"uri\":\"{uri}\",\"wait_ms\":5000}}");
+    let (status, text) = http(to, &request("PUT", "/v1/faces/x", &headers, &body));
+    assert!(status == 201 && text.contains("\"up\""), "{text}");
+    let mut connection = None;
+    wait_until("it is connected", || {
+        connection = own.accept().ok();
+        connection.is_some()
+    });
+    link("others/log");
+    drop(connection);
+    let face = || http(to, &request("GET", "/v1/faces/x", &headers, "")).1;
+    wait_until("it is refused", || face().contains("none of the folders"));
+    // A few attempts later it still is.
+    let end = Instant::now() + Duration::from_secs(2);
+    wait_until("the time is over", || Instant::now() > end);
+    assert!(others.accept().is_err(), "nobody connected");
+    link("own/real");
+    wait_until("it is connected again", || own.accept().is_ok());
+}
+
 /// Connections that send nothing, held by a process of a stranger where that can be.
 fn flood(to: &str, count: usize) -> Running {
     let (host, port) = to.rsplit_once(':').unwrap();

@@ -100,38 +100,55 @@ fn a_full_disk_stops_changes_and_no_packet() {
     managed.net(&["down"]);
 }
 
-/// Runs a service with little address space; what it said, and whether it still runs.
-fn within(kilobytes: u32, place: &Place) -> (bool, String) {
-    let script = format!(
-        "ulimit -v {kilobytes}; exec {} service content-store --set capacity=1000000",
-        env!("CARGO_BIN_EXE_onym")
-    );
+/// Runs `words` with so much address space until it says that it is ready or ends: what it said,
+/// and how it ended, `None` when it runs.
+fn within(kilobytes: u32, place: &Place, words: &str) -> (String, Option<Option<i32>>) {
+    let script = format!("ulimit -v {kilobytes}; exec {} {words}", env!("CARGO_BIN_EXE_onym"));
     let mut command = Command::new("sh");
     command.args(["-c", &script]).current_dir(place.dir()).env("HOME", place.dir());
     let mut running = Running::start(&mut command);
+    let said = |running: &Running| format!("{}{}", running.out.text(), running.err.text());
     let mut runs = true;
     wait_until("it is ready or has ended", || {
         runs = running.runs();
-        !runs || running.err.text().contains("ready {")
+        !runs || said(&running).lines().any(|line| line.starts_with("ready"))
     });
-    (runs, running.err.text())
+    let ended = (!runs).then(|| running.end());
+    if ended == Some(Some(1)) {
+        // Its last words may still be on their way.
+        wait_until("a sentence", || !said(&running).is_empty());
+    }
+    (said(&running), ended)
+}
+
+/// With less the system cannot load the program, or it cannot begin.
+fn least(place: &Place) -> u32 {
+    let begins = |kilobytes: &u32| within(*kilobytes, place, "--version").1 == Some(Some(0));
+    (10_000..2_000_000).step_by(1000).find(begins).unwrap()
 }
 
 #[test]
-fn a_service_with_little_memory_runs_or_ends_and_never_hangs() {
+fn with_little_memory_a_service_and_a_node_run_or_end_with_a_sentence() {
     let place = Place::new();
-    let (mut ready, mut ended) = (0, 0);
-    for kilobytes in [4_000_000, 400_000, 100_000, 60_000, 40_000, 30_000, 20_000] {
-        let (runs, said) = within(kilobytes, &place);
-        assert!(!said.contains("panicked"), "{kilobytes} KiB: {said}");
-        // Below that the allocator has nothing to start with and is ended by a signal.
-        assert!(runs || kilobytes < 100_000, "{kilobytes} KiB: {said}");
-        if runs {
-            ready += 1
-        } else {
-            ended += 1
+    let node = "daemon --set faces.unix.path=little.sock --set faces.udp.listen=[] \
+                --set faces.tcp.listen=[] --set faces.websocket.listen=[] --set shards=1";
+    let service = "service content-store --set capacity=1000000";
+    let least = least(&place);
+    for words in [service, node] {
+        let (mut ready, mut refused) = (0, 0);
+        for more in (0..16_000).step_by(1000).chain([60_000, 400_000]) {
+            let (said, ended) = within(least + more, &place, words);
+            match ended {
+                None => ready += 1,
+                Some(code) => {
+                    let told = said.contains("no memory left") || said.contains("does not start");
+                    assert!(code == Some(1) && told, "{words}, {more}: {code:?}: {said}");
+                    assert!(!said.contains("panicked"), "{words}, {more}: {said}");
+                    refused += 1;
+                }
+            }
         }
-        eprintln!("{kilobytes} KiB: {}", if runs { "runs" } else { said.trim() });
+        eprintln!("from {least} KiB: {ready} ran, {refused} ended with a sentence");
+        assert!(ready > 0 && refused > 0, "{words}: {ready} ran, {refused} ended");
     }
-    assert!(ready > 0 && ended > 0, "{ready} ran, {ended} ended");
 }

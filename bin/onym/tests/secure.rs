@@ -6,9 +6,12 @@ mod support;
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::Write as _;
 use std::process::Command;
-use support::Place;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 use support::managed::Managed;
+use support::{Place, wait_until};
 
 fn openssl(place: &Place, line: &str) {
     let out = Command::new("openssl").args(line.split(' ')).current_dir(place.dir()).output();
@@ -50,6 +53,51 @@ fn a_manager_by_mutual_tls_answers_who_shows_a_certificate_and_nobody_else() {
     fs::write(place.path("token"), "0123456789abcdef\n").unwrap();
     let by_tcp = ["net", "--manager", &plain, "--token-file", "token", "show"];
     assert_ne!(place.run(&by_tcp).code, 0, "no TLS");
+}
+
+#[test]
+fn half_open_handshakes_keep_no_honest_request_of_a_tls_door_waiting() {
+    let place = Place::new();
+    certificates(&place);
+    let tls = ["--tls-cert", "own.pem", "--tls-key", "own.key", "--tls-ca", "ca.pem"];
+    let mut manager = place.start(&Managed::words(&tls));
+    let url = Managed::url_of(&mut manager);
+    let to = url.strip_prefix("https://").unwrap();
+    // Some say nothing, some begin a handshake, and one more comes for each that is closed.
+    let (over, made) = (AtomicBool::new(false), AtomicU64::new(0));
+    let mut times = Vec::new();
+    std::thread::scope(|scope| {
+        let flood = scope.spawn(|| {
+            let mut held = std::collections::VecDeque::new();
+            while !over.load(Ordering::Relaxed) {
+                let n = made.fetch_add(1, Ordering::Relaxed);
+                if let Ok(mut stream) = std::net::TcpStream::connect(to) {
+                    if n % 2 == 0 {
+                        let _ = stream.write_all(&[0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3]);
+                    }
+                    held.push_back(stream);
+                }
+                if held.len() > 200 {
+                    held.pop_front();
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+            }
+        });
+        wait_until("the flood is there", || made.load(Ordering::Relaxed) > 250);
+        let words = ["net", "--manager", &url, "show", "--json", "--ca", "ca.pem"];
+        let own = ["--tls-cert", "own.pem", "--tls-key", "own.key"];
+        for _ in 0..5 {
+            let begun = Instant::now();
+            let answered = place.run(&[&words[..], &own[..]].concat());
+            times.push((begun.elapsed(), answered));
+        }
+        over.store(true, Ordering::Relaxed);
+        flood.join().unwrap();
+    });
+    for (took, answered) in times {
+        assert_eq!(answered.code, 0, "{}", answered.err);
+        assert!(took < Duration::from_secs(5), "{took:?}");
+    }
 }
 
 #[test]

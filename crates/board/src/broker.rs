@@ -1,4 +1,4 @@
-//! Where a node brings the publisher and the subscribers of a blackboard together
+//! Connects the publisher and the subscribers of a blackboard through their node
 //! (spec/blackboard.md, "Through the node").
 //!
 //! The node makes a pair of sockets for each subscriber and hands out the ends. It maps no memory.
@@ -36,7 +36,7 @@ pub const CONNECTIONS_MAX: usize = 4096;
 const SILENCE_MAX: Duration = Duration::from_secs(5);
 /// How long a subscriber waits for an offer at most.
 const WAIT_MAX: Duration = Duration::from_secs(600);
-/// How soon the wish to stop is noticed.
+/// How soon a request to stop is noticed.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Whether this application publishes (`true`) or subscribed to the node-local item with these

@@ -1,4 +1,4 @@
-//! A Unix socket at which subscribers knock.
+//! A Unix socket at which subscribers ask for admission.
 
 use crate::{BoardError, Publisher, Subscriber};
 use rustix::fd::{AsFd, BorrowedFd};

@@ -1,4 +1,4 @@
-//! Where things lie in the memory (spec/blackboard.md, "The memory").
+//! The layout of the shared memory (spec/blackboard.md, "The memory").
 
 use crate::BoardError;
 

@@ -1,4 +1,4 @@
-//! The side that writes.
+//! The publisher: writes the memory.
 
 use crate::BoardError;
 use crate::grant::{self, Message};

@@ -1,4 +1,4 @@
-//! A side that reads.
+//! A subscriber: reads the memory.
 
 use crate::BoardError;
 use crate::grant;

@@ -1,4 +1,4 @@
-//! What is asked of etcd and what it says.
+//! Requests to etcd and its answers, as types.
 
 use thiserror::Error;
 

@@ -1,4 +1,4 @@
-//! A key that one holder has at a time.
+//! Leader election: a key that one holder has at a time.
 
 use crate::client::Etcd;
 use crate::model::{Compare, Entry, EtcdError, Lease, Operation};

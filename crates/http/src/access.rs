@@ -1,4 +1,4 @@
-//! Whose requests a door answers: tokens, the `Host` and `Origin` of a request, users.
+//! Access control: tokens, `Host` and `Origin` of a request, users.
 
 use axum::http::{HeaderMap, header};
 use onym_sys::origin::{is_loopback_host, is_same_origin};

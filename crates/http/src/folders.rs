@@ -1,5 +1,5 @@
-//! Folders within which others may name a socket: who commands a program by a control interface has
-//! its user's reach in the file system otherwise.
+//! The folders in which clients may name a socket. Without them a client of a control interface could
+//! reach every file that the program's user can.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -56,6 +56,18 @@ impl Folders {
             None => path.parent().and_then(|parent| fs::canonicalize(parent).ok()),
         };
         let Some(folder) = folder else { return Err(FolderError::Absent(shown)) };
+        self.check_folder(&folder, shown)
+    }
+
+    /// As [`Folders::check`], for where a path was found to lead, without links and `..`.
+    ///
+    /// # Errors
+    /// [`FolderError::Outside`].
+    pub fn check_found(&self, path: &Path) -> Result<(), FolderError> {
+        self.check_folder(path.parent().unwrap_or(path), path.display().to_string())
+    }
+
+    fn check_folder(&self, folder: &Path, shown: String) -> Result<(), FolderError> {
         let allowed = self.0.iter().filter_map(|f| fs::canonicalize(f).ok());
         if allowed.into_iter().any(|allowed| folder.starts_with(allowed)) {
             return Ok(());

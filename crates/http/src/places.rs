@@ -1,7 +1,7 @@
-//! The connections of one door: few, shared among those who connect.
+//! The connections of one listener: a bounded number, shared among peers.
 //!
-//! When all places are taken a newcomer still gets one: the peer with the most connections gives
-//! one up, first of those that have proved nothing and wait for a request, the oldest first.
+//! When all are in use, a new connection still gets in: the peer with most connections loses one,
+//! unproved before proved, idle before busy, the oldest first.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};

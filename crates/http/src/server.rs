@@ -1,5 +1,5 @@
-//! Serving to strangers: few connections at once, shared among those who connect, and none that
-//! sends nothing.
+//! An HTTP server for untrusted clients: connections are bounded, shared among peers, and closed when
+//! they send nothing.
 
 use crate::places::{Busy, Place, Places, Share, Standing};
 use crate::tls::ServerTls;

@@ -1,4 +1,4 @@
-//! TLS by named authorities, never those of the system: of who asks and of who serves.
+//! TLS for client and server. Trust anchors are named; those of the system are never used.
 
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};

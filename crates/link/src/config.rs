@@ -1,4 +1,4 @@
-//! What one link service is told to do.
+//! Options of a link service.
 
 use std::time::Duration;
 

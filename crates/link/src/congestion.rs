@@ -1,4 +1,4 @@
-//! Congestion marking in the manner of CoDel: a queue that stays long, not one that is long.
+//! Congestion marking after CoDel: marks when a queue stays long, not when it is long for a moment.
 
 use super::config::CongestionConfig;
 use onym_tables::Tick;

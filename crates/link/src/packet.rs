@@ -1,4 +1,4 @@
-//! What goes into the data path and what comes out of it.
+//! Packets into the data path (`Packet`) and out of it (`Outbox`).
 
 use onym_frame::Buf;
 use onym_tables::FaceId;

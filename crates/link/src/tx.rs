@@ -121,7 +121,8 @@ impl Link {
         &mut self,
         now: Tick,
         head: &[u8],
-        (row, from): (&FrameRow, usize),
+        row: &FrameRow,
+        from: usize,
         queue: &mut TxQueue,
     ) {
         let len = head.len() + row.frame_len() - from;

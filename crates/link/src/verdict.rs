@@ -1,4 +1,4 @@
-//! Every end of a frame in the link service, declared once.
+//! The verdicts of frames in the link service, declared once.
 
 onym_tables::outcomes! {
     /// What became of one frame in the link service. Each frame gets exactly one.

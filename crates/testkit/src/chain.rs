@@ -8,7 +8,7 @@ use crate::wire::name::Component;
 use onym_frame::{Buf, RxFrame, TxQueue};
 use onym_link::{Link, LpIn, Outbox, Packet, Received as FromLink};
 use onym_services::chain::Origin;
-use onym_services::element::Wish;
+use onym_services::element::Effect;
 use onym_services::{Function, Kind, Method, Now, Port, Request, Side};
 use onym_tables::{FaceId, HashKey, Tick};
 use serde_json::{Value, json};
@@ -159,7 +159,7 @@ impl ChainSubject {
             (port.local, port.local_fields) = (spec.local, spec.local_fields);
             port.link = spec.link;
             if let Some(client) = chain.clients.last_mut() {
-                client.origin = Some(Origin::of(&KEY, &port));
+                client.origin = Some(port.entrance(&KEY));
             }
             chain.add(PD, port);
         }
@@ -203,14 +203,14 @@ impl ChainSubject {
         let (now, mut out) = (self.moment(), Outbox::default());
         self.functions[at].face_added(now, port, &mut out);
         self.carry(at, &mut out);
-        for wish in self.functions[at].take_wishes() {
-            self.fulfil(at, wish);
+        for effect in self.functions[at].take_effects() {
+            self.perform(at, effect);
         }
     }
 
-    fn fulfil(&mut self, at: usize, wish: Wish) {
-        match wish {
-            Wish::Connect { label, uri } => {
+    fn perform(&mut self, at: usize, effect: Effect) {
+        match effect {
+            Effect::Connect { label, uri } => {
                 let consumer_path = uri.ends_with(":1");
                 let (to, side) =
                     if consumer_path { (CS, Side::Consumer) } else { (SF, Side::Producer) };
@@ -224,8 +224,8 @@ impl ChainSubject {
                 self.add(to, far);
                 self.add(at, Port::new(a, label, Side::Producer));
             }
-            Wish::Close(id) => self.close_face(at, id),
-            Wish::Post { .. } => {}
+            Effect::Close(id) => self.close_face(at, id),
+            Effect::Post { .. } => {}
         }
     }
 
@@ -236,8 +236,8 @@ impl ChainSubject {
             let mut out = Outbox::default();
             self.functions[at].face_removed(now, id, &mut out);
             self.carry(at, &mut out);
-            for wish in self.functions[at].take_wishes() {
-                self.fulfil(at, wish);
+            for effect in self.functions[at].take_effects() {
+                self.perform(at, effect);
             }
         }
     }

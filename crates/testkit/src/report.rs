@@ -93,7 +93,7 @@ impl Report {
     /// One line for each script.
     #[must_use]
     pub fn lines(&self) -> String {
-        self.outcomes.iter().map(line).collect()
+        self.outcomes.iter().map(|(name, outcome)| line(name, outcome)).collect()
     }
 
     /// One line for each script that failed or deviates.
@@ -101,7 +101,7 @@ impl Report {
     pub fn remarks(&self) -> String {
         let worth =
             |(_, o): &&(String, Outcome)| !matches!(o, Outcome::Passed | Outcome::Skipped(_));
-        self.outcomes.iter().filter(worth).map(line).collect()
+        self.outcomes.iter().filter(worth).map(|(name, outcome)| line(name, outcome)).collect()
     }
 
     /// One line that sums up.
@@ -116,7 +116,7 @@ impl Report {
     }
 }
 
-fn line((name, outcome): &(String, Outcome)) -> String {
+fn line(name: &str, outcome: &Outcome) -> String {
     match outcome {
         Outcome::Passed => format!("ok    {name}\n"),
         Outcome::Skipped(reason) => format!("skip  {name}: {reason}\n"),

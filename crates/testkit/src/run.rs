@@ -6,6 +6,7 @@ use crate::env::Env;
 use crate::expect::{self, Found, fits};
 use crate::peer::{Heard, Peer};
 use crate::script::{Field, Packet, PacketKind, Script, Step, StepKind, Value};
+use crate::show;
 use crate::subject::{Bench, Received, Subject};
 use crate::wire::build;
 use crate::wire::name::Component;
@@ -255,7 +256,7 @@ impl<'a> Run<'a> {
         let old = self.env.clone();
         self.compare(face, pattern, &seen).map_err(|e| {
             self.env = old;
-            format!("got {}: {e}", seen.describe())
+            format!("got {}: {e}", show::seen(&seen))
         })
     }
 
@@ -314,7 +315,7 @@ impl<'a> Run<'a> {
             });
             match hit {
                 Some(i) => drop(open.remove(i)),
-                None => return Err(self.place(first, &format!("got {}: {why}", seen.describe()))),
+                None => return Err(self.place(first, &format!("got {}: {why}", show::seen(&seen)))),
             }
         }
         Ok(())
@@ -322,7 +323,7 @@ impl<'a> Run<'a> {
 
     fn nothing(&mut self, face: usize, ms: u64) -> Result<(), String> {
         match self.next(face, Duration::from_millis(ms))? {
-            Some(seen) => Err(format!("got {}", seen.describe())),
+            Some(seen) => Err(format!("got {}", show::seen(&seen))),
             None => Ok(()),
         }
     }
@@ -330,7 +331,7 @@ impl<'a> Run<'a> {
     fn expect_closed(&mut self, face: usize) -> Result<(), String> {
         let patience = self.subject.patience();
         match self.next(face, patience)? {
-            Some(seen) => Err(format!("got {}", seen.describe())),
+            Some(seen) => Err(format!("got {}", show::seen(&seen))),
             None if self.closed[face] => Ok(()),
             None => Err(format!("the face is open after {} ms", patience.as_millis())),
         }
@@ -370,7 +371,7 @@ impl<'a> Run<'a> {
                 let path = self.script.path.display();
                 return Err(format!(
                     "{path}: at the end face {name} got {}, which no line expects",
-                    seen.describe()
+                    show::seen(&seen)
                 ));
             }
         }

@@ -2,10 +2,9 @@
 
 mod serve;
 
-use super::key::failure;
 use crate::exit::{Exit, Failure};
+use crate::key_files::{failure, read_text};
 use crate::output::Context;
-use anyhow::Context as _;
 use clap::Subcommand;
 use jiff::Timestamp;
 use onym_crypto::cert::validity_of_days;
@@ -14,7 +13,6 @@ use onym_crypto::store::KeyStore;
 use onym_crypto::{Certificate, Issue, digest};
 use onym_wire::{Component, Name, NameRef};
 use serde::Serialize;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 /// Make, show and keep certificates.
@@ -242,23 +240,6 @@ pub(crate) fn find(store: &KeyStore, what: Option<NameRef<'_>>) -> anyhow::Resul
         return Err(failure.next(format!("`onym cert self-sign {key}` makes one")).into());
     }
     Ok(all.swap_remove(0))
-}
-
-/// The text of a file, or of standard input for `-`.
-pub(crate) fn read_text(path: &Path) -> anyhow::Result<String> {
-    let mut text = String::new();
-    if path == Path::new("-") {
-        std::io::stdin().lock().read_to_string(&mut text).context("cannot read standard input")?;
-        return Ok(text);
-    }
-    let failed = |e: std::io::Error| {
-        let exit = match e.kind() {
-            std::io::ErrorKind::NotFound => Exit::NotFound,
-            _ => Exit::Failed,
-        };
-        Failure::new(exit, format!("cannot read {}", path.display())).why(e)
-    };
-    Ok(std::fs::read_to_string(path).map_err(failed)?)
 }
 
 fn read(path: &Path) -> anyhow::Result<Certificate> {

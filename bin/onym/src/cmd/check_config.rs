@@ -1,4 +1,4 @@
-//! `onym check-config`: is this configuration right?
+//! `onym check-config`: validates a configuration.
 
 use crate::exit::{Exit, Failure};
 use crate::human;

@@ -1,6 +1,8 @@
 //! `onym daemon`: the node in the foreground, with its gateway where there is one.
 
 mod gateway;
+pub(crate) mod routing;
+mod supervisor;
 
 use crate::exit::{Exit, Failure};
 use crate::log_ring::{LogLines, Ring};
@@ -12,6 +14,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::path::PathBuf;
 use std::sync::Arc;
+use supervisor::Ended;
 use tracing_subscriber::filter::EnvFilter;
 use tracing_subscriber::prelude::*;
 use tracing_subscriber::reload;
@@ -51,7 +54,11 @@ pub(crate) fn run(args: Args, _cx: &Context) -> anyhow::Result<()> {
     }
     // Signals that come while the node starts are kept.
     let mut signals = Signals::new([SIGHUP, SIGTERM, SIGINT])?;
+    if let Some(note) = exceeds(&config, onym_sys::memory::limit()) {
+        tracing::warn!("{note}");
+    }
     let gateway = gateway::settings(&config)?;
+    let routing = routing::settings(&config)?;
     let origin = args.config.clone().unwrap_or_else(|| PathBuf::from("configuration"));
     let node = Node::start_from(config, &origin).map_err(|error| {
         Failure::new(Exit::Failed, "the node does not start")
@@ -64,15 +71,23 @@ pub(crate) fn run(args: Args, _cx: &Context) -> anyhow::Result<()> {
     }
     tell_bound(&node);
     let gateway = gateway::start(gateway, &node)?;
+    let routing = routing::start(routing, &node)?;
     crate::output::tell(format_args!("ready"));
-    for signal in signals.forever() {
-        if signal == SIGHUP {
-            reload(&args, &node, &log);
-        } else {
-            break;
+    supervisor::tell_ready();
+    let ended = Ended::default();
+    std::thread::scope(|scope| {
+        scope.spawn(|| supervisor::keep_alive(&node, &ended));
+        for signal in signals.forever() {
+            if signal != SIGHUP {
+                break;
+            }
+            supervisor::tell_reload(|| reload(&args, &node, &log));
         }
-    }
+        ended.set();
+    });
+    supervisor::tell_stop();
     tracing::info!("stopping");
+    drop(routing);
     drop(gateway);
     if !node.stop() {
         tracing::warn!("what was queued did not leave in time (daemon.drain_ms)");
@@ -147,6 +162,22 @@ fn filter(config: &Config) -> anyhow::Result<EnvFilter> {
             .next("docs/config.md lists every key; `onym daemon --print-config` shows the defaults")
             .into()
     })
+}
+
+/// What the program takes beside its tables, about.
+const OWN_BYTES: u64 = 64 << 20;
+
+/// A sentence where the tables may take more memory than the process may have.
+fn exceeds(config: &Config, limit: Option<u64>) -> Option<String> {
+    let push = if config.push.enabled { config.push.graph_bytes_max } else { 0 };
+    let tables = (config.cs.bytes_max + config.pit.bytes_max + push) as u64;
+    let limit = limit.filter(|limit| tables + OWN_BYTES > *limit)?;
+    Some(format!(
+        "the tables may take {} MB (cs.bytes_max, pit.bytes_max, push.graph_bytes_max), and the \
+         limit of this process is {} MB: beyond it the system ends the node; lower the keys",
+        tables >> 20,
+        limit >> 20
+    ))
 }
 
 fn tell_bound(node: &NodeHandle) {

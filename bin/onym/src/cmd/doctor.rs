@@ -1,4 +1,4 @@
-//! `onym doctor`: is this machine fit for a node, and how to mend what is not.
+//! `onym doctor`: checks whether this machine can run a node, and how to fix what is missing.
 
 mod keys;
 mod node;
@@ -26,7 +26,7 @@ Each check ends as ok, warning (a node runs, but something is less good than it 
 (a node with this configuration does not start, or does not do what was asked).
 Exit code 0 when nothing failed, else 1.")]
 pub(crate) struct Args {
-    /// Configuration file whose wishes are tested; without it the defaults.
+    /// Configuration file whose settings are tested; without it the defaults.
     #[arg(short, long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// One key over the file; may be repeated.

@@ -4,6 +4,7 @@ use crate::cmd::cert;
 use crate::exit::{Exit, Failure};
 use crate::human;
 use crate::output::Context;
+use crate::schema;
 use crate::session;
 use crate::stop;
 use crate::target::Target;
@@ -13,7 +14,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use onym_client::blocking::Watch;
 use onym_client::fetch::{FetchBounds, PipelineOptions};
 use onym_client::window::{AimdOptions, CubicOptions, WindowLaw, WindowOptions};
-use onym_client::{Anchors, FetchOptions, Find, Progress, Verify};
+use onym_client::{Anchors, FetchOptions, Find, Progress, Schema, Verify};
 use onym_crypto::Certificate;
 use onym_crypto::edge::unix_now_ms;
 use onym_crypto::store::KeyStore;
@@ -33,6 +34,7 @@ use std::time::{Duration, Instant};
   onym get /example/film -o film.mkv --verify alice.ndncert --json
   onym get /example/film -o film.mkv --verify /alice
   onym get /alice/film -o film.mkv --anchor root.ndncert
+  onym get /alice/film -o film.mkv --anchor root.ndncert --trust site.lvs
 
 The newest version is found by metadata (RDR), or else by whatever segment answers; a name that ends with
 a version is fetched as it is. Objects of ndnputchunks, ndnd put, NDNts and python-ndn are understood.")]
@@ -51,13 +53,15 @@ pub(crate) struct Args {
     /// How segments are verified: integrity (digests), off, or whose key must have signed every
     /// segment: the file of a certificate, or the name of an identity, key or certificate of the
     /// key store.
-    #[arg(long, value_name = "HOW", default_value = "integrity")]
+    #[arg(long, value_name = "HOW", default_value = "integrity", conflicts_with = "trust")]
     verify: String,
     /// Trust anchor: the file of a certificate, or a name in the key store. Every segment must be
     /// signed with a key whose identity is a prefix of the name and that a chain of certificates,
     /// fetched by their names, leads from to an anchor. May be given more than once.
     #[arg(long = "anchor", value_name = "CERT", conflicts_with = "verify")]
     anchors: Vec<String>,
+    #[command(flatten)]
+    schema: schema::Options,
     /// Largest object that is taken, in octets: a number, or one with k, M, G or T; `none` for no
     /// bound. A segment counts as 64 octets at least.
     #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = human::parse_size)]
@@ -132,7 +136,7 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     let options = options(&args)?;
     let anchors = args.anchors.iter().map(|what| certificate("--anchor", what));
     let anchors = anchors.collect::<anyhow::Result<Vec<_>>>()?;
-    let anchors = (!anchors.is_empty()).then(|| Arc::new(Anchors::new(anchors)));
+    let trust = trust(&args, anchors)?;
     let mut client = session::open(cx)?;
     let mut target = Target::open(args.output.as_deref().filter(|_| !to_stdout))?;
     if matches!(target, Target::File(_)) {
@@ -147,10 +151,13 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
             crate::output::tell(format_args!("onym: {}", session::notice_text(&notice)))
         }),
     };
-    let fetched = match anchors {
-        None => client.fetch(args.name, options, target.sink(), &mut watch),
-        Some(anchors) => {
+    let fetched = match trust {
+        Trust::None => client.fetch(args.name, options, target.sink(), &mut watch),
+        Trust::Anchors(anchors) => {
             client.fetch_trusted(&args.name, &options, &anchors, target.sink(), &mut watch)
+        }
+        Trust::Schema(schema) => {
+            client.fetch_trusted(&args.name, &options, &schema, target.sink(), &mut watch)
         }
     };
     bar.finish_and_clear();
@@ -164,6 +171,32 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
         return if cx.json { cx.print(&report, text) } else { Ok(()) };
     }
     cx.print(&report, text)
+}
+
+/// Whose word counts beside what `--verify` says.
+enum Trust {
+    None,
+    Anchors(Arc<Anchors>),
+    Schema(Arc<Schema>),
+}
+
+fn trust(args: &Args, anchors: Vec<Certificate>) -> anyhow::Result<Trust> {
+    let Some(loaded) = args.schema.load()? else {
+        return Ok(match anchors.is_empty() {
+            true => Trust::None,
+            false => Trust::Anchors(Arc::new(Anchors::new(anchors))),
+        });
+    };
+    let anchors: Vec<Certificate> = anchors.into_iter().chain(loaded.anchors).collect();
+    if anchors.is_empty() && !loaded.policy.allows_anything() {
+        return Err(Failure::new(Exit::Usage, "--trust has no trust anchor to start from")
+            .next("name one: --anchor CERT")
+            .into());
+    }
+    let schema = Schema::new(loaded.policy, anchors).map_err(|error| {
+        Failure::new(Exit::Failed, "the schema does not take the trust anchor").why(error)
+    })?;
+    Ok(Trust::Schema(Arc::new(schema)))
 }
 
 fn options(args: &Args) -> anyhow::Result<FetchOptions> {
@@ -210,7 +243,7 @@ fn check_dates(certificate: &Certificate, now_ms: u64) -> anyhow::Result<()> {
 }
 
 /// The certificate that an option names: a file, or something in the key store.
-fn certificate(option: &str, what: &str) -> anyhow::Result<Certificate> {
+pub(super) fn certificate(option: &str, what: &str) -> anyhow::Result<Certificate> {
     let wrong = |why: String| {
         let words = if option == "--verify" { "integrity, off, " } else { "" };
         Failure::new(Exit::Usage, format!("{option}: {what} is no certificate")).why(why).next(

@@ -1,4 +1,4 @@
-//! What `--kernel` means: the faces, routes and cache of the kernel stack instead of a node's.
+//! `--kernel`: the faces, routes and cache of the kernel stack instead of a node's.
 
 use crate::exit::{Exit, Failure};
 use crate::human;

@@ -1,11 +1,13 @@
 //! `onym key`: the keys of this user.
 
 use crate::exit::{Exit, Failure};
+use crate::key_files::{failure, read_text};
 use crate::output::Context;
 use crate::passphrase;
 use anyhow::Context as _;
 use clap::{Subcommand, ValueEnum};
 use onym_crypto::edge::unix_now_ms;
+use onym_crypto::foreign::{self, Item};
 use onym_crypto::store::{KeyInfo, KeyStore};
 use onym_crypto::{Certificate, Entropy as _, KeyType, PrivateKey, SafeBag, SystemEntropy, text};
 use onym_wire::{Name, NameRef};
@@ -70,8 +72,11 @@ enum Command {
         #[command(flatten)]
         passphrase: passphrase::Args,
     },
-    /// Read a key and its certificate from an encrypted file (SafeBag).
-    #[command(after_help = "Example:\n  onym key import alice.safebag")]
+    /// Read a key and its certificate from an encrypted file (SafeBag), or from a key file of ndnd,
+    /// which is not encrypted and stays as it is.
+    #[command(
+        after_help = "Examples:\n  onym key import alice.safebag\n  onym key import alice.key"
+    )]
     Import {
         /// File to read; `-` for standard input.
         file: PathBuf,
@@ -111,23 +116,6 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
             export(cx, &store, name.as_ref(), output.as_deref(), &passphrase)
         }
         Command::Import { file, passphrase } => import(cx, &store, &file, &passphrase),
-    }
-}
-
-/// A failure of the key store as exit code and sentences.
-pub(crate) fn failure(error: onym_crypto::Error) -> anyhow::Error {
-    use onym_crypto::Error;
-    let failure = Failure::new(
-        if matches!(error, Error::NotFound(_)) { Exit::NotFound } else { Exit::Failed },
-        error.to_string(),
-    );
-    match error {
-        Error::NotFound(_) => failure
-            .next("`onym key list` shows what there is, `onym key new /NAME` makes a key")
-            .into(),
-        Error::Exists(_) => failure.next("choose another --id, or delete it first").into(),
-        Error::SafeBag(_) => failure.next("check the passphrase").into(),
-        _ => failure.into(),
     }
 }
 
@@ -283,13 +271,39 @@ fn write_private(path: &Path, text: &str) -> anyhow::Result<()> {
     written.with_context(|| format!("cannot write {}", path.display()))
 }
 
+/// Takes the keys and certificates of ndnd's PEM blocks.
+fn import_ndnd(cx: &Context, store: &KeyStore, text: &str) -> anyhow::Result<()> {
+    let items = foreign::ndnd(text.as_bytes()).map_err(failure)?;
+    let mut keys = Vec::new();
+    for item in &items {
+        if let Item::Key(name, key) = item {
+            store.add_key(name.as_ref(), key).map_err(failure)?;
+            keys.push(name.clone());
+        }
+    }
+    for item in &items {
+        if let Item::Certificate(certificate) = item {
+            store.add_certificate(certificate).map_err(failure)?;
+        }
+    }
+    let rows =
+        keys.iter().map(|key| row(store, key.as_ref())).collect::<anyhow::Result<Vec<_>>>()?;
+    cx.print(&rows, |rows| {
+        let lines: Vec<String> = rows.iter().map(|row| format!("imported {}", row.name)).collect();
+        lines.join("\n")
+    })
+}
+
 fn import(
     cx: &Context,
     store: &KeyStore,
     file: &Path,
     passphrase: &passphrase::Args,
 ) -> anyhow::Result<()> {
-    let text = super::cert::read_text(file)?;
+    let text = read_text(file)?;
+    if text.contains("-----BEGIN NDN KEY-----") {
+        return import_ndnd(cx, store, &text);
+    }
     let bag = text::decode(&text).and_then(|wire| SafeBag::parse(&wire)).map_err(failure)?;
     let secret = passphrase.read("Passphrase of the file: ", false)?;
     let key = store.import(&bag, secret.as_bytes()).map_err(failure)?;

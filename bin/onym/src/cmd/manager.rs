@@ -15,7 +15,7 @@ use onym_manager::driver::{
     Cluster, DockerDriver, DockerOptions, Driver, KubernetesDriver, KubernetesOptions,
     ProcessDriver, ProcessOptions, usable_cgroup,
 };
-use onym_manager::engine::{Manager, Office, Options, agree_mark};
+use onym_manager::engine::{Candidate, Manager, Options, agree_mark};
 use onym_manager::rest;
 use onym_manager::store::{FileStore, Saved, Store as _};
 use std::net::SocketAddr;
@@ -300,7 +300,7 @@ async fn one_of_several(args: &Args, state: &Path, url: String) -> Result<Manage
     let driver = driver(args, state, mark)?;
     let watch = Duration::from_millis(args.watch_ms);
     let allowed = allowed(args, state);
-    Ok(Manager::stand_by(Office { etcd, prefix, url, lease, driver, watch, allowed }))
+    Ok(Manager::stand_by(Candidate { etcd, prefix, url, lease, driver, watch, allowed }))
 }
 
 /// Where functions may listen: in the manager's own folders and where nodes have their sockets,

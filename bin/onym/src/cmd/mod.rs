@@ -2,6 +2,7 @@
 
 pub(crate) mod bench;
 pub(crate) mod cert;
+pub(crate) mod chat;
 pub(crate) mod check_config;
 pub(crate) mod completions;
 pub(crate) mod cs;
@@ -26,6 +27,7 @@ pub(crate) mod poke;
 pub(crate) mod publish;
 pub(crate) mod put;
 pub(crate) mod rendezvous;
+pub(crate) mod repo;
 pub(crate) mod route;
 pub(crate) mod scope;
 pub(crate) mod service;
@@ -34,3 +36,4 @@ pub(crate) mod status;
 pub(crate) mod strategy;
 pub(crate) mod subscribe;
 pub(crate) mod topology;
+pub(crate) mod trust;

@@ -14,7 +14,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// How often the wish to end is looked at.
+/// How often the signal to stop is looked at.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// Publish data under an identifier of the push half.

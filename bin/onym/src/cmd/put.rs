@@ -4,13 +4,17 @@ use crate::exit::{Exit, Failure};
 use crate::human;
 use crate::input::Input;
 use crate::output::{self, Context};
+use crate::schema;
 use crate::session;
 use crate::stop::{self, Stop};
 use anyhow::Context as _;
 use onym_client::blocking::Happened;
+use onym_client::schema::signer_for;
 use onym_client::serve::{FileSource, Object, ServeCounters, ServeOptions};
 use onym_client::{Event, Notice, RouteOptions};
+use onym_crypto::Signer;
 use onym_crypto::edge::unix_now_ms;
+use onym_crypto::store::KeyStore;
 use onym_wire::Name;
 use serde::Serialize;
 use std::fs::{self, File};
@@ -23,6 +27,7 @@ use std::time::Duration;
 #[command(after_help = "Examples:
   onym put /example/film film.mkv
   tar c photos | onym put /example/photos --key /alice
+  onym put /alice/film film.mkv --trust site.lvs    signed with the key that the schema asks for
   onym put /example/film film.mkv --freshness 60000 --segment-size 4000
 
 Prints the versioned name and `ready` once the node routes the name here. The file is read while it is
@@ -46,6 +51,11 @@ pub(crate) struct Args {
     /// only, which shows damage but not who published.
     #[arg(long, value_name = "NAME")]
     key: Option<Name>,
+    /// Trust anchor of --trust: the file of a certificate, or a name in the key store.
+    #[arg(long = "anchor", value_name = "CERT", requires = "trust")]
+    anchors: Vec<String>,
+    #[command(flatten)]
+    schema: schema::Options,
     /// Sign all segments before serving (takes as much memory as the file).
     #[arg(long)]
     sign_ahead: bool,
@@ -97,6 +107,25 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     cx.event(&stopped(&counters), text)
 }
 
+/// The key that is named, the one that the schema asks for, or a digest.
+fn signer(args: &Args, name: &Name, version: u64) -> anyhow::Result<Signer> {
+    let Some(loaded) = args.schema.load()? else { return session::signer(args.key.as_ref()) };
+    let anchors = args.anchors.iter().map(|what| super::get::certificate("--anchor", what));
+    let mut anchors = anchors.collect::<anyhow::Result<Vec<_>>>()?;
+    anchors.extend(loaded.anchors);
+    let mut segment = name.clone();
+    segment.append_version(version).append_segment(0);
+    let store = KeyStore::of_user().context("cannot open the key store")?;
+    signer_for(&*loaded.policy, &store, &anchors, &segment).map_err(|error| {
+        Failure::new(Exit::Refused, format!("nothing may be published as {name}"))
+            .why(error)
+            .next(
+                "`onym trust explain` says which key may; `onym cert issue` and `install` give one",
+            )
+            .into()
+    })
+}
+
 fn object(args: &Args, stop: &Stop) -> anyhow::Result<(Name, Object)> {
     let mut name = args.name.clone();
     let in_name = name.as_ref().last().and_then(|c| c.as_version());
@@ -112,7 +141,7 @@ fn object(args: &Args, stop: &Stop) -> anyhow::Result<(Name, Object)> {
     let options = ServeOptions {
         segment_size: args.segment_size,
         freshness: Duration::from_millis(args.freshness),
-        signer: session::signer(args.key.as_ref())?,
+        signer: signer(args, &name, version)?,
         ..ServeOptions::new(version)
     };
     let file = args.file.as_deref().filter(|f| *f != Path::new("-"));

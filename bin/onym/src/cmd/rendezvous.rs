@@ -13,7 +13,6 @@ use std::fmt::Write as _;
 #[command(after_help = "Examples:
   onym rendezvous status
   onym rendezvous graph
-  onym rendezvous graph --svg > graph.svg
   onym rendezvous graph --dot | dot -Tpdf > graph.pdf
   onym rendezvous graph /1 --json")]
 pub(crate) struct Args {

@@ -1,5 +1,7 @@
 //! `onym route`: the routes of the node.
 
+mod routing;
+
 use crate::cmd::kernel;
 use crate::exit::{Exit, Failure};
 use crate::human;
@@ -15,11 +17,13 @@ use onym_wire::mgmt::{
 };
 use serde::Serialize;
 
-/// List, add and remove routes.
+/// List, add and remove routes; run a router and ask it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   onym route list
   onym route add /example --via udp4://192.0.2.1:6363
+  onym route run /example --neighbour udp4://192.0.2.1:6363
+  onym route explain /example/app
   onym route add / --via 263 --cost 10 --expires 60000
   onym route remove /example --via 263
   onym route add /example --via 1 --kernel")]
@@ -79,6 +83,8 @@ enum Command {
         #[arg(long, value_parser = words::parse_origin, default_value = "static")]
         origin: u64,
     },
+    #[command(flatten)]
+    Routing(routing::Command),
 }
 
 /// A route, as `--json` prints it.
@@ -108,6 +114,9 @@ impl Shown {
 pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     if args.kernel {
         return on_kernel(args.command, cx);
+    }
+    if let Some(Command::Routing(command)) = args.command {
+        return routing::run(command, cx);
     }
     let mut client = session::open(cx)?;
     let client = &mut client;
@@ -154,6 +163,7 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
                 client.command(["rib", "unregister"], &parameters).map_err(session::failure)?;
             changed(cx, "removed", &done)
         }
+        Command::Routing(command) => routing::run(command, cx),
     }
 }
 
@@ -188,6 +198,7 @@ fn on_kernel(command: Option<Command>, cx: &Context) -> anyhow::Result<()> {
         Command::Add { expires: Some(_), .. } => Err(kernel::unknown("expiry of routes")),
         Command::Add { prefix, via, cost, .. } => kernel::route_add(cx, &prefix, &via, cost),
         Command::Remove { prefix, via, .. } => kernel::route_remove(cx, &prefix, &via),
+        Command::Routing(_) => Err(kernel::unknown("a router")),
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// How often the wish to end is looked at.
+/// How often the signal to stop is looked at.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// Publish scopes of the push half, and list what a rendezvous knows.

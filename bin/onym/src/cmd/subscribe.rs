@@ -15,7 +15,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// How often the wish to end is looked at.
+/// How often the signal to stop is looked at.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// Subscribe to an item or scope of the push half and print what is published.
@@ -94,8 +94,8 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
         if let (Event::ScopePublished(id), true) = (&event, args.deep) {
             // Its status comes among the events of a busy scope: it is not waited for.
             let label = id.last().map(Id::root).unwrap_or_default();
-            let father = Id::from_labels(id.father());
-            let tag = app.ask(Kind::SUBSCRIBE_SCOPE, &label, &father, args.strategy);
+            let parent = Id::from_labels(id.parent());
+            let tag = app.ask(Kind::SUBSCRIBE_SCOPE, &label, &parent, args.strategy);
             asked.insert(tag.map_err(failure)?, id.clone());
         }
         show(&event, &args, cx, begun, &mut out)?;

@@ -14,10 +14,9 @@ use std::fmt::Write as _;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   onym topology map
-  onym topology map --svg > map.svg
   onym topology map --dot | neato -Tpdf > map.pdf
   onym topology tree /1/2                 the tree of an item, with its filter
-  onym topology tree /1/2 --svg           the same in the map of the domain
+  onym topology tree /1/2 --dot           the same in the map of the domain, in DOT
   onym topology deploy chain.toml -o chain/")]
 pub(crate) struct Args {
     #[command(subcommand)]

@@ -77,6 +77,15 @@ impl Default for CsConfig {
     }
 }
 
+/// Whether Data was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Demand {
+    /// It was.
+    Asked,
+    /// Nobody asked: it is evicted first.
+    Unsolicited,
+}
+
 /// What became of an insertion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Inserted {
@@ -240,8 +249,9 @@ impl ContentStore {
         name: &[u8],
         hash: u64,
         freshness_ms: u64,
-        unsolicited: bool,
+        demand: Demand,
     ) -> Inserted {
+        let unsolicited = demand == Demand::Unsolicited;
         if self.config.packets_max == 0 || data.len() > self.config.bytes_max {
             return Inserted::Refused;
         }

@@ -35,7 +35,7 @@ fn store(packets_max: usize, policy: Policy) -> ContentStore {
 
 fn put(cs: &mut ContentStore, now: Tick, data: &Buf, freshness_ms: u64) -> Inserted {
     let name = name_in(data);
-    cs.insert(now, data, name, KEY.name(name), freshness_ms, false)
+    cs.insert(now, data, name, KEY.name(name), freshness_ms, Demand::Asked)
 }
 
 fn query(name: &Name) -> Query<'_> {
@@ -182,7 +182,7 @@ fn priority_fifo_evicts_unsolicited_then_stale_then_fresh() {
     put(&mut cs, now, &data(&[2], b"fresh, second"), 10_000);
     let unasked = data(&[3], b"unsolicited");
     let name_value = name_in(&unasked);
-    cs.insert(now, &unasked, name_value, KEY.name(name_value), 10_000, true);
+    cs.insert(now, &unasked, name_value, KEY.name(name_value), 10_000, Demand::Unsolicited);
     let later = now.plus_ms(200);
     let mut left = Vec::new();
     for n in 0..4u8 {
@@ -200,7 +200,7 @@ fn asked_for_again_a_packet_is_no_longer_unsolicited() {
     let (a, b) = (data(&[0], b"a"), data(&[1], b"b"));
     for packet in [&a, &b] {
         let value = name_in(packet);
-        cs.insert(Tick(1), packet, value, KEY.name(value), 1000, true);
+        cs.insert(Tick(1), packet, value, KEY.name(value), 1000, Demand::Unsolicited);
     }
     assert_eq!(put(&mut cs, Tick(2), &a, 1000), Inserted::Refreshed);
     put(&mut cs, Tick(3), &data(&[2], b"c"), 1000);
@@ -254,7 +254,7 @@ fn a_large_packet_shares_its_buffer_and_a_small_one_does_not() {
         };
         let start = bytes.windows(value.len()).position(|w| w == value).unwrap();
         let part = &bytes[start..start + value.len()];
-        cs.insert(Tick(1), &bytes, part, KEY.name(part), 0, false);
+        cs.insert(Tick(1), &bytes, part, KEY.name(part), 0, Demand::Asked);
         let wanted = name(path);
         let shared = matches!(cs.find(Tick(1), &query(&wanted)), Some(Body::Shared(_)));
         shared

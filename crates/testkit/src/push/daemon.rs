@@ -442,8 +442,7 @@ impl Runner {
                     None => line.option("domain")?.unwrap_or(STRANGER),
                 };
                 let to = self.node(b)?;
-                let to = (to.label, self.scheme.tag(to.inside, 0));
-                control_frame(line, sender, to)?
+                control_frame(line, sender, to.label, &self.scheme.tag(to.inside, 0))?
             }
             _ => push_frame(line, &self.filter(line, "flat")?)?,
         };

@@ -284,8 +284,8 @@ impl Runner {
                     Some(name) => Label::from_u64(self.node(name)? as u64 + 1),
                     None => line.option("domain")?.unwrap_or(STRANGER),
                 };
-                let to = (Label::from_u64(b as u64 + 1), self.scheme().tag(self.inside(b), 0));
-                control_frame(line, sender, to)?
+                let inside = self.scheme().tag(self.inside(b), 0);
+                control_frame(line, sender, Label::from_u64(b as u64 + 1), &inside)?
             }
             _ => push_frame(line, &self.filter(line, "flat")?)?,
         };
@@ -304,7 +304,7 @@ impl Runner {
             let mut add = |word: &str, value: u64| all.push((format!("{name}.{word}"), value));
             let counters = node.forwarder.counters();
             Verdict::ALL.iter().for_each(|v| add(v.label(), counters.of(*v)));
-            let d = node.dispatcher.counters;
+            let d = node.counters();
             add("sent", d.sent);
             add("delivered", d.delivered);
             add("unwanted", d.unwanted);
@@ -330,10 +330,10 @@ impl Runner {
             ];
             add("parts_refused", refused.iter().sum());
             add("trees", node.topology.as_ref().map_or(0, |t| t.trees));
-            add("matches_told", *node.control.get(&Kind::MATCH.0).unwrap_or(&0));
-            add("repairs", *node.control.get(&Kind::REPAIR.0).unwrap_or(&0));
-            add("domain_repairs", *node.control.get(&Kind::DOMAIN_REPAIR.0).unwrap_or(&0));
-            add("requests", (0..8).filter_map(|k| node.control.get(&k)).sum());
+            add("matches_told", node.taken(Kind::MATCH));
+            add("repairs", node.taken(Kind::REPAIR));
+            add("domain_repairs", node.taken(Kind::DOMAIN_REPAIR));
+            add("requests", (0..8).map(|kind| node.taken(Kind(kind))).sum());
             for (other, m) in &self.nodes {
                 all.push((format!("{name}->{other}"), self.net.crossed(*n, *m).0));
             }
@@ -399,11 +399,12 @@ pub(super) fn push_frame(line: &Line, filter: &Filter) -> Result<Vec<u8>, String
 /// Who sends forged messages, unless the script says who.
 pub(super) const STRANGER: Label = Label::from_u64(99);
 
-/// A forged control message for a part of the node `to`, with the tag of its inside.
+/// A forged control message for a part of the node `member`; `inside` is the tag of its inside.
 pub(super) fn control_frame(
     line: &Line,
     sender: Label,
-    to: (Label, Filter),
+    member: Label,
+    inside: &Filter,
 ) -> Result<Vec<u8>, String> {
     let kind = Kind(line.option("kind")?.unwrap_or(100));
     let mut message = Control::new(kind, sender);
@@ -420,10 +421,10 @@ pub(super) fn control_frame(
         Some("rendezvous") => (reserved::RENDEZVOUS, sender),
         Some("topology") => (reserved::TOPOLOGY, sender),
         Some("domains") => (reserved::DOMAINS, sender),
-        _ => (reserved::DISPATCHER, to.0),
+        _ => (reserved::DISPATCHER, member),
     };
     let is_between = root == reserved::DOMAINS;
-    let route = if is_between { Route::Link.into() } else { RouteBuf::flat(0, &to.1) };
+    let route = if is_between { Route::Link.into() } else { RouteBuf::flat(0, inside) };
     let mut octets = Vec::new();
     FrameBuilder {
         hop_limit: 10,

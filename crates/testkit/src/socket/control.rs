@@ -5,6 +5,7 @@ use crate::env::Env;
 use crate::expect::Found;
 use crate::mgmt::{self, Row};
 use crate::script::{Field, Value};
+use crate::show;
 use crate::subject::Received;
 use crate::wire::name::{Component, Part};
 use crate::wire::view::{Data, Seen};
@@ -102,7 +103,7 @@ fn data(conn: &mut Conn, wanted: impl Fn(&Data) -> bool) -> Result<Data, String>
                 match seen.data() {
                     Some(d) if seen.lp.nack.is_none() && wanted(&d) => return Ok(d),
                     _ if seen.lp.nack.is_some() => {
-                        return Err(format!("refused: {}", seen.describe()));
+                        return Err(format!("refused: {}", show::seen(&seen)));
                     }
                     _ => {}
                 }

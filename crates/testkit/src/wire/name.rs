@@ -106,11 +106,12 @@ pub fn unescape(text: &str) -> Result<Vec<u8>, String> {
 
 /// A component in URI form, for messages.
 #[must_use]
-pub fn component_uri((typ, value): &Component) -> String {
-    if let (Some((word, _)), Some(n)) = (NUMBERED.iter().find(|(_, t)| t == typ), read_nni(value)) {
+pub fn component_uri(typ: u64, value: &[u8]) -> String {
+    if let (Some((word, _)), Some(n)) = (NUMBERED.iter().find(|(_, t)| *t == typ), read_nni(value))
+    {
         return format!("{word}={n}");
     }
-    match *typ {
+    match typ {
         IMPLICIT_DIGEST => format!("sha256digest={}", hex(value)),
         PARAMS_DIGEST => format!("params-sha256={}", hex(value)),
         GENERIC => escape(value),
@@ -139,7 +140,7 @@ pub fn uri(name: &[Component]) -> String {
     if name.is_empty() {
         return "/".into();
     }
-    name.iter().map(|c| format!("/{}", component_uri(c))).collect()
+    name.iter().map(|c| format!("/{}", component_uri(c.0, &c.1))).collect()
 }
 
 /// The value of a Name TLV.

@@ -89,12 +89,6 @@ impl Seen {
     pub fn data(&self) -> Option<Data> {
         Data::read(self.net.as_deref()?)
     }
-
-    /// One line for messages.
-    #[must_use]
-    pub fn describe(&self) -> String {
-        super::super::show::seen(self)
-    }
 }
 
 impl LpFields {

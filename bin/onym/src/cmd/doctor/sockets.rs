@@ -1,4 +1,4 @@
-//! Whether the sockets of the configuration can be had, and with which buffers.
+//! Whether the sockets of the configuration can be opened, and with which buffers.
 
 use super::Finding;
 use super::node::Running;

@@ -1,5 +1,5 @@
-//! The doors of a manager that nobody has to configure: a Unix socket for operators, and a token
-//! for what comes by TCP, in a file that only the manager's user reads.
+//! The default access to a manager: a Unix socket for operators, and a token for TCP in a file that
+//! only the manager's user can read.
 
 use crate::exit::{Exit, Failure};
 use anyhow::Result;

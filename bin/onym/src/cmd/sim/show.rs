@@ -1,4 +1,4 @@
-//! What a run came to, as tables and as JSON.
+//! The results of a run, as tables and as JSON.
 
 use crate::human;
 use onym_link::PacketKind;

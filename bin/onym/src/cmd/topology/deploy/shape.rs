@@ -39,17 +39,17 @@ impl Shape {
         }
         let name = |i: usize| format!("n{}", i + 1);
         let nodes = (0..self.nodes).map(|i| NodeSpec::named(name(i))).collect();
-        let fathers: Vec<usize> = match self.kind {
+        let parents: Vec<usize> = match self.kind {
             Kind::Chain => (0..self.nodes - 1).collect(),
             Kind::Star => vec![0; self.nodes - 1],
             Kind::Random => self.grow()?,
         };
-        // Node i + 1 has its link to the i-th father.
-        let links = fathers.iter().enumerate();
+        // Node i + 1 has its link to the i-th parent.
+        let links = parents.iter().enumerate();
         Ok((nodes, links.map(|(i, f)| LinkSpec::between(&name(*f), &name(i + 1))).collect()))
     }
 
-    /// The father of each node but the first: drawn with the weight of its links.
+    /// The parent of each node but the first: drawn with the weight of its links.
     fn grow(&self) -> Result<Vec<usize>, String> {
         let core = match self.edge {
             None => self.nodes,
@@ -62,16 +62,16 @@ impl Shape {
             let below = below.max(1) as u64;
             usize::try_from(key.words([i as u64, 0]) % below).unwrap_or(0)
         };
-        let mut fathers = Vec::new();
+        let mut parents = Vec::new();
         // Every end of a link once: drawing from it weighs nodes by their links.
         let mut ends = Vec::new();
         for i in 1..core {
-            let father = ends.get(draw(i, ends.len())).copied().unwrap_or(0);
-            fathers.push(father);
-            ends.extend([father, i]);
+            let parent = ends.get(draw(i, ends.len())).copied().unwrap_or(0);
+            parents.push(parent);
+            ends.extend([parent, i]);
         }
         if self.edge.is_none() {
-            return Ok(fathers);
+            return Ok(parents);
         }
         let links_of = |ends: &[usize], node| ends.iter().filter(|e| **e == node).count();
         let mut bare: Vec<usize> = (0..core).filter(|n| links_of(&ends, *n) < 2).collect();
@@ -80,9 +80,9 @@ impl Shape {
         }
         let inner = ends.clone();
         for i in core..self.nodes {
-            let father = bare.pop().or_else(|| inner.get(draw(i, inner.len())).copied());
-            fathers.push(father.unwrap_or(0));
+            let parent = bare.pop().or_else(|| inner.get(draw(i, inner.len())).copied());
+            parents.push(parent.unwrap_or(0));
         }
-        Ok(fathers)
+        Ok(parents)
     }
 }

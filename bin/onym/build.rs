@@ -1,0 +1,44 @@
+//! Tells the program the commit that it was built from: `ONYM_VERSION`, for `onym --version` and the
+//! provenance of measurements.
+
+use std::path::Path;
+use std::process::Command;
+
+fn main() {
+    let version = std::env::var("CARGO_PKG_VERSION").unwrap_or_default();
+    // A commit, or a change of what the program is made of.
+    for place in ["HEAD", "logs/HEAD"] {
+        if let Some(path) = git(&["rev-parse", "--git-path", place]) {
+            watch(&path);
+        }
+    }
+    for folder in ["../../crates", "src", "../../Cargo.lock"] {
+        watch(folder);
+    }
+    // An archive of the sources has no history: its maker names the commit.
+    println!("cargo:rerun-if-env-changed=ONYM_COMMIT");
+    let commit = std::env::var("ONYM_COMMIT").ok().or_else(described);
+    println!(
+        "cargo:rustc-env=ONYM_VERSION={version} ({})",
+        commit.as_deref().unwrap_or("no commit")
+    );
+}
+
+/// The commit, with `+changes` where a file that is kept differs from it.
+fn described() -> Option<String> {
+    let commit = git(&["rev-parse", "--short=12", "HEAD"])?;
+    let changed = git(&["status", "--porcelain", "--untracked-files=no"])?;
+    Some(if changed.is_empty() { commit } else { format!("{commit}+changes") })
+}
+
+fn git(arguments: &[&str]) -> Option<String> {
+    let output = Command::new("git").args(arguments).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| text.trim().to_owned())
+}
+
+fn watch(path: &str) {
+    if Path::new(path).exists() {
+        println!("cargo:rerun-if-changed={path}");
+    }
+}
