@@ -72,11 +72,16 @@ pub(crate) fn run(args: Args, _cx: &Context) -> anyhow::Result<()> {
     tell_bound(&node);
     let gateway = gateway::start(gateway, &node)?;
     let routing = routing::start(routing, &node)?;
-    crate::output::tell(format_args!("ready"));
-    supervisor::tell_ready();
     let ended = Ended::default();
     std::thread::scope(|scope| {
-        scope.spawn(|| supervisor::keep_alive(&node, &ended));
+        if let Some(limit) = supervisor::watchdog() {
+            let thread = std::thread::Builder::new().name("onym-watchdog".into());
+            thread.spawn_scoped(scope, || supervisor::keep_alive(&node, &ended, limit)).map_err(
+                |error| Failure::new(Exit::Failed, "the node does not start").why(error),
+            )?;
+        }
+        crate::output::tell(format_args!("ready"));
+        supervisor::tell_ready();
         for signal in signals.forever() {
             if signal != SIGHUP {
                 break;
@@ -84,7 +89,8 @@ pub(crate) fn run(args: Args, _cx: &Context) -> anyhow::Result<()> {
             supervisor::tell_reload(|| reload(&args, &node, &log));
         }
         ended.set();
-    });
+        anyhow::Ok(())
+    })?;
     supervisor::tell_stop();
     tracing::info!("stopping");
     drop(routing);

@@ -71,12 +71,18 @@ impl Bulk {
                 }
                 let (store, rule, counters) =
                     (Weak::clone(&store), Arc::clone(&rule), Arc::clone(&shared));
-                std::thread::spawn(move || {
+                let thread = std::thread::Builder::new().name("onym-bulk".into());
+                let made = thread.spawn(move || {
                     if let Err(error) = take(&stream, &store, &rule, &counters) {
                         tracing::info!(%error, "bulk-closed");
                     }
                     counters.open.fetch_sub(1, Ordering::Relaxed);
                 });
+                if let Err(error) = made {
+                    // The stream went with the closure: the other side hears an end.
+                    shared.open.fetch_sub(1, Ordering::Relaxed);
+                    tracing::warn!(%error, "bulk-refused");
+                }
             }
         })?;
         Ok(Self { address, counters })

@@ -131,15 +131,22 @@ pub fn listen(path: &Path, store: &Arc<Store>, roots: Sender<WantedRoot>) -> io:
                 open.fetch_sub(1, Ordering::Relaxed);
                 continue;
             }
-            let (store, roots, open) = (Weak::clone(&store), roots.clone(), Arc::clone(&open));
-            std::thread::spawn(move || {
+            let (store, roots) = (Weak::clone(&store), roots.clone());
+            let closed = Arc::clone(&open);
+            let thread = std::thread::Builder::new().name("onym-repo-local".into());
+            let made = thread.spawn(move || {
                 if let Some(store) = store.upgrade()
                     && let Err(error) = serve(&stream, &store, Some(&roots))
                 {
                     tracing::debug!(%error, "local-closed");
                 }
-                open.fetch_sub(1, Ordering::Relaxed);
+                closed.fetch_sub(1, Ordering::Relaxed);
             });
+            if let Err(error) = made {
+                // The stream went with the closure: the other side hears an end.
+                open.fetch_sub(1, Ordering::Relaxed);
+                tracing::warn!(%error, "local-refused");
+            }
         }
     })?;
     Ok(())

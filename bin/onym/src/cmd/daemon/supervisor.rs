@@ -45,10 +45,14 @@ impl Ended {
     }
 }
 
-/// Feeds the watchdog (`WatchdogSec=`) while all threads of the node answer; else it bites, and the
+/// How long the service manager waits for a sign of life (`WatchdogSec=`), `None` when it does not.
+pub(super) fn watchdog() -> Option<Duration> {
+    sd_notify::watchdog_enabled()
+}
+
+/// Feeds the watchdog while all threads of the node answer; else it bites after `limit`, and the
 /// service manager starts the node anew.
-pub(super) fn keep_alive(node: &NodeHandle, ended: &Ended) {
-    let Some(limit) = sd_notify::watchdog_enabled() else { return };
+pub(super) fn keep_alive(node: &NodeHandle, ended: &Ended, limit: Duration) {
     // Twice in the time that is allowed, as sd_watchdog_enabled(3) advises.
     while !ended.within(limit / 2) {
         match node.snapshot() {
