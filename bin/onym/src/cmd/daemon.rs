@@ -73,12 +73,15 @@ pub(crate) fn run(args: Args, _cx: &Context) -> anyhow::Result<()> {
     let gateway = gateway::start(gateway, &node)?;
     let routing = routing::start(routing, &node)?;
     let ended = Ended::default();
+    let (watched, end) = (&node, &ended);
+    let watch =
+        supervisor::watchdog().map(|limit| move || supervisor::keep_alive(watched, end, limit));
     std::thread::scope(|scope| {
-        if let Some(limit) = supervisor::watchdog() {
+        if let Some(watch) = watch {
             let thread = std::thread::Builder::new().name("onym-watchdog".into());
-            thread.spawn_scoped(scope, || supervisor::keep_alive(&node, &ended, limit)).map_err(
-                |error| Failure::new(Exit::Failed, "the node does not start").why(error),
-            )?;
+            thread.spawn_scoped(scope, watch).map_err(|error| {
+                Failure::new(Exit::Failed, "the node does not start").why(error)
+            })?;
         }
         crate::output::tell(format_args!("ready"));
         supervisor::tell_ready();
