@@ -16,11 +16,10 @@ mod tests;
 
 pub use numbers::LOOKS_MAX;
 pub(crate) use numbers::OPTION_LEN;
-pub use publish::Pass;
 pub use receive::Received;
 
-use crate::data::{Aliases, Handout, Receivers as List};
-use crate::dispatcher::Counters;
+use crate::counters::Counters;
+use crate::data::{Aliases, Handout, Place, Receivers as List};
 use crate::names::{Hashing, Key, Names};
 use crate::publication::{AppId, To};
 use awaited::Awaited;
@@ -110,6 +109,17 @@ enum Found {
     Nobody,
     /// One list as it is.
     List(List),
+}
+
+/// What a push FIB leaves to the control plane.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pass {
+    /// Its number among all that the shard passed.
+    pub number: u64,
+    /// The place of the publication in its stream.
+    pub place: Place,
+    /// The item that says how far it is; none: a publication.
+    pub item: Option<Id>,
 }
 
 /// What a publication needs beside its payload; the buffers are used again and again.

@@ -1,6 +1,8 @@
 #![doc = include_str!("../README.md")]
 
+mod app;
 pub mod control;
+mod counters;
 pub mod courier;
 mod data;
 pub mod dispatcher;

@@ -1,5 +1,6 @@
 //! What the parts publish, and what applications hear.
 
+pub use crate::app::{AppId, To};
 use crate::data::Handout;
 use crate::fib::Delta;
 use onym_crypto::sha256;
@@ -7,10 +8,6 @@ use onym_tables::{FaceId, HashKey};
 use onym_wire::push::{Control, Id, Label, RouteBuf, Status, Strategy, reserved};
 use std::collections::VecDeque;
 use std::sync::Arc;
-
-/// An application of this node, numbered by the shell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct AppId(pub u64);
 
 /// Where a publication goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,26 +98,6 @@ pub enum Event {
         /// What was published; shared by everybody who gets it.
         payload: Arc<[u8]>,
     },
-}
-
-/// Who hears an event.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum To {
-    /// One application.
-    One(AppId),
-    /// Several, the same list as long as nobody comes or goes.
-    All(Arc<[AppId]>),
-}
-
-impl To {
-    /// The applications.
-    #[must_use]
-    pub fn apps(&self) -> &[AppId] {
-        match self {
-            Self::One(app) => std::slice::from_ref(app),
-            Self::All(apps) => apps,
-        }
-    }
 }
 
 /// What the control plane tells shards: one list, in whose order it is obeyed.

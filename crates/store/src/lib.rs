@@ -10,6 +10,7 @@ mod overlay;
 mod reader;
 mod record;
 mod scan;
+mod shared;
 mod store;
 mod tally;
 mod writer;

@@ -4,7 +4,7 @@ use crate::Error;
 use crate::entry::{ENTRY, Entry};
 use crate::index::{FRESH, PACKETS, behind};
 use crate::record::{HEADER, Record, is_head, padded};
-use crate::writer::Shared;
+use crate::shared::Shared;
 use onym_crypto::digest::implicit_digest;
 use onym_frame::{Buf, BufPool};
 use onym_wire::PACKET_LEN_MAX;

@@ -11,41 +11,17 @@ use crate::Error;
 use crate::change::OwnerId;
 use crate::disk::Disk;
 use crate::index::{Index, Note, Tables};
-use crate::log::{Files, Log};
+use crate::log::Log;
 use crate::options::Options;
 use crate::reader::Reader;
+use crate::shared::Shared;
 use crate::tally::{Stats, Tally};
 use compact::Compaction;
 use onym_wire::name::{Name, NameRef};
-use redb::{Database, Durability};
+use redb::Durability;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
-
-/// What writer and readers share.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    db: RwLock<Option<Arc<Database>>>,
-    pub(crate) files: Arc<Files>,
-    /// Commits so far: a reader whose view is older looks again.
-    pub(crate) commits: AtomicU64,
-    /// Times that something known was removed or moved: what a reader remembers is then void.
-    pub(crate) moves: AtomicU64,
-    /// Packets found damaged.
-    pub(crate) damaged: AtomicU64,
-}
-
-impl Shared {
-    pub(crate) fn db(&self) -> Option<Arc<Database>> {
-        self.db.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn set_db(&self, db: Option<Arc<Database>>) {
-        *self.db.write().unwrap_or_else(PoisonError::into_inner) = db;
-        self.moves.fetch_add(1, Ordering::SeqCst);
-        self.commits.fetch_add(1, Ordering::SeqCst);
-    }
-}
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// Writes a store. For threads there is [`Store`](crate::Store); this is what it drives, and what
 /// tests drive step by step.

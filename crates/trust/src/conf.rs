@@ -2,6 +2,7 @@
 
 mod check;
 mod info;
+mod item;
 mod pattern;
 mod program;
 mod read;

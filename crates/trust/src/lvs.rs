@@ -1,7 +1,9 @@
 //! LightVerSec: schemas that python-ndn, ndnd and NDNts exchange.
 
+mod chain;
 mod compile;
 mod functions;
+mod judge;
 mod lint;
 mod load;
 mod matcher;
@@ -11,10 +13,12 @@ mod text;
 mod tree;
 mod why;
 
-pub use compile::{CompileError, Mode, compile};
+pub use chain::{CompileError, Mode};
+pub use compile::compile;
 pub use functions::{Function, Functions};
 pub use lint::{Finding, lint};
+pub use load::LoadError;
 pub use matcher::STEPS_MAX;
-pub use model::{DEPTH_MAX, LoadError, Model, NODES_MAX, OCTETS_MAX, VERSION};
+pub use model::{DEPTH_MAX, Model, NODES_MAX, OCTETS_MAX, VERSION};
 pub use schema::{Schema, SchemaError};
 pub use text::{TEXT_MAX, TextError};

@@ -9,13 +9,12 @@
 //! told (P-56, P-59).
 
 use super::app::{miss, tell_missed};
-use super::{Io, LocalFace, Shard};
+use super::{Hold, Io, LocalFace, Shard};
 use crate::cross::{Batch, Fan};
 use onym_engine::Slot;
 use onym_face::Transport;
 use onym_frame::{Buf, TxQueue};
 use onym_link::{AppMessage, Outgoing, Transmit};
-use onym_tables::Tick;
 use std::ops::Range;
 
 /// Octets in the queue of a face that hold the push half back.
@@ -25,18 +24,6 @@ const RELEASE_AT: usize = HOLD_AT / 2;
 
 /// How many times longer a neighbour may stand still.
 const NEIGHBOUR: u32 = 4;
-
-/// What a face does to the push half of its shard.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Hold {
-    /// Nothing.
-    #[default]
-    Free,
-    /// It is waited for, since then, when so many octets had left to it.
-    Since(Tick, u64),
-    /// It was waited for long enough.
-    Slow,
-}
 
 impl Shard {
     /// One batch of what came from the push thread, or what is left of one, unless a face holds

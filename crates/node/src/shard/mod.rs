@@ -8,6 +8,7 @@ mod app;
 mod choose;
 mod drive;
 mod fan;
+mod hold;
 mod obey;
 mod order;
 mod packet;
@@ -17,7 +18,7 @@ mod tests;
 
 pub(crate) use app::AppSide;
 pub(crate) use choose::Chooser;
-pub(crate) use fan::Hold;
+pub(crate) use hold::Hold;
 pub(crate) use order::{FaceOrder, Opening, Order, Route, ShardPort, TableOrder, ask_all};
 pub use push::PushDropped;
 pub(crate) use push::{PushSide, PushState};

@@ -1,7 +1,6 @@
 //! Publications that a push FIB passed to the control plane, and frames of data that it did.
 
-use super::fragment::Origin;
-use super::{Dispatcher, Subscribing};
+use super::{Dispatcher, Origin, Subscribing};
 use crate::data::{Data, Handout, Place, Refusal, is_of_item, names_above};
 use crate::fib::OPTION_LEN;
 use crate::publication::{AppId, HOPS_MAX, Notice, Outbox, Publication, Target};

@@ -2,7 +2,7 @@
 
 use super::data::frame_len;
 use super::pace::Pace;
-use super::{Dispatcher, Refusal};
+use super::{Dispatcher, Origin, Refusal};
 use crate::data::{Handout, Place};
 use crate::missing::{FRAGMENTS_MAX, Ranges, fragments};
 use crate::publication::{Outbox, Publication, Target, algorithmic_scope};
@@ -40,15 +40,6 @@ impl Default for FragmentLimits {
     fn default() -> Self {
         Self { publications_max: 64, octets_max: 64 << 20, keep: Duration::from_secs(10) }
     }
-}
-
-/// What a shard passed to the control plane, by its number among all that it did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Origin {
-    /// The shard.
-    pub shard: u16,
-    /// The number.
-    pub number: u64,
 }
 
 /// A publication that may be asked for again, or one that fits a frame and waits behind such.

@@ -1,24 +1,13 @@
 //! A publication of an application of this shard: the one way in which it leaves and is handed out.
 
 use super::numbers::{NUMBER_LEN, Numbers};
-use super::{Config, Effects, Fib, Item, Way};
+use super::{Config, Effects, Fib, Item, Pass, Way};
 use crate::data::{Data, Place, Refusal, Sent, is_of_item};
 use crate::publication::AppId;
 use onym_tables::Tick;
 use onym_wire::push::{FrameBuilder, Id, RouteBuf, Strategy, option};
 use onym_wire::tlv::{self, Element};
 use onym_wire::types;
-
-/// What a push FIB leaves to the control plane.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pass {
-    /// Its number among all that the shard passed.
-    pub number: u64,
-    /// The place of the publication in its stream.
-    pub place: Place,
-    /// The item that says how far it is; none: a publication.
-    pub item: Option<Id>,
-}
 
 impl Fib {
     /// Publishes. What is not of an item, longer than a frame, to be signed, or behind such a one

@@ -1,6 +1,6 @@
 //! Fetching objects: one Data, segments, or the newest version by its metadata.
 
-use super::progress::Key;
+use super::key::Key;
 use super::{Alo, AloEvent, VerifyId, object};
 use onym_endpoint::{Packet, Request, RequestId};
 use onym_tables::Tick;

@@ -1,6 +1,7 @@
 //! Publications of a group, each delivered at least once and in order (ndnd's SvsALO).
 
 mod fetch;
+mod key;
 mod names;
 mod object;
 mod progress;
@@ -13,11 +14,12 @@ pub use object::{HistoryEntry, read_history, read_index};
 
 use crate::svs::{Check, InnerName, Svs, SvsConfig, SvsEvent, VerifyId as SyncVerifyId};
 use fetch::Fetches;
+use key::Key;
 use onym_crypto::Signer;
 use onym_endpoint::{Endpoint, Event, Inbound, Transmit};
 use onym_tables::Tick;
 use onym_wire::{Name, types};
-use progress::{Key, Progress};
+use progress::Progress;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 use store::Store;

@@ -1,10 +1,10 @@
 //! How far the publications of each node were delivered, and what to fetch next.
 
 use super::fetch::What;
+use super::key::Key;
 use super::object::HistoryEntry;
 use super::{Alo, AloEvent, Snapshots, names};
 use onym_tables::Tick;
-use onym_wire::Name;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -20,19 +20,6 @@ const START_WAIT: Duration = Duration::from_millis(100);
 
 /// After so many failures in a row publications are given up, where no snapshot stands for them.
 const GIVE_UP_FAILURES: u32 = 5;
-
-/// A node at one of its bootstraps.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Key {
-    pub(crate) node: Name,
-    pub(crate) boot: u64,
-}
-
-impl Key {
-    pub(crate) fn is_under(&self, prefix: &Name) -> bool {
-        prefix.as_ref().is_prefix_of(self.node.as_ref())
-    }
-}
 
 #[derive(Debug, Default)]
 pub(crate) struct Progress {

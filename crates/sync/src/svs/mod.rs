@@ -3,6 +3,7 @@
 mod known;
 mod packet;
 mod vector;
+mod version;
 
 #[cfg(test)]
 mod law_tests;
@@ -10,9 +11,10 @@ mod law_tests;
 mod tests;
 
 pub use known::{Forgetting, KnownCounters, Limits, Members};
-pub use packet::{InnerName, SyncPacket, Version, version_of};
+pub use packet::{InnerName, SyncPacket, version_of};
 pub(crate) use vector::skip;
 pub use vector::{StateVector, Update};
+pub use version::Version;
 
 use known::Known;
 use onym_crypto::Signer;

@@ -1,7 +1,7 @@
 //! Sync Interests of both versions.
 
 use super::vector::StateVector;
-use super::{EXTRA_OCTETS_MAX, SvsConfig};
+use super::{EXTRA_OCTETS_MAX, SvsConfig, Version};
 use crate::numbers;
 use onym_crypto::signer::{Freshness, write_parameters};
 use onym_crypto::{Error, verify};
@@ -12,24 +12,6 @@ use onym_wire::{
 
 /// Lifetime of Sync Interests, in milliseconds. Nobody answers them.
 const LIFETIME_MS: u64 = 1000;
-
-/// Protocol version.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Version {
-    /// One sequence number per node; the Interest is signed. ndn-svs, NLSR, NDNts by default.
-    V2,
-    /// Sequence numbers by bootstrap time; a signed Data inside. ndnd, NDNts when asked.
-    V3,
-}
-
-impl Version {
-    const fn number(self) -> u64 {
-        match self {
-            Self::V2 => 2,
-            Self::V3 => 3,
-        }
-    }
-}
 
 /// Name of the Data inside a Sync Interest of version 3. Of others any name is taken: whether its
 /// signer may use it is for the trust check to say.

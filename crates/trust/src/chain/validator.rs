@@ -3,8 +3,9 @@
 use super::anchors::{AnchorError, Anchors, GroupChange};
 use super::cache::{Cache, Verified};
 use super::claim::{Claim, Context, is_full};
+use super::event::{Event, Failure, Judged, Trusted};
 use super::refusal::{Element, Refusal};
-use super::wait::Waiting;
+use super::waiting::Waiting;
 use super::window::Window;
 use crate::policy::{KeyForm, Policy, Subject, Verdict};
 use onym_crypto::Certificate;
@@ -63,75 +64,6 @@ impl Default for Limits {
             expired_anchors: false,
         }
     }
-}
-
-/// A packet that is believed, and why.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trusted {
-    /// The rule that allowed its key; empty where everything passes.
-    pub rule: String,
-    /// The certificate whose key signed it.
-    pub key: Name,
-    /// The trust anchor that the chain ends at.
-    pub anchor: Name,
-    /// Certificates between the packet and its anchor.
-    pub depth: usize,
-}
-
-/// A certificate to get. Each name is asked for once, whatever waits for it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fetch {
-    /// Says which fetch an answer belongs to.
-    pub id: u64,
-    /// What to ask for: as the key locator has it.
-    pub name: Name,
-    /// Whether to set CanBePrefix and MustBeFresh: the name is that of a key, and the newest
-    /// certificate of it is wanted.
-    pub newest: bool,
-    /// [`Context::via`] of the packet that it is for first.
-    pub via: Option<u64>,
-}
-
-/// Why a certificate does not come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Failure {
-    /// Nobody answered in time.
-    TimedOut,
-    /// The network answered that it cannot: a Nack with this reason.
-    Nack(u64),
-    /// The answer is longer than a packet may be.
-    TooLong,
-}
-
-impl Failure {
-    fn words(self) -> String {
-        match self {
-            Self::TimedOut => "nobody answered".into(),
-            Self::Nack(reason) => format!("the network answered with a Nack, reason {reason}"),
-            Self::TooLong => "the answer is longer than 8800 octets".into(),
-        }
-    }
-}
-
-/// What a [`Validator`] wants done or tells.
-#[derive(Debug)]
-pub enum Event {
-    /// Get a certificate, then call [`Validator::certificate`] or [`Validator::failed`].
-    Fetch(Fetch),
-    /// A packet that waited is judged.
-    Judged {
-        /// What it was submitted with.
-        ticket: u64,
-        /// The answer.
-        result: Result<Trusted, Refusal>,
-    },
-}
-
-/// What a claim came to.
-pub(super) enum Judged {
-    Done(Result<Trusted, Refusal>),
-    /// The certificate that the locator means is needed first.
-    Unknown,
 }
 
 /// Believes packets by rules, anchors and the certificates between them.

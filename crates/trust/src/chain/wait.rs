@@ -1,88 +1,19 @@
-//! What waits for certificates: packets, and certificates whose issuer is not known yet.
+//! Waiting for certificates: packets, and certificates whose issuer is not known yet.
 
 use super::cache::Verified;
 use super::claim::{Claim, Context, OwnedClaim, is_full};
+use super::event::{Event, Fetch, Judged, Trusted};
 use super::refusal::{Element, Refusal};
-use super::validator::{Event, Fetch, Judged, Trusted, Validator};
+use super::validator::Validator;
+use super::waiting::{State, Waiter, Wanted};
 use super::window::Window;
 use onym_crypto::Certificate;
 use onym_crypto::cert::key_of_locator;
 use onym_wire::data::Data;
 use onym_wire::{Name, NameRef};
-use std::collections::BTreeMap;
 
 /// Most failures that are remembered.
 const FAILURES_MAX: usize = 4096;
-
-/// All that waits, by the locator that it waits for.
-#[derive(Debug, Default)]
-pub(super) struct Waiting {
-    wanted: BTreeMap<Name, Wanted>,
-    by_id: BTreeMap<u64, Name>,
-    last_id: u64,
-    pub(super) packets: usize,
-    octets: usize,
-}
-
-/// A certificate that is wanted.
-#[derive(Debug)]
-struct Wanted {
-    id: u64,
-    state: State,
-    waiters: Vec<Waiter>,
-    /// Most certificates that wait below it, one for the other.
-    below: usize,
-    asked_ms: u64,
-    /// Where the packet came from that it is for first.
-    via: Option<u64>,
-}
-
-#[derive(Debug)]
-enum State {
-    /// Asked for.
-    Fetching,
-    /// It came; its issuer's certificate is wanted.
-    Issuer { certificate: Certificate, issuer: Name },
-}
-
-#[derive(Debug)]
-enum Waiter {
-    Packet {
-        ticket: u64,
-        claim: OwnedClaim,
-        context: Context,
-    },
-    /// The certificate that is wanted under this locator.
-    Certificate(Name),
-}
-
-impl Waiting {
-    pub(super) fn locator_of(&self, id: u64) -> Option<Name> {
-        let name = self.by_id.get(&id)?;
-        let wanted = self.wanted.get(name)?;
-        matches!(wanted.state, State::Fetching).then(|| name.clone())
-    }
-
-    /// Fetches that were asked for before this moment.
-    pub(super) fn overdue(&self, before_ms: u64) -> Vec<u64> {
-        let late = self.wanted.values().filter(|wanted| {
-            matches!(wanted.state, State::Fetching) && wanted.asked_ms < before_ms
-        });
-        late.map(|wanted| wanted.id).collect()
-    }
-
-    /// What `from` waits for, upwards, itself not counted.
-    fn above(&self, from: &Name) -> Vec<Name> {
-        let mut found = Vec::new();
-        let mut at = from;
-        while let Some(State::Issuer { issuer, .. }) = self.wanted.get(at.value()).map(|w| &w.state)
-        {
-            found.push(issuer.clone());
-            at = issuer;
-        }
-        found
-    }
-}
 
 impl Validator {
     /// Lets a packet wait for the certificate that its locator names.

@@ -9,8 +9,8 @@
 //! A component is compared as its URI text with the expression between the angle brackets, as a
 //! whole. Without `^` or `$` any components may precede or follow.
 
-use super::program::{Compiler, Instruction, Program, Test};
-use onym_wire::name::Component;
+use super::item::{Item, Test};
+use super::program::{Compiler, Instruction, Program};
 use onym_wire::{Name, NameRef};
 
 /// Longest expression, in octets.
@@ -40,14 +40,6 @@ pub struct Pattern {
 #[derive(Debug, Clone)]
 pub struct Found {
     groups: Vec<Option<Name>>,
-}
-
-/// A part of an expression.
-#[derive(Debug, Clone)]
-pub(super) enum Item {
-    One(Test),
-    Group(usize, Vec<Self>),
-    Repeat { item: Box<Self>, least: usize, most: Option<usize> },
 }
 
 impl Pattern {
@@ -298,9 +290,4 @@ impl Expansion {
         }
         Some(name)
     }
-}
-
-/// The text that a component's expression is compared with.
-pub(super) fn shown(component: Component<'_>) -> String {
-    component.to_string()
 }

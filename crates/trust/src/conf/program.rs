@@ -1,78 +1,15 @@
 //! The automaton of a pattern: all ways are followed at once, one component at a time.
 
-use super::pattern::{Item, shown};
+use super::item::{Item, Test, shown};
 use onym_wire::{Name, NameRef};
-use regex::Regex;
 use std::rc::Rc;
 use std::sync::Arc;
 
 /// Most instructions of a program.
 const INSTRUCTIONS_MAX: usize = 8192;
 
-/// Most octets that the automaton of one component's expression may take.
-const COMPONENT_SIZE_MAX: usize = 1 << 18;
-
 /// Longest name that is matched, in components; longer ones match nothing.
 const COMPONENTS_MAX: usize = 512;
-
-/// What one component must be.
-#[derive(Debug, Clone)]
-pub(super) enum Test {
-    Any,
-    /// The text of the component, in URI form.
-    Text(Arc<str>),
-    /// An expression over that text; its groups are numbered from `first`.
-    Regex {
-        regex: Arc<Regex>,
-        first: usize,
-    },
-    Set {
-        members: Vec<Self>,
-        is_negated: bool,
-    },
-}
-
-impl Test {
-    /// The expression between angle brackets; its groups are numbered from `first`.
-    pub(super) fn new(text: &str, first: usize) -> Result<Self, String> {
-        if text.is_empty() {
-            return Ok(Self::Any);
-        }
-        if text.bytes().all(|c| c.is_ascii_alphanumeric() || b"-_~=%".contains(&c)) {
-            return Ok(Self::Text(Arc::from(text)));
-        }
-        // Back references and look-around do not exist here: they cost exponential time.
-        let regex = regex::RegexBuilder::new(&format!(r"\A(?:{text})\z"))
-            .size_limit(COMPONENT_SIZE_MAX)
-            .dfa_size_limit(COMPONENT_SIZE_MAX)
-            .nest_limit(32)
-            .build()
-            .map_err(|e| {
-                let line = e.to_string();
-                format!("<{text}>: {}", line.lines().last().unwrap_or_default())
-            })?;
-        Ok(Self::Regex { regex: Arc::new(regex), first })
-    }
-
-    /// Groups within, which take numbers.
-    pub(super) fn groups(&self) -> usize {
-        match self {
-            Self::Regex { regex, .. } => regex.captures_len().saturating_sub(1),
-            _ => 0,
-        }
-    }
-
-    fn holds(&self, text: &str) -> bool {
-        match self {
-            Self::Any => true,
-            Self::Text(own) => **own == *text,
-            Self::Regex { regex, .. } => regex.is_match(text),
-            Self::Set { members, is_negated } => {
-                members.iter().any(|member| member.holds(text)) != *is_negated
-            }
-        }
-    }
-}
 
 #[derive(Debug, Clone)]
 pub(super) enum Instruction {

@@ -4,8 +4,11 @@
 //! 2. Each rule becomes chains: one for each set of constraints and each way of its inlined rules.
 //! 3. Chains are merged into a tree, depth first.
 
-use super::model::{Argument, Call, Choice, DEPTH_MAX, LoadError, Model};
-use super::text::{self, Alternative, Part, Rule, TextError, Value};
+use super::chain::{
+    Chain, CompileError, Constraint, Mode, Numbered, Source, Step, fault, is_temporary,
+};
+use super::model::{Argument, Call, Choice, DEPTH_MAX, Model};
+use super::text::{self, Alternative, Part, Rule, Value};
 use super::tree::Tree;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -13,41 +16,6 @@ use std::rc::Rc;
 
 /// Most chains that a schema may expand to.
 const CHAINS_MAX: usize = 1 << 14;
-
-/// What to do where the other compiler loses a constraint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Mode {
-    /// Keep a constraint of a temporary variable whose rule is inlined twice, refuse constraints
-    /// without effect and rules that sign each other. All other schemas compile as in
-    /// [`Mode::Exact`].
-    #[default]
-    Strict,
-    /// Write exactly what python-ndn 0.5 writes.
-    Exact,
-}
-
-/// Why a schema cannot be compiled.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum CompileError {
-    /// The text cannot be read.
-    #[error(transparent)]
-    Text(#[from] TextError),
-    /// The rules do not go together.
-    #[error("line {line}: {what}")]
-    Rule {
-        /// Line of the rule, from 1.
-        line: usize,
-        /// What is wrong.
-        what: String,
-    },
-    /// The rules expand to more than a model may hold.
-    #[error("the rules expand to more than {0}")]
-    TooLarge(&'static str),
-    /// The model would be refused by every loader that checks it.
-    #[error(transparent)]
-    Model(#[from] LoadError),
-}
 
 /// Compiles the text of a schema.
 ///
@@ -68,15 +36,6 @@ pub fn compile(text: &str, mode: Mode) -> Result<Model, CompileError> {
         model.check()?;
     }
     Ok(model)
-}
-
-pub(super) fn fault<T>(line: usize, what: String) -> Result<T, CompileError> {
-    Err(CompileError::Rule { line, what })
-}
-
-/// Whether an identifier, after its sign, is of the kind that is not shared.
-pub(super) fn is_temporary(id: &str) -> bool {
-    id.trim_start_matches('#').starts_with('_')
 }
 
 /// Orders rules: those that are inlined first, otherwise from the last identifier to the first;
@@ -131,36 +90,6 @@ fn order(mut rules: Vec<Rule>) -> Result<Vec<Rule>, CompileError> {
     Ok(rules)
 }
 
-/// A component with its variables numbered: named ones from 1, temporary ones from -1 down.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Step {
-    Literal(Vec<u8>),
-    Tag(i64),
-    Rule(String),
-}
-
-/// A constraint on a variable, with the text that edges are ordered by.
-#[derive(Debug)]
-pub(super) struct Constraint {
-    /// Where in the source it comes from: rule, number of its set and term.
-    source: (usize, usize, usize),
-    line: usize,
-    variable: String,
-    pub(super) tags: Vec<i64>,
-    pub(super) choices: Vec<Choice>,
-    pub(super) order: String,
-}
-
-/// A rule with its variables numbered.
-#[derive(Debug)]
-pub(super) struct Numbered {
-    pub(super) id: String,
-    pub(super) line: usize,
-    name: Vec<Step>,
-    sets: Vec<Vec<Rc<Constraint>>>,
-    pub(super) signers: Vec<String>,
-}
-
 type Named = BTreeMap<String, u32>;
 
 fn number(rules: Vec<Rule>) -> Result<(Vec<Numbered>, Named), CompileError> {
@@ -191,7 +120,7 @@ fn number(rules: Vec<Rule>) -> Result<(Vec<Numbered>, Named), CompileError> {
             let mut constraints = Vec::with_capacity(terms.len());
             for (at, term) in terms.into_iter().enumerate() {
                 let line = term.line;
-                let constraint = scope.constraint((place, set, at), term);
+                let constraint = scope.constraint(Source { rule: place, set, term: at }, term);
                 let constraint = constraint.map_err(|what| CompileError::Rule { line, what })?;
                 constraints.push(Rc::new(constraint));
             }
@@ -211,11 +140,7 @@ struct Scope<'a> {
 }
 
 impl Scope<'_> {
-    fn constraint(
-        &self,
-        source: (usize, usize, usize),
-        term: text::Term,
-    ) -> Result<Constraint, String> {
+    fn constraint(&self, source: Source, term: text::Term) -> Result<Constraint, String> {
         let unknown = || {
             let variable = &term.variable;
             format!("variable {variable} occurs in no name so far: constraints follow names")
@@ -276,16 +201,6 @@ fn literal_order(component: &[u8], order: &mut String) {
     for octet in component {
         let _ = write!(order, "{octet:02x}");
     }
-}
-
-/// One way to write a name of a rule.
-#[derive(Debug, Clone)]
-pub(super) struct Chain {
-    /// Number of the rule's definition.
-    pub(super) rule: usize,
-    pub(super) id: Rc<str>,
-    pub(super) name: Vec<Step>,
-    pub(super) constraints: Vec<Rc<Constraint>>,
 }
 
 /// All chains, by identifier of their rule.

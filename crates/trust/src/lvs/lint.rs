@@ -1,6 +1,7 @@
 //! What is legal in a schema and probably not meant.
 
-use super::compile::{CompileError, Mode, compile};
+use super::chain::{CompileError, Mode};
+use super::compile::compile;
 use super::model::{Choice, Model};
 use super::text::{self, Part, Rule};
 use std::collections::{BTreeMap, BTreeSet};

@@ -84,6 +84,24 @@ pub enum LoadError {
     SigningCycle(String),
 }
 
+impl Model {
+    /// Reads a model and checks it whole.
+    ///
+    /// # Errors
+    /// [`LoadError`] says what is wrong; nothing wrong is dropped in silence.
+    pub fn decode(octets: &[u8]) -> Result<Self, LoadError> {
+        decode(octets)
+    }
+
+    /// Whether this model holds together. A model that was decoded does.
+    ///
+    /// # Errors
+    /// As [`Model::decode`].
+    pub fn check(&self) -> Result<(), LoadError> {
+        check(self)
+    }
+}
+
 /// A cursor that skips unknown elements that may be ignored.
 struct Fields<'a> {
     reader: Reader<'a>,
@@ -147,7 +165,7 @@ fn tag(element: Element<'_>) -> Result<u32, LoadError> {
     }
 }
 
-pub(super) fn decode(octets: &[u8]) -> Result<Model, LoadError> {
+fn decode(octets: &[u8]) -> Result<Model, LoadError> {
     if octets.len() > OCTETS_MAX {
         return Err(LoadError::TooLarge("16 MiB"));
     }
@@ -291,7 +309,7 @@ fn call(own: u32, value: &[u8]) -> Result<Call, LoadError> {
 }
 
 /// The laws of a model beyond its grammar: a tree, and signers that end somewhere.
-pub(super) fn check(model: &Model) -> Result<(), LoadError> {
+fn check(model: &Model) -> Result<(), LoadError> {
     let Some(start) = model.node(model.start) else {
         return Err(LoadError::Start(u64::from(model.start)));
     };

@@ -10,8 +10,6 @@
 //!
 //! Types are hexadecimal here; numbers are `NonNegativeInteger`s, a node's id is its position.
 
-use super::load;
-pub use super::load::LoadError;
 use onym_wire::tlv::{put_nested, put_nni_tlv, put_tlv};
 
 /// The only version of the format.
@@ -114,22 +112,6 @@ pub(crate) enum Argument {
 }
 
 impl Model {
-    /// Reads a model and checks it whole.
-    ///
-    /// # Errors
-    /// [`LoadError`] says what is wrong; nothing wrong is dropped in silence.
-    pub fn decode(octets: &[u8]) -> Result<Self, LoadError> {
-        load::decode(octets)
-    }
-
-    /// Whether this model holds together. A model that was decoded does.
-    ///
-    /// # Errors
-    /// As [`Model::decode`].
-    pub fn check(&self) -> Result<(), LoadError> {
-        load::check(self)
-    }
-
     /// Number of nodes.
     #[must_use]
     pub fn node_count(&self) -> usize {

@@ -1,10 +1,10 @@
 //! A model with its user functions, ready to judge.
 
 use super::functions::Functions;
+use super::load::LoadError;
 use super::matcher::{Elements, STEPS_MAX, TooCostly, Walk, elements};
-use super::model::{LoadError, Model};
-use super::why;
-use crate::policy::{Cause, Denial, KeyForm, Policy, Subject, Verdict};
+use super::model::Model;
+use crate::policy::{Cause, Denial};
 use onym_wire::NameRef;
 use onym_wire::cert::CertName;
 
@@ -67,7 +67,7 @@ impl Schema {
         &self.model
     }
 
-    fn subject<'a>(&self, name: NameRef<'a>) -> NameRef<'a> {
+    pub(super) fn subject<'a>(&self, name: NameRef<'a>) -> NameRef<'a> {
         // The version of a certificate is part of its name everywhere.
         let is_object = self.without_segments && CertName::parse(name).is_none();
         if is_object { object(name) } else { name }
@@ -78,7 +78,11 @@ impl Schema {
     }
 
     /// The node by which `key` may sign `packet`, if one does.
-    fn signs(&self, packet: NameRef<'_>, key: NameRef<'_>) -> Result<Option<u32>, TooCostly> {
+    pub(super) fn signs(
+        &self,
+        packet: NameRef<'_>,
+        key: NameRef<'_>,
+    ) -> Result<Option<u32>, TooCostly> {
         let (packet, key) = (elements(self.subject(packet)), elements(key));
         self.signs_elements(&packet, &key)
     }
@@ -150,40 +154,4 @@ fn object(name: NameRef<'_>) -> NameRef<'_> {
 pub(super) fn too_costly() -> Denial {
     let text = format!("the schema needs more than {STEPS_MAX} steps for these names");
     Denial { cause: Cause::TooCostly, rule: None, text }
-}
-
-impl Policy for Schema {
-    fn check(&self, subject: &Subject<'_>, key: NameRef<'_>) -> Verdict {
-        match self.signs(subject.name, key) {
-            Ok(Some(node)) => Verdict::Allowed { rule: self.rules_of(node) },
-            Ok(None) => Verdict::Denied(why::denial(self, self.subject(subject.name), key)),
-            Err(TooCostly) => Verdict::Denied(too_costly()),
-        }
-    }
-
-    fn key_form(&self) -> KeyForm {
-        KeyForm::Certificate
-    }
-
-    fn anchor(&self, certificate: NameRef<'_>) -> Result<(), Denial> {
-        let matched = self.matches(certificate).map_err(|TooCostly| too_costly())?;
-        if self.model.root_nodes().any(|root| matched.contains(&root)) {
-            return Ok(());
-        }
-        let roots = self.model.roots().join(", ");
-        let text = if roots.is_empty() {
-            "the schema has no rule that is a root of trust".to_owned()
-        } else {
-            format!("{certificate} follows none of the roots of trust: {roots}")
-        };
-        Err(Denial { cause: Cause::NoRule, rule: None, text })
-    }
-
-    fn allows_digest(&self, _: &Subject<'_>) -> bool {
-        false
-    }
-
-    fn explain(&self, subject: &Subject<'_>) -> Vec<String> {
-        why::explain(self, self.subject(subject.name))
-    }
 }

@@ -1,6 +1,6 @@
 //! The third step of the compiler: chains of components become a tree of nodes.
 
-use super::compile::{Chain, CompileError, Mode, Numbered, Step, fault, is_temporary};
+use super::chain::{Chain, CompileError, Mode, Numbered, Step, fault, is_temporary};
 use super::model::{Choice, NODES_MAX, Node, PatternEdge, ValueEdge};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;

@@ -1,0 +1,27 @@
+//! Applications of this node, and who of them hears something.
+
+use std::sync::Arc;
+
+/// An application of this node, numbered by the shell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AppId(pub u64);
+
+/// Who hears an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum To {
+    /// One application.
+    One(AppId),
+    /// Several, the same list as long as nobody comes or goes.
+    All(Arc<[AppId]>),
+}
+
+impl To {
+    /// The applications.
+    #[must_use]
+    pub fn apps(&self) -> &[AppId] {
+        match self {
+            Self::One(app) => std::slice::from_ref(app),
+            Self::All(apps) => apps,
+        }
+    }
+}
