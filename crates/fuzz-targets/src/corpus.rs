@@ -83,6 +83,7 @@ pub fn seeds(target: &str) -> io::Result<Vec<Vec<u8>>> {
         "trust_model" => octets_in("spec/vectors/trust/lvs-cases.json")?,
         "trust_text" => trust_texts()?,
         "sync" => sync_states(),
+        "ndncert" => issuance()?,
         _ => Vec::new(),
     };
     seeds.retain(|seed| !seed.is_empty() && seed.len() <= KEPT_LEN_MAX);
@@ -133,6 +134,23 @@ fn trust_texts() -> io::Result<Vec<Vec<u8>>> {
     Ok(kinds
         .flat_map(|(kind, texts)| texts.into_iter().map(move |text| seed(kind, text)))
         .collect())
+}
+
+/// The packets of both recorded runs of certificate issuance, and what was encrypted in them.
+fn issuance() -> io::Result<Vec<Vec<u8>>> {
+    let mut seeds = Vec::new();
+    for file in ["pin", "pin-decoded", "possession", "possession-decoded"] {
+        let path = repository("spec/vectors/trust").join(format!("ndncert-{file}.txt"));
+        let text = fs::read_to_string(path)?;
+        let lines =
+            text.lines().filter(|line| ["I ", "D ", "PLAIN "].iter().any(|w| line.starts_with(w)));
+        seeds.extend(lines.filter_map(|line| line.rsplit(' ').next().and_then(unhex)));
+    }
+    // An answer with a text record.
+    let mut answer = b"\0\0\x81\x80\0\x01\0\x01\0\0\0\0\x01a\x01b\0\0\x10\0\x01".to_vec();
+    answer.extend_from_slice(b"\xc0\x0c\0\x10\0\x01\0\0\0\x3c\0\x03\x02hi");
+    seeds.push(answer);
+    Ok(seeds)
 }
 
 /// Every string behind a key `hex`.

@@ -7,6 +7,7 @@ mod decode;
 mod feed;
 mod management;
 mod names;
+mod ndncert;
 mod pull_script;
 mod reassembly;
 mod sync;
@@ -16,6 +17,7 @@ pub use decode::decode;
 pub use feed::Feed;
 pub use management::management;
 pub use names::names;
+pub use ndncert::ndncert;
 pub use pull_script::pull_script;
 pub use reassembly::reassembly;
 pub use sync::sync;
@@ -33,7 +35,7 @@ pub struct Target {
 }
 
 /// Everything that is fuzzed.
-pub const TARGETS: [Target; 8] = [
+pub const TARGETS: [Target; 9] = [
     Target { name: "decode", run: decode, len_max: 2048 },
     Target { name: "names", run: names, len_max: 512 },
     Target { name: "reassembly", run: reassembly, len_max: 2048 },
@@ -42,6 +44,7 @@ pub const TARGETS: [Target; 8] = [
     Target { name: "trust_model", run: trust_model, len_max: 2048 },
     Target { name: "trust_text", run: trust_text, len_max: 1024 },
     Target { name: "sync", run: sync, len_max: 4096 },
+    Target { name: "ndncert", run: ndncert, len_max: 2048 },
 ];
 
 /// The target of this name.
