@@ -80,6 +80,7 @@ commands! {
     Key(key) in "Trust",
     Cert(cert) in "Trust",
     Trust(trust) in "Trust",
+    Network(network) in "Trust",
     Service(service) in "Functions",
     Manager(manager) in "Functions",
     Net(net) in "Functions",

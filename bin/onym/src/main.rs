@@ -4,11 +4,14 @@
 
 mod cli;
 mod cmd;
+mod enrol;
 mod exit;
 mod human;
 mod input;
+mod invitations;
 mod key_files;
 mod log_ring;
+mod network_folder;
 mod node_words;
 mod output;
 mod passphrase;

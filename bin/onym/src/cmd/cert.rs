@@ -1,6 +1,11 @@
 //! `onym cert`: certificates.
 
+mod authority;
+mod request;
 mod serve;
+mod status;
+
+pub(crate) use status::is_in_last_third;
 
 use crate::exit::{Exit, Failure};
 use crate::key_files::{failure, read_text};
@@ -23,6 +28,9 @@ use std::path::{Path, PathBuf};
   onym cert issue alice.ndncert --signer /root -o alice-by-root.ndncert
   onym cert install alice-by-root.ndncert
   onym cert serve /alice                           so that others find it by its name
+  onym cert request ca.ndncert --for /ca/alice     from an authority, by a code
+  onym cert renew ca.ndncert --keep                when a third of its time is left
+  onym cert status                                 days left, and what depends on it
   onym cert show /alice
   onym cert show alice.ndncert --json")]
 pub(crate) struct Args {
@@ -85,6 +93,34 @@ segment to it: `onym get --anchor`. A certificate is served with what its issuer
         /// Identities; without any, all those of the key store.
         identities: Vec<Name>,
     },
+    /// Get a certificate from an authority (NDNCERT 0.3).
+    #[command(after_help = "Examples:
+  onym cert request ca.ndncert --for /ca/alice                       by a code of its operator
+  onym cert request ca.ndncert --email alice@example.net --challenge email
+  onym cert request ca.ndncert --for /ca/alice --challenge possession
+  onym cert request ca.ndncert --for /ca/example.net --challenge dns --domain example.net
+
+The identity's key is used, and made when there is none.")]
+    Request(request::Args),
+    /// Renew certificates by the ones that are still valid, when a third of their time is left.
+    #[command(after_help = "Examples:
+  onym cert renew ca.ndncert --keep
+  onym cert renew ca.ndncert /ca/alice --now
+
+The old certificate stays beside the new one until it ends.")]
+    Renew(request::RenewArgs),
+    /// Give certificates to whoever shows that a name is due to him (NDNCERT 0.3), until interrupted.
+    #[command(after_help = "Examples:
+  onym cert authority /ca
+  onym cert authority /ca --challenge email,possession --probe email --mail-command ./send-code
+  onym cert authority /ca --challenge dns --resolver 127.0.0.1:53
+  onym cert authority --folder /var/lib/onym/routing
+
+Codes of the challenge pin are printed here: hand one over if the identity is due to who asks.")]
+    Authority(authority::Args),
+    /// Say how long certificates are good for, and what depends on them.
+    #[command(after_help = "Example:\n  onym cert status --json")]
+    Status,
     /// Write a certificate as base64.
     #[command(after_help = "Example:\n  onym cert export /alice -o alice.ndncert")]
     Export {
@@ -132,6 +168,10 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
             cx.print(&CertRow::from(&certificate), |row| format!("installed {}", row.name))
         }
         Command::Serve { identities } => serve::run(&store, identities, cx),
+        Command::Request(args) => request::request(&args, &store, cx),
+        Command::Renew(args) => request::renew(&args, &store, cx),
+        Command::Authority(args) => authority::run(&args, &store, cx),
+        Command::Status => status::run(&store, cx),
         Command::Export { name, output } => {
             let certificate = find(&store, name.as_ref().map(Name::as_ref))?;
             write(cx, &certificate, output.as_deref())

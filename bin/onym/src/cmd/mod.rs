@@ -19,6 +19,7 @@ pub(crate) mod log;
 pub(crate) mod man;
 pub(crate) mod manager;
 pub(crate) mod net;
+pub(crate) mod network;
 pub(crate) mod peek;
 pub(crate) mod ping;
 pub(crate) mod ping_server;

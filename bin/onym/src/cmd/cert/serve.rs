@@ -6,6 +6,7 @@ use crate::output::Context;
 use crate::{session, stop};
 use onym_client::{Answer, Incoming, RouteOptions};
 use onym_crypto::Certificate;
+use onym_crypto::edge::unix_now_ms;
 use onym_crypto::store::KeyStore;
 use onym_frame::Buf;
 use onym_wire::Name;
@@ -13,6 +14,10 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// The key store is read again so often at most.
+const READ_EVERY: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
@@ -30,9 +35,17 @@ pub(super) fn run(store: &KeyStore, identities: Vec<Name>, cx: &Context) -> anyh
     };
     let answered = Arc::new(AtomicU64::new(0));
     let mut client = session::open_forever(cx)?;
-    for (prefix, certificates) in by_prefix {
+    for (prefix, mut certificates) in by_prefix {
         let count = Arc::clone(&answered);
+        let (store, of, under) = (store.clone(), identities.clone(), prefix.clone());
+        let mut read_at = Instant::now();
         let respond = move |incoming: &Incoming, _: &mut Vec<u8>| {
+            // Renewed certificates are served beside those of before.
+            if read_at.elapsed() >= READ_EVERY {
+                read_at = Instant::now();
+                let now = chosen(&store, &of).ok().and_then(|mut all| all.remove(&under));
+                certificates = now.unwrap_or_else(|| std::mem::take(&mut certificates));
+            }
             let Some(wire) = certificates.iter().find(|wire| incoming.is_answered_by(wire)) else {
                 return Answer::Nothing;
             };
@@ -49,11 +62,14 @@ pub(super) fn run(store: &KeyStore, identities: Vec<Name>, cx: &Context) -> anyh
     cx.event(&Line::Stopped { answered: answered.load(Ordering::Relaxed) }, text)
 }
 
-/// Certificates by the prefix to register; those that others signed first, because a self-signed
-/// one leads nowhere.
+/// Certificates by the prefix to register. Who asks for any of a key gets the first: valid ones come
+/// before others, those that others signed before self-signed ones, which lead nowhere, newer ones
+/// before older.
 fn chosen(store: &KeyStore, identities: &[Name]) -> anyhow::Result<BTreeMap<Name, Vec<Buf>>> {
     let mut all = store.certificates().map_err(failure)?;
-    all.sort_by_key(Certificate::is_self_signed);
+    let now_ms = unix_now_ms();
+    let rank = |c: &Certificate| (c.check_valid_at(now_ms).is_err(), c.is_self_signed());
+    all.sort_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| b.name().cmp(&a.name())));
     let mut by_prefix = BTreeMap::<Name, Vec<Buf>>::new();
     for certificate in &all {
         let identity = certificate.identity().to_name();

@@ -1,13 +1,12 @@
 //! Certificates of the key store: which have expired, which soon will.
 
 use super::Finding;
+use crate::cmd::cert::is_in_last_third;
 use onym_crypto::Certificate;
 use onym_crypto::edge::unix_now_ms;
 use onym_crypto::store::KeyStore;
 
 const CHECK: &str = "keys";
-/// A certificate that ends within this time is a warning.
-const SOON_S: i64 = 30 * 86_400;
 
 pub(super) fn check(checks: &mut Vec<Finding>) {
     let store = match KeyStore::of_user() {
@@ -65,12 +64,12 @@ fn judge(keys: usize, certificates: &[Certificate], now_s: i64) -> Finding {
         let found = format!("the certificate of {key} is not valid yet");
         return Finding::failed(CHECK, found, "is the clock right? else have it signed again");
     }
-    if left(first) < SOON_S {
-        return Finding::warning(
-            CHECK,
-            format!("the certificate of {key} ends in {days} days"),
-            mend,
-        );
+    let due = latest.iter().filter(|c| is_in_last_third(c, now_s)).min_by_key(|c| left(c));
+    if let Some(due) = due {
+        let (key, days) = (due.key_name(), left(due) / 86_400);
+        let found = format!("the certificate of {key} ends in {days} days: a third of its time");
+        let mend = "`onym cert renew AUTHORITY --now`, or `--keep` for ever";
+        return Finding::warning(CHECK, found, mend);
     }
     Finding::ok(CHECK, format!("{keys} keys; the first certificate to end has {days} days left"))
 }

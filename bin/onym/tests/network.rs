@@ -1,0 +1,101 @@
+//! A network begun by one command and joined by another.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::fs;
+use std::net::UdpSocket;
+use std::os::unix::fs::PermissionsExt as _;
+use support::{Place, Running, wait_until};
+
+fn port() -> u16 {
+    UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// A daemon by the configuration in the folder `net` of its place, listening at `port`.
+fn daemon(place: &Place, port: u16) -> Running {
+    let config = place.path("net/onym.toml");
+    let mut command = place.command(&["daemon", "--config", config.to_str().unwrap()]);
+    for set in [
+        format!("faces.unix.path={}", place.path("nfd.sock").display()),
+        format!("faces.udp.listen=127.0.0.1:{port}"),
+        "faces.udp.multicast=[]".into(),
+        "faces.tcp.listen=".into(),
+        "faces.websocket.listen=".into(),
+        "shards=1".into(),
+    ] {
+        command.args(["--set", &set]);
+    }
+    let mut daemon = Running::start(&mut command);
+    daemon.wait_for("ready\n");
+    daemon
+}
+
+fn reaches(place: &Place, router: &str) -> bool {
+    place.run(&["route", "table"]).out.contains(router)
+}
+
+#[test]
+fn a_network_is_begun_and_joined_by_two_commands_and_then_routes() {
+    let (a, b, c) = (Place::new(), Place::new(), Place::new());
+    let (port_a, port_b) = (port(), port());
+    let begun =
+        a.run(&["network", "init", "/example", "--router", "/example/a", "--folder", "net"]);
+    assert_eq!(begun.code, 0, "{}", begun.err);
+    for (file, mode) in [("network.key", 0o600), ("router.key", 0o600), ("network.cert", 0o644)] {
+        let found = fs::metadata(a.path("net").join(file)).unwrap().permissions().mode();
+        assert_eq!(found & 0o777, mode, "{file}");
+    }
+    let again =
+        a.run(&["network", "init", "/example", "--router", "/example/a", "--folder", "net"]);
+    assert!(again.code == 1 && again.err.contains("is there already"), "{}", again.err);
+    let daemon_a = daemon(&a, port_a);
+    let mut authority = a.start(&["cert", "authority", "--folder", "net"]);
+    authority.wait_for("ready: /example");
+
+    let uri = format!("udp4://127.0.0.1:{port_a}");
+    let invite = ["network", "invite", "/example/b", "--folder", "net", "--neighbour", &uri];
+    let invited = a.run(&[&invite[..], &["-o", "b.invitation"]].concat());
+    assert_eq!(invited.code, 0, "{}", invited.err);
+    let text = fs::read_to_string(a.path("b.invitation")).unwrap();
+    let mode = fs::metadata(a.path("b.invitation")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let token = serde_json::from_str::<serde_json::Value>(&text).unwrap()["token"].clone();
+    let token = token.as_str().unwrap().to_owned();
+    fs::write(b.path("b.invitation"), &text).unwrap();
+    let joined = b.run(&["network", "join", "b.invitation", "--folder", "net"]);
+    assert_eq!(joined.code, 0, "{}", joined.err);
+    assert!(joined.out.starts_with("/example/b has joined"), "{}", joined.out);
+    authority.wait_for("invitation used: /example/b/32=DV");
+
+    // The token is good once, whoever has the file.
+    fs::write(c.path("b.invitation"), &text).unwrap();
+    let refused = c.run(&["network", "join", "b.invitation", "--folder", "net"]);
+    assert_eq!(refused.code, 4, "{}", refused.err);
+    assert!(refused.err.contains("does not take the invitation of /example/b"), "{}", refused.err);
+
+    // What it brought is all that routing needs.
+    let _daemon_b = daemon(&b, port_b);
+    wait_until("each other", || reaches(&a, "/example/b") && reaches(&b, "/example/a"));
+    fs::write(a.path("file"), b"through the network").unwrap();
+    let _put = a.start(&["put", "/app/file", "file"]);
+    wait_until("the prefix", || b.run(&["route", "prefixes"]).out.contains("/app/file"));
+    assert_eq!(b.run(&["get", "/app/file", "-o", "-"]).out, "through the network");
+
+    // The certificate is renewed over the network, by itself.
+    let early = b.run(&["network", "renew", "--folder", "net"]);
+    assert!(early.code == 0 && early.out.contains("not due: "), "{}{}", early.out, early.err);
+    let before = fs::read(b.path("net/router.cert")).unwrap();
+    wait_until("the authority's prefix", || {
+        b.run(&["route", "prefixes"]).out.contains("/example/CA")
+    });
+    let renewed = b.run(&["network", "renew", "--now", "--folder", "net"]);
+    assert_eq!(renewed.code, 0, "{}", renewed.err);
+    assert_ne!(fs::read(b.path("net/router.cert")).unwrap(), before);
+
+    for said in [&daemon_a.err, &authority.out, &authority.err] {
+        assert!(!said.text().contains(&token), "the token in what was said");
+    }
+    assert!(!format!("{}{}{}", joined.out, joined.err, refused.err).contains(&token));
+}
