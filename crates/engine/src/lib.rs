@@ -14,6 +14,7 @@ pub mod policy;
 pub mod poller;
 mod receive;
 pub mod reply;
+pub mod ring;
 
 pub use attempt::AttemptId;
 pub use bell::Wake;
@@ -44,6 +45,7 @@ impl Bell {
 
 /// What the checkers of schedules put their own in place of.
 mod sync {
+    pub(crate) use rtrb as spsc;
     pub(crate) use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, atomic, mpsc};
     pub(crate) use std::thread;
 }

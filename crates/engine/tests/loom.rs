@@ -1,4 +1,5 @@
-//! Every execution of a thread that rests and one that rings, as the memory model allows them.
+//! Every execution of a thread that rests and one that rings, and of a sender that waits for room
+//! in a ring, as the memory model allows them.
 
 #![allow(clippy::unwrap_used)]
 
@@ -6,18 +7,24 @@ use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread;
 
-/// What `src/bell.rs` finds as `crate::sync` here.
+/// What the sources find as `crate::sync` here.
 pub mod sync {
+    pub use crate::spsc;
+    pub use loom::sync::{Arc, Mutex};
     /// Loom's atomics in place of the standard library's.
     pub mod atomic {
-        pub use loom::sync::atomic::{AtomicBool, Ordering, fence};
+        pub use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
     }
 }
 
 #[path = "../src/bell.rs"]
 pub mod bell;
+#[path = "../src/ring.rs"]
+pub mod ring;
+pub mod spsc;
 
 use bell::{Bell, Wake};
+use ring::ring;
 
 /// An eventfd and the wait for it. A wait without a wake-up is a deadlock, which loom reports.
 #[derive(Debug, Default)]
@@ -131,4 +138,70 @@ fn without_the_fence_of_who_rings_a_wake_up_is_lost() {
 #[should_panic(expected = "deadlock")]
 fn without_the_fence_of_who_rests_a_wake_up_is_lost() {
     check_without_fence(false);
+}
+
+/// A sender that was refused sleeps until its receiver has given something back.
+#[test]
+fn who_waits_for_room_in_a_ring_is_woken() {
+    loom::model(|| {
+        let bells = [(); 2].map(|()| Arc::new(Bell::of(EventFd::default())));
+        let (mut to, mut from) = ring(1, &bells[0], &bells[1], || 0);
+        let mut item = 1;
+        assert!(to.send(&mut item) && item == 0);
+        let receiver = thread::spawn(move || {
+            let item = from.take();
+            assert_eq!(item, Some(1));
+            from.give_back(0);
+            from
+        });
+        item = 2;
+        while !to.send(&mut item) {
+            let look = |to: &mut ring::Sender<i32, EventFd>| to.has_room();
+            let sleep = |_: &mut _, has_room: bool| match has_room {
+                true => bells[0].waker().is_set(),
+                false => bells[0].waker().wait(),
+            };
+            bells[0].rest(&mut to, look, sleep);
+        }
+        let mut from = receiver.join().unwrap();
+        assert_eq!((from.take(), from.take()), (Some(2), None));
+    });
+}
+
+/// The same with one fence taken out, as above: what is given back is all that is modelled of a ring.
+fn check_room_without_fence(is_missing_at_sender: bool) {
+    use loom::sync::atomic::{AtomicBool, fence};
+    loom::model(move || {
+        let (waits, fd) = (Arc::new(AtomicBool::new(false)), Arc::new(EventFd::default()));
+        let emptied = Arc::new(AtomicUsize::new(0));
+        let (asked, given, rung) = (waits.clone(), emptied.clone(), fd.clone());
+        thread::spawn(move || {
+            given.store(1, Ordering::Release);
+            if is_missing_at_sender {
+                fence(Ordering::SeqCst);
+            }
+            if asked.load(Ordering::Relaxed) && asked.swap(false, Ordering::Relaxed) {
+                rung.wake();
+            }
+        });
+        waits.store(true, Ordering::Relaxed);
+        if !is_missing_at_sender {
+            fence(Ordering::SeqCst);
+        }
+        if emptied.load(Ordering::Acquire) == 0 {
+            fd.wait();
+        }
+    });
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn without_the_fence_of_who_gives_back_a_sender_waits_in_vain() {
+    check_room_without_fence(false);
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn without_the_fence_of_who_waits_for_room_it_waits_in_vain() {
+    check_room_without_fence(true);
 }

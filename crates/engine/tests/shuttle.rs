@@ -7,6 +7,7 @@
 
 /// What the sources of the engine find as `crate::sync` here.
 pub mod sync {
+    pub use crate::spsc;
     pub use shuttle::sync::{Arc, Condvar, Mutex, MutexGuard, atomic, mpsc};
     pub use shuttle::thread;
     pub use std::sync::PoisonError;
@@ -40,11 +41,15 @@ pub mod poller;
 pub mod receive;
 #[path = "../src/reply.rs"]
 pub mod reply;
+#[path = "../src/ring.rs"]
+pub mod ring;
 
 pub use driver::Driver;
 pub use face::LocalFace;
 
+mod full;
 pub mod model;
+pub mod spsc;
 
 use bell::Bell;
 use driver::{FaceEvent, Idle, Policy, Turn};

@@ -1,13 +1,15 @@
 //! Packets that cross from one shard to another, in batches over bounded rings.
 //!
 //! Each ordered pair of shards has a ring of batches and a ring back for the emptied ones, so that
-//! a crossing allocates nothing. When the peer does not keep up, the batch under way fills and
-//! further packets are dropped and counted (`crossing_full`).
+//! a crossing allocates nothing (`onym_engine::ring`). When the peer does not keep up, the batch
+//! under way fills and further packets are dropped and counted (`crossing_full`); a shard that waits
+//! for room is woken when the peer gives a batch back.
 
 use onym_engine::Bell;
+use onym_engine::ring::{Receiver, Sender, ring};
 use onym_link::{Outbox, Packet, Payload, Transmit};
+use onym_sys::epoll::Waker;
 use onym_tables::FaceId;
-use rtrb::{Consumer, Producer, RingBuffer};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -90,32 +92,20 @@ impl Batch {
 /// The sending end to one peer.
 #[derive(Debug)]
 pub(crate) struct ToPeer {
-    full: Producer<Box<Batch>>,
-    empty: Consumer<Box<Batch>>,
+    ring: Sender<Box<Batch>, Waker>,
     current: Box<Batch>,
-    bell: Arc<Bell>,
 }
 
 /// The receiving end from one peer.
 #[derive(Debug)]
 pub(crate) struct FromPeer {
-    full: Consumer<Box<Batch>>,
-    empty: Producer<Box<Batch>>,
+    ring: Receiver<Box<Batch>, Waker>,
 }
 
-/// The two ends of one direction; `bell` is the receiver's.
-pub(crate) fn direction(bell: &Arc<Bell>) -> (ToPeer, FromPeer) {
-    let (full_tx, full_rx) = RingBuffer::new(DEPTH);
-    // One more than can be under way, so that giving back never fails.
-    let (mut empty_tx, empty_rx) = RingBuffer::new(DEPTH + 1);
-    for _ in 0..DEPTH {
-        let _ = empty_tx.push(Box::default());
-    }
-    let bell = Arc::clone(bell);
-    (
-        ToPeer { full: full_tx, empty: empty_rx, current: Box::default(), bell },
-        FromPeer { full: full_rx, empty: empty_tx },
-    )
+/// The two ends of one direction, between the threads of these bells.
+pub(crate) fn direction(from: &Arc<Bell>, to: &Arc<Bell>) -> (ToPeer, FromPeer) {
+    let (sender, receiver) = ring(DEPTH, from, to, Box::default);
+    (ToPeer { ring: sender, current: Box::default() }, FromPeer { ring: receiver })
 }
 
 /// The peer does not keep up; the packet was dropped and is to be counted.
@@ -219,47 +209,42 @@ impl ToPeer {
 
     /// Whether the peer has taken every batch that was handed over.
     pub(crate) fn is_taken(&self) -> bool {
-        self.full.slots() == DEPTH
+        self.ring.is_taken()
+    }
+
+    /// Whether what found no room would find it now.
+    pub(crate) fn is_due(&self) -> bool {
+        !self.is_empty() && self.ring.has_room()
     }
 
     /// Hands the batch over, if there is one and the peer keeps up; whether nothing is left behind.
+    /// If something is, the bell of this thread is rung when there is room.
     pub(crate) fn flush(&mut self) -> bool {
-        if self.is_empty() {
-            return true;
-        }
-        if self.full.is_full() {
-            return false;
-        }
-        let Ok(next) = self.empty.pop() else { return false };
-        let batch = std::mem::replace(&mut self.current, next);
-        let sent = self.full.push(batch);
-        debug_assert!(sent.is_ok(), "there was room");
-        self.bell.ring();
-        true
+        self.is_empty() || self.ring.send(&mut self.current)
     }
 }
 
 impl FromPeer {
     /// Whether a batch waits.
     pub(crate) fn waits(&self) -> bool {
-        !self.full.is_empty()
+        self.ring.has_next()
     }
 
     /// The next batch; give it back with [`FromPeer::give_back`].
     pub(crate) fn next(&mut self) -> Option<Box<Batch>> {
-        self.full.pop().ok()
+        self.ring.take()
     }
 
     /// The next batch, unless something in it may take long.
     pub(crate) fn next_short(&mut self) -> Option<Box<Batch>> {
-        let is_short = self.full.peek().is_ok_and(|batch| !batch.is_long);
+        let is_short = self.ring.peek().is_some_and(|batch| !batch.is_long);
         is_short.then(|| self.next()).flatten()
     }
 
     /// Returns the emptied batch to its sender.
     pub(crate) fn give_back(&mut self, mut batch: Box<Batch>) {
         batch.clear();
-        let _ = self.empty.push(batch);
+        self.ring.give_back(batch);
     }
 }
 
@@ -274,14 +259,18 @@ mod tests {
     use onym_link::{LpIn, LpOut, Outgoing, PacketKind};
     use onym_tables::FaceId;
 
+    fn ends() -> (ToPeer, FromPeer) {
+        let bells = [(); 2].map(|()| Bell::new().unwrap());
+        direction(&bells[0], &bells[1])
+    }
+
     fn packet(n: u8) -> Packet {
         Packet { face: FaceId(256), bytes: Buf::copy_from(&[n]), lp: LpIn::default() }
     }
 
     #[test]
     fn a_peer_that_does_not_keep_up_costs_counted_packets_and_order_stays() {
-        let bell = Bell::new().unwrap();
-        let (mut to, mut from) = direction(&bell);
+        let (mut to, mut from) = ends();
         let mut dropped = 0;
         for n in 0..20_000_u32 {
             if to.packet(Leg::Home, packet(n.to_le_bytes()[0])).is_err() {
@@ -306,8 +295,7 @@ mod tests {
 
     #[test]
     fn messages_for_the_same_faces_are_one_fan_unless_something_comes_between() {
-        let bell = Bell::new().unwrap();
-        let (mut to, mut from) = direction(&bell);
+        let (mut to, mut from) = ends();
         let faces: [Arc<[FaceId]>; 2] = [[FaceId(300)].into(), [FaceId(301), FaceId(302)].into()];
         let say = |to: &mut ToPeer, which: usize, text: &str| {
             assert!(to.has_place());
@@ -335,8 +323,7 @@ mod tests {
 
     #[test]
     fn a_batch_is_full_by_octets_whether_they_are_shared_or_not() {
-        let bell = Bell::new().unwrap();
-        let (mut to, mut from) = direction(&bell);
+        let (mut to, mut from) = ends();
         let long = vec![7; BATCH_BYTES / 4];
         let own = Payload::Arena(0..u32::try_from(long.len()).unwrap());
         for bytes in [own, Payload::Shared(Buf::copy_from(&long))] {
@@ -360,8 +347,7 @@ mod tests {
 
     #[test]
     fn bytes_of_the_arena_cross_with_their_transmission() {
-        let bell = Bell::new().unwrap();
-        let (mut to, mut from) = direction(&bell);
+        let (mut to, mut from) = ends();
         for text in ["abc", "de"] {
             let bytes = Payload::Arena(0..u32::try_from(text.len()).unwrap());
             let item = Transmit {

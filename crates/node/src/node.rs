@@ -18,7 +18,7 @@ use onym_tables::HashKey;
 use rtrb::RingBuffer;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -158,7 +158,7 @@ fn shards(
     let mut from: Vec<Vec<_>> = (0..count).map(|_| (0..count).map(|_| None).collect()).collect();
     for a in 0..count {
         for b in (0..count).filter(|b| *b != a) {
-            let (tx, rx) = direction(&bells[b]);
+            let (tx, rx) = direction(&bells[a], &bells[b]);
             to[a][b] = Some(tx);
             from[b][a] = Some(rx);
         }
@@ -241,18 +241,19 @@ fn push_half(
     let mut node = onym_pubsub::Node::new(settings.node.clone());
     let bell = Bell::new().map_err(system("making the push half"))?;
     let mut sides = Vec::new();
-    let (mut to, mut from, mut waits): (Vec<ToPeer>, Vec<FromPeer>, Vec<_>) = Default::default();
+    let (mut to, mut from, mut held_until): (Vec<ToPeer>, Vec<FromPeer>, Vec<_>) =
+        Default::default();
     for shard_bell in bells {
-        let (to_push, from_shard) = direction(&bell);
-        let (to_shard, from_push) = direction(shard_bell);
-        let wait = Arc::new(AtomicBool::new(false));
+        let (to_push, from_shard) = direction(shard_bell, &bell);
+        let (to_shard, from_push) = direction(&bell, shard_bell);
+        let until = Arc::new(AtomicU64::new(0));
         let forwarder = node.forwarder.clone();
         let ends = (to_push, from_push);
         let bounds = (settings.app_queue_bytes_max, settings.hold);
-        sides.push(PushSide::new(ends, Arc::clone(&wait), forwarder, bounds));
+        sides.push(PushSide::new(ends, Arc::clone(&until), forwarder, bounds));
         to.push(to_shard);
         from.push(from_shard);
-        waits.push(wait);
+        held_until.push(until);
     }
     let (tx, orders) = mpsc::channel::<PushOrder>();
     let port = PushPort { orders: tx, bell: Arc::clone(&bell) };
@@ -261,7 +262,7 @@ fn push_half(
     if keeper.is_some() {
         node.keep_scopes();
     }
-    let parts = push::Parts { clock, settings, node, keeper, recalled, bell, to, from, waits };
+    let parts = push::Parts { clock, settings, node, keeper, recalled, bell, to, from, held_until };
     let shared = Arc::new(Shared::new(PushThread::new(parts)));
     sides.iter_mut().for_each(|side| side.share(&shared));
     Ok((Some(PushHalf { shared, orders, port }), sides))

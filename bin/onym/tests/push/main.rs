@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod full;
 mod order;
 #[path = "../support/mod.rs"]
 mod support;

@@ -23,15 +23,13 @@ use onym_wire::push::app::Message;
 use onym_wire::types::PacketType;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// How long the thread sleeps at most.
 const SLEEP_MAX: Duration = Duration::from_secs(60);
 /// How often the clock is looked at for another epoch, where there are any.
 const EPOCH_LOOK: Duration = Duration::from_millis(500);
-/// How soon a full ring is tried again.
-const RETRY: Duration = Duration::from_millis(1);
 
 /// The state of the push thread.
 pub(crate) struct PushThread {
@@ -52,8 +50,9 @@ pub(crate) struct PushThread {
     pub(super) from: Vec<FromPeer>,
     /// Packets taken of each shard.
     pub(super) taken: Vec<u64>,
-    waits: Vec<Arc<AtomicBool>>,
-    /// When a shard was seen last that held faces back.
+    /// By shard: until when it held faces back, [`Tick::NEVER`] while it does.
+    held_until: Vec<Arc<AtomicU64>>,
+    /// The same as it was seen last.
     held: Vec<Tick>,
     pub(crate) ports: Vec<ShardPort>,
     /// Number of the present epoch of keyed tags.
@@ -83,7 +82,7 @@ pub(crate) struct Parts {
     pub(crate) bell: Arc<Bell>,
     pub(crate) to: Vec<ToPeer>,
     pub(crate) from: Vec<FromPeer>,
-    pub(crate) waits: Vec<Arc<AtomicBool>>,
+    pub(crate) held_until: Vec<Arc<AtomicU64>>,
 }
 
 impl std::fmt::Debug for PushThread {
@@ -109,9 +108,9 @@ impl PushThread {
             bell: parts.bell,
             to: parts.to,
             from: parts.from,
-            taken: vec![0; parts.waits.len()],
-            held: vec![Tick(0); parts.waits.len()],
-            waits: parts.waits,
+            taken: vec![0; parts.held_until.len()],
+            held: vec![Tick(0); parts.held_until.len()],
+            held_until: parts.held_until,
             ports: Vec::new(),
             late: VecDeque::new(),
             keeper: parts.keeper,
@@ -142,10 +141,16 @@ impl PushThread {
     pub(super) fn rest(&mut self, has_order: bool) -> Duration {
         // Of a shard that found somebody else at it.
         self.to.iter_mut().for_each(|to| _ = to.flush());
-        let has_work = has_order || !self.running || self.takes() && self.has_batches();
+        let has_work =
+            has_order || !self.running || self.is_late_due() || self.takes() && self.has_batches();
         let rest = if has_work { Duration::ZERO } else { self.sleep() };
         self.wakes_at = self.clock.now() + rest;
         rest
+    }
+
+    /// Whether the first of what waits for room has it now; later its shard rings.
+    fn is_late_due(&mut self) -> bool {
+        self.late.front().is_some_and(|(shard, _)| self.to[*shard].has_place())
     }
 
     fn has_batches(&self) -> bool {
@@ -158,9 +163,7 @@ impl PushThread {
     }
 
     fn sleep(&self) -> Duration {
-        let epoch = self.settings.epoch_s.map_or(SLEEP_MAX, |_| EPOCH_LOOK);
-        let is_cramped = !self.late.is_empty() || self.to.iter().any(|to| !to.is_empty());
-        let longest = if is_cramped { RETRY } else { epoch };
+        let longest = self.settings.epoch_s.map_or(SLEEP_MAX, |_| EPOCH_LOOK);
         if !self.late.is_empty() {
             // Timers wait, too: what they send would only wait behind.
             return longest;
@@ -180,10 +183,8 @@ impl PushThread {
         if self.takes() {
             self.take_batches();
         }
-        for (held, waits) in self.held.iter_mut().zip(&self.waits) {
-            if waits.load(Ordering::Relaxed) {
-                *held = self.now;
-            }
+        for (held, until) in self.held.iter_mut().zip(&self.held_until) {
+            *held = Tick(until.load(Ordering::Relaxed)).min(self.now).max(*held);
         }
         if self.late.is_empty() && self.node.next_timeout() <= self.now {
             self.excuse_held();
@@ -241,10 +242,6 @@ impl PushThread {
             self.taken[shard] += 1;
         }
         self.from[shard].give_back(batch);
-        // A shard that holds faces back waits for this.
-        if self.waits[shard].load(Ordering::SeqCst) {
-            self.ports[shard].port.bell().ring();
-        }
     }
 
     fn packet(&mut self, packet: &Packet) {

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// Frames of one turn of a face, for each unit of its weight (1 to 16).
 const TURN_UNIT: usize = 32;
-/// How soon a full ring is tried again.
+/// How soon what nobody rings for is tried again.
 const RETRY: Duration = Duration::from_millis(1);
 
 impl Driver for Shard {
@@ -104,7 +104,8 @@ impl Driver for Shard {
 
     fn idle(&mut self, io: &mut Io) -> Idle {
         let has_batch = !self.is_alone() && self.from.iter().flatten().any(|p| p.waits());
-        if has_batch || self.push_waits() && !self.is_held_back(io) {
+        let has_work = has_batch || self.is_due();
+        if has_work || self.push_waits() && !self.is_held_back(io) {
             Idle::Work
         } else if self.is_cramped() {
             Idle::Retry(RETRY)
@@ -138,12 +139,15 @@ impl Driver for Shard {
 }
 
 impl Shard {
-    /// Whether something waits for room that nobody tells about: batches and reports.
+    /// Whether what found no room at a peer would find it now; later the peer rings.
+    fn is_due(&self) -> bool {
+        self.to.iter().flatten().any(ToPeer::is_due)
+            || self.push.as_ref().is_some_and(|push| push.to.is_due())
+    }
+
+    /// Whether something waits of which nobody tells: reports, faces that hold back, the lock.
     fn is_cramped(&self) -> bool {
-        !self.late.is_empty()
-            || self.to.iter().flatten().any(|p| !p.is_empty())
-            || self.push.as_ref().is_some_and(|push| !push.to.is_empty())
-            || self.has_held()
+        !self.late.is_empty() || self.is_kept_waiting()
     }
 
     fn take_crossings(&mut self, io: &mut Io) {

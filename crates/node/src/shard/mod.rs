@@ -40,8 +40,8 @@ pub(crate) const POLICY: Policy = Policy {
     flush_frames: 128,
     flush_octets: usize::MAX,
     chunks: 1024,
-    // A peer that took a batch rings nobody.
-    is_rung_to_receive: false,
+    // By a peer that gives a batch back.
+    is_rung_to_receive: true,
 };
 /// Orders that wait at most; half of them may be frames that did not come by their face's transport.
 pub(crate) const ORDERS_MAX: usize = 2048;

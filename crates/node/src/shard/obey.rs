@@ -174,7 +174,7 @@ impl Shard {
     fn close(&mut self, io: &mut Io, id: FaceId) -> Option<OwnerCounters> {
         let (slot, _) = io.faces.by_id(id)?;
         self.push_leave(io, slot);
-        self.forget_held(slot);
+        self.forget_held(io.now, slot);
         io.close(slot).map(|face| face.counters())
     }
 

@@ -16,7 +16,7 @@ use onym_wire::PACKET_LEN_MAX;
 use onym_wire::push::app::{self, Message};
 use onym_wire::types::PacketType;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Frames of a neighbour that are handled together, at most.
@@ -47,8 +47,9 @@ pub(crate) struct PushSide {
     pub(super) rest: Option<Box<Batch>>,
     /// An emptied batch.
     spare: Option<Box<Batch>>,
-    /// The push thread wakes this shard when it has taken a batch.
-    waits: Arc<AtomicBool>,
+    /// Until when faces were put aside, [`Tick::NEVER`] while some are: their neighbours are not silent
+    /// of their own accord.
+    held_until: Arc<AtomicU64>,
     /// Faces whose next frame has to wait for the push thread, or for a face that holds back.
     held: Vec<Slot>,
     /// Faces with long queues that are waited for.
@@ -79,7 +80,7 @@ impl PushSide {
     /// The push half of a shard with the ends of its rings to and from the push thread.
     pub(crate) fn new(
         (to, from): (ToPeer, FromPeer),
-        waits: Arc<AtomicBool>,
+        held_until: Arc<AtomicU64>,
         forwarder: Forwarder,
         (app_queue_bytes_max, hold): (usize, Duration),
     ) -> Self {
@@ -96,7 +97,7 @@ impl PushSide {
             is_used: false,
             rest: None,
             spare: None,
-            waits,
+            held_until,
             held: Vec::new(),
             holding: Vec::new(),
             leaving: Vec::new(),
@@ -389,7 +390,7 @@ impl Shard {
     pub(super) fn hold(&mut self, slot: Slot) -> bool {
         let Some(push) = &mut self.push else { return false };
         push.held.push(slot);
-        push.waits.store(true, Ordering::SeqCst);
+        push.held_until.store(Tick::NEVER.0, Ordering::Relaxed);
         true
     }
 
@@ -403,9 +404,14 @@ impl Shard {
 
     /// Whether a face is put aside, or is the reason for it, or something waits for the lock.
     pub(super) fn has_held(&self) -> bool {
+        self.is_kept_waiting() || self.push.as_ref().is_some_and(|push| !push.held.is_empty())
+    }
+
+    /// Whether something waits for a face that holds back, or for the lock. What waits only for room
+    /// in the ring to the push thread is rung for.
+    pub(super) fn is_kept_waiting(&self) -> bool {
         let waits = |push: &PushSide| {
-            !push.held.is_empty()
-                || !push.holding.is_empty()
+            !push.holding.is_empty()
                 || !push.leaving.is_empty()
                 || push.is_used
                 || push.rest.is_some()
@@ -427,7 +433,7 @@ impl Shard {
         }
         push.to.flush();
         if push.is_free() {
-            push.waits.store(false, Ordering::SeqCst);
+            push.held_until.store(io.now.0, Ordering::Relaxed);
             let mut held = std::mem::take(&mut push.held);
             held.drain(..).for_each(|slot| io.take_up(slot));
             if let Some(push) = &mut self.push {
@@ -436,9 +442,12 @@ impl Shard {
         }
     }
 
-    pub(super) fn forget_held(&mut self, slot: Slot) {
-        if let Some(push) = &mut self.push {
-            push.held.retain(|s| *s != slot);
+    pub(super) fn forget_held(&mut self, now: Tick, slot: Slot) {
+        let Some(push) = &mut self.push else { return };
+        let before = push.held.len();
+        push.held.retain(|s| *s != slot);
+        if push.held.is_empty() && before > 0 {
+            push.held_until.store(now.0, Ordering::Relaxed);
         }
     }
 

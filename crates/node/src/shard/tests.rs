@@ -38,7 +38,8 @@ fn bench(shards: usize) -> Bench {
     let (mut to, mut from) = (vec![None], vec![None]);
     let (mut peer, mut back) = (None, None);
     if shards == 2 {
-        let ((there, arrives), (returns, here)) = (direction(&other), direction(&bell));
+        let (there, arrives) = direction(&bell, &other);
+        let (returns, here) = direction(&other, &bell);
         (peer, back) = (Some(arrives), Some(returns));
         to.push(Some(there));
         from.push(Some(here));
@@ -86,6 +87,12 @@ impl Bench {
 
     fn round(&mut self) {
         self.engine.step();
+    }
+
+    /// A round that does not wait, whatever there is to do.
+    fn ordered_round(&mut self) {
+        self._orders.send(Order::Inject(Vec::new())).unwrap();
+        self.round();
     }
 
     fn frames_of(&mut self, id: FaceId) -> u64 {
@@ -176,13 +183,14 @@ fn a_shard_reads_no_more_while_a_peer_is_behind_and_nothing_is_lost() {
         // About half of them belong to the other shard, which takes none.
         send(&mut io, "/a", sent, 500);
         sent += 500;
-        b.round();
+        b.ordered_round();
     }
     let read = b.frames_of(id);
     assert!(read < 50_000, "{read} frames were read");
     assert_eq!(b.engine.driver.counters.crossing_full, 0);
-    b.round();
+    b.ordered_round();
     assert_eq!(b.frames_of(id), read, "nothing more is read");
+    assert!(!b.engine.has_work(), "it sleeps until its peer rings");
     let peer = b.peer.as_mut().unwrap();
     let mut crossed = 0;
     while let Some(batch) = peer.next() {
@@ -190,6 +198,7 @@ fn a_shard_reads_no_more_while_a_peer_is_behind_and_nothing_is_lost() {
         peer.give_back(batch);
     }
     assert!(crossed >= 1000, "{crossed}");
+    assert!(b.engine.has_work(), "there is room, and no timer is waited for");
     b.round();
     b.round();
     assert!(b.frames_of(id) > read, "and on it goes");
@@ -227,7 +236,8 @@ fn the_end_of_a_face_is_told_even_when_the_control_thread_is_behind() {
 /// The push half of the bench's shard, without its thread; what that would hold.
 fn add_push(bench: &mut Bench, hold: Duration) -> (FromPeer, ToPeer) {
     let bell = Bell::new().unwrap();
-    let ((to, theirs), (back, from)) = (direction(&bell), direction(&bell));
+    let (to, theirs) = direction(&bell, &bell);
+    let (back, from) = direction(&bell, &bell);
     let forwarder = onym_pubsub::Forwarder::new(Default::default(), 9);
     let side = PushSide::new((to, from), Arc::default(), forwarder, (1 << 20, hold));
     bench.engine.driver.push = Some(side);
@@ -324,8 +334,7 @@ fn publications_that_fill_the_queue_of_an_application_one_by_one_wait_for_it_and
     for round in 0.. {
         assert!(round < 10_000, "{pieces} pieces came");
         // It may have nothing to do.
-        bench._orders.send(Order::Inject(Vec::new())).unwrap();
-        bench.round();
+        bench.ordered_round();
         got.clear();
         app.receive(&mut pool, 8, &mut got).unwrap();
         assert_eq!(bench.engine.driver.push_dropped.missed, 0);
