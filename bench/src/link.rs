@@ -9,6 +9,7 @@ use onym_frame::{Buf, BufPool, RxFrame, TxQueue};
 use onym_link::LinkConfig;
 use onym_sys::epoll::{Epoll, Interest, Ready as Event};
 use onym_tables::Tick;
+use onym_wire::mgmt::Scope;
 use onym_wire::name::Name;
 use std::fmt::Debug;
 use std::net::SocketAddr;
@@ -227,7 +228,7 @@ pub fn register(mut face: Box<dyn Face>, prefix: &Name) -> Result<Box<dyn Face>>
     let start = Instant::now();
     let now = || Tick(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX));
     let mut endpoint = Endpoint::new(std::process::id().into(), unix_now_ms());
-    endpoint.connected(now(), LinkConfig::stream(), true);
+    endpoint.connected(now(), LinkConfig::stream(), Scope::Local);
     endpoint.register(prefix.clone(), RouteOptions::default())?;
     let (mut pool, mut frames) = (BufPool::new(CHUNK_LEN, 4), Vec::new());
     while start.elapsed() < Duration::from_secs(10) {

@@ -15,15 +15,30 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// The passphrase; a new one is asked for twice. An empty one is refused.
-    pub(crate) fn read(&self, question: &str, is_new: bool) -> anyhow::Result<String> {
+    /// The passphrase. An empty one is refused.
+    pub(crate) fn read(&self, question: &str) -> anyhow::Result<String> {
+        self.secret(|| ask(question))
+    }
+
+    /// A new passphrase: a terminal is asked for it twice. An empty one is refused.
+    pub(crate) fn read_new(&self, question: &str) -> anyhow::Result<String> {
+        self.secret(|| {
+            let secret = ask(question)?;
+            if ask_once("Once more: ")? != secret {
+                return Err(Failure::new(Exit::Usage, "the two passphrases differ").into());
+            }
+            Ok(secret)
+        })
+    }
+
+    fn secret(&self, ask: impl Fn() -> anyhow::Result<String>) -> anyhow::Result<String> {
         let secret = if let Some(path) = &self.passphrase_file {
             let text = crate::key_files::read_text(path)?;
             text.lines().next().unwrap_or_default().to_owned()
         } else if let Ok(secret) = std::env::var("ONYM_PASSPHRASE") {
             secret
         } else {
-            ask(question, is_new)?
+            ask()?
         };
         if secret.is_empty() {
             return Err(Failure::new(Exit::Usage, "the passphrase is empty").into());
@@ -32,16 +47,12 @@ impl Args {
     }
 }
 
-fn ask(question: &str, is_new: bool) -> anyhow::Result<String> {
+fn ask(question: &str) -> anyhow::Result<String> {
     if !io::stdin().is_terminal() {
         let failure = Failure::new(Exit::Usage, "no passphrase, and no terminal to ask for it");
         return Err(failure.next("give --passphrase-file FILE, or set ONYM_PASSPHRASE").into());
     }
-    let secret = ask_once(question)?;
-    if is_new && ask_once("Once more: ")? != secret {
-        return Err(Failure::new(Exit::Usage, "the two passphrases differ").into());
-    }
-    Ok(secret)
+    ask_once(question)
 }
 
 /// Gives the terminal back as it was.

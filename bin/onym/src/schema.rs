@@ -37,7 +37,7 @@ impl Options {
     /// Reads the schema, when one is named.
     pub(crate) fn load(&self) -> anyhow::Result<Option<Loaded>> {
         let Some(path) = &self.trust else { return Ok(None) };
-        load(path, &self.section, self.objects).map(Some)
+        load(path, &self.section, self.objects.into()).map(Some)
     }
 }
 
@@ -88,15 +88,30 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Source> {
     Ok(if is_rule { Source::Text(text) } else { Source::Configuration(text) })
 }
 
+/// What the names in a schema are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Names {
+    Packets,
+    /// Segment, version and metadata are taken off the name of a packet first.
+    Objects,
+}
+
+impl From<bool> for Names {
+    /// As the option `--objects` says.
+    fn from(objects: bool) -> Self {
+        if objects { Self::Objects } else { Self::Packets }
+    }
+}
+
 /// Reads a schema whatever its form; `section` is where a configuration has its rules.
-pub(crate) fn load(path: &Path, section: &str, objects: bool) -> anyhow::Result<Loaded> {
+pub(crate) fn load(path: &Path, section: &str, names: Names) -> anyhow::Result<Loaded> {
     let model = match read(path)? {
         Source::Text(text) => compile(&text, Mode::Strict).map_err(|e| unusable(path, e))?,
         Source::Model(octets) => Model::decode(&octets).map_err(|e| unusable(path, e))?,
         Source::Configuration(text) => return configuration(path, &text, section),
     };
     let schema = Schema::new(model, Functions::default()).map_err(|e| unusable(path, e))?;
-    let schema = if objects { schema.without_segments() } else { schema };
+    let schema = if names == Names::Objects { schema.without_segments() } else { schema };
     Ok(Loaded { policy: Arc::new(schema), anchors: Vec::new() })
 }
 

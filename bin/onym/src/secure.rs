@@ -14,10 +14,10 @@ pub(crate) struct Serving {
     /// Its key (PEM).
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// Who may sign the certificates of those who ask (PEM): mutual TLS.
+    /// Certificate authority of clients (PEM); turns mutual TLS on.
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_ca: Option<PathBuf>,
-    /// Let the token travel in clear text beyond loopback, where nobody can read it.
+    /// Accept the token unencrypted beyond loopback; only where nobody can read along.
     #[arg(long, requires = "token_file")]
     clear_text: bool,
 }
@@ -52,16 +52,16 @@ impl Serving {
 /// Whom a client trusts, and what it shows.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Asking {
-    /// Who signed the certificate of the manager (PEM).
+    /// Certificate authority of the manager (PEM).
     #[arg(long, global = true, value_name = "FILE", env = "ONYM_CA")]
     ca: Option<PathBuf>,
-    /// The certificate that is shown to it (PEM).
+    /// Client certificate (PEM).
     #[arg(long, global = true, value_name = "FILE", requires = "tls_key", env = "ONYM_TLS_CERT")]
     tls_cert: Option<PathBuf>,
     /// Its key (PEM).
     #[arg(long, global = true, value_name = "FILE", requires = "tls_cert", env = "ONYM_TLS_KEY")]
     tls_key: Option<PathBuf>,
-    /// Send the token in clear text beyond loopback, where nobody can read it.
+    /// Send the token unencrypted beyond loopback; only where nobody can read along.
     #[arg(long, global = true)]
     clear_text: bool,
 }

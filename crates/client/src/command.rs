@@ -4,14 +4,15 @@ use crate::request::millis;
 use onym_crypto::Error;
 use onym_crypto::signer::{Freshness, Signer};
 use onym_wire::interest::InterestBuilder;
-use onym_wire::mgmt::{self, ControlParameters};
+use onym_wire::mgmt::{self, ControlParameters, Scope};
 use onym_wire::name::{Name, NameRef};
 use std::time::Duration;
 
 /// `/localhost/nfd`, or `/localhop/nfd` for a node that is not on this machine.
-pub(crate) fn management_prefix(local: bool) -> Name {
+pub(crate) fn management_prefix(scope: Scope) -> Name {
     let mut name = Name::new();
-    name.append_generic(if local { "localhost" } else { "localhop" }).append_generic("nfd");
+    name.append_generic(if scope == Scope::Local { "localhost" } else { "localhop" })
+        .append_generic("nfd");
     name
 }
 
@@ -58,7 +59,7 @@ mod tests {
             nonce: Some(0x1112_1314_1516_1718_u64.to_be_bytes()),
             seq: None,
         };
-        let (prefix, signer) = (management_prefix(true), Signer::digest());
+        let (prefix, signer) = (management_prefix(Scope::Local), Signer::digest());
         let second = Duration::from_secs(1);
         let wire =
             encode(prefix.as_ref(), ["rib", "register"], &parameters, &signer, fresh, second)

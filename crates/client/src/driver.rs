@@ -7,7 +7,6 @@ use onym_crypto::edge;
 use onym_face::{CHUNK_LEN, Face, FaceError, Flush, Ready};
 use onym_frame::{BufPool, RxFrame};
 use onym_tables::Tick;
-use onym_wire::mgmt::Scope;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
@@ -179,13 +178,13 @@ impl Driver {
         if face.is_connecting() {
             self.connecting_until = Some(Instant::now() + self.options.connect_timeout);
         }
-        let local = face.scope() == Scope::Local;
+        let scope = face.scope();
         self.blocked = face.is_connecting();
         self.face = Some(face);
         self.generation += 1;
         self.opened = Instant::now();
         self.heard_since = false;
-        self.endpoint.connected(now, config, local);
+        self.endpoint.connected(now, config, scope);
     }
 
     /// Takes what came, does what is due, sends what is ready.
@@ -355,6 +354,7 @@ mod tests {
     use crate::serve::{Object, ServeOptions};
     use crate::window::{AimdOptions, WindowLaw, WindowOptions};
     use onym_frame::Buf;
+    use onym_wire::mgmt::Scope;
     use onym_wire::name::Name;
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::{Arc, Mutex};

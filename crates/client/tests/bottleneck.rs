@@ -11,6 +11,7 @@ use onym_frame::{Buf, RxFrame, TxQueue};
 use onym_link::LinkConfig;
 use onym_tables::Tick;
 use onym_wire::lp::LpHeader;
+use onym_wire::mgmt::Scope;
 use onym_wire::name::Name;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -99,8 +100,8 @@ impl Net {
         let flow = |(i, (law, start_ms)): (usize, &(WindowLaw, u64))| {
             let mut consumer = Endpoint::new(seed + 10 + i as u64, 0);
             let mut producer = Endpoint::new(seed + 20 + i as u64, 0);
-            consumer.connected(Tick(0), LinkConfig::stream(), true);
-            producer.connected(Tick(0), LinkConfig::stream(), true);
+            consumer.connected(Tick(0), LinkConfig::stream(), Scope::Local);
+            producer.connected(Tick(0), LinkConfig::stream(), Scope::Local);
             let options = ServeOptions { segment_size: SEGMENT, ..ServeOptions::new(1) };
             let prefix = name(i).as_ref().drop_last(1).to_name();
             let object = Object::new(prefix.clone(), vec![7; octets], options).unwrap();

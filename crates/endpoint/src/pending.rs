@@ -4,6 +4,7 @@ use crate::request::{Request, RequestId};
 use onym_crypto::digest::implicit_digest;
 use onym_tables::Tick;
 use onym_wire::data::{self, Data};
+use onym_wire::interest::Hint;
 use onym_wire::{Interest, Name};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -88,7 +89,7 @@ impl Pending {
         entry.sent = now;
         entry.sendings += 1;
         let mut wire = Vec::with_capacity(entry.wire.len() + 6);
-        entry.interest().write_forwarded(&mut wire, nonce, None, false);
+        entry.interest().write_forwarded(&mut wire, nonce, None, Hint::Keep);
         let (face, deadline) = (entry.next_hop_face, now + entry.interval);
         self.arm(id, deadline);
         Some((wire, face))

@@ -4,7 +4,7 @@ use crate::bell::Bell;
 use crate::clock::Clock;
 use crate::driver::{Driver, FaceEvent, Idle, Policy};
 use crate::face::Slot;
-use crate::io::{BELL, Io};
+use crate::io::{BELL, Io, Turns};
 use crate::mailbox::Mailbox;
 use crate::poller::Poller;
 use crate::sync::Arc;
@@ -77,12 +77,13 @@ impl<D: Driver<P>, P: Poller> Engine<D, P> {
                 if let Err(error) = io.poller.wait(patience, events) {
                     tracing::error!(%error, "waiting for descriptors failed");
                 }
+                let turns = if is_held_back { Turns::HeldBack } else { Turns::Taken };
                 let mut is_woken = false;
                 for event in events.iter() {
                     if event.token == BELL {
                         is_woken = true;
                     } else {
-                        io.note_ready(event, is_held_back);
+                        io.note_ready(event, turns);
                     }
                 }
                 is_woken

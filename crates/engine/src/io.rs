@@ -49,6 +49,14 @@ struct Door {
     paused: Tick,
 }
 
+/// Whether faces have turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Turns {
+    Taken,
+    /// Not until somebody rings.
+    HeldBack,
+}
+
 /// The I/O of a thread; `F` is what the driver keeps with each face.
 #[derive(Debug)]
 pub struct Io<F, P = Epoll> {
@@ -148,7 +156,7 @@ impl<F, P: Poller> Io<F, P> {
         // Frames may have come before the descriptor was watched, in the transport's own buffer.
         self.note_ready(
             &Ready { token: u64::from(slot.0), readable: true, writable: is_connecting },
-            false,
+            Turns::Taken,
         );
         Ok(())
     }
@@ -279,8 +287,8 @@ impl<F, P: Poller> Io<F, P> {
 
     // ----- in
 
-    /// Notes what the poller told; `is_held_back`: faces have no turns until somebody rings.
-    pub(crate) fn note_ready(&mut self, event: &Ready, is_held_back: bool) {
+    /// Notes what the poller told.
+    pub(crate) fn note_ready(&mut self, event: &Ready, turns: Turns) {
         if event.token >= LISTENERS {
             let at = usize::try_from(event.token - LISTENERS).unwrap_or(usize::MAX);
             self.doors.get_mut(at).into_iter().for_each(|door| door.is_ready = true);
@@ -298,7 +306,7 @@ impl<F, P: Poller> Io<F, P> {
             self.ready.push_back(slot);
         }
         // Epoll is level-triggered: it would spin.
-        let waits = face.is_aside || is_held_back;
+        let waits = face.is_aside || turns == Turns::HeldBack;
         let mutes = event.readable && waits && !face.is_muted;
         face.is_muted |= mutes;
         if event.writable && !face.is_dirty {

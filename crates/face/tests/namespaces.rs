@@ -6,7 +6,7 @@
 #![allow(clippy::unwrap_used)] // in the helpers of tests
 
 use onym_face::ether::{EtherFace, EtherListener, GROUP};
-use onym_face::udp::{UdpFace, UdpListener, UdpMulticastFace, UdpOptions};
+use onym_face::udp::{Loopback, UdpFace, UdpListener, UdpMulticastFace, UdpOptions};
 use onym_face::{CHUNK_LEN, Face, Incoming, Listener};
 use onym_frame::{BufPool, RxFrame, TxQueue};
 use onym_sys::netdev::{Interface, interface};
@@ -190,7 +190,9 @@ fn a_udp_group_of_either_family_reaches_the_other_end_of_the_link() {
         let group = group.parse().unwrap();
         let options = UdpOptions::default();
         let open = |end| {
-            link.inside(end, |dev| UdpMulticastFace::open(group, dev, &options, false).unwrap())
+            link.inside(end, |dev| {
+                UdpMulticastFace::open(group, dev, &options, Loopback::Off).unwrap()
+            })
         };
         let (mut a, mut b) = (open(0), open(1));
         assert!(

@@ -2,6 +2,7 @@
 //! The conformance scripts are inputs too, from where they are.
 
 use crate::mutate::digest;
+use onym_sync::psync::Form;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -105,8 +106,8 @@ fn sync_states() -> Vec<Vec<u8>> {
         b"\xc9\x0a\xca\x08\x07\x03\x08\x01a\xcc\x01\x03\xcd\x05\x07\x03\x08\x01a".to_vec(),
         b"\x82\x06\xd6\x01\x01\x83\x01x".to_vec(),
         b"\x84\x01\x01\x84\x01\x0b".to_vec(),
-        table.encode(false),
-        table.encode(true),
+        table.encode(Form::Plain),
+        table.encode(Form::Zlib),
     ]
 }
 

@@ -3,7 +3,7 @@
 use onym_crypto::SafeBag;
 use onym_wire::cert::{CertName, CertTime, PrefixAnnouncement, ValidityPeriod};
 use onym_wire::dump::{Hex, Line, Tree};
-use onym_wire::interest::{ForwardingHint, Interest};
+use onym_wire::interest::{ForwardingHint, Hint, Interest};
 use onym_wire::lp::{LpHeader, LpPacket};
 use onym_wire::mgmt::{
     Block, ChannelStatus, ControlParameters, ControlResponse, CsInfo, FaceEventNotification,
@@ -91,16 +91,21 @@ fn interest(interest: &Interest<'_>) {
     if let Some(at) = interest.nonce_offset() {
         assert_eq!(interest.wire.get(at..at + 4), interest.nonce.as_ref().map(|n| &n[..]));
     }
-    for (hop_limit, strip) in [(None, false), (Some(7), false), (None, true), (Some(9), true)] {
+    let ways =
+        [(None, Hint::Keep), (Some(7), Hint::Keep), (None, Hint::Strip), (Some(9), Hint::Strip)];
+    for (hop_limit, hint) in ways {
         let mut out = Vec::new();
-        interest.write_forwarded(&mut out, [1, 2, 3, 4], hop_limit, strip);
+        interest.write_forwarded(&mut out, [1, 2, 3, 4], hop_limit, hint);
         let sent = Interest::parse(&out).expect("law: what is sent on can be read");
         assert_eq!((sent.name, sent.nonce), (interest.name, Some([1, 2, 3, 4])));
         assert_eq!(sent.hop_limit, hop_limit.or(interest.hop_limit));
         assert_eq!(sent.app_parameters, interest.app_parameters);
         assert_eq!(sent.signed_ranges(), interest.signed_ranges());
         assert_eq!(sent.parameters_digest(), interest.parameters_digest());
-        assert_eq!(sent.forwarding_hint.is_empty(), strip || interest.forwarding_hint.is_empty());
+        assert_eq!(
+            sent.forwarding_hint.is_empty(),
+            hint == Hint::Strip || interest.forwarding_hint.is_empty()
+        );
     }
     if interest.app_parameters.is_none() {
         let hint: Vec<_> = interest.forwarding_hint.iter().collect();

@@ -4,7 +4,7 @@ use crate::Feed;
 use onym_crypto::Signer;
 use onym_endpoint::Inbound;
 use onym_sync::alo::{Alo, AloConfig, Snapshots, read_history, read_index};
-use onym_sync::psync::{Full, FullConfig, Iblt};
+use onym_sync::psync::{Form, Full, FullConfig, Iblt};
 use onym_sync::svs::{Check, StateVector, Svs, SvsConfig, SyncPacket, Version};
 use onym_tables::Tick;
 use onym_wire::tlv::Element;
@@ -40,8 +40,8 @@ fn vector(input: &[u8], version: Version) {
 /// A difference holds no more keys than the table has rows.
 fn table(input: &[u8]) {
     let empty = Iblt::new(10);
-    for compressed in [false, true] {
-        let Ok(theirs) = empty.decode_alike(input, compressed) else { continue };
+    for form in [Form::Plain, Form::Zlib] {
+        let Ok(theirs) = empty.decode_alike(input, form) else { continue };
         if let Some(difference) = empty.difference(&theirs) {
             assert!(difference.ours.len() + difference.theirs.len() <= 15);
         }

@@ -14,7 +14,16 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 impl Gateway {
     /// Publishes an item that a producer feeds, unless it is there.
-    pub(crate) fn offer(&mut self, map: usize, id: Id, is_configured: bool) {
+    pub(crate) fn offer(&mut self, map: usize, id: Id) {
+        self.offer_as(map, id, false);
+    }
+
+    /// The same for an item of the configuration, which stays whatever its producer says.
+    pub(crate) fn offer_configured(&mut self, map: usize, id: Id) {
+        self.offer_as(map, id, true);
+    }
+
+    fn offer_as(&mut self, map: usize, id: Id, is_configured: bool) {
         if let Some(offer) = self.offers.get_mut(&id) {
             offer.is_configured |= is_configured;
             return;
@@ -54,7 +63,7 @@ impl Gateway {
             let place = place.filter(|p| p.rest.is_empty() && self.maps[p.map].is_by_routes);
             if let Some((map, id)) = place.map(|p| (p.map, p.id)) {
                 there.insert(id.clone());
-                self.offer(map, id, false);
+                self.offer(map, id);
             }
         }
         let is_gone = |(id, offer): &(&Id, &Offer)| !offer.is_configured && !there.contains(*id);

@@ -144,7 +144,7 @@ impl Gateway {
             let (scope, strategy) = (self.maps[at].scope.clone(), self.maps[at].strategy);
             self.scopes_to(&scope, scope.len(), strategy);
             for id in self.maps[at].items.clone() {
-                self.offer(at, id, true);
+                self.offer_configured(at, id);
             }
         }
     }

@@ -18,7 +18,7 @@ fn law(holds: bool, what: &str) -> Result<(), Box<dyn Error>> {
 
 /// The content under a name, by a socket of its own; `None` for a Nack or nothing.
 fn fetch(name: &Name, patience: Duration) -> Result<Option<Vec<u8>>, Box<dyn Error>> {
-    let socket = RawSocket::open(false)?;
+    let socket = RawSocket::open()?;
     let mut packet = Vec::new();
     InterestBuilder::new(name.as_ref()).write(&mut packet);
     socket.send(&packet)?;

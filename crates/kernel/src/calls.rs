@@ -24,7 +24,7 @@ const FRESHNESS_MS: u64 = 10_000;
 /// # Errors
 /// [`KernelError::Absent`]; as `bind`.
 pub fn publisher(prefix: NameRef<'_>) -> Result<RawSocket, KernelError> {
-    let socket = RawSocket::open(false)?;
+    let socket = RawSocket::open()?;
     socket.bind(prefix.value())?;
     Ok(socket)
 }
@@ -144,7 +144,7 @@ impl Meta {
 /// # Errors
 /// [`KernelError::Malformed`] when the answer is no metadata; as the calls on sockets.
 pub fn touch(name: NameRef<'_>, patience: Duration) -> Result<Option<Meta>, KernelError> {
-    let socket = RawSocket::open(false)?;
+    let socket = RawSocket::open()?;
     let touch = touch_name(name);
     let mut packet = Vec::new();
     let interest = InterestBuilder {

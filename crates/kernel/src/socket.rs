@@ -15,18 +15,25 @@ pub struct RawSocket {
 }
 
 impl RawSocket {
-    /// Opens a socket. With `link` packets carry `NDNLPv2` headers.
+    /// Opens a socket whose packets carry no `NDNLPv2` headers.
     ///
     /// # Errors
     /// [`KernelError::Absent`] without the module; as `socket`.
-    pub fn open(link: bool) -> Result<Self, KernelError> {
+    pub fn open() -> Result<Self, KernelError> {
         let family = family()?;
         let fd = nnet::open(family, Kind::Raw)?;
         nnet::set_option(&fd, nnet::MULTIBIND, &1_u32.to_ne_bytes())?;
-        if link {
-            nnet::set_option(&fd, nnet::LP, &1_u32.to_ne_bytes())?;
-        }
         Ok(Self { fd, family })
+    }
+
+    /// Opens a socket whose packets carry `NDNLPv2` headers.
+    ///
+    /// # Errors
+    /// As [`RawSocket::open`].
+    pub fn open_lp() -> Result<Self, KernelError> {
+        let socket = Self::open()?;
+        nnet::set_option(&socket.fd, nnet::LP, &1_u32.to_ne_bytes())?;
+        Ok(socket)
     }
 
     /// Serves a prefix: the value of its Name TLV.

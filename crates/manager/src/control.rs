@@ -87,6 +87,15 @@ pub struct Route {
     pub origin: String,
 }
 
+/// What a face does when it is new.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum First {
+    /// It carries packets.
+    Carries,
+    /// It takes no new Interests until it is told to.
+    Idle,
+}
+
 /// A service that is asked.
 #[derive(Debug, Clone)]
 pub struct Control {
@@ -142,13 +151,14 @@ impl Control {
         label: &str,
         uri: &str,
         side: Side,
-        idle: bool,
+        first: First,
         wait: Duration,
     ) -> Result<Option<String>, HttpError> {
         let side = if side == Side::Consumer { "consumer" } else { "producer" };
         let path = format!("/v1/faces/{label}");
         let wait_ms = wait.as_millis().min(10_000) as u64;
-        let body = json!({"uri": uri, "side": side, "draining": idle, "wait_ms": wait_ms});
+        let body =
+            json!({"uri": uri, "side": side, "draining": first == First::Idle, "wait_ms": wait_ms});
         let patient = self.within(wait + ANSWER);
         let answer = match patient.put(&path, body.clone()).await {
             // The label is taken by a face to elsewhere: that one is of the past.

@@ -327,8 +327,8 @@ impl Element for PacketDispatcher {
         }
     }
 
-    fn face_up(&mut self, cx: &mut Cx<'_>, face: FaceId, up: bool) {
-        let Some(number) = self.faces.get(&face).copied().filter(|_| up) else { return };
+    fn face_up(&mut self, cx: &mut Cx<'_>, face: FaceId) {
+        let Some(number) = self.faces.get(&face).copied() else { return };
         let Some(session) = self.sessions.get_mut(&number) else { return };
         for path in Path::BOTH {
             if session.coming[path as usize] == Some(face) {

@@ -133,7 +133,7 @@ pub trait Element: Send + fmt::Debug {
     fn face_removed(&mut self, _: &mut Cx<'_>, _: FaceId, _label: &str) {}
 
     /// A face is connected, or is so no more.
-    fn face_up(&mut self, _: &mut Cx<'_>, _: FaceId, _up: bool) {}
+    fn face_up(&mut self, _: &mut Cx<'_>, _: FaceId) {}
 
     /// A face came.
     fn face_added(&mut self, _: &mut Cx<'_>, _: FaceId) {}

@@ -184,10 +184,15 @@ impl Function {
         }
     }
 
-    /// Whether a face is connected now.
-    pub fn face_up(&mut self, now: Now, id: FaceId, up: bool, out: &mut Outbox) {
-        self.ports.set_up(id, up);
-        with_cx!(self, now.tick, now.unix_ms, out, |e, cx| e.face_up(cx, id, up));
+    /// A face is connected.
+    pub fn face_up(&mut self, now: Now, id: FaceId, out: &mut Outbox) {
+        self.ports.connected(id);
+        with_cx!(self, now.tick, now.unix_ms, out, |e, cx| e.face_up(cx, id));
+    }
+
+    /// A face is connected no longer; it stays.
+    pub fn face_down(&mut self, id: FaceId) {
+        self.ports.disconnected(id);
     }
 
     /// Changes weight, rank or draining of a face.
@@ -237,7 +242,7 @@ impl Function {
     }
 
     /// Refuses new Interests, or takes them again; whether that changed something.
-    pub fn drain(&mut self, on: bool) -> bool {
+    pub fn set_draining(&mut self, on: bool) -> bool {
         std::mem::replace(&mut self.draining, on) != on
     }
 

@@ -122,11 +122,18 @@ impl KeySet {
         direct.or_else(|| self.keys.get(key_of_locator(locator)?.value()))
     }
 
-    /// Counts a verification.
-    pub fn count(&mut self, number: u64, valid: bool) {
-        if let Some(key) = self.keys.values_mut().find(|k| k.number == number) {
-            *(if valid { &mut key.verified } else { &mut key.failed }) += 1;
-        }
+    /// Counts a packet whose signature by this key is valid.
+    pub fn count_verified(&mut self, number: u64) {
+        self.numbered(number).into_iter().for_each(|key| key.verified += 1);
+    }
+
+    /// Counts a packet whose signature by this key is not.
+    pub fn count_failed(&mut self, number: u64) {
+        self.numbered(number).into_iter().for_each(|key| key.failed += 1);
+    }
+
+    fn numbered(&mut self, number: u64) -> Option<&mut Key> {
+        self.keys.values_mut().find(|key| key.number == number)
     }
 
     /// Adds the key of a certificate that was verified; false at the bound.

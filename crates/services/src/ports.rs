@@ -160,8 +160,17 @@ impl Ports {
         Some(port)
     }
 
-    /// Says whether a face is connected.
-    pub fn set_up(&mut self, id: FaceId, up: bool) {
+    /// Notes that a face is connected.
+    pub fn connected(&mut self, id: FaceId) {
+        self.note(id, true);
+    }
+
+    /// Notes that a face is connected no longer.
+    pub fn disconnected(&mut self, id: FaceId) {
+        self.note(id, false);
+    }
+
+    fn note(&mut self, id: FaceId, up: bool) {
         if let Some(port) = self.get_mut(id) {
             port.up = up;
         }

@@ -194,7 +194,10 @@ impl Registrar {
         };
         let (number, name) = (key.number(), key.name.clone());
         let bound = key.may_sign(prefix);
-        self.keys.count(number, result.is_ok());
+        match &result {
+            Ok(()) => self.keys.count_verified(number),
+            Err(_) => self.keys.count_failed(number),
+        }
         result.map_err(|e| e.to_string())?;
         if !bound {
             return Err(format!("the key {name} may not register {prefix}"));

@@ -264,8 +264,10 @@ impl Element for SignatureVerifier {
         self.took.add(job.took_ns / 1000);
         self.took_ns += job.took_ns;
         let valid = job.valid == Some(true);
-        if job.number != NO_KEY {
-            self.keys.count(job.number, valid);
+        match job.number {
+            NO_KEY => {}
+            number if valid => self.keys.count_verified(number),
+            number => self.keys.count_failed(number),
         }
         if valid {
             self.counters.valid += 1;

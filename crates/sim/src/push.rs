@@ -277,13 +277,21 @@ impl PushNetwork {
         self.wires.iter().flat_map(|w| w.crossed).sum()
     }
 
-    /// Takes a link down or up again. Nodes notice by silence, or at once when they are told.
-    pub fn set_link(&mut self, link: usize, is_up: bool, is_told: bool) {
-        self.wires[link].is_up = is_up;
-        if is_told && !is_up {
-            for (node, face) in self.wires[link].ends {
-                self.with(node, Work::Free, 1, |n, now, out| n.link_down(now, face, out));
-            }
+    /// Takes a link up.
+    pub fn link_up(&mut self, link: usize) {
+        self.wires[link].is_up = true;
+    }
+
+    /// Takes a link down; its nodes notice by silence.
+    pub fn link_down(&mut self, link: usize) {
+        self.wires[link].is_up = false;
+    }
+
+    /// Takes a link down; its nodes are told at once.
+    pub fn link_down_told(&mut self, link: usize) {
+        self.link_down(link);
+        for (node, face) in self.wires[link].ends {
+            self.with(node, Work::Free, 1, |n, now, out| n.link_down(now, face, out));
         }
     }
 

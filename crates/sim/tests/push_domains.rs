@@ -177,7 +177,7 @@ fn who_asks_in_vain_gives_up_and_tells_it() {
     domains.net.publish(0, PUBLISHER, &data).expect("up").expect("started");
     domains.net.run_for(Duration::from_micros(2500));
     let between = domains.net.link_between(domains.nodes[0][1], domains.nodes[1][0]);
-    domains.net.set_link(between.expect("a link"), false, false);
+    domains.net.link_down(between.expect("a link"));
     let mut event = None;
     let before = domains.net.now();
     domains.net.run_until(Duration::from_secs(10), |net| {

@@ -88,7 +88,7 @@ fn laws(seed: u64, nodes: usize, subscribers: usize, scheme: Scheme) {
         let Some(link) = net.link_between(a, b).filter(|_| net.crossed(a, b).0 > 0) else {
             continue;
         };
-        net.set_link(link, false, false);
+        net.link_down(link);
         net.run_for(Duration::from_secs(6));
         let reach = reachable(&net, publisher, (a, b));
         let still: BTreeSet<usize> = subscribers.intersection(&reach).copied().collect();
@@ -96,7 +96,7 @@ fn laws(seed: u64, nodes: usize, subscribers: usize, scheme: Scheme) {
             return;
         }
         check(&mut net, publisher, &still, &format!("{what}, without {a} to {b}"));
-        net.set_link(link, true, false);
+        net.link_up(link);
         net.run_for(Duration::from_secs(6));
         check(&mut net, publisher, &subscribers, &format!("{what}, with {a} to {b} again"));
         return;

@@ -1,7 +1,7 @@
 //! `onym daemon` as a process of its own for each script, behind sockets on loopback.
 
 use crate::script::{Script, StepKind};
-use crate::socket::{Keeper, Offers, Reach, SocketSubject, refuses};
+use crate::socket::{AtEnd, Keeper, Offers, Reach, SocketSubject, refuses};
 use crate::subject::{Bench, Count, Subject};
 use crate::wire::name::{Part, uri};
 use std::fmt::Write as _;
@@ -50,16 +50,27 @@ impl Daemon {
     }
 }
 
+/// What a daemon on loopback can be asked.
+#[derive(Debug, Clone, Copy)]
+pub struct Reachable {
+    /// Its shards.
+    pub shards: usize,
+    /// Scripts that wait long, too.
+    pub slow: bool,
+    /// Faces of every link type.
+    pub links: bool,
+}
+
 /// Why a script cannot be asked of a daemon on loopback.
 #[must_use]
-pub fn cannot(script: &Script, shards: usize, slow: bool, has_links: bool) -> Option<String> {
-    if shards > 1 && script.needs.iter().any(|n| n == "one-shard") {
+pub fn cannot(script: &Script, daemon: Reachable) -> Option<String> {
+    if daemon.shards > 1 && script.needs.iter().any(|n| n == "one-shard") {
         return Some("is about the order of one table, and each shard has its own".into());
     }
-    if !slow && (script.has_tag("slow") || script.wait_ms() > SLOW_MS) {
+    if !daemon.slow && (script.has_tag("slow") || script.wait_ms() > SLOW_MS) {
         return Some("waits long".into());
     }
-    refuses(script, Offers { tcp: true, ws: true, links: has_links })
+    refuses(script, Offers { tcp: true, ws: true, links: daemon.links })
 }
 
 /// How often a node must be asked for its counters until it has digested what was in its sockets
@@ -121,7 +132,7 @@ impl Bench for Daemon {
     }
 
     fn refuses(&self, script: &Script) -> Option<String> {
-        cannot(script, self.shards, self.slow, false)
+        cannot(script, Reachable { shards: self.shards, slow: self.slow, links: false })
     }
 
     fn set_up(&self, script: &Script) -> Result<Box<dyn Subject>, String> {
@@ -130,7 +141,8 @@ impl Bench for Daemon {
             match Running::start(self, script) {
                 Ok((reach, running)) => {
                     let keeper = Box::new(running);
-                    let subject = SocketSubject::new(&reach, script, keeper, self.factor, false)?;
+                    let subject =
+                        SocketSubject::new(&reach, script, keeper, self.factor, AtEnd::Gone)?;
                     return Ok(Box::new(subject));
                 }
                 Err(e) if e.contains("in use") => last = e,

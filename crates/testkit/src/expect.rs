@@ -1,7 +1,7 @@
 //! Patterns against packets.
 
 use crate::env::{Env, Kept};
-use crate::script::{Field, Packet, PacketKind, Value};
+use crate::script::{FaceSpec, Field, Packet, PacketKind, Value};
 use crate::wire::build;
 use crate::wire::name::{Component, uri};
 use crate::wire::tlv::hex;
@@ -121,16 +121,11 @@ pub fn fields(
     Ok(())
 }
 
-/// Compares a packet with a pattern; `local_fields` says that the face tells incoming faces.
+/// Compares a packet that left by `face` with a pattern.
 ///
 /// # Errors
 /// What differs, in words. Captures may have been made; the caller keeps a copy of the old ones.
-pub fn packet(
-    env: &mut Env,
-    pattern: &Packet,
-    seen: &Seen,
-    local_fields: bool,
-) -> Result<(), String> {
+pub fn packet(env: &mut Env, pattern: &Packet, seen: &Seen, face: &FaceSpec) -> Result<(), String> {
     match &pattern.kind {
         PacketKind::Raw(_) => {
             let bytes = build::frame(env, pattern)?;
@@ -181,7 +176,7 @@ pub fn packet(
         PacketKind::Lp => {}
         other => return Err(format!("{other:?} is no pattern of a packet")),
     }
-    link(env, pattern, seen, local_fields)
+    link(env, pattern, seen, face)
 }
 
 fn interest(
@@ -234,7 +229,7 @@ fn absent(
     Ok(())
 }
 
-fn link(env: &mut Env, pattern: &Packet, seen: &Seen, local_fields: bool) -> Result<(), String> {
+fn link(env: &mut Env, pattern: &Packet, seen: &Seen, face: &FaceSpec) -> Result<(), String> {
     let lp = &seen.lp;
     let acks = if lp.acks.is_empty() { Found::Absent } else { Found::Numbers(lp.acks.clone()) };
     let look = |key: &str| {
@@ -267,7 +262,7 @@ fn link(env: &mut Env, pattern: &Packet, seen: &Seen, local_fields: bool) -> Res
     if answer {
         keys.push("token");
     }
-    if !local_fields {
+    if !face.local_fields {
         keys.push("in-face");
     }
     absent(pattern, &keys, look)

@@ -1,7 +1,7 @@
 //! A forwarder that runs already, ours or another's, reached by its sockets.
 
 use crate::script::{Script, StepKind, Transport};
-use crate::socket::{Nobody, Offers, Reach, SocketSubject};
+use crate::socket::{AtEnd, Nobody, Offers, Reach, SocketSubject};
 use crate::subject::{Bench, Subject};
 use crate::wire::name::Component;
 use onym_wire::mgmt::LinkType;
@@ -59,7 +59,7 @@ impl Bench for Foreign {
 
     fn set_up(&self, script: &Script) -> Result<Box<dyn Subject>, String> {
         let mut subject =
-            SocketSubject::new(&self.reach, script, Box::new(Nobody), self.factor, true)?;
+            SocketSubject::new(&self.reach, script, Box::new(Nobody), self.factor, AtEnd::LivesOn)?;
         subject.settle_ms = self.settle_ms;
         Ok(Box::new(subject))
     }

@@ -1,8 +1,8 @@
 //! A node in this process for each script, behind real sockets.
 
-use crate::daemon::{cannot, http_counts, rounds, settings};
+use crate::daemon::{Reachable, cannot, http_counts, rounds, settings};
 use crate::script::{FaceSpec, Script};
-use crate::socket::{Conn, Keeper, Reach, SocketSubject};
+use crate::socket::{AtEnd, Conn, Keeper, Reach, SocketSubject};
 use crate::subject::{Bench, Count, Subject};
 use onym_face::{Face, FaceError, FaceUri, Flush, Ready, Transport};
 use onym_frame::{Buf, BufPool, RxFrame, TxQueue};
@@ -31,7 +31,7 @@ impl Bench for InProcess {
     }
 
     fn refuses(&self, script: &Script) -> Option<String> {
-        cannot(script, self.shards, self.slow, true)
+        cannot(script, Reachable { shards: self.shards, slow: self.slow, links: true })
     }
 
     fn set_up(&self, script: &Script) -> Result<Box<dyn Subject>, String> {
@@ -54,7 +54,7 @@ impl Bench for InProcess {
         };
         let rounds = rounds(script, self.shards);
         let keeper = Box::new(Running { node, rounds, _folder: folder });
-        let mut subject = SocketSubject::new(&reach, script, keeper, 1, false)?;
+        let mut subject = SocketSubject::new(&reach, script, keeper, 1, AtEnd::Gone)?;
         subject.pause_ms = self.pause_ms;
         Ok(Box::new(subject))
     }

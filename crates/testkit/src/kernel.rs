@@ -145,7 +145,7 @@ struct KernelSubject {
 impl KernelSubject {
     fn face(&mut self, spec: &FaceSpec) -> Result<Face, String> {
         if spec.local {
-            let socket = RawSocket::open(true).map_err(said)?;
+            let socket = RawSocket::open_lp().map_err(said)?;
             // The face comes with the first packet: one that the link service takes for nothing.
             socket.send(&[100, 0]).map_err(said)?;
             let id = socket.face().map_err(said)?;

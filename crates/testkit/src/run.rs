@@ -280,10 +280,7 @@ impl<'a> Run<'a> {
         match &pattern.kind {
             PacketKind::Response(code) => self.response(face, code, pattern, seen),
             PacketKind::Event(word) => self.event(word, pattern, seen),
-            _ => {
-                let local_fields = self.script.faces[face].local_fields;
-                expect::packet(&mut self.env, pattern, seen, local_fields)
-            }
+            _ => expect::packet(&mut self.env, pattern, seen, &self.script.faces[face]),
         }
     }
 

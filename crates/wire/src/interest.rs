@@ -2,6 +2,8 @@
 
 mod build;
 mod forward;
+
+pub use forward::Hint;
 mod hint;
 mod quick;
 #[cfg(test)]

@@ -310,8 +310,16 @@ struct Status {
     counters: Vec<ShownCounter>,
 }
 
-/// `onym status --kernel`: with `all` also the counters that are 0.
-pub(crate) fn status(cx: &Context, all: bool) -> anyhow::Result<()> {
+/// Which counters `onym status --kernel` shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shown {
+    All,
+    /// Those that are not 0.
+    Counted,
+}
+
+/// `onym status --kernel`.
+pub(crate) fn status(cx: &Context, which: Shown) -> anyhow::Result<()> {
     let family = onym_kernel::family().map_err(failure)?;
     let mut control = open()?;
     let counter = |c: Counter| ShownCounter { kind: c.kind, word: c.word, count: c.count };
@@ -321,7 +329,7 @@ pub(crate) fn status(cx: &Context, all: bool) -> anyhow::Result<()> {
         faces: control.faces().map_err(failure)?.len(),
         routes: control.routes().map_err(failure)?.len(),
         content_store: ShownCs::of(control.cs().map_err(failure)?),
-        counters: counters.filter(|c| all || c.count > 0).map(counter).collect(),
+        counters: counters.filter(|c| which == Shown::All || c.count > 0).map(counter).collect(),
     };
     cx.print(&status, |s| {
         let row = |c: &ShownCounter| vec![c.kind.clone(), c.word.clone(), c.count.to_string()];

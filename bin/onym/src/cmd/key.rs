@@ -15,7 +15,7 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Make and keep keys.
+/// Generate and manage keys.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   onym key new /alice                       a P-256 key and its self-signed certificate
@@ -34,7 +34,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Make a key and a self-signed certificate for it.
+    /// Generate a key and a self-signed certificate for it.
     #[command(after_help = "Example:\n  onym key new /alice")]
     New {
         /// Identity, such as /alice.
@@ -55,7 +55,7 @@ enum Command {
         /// Key, or an identity that has one key only.
         name: Name,
     },
-    /// Show or set the identity that signs when none is named.
+    /// Show or set the default identity.
     #[command(after_help = "Example:\n  onym key default /alice")]
     Default {
         /// Identity or key; without it the present default is shown.
@@ -244,7 +244,7 @@ fn export(
             all.swap_remove(0)
         }
     };
-    let secret = passphrase.read("Passphrase for the exported key: ", true)?;
+    let secret = passphrase.read_new("Passphrase for the exported key: ")?;
     let bag = SafeBag::seal(certificate, &key, secret.as_bytes(), &mut SystemEntropy);
     let bag_text = text::encode(bag.map_err(failure)?.wire());
     let Some(path) = output else { return crate::output::write_line(&bag_text) };
@@ -305,7 +305,7 @@ fn import(
         return import_ndnd(cx, store, &text);
     }
     let bag = text::decode(&text).and_then(|wire| SafeBag::parse(&wire)).map_err(failure)?;
-    let secret = passphrase.read("Passphrase of the file: ", false)?;
+    let secret = passphrase.read("Passphrase of the file: ")?;
     let key = store.import(&bag, secret.as_bytes()).map_err(failure)?;
     cx.print(&row(store, key.as_ref())?, |row| format!("imported {}", row.name))
 }

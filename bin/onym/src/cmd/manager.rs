@@ -82,11 +82,11 @@ pub(crate) struct Args {
     token_file: Option<PathBuf>,
     #[command(flatten)]
     serving: Serving,
-    /// Time between two looks at the services, in milliseconds.
+    /// Interval at which the services are observed, in milliseconds.
     #[arg(long, value_name = "MS", default_value_t = 500, value_parser = clap::value_parser!(u64).range(20..=60_000))]
     watch_ms: u64,
-    /// Members of etcd, where several managers stand by for each other: one leads, and another one
-    /// goes on when it is gone. The state there holds the services' tokens.
+    /// Members of an etcd cluster that replicas of the manager share: one leads, and another takes
+    /// over when it fails. The state there holds the services' tokens.
     #[arg(long, value_name = "URL", value_delimiter = ',')]
     etcd: Vec<String>,
     #[command(flatten)]
@@ -110,13 +110,13 @@ struct Kubernetes {
 /// What goes with --etcd.
 #[derive(Debug, clap::Args)]
 struct StandBy {
-    /// Before each key: managers with the same one stand by for each other.
+    /// Prefix of all keys in etcd: managers with the same one are replicas of each other.
     #[arg(long, value_name = "TEXT", default_value = "onym/manager/", requires = "etcd")]
     etcd_prefix: String,
-    /// Certificates of authorities that etcd's are signed by (PEM).
+    /// Certificate authorities of etcd (PEM).
     #[arg(long, value_name = "FILE", requires = "etcd")]
     etcd_ca: Option<PathBuf>,
-    /// The certificate that is shown to etcd (PEM).
+    /// Client certificate for etcd (PEM).
     #[arg(long, value_name = "FILE", requires = "etcd_key")]
     etcd_cert: Option<PathBuf>,
     /// Its key (PEM).
@@ -246,8 +246,11 @@ async fn serve(args: &Args, state: &Path, token: Option<String>) -> Result<()> {
         _ if args.open => rest::Access::Machine,
         token => rest::Access::Token(token.as_str().into()),
     };
-    let coded = matches!(access, rest::Access::Token(_));
-    let doors = rest::Doors::new(manager, rest::Pages::new(url.clone(), coded));
+    let pages = match access {
+        rest::Access::Token(_) => rest::Pages::coded(url.clone()),
+        _ => rest::Pages::open(url.clone()),
+    };
+    let doors = rest::Doors::new(manager, pages);
     let app = doors.router(access);
     let by_socket = doors.router(rest::Access::Operators(own.operators));
     let unix = tokio::net::UnixListener::from_std(own.listener.try_clone()?)?;

@@ -70,7 +70,8 @@ struct Rest {
 
 pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     if args.kernel {
-        return kernel::status(cx, args.all);
+        let which = if args.all { kernel::Shown::All } else { kernel::Shown::Counted };
+        return kernel::status(cx, which);
     }
     let mut client = session::open(cx)?;
     let general = mgmt::status(&mut client).map_err(session::failure)?;

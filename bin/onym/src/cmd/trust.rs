@@ -57,7 +57,7 @@ enum Command {
         /// File to write; without it nothing is written, the text is only checked.
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
-        /// Write what python-ndn writes even where it loses a constraint.
+        /// Compile exactly as python-ndn does, even where it loses a constraint.
         #[arg(long)]
         exact: bool,
     },
@@ -84,7 +84,7 @@ Ends with 0 when a key may sign it, with 4 when none may.")]
         /// Name of the packet; without it all rules of a LightVerSec schema.
         name: Option<Name>,
     },
-    /// Tell what is legal in a schema and probably not meant, or read differently by others.
+    /// Report what is legal in a schema but probably unintended, or read differently by others.
     #[command(
         after_help = "Example:\n  onym trust lint site.lvs\n\nEnds with 1 when there is something to tell."
     )]
@@ -190,7 +190,7 @@ fn subject<'a>(rules: &Rules, name: &'a Name) -> Subject<'a> {
 }
 
 fn check(cx: &Context, rules: &Rules, data: &str, keys: Vec<Name>) -> anyhow::Result<()> {
-    let loaded = schema::load(&rules.schema, &rules.section, rules.objects)?;
+    let loaded = schema::load(&rules.schema, &rules.section, rules.objects.into())?;
     let name = packet_name(data)?;
     let keys = if keys.is_empty() { own_keys()? } else { keys };
     let rows: Vec<KeyRow> = keys
@@ -239,7 +239,7 @@ fn row(row: &KeyRow) -> String {
 fn explain(cx: &Context, rules: &Rules, name: Option<&Name>) -> anyhow::Result<()> {
     let lines = match name {
         Some(name) => {
-            let loaded = schema::load(&rules.schema, &rules.section, rules.objects)?;
+            let loaded = schema::load(&rules.schema, &rules.section, rules.objects.into())?;
             loaded.policy.explain(&subject(rules, name))
         }
         None => all_rules(&rules.schema)?,
@@ -270,7 +270,7 @@ fn findings(cx: &Context, file: &Path, section: &str) -> anyhow::Result<()> {
         }
         // What a model or configuration breaks is told when it is loaded.
         Source::Model(_) | Source::Configuration(_) => {
-            let loaded = schema::load(file, section, false)?;
+            let loaded = schema::load(file, section, schema::Names::Packets)?;
             if loaded.policy.allows_anything() {
                 let text = "a trust anchor of type any turns all rules off".to_owned();
                 rows.push(FindingRow { line: 0, text });

@@ -282,8 +282,8 @@ impl Task {
     fn tell(&mut self) -> Result<(), Error> {
         while let Some(event) = self.held.take().or_else(|| self.alo.poll_event()) {
             if let AloEvent::Verify { id, packet } = event {
-                let is_good = self.believe.accepts(&packet);
-                self.alo.verified(self.now(), id, is_good);
+                let judged = self.believe.accepts(&packet).into();
+                self.alo.verified(self.now(), id, judged);
                 continue;
             }
             match self.events.try_send(event) {

@@ -12,6 +12,7 @@ use onym_frame::Buf;
 use onym_link::{LpOut, PacketKind, Payload};
 use onym_tables::Tick;
 use onym_wire::NackReason;
+use onym_wire::interest::Hint;
 use onym_wire::mgmt::ControlParameters;
 use onym_wire::name::Name;
 
@@ -57,7 +58,7 @@ impl Endpoint {
     /// `/localhost/nfd`, or `/localhop/nfd` for a node on another machine.
     #[must_use]
     pub fn management_prefix(&self) -> Name {
-        command::management_prefix(self.local)
+        command::management_prefix(self.scope)
     }
 
     pub(super) fn encode_command(
@@ -106,7 +107,7 @@ impl Endpoint {
         entry.resend = false;
         let deadline = now + entry.lifetime;
         self.arena.clear();
-        entry.interest().write_forwarded(&mut self.arena, nonce, None, false);
+        entry.interest().write_forwarded(&mut self.arena, nonce, None, Hint::Keep);
         self.pending.arm(id, deadline);
         self.send_arena(now, PacketKind::Interest, LpOut::default());
     }

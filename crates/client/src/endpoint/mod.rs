@@ -23,6 +23,7 @@ use onym_crypto::signer::Signer;
 use onym_frame::TxQueue;
 use onym_link::{Link, LinkConfig, LpOut, Outgoing, PacketKind, Payload, Transmit};
 use onym_tables::{FaceId, Tick};
+use onym_wire::mgmt::Scope;
 use pending::{Owner, Pending};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -93,7 +94,7 @@ pub struct Endpoint {
     tx: TxQueue,
     up: bool,
     /// The node is on this machine, so that commands go to `/localhost/nfd`.
-    local: bool,
+    scope: Scope,
     rng: Rng,
     unix_ms_at_zero: u64,
     last_command_ms: u64,
@@ -118,7 +119,7 @@ impl Endpoint {
             link: Link::new(LinkConfig::stream()),
             tx: TxQueue::new(TX_OCTETS_MAX),
             up: false,
-            local: true,
+            scope: Scope::Local,
             rng: Rng::new(seed),
             unix_ms_at_zero,
             last_command_ms: 0,
@@ -138,11 +139,11 @@ impl Endpoint {
     // --- connection
 
     /// The face is open. Sends again what waits, registers everything again.
-    pub fn connected(&mut self, now: Tick, config: LinkConfig, local: bool) {
+    pub fn connected(&mut self, now: Tick, config: LinkConfig, scope: Scope) {
         self.link = Link::new(config);
         self.tx = TxQueue::new(TX_OCTETS_MAX);
         self.up = true;
-        self.local = local;
+        self.scope = scope;
         for id in self.pending.ids() {
             self.send_request(now, id);
         }

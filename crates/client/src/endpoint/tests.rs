@@ -57,8 +57,8 @@ impl Net {
             order: 0,
             lost: 0,
         };
-        net.consumer.connected(Tick(0), LinkConfig::stream(), true);
-        net.producer.connected(Tick(0), LinkConfig::stream(), true);
+        net.consumer.connected(Tick(0), LinkConfig::stream(), Scope::Local);
+        net.producer.connected(Tick(0), LinkConfig::stream(), Scope::Local);
         net
     }
 
@@ -312,7 +312,7 @@ fn a_fetch_survives_the_loss_of_its_face_and_goes_on_where_it_was() {
     net.consumer.disconnected();
     net.air.clear();
     net.now = net.now.plus_ms(60_000);
-    net.consumer.connected(net.now, LinkConfig::stream(), true);
+    net.consumer.connected(net.now, LinkConfig::stream(), Scope::Local);
     let mut got = Vec::new();
     let report = loop {
         while let Some(piece) = net.consumer.fetch_read(id) {
@@ -402,7 +402,7 @@ fn a_registration_is_repeated_until_it_succeeds_and_again_when_the_node_is_back(
                 Event::Registered(_) => {
                     seen.push("registered".into());
                     net.consumer.disconnected();
-                    net.consumer.connected(net.now, LinkConfig::stream(), true);
+                    net.consumer.connected(net.now, LinkConfig::stream(), Scope::Local);
                 }
                 Event::Answered(..) => unreachable!(),
             }

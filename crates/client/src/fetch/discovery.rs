@@ -29,6 +29,15 @@ pub enum Find {
     Nothing,
 }
 
+/// What a refusal by the network says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// There is nothing to fetch.
+    Final,
+    /// A route is missing that may come back.
+    MayPass,
+}
+
 #[derive(Debug)]
 pub(crate) struct Discovery {
     metadata: bool,
@@ -63,12 +72,12 @@ impl Discovery {
         Some(Request { can_be_prefix: true, must_be_fresh: true, lifetime, ..Request::new(name) })
     }
 
-    /// An ask failed; true when there is no hope left. `patient`: a missing route may come back.
-    pub(crate) fn on_failure(&mut self, now: Tick, why: Unanswered, patient: bool) -> bool {
+    /// An ask failed; true when there is no hope left.
+    pub(crate) fn on_failure(&mut self, now: Tick, why: Unanswered, refused: Refused) -> bool {
         self.waiting = self.waiting.saturating_sub(1);
         match why {
             Unanswered::Nack(NackReason::CONGESTION | NackReason::DUPLICATE) => {}
-            Unanswered::Nack(_) if patient => {
+            Unanswered::Nack(_) if refused == Refused::MayPass => {
                 self.asked = self.asked.min(ASKS_MAX - 1);
                 self.next_at = now + PATIENT_STEP;
             }
@@ -99,9 +108,9 @@ mod tests {
         assert_eq!(ask(&mut d, Tick(0)).unwrap(), "/f/32=metadata");
         assert_eq!(ask(&mut d, Tick(0)), None);
         let refusal = Unanswered::Nack(NackReason::NO_ROUTE);
-        assert!(!d.on_failure(Tick::from_ms(5), refusal, false));
+        assert!(!d.on_failure(Tick::from_ms(5), refusal, Refused::Final));
         assert_eq!(ask(&mut d, Tick::from_ms(5)).unwrap(), "/f");
-        assert!(d.on_failure(Tick::from_ms(6), refusal, false));
+        assert!(d.on_failure(Tick::from_ms(6), refusal, Refused::Final));
     }
 
     #[test]
@@ -113,7 +122,10 @@ mod tests {
         }
         assert_eq!((d.asked, d.next_timer()), (ASKS_MAX, Tick::NEVER));
         for n in 1..=ASKS_MAX {
-            assert_eq!(d.on_failure(Tick::from_ms(now), Unanswered::Timeout, false), n == ASKS_MAX);
+            assert_eq!(
+                d.on_failure(Tick::from_ms(now), Unanswered::Timeout, Refused::Final),
+                n == ASKS_MAX
+            );
         }
     }
 
@@ -123,7 +135,7 @@ mod tests {
         for n in 0..50 {
             let now = Tick::from_ms(200 * n);
             assert!(ask(&mut d, now).is_some(), "{n}");
-            assert!(!d.on_failure(now, Unanswered::Nack(NackReason::NO_ROUTE), true));
+            assert!(!d.on_failure(now, Unanswered::Nack(NackReason::NO_ROUTE), Refused::MayPass));
         }
     }
 }

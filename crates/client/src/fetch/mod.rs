@@ -12,14 +12,14 @@ pub use report::{FetchBounds, FetchError, FetchId, FetchOptions, Progress, SEGME
 use crate::request::{Packet, Unanswered};
 use crate::verify::{Verified, Verify};
 use bounds::Taken;
-use discovery::Discovery;
+use discovery::{Discovery, Refused};
 use onym_frame::Buf;
 use onym_tables::Tick;
 use onym_wire::data::Data;
 use onym_wire::interest::InterestBuilder;
 use onym_wire::name::{Name, NameRef};
 use onym_wire::{NackReason, types};
-use pipeline::{Arrival, Pipeline};
+use pipeline::{Arrival, Mark, Pipeline};
 use std::time::Duration;
 
 /// What a fetch is doing.
@@ -191,7 +191,8 @@ impl Fetch {
         if let Some(last) = data.final_block_id.and_then(|c| c.as_segment()) {
             self.end_at(last)?;
         }
-        if self.pipeline.on_data(now, segment, content, mark > 0) == Arrival::New {
+        let mark = if mark > 0 { Mark::Congested } else { Mark::None };
+        if self.pipeline.on_data(now, segment, content, mark) == Arrival::New {
             self.unverified += u64::from(verified == Verified::No);
             self.outages = 0;
             let len = data.content.len() as u64;
@@ -255,8 +256,9 @@ impl Fetch {
                 }
             }
             Err(why) => {
-                let patient = now < self.patient_until;
-                if discovery.on_failure(now, why, patient) {
+                let is_patient = now < self.patient_until;
+                let refused = if is_patient { Refused::MayPass } else { Refused::Final };
+                if discovery.on_failure(now, why, refused) {
                     let name = self.name.clone();
                     self.fail(FetchError::NotFound { name, why });
                 }

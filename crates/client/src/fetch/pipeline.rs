@@ -41,6 +41,14 @@ struct Slot<P> {
     congested: u32,
 }
 
+/// Whether a router marked a Data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mark {
+    None,
+    /// It met a long queue on its way.
+    Congested,
+}
+
 /// What became of a segment that arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Arrival {
@@ -206,7 +214,7 @@ impl<P> Pipeline<P> {
     }
 
     /// `segment` arrived.
-    pub(crate) fn on_data(&mut self, now: Tick, segment: u64, payload: P, marked: bool) -> Arrival {
+    pub(crate) fn on_data(&mut self, now: Tick, segment: u64, payload: P, mark: Mark) -> Arrival {
         let Some(slot) = self.slot(segment) else {
             self.counters.duplicates += 1;
             return Arrival::Duplicate;
@@ -227,8 +235,8 @@ impl<P> Pipeline<P> {
             self.watch_order(segment);
         }
         self.counters.received += 1;
-        self.counters.marks += u64::from(marked);
-        if marked && !self.options.ignore_marks {
+        self.counters.marks += u64::from(mark == Mark::Congested);
+        if mark == Mark::Congested && !self.options.ignore_marks {
             self.congestion(now, segment);
         } else {
             let rtt = self.rtt.smoothed().unwrap_or(self.options.rtt.rto_initial);

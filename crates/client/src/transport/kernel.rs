@@ -61,7 +61,7 @@ impl KernelFace {
     /// # Errors
     /// [`FaceError::Address`] when the module is not loaded; [`FaceError::Io`] otherwise.
     pub fn open() -> Result<Self, FaceError> {
-        let socket = RawSocket::open(true).map_err(|e| failed("opening a kernel socket", e))?;
+        let socket = RawSocket::open_lp().map_err(|e| failed("opening a kernel socket", e))?;
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(sys("making an event"))?;
         let ready = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(sys("making an epoll"))?;

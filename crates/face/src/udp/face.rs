@@ -48,7 +48,7 @@ impl UdpFace {
             remote: uri::udp(peer),
             peer,
             mtu: options.mtu.min(onym_wire::PACKET_LEN_MAX),
-            offload: Offload::new(options.offload),
+            offload: Offload::new(options),
             counters: Counters::default(),
             buffers,
             pressure: Pressure::default(),

@@ -7,7 +7,7 @@ mod send;
 
 pub use face::UdpFace;
 pub use listener::UdpListener;
-pub use multicast::UdpMulticastFace;
+pub use multicast::{Loopback, UdpMulticastFace};
 
 use crate::FaceError;
 use onym_sys::socket::BufferSize;

@@ -15,6 +15,15 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
+/// Whether this machine receives what it sends to the group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Loopback {
+    /// Other programs on it, and this one.
+    On,
+    /// Only other machines receive it.
+    Off,
+}
+
 /// A face to everybody in a UDP group on one interface.
 ///
 /// Two sockets: one joined to the group on that interface only, one connected to the group.
@@ -33,8 +42,7 @@ pub struct UdpMulticastFace {
 }
 
 impl UdpMulticastFace {
-    /// Joins `group` on `interface`. With `hears_itself`, other programs on this machine (and we
-    /// ourselves) receive what we send.
+    /// Joins `group` on `interface`.
     ///
     /// # Errors
     /// [`FaceError::Address`] when the group is not a multicast address or the interface has no
@@ -43,7 +51,7 @@ impl UdpMulticastFace {
         group: SocketAddr,
         interface: &Interface,
         options: &UdpOptions,
-        hears_itself: bool,
+        loopback: Loopback,
     ) -> Result<Self, FaceError> {
         let unusable = |why: &str| FaceError::Address {
             what: format!("{group} on {}", interface.name),
@@ -57,7 +65,7 @@ impl UdpMulticastFace {
         let group = scoped(group, interface.index);
         let receiver = receiver(group, interface)
             .map_err(|e| FaceError::io("joining a UDP multicast group", e))?;
-        let (sender, address) = sender(group, source, interface, hears_itself)
+        let (sender, address) = sender(group, source, interface, loopback == Loopback::On)
             .map_err(|e| FaceError::io("making the sender of a UDP multicast group", e))?;
         let mut buffers = set_buffers(&receiver, options)?;
         buffers.send = set_buffers(&sender, options)?.send;
@@ -69,7 +77,7 @@ impl UdpMulticastFace {
             local: uri::udp_dev(address, &interface.name),
             remote: uri::udp(group),
             mtu: options.mtu.min(onym_wire::PACKET_LEN_MAX),
-            offload: Offload::new(options.offload),
+            offload: Offload::new(options),
             counters: Counters::default(),
             buffers,
         })

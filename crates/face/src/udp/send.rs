@@ -1,5 +1,6 @@
 //! Frames into datagrams: runs of equal length leave as one segmented message.
 
+use super::UdpOptions;
 use crate::face::Flush;
 use crate::{Counters, FaceError};
 use arrayvec::ArrayVec;
@@ -22,8 +23,8 @@ pub(super) struct Offload {
 }
 
 impl Offload {
-    pub(super) fn new(on: bool) -> Self {
-        Self { segment_max: if on { SEGMENTED_MAX } else { 0 } }
+    pub(super) fn new(options: &UdpOptions) -> Self {
+        Self { segment_max: if options.offload { SEGMENTED_MAX } else { 0 } }
     }
 }
 

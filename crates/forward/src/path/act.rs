@@ -10,7 +10,7 @@ use onym_link::{LpOut, Outbox, Payload};
 use onym_tables::pit::OutRecord;
 use onym_tables::pit::Token;
 use onym_tables::{FaceId, Tick};
-use onym_wire::interest::Interest;
+use onym_wire::interest::{Hint, Interest};
 use onym_wire::lp::NackReason;
 use std::ops::Range;
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub(crate) struct Upstream<'a> {
     slot: u32,
     nonce: u32,
     hop_limit: Option<u8>,
-    strip_hint: bool,
+    hint: Hint,
     non_discovery: bool,
     congestion_mark: u8,
     ingress: FaceId,
@@ -40,7 +40,7 @@ impl<'a> Upstream<'a> {
             slot,
             nonce: incoming.nonce,
             hop_limit: incoming.hop_limit,
-            strip_hint: incoming.strips_hint(),
+            hint: if incoming.strips_hint() { Hint::Strip } else { Hint::Keep },
             non_discovery: incoming.packet.lp.non_discovery,
             congestion_mark: incoming.packet.lp.congestion_mark,
             ingress: incoming.ingress,
@@ -54,7 +54,7 @@ impl<'a> Upstream<'a> {
         pending: &Pending,
         slot: u32,
         interest: &'a Interest<'a>,
-        by_hint: bool,
+        hint: Hint,
     ) -> Self {
         let nonce = interest.nonce.map_or(0, u32::from_be_bytes);
         let (ingress, nonce) = pending.latest_downstream(slot).unwrap_or((FaceId::INVALID, nonce));
@@ -65,7 +65,7 @@ impl<'a> Upstream<'a> {
         Self {
             nonce,
             hop_limit,
-            strip_hint: !by_hint && !interest.forwarding_hint.is_empty(),
+            hint,
             non_discovery: false,
             congestion_mark: 0,
             ingress,
@@ -80,7 +80,7 @@ impl<'a> Upstream<'a> {
         let (nonce, hop_limit) = (self.nonce.to_be_bytes(), self.hop_limit);
         let written = self.written.get_or_insert_with(|| {
             out.write(|arena| {
-                self.interest.write_forwarded(arena, nonce, hop_limit, self.strip_hint);
+                self.interest.write_forwarded(arena, nonce, hop_limit, self.hint);
             })
         });
         Payload::Arena(written.clone())

@@ -12,7 +12,7 @@ use crate::strategy::{Ctx, Refusal, Strategy};
 use onym_link::Outbox;
 use onym_tables::hash::NameHashes;
 use onym_tables::{FaceId, Tick};
-use onym_wire::interest::Interest;
+use onym_wire::interest::{Hint, Interest};
 use onym_wire::lp::NackReason;
 
 /// Lets the strategy of the name decide; its actions wait in `strategies.actions`.
@@ -123,7 +123,9 @@ pub(crate) fn pending<R: RouteStage>(
     let by_hint = pending.pit.hint(slot) != 0;
     let target = Target { interest: &interest, hashes: &hashes, by_hint };
     ask(pending, strategies, routes, now, slot, &target, question);
-    let mut upstream = Upstream::pending(pending, slot, &interest, by_hint);
+    let is_beyond_region = !by_hint && !interest.forwarding_hint.is_empty();
+    let hint = if is_beyond_region { Hint::Strip } else { Hint::Keep };
+    let mut upstream = Upstream::pending(pending, slot, &interest, hint);
     let result = act::run_open(pending, strategies, now, &mut upstream, out);
     pending.pit.give_back(slot, lent);
     result

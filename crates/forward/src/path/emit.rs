@@ -8,7 +8,7 @@ use crate::stage::Pending;
 use onym_link::{LpOut, Outbox, Outgoing, PacketKind, Payload, Transmit};
 use onym_tables::FaceId;
 use onym_tables::pit::Token;
-use onym_wire::interest::Interest;
+use onym_wire::interest::{Hint, Interest};
 use onym_wire::lp::NackReason;
 use onym_wire::mgmt::LinkType;
 
@@ -123,7 +123,7 @@ fn nack(
     };
     to.counters.out_nacks += 1;
     let bytes =
-        out.write(|arena| interest.write_forwarded(arena, nonce.to_be_bytes(), None, false));
+        out.write(|arena| interest.write_forwarded(arena, nonce.to_be_bytes(), None, Hint::Keep));
     push(pending, PacketKind::Nack, face, Payload::Arena(bytes), lp, out);
     true
 }

@@ -194,7 +194,7 @@ impl Worker {
         }
         let id = face.id;
         self.tell_of(io, slot, "face_up", "");
-        self.with(io, |function, now, out| function.face_up(now, id, true, out));
+        self.with(io, |function, now, out| function.face_up(now, id, out));
     }
 
     fn tell_of(&self, io: &Io, slot: Slot, kind: &'static str, reason: &str) {
@@ -232,7 +232,7 @@ impl Worker {
         if was_up {
             self.tell_of(io, slot, "face_down", reason);
         }
-        self.with(io, |function, now, out| function.face_up(now, id, false, out));
+        self.function.face_down(id);
     }
 
     /// Makes connections that are due, gives up those that take too long, and closes datagram faces

@@ -32,7 +32,7 @@ impl Worker {
                 reply.send(state);
             }
             Order::Drain { change, reply } => {
-                let is_changed = change.map(|is_on| self.function.drain(is_on));
+                let is_changed = change.map(|is_on| self.function.set_draining(is_on));
                 let mut state = self.function.drain_state();
                 if let Some(is_changed) = is_changed {
                     state["changed"] = is_changed.into();

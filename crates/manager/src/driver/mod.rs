@@ -168,13 +168,10 @@ fn quota_us(cores: f64) -> (u64, i64) {
 
 /// Labels of the listeners for neighbours: for each ingress and transport.
 #[must_use]
-pub fn link_listeners(
-    function: &Function,
-    reversed: bool,
-) -> Vec<(String, &'static str, &'static str)> {
+pub fn link_listeners(order: &Order) -> Vec<(String, &'static str, &'static str)> {
     let mut all = Vec::new();
-    for ingress in function.kind.ingresses() {
-        let producer = reversed || *ingress == "producer";
+    for ingress in order.function.kind.ingresses() {
+        let producer = order.reversed || *ingress == "producer";
         let side = if producer { "producer" } else { "consumer" };
         for scheme in ["tcp4", "udp4"] {
             all.push((format!("{ingress}-{scheme}"), scheme, side));
@@ -197,7 +194,7 @@ pub fn words(order: &Order, host: &str, control: &str, token_file: &str) -> Vec<
         words.push("--clear-text".into());
     }
     if function.kind != crate::kind::Kind::PacketDispatcher {
-        for (label, scheme, side) in link_listeners(function, order.reversed) {
+        for (label, scheme, side) in link_listeners(order) {
             words.push("--listen".into());
             words.push(format!("{label}={scheme}://{host}:0,side={side}"));
         }

@@ -1,7 +1,7 @@
 //! Doing the steps of a plan.
 
 use super::{Core, random_hex};
-use crate::control::Face;
+use crate::control::{Face, First};
 use crate::driver::Order;
 use crate::kind::Kind;
 use crate::network::{Ends, Network, Settings, Side, Transport, reversed};
@@ -219,8 +219,11 @@ impl Core {
             let asks = ends.side == Side::Producer || reversed(wanted).contains(ends.from.as_str());
             let side = if asks { Side::Consumer } else { Side::Producer };
             let label = ends.label();
-            let state =
-                control.link(&label, &uri, side, idle, LINK_UP).await.map_err(|e| e.to_string())?;
+            let first = if idle { First::Idle } else { First::Carries };
+            let state = control
+                .link(&label, &uri, side, first, LINK_UP)
+                .await
+                .map_err(|e| e.to_string())?;
             if let Some(state) = state {
                 let _ = control.unlink(&label).await;
                 return Err(format!("it is {state} after {} s", LINK_UP.as_secs()));

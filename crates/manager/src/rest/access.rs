@@ -99,10 +99,16 @@ fn keep(list: &mut VecDeque<(String, Instant)>, secret: &str, life: Duration) {
 }
 
 impl Pages {
-    /// The page is at `url`; with `coded` a browser needs a code.
+    /// The page is at `url`, for every browser that the interface lets in.
     #[must_use]
-    pub fn new(url: String, coded: bool) -> Self {
-        Self { url: Some(url), coded, known: Mutex::default() }
+    pub fn open(url: String) -> Self {
+        Self { url: Some(url), ..Self::default() }
+    }
+
+    /// The page is at `url`, and a browser needs a code.
+    #[must_use]
+    pub fn coded(url: String) -> Self {
+        Self { url: Some(url), coded: true, known: Mutex::default() }
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -154,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_code_lets_one_browser_in_once() {
-        let pages = Pages::new("http://127.0.0.1:1".into(), true);
+        let pages = Pages::coded("http://127.0.0.1:1".into());
         let code = code(&pages);
         assert!(!pages.knows(&code) && !pages.knows(""));
         let token = pages.token_for(&code).unwrap();
@@ -165,7 +171,7 @@ mod tests {
 
     #[test]
     fn the_oldest_codes_and_pages_give_way() {
-        let pages = Pages::new("http://127.0.0.1:1".into(), true);
+        let pages = Pages::coded("http://127.0.0.1:1".into());
         let codes: Vec<_> = (0..=PAGES_MAX).map(|_| code(&pages)).collect();
         assert_eq!(pages.token_for(&codes[0]), None);
         let first = pages.token_for(&codes[1]).unwrap();

@@ -214,7 +214,7 @@ impl FakeDriver {
         let mut world = self.world.lock().unwrap();
         world.shared = true;
         let mut listeners = BTreeMap::new();
-        for (label, scheme, _) in link_listeners(&order.function, order.reversed) {
+        for (label, scheme, _) in link_listeners(order) {
             world.ports += 1;
             listeners.insert(label, format!("{scheme}://fake:{}", world.ports));
         }

@@ -2,7 +2,7 @@
 
 use crate::config::Config;
 use onym_face::ether::{EtherFace, EtherListener};
-use onym_face::udp::{UdpListener, UdpMulticastFace};
+use onym_face::udp::{Loopback, UdpListener, UdpMulticastFace};
 use onym_face::websocket::{Gate, WebSocketListener};
 use onym_face::{Face, FaceError, Listener, RingPolicy, UnixListener, tcp::TcpListener};
 use onym_sys::netdev::{self, Interface};
@@ -210,7 +210,7 @@ fn open_multicast(config: &Config, opened: &mut Opened) -> Result<(), String> {
             continue;
         }
         for group in addresses(&udp.multicast) {
-            match UdpMulticastFace::open(group, interface, &options, false) {
+            match UdpMulticastFace::open(group, interface, &options, Loopback::Off) {
                 Ok(face) => opened.multicast.push(Box::new(face)),
                 Err(error) if named => {
                     return Err(format!("faces.udp.multicast_interfaces: {error}"));

@@ -5,6 +5,7 @@ use super::{Notice, Router, Verdict};
 use crate::codec::PrefixOps;
 use crate::prefixes::{Candidate, ways};
 use onym_endpoint::Packet;
+use onym_sync::Judged;
 use onym_sync::alo::{Alo, AloConfig, AloEvent, Snapshots, VerifyId};
 use onym_sync::svs::Members;
 use onym_tables::Tick;
@@ -63,11 +64,11 @@ impl Router {
 
     fn verify_group(&mut self, now: Tick, id: VerifyId, wire: &[u8]) {
         let Ok(packet) = Packet::parse(wire) else {
-            return self.group.verified(now, id, false);
+            return self.group.verified(now, id, Judged::Bad);
         };
         let subject = Subject::Group(id);
         if !self.verify(subject, packet, None) {
-            self.group.verified(now, id, false);
+            self.group.verified(now, id, Judged::Bad);
         }
     }
 
@@ -77,7 +78,7 @@ impl Router {
             let router = self.names.prefix_group.clone();
             self.notice(Notice::Refused { router, key: None, why: why.clone() });
         }
-        self.group.verified(now, id, *verdict == Verdict::Good);
+        self.group.verified(now, id, (*verdict == Verdict::Good).into());
     }
 
     /// What the router `node` published. It speaks for itself only.

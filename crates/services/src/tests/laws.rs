@@ -297,7 +297,7 @@ fn a_client_has_a_path_for_asking_and_one_for_answering() {
     pd.function.face_added(now, Port::new(FaceId(302), label, Side::Producer), &mut pd.out);
     assert_eq!(take(&mut pd, interest_of("/a", 2, |_| ()), 256), [300], "not connected yet");
     let now = pd.now();
-    pd.function.face_up(now, FaceId(302), true, &mut pd.out);
+    pd.function.face_up(now, FaceId(302), &mut pd.out);
     assert_eq!(take(&mut pd, interest_of("/a", 3, |_| ()), 256), [302]);
     assert_eq!(take(&mut pd, data_of("/a", 1), 300), [256], "what is under way still returns");
     pd.wait(1001);

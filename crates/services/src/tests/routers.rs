@@ -198,7 +198,7 @@ fn a_draining_router_refuses_what_is_new_and_hands_the_rest_over() {
     let mut old = Bed::new(Kind::BackwardRouter, &[256, 257, 300]);
     old.interest(256, "/a", 1);
     old.take(packet(257, interest_of("/a", 2, |_| ()), &[5], None));
-    assert!(old.function.drain(true));
+    assert!(old.function.set_draining(true));
     let (verdict, sent) = old.interest(256, "/b", 3);
     assert_eq!((verdict, sent[0].reason), (Verdict::Draining, Some(50)));
     assert_eq!(old.function.drain_state()["pending"], 1);

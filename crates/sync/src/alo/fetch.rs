@@ -2,6 +2,7 @@
 
 use super::key::Key;
 use super::{Alo, AloEvent, VerifyId, object};
+use crate::Judged;
 use onym_endpoint::{Packet, Request, RequestId};
 use onym_tables::Tick;
 use onym_wire::{Name, types};
@@ -115,9 +116,9 @@ impl Alo {
         self.events.push_back(AloEvent::Verify { id: VerifyId::Data(verify), packet: wire });
     }
 
-    pub(crate) fn data_verified(&mut self, now: Tick, verify: u64, is_good: bool) {
+    pub(crate) fn data_verified(&mut self, now: Tick, verify: u64, judged: Judged) {
         let Some((id, segment, packet)) = self.fetches.verifying.remove(&verify) else { return };
-        if is_good {
+        if judged == Judged::Good {
             self.on_part(now, id, segment, &packet);
         } else {
             self.fail(now, id);

@@ -12,6 +12,7 @@ mod tests;
 pub use names::Layout;
 pub use object::{HistoryEntry, read_history, read_index};
 
+use crate::Judged;
 use crate::svs::{Check, InnerName, Svs, SvsConfig, SvsEvent, VerifyId as SyncVerifyId};
 use fetch::Fetches;
 use key::Key;
@@ -394,10 +395,10 @@ impl Alo {
     }
 
     /// The answer to an [`AloEvent::Verify`].
-    pub fn verified(&mut self, now: Tick, id: VerifyId, is_good: bool) {
+    pub fn verified(&mut self, now: Tick, id: VerifyId, judged: Judged) {
         match id {
-            VerifyId::Vector(id) => self.svs.verified(now, id, is_good),
-            VerifyId::Data(id) => self.data_verified(now, id, is_good),
+            VerifyId::Vector(id) => self.svs.verified(now, id, judged),
+            VerifyId::Data(id) => self.data_verified(now, id, judged),
         }
         self.settle(now);
     }

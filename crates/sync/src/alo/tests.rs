@@ -304,7 +304,8 @@ fn nothing_is_delivered_that_was_not_verified() {
                     let is_vector = matches!(id, VerifyId::Vector(_));
                     refused += u32::from(!is_vector);
                     let now = net.now;
-                    net.nodes[b].verified(now, id, is_vector || refused > 1);
+                    let is_good = is_vector || refused > 1;
+                    net.nodes[b].verified(now, id, Judged::from(is_good));
                 }
                 other => net.heard[b].push(other),
             }

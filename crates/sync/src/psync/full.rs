@@ -1,6 +1,7 @@
 //! Full synchronisation: every member hears of every update.
 
-use super::iblt::{self, Iblt, name_key, update_name};
+use super::iblt::{self, Form, Iblt, name_key, update_name};
+use crate::Judged;
 use crate::numbers;
 use crate::svs::Check;
 use onym_crypto::{Error, Signer};
@@ -27,7 +28,7 @@ const ALL_FRESHNESS: Duration = Duration::from_millis(10);
 /// Verifications that were asked for and not answered, at most; the oldest is dropped.
 const VERIFYING_MAX: usize = 64;
 
-/// What a member is told at its start. All members agree on `sync`, `expected` and `compressed`.
+/// What a member is told at its start. All members agree on `sync`, `expected` and `form`.
 #[derive(Debug, Clone)]
 pub struct FullConfig {
     /// Prefix of Sync Interests.
@@ -35,7 +36,7 @@ pub struct FullConfig {
     /// Differences that a table tells; 80 in PSync.
     pub expected: usize,
     /// Whether tables and answers are packed by zlib, as PSync does by default.
-    pub compressed: bool,
+    pub form: Form,
     /// Lifetime of Sync Interests.
     pub lifetime: Duration,
     /// FreshnessPeriod of answers.
@@ -53,7 +54,7 @@ impl FullConfig {
         Self {
             sync,
             expected: 80,
-            compressed: true,
+            form: Form::Zlib,
             lifetime: Duration::from_secs(1),
             freshness: Duration::from_secs(1),
             signer,
@@ -220,10 +221,10 @@ impl Full {
     }
 
     /// The answer to a [`FullEvent::Verify`].
-    pub fn verified(&mut self, now: Tick, id: u64, is_good: bool) {
+    pub fn verified(&mut self, now: Tick, id: u64, judged: Judged) {
         let Some(at) = self.verifying.iter().position(|(other, _)| *other == id) else { return };
         let Some((_, packet)) = self.verifying.remove(at) else { return };
-        if is_good {
+        if judged == Judged::Good {
             self.on_answer(now, &packet);
         } else {
             self.counters.refused += 1;
@@ -273,7 +274,7 @@ impl Full {
             self.endpoint.cancel(before);
         }
         let mut name = self.config.sync.clone();
-        name.append_generic(self.table.encode(self.config.compressed));
+        name.append_generic(self.table.encode(self.config.form));
         name.append_number(types::GENERIC_COMPONENT, self.count);
         let request = Request {
             can_be_prefix: true,
@@ -363,7 +364,7 @@ impl Full {
     }
 
     fn take(&mut self, now: Tick, content: &[u8]) -> Result<(), Malformed> {
-        let names = read_content(content, self.config.compressed)?;
+        let names = read_content(content, self.config.form)?;
         let mut updates = Vec::new();
         for (prefix, high) in names {
             let known = self.seq(&prefix);
@@ -412,7 +413,7 @@ impl Full {
         let (2, Some(table), Some(count)) = (rest.len(), rest.get(0), rest.get(1)) else {
             return Err(missing);
         };
-        let theirs = self.table.decode_alike(table.value, self.config.compressed)?;
+        let theirs = self.table.decode_alike(table.value, self.config.form)?;
         Ok((theirs, count.as_number().ok_or(missing)?))
     }
 
@@ -452,7 +453,7 @@ impl Full {
         self.version += 1;
         let mut base = incoming.interest().name.to_name();
         base.append_version(self.version);
-        let content = write_content(names, self.config.compressed);
+        let content = write_content(names, self.config.form);
         let Ok(segments) = self.sign(&base, &content, freshness) else { return };
         self.counters.answered += 1;
         if let Some((_, first)) = segments.first() {
@@ -497,23 +498,20 @@ impl Full {
 }
 
 /// Content of an answer.
-pub(crate) fn write_content(names: &[(Name, u64)], compressed: bool) -> Vec<u8> {
+pub(crate) fn write_content(names: &[(Name, u64)], form: Form) -> Vec<u8> {
     let mut content = Vec::new();
     tlv::put_nested(&mut content, numbers::PSYNC_CONTENT, |out| {
         names.iter().for_each(|(prefix, seq)| update_name(prefix, *seq).as_ref().write_tlv(out));
     });
-    iblt::pack(content, compressed)
+    iblt::pack(content, form)
 }
 
 /// Reads the content of an answer: prefixes with their newest update.
 ///
 /// # Errors
 /// [`Malformed`], also for what is longer than a megabyte unpacked.
-pub(crate) fn read_content(
-    content: &[u8],
-    compressed: bool,
-) -> Result<Vec<(Name, u64)>, Malformed> {
-    let content = iblt::unpack(content, compressed, CONTENT_OCTETS_MAX)?;
+pub(crate) fn read_content(content: &[u8], form: Form) -> Result<Vec<(Name, u64)>, Malformed> {
+    let content = iblt::unpack(content, form, CONTENT_OCTETS_MAX)?;
     let mut names = Vec::new();
     for element in Reader::new(Reader::new(&content).expect(numbers::PSYNC_CONTENT)?.value) {
         let element = element?;

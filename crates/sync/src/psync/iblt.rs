@@ -67,6 +67,15 @@ pub struct Difference {
     pub theirs: Vec<u32>,
 }
 
+/// How tables and contents travel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// As they are.
+    Plain,
+    /// Compressed by zlib.
+    Zlib,
+}
+
 /// A table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Iblt {
@@ -133,22 +142,22 @@ impl Iblt {
 
     /// The rows as they are sent.
     #[must_use]
-    pub fn encode(&self, compressed: bool) -> Vec<u8> {
+    pub fn encode(&self, form: Form) -> Vec<u8> {
         let mut octets = Vec::with_capacity(self.rows.len() * ROW_OCTETS);
         for row in &self.rows {
             octets.extend_from_slice(&row.count.to_be_bytes());
             octets.extend_from_slice(&row.keys.to_be_bytes());
             octets.extend_from_slice(&row.checks.to_be_bytes());
         }
-        pack(octets, compressed)
+        pack(octets, form)
     }
 
     /// Reads a table of as many rows as this one has.
     ///
     /// # Errors
     /// [`Malformed`].
-    pub fn decode_alike(&self, octets: &[u8], compressed: bool) -> Result<Self, Malformed> {
-        let octets = unpack(octets, compressed, self.rows.len() * ROW_OCTETS)?;
+    pub fn decode_alike(&self, octets: &[u8], form: Form) -> Result<Self, Malformed> {
+        let octets = unpack(octets, form, self.rows.len() * ROW_OCTETS)?;
         if octets.len() != self.rows.len() * ROW_OCTETS {
             return Err(Malformed::Length(types::GENERIC_COMPONENT));
         }
@@ -167,13 +176,13 @@ impl Iblt {
     }
 }
 
-pub(crate) fn pack(octets: Vec<u8>, compressed: bool) -> Vec<u8> {
-    if compressed { compress_to_vec_zlib(&octets, LEVEL) } else { octets }
+pub(crate) fn pack(octets: Vec<u8>, form: Form) -> Vec<u8> {
+    if form == Form::Zlib { compress_to_vec_zlib(&octets, LEVEL) } else { octets }
 }
 
 /// What was packed, at most `max` octets of it.
-pub(crate) fn unpack(octets: &[u8], compressed: bool, max: usize) -> Result<Vec<u8>, Malformed> {
-    let octets = if compressed {
+pub(crate) fn unpack(octets: &[u8], form: Form, max: usize) -> Result<Vec<u8>, Malformed> {
+    let octets = if form == Form::Zlib {
         decompress_to_vec_zlib_with_limit(octets, max).map_err(|_| Malformed::TooLong)?
     } else {
         octets.to_vec()

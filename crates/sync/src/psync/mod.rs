@@ -6,4 +6,4 @@ mod iblt;
 mod tests;
 
 pub use full::{Full, FullConfig, FullCounters, FullEvent, FullUpdate};
-pub use iblt::{Difference, Iblt, murmur3, name_key};
+pub use iblt::{Difference, Form, Iblt, murmur3, name_key};

@@ -22,15 +22,15 @@ fn keys_and_rows_are_those_of_psync() {
     ] {
         let mut table = Iblt::new(expected);
         table.insert(key);
-        let octets = table.encode(false);
+        let octets = table.encode(Form::Plain);
         assert_eq!(octets.len(), expected * 3 / 2 * 12);
         let one = [&1i32.to_be_bytes()[..], &key.to_be_bytes(), &check.to_be_bytes()].concat();
         for (at, row) in octets.chunks(12).enumerate() {
             let wanted = if rows.contains(&at) { &one[..] } else { &[0; 12][..] };
             assert_eq!(row, wanted, "{at}");
         }
-        for compressed in [false, true] {
-            let again = Iblt::new(expected).decode_alike(&table.encode(compressed), compressed);
+        for form in [Form::Plain, Form::Zlib] {
+            let again = Iblt::new(expected).decode_alike(&table.encode(form), form);
             assert_eq!(again, Ok(table.clone()));
         }
     }
@@ -71,13 +71,13 @@ fn a_table_that_was_made_up_ends_the_reading() {
     let mut rng = Rng::new(5);
     for _ in 0..500 {
         let octets: Vec<u8> = (0..1440).map(|_| rng.next_u64().to_be_bytes()[0] & 1).collect();
-        let made_up = Iblt::new(80).decode_alike(&octets, false).expect("the right length");
+        let made_up = Iblt::new(80).decode_alike(&octets, Form::Plain).expect("the right length");
         let _ = Iblt::new(80).difference(&made_up);
     }
     // A short packet that unpacks to much is refused.
     let bomb = miniz_oxide::deflate::compress_to_vec_zlib(&vec![0; 50_000_000], 9);
-    assert!(Iblt::new(80).decode_alike(&bomb, true).is_err());
-    assert!(full::read_content(&bomb, true).is_err());
+    assert!(Iblt::new(80).decode_alike(&bomb, Form::Zlib).is_err());
+    assert!(full::read_content(&bomb, Form::Zlib).is_err());
 }
 
 /// Members on one medium; an Interest reaches all others, a Data, too.
@@ -176,11 +176,11 @@ fn a_newcomer_who_lacks_more_than_a_table_tells_is_told_everything() {
 #[test]
 fn content_is_read_as_it_is_written_and_whole_or_not_at_all() {
     let names = [(name("/a"), 1), (name("/b/c"), 300)];
-    for compressed in [false, true] {
-        let wire = full::write_content(&names, compressed);
-        assert_eq!(full::read_content(&wire, compressed).expect("well formed"), names);
+    for form in [Form::Plain, Form::Zlib] {
+        let wire = full::write_content(&names, form);
+        assert_eq!(full::read_content(&wire, form).expect("well formed"), names);
         for cut in 0..wire.len() {
-            assert!(full::read_content(&wire[..cut], compressed).is_err(), "{cut}");
+            assert!(full::read_content(&wire[..cut], form).is_err(), "{cut}");
         }
     }
 }

@@ -16,6 +16,7 @@ pub(crate) use vector::skip;
 pub use vector::{StateVector, Update};
 pub use version::Version;
 
+use crate::Judged;
 use known::Known;
 use onym_crypto::Signer;
 use onym_tables::{Rng, Tick};
@@ -317,11 +318,11 @@ impl Svs {
     }
 
     /// The answer to an [`SvsEvent::Verify`].
-    pub fn verified(&mut self, now: Tick, id: VerifyId, is_good: bool) {
+    pub fn verified(&mut self, now: Tick, id: VerifyId, judged: Judged) {
         self.now = self.now.max(now);
         let Some(at) = self.verifying.iter().position(|(other, _)| *other == id) else { return };
         let Some((_, packet)) = self.verifying.remove(at) else { return };
-        if is_good {
+        if judged == Judged::Good {
             self.accept(now, packet);
         } else {
             self.counters.refused += 1;

@@ -139,10 +139,10 @@ fn a_vector_counts_only_when_it_was_verified() {
     };
     let (first, second) = (ask(&mut a), ask(&mut a));
     assert!(a.vector().is_empty());
-    a.verified(Tick(0), first, false);
+    a.verified(Tick(0), first, Judged::Bad);
     assert_eq!((a.poll_event(), a.counters().refused), (None, 1));
-    a.verified(Tick(0), second, true);
-    a.verified(Tick(0), second, true);
+    a.verified(Tick(0), second, Judged::Good);
+    a.verified(Tick(0), second, Judged::Good);
     assert_eq!(updates(&mut a).len(), 1);
     for _ in 0..3 * VERIFYING_MAX {
         a.receive(Tick(0), &wire);

@@ -70,7 +70,11 @@ impl Runner {
                 let b = self.node(line.word(2, "a node")?)?;
                 let link = self.net.link_between(a, b).ok_or("no such link")?;
                 let is_told = line.words.iter().any(|w| w == "told");
-                self.net.set_link(link, head == "up", is_told);
+                match head.as_str() {
+                    "up" => self.net.link_up(link),
+                    _ if is_told => self.net.link_down_told(link),
+                    _ => self.net.link_down(link),
+                }
                 Ok(())
             }
             "crash" => self.node(line.word(1, "a node")?).map(|n| self.net.crash(n)),

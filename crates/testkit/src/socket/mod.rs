@@ -130,8 +130,17 @@ pub fn refuses(script: &Script, offers: Offers) -> Option<String> {
     })
 }
 
+/// What becomes of the forwarder at the end of a script.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AtEnd {
+    /// It is gone.
+    Gone,
+    /// It lives on: what the script changed is taken back.
+    LivesOn,
+}
+
 impl SocketSubject {
-    /// Makes the faces of a script. `lives_on`: what the script changes is taken back at the end.
+    /// Makes the faces of a script.
     ///
     /// # Errors
     /// A socket or a command fails.
@@ -140,10 +149,10 @@ impl SocketSubject {
         script: &Script,
         keeper: Box<dyn Keeper>,
         factor: u32,
-        lives_on: bool,
+        at_end: AtEnd,
     ) -> Result<Self, String> {
         let control = reach.unix.as_ref().map(|p| Conn::unix(p).map(Control::new)).transpose()?;
-        let undo = lives_on.then(Vec::new);
+        let undo = (at_end == AtEnd::LivesOn).then(Vec::new);
         let mut subject = Self {
             control,
             faces: Vec::new(),

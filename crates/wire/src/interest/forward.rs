@@ -4,21 +4,30 @@ use super::Interest;
 use crate::tlv::{self, Element, Reader};
 use crate::types;
 
+/// What becomes of the forwarding hint of an Interest that is sent on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hint {
+    /// It stays.
+    Keep,
+    /// It has led the Interest to its region and is left out.
+    Strip,
+}
+
 impl Interest<'_> {
     /// Appends this Interest as a forwarder sends it on, in one pass.
     ///
     /// The Nonce becomes `nonce`. `hop_limit` replaces the HopLimit or adds one; with `None` it
-    /// stays as it is. `strip_hint` leaves the forwarding hint out.
+    /// stays as it is. `hint` says whether the forwarding hint goes with it.
     pub fn write_forwarded(
         &self,
         out: &mut Vec<u8>,
         nonce: [u8; 4],
         hop_limit: Option<u8>,
-        strip_hint: bool,
+        hint: Hint,
     ) {
         let start = out.len();
         let has_place = self.nonce.is_some() && (hop_limit.is_none() || self.hop_limit.is_some());
-        if has_place && (!strip_hint || self.forwarding_hint.is_empty()) {
+        if has_place && (hint == Hint::Keep || self.forwarding_hint.is_empty()) {
             out.extend_from_slice(self.wire);
             patch(out, start + self.at.nonce as usize, &nonce);
             if let Some(hop_limit) = hop_limit {
@@ -26,18 +35,12 @@ impl Interest<'_> {
             }
             return;
         }
-        self.write_rebuilt(out, nonce, hop_limit, strip_hint);
+        self.write_rebuilt(out, nonce, hop_limit, hint);
     }
 
     /// The same when elements come or go. Element by element: what is not known stays in its place.
     #[cold]
-    fn write_rebuilt(
-        &self,
-        out: &mut Vec<u8>,
-        nonce: [u8; 4],
-        hop_limit: Option<u8>,
-        strip_hint: bool,
-    ) {
+    fn write_rebuilt(&self, out: &mut Vec<u8>, nonce: [u8; 4], hop_limit: Option<u8>, hint: Hint) {
         let Ok(outer) = Element::parse(self.wire) else { return };
         // The first place where each can go: behind the last known element that precedes it.
         let (mut nonce_slot, mut hop_limit_slot) = (0, 0);
@@ -56,7 +59,7 @@ impl Interest<'_> {
             for (index, element) in Reader::new(outer.value).filter_map(Result::ok).enumerate() {
                 match element.typ {
                     types::NONCE => tlv::put_tlv(out, types::NONCE, &nonce),
-                    types::FORWARDING_HINT if strip_hint => {}
+                    types::FORWARDING_HINT if hint == Hint::Strip => {}
                     // A second HopLimit was skipped by the parser: it stays, to no effect.
                     types::HOP_LIMIT if !is_replaced && self.hop_limit.is_some() => {
                         is_replaced = true;

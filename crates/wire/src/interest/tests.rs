@@ -100,7 +100,12 @@ fn a_forwarded_interest_differs_only_where_asked() {
         let parsed = Interest::parse(&wire).unwrap();
         for new_hop in [None, Some(3)] {
             let mut out = vec![0xEE];
-            parsed.write_forwarded(&mut out, [5, 6, 7, 8], new_hop, strip);
+            parsed.write_forwarded(
+                &mut out,
+                [5, 6, 7, 8],
+                new_hop,
+                if strip { Hint::Strip } else { Hint::Keep },
+            );
             let copy = Interest::parse(&out[1..]).unwrap();
             assert_eq!(copy.nonce, Some([5, 6, 7, 8]));
             assert_eq!(copy.hop_limit, new_hop.or(parsed.hop_limit));
@@ -112,7 +117,12 @@ fn a_forwarded_interest_differs_only_where_asked() {
             assert_eq!(copy.hop_limit_offset().map(|at| copy.wire[at]), copy.hop_limit);
             // A second time nothing moves.
             let mut again = Vec::new();
-            copy.write_forwarded(&mut again, [5, 6, 7, 8], new_hop, strip);
+            copy.write_forwarded(
+                &mut again,
+                [5, 6, 7, 8],
+                new_hop,
+                if strip { Hint::Strip } else { Hint::Keep },
+            );
             assert_eq!(again, copy.wire);
         }
     }
@@ -189,7 +199,7 @@ proptest! {
         for wire in [interest(&[&value]), interest(&[&raw]), raw.clone()] {
             let Ok(parsed) = Interest::parse(&wire) else { continue };
             let mut out = Vec::new();
-            parsed.write_forwarded(&mut out, [1; 4], Some(1), true);
+            parsed.write_forwarded(&mut out, [1; 4], Some(1), Hint::Strip);
             let copy = Interest::parse(&out).unwrap();
             prop_assert_eq!((copy.name, copy.hop_limit), (parsed.name, Some(1)));
         }

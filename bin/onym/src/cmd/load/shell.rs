@@ -11,7 +11,6 @@ use onym_frame::{BufPool, RxFrame, TxQueue};
 use onym_sim::app::{App, Frames};
 use onym_tables::Tick;
 use onym_wire::Name;
-use onym_wire::mgmt::Scope;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::time::{Duration, Instant};
 
@@ -78,7 +77,7 @@ impl Shell {
         let origin = Instant::now();
         let mut endpoint = Endpoint::new(seed, edge::unix_now_ms());
         let config = transport::link_config(self.face.as_ref(), seed);
-        endpoint.connected(tick(origin), config, self.face.scope() == Scope::Local);
+        endpoint.connected(tick(origin), config, self.face.scope());
         endpoint.register(prefix.clone(), RouteOptions::default())?;
         let mut why = "it does not answer".to_owned();
         while origin.elapsed() < REGISTER && !stop.is_set() {

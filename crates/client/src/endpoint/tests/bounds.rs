@@ -181,7 +181,7 @@ fn a_node_that_goes_and_comes_for_ever_ends_a_fetch_that_gets_nothing() {
         net.consumer.fetch(net.now, "/f/v=1".parse().unwrap(), FetchOptions::default()).unwrap();
     for _ in 0..200 {
         net.consumer.disconnected();
-        net.consumer.connected(net.now, LinkConfig::stream(), true);
+        net.consumer.connected(net.now, LinkConfig::stream(), Scope::Local);
     }
     let end = net.consumer.fetch_end(id).expect("the fetch ended");
     assert!(matches!(end.unwrap_err(), FetchError::Disconnected));

@@ -25,9 +25,9 @@ fn segments_come_out_in_order_whatever_the_order_of_arrival() {
     assert_eq!(send_all(&mut p, ms(0)), [0, 1, 2, 3]);
     p.set_last(3).unwrap();
     for segment in [3, 1, 0, 2] {
-        assert_eq!(p.on_data(ms(10), segment, segment * 10, false), Arrival::New);
+        assert_eq!(p.on_data(ms(10), segment, segment * 10, Mark::None), Arrival::New);
     }
-    assert_eq!(p.on_data(ms(11), 2, 0, false), Arrival::Duplicate);
+    assert_eq!(p.on_data(ms(11), 2, 0, Mark::None), Arrival::Duplicate);
     assert_eq!(drain(&mut p), [0, 10, 20, 30]);
     assert!(p.is_done());
 }
@@ -38,10 +38,10 @@ fn the_window_bounds_what_is_in_flight_and_the_reorder_bound_what_is_ahead() {
     p.options.reorder_max = 8;
     assert_eq!(send_all(&mut p, ms(0)).len(), 8);
     for segment in 1..8 {
-        p.on_data(ms(1), segment, segment, false);
+        p.on_data(ms(1), segment, segment, Mark::None);
     }
     assert_eq!(send_all(&mut p, ms(1)), [] as [u64; 0], "segment 0 holds the others back");
-    p.on_data(ms(2), 0, 0, false);
+    p.on_data(ms(2), 0, 0, Mark::None);
     assert_eq!(drain(&mut p).len(), 8);
     assert_eq!(send_all(&mut p, ms(2)), (8..16).collect::<Vec<_>>());
 }
@@ -66,16 +66,16 @@ fn losses_of_one_round_trip_cut_the_window_once() {
 fn marks_cut_without_retransmission_and_once_per_round_trip() {
     let mut p = pipeline(10.0, 10.0);
     send_all(&mut p, ms(0));
-    p.on_data(ms(20), 0, 0, true);
-    p.on_data(ms(20), 1, 1, true);
+    p.on_data(ms(20), 0, 0, Mark::Congested);
+    p.on_data(ms(20), 1, 1, Mark::Congested);
     assert!((p.window() - 5.0).abs() < 1e-9);
     assert_eq!((p.counters().marks, p.counters().cuts, p.counters().retransmitted), (2, 1, 0));
     for segment in 2..10 {
-        p.on_data(ms(21), segment, segment, false);
+        p.on_data(ms(21), segment, segment, Mark::None);
     }
     let after = p.window();
     assert_eq!(send_all(&mut p, ms(21))[0], 10);
-    p.on_data(ms(40), 10, 10, true);
+    p.on_data(ms(40), 10, 10, Mark::Congested);
     assert!((p.window() - after / 2.0).abs() < 1e-9, "segment 10 was sent after the cut");
 }
 
@@ -84,7 +84,7 @@ fn ignored_marks_grow_the_window_as_any_data() {
     let mut p = pipeline(2.0, 100.0);
     p.options.ignore_marks = true;
     send_all(&mut p, ms(0));
-    p.on_data(ms(20), 0, 0, true);
+    p.on_data(ms(20), 0, 0, Mark::Congested);
     assert!((p.window() - 3.0).abs() < 1e-9);
 }
 
@@ -97,7 +97,7 @@ fn a_congestion_nack_is_a_loss() {
     assert_eq!(p.counters().cuts, 1);
     assert!((p.window() - 4.0).abs() < 1e-9);
     for segment in [0, 1, 2] {
-        p.on_data(ms(6), segment, segment, false);
+        p.on_data(ms(6), segment, segment, Mark::None);
     }
     assert_eq!(send_all(&mut p, ms(6))[0], 3);
 }
@@ -107,11 +107,11 @@ fn an_overtaken_segment_is_asked_for_again_before_its_timeout() {
     let mut p = pipeline(8.0, 8.0);
     send_all(&mut p, ms(0));
     for segment in [0, 1, 2, 4, 5] {
-        p.on_data(ms(4), segment, segment, false);
+        p.on_data(ms(4), segment, segment, Mark::None);
     }
     drain(&mut p);
     assert!(p.next_timer() >= ms(200), "two later ones may be a matter of order");
-    p.on_data(ms(4), 6, 6, false);
+    p.on_data(ms(4), 6, 6, Mark::None);
     let due = p.next_timer();
     assert!(due < ms(30), "{due:?}");
     p.on_timer(due).unwrap();
@@ -163,7 +163,7 @@ fn the_end_may_move_both_ways_but_not_before_what_was_handed_out() {
     p.set_last(4).unwrap();
     assert_eq!(p.next(), 5);
     for segment in 0..5 {
-        p.on_data(ms(1), segment, segment, false);
+        p.on_data(ms(1), segment, segment, Mark::None);
     }
     assert_eq!(drain(&mut p).len(), 5);
     assert!(p.is_done());
@@ -178,7 +178,7 @@ fn retransmitted_segments_give_no_sample() {
     send_all(&mut p, ms(0));
     p.on_timer(ms(1000)).unwrap();
     send_all(&mut p, ms(1000));
-    p.on_data(ms(1001), 0, 0, false);
+    p.on_data(ms(1001), 0, 0, Mark::None);
     assert_eq!(p.rtt().smoothed(), None);
 }
 
@@ -186,7 +186,7 @@ fn retransmitted_segments_give_no_sample() {
 fn a_pause_keeps_what_was_received_and_asks_again_for_the_rest() {
     let mut p = pipeline(8.0, 8.0);
     send_all(&mut p, ms(0));
-    p.on_data(ms(1), 2, 2, false);
+    p.on_data(ms(1), 2, 2, Mark::None);
     p.pause();
     assert_eq!((send_all(&mut p, ms(2)).len(), p.next_timer()), (0, Tick::NEVER));
     p.resume();
@@ -204,7 +204,7 @@ fn slow_start_ends_when_the_round_trip_grows() {
         let sent = send_all(&mut p, ms(now));
         now += rtt;
         for segment in sent {
-            p.on_data(ms(now), segment, segment, false);
+            p.on_data(ms(now), segment, segment, Mark::None);
         }
         drain(&mut p);
         assert_eq!(p.window.in_slow_start(), round < 3, "round {round}");
