@@ -44,10 +44,10 @@ pub(crate) struct Args {
     /// Octets of content.
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u16).range(0..=8000))]
     size: u16,
-    /// Ask for so many names again and again, so that the content store answers.
+    /// Ask for this many names in turn, so that the content store answers.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     repeat: Option<u64>,
-    /// Only this side, until stopped or for the time given; the other runs elsewhere.
+    /// Run this side only, until stopped or for the time given; the other one runs elsewhere.
     #[arg(long, value_name = "SIDE")]
     only: Option<Side>,
 }

@@ -20,7 +20,7 @@ use onym_wire::{Component, Name, NameRef};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// Make, show and keep certificates.
+/// Create, show and store certificates.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   onym cert self-sign /alice                       a request, or an anchor for others
@@ -45,7 +45,7 @@ enum Command {
     SelfSign {
         /// Identity or key; without it the default identity.
         name: Option<Name>,
-        /// Days that it is valid.
+        /// Validity, in days.
         #[arg(long, default_value_t = 7300, value_parser = clap::value_parser!(u32).range(1..=365_000))]
         days: u32,
     },
@@ -60,7 +60,7 @@ enum Command {
         /// Issuer id, a component of the new certificate's name.
         #[arg(long, default_value = "NA", value_name = "TEXT")]
         issuer_id: String,
-        /// Days that it is valid.
+        /// Validity, in days.
         #[arg(long, default_value_t = 365, value_parser = clap::value_parser!(u32).range(1..=365_000))]
         days: u32,
         /// File to write; without it standard output.
@@ -82,7 +82,7 @@ enum Command {
         /// File of the certificate; `-` for standard input.
         file: PathBuf,
     },
-    /// Answer whoever asks for certificates of the key store, until interrupted.
+    /// Serve the certificates of the key store until interrupted.
     #[command(after_help = "Examples:
   onym cert serve                        every identity of the key store
   onym cert serve /alice /root --json

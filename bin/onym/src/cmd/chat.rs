@@ -66,7 +66,7 @@ pub(crate) struct Args {
     /// What the signed vectors are named after.
     #[arg(long, value_name = "WHAT", default_value = "group")]
     named: Named,
-    /// End so many seconds after standard input; without it at Ctrl-C.
+    /// Exit this many seconds after the end of standard input; without it at Ctrl-C.
     #[arg(long, value_name = "SECONDS")]
     stay: Option<u64>,
 }

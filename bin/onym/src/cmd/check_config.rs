@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Args {
     /// The file.
     file: PathBuf,
-    /// One key over the file; may be repeated.
+    /// Set one key, over the file; may be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
 }

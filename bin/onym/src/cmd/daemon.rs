@@ -21,8 +21,8 @@ use tracing_subscriber::reload;
 
 /// Run a node in the foreground.
 ///
-/// Says `ready` on standard error once its faces are open. SIGHUP reads the configuration again;
-/// SIGTERM and SIGINT let what is queued leave and end it.
+/// Prints `ready` to standard error once its faces are open. SIGHUP reloads the configuration;
+/// SIGTERM and SIGINT send what is queued and stop the node.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   onym daemon
@@ -33,10 +33,10 @@ pub(crate) struct Args {
     /// Configuration file (TOML); see docs/config.md for its keys.
     #[arg(short, long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// One key over the file; may be repeated.
+    /// Set one key, over the file; may be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
-    /// Print the merged configuration and end.
+    /// Print the merged configuration and exit.
     #[arg(long)]
     print_config: bool,
 }

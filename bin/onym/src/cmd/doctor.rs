@@ -11,7 +11,7 @@ use onym_node::config::Config;
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// Test what a node needs, and say how to mend it.
+/// Check what a node needs on this machine, and say how to fix what is missing.
 ///
 /// Tests the node that answers, sockets, buffer limits, MTU, clock, privileges, descriptors, memory
 /// and keys. What needs a node is a warning when none runs, and a failure when --node or
@@ -29,7 +29,7 @@ pub(crate) struct Args {
     /// Configuration file whose settings are tested; without it the defaults.
     #[arg(short, long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// One key over the file; may be repeated.
+    /// Set one key, over the file; may be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
 }

@@ -11,7 +11,7 @@ use onym_wire::push::Id;
 use serde_json::Value;
 use std::fmt::Write as _;
 
-/// Say what the node would do with an Interest or a publication, and why.
+/// Explain what the node would do with an Interest or a publication.
 ///
 /// Nothing is sent for the name, and nothing changes. The answer is that for an Interest from an
 /// application on the node's own machine.

@@ -36,7 +36,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// List faces, all or those that fit.
+    /// List faces, all or those that match.
     #[command(after_help = "Example:\n  onym face list --scheme udp4")]
     List {
         /// Only faces whose remote URI is this one.
@@ -55,7 +55,7 @@ enum Command {
         /// Face id, or remote URI.
         face: String,
     },
-    /// Create a face, or find it when it is there.
+    /// Create a face; one that exists is kept.
     #[command(after_help = "Example:\n  onym face create udp://router.example")]
     Create {
         /// Remote URI, such as udp4://192.0.2.1:6363; host names are resolved.
@@ -84,10 +84,10 @@ enum Command {
 
 #[derive(Debug, clap::Args)]
 struct Settings {
-    /// When the face goes away by itself.
+    /// Persistency: when the node closes the face by itself.
     #[arg(long, value_parser = persistency())]
     persistency: Option<Persistency>,
-    /// Tell local applications where packets came from, and let them choose where they go.
+    /// Tell local applications the incoming face of a packet, and let them choose the next hop.
     #[arg(long, value_enum, value_name = "on|off")]
     local_fields: Option<Switch>,
     /// Retransmit lost frames on this link; the other end must do it as well.
@@ -102,7 +102,7 @@ struct Settings {
     /// Queue length above which packets are marked, in octets.
     #[arg(long, value_name = "N")]
     marking_threshold: Option<u64>,
-    /// Longest frame, in octets.
+    /// MTU: longest frame, in octets.
     #[arg(long, value_name = "N")]
     mtu: Option<u64>,
 }

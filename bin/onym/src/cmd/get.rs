@@ -91,7 +91,7 @@ pub(crate) struct Args {
     /// Do not slow down on congestion marks.
     #[arg(long, help_heading = "Pipeline")]
     ignore_marks: bool,
-    /// No progress bar and no report.
+    /// Print no progress bar and no report.
     #[arg(short, long)]
     quiet: bool,
 }

@@ -27,8 +27,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
     after_help = "Examples:\n  \
         onym load scenario.toml --at n5 &\n  \
         onym load scenario.toml --at n1 --until-done --json\n\n\
-        Says `ready` on standard error once the prefixes of producers are registered. With --wait \
-        consumers begin when a line comes on standard input. Without --until-done it runs until \
+        Prints `ready` to standard error once the prefixes of producers are registered. With --wait \
+        consumers start when a line arrives on standard input. Without --until-done it runs until \
         SIGTERM or --duration. Data carry no signature: this measures forwarders, not trust."
 )]
 pub(crate) struct Args {
@@ -38,16 +38,16 @@ pub(crate) struct Args {
     /// Node of the scenario whose applications run.
     #[arg(long, value_name = "NAME")]
     at: String,
-    /// Seed of all randomness; before that of the file.
+    /// Seed of all randomness; overrides that of the file.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Longest time, such as 60s; before that of the file.
+    /// Longest time, such as 60s; overrides that of the file.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     duration: Option<Duration>,
-    /// End as soon as every consumer is done.
+    /// Stop as soon as every consumer is done.
     #[arg(long)]
     until_done: bool,
-    /// Begin when a line comes on standard input.
+    /// Start when a line arrives on standard input.
     #[arg(long)]
     wait: bool,
     /// File for the objects that were fetched (CSV).

@@ -26,7 +26,7 @@ pub(crate) struct Args {
     /// Lines to show.
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     lines: usize,
-    /// Go on showing lines as they come.
+    /// Keep printing lines as they come.
     #[arg(short, long, conflicts_with = "filter")]
     follow: bool,
     /// What to log from now on.

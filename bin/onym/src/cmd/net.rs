@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(300);
 /// Whether a manager leads is answered at once.
 const HEALTH: Duration = Duration::from_secs(5);
 
-/// Ask a manager: apply, plan, show, insert, remove, scale.
+/// Control a manager: apply, plan, show, insert, remove, scale.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   onym net preset nfd
@@ -34,8 +34,7 @@ const HEALTH: Duration = Duration::from_secs(5);
   onym net events -f
   onym net down")]
 pub(crate) struct Args {
-    /// The manager; of several that stand by for each other one or more, with commas between them:
-    /// the one that leads is asked.
+    /// URL of the manager, or of its replicas, separated by commas: the leader is asked.
     #[arg(
         long,
         global = true,
@@ -74,7 +73,7 @@ enum Words {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Make the network as a file describes it.
+    /// Build the network that a file describes.
     #[command(after_help = "Example:\n  onym net apply network.toml")]
     Apply {
         /// The description: .toml, .yaml, or .tosca.yaml.
@@ -82,14 +81,14 @@ enum Command {
         /// In which order chains are changed.
         #[arg(long, value_enum, default_value = "make-before-break")]
         strategy: Strategy,
-        /// Only say what would be done.
+        /// Only show what would be done.
         #[arg(long)]
         dry_run: bool,
-        /// More than half of the functions may go.
+        /// Allow that more than half of the functions are removed.
         #[arg(long)]
         yes: bool,
     },
-    /// Say what `apply` would do.
+    /// Show what `apply` would do.
     #[command(after_help = "Example:\n  onym net plan network.toml")]
     Plan {
         /// The description.
@@ -101,7 +100,7 @@ enum Command {
         /// The description.
         file: PathBuf,
     },
-    /// Make a network that comes with the manager, or list them.
+    /// Build one of the manager's own networks, or list them.
     #[command(after_help = "Example:\n  onym net preset nfd")]
     Preset {
         /// nfd, minimal, interlinked, scaling, poisoning.
@@ -109,21 +108,21 @@ enum Command {
         /// Only print its description.
         #[arg(long)]
         print: bool,
-        /// More than half of the functions may go.
+        /// Allow that more than half of the functions are removed.
         #[arg(long)]
         yes: bool,
     },
-    /// Show the network as it runs.
+    /// Show the running network.
     #[command(after_help = "Example:\n  onym net show")]
     Show,
-    /// Print the description that is wanted.
+    /// Print the description that the manager follows.
     #[command(after_help = "Example:\n  onym net export --form tosca > network.tosca.yaml")]
     Export {
         /// In which form.
         #[arg(long, value_enum, default_value = "toml")]
         form: Words,
     },
-    /// Put a function on a link.
+    /// Insert a function into a link.
     #[command(
         after_help = "Example:\n  onym net insert cs br sv signature-verifier --strategy break-and-buffer"
     )]
@@ -143,19 +142,19 @@ enum Command {
         #[arg(long, value_enum, default_value = "make-before-break")]
         strategy: Strategy,
     },
-    /// Take a function away and join its neighbours.
+    /// Remove a function and link its neighbours.
     #[command(after_help = "Example:\n  onym net remove sv")]
     Remove {
         /// Its name.
         name: String,
-        /// Leave its neighbours apart.
+        /// Do not link its neighbours.
         #[arg(long)]
         apart: bool,
         /// In which order.
         #[arg(long, value_enum, default_value = "make-before-break")]
         strategy: Strategy,
     },
-    /// Have so many instances of a function.
+    /// Set the number of instances of a function.
     #[command(after_help = "Example:\n  onym net scale br 2")]
     Scale {
         /// Its name.
@@ -196,11 +195,11 @@ enum Command {
     /// Show what happened.
     #[command(after_help = "Example:\n  onym net events -f")]
     Events {
-        /// Go on as things happen.
+        /// Keep printing events as they happen.
         #[arg(short, long)]
         follow: bool,
     },
-    /// Show prefixes and which functions a name would cross.
+    /// Show prefixes, and the functions that a name would cross.
     #[command(after_help = "Example:\n  onym net trace cs /example/file")]
     Trace {
         /// The function that the Interest enters by.
@@ -208,10 +207,10 @@ enum Command {
         /// Its name.
         name: String,
     },
-    /// Stop everything and forget the description.
+    /// Stop everything and delete the description.
     #[command(after_help = "Example:\n  onym net down")]
     Down,
-    /// Print an address that lets one browser see the manager's page.
+    /// Print an address that admits one browser to the manager's page.
     #[command(after_help = "Example:\n  xdg-open $(onym net page)")]
     Page,
     /// Print the description of the manager's interface.

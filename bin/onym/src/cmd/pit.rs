@@ -6,7 +6,7 @@ use crate::output::Context;
 use clap::Subcommand;
 use onym_wire::Name;
 
-/// Show, bound and end pending Interests of the kernel stack.
+/// Show, limit and drop pending Interests of the kernel stack.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   onym pit info --kernel
@@ -15,7 +15,7 @@ use onym_wire::Name;
 
 `onym status` tells how many are pending in a node.")]
 pub(crate) struct Args {
-    /// The kernel stack of this network namespace (nnet.ko); nothing else has this table to show.
+    /// The kernel stack of this network namespace (nnet.ko), the only one that shows this table.
     #[arg(long, global = true)]
     kernel: bool,
     #[command(subcommand)]
@@ -24,7 +24,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Show how many are pending, and the bounds.
+    /// Show the number of pending Interests, and the limits.
     #[command(after_help = "Example:\n  onym pit info --kernel --json")]
     Info,
     /// List pending Interests.
@@ -33,7 +33,7 @@ enum Command {
         /// Only those under this prefix.
         prefix: Option<Name>,
     },
-    /// Change the bounds until the module is unloaded.
+    /// Change the limits until the module is unloaded.
     #[command(after_help = "Example:\n  onym pit config --capacity 10000 --kernel")]
     Config {
         /// Most entries.
@@ -43,7 +43,7 @@ enum Command {
         #[arg(long, value_name = "OCTETS")]
         bytes: Option<u64>,
     },
-    /// End what is pending under a prefix.
+    /// Drop pending Interests under a prefix.
     #[command(after_help = "Example:\n  onym pit erase / --kernel")]
     Erase {
         /// Prefix.

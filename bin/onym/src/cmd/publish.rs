@@ -63,7 +63,7 @@ pub(crate) struct Args {
     /// Stay, and publish again whenever new subscribers come after there were none.
     #[arg(long)]
     keep: bool,
-    /// Give up after so many seconds without a subscriber.
+    /// Give up after this many seconds without a subscriber.
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<u64>,
 }

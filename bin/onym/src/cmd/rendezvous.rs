@@ -26,7 +26,7 @@ enum Command {
     Status,
     /// The scopes and items with who publishes and who subscribed.
     Graph {
-        /// Only what is beneath this identifier.
+        /// Only what is below this identifier.
         id: Option<Id>,
         #[command(flatten)]
         style: Style,

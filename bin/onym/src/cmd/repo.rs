@@ -8,7 +8,7 @@ use crate::output::Context;
 use onym_wire::Name;
 use std::path::PathBuf;
 
-/// Keep Data on disk and serve them: run a repository, fill it, look into it
+/// Keep Data on disk and serve it: run, fill and inspect a repository
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   onym repo run --store /var/lib/onym/repo --name /example/repo --serve /example

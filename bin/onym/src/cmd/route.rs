@@ -52,13 +52,13 @@ enum Command {
     Add {
         /// Prefix.
         prefix: Name,
-        /// Face id, or remote URI: its face is created when it is not there.
+        /// Face id, or remote URI: a face to it is created if there is none.
         #[arg(long, value_name = "FACE|URI")]
         via: String,
         /// Cost; lower is preferred.
         #[arg(long, value_name = "N", default_value_t = 0)]
         cost: u64,
-        /// Who made the route: app, autoreg, client, autoconf, nlsr, prefixann, static or a number.
+        /// Origin of the route: app, autoreg, client, autoconf, nlsr, prefixann, static or a number.
         #[arg(long, value_parser = words::parse_origin, default_value = "static")]
         origin: u64,
         /// Longer prefixes do not inherit the route.
@@ -79,7 +79,7 @@ enum Command {
         /// Face id, or remote URI.
         #[arg(long, value_name = "FACE|URI")]
         via: String,
-        /// Who made the route.
+        /// Origin of the route.
         #[arg(long, value_parser = words::parse_origin, default_value = "static")]
         origin: u64,
     },

@@ -34,7 +34,7 @@ enum Command {
     },
     /// List the scopes and items that the rendezvous of the node knows.
     List {
-        /// Only what is beneath this identifier.
+        /// Only what is below this identifier.
         id: Option<Id>,
     },
 }

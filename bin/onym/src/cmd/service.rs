@@ -15,9 +15,9 @@ const DRAIN: Duration = Duration::from_secs(2);
 
 /// Run one network function in the foreground.
 ///
-/// Says `ready` with a JSON object on standard error once its control interface and its listeners
-/// are open. It is controlled by HTTP with JSON (spec/services.md). SIGTERM and SIGINT drain it for
-/// at most two seconds and end it.
+/// Prints `ready` with a JSON object to standard error once its control interface and its listeners
+/// are open. It is controlled over HTTP with JSON (spec/services.md). SIGTERM and SIGINT drain it
+/// for at most two seconds, then stop it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Kinds: name-router, backward-router, packet-dispatcher, content-store,
 strategy-forwarder, signature-verifier, name-filter, and forwarder (merged).
@@ -59,10 +59,10 @@ pub(crate) struct Args {
     /// Its key (PEM).
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// Who may sign the certificates of those who connect (PEM).
+    /// Certificate authority of clients (PEM).
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_ca: Option<PathBuf>,
-    /// Let the token travel in clear text beyond loopback, where nobody can read it.
+    /// Accept the token unencrypted beyond loopback; only where nobody can read along.
     #[arg(long, requires = "token_file")]
     clear_text: bool,
     /// Answer every user of this machine without a token; else its own user and root. Not as root.

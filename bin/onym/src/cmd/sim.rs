@@ -36,16 +36,16 @@ pub(crate) struct Args {
     /// Built-in network: line:N, ring:N, star:N, mesh:N, grid:CxR, tree:BxL or random:N.
     #[arg(long, value_name = "SHAPE")]
     topology: Option<Shape>,
-    /// Seed of all randomness; before that of the file.
+    /// Seed of all randomness; overrides that of the file.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Most virtual time, such as 60s; before that of the file.
+    /// Longest virtual time, such as 60s; overrides that of the file.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     duration: Option<Duration>,
     /// Most events, whatever the time.
     #[arg(long, value_name = "N", default_value_t = 100_000_000)]
     events: u64,
-    /// End as soon as every consumer is done.
+    /// Stop as soon as every consumer is done.
     #[arg(long)]
     until_done: bool,
     #[command(flatten)]

@@ -44,7 +44,7 @@ enum Command {
         /// Strategy: a word, a word with version and parameters, or a whole name.
         strategy: String,
     },
-    /// Let a prefix use the strategy of the next shorter one again.
+    /// Reset a prefix to the strategy of the next shorter one.
     #[command(after_help = "Example:\n  onym strategy unset /example")]
     Unset {
         /// Prefix, but not /.

@@ -42,10 +42,10 @@ pub(crate) struct Args {
     /// How it is disseminated.
     #[arg(long, default_value = "domain-local", value_parser = push_words::strategies())]
     strategy: Strategy,
-    /// End after so many publications.
+    /// Exit after this many publications.
     #[arg(long, value_name = "NUMBER")]
     count: Option<u64>,
-    /// Give up after so many seconds without a publication.
+    /// Give up after this many seconds without a publication.
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<u64>,
     /// Write to this file.

@@ -41,7 +41,7 @@ pub(crate) struct Add {
     freshness: u64,
 }
 
-/// List what is one component below a name.
+/// List the components directly below a name.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: onym repo list /alice --store data")]
 pub(crate) struct List {
@@ -65,7 +65,7 @@ pub(crate) struct Get {
     output: Option<PathBuf>,
 }
 
-/// Forget everything under a name.
+/// Delete everything under a name.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: onym repo remove /alice/film --store data")]
 pub(crate) struct Remove {
@@ -85,7 +85,7 @@ pub(crate) struct Verify {
     place: Place,
 }
 
-/// Give the room of forgotten packets back to the disk.
+/// Free the disk space of deleted packets.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: onym repo gc --store data")]
 pub(crate) struct Gc {
@@ -96,7 +96,7 @@ pub(crate) struct Gc {
     below: u32,
 }
 
-/// Show how much a store has.
+/// Show the size of a store.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: onym repo stats --store data --json")]
 pub(crate) struct Stats {
@@ -104,7 +104,7 @@ pub(crate) struct Stats {
     place: Place,
 }
 
-/// Show jobs of the network and how far they are.
+/// Show the jobs that were requested over the network, and their progress.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: onym repo jobs --store data")]
 pub(crate) struct Jobs {

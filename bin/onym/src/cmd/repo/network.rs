@@ -29,7 +29,7 @@ pub(crate) struct Insert {
     hint: Vec<Name>,
 }
 
-/// Ask a repository to forget an object.
+/// Ask a repository to delete an object.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: onym repo delete /example/repo /alice/film/v=7 --start 0")]
 pub(crate) struct Delete {
@@ -53,7 +53,7 @@ struct What {
     /// Identity, key or certificate of the key store that signs the command.
     #[arg(long, value_name = "NAME")]
     key: Option<Name>,
-    /// Prefix of one's own under which the repository fetches the command; else one is made up.
+    /// Own prefix from which the repository fetches the command; without it a generated one.
     #[arg(long, value_name = "PREFIX")]
     publisher: Option<Name>,
 }

@@ -39,7 +39,7 @@ pub(crate) struct Args {
     /// Keys of --allow-key may insert under any name.
     #[arg(long, requires = "allow_key")]
     any_name: bool,
-    /// Everybody who reaches the repository may insert and delete, as in ndn-python-repo.
+    /// Let everybody who reaches the repository insert and delete, as ndn-python-repo does.
     #[arg(long, conflicts_with = "allow_key")]
     allow_everybody: bool,
     /// Take packets by TCP here, under the served prefixes; beyond loopback signed by --allow-key only.

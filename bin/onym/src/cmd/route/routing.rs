@@ -27,11 +27,11 @@ pub(crate) enum Command {
     Status,
     /// Show neighbours of the router.
     Neighbours,
-    /// Show routers that are reached, and by which neighbours.
+    /// Show the reachable routers, and the neighbours that lead to them.
     Table,
-    /// Show prefixes that routers announce, and which ways they take.
+    /// Show the prefixes that routers announce, and the ways to them.
     Prefixes,
-    /// Tell why a name goes where it goes.
+    /// Explain which way a name takes, and why.
     #[command(after_help = "Example:\n  onym route explain /example/app")]
     Explain {
         /// A name, or a router.
@@ -52,19 +52,19 @@ pub(crate) struct Run {
     /// A neighbour to link to; repeat for more.
     #[arg(long, value_name = "URI")]
     neighbour: Vec<String>,
-    /// Folder of keys and bootstrap time; what is missing is made.
+    /// Folder of keys and bootstrap time; created if missing.
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
-    /// Believe whoever reaches the node, without keys.
+    /// Accept unsigned routing messages of everybody who reaches the node.
     #[arg(long)]
     insecure: bool,
     /// Announce whatever applications register, not only routes of origin client.
     #[arg(long)]
     announce_all: bool,
-    /// Time between two signs of life, in milliseconds.
+    /// Interval between hellos, in milliseconds.
     #[arg(long, value_name = "MS", default_value_t = 5000, value_parser = clap::value_parser!(u64).range(100..=600_000))]
     advertise_interval: u64,
-    /// A neighbour silent for so long is dead, in milliseconds.
+    /// Silence after which a neighbour counts as dead, in milliseconds.
     #[arg(long, value_name = "MS", default_value_t = 30_000, value_parser = clap::value_parser!(u64).range(200..=6_000_000))]
     dead_interval: u64,
 }
