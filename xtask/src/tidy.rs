@@ -28,6 +28,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("onym-tables", &["onym-wire", "onym-frame", "onym-crypto"]),
     ("onym-trust", &["onym-wire", "onym-crypto"]),
     ("onym-ndncert", &["onym-wire", "onym-crypto"]),
+    ("onym-access", &["onym-wire", "onym-crypto"]),
     ("onym-link", &["onym-wire", "onym-frame", "onym-tables"]),
     ("onym-forward", &["onym-wire", "onym-frame", "onym-link", "onym-crypto", "onym-tables"]),
     ("onym-pubsub", &["onym-wire", "onym-crypto", "onym-tables"]),
@@ -269,7 +270,10 @@ fn rust_source(file: &Path, text: &str, faults: &mut Vec<String>) {
 
 /// Crates that own no clock, socket or thread.
 fn is_pure(file: &Path) -> bool {
-    ["wire", "frame", "link", "tables", "trust", "ndncert", "forward", "pubsub", "services", "sim"]
-        .iter()
-        .any(|c| file.starts_with(format!("crates/{c}/src")))
+    [
+        "wire", "frame", "link", "tables", "trust", "ndncert", "access", "forward", "pubsub",
+        "services", "sim",
+    ]
+    .iter()
+    .any(|c| file.starts_with(format!("crates/{c}/src")))
 }

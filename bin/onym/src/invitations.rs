@@ -67,9 +67,18 @@ impl Book {
         Ok(found)
     }
 
-    /// Writes a new one for `token`.
-    pub(crate) fn add(&self, identity: &Name, token: &[u8], until_s: u64) -> io::Result<()> {
+    /// Writes a new one for `token`; those that ended before `now_s` make room.
+    pub(crate) fn add(
+        &self,
+        identity: &Name,
+        token: &[u8],
+        until_s: u64,
+        now_s: u64,
+    ) -> io::Result<()> {
         fs::create_dir_all(&self.folder)?;
+        for over in self.open()?.iter().filter(|invitation| invitation.until_s < now_s) {
+            fs::remove_file(self.path(&over.digest))?;
+        }
         if fs::read_dir(&self.folder)?.count() >= OPEN_MAX {
             return Err(io::Error::other(format!(
                 "{OPEN_MAX} invitations are open: delete some in {}",
@@ -118,7 +127,8 @@ mod tests {
         let mut book = Book::new(dir.path());
         assert!(book.open().unwrap().is_empty());
         let identity: Name = "/net/b/32=DV".parse().unwrap();
-        book.add(&identity, b"a-token-of-some-length", 1_800_000_000).unwrap();
+        book.add(&identity, b"one-that-ended", 1_700_000_000, 1_699_999_999).unwrap();
+        book.add(&identity, b"a-token-of-some-length", 1_800_000_000, 1_700_000_001).unwrap();
         let folder = dir.path().join(FOLDER);
         fs::write(folder.join("notes"), "not an invitation").unwrap();
         let open = book.read().unwrap().unwrap();

@@ -76,12 +76,20 @@ fn a_network_is_begun_and_joined_by_two_commands_and_then_routes() {
     assert!(refused.err.contains("does not take the invitation of /example/b"), "{}", refused.err);
 
     // What it brought is all that routing needs.
-    let _daemon_b = daemon(&b, port_b);
+    let daemon_b = daemon(&b, port_b);
     wait_until("each other", || reaches(&a, "/example/b") && reaches(&b, "/example/a"));
     fs::write(a.path("file"), b"through the network").unwrap();
     let _put = a.start(&["put", "/app/file", "file"]);
     wait_until("the prefix", || b.run(&["route", "prefixes"]).out.contains("/app/file"));
     assert_eq!(b.run(&["get", "/app/file", "-o", "-"]).out, "through the network");
+
+    // The operator reads how long it lasts, in the log and from doctor.
+    let said = daemon_b.err.text();
+    let line = said.lines().find(|line| line.contains("certificate of routing")).unwrap();
+    assert!(line.contains("/example/b/32=DV/KEY/") && line.contains("days_left=89"), "{line}");
+    let config = b.path("net/onym.toml");
+    let doctor = b.run(&["doctor", "--config", config.to_str().unwrap()]).out;
+    assert!(doctor.contains("/NDNCERT/v=") && doctor.contains("has 89 days left"), "{doctor}");
 
     // The certificate is renewed over the network, by itself.
     let early = b.run(&["network", "renew", "--folder", "net"]);
@@ -94,7 +102,7 @@ fn a_network_is_begun_and_joined_by_two_commands_and_then_routes() {
     assert_eq!(renewed.code, 0, "{}", renewed.err);
     assert_ne!(fs::read(b.path("net/router.cert")).unwrap(), before);
 
-    for said in [&daemon_a.err, &authority.out, &authority.err] {
+    for said in [&daemon_a.err, &daemon_b.err, &authority.out, &authority.err] {
         assert!(!said.text().contains(&token), "the token in what was said");
     }
     assert!(!format!("{}{}{}", joined.out, joined.err, refused.err).contains(&token));

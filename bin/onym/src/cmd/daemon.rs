@@ -1,5 +1,6 @@
 //! `onym daemon`: the node in the foreground, with its gateway where there is one.
 
+pub(crate) mod certificates;
 mod gateway;
 pub(crate) mod routing;
 mod supervisor;
@@ -71,6 +72,7 @@ pub(crate) fn run(args: Args, _cx: &Context) -> anyhow::Result<()> {
     }
     tell_bound(&node);
     let gateway = gateway::start(gateway, &node)?;
+    let keys = routing.as_ref().and_then(|settings| settings.keys.clone());
     let routing = routing::start(routing, &node)?;
     let ended = Ended::default();
     let (watched, end) = (&node, &ended);
@@ -82,6 +84,13 @@ pub(crate) fn run(args: Args, _cx: &Context) -> anyhow::Result<()> {
             thread.spawn_scoped(scope, watch).map_err(|error| {
                 Failure::new(Exit::Failed, "the node does not start").why(error)
             })?;
+        }
+        if let Some(folder) = keys {
+            let watch = move || certificates::watch(&folder, end);
+            let thread = std::thread::Builder::new().name("onym-certs".into());
+            if let Err(error) = thread.spawn_scoped(scope, watch) {
+                tracing::warn!(%error, "nobody will tell when certificates end");
+            }
         }
         crate::output::tell(format_args!("ready"));
         supervisor::tell_ready();

@@ -92,6 +92,7 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     sockets::check(&config, running.as_ref(), &mut checks);
     system::check(&config, running.as_ref(), &mut checks);
     keys::check(&mut checks);
+    keys::check_routing(&config, &mut checks);
     let result = checks.iter().map(|c| c.result).max().unwrap_or(Grade::Ok);
     let report = Report { version: env!("CARGO_PKG_VERSION"), result, checks };
     cx.print(&report, text)?;

@@ -288,9 +288,10 @@ fn invite(
     let mut random = [0; TOKEN_LEN];
     SystemEntropy.fill(&mut random);
     let token = Secret::new(digest::hex(&random));
-    let until_s = unix_now_ms() / 1000 + u64::from(wanted.hours) * 3600;
+    let now_s = unix_now_ms() / 1000;
+    let until_s = now_s + u64::from(wanted.hours) * 3600;
     let identity = routing_identity(&wanted.router);
-    let added = Book::new(folder).add(&identity, token.reveal().as_bytes(), until_s);
+    let added = Book::new(folder).add(&identity, token.reveal().as_bytes(), until_s, now_s);
     added.map_err(|e| Failure::new(Exit::Failed, "the invitation cannot be kept").why(e))?;
     let invitation = Invitation {
         router: wanted.router.clone(),

@@ -31,6 +31,8 @@ const MAILS_MAX: usize = 8;
 const MAIL_TIME: Duration = Duration::from_secs(30);
 /// How long a lookup may take; the Interest that waits lives 4 s.
 const LOOKUP_TIME: Duration = Duration::from_secs(3);
+/// Lookups at a time, at most; a further one finds nothing.
+const LOOKUPS_MAX: usize = 32;
 /// Longest answer of a resolver that is read, in octets.
 const ANSWER_MAX: usize = 4096;
 
@@ -122,6 +124,7 @@ struct Desk {
     mails: Vec<(Child, Instant)>,
     resolver: Option<SocketAddr>,
     found: Sender<(RequestId, Vec<String>)>,
+    lookups: usize,
     waiting: BTreeMap<RequestId, Incoming>,
     cx: Context,
 }
@@ -222,15 +225,18 @@ impl Desk {
         }
     }
 
-    /// Asks in a thread of its own; the authority bounds how many.
-    fn look_up(&self, id: RequestId, name: String) {
-        let (resolver, found) = (self.resolver, self.found.clone());
+    /// Asks in a thread of its own.
+    fn look_up(&mut self, id: RequestId, name: String) {
+        self.lookups += 1;
+        let resolver = self.resolver.filter(|_| self.lookups <= LOOKUPS_MAX);
+        let found = self.found.clone();
         let ask = move || {
             let texts = resolver.and_then(|resolver| records(resolver, &name)).unwrap_or_default();
             let _ = found.send((id, texts));
         };
         if let Err(error) = thread::Builder::new().name("lookup".into()).spawn(ask) {
             tracing::error!(%error, "no thread for a lookup");
+            let _ = self.found.send((id, Vec::new()));
         }
     }
 
@@ -249,6 +255,7 @@ impl Desk {
 
     /// The Interest that waited for these records, and its Data.
     fn looked_up(&mut self, id: RequestId, texts: &[String]) -> Option<(Incoming, Vec<u8>)> {
+        self.lookups = self.lookups.saturating_sub(1);
         let now = self.now();
         let data = self.authority.records(now, id, texts);
         let done = self.obey();
@@ -343,6 +350,7 @@ pub(super) fn run(args: &Args, store: &KeyStore, cx: &Context) -> anyhow::Result
         mails: Vec::new(),
         resolver: args.resolver,
         found,
+        lookups: 0,
         waiting: BTreeMap::new(),
         cx: cx.clone(),
     }));

@@ -94,6 +94,10 @@ pub(super) fn request(args: &Args, store: &KeyStore, cx: &Context) -> anyhow::Re
             let domain = args.domain.iter().map(|d| Parameter::new("domain", d.as_bytes()));
             let known: Vec<_> = email.chain(domain).collect();
             let (other, name) = enrol::probe(&mut client, &authority, &known)?;
+            if !other.identity().is_prefix_of(name.as_ref()) {
+                let what = format!("the authority names {name}, which is not its own to give");
+                return Err(Failure::new(Exit::Refused, what).next("name one with --for").into());
+            }
             authority = other;
             name
         }

@@ -38,7 +38,7 @@ impl Ended {
     }
 
     /// Whether the end came within `time`.
-    fn within(&self, time: Duration) -> bool {
+    pub(super) fn within(&self, time: Duration) -> bool {
         let held = self.is_set.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self.changed.wait_timeout_while(held, time, |is_set| !*is_set);
         *waited.unwrap_or_else(PoisonError::into_inner).0

@@ -2,9 +2,13 @@
 
 use super::Finding;
 use crate::cmd::cert::is_in_last_third;
+use crate::cmd::daemon::certificates::{Condition, Found, look};
+use crate::cmd::daemon::routing::usual_folder;
 use onym_crypto::Certificate;
 use onym_crypto::edge::unix_now_ms;
 use onym_crypto::store::KeyStore;
+use onym_node::config::Config;
+use std::path::PathBuf;
 
 const CHECK: &str = "keys";
 
@@ -32,6 +36,37 @@ pub(super) fn check(checks: &mut Vec<Finding>) {
             let mend = "is it readable by this user, and nobody else writing to it?";
             checks.push(Finding::failed(CHECK, format!("{place}: {error}"), mend));
         }
+    }
+}
+
+/// The certificates that the router of this configuration stands on.
+pub(super) fn check_routing(config: &Config, checks: &mut Vec<Finding>) {
+    const CHECK: &str = "routing";
+    let routing = &config.routing;
+    if routing.network.is_empty() || routing.insecure {
+        return;
+    }
+    let folder = match routing.folder.as_str() {
+        "" => usual_folder(),
+        folder => PathBuf::from(folder),
+    };
+    for Found { certificate, days_left, condition } in look(&folder) {
+        let found = format!("{certificate} has {days_left} days left");
+        checks.push(match condition {
+            Condition::Good => Finding::ok(CHECK, found),
+            Condition::LastThird => {
+                let mend = "`onym network renew`, from a timer";
+                Finding::warning(CHECK, found + ": a third of its time", mend)
+            }
+            Condition::NotYetValid => {
+                Finding::failed(CHECK, certificate + " is not valid yet", "is the clock right?")
+            }
+            Condition::Expired => {
+                let mend =
+                    "an expired certificate proves nothing: `onym network invite` and `join` again";
+                Finding::failed(CHECK, certificate + " has expired", mend)
+            }
+        });
     }
 }
 
