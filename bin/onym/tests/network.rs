@@ -76,7 +76,7 @@ fn a_network_is_begun_and_joined_by_two_commands_and_then_routes() {
     assert!(refused.err.contains("does not take the invitation of /example/b"), "{}", refused.err);
 
     // What it brought is all that routing needs.
-    let daemon_b = daemon(&b, port_b);
+    let mut daemon_b = daemon(&b, port_b);
     wait_until("each other", || reaches(&a, "/example/b") && reaches(&b, "/example/a"));
     fs::write(a.path("file"), b"through the network").unwrap();
     let _put = a.start(&["put", "/app/file", "file"]);
@@ -84,6 +84,7 @@ fn a_network_is_begun_and_joined_by_two_commands_and_then_routes() {
     assert_eq!(b.run(&["get", "/app/file", "-o", "-"]).out, "through the network");
 
     // The operator reads how long it lasts, in the log and from doctor.
+    daemon_b.wait_for("certificate of routing");
     let said = daemon_b.err.text();
     let line = said.lines().find(|line| line.contains("certificate of routing")).unwrap();
     assert!(line.contains("/example/b/32=DV/KEY/") && line.contains("days_left=89"), "{line}");
