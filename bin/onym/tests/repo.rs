@@ -5,9 +5,17 @@
 
 mod support;
 
+use onym_client::blocking::Client;
+use onym_client::{Answer, ClientOptions, Incoming, Request, RouteOptions};
+use onym_crypto::store::KeyStore;
+use onym_repo::command::{Notify, ObjectParam, write_objects};
+use onym_wire::{DataBuilder, Name};
 use std::fs;
 use std::io::Write as _;
 use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use support::{Place, Running, noise, wait_until};
 
 /// No cache: what comes, comes from the repository.
@@ -132,9 +140,9 @@ fn bulk_packets_are_kept_under_served_prefixes_only_and_the_door_is_of_this_mach
     let address = said.split("bulk insertion at ").nth(1).unwrap().trim().to_owned();
     let mut stream = TcpStream::connect(address).unwrap();
     for name in ["/bulk/a", "/elsewhere/b"] {
-        let name: onym_wire::Name = name.parse().unwrap();
+        let name: Name = name.parse().unwrap();
         let mut packet = Vec::new();
-        let data = onym_wire::DataBuilder::new(name.as_ref(), b"x");
+        let data = DataBuilder::new(name.as_ref(), b"x");
         onym_crypto::signer::write_digest_data(&data, &mut packet);
         stream.write_all(&packet).unwrap();
     }
@@ -144,4 +152,169 @@ fn bulk_packets_are_kept_under_served_prefixes_only_and_the_door_is_of_this_mach
     });
     assert_eq!(place.run(&["peek", "/bulk/a"]).code, 0);
     assert_ne!(place.run(&["peek", "/elsewhere/b"]).code, 0);
+}
+
+/// A client of this place's node, in the test's own process.
+fn client(place: &Place) -> Client {
+    let node = Some(place.node());
+    Client::open(ClientOptions { node, ..ClientOptions::default() }).unwrap()
+}
+
+/// Law: what is given to a repository is kept and served when the one who published it has ended.
+#[test]
+fn what_is_put_into_a_repository_is_served_when_its_publisher_has_ended() {
+    let place = Place::new();
+    let _daemon = place.daemon(NO_CACHE);
+    let content = noise(100_000, 8);
+    fs::write(place.path("in"), &content).unwrap();
+    let put = ["put", "/alice/film", "in", "--repo", "/repo"];
+    let nobody = place.run(&put);
+    assert_eq!(nobody.code, 5, "{}", nobody.err);
+    let refusing = repo(&place, &[]);
+    let refused = place.run(&put);
+    assert_eq!(refused.code, 4, "{}", refused.err);
+    drop(refusing);
+    let _run = repo(&place, &["--allow-everybody"]);
+    let kept = place.run(&put);
+    assert_eq!(kept.code, 0, "{}", kept.err);
+    assert!(kept.out.contains("kept by /repo: 13 packets"), "{}", kept.out);
+    fetches(&place, "/alice/film", &content);
+}
+
+fn named(uri: &str) -> ObjectParam {
+    ObjectParam { name: uri.parse().unwrap(), ..ObjectParam::default() }
+}
+
+/// Law: a signed command acts once, whoever sends it again and however often the repository was
+/// started since; what it is sent for stays as it is.
+#[test]
+fn a_signed_command_that_is_sent_again_does_nothing_also_after_a_restart() {
+    let place = Place::new();
+    let _daemon = place.daemon(NO_CACHE);
+    assert_eq!(place.run(&["key", "new", "/alice"]).code, 0);
+    assert_eq!(place.run(&["cert", "export", "/alice", "-o", "alice.ndncert"]).code, 0);
+    fs::write(place.path("in"), noise(9_000, 6)).unwrap();
+    let run = |place: &Place| repo(place, &["--allow-key", "alice.ndncert"]);
+    let _page = place.put(&["/alice/page", "in", "--version", "1"]);
+    let _other = place.put(&["/alice/other", "in", "--version", "1"]);
+    let keys = KeyStore::new(place.path("keys"));
+    let alice: Name = "/alice".parse().unwrap();
+    let signer = keys.signer(Some(alice.as_ref())).unwrap();
+    let publisher: Name = "/alice/desk".parse().unwrap();
+    // The same octets each time, as somebody has them who heard them once.
+    let command = |nonce: &[u8], object: &str| {
+        let notify =
+            Notify { publisher: publisher.clone(), nonce: nonce.to_vec(), hint: Vec::new() };
+        let topic: Name = "/repo/delete".parse().unwrap();
+        let name = notify.message_name(topic.as_ref());
+        let object = ObjectParam { start: Some(0), ..named(object) };
+        let content = write_objects(&[object]);
+        let mut packet = Vec::new();
+        signer.sign_data(&DataBuilder::new(name.as_ref(), &content), &mut packet).unwrap();
+        (notify, packet)
+    };
+    let insert = |name: &str| {
+        place.json(&["repo", "insert", "/repo", name, "--start", "0", "--key", "/alice"])
+    };
+    let is_there = |name: &str| {
+        let listed = place.json(&["repo", "list", name, "--store", "data"]);
+        listed.as_array().is_some_and(|names| !names.is_empty())
+    };
+    let heard = command(b"once", "/alice/page/v=1");
+    let later = command(b"later", "/alice/other/v=1");
+    let mut client = client(&place);
+    let packets = [heard.1.clone(), later.1.clone()];
+    let respond = move |incoming: &Incoming, out: &mut Vec<u8>| {
+        let Some(packet) = packets.iter().find(|p| incoming.is_answered_by(p)) else {
+            return Answer::Nothing;
+        };
+        out.extend_from_slice(packet);
+        Answer::Written
+    };
+    client.respond(publisher.clone(), Box::new(respond)).unwrap();
+    client.register(publisher.clone(), RouteOptions::default()).unwrap();
+    let mut send = |notify: &Notify| {
+        let name = "/repo/delete/notify".parse().unwrap();
+        let request =
+            Request { parameters: Some(notify.write()), retries: 5, ..Request::new(name) };
+        client.request(&request).unwrap();
+    };
+    let mut repo = run(&place);
+    insert("/alice/page/v=1");
+    assert!(is_there("/alice/page/v=1"));
+    send(&heard.0);
+    wait_until("the command acts", || !is_there("/alice/page/v=1"));
+    insert("/alice/page/v=1");
+    repo.kill();
+    let _repo = run(&place);
+    insert("/alice/other/v=1");
+    send(&heard.0);
+    // Commands act in the order in which they come.
+    send(&later.0);
+    wait_until("a later command acts", || !is_there("/alice/other/v=1"));
+    assert!(is_there("/alice/page/v=1"), "a command that was sent again has acted again");
+}
+
+/// Segments that are given out before the producer falls silent, and in all.
+const BEFORE_SILENCE: u64 = 60;
+const SEGMENTS: u64 = 200;
+
+/// Law: `kill -9` in the middle of an insertion loses nothing that was acknowledged, and the job
+/// goes on where it was when the repository starts again.
+#[test]
+fn an_insertion_that_was_killed_in_the_middle_goes_on_where_it_was() {
+    let place = Place::new();
+    let _daemon = place.daemon(NO_CACHE);
+    let (is_silent, asked) = (Arc::new(AtomicBool::new(true)), Arc::new(Mutex::new(Vec::new())));
+    let (silent, heard) = (Arc::clone(&is_silent), Arc::clone(&asked));
+    let respond = move |incoming: &Incoming, out: &mut Vec<u8>| {
+        let interest = incoming.interest();
+        let Some(segment) = interest.name.last().and_then(|c| c.as_segment()) else {
+            return Answer::Nothing;
+        };
+        heard.lock().unwrap().push(segment);
+        if segment >= SEGMENTS || (segment >= BEFORE_SILENCE && silent.load(Ordering::SeqCst)) {
+            return Answer::Nothing;
+        }
+        let mut end = Name::new();
+        end.append_segment(SEGMENTS - 1);
+        let final_block_id = end.as_ref().last();
+        let data = DataBuilder { final_block_id, ..DataBuilder::new(interest.name, b"octets") };
+        onym_crypto::signer::write_digest_data(&data, out);
+        Answer::Written
+    };
+    let mut client = client(&place);
+    let prefix: Name = "/alice/film".parse().unwrap();
+    client.respond(prefix.clone(), Box::new(respond)).unwrap();
+    client.register(prefix, RouteOptions::default()).unwrap();
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = Arc::clone(&stop);
+    let producer = std::thread::spawn(move || {
+        let mut stop = || stopped.load(Ordering::SeqCst);
+        client.run(Duration::from_millis(20), &mut stop, &mut |_| {}).unwrap();
+    });
+    let mut run = repo(&place, &["--allow-everybody"]);
+    let insert = ["repo", "insert", "/repo", "/alice/film/v=7", "--start", "0"];
+    let insertion = place.start(&insert);
+    let job = || place.json(&["repo", "jobs", "--store", "data"])[0].clone();
+    wait_until("what came is noted", || job()["objects"][0]["next"] == BEFORE_SILENCE);
+    run.kill();
+    drop(insertion);
+    let stats = place.json(&["repo", "stats", "--store", "data"]);
+    assert_eq!(stats["packets"], BEFORE_SILENCE, "{stats}");
+    assert_eq!(job()["status"], 300, "{}", job());
+    asked.lock().unwrap().clear();
+    is_silent.store(false, Ordering::SeqCst);
+    let _run = repo(&place, &["--allow-everybody"]);
+    wait_until("the job ends", || job()["status"] != 300);
+    let ended = job();
+    assert_eq!(
+        (&ended["status"], &ended["objects"][0]["inserted"]),
+        (&200.into(), &SEGMENTS.into())
+    );
+    let first = asked.lock().unwrap().iter().min().copied();
+    assert_eq!(first, Some(BEFORE_SILENCE), "what was kept is not asked for again");
+    assert_eq!(place.json(&["repo", "stats", "--store", "data"])["packets"], SEGMENTS);
+    stop.store(true, Ordering::SeqCst);
+    producer.join().unwrap();
 }

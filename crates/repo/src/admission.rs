@@ -28,6 +28,11 @@ pub trait Admission: Send + Sync {
         carrier: &Data<'_>,
         now_ms: u64,
     ) -> Result<Name, String>;
+
+    /// Whether a command acts once only, because what is admitted is its signature.
+    fn acts_once(&self) -> bool {
+        true
+    }
 }
 
 /// Nobody may: the network has no door.
@@ -49,6 +54,11 @@ impl Admission for Everybody {
         let mut owner = Name::new();
         owner.append_generic("everybody");
         Ok(owner)
+    }
+
+    /// Who may ask anything needs no old command for it.
+    fn acts_once(&self) -> bool {
+        false
     }
 }
 

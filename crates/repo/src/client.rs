@@ -5,10 +5,11 @@ use crate::command::{self, Notify, ObjectParam, ObjectResult};
 use onym_client::blocking::Client;
 use onym_client::producer::{Answer, Incoming};
 use onym_client::{Error, Request, RouteOptions};
-use onym_crypto::edge::random_u64;
+use onym_crypto::edge::{random_u64, unix_now_ms};
 use onym_crypto::signer::Signer;
 use onym_wire::data::DataBuilder;
 use onym_wire::name::Name;
+use onym_wire::signature::SignatureInfo;
 use std::time::Duration;
 
 /// A command that a repository has.
@@ -23,10 +24,10 @@ fn word(act: Act) -> &'static str {
 }
 
 /// Gives `objects` to the repository `repo`: publishes the command under `publisher`, signed by
-/// `signer`, and waits until the repository has fetched it.
+/// `signer` with the present time, and waits until the repository has fetched it.
 ///
 /// # Errors
-/// [`Error::NotRegistered`] for the publisher's prefix; [`Error::Unanswered`] when the repository
+/// [`Error::Sign`]; [`Error::NotRegistered`] for the publisher's prefix; [`Error::Unanswered`] when the repository
 /// does not fetch the command.
 pub fn command(
     client: &mut Client,
@@ -34,7 +35,7 @@ pub fn command(
     act: Act,
     objects: &[ObjectParam],
     publisher: Name,
-    signer: Signer,
+    signer: &Signer,
 ) -> Result<Commanded, Error> {
     let content = command::write_objects(objects);
     let number = command::request_no(&content);
@@ -45,14 +46,17 @@ pub fn command(
     };
     let topic = repo.clone().with(onym_wire::Component::generic(word(act).as_bytes()));
     let message = notify.message_name(topic.as_ref());
+    // Signed once: the repository takes each signature for a command of its own.
+    let mut packet = Vec::new();
+    let info = SignatureInfo { time: Some(unix_now_ms()), ..signer.info() };
+    let data = DataBuilder::new(message.as_ref(), &content);
+    data.write(&mut packet, &info, |signed| signer.sign(&[signed])).map_err(Error::Sign)?;
     let respond = move |incoming: &Incoming, out: &mut Vec<u8>| {
-        if incoming.interest().name != message.as_ref() {
+        if !incoming.is_answered_by(&packet) {
             return Answer::Nothing;
         }
-        match signer.sign_data(&DataBuilder::new(message.as_ref(), &content), out) {
-            Ok(()) => Answer::Written,
-            Err(_) => Answer::Nothing,
-        }
+        out.extend_from_slice(&packet);
+        Answer::Written
     };
     let mut prefix = publisher.clone();
     prefix.append_generic("msg");

@@ -8,7 +8,10 @@ pub mod command;
 pub mod door;
 pub mod file;
 pub mod job;
+pub mod once;
+pub mod options;
 pub mod repo;
 
 pub use admission::{Act, Admission};
-pub use repo::{Repo, RepoOptions};
+pub use options::RepoOptions;
+pub use repo::Repo;

@@ -1,9 +1,11 @@
 //! The loop of a repository: Interests of the node, messages with commands, jobs, answers of the store.
 
-use crate::admission::{Act, Admission};
+use crate::admission::Act;
 use crate::answer::StoreAnswers;
 use crate::command::{self, Notify};
 use crate::job::{Fetching, Job};
+use crate::once::{NotOnce, Once, Signed, Taken};
+use crate::options::RepoOptions;
 use onym_client::blocking::Client;
 use onym_client::producer::{Answer, Incoming};
 use onym_client::registration::RegistrationId;
@@ -11,11 +13,11 @@ use onym_client::{
     Error as ClientError, Event, Packet, Request, RequestId, RouteOptions, Unanswered,
 };
 use onym_crypto::edge::unix_now_ms;
-use onym_crypto::signer::Signer;
+use onym_crypto::sha256;
 use onym_crypto::verify;
 use onym_frame::Buf;
 use onym_store::{Change, Done, OwnerId, Reader, Refused, Store};
-use onym_wire::data::DataBuilder;
+use onym_wire::data::{Data, DataBuilder};
 use onym_wire::name::{Name, NameRef};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
@@ -41,24 +43,7 @@ const DELETE_STEP: usize = 512;
 /// Keys of the notes.
 const JOB: &[u8] = b"job/";
 const ROOT: &[u8] = b"root/";
-
-/// How a repository works.
-pub struct RepoOptions {
-    /// Its name; commands come under it.
-    pub name: Name,
-    /// Prefixes that it serves from the start.
-    pub serve: Vec<Name>,
-    /// Who may command.
-    pub admission: Arc<dyn Admission>,
-    /// Who signs metadata, listings and answers.
-    pub signer: Arc<Signer>,
-}
-
-impl fmt::Debug for RepoOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "RepoOptions({})", self.name)
-    }
-}
+const ONCE: &[u8] = b"once/";
 
 enum Asked {
     Message { act: Act, notify: Incoming },
@@ -98,6 +83,7 @@ pub struct Repo {
     running: BTreeMap<[u8; 32], Running>,
     ended: BTreeMap<[u8; 32], Job>,
     nonces: VecDeque<(u64, Vec<u8>)>,
+    once: Once,
     roots: Vec<Name>,
     stored: (Sender<Stored>, Receiver<Stored>),
     wanted_roots: (Sender<WantedRoot>, Receiver<WantedRoot>),
@@ -138,6 +124,7 @@ impl Repo {
             running: BTreeMap::new(),
             ended: BTreeMap::new(),
             nonces: VecDeque::new(),
+            once: Once::default(),
             roots: Vec::new(),
             stored: channel(),
             wanted_roots: channel(),
@@ -246,8 +233,14 @@ impl Repo {
         Ok(Some(route))
     }
 
-    /// Jobs that a restart interrupted go on.
+    /// Jobs that a restart interrupted go on, and commands that acted before it do not act again.
     fn take_up(&mut self) -> Result<(), Error> {
+        for (key, value) in self.store.notes(ONCE)? {
+            let signed = key.get(ONCE.len()..).and_then(|s| Signed::try_from(s).ok());
+            if let (Some(signed), Some(taken)) = (signed, Taken::from_note(&value)) {
+                self.once.remember(signed, taken);
+            }
+        }
         for (key, value) in self.store.notes(JOB)? {
             let number = key.get(JOB.len()..).and_then(|n| n.try_into().ok());
             let (Some(number), Ok(job)) = (number, serde_json::from_slice::<Job>(&value)) else {
@@ -373,6 +366,9 @@ impl Repo {
             Ok(owner) => owner,
             Err(why) => return self.refuse(number, &why),
         };
+        if self.options.admission.acts_once() && !self.take_once(number, &data, &owner)? {
+            return Ok(());
+        }
         let job = Job::new(act, &owner, &self.options.name, &objects);
         for object in objects {
             let Some(prefix) = object.register.filter(|_| act == Act::Insert) else { continue };
@@ -385,9 +381,46 @@ impl Repo {
         self.start(number, job)
     }
 
+    /// Whether the command `data` of `owner` acts. That is noted first, so that it does not act
+    /// again whatever happens.
+    fn take_once(
+        &mut self,
+        number: [u8; 32],
+        data: &Data<'_>,
+        owner: &Name,
+    ) -> Result<bool, Error> {
+        let note = |signed: Signed, value| Change::Note { key: [ONCE, &signed].concat(), value };
+        let now_ms = unix_now_ms();
+        for signed in self.once.forget_past(now_ms) {
+            // One that is not forgotten on the disk is read at the next start, and forgotten then.
+            let _ = self.store.try_apply(vec![note(signed, None)], |_| {});
+        }
+        let signed = sha256(&[data.signed_range]);
+        let time_ms = data.signature_info().time;
+        let taken = match self.once.take(signed, &owner.to_string(), time_ms, now_ms) {
+            Ok(taken) => taken,
+            Err(NotOnce::Again) => {
+                // What became of it stays as it is.
+                tracing::info!(%owner, "repo-command-sent-again");
+                return Ok(false);
+            }
+            Err(why) => {
+                self.refuse(number, &why.to_string())?;
+                return Ok(false);
+            }
+        };
+        let answers = self.store.apply(vec![note(signed, Some(taken.to_note()))])?;
+        if let Some(why) = answers.into_iter().find_map(Result::err) {
+            self.refuse(number, &why.to_string())?;
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
     fn refuse(&mut self, number: [u8; 32], why: &str) -> Result<(), Error> {
         tracing::info!(%why, "repo-command-refused");
-        self.ended.insert(number, Job::refused(unix_now_ms()));
+        // Who may not command does not change what is told about a command that was carried out.
+        self.ended.entry(number).or_insert_with(|| Job::refused(unix_now_ms()));
         self.forget_ended();
         Ok(())
     }

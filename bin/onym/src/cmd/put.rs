@@ -1,5 +1,6 @@
 //! `onym put`: publish a file until stopped.
 
+use super::repo::network::keep;
 use crate::exit::{Exit, Failure};
 use crate::human;
 use crate::input::Input;
@@ -15,6 +16,7 @@ use onym_client::{Event, Notice, RouteOptions};
 use onym_crypto::Signer;
 use onym_crypto::edge::unix_now_ms;
 use onym_crypto::store::KeyStore;
+use onym_repo::command::ObjectParam;
 use onym_wire::Name;
 use serde::Serialize;
 use std::fs::{self, File};
@@ -29,6 +31,7 @@ use std::time::Duration;
   tar c photos | onym put /example/photos --key /alice
   onym put /alice/film film.mkv --trust site.lvs    signed with the key that the schema asks for
   onym put /example/film film.mkv --freshness 60000 --segment-size 4000
+  onym put /alice/film film.mkv --key /alice --repo /example/repo    ends when that has it
 
 Prints the versioned name and `ready` once the node routes the name here. The file is read while it is
 fetched and must not change; standard input and FIFOs are read whole first (at most 1 GiB).
@@ -59,6 +62,10 @@ pub(crate) struct Args {
     /// Sign all segments before serving (takes as much memory as the file).
     #[arg(long)]
     sign_ahead: bool,
+    /// Repository (`onym repo run`, ndn-python-repo 0.4) that is to keep the object and serve it from
+    /// then on; this command ends when it has all of it. --key signs the command, too.
+    #[arg(long, value_name = "NAME")]
+    repo: Option<Name>,
     /// Cost of the route.
     #[arg(long, value_name = "N", default_value_t = 0)]
     cost: u64,
@@ -72,6 +79,7 @@ const INPUT_MAX: u64 = 1 << 30;
 #[serde(tag = "event", rename_all = "kebab-case")]
 enum Line {
     Ready { name: String, segments: u64, bytes: u64 },
+    Kept { repo: String, packets: u64 },
     Notice { text: String },
     Stopped { segments_sent: u64, metadata_sent: u64, refused: u64 },
 }
@@ -85,11 +93,23 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
         bytes: object.size(),
     };
     let counters = object.counters();
+    let wanted = ObjectParam {
+        name: object.versioned_name().to_name(),
+        start: Some(0),
+        end: Some(object.segments() - 1),
+        register: Some(prefix.clone()),
+        ..ObjectParam::default()
+    };
     let mut client = session::open_forever(cx)?;
     client.respond(prefix.clone(), Box::new(object)).map_err(|e| session::failure(e.into()))?;
     let route = RouteOptions { cost: args.cost, ..RouteOptions::default() };
     let registration = client.register(prefix, route).map_err(session::failure)?;
     cx.event(&ready, text)?;
+    if let Some(repo) = &args.repo {
+        client.stop_when(stop.flag());
+        let packets = keep(&mut client, repo, wanted, args.key.as_ref())?;
+        return cx.event(&Line::Kept { repo: repo.to_string(), packets }, text);
+    }
     let mut say = Ok(());
     let mut watch = |happened: Happened| match tell(&happened) {
         Some(line) if cx.json => say = cx.event(&line, text),
@@ -191,6 +211,9 @@ fn text(line: &Line) -> String {
         Line::Ready { name, segments, bytes } => {
             let segments = human::count(*segments, "segment");
             format!("{name}\nready: {} in {segments}\n", human::bytes(*bytes))
+        }
+        Line::Kept { repo, packets } => {
+            format!("kept by {repo}: {}\n", human::count(*packets, "packet"))
         }
         Line::Notice { text } => format!("{text}\n"),
         Line::Stopped { segments_sent, metadata_sent, refused } => format!(

@@ -1,7 +1,7 @@
 //! `onym repo`: keep and serve Data on disk.
 
 mod local;
-mod network;
+pub(crate) mod network;
 mod run;
 
 use crate::output::Context;

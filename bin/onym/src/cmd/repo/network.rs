@@ -99,6 +99,24 @@ fn ask(what: &What, act: Act, object: ObjectParam, cx: &Context) -> anyhow::Resu
     })
 }
 
+/// Asks `repo` to keep `object`, serving it meanwhile; packets that it keeps now.
+pub(crate) fn keep(
+    client: &mut Client,
+    repo: &Name,
+    object: ObjectParam,
+    key: Option<&Name>,
+) -> anyhow::Result<u64> {
+    let what = What {
+        repo: repo.clone(),
+        object: object.name.clone(),
+        start: object.start,
+        end: object.end,
+        key: key.cloned(),
+        publisher: None,
+    };
+    Ok(give(client, &what, Act::Insert, object)?.inserted)
+}
+
 fn give(client: &mut Client, what: &What, act: Act, object: ObjectParam) -> anyhow::Result<Ended> {
     let signer = session::signer(what.key.as_ref())?;
     let publisher = what.publisher.clone().unwrap_or_else(|| {
@@ -107,7 +125,7 @@ fn give(client: &mut Client, what: &What, act: Act, object: ObjectParam) -> anyh
         name.append_generic(format!("{:016x}", onym_crypto::edge::random_u64()));
         name
     });
-    let commanded = command(client, &what.repo, act, &[object], publisher, signer);
+    let commanded = command(client, &what.repo, act, &[object], publisher, &signer);
     let commanded = commanded.map_err(session::failure)?;
     let (status, objects) = wait(client, &commanded, &mut |_, _| true).map_err(session::failure)?;
     let sum = |of: fn(&ObjectResult) -> Option<u64>| objects.iter().filter_map(of).sum();
