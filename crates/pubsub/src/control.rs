@@ -523,6 +523,13 @@ impl ControlPlane {
         self.settle(now, output);
     }
 
+    /// Whether most of what applications and nodes asserted has gone since this was asked last, so
+    /// that the allocator may hand memory back.
+    pub fn take_emptied(&mut self) -> bool {
+        let inner = self.inner.take_emptied();
+        self.rendezvous.as_mut().is_some_and(Rendezvous::take_emptied) || inner
+    }
+
     /// Timers.
     pub fn handle_timeout(&mut self, now: Tick, output: &mut Output) {
         let out = &mut self.outbox;

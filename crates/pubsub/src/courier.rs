@@ -196,6 +196,12 @@ impl Courier {
         self.peers.get(&to).is_none_or(|p| p.waiting.is_empty())
     }
 
+    /// Messages to a peer that are not acknowledged.
+    #[must_use]
+    pub fn waiting(&self, to: Label) -> usize {
+        self.peers.get(&to).map_or(0, |p| p.waiting.len())
+    }
+
     /// How much was sent, and how much of it is on its way.
     #[must_use]
     pub fn traffic(&self) -> Traffic {

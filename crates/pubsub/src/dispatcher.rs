@@ -7,6 +7,8 @@ mod assert;
 mod cache;
 mod data;
 mod fragment;
+mod leave;
+mod leaving;
 mod notify;
 mod origin;
 mod pace;
@@ -16,6 +18,7 @@ mod share;
 pub use crate::counters::Counters;
 pub use crate::data::{Data, Refusal, Row, Sent};
 pub use fragment::FragmentLimits;
+pub use leaving::LEAVE_MAX;
 pub use origin::Origin;
 pub use request::Request;
 
@@ -24,8 +27,10 @@ use crate::data::Aliases;
 use crate::fib::Way;
 use crate::names::{Hashing, Key, Names};
 use crate::publication::{AppId, Event, Outbox, Target, responsible};
+use crate::rendezvous::graph::Held;
 use cache::Cache;
 use fragment::{Reassembly, Repair};
+use leaving::Leaving;
 use onym_tables::{HashKey, KeyedMap, Tick};
 use onym_wire::push::{Control, Home, Id, Kind, Label, Role, RouteBuf, Sequence, Status, Strategy};
 use request::Waiting;
@@ -155,8 +160,10 @@ pub struct Dispatcher {
     config: Config,
     publications: Names<Publishing>,
     subscriptions: Names<Subscribing>,
-    /// Identifiers that each application publishes or subscribes to.
-    apps: BTreeMap<AppId, BTreeSet<(bool, Id)>>,
+    /// What each application publishes and subscribes to.
+    apps: BTreeMap<AppId, BTreeSet<Held>>,
+    /// What is still to be taken back of those that left.
+    leaving: Leaving,
     homes: Vec<Home>,
     /// Sessions to rendezvous nodes.
     rendezvous: Courier,
@@ -221,6 +228,7 @@ impl Dispatcher {
             publications: Names::new(&hashing),
             subscriptions: Names::new(&hashing),
             apps: BTreeMap::new(),
+            leaving: Leaving::default(),
             homes: Vec::new(),
             rendezvous: Courier::new(config.node, config.boot),
             managers: Courier::new(config.node, config.boot),
@@ -319,6 +327,7 @@ impl Dispatcher {
             self.assert_all(now, node, out);
         }
         self.early_again(now, out);
+        self.leave_on(now, out);
         if self.next_keep_alive <= now {
             self.next_keep_alive = now + self.config.keep_alive;
             self.keep_alive(out);
@@ -334,6 +343,7 @@ impl Dispatcher {
             self.rendezvous.next_timeout(),
             early,
             Some(self.next_keep_alive),
+            self.leaving.due(),
             self.reassembly.next_timeout(),
             self.repair.next_timeout(),
         ];

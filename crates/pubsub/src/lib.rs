@@ -14,6 +14,7 @@ mod names;
 pub mod node;
 pub mod publication;
 pub mod rendezvous;
+mod shrink;
 pub mod signature;
 pub mod topology;
 pub mod verdict;

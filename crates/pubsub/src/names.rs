@@ -1,6 +1,7 @@
 //! Tables by identifier that share one hash: a request, its answer and what they change at a shard
 //! ask several tables for the same identifier, which is hashed once.
 
+use crate::shrink::Shrink;
 use hashbrown::HashTable;
 use onym_tables::KeyedState;
 use onym_wire::push::Id;
@@ -94,11 +95,13 @@ impl Named for &[u8] {
 pub(crate) struct Names<V> {
     table: HashTable<(Key, V)>,
     hashing: Hashing,
+    shrink: Shrink,
 }
 
 impl<V> Names<V> {
     pub(crate) fn new(hashing: &Hashing) -> Self {
-        Self { table: HashTable::with_capacity(CAPACITY), hashing: hashing.clone() }
+        let table = HashTable::with_capacity(CAPACITY);
+        Self { table, hashing: hashing.clone(), shrink: Shrink::default() }
     }
 
     pub(crate) const fn hashing(&self) -> &Hashing {
@@ -141,12 +144,14 @@ impl<V> Names<V> {
     pub(crate) fn insert(&mut self, key: Key, value: V) -> &mut V {
         debug_assert!(!self.contains(&key), "{:?} is there already", key.id);
         let hash = key.hash;
+        self.shrink.grew(self.table.len() + 1);
         let entry = self.table.insert_unique(hash, (key, value), |(key, _)| key.hash);
         &mut entry.into_mut().1
     }
 
     /// The value, made by `make` where there is none.
     pub(crate) fn get_or_insert(&mut self, key: Key, make: impl FnOnce() -> V) -> &mut V {
+        self.shrink.grew(self.table.len());
         let is_same = |(known, _): &(Key, V)| known.id == key.id;
         match self.table.entry(key.hash, is_same, |(known, _)| known.hash) {
             hashbrown::hash_table::Entry::Occupied(entry) => &mut entry.into_mut().1,
@@ -172,7 +177,11 @@ impl<V> Names<V> {
         if !is_over(&mut entry.get_mut().1) {
             return None;
         }
-        Some(entry.remove().0.1)
+        let removed = entry.remove().0.1;
+        if let Some(room) = self.shrink.fell(self.table.len()) {
+            self.table.shrink_to(room, |(key, _)| key.hash);
+        }
+        Some(removed)
     }
 }
 

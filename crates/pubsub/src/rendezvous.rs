@@ -2,13 +2,17 @@
 //!
 //! One instance serves a node (strategy node-local), another one the domain.
 
+mod going;
 pub mod graph;
 mod keep;
+mod leave;
 
+pub use going::GO_MAX;
 pub use keep::Kept;
 
 use crate::courier::{Courier, Taken, Traffic};
 use crate::publication::{Outbox, Publication, Target, responsible};
+use going::Going;
 use graph::request::Request;
 use graph::{Changes, Graph, Held, ItemChange, Limits, Nodes};
 use onym_tables::{KeyedMap, Tick};
@@ -49,6 +53,8 @@ pub struct Rendezvous {
     config: Config,
     graph: Graph,
     nodes: KeyedMap<Label, Lease>,
+    /// What is still to be taken back of nodes.
+    going: Going,
     /// Sessions of dispatchers.
     dispatchers: Courier,
     /// The session to the topology manager.
@@ -87,6 +93,7 @@ impl Rendezvous {
         Self {
             graph: Graph::new(config.limits),
             nodes: KeyedMap::default(),
+            going: Going::default(),
             dispatchers: Courier::new(config.node, config.boot),
             manager: Courier::new(config.node, config.boot),
             home: None,
@@ -106,6 +113,11 @@ impl Rendezvous {
     #[must_use]
     pub fn graph(&self) -> &Graph {
         &self.graph
+    }
+
+    /// Whether most of the graph has gone since this was asked last.
+    pub fn take_emptied(&mut self) -> bool {
+        self.graph.take_emptied()
     }
 
     /// Messages to dispatchers and the topology manager.
@@ -213,11 +225,20 @@ impl Rendezvous {
             entry => entry.or_default(),
         };
         lease.heard = now;
-        if let (Some(asserting), Some(label)) = (&mut lease.asserting, request.id.last()) {
-            let is_subscription = !request.kind.is_of_publisher();
-            let id = request.prefix.child(label);
-            asserting.remove(&Held::new(request.kind.is_of_scope(), is_subscription, id));
+        let is_going = self.going.has(node);
+        if is_going {
+            self.going.is_back(node);
         }
+        let Some(label) = request.id.last().filter(|_| is_going || lease.asserting.is_some())
+        else {
+            return;
+        };
+        let (kind, id) = (request.kind, request.prefix.child(label));
+        let held = Held::new(kind.is_of_scope(), !kind.is_of_publisher(), id);
+        if let Some(asserting) = &mut lease.asserting {
+            asserting.remove(&held);
+        }
+        self.going.keep(node, &held);
     }
 
     /// Whether the root that `id` begins with belongs to this rendezvous.
@@ -252,11 +273,15 @@ impl Rendezvous {
         lease.heard = now;
         // Only after the node obeyed: what it did not assert then is gone.
         let has_obeyed = message.number == lease.round;
-        if let Some(stale) = lease.asserting.take_if(|_| has_obeyed) {
-            let mut changes = Changes::default();
-            stale.iter().for_each(|held| self.graph.take_back(node, held, &mut changes));
-            self.tell(now, &changes, out);
-            self.share_soon(now);
+        let stale = lease.asserting.take_if(|_| has_obeyed);
+        self.going.is_back(node);
+        if stale.is_some() {
+            self.going.push(now, node, stale);
+            self.go_on(now, out);
+        }
+        if self.going.has(node) {
+            // The next one is compared.
+            return;
         }
         if message.digest == self.graph.digest(node) && message.epoch == Some(self.config.epoch) {
             return;
@@ -439,11 +464,9 @@ impl Rendezvous {
         for node in silent {
             self.nodes.remove(&node);
             self.dispatchers.forget(node);
-            let changes = self.graph.forget(node);
-            self.tell(now, &changes, out);
-            self.foreign.remove(&node);
-            self.share_soon(now);
+            self.going.push(now, node, None);
         }
+        self.go_on(now, out);
         if self.share_at.is_some_and(|at| at <= now) {
             self.share_at = None;
             self.share(now, out);
@@ -455,6 +478,9 @@ impl Rendezvous {
     pub fn next_timeout(&self) -> Option<Tick> {
         let leases = self.nodes.values().map(|l| l.heard + self.config.lease).min();
         let leases = leases.filter(|_| !self.config.is_node_local).map(|t| Tick(t.0 + 1));
-        [leases, self.share_at, self.manager.next_timeout()].into_iter().flatten().min()
+        [leases, self.share_at, self.going.due(), self.manager.next_timeout()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 }

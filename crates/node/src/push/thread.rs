@@ -190,6 +190,9 @@ impl PushThread {
             self.excuse_held();
             self.node.handle_timeout(self.now, &mut self.output);
             self.carry_out();
+            if self.node.take_emptied() {
+                onym_sys::memory::hand_back();
+            }
         }
         self.turn_epoch();
         if let Some(keeper) = &self.keeper {

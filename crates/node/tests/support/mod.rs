@@ -2,7 +2,7 @@
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::expect_used)]
 
 use onym_crypto::{Freshness, Signer};
-use onym_face::Face;
+use onym_face::{Face, Flush};
 use onym_frame::{Buf, BufPool, RxFrame, TxQueue};
 use onym_node::config::Config;
 use onym_node::{Node, NodeHandle};
@@ -76,9 +76,17 @@ impl App {
         self.flush();
     }
 
+    /// Sends what is queued. While the connection is being made it is tried again, for a test may
+    /// wait at the other end next: nobody would send what waits here. A transport that is full is
+    /// tried again by the next call.
     pub fn flush(&mut self) {
-        // A blocked transport is tried again by the next call.
-        let _ = self.io.flush(&mut self.queue);
+        let end = Instant::now() + DEADLINE;
+        while self.io.flush(&mut self.queue).is_ok_and(|flush| flush == Flush::Blocked)
+            && self.io.is_connecting()
+        {
+            assert!(Instant::now() < end, "the connection is not made before the deadline");
+            std::thread::yield_now();
+        }
     }
 
     pub fn interest(&mut self, text: &str) {

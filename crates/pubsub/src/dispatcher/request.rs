@@ -4,6 +4,7 @@ use super::{Aliases, Dispatcher, Pending, Publisher, Publishing, Subscribing};
 use crate::fib::Delta;
 use crate::names::Key;
 use crate::publication::{AppId, Event, Outbox, Target};
+use crate::rendezvous::graph::Held;
 use onym_tables::Tick;
 use onym_wire::push::{Control, Id, Kind, Status, Strategy, reserved};
 use smallvec::{SmallVec, smallvec};
@@ -119,7 +120,8 @@ impl Dispatcher {
                 return Status::EXISTS;
             }
             entry.subscribers.push(app);
-            self.apps.entry(app).or_default().insert((true, Id::clone(&full)));
+            let held = Held::new(is_scope, true, Id::clone(&full));
+            self.apps.entry(app).or_default().insert(held);
             out.delta(Delta::Joined(full, app));
             return Status::OK;
         }
@@ -134,14 +136,14 @@ impl Dispatcher {
         if entry.subscribers.is_empty() {
             self.subscriptions.remove(&full);
         }
-        self.leave(app, true, &full);
+        self.leave(app, &Held::new(is_scope, true, Id::clone(&full)));
         out.delta(Delta::Left(full, app));
         Status::OK
     }
 
-    fn leave(&mut self, app: AppId, is_subscription: bool, full: &Id) {
+    fn leave(&mut self, app: AppId, what: &Held) {
         if let Some(held) = self.apps.get_mut(&app) {
-            held.remove(&(is_subscription, full.clone()));
+            held.remove(what);
             if held.is_empty() {
                 self.apps.remove(&app);
             }
@@ -181,7 +183,7 @@ impl Dispatcher {
                 return Some(Status::EXISTS);
             }
             let held = self.apps.entry(waiting.app).or_default();
-            held.insert((is_subscription, Id::clone(&full)));
+            held.insert(Held::new(is_scope, is_subscription, Id::clone(&full)));
             if is_asking {
                 others.push(waiting);
                 return None;
@@ -192,7 +194,8 @@ impl Dispatcher {
         if self.pending.len() + self.early.len() >= self.config.pending_max {
             return Some(Status::FULL);
         }
-        self.apps.entry(waiting.app).or_default().insert((is_subscription, Id::clone(&full)));
+        let held = Held::new(is_scope, is_subscription, Id::clone(&full));
+        self.apps.entry(waiting.app).or_default().insert(held);
         self.enter(request, &full, waiting, out);
         self.ask(now, Pending::new(now, request, full), out);
         None
@@ -279,6 +282,18 @@ impl Dispatcher {
         None
     }
 
+    /// Removes an application from what it held; whether it was the last one, `None` when it was not
+    /// there.
+    pub(super) fn remove_held(
+        &mut self,
+        held: &Held,
+        full: &Key,
+        app: AppId,
+        out: &mut Outbox,
+    ) -> Option<bool> {
+        self.remove(held.is_subscription, full, app, out)
+    }
+
     /// Removes an application; whether it was the last one, `None` when it was not there.
     fn remove(
         &mut self,
@@ -287,23 +302,22 @@ impl Dispatcher {
         app: AppId,
         out: &mut Outbox,
     ) -> Option<bool> {
-        let is_last = if is_subscription {
-            let mut was_there = false;
+        let (is_scope, is_last) = if is_subscription {
+            let mut was_there = None;
             let is_over = |s: &mut Subscribing| {
-                was_there = s.leave(app);
-                was_there && s.subscribers.is_empty()
+                was_there = s.leave(app).then_some(s.is_scope);
+                was_there.is_some() && s.subscribers.is_empty()
             };
             let is_last = self.subscriptions.remove_if(full, is_over).is_some();
-            if !was_there {
-                return None;
-            }
+            let is_scope = was_there?;
             out.delta(Delta::Left(full.clone(), app));
-            is_last
+            (is_scope, is_last)
         } else {
             let p = self.publications.get_mut(full)?;
             let at = p.publishers.iter().position(|p| p.app == app)?;
             let publisher = p.publishers.remove(at);
-            let (is_last, aliases) = (p.publishers.is_empty(), p.aliases.clone());
+            let (is_scope, is_last) = (p.is_scope, p.publishers.is_empty());
+            let aliases = p.aliases.clone();
             if publisher.is_started {
                 self.elect(&aliases, out);
             }
@@ -314,9 +328,9 @@ impl Dispatcher {
             if is_last {
                 self.publications.remove(full);
             }
-            is_last
+            (is_scope, is_last)
         };
-        self.leave(app, is_subscription, full);
+        self.leave(app, &Held::new(is_scope, is_subscription, Id::clone(full)));
         Some(is_last)
     }
 
@@ -441,8 +455,9 @@ impl Dispatcher {
             (s.waiting, s.subscribers.to_vec())
         };
         let is_subscription = !pending.kind.is_of_publisher();
+        let held = Held::new(pending.kind.is_of_scope(), is_subscription, Id::clone(full));
         for app in waiting.iter().map(|w| w.app).chain(apps) {
-            self.leave(app, is_subscription, full);
+            self.leave(app, &held);
         }
         self.tell_status(&waiting, status, out);
         if is_subscription {
@@ -523,43 +538,6 @@ impl Dispatcher {
             (p.is_matched, p.route, p.reply, p.hops, p.aliases) =
                 (true, route, reply, hops, aliases);
         }
-    }
-
-    /// An application is gone: what it published and subscribed to is taken back, items before
-    /// scopes, publications before subscriptions, deep scopes before shallow ones.
-    pub fn disconnect(&mut self, now: Tick, app: AppId, out: &mut Outbox) {
-        let mut held: Vec<(bool, bool, usize, Id, Strategy)> = Vec::new();
-        for (is_subscription, full) in self.apps.remove(&app).unwrap_or_default() {
-            let of = if is_subscription {
-                self.subscriptions.get_mut(&full).map(|s| {
-                    s.waiting.retain(|w| w.app != app);
-                    (s.is_scope, s.strategy)
-                })
-            } else {
-                self.publications.get_mut(&full).map(|p| {
-                    p.waiting.retain(|w| w.app != app);
-                    (p.is_scope, p.strategy)
-                })
-            };
-            if let Some((is_scope, strategy)) = of {
-                held.push((is_scope, is_subscription, 255 - full.len(), full, strategy));
-            }
-        }
-        held.sort();
-        for (is_scope, is_subscription, _, full, strategy) in held {
-            let full = self.key(full);
-            if self.remove(is_subscription, &full, app, out) != Some(true)
-                || !strategy.has_rendezvous()
-            {
-                continue;
-            }
-            let kind = Kind(2 + u8::from(!is_scope) + 4 * u8::from(is_subscription));
-            let id = full.last().map(Id::root).unwrap_or_default();
-            let prefix = Id::from_labels(full.parent());
-            let request = Request { kind, id, prefix, strategy };
-            self.ask(now, Pending::new(now, &request, full), out);
-        }
-        out.forget(app);
     }
 }
 

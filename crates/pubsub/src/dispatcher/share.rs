@@ -19,7 +19,8 @@ impl Dispatcher {
             return true;
         }
         let all: usize = self.apps.values().map(|held| held.len()).sum();
-        all < max / 2
+        // What is not taken back yet is still there.
+        all + self.leaving.len() < max / 2
     }
 }
 

@@ -11,10 +11,11 @@ mod tests;
 pub use change::{Changes, ItemChange, ScopeNews};
 pub use nodes::Nodes;
 
-use onym_tables::{HashKey, KeyedMap, KeyedState};
+use crate::shrink::Shrink;
+use onym_tables::{HashKey, KeyedMap};
 use onym_wire::push::{Id, Label, Status, Strategy};
 use smallvec::SmallVec;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Bounds of a graph.
 #[derive(Debug, Clone, Copy)]
@@ -32,6 +33,12 @@ pub struct Limits {
 /// What a scope or item, and each of its identifiers beside its octets, costs in all tables, about.
 const VERTEX_OCTETS: usize = 512;
 const PATH_OCTETS: usize = 384;
+
+/// A list of so many vertices is not worth shortening.
+const VERTICES_KEPT: usize = 1024;
+
+/// Fewer octets than these are not worth handing back.
+const EMPTIED: usize = 16 << 20;
 
 /// What a node may always assert.
 const SHARE_MIN: usize = 64;
@@ -87,7 +94,7 @@ pub fn digest_of(held: &Held) -> u64 {
 /// What one node asserts.
 #[derive(Debug, Default)]
 struct Holder {
-    held: HashSet<Held, KeyedState>,
+    held: BTreeSet<Held>,
     digest: u64,
 }
 
@@ -168,13 +175,17 @@ pub struct VertexView {
 pub struct Graph {
     limits: Limits,
     vertices: Vec<Option<Vertex>>,
-    free: Vec<usize>,
+    /// Places in it that are free; the last one never is.
+    free: BTreeSet<usize>,
+    shrink: Shrink,
     index: KeyedMap<Id, usize>,
     numbers: u64,
     by_number: KeyedMap<u64, usize>,
     held: KeyedMap<Label, Holder>,
     /// What all that costs, about.
     octets: usize,
+    /// The most of it since memory was said to be free.
+    octets_most: usize,
     /// Scopes whose publishers changed, where somebody keeps them.
     unkept: Option<BTreeSet<Id>>,
 }
@@ -189,7 +200,7 @@ impl Graph {
     /// Number of scopes and items.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.vertices.len() - self.free.len()
+        self.by_number.len()
     }
 
     /// Whether nothing is there.
@@ -226,12 +237,12 @@ impl Graph {
         }
     }
 
-    /// What this node asserts, in no order.
+    /// What this node asserts, in the order in which it is taken back.
     pub fn held(&self, node: Label) -> impl Iterator<Item = &Held> {
         self.held.get(&node).into_iter().flat_map(|h| &h.held)
     }
 
-    fn is_held(&self, node: Label, held: &Held) -> bool {
+    pub(crate) fn is_held(&self, node: Label, held: &Held) -> bool {
         self.held.get(&node).is_some_and(|holder| holder.held.contains(held))
     }
 
@@ -344,6 +355,7 @@ impl Graph {
             return Err(Status::FULL);
         }
         self.octets += VERTEX_OCTETS;
+        self.octets_most = self.octets_most.max(self.octets);
         let number = self.numbers;
         self.numbers += 1;
         let vertex = Vertex {
@@ -353,7 +365,7 @@ impl Graph {
             paths: SmallVec::new(),
             children: BTreeMap::new(),
         };
-        let v = match self.free.pop() {
+        let v = match self.free.pop_first() {
             Some(v) => {
                 self.vertices[v] = Some(vertex);
                 v
@@ -364,6 +376,7 @@ impl Graph {
             }
         };
         self.by_number.insert(number, v);
+        self.shrink.grew(self.by_number.len());
         Ok(v)
     }
 
@@ -438,6 +451,34 @@ impl Graph {
     #[must_use]
     pub fn octets(&self) -> usize {
         self.octets
+    }
+
+    /// Whether most of what was here has gone since this was asked last, so that the allocator may
+    /// hand memory back.
+    pub fn take_emptied(&mut self) -> bool {
+        let is_emptied = self.octets_most > EMPTIED && self.octets < self.octets_most / 4;
+        if is_emptied {
+            self.octets_most = self.octets;
+        }
+        is_emptied
+    }
+
+    /// The vertex at `v` was taken out: its place is free, and memory is handed back.
+    fn free(&mut self, v: usize) {
+        self.free.insert(v);
+        if let Some(room) = self.shrink.fell(self.len()) {
+            self.index.shrink_to(room);
+            self.by_number.shrink_to(room);
+        }
+        // The others keep their places, so only the end of the list can go.
+        while let Some(None) = self.vertices.last() {
+            self.vertices.pop();
+            self.free.remove(&self.vertices.len());
+        }
+        let (len, capacity) = (self.vertices.len(), self.vertices.capacity());
+        if capacity > VERTICES_KEPT && len < capacity / 4 {
+            self.vertices.shrink_to((2 * len).max(VERTICES_KEPT / 4));
+        }
     }
 
     /// Whether the node may assert one more thing: beyond three quarters of the bounds who has more

@@ -158,7 +158,7 @@ impl Graph {
                 self.by_number.remove(&vertex.number);
             }
             self.octets -= VERTEX_OCTETS;
-            self.free.push(v);
+            self.free(v);
         } else if !is_scope {
             changes.renamed(self, v);
             for node in served.iter() {
