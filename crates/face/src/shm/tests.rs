@@ -102,6 +102,23 @@ fn frames_of_all_lengths_cross_shared_memory_in_order() {
     }
 }
 
+/// Until the node has answered nothing can leave, and the descriptor tells when it can: who does not
+/// flush then keeps what it has to send.
+#[test]
+fn what_waits_for_the_answer_leaves_when_the_answer_wakes_its_sender() {
+    let mut bench = bench(RingPolicy::new(LENGTH, 2));
+    let mut app = connect(&bench.path, 0).unwrap();
+    let (mut queue, mut out) = (queue_of(&[&[5, 1, 1]]), Vec::new());
+    assert_eq!(app.flush(&mut queue).unwrap(), Flush::Blocked);
+    let mut node = accept(&mut bench.listener);
+    until(|| (node.receive(&mut pool(), 8, &mut out).unwrap() == Ready::Changed).then_some(()));
+    wait_readable(&app);
+    app.receive(&mut pool(), 8, &mut out).unwrap();
+    assert!(!app.is_connecting() && !app.room_is_writable());
+    assert_eq!(app.flush(&mut queue).unwrap(), Flush::Done);
+    assert_eq!(*drain(&mut *node).unwrap()[0].bytes, [5, 1, 1]);
+}
+
 #[test]
 fn an_application_that_begins_with_a_packet_has_a_stream() {
     let mut bench = bench(RingPolicy::new(LENGTH, 2));

@@ -286,6 +286,14 @@ pub fn socket_dir() -> (tempfile::TempDir, String) {
     (dir, setting)
 }
 
+/// An Interest with this nonce.
+pub fn interest_wire(text: &str, nonce: u32) -> Vec<u8> {
+    let (name, mut wire) = (name(text), Vec::new());
+    let nonce = Some(nonce.to_be_bytes());
+    InterestBuilder { nonce, ..InterestBuilder::new(name.as_ref()) }.write(&mut wire);
+    wire
+}
+
 /// A Data with a digest signature.
 pub fn data(text: &str, content: &[u8]) -> Vec<u8> {
     let name = name(text);
