@@ -15,9 +15,9 @@
 //! * Octets of the PIT: the same beyond three quarters of their limit, with what the long Interests of
 //!   a face hold ([`LONG_LEN`] and more octets each; shorter ones are bound by their number).
 //! * Turns: a face has shorter ones the more it has pending beyond what it uses, and the more steps
-//!   its searches of the content store and the copies of its Interests for several upstreams take
-//!   (`STEPS_FREE` of a window are free). Nothing else costs more for each of its octets than receiving
-//!   them does: `tests/doors/attacks.py dearest`.
+//!   its searches of the content store, the copies of its Interests for several upstreams and what it
+//!   asks of management take (`STEPS_FREE` of a window are free). Nothing else costs more for each of
+//!   its octets than receiving them does: `tests/doors/attacks.py dearest`.
 //! * Upstream: when it has more pending than four times what it answers, and several downstreams are
 //!   in use, those with more than they earn are refused: `congestion`.
 //!
@@ -59,6 +59,10 @@ const STEPS_FREE: u64 = 1 << 20;
 /// Steps that one more upstream of an Interest costs: an out-record, a frame, and a share of the
 /// system call that sends it, some 400 ns.
 const COPY_STEPS: u32 = 48;
+
+/// Steps that a question or a command to the management of this node costs beyond receiving it, most
+/// of it in the control thread: some 8 µs.
+const MANAGEMENT_STEPS: u32 = 1024;
 
 /// Turns of a face that uses what it has pending.
 pub const WEIGHT_MAX: u32 = 16;
@@ -160,6 +164,12 @@ fn is_over(pending: &Pending, ingress: FaceId, upstream: &Face) -> bool {
 }
 
 impl<R, C> Forwarder<R, C> {
+    /// Charges what `face` asked of management to its turns. The shell says so where it hands the
+    /// Interest over, so that no other packet pays for the question.
+    pub fn charge_management(&mut self, face: FaceId) {
+        charge_steps(&mut self.pending, face, MANAGEMENT_STEPS);
+    }
+
     /// How large a turn `face` should get among faces with packets waiting, from 1 to 16: smaller
     /// the more it has pending beyond what it uses, and the dearer its searches are. A face alone
     /// takes every turn whatever its weight.
@@ -192,6 +202,7 @@ mod tests {
     use crate::{Config, FaceInfo, UnsolicitedPolicy};
     use onym_frame::Buf;
     use onym_link::{LpIn, Outbox, Packet};
+    use onym_tables::fib::NextHop;
     use onym_wire::data::DataBuilder;
     use onym_wire::interest::InterestBuilder;
     use onym_wire::name::Name;
@@ -206,6 +217,64 @@ mod tests {
 
     fn packet(face: FaceId, wire: &[u8]) -> Packet {
         Packet { face, bytes: Buf::copy_from(wire), lp: LpIn::default() }
+    }
+
+    fn steps(fw: &Forwarder, id: FaceId) -> u64 {
+        fw.faces().get(id).map_or(0, |face| face.load.steps)
+    }
+
+    fn asks(fw: &mut Forwarder, now: Tick, uri: &str, nonce: u32) {
+        let (name, mut wire) = (name(uri), Vec::new());
+        let nonce = Some(nonce.to_be_bytes());
+        InterestBuilder { nonce, ..InterestBuilder::new(name.as_ref()) }.write(&mut wire);
+        fw.receive(now, packet(ASKS, &wire), &mut Outbox::default());
+    }
+
+    fn route(fw: &mut Forwarder, uri: &str, face: FaceId) {
+        let (name, hop) = (name(uri), NextHop { face, cost: 0 });
+        fw.fib_add(Tick::from_ms(1), name.as_ref(), hop, &mut Outbox::default()).expect("room");
+    }
+
+    #[test]
+    fn copies_for_further_upstreams_are_charged_to_who_asked() {
+        const FACES: u32 = 32;
+        let mut fw = Forwarder::new(Config::default());
+        fw.face_add(ASKS, FaceInfo::point_to_point());
+        for n in 0..FACES {
+            fw.face_add(FaceId(300 + n), FaceInfo::point_to_point());
+            route(&mut fw, "/many", FaceId(300 + n));
+        }
+        route(&mut fw, "/one", FaceId(300));
+        let multicast = name("/localhost/nfd/strategy/multicast");
+        fw.strategy_set(name("/many").as_ref(), multicast.as_ref()).expect("known");
+        let now = Tick::from_ms(5);
+        asks(&mut fw, now, "/one/1", 1);
+        assert_eq!(steps(&fw, ASKS), 0, "one upstream is what an Interest costs");
+        asks(&mut fw, now, "/many/1", 2);
+        assert_eq!(steps(&fw, ASKS), u64::from((FACES - 1) * COPY_STEPS));
+        // What 32 copies cost in a window, and no more, is what shortens its turns.
+        for n in 0..60 {
+            assert_eq!(fw.turn_weight(ASKS), WEIGHT_MAX, "{n}");
+            asks(&mut fw, now, &format!("/many/2/{n}"), 10 + n);
+        }
+        charge_copies(&mut fw.pending, ASKS, 1 << 16);
+        assert!(fw.turn_weight(ASKS) < WEIGHT_MAX / 2, "{}", fw.turn_weight(ASKS));
+    }
+
+    #[test]
+    fn who_asks_management_without_end_gets_shorter_turns() {
+        let mut fw = Forwarder::new(Config::default());
+        fw.face_add(ASKS, FaceInfo::point_to_point());
+        fw.face_add(FILLS, FaceInfo::point_to_point());
+        for _ in 0..1000 {
+            fw.charge_management(ASKS);
+        }
+        assert_eq!(fw.turn_weight(ASKS), WEIGHT_MAX, "a thousand in a window are free");
+        for _ in 0..2000 {
+            fw.charge_management(ASKS);
+        }
+        assert!(fw.turn_weight(ASKS) < WEIGHT_MAX / 2, "{}", fw.turn_weight(ASKS));
+        assert_eq!(fw.turn_weight(FILLS), WEIGHT_MAX);
     }
 
     #[test]
@@ -227,7 +296,6 @@ mod tests {
         InterestBuilder { can_be_prefix: true, must_be_fresh: true, ..asked }.write(&mut wire);
         let now = Tick::from_ms(5);
         fw.receive(now, packet(ASKS, &wire), &mut out);
-        let steps = |fw: &Forwarder, id| fw.faces().get(id).map_or(0, |face| face.load.steps);
         assert!(steps(&fw, ASKS) > 1000, "{}", steps(&fw, ASKS));
         assert_eq!(steps(&fw, FILLS), 0);
         assert_eq!((fw.turn_weight(ASKS), fw.turn_weight(FILLS)), (16, 16));

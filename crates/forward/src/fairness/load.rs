@@ -25,8 +25,8 @@ pub struct Load {
     pub out_pending: u32,
     /// Octets of the long Interests that it brought and that are pending.
     pub long_octets: u64,
-    /// Steps of its searches of the content store and of further copies of its Interests, in this
-    /// window and in the last one.
+    /// Steps of its searches of the content store, of further copies of its Interests and of what it
+    /// asks of management, in this window and in the last one.
     pub(super) steps: u64,
     pub(super) steps_last: u64,
     /// Time that its answered Interests waited, in this window.
@@ -53,6 +53,12 @@ impl Load {
     #[must_use]
     pub fn capacity(&self) -> u64 {
         (SLACK * self.out_used).max(UPSTREAM_FREE)
+    }
+
+    /// Steps charged to the face in this window and in the last one.
+    #[must_use]
+    pub fn charged(&self) -> u64 {
+        self.steps + self.steps_last
     }
 
     /// Closes a window at whose end `satisfied` Interests have been satisfied in all.

@@ -16,6 +16,10 @@ use onym_tables::{FaceId, Tick};
 use onym_wire::NackReason;
 use onym_wire::types::PacketType;
 
+/// Reports of a shard after which answers leave: to send each by itself costs a lock, an order and
+/// mostly a wake-up, and one may be long.
+const ANSWERS_TOGETHER: usize = 16;
+
 impl Driver for Control {
     type Face = NoFace;
     type Order = Request;
@@ -37,9 +41,12 @@ impl Driver for Control {
     fn begin_round(&mut self, io: &mut Io) {
         for shard in 0..self.reports.len() {
             // At most as many as there are now, so that one shard cannot hold the thread.
-            for _ in 0..self.reports[shard].slots() {
+            for taken in 1..=self.reports[shard].slots() {
                 let Ok(report) = self.reports[shard].pop() else { break };
                 self.report(io, report);
+                if taken % ANSWERS_TOGETHER == 0 {
+                    self.dispatch(io);
+                }
             }
         }
         self.dispatch(io);
@@ -75,12 +82,7 @@ impl Driver for Control {
     /// Tells management what happened to faces, and sends what it wants sent, by shard 0, which
     /// passes it to where it belongs.
     fn dispatch(&mut self, io: &mut Io) {
-        for news in self.plane.news.drain(..) {
-            match news {
-                News::Face(event, view) => self.management.face_event(event, &view, io.now),
-                News::Created(ticket, result) => self.management.face_created(ticket, result),
-            }
-        }
+        self.tell_news(io);
         let mut packets = Vec::new();
         while let Some(output) = self.management.poll_output() {
             packets.push(packet(output));
@@ -142,6 +144,17 @@ impl Control {
         } else {
             self.management.interest(bytes, incoming, now, &mut host);
         }
-        self.dispatch(io);
+        // The next packet finds management as this one left it; answers leave together.
+        self.tell_news(io);
+    }
+
+    /// Tells management what happened to faces.
+    fn tell_news(&mut self, io: &Io) {
+        for news in self.plane.news.drain(..) {
+            match news {
+                News::Face(event, view) => self.management.face_event(event, &view, io.now),
+                News::Created(ticket, result) => self.management.face_created(ticket, result),
+            }
+        }
     }
 }

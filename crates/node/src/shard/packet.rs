@@ -135,6 +135,9 @@ impl Shard {
             own @ Payload::Arena(_) => Buf::copy_from(own.octets(arena)),
         };
         let incoming = incoming.map(FaceId::of_told);
+        if let Some(face) = incoming {
+            self.fw.charge_management(face);
+        }
         self.report(Report::Management { bytes, incoming });
     }
 }

@@ -441,3 +441,24 @@ fn rows_of_frames_go_and_are_counted_as_each_of_them_alone() {
     assert_eq!(&counted.counters, forwarder.counters());
     assert!(counted.counters.balance() && counted.dropped == PushDropped::default());
 }
+
+#[test]
+fn what_is_asked_of_management_is_charged_to_who_asks() {
+    let mut b = bench(1);
+    let ((asks, mut app), (other, mut other_app)) = (b.face(), b.face());
+    b.engine.driver.fw.face_add(FaceId::INTERNAL, FaceInfo::local());
+    b.route("/own", FaceId::INTERNAL);
+    for (io, of) in [(&mut app, "/own/1"), (&mut other_app, "/nobody/1")] {
+        let (name, mut wire) = (of.parse::<Name>().unwrap(), Vec::new());
+        InterestBuilder { nonce: Some([1; 4]), ..InterestBuilder::new(name.as_ref()) }
+            .write(&mut wire);
+        let mut queue = TxQueue::new(1 << 20);
+        queue.push(&wire, None).unwrap();
+        io.flush(&mut queue).unwrap();
+    }
+    b.round();
+    assert!(matches!(b.reports.pop(), Ok(Report::Management { .. })));
+    let charged = |id| b.engine.driver.fw.faces().get(id).map(|face| face.load.charged());
+    assert!(charged(asks) > Some(0), "{:?}", charged(asks));
+    assert_eq!(charged(other), Some(0), "a refusal is what a packet costs");
+}
