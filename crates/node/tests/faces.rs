@@ -6,7 +6,9 @@ mod support;
 
 use onym_face::Listener as _;
 use onym_node::config::Config;
+use onym_pubsub::DomainKey;
 use onym_wire::mgmt::{ControlParameters, Persistency};
+use onym_wire::push::{Control, FrameBuilder, Kind, Label, Route, RouteBuf, Strategy, reserved};
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, UdpSocket};
 use std::time::Duration;
@@ -374,30 +376,82 @@ fn udp_faces(node: &onym_node::NodeHandle) -> Vec<(String, String)> {
     faces.map(|f| (f.remote_uri, f.local_uri)).collect()
 }
 
+/// A frame in the name of a node, with a secret's MAC where there is one.
+fn hello(secret: Option<&str>) -> Vec<u8> {
+    let message = Control { digest: 7, ..Control::new(Kind::HELLO, Label::from_u64(2)) };
+    let (mut payload, mut frame) = (message.octets(), Vec::new());
+    secret.into_iter().for_each(|s| DomainKey::new(s.as_bytes()).seal(&mut payload));
+    FrameBuilder {
+        hop_limit: 1,
+        strategy: Strategy::LINK_LOCAL,
+        route: &RouteBuf::from(Route::Link),
+        ids: &[reserved::of(reserved::HELLO, message.sender)],
+        options: &[],
+        payload: &payload,
+    }
+    .write(&mut frame);
+    frame
+}
+
 #[test]
-fn a_face_speaks_from_the_listener_that_its_peer_speaks_to() {
+fn a_face_is_not_moved_by_datagrams_in_the_name_of_its_peer() {
+    let listeners = "faces.udp.listen=[\"127.0.0.1:0\", \"127.2.0.1:0\"]";
+    let push = ["push.enabled=true", "push.node=\"1\"", "push.key=\"ours\"", listeners];
+    let (node, _dir) = node_with_sockets(&push);
+    let (made_at, other) = (node.bound().udp[0], node.bound().udp[1]);
+    // Whoever sends from this address has the peer's name; where they are makes no difference here.
+    let peer = UdpSocket::bind("127.3.0.1:0").unwrap();
+    let there = format!("udp4://{}", peer.local_addr().unwrap());
+    let mut app = unix_app(&node);
+    face_to(&mut app, peer.local_addr().unwrap());
+    let at = |address| [(there.clone(), format!("udp4://{address}"))];
+    let interests = || {
+        let faces = node.faces().unwrap().into_iter();
+        faces.filter(|f| f.remote_uri == there).map(|f| f.counters.in_interests).sum::<u64>()
+    };
+    assert_eq!(udp_faces(&node), at(made_at));
+    // Packets, hellos without a MAC and with that of another secret; none is lost on its way, so what
+    // comes before an Interest that is counted was looked at.
+    let mut sent = 0;
+    for forged in [support::data("/x", b"x"), hello(None), hello(Some("theirs"))] {
+        for _ in 0..3 {
+            peer.send_to(&forged, other).unwrap();
+            sent += 1;
+            let wire = support::interest_wire("/nobody", sent);
+            peer.send_to(&wire, other).unwrap();
+            until("the Interest is counted", || interests() == u64::from(sent));
+            assert_eq!(udp_faces(&node), at(made_at));
+        }
+    }
+    // The peer itself, which knows the secret, is followed.
+    until("the face speaks from where its peer speaks to", || {
+        peer.send_to(&hello(Some("ours")), other).unwrap();
+        udp_faces(&node) == at(other)
+    });
+}
+
+#[test]
+fn a_link_speaks_from_the_listener_that_its_neighbour_speaks_to() {
     // The way to the far node leaves from 127.0.0.1 as the system sees it; it knows the near one by
     // another address, at which the near one listens, too.
     for first in ["127.0.0.1", "127.2.0.2"] {
+        let push = |n| format!("push.node=\"{n}\"");
         let listeners = format!("faces.udp.listen=[\"{first}:0\", \"127.2.0.1:0\"]");
-        let (near, _near_dir) = node_with_sockets(&[&listeners]);
-        let (far, _far_dir) = node_with_sockets(&["faces.udp.listen=127.3.0.1:0"]);
-        let (known, there) = (near.bound().udp[1], far.bound().udp[0]);
+        let domain = ["push.enabled=true", "push.key=\"ours\""];
+        let (near, _near_dir) = node_with_sockets(&[&listeners, &push(1), domain[0], domain[1]]);
+        let known = near.bound().udp[1];
+        let link = format!("push.link=[{{face=\"udp4://{known}\"}}]");
+        let far = ["faces.udp.listen=127.3.0.1:0", &push(2), &link, domain[0], domain[1]];
+        let (far, _far_dir) = node_with_sockets(&far);
+        let there = far.bound().udp[0];
         let (mut near_app, mut far_app) = (unix_app(&near), unix_app(&far));
         face_to(&mut near_app, there);
-        face_to(&mut far_app, known);
-        let route = |node: &onym_node::NodeHandle, name: &str, to: std::net::SocketAddr| {
-            let remote = format!("udp4://{to}");
-            let face = node.faces().unwrap().into_iter().find(|f| f.remote_uri == remote);
-            node.route(name, face.unwrap().id, 0).unwrap();
-        };
-        route(&far, "/nobody", known);
-        let mut speaks = unix_app(&far);
         until("the near node speaks from where the far one expects it", || {
-            speaks.interest("/nobody");
             udp_faces(&near) == [(format!("udp4://{there}"), format!("udp4://{known}"))]
         });
-        route(&near, "/y", there);
+        let face =
+            near.faces().unwrap().into_iter().find(|f| f.remote_uri.ends_with(&there.to_string()));
+        near.route("/y", face.unwrap().id, 0).unwrap();
         let p = ControlParameters { name: Some(support::name("/y")), ..Default::default() };
         assert_eq!(far_app.command("/localhost/nfd", "rib/register", &p).code, 200);
         let far_before = udp_faces(&far);

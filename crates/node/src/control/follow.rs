@@ -2,21 +2,25 @@
 //!
 //! A face that is asked for speaks from the listener that has the address which the system would
 //! take. The peer may know us by another one: then it makes a face to a stranger of our frames, and
-//! none of them counts as the link that it knows. So a face moves to the listener at which its
-//! peer's frames arrive, unless some come to where it is. A `local` of its own holds it where it is.
+//! none of them counts as the link that it knows. So the face of a neighbour moves to the listener at
+//! which the neighbour's frames arrive, unless some come to where it is. A `local` of its own holds
+//! it where it is.
 //!
-//! Who sends in the peer's name can move it, once a second at most and only while the peer itself
-//! is silent.
+//! Anybody can send in the name of an address, and one who could move a face would take the link
+//! away for as long as they go on. So a face moves for a hello with the MAC of the domain (`push.key`)
+//! and for nothing else; without a key it stays, and the log names the `local` that moves it.
 
 use super::Io;
 use super::faces::Origin;
 use super::plane::Plane;
-use crate::config::Framing;
+use crate::config::{Framing, Push};
+use onym_pubsub::DomainKey;
 use onym_tables::FaceId;
+use onym_wire::push::{Frame, reserved};
 
 impl Plane {
     /// A frame of the peer that the face `id` was made for came by a listener.
-    pub(super) fn follow(&mut self, io: &mut Io, origin: Origin, id: FaceId) {
+    pub(super) fn follow(&mut self, io: &mut Io, origin: Origin, id: FaceId, frame: &[u8]) {
         let now = self.clock.now();
         // One for all addresses does not tell at which of them the frame came.
         let address = self.listeners.address(origin.listener);
@@ -30,7 +34,21 @@ impl Plane {
             .target
             .as_ref()
             .is_some_and(|target| target.local.is_none() && target.framing == Framing::Packets);
-        if !is_free || !record.up || record.local == here || !record.heard.may_look(now) {
+        if !is_free || !record.up || record.local == here {
+            return;
+        }
+        if !is_hello_of_domain(&self.settings.config.push, frame) {
+            if record.heard.is_to_be_told() {
+                tracing::info!(
+                    face = id.0,
+                    speaks_from = record.local,
+                    arrive_at = here,
+                    "frames in the name of its peer arrive at another listener; `local` moves it"
+                );
+            }
+            return;
+        }
+        if !record.heard.may_look(now) {
             return;
         }
         // Asked of the shard behind the frames that it was given.
@@ -49,4 +67,15 @@ impl Plane {
             Err(reason) => tracing::debug!(face = id.0, reason, "cannot follow its peer"),
         }
     }
+}
+
+/// Whether a frame is what only a node of the domain can say: a hello with the domain's MAC.
+fn is_hello_of_domain(push: &Push, frame: &[u8]) -> bool {
+    if !push.enabled || push.key.is_empty() {
+        return false;
+    }
+    let Ok(frame) = Frame::parse(frame) else { return false };
+    let mut ids = frame.ids;
+    let is_hello = ids.next().and_then(|id| id.first().copied()) == Some(reserved::HELLO.0);
+    is_hello && DomainKey::new(push.key.as_bytes()).fits(frame.payload)
 }

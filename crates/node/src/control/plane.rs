@@ -118,7 +118,7 @@ impl Plane {
             Peer::Ether(_) => None,
         });
         if let Some(id) = known {
-            self.follow(io, origin, id);
+            self.follow(io, origin, id, &frame.bytes);
             if let Some(record) = self.faces.get_mut(id) {
                 match self.shards.frame(record.owner, id, frame) {
                     true => record.heard.note(),

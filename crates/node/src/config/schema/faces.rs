@@ -265,7 +265,8 @@ pub struct StaticFace {
     /// The remote end, such as `udp4://192.0.2.1:6363`; host names are looked up at start.
     pub uri: String,
     /// The local end: the interface of Ethernet, `dev://eth0`; the listener that a UDP face speaks
-    /// from, `udp4://192.0.2.1:6363`, by default the one that its peer speaks to.
+    /// from, `udp4://192.0.2.1:6363`, by default the one with the address that the system would take,
+    /// and from a hello with the MAC of `push.key` on the one where that arrived.
     #[serde(default)]
     pub local: Option<String>,
     /// How long it lives: `persistent` or `permanent`.

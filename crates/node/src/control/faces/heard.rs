@@ -15,12 +15,19 @@ pub(crate) struct Heard {
     by_itself: u64,
     /// When it is looked at again.
     look_at: Tick,
+    /// It was said that frames in its peer's name arrive elsewhere.
+    is_told: bool,
 }
 
 impl Heard {
     /// Counts a frame that came by a listener and was handed over.
     pub(in crate::control) fn note(&mut self) {
         self.by_listener += 1;
+    }
+
+    /// Whether it is to be said that frames in its peer's name arrive elsewhere, which is said once.
+    pub(in crate::control) fn is_to_be_told(&mut self) -> bool {
+        !std::mem::replace(&mut self.is_told, true)
     }
 
     /// Whether it may be looked at: once in [`LOOK_INTERVAL`].
