@@ -251,8 +251,53 @@ def stale(onym: str, folder: Path) -> None:
         node.stop()
 
 
+def fetch(node: Node, folder: Path, version: int, *more: str) -> tuple[int, float, int, str]:
+    """`onym get` of what `/hostile` has: its exit code, seconds, octets of memory at most, its words."""
+    name, out = f"/hostile/v={version}", str(folder / "out")
+    words = [node.onym, "get", name, "-o", out, "--node", node.uri, *more]
+    begun = time.monotonic()
+    child = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+    said = child.stderr.read()
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    assert not Path(out).exists(), "nothing is left behind"
+    return child.returncode, time.monotonic() - begun, usage.ru_maxrss * 1024, said
+
+
+def endless(onym: str, folder: Path) -> None:
+    """Producers without an end: what `onym get` takes of them until it ends."""
+    content = b"x" * 8000
+    # What the producer does, the words of the fetch, its exit code, seconds and octets at most.
+    cases = [
+        ("a FinalBlockId that moves", lambda of, n: data(of, content, last=n + 10),
+         (), 4, 5, 10 * MB),
+        ("no FinalBlockId, --size-max 100M", lambda of, n: data(of, content),
+         ("--size-max", "100M"), 4, 60, 150 * MB),
+        ("FinalBlockId 2^64-1", lambda of, n: data(of, content, last=2**64 - 1), (), 4, 5, 10 * MB),
+        ("congestion Nacks for ever", lambda of, n: b"", (), 5, 120, MB),
+    ]
+    node = Node(onym, folder, "shards=1", "cs.packets_max=0")
+    try:
+        for version, (what, answer, more, code, most_s, most) in enumerate(cases, 1):
+            producer = ndn.Producer(str(node.socket), name(b"hostile"), answer)
+            try:
+                ended, seconds, memory, said = fetch(node, folder, version, *more)
+            finally:
+                producer.end()
+            told(f"{what}: ends after {seconds:.2f} s, {producer.answers} answers, "
+                 f"{producer.octets} octets; {memory / MB:.0f} MB of memory at most")
+            assert ended == code, (ended, said)
+            assert seconds < most_s and producer.octets < most, said
+    finally:
+        node.stop()
+
+
 # Copies for further next hops shorten the turns of who asked (crates/forward/src/fairness.rs).
 FACES = 32
+# Another user than the node's.
+STRANGER = 54_322
+# What an operator has the node do is no attack: told, without a bound.
+OPERATORS = {"command of an operator"}
 CHARGED = {f"to {FACES} next hops"}
 # No other packet may cost more for each of its octets: twice what the dearest one took before.
 DEAR_NS = 88
@@ -268,6 +313,7 @@ def kinds() -> dict[str, list[bytes]]:
     prefix = tlv(7, tlv(8, b"mine"))
     few = range(2000)
     return {
+        "command of an operator": [command(b"cs", b"erase", prefix) for _ in range(3000)],
         "no route": [interest(name(b"none", key())) for _ in some],
         "pending": [interest(name(b"dead", key())) for _ in some],
         "pending, 8 KB": [interest(name(b"dead", key(), b"x" * 8000)) for _ in few],
@@ -292,17 +338,46 @@ def kinds() -> dict[str, list[bytes]]:
     }
 
 
+def attacker_of(node: Node, kind: str) -> App:
+    return App(str(node.socket), 0 if kind in OPERATORS else STRANGER)
+
+
+def beside(node: Node, kind: str, wires: list[bytes]) -> tuple[float, float]:
+    """A victim's mean round trip beside a flood of `wires`, and how long a question of another one to
+    management takes, both in milliseconds."""
+    attacker, over = attacker_of(node, kind), threading.Event()
+    batches = [b"".join(wires[at:at + 500]) for at in range(0, len(wires), 500)]
+
+    def attack() -> None:
+        while not over.is_set():
+            for batch in batches:
+                attacker.send(batch)
+
+    flood = threading.Thread(target=attack)
+    flood.start()
+    try:
+        mean = mean_ms(node, "/victim")
+        begun = time.monotonic()
+        node.run("face", "list")
+        return mean, (time.monotonic() - begun) * 1000
+    finally:
+        over.set()
+        flood.join()
+        attacker.close()
+
+
 def dearest(onym: str, folder: Path) -> None:
-    """Processor time of packets of many kinds, for each octet."""
+    """Processor time of packets of many kinds, for each octet, and others beside a flood of the dearest."""
+    folder.chmod(0o755)
     node = Node(onym, folder, "shards=1")
     peers = [dead_route(node, "/dead")]
     node.run("strategy", "set", "/many", "multicast")
     peers += [dead_route(node, "/many") for _ in range(FACES)]
     try:
-        dear = {}
+        dear, all_kinds = {}, kinds()
         with ended(serve(node, "/victim")):
-            for kind, wires in kinds().items():
-                attacker, octets = App(str(node.socket)), sum(map(len, wires))
+            for kind, wires in all_kinds.items():
+                attacker, octets = attacker_of(node, kind), sum(map(len, wires))
                 attacker.until_done()
                 start = settled_s(node.child.pid)
                 for at in range(0, len(wires), 500):
@@ -312,8 +387,15 @@ def dearest(onym: str, folder: Path) -> None:
                 attacker.close()
                 dear[kind] = took / octets
                 told(f"{kind:28} {took / len(wires):8.0f} ns a packet, {dear[kind]:6.1f} ns an octet")
+            quiet = mean_ms(node, "/victim")
+            dearest_first = sorted(dear.keys() - OPERATORS, key=dear.__getitem__, reverse=True)
+            for kind in dearest_first[:3]:
+                mean, asked = beside(node, kind, all_kinds[kind])
+                told(f"beside a flood of {kind}: a victim's mean {mean:.2f} ms ({quiet:.2f} before), "
+                     f"another one's question to the node {asked:.0f} ms")
+                assert mean < 10 and asked < 2000, (kind, mean, asked)
         beyond = {kind: f"{ns:.0f}" for kind, ns in dear.items()
-                  if ns > DEAR_NS and kind not in CHARGED}
+                  if ns > DEAR_NS and kind not in CHARGED | OPERATORS}
         assert not beyond, beyond
     finally:
         node.stop()
@@ -374,7 +456,7 @@ def half_open(onym: str, folder: Path) -> None:
         net("down")
 
 
-CASES = [pending, addresses, scopes, stale, dearest, half_open]
+CASES = [pending, addresses, scopes, stale, dearest, half_open, endless]
 
 if __name__ == "__main__":
     sys.exit(play(CASES))
