@@ -1,5 +1,6 @@
 //! `onym topology deploy`: from one description of a network to the configuration of each node.
 
+mod secret;
 mod shape;
 
 use crate::exit::{Exit, Failure};
@@ -20,14 +21,15 @@ use std::path::{Path, PathBuf};
 ///
 /// The description is TOML: nodes, links and roles, or a shape that is generated. Into the folder
 /// go one configuration for `onym daemon --config` for each node, `domain.json` with all numbers
-/// and the filters from every node to its rendezvous and topology manager, and `domain.dot`.
+/// and the filters from every node to its rendezvous and topology manager, and `domain.dot`. The key
+/// that nodes of the domain authenticate control messages with is made the first time, in `domain.key`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   onym topology deploy chain.toml -o chain/
   onym daemon --config chain/n1.toml
 A description:
   [domain]
-  key = \"a secret\"                 optional: control messages are authenticated
+  key = \"a secret\"                 of control messages; else one is made, \"\": none
   base = \"127.0.0.1:17000\"         nodes without an address: this machine, ports counted up,
                                    sockets NAME.sock in the folder
   [[node]]
@@ -67,7 +69,7 @@ struct Description {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Domain {
-    key: String,
+    key: Option<String>,
     seed: u64,
     /// Without it: `bits` as long as the numbers are below 256.
     scheme: Option<PushScheme>,
@@ -130,8 +132,9 @@ pub(crate) fn run(args: &Args, cx: &Context) -> anyhow::Result<()> {
     std::fs::create_dir_all(&args.output)
         .with_context(|| format!("{} cannot be made", args.output.display()))?;
     let folder = args.output.canonicalize().unwrap_or_else(|_| args.output.clone());
+    let key = secret::key(description.domain.key.as_deref(), &folder)?;
     for node in &nodes {
-        let mut config = config_of(node, &nodes, &description.domain, scheme);
+        let mut config = config_of(node, &nodes, &key, scheme);
         if node.is_shared {
             // Several nodes on one machine: each has a socket of its own, and no port twice.
             let socket = folder.join(format!("{}.sock", node.name));
@@ -139,7 +142,11 @@ pub(crate) fn run(args: &Args, cx: &Context) -> anyhow::Result<()> {
             config.faces.tcp.listen.0.clear();
             config.faces.websocket.listen.0.clear();
         }
-        write(&args.output, &format!("{}.toml", node.name), &config.to_toml())?;
+        let name = format!("{}.toml", node.name);
+        write(&args.output, &name, &config.to_toml())?;
+        if !key.is_empty() {
+            secret::protect(&folder.join(name))?;
+        }
     }
     let told = domain_json(&nodes, scheme);
     write(&args.output, "domain.json", &serde_json::to_string_pretty(&told)?)?;
@@ -250,14 +257,14 @@ fn center(nodes: &[Planned]) -> Option<usize> {
 }
 
 /// What `onym daemon` is given.
-fn config_of(node: &Planned, nodes: &[Planned], domain: &Domain, scheme: Scheme) -> Config {
+fn config_of(node: &Planned, nodes: &[Planned], key: &str, scheme: Scheme) -> Config {
     let mut config = Config::default();
     config.faces.udp.listen.0 = vec![node.address.to_string()];
     config.push.enabled = true;
     config.push.node = node.label.to_string();
     config.push.inside = node.inside;
     config.push.roles.clone_from(&node.roles);
-    config.push.key.clone_from(&domain.key);
+    key.clone_into(&mut config.push.key);
     config.push.seed = scheme.seed;
     config.push.scheme = if scheme.kind == Kind::Bits { PushScheme::Bits } else { PushScheme::K };
     config.push.link = node
@@ -374,10 +381,9 @@ mod tests {
                 nodes.iter().flat_map(|n| n.links.iter().map(|l| l.1).chain([n.inside])).collect();
             let unique: BTreeSet<u32> = all.iter().copied().collect();
             assert_eq!((all.len(), unique.len()), (nodes.len() + 2 * links, all.len()));
-            let domain = Domain::default();
             for node in &nodes {
-                let config = config_of(node, &nodes, &domain, scheme);
-                assert_eq!(config.push.scheme, kind);
+                let config = config_of(node, &nodes, "ours", scheme);
+                assert_eq!((config.push.scheme, config.push.key.as_str()), (kind, "ours"));
                 let read = Config::parse(&config.to_toml(), "test").unwrap();
                 assert_eq!(read, config);
             }
