@@ -5,7 +5,7 @@ mod events;
 pub mod uri;
 mod worker;
 
-pub use onym_services::{Kind, Side};
+pub use onym_services::{FarEnd, Kind, Side};
 pub use uri::{FaceSpec, ListenSpec};
 pub use worker::verify;
 
@@ -132,7 +132,7 @@ impl Host {
             let listener = uri::listen(&spec.uri).map_err(HostError::System)?;
             let WorkerEngine { driver, io, .. } = &mut first;
             driver
-                .listen(io, listener, spec.label.clone(), spec.side)
+                .listen(io, listener, spec)
                 .map_err(|e| HostError::System(format!("{}: {e}", spec.uri)))?;
         }
         first.driver.share_with(remotes.get(1..).unwrap_or_default().to_vec());
@@ -140,7 +140,8 @@ impl Host {
             let uri = uri::resolve(&spec.uri).map_err(HostError::Usage)?;
             let WorkerEngine { driver, io, .. } = &mut first;
             if driver.reserve_face() {
-                driver.create(io, Made::Created, &spec.label, &uri, spec.side);
+                let port = driver.port(&spec.label, spec.side, spec.far_end);
+                driver.create(io, Made::Created, &uri, port);
             }
         }
         let listeners = first.driver.listeners_json();

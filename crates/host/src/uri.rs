@@ -3,7 +3,7 @@
 use onym_face::udp::{UdpFace, UdpListener, UdpOptions};
 use onym_face::{EtherFace, EtherListener, Face, Listener, UnixListener, tcp, unix};
 use onym_http::folders::Folders;
-use onym_services::Side;
+use onym_services::{FarEnd, Side};
 use onym_wire::faceuri::{FaceUri, Host};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
@@ -11,7 +11,7 @@ use std::path::Path;
 /// Receive buffer of Ethernet sockets, in octets.
 const ETHER_BUFFER: usize = 4 << 20;
 
-/// A place to listen at: `[LABEL=]URI[,side=SIDE]`.
+/// A place to listen at: `[LABEL=]URI[,side=SIDE][,peer=PEER]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListenSpec {
     /// Its name; faces are called `LABEL.NUMBER`.
@@ -20,9 +20,11 @@ pub struct ListenSpec {
     pub uri: String,
     /// What lies beyond its connections.
     pub side: Side,
+    /// Who connects there.
+    pub far_end: FarEnd,
 }
 
-/// A face to make: `[LABEL=]URI[,side=SIDE]`.
+/// A face to make: `[LABEL=]URI[,side=SIDE][,peer=PEER]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FaceSpec {
     /// Its name.
@@ -31,26 +33,44 @@ pub struct FaceSpec {
     pub uri: String,
     /// What lies beyond it.
     pub side: Side,
+    /// Who is there.
+    pub far_end: FarEnd,
 }
 
-/// Label, URI and side in `text`.
-fn split(text: &str, side: Side) -> Result<(Option<String>, String, Side), String> {
+/// What a text of the command line says of a face or listener.
+struct Parts {
+    label: Option<String>,
+    uri: String,
+    side: Option<Side>,
+    far_end: FarEnd,
+}
+
+fn split(text: &str) -> Result<Parts, String> {
     let (label, rest) = match text.split_once('=') {
         Some((label, rest)) if is_label(label) && rest.contains("://") => {
             (Some(label.to_owned()), rest)
         }
         _ => (None, text),
     };
-    let (uri, side) = match rest.split_once(",side=") {
-        None => (rest, side),
-        Some((uri, "consumer")) => (uri, Side::Consumer),
-        Some((uri, "producer")) => (uri, Side::Producer),
-        Some((_, other)) => return Err(format!("side {other:?} is neither consumer nor producer")),
-    };
+    let is_option = |text: &str| text.starts_with("side=") || text.starts_with("peer=");
+    let (mut uri, mut side, mut far_end) = (rest, None, FarEnd::Any);
+    while let Some((before, option)) = uri.rsplit_once(',').filter(|(_, o)| is_option(o)) {
+        match option {
+            "side=consumer" => side = Some(Side::Consumer),
+            "side=producer" => side = Some(Side::Producer),
+            "peer=any" => far_end = FarEnd::Any,
+            "peer=service" => far_end = FarEnd::Service,
+            other => {
+                let text = "side is consumer or producer, peer is any or service";
+                return Err(format!("{other:?}: {text}"));
+            }
+        }
+        uri = before;
+    }
     if !uri.contains("://") {
         return Err(format!("{uri:?} is not a URI such as tcp4://127.0.0.1:6363"));
     }
-    Ok((label, uri.to_owned(), side))
+    Ok(Parts { label, uri: uri.to_owned(), side, far_end })
 }
 
 /// Whether `text` may be a label.
@@ -64,8 +84,9 @@ impl std::str::FromStr for ListenSpec {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (label, uri, side) = split(text, Side::Consumer)?;
-        Ok(Self { label: label.unwrap_or_else(|| "in".into()), uri, side })
+        let Parts { label, uri, side, far_end } = split(text)?;
+        let label = label.unwrap_or_else(|| "in".into());
+        Ok(Self { label, uri, side: side.unwrap_or(Side::Consumer), far_end })
     }
 }
 
@@ -73,8 +94,9 @@ impl std::str::FromStr for FaceSpec {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (label, uri, side) = split(text, Side::Producer)?;
-        Ok(Self { label: label.unwrap_or_else(|| "out".into()), uri, side })
+        let Parts { label, uri, side, far_end } = split(text)?;
+        let label = label.unwrap_or_else(|| "out".into());
+        Ok(Self { label, uri, side: side.unwrap_or(Side::Producer), far_end })
     }
 }
 
@@ -207,6 +229,13 @@ mod tests {
         assert_eq!((spec.label.as_str(), spec.side), ("producer", Side::Producer));
         let plain: ListenSpec = "udp4://0.0.0.0:6363".parse().unwrap();
         assert_eq!((plain.label.as_str(), plain.side), ("in", Side::Consumer));
+        for text in
+            ["a=tcp4://x,peer=service,side=producer", "a=tcp4://x,side=producer,peer=service"]
+        {
+            let spec: FaceSpec = text.parse().unwrap();
+            assert_eq!((spec.uri.as_str(), spec.far_end), ("tcp4://x", FarEnd::Service));
+        }
+        assert!("tcp4://x,peer=friend".parse::<ListenSpec>().is_err());
         assert!("tcp4://x,side=left".parse::<ListenSpec>().is_err());
         assert!("nothing".parse::<ListenSpec>().is_err());
     }

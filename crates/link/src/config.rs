@@ -71,6 +71,9 @@ pub struct LinkConfig {
     /// Take frames and messages of the push half, for a shell that hands them there; without it
     /// they are no packets.
     pub push: bool,
+    /// The peer is a service of the same chain: say where packets entered the chain and which next
+    /// hops Interests have, and take the same from it. Without it both are ignored and not sent.
+    pub services: bool,
     /// First Sequence number of fragments; arbitrary, best different after each start.
     pub first_sequence: u64,
     /// Bounds of reassembly.
@@ -92,10 +95,18 @@ impl LinkConfig {
             local_fields: false,
             self_learning: true,
             push: false,
+            services: false,
             first_sequence: 0,
             reassembly_limits: ReassemblyLimits::default(),
             reliability_limits: ReliabilityLimits::default(),
         }
+    }
+
+    /// The same face where its peer is a service of the same chain. On streams, too, packets that
+    /// grow over the longest frame by their fields are cut.
+    #[must_use]
+    pub fn between_services(self) -> Self {
+        Self { services: true, fragmentation: true, reassembly: true, ..self }
     }
 
     /// A datagram face (UDP, Ethernet) with frames of at most `mtu` octets.

@@ -9,7 +9,7 @@ use crate::{LpIn, Packet};
 use onym_frame::{Buf, RxFrame};
 use onym_tables::pit::Token;
 use onym_tables::{FaceId, Tick};
-use onym_wire::lp::LpPacket;
+use onym_wire::lp::{LpPacket, ServiceFields};
 use onym_wire::tlv::Malformed;
 use onym_wire::types::PacketType;
 use std::num::NonZeroU64;
@@ -57,11 +57,15 @@ impl Link {
             return if acks { Ok(Received::Idle) } else { Err(FrameVerdict::LpEmpty) };
         };
         self.receive_sequence(now, &packet)?;
+        let told = match self.config.services {
+            true => told_by_service(&packet, &frame.bytes)?,
+            false => ServiceFields::default(),
+        };
         let (bytes, lp) = if !packet.is_fragmented() {
             let bytes = frame.bytes.slice_of(fragment);
-            (bytes, fields(&packet, |part| frame.bytes.slice_of(part)))
+            (bytes, fields(&packet, told, |part| frame.bytes.slice_of(part)))
         } else {
-            match self.reassemble(now, frame.endpoint, &packet, fragment)? {
+            match self.reassemble(now, frame.endpoint, &packet, told)? {
                 Some(whole) => whole,
                 None => return Ok(Received::Held),
             }
@@ -99,7 +103,7 @@ impl Link {
         now: Tick,
         endpoint: u64,
         packet: &LpPacket<'_>,
-        bytes: &[u8],
+        told: ServiceFields<'_>,
     ) -> Result<Option<(Buf, LpIn)>, FrameVerdict> {
         if !self.config.reassembly {
             return Err(FrameVerdict::FragRefused);
@@ -112,10 +116,10 @@ impl Link {
             sequence: packet.sequence,
             index: packet.frag_index,
             count: packet.frag_count,
-            bytes,
+            bytes: packet.fragment.unwrap_or_default(),
         };
         // A copy: the announcement must not keep the frame of its first fragment alive.
-        match self.reassembler.insert(now, fragment, || fields(packet, Buf::copy_from)) {
+        match self.reassembler.insert(now, fragment, || fields(packet, told, Buf::copy_from)) {
             Outcome::Complete(bytes, lp) => Ok(Some((bytes, lp))),
             Outcome::Held => Ok(None),
             Outcome::Refused(verdict) => Err(verdict),
@@ -130,8 +134,24 @@ fn refusal(malformed: Malformed) -> FrameVerdict {
     }
 }
 
+/// What a service of the same chain says of a packet, by the frame that has its beginning.
+fn told_by_service<'a>(
+    packet: &LpPacket<'_>,
+    frame: &'a [u8],
+) -> Result<ServiceFields<'a>, FrameVerdict> {
+    let told = ServiceFields::parse(frame).map_err(refusal)?;
+    let begins = packet.frag_index == 0;
+    let is_interest = packet.fragment.and_then(PacketType::of) == Some(PacketType::Interest)
+        && packet.nack.is_none();
+    // Next hops take the place of an announcement, and an origin that of a face.
+    let is_forbidden = packet.next_hop_face.is_some()
+        || begins && is_interest && packet.prefix_announcement.is_some()
+        || !(begins && is_interest) && told.next_hops.is_some();
+    if is_forbidden { Err(FrameVerdict::UnexpectedField) } else { Ok(told) }
+}
+
 /// The fields of a packet that matter to forwarding. `IncomingFaceId` of a peer is ignored.
-fn fields(packet: &LpPacket<'_>, keep: impl FnOnce(&[u8]) -> Buf) -> LpIn {
+fn fields(packet: &LpPacket<'_>, told: ServiceFields<'_>, keep: impl FnOnce(&[u8]) -> Buf) -> LpIn {
     let mut pit_token = Token::new();
     if let Some(token) = packet.pit_token {
         pit_token = Token::try_from(token).expect("invariant: the parser allows 32 octets");
@@ -142,30 +162,26 @@ fn fields(packet: &LpPacket<'_>, keep: impl FnOnce(&[u8]) -> Buf) -> LpIn {
         pit_token,
         congestion_mark: u8::try_from(packet.congestion_mark).unwrap_or(u8::MAX),
         nack: packet.nack,
-        next_hop_face: packet.next_hop_face.map(face),
+        next_hop_face: packet.next_hop_face.map(face).or(told.origin),
         no_cache: packet.no_cache,
         non_discovery: packet.non_discovery,
-        prefix_announcement: packet.prefix_announcement.map(keep),
+        prefix_announcement: packet.prefix_announcement.or(told.next_hops).map(keep),
     }
 }
 
 /// Applies the rules about which field may go with which packet, and what this face allows.
 fn checked(config: &LinkConfig, mut lp: LpIn, bytes: &[u8]) -> Result<LpIn, FrameVerdict> {
+    let is_face_chosen = lp.next_hop_face.is_some() && !config.services;
     let forbidden = match (PacketType::of(bytes), lp.nack) {
         (Some(PacketType::Interest), None) => {
             lp.no_cache
-                || lp.prefix_announcement.is_some()
-                || (lp.next_hop_face.is_some() && !config.local_fields)
+                || (lp.prefix_announcement.is_some() && !config.services)
+                || (is_face_chosen && !config.local_fields)
         }
         (Some(PacketType::Interest), Some(_)) => {
-            lp.next_hop_face.is_some()
-                || lp.no_cache
-                || lp.non_discovery
-                || lp.prefix_announcement.is_some()
+            is_face_chosen || lp.no_cache || lp.non_discovery || lp.prefix_announcement.is_some()
         }
-        (Some(PacketType::Data), nack) => {
-            nack.is_some() || lp.next_hop_face.is_some() || lp.non_discovery
-        }
+        (Some(PacketType::Data), nack) => nack.is_some() || is_face_chosen || lp.non_discovery,
         (Some(PacketType::PushFrame), nack) if config.push => {
             nack.is_some()
                 || lp.next_hop_face.is_some()
@@ -178,7 +194,7 @@ fn checked(config: &LinkConfig, mut lp: LpIn, bytes: &[u8]) -> Result<LpIn, Fram
     if forbidden {
         return Err(FrameVerdict::UnexpectedField);
     }
-    if !config.self_learning {
+    if !config.self_learning && !config.services {
         lp.non_discovery = false;
         lp.prefix_announcement = None;
     }

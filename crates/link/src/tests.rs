@@ -10,6 +10,7 @@ use std::time::Duration;
 
 mod hostile;
 mod reliable;
+mod services;
 
 const FACE: FaceId = FaceId(300);
 /// Interest /A of the vectors.

@@ -11,7 +11,7 @@
 //! ```
 
 use super::reliability::{ACK_LEN, Piece};
-use super::{Link, LinkUnsent};
+use super::{Link, LinkConfig, LinkUnsent};
 use crate::{LpOut, Outgoing, PacketKind, Payload, Transmit};
 use onym_frame::{Buf, FrameRow, TxQueue};
 use onym_tables::Tick;
@@ -166,13 +166,18 @@ impl Link {
             Fields::Pull(_, lp) => {
                 lp.pit_token.is_empty()
                     && lp.nack.is_none()
-                    && !(lp.incoming_face.is_some() && self.config.local_fields)
+                    && !(lp.incoming_face.is_some() && self.tells_faces())
                     && !lp.no_cache
                     && !lp.non_discovery
                     && lp.prefix_announcement.is_none()
             }
         };
         mark == 0 && has_none && self.reliability.is_none()
+    }
+
+    /// Whether packets say where they came from.
+    fn tells_faces(&self) -> bool {
+        self.config.local_fields || self.config.services
     }
 
     fn push_bare(&mut self, body: Body<'_>, queue: &mut TxQueue) -> Result<(), LinkUnsent> {
@@ -193,7 +198,7 @@ impl Link {
         body: Body<'_>,
         queue: &mut TxQueue,
     ) -> Result<(), LinkUnsent> {
-        let header = fields.header(mark, self.config.local_fields);
+        let header = fields.header(mark, &self.config);
         let len = body.bytes.len();
         let cut = match self.cut(header.fields_len(), len) {
             Some(cut) => cut,
@@ -281,7 +286,7 @@ impl Link {
         let Some(reliability) = &mut self.reliability else { return };
         let tx_sequence = reliability.keep(now, piece.clone());
         let mut header = match &piece.lp {
-            Some(lp) => header_of(lp, lp.congestion_mark, self.config.local_fields),
+            Some(lp) => header_of(piece.kind, lp, lp.congestion_mark, &self.config),
             None => LpHeader::default(),
         };
         header.sequence = Some(piece.sequence);
@@ -370,9 +375,9 @@ impl<'a> Fields<'a> {
     }
 
     /// As a header, with this congestion mark.
-    fn header(self, mark: u8, local_fields: bool) -> LpHeader<'a> {
+    fn header(self, mark: u8, config: &LinkConfig) -> LpHeader<'a> {
         match self {
-            Self::Pull(_, lp) => header_of(lp, mark, local_fields),
+            Self::Pull(kind, lp) => header_of(Some(kind), lp, mark, config),
             Self::None => LpHeader { congestion_mark: u64::from(mark), ..LpHeader::default() },
         }
     }
@@ -405,16 +410,26 @@ fn frame_len(fields_len: usize, len: usize) -> usize {
     tlv_len(types::LP_PACKET, fields_len + tlv_len(types::LP_FRAGMENT, len))
 }
 
-/// The link-layer fields of a packet.
-fn header_of(lp: &LpOut, mark: u8, local_fields: bool) -> LpHeader<'_> {
+/// The link-layer fields of a packet. What services tell each other leaves to services only.
+fn header_of<'a>(
+    kind: Option<PacketKind>,
+    lp: &'a LpOut,
+    mark: u8,
+    config: &LinkConfig,
+) -> LpHeader<'a> {
+    let is_interest = kind == Some(PacketKind::Interest);
+    let came_from = lp.incoming_face.map(NonZeroU64::get);
+    let attached = lp.prefix_announcement.as_deref();
     LpHeader {
         pit_token: &lp.pit_token,
         nack: lp.nack,
-        incoming_face: lp.incoming_face.filter(|_| local_fields).map(NonZeroU64::get),
+        incoming_face: came_from.filter(|_| config.local_fields && !config.services),
         no_cache: lp.no_cache,
         congestion_mark: u64::from(mark),
         non_discovery: lp.non_discovery,
-        prefix_announcement: lp.prefix_announcement.as_deref(),
+        prefix_announcement: attached.filter(|_| !is_interest),
+        service_origin: came_from.filter(|_| config.services),
+        service_next_hops: attached.filter(|_| config.services && is_interest),
         ..LpHeader::default()
     }
 }

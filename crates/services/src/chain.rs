@@ -16,13 +16,13 @@ use std::num::NonZeroU64;
 /// then who comes next is not told apart from its link.
 const CLIENTS_MAX: usize = 16_384;
 /// Next hops of one Interest that are handed on; the dearest beyond are left out.
-pub(crate) const HOPS_MAX: usize = 32;
+pub(crate) const HOPS_MAX: usize = onym_wire::lp::SERVICE_NEXT_HOPS_MAX;
 
 /// What stays with a Data or Nack while stages of this service take it to who asked.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Came {
     pub(crate) origin: Option<Origin>,
-    no_cache: bool,
+    pub(crate) no_cache: bool,
 }
 
 impl Came {

@@ -11,7 +11,7 @@
 
 use crate::chain::{NextHops, Origin};
 use crate::element::{Cx, Effect, Element, Method, Refusal, Request, read};
-use crate::ports::Counts;
+use crate::ports::{Counts, FarEnd};
 use crate::registration::is_command;
 use crate::stats::{self, KindStats};
 use crate::verdict::Verdict;
@@ -58,6 +58,8 @@ impl Path {
 struct Config {
     consumer_path: Option<String>,
     producer_path: Option<String>,
+    /// Who is at the end of both paths.
+    peer: FarEnd,
     repoint: bool,
     sessions_max: usize,
     idle_ms: u64,
@@ -101,6 +103,7 @@ impl PacketDispatcher {
         let config = Config {
             consumer_path: None,
             producer_path: None,
+            peer: FarEnd::Any,
             repoint: true,
             sessions_max: 1024,
             idle_ms: 0,
@@ -185,7 +188,7 @@ impl PacketDispatcher {
         let Some(session) = self.sessions.get_mut(&number) else { return };
         session.generation += 1;
         let label = format!("s{number}.{}.{}", path.letter(), session.generation);
-        cx.effects.push(Effect::Connect { label, uri });
+        cx.effects.push(Effect::Connect { label, uri, far_end: self.config.peer });
     }
 
     /// The session and path that a label of ours names.

@@ -3,7 +3,7 @@
 use crate::chain::Origin;
 use crate::events::Event;
 use crate::freeze::Freeze;
-use crate::ports::{Ports, Side};
+use crate::ports::{FarEnd, Ports, Side};
 use crate::rendezvous;
 use crate::settings::{Return, Settings};
 use crate::stats::KindStats;
@@ -90,6 +90,8 @@ pub enum Effect {
         label: String,
         /// The far end.
         uri: String,
+        /// Who is there.
+        far_end: FarEnd,
     },
     /// Close a face.
     Close(FaceId),

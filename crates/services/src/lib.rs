@@ -34,7 +34,7 @@ pub use element::{Element, Method, Refusal, Request};
 pub use events::Event;
 pub use function::{Function, Now};
 pub use kind::Kind;
-pub use ports::{Port, Ports, Side};
+pub use ports::{FarEnd, Port, Ports, Side};
 pub use verdict::Verdict;
 
 #[cfg(test)]

@@ -35,6 +35,28 @@ impl Side {
     }
 }
 
+/// Who is at the other end of a face.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FarEnd {
+    /// Anybody: what it says of a chain is ignored, and it is told nothing of one.
+    #[default]
+    Any,
+    /// A service of the same chain, which is told origins and next hops and believed.
+    Service,
+}
+
+impl FarEnd {
+    /// The word of the control interface.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Any => "any",
+            Self::Service => "service",
+        }
+    }
+}
+
 /// Packets by kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
@@ -78,6 +100,8 @@ pub struct Port {
     pub local_fields: bool,
     /// How many peers hear what is sent.
     pub link: LinkType,
+    /// Who is at the other end; the shell keeps what they may not say from the element.
+    pub far_end: FarEnd,
     /// What packets that come here said of where they entered the chain.
     pub origin: Option<Origin>,
     /// Packets received.
@@ -102,6 +126,7 @@ impl Port {
             local: false,
             local_fields: false,
             link: LinkType::PointToPoint,
+            far_end: FarEnd::Any,
             origin: None,
             received: Counts::default(),
             sent: Counts::default(),

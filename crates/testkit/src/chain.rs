@@ -1,12 +1,13 @@
 //! A chain of services in memory and virtual time: dispatcher, cache, backward router, name router,
-//! strategy forwarder. Each script face is a client of the dispatcher.
+//! strategy forwarder. Each script face is a client of the dispatcher. Between functions go the frames
+//! that sockets would carry.
 
 use crate::core::{link_config, to_name};
 use crate::script::{CsSpec, Script};
 use crate::subject::{Bench, Count, Received, Subject};
 use crate::wire::name::Component;
 use onym_frame::{Buf, RxFrame, TxQueue};
-use onym_link::{Link, LpIn, Outbox, Packet, Received as FromLink};
+use onym_link::{Link, LinkConfig, Outbox, Packet, Received as FromLink};
 use onym_services::chain::Origin;
 use onym_services::element::Effect;
 use onym_services::{Function, Kind, Method, Now, Port, Request, Side};
@@ -68,6 +69,27 @@ impl Bench for Chain {
     }
 }
 
+/// One end of a link between two functions.
+#[derive(Debug)]
+struct Wire {
+    link: Link,
+    queue: TxQueue,
+}
+
+fn service_link() -> Wire {
+    let config = LinkConfig { congestion_marking: None, ..LinkConfig::stream() };
+    Wire { link: Link::new(config.between_services()), queue: TxQueue::new(QUEUE_BYTES_MAX) }
+}
+
+impl Wire {
+    fn take_frames(&mut self) -> Vec<Vec<u8>> {
+        let frames = self.queue.iter().map(|(head, body)| [head, body].concat()).collect();
+        let count = self.queue.len();
+        self.queue.pop(count);
+        frames
+    }
+}
+
 #[derive(Debug)]
 struct Client {
     id: FaceId,
@@ -85,6 +107,8 @@ struct ChainSubject {
     functions: Vec<Function>,
     /// Where what one function sends on a face arrives.
     wires: BTreeMap<(usize, FaceId), (usize, FaceId)>,
+    /// The link service of each of those, with the octets that sockets carry.
+    links: BTreeMap<(usize, FaceId), Wire>,
     clients: Vec<Client>,
     next: u32,
     waiting: VecDeque<(usize, Packet)>,
@@ -106,6 +130,7 @@ impl ChainSubject {
             now: Tick::from_ms(START_MS),
             functions,
             wires: BTreeMap::new(),
+            links: BTreeMap::new(),
             clients: Vec::new(),
             next: 5000,
             waiting: VecDeque::new(),
@@ -210,7 +235,7 @@ impl ChainSubject {
 
     fn perform(&mut self, at: usize, effect: Effect) {
         match effect {
-            Effect::Connect { label, uri } => {
+            Effect::Connect { label, uri, .. } => {
                 let consumer_path = uri.ends_with(":1");
                 let (to, side) =
                     if consumer_path { (CS, Side::Consumer) } else { (SF, Side::Producer) };
@@ -233,6 +258,7 @@ impl ChainSubject {
         let now = self.moment();
         for (at, id) in self.wires.remove(&(at, id)).into_iter().chain([(at, id)]) {
             self.wires.remove(&(at, id));
+            self.links.remove(&(at, id));
             let mut out = Outbox::default();
             self.functions[at].face_removed(now, id, &mut out);
             self.carry(at, &mut out);
@@ -253,18 +279,16 @@ impl ChainSubject {
                 continue;
             }
             let Some((to, face)) = self.wires.get(&(at, item.face)).copied() else { continue };
-            let Some((_, sent)) = item.as_pull() else { continue };
-            let lp = LpIn {
-                pit_token: sent.pit_token.clone(),
-                congestion_mark: sent.congestion_mark,
-                nack: sent.nack,
-                next_hop_face: sent.incoming_face,
-                no_cache: sent.no_cache,
-                non_discovery: sent.non_discovery,
-                prefix_announcement: sent.prefix_announcement.clone(),
-            };
-            let bytes = Buf::copy_from(out.bytes(item));
-            self.waiting.push_back((to, Packet { face, bytes, lp }));
+            let near = self.links.entry((at, item.face)).or_insert_with(service_link);
+            let _ = near.link.send(self.now, item, &out.arena, &mut near.queue);
+            let frames = near.take_frames();
+            let far = self.links.entry((to, face)).or_insert_with(service_link);
+            for frame in frames {
+                let frame = RxFrame { endpoint: 0, bytes: Buf::copy_from(&frame) };
+                if let FromLink::Packet(packet) = far.link.receive(self.now, face, frame) {
+                    self.waiting.push_back((to, packet));
+                }
+            }
         }
         out.clear();
     }

@@ -1,10 +1,12 @@
 //! NDNLPv2: the link-layer packet, its header fields, Nacks.
 
 mod header;
+mod services;
 #[cfg(test)]
 mod tests;
 
 pub use header::LpHeader;
+pub use services::{SERVICE_NEXT_HOPS_MAX, ServiceFields};
 
 use crate::tlv::{self, Element, Malformed, Reader};
 use crate::types;

@@ -63,6 +63,10 @@ types! {
     LP_TX_SEQUENCE = 840,
     LP_NON_DISCOVERY = 844,
     LP_PREFIX_ANNOUNCEMENT = 848,
+    /// Between services of one chain only (spec/services.md, section 2).
+    LP_SERVICE_ORIGIN = 896,
+    /// As [`LP_SERVICE_ORIGIN`].
+    LP_SERVICE_NEXT_HOPS = 900,
 
     SAFE_BAG = 128,
     ENCRYPTED_KEY = 129,

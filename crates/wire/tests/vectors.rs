@@ -318,6 +318,7 @@ fn lp(fields: &Value, wire: &[u8]) -> Vec<u8> {
         no_cache: packet.no_cache,
         non_discovery: packet.non_discovery,
         prefix_announcement: announcement.as_deref(),
+        ..LpHeader::default()
     };
     let mut out = Vec::new();
     header.write(&mut out, body.len());

@@ -42,10 +42,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:0")]
     control: SocketAddr,
     /// Where peers connect: tcp4, tcp6, udp4, udp6, unix, ether; may be repeated.
-    #[arg(long, value_name = "[LABEL=]URI[,side=SIDE]")]
+    #[arg(long, value_name = "[LABEL=]URI[,side=SIDE][,peer=PEER]")]
     listen: Vec<ListenSpec>,
     /// A face to make; may be repeated.
-    #[arg(long, value_name = "[LABEL=]URI[,side=SIDE]")]
+    #[arg(long, value_name = "[LABEL=]URI[,side=SIDE][,peer=PEER]")]
     face: Vec<FaceSpec>,
     /// A key of the configuration, its value JSON or a word; may be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]

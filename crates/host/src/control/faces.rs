@@ -8,7 +8,7 @@ use crate::worker::{FaceChange, Order};
 use axum::http::StatusCode;
 use onym_services::element::read;
 use onym_services::freeze::Limits;
-use onym_services::{Kind, Refusal, Side};
+use onym_services::{FarEnd, Kind, Refusal, Side};
 use onym_tables::FaceId;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -24,6 +24,8 @@ struct Create {
     uri: String,
     #[serde(default = "producer")]
     side: Side,
+    #[serde(default)]
+    peer: FarEnd,
     #[serde(default)]
     weight: Option<u32>,
     #[serde(default)]
@@ -135,7 +137,8 @@ async fn create(app: &App, call: &Call, label: &str) -> Answer {
     let resolved = tokio::task::spawn_blocking(move || uri::resolve(&text));
     let uri = resolved.await.map_err(|_| stopping())?.map_err(|e| Refusal::field("uri", e))?;
     app.check_socket("uri", &uri)?;
-    let wanted = Wanted { label: label.to_owned(), uri, side: spec.side, change };
+    let wanted =
+        Wanted { label: label.to_owned(), uri, side: spec.side, far_end: spec.peer, change };
     let worker = app.workers.first().ok_or_else(stopping)?;
     let made = worker.ask(|reply| FaceOrder::Make { wanted, reply });
     let found = made.await.ok_or_else(stopping)??;

@@ -1,11 +1,10 @@
 //! Connections, and first frames of datagram peers.
 
 use super::order::FaceOrder;
-use super::{Entry, Io, Remote, Worker};
+use super::{Arrival, Entry, Io, Remote, Worker};
 use onym_engine::ListenerId;
 use onym_face::{Incoming, Peer};
 use onym_frame::RxFrame;
-use onym_services::Side;
 
 impl Worker {
     /// Takes what arrived at a listener.
@@ -14,25 +13,25 @@ impl Worker {
             Incoming::Face(transport) => transport,
             Incoming::Frame { peer, frame } => return self.datagram(io, at, peer, frame),
         };
-        let Some((label, side)) = self.may_accept(at) else { return };
+        let Some(from) = self.may_accept(at) else { return };
         let Some(peer) = self.next_peer() else {
-            self.add_accepted(io, transport, &label, side);
+            self.add_accepted(io, transport, &from);
             return;
         };
         // A thread that takes no more orders, or has ended, costs the connection, not this thread.
-        if !peer.tell(FaceOrder::Accepted { io: transport, label, side }) {
+        if !peer.tell(FaceOrder::Accepted { io: transport, from }) {
             self.release_face();
             self.listeners[at.0].accepted -= 1;
             self.listeners[at.0].refused += 1;
         }
     }
 
-    /// Label and side of one more face of a listener, if there may be one; counted there.
-    fn may_accept(&mut self, at: ListenerId) -> Option<(String, Side)> {
+    /// What is said of one more face of a listener, if there may be one; counted there.
+    fn may_accept(&mut self, at: ListenerId) -> Option<Arrival> {
         let has_room = self.reserve_face();
-        let Entry { label, side, accepted, refused, .. } = self.listeners.get_mut(at.0)?;
+        let Entry { label, side, far_end, accepted, refused, .. } = self.listeners.get_mut(at.0)?;
         *(if has_room { accepted } else { refused }) += 1;
-        has_room.then(|| (label.clone(), *side))
+        has_room.then(|| Arrival { label: label.clone(), side: *side, far_end: *far_end })
     }
 
     /// Whose turn it is to take a connection; `None` when it is ours.
@@ -50,10 +49,10 @@ impl Worker {
         let id = match known {
             Some(id) => id,
             None => {
-                let Some((label, side)) = self.may_accept(at) else { return };
+                let Some(from) = self.may_accept(at) else { return };
                 match io.listener(at).map(|listener| listener.face_for(peer)) {
                     Some(Ok(transport)) => {
-                        let id = self.add_accepted(io, transport, &label, side);
+                        let id = self.add_accepted(io, transport, &from);
                         self.listeners[at.0].peers.insert(peer, id);
                         id
                     }

@@ -6,7 +6,7 @@ use onym_engine::{LocalFace, Slot};
 use onym_face::Face;
 use onym_link::LinkConfig;
 use onym_services::element::Effect;
-use onym_services::{Event, Port, Side};
+use onym_services::{Event, FarEnd, Port, Side};
 use onym_tables::{FaceId, Tick};
 use onym_wire::mgmt::Scope;
 use serde_json::{Value, json};
@@ -33,6 +33,14 @@ pub(crate) enum Made {
     Created,
     /// For a session: it ends when it is lost.
     Session,
+}
+
+/// What a listener says of its connections.
+#[derive(Debug, Clone)]
+pub(crate) struct Arrival {
+    pub(super) label: String,
+    pub(super) side: Side,
+    pub(super) far_end: FarEnd,
 }
 
 /// What a worker keeps with each of its faces.
@@ -108,30 +116,30 @@ impl Worker {
         &mut self,
         io: &mut Io,
         transport: Box<dyn Face>,
-        listener: &str,
-        side: Side,
+        from: &Arrival,
     ) -> FaceId {
-        let id = self.next_id();
         let state = FaceState::new(Made::Accepted, transport.remote_uri().to_string());
-        let mut port = Port::new(id, format!("{listener}.{}", id.0), side);
+        let mut port = self.port("", from.side, from.far_end);
+        let id = port.id;
+        port.label = format!("{}.{}", from.label, id.0);
         port.local = transport.scope() == Scope::Local;
         let slot = self.add(io, state, port);
         self.attach(io, slot, transport);
         id
     }
 
+    /// A face with the next number.
+    pub(crate) fn port(&self, label: &str, side: Side, far_end: FarEnd) -> Port {
+        let mut port = Port::new(self.next_id(), label, side);
+        port.far_end = far_end;
+        port
+    }
+
     /// Makes a face to `uri`; it is connecting, up, or down until the next attempt.
-    pub(crate) fn create(
-        &mut self,
-        io: &mut Io,
-        made: Made,
-        label: &str,
-        uri: &str,
-        side: Side,
-    ) -> FaceId {
-        let id = self.next_id();
+    pub(crate) fn create(&mut self, io: &mut Io, made: Made, uri: &str, port: Port) -> FaceId {
+        let id = port.id;
         let state = FaceState::new(made, uri.to_owned());
-        let slot = self.add(io, state, Port::new(id, label.to_owned(), side));
+        let slot = self.add(io, state, port);
         self.connect_again(io, slot);
         id
     }
@@ -151,6 +159,12 @@ impl Worker {
         let link = match is_reliable {
             true => LinkConfig::stream(),
             false => LinkConfig::datagram(transport.mtu()),
+        };
+        let id = io.faces.peek(slot).map(|face| face.id);
+        let port = id.and_then(|id| self.function.ports().get(id));
+        let link = match port.map_or(FarEnd::Any, |port| port.far_end) {
+            FarEnd::Service => link.between_services(),
+            FarEnd::Any => link,
         };
         let local_uri = transport.local_uri().to_string();
         let opened = io.open(slot, transport, link, octets);
@@ -271,9 +285,10 @@ impl Worker {
     /// Does what the function asked for.
     pub(super) fn perform(&mut self, io: &mut Io, effect: Effect) {
         match effect {
-            Effect::Connect { label, uri } => {
+            Effect::Connect { label, uri, far_end } => {
                 if self.reserve_face() {
-                    self.create(io, Made::Session, &label, &uri, Side::Producer);
+                    let port = self.port(&label, Side::Producer, far_end);
+                    self.create(io, Made::Session, &uri, port);
                 }
             }
             Effect::Close(id) => {
@@ -300,7 +315,7 @@ impl Worker {
         let state = state_of(face);
         Some(json!({
             "id": id.0, "label": port.label, "uri": made.uri, "local_uri": made.local_uri,
-            "side": port.side, "state": state, "created": made.made == Made::Created,
+            "side": port.side, "peer": port.far_end, "state": state, "created": made.made == Made::Created,
             "weight": port.weight, "rank": port.rank, "draining": port.draining,
             "session": session_of(&port.label), "queue_bytes": face.queue.bytes(),
             "up_since_ms": made.up_since_ms, "reconnects": made.reconnects,

@@ -10,20 +10,21 @@ mod faces;
 mod obey;
 pub(crate) mod order;
 
+use crate::ListenSpec;
 use crate::events::EventLog;
 use onym_engine::{Clock, Engine, Jobs, ListenerId, Policy, clock::unix_ms, mailbox};
 use onym_face::{Listener, Peer};
 use onym_http::folders::Folders;
 use onym_link::Outbox;
 use onym_services::verify::Job;
-use onym_services::{Event, Function, Now, Side};
+use onym_services::{Event, FarEnd, Function, Now, Side};
 use onym_tables::{FaceId, KeyedMap, Tick};
 use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::Instant;
 
-pub(crate) use faces::{FaceState, Made};
+pub(crate) use faces::{Arrival, FaceState, Made};
 pub(crate) use order::{FaceChange, Order, Remote};
 
 /// Numbers of the engine of a data thread. A round has one turn of each ready face.
@@ -77,6 +78,7 @@ impl Shared {
 pub(crate) struct Entry {
     pub(crate) label: String,
     pub(crate) side: Side,
+    far_end: FarEnd,
     uri: String,
     accepted: u64,
     refused: u64,
@@ -87,6 +89,7 @@ impl Entry {
     pub(crate) fn to_json(&self) -> Value {
         serde_json::json!({
             "label": self.label, "uri": self.uri, "side": self.side,
+            "peer": self.far_end,
             "accepted": self.accepted, "refused": self.refused,
         })
     }
@@ -164,14 +167,14 @@ impl Worker {
         &mut self,
         io: &mut Io,
         listener: Box<dyn Listener>,
-        label: String,
-        side: Side,
+        spec: &ListenSpec,
     ) -> std::io::Result<()> {
         let uri = listener.local_uri().to_string();
         let ListenerId(at) = io.listen(listener)?;
         debug_assert_eq!(at, self.listeners.len(), "listeners are only added here");
         let peers = KeyedMap::default();
-        self.listeners.push(Entry { label, side, uri, accepted: 0, refused: 0, peers });
+        let (label, side, far_end) = (spec.label.clone(), spec.side, spec.far_end);
+        self.listeners.push(Entry { label, side, far_end, uri, accepted: 0, refused: 0, peers });
         Ok(())
     }
 

@@ -64,8 +64,8 @@ impl Worker {
                 };
                 reply.send(id.and_then(|id| self.face_json(io, id)));
             }
-            FaceOrder::Accepted { io: transport, label, side } => {
-                self.add_accepted(io, transport, &label, side);
+            FaceOrder::Accepted { io: transport, from } => {
+                self.add_accepted(io, transport, &from);
             }
             FaceOrder::Make { wanted, reply } => reply.send(self.make(io, &wanted)),
             FaceOrder::Change { label, change, reply } => {
@@ -105,11 +105,12 @@ impl Worker {
 
     /// Makes the face, or finds it.
     fn make(&mut self, io: &mut Io, wanted: &Wanted) -> Result<Found, Refusal> {
-        let Wanted { label, uri, side, change } = wanted;
+        let Wanted { label, uri, side, far_end, change } = wanted;
         let known = self.function.ports().iter().find(|port| port.label == *label);
-        if let Some((id, is_same_side)) = known.map(|port| (port.id, port.side == *side)) {
+        let is_alike = |port: &Port| (port.side, port.far_end) == (*side, *far_end);
+        if let Some((id, is_alike_there)) = known.map(|port| (port.id, is_alike(port))) {
             let made = io.faces.peek_id(id).map(|face| (&face.state.uri, face.state.made));
-            if !is_same_side || !made.is_some_and(|(uri, made)| wanted.is(uri, made)) {
+            if !is_alike_there || !made.is_some_and(|(uri, made)| wanted.is(uri, made)) {
                 let text =
                     format!("face {label} is another one; delete it first or choose a label");
                 return Err(refusal(409, "face_differs", &text));
@@ -120,7 +121,8 @@ impl Worker {
             let text = "the service has as many faces as it may have";
             return Err(refusal(409, "full", text));
         }
-        let id = self.create(io, Made::Created, label, uri, *side);
+        let port = self.port(label, *side, *far_end);
+        let id = self.create(io, Made::Created, uri, port);
         self.change(id, change);
         Ok(Found { id, is_new: true, is_changed: true })
     }

@@ -1,13 +1,13 @@
 //! Orders of the control interface to a data thread: a typed protocol, executed between two packets.
 
-use super::Made;
+use super::{Arrival, Made};
 use onym_engine::{Load, Port};
 use onym_face::Face;
 use onym_services::element::Method;
 use onym_services::freeze::Limits;
 use onym_services::ports::Counts;
 use onym_services::stats::Stats;
-use onym_services::{Refusal, Side};
+use onym_services::{FarEnd, Refusal, Side};
 use onym_tables::FaceId;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -53,6 +53,7 @@ pub(crate) struct Wanted {
     pub(crate) label: String,
     pub(crate) uri: String,
     pub(crate) side: Side,
+    pub(crate) far_end: FarEnd,
     pub(crate) change: FaceChange,
 }
 
@@ -126,7 +127,7 @@ pub(crate) enum FaceOrder {
     /// One face, if it is here.
     Show { which: Which, reply: Reply<Option<Value>> },
     /// Takes over a connection that another thread accepted.
-    Accepted { io: Box<dyn Face>, label: String, side: Side },
+    Accepted { io: Box<dyn Face>, from: Arrival },
     /// Makes a face, or finds it.
     Make { wanted: Wanted, reply: Reply<Result<Found, Refusal>> },
     /// Changes a face, if it is here; whether that made a difference, and what it is now.

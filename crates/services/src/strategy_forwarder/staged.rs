@@ -61,10 +61,14 @@ impl Staged {
         self.fw.face_add(face, info);
     }
 
-    /// A packet came from the producer side: it says who stands there.
+    /// A packet came from the producer side: it says who stands there. Who says nothing is told
+    /// to others as the face by which they came in here. What comes by way of others is theirs.
     pub(super) fn learn(&mut self, cx: &mut Cx<'_>, packet: &Packet) {
-        let Some(origin) = Origin::of_packet(&packet.lp) else { return };
+        let Some(origin) = cx.origin(packet) else { return };
         let Some(port) = cx.ports.get_mut(packet.face) else { return };
+        if port.origin.is_some() && packet.kind() != PacketKind::Interest {
+            return;
+        }
         if port.origin != Some(origin) {
             if let Some(before) = port.origin.replace(origin) {
                 self.producers.remove(&before);
@@ -139,8 +143,10 @@ impl Staged {
         if !self.used {
             return None;
         }
+        // Who says nothing of its origin entered the chain here.
+        let origin = cx.origin(packet);
         let mut packet = packet.clone();
-        let came = Came::take(&mut packet.lp);
+        let came = Came { origin, ..Came::take(&mut packet.lp) };
         let from = cx.out.items.len();
         let verdict = self.fw.receive(cx.now, packet, cx.out);
         self.deliver(cx, from, came);

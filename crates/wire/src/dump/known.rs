@@ -123,6 +123,8 @@ const fn lp(typ: u32) -> Option<(&'static str, Kind)> {
         types::LP_TX_SEQUENCE => ("TxSequence", Kind::Number),
         types::LP_NON_DISCOVERY => ("NonDiscovery", Kind::Octets),
         types::LP_PREFIX_ANNOUNCEMENT => ("PrefixAnnouncement", Kind::Content),
+        types::LP_SERVICE_ORIGIN => ("ServiceOrigin", Kind::Octets),
+        types::LP_SERVICE_NEXT_HOPS => ("ServiceNextHops", Kind::Octets),
         _ => return None,
     })
 }

@@ -31,6 +31,10 @@ pub struct LpHeader<'a> {
     pub non_discovery: bool,
     /// A prefix announcement: one Data element.
     pub prefix_announcement: Option<&'a [u8]>,
+    /// Where the packet entered a chain of services; for services of that chain only.
+    pub service_origin: Option<u64>,
+    /// The next hops of an Interest; for services of that chain only.
+    pub service_next_hops: Option<&'a [u8]>,
 }
 
 /// Octets of the VALUE of a Nack.
@@ -58,6 +62,8 @@ impl LpHeader<'_> {
             && self.tx_sequence.is_none()
             && !self.non_discovery
             && self.prefix_announcement.is_none()
+            && self.service_origin.is_none()
+            && self.service_next_hops.is_none()
     }
 
     /// Octets of the fields.
@@ -66,6 +72,7 @@ impl LpHeader<'_> {
         let nni = |typ, n: Option<u64>| n.map_or(0, |n| nni_tlv_len(typ, n));
         let flag = |set: bool, len| if set { len } else { 0 };
         let fixed = |typ, n: Option<u64>| flag(n.is_some(), tlv_len(typ, 8));
+        let octets = |typ, value: Option<&[u8]>| value.map_or(0, |v| tlv_len(typ, v.len()));
         let (index, count) = self.fragment.unzip();
         let token_len = self.pit_token.len();
         fixed(types::LP_SEQUENCE, self.sequence)
@@ -80,9 +87,9 @@ impl LpHeader<'_> {
             + self.acks.len() * ACK_LEN
             + fixed(types::LP_TX_SEQUENCE, self.tx_sequence)
             + flag(self.non_discovery, tlv_len(types::LP_NON_DISCOVERY, 0))
-            + self
-                .prefix_announcement
-                .map_or(0, |data| tlv_len(types::LP_PREFIX_ANNOUNCEMENT, data.len()))
+            + octets(types::LP_PREFIX_ANNOUNCEMENT, self.prefix_announcement)
+            + fixed(types::LP_SERVICE_ORIGIN, self.service_origin)
+            + octets(types::LP_SERVICE_NEXT_HOPS, self.service_next_hops)
     }
 
     /// Octets that [`LpHeader::write`] appends for a body of `body_len` octets.
@@ -156,6 +163,12 @@ impl LpHeader<'_> {
         }
         if let Some(data) = self.prefix_announcement {
             tlv::put_tlv(out, types::LP_PREFIX_ANNOUNCEMENT, data);
+        }
+        if let Some(origin) = self.service_origin {
+            tlv::put_tlv(out, types::LP_SERVICE_ORIGIN, &origin.to_be_bytes());
+        }
+        if let Some(hops) = self.service_next_hops {
+            tlv::put_tlv(out, types::LP_SERVICE_NEXT_HOPS, hops);
         }
     }
 }

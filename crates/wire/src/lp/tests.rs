@@ -1,5 +1,6 @@
 use super::*;
 use proptest::prelude::*;
+use std::num::NonZeroU64;
 
 fn packet(pieces: &[&[u8]]) -> Vec<u8> {
     let mut out = Vec::new();
@@ -91,6 +92,8 @@ proptest! {
             incoming_face: faces.0, next_hop_face: faces.1, no_cache, congestion_mark,
             acks: &acks, tx_sequence, non_discovery,
             prefix_announcement: announced.then_some(&[6, 1, 0]),
+            service_origin: faces.0.and_then(NonZeroU64::new).map(NonZeroU64::get),
+            service_next_hops: announced.then_some(&[3; 18]),
         };
         let mut out = Vec::new();
         header.write(&mut out, body.len());
@@ -100,6 +103,9 @@ proptest! {
             return Ok(());
         }
         out.extend_from_slice(&body);
+        let between = ServiceFields::parse(&out).unwrap();
+        prop_assert_eq!(between.origin.map(NonZeroU64::get), header.service_origin);
+        prop_assert_eq!(between.next_hops, header.service_next_hops);
         let packet = LpPacket::parse(&out).unwrap();
         prop_assert_eq!(packet.acks().collect::<Vec<_>>(), acks.clone());
         let expected = LpPacket {
