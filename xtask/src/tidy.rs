@@ -36,7 +36,15 @@ const EDGES: &[(&str, &[&str])] = &[
     // A router as a process: it speaks to its forwarder as any application does.
     (
         "onym-router",
-        &["onym-wire", "onym-crypto", "onym-tables", "onym-endpoint", "onym-route", "onym-client"],
+        &[
+            "onym-wire",
+            "onym-crypto",
+            "onym-tables",
+            "onym-endpoint",
+            "onym-route",
+            "onym-client",
+            "onym-metrics",
+        ],
     ),
     ("onym-route", &["onym-wire", "onym-crypto", "onym-tables", "onym-endpoint", "onym-sync"]),
     ("onym-board", &["onym-wire", "onym-sys"]),

@@ -20,6 +20,26 @@ struct Node {
     place: Place,
     port: u16,
     daemon: Running,
+    sets: Vec<String>,
+}
+
+impl Node {
+    /// Kills the daemon and starts it again, with all that it keeps.
+    fn again(&mut self) {
+        self.daemon.kill();
+        let sets: Vec<&str> = self.sets.iter().map(String::as_str).collect();
+        self.daemon = self.place.daemon(&sets);
+    }
+
+    fn folder(&self) -> String {
+        self.place.path("routing").display().to_string()
+    }
+
+    /// What its router shows.
+    fn status(&self) -> serde_json::Value {
+        let shown = self.place.run(&["--json", "route", "status"]);
+        serde_json::from_str(&shown.out).unwrap_or_default()
+    }
 }
 
 fn node(name: &str, to: &[u16], more: &[&str]) -> Node {
@@ -27,7 +47,7 @@ fn node(name: &str, to: &[u16], more: &[&str]) -> Node {
     let links: Vec<String> =
         to.iter().map(|port| format!("{{uri=\"udp4://127.0.0.1:{port}\"}}")).collect();
     let folder = place.path("routing");
-    let sets = [
+    let mut sets = vec![
         format!("faces.udp.listen=127.0.0.1:{port}"),
         "faces.udp.multicast=[]".to_owned(),
         "routing.network=/net".to_owned(),
@@ -36,10 +56,10 @@ fn node(name: &str, to: &[u16], more: &[&str]) -> Node {
         format!("routing.neighbour=[{}]", links.join(",")),
         "routing.announce=all".to_owned(),
     ];
-    let mut all: Vec<&str> = sets.iter().map(String::as_str).collect();
-    all.extend(more);
+    sets.extend(more.iter().map(ToString::to_string));
+    let all: Vec<&str> = sets.iter().map(String::as_str).collect();
     let daemon = place.daemon(&all);
-    Node { place, port, daemon }
+    Node { place, port, daemon, sets }
 }
 
 const INSECURE: &[&str] = &["routing.insecure=true"];
@@ -139,7 +159,85 @@ fn routers_with_keys_believe_their_network_and_nobody_else() {
     let refused = |node: &Node| node.daemon.err.text().contains("refused: ");
     // The stranger is never answered: it is no neighbour.
     wait_until("the stranger's refusal", || refused(&a));
+    let doctor = a.place.run(&["doctor"]).out;
+    let told = doctor.contains("routing, keys") && doctor.contains("what /net/s says is refused");
+    assert!(told && doctor.contains("is not signed by /net/KEY/"), "{doctor}");
     assert!(!reaches(&a, "/net/s", "/net/s") && !reaches(&stranger, "/net/a", "/net/a"));
+}
+
+#[test]
+fn a_neighbour_held_down_stays_down_over_a_restart_until_it_is_released() {
+    let b = node("b", &[], QUICK);
+    let mut a = node("a", &[b.port], QUICK);
+    let both = |a: &Node| reaches(a, "/net/b", "/net/b") && reaches(&b, "/net/a", "/net/a");
+    wait_until("each other", || both(&a));
+    let other = a.place.run(&["route", "hold", "/net/b", "--folder", "/nowhere"]);
+    assert!(other.code != 0 && other.err.contains(&a.folder()), "{other:?}");
+    let held = a.place.run(&["route", "hold", "/net/b", "--folder", &a.folder()]);
+    assert!(held.out.contains("/net/b is held down"), "{held:?}");
+    assert!(!reaches(&a, "/net/b", "/net/b"));
+    let gone = took("the other end to know", || !reaches(&b, "/net/a", "/net/a"));
+    println!("the other end knows after {gone:?}");
+    a.again();
+    // Its link is made and its neighbour heard, and nothing follows.
+    let hellos = |a: &Node| a.status()["counters"]["hellos"].as_u64().unwrap_or(0);
+    wait_until("a hello after the restart", || hellos(&a) > 0);
+    assert_eq!(a.status()["neighbours"], 0);
+    assert_eq!(a.status()["held"][0], "/net/b");
+    let released = a.place.run(&["route", "release", "/net/b", "--folder", &a.folder()]);
+    assert!(released.out.contains("/net/b is heard again"), "{released:?}");
+    wait_until("each other again", || both(&a));
+}
+
+#[test]
+fn the_metrics_page_of_a_node_has_its_router() {
+    use std::io::{Read as _, Write as _};
+    let b = node("b", &[], INSECURE);
+    let http = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let listen = format!("metrics.listen={http}");
+    let a = node("a", &[b.port], &["routing.insecure=true", &listen]);
+    wait_until("each other", || reaches(&a, "/net/b", "/net/b"));
+    let page = || {
+        let mut socket = std::net::TcpStream::connect(http).unwrap();
+        write!(socket, "GET /metrics HTTP/1.1\r\nHost: {http}\r\nConnection: close\r\n\r\n")
+            .unwrap();
+        let mut text = String::new();
+        socket.read_to_string(&mut text).unwrap();
+        text
+    };
+    wait_until("the neighbour on the page", || {
+        page().contains("onym_route_neighbours{state=\"used\"} 1\n")
+    });
+    assert!(page().contains("onym_route_routers 1\n"));
+}
+
+/// `onym route run` knows its forwarder by management only, as it knows NFD and ndnd.
+#[test]
+fn a_router_of_its_own_removes_its_stale_routes_and_leaves_those_of_others() {
+    let (place, at) = (Place::new(), port());
+    let listen = format!("faces.udp.listen=127.0.0.1:{at}");
+    let _daemon = place.daemon(&[&listen, "faces.udp.multicast=[]"]);
+    let add = |prefix: &str, more: &[&str]| {
+        let uri = format!("udp4://127.0.0.1:{}", port());
+        let mut args = vec!["route", "add", prefix, "--via", &uri, "--origin", "nlsr"];
+        args.extend(more);
+        let added = place.run(&args);
+        assert_eq!(added.code, 0, "{added:?}");
+    };
+    add("/of/nlsr", &["--expires", "3600000"]);
+    add("/of/an/earlier/run", &[]);
+    let keys = place.path("own");
+    let folder = keys.display().to_string();
+    let args = ["route", "run", "/net", "--router", "/net/own", "--insecure", "--folder", &folder];
+    let _router = place.start(&args);
+    let routes = || place.run(&["route", "list"]).out;
+    wait_until("the stale route to go", || !routes().contains("/of/an/earlier/run"));
+    assert!(routes().contains("/of/nlsr"), "{}", routes());
+    let b = node("b", &[at], INSECURE);
+    wait_until("a neighbour", || reaches(&b, "/net/own", "/net/own"));
+    let explained = place.run(&["route", "explain", "/net/b"]).out;
+    assert!(explained.contains("a router at cost 1"), "{explained}");
+    assert!(routes().contains("/of/nlsr"), "{}", routes());
 }
 
 /// ndnd, where it is on PATH.

@@ -99,6 +99,29 @@ catalogue! {
     PUSH_VERTICES: Gauge Count "onym_push_vertices" [] on Node,
         "Scopes and items in the information graph of the rendezvous.";
 
+    ROUTE_NEIGHBOURS: Gauge Count "onym_route_neighbours" ["state"] on Router,
+        "Neighbours of the router, by state (used, one_sided, held).";
+    ROUTE_ROUTERS: Gauge Count "onym_route_routers" [] on Router,
+        "Other routers that are reached.";
+    ROUTE_PREFIXES: Gauge Count "onym_route_prefixes" ["from"] on Router,
+        "Prefixes that are known, by who announces them (here, others).";
+    ROUTE_HELLOS: Counter Count "onym_route_hellos_total" ["result"] on Router,
+        "Signs of life of neighbours, by result (taken, malformed, replayed, flooded, refused).";
+    ROUTE_HELLOS_SENT: Counter Count "onym_route_hellos_sent_total" [] on Router,
+        "Signs of life sent.";
+    ROUTE_ADVERTS: Counter Count "onym_route_advertisements_total" [] on Router,
+        "Advertisements published.";
+    ROUTE_FETCH_FAILURES: Counter Count "onym_route_fetch_failures_total" [] on Router,
+        "Fetches of advertisements that failed.";
+    ROUTE_CHANGES: Counter Count "onym_route_changes_total" [] on Router,
+        "Times the ways to a router changed.";
+    ROUTE_COST_CHANGES: Counter Count "onym_route_cost_changes_total" [] on Router,
+        "Times the measured cost of a link changed.";
+    ROUTE_PROBES_LOST: Counter Count "onym_route_probes_lost_total" [] on Router,
+        "Probes of links without an answer.";
+    ROUTE_COMMANDS: Counter Count "onym_route_commands_total" ["result"] on Router,
+        "Commands for the forwarder, by result (done, failed).";
+
     SERVICE_CPU: Counter Seconds "onym_service_cpu_seconds_total" [] on Service,
         "Processor time of the service's process.";
     SERVICE_FACES: Gauge Count "onym_service_faces" ["side"] on Service,

@@ -54,6 +54,8 @@ pub enum Program {
     Service,
     /// `onym manager`.
     Manager,
+    /// The router in `onym daemon`, on the node's page.
+    Router,
 }
 
 /// One metric with `N` labels.

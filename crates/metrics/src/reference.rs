@@ -49,9 +49,12 @@ const RENAMED: &[(&str, &str)] = &[
 #[must_use]
 pub fn reference() -> String {
     let mut out = HEAD.to_owned();
-    for (program, title) in
-        [(Program::Node, "Node"), (Program::Service, "Services"), (Program::Manager, "Manager")]
-    {
+    for (program, title) in [
+        (Program::Node, "Node"),
+        (Program::Router, "Routing, on the page of a node with `routing.network`"),
+        (Program::Service, "Services"),
+        (Program::Manager, "Manager"),
+    ] {
         let _ = writeln!(
             out,
             "\n## {title}\n\n| metric | type | unit | labels | meaning |\n|---|---|---|---|---|"

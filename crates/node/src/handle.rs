@@ -86,6 +86,13 @@ impl NodeHandle {
         self.ask(|reply| Request::ServeLog { log, reply })
     }
 
+    /// The page of metrics, where one is served, has those of `source`, too. Only the first call counts.
+    pub fn add_metrics(&self, source: Arc<dyn onym_metrics::Source>) {
+        if let Some(http) = &self.http {
+            http.add(source);
+        }
+    }
+
     /// Adds a next hop to the FIB.
     ///
     /// # Errors

@@ -10,16 +10,30 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::get;
 use onym_http::access::check_loopback;
-use onym_metrics::CONTENT_TYPE;
+use onym_metrics::{CONTENT_TYPE, Source};
 use std::net::SocketAddr;
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::oneshot;
+
+/// What a program in the same process adds to the page.
+type Beside = Arc<OnceLock<Arc<dyn Source>>>;
+
+/// What a page is made of.
+#[derive(Clone)]
+struct Pages {
+    node: Remote,
+    /// It is served on loopback.
+    local: bool,
+    beside: Beside,
+}
 
 /// The HTTP server of a node; it ends when dropped.
 #[derive(Debug)]
 pub(crate) struct Server {
     addresses: Vec<SocketAddr>,
+    beside: Beside,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -27,6 +41,11 @@ pub(crate) struct Server {
 impl Server {
     pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
         self.addresses.clone()
+    }
+
+    /// The page has the metrics of `source`, too; of the first that is given.
+    pub(crate) fn add(&self, source: Arc<dyn Source>) {
+        let _ = self.beside.set(source);
     }
 }
 
@@ -56,12 +75,15 @@ pub(crate) fn serve(listen: &OneOrMany, node: Remote) -> Result<Server, NodeErro
         .enable_all()
         .build()
         .map_err(system("starting the HTTP server"))?;
+    let beside = Beside::default();
+    let given = Arc::clone(&beside);
     let (stop, stopped) = oneshot::channel::<()>();
     let run = move || {
         runtime.block_on(async move {
             for socket in sockets {
                 let local = socket.local_addr().is_ok_and(|at| at.ip().is_loopback());
-                let state = (node.clone(), local);
+                let beside = Arc::clone(&given);
+                let state = Pages { node: node.clone(), local, beside };
                 let app = Router::new().route("/metrics", get(metrics)).with_state(state);
                 if let Ok(listener) = tokio::net::TcpListener::from_std(socket) {
                     tokio::spawn(onym_http::server::serve(listener, app));
@@ -72,7 +94,7 @@ pub(crate) fn serve(listen: &OneOrMany, node: Remote) -> Result<Server, NodeErro
     };
     let thread = std::thread::Builder::new().name("onym-http".into()).spawn(run);
     let thread = Some(thread.map_err(system("starting a thread"))?);
-    Ok(Server { addresses, stop: Some(stop), thread })
+    Ok(Server { addresses, beside, stop: Some(stop), thread })
 }
 
 type Answer = (StatusCode, [(&'static str, &'static str); 1], String);
@@ -81,8 +103,9 @@ type Answer = (StatusCode, [(&'static str, &'static str); 1], String);
 /// then the page has the push counters of the page before.
 const PUSH_WAIT_MAX: Duration = Duration::from_millis(50);
 
-async fn metrics(State((node, local)): State<(Remote, bool)>, headers: HeaderMap) -> Answer {
+async fn metrics(State(pages): State<Pages>, headers: HeaderMap) -> Answer {
     // On loopback a web page of another site must not read them, whatever name it asks for.
+    let Pages { node, local, beside } = pages;
     let foreign = if local { check_loopback(&headers).err() } else { None };
     if let Some(foreign) = foreign {
         let kind = [("content-type", "text/plain; charset=utf-8")];
@@ -93,8 +116,8 @@ async fn metrics(State((node, local)): State<(Remote, bool)>, headers: HeaderMap
         node.ask(|reply| Request::Snapshot { patience: PUSH_WAIT_MAX, reply })
     })
     .await;
-    let page =
-        asked.ok().and_then(Result::ok).and_then(|s| onym_metrics::page(page::Sample(s)).ok());
+    let sample = |snapshot| page::Sample { snapshot, beside: beside.get().cloned() };
+    let page = asked.ok().and_then(Result::ok).and_then(|s| onym_metrics::page(sample(s)).ok());
     match page {
         Some(page) => (StatusCode::OK, [("content-type", CONTENT_TYPE)], page),
         None => {

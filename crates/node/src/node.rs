@@ -37,7 +37,7 @@ pub struct NodeHandle {
     bound: Bound,
     notes: Vec<String>,
     boards: Option<Broker>,
-    http: Option<crate::metrics::Server>,
+    pub(crate) http: Option<crate::metrics::Server>,
 }
 
 /// Reports of a shard that wait for the control thread.

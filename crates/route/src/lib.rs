@@ -7,5 +7,5 @@ pub mod router;
 pub mod table;
 
 pub use names::Names;
-pub use router::{Command, Config, Link, Notice, Output, Router, Verdict};
+pub use router::{Command, Config, CostBy, Link, Notice, Output, Router, Verdict};
 pub use table::{PeerId, Route, Table};

@@ -12,14 +12,19 @@ mod group;
 mod hello;
 mod links;
 mod local;
+mod measure;
 mod neighbour;
 mod output;
+mod probe;
 mod publish;
 mod view;
 
 pub use config::{Config, Link, next_boot};
+pub use measure::CostBy;
 pub use output::{Command, CommandError, Counters, Notice, Output, Verdict, Why};
-pub use view::{DestinationView, Explanation, LinkView, NeighbourView, OfferView, View};
+pub use view::{
+    DestinationView, Explanation, LinkView, NeighbourView, OfferView, RefusalView, View,
+};
 
 use crate::codec::PrefixOps;
 use crate::names::{self, Names, NamesError};
@@ -32,8 +37,9 @@ use neighbour::Neighbours;
 use onym_crypto::Signer;
 use onym_endpoint::{Endpoint, Event, Inbound, PrefixId, Transmit};
 use onym_sync::alo::Alo;
-use onym_tables::Tick;
+use onym_tables::{Rng, Tick};
 use onym_wire::Name;
+use probe::Probes;
 use publish::Publisher;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -44,6 +50,8 @@ const SEQ_BITS: u32 = 16;
 const FUTURE_MAX_S: u64 = 86_400;
 /// Outputs that nobody took, at most; further notices are dropped, commands never.
 const NOTICES_MAX: usize = 1024;
+/// Routers whose last refusal is shown, at most; the oldest goes.
+const REFUSALS_MAX: usize = 16;
 /// How often destinations without ways are looked at.
 const SWEEP_MS: u64 = 10_000;
 
@@ -53,6 +61,15 @@ enum Purpose {
     Fib { prefix: Arc<Name>, face: u64, cost: Option<u64> },
     Link(usize),
     Other,
+}
+
+/// What somebody said that was not taken.
+#[derive(Debug, Clone)]
+struct Refusal {
+    router: Name,
+    key: Option<Name>,
+    why: String,
+    at: Tick,
 }
 
 /// The prefixes that a router serves.
@@ -78,6 +95,9 @@ pub struct Router {
     links: Links,
     publisher: Publisher,
     checks: Checks,
+    probes: Probes,
+    rng: Rng,
+    refusals: VecDeque<Refusal>,
     fib: Fib,
     group: Alo,
     prefixes: Prefixes,
@@ -124,9 +144,12 @@ impl Router {
         let table = Table::new(Arc::clone(&own), config.boot << SEQ_BITS, config.table);
         let mut router = Self {
             publisher: Publisher::new(now, config.boot),
-            links: Links::new(&config.links),
+            links: Links::new(&config),
             neighbours: Neighbours::new(config.neighbours_max),
             checks: Checks::default(),
+            probes: Probes::default(),
+            rng: Rng::new(config.seed.rotate_left(29)),
+            refusals: VecDeque::new(),
             fib: Fib::default(),
             group: group::group(now, unix_ms, &names, signer.clone(), &config),
             prefixes: Prefixes::new(Arc::clone(&own), config.prefixes),
@@ -315,6 +338,7 @@ impl Router {
         self.bury(now);
         self.open_links(now);
         self.refetch(now);
+        self.probe(now);
         self.send_due(now);
         self.progress(now);
     }
@@ -366,7 +390,7 @@ impl Router {
             self.fib.set(&prefix, neighbour.face().map(|face| (face, 0)).into_iter().collect());
         }
         let all: Vec<(u64, u64)> = faces.keys().map(|face| (*face, 0)).collect();
-        let configured = self.links.faces();
+        let configured = self.links.open_faces(|face| faces.contains_key(&face));
         let passive = all.iter().filter(|(face, _)| !configured.contains(face)).copied().collect();
         let active = configured.iter().map(|face| (*face, 1)).collect();
         self.fib.set(&Arc::new(self.names.sync_passive.clone()), passive);

@@ -2,16 +2,19 @@
 
 mod command;
 mod connection;
+pub mod held;
 mod run;
+mod seen;
 mod state;
 mod trust;
 mod watch;
 
 pub use run::{Error, Handle, run, start};
+pub use seen::{Figures, Seen};
 pub use state::{Keys, KeysError, next_boot};
 pub use trust::Trust;
 
-use onym_route::Link;
+use onym_route::{CostBy, Link};
 use onym_wire::Name;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -44,7 +47,10 @@ pub struct Settings {
     pub announce: Announce,
     /// Whether forwarders may announce by `/localhost/nlsr/rib/…`, too, as NFD and ndnd do.
     pub readvertise: bool,
-    /// Where the bootstrap time is kept; without it the clock must not go backward.
+    /// What quality of a link adds to its cost.
+    pub cost_by: CostBy,
+    /// Folder of the bootstrap time and of neighbours held down; without it the clock must not go
+    /// backward.
     pub state: Option<PathBuf>,
     /// Folder of the keys; none is insecure.
     pub keys: Option<PathBuf>,

@@ -2,10 +2,11 @@
 
 use crate::command::{self, Commands};
 use crate::connection::Connection;
+use crate::seen::{Figures, Seen as Shown};
 use crate::state::{Keys, KeysError};
 use crate::trust::{Step, Trust};
 use crate::watch::{self, Seen};
-use crate::{Settings, next_boot};
+use crate::{Settings, held, next_boot};
 use onym_client::NodeUri;
 use onym_crypto::edge::{random_u64, unix_now_ms};
 use onym_crypto::{Certificate, Signer};
@@ -24,6 +25,8 @@ use std::time::{Duration, Instant};
 
 /// Longest wait of a turn.
 const TURN: Duration = Duration::from_millis(100);
+/// Time between two looks at what operators wrote.
+const LOOK_MS: u64 = 250;
 /// Waits between attempts to reach the forwarder.
 const RETRY_MIN: Duration = Duration::from_millis(100);
 const RETRY_MAX: Duration = Duration::from_secs(2);
@@ -48,6 +51,9 @@ pub enum Error {
     /// The bootstrap time cannot be kept.
     #[error("the bootstrap time cannot be kept: {0}")]
     Boot(#[source] io::Error),
+    /// Who is held down cannot be read.
+    #[error("the list of neighbours held down: {0}")]
+    Held(#[source] io::Error),
     /// No thread.
     #[error("cannot start a thread: {0}")]
     Thread(#[source] io::Error),
@@ -57,7 +63,16 @@ pub enum Error {
 #[derive(Debug)]
 pub struct Handle {
     is_over: Arc<AtomicBool>,
+    shown: Arc<Shown>,
     thread: Option<JoinHandle<()>>,
+}
+
+impl Handle {
+    /// What the router counts, as long as it runs.
+    #[must_use]
+    pub fn shown(&self) -> Arc<Shown> {
+        Arc::clone(&self.shown)
+    }
 }
 
 impl Drop for Handle {
@@ -76,9 +91,10 @@ impl Drop for Handle {
 pub fn start(settings: Settings) -> Result<Handle, Error> {
     let is_over = Arc::new(AtomicBool::new(false));
     let shell = Shell::new(settings, Arc::clone(&is_over))?;
+    let shown = Arc::clone(&shell.shown);
     let thread = std::thread::Builder::new().name("route".into());
     let thread = thread.spawn(move || shell.run()).map_err(Error::Thread)?;
-    Ok(Handle { is_over, thread: Some(thread) })
+    Ok(Handle { is_over, shown, thread: Some(thread) })
 }
 
 /// Runs a router until `is_over`.
@@ -114,6 +130,9 @@ struct Shell {
     /// Stale routes are looked for once.
     looked: bool,
     installed: BTreeSet<(Name, u64)>,
+    held: Option<held::Watched>,
+    look_at: Tick,
+    shown: Arc<Shown>,
     _watch: JoinHandle<()>,
 }
 
@@ -129,12 +148,18 @@ impl Shell {
             Some(folder) => Some(Keys::open(folder, &network, &router, unix_ms)?),
             None => None,
         };
-        let boot = next_boot(settings.state.as_deref(), unix_ms / 1000).map_err(Error::Boot)?;
+        let file = |name| settings.state.as_ref().map(|folder| folder.join(name));
+        let boot = next_boot(file("boot").as_deref(), unix_ms / 1000).map_err(Error::Boot)?;
+        let held = file(held::FILE).map(held::Watched::open).transpose().map_err(Error::Held)?;
         let mut config = Config::new(network.clone(), router, boot, random_u64());
         config.links = settings.links;
         config.advertise_interval = settings.advertise_interval;
         config.dead_interval = settings.dead_interval;
         config.readvertise = settings.readvertise;
+        config.cost_by = settings.cost_by;
+        config.folder = settings.state.as_ref().map(|folder| folder.display().to_string());
+        let (held, names) = held.unzip();
+        config.held = names.into_iter().flatten().collect();
         let signer = keys.as_ref().map_or_else(Signer::digest, |keys| keys.signer.clone());
         let trust = keys.as_ref().map_or(Trust::Insecure, |keys| Trust::keys(network, keys));
         let router = Router::new(Tick(0), config, signer, unix_ms)?;
@@ -162,6 +187,9 @@ impl Shell {
             announced: BTreeMap::new(),
             looked: false,
             installed: BTreeSet::new(),
+            held,
+            look_at: Tick(0),
+            shown: Arc::new(Shown::default()),
             _watch: watch.map_err(Error::Thread)?,
         })
     }
@@ -223,6 +251,7 @@ impl Shell {
         self.endpoint.handle_timeout(now);
         self.commands.watch_faces(now, &mut self.endpoint);
         self.look();
+        self.look_around(now);
         self.flush(connection)?;
         let due = self.router.poll_timeout().min(self.endpoint.poll_timeout());
         let patience = due.since(self.now()).min(TURN);
@@ -377,6 +406,27 @@ impl Shell {
             let verdict = Verdict::Bad(format!("{name}: {why}"));
             self.router.verified(now, parked.check, verdict);
         }
+    }
+
+    // --- what operators write and read
+
+    fn look_around(&mut self, now: Tick) {
+        if now < self.look_at {
+            return;
+        }
+        self.look_at = now.plus_ms(LOOK_MS);
+        if let Some(held) = self.held.as_mut().and_then(held::Watched::look) {
+            let before: BTreeSet<Name> = self.router.held().cloned().collect();
+            for router in before.difference(&held) {
+                tracing::info!(target: "onym::route", %router, "released");
+                self.router.release(now, router);
+            }
+            for router in held.difference(&before) {
+                tracing::info!(target: "onym::route", %router, "held down");
+                self.router.hold(now, router);
+            }
+        }
+        self.shown.set(Figures::of(&self.router));
     }
 
     // --- routes of applications

@@ -28,16 +28,21 @@ pub fn next_boot(path: Option<&Path>, unix_s: u64) -> io::Result<u64> {
 }
 
 /// A new file, then a new name: a crash leaves the old one or the new one.
-fn write_whole(path: &Path, octets: &[u8], mode: u32) -> io::Result<()> {
+pub(crate) fn write_whole(path: &Path, octets: &[u8], mode: u32) -> io::Result<()> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         fs::create_dir_all(folder)?;
     }
-    let new = path.with_extension("new");
-    let mut file =
-        fs::OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(&new)?;
-    file.write_all(octets)?;
-    file.sync_all()?;
-    fs::rename(&new, path)
+    // Nobody can have put a link there: the name is new.
+    let mut number = [0; 8];
+    SystemEntropy.fill(&mut number);
+    let new = path.with_extension(format!("{:016x}.new", u64::from_be_bytes(number)));
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(&new)?;
+    let written = file.write_all(octets).and_then(|()| file.sync_all());
+    let done = written.and_then(|()| fs::rename(&new, path));
+    if done.is_err() {
+        let _ = fs::remove_file(&new);
+    }
+    done
 }
 
 /// The keys of a router.

@@ -65,7 +65,8 @@ fn look(client: &mut Client, announce: Announce) -> Option<Seen> {
             if announced && is_public(&entry.name) {
                 seen.announced.insert((entry.name.clone(), route.face_id), route.cost);
             }
-            if route.origin == ORIGIN_NLSR {
+            // NLSR gives its routes an end; ours and those of ndn-dv have none.
+            if route.origin == ORIGIN_NLSR && route.expiration_period_ms.is_none() {
                 seen.routed.push((entry.name.clone(), route.face_id));
             }
         }

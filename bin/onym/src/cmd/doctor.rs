@@ -2,6 +2,7 @@
 
 mod keys;
 mod node;
+mod routing;
 mod sockets;
 mod system;
 
@@ -14,8 +15,8 @@ use std::path::PathBuf;
 /// Check what a node needs on this machine, and say how to fix what is missing.
 ///
 /// Tests the node that answers, sockets, buffer limits, MTU, clock, privileges, descriptors, memory
-/// and keys. What needs a node is a warning when none runs, and a failure when --node or
-/// NDN_CLIENT_TRANSPORT names one.
+/// and keys, and the router of the node: clocks, keys, MTU and direction of its links. What needs a
+/// node is a warning when none runs, and a failure when --node or NDN_CLIENT_TRANSPORT names one.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   onym doctor
@@ -93,6 +94,9 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     system::check(&config, running.as_ref(), &mut checks);
     keys::check(&mut checks);
     keys::check_routing(&config, &mut checks);
+    if running.is_some() {
+        routing::check(cx, &mut checks);
+    }
     let result = checks.iter().map(|c| c.result).max().unwrap_or(Grade::Ok);
     let report = Report { version: env!("CARGO_PKG_VERSION"), result, checks };
     cx.print(&report, text)?;

@@ -1,6 +1,6 @@
 //! `onym route`: the routes of the node.
 
-mod routing;
+pub(crate) mod routing;
 
 use crate::cmd::kernel;
 use crate::exit::{Exit, Failure};

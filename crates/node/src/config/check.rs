@@ -178,6 +178,9 @@ impl Config {
         check.that(good, "routing.router", &routing.router, allowed)?;
         let good = matches!(routing.announce.as_str(), "client" | "all");
         check.that(good, "routing.announce", &routing.announce, "allowed are client, all")?;
+        let (rtt, loss) = (routing.cost_rtt_ms, routing.cost_loss_percent);
+        check.that(rtt <= 600_000, "routing.cost_rtt_ms", &rtt, "allowed is 0 to 600000")?;
+        check.that(loss <= 100, "routing.cost_loss_percent", &loss, "allowed is 0 to 100")?;
         let interval = routing.advertise_interval_ms;
         let good = (100..=600_000).contains(&interval);
         let allowed = "allowed is 100 to 600000";

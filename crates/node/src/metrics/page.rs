@@ -6,21 +6,26 @@ use onym_forward::verdict::Verdict;
 use onym_link::PacketKind;
 use onym_metrics::{Metric, Page, Source, catalogue as m};
 use std::fmt;
+use std::sync::Arc;
 
 /// The counters of a node at one moment.
 #[derive(Debug)]
-pub(super) struct Sample(pub(super) Box<Snapshot>);
+pub(super) struct Sample {
+    pub(super) snapshot: Box<Snapshot>,
+    /// What a program in the same process adds.
+    pub(super) beside: Option<Arc<dyn Source>>,
+}
 
 /// About how many octets the samples of a face have.
 const FACE_BYTES: usize = 512;
 
 impl Source for Sample {
     fn size_hint(&self) -> usize {
-        32 * 1024 + self.0.faces.len() * FACE_BYTES
+        32 * 1024 + self.snapshot.faces.len() * FACE_BYTES
     }
 
     fn write(&self, page: &mut Page<'_>) -> fmt::Result {
-        let s = &*self.0;
+        let s = &*self.snapshot;
         page.family(&m::BUILD)?.sample([env!("CARGO_PKG_VERSION").into()], true)?;
         let mut packets = page.family(&m::PACKETS)?;
         for kind in PacketKind::ALL {
@@ -52,7 +57,7 @@ impl Source for Sample {
             let seconds = state.busy_ns as f64 / 1e9;
             busy.sample([(shard as u64).into()], seconds)?;
         }
-        Ok(())
+        self.beside.as_ref().map_or(Ok(()), |beside| beside.write(page))
     }
 }
 

@@ -76,6 +76,9 @@ impl Router {
         packet: Packet,
         rtt: Option<Duration>,
     ) {
+        if self.on_echo(id, &packet, rtt) {
+            return;
+        }
         let Some(peer) = self.neighbours.fetching(id) else { return };
         let Some(neighbour) = self.neighbours.get_mut(peer) else { return };
         if let Some(rtt) = rtt {
@@ -101,6 +104,7 @@ impl Router {
         match Advert::parse(&fetch.content, self.config.table.destinations_max) {
             Ok(advert) if done => {
                 neighbour.taken = Some(fetch.said);
+                neighbour.fetches_failed = 0;
                 neighbour.ours |= advert.entries.iter().any(|entry| entry.seq.is_some());
                 self.counters.fetched += 1;
                 self.table.replace(peer, &advert);
@@ -119,7 +123,9 @@ impl Router {
     }
 
     pub(super) fn on_no_advert(&mut self, now: Tick, id: RequestId) {
-        self.fetch_failed(now, id);
+        if !self.on_no_echo(now, id) {
+            self.fetch_failed(now, id);
+        }
     }
 
     /// A fetch ended badly; it begins again while its advertisement is the newest.
@@ -127,6 +133,7 @@ impl Router {
         let Some(peer) = self.neighbours.fetching(id) else { return };
         let Some(neighbour) = self.neighbours.get_mut(peer) else { return };
         neighbour.fetch = None;
+        neighbour.fetches_failed = neighbour.fetches_failed.saturating_add(1);
         neighbour.refetch_at = now.plus_ms(AGAIN_MS);
         self.counters.fetch_failures += 1;
     }
@@ -146,6 +153,9 @@ impl Router {
 
     /// A neighbour asks for one of our advertisements: the newest, or one that was kept.
     pub(super) fn serve_advert(&mut self, now: Tick, incoming: &Incoming) {
+        if self.serve_probe(now, incoming) {
+            return;
+        }
         let name = incoming.interest().name;
         let rest = name.suffix(self.names.advert.len());
         let (boot, seq) = (rest.get(0), rest.get(1));

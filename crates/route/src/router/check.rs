@@ -1,5 +1,6 @@
 //! Signatures that are being checked, and how many at most.
 
+use super::measure::Echo;
 use super::neighbour::Segment;
 use crate::codec::Hello;
 use onym_endpoint::Packet;
@@ -20,6 +21,7 @@ const FACES_MAX: usize = 1024;
 pub(super) enum Subject {
     Hello { face: u64, hello: Box<Hello>, signed: Option<u64>, packet: Packet },
     Segment(Segment),
+    Echo(Echo),
     Group(onym_sync::alo::VerifyId),
 }
 

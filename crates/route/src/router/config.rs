@@ -1,5 +1,6 @@
 //! What a router is told before it starts.
 
+use super::CostBy;
 use crate::prefixes::PrefixLimits;
 use crate::table::Limits;
 use onym_wire::Name;
@@ -31,6 +32,13 @@ pub struct Config {
     pub dead_interval: Duration,
     /// Links to neighbours.
     pub links: Vec<Link>,
+    /// What quality of a link adds to its cost; nothing by default. Only to neighbours of ours, as
+    /// others do not answer probes.
+    pub cost_by: CostBy,
+    /// Neighbours that are held down from the start.
+    pub held: Vec<Name>,
+    /// Where the shell keeps what outlives a run, for who asks.
+    pub folder: Option<String>,
     /// Neighbours; a hello of a further one is refused and counted.
     pub neighbours_max: usize,
     /// Bounds of the table.
@@ -55,6 +63,9 @@ impl Config {
             advertise_interval: Duration::from_secs(5),
             dead_interval: Duration::from_secs(30),
             links: Vec::new(),
+            cost_by: CostBy::default(),
+            held: Vec::new(),
+            folder: None,
             neighbours_max: 256,
             table: Limits::default(),
             prefixes: PrefixLimits::default(),

@@ -2,7 +2,7 @@
 
 use super::check::Subject;
 use super::neighbour::Said;
-use super::{Notice, Output, Router, Verdict, Why};
+use super::{Notice, Output, Refusal, Router, Verdict, Why};
 use crate::codec::{Delta, Hello, Request};
 use crate::table::{Asked, PeerId};
 use onym_crypto::verify::check_parameters_digest;
@@ -83,12 +83,14 @@ impl Router {
                 self.on_hello(now, face, &hello, signed);
             }
             (Verdict::Good, Subject::Segment(segment)) => self.on_segment(now, segment),
+            (Verdict::Good, Subject::Echo(echo)) => self.echoed(now, echo),
+            (Verdict::Bad(_), Subject::Echo(_)) => self.counters.refused += 1,
             (Verdict::Bad(why), Subject::Hello { hello, packet, .. }) => {
-                self.refused(hello.router, &packet, why);
+                self.refused(now, hello.router, &packet, why);
             }
             (Verdict::Bad(why), Subject::Segment((peer, id, packet))) => {
                 if let Some(name) = self.neighbour_name(peer).cloned() {
-                    self.refused(name, &packet, why);
+                    self.refused(now, name, &packet, why);
                 }
                 self.fetch_failed(now, id);
             }
@@ -97,10 +99,16 @@ impl Router {
         self.progress(now);
     }
 
-    fn refused(&mut self, router: onym_wire::Name, packet: &Packet, why: String) {
+    fn refused(&mut self, now: Tick, router: onym_wire::Name, packet: &Packet, why: String) {
         self.counters.refused += 1;
         let locator = packet.data().signature_info().key_locator;
         let key = locator.and_then(|locator| locator.name()).map(|name| name.to_name());
+        self.refusals.retain(|old| old.router != router);
+        if self.refusals.len() >= super::REFUSALS_MAX {
+            self.refusals.pop_front();
+        }
+        let (of, of_key, of_why) = (router.clone(), key.clone(), why.clone());
+        self.refusals.push_back(Refusal { router: of, key: of_key, why: of_why, at: now });
         self.notice(Notice::Refused { router, key, why });
     }
 
@@ -111,7 +119,7 @@ impl Router {
             return;
         }
         if self.links.is_held(&hello.router) {
-            return;
+            return self.keep_held(now, hello, face);
         }
         let said = Said { boot: hello.boot, seq: hello.seq };
         let mut words = self.neighbours.words(&hello.router);
@@ -125,9 +133,13 @@ impl Router {
             self.counters.neighbours_refused += 1;
             return;
         };
-        let cost = self.links.cost(face);
+        let (cost, unix_ms) = (self.links.cost(face), self.unix_ms(now));
         let Some(neighbour) = self.neighbours.get_mut(peer) else { return };
         neighbour.words = words;
+        let ours = i64::try_from(unix_ms).ok();
+        let theirs = signed.and_then(|ms| i64::try_from(ms).ok());
+        neighbour.clock_ahead_ms =
+            ours.zip(theirs).map(|(ours, theirs)| theirs.saturating_sub(ours));
         if hello.goodbye {
             neighbour.faces.clear();
             self.lose(now, peer, Why::Goodbye);

@@ -1,6 +1,7 @@
 //! Links that are configured here: their faces, their costs, and neighbours held down.
 
 use super::{Command, CommandError, Config, Link, Notice, Purpose, Router, Why};
+use crate::codec::Hello;
 use onym_tables::Tick;
 use onym_wire::Name;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,6 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Wait before a link that cannot be made is tried again, doubling.
 const RETRY_MS: u64 = 1_000;
 const RETRY_MAX_MS: u64 = 30_000;
+/// Neighbours held down, at most; a further one is not.
+const HELD_MAX: usize = 256;
+/// Faces of one of them that are known, at most; the lowest goes.
+const HELD_FACES_MAX: usize = 4;
 
 #[derive(Debug)]
 struct State {
@@ -23,24 +28,36 @@ pub(super) struct Links {
     links: Vec<State>,
     by_face: BTreeMap<u64, usize>,
     faces: BTreeSet<u64>,
-    held: BTreeSet<Name>,
+    /// Neighbours held down, and the faces by which they were heard since.
+    held: BTreeMap<Name, BTreeSet<u64>>,
 }
 
 impl Links {
-    pub(super) fn new(links: &[Link]) -> Self {
+    pub(super) fn new(config: &Config) -> Self {
         let state =
             |link: &Link| State { link: link.clone(), face: None, due: Tick(0), failures: 0 };
         Self {
-            links: links.iter().map(state).collect(),
+            links: config.links.iter().map(state).collect(),
             by_face: BTreeMap::new(),
             faces: BTreeSet::new(),
-            held: BTreeSet::new(),
+            held: config.held.iter().take(HELD_MAX).map(|n| (n.clone(), BTreeSet::new())).collect(),
         }
     }
 
     /// Faces of configured links.
     pub(super) fn faces(&self) -> &BTreeSet<u64> {
         &self.faces
+    }
+
+    /// Faces of configured links by which this router speaks: not those to a neighbour held down, unless
+    /// somebody else `is_heard` there.
+    pub(super) fn open_faces(&self, is_heard: impl Fn(u64) -> bool) -> BTreeSet<u64> {
+        self.faces.iter().copied().filter(|face| is_heard(*face) || !self.is_shut(*face)).collect()
+    }
+
+    /// Whether a neighbour held down was heard by `face`.
+    pub(super) fn is_shut(&self, face: u64) -> bool {
+        self.held.values().any(|faces| faces.contains(&face))
     }
 
     /// Cost of a face: that of its link, else 1.
@@ -51,6 +68,9 @@ impl Links {
 
     pub(super) fn face_gone(&mut self, now: Tick, face: u64) {
         self.faces.remove(&face);
+        for faces in self.held.values_mut() {
+            faces.remove(&face);
+        }
         if let Some(index) = self.by_face.remove(&face)
             && let Some(state) = self.links.get_mut(index)
         {
@@ -62,6 +82,7 @@ impl Links {
     pub(super) fn forget_all(&mut self, now: Tick) {
         self.faces.clear();
         self.by_face.clear();
+        self.held.values_mut().for_each(BTreeSet::clear);
         for state in &mut self.links {
             (state.face, state.due) = (None, now);
         }
@@ -72,11 +93,11 @@ impl Links {
     }
 
     pub(super) fn is_held(&self, router: &Name) -> bool {
-        self.held.contains(router)
+        self.held.contains_key(router)
     }
 
     pub(super) fn held(&self) -> impl Iterator<Item = &Name> {
-        self.held.iter()
+        self.held.keys()
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (&Link, Option<u64>)> {
@@ -136,14 +157,18 @@ impl Router {
         self.notice(Notice::LinkFailed(uri, error));
     }
 
-    /// Holds a neighbour down, until [`Router::release`]: what it says is not heard. The shell keeps
-    /// this over restarts.
+    /// Holds a neighbour down, until [`Router::release`]: what it says is not heard, and it is told
+    /// goodbye. The shell keeps this over restarts.
     pub fn hold(&mut self, now: Tick, router: &Name) {
-        if self.links.held.len() >= Config::held_max() || !self.names.is_router(router.as_ref()) {
+        let links = &mut self.links;
+        let known = links.held.contains_key(router) || !self.names.is_router(router.as_ref());
+        if known || links.held.len() >= HELD_MAX {
             return;
         }
-        self.links.held.insert(router.clone());
+        links.held.insert(router.clone(), BTreeSet::new());
         if let Some(peer) = self.neighbours.id(router) {
+            let faces = self.neighbours.get(peer).map(|n| n.faces.clone()).unwrap_or_default();
+            faces.iter().for_each(|face| self.shut(now, router, face.face));
             self.lose(now, peer, Why::Held);
             self.control_routes();
         }
@@ -151,14 +176,41 @@ impl Router {
     }
 
     /// Hears a neighbour again that was held down.
-    pub fn release(&mut self, router: &Name) {
-        self.links.held.remove(router);
+    pub fn release(&mut self, now: Tick, router: &Name) {
+        if self.links.held.remove(router).is_some() {
+            self.control_routes();
+            self.publisher.greet(now);
+            self.progress(now);
+        }
     }
-}
 
-impl Config {
-    /// Neighbours that can be held down at once.
-    pub(super) const fn held_max() -> usize {
-        256
+    /// Neighbours that are held down.
+    pub fn held(&self) -> impl Iterator<Item = &Name> {
+        self.links.held.keys()
+    }
+
+    /// A neighbour held down was heard by `face`: it shall not hear this router there either.
+    pub(super) fn keep_held(&mut self, now: Tick, hello: &Hello, face: u64) {
+        let known = self.links.held.get(&hello.router).is_some_and(|faces| faces.contains(&face));
+        let hears_us = hello.heard.iter().any(|heard| heard.router == *self.own);
+        if !known || hears_us {
+            self.shut(now, &hello.router, face);
+            self.control_routes();
+        }
+    }
+
+    /// Nothing more is said by `face`, to which goodbye is said, unless somebody else is heard there.
+    fn shut(&mut self, now: Tick, router: &Name, face: u64) {
+        let Some(faces) = self.links.held.get_mut(router) else { return };
+        if faces.len() >= HELD_FACES_MAX && !faces.contains(&face) {
+            faces.pop_first();
+        }
+        faces.insert(face);
+        let other = |n: &super::neighbour::Neighbour| *n.name != *router;
+        let others = self.neighbours.iter().filter(|n| other(n));
+        let is_shared = others.flat_map(|n| n.faces.iter()).any(|f| f.face == face);
+        if !is_shared {
+            self.send_goodbye(now, face);
+        }
     }
 }

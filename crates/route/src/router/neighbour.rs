@@ -1,5 +1,6 @@
 //! Neighbours: by which faces they are heard, what they said last, what of it was taken.
 
+use super::measure::Measure;
 use super::{Config, Why};
 use crate::table::PeerId;
 use onym_endpoint::{Packet, RequestId};
@@ -17,11 +18,20 @@ const PAST_MAX: usize = 1024;
 const SAME_TIME_MS: u64 = 1000;
 
 /// A face by which a neighbour is heard.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct FaceHeard {
     pub(super) face: u64,
     pub(super) heard: Tick,
-    pub(super) cost: u64,
+    /// The configured cost.
+    base: u64,
+    pub(super) measure: Measure,
+}
+
+impl FaceHeard {
+    /// Configured and measured.
+    pub(super) fn cost(&self) -> u64 {
+        self.base + self.measure.added
+    }
 }
 
 /// What somebody said last.
@@ -96,6 +106,10 @@ pub(super) struct Neighbour {
     pub(super) usable: bool,
     pub(super) up_since: Tick,
     pub(super) rtt: Option<Duration>,
+    /// Its clock less ours, when it signed last; the delay of the link is in it.
+    pub(super) clock_ahead_ms: Option<i64>,
+    /// Fetches of its advertisements that failed in a row.
+    pub(super) fetches_failed: u32,
 }
 
 impl Neighbour {
@@ -104,25 +118,35 @@ impl Neighbour {
         self.faces.first().map(|f| f.face)
     }
 
+    /// What is known about that face.
+    pub(super) fn measure(&self) -> Option<&Measure> {
+        self.faces.first().map(|f| &f.measure)
+    }
+
     pub(super) fn cost(&self) -> u64 {
-        self.faces.first().map_or(1, |f| f.cost)
+        self.faces.first().map_or(1, FaceHeard::cost)
     }
 
     /// It was heard by `face`. Says whether that changes its faces.
     pub(super) fn hear(&mut self, now: Tick, face: u64, cost: u64) -> bool {
         let before = (self.face(), self.cost(), self.faces.len());
         match self.faces.iter_mut().find(|f| f.face == face) {
-            Some(found) => (found.heard, found.cost) = (now, cost),
+            Some(found) => (found.heard, found.base) = (now, cost),
             None => {
                 if self.faces.len() >= FACES_MAX {
                     let oldest = self.faces.iter().map(|f| f.heard).min();
                     self.faces.retain(|f| Some(f.heard) != oldest);
                 }
-                self.faces.push(FaceHeard { face, heard: now, cost });
+                let measure = Measure::new(now);
+                self.faces.push(FaceHeard { face, heard: now, base: cost, measure });
             }
         }
-        self.faces.sort_by_key(|f| (f.cost, f.face));
+        self.sort_faces();
         before != (self.face(), self.cost(), self.faces.len())
+    }
+
+    pub(super) fn sort_faces(&mut self) {
+        self.faces.sort_by_key(|f| (f.cost(), f.face));
     }
 }
 
@@ -163,6 +187,10 @@ impl Neighbours {
         self.by_id.values()
     }
 
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Neighbour> {
+        self.by_id.values_mut()
+    }
+
     pub(super) fn len(&self) -> usize {
         self.by_id.len()
     }
@@ -198,6 +226,8 @@ impl Neighbours {
             usable: false,
             up_since: now,
             rtt: None,
+            clock_ahead_ms: None,
+            fetches_failed: 0,
         };
         self.by_name.insert(name, id);
         self.by_id.insert(id, neighbour);
@@ -244,7 +274,9 @@ impl Neighbours {
         let faces = self.by_id.values().flat_map(|n| n.faces.iter());
         let dead = faces.map(|f| f.heard + config.dead_interval);
         let again = self.by_id.values().map(|n| n.refetch_at);
-        dead.chain(again).min().unwrap_or(Tick::NEVER)
+        let ours = self.by_id.values().filter(|n| n.ours);
+        let probes = ours.flat_map(|n| n.faces.iter().map(|f| f.measure.next));
+        dead.chain(again).chain(probes).min().unwrap_or(Tick::NEVER)
     }
 
     pub(super) fn faces(&self) -> Vec<u64> {

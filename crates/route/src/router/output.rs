@@ -172,6 +172,12 @@ pub struct Counters {
     pub prefix_operations: u64,
     /// Operations of ours that could not be published.
     pub unpublished: u64,
+    /// Probes of links sent.
+    pub probes: u64,
+    /// Of them without an answer.
+    pub probes_lost: u64,
+    /// Times a measured cost changed.
+    pub cost_changes: u64,
     /// Times the ways to a destination changed.
     pub route_changes: u64,
     /// Commands for the forwarder.

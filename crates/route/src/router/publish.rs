@@ -171,6 +171,23 @@ impl Router {
         self.send_hello(now, delta, false);
     }
 
+    /// A goodbye to whoever is at the other end of `face`.
+    pub(super) fn send_goodbye(&mut self, now: Tick, face: u64) {
+        self.counters.hellos_sent += 1;
+        let hello = Hello {
+            router: (*self.own).clone(),
+            boot: self.publisher.boot,
+            seq: self.publisher.seq,
+            delta: None,
+            heard: Vec::new(),
+            goodbye: true,
+        };
+        let mut content = Vec::new();
+        hello.write(&mut content);
+        let prefix = self.names.sync_active.clone();
+        self.send_sync(now, &prefix, &content, Some(face));
+    }
+
     /// One hello, by both kinds of links.
     pub(super) fn send_hello(&mut self, now: Tick, delta: Option<Delta>, goodbye: bool) {
         // No two routers in step: a tenth of the interval, by the router's own chance.
@@ -200,12 +217,18 @@ impl Router {
             (passives, self.names.sync_passive.clone()),
         ] {
             if wanted {
-                self.send_sync(now, &prefix, &content);
+                self.send_sync(now, &prefix, &content, None);
             }
         }
     }
 
-    fn send_sync(&mut self, now: Tick, prefix: &onym_wire::Name, content: &[u8]) {
+    fn send_sync(
+        &mut self,
+        now: Tick,
+        prefix: &onym_wire::Name,
+        content: &[u8],
+        face: Option<u64>,
+    ) {
         let name = names::sync_data(self.own.as_ref().as_ref());
         let Some(data) = self.sign(now, &DataBuilder::new(name.as_ref(), content)) else { return };
         let builder = InterestBuilder {
@@ -217,7 +240,7 @@ impl Router {
         let mut interest = Vec::with_capacity(data.len() + 200);
         write_parameters(&builder, &data, &mut interest);
         self.nonce(&mut interest);
-        self.endpoint.notify(interest, None);
+        self.endpoint.notify(interest, face);
     }
 
     /// Gives the Interest a Nonce of its own.

@@ -137,7 +137,7 @@ fn a_neighbour_held_down_stays_down_until_it_is_released() {
         give(&mut router, Tick::from_ms(seq), &hello(boot, seq, UNIX_MS + seq), Some(301));
     }
     assert_eq!(neighbours(&router), 0);
-    router.release(&name("/net/p"));
+    router.release(Tick::from_ms(40), &name("/net/p"));
     give(&mut router, Tick::from_ms(50), &hello(boot, 50, UNIX_MS + 50), Some(301));
     assert_eq!(neighbours(&router), 1);
 }
@@ -169,4 +169,52 @@ fn a_readvertised_prefix_is_answered_with_all_that_both_forwarders_want() {
     assert_eq!(router.prefixes().local_cost(&name("/app")), Some(7));
     router.face_down(Tick(2), 300);
     assert_eq!(router.prefixes().local_cost(&name("/app")), None, "it goes with its face");
+}
+
+#[test]
+fn a_neighbour_held_down_hears_goodbye_and_then_nothing_on_its_link() {
+    let mut config = Config::new(name("/net"), name("/net/x"), UNIX_MS / 1000, 7);
+    config.held = vec![name("/net/p")];
+    config.links = vec![Link { uri: "udp4://192.0.2.1:6363".into(), mtu: None, cost: 1 }];
+    let mut router = Router::new(Tick(0), config, Signer::digest(), UNIX_MS).unwrap();
+    let mut active = Vec::new();
+    let obey = |router: &mut Router, active: &mut Vec<u64>| {
+        while let Some(output) = router.poll_output() {
+            match output {
+                Output::Verify { id, .. } => router.verified(Tick(1), id, Verdict::Good),
+                Output::Command { id, command } => {
+                    let here = router.names().sync_active.clone();
+                    match &command {
+                        Command::Register { prefix, face, .. } if *prefix == here => {
+                            active.push(*face);
+                        }
+                        Command::Unregister { prefix, face } if *prefix == here => {
+                            active.retain(|known| known != face);
+                        }
+                        _ => {}
+                    }
+                    let face = matches!(command, Command::CreateFace { .. }).then_some(300);
+                    router.completed(Tick(1), id, Ok(face));
+                }
+                Output::Notice(_) => {}
+            }
+        }
+    };
+    obey(&mut router, &mut active);
+    assert_eq!(active, [300], "nobody was heard there yet");
+    while router.poll_transmit(Tick(1)).is_some() {}
+    let wire = hello(UNIX_MS / 1000, 1, UNIX_MS);
+    let inbound = Inbound { wire: &wire, incoming_face: Some(300), ..Inbound::default() };
+    router.receive(Tick(1), &inbound);
+    obey(&mut router, &mut active);
+    assert_eq!((neighbours(&router), active.as_slice()), (0, &[][..]));
+    let said = std::iter::from_fn(|| router.poll_transmit(Tick(1)))
+        .find(|t| t.next_hop_face == Some(300))
+        .expect("a goodbye on its face");
+    let interest = Interest::parse(&said.wire).unwrap();
+    let data = onym_wire::Data::parse(interest.app_parameters.unwrap()).unwrap();
+    assert!(Hello::parse(data.content).unwrap().goodbye);
+    router.release(Tick(2), &name("/net/p"));
+    obey(&mut router, &mut active);
+    assert_eq!(active, [300]);
 }

@@ -1,5 +1,6 @@
 //! What an operator sees.
 
+use super::measure::Measure;
 use super::{Counters, Router};
 use onym_tables::Tick;
 use onym_wire::Name;
@@ -31,6 +32,10 @@ pub struct View {
     pub prefixes: Vec<PrefixView>,
     /// Neighbours that are held down.
     pub held: Vec<String>,
+    /// Where the router keeps them and its keys.
+    pub folder: Option<String>,
+    /// What was said and not taken, newest last, one for each router.
+    pub refused: Vec<RefusalView>,
     /// What was counted.
     pub counters: Counters,
 }
@@ -58,6 +63,14 @@ pub struct NeighbourView {
     pub usable: bool,
     /// Round-trip time in milliseconds, once measured.
     pub rtt_ms: Option<f64>,
+    /// Of a hundred probes, those lost; none while too few were sent.
+    pub loss_percent: Option<u32>,
+    /// Whether packets of 8000 octets pass; none while nobody knows.
+    pub full_size: Option<bool>,
+    /// Its clock less this one's, in milliseconds, the delay of the link included.
+    pub clock_ahead_ms: Option<i64>,
+    /// Fetches of its advertisement that failed in a row.
+    pub fetches_failed: u32,
 }
 
 /// A link that is configured.
@@ -69,6 +82,21 @@ pub struct LinkView {
     pub face: Option<u64>,
     /// Its cost.
     pub cost: u64,
+    /// Whether a router is heard there.
+    pub is_heard: bool,
+}
+
+/// Something that was not taken.
+#[derive(Debug, Clone, Serialize)]
+pub struct RefusalView {
+    /// The router that it names.
+    pub router: String,
+    /// The key that it names.
+    pub key: Option<String>,
+    /// Why, with the name that was expected.
+    pub why: String,
+    /// Seconds since then.
+    pub ago_s: u64,
 }
 
 /// A prefix of other routers.
@@ -152,12 +180,17 @@ impl Router {
             in_step: n.taken == Some(n.words.said),
             extended: n.ours,
             usable: n.usable,
-            rtt_ms: n.rtt.map(|rtt| rtt.as_secs_f64() * 1000.0),
+            rtt_ms: n.measure().and_then(|m| m.rtt).or(n.rtt).map(|rtt| rtt.as_secs_f64() * 1000.0),
+            loss_percent: n.measure().and_then(Measure::loss_percent),
+            full_size: n.measure().and_then(Measure::full_size),
+            clock_ahead_ms: n.clock_ahead_ms,
+            fetches_failed: n.fetches_failed,
         });
         let links = self.links.iter().map(|(link, face)| LinkView {
             uri: link.uri.clone(),
             face,
             cost: link.cost,
+            is_heard: face.is_some_and(|face| self.is_heard(face)),
         });
         let destinations = self.table.routes().map(|(name, route)| DestinationView {
             router: name.to_string(),
@@ -170,6 +203,12 @@ impl Router {
             exits: self.prefixes.exits(name).map(|(r, cost)| (r.to_string(), cost)).collect(),
             ways: self.prefix_ways(name),
         };
+        let refused = |refusal: &super::Refusal| RefusalView {
+            router: refusal.router.to_string(),
+            key: refusal.key.as_ref().map(Name::to_string),
+            why: refusal.why.clone(),
+            ago_s: now.since(refusal.at).as_secs(),
+        };
         View {
             network: self.names.network.to_string(),
             router: self.own.to_string(),
@@ -181,6 +220,8 @@ impl Router {
             local_prefixes: self.prefixes.local().map(|(n, cost)| (n.to_string(), cost)).collect(),
             prefixes: self.prefixes.remote().take(PREFIXES_SHOWN).map(prefix).collect(),
             held: self.links.held().map(Name::to_string).collect(),
+            folder: self.config.folder.clone(),
+            refused: self.refusals.iter().map(refused).collect(),
             counters: self.counters,
         }
     }
@@ -227,6 +268,18 @@ impl Router {
         };
         let (name, prefix) = (name.to_string(), Some(prefix.to_string()));
         Explanation { name, prefix, local, summary, ways, routers }
+    }
+
+    /// Neighbours, and those of them that do not hear this router.
+    #[must_use]
+    pub fn neighbour_counts(&self) -> (u64, u64) {
+        let deaf = self.neighbours.iter().filter(|n| !n.usable).count();
+        (self.neighbours.len() as u64, deaf as u64)
+    }
+
+    fn is_heard(&self, face: u64) -> bool {
+        let mut faces = self.neighbours.iter().flat_map(|n| n.faces.iter());
+        self.links.is_shut(face) || faces.any(|f| f.face == face)
     }
 
     fn explain_router(&self, router: &Name, announced: u64) -> RouterExplanation {

@@ -5,7 +5,7 @@ use super::shape::Shape;
 use onym_crypto::Signer;
 use onym_endpoint::Inbound;
 use onym_route::router::{CommandError, Counters};
-use onym_route::{Command, Config, Link, Notice, Output, Router, Verdict};
+use onym_route::{Command, Config, CostBy, Link, Notice, Output, Router, Verdict};
 use onym_tables::{Rng, Tick};
 use onym_wire::{Interest, Name};
 use std::cmp::Reverse;
@@ -19,6 +19,9 @@ const BOOT: u64 = 1_700_000_000;
 pub(crate) struct LinkState {
     pub(crate) ends: (usize, usize),
     pub(crate) up: bool,
+    /// Delay and loss beyond those of all links, in ms and of a thousand.
+    pub(crate) slower_ms: u64,
+    pub(crate) loss: u64,
 }
 
 struct Node {
@@ -45,6 +48,7 @@ pub(crate) struct Net {
     pub(crate) delay_ms: u64,
     /// Packets lost, of a thousand.
     pub(crate) loss: u64,
+    pub(crate) cost_by: CostBy,
     nodes: Vec<Node>,
     queue: BinaryHeap<Reverse<(Tick, u64, usize)>>,
     parcels: BTreeMap<usize, Parcel>,
@@ -70,7 +74,8 @@ pub(crate) fn name_of(node: usize) -> Name {
 
 impl Net {
     pub(crate) fn new(shape: &Shape, delay_ms: u64, seed: u64) -> Self {
-        let link = |ends: &(usize, usize)| LinkState { ends: *ends, up: true };
+        let link =
+            |ends: &(usize, usize)| LinkState { ends: *ends, up: true, slower_ms: 0, loss: 0 };
         let node = || Node {
             router: None,
             routes: BTreeMap::new(),
@@ -85,6 +90,7 @@ impl Net {
             links: shape.links.iter().map(link).collect(),
             delay_ms,
             loss: 0,
+            cost_by: CostBy::default(),
             nodes: (0..shape.nodes).map(|_| node()).collect(),
             queue: BinaryHeap::new(),
             parcels: BTreeMap::new(),
@@ -118,6 +124,7 @@ impl Net {
         let boot = self.nodes[node].boot;
         let seed = self.seed ^ (node as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ boot;
         let mut config = Config::new("/net".parse().unwrap(), name_of(node), boot, seed);
+        config.cost_by = self.cost_by;
         config.links = self
             .links_of(node)
             .map(|link| Link { uri: format!("sim://{link}"), mtu: None, cost: 1 })
@@ -404,10 +411,10 @@ impl Net {
         let to = if a == node { b } else { a };
         self.packets += 1;
         self.octets += wire.len() as u64;
-        if !self.links[link].up || self.rng.next_u64() % 1000 < self.loss {
+        if !self.links[link].up || self.rng.next_u64() % 1000 < self.loss + self.links[link].loss {
             return;
         }
-        let at = self.now.plus_ms(self.delay_ms);
+        let at = self.now.plus_ms(self.delay_ms + self.links[link].slower_ms);
         self.post(at, Parcel::Packet { to, face, link, wire, token });
     }
 

@@ -3,7 +3,7 @@
 use crate::exit::{Exit, Failure};
 use onym_node::NodeHandle;
 use onym_node::config::Config;
-use onym_route::Link;
+use onym_route::{CostBy, Link};
 use onym_router::{Announce, Handle, Settings};
 use onym_wire::Name;
 use std::path::PathBuf;
@@ -39,7 +39,11 @@ pub(super) fn settings(config: &Config) -> anyhow::Result<Option<Settings>> {
         announce: if routing.announce == "all" { Announce::All } else { Announce::Client },
         // The node's own rules say who may register what; these commands would pass them by.
         readvertise: false,
-        state: Some(folder.join("boot")),
+        cost_by: CostBy {
+            rtt: Duration::from_millis(routing.cost_rtt_ms),
+            loss_percent: routing.cost_loss_percent,
+        },
+        state: Some(folder.clone()),
         keys: (!routing.insecure).then_some(folder),
     }))
 }
@@ -81,6 +85,7 @@ pub(super) fn start(
             .why(error)
             .next("look at routing.network, routing.router and routing.folder")
     })?;
+    node.add_metrics(handle.shown());
     tracing::info!(%router, "routing");
     Ok(Some(handle))
 }

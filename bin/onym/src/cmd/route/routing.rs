@@ -1,5 +1,7 @@
 //! `onym route run` and what a router tells.
 
+mod hold;
+
 use crate::cmd::daemon::routing as daemon;
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Context, write_line};
@@ -8,7 +10,7 @@ use anyhow::Context as _;
 use clap::Subcommand;
 use onym_client::mgmt;
 use onym_client::transport::{self, Surroundings};
-use onym_route::Link;
+use onym_route::{CostBy, Link};
 use onym_router::{Announce, Settings};
 use onym_wire::Name;
 use serde_json::Value;
@@ -37,6 +39,14 @@ pub(crate) enum Command {
         /// A name, or a router.
         name: Name,
     },
+    /// Hold a neighbour down: nothing is heard from it or said to it, until it is released.
+    ///
+    /// It is written in the folder of the router, and holds over restarts.
+    #[command(after_help = "Example:\n  onym route hold /example/router-b")]
+    Hold(Held),
+    /// Hear a neighbour again that was held down.
+    #[command(after_help = "Example:\n  onym route release /example/router-b")]
+    Release(Held),
     /// Print the map that the router sees, for Graphviz.
     #[command(after_help = "Example:\n  onym route map | dot -Tsvg -o map.svg")]
     Map,
@@ -61,12 +71,27 @@ pub(crate) struct Run {
     /// Announce whatever applications register, not only routes of origin client.
     #[arg(long)]
     announce_all: bool,
+    /// A link costs one more for each of these milliseconds of its round-trip time.
+    #[arg(long, value_name = "MS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=600_000))]
+    cost_rtt: u64,
+    /// A link costs one more for each so many of a hundred probes that are lost.
+    #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=100))]
+    cost_loss: u32,
     /// Interval between hellos, in milliseconds.
     #[arg(long, value_name = "MS", default_value_t = 5000, value_parser = clap::value_parser!(u64).range(100..=600_000))]
     advertise_interval: u64,
     /// Silence after which a neighbour counts as dead, in milliseconds.
     #[arg(long, value_name = "MS", default_value_t = 30_000, value_parser = clap::value_parser!(u64).range(200..=6_000_000))]
     dead_interval: u64,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Held {
+    /// The neighbour.
+    router: Name,
+    /// Folder of the router (`routing.folder`); without it the usual one of this user.
+    #[arg(long, value_name = "DIR")]
+    folder: Option<PathBuf>,
 }
 
 pub(crate) fn run(command: Command, cx: &Context) -> anyhow::Result<()> {
@@ -95,6 +120,8 @@ pub(crate) fn run(command: Command, cx: &Context) -> anyhow::Result<()> {
             let told = ask(cx, "explain", Some(&name))?;
             cx.print(&told, explain_text)
         }
+        Command::Hold(args) => hold::hold(args, cx),
+        Command::Release(args) => hold::release(args, cx),
         Command::Map => {
             let view = view(cx)?;
             if cx.json { cx.print(&view, |_| String::new()) } else { write_line(&map(&view)) }
@@ -124,7 +151,8 @@ fn serve(args: Run, cx: &Context) -> anyhow::Result<()> {
         dead_interval: Duration::from_millis(args.dead_interval),
         announce: if args.announce_all { Announce::All } else { Announce::Client },
         readvertise: true,
-        state: Some(folder.join("boot")),
+        cost_by: CostBy { rtt: Duration::from_millis(args.cost_rtt), loss_percent: args.cost_loss },
+        state: Some(folder.clone()),
         keys: (!args.insecure).then_some(folder),
     };
     output::tell(format_args!("routing as {}", settings.router));
@@ -138,12 +166,12 @@ fn serve(args: Run, cx: &Context) -> anyhow::Result<()> {
 
 // --- asking
 
-fn view(cx: &Context) -> anyhow::Result<Value> {
+pub(super) fn view(cx: &Context) -> anyhow::Result<Value> {
     ask(cx, "view", None)
 }
 
 /// Asks the router of the node for a dataset.
-fn ask(cx: &Context, what: &str, about: Option<&Name>) -> anyhow::Result<Value> {
+pub(crate) fn ask(cx: &Context, what: &str, about: Option<&Name>) -> anyhow::Result<Value> {
     let mut client = session::open(cx)?;
     let mut name: Name = "/localhost/nlsr".parse()?;
     name.append_generic(what);

@@ -15,8 +15,8 @@ pub struct Routing {
     pub router: String,
     /// Links to neighbours. One end of a link is enough.
     pub neighbour: Vec<RoutingNeighbour>,
-    /// Folder of `network.cert`, `router.key`, `router.cert` and the bootstrap time; what is
-    /// missing is made. Empty: `/var/lib/onym/routing` for root, else `onym/routing` in the user's
+    /// Folder of `network.cert`, `router.key`, `router.cert`, the bootstrap time and the neighbours
+    /// held down; what is missing is made. Empty: `/var/lib/onym/routing` for root, else `onym/routing` in the user's
     /// state folder.
     pub folder: String,
     /// Believe whoever reaches the node, without keys: for laboratories.
@@ -24,6 +24,12 @@ pub struct Routing {
     /// Which routes of applications are announced: `client` (origin client, as other routers do)
     /// or `all` (whatever an application registers).
     pub announce: String,
+    /// A link costs one more for each of these milliseconds of its round-trip time, as measured; 0:
+    /// time adds nothing. Between routers of this kind only.
+    pub cost_rtt_ms: u64,
+    /// A link costs one more for each so many of a hundred probes that are lost; 0: loss adds
+    /// nothing.
+    pub cost_loss_percent: u32,
     /// Time between two signs of life, in milliseconds.
     pub advertise_interval_ms: u64,
     /// A neighbour that is silent for so long is dead, in milliseconds; at least twice the
@@ -40,6 +46,8 @@ impl Default for Routing {
             folder: String::new(),
             insecure: false,
             announce: "client".to_owned(),
+            cost_rtt_ms: 0,
+            cost_loss_percent: 0,
             advertise_interval_ms: 5_000,
             dead_interval_ms: 30_000,
         }

@@ -1,0 +1,96 @@
+//! `onym route hold` and `release`: the list in the folder of the router, which its owner may write.
+
+use super::{Held, view};
+use crate::cmd::daemon::routing::usual_folder;
+use crate::exit::{Exit, Failure};
+use crate::output::Context;
+use onym_router::held;
+use onym_wire::Name;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long the router may take to see what was written.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+pub(super) fn hold(args: Held, cx: &Context) -> anyhow::Result<()> {
+    let name = args.router.clone();
+    change(args, cx, &|held| {
+        held.insert(name.clone());
+    })
+}
+
+pub(super) fn release(args: Held, cx: &Context) -> anyhow::Result<()> {
+    let name = args.router.clone();
+    change(args, cx, &|held| {
+        held.remove(&name);
+    })
+}
+
+type Change<'a> = &'a dyn Fn(&mut BTreeSet<Name>);
+
+fn change(args: Held, cx: &Context, change: Change<'_>) -> anyhow::Result<()> {
+    let seen = view(cx)?;
+    let network: Name = seen["network"].as_str().unwrap_or_default().parse()?;
+    let router = args.router;
+    if router.len() != network.len() + 1 || !network.as_ref().is_prefix_of(router.as_ref()) {
+        return Err(Failure::new(Exit::Usage, format!("{router} is no router of {network}"))
+            .why("a router is the network and one more component")
+            .next("`onym route neighbours` shows them")
+            .into());
+    }
+    let path = folder(args.folder, &seen)?.join(held::FILE);
+    let failed = |error: std::io::Error| {
+        Failure::new(Exit::Refused, format!("{} cannot be changed", path.display()))
+            .why(error)
+            .next("do this as the user that the router runs as, or as root")
+    };
+    let mut list = held::read(&path).map_err(failed)?;
+    change(&mut list);
+    held::write(&path, &list).map_err(failed)?;
+    let is_held = list.contains(&router);
+    let until = Instant::now() + PATIENCE;
+    while shows(&view(cx)?, &router) != is_held {
+        if Instant::now() > until {
+            return Err(Failure::new(Exit::Failed, "the router does not act on its list")
+                .why(format!("{} is written, and the router does not show it", path.display()))
+                .next("look at its log")
+                .into());
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    cx.print(&json!({ "router": router.to_string(), "held": is_held }), |_| {
+        if is_held {
+            format!("{router} is held down until `onym route release {router}`")
+        } else {
+            format!("{router} is heard again")
+        }
+    })
+}
+
+fn shows(view: &Value, router: &Name) -> bool {
+    let name = router.to_string();
+    view["held"].as_array().into_iter().flatten().any(|held| *held == name)
+}
+
+/// The folder of the router that answers. What the router says of it is not followed, only told: any
+/// program of this host could be that router, and root would write where it says.
+fn folder(named: Option<PathBuf>, seen: &Value) -> anyhow::Result<PathBuf> {
+    let folder = named.unwrap_or_else(usual_folder);
+    if boot(&folder).is_some_and(|boot| seen["boot"] == boot) {
+        return Ok(folder);
+    }
+    let told = seen["folder"].as_str().unwrap_or("no folder");
+    Err(Failure::new(Exit::Usage, format!("{} is not the router's folder", folder.display()))
+        .why(format!(
+            "its bootstrap time is another one, or cannot be read; the router says {told}"
+        ))
+        .next("name it by --folder, on the router's machine")
+        .into())
+}
+
+fn boot(folder: &Path) -> Option<u64> {
+    fs::read_to_string(folder.join("boot")).ok()?.trim().parse().ok()
+}

@@ -1,0 +1,111 @@
+//! The figures of a router, for its node's metrics page.
+
+use onym_metrics::{Page, Source, catalogue as m};
+use onym_route::Router;
+use onym_route::router::Counters;
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+/// What a router had a moment ago.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Figures {
+    /// Neighbours that are heard.
+    pub neighbours: u64,
+    /// Of them those whose ways are not used, as they do not hear this router.
+    pub one_sided: u64,
+    /// Neighbours held down.
+    pub held: u64,
+    /// Routers that are reached.
+    pub routers: u64,
+    /// Prefixes of others.
+    pub prefixes: u64,
+    /// Prefixes announced here.
+    pub local_prefixes: u64,
+    /// What was counted.
+    pub counters: Counters,
+}
+
+impl Figures {
+    pub(crate) fn of(router: &Router) -> Self {
+        let (neighbours, one_sided) = router.neighbour_counts();
+        Self {
+            neighbours,
+            one_sided,
+            held: router.held().count() as u64,
+            routers: router.table().routes().count() as u64,
+            prefixes: router.prefixes().remote().count() as u64,
+            local_prefixes: router.prefixes().local().count() as u64,
+            counters: router.counters(),
+        }
+    }
+}
+
+/// [`Figures`] that the router's thread renews four times a second.
+#[derive(Debug, Default)]
+pub struct Seen(Mutex<Figures>);
+
+impl Seen {
+    pub(crate) fn set(&self, figures: Figures) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = figures;
+    }
+
+    /// The newest.
+    #[must_use]
+    pub fn get(&self) -> Figures {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Source for Seen {
+    fn write(&self, page: &mut Page<'_>) -> fmt::Result {
+        let (f, c) = (self.get(), self.get().counters);
+        let mut neighbours = page.family(&m::ROUTE_NEIGHBOURS)?;
+        let states = [
+            ("used", f.neighbours - f.one_sided.min(f.neighbours)),
+            ("one_sided", f.one_sided),
+            ("held", f.held),
+        ];
+        for (state, count) in states {
+            neighbours.sample([state.into()], count)?;
+        }
+        page.single(&m::ROUTE_ROUTERS, f.routers)?;
+        let mut prefixes = page.family(&m::ROUTE_PREFIXES)?;
+        prefixes.sample(["here".into()], f.local_prefixes)?;
+        prefixes.sample(["others".into()], f.prefixes)?;
+        let mut hellos = page.family(&m::ROUTE_HELLOS)?;
+        let results = [
+            ("taken", c.hellos.saturating_sub(c.malformed + c.replayed + c.flooded + c.refused)),
+            ("malformed", c.malformed),
+            ("replayed", c.replayed),
+            ("flooded", c.flooded),
+            ("refused", c.refused),
+        ];
+        for (result, count) in results {
+            hellos.sample([result.into()], count)?;
+        }
+        page.single(&m::ROUTE_HELLOS_SENT, c.hellos_sent)?;
+        page.single(&m::ROUTE_ADVERTS, c.adverts)?;
+        page.single(&m::ROUTE_FETCH_FAILURES, c.fetch_failures)?;
+        page.single(&m::ROUTE_CHANGES, c.route_changes)?;
+        page.single(&m::ROUTE_COST_CHANGES, c.cost_changes)?;
+        page.single(&m::ROUTE_PROBES_LOST, c.probes_lost)?;
+        let mut commands = page.family(&m::ROUTE_COMMANDS)?;
+        commands.sample(["done".into()], c.commands.saturating_sub(c.commands_failed))?;
+        commands.sample(["failed".into()], c.commands_failed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onym_metrics::{Program, catalogue::ALL};
+
+    #[test]
+    fn every_metric_of_routing_is_on_the_page() {
+        let page = onym_metrics::page(Seen::default()).unwrap();
+        let ours = ALL.iter().filter(|metric| metric.programs.contains(&Program::Router));
+        for metric in ours {
+            assert!(page.lines().any(|line| line.starts_with(metric.name)), "{}", metric.name);
+        }
+    }
+}
