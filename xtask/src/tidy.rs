@@ -22,6 +22,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("onym-crypto", &["onym-wire"]),
     ("onym-sys", &[]),
     ("onym-metrics", &[]),
+    ("onym-dissect", &["onym-wire"]),
     ("onym-http", &["onym-sys"]),
     ("onym-etcd", &["onym-http"]),
     ("onym-kernel", &["onym-wire", "onym-crypto", "onym-sys"]),

@@ -64,6 +64,7 @@ commands! {
     Explain(explain) in "Node",
     CheckConfig(check_config) in "Node",
     Doctor(doctor) in "Node",
+    Dissect(dissect) in "Node",
     Put(put) in "Content",
     Get(get) in "Content",
     Peek(peek) in "Content",

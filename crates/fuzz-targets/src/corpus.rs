@@ -77,6 +77,7 @@ pub fn seeds(target: &str) -> io::Result<Vec<Vec<u8>>> {
     let vectors = vectors()?;
     let mut seeds = match target {
         "decode" => vectors,
+        "dissect" => vectors.iter().enumerate().map(|(n, v)| capture(n, v)).collect(),
         "names" => names(),
         "reassembly" => vectors.iter().map(|v| reassembly(v)).chain([sent_both_ways()]).collect(),
         "pull_script" => choices(),
@@ -188,6 +189,51 @@ fn names() -> Vec<Vec<u8>> {
         }
     }
     seeds
+}
+
+/// A packet in a capture: of old and new form, as a frame of Ethernet, a datagram, in a stream.
+fn capture(number: usize, packet: &[u8]) -> Vec<u8> {
+    let len = |n: usize| u16::try_from(n).unwrap_or(u16::MAX).to_be_bytes();
+    let ip = |proto: u8, rest: &[u8]| {
+        let total = len(20 + rest.len());
+        let fixed = [0, 0, 0, 0, 64, proto, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+        [&[0x45, 0], &total[..], &fixed, rest].concat()
+    };
+    let (link_type, frame) = match number % 4 {
+        0 => (1_u32, [&[2; 12], &[0x86, 0x24][..], packet].concat()),
+        1 => (
+            101,
+            ip(
+                17,
+                &[&[0x18, 0xDB, 0x18, 0xDB], &len(8 + packet.len())[..], &[0, 0], packet].concat(),
+            ),
+        ),
+        2 => {
+            let head = [0xC3, 0x50, 0x18, 0xDB, 0, 0, 0, 9, 0, 0, 0, 0, 0x50, 16, 0, 0, 0, 0, 0, 0];
+            (101, ip(6, &[&head, packet].concat()))
+        }
+        _ => (147, packet.to_vec()),
+    };
+    let size = u32::try_from(frame.len()).unwrap_or(0).to_le_bytes();
+    let mut out = Vec::new();
+    if number % 2 == 0 {
+        out.extend(0xA1B2_C3D4_u32.to_le_bytes());
+        out.extend([2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 0, 0]);
+        out.extend(link_type.to_le_bytes());
+        out.extend([&[1, 0, 0, 0, 2, 0, 0, 0], &size[..], &size, &frame].concat());
+        return out;
+    }
+    let mut block = |typ: u32, body: &[u8]| {
+        let mut body = body.to_vec();
+        body.resize(body.len().next_multiple_of(4), 0);
+        let len = u32::try_from(12 + body.len()).unwrap_or(0).to_le_bytes();
+        out.extend([&typ.to_le_bytes()[..], &len, &body, &len].concat());
+    };
+    let version = [1, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255];
+    block(0x0A0D_0D0A, &[&0x1A2B_3C4D_u32.to_le_bytes()[..], &version].concat());
+    block(1, &[&link_type.to_le_bytes()[..], &[0; 4], &[9, 0, 1, 0, 9, 0, 0, 0]].concat());
+    block(6, &[&[0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0], &size[..], &size, &frame].concat());
+    out
 }
 
 /// A frame as a stranger sends it.

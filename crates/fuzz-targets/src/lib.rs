@@ -4,6 +4,7 @@ pub mod corpus;
 pub mod mutate;
 
 mod decode;
+mod dissect;
 mod feed;
 mod management;
 mod names;
@@ -14,6 +15,7 @@ mod sync;
 mod trust;
 
 pub use decode::decode;
+pub use dissect::dissect;
 pub use feed::Feed;
 pub use management::management;
 pub use names::names;
@@ -35,8 +37,9 @@ pub struct Target {
 }
 
 /// Everything that is fuzzed.
-pub const TARGETS: [Target; 9] = [
+pub const TARGETS: [Target; 10] = [
     Target { name: "decode", run: decode, len_max: 2048 },
+    Target { name: "dissect", run: dissect, len_max: 4096 },
     Target { name: "names", run: names, len_max: 512 },
     Target { name: "reassembly", run: reassembly, len_max: 2048 },
     Target { name: "pull_script", run: pull_script, len_max: 2048 },

@@ -3,6 +3,7 @@
 //! Any bytes can be shown; what is malformed is shown as far as it goes.
 
 mod known;
+mod push;
 #[cfg(test)]
 mod tests;
 
@@ -12,7 +13,7 @@ use crate::lp::LpPacket;
 use crate::mgmt::{Block, ControlParameters, ControlResponse};
 use crate::name::{Component, NameRef};
 use crate::tlv::{Element, Reader};
-use crate::types;
+use crate::types::{self, PacketType};
 use known::{Kind, known};
 use std::fmt;
 
@@ -69,6 +70,11 @@ fn fmt_element(
         writeln!(f)?;
         return fmt_elements(f, value, typ, depth + 1);
     }
+    if depth == 0 && matches!(typ, types::PUSH_FRAME | types::PUSH_APP) {
+        f.write_str(": ")?;
+        push::fmt_line(f, element.wire)?;
+        return writeln!(f);
+    }
     match kind {
         Kind::Name => match NameRef::parse_value(value) {
             Ok(name) => writeln!(f, ": {name}"),
@@ -118,6 +124,9 @@ pub struct Line<'a>(pub &'a [u8]);
 
 impl fmt::Display for Line<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if PacketType::of(self.0).is_some_and(PacketType::is_push) {
+            return push::fmt_line(f, self.0);
+        }
         let packet = match LpPacket::parse(self.0) {
             Ok(packet) => packet,
             Err(error) => return write!(f, "malformed ({error}): {}", Octets(self.0)),
@@ -167,6 +176,7 @@ fn fmt_packet(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {
             Ok(data) => fmt_data(f, &data),
             Err(error) => write!(f, "malformed Data ({error})"),
         },
+        Some(types::PUSH_FRAME | types::PUSH_APP) => push::fmt_line(f, bytes),
         _ => write!(f, "unknown packet {}", Octets(bytes)),
     }
 }

@@ -7,6 +7,7 @@ pub(crate) mod check_config;
 pub(crate) mod completions;
 pub(crate) mod cs;
 pub(crate) mod daemon;
+pub(crate) mod dissect;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod face;

@@ -40,6 +40,7 @@ const CASES: &[(&str, &[&str])] = &[
     ("cs erase", &["/a"]),
     ("cs info", &[]),
     ("daemon", &["--config", "FILE"]),
+    ("dissect", &["FILE"]),
     ("doctor", &[]),
     ("explain", &["/a"]),
     ("explain", &["--push", "/1/2"]),

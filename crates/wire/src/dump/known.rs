@@ -60,6 +60,8 @@ const fn packet(typ: u32) -> Option<(&'static str, Kind)> {
         types::INTEREST => ("Interest", Kind::Elements),
         types::DATA => ("Data", Kind::Elements),
         types::LP_PACKET => ("LpPacket", Kind::Elements),
+        types::PUSH_FRAME => ("PushFrame", Kind::Octets),
+        types::PUSH_APP => ("PushApp", Kind::Octets),
         types::NAME => ("Name", Kind::Name),
         types::CAN_BE_PREFIX => ("CanBePrefix", Kind::Octets),
         types::MUST_BE_FRESH => ("MustBeFresh", Kind::Octets),

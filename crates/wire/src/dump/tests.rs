@@ -1,4 +1,5 @@
 use super::*;
+use crate::push::{FrameBuilder, Route, RouteBuf, Strategy};
 use proptest::prelude::*;
 
 /// NACK NoRoute of Interest /A, as in the vectors of spec/vectors.
@@ -26,6 +27,24 @@ fn a_line_says_what_a_frame_is() {
     assert_eq!(Line(NACK).to_string(), "Nack NoRoute Interest /A nonce=01020304");
     assert_eq!(Line(&[0x64, 0]).to_string(), "Idle");
     assert!(Line(&[7, 0]).to_string().starts_with("malformed (unexpected element of type 7)"));
+}
+
+#[test]
+fn a_line_says_what_a_push_frame_is() {
+    let mut frame = Vec::new();
+    FrameBuilder {
+        hop_limit: 7,
+        strategy: Strategy::LINK_LOCAL,
+        route: &RouteBuf::from(Route::Link),
+        ids: &["/1/2".parse().unwrap()],
+        options: &[],
+        payload: b"hello",
+    }
+    .write(&mut frame);
+    let line = "Push /0001/0002 strategy=link-local hops=7 to=neighbour payload=5 octets";
+    assert_eq!(Line(&frame).to_string(), line);
+    assert!(Tree(&frame).to_string().contains(line));
+    assert!(Line(&frame[..5]).to_string().starts_with("malformed Push"));
 }
 
 #[test]
