@@ -239,7 +239,13 @@ fn the_door_of_metrics_is_as_the_table_says() {
     let at = format!("127.0.0.1:{}", onym_sys::port::unused(1).unwrap()[0]);
     let _daemon = place.daemon(&[&format!("metrics.listen={at}")]);
     try_all("doors of metrics", |row, column| {
-        let method = if row == "read metrics" { "GET" } else { "PUT" };
+        let (method, path) = match row {
+            "read metrics" => ("GET", "/metrics"),
+            "ask whether it runs" => ("GET", "/healthz"),
+            "ask whether it is ready" => ("GET", "/readyz"),
+            "change anything" => ("PUT", "/metrics"),
+            other => panic!("{other}"),
+        };
         let host = ("Host", at.as_str());
         let (who, headers) = match column {
             "its user, loopback" => (None, vec![host]),
@@ -248,6 +254,6 @@ fn the_door_of_metrics_is_as_the_table_says() {
             "page of elsewhere, loopback" => (None, vec![host, ("Origin", "http://evil.example")]),
             other => panic!("{other}"),
         };
-        ask(who, &at, &request(method, "/metrics", &headers, ""))
+        ask(who, &at, &request(method, path, &headers, ""))
     });
 }

@@ -1,5 +1,6 @@
-//! `/metrics` over HTTP, on a thread of its own.
+//! `/metrics`, `/healthz` and `/readyz` over HTTP, on a thread of their own.
 
+mod health;
 mod page;
 
 use crate::config::OneOrMany;
@@ -12,6 +13,7 @@ use axum::routing::get;
 use onym_http::access::check_loopback;
 use onym_metrics::{CONTENT_TYPE, Source};
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -20,15 +22,6 @@ use tokio::sync::oneshot;
 /// What a program in the same process adds to the page.
 type Beside = Arc<OnceLock<Arc<dyn Source>>>;
 
-/// What a page is made of.
-#[derive(Clone)]
-struct Pages {
-    node: Remote,
-    /// It is served on loopback.
-    local: bool,
-    beside: Beside,
-}
-
 /// The HTTP server of a node; it ends when dropped.
 #[derive(Debug)]
 pub(crate) struct Server {
@@ -36,6 +29,7 @@ pub(crate) struct Server {
     beside: Beside,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
+    is_draining: Arc<AtomicBool>,
 }
 
 impl Server {
@@ -46,6 +40,11 @@ impl Server {
     /// The page has the metrics of `source`, too; of the first that is given.
     pub(crate) fn add(&self, source: Arc<dyn Source>) {
         let _ = self.beside.set(source);
+    }
+
+    /// From now on the node is not ready.
+    pub(crate) fn drain(&self) {
+        self.is_draining.store(true, Ordering::Relaxed);
     }
 }
 
@@ -78,13 +77,23 @@ pub(crate) fn serve(listen: &OneOrMany, node: Remote) -> Result<Server, NodeErro
     let beside = Beside::default();
     let given = Arc::clone(&beside);
     let (stop, stopped) = oneshot::channel::<()>();
+    let is_draining = Arc::new(AtomicBool::new(false));
+    let draining = Arc::clone(&is_draining);
     let run = move || {
         runtime.block_on(async move {
             for socket in sockets {
-                let local = socket.local_addr().is_ok_and(|at| at.ip().is_loopback());
-                let beside = Arc::clone(&given);
-                let state = Pages { node: node.clone(), local, beside };
-                let app = Router::new().route("/metrics", get(metrics)).with_state(state);
+                let door = Door {
+                    node: node.clone(),
+                    is_local: socket.local_addr().is_ok_and(|at| at.ip().is_loopback()),
+                    is_draining: Arc::clone(&draining),
+                    asking: Arc::default(),
+                    beside: Arc::clone(&given),
+                };
+                let app = Router::new()
+                    .route("/metrics", get(metrics))
+                    .route("/healthz", get(health::alive))
+                    .route("/readyz", get(health::ready))
+                    .with_state(door);
                 if let Ok(listener) = tokio::net::TcpListener::from_std(socket) {
                     tokio::spawn(onym_http::server::serve(listener, app));
                 }
@@ -94,36 +103,53 @@ pub(crate) fn serve(listen: &OneOrMany, node: Remote) -> Result<Server, NodeErro
     };
     let thread = std::thread::Builder::new().name("onym-http".into()).spawn(run);
     let thread = Some(thread.map_err(system("starting a thread"))?);
-    Ok(Server { addresses, beside, stop: Some(stop), thread })
+    Ok(Server { addresses, beside, stop: Some(stop), thread, is_draining })
 }
 
 type Answer = (StatusCode, [(&'static str, &'static str); 1], String);
+
+fn text(status: StatusCode, sentence: impl std::fmt::Display) -> Answer {
+    (status, [("content-type", "text/plain; charset=utf-8")], format!("{sentence}\n"))
+}
+
+/// One address of the server.
+#[derive(Debug, Clone)]
+struct Door {
+    node: Remote,
+    is_local: bool,
+    is_draining: Arc<AtomicBool>,
+    /// Questions about health that wait for an answer.
+    asking: Arc<AtomicUsize>,
+    beside: Beside,
+}
+
+impl Door {
+    /// On loopback a web page of another site must not read anything, whatever name it asks for.
+    fn refuses(&self, headers: &HeaderMap) -> Option<Answer> {
+        let foreign = if self.is_local { check_loopback(headers).err() } else { None };
+        foreign.map(|foreign| text(StatusCode::FORBIDDEN, foreign))
+    }
+}
 
 /// How long a page waits for the push thread, which a long publication may occupy for seconds;
 /// then the page has the push counters of the page before.
 const PUSH_WAIT_MAX: Duration = Duration::from_millis(50);
 
-async fn metrics(State(pages): State<Pages>, headers: HeaderMap) -> Answer {
-    // On loopback a web page of another site must not read them, whatever name it asks for.
-    let Pages { node, local, beside } = pages;
-    let foreign = if local { check_loopback(&headers).err() } else { None };
-    if let Some(foreign) = foreign {
-        let kind = [("content-type", "text/plain; charset=utf-8")];
-        return (StatusCode::FORBIDDEN, kind, format!("{foreign}\n"));
+async fn metrics(State(door): State<Door>, headers: HeaderMap) -> Answer {
+    if let Some(answer) = door.refuses(&headers) {
+        return answer;
     }
+    let beside = Arc::clone(&door.beside);
     // The control thread answers within milliseconds; the wait must not hold the server.
     let asked = tokio::task::spawn_blocking(move || {
-        node.ask(|reply| Request::Snapshot { patience: PUSH_WAIT_MAX, reply })
+        door.node.ask(|reply| Request::Snapshot { patience: PUSH_WAIT_MAX, reply })
     })
     .await;
     let sample = |snapshot| page::Sample { snapshot, beside: beside.get().cloned() };
     let page = asked.ok().and_then(Result::ok).and_then(|s| onym_metrics::page(sample(s)).ok());
     match page {
         Some(page) => (StatusCode::OK, [("content-type", CONTENT_TYPE)], page),
-        None => {
-            let kind = [("content-type", "text/plain; charset=utf-8")];
-            (StatusCode::SERVICE_UNAVAILABLE, kind, "the node is stopping\n".to_owned())
-        }
+        None => text(StatusCode::SERVICE_UNAVAILABLE, "the node is stopping"),
     }
 }
 

@@ -354,6 +354,9 @@ impl NodeHandle {
     /// Stops: no new faces, what is queued leaves within the configured time, faces are closed.
     /// Whether everything that was queued has left.
     pub fn stop(mut self) -> bool {
+        if let Some(http) = &self.http {
+            http.drain();
+        }
         let drain = self.ask(|reply| Request::CloseListeners { reply }).unwrap_or_default();
         let end = Instant::now() + drain;
         let mut drained = false;

@@ -93,6 +93,15 @@ fn the_counters_are_there_in_the_form_of_prometheus() {
 }
 
 #[test]
+fn a_node_whose_threads_answer_is_alive_and_ready() {
+    let node = start(with(2, &["metrics.listen=127.0.0.1:0", "push.enabled=true"]));
+    for path in ["/healthz", "/readyz"] {
+        let (head, body) = get(node.bound().metrics[0], path);
+        assert!(head.starts_with("HTTP/1.1 200") && body == "ok\n", "{path}: {head} {body}");
+    }
+}
+
+#[test]
 fn without_an_address_there_is_no_server() {
     assert!(start(with(1, &[])).bound().metrics.is_empty());
 }

@@ -152,7 +152,8 @@ fn yes() -> bool {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Metrics {
-    /// Addresses of the HTTP server for `/metrics` (Prometheus text). Empty: no server.
+    /// Addresses of the HTTP server for `/metrics` (Prometheus text), `/healthz` (its threads
+    /// answer) and `/readyz` (it is also open for newcomers). Empty: no server.
     pub listen: OneOrMany,
 }
 

@@ -1,0 +1,137 @@
+//! Dashboard and alert rules ask for metrics and labels that exist, with values that are counted.
+
+#![allow(clippy::unwrap_used)]
+
+use onym_metrics::{About, Kind, Program, catalogue::ALL};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+/// Labels that Prometheus adds to every series.
+const ADDED: [&str; 2] = ["instance", "job"];
+
+fn read(path: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    fs::read_to_string(root.join(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
+}
+
+fn word(text: &str) -> &str {
+    let is_of = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    &text[..text.find(|c| !is_of(c)).unwrap_or(text.len())]
+}
+
+/// The metrics of an expression, each with its matchers: label and value.
+fn selectors(expression: &str) -> Vec<(&'static About, Vec<(String, String)>)> {
+    let mut found = Vec::new();
+    for (at, _) in expression.match_indices("onym_") {
+        let name = word(&expression[at..]);
+        let about = ALL.iter().find(|metric| metric.name == name);
+        let about = about.unwrap_or_else(|| panic!("{name} is no metric: {expression}"));
+        let mut matchers = Vec::new();
+        if let Some(rest) = expression[at + name.len()..].strip_prefix('{') {
+            for matcher in rest.split('}').next().unwrap().split(',') {
+                let (label, value) = matcher.split_once('=').unwrap();
+                let value = value.trim_start_matches('~').trim_matches('"');
+                matchers.push((label.to_owned(), value.to_owned()));
+            }
+        }
+        found.push((about, matchers));
+    }
+    assert!(!found.is_empty(), "{expression}");
+    found
+}
+
+/// Checks an expression; the labels that its series keep.
+fn check(expression: &str) -> BTreeSet<String> {
+    let balance =
+        |open, close| expression.matches(open).count() == expression.matches(close).count();
+    assert!(balance('(', ')') && balance('{', '}') && balance('[', ']'), "{expression}");
+    let words = [read("docs/verdicts.md"), read("docs/push-verdicts.md"), read("docs/metrics.md")];
+    let mut labels: BTreeSet<String> = ADDED.map(str::to_owned).into();
+    for (about, matchers) in selectors(expression) {
+        assert!(about.programs.contains(&Program::Node), "{}: {expression}", about.name);
+        labels.extend(about.labels.iter().map(|label| (*label).to_owned()));
+        for (label, value) in matchers {
+            let is_known = about.labels.contains(&label.as_str()) || ADDED.contains(&&*label);
+            assert!(is_known, "{} has no label {label}: {expression}", about.name);
+            for value in value.split('|').filter(|value| !value.starts_with('$')) {
+                let is_counted = words.iter().any(|page| {
+                    page.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|w| w == value)
+                });
+                assert!(is_counted, "nothing counts {label}={value}: {expression}");
+            }
+        }
+        // A counter is asked for its rate, everything else for what it is.
+        let is_rated = expression.contains(&format!("rate({}", about.name));
+        assert_eq!(is_rated, about.kind == Kind::Counter, "{}: {expression}", about.name);
+    }
+    let mut kept = labels.clone();
+    for (at, _) in expression.match_indices(" by (") {
+        let list = expression[at + 5..].split(')').next().unwrap();
+        let by: BTreeSet<String> = list.split(", ").map(str::to_owned).collect();
+        assert!(by.is_subset(&labels), "{by:?}: {expression}");
+        kept = by;
+    }
+    kept
+}
+
+/// What stands between two marks.
+fn between<'a>(text: &'a str, open: &str, close: &str) -> Vec<&'a str> {
+    let parts = text.split(open).skip(1);
+    parts.map(|part| part.split(close).next().unwrap().trim()).collect()
+}
+
+#[test]
+fn each_query_of_the_dashboard_finds_its_series_and_its_labels() {
+    let board: Value =
+        serde_json::from_str(&read("packaging/monitoring/onym-dashboard.json")).unwrap();
+    let mut shown = BTreeSet::new();
+    let mut ids = BTreeSet::new();
+    let mut cells = BTreeSet::new();
+    for panel in board["panels"].as_array().unwrap() {
+        assert!(ids.insert(panel["id"].as_u64().unwrap()), "{panel}");
+        let at = |key: &str| panel["gridPos"][key].as_u64().unwrap();
+        for x in at("x")..at("x") + at("w") {
+            for y in at("y")..at("y") + at("h") {
+                assert!(x < 24 && cells.insert((x, y)), "{} covers another panel", panel["title"]);
+            }
+        }
+        for target in panel["targets"].as_array().into_iter().flatten() {
+            let expression = target["expr"].as_str().unwrap();
+            let kept = check(expression);
+            shown.extend(selectors(expression).into_iter().map(|(about, _)| about.name));
+            for label in between(target["legendFormat"].as_str().unwrap(), "{{", "}}") {
+                assert!(kept.contains(label), "{label}: {expression}");
+            }
+        }
+    }
+    let of_node = ALL.iter().filter(|metric| metric.programs.contains(&Program::Node));
+    assert_eq!(shown, of_node.map(|metric| metric.name).collect(), "all of a node are shown");
+    let variables = board["templating"]["list"].to_string();
+    selectors(&variables);
+}
+
+#[test]
+fn each_alert_rule_finds_its_series_and_says_a_sentence() {
+    let rules = read("packaging/monitoring/onym-alerts.yml");
+    let mut names = BTreeSet::new();
+    for rule in rules.split("- alert: ").skip(1) {
+        let line = |key: &str| {
+            let line = rule.lines().find_map(|line| line.trim().strip_prefix(key));
+            line.unwrap_or_else(|| panic!("no {key} {rule}")).trim()
+        };
+        assert!(names.insert(rule.lines().next().unwrap()), "{rule}");
+        let expression = line("expr:");
+        if expression.starts_with("absent(") {
+            selectors(expression);
+        } else {
+            let kept = check(expression);
+            for label in between(line("summary:"), "{{ $labels.", "}}") {
+                assert!(kept.contains(label), "{label}: {rule}");
+            }
+        }
+        assert!(line("summary:").ends_with('.') && line("for:").ends_with(['m', 'h']));
+    }
+    assert!(names.len() >= 9, "{names:?}");
+}
