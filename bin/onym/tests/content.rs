@@ -201,6 +201,24 @@ fn poke_answers_one_interest_and_gives_up_in_time() {
 }
 
 #[test]
+fn echo_requests_are_answered_with_who_replied_and_pings_beside_them() {
+    let place = Place::new();
+    let _daemon = place.daemon(&[]);
+    let mut server = place.start(&["ping-server", "/example", "--echo"]);
+    server.wait_for("ready: ");
+    let pings = place.run(&["ping", "/example/deeper", "--echo", "-c", "2", "-i", "1", "--json"]);
+    assert_eq!(pings.code, 0, "{}", pings.err);
+    for event in &lines(&pings.out)[..2] {
+        assert_eq!((&event["sender"], &event["code"]), (&"/example".into(), &2.into()), "{event}");
+    }
+    let text = place.run(&["ping", "/example", "--echo", "-c", "1"]).out;
+    assert!(text.contains("sender=/example code=2 (an application answers)"), "{text}");
+    assert_eq!(place.run(&["ping", "/example", "-c", "1"]).code, 0);
+    let other = place.run(&["peek", "/example/other", "--lifetime", "100"]);
+    assert_eq!(other.code, 5, "nothing else is answered: {}", other.out);
+}
+
+#[test]
 fn pings_are_answered_under_the_names_of_ndnping() {
     let place = Place::new();
     let _daemon = place.daemon(&[]);

@@ -1,4 +1,6 @@
-//! `onym ping`: round trips to a prefix, with the names of ndnping.
+//! `onym ping`: round trips to a prefix, with the names of ndnping or of RFC 9508.
+
+pub(crate) mod echo;
 
 use crate::exit::{Exit, Failure};
 use crate::output::Context;
@@ -16,9 +18,11 @@ use std::time::{Duration, Instant};
   onym ping-server /example &
   onym ping /example -c 4
   onym ping /ndn/edu/example -i 100 --json
+  onym ping --echo /example -c 1
 
 Asks for /PREFIX/ping[/CLIENT]/SEQUENCE, as ndnping does; ndnpingserver, ndnd pingserver and
-`onym ping-server` answer. Exit code 0 when every ping was answered, else 5.")]
+`onym ping-server` answer. With --echo it asks for /PREFIX/NONCE/32=ping, and says who replied.
+Exit code 0 when every ping was answered, else 5.")]
 pub(crate) struct Args {
     /// Prefix of the server.
     prefix: Name,
@@ -40,15 +44,40 @@ pub(crate) struct Args {
     /// Let caches answer (no MustBeFresh).
     #[arg(short = 'a', long)]
     allow_stale: bool,
+    /// Send echo requests of RFC 9508.
+    #[arg(short, long, conflicts_with_all = ["client", "allow_stale"])]
+    echo: bool,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 enum Line {
-    Answered { prefix: String, sequence: u64, rtt_ms: f64 },
-    Nack { prefix: String, sequence: u64, reason: String },
-    Timeout { prefix: String, sequence: u64 },
-    Summary { sent: u64, answered: u64, nacks: u64, timeouts: u64, rtt_ms: Option<Spread> },
+    Answered {
+        prefix: String,
+        sequence: u64,
+        rtt_ms: f64,
+        /// Who replied to an echo request, and its code.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        sender: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        code: Option<u16>,
+    },
+    Nack {
+        prefix: String,
+        sequence: u64,
+        reason: String,
+    },
+    Timeout {
+        prefix: String,
+        sequence: u64,
+    },
+    Summary {
+        sent: u64,
+        answered: u64,
+        nacks: u64,
+        timeouts: u64,
+        rtt_ms: Option<Spread>,
+    },
 }
 
 /// Round trips in numbers, in milliseconds.
@@ -99,12 +128,19 @@ fn ping(
     args: &Args,
     sequence: u64,
 ) -> anyhow::Result<Line> {
-    let mut name = args.prefix.clone();
-    name.append_generic("ping");
-    if let Some(client) = &args.client {
-        name.append_generic(client);
-    }
-    name.append_generic(sequence.to_string());
+    let name = if args.echo {
+        let mut nonce = [0; 4];
+        SystemEntropy.fill(&mut nonce);
+        echo::request(&args.prefix, nonce)
+    } else {
+        let mut name = args.prefix.clone();
+        name.append_generic("ping");
+        if let Some(client) = &args.client {
+            name.append_generic(client);
+        }
+        name.append_generic(sequence.to_string());
+        name
+    };
     let request = Request {
         must_be_fresh: !args.allow_stale,
         lifetime: Duration::from_millis(args.timeout),
@@ -113,7 +149,12 @@ fn ping(
     let prefix = args.prefix.to_string();
     let start = Instant::now();
     match client.request(&request) {
-        Ok(_) => Ok(Line::Answered { prefix, sequence, rtt_ms: ms(start.elapsed()) }),
+        Ok(packet) => {
+            let rtt_ms = ms(start.elapsed());
+            let reply = args.echo.then(|| echo::reply(packet.data().content)).flatten();
+            let (sender, code) = reply.map(|(name, code)| (name.to_string(), code)).unzip();
+            Ok(Line::Answered { prefix, sequence, rtt_ms, sender, code })
+        }
         Err(Error::Unanswered { why: Unanswered::Timeout, .. }) => {
             Ok(Line::Timeout { prefix, sequence })
         }
@@ -173,8 +214,12 @@ impl Tally {
 
 fn text(line: &Line) -> String {
     match line {
-        Line::Answered { prefix, sequence, rtt_ms } => {
-            format!("content from {prefix}: seq={sequence} time={rtt_ms:.3} ms")
+        Line::Answered { prefix, sequence, rtt_ms, sender, code } => {
+            let mut text = format!("content from {prefix}: seq={sequence} time={rtt_ms:.3} ms");
+            if let (Some(sender), Some(code)) = (sender, code) {
+                text += &format!(" sender={sender} code={code} ({})", echo::meaning(*code));
+            }
+            text
         }
         Line::Nack { prefix, sequence, reason } => {
             format!("nack from {prefix}: seq={sequence} reason={reason}")

@@ -1,5 +1,6 @@
 //! `onym ping-server`: answers pings.
 
+use super::ping::echo;
 use crate::output::Context;
 use crate::session;
 use crate::stop;
@@ -8,6 +9,7 @@ use onym_crypto::signer::write_digest_data;
 use onym_wire::Name;
 use onym_wire::data::DataBuilder;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,10 +18,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[command(after_help = "Examples:
   onym ping-server /example
   onym ping-server /example --size 1000 --freshness 0
+  onym ping-server /example --echo
 
-Answers every Interest under /PREFIX/ping: those of ndnping, ndnd ping and `onym ping`.")]
+Answers every Interest under /PREFIX/ping: those of ndnping, ndnd ping and `onym ping`. With --echo
+also echo requests of RFC 9508 for names under the prefix, which it registers whole.")]
 pub(crate) struct Args {
-    /// Prefix; /PREFIX/ping is registered.
+    /// Prefix; /PREFIX/ping is registered, with --echo /PREFIX.
     prefix: Name,
     /// Octets of content.
     #[arg(short, long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=8000))]
@@ -27,6 +31,9 @@ pub(crate) struct Args {
     /// How long caches take an answer as fresh, in milliseconds.
     #[arg(short = 'x', long, value_name = "MS", default_value_t = 1000)]
     freshness: u64,
+    /// Answer echo requests of RFC 9508, too.
+    #[arg(short, long)]
+    echo: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -38,22 +45,31 @@ enum Line {
 
 pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     let stop = stop::on_signal()?;
-    let mut prefix = args.prefix;
-    prefix.append_generic("ping");
+    let mut pings = args.prefix.clone();
+    pings.append_generic("ping");
+    let served = if args.echo { args.prefix.clone() } else { pings.clone() };
     let answered = Arc::new(AtomicU64::new(0));
     let count = Arc::clone(&answered);
     let content = vec![b'a'; usize::from(args.size)];
     let respond = move |incoming: &Incoming, out: &mut Vec<u8>| {
         let name = incoming.interest().name;
-        let data = DataBuilder { freshness_ms: args.freshness, ..DataBuilder::new(name, &content) };
-        write_digest_data(&data, out);
+        let is_echo = args.echo && echo::target(name).is_some();
+        let (content, freshness_ms) = if is_echo {
+            let reply = echo::content(args.prefix.as_ref(), echo::APPLICATION);
+            (Cow::Owned(reply), echo::FRESHNESS_MS)
+        } else if pings.as_ref().is_prefix_of(name) {
+            (Cow::Borrowed(content.as_slice()), args.freshness)
+        } else {
+            return Answer::Nothing;
+        };
+        write_digest_data(&DataBuilder { freshness_ms, ..DataBuilder::new(name, &content) }, out);
         count.fetch_add(1, Ordering::Relaxed);
         Answer::Written
     };
     let mut client = session::open_forever(cx)?;
-    client.respond(prefix.clone(), Box::new(respond)).map_err(|e| session::failure(e.into()))?;
-    client.register(prefix.clone(), RouteOptions::default()).map_err(session::failure)?;
-    cx.event(&Line::Ready { prefix: prefix.to_string() }, text)?;
+    client.respond(served.clone(), Box::new(respond)).map_err(|e| session::failure(e.into()))?;
+    client.register(served.clone(), RouteOptions::default()).map_err(session::failure)?;
+    cx.event(&Line::Ready { prefix: served.to_string() }, text)?;
     session::serve_until(&mut client, &stop)?;
     cx.event(&Line::Stopped { answered: answered.load(Ordering::Relaxed) }, text)
 }
