@@ -216,7 +216,7 @@ fn capture(number: usize, packet: &[u8]) -> Vec<u8> {
     };
     let size = u32::try_from(frame.len()).unwrap_or(0).to_le_bytes();
     let mut out = Vec::new();
-    if number % 2 == 0 {
+    if number.is_multiple_of(2) {
         out.extend(0xA1B2_C3D4_u32.to_le_bytes());
         out.extend([2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 0, 0]);
         out.extend(link_type.to_le_bytes());
