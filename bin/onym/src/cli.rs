@@ -63,6 +63,7 @@ commands! {
     Log(log) in "Node",
     Explain(explain) in "Node",
     CheckConfig(check_config) in "Node",
+    Import(import) in "Node",
     Doctor(doctor) in "Node",
     Dissect(dissect) in "Node",
     Put(put) in "Content",

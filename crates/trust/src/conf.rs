@@ -1,7 +1,7 @@
 //! Validator configuration of ndn-cxx: rules, filters, checkers, anchors.
 
 mod check;
-mod info;
+pub mod info;
 mod item;
 mod pattern;
 mod program;

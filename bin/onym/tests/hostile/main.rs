@@ -54,6 +54,7 @@ const CASES: &[(&str, &[&str])] = &[
     ("get", &["/a", "-o", "out"]),
     ("get", &["/a/v=1", "-o", "out", "--verify", "FILE"]),
     ("get", &["/a/v=1", "-o", "out", "--trust", "FILE"]),
+    ("import", &["FILE"]),
     ("key default", &["/nobody"]),
     ("key delete", &["/nobody"]),
     ("key export", &["/nobody", "-o", "key.out"]),

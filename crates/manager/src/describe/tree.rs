@@ -2,7 +2,7 @@
 //! decoder and an error names its line.
 
 use super::DescribeError;
-use saphyr::{LoadableYamlNode as _, MarkedYaml, Scalar, YamlData};
+use onym_yaml::{Bounds, MarkedYaml, Scalar, YamlData};
 use serde_json::Value;
 use toml::de::{DeInteger, DeValue};
 
@@ -100,18 +100,12 @@ fn integer(number: &DeInteger<'_>) -> Option<i64> {
 
 /// Reads YAML, one document.
 pub(super) fn from_yaml(text: &str) -> Result<Node, DescribeError> {
-    Lines::of(text)?;
-    let documents = MarkedYaml::load_from_str(text).map_err(|error| DescribeError::Syntax {
-        line: error.marker().line().max(1),
-        message: error.info().to_owned(),
-    })?;
-    match documents.as_slice() {
-        [document] => yaml_node(document, 0),
-        [] => Ok(Node { line: 1, value: Tree::Map(Vec::new()) }),
-        [_, second, ..] => Err(DescribeError::Syntax {
-            line: second.span.start.line(),
-            message: "a second document begins here; a description is one".to_owned(),
-        }),
+    let bounds = Bounds { bytes_max: BYTES_MAX, depth_max: DEPTH_MAX };
+    let document = onym_yaml::load(text, bounds)
+        .map_err(|error| DescribeError::Syntax { line: error.line, message: error.what })?;
+    match document {
+        Some(document) => yaml_node(&document, 0),
+        None => Ok(Node { line: 1, value: Tree::Map(Vec::new()) }),
     }
 }
 

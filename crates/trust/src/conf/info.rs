@@ -1,4 +1,6 @@
 //! The INFO format: a key and a value in a line, children in braces, `;` before comments.
+//!
+//! Source: Boost's property tree, as ndn-cxx and NFD read their configuration with it.
 
 /// Longest configuration with all that it includes, in octets.
 const TEXT_MAX: usize = 4 << 20;
@@ -20,15 +22,19 @@ pub fn no_include(path: &str) -> Result<String, String> {
 
 /// A key with its value and children.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Entry {
-    pub(super) key: String,
-    pub(super) value: String,
-    pub(super) line: usize,
-    pub(super) children: Vec<Self>,
+pub struct Entry {
+    /// The key.
+    pub key: String,
+    /// The value; empty where there is none.
+    pub value: String,
+    /// The line of the key, counted from 1.
+    pub line: usize,
+    /// What its braces hold, in order.
+    pub children: Vec<Self>,
 }
 
 /// What is wrong, and in which line.
-pub(super) type Fault = (usize, String);
+pub type Fault = (usize, String);
 
 enum Word {
     Text(String),
@@ -44,7 +50,11 @@ struct Reader<'i, 'f> {
     octets: usize,
 }
 
-pub(super) fn parse(text: &str, include: &mut Include<'_>) -> Result<Vec<Entry>, Fault> {
+/// Reads `text` and what it includes: 4 MiB, 65,536 entries and 16 levels at most.
+///
+/// # Errors
+/// The line and what is wrong there.
+pub fn parse(text: &str, include: &mut Include<'_>) -> Result<Vec<Entry>, Fault> {
     let mut reader = Reader { include, open: vec![Entry::default()], entries: 0, octets: 0 };
     reader.text(text, 0)?;
     match (reader.open.pop(), reader.open.is_empty()) {
