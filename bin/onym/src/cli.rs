@@ -74,6 +74,8 @@ commands! {
     PingServer(ping_server) in "Content",
     Chat(chat) in "Content",
     Repo(repo) in "Content",
+    Serve(serve) in "Content",
+    Ls(ls) in "Content",
     Scope(scope) in "Push",
     Publish(publish) in "Push",
     Subscribe(subscribe) in "Push",
@@ -141,7 +143,7 @@ const OTHER_WORDS: &[(&str, &str)] = &[
     ("remove", "destroy"),
     ("fetch", "get"),
     ("cat", "get"),
-    ("serve", "put"),
+    ("list", "ls"),
     ("start", "daemon"),
     ("info", "status"),
 ];

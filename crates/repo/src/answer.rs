@@ -1,20 +1,19 @@
 //! Answering Interests from the store: packets as they came, metadata and listings from the index.
 
 use crate::file::{FILE, FOLDER, FileMetadata, LISTED_MAX, Listed, write_listing};
+use crate::reply;
 use onym_client::producer::{Answer, Incoming, Respond};
 use onym_crypto::edge::unix_now_ms;
 use onym_crypto::signer::Signer;
 use onym_store::{Error, Reader};
 use onym_wire::NackReason;
-use onym_wire::data::{Data, DataBuilder};
-use onym_wire::name::{Component, Name, NameRef};
+use onym_wire::data::Data;
+use onym_wire::name::{Name, NameRef};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Listings that are kept until their segments were asked for.
 const LISTINGS_MAX: usize = 64;
-/// Octets of a listing in a segment.
-const SEGMENT: usize = 6144;
 
 /// A responder over a store.
 #[derive(Debug)]
@@ -103,7 +102,10 @@ impl StoreAnswers {
             let of = name.drop_last(if folder { 2 } else { 1 });
             let object = if folder { None } else { newest_object(&mut self.reader, now_ms, of)? };
             return match object {
-                Some(object) => Ok(self.metadata(name, now_ms, &file_metadata(object), out)),
+                Some(object) => {
+                    let metadata = file_metadata(object);
+                    Ok(reply::metadata(&self.signer, name, now_ms, &metadata, out))
+                }
                 None => self.folder(name, of, now_ms, out),
             };
         }
@@ -113,7 +115,7 @@ impl StoreAnswers {
                 self.listings.iter().position(|(of, _)| *of == name.drop_last(1).to_name())
         {
             let (_, content) = &self.listings[at];
-            return Ok(segment_of(name, segment, content, &self.signer, out));
+            return Ok(reply::segment_of(name, segment, content, &self.signer, out));
         }
         Ok(Answer::Nack(NackReason::NO_ROUTE))
     }
@@ -152,55 +154,8 @@ impl StoreAnswers {
             self.listings.pop_front();
         }
         self.listings.push_back((versioned, content));
-        Ok(self.metadata(name, now_ms, &metadata, out))
+        Ok(reply::metadata(&self.signer, name, now_ms, &metadata, out))
     }
-
-    fn metadata(
-        &self,
-        name: NameRef<'_>,
-        now_ms: u64,
-        metadata: &FileMetadata,
-        out: &mut Vec<u8>,
-    ) -> Answer {
-        let mut content = Vec::new();
-        metadata.write(&mut content);
-        let mut name = name.to_name();
-        name.append_version(now_ms).append_segment(0);
-        let data = DataBuilder {
-            freshness_ms: 1,
-            final_block_id: Some(Component { typ: 50, value: &[0] }),
-            ..DataBuilder::new(name.as_ref(), &content)
-        };
-        signed(&self.signer, &data, out)
-    }
-}
-
-fn signed(signer: &Signer, data: &DataBuilder<'_>, out: &mut Vec<u8>) -> Answer {
-    match signer.sign_data(data, out) {
-        Ok(()) => Answer::Written,
-        Err(error) => {
-            tracing::warn!(%error, "repo-cannot-sign");
-            Answer::Nack(NackReason::NONE)
-        }
-    }
-}
-
-fn segment_of(
-    name: NameRef<'_>,
-    segment: u64,
-    content: &[u8],
-    signer: &Signer,
-    out: &mut Vec<u8>,
-) -> Answer {
-    let last = content.len().div_ceil(SEGMENT).saturating_sub(1);
-    let Some(at) = usize::try_from(segment).ok().filter(|at| *at <= last) else {
-        return Answer::Nack(NackReason::NO_ROUTE);
-    };
-    let part = &content[at * SEGMENT..((at + 1) * SEGMENT).min(content.len())];
-    let mut end = Name::new();
-    end.append_segment(last as u64);
-    let data = DataBuilder { final_block_id: end.as_ref().last(), ..DataBuilder::new(name, part) };
-    signed(signer, &data, out)
 }
 
 fn file_metadata(object: Object) -> FileMetadata {

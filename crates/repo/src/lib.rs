@@ -7,9 +7,11 @@ pub mod client;
 pub mod command;
 pub mod door;
 pub mod file;
+pub mod folder;
 pub mod job;
 pub mod once;
 pub mod options;
+mod reply;
 pub mod repo;
 
 pub use admission::{Act, Admission};

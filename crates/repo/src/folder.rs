@@ -1,0 +1,292 @@
+//! A folder as the ndn6 file protocol has it: metadata, listings and segments of its files, made
+//! when they are asked for.
+
+use crate::file::{FILE, FOLDER, FileMetadata, LISTED_MAX, Listed, write_listing};
+use crate::reply;
+use onym_client::producer::{Answer, Incoming, Respond};
+use onym_crypto::edge::unix_now_ms;
+use onym_crypto::signer::Signer;
+use onym_wire::NackReason;
+use onym_wire::data::DataBuilder;
+use onym_wire::name::{Component, Name, NameRef};
+use rustix::fs::{Dir, FileType, Mode, OFlags, Stat, fstat, open, openat};
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+
+/// Files and listings that are kept open, at most; the one opened first gives way.
+const OPEN_MAX: usize = 64;
+/// Folders in folders, at most.
+const DEPTH_MAX: usize = 64;
+/// ContentType of an answer that there is nothing.
+const CONTENT_NACK: u64 = 3;
+
+/// What an open name has.
+#[derive(Debug)]
+enum Content {
+    File(File),
+    Listing(Vec<u8>),
+}
+
+/// A responder over a folder.
+///
+/// Links are not followed, whatever they lead to; what is neither file nor folder is not there. A
+/// file that changes has another version, and what is asked of the old one is refused: segments of
+/// two states of a file are never mixed.
+#[derive(Debug)]
+pub struct FolderAnswers {
+    root: OwnedFd,
+    prefix: Name,
+    signer: Signer,
+    segment_size: u64,
+    open: VecDeque<(Name, Content)>,
+}
+
+/// What is at a path.
+struct Found {
+    fd: OwnedFd,
+    stat: Stat,
+}
+
+impl FolderAnswers {
+    /// Serves `folder` under `prefix`, `segment_size` octets (1 to 8192) in a segment.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    pub fn new(folder: &Path, prefix: Name, signer: Signer, segment_size: u16) -> io::Result<Self> {
+        let root =
+            open(folder, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        let segment_size = u64::from(segment_size.clamp(1, 8192));
+        Ok(Self { root, prefix, signer, segment_size, open: VecDeque::new() })
+    }
+
+    fn answer(&mut self, incoming: &Incoming, out: &mut Vec<u8>) -> io::Result<Answer> {
+        let interest = incoming.interest();
+        let name = interest.name;
+        let Some(rest) = name.strip_prefix(self.prefix.as_ref()) else {
+            return Ok(Answer::Nack(NackReason::NONE));
+        };
+        let rest: Vec<Component<'_>> = rest.components().collect();
+        match rest.as_slice() {
+            [path @ .., ls, metadata]
+                if interest.can_be_prefix && is_listing(ls) && metadata.is_keyword(b"metadata") =>
+            {
+                self.metadata(name, path, true, out)
+            }
+            [path @ .., metadata] if interest.can_be_prefix && metadata.is_keyword(b"metadata") => {
+                self.metadata(name, path, false, out)
+            }
+            [path @ .., version, segment] => match (version.as_version(), segment.as_segment()) {
+                (Some(version), Some(segment)) => self.segment(name, path, version, segment, out),
+                _ => Ok(Answer::Nack(NackReason::NONE)),
+            },
+            _ => Ok(Answer::Nack(NackReason::NONE)),
+        }
+    }
+
+    /// Opens what is at `path`, one component after the other, so that no link leads elsewhere.
+    fn find(&self, path: &[Component<'_>]) -> io::Result<Option<Found>> {
+        if path.len() > DEPTH_MAX || !path.iter().all(is_plain) {
+            return Ok(None);
+        }
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let mut fd = openat(&self.root, ".", flags | OFlags::DIRECTORY, Mode::empty())?;
+        for (at, component) in path.iter().enumerate() {
+            let inner = at + 1 < path.len();
+            let flags = if inner { flags | OFlags::DIRECTORY } else { flags };
+            fd = match openat(&fd, component.value, flags, Mode::empty()) {
+                Ok(fd) => fd,
+                Err(errno) if is_absence(errno) => return Ok(None),
+                Err(errno) => return Err(errno.into()),
+            };
+        }
+        let stat = fstat(&fd)?;
+        Ok(Some(Found { fd, stat }))
+    }
+
+    fn metadata(
+        &mut self,
+        asked: NameRef<'_>,
+        path: &[Component<'_>],
+        of_listing: bool,
+        out: &mut Vec<u8>,
+    ) -> io::Result<Answer> {
+        let found = self.find(path)?;
+        let kind = found.as_ref().map(|found| FileType::from_raw_mode(found.stat.st_mode));
+        let (Some(found), Some(kind)) = (found, kind) else { return Ok(self.nothing(asked, out)) };
+        let mut versioned = self.prefix.clone();
+        for component in path {
+            versioned.append_generic(component.value);
+        }
+        let stat = &found.stat;
+        let mut metadata = FileMetadata {
+            mtime_ns: mtime_ns(stat),
+            ctime_ns: Some(nanoseconds(stat.st_ctime, stat.st_ctime_nsec)),
+            ..FileMetadata::default()
+        };
+        match kind {
+            FileType::RegularFile if !of_listing => {
+                let size = u64::try_from(stat.st_size).unwrap_or(0);
+                versioned.append_version(metadata.mtime_ns);
+                metadata.mode = FILE | u64::from(stat.st_mode & 0o777);
+                metadata.last_segment = Some(self.last_segment(size));
+                metadata.segment_size = Some(self.segment_size);
+                metadata.size = Some(size);
+                self.keep(versioned.clone(), Content::File(File::from(found.fd)));
+            }
+            FileType::Directory => {
+                versioned.append_keyword("ls").append_version(metadata.mtime_ns);
+                metadata.mode = FOLDER | u64::from(stat.st_mode & 0o777);
+                let listing = listing(found.fd)?;
+                self.keep(versioned.clone(), Content::Listing(listing));
+            }
+            _ => return Ok(self.nothing(asked, out)),
+        }
+        metadata.name = versioned;
+        Ok(reply::metadata(&self.signer, asked, unix_now_ms(), &metadata, out))
+    }
+
+    fn last_segment(&self, size: u64) -> u64 {
+        size.div_ceil(self.segment_size).saturating_sub(1)
+    }
+
+    fn keep(&mut self, versioned: Name, content: Content) {
+        self.open.retain(|(name, _)| *name != versioned);
+        if self.open.len() >= OPEN_MAX {
+            self.open.pop_front();
+        }
+        self.open.push_back((versioned, content));
+    }
+
+    /// That there is nothing called `asked`.
+    fn nothing(&self, asked: NameRef<'_>, out: &mut Vec<u8>) -> Answer {
+        let data = DataBuilder {
+            content_type: CONTENT_NACK,
+            freshness_ms: 1,
+            ..DataBuilder::new(asked, &[])
+        };
+        reply::signed(&self.signer, &data, out)
+    }
+
+    fn segment(
+        &mut self,
+        name: NameRef<'_>,
+        path: &[Component<'_>],
+        version: u64,
+        segment: u64,
+        out: &mut Vec<u8>,
+    ) -> io::Result<Answer> {
+        let nothing = Ok(Answer::Nack(NackReason::NONE));
+        let versioned = name.drop_last(1);
+        let is_asked = |(open, _): &(Name, Content)| open.as_ref() == versioned;
+        if !self.open.iter().any(is_asked) {
+            // Its metadata was asked for long ago, or of another server of the same folder.
+            let of_listing = path.last().is_some_and(is_listing);
+            let path = if of_listing { &path[..path.len() - 1] } else { path };
+            let Some(found) = self.find(path)? else { return nothing };
+            let kind = FileType::from_raw_mode(found.stat.st_mode);
+            let content = match kind {
+                _ if mtime_ns(&found.stat) != version => return nothing,
+                FileType::Directory if of_listing => Content::Listing(listing(found.fd)?),
+                FileType::RegularFile if !of_listing => Content::File(File::from(found.fd)),
+                _ => return nothing,
+            };
+            self.keep(versioned.to_name(), content);
+        }
+        let Some((_, content)) = self.open.iter().find(|open| is_asked(open)) else {
+            return nothing;
+        };
+        match content {
+            Content::Listing(listing) => {
+                Ok(reply::segment_of(name, segment, listing, &self.signer, out))
+            }
+            Content::File(file) => {
+                let read = self.read(file, version, segment)?;
+                let Some((content, last)) = read else { return nothing };
+                let mut end = Name::new();
+                end.append_segment(last);
+                let data = DataBuilder {
+                    final_block_id: end.as_ref().last(),
+                    ..DataBuilder::new(name, &content)
+                };
+                Ok(reply::signed(&self.signer, &data, out))
+            }
+        }
+    }
+
+    /// The octets of a segment and the number of the last one, if `file` is still of `version`
+    /// after they were read.
+    fn read(&self, file: &File, version: u64, segment: u64) -> io::Result<Option<(Vec<u8>, u64)>> {
+        let size = u64::try_from(fstat(file)?.st_size).unwrap_or(0);
+        let last = self.last_segment(size);
+        if segment > last {
+            return Ok(None);
+        }
+        let offset = segment * self.segment_size;
+        let len = self.segment_size.min(size - offset);
+        let mut content = vec![0; usize::try_from(len).unwrap_or(0)];
+        match file.read_exact_at(&mut content, offset) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+            read => read?,
+        }
+        Ok((mtime_ns(&fstat(file)?) == version).then_some((content, last)))
+    }
+}
+
+/// Whether a component can be the name of a file: no way out of the folder.
+fn is_plain(component: &Component<'_>) -> bool {
+    component.is_generic()
+        && !matches!(component.value, b"" | b"." | b"..")
+        && !component.value.iter().any(|octet| matches!(octet, 0 | b'/'))
+}
+
+fn is_listing(component: &Component<'_>) -> bool {
+    component.is_keyword(b"ls")
+}
+
+/// Whether an error says that there is nothing to be served.
+fn is_absence(errno: rustix::io::Errno) -> bool {
+    use rustix::io::Errno;
+    // A link (LOOP), a socket (NXIO), a name that is too long, what this user may not read.
+    [Errno::NOENT, Errno::NOTDIR, Errno::LOOP, Errno::NXIO, Errno::NAMETOOLONG, Errno::ACCESS]
+        .contains(&errno)
+}
+
+fn nanoseconds(seconds: impl TryInto<u64>, part: impl TryInto<u64>) -> u64 {
+    let seconds: u64 = seconds.try_into().unwrap_or(0);
+    seconds.saturating_mul(1_000_000_000).saturating_add(part.try_into().unwrap_or(0))
+}
+
+fn mtime_ns(stat: &Stat) -> u64 {
+    nanoseconds(stat.st_mtime, stat.st_mtime_nsec)
+}
+
+/// The files and folders in `folder`; nothing else is listed.
+fn listing(folder: OwnedFd) -> io::Result<Vec<u8>> {
+    let mut listed = Vec::new();
+    for entry in Dir::new(folder)? {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes().to_vec();
+        let is_folder = match entry.file_type() {
+            FileType::Directory => true,
+            FileType::RegularFile => false,
+            _ => continue,
+        };
+        if !matches!(name.as_slice(), b"." | b"..") && listed.len() < LISTED_MAX {
+            listed.push(Listed { name, is_folder });
+        }
+    }
+    Ok(write_listing(listed))
+}
+
+impl Respond for FolderAnswers {
+    fn respond(&mut self, incoming: &Incoming, out: &mut Vec<u8>) -> Answer {
+        self.answer(incoming, out).unwrap_or_else(|error| {
+            tracing::warn!(name = %incoming.interest().name, %error, "file-unavailable");
+            Answer::Nack(NackReason::NONE)
+        })
+    }
+}
