@@ -64,6 +64,7 @@ mod tests {
             is_local: false,
             is_draining: Arc::new(AtomicBool::new(false)),
             asking: Arc::new(AtomicUsize::new(0)),
+            beside: Arc::default(),
         }
     }
 
