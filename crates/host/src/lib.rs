@@ -308,7 +308,7 @@ fn workers(
         let (mut worker, remote) = worker::engine(function, Arc::clone(shared), verifiers)
             .map_err(|e| HostError::System(format!("starting a thread: {e}")))?;
         let WorkerEngine { driver, io, .. } = &mut worker;
-        let done = driver.with(io, |f, now, out| f.configure(now, config, out));
+        let done = driver.with(io, |f, now, out| f.change(now, config, out));
         done.map_err(|e| {
             let field = e.field.as_deref().unwrap_or("configuration");
             HostError::Usage(format!("--set {field}: {}", e.message))

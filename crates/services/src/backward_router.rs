@@ -10,7 +10,8 @@
 mod hand_over;
 
 use crate::chain::{Came, Clients, Origin};
-use crate::element::{Cx, Element, Method, Refusal, Request, read};
+use crate::config::{BackwardRouter as Config, KindConfig, Retransmission};
+use crate::element::{Cx, Element, Method, Refusal, Request};
 use crate::histogram::Histogram;
 use crate::ports::Side;
 use crate::stats::{self, Durations, KindStats, PendingPeriod};
@@ -25,71 +26,12 @@ use onym_tables::fib::NextHop;
 use onym_tables::{FaceId, HashKey, Tick};
 use onym_wire::lp::NackReason;
 use onym_wire::name::Name;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// First interval of suppression.
 const INTERVAL_MIN_US: u32 = 10_000;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Retransmission {
-    Suppress,
-    Active,
-    Paper,
-    Strategy,
-}
-
-/// Which Data that nobody asked for go on to the cache.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum Unsolicited {
-    DropAll,
-    AdmitLocal,
-    AdmitNetwork,
-    AdmitAll,
-}
-
-impl From<Unsolicited> for UnsolicitedPolicy {
-    fn from(policy: Unsolicited) -> Self {
-        match policy {
-            Unsolicited::DropAll => Self::DropAll,
-            Unsolicited::AdmitLocal => Self::AdmitLocal,
-            Unsolicited::AdmitNetwork => Self::AdmitNetwork,
-            Unsolicited::AdmitAll => Self::AdmitAll,
-        }
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Config {
-    capacity: usize,
-    retransmission: Retransmission,
-    window_ms: u64,
-    retries: u32,
-    lifetime_max_ms: u64,
-    nack: bool,
-    unsolicited: Unsolicited,
-    default_hop_limit: u8,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            capacity: 65_536,
-            retransmission: Retransmission::Suppress,
-            window_ms: 250,
-            retries: 3,
-            lifetime_max_ms: 60_000,
-            nack: true,
-            unsolicited: Unsolicited::DropAll,
-            default_hop_limit: 0,
-        }
-    }
-}
 
 /// The element.
 #[derive(Debug)]
@@ -325,12 +267,12 @@ impl Element for BackwardRouter {
         self.fw.poll_timeout()
     }
 
-    fn config(&self) -> Value {
-        serde_json::to_value(&self.config).unwrap_or_default()
+    fn config(&self) -> KindConfig {
+        KindConfig::BackwardRouter(self.config.clone())
     }
 
-    fn configure(&mut self, _: &mut Cx<'_>, config: Value) -> Result<(), Refusal> {
-        let config: Config = read(config)?;
+    fn configure(&mut self, _: &mut Cx<'_>, config: KindConfig) -> Result<(), Refusal> {
+        let KindConfig::BackwardRouter(config) = config else { return Err(Refusal::no_path()) };
         if config.capacity == 0 {
             return Err(Refusal::field("capacity", "at least 1"));
         }

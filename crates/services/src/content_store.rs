@@ -7,6 +7,7 @@
 //! `forwarded` `no_face` `malformed`.
 
 use crate::chain::Origin;
+use crate::config::{CacheMode as Mode, ContentStore as Config, KindConfig, Order};
 use crate::element::{Cx, Element, Method, Refusal, Request, read};
 use crate::rendezvous;
 use crate::stats::{self, CachePeriod, KindStats};
@@ -20,56 +21,8 @@ use onym_tables::HashKey;
 use onym_tables::cs::{Body, ContentStore, CsConfig, Demand, Inserted, Policy, Query};
 use onym_wire::data::Data;
 use onym_wire::interest::Interest;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Value, json};
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Mode {
-    Protocol,
-    Paper,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Order {
-    Lru,
-    Fifo,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Config {
-    capacity: usize,
-    bytes_max: usize,
-    policy: Order,
-    mode: Mode,
-    serve_stale: bool,
-    admit_unfresh: bool,
-    /// Whether Data are kept, and Interests answered.
-    admit: bool,
-    serve: bool,
-    /// Caches that share the names among them, and which of them this one is.
-    siblings: u32,
-    self_index: u32,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            capacity: 65_536,
-            bytes_max: 512 << 20,
-            policy: Order::Lru,
-            mode: Mode::Protocol,
-            serve_stale: true,
-            admit_unfresh: false,
-            admit: true,
-            serve: true,
-            siblings: 1,
-            self_index: 0,
-        }
-    }
-}
 
 #[derive(Debug, Default, Clone, Copy)]
 struct Lookups {
@@ -253,12 +206,12 @@ impl Element for ContentCache {
         transparent::cross(cx, packet);
     }
 
-    fn config(&self) -> Value {
-        serde_json::to_value(&self.config).unwrap_or_default()
+    fn config(&self) -> KindConfig {
+        KindConfig::ContentStore(self.config.clone())
     }
 
-    fn configure(&mut self, cx: &mut Cx<'_>, config: Value) -> Result<(), Refusal> {
-        let config: Config = read(config)?;
+    fn configure(&mut self, cx: &mut Cx<'_>, config: KindConfig) -> Result<(), Refusal> {
+        let KindConfig::ContentStore(config) = config else { return Err(Refusal::no_path()) };
         if config.siblings == 0 || config.self_index >= config.siblings {
             let text = "self_index counts from 0 and is below siblings, which is at least 1";
             return Err(Refusal::field("self_index", text));

@@ -10,8 +10,9 @@
 //! `hop_limit_zero` `name_too_long` `next_hop_face_invalid`.
 
 use crate::chain::{NextHops, Origin};
-use crate::element::{Cx, Effect, Element, Method, Refusal, Request, read};
-use crate::ports::{Counts, FarEnd};
+use crate::config::{KindConfig, PacketDispatcher as Config};
+use crate::element::{Cx, Effect, Element, Method, Refusal, Request};
+use crate::ports::Counts;
 use crate::registration::is_command;
 use crate::stats::{self, KindStats};
 use crate::verdict::Verdict;
@@ -23,7 +24,6 @@ use onym_tables::{FaceId, Tick};
 use onym_wire::data::Data;
 use onym_wire::faceuri::FaceUri;
 use onym_wire::interest::Interest;
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -51,18 +51,6 @@ impl Path {
             Self::Producer => 'p',
         }
     }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Config {
-    consumer_path: Option<String>,
-    producer_path: Option<String>,
-    /// Who is at the end of both paths.
-    peer: FarEnd,
-    repoint: bool,
-    sessions_max: usize,
-    idle_ms: u64,
 }
 
 /// A client with its two paths.
@@ -100,14 +88,7 @@ pub(crate) struct PacketDispatcher {
 
 impl PacketDispatcher {
     pub(crate) fn new() -> Self {
-        let config = Config {
-            consumer_path: None,
-            producer_path: None,
-            peer: FarEnd::Any,
-            repoint: true,
-            sessions_max: 1024,
-            idle_ms: 0,
-        };
+        let config = Config::default();
         Self {
             config,
             sessions: BTreeMap::new(),
@@ -385,12 +366,12 @@ impl Element for PacketDispatcher {
         old.into_iter().chain(idle).min()
     }
 
-    fn config(&self) -> Value {
-        serde_json::to_value(&self.config).unwrap_or_default()
+    fn config(&self) -> KindConfig {
+        KindConfig::PacketDispatcher(self.config.clone())
     }
 
-    fn configure(&mut self, cx: &mut Cx<'_>, config: Value) -> Result<(), Refusal> {
-        let config: Config = read(config)?;
+    fn configure(&mut self, cx: &mut Cx<'_>, config: KindConfig) -> Result<(), Refusal> {
+        let KindConfig::PacketDispatcher(config) = config else { return Err(Refusal::no_path()) };
         for (key, uri) in
             [("consumer_path", &config.consumer_path), ("producer_path", &config.producer_path)]
         {

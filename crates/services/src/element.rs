@@ -1,6 +1,7 @@
 //! The trait of elements, and the context of their calls.
 
 use crate::chain::Origin;
+use crate::config::KindConfig;
 use crate::events::Event;
 use crate::freeze::Freeze;
 use crate::ports::{FarEnd, Ports, Side};
@@ -17,15 +18,26 @@ use onym_wire::data::Data;
 use onym_wire::interest::Interest;
 use onym_wire::lp::NackReason;
 use onym_wire::types::PacketType;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::fmt;
+
+/// Kinds of reasons for a refusal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// Something in the request is wrong.
+    Invalid,
+    /// What the request is about does not exist.
+    NotFound,
+    /// The request does not fit what is there.
+    Conflict,
+}
 
 /// Why a request of the control interface is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Refusal {
-    /// Status of HTTP.
-    pub status: u16,
+    /// What kind of reason it is.
+    pub reason: Reason,
     /// A word for programs.
     pub code: &'static str,
     /// What happened and what to do.
@@ -38,14 +50,19 @@ impl Refusal {
     /// A member of the request is wrong.
     pub fn field(field: impl Into<String>, message: impl Into<String>) -> Self {
         let field = Some(field.into());
-        Self { status: 422, code: "invalid", message: message.into(), field }
+        Self { reason: Reason::Invalid, code: "invalid", message: message.into(), field }
     }
 
     /// There is no such path for this kind of service.
     #[must_use]
     pub fn no_path() -> Self {
         let message = "this kind of service has no such path; spec/services.md lists them".into();
-        Self { status: 404, code: "no_such_path", message, field: None }
+        Self { reason: Reason::NotFound, code: "no_such_path", message, field: None }
+    }
+
+    /// The request does not fit what is there; `code` is a word for programs.
+    pub fn conflict(code: &'static str, message: impl Into<String>) -> Self {
+        Self { reason: Reason::Conflict, code, message: message.into(), field: None }
     }
 }
 
@@ -141,13 +158,13 @@ pub trait Element: Send + fmt::Debug {
     fn face_added(&mut self, _: &mut Cx<'_>, _: FaceId) {}
 
     /// Its configuration, every key.
-    fn config(&self) -> Value;
+    fn config(&self) -> KindConfig;
 
-    /// Takes a configuration of every key, checked against nothing yet.
+    /// Takes a configuration of its kind, whose values are not checked yet.
     ///
     /// # Errors
     /// What is wrong; then nothing was changed.
-    fn configure(&mut self, cx: &mut Cx<'_>, config: Value) -> Result<(), Refusal>;
+    fn configure(&mut self, cx: &mut Cx<'_>, config: KindConfig) -> Result<(), Refusal>;
 
     /// What only its kind counts.
     fn stats(&self, cx: &Cx<'_>) -> KindStats;
@@ -364,37 +381,13 @@ pub fn name_of(packet: &Packet) -> Option<&[u8]> {
     }
 }
 
-/// Puts `patch` over `config`: unknown members are refused; the words of what changed.
-///
-/// # Errors
-/// The member that is not known.
-pub fn merge(
-    config: &mut Map<String, Value>,
-    patch: &Map<String, Value>,
-) -> Result<Vec<String>, Refusal> {
-    let mut changed = Vec::new();
-    for (key, value) in patch {
-        let Some(place) = config.get_mut(key) else {
-            let mut known: Vec<&str> = config.keys().map(String::as_str).collect();
-            known.sort_unstable();
-            let text = format!("unknown key {key}; there are {}", known.join(", "));
-            return Err(Refusal::field(key, text));
-        };
-        if place != value {
-            place.clone_from(value);
-            changed.push(key.clone());
-        }
-    }
-    Ok(changed)
-}
-
 /// Reads a configuration or a body.
 ///
 /// # Errors
-/// 422 with the field and what serde says of it.
+/// The field, and what serde says of it.
 pub fn read<T: serde::de::DeserializeOwned>(value: Value) -> Result<T, Refusal> {
     serde_path_to_error::deserialize(value).map_err(|e| Refusal {
-        status: 422,
+        reason: Reason::Invalid,
         code: "invalid",
         field: Some(e.path().to_string()).filter(|path| path != "."),
         message: e.into_inner().to_string(),

@@ -4,11 +4,12 @@
 //! registrations are judged as by the name router.  Tables: those of `onym-forward`, routes bounded
 //! by `routes_max`.  Verdicts: those of `onym-forward`, and `prefix_rejected` `delivered` `draining`.
 
-use crate::element::{Cx, Element, Method, Refusal, Request, read};
+use crate::config::{Forwarder as Config, KindConfig};
+use crate::element::{Cx, Element, Method, Refusal, Request};
 use crate::events::Event;
 use crate::name_router::{Routes, Spec};
 use crate::names;
-use crate::registration::{Policy, Registrar, is_command};
+use crate::registration::{Registrar, is_command};
 use crate::stats::{self, KindStats};
 use crate::verdict::Verdict;
 use onym_forward::{Config as ForwardConfig, FaceInfo, Forwarder};
@@ -19,19 +20,8 @@ use onym_wire::data::Data;
 use onym_wire::interest::Interest;
 use onym_wire::lp::NackReason;
 use onym_wire::name::Name;
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Config {
-    check_prefix: bool,
-    registration: Policy,
-    routes_max: usize,
-    cs_capacity: usize,
-    strategies: BTreeMap<String, String>,
-}
 
 /// The element.
 #[derive(Debug)]
@@ -45,13 +35,7 @@ pub(crate) struct MergedForwarder {
 
 impl MergedForwarder {
     pub(crate) fn new(key: &HashKey, seed: u64) -> Self {
-        let config = Config {
-            check_prefix: true,
-            registration: Policy::Keys,
-            routes_max: 65_536,
-            cs_capacity: 65_536,
-            strategies: BTreeMap::new(),
-        };
+        let config = Config::default();
         let forward = ForwardConfig { hash_key: *key, seed, ..ForwardConfig::default() };
         Self {
             config,
@@ -190,12 +174,12 @@ impl Element for MergedForwarder {
         self.fw.poll_timeout().into_iter().chain(self.routes.next_end()).min()
     }
 
-    fn config(&self) -> Value {
-        serde_json::to_value(&self.config).unwrap_or_default()
+    fn config(&self) -> KindConfig {
+        KindConfig::Forwarder(self.config.clone())
     }
 
-    fn configure(&mut self, cx: &mut Cx<'_>, config: Value) -> Result<(), Refusal> {
-        let config: Config = read(config)?;
+    fn configure(&mut self, cx: &mut Cx<'_>, config: KindConfig) -> Result<(), Refusal> {
+        let KindConfig::Forwarder(config) = config else { return Err(Refusal::no_path()) };
         let mut chosen = Vec::new();
         for (prefix, strategy) in &config.strategies {
             let text = format!("/localhost/nfd/strategy/{strategy}");

@@ -1,7 +1,8 @@
 //! One service without sockets, threads and clock: an element with its faces, freezes, counters
 //! and events.
 
-use crate::element::{Cx, Effect, Element, Method, Refusal, Request, merge, read};
+use crate::config::Config;
+use crate::element::{Cx, Effect, Element, Method, Refusal, Request};
 use crate::events::Event;
 use crate::freeze::{Freeze, FreezeState, Limits};
 use crate::kind::Kind;
@@ -253,43 +254,36 @@ impl Function {
         json!({ "draining": self.draining, "pending": pending, "empty": pending == 0 })
     }
 
-    /// Every key with its value.
+    /// Its configuration.
     #[must_use]
-    pub fn config(&self) -> Value {
-        let mut all = self.element.config();
-        let common = serde_json::to_value(&self.settings).unwrap_or_default();
-        if let (Value::Object(all), Value::Object(common)) = (&mut all, common) {
-            all.extend(common);
-        }
-        all
+    pub fn config(&self) -> Config {
+        Config { own: self.element.config(), common: self.settings.clone() }
+    }
+
+    /// Takes another configuration of its kind, whole.
+    ///
+    /// # Errors
+    /// What is wrong; then nothing was changed.
+    pub fn configure(&mut self, now: Now, config: Config, out: &mut Outbox) -> Result<(), Refusal> {
+        let Config { own, common } = config;
+        with_cx!(self, now.tick, now.unix_ms, out, |e, cx| e.configure(cx, own))?;
+        self.settings = common;
+        Ok(())
     }
 
     /// Changes configuration keys: all of them or, when one is wrong, none. The words of those
     /// that changed.
     ///
     /// # Errors
-    /// 422 with what is wrong.
-    pub fn configure(
+    /// What is wrong.
+    pub fn change(
         &mut self,
         now: Now,
         patch: &Map<String, Value>,
         out: &mut Outbox,
     ) -> Result<Vec<String>, Refusal> {
-        let Value::Object(mut all) = self.config() else { return Err(Refusal::no_path()) };
-        let changed = merge(&mut all, patch)?;
-        let mut common = Map::new();
-        for key in ["return", "hash_components", "queue_bytes_max", "report_ms"] {
-            if let Some(value) = all.remove(key) {
-                common.insert(key.to_owned(), value);
-            }
-        }
-        // What cannot be read is one of the keys that were given.
-        let given = || Some(patch.keys().cloned().collect::<Vec<_>>().join(", "));
-        let named = |r: Refusal| Refusal { field: r.field.clone().or_else(given), ..r };
-        let settings: Settings = read(Value::Object(common)).map_err(named)?;
-        let own = Value::Object(all);
-        with_cx!(self, now.tick, now.unix_ms, out, |e, cx| e.configure(cx, own)).map_err(named)?;
-        self.settings = settings;
+        let (config, changed) = self.config().patched(patch)?;
+        self.configure(now, config, out)?;
         Ok(changed)
     }
 

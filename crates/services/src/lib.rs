@@ -2,6 +2,7 @@
 
 mod backward_router;
 pub mod chain;
+pub mod config;
 mod content_store;
 mod dispatcher;
 pub mod element;
@@ -30,7 +31,7 @@ mod verifier;
 pub mod verify;
 
 pub use dispatcher::{Path, Session};
-pub use element::{Element, Method, Refusal, Request};
+pub use element::{Element, Method, Reason, Refusal, Request};
 pub use events::Event;
 pub use function::{Function, Now};
 pub use kind::Kind;

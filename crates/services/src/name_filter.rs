@@ -7,7 +7,8 @@
 
 mod rules;
 
-use crate::element::{Cx, Element, Method, Refusal, Request, name_of, read};
+use crate::config::{Action, KindConfig, NameFilter as Config};
+use crate::element::{Cx, Element, Method, Refusal, Request, name_of};
 use crate::stats::{self, KindStats};
 use crate::table;
 use crate::transparent;
@@ -15,18 +16,8 @@ use crate::verdict::Verdict;
 use onym_link::{Packet, PacketKind};
 use onym_tables::Tick;
 use onym_wire::lp::NackReason;
-use rules::{Action, Applies, Rules};
-use serde::{Deserialize, Serialize};
+use rules::{Applies, Rules};
 use serde_json::{Value, json};
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Config {
-    drop_interest: bool,
-    drop_data: bool,
-    rules_max: usize,
-    default: Action,
-}
 
 /// The element.
 #[derive(Debug)]
@@ -39,12 +30,7 @@ pub(crate) struct NameFilter {
 
 impl NameFilter {
     pub(crate) fn new() -> Self {
-        let config = Config {
-            drop_interest: true,
-            drop_data: true,
-            rules_max: 4096,
-            default: Action::Accept,
-        };
+        let config = Config::default();
         Self { config, rules: Rules::default(), dropped_interests: 0, dropped_data: 0 }
     }
 
@@ -85,12 +71,13 @@ impl Element for NameFilter {
         transparent::cross(cx, packet);
     }
 
-    fn config(&self) -> Value {
-        serde_json::to_value(&self.config).unwrap_or_default()
+    fn config(&self) -> KindConfig {
+        KindConfig::NameFilter(self.config.clone())
     }
 
-    fn configure(&mut self, _: &mut Cx<'_>, config: Value) -> Result<(), Refusal> {
-        self.config = read(config)?;
+    fn configure(&mut self, _: &mut Cx<'_>, config: KindConfig) -> Result<(), Refusal> {
+        let KindConfig::NameFilter(config) = config else { return Err(Refusal::no_path()) };
+        self.config = config;
         Ok(())
     }
 

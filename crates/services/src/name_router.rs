@@ -9,11 +9,12 @@
 mod routes;
 
 use crate::chain::{NextHops, Origin};
-use crate::element::{Cx, Element, Method, Refusal, Request, read};
+use crate::config::{KindConfig, NameRouter as Config};
+use crate::element::{Cx, Element, Method, Refusal, Request};
 use crate::events::Event;
 use crate::names;
 use crate::ports::Side;
-use crate::registration::{Policy, Registrar, is_command, is_local_scope};
+use crate::registration::{Registrar, is_command, is_local_scope};
 use crate::stats::{self, KindStats};
 use crate::verdict::Verdict;
 use onym_forward::stage::{first_delegation, rules};
@@ -24,45 +25,7 @@ use onym_wire::interest::Interest;
 use onym_wire::lp::NackReason;
 use onym_wire::name::Name;
 pub(crate) use routes::{Routes, Spec};
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Matching {
-    AllPrefixes,
-    Longest,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Config {
-    #[serde(rename = "match")]
-    matching: Matching,
-    nack: bool,
-    check_prefix: bool,
-    registration: Policy,
-    routes_max: usize,
-    /// Label of the face of a strategy forwarder, to which Interests are handed on with their next
-    /// hops.
-    strategy_forwarder: Option<String>,
-    /// Prefixes of the regions that this router is in.
-    regions: Vec<String>,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            matching: Matching::AllPrefixes,
-            nack: false,
-            check_prefix: true,
-            registration: Policy::Keys,
-            routes_max: 65_536,
-            strategy_forwarder: None,
-            regions: Vec::new(),
-        }
-    }
-}
 
 /// The element.
 #[derive(Debug)]
@@ -275,12 +238,12 @@ impl Element for NameRouter {
         self.routes.next_end()
     }
 
-    fn config(&self) -> Value {
-        serde_json::to_value(&self.config).unwrap_or_default()
+    fn config(&self) -> KindConfig {
+        KindConfig::NameRouter(self.config.clone())
     }
 
-    fn configure(&mut self, _: &mut Cx<'_>, config: Value) -> Result<(), Refusal> {
-        let config: Config = read(config)?;
+    fn configure(&mut self, _: &mut Cx<'_>, config: KindConfig) -> Result<(), Refusal> {
+        let KindConfig::NameRouter(config) = config else { return Err(Refusal::no_path()) };
         let regions = config.regions.iter().map(|region| names::prefix("regions", region));
         self.regions = regions.collect::<Result<_, Refusal>>()?;
         self.config = config;

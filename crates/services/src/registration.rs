@@ -3,6 +3,7 @@
 //! Commands are those of NFD's RIB management under `/localhost/nfd` and `/localhop/nfd`, signed
 //! in either format. Each gets an answer; a route is in the table before its answer leaves.
 
+use crate::config::RegistrationPolicy;
 use crate::element::{Cx, Refusal, Request};
 use crate::events::Event;
 use crate::keys::KeySet;
@@ -21,21 +22,7 @@ use onym_wire::mgmt::{
 };
 use onym_wire::name::{Name, NameRef};
 use onym_wire::{NAME_COMPONENTS_MAX, types};
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-
-/// How registrations are judged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
-#[serde(rename_all = "lowercase")]
-pub enum Policy {
-    /// Signed by a known key that is bound to the prefix.
-    #[default]
-    Keys,
-    /// Any that is intact.
-    Open,
-    /// None.
-    Off,
-}
 
 /// How long answers are fresh, in milliseconds: a cache on the way must not keep them.
 const FRESHNESS_MS: u64 = 0;
@@ -62,7 +49,7 @@ pub struct Registration {
 #[derive(Debug)]
 pub struct Registrar {
     /// How.
-    pub policy: Policy,
+    pub policy: RegistrationPolicy,
     /// Known keys.
     pub keys: KeySet,
     /// What happened.
@@ -73,7 +60,7 @@ pub struct Registrar {
 impl Default for Registrar {
     fn default() -> Self {
         Self {
-            policy: Policy::default(),
+            policy: RegistrationPolicy::default(),
             keys: KeySet::default(),
             counters: Registrations::default(),
             replay: ReplayGuard::new(ReplayPolicy::default()),
@@ -170,18 +157,18 @@ impl Registrar {
         interest: &Interest<'_>,
         prefix: NameRef<'_>,
     ) -> Result<Option<Name>, String> {
-        if self.policy == Policy::Off {
+        if self.policy == RegistrationPolicy::Off {
             return Err("registration is off here".into());
         }
         let signed = Signed::interest(interest).map_err(|e| e.to_string())?;
         if signed.signature_type == types::SIGNATURE_DIGEST_SHA256 {
             signed.verify_digest().map_err(|e| e.to_string())?;
             return match self.policy {
-                Policy::Open => Ok(None),
+                RegistrationPolicy::Open => Ok(None),
                 _ => Err("the command must be signed by a key, a digest proves nothing".into()),
             };
         }
-        if self.policy == Policy::Open {
+        if self.policy == RegistrationPolicy::Open {
             return Ok(signed.signer().map(NameRef::to_name));
         }
         let locator = signed.signer().ok_or("the signature names no key")?;

@@ -11,58 +11,26 @@ mod staged;
 mod watch;
 
 use crate::chain::NextHops;
-use crate::element::{Cx, Element, Refusal, name_of, read};
+use crate::config::{KindConfig, Strategy, StrategyForwarder as Config};
+use crate::element::{Cx, Element, Refusal, name_of};
 use crate::names;
 use crate::ports::Side;
 use crate::stats::{self, KindStats, Upstream};
 use crate::transparent;
 use crate::verdict::Verdict;
-use choose::{Chooser, Named, Strategy};
+use choose::{Chooser, Named};
 use onym_link::{Packet, PacketKind};
 use onym_tables::dead_nonces::DeadNonces;
 use onym_tables::prefix_map::PrefixMap;
 use onym_tables::{FaceId, HashKey, NameHashes, Tick};
 use onym_wire::interest::Interest;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use staged::Staged;
-use std::collections::BTreeMap;
 use watch::Watch;
 
 /// Prefixes with a strategy of their own.
 const STRATEGIES_MAX: usize = 1024;
 /// Nonces that the duplicate filter remembers.
 const FILTER_MAX: usize = 1 << 16;
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Config {
-    strategy: Strategy,
-    strategies: BTreeMap<String, Strategy>,
-    duplicate_filter_ms: u64,
-    hold_down_ms: u64,
-    fail_after: u32,
-    probe_ms: u64,
-    /// Strategies of Interests that come with next hops, by prefix: those of a node.
-    route_strategies: BTreeMap<String, String>,
-    /// Prefixes of the regions that this node is in.
-    regions: Vec<String>,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            strategy: Strategy::Multicast,
-            strategies: BTreeMap::new(),
-            duplicate_filter_ms: 0,
-            hold_down_ms: 5000,
-            fail_after: 3,
-            probe_ms: 1000,
-            route_strategies: BTreeMap::new(),
-            regions: Vec::new(),
-        }
-    }
-}
 
 /// The element.
 #[derive(Debug)]
@@ -229,12 +197,12 @@ impl Element for StrategyForwarder {
         self.watch.next_end().into_iter().chain(self.staged.poll_timeout()).min()
     }
 
-    fn config(&self) -> Value {
-        serde_json::to_value(&self.config).unwrap_or_default()
+    fn config(&self) -> KindConfig {
+        KindConfig::StrategyForwarder(self.config.clone())
     }
 
-    fn configure(&mut self, cx: &mut Cx<'_>, config: Value) -> Result<(), Refusal> {
-        let config: Config = read(config)?;
+    fn configure(&mut self, cx: &mut Cx<'_>, config: KindConfig) -> Result<(), Refusal> {
+        let KindConfig::StrategyForwarder(config) = config else { return Err(Refusal::no_path()) };
         if config.strategies.len() > STRATEGIES_MAX {
             let text = format!("at most {STRATEGIES_MAX} prefixes have a strategy of their own");
             return Err(Refusal::field("strategies", text));

@@ -12,7 +12,8 @@ mod firewall;
 mod sampling;
 mod trust;
 
-use crate::element::{Cx, Element, Method, Refusal, Request, read};
+use crate::config::{KindConfig, SignatureVerifier as Config, VerifierMode as Mode};
+use crate::element::{Cx, Element, Method, Refusal, Request};
 use crate::events::Event;
 use crate::histogram::Histogram;
 use crate::keys::KeySet;
@@ -22,14 +23,13 @@ use crate::transparent;
 use crate::verdict::Verdict;
 use crate::verify::Job;
 use certificates::Certificates;
-use firewall::{Firewall, Target};
+use firewall::Firewall;
 use onym_crypto::verify::Signed;
 use onym_link::{Packet, PacketKind};
 use onym_tables::{FaceId, Tick};
 use onym_wire::data::Data;
 use onym_wire::types;
 use sampling::Sampling;
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -41,43 +41,6 @@ const NAMES_MAX: usize = 4096;
 const NAMES_TOLD: usize = 100;
 /// Number of a key that is none.
 const NO_KEY: u64 = 0;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Mode {
-    Full,
-    Statistical,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Config {
-    drop: bool,
-    no_key_drop: bool,
-    unsigned_drop: bool,
-    bind: bool,
-    mode: Mode,
-    sample_min: f64,
-    queue_max: usize,
-    fetch_keys: bool,
-    filter: Option<Target>,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            drop: true,
-            no_key_drop: true,
-            unsigned_drop: true,
-            bind: false,
-            mode: Mode::Full,
-            sample_min: 0.05,
-            queue_max: 4096,
-            fetch_keys: false,
-            filter: None,
-        }
-    }
-}
 
 #[derive(Debug, Default, Clone, Copy)]
 struct Counters {
@@ -301,12 +264,12 @@ impl Element for SignatureVerifier {
         own.into_iter().chain(self.certificates.next_end()).min()
     }
 
-    fn config(&self) -> Value {
-        serde_json::to_value(&self.config).unwrap_or_default()
+    fn config(&self) -> KindConfig {
+        KindConfig::SignatureVerifier(self.config.clone())
     }
 
-    fn configure(&mut self, _: &mut Cx<'_>, config: Value) -> Result<(), Refusal> {
-        let config: Config = read(config)?;
+    fn configure(&mut self, _: &mut Cx<'_>, config: KindConfig) -> Result<(), Refusal> {
+        let KindConfig::SignatureVerifier(config) = config else { return Err(Refusal::no_path()) };
         if !(0.0..=1.0).contains(&config.sample_min) {
             return Err(Refusal::field("sample_min", "a probability, from 0 to 1"));
         }

@@ -194,7 +194,7 @@ impl ChainSubject {
     fn configure(&mut self, at: usize, patch: Value) -> Result<(), String> {
         let Value::Object(patch) = patch else { return Err("not an object".into()) };
         let now = self.moment();
-        let done = self.functions[at].configure(now, &patch, &mut Outbox::default());
+        let done = self.functions[at].change(now, &patch, &mut Outbox::default());
         done.map(|_| ()).map_err(|e| e.message)
     }
 

@@ -109,7 +109,7 @@ impl Net {
     fn configure(&mut self, at: usize, patch: &Value) {
         let now = self.moment();
         let patch = patch.as_object().unwrap_or_else(|| panic!("not an object"));
-        let done = self.functions[at].configure(now, patch, &mut Outbox::default());
+        let done = self.functions[at].change(now, patch, &mut Outbox::default());
         done.unwrap_or_else(|e| panic!("{e}"));
     }
 

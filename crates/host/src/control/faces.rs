@@ -1,6 +1,7 @@
 //! Faces and freezes.
 
 use super::each::each;
+use super::refused::Refused;
 use super::{Answer, App, Call, method_refused, ok, refusal, stopping};
 use crate::uri;
 use crate::worker::order::{FaceOrder, FreezeChange, Wanted, Which};
@@ -8,7 +9,7 @@ use crate::worker::{FaceChange, Order};
 use axum::http::StatusCode;
 use onym_services::element::read;
 use onym_services::freeze::Limits;
-use onym_services::{FarEnd, Kind, Refusal, Side};
+use onym_services::{FarEnd, Kind, Side};
 use onym_tables::FaceId;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -40,18 +41,18 @@ fn producer() -> Side {
     Side::Producer
 }
 
-fn check(change: &FaceChange) -> Result<(), Refusal> {
+fn check(change: &FaceChange) -> Result<(), Refused> {
     if change.weight.is_some_and(|w| !(1..=1000).contains(&w)) {
-        return Err(Refusal::field("weight", "from 1 to 1000"));
+        return Err(Refused::field("weight", "from 1 to 1000"));
     }
     if change.rank.is_some_and(|r| r > 1000) {
-        return Err(Refusal::field("rank", "from 0 to 1000"));
+        return Err(Refused::field("rank", "from 0 to 1000"));
     }
     Ok(())
 }
 
 /// All faces of all threads.
-pub(super) async fn all(app: &App) -> Result<Value, Refusal> {
+pub(super) async fn all(app: &App) -> Result<Value, Refused> {
     let all = each(app, FaceOrder::List).await?;
     Ok(Value::Array(all.into_iter().flatten().collect()))
 }
@@ -60,13 +61,13 @@ pub(super) async fn list(app: &App) -> Answer {
     ok(json!({ "faces": all(app).await? }))
 }
 
-fn unknown(label: &str) -> Refusal {
+fn unknown(label: &str) -> Refused {
     let text = format!("there is no face {label:?}; GET /v1/faces lists them");
     refusal(404, "face_unknown", &text)
 }
 
 /// The face with this label, in whatever thread.
-async fn find(app: &App, label: &str) -> Result<Value, Refusal> {
+async fn find(app: &App, label: &str) -> Result<Value, Refused> {
     let which = Which::Label(label.to_owned());
     let all = each(app, |reply| FaceOrder::Show { which: which.clone(), reply });
     all.await?.into_iter().flatten().next().ok_or_else(|| unknown(label))
@@ -126,7 +127,7 @@ async fn create(app: &App, call: &Call, label: &str) -> Answer {
     }
     if !uri::is_label(label) {
         let text = "a label has 1 to 64 letters, digits, dots, dashes and underscores";
-        return Err(Refusal::field("label", text));
+        return Err(Refused::field("label", text));
     }
     let spec: Create = read(Value::Object(call.object()?))?;
     let (weight, rank, draining) = (spec.weight, spec.rank, spec.draining);
@@ -135,7 +136,7 @@ async fn create(app: &App, call: &Call, label: &str) -> Answer {
     let text = spec.uri.clone();
     // Host names are looked up away from every thread that matters.
     let resolved = tokio::task::spawn_blocking(move || uri::resolve(&text));
-    let uri = resolved.await.map_err(|_| stopping())?.map_err(|e| Refusal::field("uri", e))?;
+    let uri = resolved.await.map_err(|_| stopping())?.map_err(|e| Refused::field("uri", e))?;
     app.check_socket("uri", &uri)?;
     let wanted =
         Wanted { label: label.to_owned(), uri, side: spec.side, far_end: spec.peer, change };
@@ -148,7 +149,7 @@ async fn create(app: &App, call: &Call, label: &str) -> Answer {
 }
 
 /// The face, once it is up or the time is over.
-async fn wait_until_up(app: &App, id: FaceId, wait_ms: u64) -> Result<Value, Refusal> {
+async fn wait_until_up(app: &App, id: FaceId, wait_ms: u64) -> Result<Value, Refused> {
     let end = tokio::time::Instant::now() + Duration::from_millis(wait_ms);
     let worker = app.workers.first().ok_or_else(stopping)?;
     loop {

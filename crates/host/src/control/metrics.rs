@@ -1,6 +1,7 @@
 //! `/metrics` of a service: one page, with the counters of its threads added up.
 
 use super::each::each;
+use super::refused::Refused;
 use super::state::counted;
 use super::{App, json_of, respond, stopping};
 use crate::worker::Order;
@@ -12,7 +13,7 @@ use onym_metrics::{CONTENT_TYPE, Metric, Page, Source, catalogue as m};
 use onym_services::ports::Counts;
 use onym_services::stats::{KindStats, Stats};
 use onym_services::verdict::Unsent;
-use onym_services::{Kind, Refusal, Side, Verdict};
+use onym_services::{Kind, Side, Verdict};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -38,7 +39,7 @@ pub(super) async fn answer(app: &App) -> Response {
     }
 }
 
-async fn sample(app: &App) -> Result<Sample, Refusal> {
+async fn sample(app: &App) -> Result<Sample, Refused> {
     let threads = each(app, Order::FaceCounts).await?;
     let mut faces: BTreeMap<_, (Counts, Counts)> = BTreeMap::new();
     for FaceCounts { label, side, received, sent } in threads.into_iter().flatten() {

@@ -4,6 +4,7 @@ mod each;
 mod faces;
 mod metrics;
 mod post;
+mod refused;
 mod resources;
 mod serve;
 mod state;
@@ -16,8 +17,9 @@ use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::response::Response;
 use onym_http::access::{Foreign, bearer, check_loopback, check_origin, is_json, is_same};
 use onym_http::server::Caller;
-use onym_services::{Kind, Refusal};
+use onym_services::Kind;
 use onym_sys::peer::own_uid;
+use refused::Refused;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
@@ -52,7 +54,7 @@ impl Access {
     }
 
     /// Refuses who may not ask, and what a page of another place asks.
-    fn check(&self, headers: &HeaderMap, caller: Option<&Caller>) -> Result<(), Refusal> {
+    fn check(&self, headers: &HeaderMap, caller: Option<&Caller>) -> Result<(), Refused> {
         match self {
             Self::Token(wanted) => {
                 let given = bearer(headers).map(|token| crate::digest(token.as_bytes()));
@@ -78,7 +80,7 @@ impl Access {
     }
 }
 
-fn foreign(why: Foreign) -> Refusal {
+fn foreign(why: Foreign) -> Refused {
     let status = if why == Foreign::NoHost { 400 } else { 403 };
     refusal(status, "foreign", &why.to_string())
 }
@@ -99,7 +101,7 @@ pub(crate) struct App {
 }
 
 /// Status and body of an answer.
-pub(crate) type Answer = Result<(StatusCode, Value), Refusal>;
+pub(crate) type Answer = Result<(StatusCode, Value), Refused>;
 
 /// 200 with this body.
 pub(crate) fn ok(body: Value) -> Answer {
@@ -122,7 +124,7 @@ impl Call {
     }
 
     /// The body as an object; nothing is an empty one.
-    pub(crate) fn object(&self) -> Result<Map<String, Value>, Refusal> {
+    pub(crate) fn object(&self) -> Result<Map<String, Value>, Refused> {
         match &self.body {
             Value::Null => Ok(Map::new()),
             Value::Object(map) => Ok(map.clone()),
@@ -131,17 +133,17 @@ impl Call {
     }
 }
 
-pub(crate) fn refusal(status: u16, code: &'static str, message: &str) -> Refusal {
-    Refusal { status, code, message: message.to_owned(), field: None }
+pub(crate) fn refusal(status: u16, code: &'static str, message: &str) -> Refused {
+    Refused { status, code, message: message.to_owned(), field: None }
 }
 
 /// The threads did not answer.
-pub(crate) fn stopping() -> Refusal {
+pub(crate) fn stopping() -> Refused {
     refusal(503, "stopping", "the service is stopping or its threads do not answer")
 }
 
 /// 405.
-pub(crate) fn method_refused() -> Refusal {
+pub(crate) fn method_refused() -> Refused {
     refusal(405, "method", "this path does not take that method; spec/services.md lists them")
 }
 
@@ -173,17 +175,17 @@ pub(crate) async fn handle(State(app): State<Arc<App>>, request: Request) -> Res
 
 impl App {
     /// Refuses to connect to a socket of others.
-    pub(crate) fn check_socket(&self, field: &'static str, uri: &str) -> Result<(), Refusal> {
+    pub(crate) fn check_socket(&self, field: &'static str, uri: &str) -> Result<(), Refused> {
         let Some(path) = crate::uri::socket(uri) else { return Ok(()) };
-        self.shared.folders.check(path).map_err(|why| Refusal {
+        self.shared.folders.check(path).map_err(|why| Refused {
             field: Some(field.to_owned()),
             ..refusal(403, "folder", &format!("{why}; --allow-connect unix:///FOLDER allows one"))
         })
     }
 }
 
-async fn read(request: Request, uri: &Uri) -> Result<Call, Refusal> {
-    let Some(path) = uri.path().strip_prefix("/v1/") else { return Err(Refusal::no_path()) };
+async fn read(request: Request, uri: &Uri) -> Result<Call, Refused> {
+    let Some(path) = uri.path().strip_prefix("/v1/") else { return Err(Refused::no_path()) };
     let path: Vec<String> = path.split('/').map(unescape).collect();
     let query = uri.query().unwrap_or_default().split('&').filter_map(|pair| {
         let (key, value) = pair.split_once('=')?;
@@ -257,7 +259,7 @@ async fn route(app: &Arc<App>, call: Call) -> Answer {
             ]
             | ["freeze" | "faces", _],
         ) => Err(method_refused()),
-        _ => Err(Refusal::no_path()),
+        _ => Err(Refused::no_path()),
     }
 }
 

@@ -1,12 +1,12 @@
 //! Version, health, statistics, configuration, events, draining.
 
 use super::each::each;
+use super::refused::Refused;
 use super::{Answer, App, Call, join, method_refused, ok, stopping};
 use crate::worker::Order;
 use crate::worker::order::Counted;
 use axum::http::StatusCode;
 use onym_engine::clock::unix_ms;
-use onym_services::Refusal;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
@@ -54,7 +54,7 @@ pub(super) async fn whole(app: &App) -> Answer {
 }
 
 /// What all threads have counted together.
-pub(super) async fn counted(app: &App) -> Result<Counted, Refusal> {
+pub(super) async fn counted(app: &App) -> Result<Counted, Refused> {
     let threads = each(app, Order::Stats).await?;
     let sum = threads.into_iter().reduce(|sum, thread| sum.add_thread(&thread));
     sum.ok_or_else(stopping)
@@ -109,7 +109,7 @@ pub(super) async fn config(app: &App, call: &Call) -> Answer {
         }
     }
     if patch.remove("threads").is_some_and(|n| n != app.threads as u64) {
-        return Err(Refusal::field("threads", "the number of threads is set at the start only"));
+        return Err(Refused::field("threads", "the number of threads is set at the start only"));
     }
     let done = each(app, |reply| Order::Configure { patch: patch.clone(), reply });
     // What is wrong is wrong in every thread, so none was changed.

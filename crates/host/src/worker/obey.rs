@@ -4,7 +4,6 @@ use super::order::{
     Counted, FaceChange, FaceCounts, FaceOrder, ForElement, Found, FreezeChange, Wanted, Which,
 };
 use super::{Io, Made, Order, Worker};
-use crate::control::refusal;
 use onym_services::element::Request;
 use onym_services::{Port, Refusal};
 use onym_tables::FaceId;
@@ -39,9 +38,11 @@ impl Worker {
                 }
                 reply.send(state);
             }
-            Order::Config(reply) => reply.send(self.function.config()),
+            Order::Config(reply) => {
+                reply.send(serde_json::to_value(self.function.config()).unwrap_or_default())
+            }
             Order::Configure { patch, reply } => {
-                reply.send(self.with(io, |f, now, out| f.configure(now, &patch, out)));
+                reply.send(self.with(io, |f, now, out| f.change(now, &patch, out)));
             }
             Order::Stats(reply) => reply.send(self.stats(io)),
             Order::FaceCounts(reply) => reply.send(self.face_counts()),
@@ -113,13 +114,13 @@ impl Worker {
             if !is_alike_there || !made.is_some_and(|(uri, made)| wanted.is(uri, made)) {
                 let text =
                     format!("face {label} is another one; delete it first or choose a label");
-                return Err(refusal(409, "face_differs", &text));
+                return Err(Refusal::conflict("face_differs", text));
             }
             return Ok(Found { id, is_new: false, is_changed: self.change(id, change) });
         }
         if !self.reserve_face() {
             let text = "the service has as many faces as it may have";
-            return Err(refusal(409, "full", text));
+            return Err(Refusal::conflict("full", text));
         }
         let port = self.port(label, *side, *far_end);
         let id = self.create(io, Made::Created, uri, port);

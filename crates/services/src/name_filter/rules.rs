@@ -1,5 +1,6 @@
 //! The rules of a filter.
 
+use crate::config::Action;
 use crate::element::{Cx, Refusal, Request, read};
 use crate::events::Event;
 use crate::names;
@@ -15,15 +16,6 @@ use std::collections::BTreeMap;
 const REGEX_MAX: usize = 64;
 /// Most octets that a regular expression may take once compiled.
 const REGEX_SIZE_MAX: usize = 1 << 18;
-
-/// What becomes of a packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Action {
-    Accept,
-    Drop,
-    Nack,
-}
 
 /// Which packets a rule is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
@@ -206,12 +198,12 @@ impl Rules {
         let new: Vec<&Rule> = add.iter().filter(is_new).collect();
         if self.len() + new.len() > max + leaving {
             let text = format!("at most {max} rules are kept (rules_max)");
-            return Err(Refusal { status: 409, code: "full", message: text, field: None });
+            return Err(Refusal::conflict("full", text));
         }
         let regexes = new.iter().filter(|r| r.regex.is_some()).count();
         if self.regexes.len() + regexes > REGEX_MAX + leaving {
             let text = format!("at most {REGEX_MAX} regular expressions are kept");
-            return Err(Refusal { status: 409, code: "full", message: text, field: None });
+            return Err(Refusal::conflict("full", text));
         }
         Ok(())
     }

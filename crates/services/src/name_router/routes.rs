@@ -1,8 +1,8 @@
 //! Routes: which faces a prefix leads to.
 
-use super::Matching;
 use crate::chain::Origin;
-use crate::element::{Cx, Method, Refusal, Request, read};
+use crate::config::Matching;
+use crate::element::{Cx, Method, Reason, Refusal, Request, read};
 use crate::names;
 use crate::registration::Registration;
 use crate::table::{self, Merged};
@@ -327,7 +327,7 @@ impl Routes {
         let Some(port) = cx.ports.find(&w.face) else {
             let message = format!("there is no face {:?}; GET /v1/faces lists them", w.face);
             let field = Some(format!("{field}/face"));
-            return Err(Refusal { status: 422, code: "face_unknown", message, field });
+            return Err(Refusal { reason: Reason::Invalid, code: "face_unknown", message, field });
         };
         let (face, cost, until) = (port.id, w.cost, Tick::NEVER);
         let via = via(&format!("{field}/via"), w.via.as_deref())?;
@@ -374,7 +374,7 @@ impl Routes {
         }
         if self.count + add.len() > max + remove.len() {
             let message = format!("the router holds at most {max} routes (routes_max)");
-            return Err(Refusal { status: 409, code: "full", message, field: None });
+            return Err(Refusal::conflict("full", message));
         }
         let mut removed = 0;
         for (prefix, face, via) in remove {

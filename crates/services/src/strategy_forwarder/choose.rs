@@ -1,36 +1,13 @@
 //! The strategies.
 
-use super::Config;
 use super::watch::Watch;
+use crate::config::{Strategy, StrategyForwarder as Config};
 use crate::element::Cx;
 use crate::events::Event;
 use crate::ports::Side;
 use crate::rendezvous;
 use onym_tables::FaceId;
-use serde::{Deserialize, Serialize};
 use serde_json::json;
-
-/// How a face is chosen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum Strategy {
-    #[default]
-    Multicast,
-    RoundRobin,
-    Weighted,
-    HashName,
-    Failover,
-    LeastOutstanding,
-    BestRoute,
-    Random,
-}
-
-impl Strategy {
-    /// Whether it must know what is answered.
-    pub(super) fn is_watched(self) -> bool {
-        matches!(self, Self::Failover | Self::LeastOutstanding | Self::BestRoute)
-    }
-}
 
 /// What the strategies remember.
 #[derive(Debug, Default)]

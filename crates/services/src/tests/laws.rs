@@ -106,7 +106,7 @@ fn a_filter_decides_by_the_deepest_rule_and_rules_end() {
     nf.set(json!({ "drop_interest": false }));
     assert_eq!(nf.interest(256, "/bad/x", 7).0, Verdict::Forwarded);
     let twice = json!({ "add": [{ "prefix": "/x" }, { "prefix": "(", "match": "regex" }] });
-    assert_eq!(nf.ask(Method::Post, "rules", twice).unwrap_err().status, 422);
+    assert_eq!(nf.ask(Method::Post, "rules", twice).unwrap_err().reason, Reason::Invalid);
     let listed = nf.get("rules");
     assert_eq!(listed["rules"].as_array().unwrap().len(), 3, "all or nothing: {listed}");
 }

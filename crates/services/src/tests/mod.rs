@@ -5,7 +5,7 @@ mod laws;
 mod routers;
 mod verifier;
 
-use crate::element::{Effect, Method, Refusal, Request};
+use crate::element::{Effect, Method, Reason, Refusal, Request};
 use crate::events::Event;
 use crate::function::{Function, Now};
 use crate::kind::Kind;
@@ -181,8 +181,7 @@ impl Bed {
 
     fn set(&mut self, patch: Value) -> Vec<String> {
         let now = self.now();
-        let changed =
-            self.function.configure(now, patch.as_object().unwrap(), &mut self.out).unwrap();
+        let changed = self.function.change(now, patch.as_object().unwrap(), &mut self.out).unwrap();
         self.collect();
         changed
     }
@@ -262,12 +261,12 @@ fn every_kind_has_the_statistics_and_the_configuration_that_it_is_said_to_have()
         let mut bed = Bed::new(kind, &[]);
         let member = kind.word().replace('-', "_");
         assert!(bed.stats()[&member].is_object(), "{member}");
-        let config = bed.function.config();
+        let config = serde_json::to_value(bed.function.config()).unwrap();
         assert_eq!(config["return"], "token", "{member}");
         let none = json!({ "nothing_like_it": 1 });
         let now = bed.now();
-        let refused = bed.function.configure(now, none.as_object().unwrap(), &mut bed.out);
-        assert_eq!(refused.unwrap_err().status, 422, "{member}");
+        let refused = bed.function.change(now, none.as_object().unwrap(), &mut bed.out);
+        assert_eq!(refused.unwrap_err().reason, Reason::Invalid, "{member}");
         assert!(bed.set(config).is_empty(), "{member}: its own configuration changes nothing");
     }
 }

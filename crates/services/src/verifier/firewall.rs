@@ -1,42 +1,15 @@
 //! Turns failed verifications into rules of a name filter: bounded, with a lifetime, and never for
 //! names with valid Data.
 
+use crate::config::Filter;
 use crate::element::{Cx, Effect};
 use onym_tables::Tick;
 use onym_wire::name::{Name, NameRef};
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Names that are remembered in a period, good and bad each; beyond, no rule is made from them.
 const NAMES_MAX: usize = 16_384;
-
-fn after() -> usize {
-    3
-}
-
-fn lifetime_ms() -> u64 {
-    60_000
-}
-
-fn rules_max() -> usize {
-    1000
-}
-
-/// The filter that gets the rules.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Target {
-    url: String,
-    #[serde(default)]
-    token: Option<String>,
-    #[serde(default = "after")]
-    after: usize,
-    #[serde(default = "lifetime_ms")]
-    lifetime_ms: u64,
-    #[serde(default = "rules_max")]
-    rules_max: usize,
-}
 
 /// What this period and the one before saw.
 #[derive(Debug, Default)]
@@ -80,7 +53,7 @@ impl Firewall {
     }
 
     /// The period has ended: what failed goes to the filter.
-    pub(super) fn period(&mut self, cx: &mut Cx<'_>, target: Option<&Target>) {
+    pub(super) fn period(&mut self, cx: &mut Cx<'_>, target: Option<&Filter>) {
         let bad = std::mem::take(&mut self.bad);
         if let Some(target) = target.filter(|_| !bad.is_empty()) {
             let rules = self.rules(cx.now, target, &bad);
@@ -94,7 +67,7 @@ impl Firewall {
         self.good[1] = std::mem::take(&mut self.good[0]);
     }
 
-    fn rules(&mut self, now: Tick, target: &Target, bad: &BTreeSet<Vec<u8>>) -> Vec<Value> {
+    fn rules(&mut self, now: Tick, target: &Filter, bad: &BTreeSet<Vec<u8>>) -> Vec<Value> {
         while self.alive.front().is_some_and(|end| *end <= now) {
             self.alive.pop_front();
         }
