@@ -28,6 +28,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("onym-kernel", &["onym-wire", "onym-crypto", "onym-sys"]),
     ("onym-tables", &["onym-wire", "onym-frame", "onym-crypto"]),
     ("onym-trust", &["onym-wire", "onym-crypto"]),
+    ("onym-yaml", &[]),
+    ("onym-import", &["onym-trust", "onym-yaml"]),
     ("onym-ndncert", &["onym-wire", "onym-crypto"]),
     ("onym-access", &["onym-wire", "onym-crypto"]),
     ("onym-link", &["onym-wire", "onym-frame", "onym-tables"]),
@@ -99,7 +101,15 @@ const EDGES: &[(&str, &[&str])] = &[
     // By the control interface of services only: never the data path.
     (
         "onym-manager",
-        &["onym-wire", "onym-crypto", "onym-sys", "onym-http", "onym-etcd", "onym-metrics"],
+        &[
+            "onym-wire",
+            "onym-crypto",
+            "onym-sys",
+            "onym-http",
+            "onym-etcd",
+            "onym-metrics",
+            "onym-yaml",
+        ],
     ),
     (
         "onym-services",
