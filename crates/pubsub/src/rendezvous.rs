@@ -12,7 +12,7 @@ pub use keep::Kept;
 
 use crate::courier::{Courier, Taken, Traffic};
 use crate::publication::{Outbox, Publication, Target, responsible};
-use going::Going;
+use going::{Going, Part, Why};
 use graph::request::Request;
 use graph::{Changes, Graph, Held, ItemChange, Limits, Nodes};
 use onym_tables::{KeyedMap, Tick};
@@ -275,8 +275,8 @@ impl Rendezvous {
         let has_obeyed = message.number == lease.round;
         let stale = lease.asserting.take_if(|_| has_obeyed);
         self.going.is_back(node);
-        if stale.is_some() {
-            self.going.push(now, node, stale);
+        if let Some(held) = stale {
+            self.going.push(now, Part { node, why: Why::Stale, held });
             self.go_on(now, out);
         }
         if self.going.has(node) {
@@ -464,7 +464,8 @@ impl Rendezvous {
         for node in silent {
             self.nodes.remove(&node);
             self.dispatchers.forget(node);
-            self.going.push(now, node, None);
+            let held = self.graph.held(node).cloned().collect();
+            self.going.push(now, Part { node, why: Why::Silent, held });
         }
         self.go_on(now, out);
         if self.share_at.is_some_and(|at| at <= now) {

@@ -8,11 +8,27 @@ use std::collections::{BTreeSet, VecDeque};
 /// What is taken back in one turn, at most: about a millisecond's work.
 pub const GO_MAX: usize = 256;
 
+/// Why something of a node is taken back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Why {
+    /// It is silent: all goes.
+    Silent,
+    /// It did not assert this again.
+    Stale,
+}
+
+/// What is still to be taken back of one node.
+#[derive(Debug)]
+pub(super) struct Part {
+    pub(super) node: Label,
+    pub(super) why: Why,
+    pub(super) held: BTreeSet<Held>,
+}
+
 /// What is still to be taken back.
 #[derive(Debug, Default)]
 pub(super) struct Going {
-    /// Of each node all that it asserts, or this.
-    pub(super) nodes: VecDeque<(Label, Option<BTreeSet<Held>>)>,
+    pub(super) parts: VecDeque<Part>,
     /// When it goes on.
     pub(super) at: Tick,
 }
@@ -20,30 +36,30 @@ pub(super) struct Going {
 impl Going {
     /// When it goes on, if there is something.
     pub(super) fn due(&self) -> Option<Tick> {
-        (!self.nodes.is_empty()).then_some(self.at)
+        (!self.parts.is_empty()).then_some(self.at)
     }
 
-    pub(super) fn push(&mut self, now: Tick, node: Label, what: Option<BTreeSet<Held>>) {
-        if self.nodes.is_empty() {
+    pub(super) fn push(&mut self, now: Tick, part: Part) {
+        if self.parts.is_empty() {
             self.at = now;
         }
-        self.nodes.push_back((node, what));
+        self.parts.push_back(part);
     }
 
     /// Whether something of this node is still to be taken back.
     pub(super) fn has(&self, node: Label) -> bool {
-        self.nodes.iter().any(|(going, _)| *going == node)
+        self.parts.iter().any(|part| part.node == node)
     }
 
     /// The node was heard: it is not forgotten, what it did not assert again will be found out.
     pub(super) fn is_back(&mut self, node: Label) {
-        self.nodes.retain(|(going, what)| *going != node || what.is_some());
+        self.parts.retain(|part| part.node != node || part.why == Why::Stale);
     }
 
     /// The node asserts this, so it stays.
     pub(super) fn keep(&mut self, node: Label, held: &Held) {
-        for (_, what) in self.nodes.iter_mut().filter(|(going, _)| *going == node) {
-            what.iter_mut().for_each(|what| _ = what.remove(held));
+        for part in self.parts.iter_mut().filter(|part| part.node == node) {
+            part.held.remove(held);
         }
     }
 }

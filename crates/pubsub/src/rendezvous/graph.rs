@@ -12,10 +12,11 @@ pub use change::{Changes, ItemChange, ScopeNews};
 pub use nodes::Nodes;
 
 use crate::shrink::Shrink;
-use onym_tables::{HashKey, KeyedMap};
+use onym_tables::{HashKey, KeyedMap, KeyedState};
 use onym_wire::push::{Id, Label, Status, Strategy};
 use smallvec::SmallVec;
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// Bounds of a graph.
 #[derive(Debug, Clone, Copy)]
@@ -63,7 +64,7 @@ impl Default for Limits {
 
 /// What a node asserts of one identifier; ordered as it is withdrawn when the node goes: items
 /// before scopes, publications before subscriptions, deep before shallow.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Held {
     /// A scope.
     pub is_scope: bool,
@@ -75,7 +76,27 @@ pub struct Held {
     pub id: Id,
 }
 
+impl Ord for Held {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.rank().cmp(&other.rank()).then_with(|| self.id.cmp(&other.id))
+    }
+}
+
+impl PartialOrd for Held {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
 impl Held {
+    /// What comes first in the order, as one number.
+    fn rank(&self) -> u16 {
+        u16::from_be_bytes([
+            (u8::from(self.is_scope) << 1) | u8::from(self.is_subscription),
+            self.depth_left,
+        ])
+    }
+
     /// What is held of `id`.
     #[must_use]
     pub fn new(is_scope: bool, is_subscription: bool, id: Id) -> Self {
@@ -94,7 +115,8 @@ pub fn digest_of(held: &Held) -> u64 {
 /// What one node asserts.
 #[derive(Debug, Default)]
 struct Holder {
-    held: BTreeSet<Held>,
+    held: HashSet<Held, KeyedState>,
+    shrink: Shrink,
     digest: u64,
 }
 
@@ -237,7 +259,7 @@ impl Graph {
         }
     }
 
-    /// What this node asserts, in the order in which it is taken back.
+    /// What this node asserts, in no order.
     pub fn held(&self, node: Label) -> impl Iterator<Item = &Held> {
         self.held.get(&node).into_iter().flat_map(|h| &h.held)
     }
@@ -437,6 +459,7 @@ impl Graph {
         let digest = digest_of(&held);
         if holder.held.insert(held) {
             holder.digest ^= digest;
+            holder.shrink.grew(holder.held.len());
         }
         self.note_unkept(id, is_scope && !is_subscription);
     }
@@ -511,6 +534,9 @@ impl Graph {
             let held = Held::new(is_scope, is_subscription, id.clone());
             if holder.held.remove(&held) {
                 holder.digest ^= digest_of(&held);
+                if let Some(room) = holder.shrink.fell(holder.held.len()) {
+                    holder.held.shrink_to(room);
+                }
             }
             if holder.held.is_empty() {
                 self.held.remove(&node);

@@ -1,7 +1,7 @@
 //! Nodes that are silent, and what a node asserts no more: it is taken back in portions.
 
 use super::Rendezvous;
-use super::going::GO_MAX;
+use super::going::{GO_MAX, Why};
 use super::graph::Changes;
 use crate::publication::Outbox;
 use onym_tables::Tick;
@@ -13,29 +13,24 @@ impl Rendezvous {
             return;
         }
         let (mut left, mut changes) = (GO_MAX, Changes::default());
-        while let Some((node, what)) = self.going.nodes.front_mut()
+        while let Some(part) = self.going.parts.front_mut()
             && left > 0
         {
             left -= 1;
-            let node = *node;
-            let is_over = match what {
-                None => !self.graph.forget_one(node, &mut changes),
-                Some(what) => match what.pop_first() {
-                    // Taking a scope back takes items along.
-                    Some(held) if self.graph.is_held(node, &held) => {
-                        self.graph.take_back(node, &held, &mut changes);
-                        false
-                    }
-                    held => held.is_none(),
-                },
-            };
-            if is_over {
-                let is_forgotten = what.is_none();
-                self.going.nodes.pop_front();
-                if is_forgotten {
-                    self.foreign.remove(&node);
+            let (node, why) = (part.node, part.why);
+            match part.held.pop_first() {
+                // Taking a scope back takes items along.
+                Some(held) if self.graph.is_held(node, &held) => {
+                    self.graph.take_back(node, &held, &mut changes);
                 }
-                self.share_soon(now);
+                Some(_) => {}
+                None => {
+                    self.going.parts.pop_front();
+                    if why == Why::Silent {
+                        self.foreign.remove(&node);
+                    }
+                    self.share_soon(now);
+                }
             }
         }
         self.going.at = now;

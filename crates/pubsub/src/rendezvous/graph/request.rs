@@ -62,16 +62,15 @@ impl Graph {
     /// Takes back everything that `node` asserts.
     pub fn forget(&mut self, node: Label) -> Changes {
         let mut changes = Changes::default();
-        while self.forget_one(node, &mut changes) {}
+        let mut all: Vec<Held> = self.held(node).cloned().collect();
+        all.sort_unstable();
+        for held in all {
+            // Taking a scope back takes items along.
+            if self.is_held(node, &held) {
+                self.take_back(node, &held, &mut changes);
+            }
+        }
         changes
-    }
-
-    /// Takes back the next thing that `node` asserts; whether there was one.
-    pub(crate) fn forget_one(&mut self, node: Label, changes: &mut Changes) -> bool {
-        let Some(held) = self.held(node).next().cloned() else { return false };
-        self.take_back(node, &held, changes);
-        debug_assert!(!self.is_held(node, &held), "it was taken back");
-        !self.is_held(node, &held)
     }
 
     /// Takes back one thing that `node` asserts.
