@@ -170,6 +170,7 @@ impl Heard {
     }
 
     /// Notes that these numbers of `stream` came, as far as each is the next one: how many.
+    #[inline]
     pub(super) fn take_next(
         &mut self,
         (stream, done): (u64, u64),

@@ -23,6 +23,7 @@ impl Fib {
     /// The next publications after one that [`Fib::receive`] had one list of receivers for, of the
     /// same item and by the same way: as many of `frames` as are. `None`: the first is something
     /// else, and nothing was done.
+    #[inline]
     pub fn receive_alike<'a>(
         &mut self,
         frames: impl Iterator<Item = &'a [u8]> + Clone,
