@@ -225,7 +225,7 @@ impl Ports {
         self.position(id).map(|at| &self.list[at])
     }
 
-    /// The face with this number, to change. Use [`Ports::set_up`] for its state.
+    /// The face with this number, to change. [`Ports::connected`] and [`Ports::disconnected`] change its state.
     pub fn get_mut(&mut self, id: FaceId) -> Option<&mut Port> {
         self.position(id).map(|at| &mut self.list[at])
     }
