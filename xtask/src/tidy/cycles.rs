@@ -2,8 +2,8 @@
 //!
 //! A file uses another when a path of its code leads there: `crate::…`, `super::…`, or a name that a
 //! module on the way imports under that path. A module and what lies under it are one thing and do
-//! not count. What two files both need belongs into a third; `xtask/cycles.toml` has how many files
-//! still lie on a cycle, which only falls.
+//! not count. What two files both need belongs into a third; `xtask/ceilings.toml` has how many
+//! files still lie on a cycle, which only falls.
 
 use super::graph;
 use super::paths::{Import, imports};
