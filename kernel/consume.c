@@ -28,11 +28,13 @@ int nnet_sequence_connect(struct nnet_sock *ns, const u8 *name, u16 len,
 	q = kvzalloc(sizeof(*q), GFP_KERNEL_ACCOUNT);
 	if (!q)
 		return -ENOMEM;
-	q->name = kmemdup(name, len, GFP_KERNEL_ACCOUNT);
+	q->name = kmalloc(2 * len + NNET_Q_NUMBER_MAX, GFP_KERNEL_ACCOUNT);
 	if (!q->name) {
 		kvfree(q);
 		return -ENOMEM;
 	}
+	memcpy(q->name, name, len);
+	q->asked = q->name + len;
 	q->ns = ns;
 	q->name_len = len;
 	q->decimal = decimal;

@@ -29,6 +29,18 @@ int nnet_cs_init(struct nnet_net *nn)
 	return nnet_table_init(&cs->table, nnet_hash_bits, nnet_lock_scheme);
 }
 
+void nnet_cs_sum(struct nnet_net *nn, struct nnet_cs_sums *s)
+{
+	struct nnet_cs *cs = &nn->cs;
+
+	spin_lock_bh(&cs->lock);
+	s->packets = cs->packets;
+	s->packets_max = cs->packets_max;
+	s->bytes = cs->bytes;
+	s->bytes_max = cs->bytes_max;
+	spin_unlock_bh(&cs->lock);
+}
+
 static void nnet_cs_free(struct rcu_head *rcu)
 {
 	struct nnet_cs_packet *p =
@@ -149,8 +161,8 @@ static bool nnet_cs_dequeue(struct nnet_net *nn, struct nnet_cs_packet *p)
 		return false;
 	WRITE_ONCE(p->dead, 1);
 	list_del(&p->lru);
-	cs->packets--;
-	cs->bytes -= p->size;
+	WRITE_ONCE(cs->packets, cs->packets - 1);
+	WRITE_ONCE(cs->bytes, cs->bytes - p->size);
 	nnet_owner_charge(nn, -(long)p->size);
 	return true;
 }
@@ -502,8 +514,8 @@ bool nnet_cs_insert(struct nnet_net *nn, struct sk_buff *skb,
 	spin_lock_bh(&cs->lock);
 	WRITE_ONCE(p->dead, 0);
 	list_add_tail(&p->lru, &cs->queue);
-	cs->packets++;
-	cs->bytes += p->size;
+	WRITE_ONCE(cs->packets, cs->packets + 1);
+	WRITE_ONCE(cs->bytes, cs->bytes + p->size);
 	nnet_owner_charge(nn, p->size);
 	spin_unlock_bh(&cs->lock);
 	nnet_count(nn, NNET_C_T_CS_INSERTED);

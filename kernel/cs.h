@@ -63,7 +63,16 @@ struct nnet_cs {
 	u8 unsolicited;
 };
 
+/* What the store holds and may hold, of one moment. */
+struct nnet_cs_sums {
+	u32 packets;
+	u32 packets_max;
+	u64 bytes;
+	u64 bytes_max;
+};
+
 int nnet_cs_init(struct nnet_net *nn);
+void nnet_cs_sum(struct nnet_net *nn, struct nnet_cs_sums *s);
 void nnet_cs_exit(struct nnet_net *nn);
 bool nnet_cs_insert(struct nnet_net *nn, struct sk_buff *skb,
 		    const struct nnet_view *v, const struct nnet_key *key,

@@ -20,6 +20,7 @@ int nnet_dispatch_set(struct nnet_net *nn, u8 mode, u8 depth, u8 threads,
 		      bool separate);
 void nnet_dispatch_show(struct seq_file *m, struct nnet_net *nn);
 void nnet_dispatch_flush(struct nnet_net *nn);
+void nnet_dispatch_leave(struct nnet_net *nn);
 void nnet_dispatch_exit(void);
 
 #endif /* _NNET_DISPATCH_H */

@@ -14,7 +14,7 @@
 
 static u32 nnet_ether_hash(int ifindex, const u8 *mac)
 {
-	return jhash(mac, ETH_ALEN, ifindex) & 255;
+	return jhash(mac, ETH_ALEN, ifindex ^ (u32)nnet_secret.key[0]) & 255;
 }
 
 /* The face of a peer behind a device. Context: RCU read side. */
@@ -255,7 +255,8 @@ static struct packet_type nnet_packet_type = {
 static void nnet_device_gone(struct nnet_net *nn, struct net_device *dev)
 {
 	struct nnet_face *face;
-	u32 i, id;
+	bool routed = false;
+	u32 i;
 
 	mutex_lock(&nn->control);
 	for (i = NNET_FACE_FIRST; nn->up && i < NNET_FACES_MAX; i++) {
@@ -263,14 +264,15 @@ static void nnet_device_gone(struct nnet_net *nn, struct net_device *dev)
 						 lockdep_is_held(&nn->control));
 		if (!face || face->ifindex != dev->ifindex)
 			continue;
-		id = face->id;
 		if (face->kind == NNET_KIND_ETHER && face->multi &&
 		    !is_broadcast_ether_addr(face->peer))
 			dev_mc_del(dev, face->peer);
-		nnet_netlink_face_event(nn, face, id, false);
-		nnet_fib_forget_face(nn, id);
+		nnet_netlink_face_event(nn, face, face->id, false);
+		routed |= face->routed;
 		nnet_face_release(face);
 	}
+	if (routed)
+		nnet_fib_sweep(nn);
 	mutex_unlock(&nn->control);
 }
 

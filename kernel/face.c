@@ -22,6 +22,12 @@ static void nnet_face_free(struct nnet_face *face)
 	call_rcu(&face->rcu, nnet_face_free_rcu);
 }
 
+void nnet_face_put(struct nnet_face *face)
+{
+	if (refcount_dec_and_test(&face->users))
+		nnet_face_free(face);
+}
+
 static void nnet_partial_timeout(struct timer_list *t)
 {
 	struct nnet_face *face = from_timer(face, t, partial_timer);
@@ -99,7 +105,8 @@ static int nnet_slot_take(struct nnet_net *nn, const struct nnet_face *face,
 		at = nn->cursor++;
 		if (nn->cursor == NNET_FACES_MAX)
 			nn->cursor = NNET_FACE_FIRST;
-		if (!rcu_access_pointer(nn->slots[at].face)) {
+		if (!rcu_access_pointer(nn->slots[at].face) &&
+		    !nn->slots[at].draining) {
 			*slot = at;
 			return 0;
 		}
@@ -164,6 +171,7 @@ static u32 nnet_face_withdraw(struct nnet_net *nn, struct nnet_face *face)
 
 	spin_lock_bh(&nn->face_lock);
 	RCU_INIT_POINTER(slot->face, NULL);
+	slot->draining = true;
 	spin_lock(&slot->lock);
 	slot->generation++;
 	spin_unlock(&slot->lock);
@@ -175,19 +183,19 @@ static u32 nnet_face_withdraw(struct nnet_net *nn, struct nnet_face *face)
 }
 
 /**
- * nnet_face_release() - the interface of a face goes away
+ * nnet_face_detach() - the interface of a face goes away
  * @face: a registered face
  *
  * Never waits for the data path. The number is withdrawn first, then the
- * handler; holders keep the shell, whose packets go into the blackhole. What the
- * face asked for ends; fragments that still come are dropped and arm no timer.
+ * handler; holders keep the shell, whose packets go into the blackhole. Fragments
+ * that still come are dropped and arm no timer.
  *
  * Context: nn->control held; called once for each face.
+ * Return: its number, for nnet_face_drain(); until then nobody gets its slot.
  */
-void nnet_face_release(struct nnet_face *face)
+u32 nnet_face_detach(struct nnet_face *face)
 {
-	struct nnet_net *nn = face->nn;
-	u32 id = nnet_face_withdraw(nn, face);
+	u32 id = nnet_face_withdraw(face->nn, face);
 
 	spin_lock_bh(&face->rx_lock);
 	WRITE_ONCE(face->id, 0);
@@ -196,11 +204,33 @@ void nnet_face_release(struct nnet_face *face)
 	del_timer_sync(&face->partial_timer);
 	nnet_window();
 	nnet_link_flush(face);
+	return id;
+}
+
+/**
+ * nnet_face_drain() - end what a face asked for, and give it up
+ * @face: a face that is detached
+ * @id: the number that it had
+ *
+ * There may be much of it: who can do it without nn->control does.
+ */
+void nnet_face_drain(struct nnet_face *face, u32 id)
+{
+	struct nnet_net *nn = face->nn;
+	struct nnet_slot *slot = nnet_slot(nn, id);
+
 	nnet_face_forget_asked(nn, id);
-	/* Of a slot that nobody takes meanwhile, for nn->control is held. */
-	WRITE_ONCE(nnet_slot(nn, id)->user, NULL);
-	if (refcount_dec_and_test(&face->users))
-		nnet_face_free(face);
+	spin_lock_bh(&nn->face_lock);
+	WRITE_ONCE(slot->user, NULL);
+	slot->draining = false;
+	spin_unlock_bh(&nn->face_lock);
+	nnet_face_put(face);
+}
+
+/* Both. Context: nn->control held. */
+void nnet_face_release(struct nnet_face *face)
+{
+	nnet_face_drain(face, nnet_face_detach(face));
 }
 
 /* The face of a number, without holding it. Context: RCU read side. */
@@ -228,12 +258,6 @@ struct nnet_face *nnet_face_hold(struct nnet_net *nn, u32 id)
 	struct nnet_face *face = nnet_face_peek(nn, id);
 
 	return face && refcount_inc_not_zero(&face->users) ? face : NULL;
-}
-
-void nnet_face_put(struct nnet_face *face)
-{
-	if (refcount_dec_and_test(&face->users))
-		nnet_face_free(face);
 }
 
 void nnet_face_received(struct nnet_face *face, const struct sk_buff *skb)

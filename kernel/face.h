@@ -120,6 +120,7 @@ struct nnet_face {
 /**
  * struct nnet_slot - a place in the table of faces
  * @lock: of what is below it; the innermost
+ * @draining: what the face that had it asked for is being ended; not to be had
  * @user: whose share the face takes; NULL: nobody's
  * @pending: in-records of the face in the PIT
  * @octets: memory that they keep
@@ -129,6 +130,7 @@ struct nnet_slot {
 	struct nnet_face __rcu *face;
 	spinlock_t lock;
 	u16 generation;
+	bool draining;
 	struct nnet_user *user;
 	u32 pending;
 	unsigned long octets;
@@ -138,6 +140,8 @@ struct nnet_slot {
 struct nnet_face *nnet_face_new(struct nnet_net *nn, enum nnet_kind kind,
 				gfp_t gfp);
 int nnet_face_register(struct nnet_face *face, struct nnet_port *port, u32 id);
+u32 nnet_face_detach(struct nnet_face *face);
+void nnet_face_drain(struct nnet_face *face, u32 id);
 void nnet_face_release(struct nnet_face *face);
 struct nnet_face *nnet_face_hold(struct nnet_net *nn, u32 id);
 struct nnet_face *nnet_face_peek(struct nnet_net *nn, u32 id);

@@ -219,11 +219,38 @@ int nnet_fib_del(struct nnet_net *nn, const u8 *name, u16 len, u32 face)
 }
 
 /*
- * Takes a face out of every entry. Context: nn->control held.
- * Where memory is short the number stays; it leads nowhere, for it is never
- * given to another face of the same generation.
+ * Takes the numbers that lead to no face any more out of an entry. Where memory is
+ * short one stays; it leads nowhere, for it is never given to another face of the
+ * same generation.
  */
-void nnet_fib_forget_face(struct nnet_net *nn, u32 face)
+static void nnet_fib_entry_sweep(struct nnet_net *nn, struct nnet_fib_entry *e)
+{
+	struct nnet_hops *hops = nnet_hops(nn, e);
+	bool there, last;
+	u32 i = 0, face;
+
+	while (hops && i < hops->n) {
+		face = hops->hop[i].face;
+		last = hops->n == 1;
+		rcu_read_lock();
+		there = nnet_face_peek(nn, face);
+		rcu_read_unlock();
+		if (there || nnet_fib_entry_forget(nn, e, face) == -ENOMEM) {
+			i++;
+			continue;
+		}
+		/* The last one may have taken the entry with it. */
+		if (last)
+			return;
+		hops = nnet_hops(nn, e);
+	}
+}
+
+/*
+ * Takes the faces that have gone out of every entry: one walk for however many.
+ * Context: nn->control held.
+ */
+void nnet_fib_sweep(struct nnet_net *nn)
 {
 	struct nnet_fib *fib = &nn->fib;
 	struct nnet_fib_entry *e;
@@ -232,7 +259,7 @@ void nnet_fib_forget_face(struct nnet_net *nn, u32 face)
 
 	for (i = 0; fib->count && i <= fib->mask; i++)
 		hlist_for_each_entry_safe(e, next, &fib->heads[i], node)
-			nnet_fib_entry_forget(nn, e, face);
+			nnet_fib_entry_sweep(nn, e);
 }
 
 static void nnet_strategy_replace(struct nnet_fib *fib, u8 *at, u8 strategy)

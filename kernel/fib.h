@@ -48,7 +48,7 @@ void nnet_fib_exit(struct nnet_net *nn);
 int nnet_fib_add(struct nnet_net *nn, const u8 *name, u16 len, u32 face,
 		 u32 cost);
 int nnet_fib_del(struct nnet_net *nn, const u8 *name, u16 len, u32 face);
-void nnet_fib_forget_face(struct nnet_net *nn, u32 face);
+void nnet_fib_sweep(struct nnet_net *nn);
 int nnet_strategy_set(struct nnet_net *nn, const u8 *name, u16 len,
 		      u8 strategy);
 struct nnet_hops *nnet_fib_lookup(struct nnet_net *nn, const u8 *name,

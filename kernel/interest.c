@@ -247,13 +247,13 @@ static struct sk_buff *nnet_interest_rewrite(struct sk_buff *skb,
 static bool nnet_in_region(struct nnet_net *nn, const struct nnet_view *v)
 {
 	const u8 *p = v->hint, *end = p + v->hint_len;
+	u8 n, regions = smp_load_acquire(&nn->regions);
 	u32 type, len;
-	u8 n;
 
-	if (!p || !READ_ONCE(nn->regions))
+	if (!p || !regions)
 		return false;
 	while (p < end && !nnet_tl_get(&p, end, &type, &len)) {
-		for (n = 0; n < READ_ONCE(nn->regions); n++)
+		for (n = 0; n < regions; n++)
 			if (type == NNET_T_NAME && len <= nn->region_len[n] &&
 			    !memcmp(nn->region[n], p, len))
 				return true;

@@ -180,6 +180,7 @@ static void __net_exit nnet_net_exit(struct net *net)
 		nnet_dispatch_flush(nn);
 	}
 	nnet_store_exit(nn);
+	nnet_dispatch_leave(nn);
 	nnet_down(nn);
 	for (n = 0; n < nn->regions; n++)
 		kfree(nn->region[n]);
@@ -214,9 +215,14 @@ static int __init nnet_init(void)
 	err = nnet_selftest();
 	if (err)
 		return err;
+	err = nnet_host_init();
+	if (err)
+		return err;
 	nnet_wq = alloc_workqueue("nnet", WQ_UNBOUND, 0);
-	if (!nnet_wq)
+	if (!nnet_wq) {
+		nnet_host_exit();
 		return -ENOMEM;
+	}
 	err = register_pernet_subsys(&nnet_net_ops);
 	if (err)
 		goto err_wq;
@@ -241,6 +247,7 @@ err_net:
 err_wq:
 	destroy_workqueue(nnet_wq);
 	rcu_barrier();
+	nnet_host_exit();
 	return err;
 }
 
@@ -253,6 +260,7 @@ static void __exit nnet_exit(void)
 	nnet_dispatch_exit();
 	destroy_workqueue(nnet_wq);
 	rcu_barrier();
+	nnet_host_exit();
 }
 
 module_init(nnet_init);

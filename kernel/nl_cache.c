@@ -81,6 +81,7 @@ int nnet_nl_cs_get(struct sk_buff *skb, struct genl_info *info)
 {
 	struct nnet_net *nn = nnet_nl_net(info);
 	struct nnet_cs *cs = &nn->cs;
+	struct nnet_cs_sums s;
 	struct sk_buff *msg;
 	void *header;
 	int err = nnet_up(nn);
@@ -90,14 +91,15 @@ int nnet_nl_cs_get(struct sk_buff *skb, struct genl_info *info)
 	msg = nnet_nl_reply(info, NNET_CMD_CS_GET, &header);
 	if (!msg)
 		return -ENOMEM;
-	if (nla_put_u32(msg, NNET_A_CAPACITY, cs->packets_max) ||
-	    nla_put_u64_64bit(msg, NNET_A_BYTES_MAX, cs->bytes_max,
+	nnet_cs_sum(nn, &s);
+	if (nla_put_u32(msg, NNET_A_CAPACITY, s.packets_max) ||
+	    nla_put_u64_64bit(msg, NNET_A_BYTES_MAX, s.bytes_max,
 			      NNET_A_PAD) ||
-	    nla_put_u8(msg, NNET_A_ADMIT, cs->admit) ||
-	    nla_put_u8(msg, NNET_A_SERVE, cs->serve) ||
-	    nla_put_u8(msg, NNET_A_UNSOLICITED, cs->unsolicited) ||
-	    nla_put_u32(msg, NNET_A_PACKETS, cs->packets) ||
-	    nla_put_u64_64bit(msg, NNET_A_BYTES, cs->bytes, NNET_A_PAD)) {
+	    nla_put_u8(msg, NNET_A_ADMIT, READ_ONCE(cs->admit)) ||
+	    nla_put_u8(msg, NNET_A_SERVE, READ_ONCE(cs->serve)) ||
+	    nla_put_u8(msg, NNET_A_UNSOLICITED, READ_ONCE(cs->unsolicited)) ||
+	    nla_put_u32(msg, NNET_A_PACKETS, s.packets) ||
+	    nla_put_u64_64bit(msg, NNET_A_BYTES, s.bytes, NNET_A_PAD)) {
 		nlmsg_free(msg);
 		return -EMSGSIZE;
 	}

@@ -126,6 +126,7 @@ int nnet_nl_face_del(struct sk_buff *skb, struct genl_info *info)
 	struct nnet_net *nn = nnet_nl_net(info);
 	struct net_device *dev;
 	struct nnet_face *face;
+	bool routed;
 	int err = 0;
 	u32 id;
 
@@ -148,8 +149,10 @@ int nnet_nl_face_del(struct sk_buff *skb, struct genl_info *info)
 		if (dev && !is_broadcast_ether_addr(face->peer))
 			dev_mc_del(dev, face->peer);
 		nnet_netlink_face_event(nn, face, id, false);
-		nnet_fib_forget_face(nn, id);
+		routed = face->routed;
 		nnet_face_release(face);
+		if (routed)
+			nnet_fib_sweep(nn);
 	}
 	mutex_unlock(&nn->control);
 	rtnl_unlock();

@@ -93,6 +93,7 @@ enum {
 	NNET_SCAN_MAX		= 1024,	/* names that a lookup for a prefix examines */
 	NNET_SCAN_HELD		= 64,	/* of them with one taking of the lock */
 	NNET_DISPATCH_QUEUE	= 4096,	/* packets that wait for a thread */
+	NNET_DISPATCH_TURN	= 64,	/* of one owner, before the next has its turn */
 	NNET_THREADS_MAX	= 64,
 	NNET_PUBLISHED_MAX	= 65536, /* packets that a socket keeps */
 	NNET_HASH_BITS_MIN	= 4,
@@ -151,6 +152,8 @@ struct nnet_net {
 	struct nnet_store store;
 	struct nnet_dispatch_conf dispatch;
 	atomic_t dispatched;
+	struct nnet_flow *flows;	/* in the threads' queues; NULL: none yet */
+	struct nnet_flow *own_flows;	/* the same, where root owns it */
 	struct hlist_head taps;
 	struct socket *udp4, *udp6;
 	u16 udp_port;

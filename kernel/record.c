@@ -156,7 +156,7 @@ static void nnet_pending_forget(struct nnet_pending *e, u32 face)
 /**
  * nnet_face_forget_asked() - end what a face asked for
  * @nn: whose
- * @face: the number of a face that has been released, so that it gets no more
+ * @face: the number of a face that is detached, so that it gets no more
  *
  * Context: a process.
  */

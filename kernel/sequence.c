@@ -119,11 +119,7 @@ void nnet_q_work(struct work_struct *work)
 	struct sk_buff *skb;
 	u64 segment;
 	bool more;
-	u8 *name;
 
-	name = kmalloc(q->name_len + 32, GFP_KERNEL);
-	if (!name)
-		return;
 	for (;;) {
 		spin_lock_bh(&q->lock);
 		more = nnet_q_take(q, &segment);
@@ -132,7 +128,8 @@ void nnet_q_work(struct work_struct *work)
 		spin_unlock_bh(&q->lock);
 		if (!more)
 			break;
-		skb = nnet_interest_make(name, nnet_q_name(q, segment, name), 0,
+		skb = nnet_interest_make(q->asked,
+					 nnet_q_name(q, segment, q->asked), 0,
 					 READ_ONCE(ns->lifetime),
 					 get_random_u32(), GFP_KERNEL);
 		/* Without memory its time runs out and it is asked again. */
@@ -140,7 +137,6 @@ void nnet_q_work(struct work_struct *work)
 			nnet_sock_submit(ns, skb);
 		cond_resched();
 	}
-	kfree(name);
 }
 
 void nnet_q_kick(struct nnet_sequence *q)

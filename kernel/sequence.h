@@ -17,6 +17,7 @@ enum {
 	NNET_Q_RTO_MIN_US	= 200000,
 	NNET_Q_RTO_MAX_US	= 4000000,
 	NNET_Q_UNIT		= 256,	/* fractions of a segment in cwnd */
+	NNET_Q_NUMBER_MAX	= 32,	/* octets of a segment's component */
 	NNET_Q_SPACE		= 2048,	/* receive buffer that a segment takes */
 };
 
@@ -42,6 +43,7 @@ struct nnet_sequence {
 	bool decimal;
 	int err;
 	u8 *name;
+	u8 *asked;		/* behind @name: the one that the work asks for */
 	u16 name_len;
 	u64 base;		/* the next for the program */
 	u64 next;		/* the first never asked for */

@@ -223,6 +223,7 @@ static int nnet_release(struct socket *sock)
 	struct sock *sk = sock->sk;
 	struct nnet_sock *ns;
 	struct nnet_net *nn;
+	u32 id = 0;
 
 	if (!sk)
 		return 0;
@@ -232,11 +233,13 @@ static int nnet_release(struct socket *sock)
 	mutex_lock(&nn->control);
 	nnet_bpt_del_all(nn, &ns->bindings);
 	if (ns->face) {
+		id = nnet_face_detach(ns->face);
 		if (ns->face->routed)
-			nnet_fib_forget_face(nn, ns->face_id);
-		nnet_face_release(ns->face);
+			nnet_fib_sweep(nn);
 	}
 	mutex_unlock(&nn->control);
+	if (id)
+		nnet_face_drain(ns->face, id);
 	if (!hlist_unhashed(&ns->tap)) {
 		spin_lock_bh(&nn->face_lock);
 		hlist_del_rcu(&ns->tap);

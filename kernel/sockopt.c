@@ -14,9 +14,13 @@ static u8 *nnet_option_name(sockptr_t optval, unsigned int len)
 
 	if (!len || len > NNET_NAME_MAX)
 		return ERR_PTR(-EINVAL);
-	name = memdup_sockptr(optval, len);
-	if (IS_ERR(name))
-		return name;
+	name = kmalloc(len, GFP_KERNEL_ACCOUNT);
+	if (!name)
+		return ERR_PTR(-ENOMEM);
+	if (copy_from_sockptr(name, optval, len)) {
+		kfree(name);
+		return ERR_PTR(-EFAULT);
+	}
 	if (nnet_name_check(name, len, &n) || !n) {
 		kfree(name);
 		return ERR_PTR(-EINVAL);
@@ -55,16 +59,16 @@ static int nnet_set_u32(struct nnet_sock *ns, int option, u32 v)
 	lock_sock(&ns->sk);
 	switch (option) {
 	case NNET_STRICT_BIND:
-		ns->strict = v;
+		WRITE_ONCE(ns->strict, v);
 		break;
 	case NNET_MULTIBIND:
-		ns->multibind = v;
+		WRITE_ONCE(ns->multibind, v);
 		break;
 	case NNET_LP:
 		if (ns->sk.sk_type != SOCK_RAW || ns->face)
 			err = -EINVAL;
 		else
-			ns->lp = v;
+			WRITE_ONCE(ns->lp, v);
 		break;
 	case NNET_LOCAL_FIELDS:
 		if (v && !ns_capable(ns->nn->net->user_ns, CAP_NET_ADMIN))
@@ -72,7 +76,7 @@ static int nnet_set_u32(struct nnet_sock *ns, int option, u32 v)
 		else if (ns->sk.sk_type != SOCK_RAW || ns->face)
 			err = -EINVAL;
 		else
-			ns->local_fields = v;
+			WRITE_ONCE(ns->local_fields, v);
 		break;
 	case NNET_LIFETIME:
 		if (!v)
@@ -82,7 +86,7 @@ static int nnet_set_u32(struct nnet_sock *ns, int option, u32 v)
 				   min_t(u32, v, NNET_LIFETIME_MAX));
 		break;
 	case NNET_WHOLE:
-		ns->whole = v;
+		WRITE_ONCE(ns->whole, v);
 		break;
 	case NNET_STATUS:
 		WRITE_ONCE(ns->status, v);
@@ -158,25 +162,25 @@ int nnet_getsockopt(struct socket *sock, int level, int option,
 		out.v = READ_ONCE(ns->face_id);
 		break;
 	case NNET_STRICT_BIND:
-		out.v = ns->strict;
+		out.v = READ_ONCE(ns->strict);
 		break;
 	case NNET_MULTIBIND:
-		out.v = ns->multibind;
+		out.v = READ_ONCE(ns->multibind);
 		break;
 	case NNET_BIND_FLAGS:
-		out.v = ns->bind_flags;
+		out.v = READ_ONCE(ns->bind_flags);
 		break;
 	case NNET_LP:
-		out.v = ns->lp;
+		out.v = READ_ONCE(ns->lp);
 		break;
 	case NNET_LOCAL_FIELDS:
-		out.v = ns->local_fields;
+		out.v = READ_ONCE(ns->local_fields);
 		break;
 	case NNET_LIFETIME:
-		out.v = ns->lifetime;
+		out.v = READ_ONCE(ns->lifetime);
 		break;
 	case NNET_WHOLE:
-		out.v = ns->whole;
+		out.v = READ_ONCE(ns->whole);
 		break;
 	case NNET_WINDOW:
 		nnet_sock_stats_get(ns, &out.stats);

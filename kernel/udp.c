@@ -17,9 +17,11 @@
 #include "nnet.h"
 
 #ifdef NNET_HAS_TUNNEL_FLAGS
-#define NNET_TUNNEL_FLAGS , 0
+#define nnet_tunnel_xmit4(...) udp_tunnel_xmit_skb(__VA_ARGS__, 0)
+#define nnet_tunnel_xmit6(...) udp_tunnel6_xmit_skb(__VA_ARGS__, 0)
 #else
-#define NNET_TUNNEL_FLAGS
+#define nnet_tunnel_xmit4 udp_tunnel_xmit_skb
+#define nnet_tunnel_xmit6 udp_tunnel6_xmit_skb
 #endif
 
 #ifdef NNET_HAS_TUNNEL_SOCK
@@ -74,7 +76,8 @@ static int nnet_udp_scope(struct nnet_net *nn, struct sockaddr_in6 *remote)
 static u32 nnet_udp_hash(const struct sockaddr_in6 *a)
 {
 	return jhash2((__force const u32 *)a->sin6_addr.s6_addr32, 4,
-		      (__force u32)a->sin6_port ^ a->sin6_scope_id) & 255;
+		      (__force u32)a->sin6_port ^ a->sin6_scope_id ^
+			      (u32)nnet_secret.key[0]) & 255;
 }
 
 static struct nnet_face *nnet_udp_find(struct nnet_net *nn,
@@ -125,9 +128,9 @@ static int nnet_udp4_frame(struct nnet_udp *u, struct nnet_net *nn,
 		dst_cache_set_ip4(&u->cache, &rt->dst, fl.saddr);
 	}
 	nnet_udp_routed(u, &rt->dst, sizeof(struct iphdr));
-	udp_tunnel_xmit_skb(rt, sock->sk, skb, fl.saddr, to, 0,
-			    ip4_dst_hoplimit(&rt->dst), 0, fl.fl4_sport,
-			    fl.fl4_dport, false, false NNET_TUNNEL_FLAGS);
+	nnet_tunnel_xmit4(rt, sock->sk, skb, fl.saddr, to, 0,
+			  ip4_dst_hoplimit(&rt->dst), 0, fl.fl4_sport,
+			  fl.fl4_dport, false, false);
 	return 0;
 drop:
 	kfree_skb(skb);
@@ -158,9 +161,9 @@ static int nnet_udp6_frame(struct nnet_udp *u, struct nnet_net *nn,
 		dst_cache_set_ip6(&u->cache, dst, &fl.saddr);
 	}
 	nnet_udp_routed(u, dst, sizeof(struct ipv6hdr));
-	udp_tunnel6_xmit_skb(dst, sock->sk, skb, skb->dev, &fl.saddr, &fl.daddr,
-			     0, ip6_dst_hoplimit(dst), 0, fl.fl6_sport,
-			     fl.fl6_dport, false NNET_TUNNEL_FLAGS);
+	nnet_tunnel_xmit6(dst, sock->sk, skb, skb->dev, &fl.saddr, &fl.daddr,
+			  0, ip6_dst_hoplimit(dst), 0, fl.fl6_sport,
+			  fl.fl6_dport, false);
 	return 0;
 drop:
 	kfree_skb(skb);

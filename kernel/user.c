@@ -7,9 +7,15 @@
  *
  * Owners: whose network namespaces share a bound, however many they are. An owner
  * is there while a namespace of theirs has tables.
+ *
+ * The host: what all namespaces keep together. Half of that bound is for root's
+ * alone. A namespace may keep three times the room that is left, and so may an
+ * owner of the half for owners, so that the next one always gets a share.
  */
 #include <linux/cred.h>
+#include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/percpu_counter.h>
 #include <linux/user_namespace.h>
 
 #include "nnet.h"
@@ -93,6 +99,36 @@ static unsigned long nnet_owner_bytes = 256 << 20;
 module_param_named(owner_bytes, nnet_owner_bytes, ulong, 0644);
 MODULE_PARM_DESC(owner_bytes, "octets of pending Interests and cached Data that all network namespaces of one user keep together; those of root have no such bound");
 
+static unsigned long nnet_host_bytes;
+module_param_named(host_bytes, nnet_host_bytes, ulong, 0644);
+MODULE_PARM_DESC(host_bytes, "octets of pending Interests and cached Data that all network namespaces keep together, half of it those of root alone; 0 when it loads: half of the memory");
+
+/* Octets of a processor that the sums may not know of yet. */
+#define NNET_HOST_BATCH	(1 << 16)
+
+static struct percpu_counter nnet_host_all, nnet_host_owners;
+
+int nnet_host_init(void)
+{
+	int err;
+
+	if (!nnet_host_bytes)
+		nnet_host_bytes = totalram_pages() / 2 * PAGE_SIZE;
+	err = percpu_counter_init(&nnet_host_all, 0, GFP_KERNEL);
+	if (err)
+		return err;
+	err = percpu_counter_init(&nnet_host_owners, 0, GFP_KERNEL);
+	if (err)
+		percpu_counter_destroy(&nnet_host_all);
+	return err;
+}
+
+void nnet_host_exit(void)
+{
+	percpu_counter_destroy(&nnet_host_owners);
+	percpu_counter_destroy(&nnet_host_all);
+}
+
 static DEFINE_MUTEX(nnet_owners_lock);
 static LIST_HEAD(nnet_owners);
 
@@ -148,18 +184,50 @@ void nnet_owner_put(struct nnet_net *nn)
 	else
 		list_del(&owner->node);
 	mutex_unlock(&nnet_owners_lock);
+	if (owner)
+		kfree(owner->flows);
 	kfree(owner);
 }
 
-/* Whether so many octets more are too many for the owner of a namespace. */
+/* What is left of a bound. */
+static long nnet_room(unsigned long most, struct percpu_counter *kept)
+{
+	return min_t(unsigned long, most, LONG_MAX / 4) -
+	       (long)percpu_counter_read(kept);
+}
+
+static bool nnet_over_own(const struct nnet_owner *owner, long octets,
+			  unsigned long host)
+{
+	long had = atomic_long_read(&owner->octets) + octets;
+
+	return had > (long)min_t(unsigned long, READ_ONCE(nnet_owner_bytes),
+				 LONG_MAX) ||
+	       had > 3 * nnet_room(host / 2, &nnet_host_owners);
+}
+
+/**
+ * nnet_owner_over() - whether so many octets more are too many
+ * @nn: for which namespace
+ * @octets: how many
+ *
+ * Too many for its owner, or for the host.
+ */
 bool nnet_owner_over(const struct nnet_net *nn, long octets)
 {
-	return nn->owner && atomic_long_read(&nn->owner->octets) + octets >
-				    READ_ONCE(nnet_owner_bytes);
+	unsigned long host = READ_ONCE(nnet_host_bytes);
+	long had = atomic_long_read(&nn->pit.octets) +
+		   (long)READ_ONCE(nn->cs.bytes) + octets;
+
+	return had > 3 * nnet_room(host, &nnet_host_all) ||
+	       (nn->owner && nnet_over_own(nn->owner, octets, host));
 }
 
 void nnet_owner_charge(const struct nnet_net *nn, long octets)
 {
-	if (nn->owner)
-		atomic_long_add(octets, &nn->owner->octets);
+	percpu_counter_add_batch(&nnet_host_all, octets, NNET_HOST_BATCH);
+	if (!nn->owner)
+		return;
+	atomic_long_add(octets, &nn->owner->octets);
+	percpu_counter_add_batch(&nnet_host_owners, octets, NNET_HOST_BATCH);
 }

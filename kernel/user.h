@@ -8,6 +8,7 @@
 #include <linux/refcount.h>
 #include <linux/uidgid.h>
 
+struct nnet_flow;
 struct nnet_net;
 
 /**
@@ -36,14 +37,18 @@ struct nnet_user {
  * @uid: who made the outermost user namespace; root is none of them
  * @namespaces: that have tables, under the lock of the list
  * @octets: of memory that their pending Interests and cached Data keep
+ * @flows: their packets that wait for threads; NULL until they ask for them
  */
 struct nnet_owner {
 	struct list_head node;
 	kuid_t uid;
 	u32 namespaces;
 	atomic_long_t octets;
+	struct nnet_flow *flows;
 };
 
+int nnet_host_init(void);
+void nnet_host_exit(void);
 int nnet_owner_find(struct nnet_net *nn);
 void nnet_owner_put(struct nnet_net *nn);
 bool nnet_owner_over(const struct nnet_net *nn, long octets);

@@ -9,7 +9,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 target=$(realpath -m "$1")
 state=$target/apt-arm64
 command -v qemu-system-aarch64 >/dev/null || { echo "skipped, missing: qemu-system-arm" >&2; exit 77; }
-"$here/build-arm64.sh" "$target"
+"$here/build-cross.sh" "$target" arm64
 headers=$(ls -d "$target"/arm64/usr/src/linux-headers-*-arm64 | tail -1)
 version=$(basename "$headers" | sed 's/linux-headers-//')
 out=$target/arm64-guest

@@ -55,6 +55,16 @@ for p in "a va" "r ra" "r rb" "b vb"; do set -- $p; ip -n $1 link set $2 addrgen
 face_a=$(in_ a nnet-test ctl ether va $(mac r ra))
 face_ra=$(in_ r nnet-test ctl ether ra $(mac a va))
 face_rb=$(in_ r nnet-test ctl ether rb $(mac b vb))
+if only turns; then
+  # Threads serve all namespaces: one that floods them does not take the turns of others.
+  in_ a nnet-test ctl dispatch 3 0; in_ b nnet-test ctl dispatch 3 0
+  in_ b nnet-test ctl ether vb $(mac r rb) > /dev/null
+  in_ a nnet-test stale 1100 /stale 0; in_ b nnet-test stale 8 /fresh 600000
+  in_ r nnet-test turns ra $(mac a va) rb $(mac b vb)
+  [ $(word a frame dispatch_full) -gt 0 ] || { echo "the flood was none"; exit 1; }
+  [ $(word b frame dispatch_full) = 0 ]
+  in_ a nnet-test ctl dispatch 0 0; in_ b nnet-test ctl dispatch 0 0
+fi
 if only storescope; then
   # /localhop goes one hop, also when a store in user space was asked and had nothing.
   in_ a nnet-test ctl route /localhop $face_a

@@ -75,6 +75,13 @@ static const struct {
 	{ "pending-share", pending_share, 0 },
 	{ "pending-user", pending_user, 0 },
 	{ "pending-variants", pending_variants, 0 },
+	{ "pending-drain", pending_drain, 0 },
+	{ "parts", parts, 0 },
+	{ "hostsum", hostsum, 0 },
+	{ "stale", stale, 3 },
+	{ "turns", turns, 4 },
+	{ "downs", downs, 1 },
+	{ "parallel", parallel, 3 },
 };
 
 int main(int argc, char **argv)

@@ -123,5 +123,12 @@ int pending_close(int argc, char **argv);
 int pending_share(int argc, char **argv);
 int pending_user(int argc, char **argv);
 int pending_variants(int argc, char **argv);
+int pending_drain(int argc, char **argv);
+int parts(int argc, char **argv);
+int hostsum(int argc, char **argv);
+int stale(int argc, char **argv);
+int turns(int argc, char **argv);
+int downs(int argc, char **argv);
+int parallel(int argc, char **argv);
 
 #endif /* NNET_TEST_H */

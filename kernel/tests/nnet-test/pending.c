@@ -127,6 +127,57 @@ int pending_close(int argc, char **argv)
 	return 0;
 }
 
+/* The longest that somebody waits who binds and closes, until @pid has ended. */
+static uint64_t longest_bind(pid_t pid)
+{
+	uint64_t longest = 0, begun;
+
+	while (!waitpid(pid, NULL, WNOHANG)) {
+		int fd;
+
+		begun = now_ns();
+		fd = bound("/beside", 0);
+		CHECK(fd >= 0);
+		close(fd);
+		begun = now_ns() - begun;
+		longest = begun > longest ? begun : longest;
+	}
+	return longest;
+}
+
+/* pending-drain: while much that a socket asked for is ended, others bind and close. */
+int pending_drain(int argc, char **argv)
+{
+	int control = onym_ctl_open(), provider = silent(control, "/drain"), tell[2];
+	uint64_t took, longest;
+	pid_t pid;
+
+	CHECK(!pipe(tell));
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		int fd = onym_socket(SOCK_RAW, 0);
+		char c = 0;
+
+		CHECK(fill(fd, "/drain", 1, 0, 45000, 1) == 45000);
+		CHECK(write(tell[1], &c, 1) == 1);
+		took = now_ns();
+		close(fd);
+		took = now_ns() - took;
+		CHECK(write(tell[1], &took, sizeof(took)) == sizeof(took));
+		_exit(0);
+	}
+	CHECK(read(tell[0], &took, 1) == 1);
+	longest = longest_bind(pid);
+	CHECK(read(tell[0], &took, sizeof(took)) == sizeof(took));
+	printf("45000 are ended in %llu us, who binds meanwhile waits for %llu us at most\n",
+	       (unsigned long long)took / 1000, (unsigned long long)longest / 1000);
+	CHECK(entries() == 0);
+	CHECK(longest < took / 2);
+	close(provider);
+	return 0;
+}
+
 struct filler {
 	const char *uri;
 	uint32_t who;
