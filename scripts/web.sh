@@ -10,4 +10,4 @@ done
 npm ci --no-audit --no-fund --silent
 npx tsc --noEmit
 node build.mjs --check
-ONYM=$program CHROMIUM=$(command -v chromium) node --test --test-reporter=dot test/page.test.mjs
+ONYM=$program CHROMIUM=$(command -v chromium) node --test --test-reporter=dot test/*.test.mjs

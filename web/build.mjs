@@ -17,7 +17,15 @@ const bundle = await build({
 });
 const text = (end) => bundle.outputFiles.find((f) => f.path.endsWith(end)).text.trim();
 const frame = await readFile("src/index.html", "utf8");
+// What is bundled from others stands there with its licence.
+const others = ["@dagrejs/dagre", "@dagrejs/graphlib"];
+const licences = await Promise.all(others.map(async (name) => {
+  const folder = new URL(`node_modules/${name}/`, import.meta.url);
+  const { version } = JSON.parse(await readFile(new URL("package.json", folder), "utf8"));
+  return `${name} ${version}\n${(await readFile(new URL("LICENSE", folder), "utf8")).trim()}`;
+}));
 const page = frame
+  .replace("<!--licences-->", () => `<!--\n${licences.join("\n\n").replaceAll("--", "- -")}\n-->`)
   .replace("/*style*/", () => text(".css"))
   .replace("/*script*/", () => text(".js").replaceAll("</script", "<\\/script"));
 if (process.argv.includes("--check")) {
