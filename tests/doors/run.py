@@ -489,7 +489,93 @@ def neighbour(onym: str, folder: Path) -> None:
             there.stop()
 
 
-CASES = [clock, memory, cgroup, silence, disk, multicast, neighbour]
+# Does its worst in a folder that it may write: swaps files, folders and links to what is not its own,
+# keeps a lease, makes pipes and very many entries. Says "ready" when everything is there.
+SWAP = r"""
+import ctypes, fcntl, os, signal, sys
+signal.signal(signal.SIGIO, signal.SIG_IGN)
+os.setgroups([]); os.setgid(54323); os.setuid(54323)
+os.chdir(sys.argv[1]); secret = sys.argv[2]
+def write(path, octets):
+    with open(path, "wb") as out:
+        out.write(octets)
+os.mkdir("inner"); write("inner/secret", b"mine"); write("inner/file", b"mine")
+os.symlink(os.path.dirname(secret), "way"); os.symlink(secret, "link")
+write("file", b"mine"); os.mkfifo("pipe"); os.mkdir("many")
+for n in range(60_000):
+    os.mkfifo(f"many/{n}")
+write("leased", b"mine"); leased = os.open("leased", os.O_RDWR)
+fcntl.fcntl(leased, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+try:
+    os.link(secret, "hard"); print("linked", flush=True)
+except PermissionError:
+    print("refused", flush=True)
+libc = ctypes.CDLL(None)
+AT_FDCWD, EXCHANGE = -100, 2
+def exchange(a, b):
+    assert libc.renameat2(AT_FDCWD, a, AT_FDCWD, b, EXCHANGE) == 0
+print("ready", flush=True)
+n = 0
+while True:
+    exchange(b"inner", b"way"); exchange(b"file", b"link"); exchange(b"file", b"pipe")
+    n += 1
+    with open("grows", "wb") as out:
+        out.truncate(n % 3 * 20_000)
+"""
+SECRET = b"what nobody else may read" * 400
+
+
+def served(onym: str, folder: Path) -> None:
+    """Root serves a folder that another user may write, who does his worst with it."""
+    if os.geteuid() != 0:
+        raise Skipped("not root")
+    folder.chmod(0o755)
+    theirs, own = folder / "theirs", folder / "own"
+    for place in (theirs, own):
+        place.mkdir()
+    os.chown(theirs, 54323, 54323)
+    (own / "secret").write_bytes(SECRET)
+    for path in (own / "secret", own):
+        path.chmod(0o700)
+    # Where the machine lets everybody link everything, his links are tried, too.
+    linked = theirs / "linked"
+    os.link(own / "secret", linked)
+    # The kernel's rule is for files that he cannot read: one that root made stands for it.
+    os.chmod(theirs, 0o777)
+    node = Node(onym, folder)
+    swapping = subprocess.Popen([sys.executable, "-c", SWAP, str(theirs), str(own / "secret")],
+                                stdout=subprocess.PIPE, text=True)
+    try:
+        with ended(node.start("serve", str(theirs), "/shelf"), serve(node, "/victim"), swapping):
+            assert swapping.stdout.readline() in ("refused\n", "linked\n")
+            assert swapping.stdout.readline() == "ready\n"
+            until(lambda: node.run("ls", "/shelf", check=False).returncode == 0, "it is served")
+            out, fetched = folder / "out", 0
+            names = ["inner/secret", "way/secret", "file", "link", "pipe", "linked", "hard", "leased",
+                     "grows", "inner", "..", "inner/../../own/secret"]
+            for _ in range(4):
+                for path in names:
+                    begun = time.monotonic()
+                    got = node.run("get", f"/shelf/{path}", "-o", str(out), check=False)
+                    assert time.monotonic() - begun < 20, path
+                    if got.returncode == 0:
+                        fetched += 1
+                        assert SECRET[:25] not in out.read_bytes(), f"{path} leads out of the folder"
+                node.run("ls", "/shelf/inner", check=False)
+            assert fetched, "nothing was fetched: this case shows nothing"
+            # A folder of very many entries is looked at in part.
+            begun = time.monotonic()
+            node.run("ls", "/shelf/many")
+            assert time.monotonic() - begun < 10
+            assert swapping.poll() is None, "the other user stopped"
+            node.run("get", "/shelf/inner/file", "-o", str(out), check=False)
+            until(lambda: node.run("ls", "/shelf", check=False).returncode == 0, "it is still served")
+            node.ping("/victim")
+    finally:
+        node.stop()
+
+
+CASES = [clock, memory, cgroup, silence, disk, multicast, neighbour, served]
 
 
 def play(cases: list[Callable[[str, Path], None]]) -> int:

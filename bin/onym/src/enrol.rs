@@ -19,14 +19,25 @@ const TRIES: u32 = 4;
 /// Steps of one challenge, at most.
 const STEPS_MAX: u32 = 16;
 
+/// Has a record put into a zone.
+pub(crate) type AskRecord<'a> = dyn FnMut(&str, &Record) -> anyhow::Result<()> + 'a;
+
+/// A record that the authority wants to see.
+#[derive(Debug, Default)]
+pub(crate) struct Record {
+    pub(crate) name: String,
+    pub(crate) value: String,
+}
+
 /// How somebody shows that a name is due to him.
 pub(crate) enum Proof<'a> {
     /// By a code: `ask` is told what the authority says, and gives it.
     Code { address: Option<&'a str>, ask: &'a mut dyn FnMut(&str) -> anyhow::Result<Secret> },
     /// By a certificate that is still valid.
     Possession { certificate: &'a Certificate, key: &'a PrivateKey },
-    /// By a record: `ask` is told its name and value, and comes back when it is there.
-    Record { domain: &'a str, ask: &'a mut dyn FnMut(&str, &str) -> anyhow::Result<()> },
+    /// By a record: `ask` is told what the authority says, and the record, and comes back when it is
+    /// there.
+    Record { domain: &'a str, record: Record, ask: &'a mut AskRecord<'a> },
 }
 
 impl Proof<'_> {
@@ -62,9 +73,16 @@ impl Proof<'_> {
                 Ok(vec![Parameter::new("code", code.reveal().trim().as_bytes())])
             }
             Self::Possession { key, .. } => client::proof(reply, key).map_err(failure),
-            Self::Record { ask, .. } => {
-                let text = |key| String::from_utf8_lossy(reply.get(key).unwrap_or_default());
-                ask(&text("record-name"), &text("expected-value"))?;
+            Self::Record { record, ask, .. } => {
+                // Said once: after a try that failed it is the same one.
+                for (key, to) in
+                    [("record-name", &mut record.name), ("expected-value", &mut record.value)]
+                {
+                    if let Some(said) = reply.get(key) {
+                        *to = String::from_utf8_lossy(said).into_owned();
+                    }
+                }
+                ask(reply.challenge_status.as_deref().unwrap_or_default(), record)?;
                 Ok(vec![Parameter::new("confirmation", b"ready")])
             }
         }

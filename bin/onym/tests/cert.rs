@@ -6,6 +6,7 @@ mod support;
 
 use serde_json::Value;
 use std::fs;
+use std::net::{SocketAddr, UdpSocket};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
@@ -122,4 +123,74 @@ fn a_wrong_code_is_refused_and_a_mail_brings_the_right_one() {
     fs::copy(place.path("letter"), place.path("code")).unwrap();
     assert_eq!(request.end(), Some(0), "{}", request.err.text());
     assert!(request.out.text().starts_with("/ca/a%40x.org/KEY/"), "{}", request.out.text());
+}
+
+/// A question for a TXT record that came, and from whom.
+fn question(resolver: &UdpSocket) -> (Vec<u8>, SocketAddr) {
+    let mut octets = [0; 512];
+    let (len, from) = resolver.recv_from(&mut octets).unwrap();
+    (octets[..len].to_vec(), from)
+}
+
+/// The answer to `question`: one record with `text`.
+fn answer(question: &[u8], text: &str) -> Vec<u8> {
+    let mut out = question.to_vec();
+    out[2] |= 0x80;
+    out[7] = 1;
+    let len = u8::try_from(text.len()).unwrap();
+    out.extend_from_slice(&[0xC0, 12, 0, 16, 0, 1, 0, 0, 0, 60, 0, len + 1, len]);
+    out.extend_from_slice(text.as_bytes());
+    out
+}
+
+/// The record that the command wants to be put into the zone.
+fn record(request: &Running) -> String {
+    let text = request.err.text();
+    let line = text.lines().rev().find(|line| line.contains(" TXT ")).unwrap();
+    assert!(
+        line.contains("_ndncert-challenge.alice.example TXT \"") && line.ends_with('"'),
+        "{text}"
+    );
+    line.split('"').nth(1).unwrap().to_owned()
+}
+
+/// Law: a record is what the resolver that was named answers to the question that was asked: what
+/// others say, other answers and junk give no right, silence ends in time, and a later try succeeds.
+#[test]
+fn a_record_counts_from_the_resolver_alone_and_for_its_question_alone() {
+    let place = Place::new();
+    let _daemon = place.daemon(&[]);
+    let resolver = UdpSocket::bind("127.0.0.1:0").unwrap();
+    resolver.set_read_timeout(Some(support::PATIENCE)).unwrap();
+    let address = resolver.local_addr().unwrap().to_string();
+    let _authority = authority(&place, &["--challenge", "dns", "--resolver", &address]);
+    let by_record = ["cert", "request", "ca.ndncert", "--for", "/ca/alice.example"];
+    let more = ["--challenge", "dns", "--domain", "alice.example"];
+    let mut request = Running::start(&mut client(&place, &[&by_record[..], &more].concat()));
+
+    // Somebody who knows what was asked, and of which port; then who answers something else.
+    let (asked, from) = question(&resolver);
+    let value = record(&request);
+    let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
+    stranger.send_to(&answer(&asked, &value), from).unwrap();
+    let mut other_number = answer(&asked, &value);
+    other_number[0] ^= 1;
+    let mut other_name = answer(&asked, &value);
+    other_name[14] ^= 1;
+    let right = answer(&asked, &value);
+    for wrong in [&[][..], b"junk", &asked, &other_number, &other_name, &right[..right.len() - 1]] {
+        resolver.send_to(wrong, from).unwrap();
+    }
+    resolver.send_to(&answer(&asked, "another value"), from).unwrap();
+    request.wait_for("the authority does not find it");
+    assert_eq!(record(&request), value, "the same record is wanted");
+    assert!(status(&place).is_empty());
+
+    // Nobody answers: the lookup ends within the lifetime of the Interest.
+    let (unanswered, _) = question(&resolver);
+    let (again, from) = question(&resolver);
+    assert_ne!(unanswered[..2], again[..2], "numbers of questions are drawn");
+    resolver.send_to(&answer(&again, &value), from).unwrap();
+    assert_eq!(request.end(), Some(0), "{}", request.err.text());
+    assert_eq!(status(&place).len(), 1);
 }

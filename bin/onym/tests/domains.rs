@@ -4,7 +4,7 @@
 
 mod support;
 
-use support::{Place, noise, wait_until};
+use support::{Place, Running, noise, wait_until};
 
 #[test]
 fn a_file_crosses_from_one_domain_to_another() {
@@ -55,4 +55,59 @@ fn a_file_crosses_from_one_domain_to_another() {
     let status = places[1].json(&["rendezvous", "status"]);
     assert_eq!(status["control"]["mac"], 0, "{status}");
     drop(daemons);
+}
+
+/// Law: the key that `onym topology deploy` makes is in what each node is given: such nodes are one
+/// domain, and a node without it, or with another one, stays outside.
+#[test]
+fn nodes_of_a_deployed_domain_know_each_other_by_its_key() {
+    let place = Place::new();
+    let ports = onym_sys::port::unused(2).unwrap();
+    let description = format!(
+        "[[node]]\nname = \"a\"\naddress = \"127.0.0.1:{}\"\nroles = [\"rendezvous\", \"topology\"]\n\
+         [[node]]\nname = \"b\"\naddress = \"127.0.0.1:{}\"\n[[link]]\na = \"a\"\nb = \"b\"\n",
+        ports[0], ports[1]
+    );
+    std::fs::write(place.path("domain.toml"), description).unwrap();
+    let deployed = place.run(&["topology", "deploy", "domain.toml", "-o", "out"]);
+    assert_eq!(deployed.code, 0, "{}", deployed.err);
+    let key = std::fs::read_to_string(place.path("out/domain.key")).unwrap();
+    let config = std::fs::read_to_string(place.path("out/b.toml")).unwrap();
+    let is_key = |line: &&str| line.starts_with("key = ") && line.contains(key.trim());
+    assert_eq!(config.lines().filter(is_key).count(), 1, "{config}");
+
+    let daemon = |name: &str, more: &[&str]| {
+        let socket = format!("faces.unix.path={}", place.path(&format!("{name}.sock")).display());
+        let config = format!("out/{name}.toml");
+        let mut command = place.command(&["daemon", "--config", &config, "--set", &socket]);
+        for set in ["faces.tcp.listen=", "faces.websocket.listen=", "shards=1"].iter().chain(more) {
+            command.args(["--set", set]);
+        }
+        let mut daemon = Running::start(&mut command);
+        daemon.wait_for("ready\n");
+        daemon
+    };
+    let at = |name: &str, args: &[&str]| {
+        let node = format!("unix://{}", place.path(&format!("{name}.sock")).display());
+        place.json(&[args, &["--node", &node]].concat())
+    };
+    let _a = daemon("a", &[]);
+    let refused = || at("a", &["rendezvous", "status"])["control"]["mac"].as_u64().unwrap();
+    let known = || at("a", &["topology", "map"])["nodes"].as_array().unwrap().len();
+    for (said, word) in [("push.key=", "no key"), ("push.key=another one", "another key")] {
+        let before = refused();
+        let mut b = daemon("b", &[said]);
+        wait_until(word, || refused() > before + 2);
+        assert_eq!(known(), 1, "{word}");
+        b.kill();
+    }
+    let _b = daemon("b", &[]);
+    wait_until("the nodes know each other", || known() == 2);
+    let node = format!("unix://{}", place.path("b.sock").display());
+    let mut publish = place.start(&["scope", "publish", "/1", "--node", &node]);
+    wait_until("the rendezvous knows what is published at the other node", || {
+        let graph = at("a", &["rendezvous", "graph"]);
+        graph["vertices"].as_array().unwrap().iter().any(|v| v["ids"][0] == "/0001")
+    });
+    assert!(publish.runs() || publish.end() == Some(0));
 }

@@ -3,7 +3,12 @@
 //! Checking and recording are two steps: a packet is recorded only after everything else about it
 //! was accepted (packet format 0.3, "Signed Interest").
 
+use crate::digest::sha256;
+use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
+
+/// Octets of a signer or a nonce that are kept; of longer ones the digest is.
+const KEPT_LEN: usize = 32;
 
 /// Bounds and rules of a [`ReplayGuard`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,7 +85,7 @@ pub struct ReplayGuard {
 }
 
 impl ReplayGuard {
-    /// An empty memory.
+    /// An empty memory. Whatever signers and nonces are called, 32 octets of each are kept.
     #[must_use]
     pub fn new(policy: ReplayPolicy) -> Self {
         Self { policy, keys: HashMap::new() }
@@ -116,7 +121,7 @@ impl ReplayGuard {
         if off_ms > grace_ms {
             return Err(Replayed::OutsideGrace { off_ms, grace_ms });
         }
-        let Some(seen) = self.keys.get(signer) else { return Ok(()) };
+        let Some(seen) = self.keys.get(&*kept(signer)) else { return Ok(()) };
         if let (Some(last), Some(time)) = (seen.time_ms, fields.time_ms)
             && time <= last
         {
@@ -127,7 +132,7 @@ impl ReplayGuard {
         {
             return Err(Replayed::OldSeq);
         }
-        match fields.nonce {
+        match fields.nonce.map(kept) {
             Some(nonce) if seen.nonces.iter().any(|n| **n == *nonce) => Err(Replayed::OldNonce),
             _ => Ok(()),
         }
@@ -135,11 +140,12 @@ impl ReplayGuard {
 
     /// Remembers an accepted packet of `signer`.
     pub fn record(&mut self, signer: &[u8], fields: ReplayFields<'_>, now_ms: u64) {
-        if !self.keys.contains_key(signer) {
+        let signer = kept(signer);
+        if !self.keys.contains_key(&*signer) {
             self.make_room(now_ms);
-            self.keys.insert(signer.into(), Seen::default());
+            self.keys.insert(signer.as_ref().into(), Seen::default());
         }
-        let Some(seen) = self.keys.get_mut(signer) else { return };
+        let Some(seen) = self.keys.get_mut(&*signer) else { return };
         seen.heard_ms = now_ms;
         seen.time_ms = seen.time_ms.max(fields.time_ms);
         seen.seq = seen.seq.max(fields.seq);
@@ -147,7 +153,7 @@ impl ReplayGuard {
             if seen.nonces.len() >= self.policy.nonces_max {
                 seen.nonces.pop_front();
             }
-            seen.nonces.push_back(nonce.into());
+            seen.nonces.push_back(kept(nonce).as_ref().into());
         }
     }
 
@@ -161,6 +167,14 @@ impl ReplayGuard {
             self.keys.remove(&key);
         }
     }
+}
+
+/// What is kept of a signer or a nonce.
+fn kept(octets: &[u8]) -> Cow<'_, [u8]> {
+    if octets.len() <= KEPT_LEN {
+        return Cow::Borrowed(octets);
+    }
+    Cow::Owned(sha256(&[octets]).to_vec())
 }
 
 #[cfg(test)]
@@ -213,5 +227,25 @@ mod tests {
         assert_eq!(guard.check(b"k", nonce(&[0]), NOW), Ok(()), "forgotten: only two are kept");
         guard.record(b"fresh", nonce(&[1]), NOW + 4_000_000);
         assert_eq!(guard.len(), 1, "idle signers are forgotten");
+    }
+
+    #[test]
+    fn long_nonces_and_signers_are_remembered_in_few_octets() {
+        let mut guard = ReplayGuard::default();
+        let long = |end: u8| [vec![7; 8000], vec![end]].concat();
+        fn nonce(nonce: &[u8]) -> ReplayFields<'_> {
+            ReplayFields { nonce: Some(nonce), ..ReplayFields::default() }
+        }
+        let signer = long(1);
+        for end in 0..200 {
+            guard.record(&signer, nonce(&long(end)), NOW);
+        }
+        let (old, new) = (long(199), long(200));
+        assert_eq!(guard.check(&signer, nonce(&old), NOW), Err(Replayed::OldNonce));
+        assert_eq!(guard.check(&signer, nonce(&new), NOW), Ok(()));
+        assert_eq!(guard.check(&long(2), nonce(&old), NOW), Ok(()), "another signer");
+        let nonces = guard.keys.values().flat_map(|seen| seen.nonces.iter());
+        let octets: usize = guard.keys.keys().chain(nonces).map(|kept| kept.len()).sum();
+        assert!(octets <= 201 * KEPT_LEN, "{octets} octets");
     }
 }

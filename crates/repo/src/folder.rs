@@ -21,6 +21,8 @@ use std::path::Path;
 const OPEN_MAX: usize = 64;
 /// Folders in folders, at most.
 const DEPTH_MAX: usize = 64;
+/// Entries of a folder that are looked at for a listing, at most.
+const LOOKED_MAX: usize = 2 * LISTED_MAX;
 /// ContentType of an answer that there is nothing.
 const CONTENT_NACK: u64 = 3;
 
@@ -33,8 +35,8 @@ enum Content {
 
 /// A responder over a folder.
 ///
-/// Links are not followed, whatever they lead to; what is neither file nor folder is not there. A
-/// file that changes has another version, and what is asked of the old one is refused: segments of
+/// Links are not followed, whatever they lead to; what is neither file nor folder is not there, nor is
+/// a file that somebody else may have linked to (see [`is_lent`]). A file that changes has another version, and what is asked of the old one is refused: segments of
 /// two states of a file are never mixed.
 #[derive(Debug)]
 pub struct FolderAnswers {
@@ -94,8 +96,12 @@ impl FolderAnswers {
         }
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let mut fd = openat(&self.root, ".", flags | OFlags::DIRECTORY, Mode::empty())?;
+        let mut folder = None;
         for (at, component) in path.iter().enumerate() {
             let inner = at + 1 < path.len();
+            if !inner {
+                folder = Some(fstat(&fd)?);
+            }
             let flags = if inner { flags | OFlags::DIRECTORY } else { flags };
             fd = match openat(&fd, component.value, flags, Mode::empty()) {
                 Ok(fd) => fd,
@@ -104,7 +110,7 @@ impl FolderAnswers {
             };
         }
         let stat = fstat(&fd)?;
-        Ok(Some(Found { fd, stat }))
+        Ok(folder.is_none_or(|folder| !is_lent(&stat, &folder)).then_some(Found { fd, stat }))
     }
 
     fn metadata(
@@ -243,6 +249,13 @@ fn is_plain(component: &Component<'_>) -> bool {
         && !component.value.iter().any(|octet| matches!(octet, 0 | b'/'))
 }
 
+/// Whether a file may be in `folder` only because somebody who may write there linked to it: it has
+/// several links, and others than its owner may write the folder.
+fn is_lent(file: &Stat, folder: &Stat) -> bool {
+    let is_others = folder.st_uid != file.st_uid || folder.st_mode & 0o022 != 0;
+    FileType::from_raw_mode(file.st_mode) == FileType::RegularFile && file.st_nlink > 1 && is_others
+}
+
 fn is_listing(component: &Component<'_>) -> bool {
     component.is_keyword(b"ls")
 }
@@ -267,7 +280,7 @@ fn mtime_ns(stat: &Stat) -> u64 {
 /// The files and folders in `folder`; nothing else is listed.
 fn listing(folder: OwnedFd) -> io::Result<Vec<u8>> {
     let mut listed = Vec::new();
-    for entry in Dir::new(folder)? {
+    for entry in Dir::new(folder)?.take(LOOKED_MAX) {
         let entry = entry?;
         let name = entry.file_name().to_bytes().to_vec();
         let is_folder = match entry.file_type() {
@@ -275,7 +288,7 @@ fn listing(folder: OwnedFd) -> io::Result<Vec<u8>> {
             FileType::RegularFile => false,
             _ => continue,
         };
-        if !matches!(name.as_slice(), b"." | b"..") && listed.len() < LISTED_MAX {
+        if !matches!(name.as_slice(), b"." | b"..") {
             listed.push(Listed { name, is_folder });
         }
     }

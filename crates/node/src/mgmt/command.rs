@@ -100,6 +100,11 @@ const VERBS: &[(Module, &str, &str, Verb, u16, u16)] = &[
     (Module::StrategyChoice, "strategy-choice", "unset", Verb::StrategyUnset, NAME, 0),
 ];
 
+/// All that management can be told to do, as `module/verb`.
+pub fn verbs() -> impl Iterator<Item = String> {
+    VERBS.iter().map(|(_, module, verb, ..)| format!("{module}/{verb}"))
+}
+
 /// Whether `name` is that of a command in our own namespace: `/localhost/onym/log/set`.
 pub(super) fn is_ours(name: NameRef<'_>) -> bool {
     let words = [&b"localhost"[..], b"onym", b"log", b"set"];

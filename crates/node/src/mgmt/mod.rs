@@ -51,6 +51,7 @@ mod tests;
 mod verbs;
 
 pub use blank::Blank;
+pub use command::verbs;
 pub use events::FaceEvent;
 pub use host::Host;
 pub use options::Options;

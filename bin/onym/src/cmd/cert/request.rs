@@ -1,7 +1,7 @@
 //! `onym cert request` and `onym cert renew`: certificates from an authority.
 
 use super::{CertRow, failure, read, show};
-use crate::enrol::{self, Proof, Wanted};
+use crate::enrol::{self, Proof, Record, Wanted};
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Context};
 use crate::{session, stop};
@@ -115,7 +115,7 @@ pub(super) fn request(args: &Args, store: &KeyStore, cx: &Context) -> anyhow::Re
         (Some((certificate, key)), _) => Proof::Possession { certificate, key },
         (None, Challenge::Dns) => {
             let domain = args.domain.as_deref().unwrap_or_default();
-            Proof::Record { domain, ask: &mut ask_record }
+            Proof::Record { domain, record: Record::default(), ask: &mut ask_record }
         }
         (None, challenge) => {
             let address = args.email.as_deref().filter(|_| challenge == Challenge::Email);
@@ -166,8 +166,10 @@ fn code(file: Option<&Path>, status: &str, identity: &Name) -> anyhow::Result<Se
     Ok(Secret::new(line))
 }
 
-fn record(name: &str, value: &str) -> anyhow::Result<()> {
-    output::tell(format_args!("put this record into the zone:\n  {name} TXT \"{value}\""));
+fn record(status: &str, record: &Record) -> anyhow::Result<()> {
+    let Record { name, value } = record;
+    let wrong = if status == "need-record" { "" } else { "the authority does not find it; " };
+    output::tell(format_args!("{wrong}put this record into the zone:\n  {name} TXT \"{value}\""));
     output::ask("Then press Enter: ")?;
     std::io::stdin().lock().read_line(&mut String::new())?;
     Ok(())
