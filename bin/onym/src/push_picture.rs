@@ -2,16 +2,34 @@
 //! domain with a tree in it.
 
 use crate::push_words::{texts, word};
+use anyhow::Context as _;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 /// How a graph is written; without it, the answer is text.
-#[derive(Debug, Clone, Copy, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Style {
     /// In DOT, for Graphviz.
     #[arg(long)]
     dot: bool,
+    /// Call nodes by the names that `onym topology deploy` wrote into this file, `domain.json`.
+    #[arg(long, value_name = "FILE", requires = "dot")]
+    names: Option<PathBuf>,
+}
+
+impl Style {
+    /// Names of nodes by their labels.
+    fn names(&self) -> anyhow::Result<BTreeMap<String, String>> {
+        let Some(path) = &self.names else { return Ok(BTreeMap::new()) };
+        let what = || format!("names of nodes from {}", path.display());
+        let text = std::fs::read_to_string(path).with_context(what)?;
+        let told: Value = serde_json::from_str(&text).with_context(what)?;
+        let nodes = told["nodes"].as_array().context("it has no nodes").with_context(what)?;
+        let named = nodes.iter().map(|n| (word(n, "label").to_owned(), word(n, "name").to_owned()));
+        Ok(named.collect())
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,8 +66,21 @@ pub(crate) struct Picture {
 
 impl Picture {
     /// The graph in DOT, if that is asked for.
-    pub(crate) fn in_style(&self, style: Style) -> Option<String> {
-        style.dot.then(|| self.dot())
+    pub(crate) fn in_style(mut self, style: &Style) -> anyhow::Result<Option<String>> {
+        if !style.dot {
+            return Ok(None);
+        }
+        self.call(&style.names()?);
+        Ok(Some(self.dot()))
+    }
+
+    /// Calls nodes by their names, where they have one.
+    fn call(&mut self, names: &BTreeMap<String, String>) {
+        for line in self.vertices.iter_mut().flat_map(|vertex| &mut vertex.lines) {
+            let words: Vec<&str> =
+                line.split(' ').map(|word| names.get(word).map_or(word, String::as_str)).collect();
+            *line = words.join(" ");
+        }
     }
 
     /// The information graph.
@@ -117,7 +148,13 @@ impl Picture {
     }
 
     fn dot(&self) -> String {
-        let mut out = format!("digraph {} {{\n", self.title);
+        // Each number stands at the start of its link: in the middle, those of the two directions
+        // would cover each other.
+        let mut out = format!(
+            "digraph {} {{\n  graph [overlap=false, splines=true, sep=\"+16\"];\n  \
+             edge [labelfontsize=11, labeldistance=1.8, len=1.8];\n",
+            self.title
+        );
         for vertex in &self.vertices {
             let shape = match vertex.shape {
                 Shape::Point => "point",
@@ -126,15 +163,16 @@ impl Picture {
                 Shape::Circle => "circle",
                 Shape::DoubleCircle => "doublecircle",
             };
-            let (name, label) = (&vertex.name, vertex.lines.join("\\n"));
+            let lines: Vec<String> = vertex.lines.iter().map(|line| quoted(line)).collect();
+            let (name, label) = (quoted(&vertex.name), lines.join("\\n"));
             let _ = writeln!(out, "  \"{name}\" [shape={shape}, label=\"{label}\"];");
         }
         for edge in &self.edges {
-            let name = |at: usize| &self.vertices[at].name;
+            let name = |at: usize| quoted(&self.vertices[at].name);
             let (from, to) = (name(edge.from), name(edge.to));
             let style = match (edge.is_thick, edge.label.is_empty()) {
-                (true, _) => format!(" [label=\"{}\", penwidth=3, color=red]", edge.label),
-                (false, false) => format!(" [label=\"{}\", color=gray]", edge.label),
+                (true, _) => format!(" [taillabel=\"{}\", penwidth=3, color=red]", edge.label),
+                (false, false) => format!(" [taillabel=\"{}\", color=gray]", edge.label),
                 (false, true) => String::new(),
             };
             let _ = writeln!(out, "  \"{from}\" -> \"{to}\"{style};");
@@ -142,6 +180,12 @@ impl Picture {
         out.push_str("}\n");
         out
     }
+}
+
+/// A text between quotation marks.
+fn quoted(text: &str) -> String {
+    let plain = crate::plain::line(text);
+    plain.replace('\\', "\\\\").replace('"', "\\\"")
 }
 
 #[cfg(test)]
@@ -178,9 +222,19 @@ mod tests {
     #[test]
     fn links_of_the_tree_are_thick() {
         let dot = two_nodes().dot();
-        assert!(dot.contains("\"0001\" -> \"0002\" [label=\"7\", penwidth=3"), "{dot}");
-        assert!(dot.contains("\"0002\" -> \"0001\" [label=\"8\", color=gray"), "{dot}");
+        assert!(dot.contains("\"0001\" -> \"0002\" [taillabel=\"7\", penwidth=3"), "{dot}");
+        assert!(dot.contains("\"0002\" -> \"0001\" [taillabel=\"8\", color=gray"), "{dot}");
         assert!(dot.contains("doublecircle"), "{dot}");
+    }
+
+    #[test]
+    fn nodes_are_called_by_their_names_which_end_no_quotation() {
+        let mut picture = two_nodes();
+        let names = [("0001", "rome"), ("0002", "a\"] x\\")];
+        picture.call(&names.map(|(l, n)| (l.to_owned(), n.to_owned())).into());
+        let dot = picture.dot();
+        assert!(dot.contains("label=\"rome\\ntopology\""), "{dot}");
+        assert!(dot.contains(r#""0002" [shape=circle, label="a\"] x\\"];"#), "{dot}");
     }
 
     #[test]

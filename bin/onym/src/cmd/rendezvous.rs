@@ -41,7 +41,7 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
         }
         Command::Graph { id, style } => {
             let told = push_words::dataset(cx, "graph", id.as_ref())?;
-            match Picture::graph(&told).in_style(style) {
+            match Picture::graph(&told).in_style(&style)? {
                 Some(picture) => write_line(&picture),
                 None => cx.print(&told, scope::list),
             }

@@ -17,6 +17,7 @@ use std::fmt::Write as _;
   onym topology map --dot | neato -Tpdf > map.pdf
   onym topology tree /1/2                 the tree of an item, with its filter
   onym topology tree /1/2 --dot           the same in the map of the domain, in DOT
+  onym topology tree /1/2 --dot --names chain/domain.json
   onym topology deploy chain.toml -o chain/")]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -45,7 +46,7 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     match args.command {
         Command::Map { style } => {
             let told = manager(push_words::dataset(cx, "topology", None)?)?;
-            match Picture::map(&told, None).in_style(style) {
+            match Picture::map(&told, None).in_style(&style)? {
                 Some(picture) => write_line(&picture),
                 None => cx.print(&told, map),
             }
@@ -63,7 +64,7 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
                     .into());
             }
             let tree = &told["matches"][0]["trees"][0];
-            match Picture::map(&told, Some(tree)).in_style(style) {
+            match Picture::map(&told, Some(tree)).in_style(&style)? {
                 Some(picture) => write_line(&picture),
                 None => cx.print(&told["matches"], trees),
             }
