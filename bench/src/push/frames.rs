@@ -201,7 +201,7 @@ pub(super) fn publish(args: &PushPartArgs) -> Result<PartResult> {
 
 pub(super) fn subscribe(args: &PushPartArgs) -> Result<PartResult> {
     let mut from = Ends::new(vec![connect_unix(Path::new(&args.at))?])?;
-    let (mut seen, mut frames) = (Seen::default(), Vec::new());
+    let (mut seen, mut frames) = (Seen::new(args), Vec::new());
     loop {
         from.wait(Some(std::time::Instant::now() + SILENCE))?;
         from.receive(0, &mut frames)?;

@@ -2,6 +2,9 @@
 //! our push half and by what users would pick instead.
 
 mod frames;
+mod latency;
+mod level;
+mod mqtt;
 mod nats;
 mod nodes;
 mod onym;
@@ -14,6 +17,7 @@ use crate::part::{Part, rival};
 use crate::report::{Report, human, median};
 use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum};
+use latency::Histogram;
 pub(crate) use nodes::Nodes;
 use serde::{Deserialize, Serialize};
 use side::{SILENCE, Seen};
@@ -34,10 +38,13 @@ pub enum Way {
     Zenoh,
     /// Two NATS servers (`nats-server` on PATH).
     Nats,
+    /// Two MQTT brokers with a bridge (`mosquitto` on PATH).
+    Mqtt,
 }
 
 impl Way {
-    const ALL: [Self; 5] = [Self::Relay, Self::Frames, Self::Onym, Self::Zenoh, Self::Nats];
+    const ALL: [Self; 6] =
+        [Self::Relay, Self::Frames, Self::Onym, Self::Zenoh, Self::Nats, Self::Mqtt];
 
     const fn name(self) -> &'static str {
         match self {
@@ -46,6 +53,7 @@ impl Way {
             Self::Onym => "onym",
             Self::Zenoh => "zenoh",
             Self::Nats => "nats",
+            Self::Mqtt => "mqtt",
         }
     }
 }
@@ -89,6 +97,13 @@ pub struct PushArgs {
     /// Publications in a second at most; as many as it is let without.
     #[arg(long)]
     pub rate: Option<u32>,
+    /// How long publications are under way: at a tenth and at four fifths of the highest rate that
+    /// each subject carries with one in a hundred lost, and at one rate for all (without Zenoh).
+    #[arg(long, conflicts_with_all = ["rate", "lost_max"])]
+    pub latency: bool,
+    /// Publications in a second, of all subjects, for `--latency`.
+    #[arg(long, default_value_t = 1000)]
+    pub common_rate: u32,
     /// Looks for the highest rate at which no more than this share is lost, and shows that.
     #[arg(long, conflicts_with = "rate", value_parser = share)]
     pub lost_max: Option<f64>,
@@ -124,6 +139,9 @@ pub struct PushPartArgs {
     /// Publications in a second at most.
     #[arg(long)]
     pub rate: Option<u32>,
+    /// Publications say when they were due.
+    #[arg(long)]
+    pub stamp: bool,
     /// Where a relay is reached by the one before it.
     #[arg(long)]
     pub listen: Option<SocketAddr>,
@@ -150,7 +168,7 @@ pub enum Role {
 }
 
 /// What a side says at its end.
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct PartResult {
     /// Publications sent or received.
     pub count: u64,
@@ -158,6 +176,9 @@ pub struct PartResult {
     pub told: u64,
     /// Seconds from the first to the last.
     pub seconds: f64,
+    /// How long they were under way, where they say since when.
+    #[serde(default)]
+    pub latency: Histogram,
 }
 
 /// Runs one side.
@@ -170,6 +191,8 @@ pub fn part(args: &PushPartArgs) -> Result<PartResult> {
         (Way::Onym, Role::Subscriber) => onym::subscribe(args),
         (Way::Nats, Role::Publisher) => nats::publish(args),
         (Way::Nats, Role::Subscriber) => nats::subscribe(args),
+        (Way::Mqtt, Role::Publisher) => mqtt::publish(args),
+        (Way::Mqtt, Role::Subscriber) => mqtt::subscribe(args),
         (Way::Relay, Role::Publisher) => relay::publish(args),
         (Way::Relay, Role::Subscriber) => relay::subscribe(args),
         (Way::Relay, Role::Node) => relay::node(args).map(|()| PartResult::default()),
@@ -199,7 +222,7 @@ impl Case {
 }
 
 /// What one run brought.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 struct Found {
     /// Publications per second that each subscriber received.
     rate: f64,
@@ -215,11 +238,28 @@ struct Found {
     sent_rate: f64,
     /// Frames that came over the link, control messages too, where the node tells.
     frames: Option<u64>,
+    /// How long publications were under way, where that is measured.
+    latency: Histogram,
 }
 
 impl Found {
     fn lost_share(&self) -> f64 {
         self.lost as f64 / (self.lost as f64 + self.received as f64).max(1.0)
+    }
+}
+
+/// How publications are sent.
+#[derive(Debug, Clone, Copy)]
+struct Pace {
+    /// In a second, at most.
+    rate: Option<u32>,
+    /// They say since when they are under way.
+    is_stamped: bool,
+}
+
+impl Pace {
+    const fn of(rate: Option<u32>) -> Self {
+        Self { rate, is_stamped: false }
     }
 }
 
@@ -234,7 +274,7 @@ fn start(
     case: Case,
     at: &str,
     args: &PushArgs,
-    rate: Option<u32>,
+    pace: Pace,
 ) -> Result<Part> {
     let mut command = if way == Way::Zenoh {
         Command::new(rival(nodes::ZENOH)?.context("rival-zenoh is not built")?)
@@ -247,23 +287,26 @@ fn start(
     command.args(["--role", role, "--at", at, "--payload", &case.payload.to_string()]);
     if role == "publisher" {
         command.args(["--seconds", &args.seconds.to_string()]);
-        if let Some(rate) = rate.filter(|_| way != Way::Zenoh) {
+        if let Some(rate) = pace.rate.filter(|_| way != Way::Zenoh) {
             command.args(["--rate", &rate.to_string()]);
         }
+    }
+    if pace.is_stamped {
+        command.arg("--stamp");
     }
     Part::start(command)
 }
 
-fn once(way: Way, case: Case, args: &PushArgs, rate: Option<u32>) -> Result<Found> {
+fn once(way: Way, case: Case, args: &PushArgs, pace: Pace) -> Result<Found> {
     let nodes = Nodes::start(way, args.nodes, args.link, case.payload)?;
     let (first, others) = nodes.places().split_first().context("no node")?;
     let places = if args.everywhere { others } else { &others[others.len().saturating_sub(1)..] };
-    let mut publisher = start((way, Role::Publisher), case, first, args, rate)?;
+    let mut publisher = start((way, Role::Publisher), case, first, args, pace)?;
     publisher.wait_for("open")?;
     let mut subscribers = Vec::new();
     for place in places {
         for _ in 0..case.subscribers {
-            subscribers.push(start((way, Role::Subscriber), case, place, args, None)?);
+            subscribers.push(start((way, Role::Subscriber), case, place, args, pace)?);
         }
     }
     let count = subscribers.len() as f64;
@@ -282,6 +325,7 @@ fn once(way: Way, case: Case, args: &PushArgs, rate: Option<u32>) -> Result<Foun
         found.received += got.count;
         found.lost += sent.count - got.count;
         found.told += got.told;
+        found.latency.merge(&got.latency);
     }
     found.frames = nodes.frames()?.zip(before).map(|(after, before)| after - before);
     Ok(found)
@@ -302,21 +346,30 @@ pub fn run(args: &PushArgs) -> Result<()> {
             println!("skipped: {} ({what})", way.name());
             false
         }
-        None if *way == Way::Nats && args.nodes != 2 => false,
+        None if matches!(way, Way::Nats | Way::Mqtt) && args.nodes != 2 => false,
+        None if *way == Way::Zenoh && args.latency => false,
         None if !matches!(way, Way::Onym | Way::Frames) && args.link == Link::Veth => false,
         None => true,
     });
     let mut report = Report::default();
-    println!(
-        "{:48} {:>8} {:>12} {:>12} {:>11} {:>11} {:>9}",
-        "case", "subject", "each, 1/s", "sent", "lost", "told", "frames"
-    );
+    if args.latency {
+        level::head();
+    } else {
+        println!(
+            "{:48} {:>8} {:>12} {:>12} {:>11} {:>11} {:>9}",
+            "case", "subject", "each, 1/s", "sent", "lost", "told", "frames"
+        );
+    }
     for payload in &args.payloads {
         for subscribers in &args.subscribers {
             let (payload, subscribers) = (*payload, *subscribers);
             let case =
                 Case { payload, subscribers, nodes: args.nodes, is_everywhere: args.everywhere };
-            measure(case, &ways, args, &mut report)?;
+            if args.latency {
+                level::measure(case, &ways, args, &mut report)?;
+            } else {
+                measure(case, &ways, args, &mut report)?;
+            }
         }
     }
     if let Some(path) = &args.csv {
@@ -330,8 +383,10 @@ fn measure(case: Case, ways: &[Way], args: &PushArgs, report: &mut Report) -> Re
     for _ in 0..args.rounds {
         for (found, way) in all.iter_mut().zip(ways) {
             let one = match args.lost_max {
-                None => once(*way, case, args, args.rate),
-                Some(share) => search::highest(share, |rate| once(*way, case, args, rate)),
+                None => once(*way, case, args, Pace::of(args.rate)),
+                Some(share) => {
+                    search::highest(share, |rate| once(*way, case, args, Pace::of(rate)))
+                }
             };
             found.push(one.with_context(|| format!("{} with {}", way.name(), case.name()))?);
         }

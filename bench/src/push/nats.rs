@@ -44,7 +44,7 @@ pub(super) fn subscribe(args: &PushPartArgs) -> Result<PartResult> {
     let mut stream = connect(&args.at)?;
     stream.write_all(b"SUB bench 1\r\n")?;
     stream.set_read_timeout(Some(SILENCE))?;
-    let mut seen = Seen::default();
+    let mut seen = Seen::new(args);
     let (mut buffer, mut held) = (vec![0_u8; BATCH + 2 * args.payload], 0);
     loop {
         match stream.read(&mut buffer[held..]) {

@@ -19,6 +19,7 @@ use tempfile::TempDir;
 /// The program of Zenoh's side.
 pub(super) const ZENOH: &str = "rival-zenoh";
 const NATS: &str = "nats-server";
+const MOSQUITTO: &str = "mosquitto";
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What a subject lacks; `None` when it can run.
@@ -28,12 +29,14 @@ pub(super) fn missing(way: Way) -> Option<&'static str> {
         Way::Onym => Subject::Onym.program().is_some(),
         Way::Zenoh => rival(ZENOH).is_ok_and(|program| program.is_some()),
         Way::Nats => Command::new(NATS).arg("--version").output().is_ok(),
+        Way::Mqtt => Command::new(MOSQUITTO).arg("-h").output().is_ok(),
     };
     let what = match way {
         Way::Relay | Way::Frames => "this program",
         Way::Onym => "cargo build --release -p onym",
         Way::Zenoh => "cargo build --release in bench/rivals",
         Way::Nats => "Debian's package nats-server",
+        Way::Mqtt => "Debian's package mosquitto",
     };
     (!is_there).then_some(what)
 }
@@ -98,6 +101,7 @@ impl Nodes {
             Way::Onym => nodes.onym(count, link, Shape::Chain)?,
             Way::Zenoh => nodes.zenoh(count)?,
             Way::Nats => nodes.nats()?,
+            Way::Mqtt => nodes.mosquitto()?,
         }
         Ok(nodes)
     }
@@ -237,6 +241,32 @@ impl Nodes {
             self.places.push(format!("127.0.0.1:{}", ports[at]));
         }
         wait_until("a NATS server", || self.places.iter().all(|at| TcpStream::connect(at).is_ok()))
+    }
+
+    /// Two: the second one has a bridge to the first.
+    fn mosquitto(&mut self) -> Result<()> {
+        let ports = unused(2)?;
+        for at in 0..2 {
+            let mut config = format!(
+                "listener {} 127.0.0.1\nallow_anonymous true\npersistence false\nset_tcp_nodelay true\n",
+                ports[at]
+            );
+            if at == 1 {
+                let first = ports[0];
+                config += &format!(
+                    "connection bridge\naddress 127.0.0.1:{first}\ntopic bench in 0\nrestart_timeout 1\n"
+                );
+            }
+            let path = self.folder.path().join(format!("{at}.conf"));
+            fs::write(&path, config)?;
+            let mut command = Command::new(MOSQUITTO);
+            command.arg("-c").arg(&path);
+            self.process(command, &format!("{at}.log"))?;
+            let place = format!("127.0.0.1:{}", ports[at]);
+            wait_until("an MQTT broker", || TcpStream::connect(&place).is_ok())?;
+            self.places.push(place);
+        }
+        Ok(())
     }
 
     /// Frames of the push half that the last node received until now, where it tells.

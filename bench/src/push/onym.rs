@@ -35,7 +35,7 @@ pub(super) fn subscribe(args: &PushPartArgs) -> Result<PartResult> {
     let mut app = App::open(Some(&args.at), "bench subscriber")?;
     let (_, item) = ids()?;
     app.subscribe_item(&item, STRATEGY)?;
-    let mut seen = Seen::default();
+    let mut seen = Seen::new(args);
     loop {
         match app.event(Some(SILENCE))? {
             Some(Event::Data { payload, .. }) if seen.take(&payload, args.payload)? => break,

@@ -93,7 +93,7 @@ pub(super) fn subscribe(args: &PushPartArgs) -> Result<PartResult> {
     let mut stream = UnixStream::connect(&args.at)?;
     stream.write_all(&[SUBSCRIBER])?;
     stream.set_read_timeout(Some(SILENCE))?;
-    let mut seen = Seen::default();
+    let mut seen = Seen::new(args);
     let (mut buffer, mut held) = (vec![0_u8; whole(args.payload)], 0);
     loop {
         match stream.read(&mut buffer[held..]) {

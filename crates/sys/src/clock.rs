@@ -1,4 +1,14 @@
-//! The wall clock of the machine.
+//! The clocks of the machine.
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// Nanoseconds since some moment, the same for all processes of this machine.
+#[must_use]
+pub fn monotonic_ns() -> u64 {
+    let time = clock_gettime(ClockId::Monotonic);
+    let whole = u64::try_from(time.tv_sec).unwrap_or(0).saturating_mul(1_000_000_000);
+    whole.saturating_add(u64::try_from(time.tv_nsec).unwrap_or(0))
+}
 
 /// Whether a time service keeps the wall clock right, as far as the kernel knows (`STA_UNSYNC` of
 /// `adjtimex`); `None` where the kernel does not tell.
