@@ -333,6 +333,10 @@ impl Demo {
             for (reason, count) in drops {
                 row(&format!("dropped: {reason}"), count.to_string());
             }
+            // Told also when it is nothing: what an application or a neighbour did not get for want of
+            // room.
+            let unsent = status["node"]["unsent"][QUEUE_FULL].as_u64().unwrap_or(0);
+            row(&format!("not sent: {QUEUE_FULL}"), unsent.to_string());
             row("CPU", format!("{cpu:.2} s"));
             row("memory", format!("{memory} MB"));
         }
@@ -383,6 +387,9 @@ fn sha256(file: &Path) -> Result<String> {
     let text = String::from_utf8(out.stdout)?;
     Ok(text.split_whitespace().next().context("sha256sum printed nothing")?.to_owned())
 }
+
+/// Frames for which a send queue had no room, as the status calls them.
+const QUEUE_FULL: &str = "queue_full";
 
 /// A counter of the node's status: a verdict by its name, or packets received by kind.
 fn counted(status: &Value, counter: &str) -> u64 {

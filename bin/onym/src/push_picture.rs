@@ -148,11 +148,11 @@ impl Picture {
     }
 
     fn dot(&self) -> String {
-        // Each number stands at the start of its link: in the middle, those of the two directions
-        // would cover each other.
+        // Each number stands at the start of its link, on the side where the other direction is not,
+        // in the colour of the link: in the middle they would cover each other.
         let mut out = format!(
             "digraph {} {{\n  graph [overlap=false, splines=true, sep=\"+16\"];\n  \
-             edge [labelfontsize=11, labeldistance=1.8, len=1.8];\n",
+             edge [labelfontsize=11, labeldistance=1.9, labelangle=28, len=2.2];\n",
             self.title
         );
         for vertex in &self.vertices {
@@ -170,10 +170,15 @@ impl Picture {
         for edge in &self.edges {
             let name = |at: usize| quoted(&self.vertices[at].name);
             let (from, to) = (name(edge.from), name(edge.to));
-            let style = match (edge.is_thick, edge.label.is_empty()) {
-                (true, _) => format!(" [taillabel=\"{}\", penwidth=3, color=red]", edge.label),
-                (false, false) => format!(" [taillabel=\"{}\", color=gray]", edge.label),
-                (false, true) => String::new(),
+            let (look, ink) = match (edge.is_thick, edge.label.is_empty()) {
+                (true, _) => ("penwidth=3, color=red", "red"),
+                (false, false) => ("color=gray", "gray40"),
+                (false, true) => ("", ""),
+            };
+            let label = &edge.label;
+            let style = match look {
+                "" => String::new(),
+                look => format!(" [taillabel=\"{label}\", {look}, labelfontcolor=\"{ink}\"]"),
             };
             let _ = writeln!(out, "  \"{from}\" -> \"{to}\"{style};");
         }

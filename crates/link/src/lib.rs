@@ -97,6 +97,8 @@ pub struct Link {
     socket_queue: usize,
     /// Somebody looked at that since it was told.
     has_looked: bool,
+    /// With more octets than these in the send queue each packet is marked, at once.
+    mark_from: usize,
     congestion: Congestion,
     reassembler: Reassembler,
     reliability: Option<Box<Reliability>>,
@@ -117,6 +119,7 @@ impl Link {
             sequence: config.first_sequence,
             socket_queue: 0,
             has_looked: false,
+            mark_from: usize::MAX,
             congestion: Congestion::default(),
             reassembler: Reassembler::new(config.reassembly_limits),
             reliability: reliability.map(Box::new),
@@ -160,6 +163,12 @@ impl Link {
     /// Tells how many octets wait in the socket behind the send queue, for congestion marks.
     pub fn set_socket_queue(&mut self, octets: usize) {
         (self.socket_queue, self.has_looked) = (octets, false);
+    }
+
+    /// Marks each packet, at once, that finds more octets than these in the send queue, where
+    /// congestion is marked at all; until then only a queue that stays long is told.
+    pub fn set_mark_from(&mut self, octets: usize) {
+        self.mark_from = octets;
     }
 
     /// Whether a mark was thought of since the octets in the socket were last told: where none is,

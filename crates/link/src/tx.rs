@@ -152,7 +152,8 @@ impl Link {
     fn congestion_mark(&mut self, now: Tick, own: u8, queued: usize) -> u8 {
         let Some(config) = self.config.congestion_marking else { return own };
         self.has_looked = true;
-        if !self.congestion.check(now, queued + self.socket_queue, config) {
+        let is_long = self.congestion.check(now, queued + self.socket_queue, config);
+        if !is_long && queued <= self.mark_from {
             return own;
         }
         self.counters.congestion_marked += 1;

@@ -185,6 +185,7 @@ fn shards(
             reports,
             control,
             push: (!sides.is_empty()).then(|| sides.remove(0)),
+            hold: Duration::from_millis(config.faces.hold_ms),
         };
         let engine = ShardEngine::new(Shard::new(parts), mailbox, clock, POLICY);
         made.shards.push(engine.map_err(&failed)?);

@@ -17,8 +17,8 @@ use std::path::PathBuf;
 
 `onym ls /alice/photos` lists it and `onym get /alice/photos/FILE` fetches a file; so do file clients of
 the ndn6 file protocol, such as that of NDNts. Files are read when they are asked for: the version is the
-time of the last change, and a file that changes meanwhile is fetched anew. Links are not followed; a
-file with several hard links is not served from a folder that others than its owner may write.")]
+time of the last change, and a file that changes meanwhile is fetched anew. Links are not followed.
+A file with several hard links is not served from a folder that others than its owner may write.")]
 pub(crate) struct Args {
     /// The folder.
     folder: PathBuf,

@@ -91,6 +91,8 @@ impl Config {
         check.between("faces.udp.mtu", faces.udp.mtu, 64, 8800)?;
         check.between("faces.count_max", faces.count_max as usize, 1, 1 << 24)?;
         check.between("faces.queue_bytes_max", faces.queue_bytes_max, 8800, 1 << 30)?;
+        let hold = usize::try_from(faces.hold_ms).unwrap_or(usize::MAX);
+        check.between("faces.hold_ms", hold, 0, 600_000)?;
         let ring = faces.shm.ring_bytes;
         let good = ring.is_power_of_two() && (65_536..=1 << 26).contains(&ring);
         let allowed = "allowed is a power of two from 65536 to 67108864";

@@ -31,10 +31,11 @@ impl Driver for Shard {
     }
 
     fn poll_timeout(&self) -> Tick {
-        self.fw.poll_timeout().unwrap_or(Tick::NEVER)
+        self.fw.poll_timeout().unwrap_or(Tick::NEVER).min(self.paused.poll_timeout())
     }
 
     fn handle_timeout(&mut self, io: &mut Io) {
+        self.end_pauses(io);
         self.fw.handle_timeout(io.now, &mut self.out);
         self.send_out(io);
     }
@@ -68,7 +69,10 @@ impl Driver for Shard {
                     remote: transport.remote_uri().to_string(),
                 });
             }
-            FaceEvent::Flushed => self.push_flushed(io, slot),
+            FaceEvent::Flushed => {
+                self.note_flushed(io, slot);
+                self.push_flushed(io, slot);
+            }
         }
     }
 
@@ -126,11 +130,12 @@ impl Driver for Shard {
     }
 
     fn admit(&mut self, io: &mut Io, slot: Slot, frames: &[RxFrame]) -> usize {
-        self.not_held(io, slot, frames)
+        let may_ask = self.may_ask(io, slot, frames.len());
+        self.not_held(io, slot, &frames[..may_ask])
     }
 
-    fn held(&mut self, _: &mut Io, slot: Slot) -> bool {
-        !self.push_is_free() && self.hold(slot)
+    fn held(&mut self, io: &mut Io, slot: Slot) -> bool {
+        self.is_paused(io, slot) || !self.push_is_free() && self.hold(slot)
     }
 
     fn given_up(&mut self, io: &mut Io, id: FaceId, interest: &Buf) {

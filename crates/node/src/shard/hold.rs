@@ -1,8 +1,8 @@
-//! What a face does to the push half of its shard while its queue is long.
+//! What is waited for while the queue of a face is long.
 
 use onym_tables::Tick;
 
-/// What a face does to the push half of its shard.
+/// Whether a face with a long queue is waited for: by the push half of its shard, or by itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Hold {
     /// Nothing.

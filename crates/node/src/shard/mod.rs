@@ -9,6 +9,7 @@ mod choose;
 mod drive;
 mod fan;
 mod hold;
+mod local;
 mod obey;
 mod order;
 mod packet;
@@ -33,6 +34,7 @@ use rtrb::Producer;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 /// Numbers of the engine of a shard.
 pub(crate) const POLICY: Policy = Policy {
@@ -122,6 +124,10 @@ pub(crate) struct FaceState {
     pub(crate) push_sent: u64,
     /// Whether the push half waits for it.
     pub(crate) hold: Hold,
+    /// Whether nothing is read from it until it has read.
+    pub(crate) pull: Hold,
+    /// The bound of its queue, in octets.
+    pub(crate) queue_bytes_max: usize,
 }
 
 /// What the engine of a shard drives.
@@ -143,6 +149,8 @@ pub(crate) struct Shard {
     reported: bool,
     control: Arc<Bell>,
     out: Outbox,
+    /// Applications that are waited for until they read.
+    paused: local::Paused,
     /// The push half, when it is enabled.
     push: Option<PushSide>,
     pub(crate) push_dropped: PushDropped,
@@ -165,6 +173,8 @@ pub(crate) struct Parts {
     pub(crate) reports: Producer<Report>,
     pub(crate) control: Arc<Bell>,
     pub(crate) push: Option<PushSide>,
+    /// How long an application that reads nothing is not read from; none: not at all.
+    pub(crate) hold: Duration,
 }
 
 impl Shard {
@@ -183,6 +193,7 @@ impl Shard {
             reported: false,
             control: parts.control,
             out: Outbox::default(),
+            paused: local::Paused::new(parts.hold),
             push: parts.push,
             push_dropped: PushDropped::default(),
         }

@@ -1,5 +1,6 @@
 //! Execution of the orders to a shard.
 
+use super::local::set_free;
 use super::{FaceOrder, FaceState, Hold, Io, Opening, Order, Shard, TableOrder};
 use crate::counts::ShardState;
 use onym_engine::OwnerCounters;
@@ -152,8 +153,11 @@ impl Shard {
             (face.state.is_local, face.state.hold) = (is_local, Hold::Free);
             // A program of this machine that writes one packet wrongly keeps its face and routes.
             face.ends_on_malformed = !is_local;
+            face.state.queue_bytes_max = queue_bytes_max;
         }
         io.open(slot, transport, link, queue_bytes_max)?;
+        self.forget_paused(slot);
+        io.faces.get(slot).into_iter().for_each(set_free);
         for frame in first {
             io.frame(self, slot, frame);
         }
@@ -175,6 +179,7 @@ impl Shard {
         let (slot, _) = io.faces.by_id(id)?;
         self.push_leave(io, slot);
         self.forget_held(io.now, slot);
+        self.forget_paused(slot);
         io.close(slot).map(|face| face.counters())
     }
 

@@ -6,7 +6,7 @@ use crate::cross::Leg;
 use onym_engine::{Place, Slot};
 use onym_forward::{Share, Verdict};
 use onym_frame::{Buf, Lane};
-use onym_link::{Outgoing, Packet, Payload, Transmit};
+use onym_link::{Outgoing, Packet, PacketKind, Payload, Transmit};
 use onym_tables::{FaceId, Tick};
 use std::sync::atomic::Ordering;
 
@@ -113,6 +113,7 @@ impl Shard {
             Outgoing::PushFrame => true,
             Outgoing::Pull(..) => false,
         };
+        let is_answer = matches!(item.what, Outgoing::Pull(PacketKind::Data, _));
         let now = io.now;
         let Some(face) = io.faces.get(slot) else { return };
         if face.io.is_none() {
@@ -124,6 +125,9 @@ impl Shard {
         let _ = face.link.send(now, item, arena, &mut face.queue);
         if is_push {
             self.note_hold(io, slot);
+        }
+        if is_answer {
+            self.note_answer(io, slot);
         }
         io.queued(slot);
     }

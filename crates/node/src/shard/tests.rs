@@ -1,5 +1,7 @@
 //! A shard stepped by hand, without its thread.
 
+mod local;
+
 use super::*;
 use crate::cross::direction;
 use onym_engine::{Bell, Clock, Driver as _, FaceEvent, Port, mailbox};
@@ -33,6 +35,11 @@ struct Bench {
 const REPORTS: usize = 8;
 
 fn bench(shards: usize) -> Bench {
+    bench_that_waits(shards, Duration::ZERO)
+}
+
+/// As [`bench`]; applications are waited for so long.
+fn bench_that_waits(shards: usize, hold: Duration) -> Bench {
     let (reports_tx, reports) = RingBuffer::new(REPORTS);
     let (bell, other) = (Bell::new().unwrap(), Bell::new().unwrap());
     let (mut to, mut from) = (vec![None], vec![None]);
@@ -56,6 +63,7 @@ fn bench(shards: usize) -> Bench {
         reports: reports_tx,
         control: Bell::new().unwrap(),
         push: None,
+        hold,
     });
     let engine = ShardEngine::new(shard, mailbox, Clock::start(), POLICY).unwrap();
     Bench { engine, reports, peer, _back: back, _orders: port, next: 256 }

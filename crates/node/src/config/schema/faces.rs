@@ -13,6 +13,11 @@ pub struct Faces {
     pub count_max: u32,
     /// Bound of the send queue of one face, in octets; frames beyond it are dropped as `queue_full`.
     pub queue_bytes_max: usize,
+    /// How long an application is waited for that asks for Data and does not read it, in
+    /// milliseconds: with its queue half full nothing is read from it while it takes anything, and
+    /// for so long while it takes nothing. Meanwhile its queue may hold four times its bound. Then
+    /// its Data is marked, and dropped as `queue_full`, until the queue is below half. 0: not at all.
+    pub hold_ms: u64,
     /// An on-demand datagram face without traffic for this long is closed, in seconds.
     pub idle_timeout_s: u64,
     /// First delay before a permanent stream face connects again, in milliseconds; doubles up to
@@ -43,6 +48,7 @@ impl Default for Faces {
         Self {
             count_max: 16_384,
             queue_bytes_max: 4 << 20,
+            hold_ms: 250,
             idle_timeout_s: 600,
             reconnect_min_ms: 1000,
             reconnect_max_ms: 300_000,
