@@ -1,6 +1,6 @@
 //! The faces as forwarding sees them: scope, link type, and what is counted per face.
 
-use crate::fairness::Load;
+use crate::fairness::load::Load;
 use onym_tables::FaceId;
 use onym_tables::index::HashIndex;
 use onym_wire::mgmt::{LinkType, Scope};

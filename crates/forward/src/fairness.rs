@@ -25,7 +25,7 @@
 //!
 //! A flow alone on the node is bound by nothing but three quarters of the PIT.
 
-mod load;
+pub(crate) mod load;
 
 pub(crate) use load::Window;
 pub use load::{FREE, Load, UPSTREAM_FREE};

@@ -41,7 +41,7 @@ pub struct Nobody;
 
 impl Admission for Nobody {
     fn admit(&self, _: Act, _: &[NameRef<'_>], _: &Data<'_>, _: u64) -> Result<Name, String> {
-        Err("nobody may from the network".into())
+        Err("commands from the network are not admitted".into())
     }
 }
 
@@ -66,15 +66,23 @@ impl Admission for Everybody {
 #[derive(Debug)]
 pub struct Keys {
     certificates: Vec<Certificate>,
-    /// Names need not be under the identity.
-    any_name: bool,
+    names: Names,
+}
+
+/// Which names the owner of a key may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Names {
+    /// Those under the identity of the key.
+    Own,
+    /// All.
+    Any,
 }
 
 impl Keys {
-    /// Believes `certificates`; for names under their identities only, unless `any_name`.
+    /// Believes `certificates` for `names`.
     #[must_use]
-    pub fn new(certificates: Vec<Certificate>, any_name: bool) -> Self {
-        Self { certificates, any_name }
+    pub fn new(certificates: Vec<Certificate>, names: Names) -> Self {
+        Self { certificates, names }
     }
 }
 
@@ -95,7 +103,9 @@ impl Admission for Keys {
         let identity = certificate.identity();
         let foreign = names.iter().find(|name| !identity.is_prefix_of(**name));
         match foreign {
-            Some(name) if !self.any_name => Err(format!("{name} is not under {identity}")),
+            Some(name) if !(self.names == Names::Any) => {
+                Err(format!("{name} is not under {identity}"))
+            }
             _ => Ok(identity.to_name()),
         }
     }
@@ -124,7 +134,7 @@ mod tests {
         let mut packet = Vec::new();
         signer.sign_data(&DataBuilder::new(name.as_ref(), b"octets"), &mut packet).unwrap();
         let data = Data::parse(&packet).unwrap();
-        let keys = Keys::new(vec![certificate], false);
+        let keys = Keys::new(vec![certificate], Names::Own);
         let admit = |now_ms| keys.admit(Act::Delete, &[data.name], &data, now_ms);
         assert_eq!(admit(NOW_MS + DAY_MS).unwrap().to_string(), "/alice");
         for moment in [NOW_MS - DAY_MS, NOW_MS + 3 * DAY_MS] {

@@ -202,12 +202,14 @@ impl Fetching {
         ready
     }
 
-    /// The store answered for `count` packets; when it refused one, nothing more is wanted.
-    pub fn stored(&mut self, count: u64, refused: bool) {
+    /// The store answered for `count` packets.
+    pub fn stored(&mut self, count: u64) {
         self.storing -= count;
-        if refused {
-            self.lost = Some(0);
-        }
+    }
+
+    /// The store refused a packet: nothing more is wanted.
+    pub fn refuse(&mut self) {
+        self.lost = Some(0);
     }
 
     /// Whether the object ended, and well.
@@ -249,7 +251,7 @@ mod tests {
                 fetching.lost(segment)
             }
             let ready = fetching.take_ready().len() as u64;
-            fetching.stored(ready, false);
+            fetching.stored(ready);
         }
         assert!(asked <= 4, "{asked}");
         assert_eq!(fetching.ended(), Some(false));
@@ -268,7 +270,7 @@ mod tests {
         for segment in 2..10 {
             fetching.lost(segment);
         }
-        fetching.stored(2, false);
+        fetching.stored(2);
         assert_eq!(fetching.next_ask(), None);
         // What is behind the end was not wanted.
         assert_eq!(fetching.ended(), Some(true));

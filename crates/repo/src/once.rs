@@ -18,7 +18,7 @@ pub enum NotOnce {
     #[error("it was sent before")]
     Again,
     /// Its time is not now.
-    #[error("its time is {0} s from this clock, more than {window} s", window = WINDOW_MS / 1000)]
+    #[error("its time differs from this clock by {0} s; at most {window} s are allowed", window = WINDOW_MS / 1000)]
     Time(u64),
     /// Too many of its owner's are remembered.
     #[error("{PER_OWNER_MAX} commands of its owner are remembered, of those without a time all")]

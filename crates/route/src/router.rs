@@ -40,7 +40,7 @@ use onym_sync::alo::Alo;
 use onym_tables::{Rng, Tick};
 use onym_wire::Name;
 use probe::Probes;
-use publish::Publisher;
+use publish::{Parting, Publisher};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -244,9 +244,8 @@ impl Router {
                     self.serve_local(now, &incoming);
                 }
                 Event::Interest { prefix, incoming } => {
-                    let active = prefix == self.served.active;
-                    debug_assert!(active || prefix == self.served.passive);
-                    self.on_sync(now, active, &incoming);
+                    debug_assert!([self.served.active, self.served.passive].contains(&prefix));
+                    self.on_sync(now, &incoming);
                 }
                 Event::Data { id, packet, rtt, .. } => self.on_advert(now, id, packet, rtt),
                 Event::Unanswered { id, .. } => self.on_no_advert(now, id),
@@ -262,7 +261,10 @@ impl Router {
                 if answer.is_err() {
                     self.counters.commands_failed += 1;
                 }
-                self.fib.completed(now, &prefix, face, cost, answer.is_ok());
+                match answer {
+                    Ok(_) => self.fib.installed(&prefix, face, cost),
+                    Err(_) => self.fib.refused(now, &prefix, face, cost),
+                }
             }
             Some(Purpose::Link(index)) => self.link_answered(now, index, answer),
             Some(Purpose::Other) | None => {}
@@ -296,7 +298,7 @@ impl Router {
 
     /// Neighbours are told that this router leaves; what it installed is withdrawn.
     pub fn stop(&mut self, now: Tick) {
-        self.send_hello(now, None, true);
+        self.send_hello(now, None, Parting::Goodbye);
         self.stopped = true;
         self.fib.withdraw_all();
         self.progress(now);

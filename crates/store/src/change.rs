@@ -84,7 +84,7 @@ pub enum Done {
 #[non_exhaustive]
 pub enum Refused {
     /// It is not one whole Data of at most 8800 octets.
-    #[error("it is no Data packet")]
+    #[error("it is not a Data packet")]
     Malformed,
     /// The name is longer than 4096 octets.
     #[error("its name is longer than 4096 octets")]

@@ -4,8 +4,9 @@ use crate::Error;
 use crate::disk::DiskFile;
 use crate::entry::{ENTRY, Entry};
 use crate::overlay::{InMemory, OnDisk};
-use crate::record::{Place, note_len, padded};
+use crate::record::{Place, is_head, note_len, padded};
 use crate::tally::{InSegment, Tally, Usage};
+use onym_wire::name::NameRef;
 use redb::{
     Database, ReadableDatabase as _, ReadableTable as _, Table, TableDefinition, WriteTransaction,
 };
@@ -63,23 +64,31 @@ impl Due {
     }
 }
 
+fn builder(cache_octets: usize) -> redb::Builder {
+    let mut builder = Database::builder();
+    builder.set_cache_size(cache_octets);
+    builder
+}
+
 impl Index {
-    /// Opens the index in `file`; over memory when it must not be written.
-    pub(crate) fn open(
+    /// Opens the index in `file`, to read and write.
+    pub(crate) fn on_disk(file: Arc<dyn DiskFile>, cache_octets: usize) -> Result<Self, Error> {
+        let detached = Arc::new(AtomicBool::new(false));
+        let backend = OnDisk { file, detached: Arc::clone(&detached) };
+        let db = builder(cache_octets).create_with_backend(backend)?;
+        Self::checked(db, detached)
+    }
+
+    /// An index in memory that begins as the one in `file`, which is not written.
+    pub(crate) fn in_memory(
         file: Option<Arc<dyn DiskFile>>,
-        read_only: bool,
         cache_octets: usize,
     ) -> Result<Self, Error> {
-        let detached = Arc::new(AtomicBool::new(false));
-        let mut builder = Database::builder();
-        builder.set_cache_size(cache_octets);
-        let db = match file {
-            Some(file) if !read_only => {
-                let detached = Arc::clone(&detached);
-                builder.create_with_backend(OnDisk { file, detached })?
-            }
-            file => builder.create_with_backend(InMemory::over(file)?)?,
-        };
+        let db = builder(cache_octets).create_with_backend(InMemory::over(file)?)?;
+        Self::checked(db, Arc::new(AtomicBool::new(false)))
+    }
+
+    fn checked(db: Database, detached: Arc<AtomicBool>) -> Result<Self, Error> {
         let index = Self { db: Arc::new(db), detached };
         index.check_format()?;
         Ok(index)
@@ -181,15 +190,14 @@ impl<'t> Tables<'t> {
         Ok(())
     }
 
-    /// Notes that `name` is at `entry` now; `is_head` when it is the first packet of an object.
-    /// Whether it was somewhere else before.
+    /// Notes that `name` is at `entry` now. Whether it was somewhere else before.
     pub(crate) fn put(
         &mut self,
         tally: &mut Tally,
-        name: &[u8],
-        is_head: bool,
+        name: NameRef<'_>,
         entry: &Entry,
     ) -> Result<bool, Error> {
+        let (is_head, name) = (is_head(name), name.value());
         let old = self.packets.insert(name, &entry.encode())?.map(|e| Entry::decode(e.value()));
         if let Some(old) = &old {
             tally.take(old);
@@ -266,10 +274,10 @@ impl<'t> Tables<'t> {
         };
         if let Some(old) = old {
             let segment = note_place(old.value()).segment;
-            tally.note_is(segment, octets(note_value(old.value()).len()), false);
+            tally.take_note(segment, octets(note_value(old.value()).len()));
         }
         match value {
-            Some(value) => tally.note_is(place.segment, octets(value.len()), true),
+            Some(value) => tally.add_note(place.segment, octets(value.len())),
             None => tally.deletion_is(place.segment, octets(0)),
         }
         Ok(())

@@ -30,10 +30,10 @@ pub use writer::{Recovery, Scrubbed, Writer};
 #[non_exhaustive]
 pub enum Error {
     /// The disk.
-    #[error("the disk of the store fails: {0}")]
+    #[error("the store's disk failed: {0}")]
     Disk(#[from] std::io::Error),
     /// The index.
-    #[error("the index of the store fails: {0}")]
+    #[error("the store's index failed: {0}")]
     Index(String),
     /// Another process has it open.
     #[error("another process has the store open")]

@@ -135,10 +135,16 @@ impl Tally {
         self.undo.push(Step::Packet(*entry, false));
     }
 
-    /// A note of `octets` is in `segment`, or is not any more.
-    pub(crate) fn note_is(&mut self, segment: u32, octets: usize, there: bool) {
-        self.note(segment, octets as u64, there);
-        self.undo.push(Step::Note(segment, octets as u64, there));
+    /// A note of `octets` is in `segment`.
+    pub(crate) fn add_note(&mut self, segment: u32, octets: usize) {
+        self.note(segment, octets as u64, true);
+        self.undo.push(Step::Note(segment, octets as u64, true));
+    }
+
+    /// A note of `octets` is in `segment` no more.
+    pub(crate) fn take_note(&mut self, segment: u32, octets: usize) {
+        self.note(segment, octets as u64, false);
+        self.undo.push(Step::Note(segment, octets as u64, false));
     }
 
     /// A deletion of `octets` is in `segment`.

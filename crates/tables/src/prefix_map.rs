@@ -5,6 +5,7 @@ use crate::hash::{NameHashes, Prefix};
 use crate::index::HashIndex;
 use crate::room;
 use onym_wire::NAME_COMPONENTS_MAX;
+use std::ops::ControlFlow;
 
 #[derive(Debug)]
 struct Node<V> {
@@ -98,6 +99,27 @@ impl<V> PrefixMap<V> {
             }
         }
         None
+    }
+
+    /// Shows the entries of all prefixes of `name` to `visit` with their numbers of components, the
+    /// longest first, until it breaks.
+    pub fn walk_mut(
+        &mut self,
+        hashes: &NameHashes,
+        name: &[u8],
+        mut visit: impl FnMut(usize, &mut V) -> ControlFlow<()>,
+    ) {
+        let mut lengths = self.lengths & hashes.lengths();
+        while lengths != 0 {
+            let len = 63 - lengths.leading_zeros() as usize;
+            lengths &= !(1 << len);
+            let Some(prefix) = hashes.prefix(name, len) else { continue };
+            if let Some(value) = self.get_mut(&prefix)
+                && visit(len, value).is_break()
+            {
+                return;
+            }
+        }
     }
 
     /// Sets the value of `prefix` and returns the one it replaces.

@@ -59,7 +59,7 @@ pub enum InviteError {
     #[error("it has more than {RULES_MAX} entries")]
     TooMany,
     /// A list that is not under the key that it is about, or empty.
-    #[error("{0} is no list of certificates of that key")]
+    #[error("{0} is not a list of certificates of that key")]
     List(Name),
 }
 

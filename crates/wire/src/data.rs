@@ -120,9 +120,12 @@ impl<'a> Data<'a> {
                     self.signed_range = wire.get(start..at).unwrap_or_default();
                     rank::SIGNATURE_VALUE
                 }
+                typ @ (types::NAME | 20..=23) => {
+                    tlv::misplaced(typ)?;
+                    last
+                }
                 typ => {
-                    let is_known = matches!(typ, types::NAME | 20..=23);
-                    tlv::misplaced(typ, is_known)?;
+                    tlv::unknown(typ)?;
                     last
                 }
             };
@@ -155,9 +158,12 @@ impl<'a> Data<'a> {
                 }
                 // What an application added, whatever its parity.
                 128..=252 => last,
+                typ @ types::CONTENT_TYPE..=types::FINAL_BLOCK_ID => {
+                    tlv::misplaced(typ)?;
+                    last
+                }
                 typ => {
-                    let is_known = (types::CONTENT_TYPE..=types::FINAL_BLOCK_ID).contains(&typ);
-                    tlv::misplaced(typ, is_known)?;
+                    tlv::unknown(typ)?;
                     last
                 }
             };

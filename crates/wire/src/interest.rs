@@ -214,10 +214,13 @@ impl<'a> Interest<'a> {
             | types::NONCE
             | types::INTEREST_LIFETIME
             | types::HOP_LIMIT => rank::NAME,
-            _ => 0,
+            typ => {
+                tlv::unknown(typ)?;
+                return Ok(last);
+            }
         };
         if rank <= last {
-            tlv::misplaced(head.typ, rank > 0)?;
+            tlv::misplaced(head.typ)?;
             return Ok(last);
         }
         match head.typ {

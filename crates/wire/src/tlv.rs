@@ -207,13 +207,35 @@ pub(crate) fn take(bytes: &[u8], typ: u32) -> Option<(&[u8], &[u8])> {
     }
 }
 
-/// What an element that is unknown (`is_known` false) or not in its place does to its packet.
+/// What an element of an unknown type does to its packet.
 #[cold]
-pub(crate) const fn misplaced(typ: u32, is_known: bool) -> Result<(), Malformed> {
-    match (is_critical(typ), is_known) {
-        (false, _) => Ok(()),
-        (true, false) => Err(Malformed::UnknownCritical(typ)),
-        (true, true) => Err(Malformed::OutOfOrder(typ)),
+pub(crate) const fn unknown(typ: u32) -> Result<(), Malformed> {
+    if is_critical(typ) { Err(Malformed::UnknownCritical(typ)) } else { Ok(()) }
+}
+
+/// What an element of a known type does to its packet where it is not in its place.
+#[cold]
+pub(crate) const fn misplaced(typ: u32) -> Result<(), Malformed> {
+    if is_critical(typ) { Err(Malformed::OutOfOrder(typ)) } else { Ok(()) }
+}
+
+/// Where the value of the Name begins in an Interest or Data that was parsed: the Name is its first
+/// element, so behind two heads.
+#[must_use]
+#[inline]
+pub fn name_at(packet: &[u8]) -> usize {
+    let outer = short_head_len(packet.get(1));
+    outer + short_head_len(packet.get(outer + 1))
+}
+
+/// Octets of a head with a type of one octet, by the first octet of its length.
+#[inline]
+const fn short_head_len(length: Option<&u8>) -> usize {
+    match length {
+        Some(255) => 10,
+        Some(254) => 6,
+        Some(253) => 4,
+        _ => 2,
     }
 }
 

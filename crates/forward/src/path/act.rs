@@ -1,8 +1,9 @@
 //! In: the actions of a strategy.  Out: Interests and Nacks in the outbox, out-records, timers.
 //! Drops: none.  Counters: those of copies (asked, sent, unsent).
 
-use super::interest::Incoming;
-use super::{emit, finalize};
+use super::emit::{self, Sent};
+use super::finalize;
+use super::incoming::Incoming;
 use crate::stage::{Pending, Strategies};
 use crate::strategy::{Action, Refusal, out_marks};
 use crate::{Event, fairness};
@@ -219,7 +220,7 @@ pub(crate) fn send(
     let slot = upstream.slot;
     let entry = pending.pit.entry_mut(slot);
     let (nonce, expiry) = (upstream.nonce, now.plus_ms(lifetime_ms));
-    let mut is_new = false;
+    let mut sent = Sent::Again;
     let mark = if upstream.non_discovery { out_marks::NON_DISCOVERY } else { 0 };
     match entry.out_record_mut(face) {
         Some(r) => {
@@ -227,7 +228,7 @@ pub(crate) fn send(
             r.marks = r.marks & !out_marks::NON_DISCOVERY | mark;
         }
         None => {
-            is_new = true;
+            sent = Sent::First;
             entry.outs.push(OutRecord {
                 face,
                 nonce,
@@ -250,7 +251,7 @@ pub(crate) fn send(
         ..LpOut::default()
     };
     let bytes = upstream.write(out);
-    emit::interest(pending, bytes, to, is_new, lp, out);
+    emit::interest(pending, bytes, to, sent, lp, out);
     done.sent += 1;
     done.delivered += u32::from(face == FaceId::INTERNAL);
 }

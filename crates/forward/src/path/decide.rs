@@ -4,7 +4,7 @@
 //! Counters: none of its own.
 
 use super::act::{self, Done, Upstream};
-use super::interest::Incoming;
+use super::incoming::Incoming;
 use super::{finalize, is_localhop, is_localhost};
 use crate::Verdict;
 use crate::stage::{Pending, RouteStage, Strategies, Target};

@@ -4,6 +4,7 @@
 
 use crate::Unsent;
 use crate::faces::FaceSlot;
+use crate::path::is_localhost;
 use crate::stage::Pending;
 use onym_link::{LpOut, Outbox, Outgoing, PacketKind, Payload, Transmit};
 use onym_tables::FaceId;
@@ -11,6 +12,28 @@ use onym_tables::pit::Token;
 use onym_wire::interest::{Hint, Interest};
 use onym_wire::lp::NackReason;
 use onym_wire::mgmt::LinkType;
+
+/// Whether a PIT entry leaves by a face for the first time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sent {
+    First,
+    Again,
+}
+
+/// How far a name may travel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// It is under `/localhost`: to programs of this host.
+    Host,
+    Anywhere,
+}
+
+impl Reach {
+    #[inline(always)]
+    pub(crate) fn of(name: &[u8]) -> Self {
+        if is_localhost(name) { Self::Host } else { Self::Anywhere }
+    }
+}
 
 #[cold]
 fn unsent(pending: &mut Pending, kind: PacketKind, reason: Unsent) -> bool {
@@ -70,20 +93,19 @@ fn push(
     out.items.push(Transmit { face, what: Outgoing::Pull(kind, lp), bytes });
 }
 
-/// Sends an Interest by the face that [`may_send_interest`] found; `is_new` when an out-record was
-/// made for it.
+/// Sends an Interest by the face that [`may_send_interest`] found.
 #[inline]
 pub(crate) fn interest(
     pending: &mut Pending,
     bytes: Payload,
     to: FaceSlot,
-    is_new: bool,
+    sent: Sent,
     lp: LpOut,
     out: &mut Outbox,
 ) {
     let to = pending.faces.at_mut(to);
     to.counters.out_interests += 1;
-    to.load.out_pending += u32::from(is_new);
+    to.load.out_pending += u32::from(sent == Sent::First);
     let face = to.id;
     push(pending, PacketKind::Interest, face, bytes, lp, out);
 }
@@ -94,14 +116,14 @@ pub(crate) fn data(
     pending: &mut Pending,
     bytes: Payload,
     face: FaceId,
-    is_localhost: bool,
+    reach: Reach,
     lp: LpOut,
     out: &mut Outbox,
 ) -> bool {
     let Some(to) = pending.faces.get_mut(face) else {
         return unsent(pending, PacketKind::Data, Unsent::FaceGone);
     };
-    if is_localhost && !to.is_local() {
+    if reach == Reach::Host && !to.is_local() {
         return unsent(pending, PacketKind::Data, Unsent::OutScope);
     }
     to.counters.out_data += 1;

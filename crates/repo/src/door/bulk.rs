@@ -1,4 +1,4 @@
-//! Bulk TCP: Data packets one behind the other, nothing is answered, the end is the end.
+//! Bulk TCP: Data packets one after another, without answers; the connection ends with the last packet.
 
 use super::Packets;
 use crate::admission::{Act, Admission};
@@ -54,7 +54,7 @@ impl Bulk {
     /// Those of the operating system; `PermissionDenied` for an open door beyond loopback.
     pub fn open(listen: SocketAddr, store: &Arc<Store>, rule: BulkRule) -> io::Result<Self> {
         if rule.admission.is_none() && !listen.ip().is_loopback() {
-            let why = "beyond loopback bulk insertion needs a key that is admitted";
+            let why = "bulk insertion beyond loopback requires an admitted key";
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
         }
         let listener = TcpListener::bind(listen)?;
@@ -149,7 +149,7 @@ fn owner_of(
 ) -> Result<OwnerId, String> {
     let data = Data::parse(packet).map_err(|e| e.to_string())?;
     if !rule.prefixes.iter().any(|prefix| prefix.as_ref().is_prefix_of(data.name)) {
-        return Err(format!("{} is under no prefix of the repository", data.name));
+        return Err(format!("{} is under none of the repository's prefixes", data.name));
     }
     let Some(admission) = &rule.admission else { return Ok(OwnerId::LOCAL) };
     let owner = admission.admit(Act::Insert, &[data.name], &data, unix_now_ms())?;

@@ -351,7 +351,7 @@ fn get(store: &Store, name: &str, out: &mut dyn Write) -> io::Result<()> {
     });
     let object = match object {
         Ok(Some(object)) => object,
-        Ok(None) => return say(out, &Said::failed(format!("{name} is not there"))),
+        Ok(None) => return say(out, &Said::failed(format!("{name} is not in the repository"))),
         Err(why) => return say(out, &Said::failed(why)),
     };
     let follow = Some(object.last_segment + 1);

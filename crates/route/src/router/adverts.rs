@@ -86,10 +86,11 @@ impl Router {
             neighbour.rtt = Some(smooth);
         }
         let face = neighbour.face();
-        self.verify(Subject::Segment((peer, id, packet.clone())), packet, face);
+        self.verify(Subject::Segment(Segment { peer, id, packet: packet.clone() }), packet, face);
     }
 
-    pub(super) fn on_segment(&mut self, now: Tick, (peer, id, packet): Segment) {
+    pub(super) fn on_segment(&mut self, now: Tick, segment: Segment) {
+        let Segment { peer, id, packet } = segment;
         let Some(neighbour) = self.neighbours.get_mut(peer) else { return };
         let Some(mut fetch) = neighbour.fetch.take_if(|fetch| fetch.id == id) else { return };
         let data = packet.data();

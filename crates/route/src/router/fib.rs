@@ -87,28 +87,29 @@ impl Fib {
         }
     }
 
-    /// A command was answered.
-    pub(super) fn completed(
-        &mut self,
-        now: Tick,
-        name: &Arc<Name>,
-        face: u64,
-        cost: Option<u64>,
-        done: bool,
-    ) {
-        self.in_flight = self.in_flight.saturating_sub(1);
-        let Some(prefix) = self.prefixes.get_mut(name) else { return };
-        prefix.in_flight = prefix.in_flight.saturating_sub(1);
-        // A route that cannot be removed is gone, or goes with its face.
-        if done || cost.is_none() {
+    /// A command was carried out: the route has this cost, or is removed.
+    pub(super) fn installed(&mut self, name: &Arc<Name>, face: u64, cost: Option<u64>) {
+        let Some(prefix) = self.answered(name) else { return };
+        prefix.installed.retain(|(installed, _)| *installed != face);
+        prefix.installed.extend(cost.map(|cost| (face, cost)));
+        self.dirty.insert(Arc::clone(name));
+    }
+
+    /// A command was refused, or not answered.
+    pub(super) fn refused(&mut self, now: Tick, name: &Arc<Name>, face: u64, cost: Option<u64>) {
+        let Some(prefix) = self.answered(name) else { return };
+        if cost.is_none() {
+            // A route that cannot be removed is gone, or goes with its face.
             prefix.installed.retain(|(installed, _)| *installed != face);
-            prefix.installed.extend(cost.map(|cost| (face, cost)));
         }
-        if done {
-            self.dirty.insert(Arc::clone(name));
-        } else {
-            self.retry.insert(Arc::clone(name), now.plus_ms(RETRY_MS));
-        }
+        self.retry.insert(Arc::clone(name), now.plus_ms(RETRY_MS));
+    }
+
+    fn answered(&mut self, name: &Arc<Name>) -> Option<&mut Prefix> {
+        self.in_flight = self.in_flight.saturating_sub(1);
+        let prefix = self.prefixes.get_mut(name)?;
+        prefix.in_flight = prefix.in_flight.saturating_sub(1);
+        Some(prefix)
     }
 
     /// The forwarder took the routes of a face away with it.

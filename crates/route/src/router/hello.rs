@@ -1,7 +1,7 @@
 //! Signs of life of neighbours, and the advertisements that they carry.
 
 use super::check::Subject;
-use super::neighbour::Said;
+use super::neighbour::{Said, Segment};
 use super::{Notice, Output, Refusal, Router, Verdict, Why};
 use crate::codec::{Delta, Hello, Request};
 use crate::table::{Asked, PeerId};
@@ -15,8 +15,8 @@ use std::sync::Arc;
 const DEAF_INTERVALS: u32 = 3;
 
 impl Router {
-    /// A sync Interest arrived, for `active` links or passive ones.
-    pub(super) fn on_sync(&mut self, now: Tick, active: bool, incoming: &Incoming) {
+    /// A sync Interest arrived, by an active link or a passive one.
+    pub(super) fn on_sync(&mut self, now: Tick, incoming: &Incoming) {
         self.counters.hellos += 1;
         let Some(face) = incoming.face else {
             self.counters.no_face += 1;
@@ -43,7 +43,6 @@ impl Router {
             self.counters.flooded += 1;
             return;
         }
-        let _ = active;
         let hello = Box::new(hello);
         let subject = Subject::Hello { face, hello, signed, packet: packet.clone() };
         self.verify(subject, packet, Some(face));
@@ -88,7 +87,7 @@ impl Router {
             (Verdict::Bad(why), Subject::Hello { hello, packet, .. }) => {
                 self.refused(now, hello.router, &packet, why);
             }
-            (Verdict::Bad(why), Subject::Segment((peer, id, packet))) => {
+            (Verdict::Bad(why), Subject::Segment(Segment { peer, id, packet })) => {
                 if let Some(name) = self.neighbour_name(peer).cloned() {
                     self.refused(now, name, &packet, why);
                 }

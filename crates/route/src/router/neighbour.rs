@@ -295,7 +295,12 @@ impl Neighbours {
 }
 
 /// A segment of an advertisement, checked or not yet.
-pub(super) type Segment = (PeerId, RequestId, Packet);
+#[derive(Debug)]
+pub(super) struct Segment {
+    pub(super) peer: PeerId,
+    pub(super) id: RequestId,
+    pub(super) packet: Packet,
+}
 
 impl super::Router {
     /// Neighbours whose last face fell silent are dead.

@@ -10,6 +10,13 @@ use onym_wire::signature::SignatureInfo;
 use onym_wire::{DataBuilder, InterestBuilder};
 use std::collections::VecDeque;
 
+/// Whether a hello is the last one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Parting {
+    Stays,
+    Goodbye,
+}
+
 /// Least time between two advertisements.
 const SPACING_MS: u64 = 10;
 /// After this many without a pause, the time between two becomes [`DAMPED_MS`].
@@ -168,7 +175,7 @@ impl Router {
 
     fn say(&mut self, now: Tick) {
         let delta = self.publisher.delta.clone();
-        self.send_hello(now, delta, false);
+        self.send_hello(now, delta, Parting::Stays);
     }
 
     /// A goodbye to whoever is at the other end of `face`.
@@ -189,7 +196,7 @@ impl Router {
     }
 
     /// One hello, by both kinds of links.
-    pub(super) fn send_hello(&mut self, now: Tick, delta: Option<Delta>, goodbye: bool) {
+    pub(super) fn send_hello(&mut self, now: Tick, delta: Option<Delta>, parting: Parting) {
         // No two routers in step: a tenth of the interval, by the router's own chance.
         let interval = u64::try_from(self.config.advertise_interval.as_millis()).unwrap_or(5000);
         let jitter = (self.config.seed ^ self.counters.hellos_sent.wrapping_mul(0x9E37_79B9)) % 10;
@@ -203,7 +210,7 @@ impl Router {
             seq: self.publisher.seq,
             delta: delta.filter(fits),
             heard: self.heard(),
-            goodbye,
+            goodbye: parting == Parting::Goodbye,
         };
         let mut content = Vec::new();
         hello.write(&mut content);

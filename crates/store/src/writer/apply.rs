@@ -7,7 +7,7 @@ use crate::disk::read_exact;
 use crate::entry::Entry;
 use crate::log::Files;
 use crate::options::Bounds;
-use crate::record::{HEADER, Kind, Record, is_head, note_body, padded};
+use crate::record::{HEADER, Kind, Record, note_body, padded};
 use onym_wire::PACKET_LEN_MAX;
 use onym_wire::data::Data;
 use onym_wire::name::NameRef;
@@ -122,7 +122,7 @@ impl Group<'_, '_> {
             fresh_until_ms: fresh_until(&data, arrival_ms),
             expires_ms,
         };
-        self.moved |= self.tables.put(self.tally, name, is_head(data.name), &entry)?;
+        self.moved |= self.tables.put(self.tally, data.name, &entry)?;
         Ok(Ok(if old.is_some() { Done::Replaced } else { Done::New }))
     }
 

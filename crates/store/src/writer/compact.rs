@@ -4,7 +4,7 @@ use super::recover::entry_of;
 use super::{Group, Writer};
 use crate::Error;
 use crate::disk::read_exact;
-use crate::record::{HEADER, Kind, Place, Record, is_head, note_parts, padded};
+use crate::record::{HEADER, Kind, Place, Record, note_parts, padded};
 use crate::scan::Scan;
 use crate::tally::InSegment;
 use onym_wire::data::Data;
@@ -246,7 +246,7 @@ impl Group<'_, '_> {
         }
         let to = self.place();
         record.write(to, self.buffer);
-        self.tables.put(self.tally, name, is_head(data.name), &entry_of(to, record, &data))?;
+        self.tables.put(self.tally, data.name, &entry_of(to, record, &data))?;
         self.moved = true;
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Opening a store: the index at its last durable commit, then the log behind it.
+//! Opening a store: the index at its last durable commit, then the log after it.
 
 use super::apply::{OWN, fresh_until};
 use super::{Group, Shared, Writer};
@@ -9,7 +9,7 @@ use crate::entry::Entry;
 use crate::index::Index;
 use crate::log::{Files, Log};
 use crate::options::Options;
-use crate::record::{Kind, Place, Record, is_head, note_parts, padded};
+use crate::record::{Kind, Place, Record, note_parts, padded};
 use crate::scan::Scan;
 use crate::tally::Tally;
 use onym_wire::data::Data;
@@ -106,7 +106,11 @@ impl Writer {
         if create {
             self.disk.sync()?;
         }
-        let index = Index::open(file, self.read_only, self.options.cache_octets)?;
+        let cache = self.options.cache_octets;
+        let index = match file {
+            Some(file) if !self.read_only => Index::on_disk(file, cache)?,
+            file => Index::in_memory(file, cache)?,
+        };
         let (applied, tally) = index.load()?;
         self.tally = tally;
         self.compaction = None;
@@ -244,7 +248,7 @@ impl Group<'_, '_> {
                 if entry.is_expired(now_ms) {
                     self.tables.remove(self.tally, data.name.value())?;
                 } else {
-                    self.tables.put(self.tally, data.name.value(), is_head(data.name), &entry)?;
+                    self.tables.put(self.tally, data.name, &entry)?;
                 }
             }
             Kind::Delete => {

@@ -7,6 +7,7 @@
 //! digest; the digest is computed only there, and when an Interest asks for one.
 
 mod body;
+mod chain;
 mod deferred;
 mod lookup;
 mod order;
@@ -16,14 +17,14 @@ mod tests;
 
 pub use body::{Body, SMALL_LEN_MAX};
 
-use crate::Tick;
 use crate::hash::HashKey;
 use crate::index::HashIndex;
-use crate::room;
 use crate::wheel::Wheel;
+use crate::{Tick, room};
 use body::{Pool, Stored};
 use deferred::Deferred;
 use onym_frame::Buf;
+use onym_wire::tlv;
 use order::{NONE, Order};
 use queue::{Queue, Queues};
 
@@ -283,18 +284,6 @@ impl ContentStore {
         Inserted::New
     }
 
-    fn same_packet(&self, head: u32, data: &Buf) -> Option<u32> {
-        let mut at = head;
-        while at != NONE {
-            let s = &self.slots[at as usize];
-            if s.stored.bytes() == &**data {
-                return Some(at);
-            }
-            at = s.same_next;
-        }
-        None
-    }
-
     fn refresh(&mut self, now: Tick, slot: u32, fresh_until: Tick, unsolicited: bool) {
         let s = &mut self.slots[slot as usize];
         s.fresh_until = fresh_until;
@@ -347,7 +336,7 @@ impl ContentStore {
         fresh_until: Tick,
         unsolicited: bool,
     ) -> u32 {
-        let name_at = name.as_ptr().addr().wrapping_sub(data.as_ptr().addr());
+        let name_at = tlv::name_at(data);
         debug_assert!(data.get(name_at..name_at + name.len()) == Some(name));
         let slot = Slot {
             hash,
@@ -390,66 +379,6 @@ impl ContentStore {
             }
         };
         digest
-    }
-
-    /// Puts `slot` into the chain of its name, in the order of digests.
-    fn join_chain(&mut self, head: u32, slot: u32) {
-        let mine = self.digest(slot);
-        let (mut before, mut at) = (NONE, head);
-        while at != NONE && self.digest(at) < mine {
-            (before, at) = (at, self.slots[at as usize].same_next);
-        }
-        (self.slots[slot as usize].same_prev, self.slots[slot as usize].same_next) = (before, at);
-        if at != NONE {
-            self.slots[at as usize].same_prev = slot;
-        }
-        if before == NONE {
-            self.index.replace(self.slots[slot as usize].hash, head, slot);
-            self.order.replace(head, slot);
-            if self.fresh.has(head) {
-                self.fresh.replace(head, slot);
-            }
-        } else {
-            self.slots[before as usize].same_next = slot;
-        }
-    }
-
-    /// Takes the last packet of a chain that is at its bound out.
-    fn trim_chain(&mut self, head: u32) {
-        let (mut last, mut count) = (head, 1);
-        while self.slots[last as usize].same_next != NONE {
-            last = self.slots[last as usize].same_next;
-            count += 1;
-        }
-        if count >= VARIANTS_MAX {
-            self.remove(last);
-        }
-    }
-
-    /// The finger for names like `name`: of about its length, with the same start, and the same
-    /// octets before the last component if that is short, as a segment number is.
-    fn finger(name: &[u8]) -> usize {
-        const LAST_LEN: usize = 10;
-        let parent = &name[..name.len().saturating_sub(LAST_LEN)];
-        let tail = parent.last_chunk::<8>().map_or(0, |t| u64::from_le_bytes(*t));
-        let head = parent.first_chunk::<8>().map_or(0, |h| u64::from_le_bytes(*h));
-        let mixed = (head.rotate_left(23) ^ tail ^ (parent.len() as u64) << 56)
-            .wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        // The eight top bits.
-        #[allow(clippy::cast_possible_truncation)]
-        {
-            (mixed >> 56) as usize
-        }
-    }
-
-    #[inline(always)]
-    fn enter_order(&mut self, slot: u32, name: &[u8]) {
-        let finger = Self::finger(name);
-        let left = self
-            .near(&self.order, self.fingers[finger], slot, name)
-            .unwrap_or_else(|| self.order.last_where(|other| self.name(other) < name));
-        self.order.insert_behind(left, slot);
-        self.fingers[finger] = slot;
     }
 
     /// Takes the packet in `slot` out.

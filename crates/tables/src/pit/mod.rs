@@ -4,6 +4,7 @@
 //! form a chain, so that Data finds all of them at once; the name that counts here leaves an
 //! implicit digest out. Slots keep their buffers when they are used again.
 
+mod access;
 pub mod entry;
 #[cfg(test)]
 mod tests;
@@ -12,12 +13,11 @@ mod token;
 pub use entry::{Entry, InRecord, OutRecord};
 pub use token::{SLOTS_MAX, TOKEN_LEN, TOKEN_LEN_MAX, Token, TokenCodec, TokenTooLong};
 
-use crate::Tick;
 use crate::hash::{HashKey, NameHashes, component_count};
 use crate::index::HashIndex;
-use crate::room;
 use crate::wheel::Wheel;
-use onym_wire::NAME_COMPONENTS_MAX;
+use crate::{Tick, room};
+use onym_wire::{NAME_COMPONENTS_MAX, tlv};
 
 const NONE: u32 = u32::MAX;
 
@@ -344,7 +344,7 @@ impl<I: Default> Pit<I> {
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation)]
     fn fill(&mut self, slot: u32, key: &Key<'_>, interest: &[u8]) {
-        let name_at = key.name.as_ptr().addr().wrapping_sub(interest.as_ptr().addr());
+        let name_at = tlv::name_at(interest);
         debug_assert!(interest.get(name_at..name_at + key.name.len()) == Some(key.name));
         let s = &mut self.slots[slot as usize];
         // Exactly: room that doubles would stay with the slot.
@@ -416,79 +416,10 @@ impl<I: Default> Pit<I> {
         self.free.push(slot);
     }
 
-    /// The entry in `slot`.
-    #[inline]
-    #[must_use]
-    pub fn entry(&self, slot: u32) -> &Entry<I> {
-        &self.slots[slot as usize].entry
-    }
-
-    /// The entry in `slot`, to change.
-    #[inline]
-    pub fn entry_mut(&mut self, slot: u32) -> &mut Entry<I> {
-        &mut self.slots[slot as usize].entry
-    }
-
     /// The pending Interest of `slot`, as it was received first.
     #[must_use]
     pub fn interest(&self, slot: u32) -> &[u8] {
         &self.slots[slot as usize].interest
-    }
-
-    /// Interest, value of its name, and entry of `slot`.
-    #[inline]
-    pub fn parts(&mut self, slot: u32) -> (&[u8], &[u8], &mut Entry<I>) {
-        let s = &mut self.slots[slot as usize];
-        let name = &s.interest[s.name_at as usize..s.name_at as usize + s.name_len as usize];
-        (&s.interest, name, &mut s.entry)
-    }
-
-    /// Takes the pending Interest of `slot` out, so that the table can change while it is read;
-    /// to be given back with [`Pit::give_back`] before the entry is looked at again.
-    #[must_use]
-    pub fn lend(&mut self, slot: u32) -> Lent {
-        let s = &mut self.slots[slot as usize];
-        Lent { interest: std::mem::take(&mut s.interest), name_at: s.name_at, name_len: s.name_len }
-    }
-
-    /// Puts a lent Interest back.
-    pub fn give_back(&mut self, slot: u32, lent: Lent) {
-        self.slots[slot as usize].interest = lent.interest;
-    }
-
-    /// Whether the Interest in `slot` has MustBeFresh.
-    #[must_use]
-    pub fn must_be_fresh(&self, slot: u32) -> bool {
-        self.slots[slot as usize].must_be_fresh
-    }
-
-    /// Hash of the forwarding hint of the Interest in `slot`, 0 for none.
-    #[must_use]
-    pub fn hint(&self, slot: u32) -> u64 {
-        self.slots[slot as usize].hint
-    }
-
-    /// Hash of the whole name in `slot`, its digest included.
-    #[inline]
-    #[must_use]
-    pub fn whole_hash(&self, slot: u32, key: &HashKey) -> u64 {
-        let s = &self.slots[slot as usize];
-        if s.name_len == s.undigested_len { s.hash } else { key.name(self.name(slot)) }
-    }
-
-    /// The generation of `slot`, for its token.
-    #[inline]
-    #[must_use]
-    pub fn generation(&self, slot: u32) -> u16 {
-        self.slots[slot as usize].generation
-    }
-
-    /// The slot that a token names, when it still is in that generation.
-    #[inline]
-    #[must_use]
-    pub fn at_token(&self, slot: u32, generation: u16) -> Option<u32> {
-        let s = self.slots.get(slot as usize)?;
-        (s.live && s.generation == generation).then_some(slot)
     }
 
     /// Whether Data named `data_name` can only satisfy the entry in `slot`: it is exactly its
@@ -579,22 +510,5 @@ impl<I: Default> Pit<I> {
     #[must_use]
     pub fn next_due(&self) -> Option<Tick> {
         self.wheel.next()
-    }
-
-    /// Slots with an entry, in no particular order.
-    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        (0u32..).zip(&self.slots).filter(|(_, s)| s.live).map(|(slot, _)| slot)
-    }
-
-    /// Number of slots, used and free; see [`Pit::is_live`].
-    #[must_use]
-    pub fn slots(&self) -> u32 {
-        u32::try_from(self.slots.len()).unwrap_or(u32::MAX)
-    }
-
-    /// Whether `slot` holds an entry.
-    #[must_use]
-    pub fn is_live(&self, slot: u32) -> bool {
-        self.slots.get(slot as usize).is_some_and(|s| s.live)
     }
 }

@@ -17,7 +17,7 @@ const STATIC: &str = "";
 #[non_exhaustive]
 pub enum AnchorError {
     /// The rules know no root of trust with such a name.
-    #[error("it may be no trust anchor: {0}")]
+    #[error("it cannot be a trust anchor: {0}")]
     Denied(Denial),
     /// There are too many.
     #[error("there are {ANCHORS_MAX} trust anchors already")]

@@ -33,7 +33,7 @@ pub enum Refusal {
     #[error("it is malformed: {0}")]
     Malformed(String),
     /// A signature that names nobody: a digest, a shared secret, none, an unknown type.
-    #[error("signature type {0} shows no key: nobody vouches for it")]
+    #[error("signature type {0} names no key, so nobody vouches for the packet")]
     NoKey(u64),
     /// There is no key locator.
     #[error("the signature has no key locator")]
@@ -42,7 +42,7 @@ pub enum Refusal {
     #[error("the key locator is a digest, by which no certificate can be found")]
     KeyDigest,
     /// The key locator is not the name of a key or certificate.
-    #[error("the key locator {0} is no name of a key or certificate")]
+    #[error("the key locator {0} is not the name of a key or certificate")]
     BadLocator(Name),
     /// The rules forbid it.
     #[error("{0}")]
@@ -66,7 +66,7 @@ pub enum Refusal {
         why: String,
     },
     /// Other Data came than was asked for.
-    #[error("{got} came where the certificate {wanted} was asked for")]
+    #[error("{got} came in place of the requested certificate {wanted}")]
     WrongCertificate {
         /// The key locator.
         wanted: Name,
@@ -74,7 +74,7 @@ pub enum Refusal {
         got: Name,
     },
     /// What came is no certificate, or one that is not usable.
-    #[error("{name} is no usable certificate: {what}")]
+    #[error("{name} is not a usable certificate: {what}")]
     BadCertificate {
         /// Its name, or what was asked for.
         name: Name,
@@ -102,7 +102,7 @@ pub enum Refusal {
         not_before: String,
     },
     /// A chain ends at a certificate that nobody vouches for.
-    #[error("{0} is signed by its own key, which is no trust anchor")]
+    #[error("{0} is signed by its own key, which is not a trust anchor")]
     NotAnAnchor(Name),
     /// Certificates vouch for each other.
     #[error("the chain comes back to {0}")]
@@ -117,6 +117,6 @@ pub enum Refusal {
     #[error("{0} is not valid now, and no witness shows that the packet was signed before")]
     NoWitness(Name),
     /// A bound is reached; the packet may be tried again.
-    #[error("too much waits for certificates: {0}")]
+    #[error("too many packets wait for certificates: {0}")]
     Busy(&'static str),
 }

@@ -137,7 +137,7 @@ impl Rules {
 impl Policy for Rules {
     fn check(&self, subject: &Subject<'_>, key: NameRef<'_>) -> Verdict {
         let Some(rule) = self.rule(subject) else {
-            let text = format!("no rule is about {}", subject.name);
+            let text = format!("no rule applies to {}", subject.name);
             return Verdict::Denied(Denial { cause: Cause::NoRule, rule: None, text });
         };
         let mut failures = Vec::with_capacity(rule.checkers.len());
@@ -185,7 +185,7 @@ impl Policy for Rules {
             return vec!["everything passes: the configuration has a trust anchor \"any\"".into()];
         }
         let Some(rule) = self.rule(subject) else {
-            return vec![format!("no rule is about {}", subject.name)];
+            return vec![format!("no rule applies to {}", subject.name)];
         };
         let mut lines = vec![format!("the first rule about it is {:?}", rule.id)];
         let filter = rule.filters.iter().find(|filter| filter.matches(subject.name));

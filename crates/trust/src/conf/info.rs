@@ -203,7 +203,7 @@ fn unescape(text: &str) -> Result<String, String> {
             Some('r') => '\r',
             Some('0') => '\0',
             Some(other) => {
-                return Err(format!("\\{other} is no escape; \\ itself is written \\\\"));
+                return Err(format!("\\{other} is not an escape; write \\ itself as \\\\"));
             }
             None => return Err("a \\ ends the value".into()),
         });

@@ -74,7 +74,7 @@ impl Rules {
         if let Some((path, refreshes)) = id(&found) {
             let known = self.anchors.iter().filter_map(id).find(|(other, _)| *other == path);
             if known.is_some_and(|(_, other)| other != refreshes) {
-                let what = format!("{path} is an anchor with refresh and one without");
+                let what = format!("{path} is an anchor both with and without refresh");
                 return fault(entry.line, what);
             }
         }

@@ -223,7 +223,7 @@ fn negative_43_a_configuration_in_another_order_or_with_unknown_words_is_refused
         (
             "trust-anchor {\n type dir\n dir x\n refresh 1h\n}\ntrust-anchor {\n type file\n \
              file-name x\n}",
-            "with refresh and one without",
+            "both with and without refresh",
         ),
         ("#include \"x\"", "cannot be included"),
         ("", "nothing would ever pass"),

@@ -70,7 +70,7 @@ fn order(mut rules: Vec<Rule>) -> Result<Vec<Rule>, CompileError> {
         if free.is_empty() {
             let first = rules.iter().find(|rule| inlined.contains_key(rule.id.as_str()));
             let ids: Vec<&str> = inlined.keys().copied().collect();
-            let what = format!("rules inline each other in a circle: {}", ids.join(", "));
+            let what = format!("rules refer to each other in a circle: {}", ids.join(", "));
             return fault(first.map_or(0, |rule| rule.line), what);
         }
         for id in free {
@@ -266,7 +266,9 @@ fn refuse_idle_constraints(rules: &[Numbered], chains: &[Rc<Chain>]) -> Result<(
     for constraint in rules.iter().flat_map(|rule| rule.sets.iter().flatten()) {
         if !working.contains(&constraint.source) {
             let variable = &constraint.variable;
-            let what = format!("variable {variable} is not in this rule: the constraint is idle");
+            let what = format!(
+                "variable {variable} does not occur in this rule: the constraint has no effect"
+            );
             return fault(constraint.line, what);
         }
     }

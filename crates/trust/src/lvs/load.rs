@@ -24,7 +24,7 @@ pub enum LoadError {
     #[error("node {0} is more than {DEPTH_MAX} components deep")]
     TooDeep(u32),
     /// The start is not one of the nodes.
-    #[error("the start is node {0}, which is not there")]
+    #[error("the start node {0} does not exist")]
     Start(u64),
     /// The id of a node is not its position.
     #[error("node number {position} says that it is node {id}")]
@@ -35,7 +35,7 @@ pub enum LoadError {
         id: u64,
     },
     /// An edge leads to no node.
-    #[error("an edge of node {from} leads to node {dest}, which is not there")]
+    #[error("an edge of node {from} leads to node {dest}, which does not exist")]
     Destination {
         /// Node of the edge.
         from: u32,
@@ -60,7 +60,7 @@ pub enum LoadError {
     #[error("node {0} cannot be reached from the start")]
     Unreachable(u32),
     /// A signer is not one of the nodes.
-    #[error("node {node} may be signed by node {signer}, which is not there")]
+    #[error("node {node} may be signed by node {signer}, which does not exist")]
     Signer {
         /// The node.
         node: u32,

@@ -32,12 +32,20 @@ pub(super) fn elements(name: NameRef<'_>) -> Elements<'_> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TooCostly;
 
+/// What a component must fulfil whose variable is bound already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum BoundAgain {
+    /// It equals the value.
+    EqualityOnly,
+    /// And the constraints of its edge.
+    Constraints,
+}
+
 /// The variables with their values, and what may still be spent.
 pub(super) struct Walk<'a> {
     pub(super) model: &'a Model,
     pub(super) functions: &'a Functions,
-    /// Whether constraints of a variable that is bound already are evaluated, too.
-    pub(super) strict: bool,
+    pub(super) bound_again: BoundAgain,
     /// Values of variables 1, 2, …
     pub(super) bound: SmallVec<[Option<&'a [u8]>; 16]>,
     pub(super) steps: usize,
@@ -47,10 +55,10 @@ pub(super) struct Walk<'a> {
 pub(super) type Visit<'v, 'a> = dyn FnMut(&mut Walk<'a>, u32) -> Result<bool, TooCostly> + 'v;
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(model: &'a Model, functions: &'a Functions, strict: bool) -> Self {
+    pub(super) fn new(model: &'a Model, functions: &'a Functions, bound_again: BoundAgain) -> Self {
         // Bounded: a model has no more variables than nodes.
         let bound = smallvec::smallvec![None; usize::try_from(model.named).unwrap_or(0)];
-        Self { model, functions, strict, bound, steps: 0 }
+        Self { model, functions, bound_again, bound, steps: 0 }
     }
 
     /// Visits every node that `name` leads to from `node`, its value edge first. Afterwards the
@@ -115,7 +123,7 @@ impl<'a> Walk<'a> {
             if value != first {
                 return Ok(false);
             }
-            if !self.strict {
+            if self.bound_again == BoundAgain::EqualityOnly {
                 return Ok(true);
             }
         }

@@ -2,7 +2,7 @@
 
 use super::functions::Functions;
 use super::load::LoadError;
-use super::matcher::{Elements, STEPS_MAX, TooCostly, Walk, elements};
+use super::matcher::{BoundAgain, Elements, STEPS_MAX, TooCostly, Walk, elements};
 use super::model::Model;
 use crate::policy::{Cause, Denial};
 use onym_wire::NameRef;
@@ -28,7 +28,7 @@ pub enum SchemaError {
 pub struct Schema {
     pub(super) model: Model,
     pub(super) functions: Functions,
-    strict: bool,
+    bound_again: BoundAgain,
     without_segments: bool,
 }
 
@@ -42,14 +42,19 @@ impl Schema {
         if let Some(unknown) = model.functions().into_iter().find(|name| !functions.has(name)) {
             return Err(SchemaError::UnknownFunction(unknown.to_owned()));
         }
-        Ok(Self { model, functions, strict: false, without_segments: false })
+        Ok(Self {
+            model,
+            functions,
+            bound_again: BoundAgain::EqualityOnly,
+            without_segments: false,
+        })
     }
 
     /// Evaluates constraints of variables that are bound already, too. python-ndn and ndnd do not:
     /// a strict schema denies some of what they accept, never the reverse.
     #[must_use]
     pub const fn strict(mut self) -> Self {
-        self.strict = true;
+        self.bound_again = BoundAgain::Constraints;
         self
     }
 
@@ -74,7 +79,7 @@ impl Schema {
     }
 
     pub(super) fn walk<'a>(&'a self) -> Walk<'a> {
-        Walk::new(&self.model, &self.functions, self.strict)
+        Walk::new(&self.model, &self.functions, self.bound_again)
     }
 
     /// The node by which `key` may sign `packet`, if one does.

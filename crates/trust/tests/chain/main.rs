@@ -269,9 +269,9 @@ fn negative_45_a_certificate_that_does_not_come_is_told_and_not_asked_for_again_
     for (answer, why) in [
         (Err(Failure::Nack(150)), "Nack, reason 150"),
         (Err(Failure::TooLong), "longer than 8800"),
-        (Ok(signed("/a/s/other", &chain.site)), "/a/s/other came where"),
+        (Ok(signed("/a/s/other", &chain.site)), "/a/s/other came in place of"),
         (Ok(vec![6; 9000]), "longer than 8800"),
-        (Ok(vec![6, 1]), "no usable certificate"),
+        (Ok(vec![6, 1]), "not a usable certificate"),
     ] {
         chain.world.now_ms += 60_000;
         let context = chain.world.context();

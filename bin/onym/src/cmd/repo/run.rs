@@ -7,7 +7,7 @@ use crate::output::Context;
 use crate::{session, stop};
 use anyhow::Context as _;
 use onym_crypto::cert::Certificate;
-use onym_repo::admission::{Admission, Everybody, Keys, Nobody};
+use onym_repo::admission::{Admission, Everybody, Keys, Names, Nobody};
 use onym_repo::door::{Bulk, BulkRule};
 use onym_repo::{Repo, RepoOptions, repo};
 use onym_store::{Bounds, Folder, Options, Store};
@@ -33,7 +33,7 @@ pub(crate) struct Args {
     /// Prefix that is served from the start; may be given more than once.
     #[arg(long, value_name = "PREFIX")]
     serve: Vec<Name>,
-    /// Certificate (a file) of who may insert and delete, under its identity; may be given more than once.
+    /// Certificate (a file) whose owner may insert and delete under its identity; may be repeated.
     #[arg(long, value_name = "FILE")]
     allow_key: Vec<PathBuf>,
     /// Keys of --allow-key may insert under any name.
@@ -88,9 +88,9 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     };
     let bulk = args.bulk.map(|listen| Bulk::open(listen, &store, rule)).transpose();
     let bulk = bulk.map_err(|e| {
-        Failure::new(Exit::Usage, "cannot open the door for bulk insertion")
+        Failure::new(Exit::Usage, "cannot listen for bulk insertion")
             .why(e)
-            .next("name an address of loopback, or keys with --allow-key")
+            .next("use a loopback address, or admit keys with --allow-key")
     })?;
     let options = RepoOptions {
         name: args.name.clone(),
@@ -140,5 +140,6 @@ fn admission(args: &Args) -> anyhow::Result<Arc<dyn Admission>> {
             .with_context(|| format!("{} holds no certificate", path.display()))
     };
     let certificates = args.allow_key.iter().map(read).collect::<anyhow::Result<Vec<_>>>()?;
-    Ok(Arc::new(Keys::new(certificates, args.any_name)))
+    let names = if args.any_name { Names::Any } else { Names::Own };
+    Ok(Arc::new(Keys::new(certificates, names)))
 }

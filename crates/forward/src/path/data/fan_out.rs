@@ -4,7 +4,8 @@
 
 use crate::Verdict;
 use crate::path::act::Done;
-use crate::path::{decide, emit, finalize, is_localhost};
+use crate::path::emit::{self, Reach};
+use crate::path::{decide, finalize};
 use crate::stage::{Pending, RouteStage, Strategies};
 use crate::strategy::DataIn;
 use onym_link::{LpOut, Outbox, Packet, Payload};
@@ -116,7 +117,7 @@ fn send(
 ) -> bool {
     let Answer { packet, data, waited_ns, attaches } = *answer;
     let attached = attaches.and_then(|known| known.announcement_for(&pending.key, data.name));
-    let localhost = is_localhost(data.name.value());
+    let reach = Reach::of(data.name.value());
     let own = packet.face == FaceId::INTERNAL;
     let source = pending.behind.unwrap_or(packet.face);
     let mut to_others = false;
@@ -145,7 +146,7 @@ fn send(
             ..LpOut::default()
         };
         let bytes = Payload::Shared(packet.bytes.clone());
-        emit::data(pending, bytes, record.face, localhost, lp, out);
+        emit::data(pending, bytes, record.face, reach, lp, out);
         pending.told.push(record.face);
         to_others |= record.face != FaceId::INTERNAL;
     }

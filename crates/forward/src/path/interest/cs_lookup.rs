@@ -4,7 +4,8 @@
 
 use super::Incoming;
 use crate::fairness;
-use crate::path::{emit, finalize, is_localhost};
+use crate::path::emit::{self, Reach};
+use crate::path::finalize;
 use crate::stage::{CacheStage, Pending, query};
 use onym_link::{LpOut, Outbox, Payload};
 use onym_tables::cs::Body;
@@ -52,7 +53,7 @@ pub(super) fn run<C: CacheStage>(
         incoming_face: FaceId::CONTENT_STORE.told(),
         ..LpOut::default()
     };
-    let localhost = is_localhost(incoming.interest.name.value());
-    emit::data(pending, bytes, incoming.ingress, localhost, lp, out);
+    let reach = Reach::of(incoming.interest.name.value());
+    emit::data(pending, bytes, incoming.ingress, reach, lp, out);
     true
 }
