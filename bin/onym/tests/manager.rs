@@ -191,7 +191,11 @@ fn what_cannot_be_done_says_why_and_leaves_nothing_behind() {
     let engine = ["manager", "--listen", "127.0.0.1:0", "--state", "other", "--driver", "docker"];
     let ended = managed.place.run(&[&engine[..], &["--docker-socket", "no.sock"]].concat());
     assert_eq!(ended.code, 1, "an engine that is not there");
-    assert!(ended.err.contains("not there") && ended.err.contains("no.sock"), "{}", ended.err);
+    assert!(
+        ended.err.contains("cannot be reached") && ended.err.contains("no.sock"),
+        "{}",
+        ended.err
+    );
 }
 
 #[test]
@@ -220,6 +224,47 @@ fn an_unmodified_client_fetches_a_file_through_each_preset() {
         assert!(fs::read(managed.place.path("out")).unwrap() == content, "{preset}");
         managed.net(&["down"]);
     }
+}
+
+/// The forwarder taken apart whole: a strategy of a node chooses between producers.
+const WHOLE: &str = r#"network = "whole"
+links = ["pd -> cs -> br -> nr -> sf", "pd => sf"]
+[functions.pd]
+kind = "packet-dispatcher"
+listen = "NODE"
+[functions.cs]
+kind = "content-store"
+[functions.br]
+kind = "backward-router"
+config = { retransmission = "strategy" }
+[functions.nr]
+kind = "name-router"
+config = { registration = "open", match = "longest", strategy_forwarder = "sf" }
+[functions.sf]
+kind = "strategy-forwarder"
+config = { route_strategies = { "/" = "best-route" } }
+"#;
+
+#[test]
+fn between_processes_the_cheapest_producer_is_asked_and_the_next_one_when_it_is_gone() {
+    let managed = Managed::new();
+    managed.apply(&WHOLE.replace("NODE", &managed.place.node()));
+    managed.wait_settled();
+    let contents = [noise(50_000, 21), noise(50_000, 23)];
+    for (file, content) in ["far", "near"].iter().zip(&contents) {
+        fs::write(managed.place.path(file), content).unwrap();
+    }
+    let _far = managed.place.put(&["/example/file", "far", "--cost", "10"]);
+    let near = managed.place.put(&["/example/file", "near", "--cost", "1"]);
+    // Both serve the name, each a version of its own: without costs either may answer.
+    for _ in 0..5 {
+        managed.fetches("/example/file", &contents[1]);
+    }
+    drop(near);
+    wait_until("the other producer is asked", || {
+        let ended = managed.place.run(&["get", "/example/file", "-o", "out"]);
+        ended.code == 0 && fs::read(managed.place.path("out")).is_ok_and(|got| got == contents[0])
+    });
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The latest events, numbered.
 
 use onym_services::Event;
+use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -14,6 +15,15 @@ struct Ring {
     /// The number of the first.
     first: u64,
     events: VecDeque<Value>,
+}
+
+/// An event as the control interface writes it.
+#[derive(Debug, Serialize)]
+struct Row<'a> {
+    seq: u64,
+    at_ms: u64,
+    #[serde(flatten)]
+    event: &'a Event,
 }
 
 /// The log, shared by all threads of a service.
@@ -33,7 +43,8 @@ impl EventLog {
     pub(crate) fn push(&self, at_ms: u64, event: &Event) {
         let mut ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
         let seq = ring.first + ring.events.len() as u64;
-        ring.events.push_back(event.to_json(seq, at_ms));
+        let row = Row { seq, at_ms, event };
+        ring.events.push_back(serde_json::to_value(row).unwrap_or_default());
         if ring.events.len() > KEPT {
             ring.events.pop_front();
             ring.first += 1;
@@ -72,12 +83,13 @@ impl EventLog {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use onym_services::Side;
 
     #[test]
     fn old_events_are_lost_and_counted_and_numbers_go_on() {
         let log = EventLog::new(7);
         for _ in 0..KEPT + 10 {
-            log.push(1, &Event::new("face_up", json!({})));
+            log.push(1, &Event::Frozen { side: Side::Consumer });
         }
         let all = log.since(0);
         assert_eq!(

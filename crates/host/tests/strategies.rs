@@ -15,6 +15,8 @@ use onym_wire::tlv::Element;
 use serde_json::{Value, json};
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// How long anything may take; generous, because machines are busy.
@@ -158,4 +160,38 @@ fn next_hops_and_origins_of_a_stranger_are_ignored() {
     consumer.send(&forged);
     assert_eq!(producer.serve(), "/a/1");
     assert_eq!(consumer.got(), "/a/1");
+}
+
+#[test]
+fn a_program_of_another_user_is_no_service_of_the_chain() {
+    if onym_sys::peer::own_uid() != 0 {
+        eprintln!("skipped: only root can start a program as another user");
+        return;
+    }
+    let sf = start(Kind::StrategyForwarder, &["in=tcp4://127.0.0.1:0,peer=service"], json!({}));
+    let port = sf.listener("in").unwrap().rsplit(':').next().unwrap().to_owned();
+    let peers = || {
+        let faces = call(&sf, "GET", "/v1/faces", "")["faces"].clone();
+        let mut peers: Vec<String> =
+            faces.as_array().unwrap().iter().map(|f| f["peer"].as_str().unwrap().into()).collect();
+        peers.sort();
+        peers
+    };
+    let end = Instant::now() + PATIENCE;
+    let own = End::to(&sf, "in");
+    // Nobody's shell, connected until it is told to end.
+    let line = format!("exec 3<>/dev/tcp/127.0.0.1/{port}; read");
+    let mut stranger = Command::new("bash")
+        .args(["-c", &line])
+        .uid(65_534)
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    while peers() != ["any", "service"] {
+        assert!(Instant::now() < end, "{:?}", peers());
+        std::thread::yield_now();
+    }
+    drop(stranger.stdin.take());
+    assert!(stranger.wait().is_ok());
+    drop(own);
 }

@@ -1,6 +1,6 @@
 //! Client of a service's control interface (`spec/services.md`).
 
-use crate::network::{Settings, Side};
+use crate::network::{Settings, Side, Transport};
 use onym_http::client::{Body, Client, HttpError, Method};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -151,14 +151,17 @@ impl Control {
         label: &str,
         uri: &str,
         side: Side,
+        transport: Transport,
         first: First,
         wait: Duration,
     ) -> Result<Option<String>, HttpError> {
         let side = if side == Side::Consumer { "consumer" } else { "producer" };
         let path = format!("/v1/faces/{label}");
         let wait_ms = wait.as_millis().min(10_000) as u64;
-        let body =
-            json!({"uri": uri, "side": side, "draining": first == First::Idle, "wait_ms": wait_ms});
+        let body = json!({
+            "uri": uri, "side": side, "peer": transport.peer(), "draining": first == First::Idle,
+            "wait_ms": wait_ms,
+        });
         let patient = self.within(wait + ANSWER);
         let answer = match patient.put(&path, body.clone()).await {
             // The label is taken by a face to elsewhere: that one is of the past.

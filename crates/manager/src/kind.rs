@@ -118,9 +118,16 @@ impl Kind {
     pub fn ingresses(self) -> &'static [&'static str] {
         match self {
             Self::NameRouter => &["consumer", "producer"],
+            Self::StrategyForwarder => &["in", "producer"],
             Self::PacketDispatcher => &["clients"],
             _ => &["in"],
         }
+    }
+
+    /// Whether producers are linked to it by `=>`, and their Interests come out there.
+    #[must_use]
+    pub fn has_producer_side(self) -> bool {
+        matches!(self, Self::NameRouter | Self::Forwarder | Self::StrategyForwarder)
     }
 
     /// Whether it has a table of routes that the manager writes.

@@ -20,6 +20,8 @@ enum Want {
     Text,
     /// A table, or null.
     Table,
+    /// A list of names.
+    Names,
 }
 
 const U32: u64 = u32::MAX as u64;
@@ -33,6 +35,8 @@ const STRATEGIES: &[&str] = &[
     "best-route",
     "random",
 ];
+
+const UNSOLICITED: &[&str] = &["drop-all", "admit-local", "admit-network", "admit-all"];
 
 const ALL: &[(&str, Want)] = &[
     ("return", Want::Word(&["token", "multicast", "hash"])),
@@ -53,11 +57,13 @@ fn of(kind: Kind) -> &'static [(&'static str, Want)] {
         ],
         Kind::BackwardRouter => &[
             ("capacity", Want::Whole(1, U32)),
-            ("retransmission", Want::Word(&["suppress", "active", "paper"])),
+            ("retransmission", Want::Word(&["suppress", "active", "paper", "strategy"])),
             ("window_ms", Want::Whole(1, U32)),
             ("retries", Want::Whole(0, 100)),
             ("lifetime_max_ms", Want::Whole(1, U32)),
             ("nack", Want::Switch),
+            ("unsolicited", Want::Word(UNSOLICITED)),
+            ("default_hop_limit", Want::Whole(0, 255)),
         ],
         Kind::ContentStore => &[
             ("capacity", Want::Whole(0, U32)),
@@ -66,12 +72,16 @@ fn of(kind: Kind) -> &'static [(&'static str, Want)] {
             ("mode", Want::Word(&["protocol", "paper"])),
             ("serve_stale", Want::Switch),
             ("admit_unfresh", Want::Switch),
+            ("admit", Want::Switch),
+            ("serve", Want::Switch),
             ("self_index", Want::Whole(0, 64)),
             ("siblings", Want::Whole(1, 64)),
         ],
         Kind::StrategyForwarder => &[
             ("strategy", Want::Word(STRATEGIES)),
             ("strategies", Want::Table),
+            ("route_strategies", Want::Table),
+            ("regions", Want::Names),
             ("duplicate_filter_ms", Want::Whole(0, U32)),
             ("hold_down_ms", Want::Whole(0, U32)),
             ("fail_after", Want::Whole(1, 1000)),
@@ -104,6 +114,8 @@ const ROUTER: &[(&str, Want)] = &[
     ("check_prefix", Want::Switch),
     ("registration", Want::Word(&["keys", "open", "off"])),
     ("routes_max", Want::Whole(1, U32)),
+    ("strategy_forwarder", Want::Text),
+    ("regions", Want::Names),
 ];
 
 const FORWARDER: &[(&str, Want)] = &[
@@ -117,7 +129,7 @@ const FORWARDER: &[(&str, Want)] = &[
 ];
 
 /// Settings that the manager itself sets on what it places, and that a description may not.
-const OURS: &[&str] = &["consumer_path", "producer_path"];
+const OURS: &[&str] = &["consumer_path", "producer_path", "peer"];
 
 /// Settings that are given at the start of a process only.
 const START_ONLY: &[&str] = &["threads"];
@@ -148,6 +160,7 @@ pub fn check(kind: Kind, key: &str, value: &Value) -> Result<(), (String, String
         Want::Word(words) => value.as_str().is_some_and(|w| words.contains(&w)),
         Want::Text => value.is_string() || value.is_null(),
         Want::Table => value.is_object() || value.is_null(),
+        Want::Names => value.as_array().is_some_and(|a| a.iter().all(Value::is_string)),
     };
     if good { Ok(()) } else { Err((format!("{key} = {value} is wrong"), allowed(want))) }
 }
@@ -160,5 +173,6 @@ fn allowed(want: &Want) -> String {
         Want::Word(words) => format!("one of: {}", words.join(", ")),
         Want::Text => "a text".to_owned(),
         Want::Table => "a table".to_owned(),
+        Want::Names => "a list of names, such as [\"/a\", \"/b\"]".to_owned(),
     }
 }

@@ -93,7 +93,9 @@ impl ContentCache {
             true => Demand::Unsolicited,
             false => Demand::Asked,
         };
-        let unfresh = data.freshness_ms == 0 && !self.config.admit_unfresh;
+        // In mode `paper` it would answer nothing.
+        let keeps_unfresh = self.config.admit_unfresh && self.config.mode == Mode::Protocol;
+        let unfresh = data.freshness_ms == 0 && !keeps_unfresh;
         let name = data.name.value();
         let before = self.cache.store.len();
         let inserted = if unfresh || !self.is_mine(name) {

@@ -9,6 +9,8 @@
 //! Verdicts: `forwarded` `nack_forwarded` `no_path` `malformed` `unexpected_field` `scope`
 //! `hop_limit_zero` `name_too_long` `next_hop_face_invalid`.
 
+mod sessions;
+
 use crate::chain::{NextHops, Origin};
 use crate::config::{KindConfig, PacketDispatcher as Config};
 use crate::element::{Cx, Effect, Element, Method, Refusal, Request};
@@ -24,7 +26,8 @@ use onym_tables::{FaceId, Tick};
 use onym_wire::data::Data;
 use onym_wire::faceuri::FaceUri;
 use onym_wire::interest::Interest;
-use serde_json::{Value, json};
+use serde_json::Value;
+use sessions::count;
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
@@ -215,29 +218,6 @@ impl PacketDispatcher {
         cx.emit(client, kind, Payload::Shared(packet.bytes.clone()), lp);
         if kind == PacketKind::Nack { Verdict::NackForwarded } else { Verdict::Forwarded }
     }
-
-    fn list(&self, cx: &Cx<'_>) -> Value {
-        let one = |s: &Session| {
-            let up = Path::BOTH.iter().all(|p| {
-                self.uri(*p).is_none()
-                    || s.paths[*p as usize].is_some_and(|f| cx.ports.get(f).is_some_and(|p| p.up))
-            });
-            json!({
-                "session": s.number, "client": cx.ports.label(s.client),
-                "id": s.client.0, "in": s.received, "out": s.sent,
-                "since_ms": s.since_ms, "state": if up { "up" } else { "connecting" },
-            })
-        };
-        json!({ "sessions": self.sessions.values().map(one).collect::<Vec<_>>() })
-    }
-}
-
-fn count(counts: &mut Counts, kind: PacketKind) {
-    match kind {
-        PacketKind::Interest => counts.interests += 1,
-        PacketKind::Data => counts.data += 1,
-        PacketKind::Nack => counts.nacks += 1,
-    }
 }
 
 impl Element for PacketDispatcher {
@@ -376,7 +356,7 @@ impl Element for PacketDispatcher {
             [("consumer_path", &config.consumer_path), ("producer_path", &config.producer_path)]
         {
             if let Some(Err(e)) = uri.as_ref().map(|u| u.parse::<FaceUri>()) {
-                return Err(Refusal::field(key, format!("not the URI of a face: {e}")));
+                return Err(Refusal::field(key, format!("not a face URI: {e}")));
             }
         }
         let before = std::mem::replace(&mut self.config, config);

@@ -56,7 +56,8 @@ impl Refusal {
     /// There is no such path for this kind of service.
     #[must_use]
     pub fn no_path() -> Self {
-        let message = "this kind of service has no such path; spec/services.md lists them".into();
+        let message =
+            "this kind of service does not have this path; spec/services.md lists them".into();
         Self { reason: Reason::NotFound, code: "no_such_path", message, field: None }
     }
 

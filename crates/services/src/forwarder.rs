@@ -20,7 +20,7 @@ use onym_wire::data::Data;
 use onym_wire::interest::Interest;
 use onym_wire::lp::NackReason;
 use onym_wire::name::Name;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// The element.
@@ -154,8 +154,8 @@ impl Element for MergedForwarder {
         let (prefixes, registered) = self.routes.remove_face(cx.key, face);
         self.registrar.counters.removed += registered;
         if registered > 0 {
-            let body = json!({ "face": face.0, "label": label, "prefixes": prefixes });
-            cx.events.push(Event::new("producer_disconnected", body));
+            let (label, prefixes) = (label.to_owned(), prefixes);
+            cx.events.push(Event::ProducerDisconnected { face: face.0, label, prefixes });
         }
     }
 

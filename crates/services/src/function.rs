@@ -13,7 +13,19 @@ use crate::verdict::{Unsent, Verdict, Verdicts};
 use crate::verify::Job;
 use onym_link::{Outbox, Packet, PacketKind};
 use onym_tables::{FaceId, HashKey, Rng, Tick};
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// How far draining is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct DrainState {
+    /// New Interests are refused.
+    pub draining: bool,
+    /// Interests that wait for answers.
+    pub pending: usize,
+    /// Whether none does.
+    pub empty: bool,
+}
 
 /// A service.
 #[derive(Debug)]
@@ -220,7 +232,7 @@ impl Function {
     pub fn start_freeze(&mut self, now: Now, side: Side, limits: Limits) -> bool {
         let started = self.freeze.start(now.tick, side, limits);
         if started {
-            self.events.push(Event::new("frozen", json!({ "side": side })));
+            self.events.push(Event::Frozen { side });
         }
         started
     }
@@ -232,7 +244,7 @@ impl Function {
         for packet in packets {
             with_cx!(self, now.tick, now.unix_ms, out, |e, cx| e.resume(cx, packet));
         }
-        self.events.push(Event::new("unfrozen", json!({ "side": side, "sent": count })));
+        self.events.push(Event::Unfrozen { side, sent: count as u64 });
         true
     }
 
@@ -247,11 +259,11 @@ impl Function {
         std::mem::replace(&mut self.draining, on) != on
     }
 
-    /// `{"draining", "pending", "empty"}`.
+    /// How far draining is.
     #[must_use]
-    pub fn drain_state(&self) -> Value {
+    pub fn drain_state(&self) -> DrainState {
         let pending = self.element.pending();
-        json!({ "draining": self.draining, "pending": pending, "empty": pending == 0 })
+        DrainState { draining: self.draining, pending, empty: pending == 0 }
     }
 
     /// Its configuration.

@@ -35,6 +35,7 @@ pub use element::{Element, Method, Reason, Refusal, Request};
 pub use events::Event;
 pub use function::{Function, Now};
 pub use kind::Kind;
+pub use name_filter::{Applies, Match, Rule};
 pub use ports::{FarEnd, Port, Ports, Side};
 pub use verdict::Verdict;
 

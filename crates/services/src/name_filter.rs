@@ -7,6 +7,8 @@
 
 mod rules;
 
+pub use rules::{Applies, Match, Rule};
+
 use crate::config::{Action, KindConfig, NameFilter as Config};
 use crate::element::{Cx, Element, Method, Refusal, Request, name_of};
 use crate::stats::{self, KindStats};
@@ -16,7 +18,7 @@ use crate::verdict::Verdict;
 use onym_link::{Packet, PacketKind};
 use onym_tables::Tick;
 use onym_wire::lp::NackReason;
-use rules::{Applies, Rules};
+use rules::Rules;
 use serde_json::{Value, json};
 
 /// The element.

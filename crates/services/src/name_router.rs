@@ -11,7 +11,7 @@ mod routes;
 use crate::chain::{NextHops, Origin};
 use crate::config::{KindConfig, NameRouter as Config};
 use crate::element::{Cx, Element, Method, Refusal, Request};
-use crate::events::Event;
+use crate::events::{Event, RouteEvent};
 use crate::names;
 use crate::ports::Side;
 use crate::registration::{Registrar, is_command, is_local_scope};
@@ -25,7 +25,7 @@ use onym_wire::interest::Interest;
 use onym_wire::lp::NackReason;
 use onym_wire::name::Name;
 pub(crate) use routes::{Routes, Spec};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// The element.
 #[derive(Debug)]
@@ -114,11 +114,10 @@ impl NameRouter {
         let mut lp = packet.lp.clone();
         // An application may have chosen by itself.
         if lp.prefix_announcement.is_none() {
-            let matching = self.config.matching;
             let hint = &interest.forwarding_hint;
             let by_hint = !hint.is_empty() && rules::hint_key(cx.key, &self.regions, hint) != 0;
             let mut look = |name| {
-                let found = self.routes.behind(cx.key, name, face, matching);
+                let found = self.routes.behind(cx.key, name, face);
                 Some(found).filter(|(_, hops)| !hops.is_empty())
             };
             let (components, hops) = if by_hint {
@@ -148,7 +147,9 @@ impl NameRouter {
             Origin::of_packet(&packet.lp),
             octets,
         );
-        if self.config.check_prefix && !known {
+        // A strategy forwarder asked by a table of its own, as a node does.
+        let is_checked = self.config.check_prefix && self.handed_to(cx) != Some(packet.face);
+        if is_checked && !known {
             self.prefix_rejected += 1;
             return Verdict::PrefixRejected;
         }
@@ -218,19 +219,16 @@ impl Element for NameRouter {
         let (gone, registered) = self.routes.remove_face(cx.key, face);
         self.registrar.counters.removed += registered;
         if registered > 0 {
-            let body = json!({ "face": face.0, "label": label, "prefixes": gone });
-            cx.events.push(Event::new("producer_disconnected", body));
+            let (label, prefixes) = (label.to_owned(), gone);
+            cx.events.push(Event::ProducerDisconnected { face: face.0, label, prefixes });
         }
     }
 
     fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
         for (prefix, face) in self.routes.expire(cx.key, cx.now) {
             self.registrar.counters.removed += 1;
-            let label = cx.ports.label(face).to_owned();
-            cx.events.push(Event::new(
-                "unregistered",
-                json!({ "face": face.0, "label": label, "prefix": prefix, "reason": "expired" }),
-            ));
+            let route = RouteEvent::expired(face, cx.ports.label(face), prefix);
+            cx.events.push(Event::Unregistered(route));
         }
     }
 

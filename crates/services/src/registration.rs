@@ -5,7 +5,7 @@
 
 use crate::config::RegistrationPolicy;
 use crate::element::{Cx, Refusal, Request};
-use crate::events::Event;
+use crate::events::{Event, RouteEvent};
 use crate::keys::KeySet;
 use crate::stats::Registrations;
 use crate::verify::Secret;
@@ -22,7 +22,7 @@ use onym_wire::mgmt::{
 };
 use onym_wire::name::{Name, NameRef};
 use onym_wire::{NAME_COMPONENTS_MAX, types};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// How long answers are fresh, in milliseconds: a cache on the way must not keep them.
 const FRESHNESS_MS: u64 = 0;
@@ -93,13 +93,13 @@ impl Registrar {
                 self.counters.refused += 1;
                 let label = cx.ports.label(packet.face).to_owned();
                 let key = Signed::interest(&interest).ok().and_then(|s| s.signer());
-                cx.events.push(Event::new(
-                    "registration_refused",
-                    json!({
-                        "face": packet.face.0, "label": label, "prefix": prefix,
-                        "key": key.map(|k| k.to_string()), "reason": text,
-                    }),
-                ));
+                cx.events.push(Event::RegistrationRefused {
+                    face: packet.face.0,
+                    label,
+                    prefix,
+                    key: key.map(|k| k.to_string()),
+                    reason: text.clone(),
+                });
                 respond(cx, packet, &ControlResponse::new(code, text));
                 None
             }
@@ -158,14 +158,14 @@ impl Registrar {
         prefix: NameRef<'_>,
     ) -> Result<Option<Name>, String> {
         if self.policy == RegistrationPolicy::Off {
-            return Err("registration is off here".into());
+            return Err("registration is off".into());
         }
         let signed = Signed::interest(interest).map_err(|e| e.to_string())?;
         if signed.signature_type == types::SIGNATURE_DIGEST_SHA256 {
             signed.verify_digest().map_err(|e| e.to_string())?;
             return match self.policy {
                 RegistrationPolicy::Open => Ok(None),
-                _ => Err("the command must be signed by a key, a digest proves nothing".into()),
+                _ => Err("the command must be signed with a key; a digest proves nothing".into()),
             };
         }
         if self.policy == RegistrationPolicy::Open {
@@ -173,7 +173,7 @@ impl Registrar {
         }
         let locator = signed.signer().ok_or("the signature names no key")?;
         let Some(key) = self.keys.of_locator(locator) else {
-            return Err(format!("the key {locator} is not known here; it must be added first"));
+            return Err(format!("the key {locator} is unknown; add it first"));
         };
         let result = match &*key.secret {
             Secret::Public(key) => signed.verify_key(key),
@@ -211,16 +211,21 @@ impl Registrar {
             body.expiration_period_ms = done.expires_ms;
         }
         respond(cx, packet, &ControlResponse::ok(body));
-        let kind = if done.is_removal { "unregistered" } else { "registered" };
-        let label = cx.ports.label(done.face).to_owned();
-        cx.events.push(Event::new(
-            kind,
-            json!({
-                "face": done.face.0, "label": label, "prefix": done.prefix.to_string(),
-                "cost": done.cost, "expires_ms": done.expires_ms,
-                "key": done.key.as_ref().map(ToString::to_string),
-            }),
-        ));
+        let route = RouteEvent {
+            face: done.face.0,
+            label: cx.ports.label(done.face).to_owned(),
+            prefix: done.prefix.to_string(),
+            cost: Some(done.cost),
+            expires_ms: done.expires_ms,
+            key: done.key.as_ref().map(ToString::to_string),
+            reason: None,
+        };
+        let is_removal = done.is_removal;
+        cx.events.push(if is_removal {
+            Event::Unregistered(route)
+        } else {
+            Event::Registered(route)
+        });
     }
 
     /// Answers that it could not be carried out.

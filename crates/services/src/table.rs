@@ -32,7 +32,7 @@ pub(crate) fn chunk(request: &Request<'_>, kind: &str) -> Result<Chunk, Refusal>
         return Err(Refusal::field("format", "only onym-table/1 is known"));
     }
     if chunk.kind != kind {
-        let text = format!("this is a {kind}; the table is of a {}", chunk.kind);
+        let text = format!("the table belongs to a {}, this is a {kind}", chunk.kind);
         return Err(Refusal::field("kind", text));
     }
     Ok(chunk)

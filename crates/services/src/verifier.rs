@@ -30,7 +30,7 @@ use onym_tables::{FaceId, Tick};
 use onym_wire::data::Data;
 use onym_wire::types;
 use sampling::Sampling;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use trust::Trust;
@@ -191,8 +191,8 @@ impl SignatureVerifier {
             let label = cx.ports.label(face).to_owned();
             for (at, part) in parts.enumerate() {
                 let count = if at == 0 { count } else { 0 };
-                let body = json!({ "names": part, "count": count, "face": label });
-                cx.events.push(Event::new("invalid_signature", body));
+                let (names, face) = (part.to_vec(), label.clone());
+                cx.events.push(Event::InvalidSignature { names, count, face });
             }
         }
     }

@@ -19,8 +19,6 @@ use std::time::Duration;
 /// Needs of scripts that a chain in memory cannot meet, with the reason.
 const WANTING: &[(&str, &str)] = &[
     ("mgmt", "services are managed by HTTP, not by the management protocol"),
-    ("multishard", "a chain has no shards"),
-    ("core", "the script is about the core alone"),
     ("ethernet", "no sockets in memory"),
     ("stream", "no sockets in memory"),
     ("sockets", "no sockets in memory"),
@@ -145,17 +143,9 @@ impl ChainSubject {
             Ok(to_name(&name)?.to_string())
         });
         let regions = regions.collect::<Result<Vec<_>, String>>()?;
-        chain.configure(
-            NR,
-            json!({
-                "match": "longest", "registration": "open", "strategy_forwarder": "up",
-                // A node takes Data from any face.
-                "check_prefix": false,
-                "regions": regions,
-            }),
-        )?;
+        chain.configure(NR, json!({ "strategy_forwarder": "up", "regions": regions }))?;
         chain.configure(SF, json!({ "regions": regions }))?;
-        chain.configure(CS, json!({ "admit_unfresh": true }))?;
+        // The one setting that a chain with a strategy forwarder needs.
         chain.configure(BR, json!({ "retransmission": "strategy" }))?;
         for (key, value) in &script.config {
             let number = || value.parse::<u64>().map_err(|e| format!("config {key}: {e}"));

@@ -142,7 +142,7 @@ pub fn packet(env: &mut Env, pattern: &Packet, seen: &Seen, face: &FaceSpec) -> 
         }
         PacketKind::Nack(reason, parts) => {
             let (Some(seen_reason), Some(i)) = (seen.lp.nack, seen.interest()) else {
-                return Err("it is no Nack".into());
+                return Err("it is not a Nack".into());
             };
             // An unknown reason means none.
             let known = if matches!(seen_reason, 50 | 100 | 150) { seen_reason } else { 0 };
@@ -152,7 +152,8 @@ pub fn packet(env: &mut Env, pattern: &Packet, seen: &Seen, face: &FaceSpec) -> 
             interest(env, parts, pattern, &i)?;
         }
         PacketKind::Data(parts) => {
-            let d = seen.data().filter(|_| seen.lp.nack.is_none()).ok_or("it is no Data")?;
+            let d =
+                seen.data().filter(|_| seen.lp.nack.is_none()).ok_or("it is not a Data packet")?;
             if !env.match_name(parts, &d.name) {
                 return Err("the name differs".into());
             }

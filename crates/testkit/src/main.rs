@@ -79,7 +79,7 @@ fn args() -> Result<Option<Args>> {
     let mut args = Args::default();
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
-        let mut value = || words.next().with_context(|| format!("{word} wants a value"));
+        let mut value = || words.next().with_context(|| format!("{word} requires a value"));
         match word.as_str() {
             "--subject" => args.subject = value()?,
             "--udp" => args.udp = value()?.parse().context("--udp wants address:port")?,

@@ -200,7 +200,7 @@ async fn read(request: Request, uri: &Uri) -> Result<Call, Refused> {
     let body = if bytes.is_empty() {
         Value::Null
     } else if !is_json {
-        let text = "a body is JSON and says so: Content-Type: application/json";
+        let text = "a body must be JSON with Content-Type: application/json";
         return Err(refusal(415, "media_type", text));
     } else {
         serde_json::from_slice(&bytes)

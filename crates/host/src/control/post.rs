@@ -17,7 +17,7 @@ pub(crate) async fn run(mut posts: Receiver<Effect>) {
             Client::of_url(&url, token, PATIENCE)?.ask(Method::POST, path, Body::Json(body)).await
         };
         if let Err(error) = posting.await {
-            tracing::warn!(url, path, %error, "a post failed");
+            tracing::warn!(url, path, %error, "posting an event failed");
         }
     }
 }

@@ -3,8 +3,11 @@
 use super::order::FaceOrder;
 use super::{Arrival, Entry, Io, Remote, Worker};
 use onym_engine::ListenerId;
-use onym_face::{Incoming, Peer};
+use onym_face::{Face, Incoming, Peer};
 use onym_frame::RxFrame;
+use onym_services::FarEnd;
+use onym_sys::peer;
+use onym_wire::mgmt::Scope;
 
 impl Worker {
     /// Takes what arrived at a listener.
@@ -13,7 +16,12 @@ impl Worker {
             Incoming::Face(transport) => transport,
             Incoming::Frame { peer, frame } => return self.datagram(io, at, peer, frame),
         };
-        let Some(from) = self.may_accept(at) else { return };
+        let Some(mut from) = self.may_accept(at) else { return };
+        if from.far_end == FarEnd::Service && is_of_others(&*transport) {
+            let (label, peer) = (&from.label, transport.remote_uri());
+            tracing::warn!(%label, %peer, "another user connected to a listener with peer=service; what it says of origins and next hops is ignored");
+            from.far_end = FarEnd::Any;
+        }
         let Some(peer) = self.next_peer() else {
             self.add_accepted(io, transport, &from);
             return;
@@ -67,5 +75,19 @@ impl Worker {
         if let Some((slot, _)) = io.faces.by_id(id) {
             io.frame(self, slot, frame);
         }
+    }
+}
+
+/// Whether a program of this machine connected that runs for another user than this service and
+/// root: it is no service of the chain. The kernel says who has the other end; of connections from
+/// elsewhere it cannot.
+fn is_of_others(face: &dyn Face) -> bool {
+    let user = match face.credentials() {
+        Some(credentials) => Some(credentials.uid),
+        None => peer::tcp_user(face.fd()),
+    };
+    match user {
+        Some(uid) => uid != 0 && uid != peer::own_uid(),
+        None => face.scope() == Scope::Local,
     }
 }

@@ -6,6 +6,7 @@ use onym_engine::{LocalFace, Slot};
 use onym_face::Face;
 use onym_link::LinkConfig;
 use onym_services::element::Effect;
+use onym_services::events::FaceEvent;
 use onym_services::{Event, FarEnd, Port, Side};
 use onym_tables::{FaceId, Tick};
 use onym_wire::mgmt::Scope;
@@ -207,18 +208,14 @@ impl Worker {
             state.local_uri = transport.local_uri().to_string();
         }
         let id = face.id;
-        self.tell_of(io, slot, "face_up", "");
+        self.tell_of(io, slot, Event::FaceUp, "");
         self.with(io, |function, now, out| function.face_up(now, id, out));
     }
 
-    fn tell_of(&self, io: &Io, slot: Slot, kind: &'static str, reason: &str) {
+    fn tell_of(&self, io: &Io, slot: Slot, event: fn(FaceEvent) -> Event, reason: &str) {
         let Some(face) = io.faces.peek(slot) else { return };
         let Some(port) = self.function.ports().get(face.id) else { return };
-        let body = json!({
-            "face": face.id.0, "label": port.label, "uri": face.state.uri, "side": port.side,
-            "reason": reason,
-        });
-        self.tell(&Event::new(kind, body));
+        self.tell(&event(FaceEvent::new(port, &face.state.uri, reason)));
     }
 
     /// A face has no transport any more: a created one is connected again, others are gone.
@@ -230,7 +227,7 @@ impl Worker {
         state.last_error = Some(reason.to_owned());
         if state.made != Made::Created {
             if was_up {
-                self.tell_of(io, slot, "face_down", reason);
+                self.tell_of(io, slot, Event::FaceDown, reason);
             }
             self.remove(io, id);
             return;
@@ -244,7 +241,7 @@ impl Worker {
         state.reconnects += u64::from(was_up);
         self.faces_due = Tick(0);
         if was_up {
-            self.tell_of(io, slot, "face_down", reason);
+            self.tell_of(io, slot, Event::FaceDown, reason);
         }
         self.function.face_down(id);
     }

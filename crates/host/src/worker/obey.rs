@@ -32,7 +32,8 @@ impl Worker {
             }
             Order::Drain { change, reply } => {
                 let is_changed = change.map(|is_on| self.function.set_draining(is_on));
-                let mut state = self.function.drain_state();
+                let state = serde_json::to_value(self.function.drain_state());
+                let mut state = state.unwrap_or_default();
                 if let Some(is_changed) = is_changed {
                     state["changed"] = is_changed.into();
                 }
@@ -154,7 +155,7 @@ impl Worker {
 
     /// Why the service is not ready.
     fn not_ready(&self, io: &Io) -> Option<String> {
-        if self.function.drain_state()["draining"] == true {
+        if self.function.drain_state().draining {
             return Some("draining".to_owned());
         }
         self.face_not_ready(io)

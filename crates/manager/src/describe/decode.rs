@@ -218,7 +218,7 @@ impl Decoder {
         let mut words = chain.split_whitespace();
         let mut from = words.next().unwrap_or_default();
         if words.clone().next().is_none() {
-            let what = format!("{chain:?} is no link");
+            let what = format!("{chain:?} is not a link");
             self.fault(line, "links", what, "write \"a -> b\" or \"a => b\"");
         }
         while let Some(arrow) = words.next() {
@@ -226,7 +226,7 @@ impl Decoder {
                 "->" => Side::Consumer,
                 "=>" => Side::Producer,
                 _ => {
-                    let what = format!("{arrow:?} is no arrow");
+                    let what = format!("{arrow:?} is not an arrow");
                     return self.fault(line, "links", what, "`->` or `=>`, with spaces around it");
                 }
             };
@@ -299,7 +299,7 @@ impl Decoder {
             for (key, line, value) in self.table(node, &object, None) {
                 let one = serde_json::json!({ part: { key: value.to_json() } });
                 if let Err(error) = serde_json::from_value::<Policies>(one) {
-                    let next = "docs of the manager list the keys of policies";
+                    let next = "crates/manager/README.md lists the keys of policies";
                     self.fault(*line, &object, error.to_string(), next);
                 }
             }

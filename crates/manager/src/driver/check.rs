@@ -43,10 +43,10 @@ fn is_free(uri: &str) -> Result<(), String> {
         }
         "unix" if UnixStream::connect(rest).is_ok() => Err("another program answers there".into()),
         "unix" if !Path::new(rest).parent().is_some_and(Path::is_dir) => {
-            Err("there is no such folder; make it first".into())
+            Err("the folder does not exist; create it first".into())
         }
         "ether" if !Path::new("/sys/class/net").join(rest).exists() => {
-            Err("there is no such interface".into())
+            Err("the interface does not exist".into())
         }
         _ => Ok(()),
     }

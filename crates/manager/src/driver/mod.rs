@@ -70,7 +70,7 @@ pub struct Usage {
 #[non_exhaustive]
 pub enum DriverError {
     /// The engine is not there.
-    #[error("{engine} is not there: {why}; {next}")]
+    #[error("{engine} cannot be reached: {why}; {next}")]
     Absent {
         /// Which engine.
         engine: &'static str,
@@ -196,7 +196,9 @@ pub fn words(order: &Order, host: &str, control: &str, token_file: &str) -> Vec<
     if function.kind != crate::kind::Kind::PacketDispatcher {
         for (label, scheme, side) in link_listeners(order) {
             words.push("--listen".into());
-            words.push(format!("{label}={scheme}://{host}:0,side={side}"));
+            // What comes by UDP may be from anybody (`spec/services.md`, section 2).
+            let peer = if scheme == "tcp4" { ",peer=service" } else { "" };
+            words.push(format!("{label}={scheme}://{host}:0,side={side}{peer}"));
         }
     }
     for (ingress, uris) in &function.listen {

@@ -170,7 +170,7 @@ impl ProcessDriver {
             if cores.is_none() {
                 return Ok(());
             }
-            let why = "no control group of the processor can be written here; run as root or take the quota away";
+            let why = "no cpu control group is writable; run as root or remove the quota";
             return Err(DriverError::engine(doing, why));
         };
         let (period, quota) = cores.map_or((10_000, None), |cores| {
@@ -274,7 +274,7 @@ impl Driver for ProcessDriver {
         Box::pin(async move {
             let program = &self.options.program;
             if let Some((name, _)) = functions.first().filter(|_| !program.is_file()) {
-                let why = format!("{}: the program is not there", program.display());
+                let why = format!("{}: the program does not exist", program.display());
                 return Err(DriverError::start(name, why));
             }
             super::check::listeners(functions, freed)

@@ -166,7 +166,7 @@ impl Core {
                 Ok(_) => {
                     let took_ms = begun.elapsed().as_millis() as u64;
                     let shown: Vec<String> = steps.iter().map(Step::to_string).collect();
-                    let text = format!("the network is as wanted again after {took_ms} ms");
+                    let text = format!("the network is as described again after {took_ms} ms");
                     self.note(
                         "healed",
                         "network",

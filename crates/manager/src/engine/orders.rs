@@ -147,7 +147,7 @@ pub enum ChangeError {
         also: Option<String>,
     },
     /// Too many changes wait.
-    #[error("too many changes wait, or the manager is ending; come again")]
+    #[error("too many changes are queued, or the manager is stopping; try again later")]
     Busy,
     /// The state cannot be kept.
     #[error("{0}")]

@@ -193,7 +193,7 @@ impl Core {
             }
             PoisonAction::Move => self.move_verifier(graph, cache).await,
             PoisonAction::Remove => {
-                let text = format!("{cache}: no fakes any more; its verifier is removed");
+                let text = format!("{cache}: no more fakes; its verifier is removed");
                 self.note("all-clear", cache, text, Value::Null);
                 self.marks.left.insert(cache.to_owned(), self.verifiers_of(cache));
                 self.stand(cache, Vec::new()).await;

@@ -152,7 +152,7 @@ async fn keep(seat: &mut Seat, lease: Duration) -> String {
             Ok(Err(error)) if !seat.is_held() => {
                 return format!("the seat is not certain: {error}");
             }
-            Ok(Err(error)) => tracing::warn!(%error, "the seat was not renewed"),
+            Ok(Err(error)) => tracing::warn!(%error, "leadership was not renewed"),
             Err(_) => return "the seat is not certain: etcd does not answer".to_owned(),
         }
     }

@@ -212,7 +212,10 @@ impl Core {
             .ok_or_else(|| format!("{} has no place to connect to", ends.to))?;
         let control = self.control(&ends.from).ok_or("its source does not run")?;
         if wanted.kind(&ends.from) == Some(Kind::PacketDispatcher) {
-            let settings = Settings::from_iter([(path_key(ends.side).to_owned(), uri.into())]);
+            let settings = Settings::from_iter([
+                (path_key(ends.side).to_owned(), uri.into()),
+                ("peer".to_owned(), peer_of(&ends.from, wanted).into()),
+            ]);
             control.configure(&settings).await.map_err(|e| e.to_string())?;
         } else {
             // What lies beyond the face of one that stands before a producer side asks.
@@ -221,7 +224,7 @@ impl Core {
             let label = ends.label();
             let first = if idle { First::Idle } else { First::Carries };
             let state = control
-                .link(&label, &uri, side, first, LINK_UP)
+                .link(&label, &uri, side, transport, first, LINK_UP)
                 .await
                 .map_err(|e| e.to_string())?;
             if let Some(state) = state {
@@ -364,6 +367,13 @@ impl Core {
         self.keyed.insert(id, now);
         Ok(())
     }
+}
+
+/// What a dispatcher says of the far ends of its paths, which it has one word for.
+fn peer_of(name: &str, wanted: &Network) -> &'static str {
+    let mut transports = wanted.out_of(name).map(|(_, transport)| transport);
+    let udp = transports.any(|transport| transport == Transport::Udp);
+    if udp { Transport::Udp.peer() } else { Transport::Tcp.peer() }
 }
 
 fn path_key(side: Side) -> &'static str {

@@ -61,7 +61,7 @@ pub fn check(description: &Description) -> Vec<Fault> {
             && let Err(why) = eligible(&description.graph, name)
         {
             let object = format!("function {name}");
-            faults.push(Fault::new(object, why, "take scalable = true away"));
+            faults.push(Fault::new(object, why, "remove scalable = true"));
         }
     }
     faults
@@ -133,7 +133,7 @@ pub fn join(graph: &mut Network, name: &str) -> Result<(), String> {
     };
     for (source, transport) in sources {
         if source.from == target.to {
-            return Err(format!("{} would be linked with itself", target.to));
+            return Err(format!("{} would be linked to itself", target.to));
         }
         let ends = Ends { from: source.from, to: target.to.clone(), side: target.side };
         graph.link(ends, transport);

@@ -20,6 +20,11 @@ pub fn eligible(graph: &Network, name: &str) -> Result<(), String> {
     if matches!(function.kind, Kind::PacketDispatcher | Kind::StrategyForwarder | Kind::Forwarder) {
         return Err(format!("a {} is not cloned", function.kind));
     }
+    if function.config.get("strategy_forwarder").is_some_and(|label| !label.is_null()) {
+        return Err(format!(
+            "{name} sends next hops to a strategy-forwarder, by a link of its own"
+        ));
+    }
     if function.origin != Origin::Declared {
         return Err(format!("{name} was placed by the manager"));
     }

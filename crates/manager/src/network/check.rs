@@ -1,7 +1,7 @@
 //! The invariants of a network: what would be dropped, multiplied or looped is refused before
 //! anything is started.
 
-use super::{Ends, FUNCTIONS_MAX, LINKS_MAX, Network, Origin, Side};
+use super::{Ends, FUNCTIONS_MAX, LINKS_MAX, Network, Origin, Side, Transport};
 use crate::kind::{Cardinality, KINDS, Kind};
 use crate::near::near;
 use crate::settings;
@@ -59,6 +59,7 @@ pub fn check(network: &Network) -> Vec<Fault> {
         direction(network, name, &mut faults);
         cardinality(network, name, &mut faults);
         dispatcher(network, name, &mut faults);
+        hands_on(network, name, &mut faults);
     }
     faults
 }
@@ -119,7 +120,7 @@ fn values(name: &str, function: &super::Function, faults: &mut Vec<Fault>) {
         for uri in uris {
             let scheme = uri.split_once("://").map_or("", |(s, _)| s);
             if !LISTENERS.contains(&scheme) {
-                let what = format!("listen: {uri:?} is no place to listen at");
+                let what = format!("listen: {uri:?} is not a listener URI");
                 let next = "such as tcp4://127.0.0.1:6363, udp4://, tcp6://, udp6://, unix:///path or ether://eth0";
                 faults.push(Fault::new(object(), what, next));
             }
@@ -141,14 +142,15 @@ fn link(network: &Network, ends: &Ends, faults: &mut Vec<Fault>) {
         }
     }
     if ends.from == ends.to {
-        faults.push(Fault::new(object(), "it links a function with itself", "name another end"));
+        faults.push(Fault::new(object(), "it links a function to itself", "name another end"));
     }
-    if ends.side == Side::Producer && !network.kind(&ends.to).is_none_or(Kind::has_routes) {
+    if ends.side == Side::Producer && !network.kind(&ends.to).is_none_or(Kind::has_producer_side) {
         let what = format!("{} has no producer side", ends.to);
-        faults.push(Fault::new(object(), what, "`=>` ends at a name-router or a forwarder"));
+        let next = "`=>` ends at a name-router, a strategy-forwarder or a forwarder";
+        faults.push(Fault::new(object(), what, next));
     }
     if network.kind(&ends.to) == Some(Kind::PacketDispatcher) {
-        let what = "a packet-dispatcher is for clients at the edge, not inside the network";
+        let what = "a packet-dispatcher belongs at the edge, where clients connect";
         faults.push(Fault::new(object(), what, "link from it, not to it"));
     }
 }
@@ -243,4 +245,21 @@ fn dispatcher(network: &Network, name: &str, faults: &mut Vec<Fault>) {
             faults.push(Fault::new(format!("function {name}"), what, next));
         }
     }
+}
+
+/// The strategy forwarder of a name router is linked to it, by a transport that carries next hops.
+fn hands_on(network: &Network, name: &str, faults: &mut Vec<Fault>) {
+    let setting = network.functions[name].config.get("strategy_forwarder");
+    let Some(target) = setting.and_then(serde_json::Value::as_str) else { return };
+    let ends = Ends::consumer(name, target);
+    let fault = match (network.kind(target), network.links.get(&ends)) {
+        (Some(Kind::StrategyForwarder), Some(Transport::Tcp)) => return,
+        (Some(Kind::StrategyForwarder), Some(Transport::Udp)) => {
+            ("the link carries no next hops", "use tcp for it".to_owned())
+        }
+        (Some(Kind::StrategyForwarder), None) => ("no link leads there", format!("add {ends}")),
+        _ => ("there is no such strategy-forwarder", format!("name one that {name} is linked to")),
+    };
+    let what = format!("config.strategy_forwarder = {target:?}: {}", fault.0);
+    faults.push(Fault::new(format!("function {name}"), what, fault.1));
 }

@@ -158,6 +158,18 @@ pub enum Transport {
     Udp,
 }
 
+impl Transport {
+    /// What both ends of a link say of each other: a TCP listener sees who connects, a UDP listener
+    /// cannot tell who sends (`spec/services.md`, section 2).
+    #[must_use]
+    pub fn peer(self) -> &'static str {
+        match self {
+            Self::Tcp => "service",
+            Self::Udp => "any",
+        }
+    }
+}
+
 /// The ends of a link; there is at most one link with the same ends.
 #[derive(
     Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,

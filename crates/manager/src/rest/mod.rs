@@ -142,11 +142,11 @@ impl Doors {
         router
             .route("/", get(page))
             .fallback(async || {
-                let text = "there is no such path; /openapi.json lists them";
+                let text = "no such path; /openapi.json lists all";
                 Refusal::new(StatusCode::NOT_FOUND, "path", text)
             })
             .method_not_allowed_fallback(async || {
-                let text = "this path does not take that method; /openapi.json lists them";
+                let text = "the path does not support this method; /openapi.json lists them";
                 Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "method", text)
             })
             .with_state(app)
@@ -205,7 +205,7 @@ impl Input {
 fn elsewhere(app: &App, uri: &Uri) -> Option<Response> {
     let Standing::StandsBy(leader) = app.manager.shared.standing() else { return None };
     let Some(leader) = leader else {
-        let message = "no manager leads at the moment; come again";
+        let message = "no manager leads at the moment; try again later";
         let refusal = Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message);
         return Some(refusal.into_response());
     };

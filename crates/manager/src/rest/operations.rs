@@ -142,7 +142,7 @@ fn change(operation: Operation, input: &Input) -> Result<Change, Refusal> {
             let side = match word("side").as_str() {
                 "" | "consumer" => Side::Consumer,
                 "producer" => Side::Producer,
-                other => return Err(Refusal::field(format!("side: {other:?} is no side"))),
+                other => return Err(Refusal::field(format!("side: {other:?} is not a side"))),
             };
             Change::Unlink { ends: Ends { from: word("from"), to: word("to"), side } }
         }
@@ -277,7 +277,7 @@ async fn service_state(manager: &Manager, input: &Input) -> Result<Response, Ref
 
 fn number(key: &str, text: Option<&String>) -> Result<u64, Refusal> {
     let Some(text) = text else { return Ok(0) };
-    text.parse().map_err(|_| Refusal::field(format!("{key}: {text:?} is no whole number")))
+    text.parse().map_err(|_| Refusal::field(format!("{key}: {text:?} is not a whole number")))
 }
 
 /// The event that a reader had last: what a browser says when it comes again, else the query.

@@ -30,7 +30,8 @@ struct Reader {
 /// The events after `after`, and those to come.
 pub(super) fn open(app: &App, after: u64) -> Result<Response, Refusal> {
     let place = app.streams.clone().try_acquire_owned().map_err(|_| {
-        let text = format!("{STREAMS_MAX} event streams are open; come again, or ask /v1/events");
+        let text =
+            format!("{STREAMS_MAX} event streams are open; try again later, or use /v1/events");
         Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "busy", text)
     })?;
     let last = app.manager.shared.journal.watch();

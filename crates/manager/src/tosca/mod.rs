@@ -132,7 +132,7 @@ pub fn import(text: &str) -> Result<Described, DescribeError> {
     let root = yaml_value(text)?;
     let mut faults = Vec::new();
     if root["tosca_definitions_version"] != VERSION {
-        let what = format!("it is no {VERSION}");
+        let what = format!("it is not {VERSION}");
         faults.push(Fault::new("tosca_definitions_version", what, "export in that version"));
     }
     let mut description = Description {
@@ -181,7 +181,7 @@ fn read_node(description: &mut Description, name: &str, row: &Value, faults: &mu
     let Some((kind, _)) = KINDS.iter().find(|(k, _)| type_of(*k) == word) else {
         let known: Vec<String> = KINDS.iter().map(|(k, _)| type_of(*k)).collect();
         let next = format!("one of: {}", known.join(", "));
-        faults.push(Fault::new(object, format!("there is no type {word:?}"), next));
+        faults.push(Fault::new(object, format!("unknown type {word:?}"), next));
         return;
     };
     let properties = &row["properties"];

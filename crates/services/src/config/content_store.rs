@@ -56,7 +56,7 @@ impl Default for ContentStore {
             policy: Order::Lru,
             mode: Mode::Protocol,
             serve_stale: true,
-            admit_unfresh: false,
+            admit_unfresh: true,
             admit: true,
             serve: true,
             siblings: 1,

@@ -20,9 +20,12 @@ const REGEX_SIZE_MAX: usize = 1 << 18;
 /// Which packets a rule is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Applies {
+pub enum Applies {
+    /// Interests.
     Interest,
+    /// Data.
     Data,
+    /// Both.
     #[default]
     Both,
 }
@@ -33,12 +36,16 @@ impl Applies {
     }
 }
 
+/// How the text of a rule is compared with a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Default)]
 #[serde(rename_all = "lowercase")]
-enum Match {
+pub enum Match {
+    /// It is the name.
     Exact,
+    /// It is a prefix of the name.
     #[default]
     Prefix,
+    /// It is a regular expression for the URI of the name.
     Regex,
 }
 
@@ -53,18 +60,24 @@ fn drop_it() -> Action {
 /// A rule as it is written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Spec {
-    prefix: String,
+pub struct Rule {
+    /// A name, a prefix or a regular expression.
+    pub prefix: String,
+    /// Which of them.
     #[serde(default, rename = "match")]
-    how: Match,
+    pub how: Match,
+    /// What becomes of packets.
     #[serde(default = "drop_it")]
-    action: Action,
+    pub action: Action,
+    /// Of which packets.
     #[serde(default)]
-    applies: Applies,
+    pub applies: Applies,
+    /// How long it lasts, in milliseconds; without end where it says nothing.
     #[serde(default)]
-    lifetime_ms: Option<u64>,
+    pub lifetime_ms: Option<u64>,
+    /// Who made it.
     #[serde(default = "operator")]
-    origin: String,
+    pub origin: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -78,19 +91,19 @@ struct Which {
 #[derive(Debug, Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
 struct Change {
-    add: Vec<Spec>,
+    add: Vec<Rule>,
     remove: Vec<Which>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Whole {
-    rules: Vec<Spec>,
+    rules: Vec<Rule>,
 }
 
 #[derive(Debug)]
-struct Rule {
-    spec: Spec,
+struct Kept {
+    spec: Rule,
     until: Tick,
     hits: u64,
     regex: Option<Regex>,
@@ -102,7 +115,7 @@ type Key = (Match, String);
 /// All rules: listed by what they match, and found by name.
 #[derive(Debug, Default)]
 pub(super) struct Rules {
-    all: BTreeMap<Key, Rule>,
+    all: BTreeMap<Key, Kept>,
     exact: PrefixMap<Key>,
     prefixes: PrefixMap<Key>,
     regexes: Vec<Key>,
@@ -148,7 +161,7 @@ impl Rules {
         self.prefixes.longest_match(&hashes, name, covers).map(|(_, found)| found.clone())
     }
 
-    fn parse(field: &str, spec: Spec, now: Tick) -> Result<Rule, Refusal> {
+    fn parse(field: &str, spec: Rule, now: Tick) -> Result<Kept, Refusal> {
         let until = spec.lifetime_ms.map_or(Tick::NEVER, |ms| now.plus_ms(ms));
         let (mut regex, mut name) = (None, Name::new());
         if spec.how == Match::Regex {
@@ -157,15 +170,15 @@ impl Rules {
         } else {
             name = names::prefix(field, &spec.prefix)?;
         }
-        Ok(Rule { spec, until, hits: 0, regex, name })
+        Ok(Kept { spec, until, hits: 0, regex, name })
     }
 
     /// Adds a rule; false when it was there (its lifetime begins again).
-    fn add(&mut self, key: &HashKey, rule: Rule) -> bool {
+    fn add(&mut self, key: &HashKey, rule: Kept) -> bool {
         let at = (rule.spec.how, rule.spec.prefix.clone());
         if let Some(known) = self.all.get_mut(&at) {
-            let same = Spec { lifetime_ms: None, ..known.spec.clone() }
-                == Spec { lifetime_ms: None, ..rule.spec.clone() };
+            let same = Rule { lifetime_ms: None, ..known.spec.clone() }
+                == Rule { lifetime_ms: None, ..rule.spec.clone() };
             let renewed = known.until != rule.until;
             (known.spec, known.until) = (rule.spec, rule.until);
             return !same || (renewed && known.until == Tick::NEVER);
@@ -183,7 +196,7 @@ impl Rules {
         true
     }
 
-    fn remove(&mut self, key: &HashKey, at: &Key) -> Option<Spec> {
+    fn remove(&mut self, key: &HashKey, at: &Key) -> Option<Rule> {
         let rule = self.all.remove(at)?;
         match rule.spec.how {
             Match::Regex => self.regexes.retain(|k| k != at),
@@ -193,9 +206,9 @@ impl Rules {
         Some(rule.spec)
     }
 
-    fn room(&self, add: &[Rule], leaving: usize, max: usize) -> Result<(), Refusal> {
-        let is_new = |r: &&Rule| !self.all.contains_key(&(r.spec.how, r.spec.prefix.clone()));
-        let new: Vec<&Rule> = add.iter().filter(is_new).collect();
+    fn room(&self, add: &[Kept], leaving: usize, max: usize) -> Result<(), Refusal> {
+        let is_new = |r: &&Kept| !self.all.contains_key(&(r.spec.how, r.spec.prefix.clone()));
+        let new: Vec<&Kept> = add.iter().filter(is_new).collect();
         if self.len() + new.len() > max + leaving {
             let text = format!("at most {max} rules are kept (rules_max)");
             return Err(Refusal::conflict("full", text));
@@ -208,7 +221,7 @@ impl Rules {
         Ok(())
     }
 
-    fn change(&mut self, cx: &mut Cx<'_>, add: Vec<Rule>, remove: &[Key]) -> Value {
+    fn change(&mut self, cx: &mut Cx<'_>, add: Vec<Kept>, remove: &[Key]) -> Value {
         let mut removed = 0;
         for at in remove {
             removed += usize::from(self.remove(cx.key, at).is_some());
@@ -218,7 +231,7 @@ impl Rules {
             let spec = rule.spec.clone();
             if self.add(cx.key, rule) {
                 added += 1;
-                cx.events.push(Event::new("rule_added", json!({ "rule": spec })));
+                cx.events.push(Event::RuleAdded { rule: spec });
             } else {
                 unchanged += 1;
             }
@@ -288,16 +301,16 @@ impl Rules {
 
     /// Every rule with what is left of its lifetime, as it can be posted again.
     pub(super) fn specs(&self, now: Tick) -> Vec<Value> {
-        let write = |rule: &Rule| {
+        let write = |rule: &Kept| {
             let left = (rule.until != Tick::NEVER).then(|| left_ms(rule.until, now));
-            let spec = Spec { lifetime_ms: left, ..rule.spec.clone() };
+            let spec = Rule { lifetime_ms: left, ..rule.spec.clone() };
             serde_json::to_value(spec).unwrap_or_default()
         };
         self.all.values().map(write).collect()
     }
 
     pub(super) fn list(&self, now: Tick) -> Vec<Value> {
-        let write = |rule: &Rule| {
+        let write = |rule: &Kept| {
             let mut out = serde_json::to_value(&rule.spec).unwrap_or_default();
             out["hits"] = rule.hits.into();
             out["left_ms"] = match rule.until {
@@ -322,7 +335,7 @@ impl Rules {
         let over: Vec<Key> = over.map(|(k, _)| k.clone()).collect();
         for at in over {
             if let Some(spec) = self.remove(cx.key, &at) {
-                cx.events.push(Event::new("rule_expired", json!({ "rule": spec })));
+                cx.events.push(Event::RuleExpired { rule: spec });
             }
         }
         self.note_end();

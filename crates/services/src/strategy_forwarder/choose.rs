@@ -7,7 +7,6 @@ use crate::events::Event;
 use crate::ports::Side;
 use crate::rendezvous;
 use onym_tables::FaceId;
-use serde_json::json;
 
 /// What the strategies remember.
 #[derive(Debug, Default)]
@@ -109,10 +108,8 @@ impl Chooser {
             && let Some(before) = self.active.replace(chosen)
         {
             self.failovers += 1;
-            let body = json!({
-                "from": cx.ports.label(before), "to": cx.ports.label(chosen),
-            });
-            cx.events.push(Event::new("failover", body));
+            let (from, to) = (cx.ports.label(before).to_owned(), cx.ports.label(chosen).to_owned());
+            cx.events.push(Event::Failover { from, to });
         }
     }
 }

@@ -8,14 +8,18 @@ fn the_modes_of_freshness_are_the_paper_and_the_protocol() {
         let wire = interest_of("/a", nonce, |i| i.must_be_fresh = fresh);
         bed.take(packet(256, wire, &[], None)).0
     };
-    for (mode, now, later) in [
-        ("protocol", [Verdict::CsHit, Verdict::CsHit], [Verdict::Forwarded, Verdict::CsHit]),
-        ("paper", [Verdict::Forwarded, Verdict::CsHit], [Verdict::Forwarded, Verdict::Forwarded]),
+    use Verdict::{CsHit, Forwarded};
+    for (mode, unfresh, now, later) in [
+        ("protocol", CsHit, [CsHit, CsHit], [Forwarded, CsHit]),
+        ("paper", Forwarded, [Forwarded, CsHit], [Forwarded, Forwarded]),
     ] {
         let mut cs = Bed::new(Kind::ContentStore, &[256, 300]);
         cs.set(json!({ "mode": mode }));
         cs.take(packet(300, data_of("/unfresh", 0), &[], None));
-        assert_eq!(cs.interest(256, "/unfresh", 9).0, Verdict::Forwarded, "never admitted");
+        assert_eq!(cs.interest(256, "/unfresh", 9).0, unfresh, "{mode}, without freshness");
+        cs.set(json!({ "admit_unfresh": false }));
+        cs.take(packet(300, data_of("/never", 0), &[], None));
+        assert_eq!(cs.interest(256, "/never", 10).0, Forwarded, "{mode}, not admitted");
         cs.take(packet(300, data_of("/a", 1000), &[], None));
         assert_eq!([ask(&mut cs, true, 1), ask(&mut cs, false, 2)], now, "{mode}, fresh");
         cs.wait(1500);

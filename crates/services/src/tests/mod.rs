@@ -207,8 +207,10 @@ impl Bed {
         serde_json::to_value(self.function.stats(now)).unwrap()
     }
 
-    fn event(&self, kind: &str) -> Vec<&Value> {
-        self.events.iter().filter(|e| e.kind == kind).map(|e| &e.body).collect()
+    /// The events of a kind, as a manager reads them.
+    fn event(&self, kind: &str) -> Vec<Value> {
+        let all = self.events.iter().map(|e| serde_json::to_value(e).unwrap());
+        all.filter(|e| e["kind"] == kind).collect()
     }
 
     /// A registration command of a producer.

@@ -201,7 +201,7 @@ fn a_draining_router_refuses_what_is_new_and_hands_the_rest_over() {
     assert!(old.function.set_draining(true));
     let (verdict, sent) = old.interest(256, "/b", 3);
     assert_eq!((verdict, sent[0].reason), (Verdict::Draining, Some(50)));
-    assert_eq!(old.function.drain_state()["pending"], 1);
+    assert_eq!(old.function.drain_state().pending, 1);
     old.wait(1000);
     let mut chunk = old.get("table");
     chunk["faces"] = json!({ "f256": "f258" });
