@@ -1,4 +1,4 @@
-//! The nodes of each subject, one behind the other.
+//! The nodes of each subject, in a line.
 
 use super::veth::Namespaces;
 use super::{Link, Way};

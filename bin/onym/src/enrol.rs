@@ -29,7 +29,7 @@ pub(crate) struct Record {
     pub(crate) value: String,
 }
 
-/// How somebody shows that a name is due to him.
+/// How an applicant shows a right to a name.
 pub(crate) enum Proof<'a> {
     /// By a code: `ask` is told what the authority says, and gives it.
     Code { address: Option<&'a str>, ask: &'a mut dyn FnMut(&str) -> anyhow::Result<Secret> },
@@ -98,7 +98,7 @@ pub(crate) fn failure(error: Error) -> anyhow::Error {
         }
         _ => (Exit::Failed, ""),
     };
-    let failure = Failure::new(exit, "there is no certificate").why(error);
+    let failure = Failure::new(exit, "no certificate was found").why(error);
     if next.is_empty() { failure.into() } else { failure.next(next).into() }
 }
 

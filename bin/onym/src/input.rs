@@ -50,7 +50,7 @@ impl Input {
                 Exit::Failed,
                 format!("the input is longer than {max} octets"),
             )
-            .next("write it to a file, and name the file")
+            .next("write it to a file and pass the file")
             .into());
         }
         Ok(octets)
@@ -59,7 +59,7 @@ impl Input {
 
 /// The user ended the program before the input did.
 pub(crate) fn stopped() -> Failure {
-    Failure::new(Exit::Stopped, "stopped before the input ended")
+    Failure::new(Exit::Stopped, "stopped before the end of the input")
 }
 
 impl Read for Input {

@@ -30,9 +30,9 @@ pub(crate) fn failure(error: onym_crypto::Error) -> anyhow::Error {
         error.to_string(),
     );
     match error {
-        Error::NotFound(_) => failure
-            .next("`onym key list` shows what there is, `onym key new /NAME` makes a key")
-            .into(),
+        Error::NotFound(_) => {
+            failure.next("`onym key list` lists the keys; `onym key new /NAME` creates one").into()
+        }
         Error::Exists(_) => failure.next("choose another --id, or delete it first").into(),
         Error::SafeBag(_) => failure.next("check the passphrase").into(),
         _ => failure.into(),

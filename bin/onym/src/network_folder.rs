@@ -38,8 +38,8 @@ pub(crate) fn make(folder: &Path) -> anyhow::Result<()> {
 /// Writes a file that was not there, under a name that it gets when it is whole.
 pub(crate) fn write_new(path: &Path, octets: &[u8], mode: u32) -> anyhow::Result<()> {
     if path.exists() {
-        return Err(Failure::new(Exit::Failed, format!("{} is there already", path.display()))
-            .next("name another folder with --folder, or move it away")
+        return Err(Failure::new(Exit::Failed, format!("{} exists already", path.display()))
+            .next("choose another folder with --folder, or move this one away")
             .into());
     }
     write(path, octets, mode)
@@ -87,15 +87,17 @@ pub(crate) fn read_certificate(path: &Path) -> anyhow::Result<Certificate> {
 pub(crate) fn authority(folder: &Path) -> anyhow::Result<(Certificate, PrivateKey)> {
     let key = folder.join(AUTHORITY_KEY);
     if !key.exists() {
-        return Err(Failure::new(Exit::NotFound, format!("{} is not there", key.display()))
-            .why("only the machine where the network was begun has it")
-            .next("begin one with `onym network init /NAME`, or name its folder with --folder")
+        return Err(Failure::new(Exit::NotFound, format!("{} does not exist", key.display()))
+            .why("only the machine on which the network was created has it")
+            .next(
+                "create a network with `onym network init /NAME`, or name its folder with --folder",
+            )
             .into());
     }
     let certificate = read_certificate(&folder.join(ANCHOR))?;
     let key = read_key(&key)?;
     if certificate.public_key().spki() != key.spki() {
-        let what = format!("{} and {AUTHORITY_KEY} do not belong together", certificate.name());
+        let what = format!("{} and {AUTHORITY_KEY} do not match", certificate.name());
         return Err(Failure::new(Exit::Failed, what).next("restore both files together").into());
     }
     Ok((certificate, key))

@@ -62,23 +62,23 @@ pub(crate) fn parse_origin(text: &str) -> Result<u64, String> {
 /// The canonical form of a face URI, its host name resolved.
 pub(crate) fn canonical_uri(text: &str) -> anyhow::Result<String> {
     let uri: FaceUri = text.parse().map_err(|error| {
-        Failure::new(Exit::Usage, format!("`{text}` is no face URI"))
+        Failure::new(Exit::Usage, format!("`{text}` is not a face URI"))
             .why(error)
-            .next("write one such as udp4://192.0.2.1:6363, tcp://router.example or ether://[08:00:27:01:01:01]")
+            .next("use one such as udp4://192.0.2.1:6363, tcp://router.example or ether://[08:00:27:01:01:01]")
     })?;
     if let Some(canonical) = uri.canonical() {
         return Ok(canonical.to_string());
     }
     if matches!(uri, FaceUri::Other(..)) {
-        return Err(Failure::new(Exit::Usage, format!("`{text}` is no face URI"))
-            .why(format!("there is no scheme {}", uri.scheme()))
-            .next("write one of udp4, udp6, udp, tcp4, tcp6, tcp, ws, unix, ether before ://")
+        return Err(Failure::new(Exit::Usage, format!("`{text}` is not a face URI"))
+            .why(format!("unknown scheme {}", uri.scheme()))
+            .next("use udp4, udp6, udp, tcp4, tcp6, tcp, ws, unix or ether")
             .into());
     }
     resolve(&uri).ok_or_else(|| {
-        Failure::new(Exit::Failed, format!("`{text}` leads nowhere"))
-            .why("its host has no address of that kind, or cannot be looked up")
-            .next("write an address instead of the host's name")
+        Failure::new(Exit::Failed, format!("`{text}` cannot be resolved"))
+            .why("the host has no address of this family, or the lookup failed")
+            .next("use an address in place of the host name")
             .into()
     })
 }
@@ -104,11 +104,12 @@ pub(crate) fn find_face(client: &mut Client, text: &str) -> anyhow::Result<FaceS
         (None, _) => Err(Failure::new(Exit::NotFound, format!("there is no face {text}"))
             .next("see `onym face list`")
             .into()),
-        (Some(_), more) => {
-            Err(Failure::new(Exit::Failed, format!("{} faces lead to {text}", more + 1))
-                .next("name it by its id: see `onym face list`")
-                .into())
-        }
+        (Some(_), more) => Err(Failure::new(
+            Exit::Failed,
+            format!("{} faces have the remote URI {text}", more + 1),
+        )
+        .next("use the id of one: see `onym face list`")
+        .into()),
     }
 }
 

@@ -49,8 +49,8 @@ impl Args {
 
 fn ask(question: &str) -> anyhow::Result<String> {
     if !io::stdin().is_terminal() {
-        let failure = Failure::new(Exit::Usage, "no passphrase, and no terminal to ask for it");
-        return Err(failure.next("give --passphrase-file FILE, or set ONYM_PASSPHRASE").into());
+        let failure = Failure::new(Exit::Usage, "no passphrase, and no terminal to ask on");
+        return Err(failure.next("use --passphrase-file FILE, or set ONYM_PASSPHRASE").into());
     }
     ask_once(question)
 }

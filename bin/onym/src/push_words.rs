@@ -91,7 +91,7 @@ pub(crate) fn dataset(cx: &Context, what: &str, id: Option<&Id>) -> anyhow::Resu
         name.append_generic(id.octets());
     }
     let content = mgmt::fetch_dataset(&mut client, name).map_err(|error| {
-        Failure::new(Exit::NotFound, "the node tells nothing of a push half")
+        Failure::new(Exit::NotFound, "the node does not report on publish/subscribe")
             .why(error)
             .next("ask an onym node with `push.enabled = true` over its Unix socket")
     })?;
@@ -101,7 +101,7 @@ pub(crate) fn dataset(cx: &Context, what: &str, id: Option<&Id>) -> anyhow::Resu
 /// Fails with a sentence when the push half is off.
 fn enabled(status: Value) -> anyhow::Result<Value> {
     if status["enabled"] == false {
-        return Err(Failure::new(Exit::Refused, "the push half of the node is off")
+        return Err(Failure::new(Exit::Refused, "publish/subscribe is off on this node")
             .next("start the node with --set push.enabled=true")
             .into());
     }

@@ -27,8 +27,8 @@ pub(crate) struct Options {
     /// Where in a configuration the rules are, with dots, such as security.validator.
     #[arg(long, value_name = "PATH", default_value = "", requires = "trust")]
     section: String,
-    /// The schema is about objects: segment, version and metadata are taken off names first, as
-    /// ndnd has it.
+    /// Match names of objects: segment, version and metadata components are removed first, as ndnd
+    /// does.
     #[arg(long, requires = "trust")]
     objects: bool,
 }
@@ -60,9 +60,9 @@ pub(crate) enum Source {
 }
 
 fn unusable(path: &Path, why: impl std::fmt::Display) -> anyhow::Error {
-    Failure::new(Exit::Failed, format!("{} is no usable trust schema", path.display()))
+    Failure::new(Exit::Failed, format!("{} is not a usable trust schema", path.display()))
         .why(why)
-        .next("write LightVerSec text or its model, or validator configuration (--section says where)")
+        .next("use LightVerSec text, its compiled model, or a validator configuration (--section names the part)")
         .into()
 }
 

@@ -86,10 +86,28 @@ impl Asking {
         if near || self.clear_text {
             return Ok(());
         }
-        Err(Failure::new(Exit::Usage, format!("{url}: the token would travel in clear text"))
-            .next("ask https:// with --ca FILE, or say --clear-text where nobody can read it")
+        Err(Failure::new(Exit::Usage, format!("{url}: the token would travel unencrypted"))
+            .next("use https:// with --ca FILE, or accept it with --clear-text on a trusted path")
             .into())
     }
+}
+
+/// The token in a file.
+pub(crate) fn read_token(file: &Path) -> Result<String> {
+    let shown = file.display();
+    let text = std::fs::read_to_string(file).map_err(|e| {
+        Failure::new(Exit::Usage, format!("{shown}: the token cannot be read"))
+            .why(e)
+            .next("name a file that holds one line of at least 16 characters")
+    })?;
+    let token = text.trim().to_owned();
+    if token.len() < 16 || !token.chars().all(|c| c.is_ascii_graphic()) {
+        return Err(Failure::new(Exit::Usage, format!("{shown}: not a token"))
+            .why("a token has at least 16 visible characters")
+            .next("head -c 24 /dev/urandom | base64 > FILE")
+            .into());
+    }
+    Ok(token)
 }
 
 fn read(file: &Path) -> Result<Vec<u8>> {
@@ -99,7 +117,7 @@ fn read(file: &Path) -> Result<Vec<u8>> {
 }
 
 fn wrong(error: &TlsError) -> Failure {
-    Failure::new(Exit::Usage, format!("the {} for TLS is of no use", error.part))
+    Failure::new(Exit::Usage, format!("the {} for TLS cannot be used", error.part))
         .why(&error.why)
-        .next("name files in PEM: certificates, and the key of the first one")
+        .next("use PEM files: certificates, and the key of the first one")
 }

@@ -70,7 +70,7 @@ pub(crate) fn failure(error: Error) -> anyhow::Error {
     let (exit, next) = match &error {
         Error::Search(search) => {
             let failure = Failure::new(Exit::Usage, what).why(&search.source);
-            return failure.next("write a URI such as unix:///run/nfd/nfd.sock").into();
+            return failure.next("use a URI such as unix:///run/nfd/nfd.sock").into();
         }
         Error::NoNode(_) => (
             Exit::NoNode,

@@ -111,7 +111,7 @@ fn a_wrong_code_is_refused_and_a_mail_brings_the_right_one() {
     let wrong = ["cert", "request", "ca.ndncert", "--for", "/ca/alice", "--code-file", "wrong"];
     let (code, _, err) = ended(client(&place, &wrong));
     assert_eq!(code, 4, "{err}");
-    assert!(err.contains("the code of the file is wrong"), "{err}");
+    assert!(err.contains("the code in the file is wrong"), "{err}");
 
     // The name is the authority's to give: it follows from the address.
     pipe(&place.path("code"));

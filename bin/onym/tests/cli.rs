@@ -61,8 +61,8 @@ fn wrong_command_lines_end_with_2_and_say_what_is_wrong() {
         (&["route", "add", "/a"], "--via"),
         (&["route", "add", "/a", "--via", "1", "--origin", "x"], "autoreg"),
         (&["cs", "config"], "nothing to configure"),
-        (&["face", "create", "192.0.2.1"], "no face URI"),
-        (&["--node", "nonsense", "status"], "no node URI"),
+        (&["face", "create", "192.0.2.1"], "is not a face URI"),
+        (&["--node", "nonsense", "status"], "is not a node URI"),
         (&["get", "/a", "--json"], "-o FILE"),
         (&["ping-server", "/a", "--size", "9000"], "8000"),
     ] {

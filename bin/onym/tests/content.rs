@@ -104,7 +104,7 @@ fn a_file_is_believed_only_with_the_key_that_was_asked_for() {
     for how in ["/nobody", "no-such-file", "in"] {
         let wrong = get("/example/signed", how);
         assert_eq!(wrong.code, 2, "{how}: {}", wrong.err);
-        assert!(wrong.err.contains("is no certificate"), "{}", wrong.err);
+        assert!(wrong.err.contains("is not a certificate"), "{}", wrong.err);
     }
     let unsigned = place.run(&["put", "/example/x", "in", "--key", "/carol"]);
     assert!(unsigned.code == 1 && unsigned.err.contains("onym key new"), "{}", unsigned.err);
@@ -137,7 +137,7 @@ fn a_chain_of_certificates_leads_from_a_file_to_the_anchor() {
     };
     let alone = serve(&["/example/alice"]);
     let unvouched = get("/example/alice/film", "root.ndncert");
-    let says = "self-signed and no trust anchor";
+    let says = "self-signed and not a trust anchor";
     assert!(unvouched.code == 1 && unvouched.err.contains(says), "{}", unvouched.err);
     drop(alone);
     // Segments name the certificate that their publisher had then.
@@ -325,7 +325,7 @@ fn refusals_of_the_node_end_with_4_and_say_what_to_do() {
     assert_eq!(closed.code, 4, "{}", closed.err);
     for (args, says) in [
         (&["face", "create", "192.0.2.1"][..], "scheme"),
-        (&["face", "create", "gopher://192.0.2.1"], "there is no scheme gopher"),
+        (&["face", "create", "gopher://192.0.2.1"], "unknown scheme gopher"),
     ] {
         let wrong = place.run(args);
         assert!(wrong.code == 2 && wrong.err.contains(says), "{args:?}: {}", wrong.err);
@@ -470,7 +470,7 @@ fn the_log_is_shown_and_made_louder_while_the_node_runs() {
     support::wait_until("the new filter", || {
         place.json(&["log"])["filter"].as_str().unwrap().contains("onym_node=debug")
     });
-    daemon.wait_for("the log's filter was set");
+    daemon.wait_for("log filter changed");
     let wrong = place.run(&["log", "--filter", "verbose"]);
     assert_eq!(wrong.code, 4, "{}", wrong.err);
     assert!(wrong.err.contains("error, warn, info, debug, trace"), "{}", wrong.err);

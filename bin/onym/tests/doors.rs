@@ -276,7 +276,7 @@ fn a_link_that_is_turned_round_after_it_was_checked_leads_nowhere_else() {
     link("others/log");
     drop(connection);
     let face = || http(to, &request("GET", "/v1/faces/x", &headers, "")).1;
-    wait_until("it is refused", || face().contains("none of the folders"));
+    wait_until("it is refused", || face().contains("outside of the allowed folders"));
     // A few attempts later it still is.
     let end = Instant::now() + Duration::from_secs(2);
     wait_until("the time is over", || Instant::now() > end);

@@ -49,7 +49,7 @@ fn a_network_is_begun_and_joined_by_two_commands_and_then_routes() {
     }
     let again =
         a.run(&["network", "init", "/example", "--router", "/example/a", "--folder", "net"]);
-    assert!(again.code == 1 && again.err.contains("is there already"), "{}", again.err);
+    assert!(again.code == 1 && again.err.contains("exists already"), "{}", again.err);
     let daemon_a = daemon(&a, port_a);
     let mut authority = a.start(&["cert", "authority", "--folder", "net"]);
     authority.wait_for("ready: /example");

@@ -110,7 +110,7 @@ fn a_token_does_not_travel_in_clear_text_unless_that_is_said() {
     let far = "http://192.0.2.1:8080";
     let ended = place.run(&["net", "--manager", far, "--token-file", "token", "show"]);
     assert_eq!(ended.code, 2, "it is not sent");
-    assert!(ended.err.contains("clear text"), "{}", ended.err);
+    assert!(ended.err.contains("unencrypted"), "{}", ended.err);
 }
 
 /// Sockets of processes.

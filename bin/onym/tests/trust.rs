@@ -83,7 +83,7 @@ fn a_configuration_of_ndn_cxx_is_a_schema_too() {
     assert_eq!(told.code, 4);
     assert!(told.out.contains("is not a prefix of"), "{}", told.out);
     let linted = place.run(&["trust", "lint", "nfd.conf", "--section", section]);
-    assert!(linted.code == 1 && linted.out.contains("turns all rules off"), "{}", linted.out);
+    assert!(linted.code == 1 && linted.out.contains("disables all rules"), "{}", linted.out);
     assert_eq!(place.run(&["trust", "lint", "site.lvs"]).out, "nothing to tell\n");
     let missing = place.run(&["trust", "lint", "nfd.conf", "--section", "rib.other"]);
     assert!(missing.err.contains("there is no section"), "{}", missing.err);
@@ -133,7 +133,7 @@ fn what_is_published_and_fetched_follows_the_schema() {
     // The schema lets no key of the store sign there, and says why of each.
     let refused = place.run(&[&["put", "/b/film", "in"], &schema[..]].concat());
     assert_eq!(refused.code, 4);
-    assert!(refused.err.contains("no rule is about /b/film"), "{}", refused.err);
+    assert!(refused.err.contains("no rule applies to /b/film"), "{}", refused.err);
 }
 
 #[test]

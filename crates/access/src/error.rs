@@ -10,10 +10,10 @@ pub enum Error {
     #[error("it cannot be read: {0}")]
     Malformed(#[from] Malformed),
     /// The name is not that of such a key.
-    #[error("{0} is no name of such a key")]
+    #[error("{0} is not the name of such a key")]
     Name(Name),
     /// It belongs to another group.
-    #[error("{name} is of another group than {group}")]
+    #[error("{name} belongs to another group than {group}")]
     Group {
         /// What was given.
         name: Name,
@@ -27,7 +27,7 @@ pub enum Error {
     #[error("the key of {0} cannot be used: {1}")]
     Member(Name, &'static str),
     /// The content key sealed as much as it may.
-    #[error("the content key is used up: make a new one")]
+    #[error("the content key has reached its limit: generate a new one")]
     UsedUp,
     /// The cryptographic library refused.
     #[error("the cryptographic library refused")]

@@ -240,7 +240,7 @@ pub fn key_for_member(
     entropy: &mut dyn Entropy,
 ) -> Result<(Name, Vec<u8>), Error> {
     if member.public_key().key_type() != KeyType::Rsa {
-        let why = "it is not RSA; the authenticated form takes others";
+        let why = "it is not RSA; only the authenticated format supports other keys";
         return Err(Error::Member(member.key_name().to_name(), why));
     }
     let key_name = onym_wire::cert::key_name(group, kid);

@@ -19,7 +19,7 @@ pub enum BoardError {
     #[error("{0}")]
     Config(&'static str),
     /// A publication longer than a slot.
-    #[error("a publication of {octets} octets, and a slot holds {most}")]
+    #[error("a publication of {octets} octets does not fit into a slot of {most}")]
     TooLong {
         /// Its octets.
         octets: usize,
@@ -27,19 +27,19 @@ pub enum BoardError {
         most: usize,
     },
     /// All seats are taken.
-    #[error("{0} subscribers are the most of this blackboard")]
+    #[error("the blackboard has its limit of {0} subscribers")]
     Full(usize),
     /// The publisher does not admit us.
     #[error("the publisher refused: {0}")]
     Refused(String),
     /// What the publisher granted cannot be.
-    #[error("the publisher granted what cannot be: {0}")]
+    #[error("the publisher's grant is invalid: {0}")]
     Grant(#[from] Malformed),
     /// The publisher said nothing in time.
     #[error("the publisher did not answer")]
     Silent,
     /// The memory holds what an honest publisher never writes.
-    #[error("the publisher broke the rules: {0}")]
+    #[error("the publisher violated the protocol: {0}")]
     Lie(&'static str),
     /// The publisher is gone, and all that it published was read.
     #[error("the publisher is gone")]

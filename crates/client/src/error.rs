@@ -21,7 +21,7 @@ pub enum Error {
     #[error("no node answers{}", tried(.0))]
     NoNode(Vec<(NodeUri, String)>),
     /// The connection to the node is gone and did not come back in time.
-    #[error("the connection to the node is gone: {0}")]
+    #[error("the connection to the node was lost: {0}")]
     Disconnected(String),
     /// A request was not answered with Data.
     #[error("{name}: {why}")]
@@ -73,7 +73,7 @@ pub enum Error {
     #[error("cannot write the content: {0}")]
     Sink(#[source] io::Error),
     /// An answer of the node is not understood.
-    #[error("the node's answer to {command} is not understood: {source}")]
+    #[error("the node's answer to {command} cannot be parsed: {source}")]
     Answer {
         /// The command or dataset.
         command: String,

@@ -16,6 +16,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod exchange;
 mod inbox;
 mod said;
 
@@ -25,15 +26,14 @@ use crate::error::Error as ClientError;
 use crate::transport::{self, NodeUri, Surroundings};
 use inbox::Inbox;
 use onym_board::{BoardError, Subscriber, broker};
-use onym_face::{CHUNK_LEN, Face, FaceError, Flush, Ready as More};
-use onym_frame::{Buf, BufPool, RxFrame, TxQueue};
+use onym_face::{CHUNK_LEN, Face};
+use onym_frame::{BufPool, RxFrame, TxQueue};
 use onym_sys::epoll::{Epoll, Interest, Ready};
-use onym_wire::push::app::{Message, PIECE_MAX, kind};
+use onym_wire::push::app::{Message, kind};
 use onym_wire::push::{Id, Kind, Status, Strategy};
-use onym_wire::types::PacketType;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 /// Octets that wait to be sent before a publication waits for the node.
@@ -325,38 +325,6 @@ impl App {
         Err(Error::Refused { what: id.to_string(), status: Status::FULL })
     }
 
-    fn put(&mut self, message: &Message<'_>) -> Result<(), Error> {
-        let (queue, scratch) = (&mut self.queue, &mut self.scratch);
-        if message.payload.len() <= PIECE_MAX {
-            scratch.clear();
-            message.write(scratch);
-            let _ = queue.push(scratch, None);
-        } else {
-            message.write_pieces(PIECE_MAX, |octets| {
-                let _ = queue.push(octets, None);
-            });
-        }
-        if self.queue.bytes() >= self.flush_at {
-            self.flush()?;
-        }
-        if self.queue.bytes() > QUEUE_MAX { self.send_down_to(QUEUE_MAX / 2) } else { Ok(()) }
-    }
-
-    /// Sends until at most `most` octets wait; waits only while the node takes no more.
-    fn send_down_to(&mut self, most: usize) -> Result<(), Error> {
-        self.flush()?;
-        while self.queue.bytes() > most {
-            self.take_or_wait(None)?;
-            self.flush()?;
-        }
-        Ok(())
-    }
-
-    fn send(&mut self, message: &Message<'_>) -> Result<(), Error> {
-        let _ = self.queue.push(&message.octets(), None);
-        self.flush()
-    }
-
     /// The next event, waiting for one for at most `patience`, or as long as it takes. Without
     /// patience the node is not asked again right behind the last event of all that it had sent.
     ///
@@ -424,155 +392,4 @@ impl App {
         self.send(&Message::new(kind::LEAVE, 0))?;
         self.drain()
     }
-
-    fn flush(&mut self) -> Result<(), Error> {
-        if self.queue.is_empty() && !self.face.is_connecting() {
-            return Ok(());
-        }
-        let flush = self.face.flush(&mut self.queue).map_err(gone)?;
-        self.flush_at = self.queue.bytes() + FLUSH_AT;
-        let blocked = flush == Flush::Blocked && self.face.room_is_writable();
-        if blocked != self.watches_writing {
-            self.watches_writing = blocked;
-            let interest = if blocked { Interest::ReadWrite } else { Interest::Read };
-            let changed = self.epoll.modify(self.face.fd(), 0, interest);
-            changed.map_err(|e| Error::Gone(e.to_string()))?;
-        }
-        Ok(())
-    }
-
-    /// Sends what waits, waits for the node when nothing is there, and takes what came; whether
-    /// there was time left.
-    fn turn(&mut self, until: Option<Instant>) -> Result<bool, Error> {
-        self.flush()?;
-        self.take_or_wait(until)
-    }
-
-    /// Takes what came, or waits for the node when nothing is there; whether there was time left.
-    fn take_or_wait(&mut self, until: Option<Instant>) -> Result<bool, Error> {
-        if self.receive()? {
-            return Ok(true);
-        }
-        let wait = until.map(|until| until.saturating_duration_since(Instant::now()));
-        if wait.is_some_and(|w| w.is_zero()) {
-            return Ok(false);
-        }
-        if self.stop.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed)) {
-            return Err(Error::Stopped);
-        }
-        // The signal may come right before the wait.
-        let wait =
-            if self.stop.is_some() { Some(wait.map_or(LOOK, |w| w.min(LOOK))) } else { wait };
-        self.ready.clear();
-        let waited = self.epoll.wait(wait, &mut self.ready);
-        waited.map_err(|e| Error::Gone(e.to_string()))?;
-        self.flush()?;
-        self.receive()?;
-        Ok(until.is_none_or(|until| Instant::now() < until) || self.inbox.has_events())
-    }
-
-    /// Takes what came; whether there was something.
-    fn receive(&mut self) -> Result<bool, Error> {
-        let mut any = false;
-        self.is_idle = false;
-        loop {
-            let result = self.face.receive(&mut self.pool, RX_BUDGET, &mut self.frames);
-            let mut frames = std::mem::take(&mut self.frames);
-            any |= !frames.is_empty();
-            for frame in frames.drain(..) {
-                self.message(&frame.bytes)?;
-            }
-            self.frames = frames;
-            match result {
-                Ok(More::Idle) => {
-                    self.is_idle = true;
-                    self.is_read_up = self.inbox.has_events();
-                    return Ok(any);
-                }
-                // Enough for once: who asked looks at it first.
-                Ok(_) if any => return Ok(true),
-                Ok(_) => {}
-                Err(error) => return Err(gone(error)),
-            }
-        }
-    }
-
-    fn message(&mut self, octets: &Buf) -> Result<(), Error> {
-        if PacketType::of(octets) != Some(PacketType::PushApp) {
-            // The pull half of the node has something for us: nothing was asked of it.
-            return Ok(());
-        }
-        let message = Message::parse(octets).map_err(|e| Error::Malformed(e.to_string()))?;
-        let id = message.id();
-        let event = match message.kind {
-            kind::REGISTERED => {
-                self.info = Some(NodeInfo {
-                    node: message.node.unwrap_or_default(),
-                    role: message.role,
-                    number: message.number,
-                    length_max: message.length.unwrap_or(u64::MAX),
-                    epoch: message.epoch,
-                    text: message.text().into_owned(),
-                });
-                return Ok(());
-            }
-            kind::STATUS => {
-                let status = message.status.unwrap_or(Status::UNKNOWN);
-                if message.tag != 0 {
-                    let sent = Sent { local: message.local, frames: message.frames };
-                    self.inbox.answered(message.tag, status, sent);
-                    return Ok(());
-                }
-                Event::Refused { id, status }
-            }
-            kind::DATA => match self.data(octets, &message)? {
-                Some(event) => event,
-                None => return Ok(()),
-            },
-            kind::MISSED if message.status == Some(Status::UNREACHED) => {
-                Event::Lost(message.number)
-            }
-            kind::MISSED => Event::Missed(message.number),
-            Kind::START => Event::StartPublish(id),
-            Kind::STOP => Event::StopPublish(id),
-            Kind::SCOPE_PUBLISHED => Event::ScopePublished(id),
-            Kind::SCOPE_UNPUBLISHED => Event::ScopeUnpublished(id),
-            // Of a later version.
-            _ => return Ok(()),
-        };
-        self.inbox.add(event)
-    }
-
-    /// A publication, or a piece of one.
-    fn data(&mut self, octets: &Buf, message: &Message<'_>) -> Result<Option<Event>, Error> {
-        let malformed = |what: &str| Error::Malformed(what.to_owned());
-        let piece = message.piece().map_err(|e| Error::Malformed(e.to_string()))?;
-        let Some(piece) = piece else {
-            let payload = octets.slice_of(message.payload);
-            return Ok(Some(Event::Data { id: message.id(), payload }));
-        };
-        if piece.offset == 0 {
-            let length = usize::try_from(piece.length).map_err(|_| malformed("too long"))?;
-            self.partial = Some((message.id(), length, Vec::new()));
-        }
-        let Some((_, length, payload)) = &mut self.partial else {
-            return Err(malformed("a piece without a first one"));
-        };
-        if payload.len() as u64 != piece.offset || *length as u64 != piece.length {
-            return Err(malformed("a piece that does not follow the one before"));
-        }
-        payload.extend_from_slice(message.payload);
-        if payload.len() < *length {
-            return Ok(None);
-        }
-        let whole = |(id, _, payload): (Id, usize, Vec<u8>)| Event::Data {
-            id,
-            payload: Buf::copy_from(&payload),
-        };
-        Ok(self.partial.take().map(whole))
-    }
-}
-
-fn gone(error: FaceError) -> Error {
-    Error::Gone(error.to_string())
 }

@@ -45,7 +45,7 @@ pub enum NotRegistered {
     #[error("the command was not answered: {0}")]
     Unanswered(#[from] Unanswered),
     /// The answer is no ControlResponse.
-    #[error("the node's answer is not understood")]
+    #[error("the node's answer cannot be parsed")]
     Malformed,
 }
 

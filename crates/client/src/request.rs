@@ -95,7 +95,7 @@ pub enum Unanswered {
     #[error("refused with a Nack, reason {0}")]
     Nack(NackReason),
     /// The face closed, and is not going to be opened again.
-    #[error("the connection to the node is gone")]
+    #[error("the connection to the node was lost")]
     Disconnected,
 }
 

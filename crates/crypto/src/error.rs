@@ -94,7 +94,7 @@ pub enum Refusal {
         subject: Name,
     },
     /// The chain ends at a certificate that nobody vouches for.
-    #[error("{0} is self-signed and no trust anchor")]
+    #[error("{0} is self-signed and not a trust anchor")]
     NotAnAnchor(Name),
     /// The chain is too long.
     #[error("more than {DEPTH_MAX} certificates lead to no trust anchor")]

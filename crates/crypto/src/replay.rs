@@ -51,7 +51,9 @@ pub enum Replayed {
     #[error("the signature has neither time, nonce nor sequence number")]
     Unprotected,
     /// Its time is further from now than allowed.
-    #[error("signature time is {off_ms} ms away from now, {grace_ms} ms are allowed")]
+    #[error(
+        "signature time differs from the clock by {off_ms} ms; at most {grace_ms} ms are allowed"
+    )]
     OutsideGrace {
         /// Distance from now, in milliseconds.
         off_ms: u64,

@@ -171,7 +171,7 @@ impl KeyStore {
     pub fn add_certificate(&self, certificate: &Certificate) -> Result<(), Error> {
         match self.key(certificate.key_name()) {
             Ok(key) if key.spki() != certificate.public_key().spki() => {
-                let what = format!("{} is not about the key in the store", certificate.name());
+                let what = format!("{} does not certify the key in the store", certificate.name());
                 return Err(Error::Certificate(what));
             }
             Ok(_) | Err(Error::NotFound(_)) => {}

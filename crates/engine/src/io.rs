@@ -244,7 +244,7 @@ impl<F, P: Poller> Io<F, P> {
         let mut arrived = Vec::new();
         if let Err(error) = door.io.accept(&mut self.pool, ACCEPT, &mut arrived) {
             let uri = door.io.local_uri().to_string();
-            tracing::warn!(listener = uri, %error, rest_ms = PAUSE.as_millis(), "accepting failed");
+            tracing::warn!(listener = uri, %error, rest_ms = PAUSE.as_millis(), "accepting a connection failed");
             // Its descriptor would stay ready.
             if self.poller.delete(door.io.fd()).is_ok() {
                 door.paused = self.now + PAUSE;

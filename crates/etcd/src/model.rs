@@ -19,7 +19,7 @@ pub enum EtcdError {
     #[error("the lease has ended")]
     LeaseEnded,
     /// The answer is none of etcd's.
-    #[error("etcd's answer is not understood: {0}")]
+    #[error("etcd's answer cannot be parsed: {0}")]
     Broken(&'static str),
 }
 

@@ -19,7 +19,7 @@ pub enum FaceError {
     #[error("the stream is not a sequence of packets: {0}")]
     Malformed(#[from] Malformed),
     /// The network said that the peer is not there. The socket itself can still be used.
-    #[error("the peer is not there: {0}")]
+    #[error("the peer cannot be reached: {0}")]
     Unreachable(#[source] io::Error),
     /// The peer did not answer in time.
     #[error("no answer from the peer for {0} s")]
@@ -51,7 +51,7 @@ pub enum FaceError {
         why: String,
     },
     /// Another program answers on the Unix socket; it is left alone.
-    #[error("another forwarder answers on {0}; it is left alone")]
+    #[error("another forwarder answers on {0}; the socket is left to it")]
     InUse(PathBuf),
 }
 

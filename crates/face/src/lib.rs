@@ -9,6 +9,7 @@ pub mod mem;
 pub mod shm;
 pub mod stream;
 pub mod udp;
+mod unix_socket;
 pub mod uri;
 mod wake;
 pub mod websocket;

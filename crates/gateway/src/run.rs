@@ -98,7 +98,7 @@ pub fn start(settings: Settings) -> std::io::Result<Handle> {
                 session.run(&over, &counts)
             });
             if let Err(error) = ended {
-                tracing::warn!(%error, "the gateway lost its node; trying again");
+                tracing::warn!(%error, "the gateway lost its node; reconnecting");
                 std::thread::sleep(RETRY);
             }
         }

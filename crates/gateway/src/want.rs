@@ -162,7 +162,7 @@ impl Gateway {
         let object = match Object::new(name, payload, options) {
             Ok(object) => object,
             Err(error) => {
-                tracing::warn!(%id, %error, "a publication does not become Data");
+                tracing::warn!(%id, %error, "a publication was not made available as Data");
                 self.counters.publications_lost += 1;
                 return;
             }

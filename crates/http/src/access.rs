@@ -9,13 +9,13 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum Foreign {
     /// It names no host.
-    #[error("the request names no host; HTTP/1.1 wants one")]
+    #[error("the request has no Host header; HTTP/1.1 requires one")]
     NoHost,
     /// It names another host: a page has a name of its own resolve to this machine, say.
-    #[error("the request is for host {0:?}; this door answers to localhost and loopback addresses")]
+    #[error("the request is for host {0:?}; only localhost and loopback addresses are served")]
     Host(String),
     /// A page of another place sent it.
-    #[error("the request comes from a page of {0:?}; pages of other places are not answered")]
+    #[error("the request comes from a page of {0:?}; pages of other origins are refused")]
     Origin(String),
 }
 

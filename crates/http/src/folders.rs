@@ -10,13 +10,13 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum FolderError {
     /// It depends on where the program was started.
-    #[error("{0}: a path of a socket begins with /")]
+    #[error("{0}: the path of a socket must begin with /")]
     Relative(String),
     /// There is no such folder.
-    #[error("{0}: there is no such folder, and none is made for others; make it first")]
+    #[error("{0}: the folder does not exist; create it first")]
     Absent(String),
     /// It is in none of the folders.
-    #[error("{path}: it lies in none of the folders that are allowed ({allowed})")]
+    #[error("{path}: outside of the allowed folders ({allowed})")]
     Outside {
         /// Where it leads.
         path: String,

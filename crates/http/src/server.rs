@@ -138,7 +138,7 @@ where
     let task = tokio::spawn(async move {
         match shaking.await {
             Ok(socket) => converse(socket, app, caller, place).await,
-            Err(error) => tracing::info!(peer = ?caller.address, %error, "a handshake failed"),
+            Err(error) => tracing::info!(peer = ?caller.address, %error, "a TLS handshake failed"),
         }
     });
     places.hold(id, task.abort_handle());

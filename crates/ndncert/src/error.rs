@@ -66,7 +66,7 @@ pub enum Error {
     #[error("an initialization vector was used before")]
     IvReused,
     /// The other side uses our part of the initialization vectors.
-    #[error("the initialization vector is of the other direction")]
+    #[error("the initialization vector belongs to the other direction")]
     IvDirection,
     /// More messages than a request has.
     #[error("too many messages for one request")]
@@ -78,10 +78,10 @@ pub enum Error {
     #[error(transparent)]
     Crypto(#[from] onym_crypto::Error),
     /// The answer has another name than the question.
-    #[error("the answer is to another question")]
+    #[error("the answer belongs to another request")]
     WrongAnswer,
     /// The authority said no.
-    #[error("the authority refuses: {code}{}", shown(.info))]
+    #[error("the authority refused: {code}{}", shown(.info))]
     Refused {
         /// Its code.
         code: ErrorCode,

@@ -40,7 +40,7 @@ const PARKED_MAX: usize = 256;
 #[non_exhaustive]
 pub enum Error {
     /// The forwarder is named wrongly.
-    #[error("{0:?} names no forwarder")]
+    #[error("{0:?} is not a forwarder's URI")]
     Node(String),
     /// The names are wrong.
     #[error(transparent)]
@@ -49,7 +49,7 @@ pub enum Error {
     #[error("the keys of the router: {0}")]
     Keys(#[from] KeysError),
     /// The bootstrap time cannot be kept.
-    #[error("the bootstrap time cannot be kept: {0}")]
+    #[error("the bootstrap time cannot be saved: {0}")]
     Boot(#[source] io::Error),
     /// Who is held down cannot be read.
     #[error("the list of neighbours held down: {0}")]
@@ -211,7 +211,9 @@ impl Shell {
                         self.router.forwarder_restarted(now);
                     }
                     if let Err(error) = self.serve(&mut connection) {
-                        tracing::warn!("the forwarder is gone ({error}); waiting for it");
+                        tracing::warn!(
+                            "the connection to the forwarder was lost ({error}); reconnecting"
+                        );
                     }
                 }
                 Err(error) => {
@@ -477,12 +479,12 @@ fn tell(notice: &Notice) {
             tracing::warn!(target: "onym::route", %router, key, "refused: {why}");
         }
         Notice::Duplicate(boot) => {
-            tracing::error!(target: "onym::route", boot, "another router uses this router's name");
+            tracing::error!(target: "onym::route", boot, "another router uses the name of this router");
         }
         Notice::NoFaceId => {
             tracing::error!(
                 target: "onym::route",
-                "the forwarder does not tell faces (IncomingFaceId): no neighbour can be found"
+                "the forwarder does not send IncomingFaceId: neighbours cannot be found"
             );
         }
         Notice::LinkFailed(uri, error) => {
@@ -490,7 +492,7 @@ fn tell(notice: &Notice) {
                 CommandError::Refused(code) => format!("refused with code {code}"),
                 CommandError::Silent => "no answer".to_owned(),
             };
-            tracing::warn!(target: "onym::route", uri, "the link cannot be made: {why}");
+            tracing::warn!(target: "onym::route", uri, "the link cannot be created: {why}");
         }
     }
 }

@@ -66,7 +66,7 @@ pub enum KeysError {
     #[error("{0}: {1}")]
     Key(String, #[source] onym_crypto::Error),
     /// A certificate of somebody else.
-    #[error("{file} is of {got}; expected is {expected}")]
+    #[error("{file} belongs to {got}; expected {expected}")]
     Wrong {
         /// The file.
         file: String,

@@ -223,7 +223,7 @@ impl Net {
             let function = &self.functions[at];
             let verdicts: u64 = Verdict::ALL.iter().map(|v| function.verdicts().sum(*v)).sum();
             assert_eq!(verdicts, self.given[at], "{}: verdicts of service {at}", self.what);
-            let pending = &function.drain_state()["pending"];
+            let pending = function.drain_state().pending;
             assert_eq!(pending, 0, "{}: service {at} still waits", self.what);
         }
     }

@@ -1,11 +1,12 @@
 //! `onym cert`: certificates.
 
 mod authority;
+mod condition;
 mod request;
 mod serve;
 mod status;
 
-pub(crate) use status::is_in_last_third;
+pub(crate) use condition::{Condition, days_left};
 
 use crate::exit::{Exit, Failure};
 use crate::key_files::{failure, read_text};
@@ -19,6 +20,19 @@ use onym_crypto::{Certificate, Issue, digest};
 use onym_wire::{Component, Name, NameRef};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
+
+/// How an applicant shows a right to the name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Challenge {
+    /// A code that the authority's operator hands over, or the token of an invitation.
+    Pin,
+    /// A code by mail.
+    Email,
+    /// A certificate that is still valid.
+    Possession,
+    /// A TXT record in the DNS.
+    Dns,
+}
 
 /// Create, show and store certificates.
 #[derive(Debug, clap::Args)]
@@ -109,14 +123,15 @@ The identity's key is used, and made when there is none.")]
 
 The old certificate stays beside the new one until it ends.")]
     Renew(request::RenewArgs),
-    /// Give certificates to whoever shows that a name is due to him (NDNCERT 0.3), until interrupted.
+    /// Run a certificate authority (NDNCERT 0.3) until interrupted: it certifies a key for a name once
+    /// the applicant has passed a challenge.
     #[command(after_help = "Examples:
   onym cert authority /ca
   onym cert authority /ca --challenge email,possession --probe email --mail-command ./send-code
   onym cert authority /ca --challenge dns --resolver 127.0.0.1:53
   onym cert authority --folder /var/lib/onym/routing
 
-Codes of the challenge pin are printed here: hand one over if the identity is due to who asks.")]
+The codes of `pin` are printed here: give one to the applicant if the identity is theirs.")]
     Authority(authority::Args),
     /// Say how long certificates are good for, and what depends on them.
     #[command(after_help = "Example:\n  onym cert status --json")]

@@ -63,7 +63,7 @@ pub(crate) struct Args {
     /// File with a secret that all members share (HMAC): lines of others are not believed.
     #[arg(long, value_name = "FILE")]
     secret_file: Option<PathBuf>,
-    /// What the signed vectors are named after.
+    /// How signed vectors are named.
     #[arg(long, value_name = "WHAT", default_value = "group")]
     named: Named,
     /// Exit this many seconds after the end of standard input; without it at Ctrl-C.
@@ -82,7 +82,7 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     let stop = stop::on_signal()?;
     let member = args.member.clone().map_or_else(guest, Ok)?;
     if args.group.is_empty() || member.is_empty() {
-        return Err(Failure::new(Exit::Usage, "a group and a member have a name")
+        return Err(Failure::new(Exit::Usage, "group and member must have a name")
             .next("such as `onym chat /example/chat --as /alice`")
             .into());
     }
@@ -132,7 +132,7 @@ async fn chat(
             event = group.next() => match event {
                 Some(event) => show(cx, event)?,
                 None => {
-                    return Err(Failure::new(Exit::NoNode, "the connection to the node is gone")
+                    return Err(Failure::new(Exit::NoNode, "the connection to the node was lost")
                         .next("look at the node's log; start it again")
                         .into());
                 }
@@ -209,8 +209,8 @@ fn secret(path: &Path) -> anyhow::Result<Vec<u8>> {
         std::fs::read(path).with_context(|| format!("{} cannot be read", path.display()))?;
     let secret = octets.trim_ascii_end().to_vec();
     if secret.is_empty() {
-        return Err(Failure::new(Exit::Usage, format!("{} holds no secret", path.display()))
-            .next("make one with `head -c 32 /dev/urandom | base64`")
+        return Err(Failure::new(Exit::Usage, format!("{} contains no secret", path.display()))
+            .next("create one with `head -c 32 /dev/urandom | base64`")
             .into());
     }
     Ok(secret)

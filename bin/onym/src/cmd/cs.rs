@@ -35,13 +35,13 @@ enum Command {
     /// Change the content store until the node restarts.
     #[command(after_help = "Example:\n  onym cs config --capacity 100000")]
     Config {
-        /// Most packets.
+        /// Maximum number of packets.
         #[arg(long, value_name = "N")]
         capacity: Option<u64>,
-        /// Whether packets are put in.
+        /// Admit new packets.
         #[arg(long, value_enum, value_name = "on|off")]
         admit: Option<Switch>,
-        /// Whether Interests are answered from it.
+        /// Answer Interests from the cache.
         #[arg(long, value_enum, value_name = "on|off")]
         serve: Option<Switch>,
     },
@@ -50,7 +50,7 @@ enum Command {
     Erase {
         /// Prefix.
         prefix: Name,
-        /// Most packets to erase; without it all.
+        /// Maximum number of packets to erase; without it all.
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
         count: Option<u64>,
     },

@@ -89,7 +89,7 @@ pub(crate) fn run(args: Args, _cx: &Context) -> anyhow::Result<()> {
             let watch = move || certificates::watch(&folder, end);
             let thread = std::thread::Builder::new().name("onym-certs".into());
             if let Err(error) = thread.spawn_scoped(scope, watch) {
-                tracing::warn!(%error, "nobody will tell when certificates end");
+                tracing::warn!(%error, "cannot start the watch over certificates: nothing will warn before they expire");
             }
         }
         crate::output::tell(format_args!("ready"));
@@ -108,7 +108,7 @@ pub(crate) fn run(args: Args, _cx: &Context) -> anyhow::Result<()> {
     drop(routing);
     drop(gateway);
     if !node.stop() {
-        tracing::warn!("what was queued did not leave in time (daemon.drain_ms)");
+        tracing::warn!("queued packets were not sent in time (daemon.drain_ms)");
     }
     Ok(())
 }
@@ -149,7 +149,7 @@ impl LogControl for DaemonLog {
 
     fn set_filter(&self, text: &str) -> Result<(), String> {
         self.handle.reload(parse_filter(text)?).map_err(|e| e.to_string())?;
-        tracing::info!(filter = text, "the log's filter was set");
+        tracing::info!(filter = text, "log filter changed");
         Ok(())
     }
 
@@ -168,7 +168,7 @@ fn parse_filter(text: &str) -> Result<EnvFilter, String> {
     let odd =
         text.split(',').map(str::trim).find(|part| !part.contains(['=', '[']) && !is_level(part));
     if let Some(odd) = odd {
-        return Err(format!("`{odd}` is no level; {FILTERS}"));
+        return Err(format!("`{odd}` is not a level; {FILTERS}"));
     }
     EnvFilter::try_new(text).map_err(|error| format!("`{text}`: {error}; {FILTERS}"))
 }
@@ -232,12 +232,12 @@ fn reload(args: &Args, node: &NodeHandle, log: &DaemonLog) {
     }
     match node.reload(config) {
         Ok(Changes { live, restart }) => {
-            tracing::info!(took_effect = ?live, "configuration read again");
+            tracing::info!(took_effect = ?live, "configuration reloaded");
             if !restart.is_empty() {
-                tracing::warn!(wait_for_restart = ?restart, "some keys wait for a restart");
+                tracing::warn!(wait_for_restart = ?restart, "some keys take effect after a restart");
             }
         }
-        Err(error) => tracing::error!(%error, "the configuration was taken over in part"),
+        Err(error) => tracing::error!(%error, "the configuration was applied in part"),
     }
 }
 
@@ -247,6 +247,6 @@ fn raise_nofile() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     if let Err(error) = setrlimit(Resource::Nofile, limit) {
-        tracing::warn!(%error, "the limit of open files stays as it is");
+        tracing::warn!(%error, "the limit of open files cannot be raised");
     }
 }

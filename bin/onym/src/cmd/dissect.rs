@@ -39,10 +39,10 @@ pub(crate) struct Args {
     /// Show packets of this kind only; may be given again.
     #[arg(long, value_name = "KIND")]
     kind: Vec<Wanted>,
-    /// Another port of UDP and TCP that carries packets; may be given again.
+    /// Another UDP and TCP port that carries packets; may be repeated.
     #[arg(long, value_name = "PORT")]
     port: Vec<u16>,
-    /// Another port that carries WebSockets without TLS; may be given again.
+    /// Another port that carries WebSocket without TLS; may be repeated.
     #[arg(long, value_name = "PORT")]
     websocket_port: Vec<u16>,
 }
@@ -104,8 +104,8 @@ fn read(file: &mut Input, len: u64, octets: &mut Vec<u8>, stop: &Stop) -> anyhow
 fn unhex(text: &[u8]) -> anyhow::Result<Vec<u8>> {
     let digits: Vec<u8> = text.iter().copied().filter(|c| !c.is_ascii_whitespace()).collect();
     let wrong = || {
-        let what = "these are no octets in hexadecimal";
-        Failure::new(Exit::Usage, what).next("write two digits for each octet, as in 050507030801")
+        let what = "the input is not hexadecimal";
+        Failure::new(Exit::Usage, what).next("write two digits per octet, as in 050507030801")
     };
     let (pairs, []) = digits.as_chunks::<2>() else { return Err(wrong().into()) };
     let digit = |c: u8| char::from(c).to_digit(16).and_then(|n| u8::try_from(n).ok());
@@ -163,8 +163,11 @@ fn capture(
         output::tell(format_args!("{} times a stream could not be followed", passed.lost));
     }
     ended.map_err(|error| {
-        let next = "what was read before is shown above";
-        Failure::new(Exit::Failed, "the capture cannot be read on").why(error).next(next).into()
+        let next = "packets before the error are shown above";
+        Failure::new(Exit::Failed, "the capture cannot be read to its end")
+            .why(error)
+            .next(next)
+            .into()
     })
 }
 

@@ -105,7 +105,7 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
         return Ok(());
     }
     Err(Failure::new(Exit::Failed, format!("{failed} of {} checks failed", report.checks.len()))
-        .next("mend them from the top: each says how")
+        .next("fix them from the top; each says how")
         .into())
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     if args.push {
         return push(&args.name, cx);
     }
-    let wrong = |e| Failure::new(Exit::Usage, format!("{} is no name", args.name)).why(e);
+    let wrong = |e| Failure::new(Exit::Usage, format!("{} is not a name", args.name)).why(e);
     let asked: Name = args.name.parse().map_err(wrong)?;
     let mut client = session::open(cx)?;
     let mut wire = Vec::new();
@@ -43,7 +43,7 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     name.append_generic("explain").append_generic(&wire);
     let content = mgmt::fetch_dataset(&mut client, name).map_err(|error| match error {
         Error::Unanswered { .. } | Error::NoAnswer { .. } | Error::Fetch(_) => {
-            Failure::new(Exit::NotFound, "the node does not explain itself")
+            Failure::new(Exit::NotFound, "the node does not answer `explain`")
                 .why(error)
                 .next("ask an onym node over its Unix socket; see also `onym route list`")
                 .into()
@@ -56,7 +56,7 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
 
 /// What became, and would become, of a publication.
 fn push(id: &str, cx: &Context) -> anyhow::Result<()> {
-    let wrong = |e| Failure::new(Exit::Usage, format!("{id} is no identifier")).why(e);
+    let wrong = |e| Failure::new(Exit::Usage, format!("{id} is not an identifier")).why(e);
     let id: Id = id.parse().map_err(wrong)?;
     let told = push_words::dataset(cx, "explain", Some(&id))?;
     cx.print(&told, push_text)

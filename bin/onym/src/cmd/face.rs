@@ -315,9 +315,9 @@ fn refused(face: &FaceStatus, answer: ControlResponse) -> anyhow::Error {
     let which = wrong.iter().map(|(option, _)| *option).collect::<Vec<_>>().join(" and ");
     let why = wrong.iter().map(|(_, why)| *why).collect::<Vec<_>>().join("; ");
     let uri = plain::line(&face.uri).into_owned();
-    Failure::new(Exit::Refused, format!("face {} ({uri}) does not take {which}", face.face_id))
+    Failure::new(Exit::Refused, format!("face {} ({uri}) refused {which}", face.face_id))
         .why(why)
-        .next("see `onym face show` for what it has")
+        .next("`onym face show` prints its current settings")
         .into()
 }
 

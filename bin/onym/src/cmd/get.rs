@@ -70,13 +70,13 @@ pub(crate) struct Args {
     /// --verify or --anchor vouch for is followed without it.
     #[arg(long)]
     follow: bool,
-    /// Law of the window.
+    /// Congestion control of the window.
     #[arg(long, value_enum, default_value_t = Law::Cubic, help_heading = "Pipeline")]
     pipeline: Law,
-    /// Window of the fixed law, in segments.
+    /// Window of `fixed`, in segments.
     #[arg(long, value_name = "N", default_value_t = 64, help_heading = "Pipeline")]
     window: u32,
-    /// Initial window of the other laws, in segments.
+    /// Initial window of `aimd` and `cubic`, in segments.
     #[arg(long, value_name = "N", default_value_t = 2.0, help_heading = "Pipeline")]
     init_cwnd: f64,
     /// Slow-start threshold, in segments; without it unlimited.
@@ -85,7 +85,7 @@ pub(crate) struct Args {
     /// Lifetime of an Interest, in milliseconds.
     #[arg(long, value_name = "MS", default_value_t = 4000, help_heading = "Pipeline")]
     lifetime: u64,
-    /// Times a segment is asked for again.
+    /// How often a segment is requested again.
     #[arg(long, value_name = "N", default_value_t = 15, help_heading = "Pipeline")]
     retries: u32,
     /// Do not slow down on congestion marks.
@@ -129,9 +129,12 @@ struct Report {
 pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     let to_stdout = args.output.as_deref().is_none_or(|path| path == Path::new("-"));
     if cx.json && to_stdout {
-        return Err(Failure::new(Exit::Usage, "--json would mix the report with the content")
-            .next("say where the content goes: -o FILE")
-            .into());
+        return Err(Failure::new(
+            Exit::Usage,
+            "with --json the report would be mixed with the content on standard output",
+        )
+        .next("write the content to a file: -o FILE")
+        .into());
     }
     let options = options(&args)?;
     let anchors = args.anchors.iter().map(|what| certificate("--anchor", what));
@@ -189,12 +192,12 @@ fn trust(args: &Args, anchors: Vec<Certificate>) -> anyhow::Result<Trust> {
     };
     let anchors: Vec<Certificate> = anchors.into_iter().chain(loaded.anchors).collect();
     if anchors.is_empty() && !loaded.policy.allows_anything() {
-        return Err(Failure::new(Exit::Usage, "--trust has no trust anchor to start from")
-            .next("name one: --anchor CERT")
+        return Err(Failure::new(Exit::Usage, "--trust has no trust anchor")
+            .next("add one: --anchor CERT")
             .into());
     }
     let schema = Schema::new(loaded.policy, anchors).map_err(|error| {
-        Failure::new(Exit::Failed, "the schema does not take the trust anchor").why(error)
+        Failure::new(Exit::Failed, "the schema does not accept the trust anchor").why(error)
     })?;
     Ok(Trust::Schema(Arc::new(schema)))
 }
@@ -235,9 +238,9 @@ fn options(args: &Args) -> anyhow::Result<FetchOptions> {
 /// A key is believed while its certificate is valid. Anchors are checked where a chain reaches them.
 fn check_dates(certificate: &Certificate, now_ms: u64) -> anyhow::Result<()> {
     certificate.check_valid_at(now_ms).map_err(|why| {
-        Failure::new(Exit::Failed, "--verify: the certificate does not count")
+        Failure::new(Exit::Failed, "--verify: the certificate cannot be used")
             .why(why)
-            .next("take one that is valid now, or `onym cert self-sign NAME` makes one of your own key")
+            .next("use one that is valid now; `onym cert self-sign NAME` creates one for your own key")
             .into()
     })
 }
@@ -246,8 +249,8 @@ fn check_dates(certificate: &Certificate, now_ms: u64) -> anyhow::Result<()> {
 pub(super) fn certificate(option: &str, what: &str) -> anyhow::Result<Certificate> {
     let wrong = |why: String| {
         let words = if option == "--verify" { "integrity, off, " } else { "" };
-        Failure::new(Exit::Usage, format!("{option}: {what} is no certificate")).why(why).next(
-            format!("write {words}a file (`onym cert export NAME -o FILE`) or a name in `onym cert list`"),
+        Failure::new(Exit::Usage, format!("{option}: {what} is not a certificate")).why(why).next(
+            format!("give {words}a file (`onym cert export NAME -o FILE`) or a name from `onym cert list`"),
         )
     };
     let path = Path::new(what);
@@ -342,6 +345,6 @@ mod tests {
         check_dates(&certificate, now + 1000).unwrap();
         let days = |n: u64| now + n * 86_400_000;
         let refused = check_dates(&certificate, days(2)).unwrap_err();
-        assert!(format!("{refused:?}").contains("does not count"), "{refused:?}");
+        assert!(format!("{refused:?}").contains("cannot be used"), "{refused:?}");
     }
 }

@@ -23,7 +23,7 @@ const BYTES_MAX: u64 = 4 << 20;
 pub(crate) struct Args {
     /// The file: nfd.conf of NFD, or yanfd.yml of ndnd.
     file: PathBuf,
-    /// Whose it is. By default .yml and .yaml are ndnd's, others NFD's.
+    /// Program that the file belongs to; by default ndnd for .yml and .yaml, NFD for others.
     #[arg(long, value_enum)]
     from: Option<Program>,
     /// Write the configuration to this file, which must not exist yet.
@@ -54,7 +54,7 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     let wrong = |what: &str| Failure::new(Exit::Failed, format!("{} {what}", args.file.display()));
     let size = fs::metadata(&args.file).map_err(|e| wrong("cannot be read").why(e))?.len();
     if size > BYTES_MAX {
-        let why = format!("it has {size} octets, and no configuration has more than {BYTES_MAX}");
+        let why = format!("it has {size} octets; a configuration has at most {BYTES_MAX}");
         return Err(wrong("is not read").why(why).into());
     }
     let text = fs::read_to_string(&args.file).map_err(|e| wrong("cannot be read").why(e))?;
@@ -64,12 +64,14 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
         Program::Ndnd => Origin::Ndnd,
     };
     let imported = onym_import::import(origin, &text).map_err(|e| {
-        wrong("cannot be imported").why(e).next("`--from` says whose configuration it is")
+        wrong("cannot be imported")
+            .why(e)
+            .next("say with `--from` which program the configuration belongs to")
     })?;
     let name = args.file.file_name().unwrap_or_default().to_string_lossy();
     let toml = imported.to_toml(&name)?;
     Config::parse(&toml, "as our configuration").map_err(|e| {
-        let next = "correct the value there, or take the key out";
+        let next = "correct the value, or remove the key";
         wrong("says what a node does not take").why(e).next(next)
     })?;
     match &args.output {

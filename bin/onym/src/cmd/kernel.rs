@@ -1,11 +1,16 @@
 //! `--kernel`: the faces, routes and cache of the kernel stack instead of a node's.
 
+mod tables;
+
+pub(crate) use tables::{
+    cs_config, cs_erase, cs_info, pit_config, pit_erase, pit_info, pit_list,
+};
+
 use crate::exit::{Exit, Failure};
-use crate::human;
-use crate::node_words as words;
 use crate::output::Context;
+use crate::{human, node_words as words};
 use onym_kernel::KernelError;
-use onym_kernel::control::{Control, Counter, Cs, Face, Peer, Pit, Route};
+use onym_kernel::control::{Control, Counter, Cs, Face, Peer, Route};
 use onym_wire::faceuri::FaceUri;
 use onym_wire::{Name, NameRef};
 use serde::Serialize;
@@ -20,7 +25,7 @@ fn failure(error: KernelError) -> anyhow::Error {
     let text = error.to_string();
     match &error {
         KernelError::Absent => Failure::new(Exit::NoNode, text)
-            .next("load it with `modprobe nnet`; kernel/README.md says how it is built")
+            .next("load it with `modprobe nnet`; kernel/README.md explains how to build it")
             .into(),
         KernelError::Refused { error, .. } => {
             let exit = match error.raw_os_error() {
@@ -36,7 +41,7 @@ fn failure(error: KernelError) -> anyhow::Error {
 /// A setting of the daemon that the kernel has not.
 pub(crate) fn unknown(what: &str) -> anyhow::Error {
     Failure::new(Exit::Usage, format!("the kernel stack has no {what}"))
-        .next("leave it out, or leave out --kernel")
+        .next("omit it, or omit --kernel")
         .into()
 }
 
@@ -115,7 +120,7 @@ pub(crate) fn find(control: &mut Control, text: &str) -> anyhow::Result<Face> {
     let faces = control.faces().map_err(failure)?;
     let is_it = |f: &Face| text.parse() == Ok(f.id) || uris(&f.peer).0 == text;
     faces.into_iter().find(is_it).ok_or_else(|| {
-        Failure::new(Exit::NotFound, format!("no face {text}"))
+        Failure::new(Exit::NotFound, format!("there is no face {text}"))
             .next("`onym face list --kernel` shows the faces")
             .into()
     })
@@ -129,7 +134,7 @@ pub(crate) fn make(
     mtu: Option<u64>,
 ) -> anyhow::Result<u32> {
     let wrong = |why: &str| -> anyhow::Error {
-        Failure::new(Exit::Usage, format!("no kernel face to {uri}"))
+        Failure::new(Exit::Usage, format!("there is no kernel face to {uri}"))
             .why(why)
             .next("use udp4://ADDRESS:PORT, udp6://…, or ether://[MAC] with --local dev://DEVICE")
             .into()
@@ -270,30 +275,6 @@ impl ShownCs {
     }
 }
 
-fn print_cs(cx: &Context, cs: Cs) -> anyhow::Result<()> {
-    cx.print(&ShownCs::of(cs), ShownCs::text)
-}
-
-/// `onym cs info --kernel`.
-pub(crate) fn cs_info(cx: &Context) -> anyhow::Result<()> {
-    let cs = open()?.cs().map_err(failure)?;
-    print_cs(cx, cs)
-}
-
-/// `onym cs config --kernel`.
-pub(crate) fn cs_config(
-    cx: &Context,
-    capacity: Option<u64>,
-    admit: Option<bool>,
-    serve: Option<bool>,
-) -> anyhow::Result<()> {
-    let mut control = open()?;
-    let capacity = capacity.map(|n| u32::try_from(n).unwrap_or(u32::MAX));
-    control.set_cs(capacity, admit, serve).map_err(failure)?;
-    let cs = control.cs().map_err(failure)?;
-    print_cs(cx, cs)
-}
-
 #[derive(Debug, Serialize)]
 struct ShownCounter {
     kind: String,
@@ -351,52 +332,12 @@ struct Erased {
     erased: u64,
 }
 
-/// `onym cs erase --kernel`.
-pub(crate) fn cs_erase(cx: &Context, prefix: &Name, count: Option<u64>) -> anyhow::Result<()> {
-    let most = count.map_or(u32::MAX, |n| u32::try_from(n).unwrap_or(u32::MAX));
-    let erased = open()?.erase(prefix.as_ref().value(), most).map_err(failure)?;
-    let shown = Erased { prefix: prefix.to_string(), erased };
-    cx.print(&shown, |e| format!("{} packets under {} erased", e.erased, e.prefix))
-}
-
 #[derive(Debug, Serialize)]
 struct ShownPit {
     capacity: u64,
     entries: u64,
     bytes: u64,
     bytes_max: u64,
-}
-
-fn print_pit(cx: &Context, pit: Pit) -> anyhow::Result<()> {
-    let Pit { capacity, entries, bytes, bytes_max } = pit;
-    cx.print(&ShownPit { capacity, entries, bytes, bytes_max }, |p| {
-        format!(
-            "capacity  {} entries, {}\nentries   {}\nmemory    {}",
-            p.capacity,
-            human::bytes(p.bytes_max),
-            p.entries,
-            human::bytes(p.bytes)
-        )
-    })
-}
-
-/// `onym pit info --kernel`.
-pub(crate) fn pit_info(cx: &Context) -> anyhow::Result<()> {
-    let pit = open()?.pit().map_err(failure)?;
-    print_pit(cx, pit)
-}
-
-/// `onym pit config --kernel`.
-pub(crate) fn pit_config(
-    cx: &Context,
-    capacity: Option<u64>,
-    bytes: Option<u64>,
-) -> anyhow::Result<()> {
-    let mut control = open()?;
-    let capacity = capacity.map(|n| u32::try_from(n).unwrap_or(u32::MAX));
-    control.set_pit(capacity, bytes).map_err(failure)?;
-    let pit = control.pit().map_err(failure)?;
-    print_pit(cx, pit)
 }
 
 #[derive(Debug, Serialize)]
@@ -406,43 +347,4 @@ struct ShownPending {
     must_be_fresh: bool,
     downstreams: u64,
     lifetime_ms: u64,
-}
-
-/// `onym pit list --kernel`.
-pub(crate) fn pit_list(cx: &Context, under: Option<&Name>) -> anyhow::Result<()> {
-    let all = open()?.pending().map_err(failure)?;
-    let shown: Vec<_> = all
-        .iter()
-        .filter_map(|p| NameRef::parse_value(&p.name).ok().map(|name| (p, name.to_name())))
-        .filter(|(_, name)| under.is_none_or(|u| u.as_ref().is_prefix_of(name.as_ref())))
-        .map(|(p, name)| ShownPending {
-            name: name.to_string(),
-            can_be_prefix: p.can_be_prefix,
-            must_be_fresh: p.must_be_fresh,
-            downstreams: p.downstreams,
-            lifetime_ms: p.lifetime_ms,
-        })
-        .collect();
-    cx.print(&shown, |pending| {
-        let yes = |on| if on { "yes" } else { "no" }.to_string();
-        let row = |p: &ShownPending| {
-            vec![
-                p.name.clone(),
-                yes(p.can_be_prefix),
-                yes(p.must_be_fresh),
-                p.downstreams.to_string(),
-                format!("{} ms", p.lifetime_ms),
-            ]
-        };
-        let rows: Vec<_> = pending.iter().map(row).collect();
-        human::table(&["NAME", "PREFIX", "FRESH", "DOWNSTREAMS", "LEFT"], &rows)
-    })
-}
-
-/// `onym pit erase --kernel`.
-pub(crate) fn pit_erase(cx: &Context, prefix: &Name, count: Option<u64>) -> anyhow::Result<()> {
-    let most = count.map_or(u32::MAX, |n| u32::try_from(n).unwrap_or(u32::MAX));
-    let erased = open()?.end_pending(prefix.as_ref().value(), most).map_err(failure)?;
-    let shown = Erased { prefix: prefix.to_string(), erased };
-    cx.print(&shown, |e| format!("{} pending Interests under {} ended", e.erased, e.prefix))
 }

@@ -41,7 +41,7 @@ pub(crate) struct Args {
     /// Seed of all randomness; overrides that of the file.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Longest time, such as 60s; overrides that of the file.
+    /// Maximum time, such as 60s; overrides the file's.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     duration: Option<Duration>,
     /// Stop as soon as every consumer is done.
@@ -81,10 +81,10 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     let text = std::fs::read_to_string(&args.file)
         .with_context(|| format!("{} cannot be read", args.file.display()))?;
     let scenario = Scenario::parse(&text, args.seed).map_err(|error| {
-        Failure::new(Exit::Usage, format!("{} is no scenario", args.file.display())).why(error)
+        Failure::new(Exit::Usage, format!("{} is not a scenario", args.file.display())).why(error)
     })?;
     let apps = scenario.topology.apps_of(&args.at, scenario.seed).map_err(|error| {
-        Failure::new(Exit::Usage, format!("nothing to run at {}", args.at)).why(error)
+        Failure::new(Exit::Usage, format!("there is nothing to run at {}", args.at)).why(error)
     })?;
     let mut open = Vec::new();
     for placed in apps {
@@ -142,7 +142,7 @@ fn all(
     let mut unsent = 0;
     for thread in threads {
         let (placed, result) =
-            thread.join().map_err(|_| anyhow::anyhow!("the thread of an application ended"))?;
+            thread.join().map_err(|_| anyhow::anyhow!("an application's thread ended"))?;
         unsent += result?;
         apps.push(placed);
     }

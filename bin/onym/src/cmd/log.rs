@@ -88,7 +88,7 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
 fn fetch(client: &mut Client) -> anyhow::Result<Log> {
     let name: Name = "/localhost/onym/log/lines".parse().context("invariant: a name")?;
     let json = mgmt::fetch_dataset(client, name).map_err(session::failure)?;
-    serde_json::from_slice(&json).context("the node's answer is not understood")
+    serde_json::from_slice(&json).context("the node's answer cannot be parsed")
 }
 
 fn set(cx: &Context, filter: String) -> anyhow::Result<()> {
@@ -96,7 +96,7 @@ fn set(cx: &Context, filter: String) -> anyhow::Result<()> {
     let parameters = ControlParameters { uri: Some(filter), ..ControlParameters::default() };
     let done = client.command(["log", "set"], &parameters).map_err(|error| match error {
         onym_client::Error::Refused { code: 400, text, .. } => {
-            Failure::new(Exit::Refused, "the node does not take the filter")
+            Failure::new(Exit::Refused, "the node refused the filter")
                 .why(text)
                 .next("see `onym log --help`")
                 .into()

@@ -64,12 +64,12 @@ fn versioned(client: &mut Client, folder: &Name) -> anyhow::Result<Name> {
     let packet = client.request(&request).map_err(session::failure)?;
     let data = packet.data();
     if data.content_type == 3 {
-        return Err(Failure::new(Exit::NotFound, format!("{folder} is no folder"))
+        return Err(Failure::new(Exit::NotFound, format!("{folder} is not a folder"))
             .next("`onym get` fetches a file")
             .into());
     }
     let refused = |why: &str| {
-        Failure::new(Exit::Failed, format!("the metadata of {folder} is not understood")).why(why)
+        Failure::new(Exit::Failed, format!("the metadata of {folder} cannot be parsed")).why(why)
     };
     Verify::Integrity.check(&data).map_err(|e| refused(&e.to_string()))?;
     let metadata = FileMetadata::parse(data.content).map_err(|e| refused(&e.to_string()))?;

@@ -31,7 +31,7 @@ pub(crate) fn run(args: Args, _cx: &Context) -> anyhow::Result<()> {
     };
     let directory = &directory;
     std::fs::create_dir_all(directory)
-        .with_context(|| format!("cannot make {}", directory.display()))?;
+        .with_context(|| format!("cannot create {}", directory.display()))?;
     page(directory, &tree, "onym")?;
     pages(directory, &tree, "onym")
 }

@@ -5,7 +5,7 @@ mod network;
 
 use crate::exit::{Exit, Failure};
 use crate::output::Context;
-use crate::secure::Serving;
+use crate::secure::{self, Serving};
 use anyhow::Result;
 use clap::ValueEnum;
 use doors::Doors;
@@ -44,21 +44,21 @@ use std::time::Duration;
   onym manager --listen 192.0.2.1:8080 --token-file token --tls-cert own.pem --tls-key own.key
   onym manager --etcd http://127.0.0.1:2379 --listen 127.0.0.1:8081   # one of several")]
 pub(crate) struct Args {
-    /// Where the interface and the page are.
+    /// Address of the REST interface and the web page.
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080")]
     listen: SocketAddr,
     /// Folder of the state; one manager at a time. With --etcd the state is there, and managers on
     /// one machine share this folder for what their processes write.
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
-    /// The network to begin with when none is wanted yet: nfd, minimal, interlinked, scaling,
+    /// The network to start when the manager has none: nfd, minimal, interlinked, scaling,
     /// poisoning, or a description (.toml, .yaml, .tosca.yaml).
     #[arg(long, value_name = "PRESET|FILE", conflicts_with = "etcd")]
     network: Option<String>,
     /// Where services run.
     #[arg(long, value_enum, default_value = "process")]
     driver: Engine,
-    /// The static binary that images are made of; else this program.
+    /// The static binary that images are built from; default: this program.
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
     /// Socket of the Docker engine.
@@ -70,14 +70,14 @@ pub(crate) struct Args {
     /// 0.0.0.0 or `[::]` stands for all. May be repeated.
     #[arg(long, value_name = "URI")]
     allow_listen: Vec<Rule>,
-    /// The group whose members may command it by its socket.
+    /// The group whose members may use its socket.
     #[arg(long, value_name = "NAME", default_value = "onym")]
     group: String,
     /// Answer every user of this machine without a token. Not as root.
     #[arg(long, conflicts_with_all = ["token_file", "tls_ca"])]
     open: bool,
-    /// The token that requests by TCP must carry, else one of its own; needed beyond loopback,
-    /// unless mutual TLS is.
+    /// File with the token that TCP requests must carry; without it the manager generates one.
+    /// Required beyond loopback unless mutual TLS is used.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     #[command(flatten)]
@@ -151,25 +151,8 @@ pub(crate) fn usual_state() -> PathBuf {
     }
 }
 
-pub(crate) fn read_token(file: &Path) -> Result<String> {
-    let shown = file.display();
-    let text = std::fs::read_to_string(file).map_err(|e| {
-        Failure::new(Exit::Usage, format!("{shown}: the token cannot be read"))
-            .why(e)
-            .next("name a file that holds one line of at least 16 characters")
-    })?;
-    let token = text.trim().to_owned();
-    if token.len() < 16 || !token.chars().all(|c| c.is_ascii_graphic()) {
-        return Err(Failure::new(Exit::Usage, format!("{shown}: this is no token"))
-            .why("a token has at least 16 visible characters")
-            .next("head -c 24 /dev/urandom | base64 > FILE")
-            .into());
-    }
-    Ok(token)
-}
-
 pub(crate) fn run(args: Args, _: &Context) -> Result<()> {
-    let token = args.token_file.as_deref().map(read_token).transpose()?;
+    let token = args.token_file.as_deref().map(secure::read_token).transpose()?;
     check_access(&args, token.is_some())?;
     tracing_subscriber::fmt().with_writer(|| crate::log_ring::LogLines).with_ansi(false).init();
     let state = args.state.clone().unwrap_or_else(usual_state);
@@ -182,12 +165,10 @@ fn check_access(args: &Args, token: bool) -> Result<()> {
     if args.open && onym_sys::peer::own_uid() == 0 {
         return Err(Failure::new(
             Exit::Usage,
-            "a manager of root answers nobody without asking who it is",
+            "a manager that runs as root does not accept --open",
         )
-        .why("every user of this machine could have root start programs")
-        .next(
-            "leave --open away: `onym net` finds the socket, a browser its way by `onym net page`",
-        )
+        .why("every user of this machine could start programs as root")
+        .next("omit --open: `onym net` finds the socket, and `onym net page` lets a browser in")
         .into());
     }
     if args.listen.ip().is_loopback() {
@@ -196,14 +177,14 @@ fn check_access(args: &Args, token: bool) -> Result<()> {
     let failure = Failure::new(Exit::Usage, format!("{} is not loopback", args.listen));
     if !token && !args.serving.is_mutual() {
         return Err(failure
-            .why("whoever reaches the manager may start programs here")
-            .next("give a token: --token-file FILE, or mutual TLS: --tls-ca FILE")
+            .why("anyone who reaches the manager could start programs here")
+            .next("require a token (--token-file FILE) or mutual TLS (--tls-ca FILE)")
             .into());
     }
     if !args.serving.hides_tokens() {
         return Err(failure
-            .why("who listens on the way would have the token")
-            .next("give --tls-cert FILE --tls-key FILE, or say --clear-text")
+            .why("the token would travel unencrypted")
+            .next("use --tls-cert FILE --tls-key FILE, or accept it with --clear-text")
             .into());
     }
     Ok(())
@@ -214,7 +195,7 @@ async fn serve(args: &Args, state: &Path, token: Option<String>) -> Result<()> {
     let tls = args.serving.load()?;
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(state);
     made.map_err(|e| {
-        Failure::new(Exit::Failed, format!("{shown}: cannot be made"))
+        Failure::new(Exit::Failed, format!("{shown}: cannot be created"))
             .why(e)
             .next("choose another --state")
     })?;
@@ -222,7 +203,7 @@ async fn serve(args: &Args, state: &Path, token: Option<String>) -> Result<()> {
     let listener = tokio::net::TcpListener::bind(args.listen).await.map_err(|e| {
         Failure::new(Exit::Failed, format!("{}: cannot listen", args.listen))
             .why(e)
-            .next("another program has it: choose another --listen")
+            .next("another program may use it; choose another --listen")
     })?;
     let address = listener.local_addr()?;
     let own = Doors::open(state, address.port(), token, &args.group)?;
@@ -286,7 +267,7 @@ async fn alone(args: &Args, state: &Path) -> Result<Manager> {
     let manager = Manager::start(options).await;
     manager.map_err(|e| {
         let failure = Failure::new(Exit::Failed, "the manager cannot start").why(e);
-        failure.next("mend that and start again").into()
+        failure.next("fix it and start again").into()
     })
 }
 
@@ -349,9 +330,11 @@ fn driver(args: &Args, state: &Path, manager: String) -> Result<Arc<dyn Driver>>
 
 fn kubernetes(args: &Kubernetes, manager: String) -> Result<KubernetesDriver> {
     let Some(image) = args.image.clone() else {
-        let failure = Failure::new(Exit::Usage, "no image is named");
-        let failure = failure.why("pods are made of an image that their nodes have or can pull");
-        return Err(failure.next("--image NAME; make static builds the one binary of it").into());
+        let failure = Failure::new(Exit::Usage, "no image is given");
+        let failure = failure.why("pods need an image that the cluster's nodes have or can pull");
+        return Err(failure
+            .next("give --image NAME; `make static` builds the binary for it")
+            .into());
     };
     let cluster = Cluster::find(args.kubeconfig.as_deref(), Duration::from_secs(30));
     let cluster = cluster.map_err(|e| {

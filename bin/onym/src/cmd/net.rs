@@ -1,17 +1,18 @@
 //! `onym net`: the client of a manager's interface.
 
+mod reach;
 mod show;
 
-use crate::cmd::manager::{doors, read_token};
 use crate::exit::{Exit, Failure};
 use crate::output::{Context, write_json, write_line};
-use crate::secure::Asking;
+use crate::secure::{self, Asking};
 use anyhow::Result;
 use clap::{Subcommand, ValueEnum};
-use onym_http::client::{Body, Client, HttpError, Method, Place};
+use onym_http::client::{Body, Client, HttpError, Method};
 use onym_manager::describe::Form;
 use onym_manager::kind::Kind;
 use onym_manager::network::Function;
+use reach::{failure, leader};
 use serde_json::{Value, json};
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
@@ -78,7 +79,7 @@ enum Command {
     Apply {
         /// The description: .toml, .yaml, or .tosca.yaml.
         file: PathBuf,
-        /// In which order chains are changed.
+        /// Order in which a chain is changed.
         #[arg(long, value_enum, default_value = "make-before-break")]
         strategy: Strategy,
         /// Only show what would be done.
@@ -138,7 +139,7 @@ enum Command {
         /// The link ends at a producer side.
         #[arg(long)]
         producer: bool,
-        /// In which order.
+        /// Order of the changes.
         #[arg(long, value_enum, default_value = "make-before-break")]
         strategy: Strategy,
     },
@@ -150,7 +151,7 @@ enum Command {
         /// Do not link its neighbours.
         #[arg(long)]
         apart: bool,
-        /// In which order.
+        /// Order of the changes.
         #[arg(long, value_enum, default_value = "make-before-break")]
         strategy: Strategy,
     },
@@ -202,7 +203,7 @@ enum Command {
     /// Show prefixes, and the functions that a name would cross.
     #[command(after_help = "Example:\n  onym net trace cs /example/file")]
     Trace {
-        /// The function that the Interest enters by.
+        /// The function at which the Interest enters.
         start: String,
         /// Its name.
         name: String,
@@ -234,49 +235,12 @@ pub(crate) fn run(args: Args, cx: &Context) -> Result<()> {
         }
         _ => {}
     }
-    let token = args.token_file.as_deref().map(read_token).transpose()?;
+    let token = args.token_file.as_deref().map(secure::read_token).transpose()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let client = leader(&args.manager, &args.asking, token).await?;
         Net { client, cx }.command(args.command).await
     })
-}
-
-/// A client of the manager that leads: the first one that answers, or the one that it names.
-async fn leader(managers: &[String], asking: &Asking, token: Option<String>) -> Result<Client> {
-    let tls = asking.load()?;
-    let client = |url: &str| -> Result<Client> {
-        if token.is_some() {
-            asking.check(url)?;
-        }
-        if let Some(socket) = door(url).filter(|_| token.is_none()) {
-            return Ok(Client::new(Place::Unix(socket), None, PATIENCE));
-        }
-        let client = Client::of_url_with(url, tls.as_ref(), token.clone(), PATIENCE);
-        client.map_err(|e| {
-            let failure = Failure::new(Exit::Usage, e.to_string());
-            failure.next("--manager http://host:port, or https://host:port with --ca FILE").into()
-        })
-    };
-    for url in managers {
-        let asked = client(url)?.within(HEALTH).ask(Method::GET, "/v1/health", Body::None).await;
-        let Ok(health) = asked else { continue };
-        let elsewhere = health["leader"].as_str().filter(|_| health["leads"] == false);
-        return client(elsewhere.unwrap_or(url));
-    }
-    // It is asked all the same, so that it is said what is wrong with it.
-    client(&managers[0])
-}
-
-/// The socket of the manager of this machine whose URL is `url`, where this user has the door.
-fn door(url: &str) -> Option<PathBuf> {
-    let host = url.strip_prefix("http://")?.trim_end_matches('/');
-    let port = host.rsplit_once(':')?.1.parse().ok()?;
-    if !onym_sys::origin::is_loopback_host(host) {
-        return None;
-    }
-    let mut sockets = doors::folders().into_iter().map(|folder| doors::socket(&folder, port));
-    sockets.find(|socket| std::os::unix::net::UnixStream::connect(socket).is_ok())
 }
 
 struct Net<'a> {
@@ -296,7 +260,7 @@ pub(super) fn read(file: &std::path::Path) -> Result<(String, Form)> {
         Failure::new(Exit::Usage, format!("{shown}: cannot be read")).why(e).next("name a file")
     })?;
     let form = Form::of_file(file).ok_or_else(|| {
-        Failure::new(Exit::Usage, format!("{shown}: it is not known what form this is"))
+        Failure::new(Exit::Usage, format!("{shown}: unknown format"))
             .next("name it .toml, .yaml or .tosca.yaml")
     })?;
     Ok((text, form))
@@ -306,7 +270,7 @@ fn check(file: &std::path::Path, cx: &Context) -> Result<()> {
     let (text, form) = read(file)?;
     let described = onym_manager::describe::read(&text, form).map_err(|e| {
         Failure::new(Exit::Failed, format!("{}: {e}", file.display()))
-            .next("mend it and check again")
+            .next("fix it and check again")
     })?;
     let graph = &described.description.graph;
     let value = json!({"functions": graph.functions.len(), "links": graph.links.len()});
@@ -442,7 +406,7 @@ impl Net<'_> {
         let done = done.map_err(|e| match e {
             HttpError::Refused { status: 422, message, .. } => {
                 Failure::new(Exit::Refused, format!("{}: {message}", file.display()))
-                    .next("mend it and apply again; nothing was changed")
+                    .next("fix it and apply again; nothing was changed")
             }
             other => failure(other),
         })?;
@@ -474,28 +438,4 @@ fn said_yes(what: &str) -> bool {
     }
     let mut line = String::new();
     std::io::stdin().read_line(&mut line).is_ok() && line.trim().eq_ignore_ascii_case("y")
-}
-
-fn failure(error: HttpError) -> Failure {
-    match error {
-        HttpError::Connect { place, why } => {
-            Failure::new(Exit::NoNode, format!("no manager at {place}"))
-                .why(why)
-                .next("start one: onym manager; or name it: --manager URL")
-        }
-        HttpError::Refused { status: 401, .. } => {
-            Failure::new(Exit::Refused, "the manager wants a token")
-                .why("it runs for another user, or its socket is not in a usual place")
-                .next("be root, its user or in the group onym; or give --token-file FILE")
-        }
-        HttpError::Refused { status: 404, message, .. } => {
-            Failure::new(Exit::NotFound, message).next("onym net show lists what is there")
-        }
-        HttpError::Refused { status: 502, message, .. } => Failure::new(Exit::Failed, message)
-            .next("mend what it names and try again; `onym net events` tells more"),
-        HttpError::Refused { message, .. } => {
-            Failure::new(Exit::Refused, message).next("nothing was changed")
-        }
-        other => Failure::new(Exit::Failed, other.to_string()).next("is this a manager?"),
-    }
 }

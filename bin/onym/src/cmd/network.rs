@@ -60,10 +60,10 @@ Whoever has the file can become that router: send it as you would send a passwor
     Invite {
         /// Name of the router: the network and one more component.
         router: Name,
-        /// Where the machine reaches the network; the first one that answers is asked.
+        /// Address at which the machine reaches the network; the first one that answers is used.
         #[arg(long, value_name = "URI", required = true)]
         neighbour: Vec<String>,
-        /// Hours that the invitation is open.
+        /// Hours for which the invitation is valid.
         #[arg(long, default_value_t = 24, value_parser = clap::value_parser!(u32).range(1..=8760))]
         hours: u32,
         /// File to write; without it standard output.
@@ -144,7 +144,7 @@ fn check_names(network: &Name, router: &Name) -> anyhow::Result<()> {
     let plain =
         router.components().all(|c| c.is_generic() && c.value != b"KEY" && c.value != b"CA");
     if !(1..=3).contains(&network.len()) || !under || router.len() != network.len() + 1 || !plain {
-        let what = format!("{router} is no router of a network {network}");
+        let what = format!("{router} is not a router of the network {network}");
         return Err(Failure::new(Exit::Usage, what)
             .why("a network has one to three components, a router one more, none is KEY or CA")
             .next("write such as `/example` and `/example/a`")
@@ -220,9 +220,9 @@ fn absent(path: &Path) -> anyhow::Result<()> {
     if !path.exists() {
         return Ok(());
     }
-    Err(Failure::new(Exit::Failed, format!("{} is there already", path.display()))
-        .why("this folder belongs to a network")
-        .next("name another folder with --folder, or move it away")
+    Err(Failure::new(Exit::Failed, format!("{} exists already", path.display()))
+        .why("the folder belongs to a network")
+        .next("choose another folder with --folder, or move this one away")
         .into())
 }
 
@@ -292,7 +292,7 @@ fn invite(
     let until_s = now_s + u64::from(wanted.hours) * 3600;
     let identity = routing_identity(&wanted.router);
     let added = Book::new(folder).add(&identity, token.reveal().as_bytes(), until_s, now_s);
-    added.map_err(|e| Failure::new(Exit::Failed, "the invitation cannot be kept").why(e))?;
+    added.map_err(|e| Failure::new(Exit::Failed, "the invitation cannot be saved").why(e))?;
     let invitation = Invitation {
         router: wanted.router.clone(),
         token,

@@ -34,7 +34,7 @@ pub(crate) struct Args {
     /// Interests sent again after a timeout.
     #[arg(short, long, value_name = "N", default_value_t = 0)]
     retries: u32,
-    /// Most hops that the Interest may go.
+    /// HopLimit: maximum number of hops.
     #[arg(short = 'H', long, value_name = "N")]
     hop_limit: Option<u8>,
     /// Delegation of a forwarding hint; may be given again, preferred first.

@@ -36,10 +36,10 @@ enum Command {
     /// Change the limits until the module is unloaded.
     #[command(after_help = "Example:\n  onym pit config --capacity 10000 --kernel")]
     Config {
-        /// Most entries.
+        /// Maximum number of entries.
         #[arg(long, value_name = "N")]
         capacity: Option<u64>,
-        /// Most octets of memory.
+        /// Maximum memory, in octets.
         #[arg(long, value_name = "OCTETS")]
         bytes: Option<u64>,
     },
@@ -48,7 +48,7 @@ enum Command {
     Erase {
         /// Prefix.
         prefix: Name,
-        /// Most Interests to end; without it all.
+        /// Maximum number of Interests to drop; without it all.
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
         count: Option<u64>,
     },
@@ -56,7 +56,7 @@ enum Command {
 
 pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     if !args.kernel {
-        let why = "a node does not show its pending Interests one by one";
+        let why = "a node does not list its pending Interests";
         return Err(Failure::new(Exit::Usage, why)
             .next("add --kernel for the kernel stack; `onym status` counts those of a node")
             .into());

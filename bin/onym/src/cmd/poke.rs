@@ -62,9 +62,9 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     let mut wire = Vec::new();
     signer.sign_data(&data, &mut wire)?;
     if wire.len() > PACKET_LEN_MAX {
-        return Err(Failure::new(Exit::Usage, "the content does not fit one packet")
+        return Err(Failure::new(Exit::Usage, "the content does not fit into one packet")
             .why(format!("the packet has {} octets of {PACKET_LEN_MAX}", wire.len()))
-            .next("publish it in segments: `onym put NAME FILE`")
+            .next("publish it in segments with `onym put NAME FILE`")
             .into());
     }
     let wire = Buf::copy_from(&wire);
@@ -105,7 +105,7 @@ fn answer(
     if answered.load(Ordering::Relaxed) {
         return Ok(());
     }
-    Err(Failure::new(Exit::NotFound, format!("nobody asked for {name} in time"))
+    Err(Failure::new(Exit::NotFound, format!("no Interest for {name} came in time"))
         .next("wait longer with --timeout, or without it")
         .into())
 }

@@ -43,24 +43,24 @@ pub(crate) struct Args {
     /// How it is disseminated. link-local, broadcast and implicit publish at once, whoever listens.
     #[arg(long, default_value = "domain-local", value_parser = push_words::strategies())]
     strategy: Strategy,
-    /// Neighbour that gets it, for link-local: its identifier in `onym rendezvous status`.
+    /// Receiving neighbour of `link-local`: its identifier in `onym rendezvous status`.
     #[arg(long, value_name = "NODE", required_if_eq("strategy", "link-local"))]
     to: Option<Label>,
-    /// Filter that leads it, for implicit: the 256 binary digits that `onym topology tree` shows.
+    /// Forwarding filter of `implicit`: the 256 binary digits that `onym topology tree` prints.
     #[arg(long, value_name = "FILTER", required_if_eq("strategy", "implicit"))]
     filter: Option<Filter>,
     /// Forwarding table of the filter.
     #[arg(long, value_name = "N", default_value_t = 0)]
     table: u8,
-    /// Item whose subscribers get it, for algorithmic-local and algorithmic-domain; it is published
-    /// first.
+    /// Item whose subscribers receive it with `algorithmic-local` and `algorithmic-domain`; it is
+    /// published first.
     #[arg(
         long,
         value_name = "ID",
         required_if_eq_any([("strategy", "algorithmic-local"), ("strategy", "algorithmic-domain")])
     )]
     about: Option<Id>,
-    /// Stay, and publish again whenever new subscribers come after there were none.
+    /// Keep running, and publish again whenever subscribers appear after there were none.
     #[arg(long)]
     keep: bool,
     /// Give up after this many seconds without a subscriber.

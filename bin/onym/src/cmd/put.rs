@@ -62,8 +62,8 @@ pub(crate) struct Args {
     /// Sign all segments before serving (takes as much memory as the file).
     #[arg(long)]
     sign_ahead: bool,
-    /// Repository (`onym repo run`, ndn-python-repo 0.4) that is to keep the object and serve it from
-    /// then on; this command ends when it has all of it. --key signs the command, too.
+    /// Repository (`onym repo run`, ndn-python-repo 0.4) to store the object in; this command ends
+    /// when the repository has all of it. --key signs the command, too.
     #[arg(long, value_name = "NAME")]
     repo: Option<Name>,
     /// Cost of the route.
@@ -137,10 +137,10 @@ fn signer(args: &Args, name: &Name, version: u64) -> anyhow::Result<Signer> {
     segment.append_version(version).append_segment(0);
     let store = KeyStore::of_user().context("cannot open the key store")?;
     signer_for(&*loaded.policy, &store, &anchors, &segment).map_err(|error| {
-        Failure::new(Exit::Refused, format!("nothing may be published as {name}"))
+        Failure::new(Exit::Refused, format!("no key may sign {name}"))
             .why(error)
             .next(
-                "`onym trust explain` says which key may; `onym cert issue` and `install` give one",
+                "`onym trust explain` shows which key may; `onym cert issue` and `install` provide one",
             )
             .into()
     })

@@ -183,8 +183,8 @@ fn is_there(client: &mut Client, prefix: &Name, face: u64, origin: u64) -> anyho
     }
     let others: Vec<String> = origins.iter().map(|o| words::origin(*o)).collect();
     Err(failure
-        .why(format!("it has one of origin {}", others.join(" and ")))
-        .next(format!("say --origin {}", others[0]))
+        .why(format!("there is one with origin {}", others.join(" and ")))
+        .next(format!("use --origin {}", others[0]))
         .into())
 }
 

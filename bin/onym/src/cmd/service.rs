@@ -2,7 +2,7 @@
 
 use crate::exit::{Exit, Failure};
 use crate::output::Context;
-use crate::stop;
+use crate::{secure, stop};
 use onym_host::{FaceSpec, Host, HostError, Kind, ListenSpec, Options, TlsFiles};
 use serde_json::{Map, Value};
 use std::net::SocketAddr;
@@ -119,21 +119,11 @@ fn options(args: Args) -> anyhow::Result<Options> {
     options.open = args.open;
     if args.open && onym_sys::peer::own_uid() == 0 {
         let failure =
-            Failure::new(Exit::Usage, "a service of root answers nobody without asking who it is");
-        let failure = failure.why("every user of this machine could command it");
-        return Err(failure.next("leave --open away, or give it a user of its own").into());
+            Failure::new(Exit::Usage, "a service that runs as root does not accept --open");
+        let failure = failure.why("every user of this machine could control it");
+        return Err(failure.next("omit --open, or run the service as a user of its own").into());
     }
-    if let Some(path) = args.token_file {
-        let text = std::fs::read_to_string(&path).map_err(|e| {
-            Failure::new(Exit::Failed, "the token cannot be read")
-                .why(format!("{}: {e}", path.display()))
-        })?;
-        if text.trim().len() < 16 {
-            let why = format!("{}: a token has at least 16 characters", path.display());
-            return Err(Failure::new(Exit::Usage, "the token is too short").why(why).into());
-        }
-        options.token = Some(text);
-    }
+    options.token = args.token_file.as_deref().map(secure::read_token).transpose()?;
     if let (Some(certificate), Some(key), Some(ca)) = (args.tls_cert, args.tls_key, args.tls_ca) {
         options.tls = Some(TlsFiles { certificate, key, ca });
     }
@@ -145,7 +135,7 @@ fn config(sets: &[String]) -> anyhow::Result<Map<String, Value>> {
     let mut config = Map::new();
     for text in sets {
         let Some((key, value)) = text.split_once('=') else {
-            let why = format!("--set {text}: KEY=VALUE is wanted");
+            let why = format!("--set {text}: expected KEY=VALUE");
             return Err(Failure::new(Exit::Usage, "the configuration is wrong").why(why).into());
         };
         let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.into()));

@@ -39,10 +39,10 @@ pub(crate) struct Args {
     /// Seed of all randomness; overrides that of the file.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Longest virtual time, such as 60s; overrides that of the file.
+    /// Maximum virtual time, such as 60s; overrides the file's.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     duration: Option<Duration>,
-    /// Most events, whatever the time.
+    /// Maximum number of events.
     #[arg(long, value_name = "N", default_value_t = 100_000_000)]
     events: u64,
     /// Stop as soon as every consumer is done.
@@ -133,7 +133,9 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     let ended = play(&mut network, limits, &args.recorded)?;
     let report = Report::of(&network);
     // A law that does not hold is a defect of the program: better told than counted.
-    network.check().map_err(|law| Failure::new(Exit::Failed, "a law was broken").why(law))?;
+    network
+        .check()
+        .map_err(|law| Failure::new(Exit::Failed, "an invariant was violated").why(law))?;
     cx.print(&show::Shown::of(&report, scenario.seed, ended), show::text)
 }
 
@@ -174,7 +176,7 @@ fn scenario(args: &Args) -> Result<Scenario, Failure> {
     }
     let path = args.file.clone().unwrap_or_default();
     let failed = |why: &dyn std::fmt::Display| {
-        Failure::new(Exit::Usage, format!("{} is no scenario", path.display())).why(why)
+        Failure::new(Exit::Usage, format!("{} is not a scenario", path.display())).why(why)
     };
     let text = std::fs::read_to_string(&path).map_err(|e| {
         Failure::new(Exit::Failed, format!("{} cannot be read", path.display())).why(e)

@@ -109,7 +109,7 @@ fn strategy_name(text: &str) -> anyhow::Result<Name> {
         format!("/localhost/nfd/strategy/{text}")
     };
     whole.parse().map_err(|error| {
-        crate::exit::Failure::new(crate::exit::Exit::Usage, format!("`{text}` is no strategy"))
+        crate::exit::Failure::new(crate::exit::Exit::Usage, format!("`{text}` is not a strategy"))
             .why(error)
             .next(
                 "write a word such as multicast, or a name such as /localhost/nfd/strategy/asf/v=5",

@@ -33,10 +33,10 @@ const LOOK: Duration = Duration::from_millis(200);
 pub(crate) struct Args {
     /// Identifier: labels of 1 to 16 hexadecimal digits, such as /1/2.
     id: Id,
-    /// It is a scope: its items are wanted.
+    /// The identifier names a scope: subscribe to its items.
     #[arg(long)]
     scope: bool,
-    /// A scope with all scopes beneath it.
+    /// Subscribe to a scope and all scopes below it.
     #[arg(long)]
     deep: bool,
     /// How it is disseminated.
@@ -82,9 +82,12 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
         }
         let Some(event) = event else {
             if patience.is_some_and(|p| last.elapsed() >= p) {
-                return Err(Failure::new(Exit::NotFound, format!("nothing came for {}", args.id))
-                    .next("is anybody publishing? see `onym explain --push ID`")
-                    .into());
+                return Err(Failure::new(
+                    Exit::NotFound,
+                    format!("nothing arrived for {}", args.id),
+                )
+                .next("check for publishers with `onym explain --push ID`")
+                .into());
             }
             continue;
         };

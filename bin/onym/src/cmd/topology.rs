@@ -56,12 +56,13 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
             let told = manager(push_words::dataset(cx, "topology", Some(&id))?)?;
             let found = told["matches"].as_array().is_some_and(|m| !m.is_empty());
             if !found {
-                return Err(Failure::new(Exit::NotFound, format!("{id} has no tree here"))
-                    .why(
-                        "it has no publisher, no subscriber, or another topology manager serves it",
-                    )
-                    .next("see `onym explain --push ID`")
-                    .into());
+                return Err(Failure::new(
+                    Exit::NotFound,
+                    format!("{id} has no dissemination tree on this node"),
+                )
+                .why("it has no publisher or no subscriber, or another topology manager serves it")
+                .next("see `onym explain --push ID`")
+                .into());
             }
             let tree = &told["matches"][0]["trees"][0];
             match Picture::map(&told, Some(tree)).in_style(&style)? {
@@ -78,7 +79,7 @@ fn manager(told: Value) -> anyhow::Result<Value> {
         return Ok(told);
     }
     let managers = texts(&told["managers"]).join(", ");
-    Err(Failure::new(Exit::NotFound, "the node is no topology manager")
+    Err(Failure::new(Exit::NotFound, "the node is not a topology manager")
         .next(format!("ask one of: {managers}"))
         .into())
 }

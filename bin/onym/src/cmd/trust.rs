@@ -38,8 +38,8 @@ struct Rules {
     /// Where in a configuration the rules are, with dots, such as rib.localhop_security.
     #[arg(long, value_name = "PATH", default_value = "")]
     section: String,
-    /// The schema is about objects: segment, version and metadata are taken off names first, as
-    /// ndnd has it.
+    /// Match names of objects: segment, version and metadata components are removed first, as ndnd
+    /// does.
     #[arg(long)]
     objects: bool,
     /// The packet is a signed Interest, not Data.
@@ -174,14 +174,15 @@ fn compiled(cx: &Context, file: &Path, output: Option<&Path>, exact: bool) -> an
 fn packet_name(what: &str) -> anyhow::Result<Name> {
     let path = Path::new(what);
     if what.starts_with('/') && !path.is_file() {
-        let wrong = |e| Failure::new(Exit::Usage, format!("{what} is no name")).why(e);
+        let wrong = |e| Failure::new(Exit::Usage, format!("{what} is not a name")).why(e);
         return Ok(what.parse().map_err(wrong)?);
     }
     let octets = fs::read(path).map_err(|e| {
         Failure::new(Exit::Usage, format!("{what} is neither a name nor a file")).why(e)
     })?;
-    let data = Data::parse(&octets)
-        .map_err(|e| Failure::new(Exit::Failed, format!("{what} holds no Data")).why(e))?;
+    let data = Data::parse(&octets).map_err(|e| {
+        Failure::new(Exit::Failed, format!("{what} contains no Data packet")).why(e)
+    })?;
     Ok(data.name.to_name())
 }
 
@@ -252,9 +253,12 @@ fn all_rules(file: &Path) -> anyhow::Result<Vec<String>> {
         Source::Text(text) => compile(&text, Mode::Strict).map_err(|e| wrong(file, e))?,
         Source::Model(octets) => Model::decode(&octets).map_err(|e| wrong(file, e))?,
         Source::Configuration(_) => {
-            return Err(Failure::new(Exit::Usage, "a configuration is explained for a name")
-                .next("give the name of a packet")
-                .into());
+            return Err(Failure::new(
+                Exit::Usage,
+                "a validator configuration is explained for one packet name",
+            )
+            .next("add the name of a packet")
+            .into());
         }
     };
     let schema = Schema::new(model, Functions::default()).map_err(|e| wrong(file, e))?;
@@ -272,7 +276,7 @@ fn findings(cx: &Context, file: &Path, section: &str) -> anyhow::Result<()> {
         Source::Model(_) | Source::Configuration(_) => {
             let loaded = schema::load(file, section, schema::Names::Packets)?;
             if loaded.policy.allows_anything() {
-                let text = "a trust anchor of type any turns all rules off".to_owned();
+                let text = "a trust anchor of type `any` disables all rules".to_owned();
                 rows.push(FindingRow { line: 0, text });
             }
         }
@@ -290,6 +294,6 @@ fn findings(cx: &Context, file: &Path, section: &str) -> anyhow::Result<()> {
     })?;
     match rows.len() {
         0 => Ok(()),
-        n => Err(Failure::new(Exit::Failed, format!("{n} things to look at")).into()),
+        n => Err(Failure::new(Exit::Failed, format!("{n} findings")).into()),
     }
 }

@@ -152,7 +152,7 @@ fn what_is_refused_says_why_and_exits_so() {
     let place = Place::new();
     let mut daemon = place.daemon(&[]);
     let ended = place.run(&["rendezvous", "status"]);
-    assert_eq!((ended.code, ended.err.contains("push half")), (4, true), "{}", ended.err);
+    assert_eq!((ended.code, ended.err.contains("publish/subscribe")), (4, true), "{}", ended.err);
     daemon.kill();
     let _daemon = push_daemon(&place, &[]);
     let ended = place.run(&["publish", "/1/2", "--text", "x", "--timeout", "1"]);

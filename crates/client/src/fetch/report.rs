@@ -61,7 +61,7 @@ pub enum FetchError {
         why: Unanswered,
     },
     /// A segment did not come although asked for as often as allowed.
-    #[error("segment {segment} of {name} did not come after {tries} Interests")]
+    #[error("no answer for segment {segment} of {name} after {tries} Interests")]
     Exhausted {
         /// The versioned name.
         name: Name,
@@ -95,7 +95,7 @@ pub enum FetchError {
         source: onym_crypto::Error,
     },
     /// The metadata cannot be read.
-    #[error("the metadata {name} is not understood")]
+    #[error("the metadata {name} cannot be parsed")]
     Metadata {
         /// The name of the metadata.
         name: Name,
@@ -127,7 +127,7 @@ pub enum FetchError {
         moves: u32,
     },
     /// Metadata that nobody verified leads outside the name asked for.
-    #[error("the metadata of {name} leads elsewhere, to {to}")]
+    #[error("the metadata of {name} points to another name, {to}")]
     Redirected {
         /// The name asked for.
         name: Name,
@@ -135,7 +135,7 @@ pub enum FetchError {
         to: Name,
     },
     /// The connection is gone for good.
-    #[error("the connection to the node is gone")]
+    #[error("the connection to the node was lost")]
     Disconnected,
 }
 

@@ -16,7 +16,7 @@ pub enum Error {
     #[error("stopped")]
     Stopped,
     /// The connection ended.
-    #[error("the connection to the node is gone: {0}")]
+    #[error("the connection to the node was lost: {0}")]
     Gone(String),
     /// The node refused.
     #[error("{what}: {status}")]
@@ -30,10 +30,10 @@ pub enum Error {
     #[error("the node does not answer {0}")]
     Silent(String),
     /// The node sent what is no message.
-    #[error("the node sent a message that is not understood: {0}")]
+    #[error("the node sent a message that cannot be parsed: {0}")]
     Malformed(String),
     /// The application does not take what it is told, and no more can be kept.
-    #[error("more {0} wait than are kept: nobody takes them")]
+    #[error("too many {0} are waiting: the application does not take them")]
     NotTaken(&'static str),
 }
 

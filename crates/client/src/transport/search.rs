@@ -20,7 +20,7 @@ pub enum Origin {
 
 /// A node that was named wrongly.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the node named by {by} is no node URI")]
+#[error("{by} is not a node URI")]
 pub struct SearchError {
     /// Who named it.
     by: String,

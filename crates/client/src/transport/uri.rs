@@ -37,7 +37,7 @@ pub enum NodeUri {
 pub enum UriError {
     /// No `scheme://`.
     #[error(
-        "`{0}` has no scheme: write unix:///path, tcp://host, udp://host, ws://host, shm:///path or kernel://"
+        "`{0}` has no scheme: use unix:///path, tcp://host, udp://host, ws://host, shm:///path or kernel://"
     )]
     NoScheme(String),
     /// A scheme that no face of the client has.
@@ -49,7 +49,7 @@ pub enum UriError {
     #[error("`{0}` needs an absolute path, such as unix:///run/nfd/nfd.sock")]
     Path(String),
     /// A host that is missing or malformed.
-    #[error("`{0}` has no usable host: write host, host:port or [ipv6]:port")]
+    #[error("`{0}` has no usable host: use host, host:port or [ipv6]:port")]
     Host(String),
     /// A port that is no number from 1 to 65535.
     #[error("`{0}` has no usable port: 1 to 65535")]

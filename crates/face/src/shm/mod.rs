@@ -11,7 +11,8 @@ mod ring;
 pub use accept::{AppFace, RingPolicy};
 
 use crate::face::{Face, Flush, Ready, Transport};
-use crate::stream::{framing, unix};
+use crate::stream::framing;
+use crate::unix_socket::connect_socket;
 use crate::{FaceError, FaceUri, uri};
 use onym_frame::{BufPool, RxFrame, TxPlace, TxQueue};
 use onym_sys::shm::SharedMemory;
@@ -94,7 +95,7 @@ pub struct ShmFace {
 /// [`FaceError::Io`] when nobody answers there. That the node gives no ring is told by
 /// [`Face::receive`] and [`Face::flush`].
 pub fn connect(path: &Path, length: usize) -> Result<ShmFace, FaceError> {
-    let socket = unix::connect_socket(path)?;
+    let socket = connect_socket(path)?;
     negotiate::ask(&socket, length)?;
     let local = uri::fd(socket.as_raw_fd());
     Ok(ShmFace { socket, local, remote: uri::shm(path), rings: None })

@@ -1,4 +1,5 @@
 use super::*;
+use crate::stream::unix;
 use crate::tests::{accept, check, until};
 use crate::{CHUNK_LEN, UnixListener};
 use onym_sys::epoll::{Epoll, Interest};
@@ -48,7 +49,7 @@ fn pair(bench: &mut Bench) -> (ShmFace, Box<dyn Face>) {
 
 /// An application that writes into the memory by hand.
 fn rogue(bench: &mut Bench) -> (OwnedFd, SharedMemory, Box<dyn Face>) {
-    let socket = unix::connect_socket(&bench.path).unwrap();
+    let socket = connect_socket(&bench.path).unwrap();
     negotiate::ask(&socket, LENGTH).unwrap();
     let mut node = accept(&mut bench.listener);
     assert_eq!(node.receive(&mut pool(), 8, &mut Vec::new()).unwrap(), Ready::Changed);
@@ -283,7 +284,7 @@ fn rings_are_refused_with_the_reason_when_they_are_off_or_too_many() {
 fn a_request_is_answered_within_the_bounds_of_the_node() {
     for (wanted, given) in [(0, 1 << 18), (1, 1 << 16), (100_000, 1 << 16), (1 << 30, 1 << 18)] {
         let mut bench = bench(RingPolicy::new((1 << 18) + 5, 2));
-        let socket = unix::connect_socket(&bench.path).unwrap();
+        let socket = connect_socket(&bench.path).unwrap();
         negotiate::ask(&socket, wanted).unwrap();
         let mut node = accept(&mut bench.listener);
         assert_eq!(node.receive(&mut pool(), 8, &mut Vec::new()).unwrap(), Ready::Changed);
@@ -295,7 +296,7 @@ fn a_request_is_answered_within_the_bounds_of_the_node() {
 fn a_request_that_is_none_closes_the_face_and_takes_no_place() {
     for request in [&[0xF3][..], &[0xF3, 0], &[0xF3, 6, 0x81, 1, 9, 0x83, 1, 0], &[0xF3; 600]] {
         let mut bench = bench(RingPolicy::new(LENGTH, 1));
-        let socket = unix::connect_socket(&bench.path).unwrap();
+        let socket = connect_socket(&bench.path).unwrap();
         rustix::net::send(&socket, request, SendFlags::empty()).unwrap();
         let mut node = accept(&mut bench.listener);
         assert!(node.receive(&mut pool(), 8, &mut Vec::new()).is_err(), "{request:x?}");

@@ -4,13 +4,14 @@ use super::{StreamFace, Uris};
 use crate::face::{Face, Ready, Transport};
 use crate::listen::{Incoming, Listener, Reserve};
 use crate::shm::{AppFace, RingPolicy};
+use crate::unix_socket::{address, connect_socket, new_socket};
 use crate::{FaceError, FaceUri, uri};
 use onym_frame::BufPool;
 use onym_wire::mgmt::Scope;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::net::SocketFlags;
 use std::fs;
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
@@ -60,27 +61,6 @@ pub fn from_stream(stream: UnixStream) -> Result<StreamFace, FaceError> {
     let uri = uri::fd(socket.as_raw_fd());
     let uris = Uris { local: uri.clone(), remote: uri };
     Ok(StreamFace::new(socket, uris, Transport::Unix, Scope::Local))
-}
-
-pub(crate) fn connect_socket(path: &Path) -> Result<OwnedFd, FaceError> {
-    let socket = new_socket()?;
-    let address = address(path)?;
-    // Connecting to a Unix socket never waits: it succeeds, is refused, or the backlog is full.
-    rustix::net::connect(&socket, &address).map_err(|e| FaceError::io("connecting", e))?;
-    Ok(socket)
-}
-
-fn new_socket() -> Result<OwnedFd, FaceError> {
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
-        .map_err(|e| FaceError::io("making a Unix socket", e))
-}
-
-fn address(path: &Path) -> Result<SocketAddrUnix, FaceError> {
-    SocketAddrUnix::new(path).map_err(|_| FaceError::Address {
-        what: path.display().to_string(),
-        why: "a Unix socket path has at most 107 octets".into(),
-    })
 }
 
 /// Accepts applications on a Unix socket that everybody may connect to (mode 0666).

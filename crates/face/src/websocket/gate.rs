@@ -78,7 +78,10 @@ impl Gate {
         if let Some(host) = host.filter(|_| is_asked)
             && !self.takes_host(host, ends)
         {
-            return Err(format!("{} is no name of this node (faces.websocket.hosts)", shown(host)));
+            return Err(format!(
+                "{} is not a name of this node (faces.websocket.hosts)",
+                shown(host)
+            ));
         }
         let is_forwarded = FORWARDED.iter().any(|name| headers.contains_key(*name));
         let from_here = origin.is_none_or(is_loopback_origin) && host.is_none_or(is_loopback_host);

@@ -115,7 +115,7 @@ impl Capture {
 
     fn write(&mut self, bytes: &[u8]) {
         if let Some(Err(error)) = self.out.as_mut().map(|out| out.write_all(bytes)) {
-            tracing::warn!(%error, "the capture ends: its file cannot be written");
+            tracing::warn!(%error, "capture stopped: its file cannot be written");
             self.out = None;
         }
     }

@@ -1,4 +1,4 @@
-//! CHALLENGE: what who asks has to show, and what names that gives a right to.
+//! CHALLENGE: what an applicant must prove, and which names that entitles to.
 
 use super::refusal::{Refusal, check_signature, internal, refuse};
 use super::settings::{Invitation, Kind, Order, Reply, Silence};
@@ -329,7 +329,7 @@ impl Authority {
                     && shown.verify(anchor.public_key()).is_ok()
             };
             if !self.settings.anchors.iter().any(|anchor| vouches(&anchor)) {
-                let why = format!("{} is signed by nobody known here", shown.name());
+                let why = format!("{} is signed by an unknown issuer", shown.name());
                 return refuse(ErrorCode::INVALID, why);
             }
             self.prefix.clone().join(shown.identity())

@@ -1,4 +1,4 @@
-//! Errors that are told to who asked.
+//! Errors reported to the applicant.
 
 use crate::Error;
 use crate::error::ErrorCode;

@@ -160,7 +160,7 @@ pub enum Reply {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Order {
-    /// Show this code to the operator, who hands it over if the identity is due to who asks.
+    /// Show this code to the operator, who gives it to the applicant if the identity is theirs.
     Show {
         /// The identity that is asked for.
         identity: Name,

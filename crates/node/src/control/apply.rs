@@ -86,7 +86,7 @@ impl<'a> Applier<'a> {
         let Ok(name) = prefix.parse::<Name>() else { return };
         let hop = NextHop { face: FaceId::INTERNAL, cost };
         if let Err(error) = self.plane.shards.fib_set(&self.plane.faces, name.as_ref(), hop) {
-            tracing::error!(prefix, ?error, "no route to management");
+            tracing::error!(prefix, ?error, "the route to management was not added");
         }
     }
 

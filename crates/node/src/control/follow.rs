@@ -43,7 +43,7 @@ impl Plane {
                     face = id.0,
                     speaks_from = record.local,
                     arrive_at = here,
-                    "frames in the name of its peer arrive at another listener; `local` moves it"
+                    "frames of its peer arrive at another listener; `local` moves the link"
                 );
             }
             return;
@@ -61,7 +61,11 @@ impl Plane {
         let made = listener.face_for(origin.peer).map_err(|e| e.to_string());
         match made.and_then(|face| target.dress(face)) {
             Ok(face) => {
-                tracing::info!(face = id.0, from = here, "speaks from where its peer speaks to");
+                tracing::info!(
+                    face = id.0,
+                    from = here,
+                    "the link moved to the address that its peer uses"
+                );
                 self.face_reopen(id, face);
             }
             Err(reason) => tracing::debug!(face = id.0, reason, "cannot follow its peer"),

@@ -219,7 +219,7 @@ impl Host for ManagementHost<'_> {
     fn log_set(&mut self, filter: &str) -> Result<(), String> {
         match self.log {
             Some(log) => log.set_filter(filter),
-            None => Err("this program keeps no log that could be changed".to_owned()),
+            None => Err("this program has no log to configure".to_owned()),
         }
     }
 }

@@ -236,7 +236,9 @@ impl Plane {
             None => {}
             Some(Asked::Config) => match result {
                 Ok(_) => self.apply_routes(),
-                Err(error) => tracing::error!(?error, "a face of the configuration was not made"),
+                Err(error) => {
+                    tracing::error!(?error, "a face of the configuration was not created")
+                }
             },
             Some(Asked::Management(ticket)) => {
                 let view = result.and_then(|id| self.created(id));

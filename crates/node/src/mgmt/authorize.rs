@@ -152,7 +152,8 @@ impl Authorizer {
         }
         let may = || format!("it may be registered by {}", self.policy.operators());
         if is_reserved(name) {
-            let what = "the empty name and names under /localhost and /localhop are the node's";
+            let what =
+                "the empty name and names under /localhost and /localhop are reserved for the node";
             return Err(format!("{what}; {}", may()));
         }
         if host.is_of_others(name, requester.face) {

@@ -320,6 +320,6 @@ pub trait Host {
     /// # Errors
     /// What is wrong with it and what is allowed.
     fn log_set(&mut self, _filter: &str) -> Result<(), String> {
-        Err("this program keeps no log that could be changed".to_owned())
+        Err("this program has no log to configure".to_owned())
     }
 }

@@ -31,7 +31,7 @@ pub(super) fn run(
 ) -> Outcome {
     let p = &command.parameters;
     if takes_management(command) {
-        let text = "the routes of /localhost/nfd and /localhost/onym are the node's own";
+        let text = "the routes of /localhost/nfd and /localhost/onym are reserved for the node";
         return Outcome::Done(Box::new(ControlResponse::new(403, text)));
     }
     let done = match command.verb {
@@ -94,7 +94,7 @@ fn table_error(error: &TableError) -> ControlResponse {
         TableError::Full => Refusal::new(507, "the table is full"),
         TableError::FaceFull => Refusal::new(
             507,
-            "the face has its share of the table (tables.rib_routes_per_face_max)",
+            "the face has used up its share of the table (tables.rib_routes_per_face_max)",
         ),
         TableError::UnknownStrategy => Refusal::new(404, "Strategy not registered"),
         TableError::StrategyRefused(why) => Refusal::new(409, why.as_str()),

@@ -8,7 +8,6 @@ use onym_crypto::edge::unix_now_ms;
 use onym_crypto::verify;
 use onym_store::{Change, Done, Refused};
 use onym_wire::name::Name;
-use std::fmt;
 use std::time::{Duration, Instant};
 
 impl Repo {

@@ -31,7 +31,7 @@ impl Network {
             )
         });
         if planned.count() as u64 != self.in_flight {
-            return Err("frames in flight were lost or made up".to_owned());
+            return Err("frames in flight were lost or invented".to_owned());
         }
         self.check_frames()
     }

@@ -46,7 +46,7 @@ fn parse_line(topology: &mut Topology, number: usize, line: &str) -> Result<(), 
         _ => match first.split_once(':') {
             Some((a, b)) => parse_link(topology, a, b, &rest),
             None => Err(format!(
-                "{first:?} is no line of a topology: expected a:b, node, producer, consumer, strategy or routes"
+                "{first:?} is not a line of a topology: expected a:b, node, producer, consumer, strategy or routes"
             )),
         },
     }
@@ -142,7 +142,7 @@ fn parse_consumer(topology: &mut Topology, rest: &[&str]) -> Result<(), Fault> {
 pub(super) fn node(topology: &mut Topology, name: &str) -> Result<usize, Fault> {
     let is_word = |c: char| c.is_alphanumeric() || "-_.".contains(c);
     if name.is_empty() || !name.chars().all(is_word) {
-        return Err(format!("{name:?} is no node name: letters, digits and - _ . are allowed"));
+        return Err(format!("{name:?} is not a node name: letters, digits and - _ . are allowed"));
     }
     if let Some(at) = topology.nodes.iter().position(|(n, _)| n == name) {
         return Ok(at);

@@ -301,7 +301,7 @@ impl NodeText {
         if let Some(load) = &self.load {
             let duty = share(&load.duty).and_then(|duty| at_most(0.999, duty));
             let on = duration(&load.on).and_then(|on| {
-                if on.is_zero() { Err("0 is no time to run".to_owned()) } else { Ok(on) }
+                if on.is_zero() { Err("the duration must not be 0".to_owned()) } else { Ok(on) }
             });
             config.load = Some(Load {
                 duty: key("load", duty)?,

@@ -27,7 +27,7 @@ pub(super) fn finite(text: &str) -> Result<f64, Fault> {
     if value.is_finite() && value >= 0.0 {
         Ok(value)
     } else {
-        Err(format!("{text:?} is no positive number"))
+        Err(format!("{text:?} is not a positive number"))
     }
 }
 
@@ -59,7 +59,7 @@ pub fn duration(text: &str) -> Result<Duration, Fault> {
     let units = [("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9), ("s", 1.0)];
     match scaled(text, &units) {
         Some(seconds) if seconds <= SECONDS_MAX => Ok(Duration::from_secs_f64(seconds)),
-        _ => Err(format!("{text:?} is no time: 10ms, 5us or 1.5s, at most 86400s")),
+        _ => Err(format!("{text:?} is not a time: use 10ms, 5us or 1.5s, at most 86400s")),
     }
 }
 
@@ -81,7 +81,7 @@ pub fn rate(text: &str) -> Result<u64, Fault> {
         // The cast saturates; the bound keeps it exact.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         Some(bits) if (1.0..=1e15).contains(&bits) => Ok(bits as u64),
-        _ => Err(format!("{text:?} is no rate: 50mbit, 10gbit or 64kbit")),
+        _ => Err(format!("{text:?} is not a rate: use 50mbit, 10gbit or 64kbit")),
     }
 }
 
@@ -92,6 +92,6 @@ pub fn rate(text: &str) -> Result<u64, Fault> {
 pub fn share(text: &str) -> Result<f64, Fault> {
     match scaled(text, &[("%", 0.01), ("", 0.01)]) {
         Some(share) if share <= 1.0 => Ok(share),
-        _ => Err(format!("{text:?} is no loss: percent from 0 to 100 are expected, such as 0.1")),
+        _ => Err(format!("{text:?} is not a loss: use a percentage from 0 to 100, such as 0.1")),
     }
 }

@@ -109,7 +109,7 @@ impl Endpoint {
             Host::Name(_) => true,
         };
         if !fits {
-            return Err("the address is of the other family");
+            return Err("the address belongs to the other address family");
         }
         let port = port.map(|port| port.parse().map_err(|_| PORT)).transpose()?;
         Ok(Self { family, host, port })
@@ -133,7 +133,7 @@ fn parse_v6(text: &str) -> Result<Host, &'static str> {
         None => (text, None),
     };
     if zone.is_some_and(|zone| !is_interface(zone)) {
-        return Err("the name of an interface is expected behind %");
+        return Err("expected the name of an interface after %");
     }
     let ip = ip.parse().map_err(|_| "an IPv6 address is expected in []")?;
     Ok(Host::V6(ip, zone.map(str::to_owned)))

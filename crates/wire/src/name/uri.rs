@@ -12,7 +12,7 @@ use thiserror::Error;
 pub enum UriError {
     /// A component of fewer than three periods, or an empty one.
     #[error(
-        "component {0:?}: a component of periods only needs three more than it means (an empty one is written \"...\")"
+        "component {0:?}: a component that consists of periods is written with three more of them (an empty one as \"...\")"
     )]
     Periods(String),
     /// `%` without two hexadecimal digits.

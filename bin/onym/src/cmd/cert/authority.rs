@@ -1,11 +1,10 @@
-//! `onym cert authority`: gives certificates to who shows that a name is due to him.
+//! `onym cert authority`: certifies keys for names that applicants show a right to.
 
-use super::{failure, find, read};
+use super::{Challenge, failure, find, read};
 use crate::exit::{Exit, Failure};
 use crate::invitations::Book;
 use crate::output::{self, Context};
 use crate::{network_folder, session, stop};
-use clap::ValueEnum;
 use onym_client::{Answer, Event, Incoming, RouteOptions};
 use onym_crypto::edge::unix_now_ms;
 use onym_crypto::store::KeyStore;
@@ -36,19 +35,6 @@ const LOOKUPS_MAX: usize = 32;
 /// Longest answer of a resolver that is read, in octets.
 const ANSWER_MAX: usize = 4096;
 
-/// A challenge to offer.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Challenge {
-    /// A code that is shown here, or the token of an invitation.
-    Pin,
-    /// A code by mail (--mail-command).
-    Email,
-    /// A certificate that is still valid.
-    Possession,
-    /// A TXT record (--resolver).
-    Dns,
-}
-
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Identity of the key store whose names are given; without it the default identity.
@@ -56,28 +42,30 @@ pub(super) struct Args {
     /// Folder of a network (`onym network init`): its key, certificate and invitations.
     #[arg(long, value_name = "DIR", conflicts_with = "identity")]
     folder: Option<PathBuf>,
-    /// Challenges that are offered, the preferred one first.
+    /// Challenges to offer, the preferred one first.
     #[arg(long, value_enum, value_delimiter = ',', default_value = "pin,possession")]
     challenge: Vec<Challenge>,
     /// Longest validity, in days.
     #[arg(long, default_value_t = 90, value_parser = clap::value_parser!(u32).range(1..=36_500))]
     max_days: u32,
-    /// Words about the authority, for who asks.
+    /// Description of the authority that applicants see.
     #[arg(long, default_value = "", value_name = "TEXT")]
     info: String,
-    /// Parameters that who asks for a name has to send, such as email.
+    /// Parameters that an applicant must send when asking for a name, such as email.
     #[arg(long, value_delimiter = ',', value_name = "KEY")]
     probe: Vec<String>,
-    /// Sends who asks on: KEY=VALUE@NAME, full name of the other authority's certificate with digest.
+    /// Redirect applicants whose parameter KEY is VALUE: KEY=VALUE@NAME, the full name (with
+    /// digest) of the other authority's certificate.
     #[arg(long, value_name = "RULE", value_parser = redirect)]
     redirect: Vec<Redirect>,
-    /// File of a certificate whose certificates are proof, too.
+    /// Certificate (a file) of another issuer whose certificates count as proof of possession.
     #[arg(long, value_name = "FILE")]
     anchor: Vec<PathBuf>,
-    /// Sends a mail: called with address, authority and identity, the code on its standard input.
+    /// Program that sends a mail: called with address, authority and identity, with the code on its
+    /// standard input.
     #[arg(long, value_name = "PROGRAM")]
     mail_command: Option<PathBuf>,
-    /// Whom to ask for records, such as 127.0.0.1:53.
+    /// DNS resolver, such as 127.0.0.1:53.
     #[arg(long, value_name = "ADDRESS")]
     resolver: Option<SocketAddr>,
 }
@@ -88,7 +76,9 @@ fn redirect(rule: &str) -> Result<Redirect, String> {
     let (value, name) = rest.split_once('@').ok_or_else(bad)?;
     let authority: Name = name.parse().map_err(|e| format!("{e}"))?;
     if !authority.as_ref().last().is_some_and(Component::is_implicit_digest) {
-        return Err("the name ends with no digest: clients would not follow it".into());
+        return Err(
+            "the name does not end with a digest: clients would not follow the redirect".into()
+        );
     }
     Ok(Redirect { authority, key: key.to_owned(), value: value.to_owned() })
 }
@@ -140,7 +130,7 @@ impl Desk {
             match book.read() {
                 Ok(Some(invitations)) => self.authority.set_invitations(invitations),
                 Ok(None) => {}
-                Err(error) => tracing::warn!(%error, "invitations cannot be read"),
+                Err(error) => tracing::warn!(%error, "the invitations cannot be read"),
             }
         }
         let now = self.now();
@@ -180,7 +170,7 @@ impl Desk {
                         }
                         Err(error) => {
                             // A token that could be used again must not be answered.
-                            tracing::error!(%error, "an invitation cannot be struck out");
+                            tracing::error!(%error, "an invitation cannot be marked as used");
                             done = false;
                         }
                     }
@@ -204,7 +194,7 @@ impl Desk {
     fn mail(&mut self, address: &str, code: &Secret, identity: &Name) {
         let Some(program) = &self.mail_command else { return };
         if self.mails.len() >= MAILS_MAX {
-            tracing::warn!("a mail is not sent: {MAILS_MAX} are on their way");
+            tracing::warn!("mail not sent: {MAILS_MAX} are being sent already");
             return;
         }
         let child = Command::new(program)
@@ -221,7 +211,7 @@ impl Desk {
                 }
                 self.mails.push((child, Instant::now()));
             }
-            Err(error) => tracing::error!(program = %program.display(), %error, "no mail is sent"),
+            Err(error) => tracing::error!(program = %program.display(), %error, "mail not sent"),
         }
     }
 
@@ -235,7 +225,7 @@ impl Desk {
             let _ = found.send((id, texts));
         };
         if let Err(error) = thread::Builder::new().name("lookup".into()).spawn(ask) {
-            tracing::error!(%error, "no thread for a lookup");
+            tracing::error!(%error, "cannot start a thread for a DNS lookup");
             let _ = self.found.send((id, Vec::new()));
         }
     }

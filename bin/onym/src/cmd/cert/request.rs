@@ -1,11 +1,10 @@
 //! `onym cert request` and `onym cert renew`: certificates from an authority.
 
-use super::{CertRow, failure, read, show};
+use super::{CertRow, Challenge, failure, read, show};
 use crate::enrol::{self, Proof, Record, Wanted};
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Context};
 use crate::{session, stop};
-use clap::ValueEnum;
 use onym_crypto::edge::{random_u64, unix_now_ms};
 use onym_crypto::store::KeyStore;
 use onym_crypto::{Certificate, Entropy as _, KeyType, PrivateKey, SystemEntropy};
@@ -17,45 +16,32 @@ use std::io::BufRead as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How a name is shown to be due.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Challenge {
-    /// A code that the authority's operator hands over.
-    Pin,
-    /// A code by mail (--email).
-    Email,
-    /// A certificate that is still valid (--with, else the identity's own).
-    Possession,
-    /// A TXT record (--domain).
-    Dns,
-}
-
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// File of the authority's certificate.
     authority: PathBuf,
-    /// Identity to have the certificate for; without it the authority is asked which it gives.
+    /// Identity to certify; without it the authority proposes one.
     #[arg(long = "for", value_name = "NAME")]
     identity: Option<Name>,
-    /// How the name is shown to be due.
+    /// How to show a right to the name.
     #[arg(long, value_enum, default_value = "pin")]
     challenge: Challenge,
-    /// Mail address, for the challenge email and to ask for a name.
+    /// Mail address: where `--challenge email` sends its code, and whom to ask for a name for.
     #[arg(long, value_name = "ADDRESS", required_if_eq("challenge", "email"))]
     email: Option<String>,
-    /// Domain, for the challenge dns.
+    /// Domain of the TXT record of `--challenge dns`.
     #[arg(long, value_name = "DOMAIN", required_if_eq("challenge", "dns"))]
     domain: Option<String>,
-    /// Certificate of the key store to show; without it that of the identity.
+    /// Certificate of the key store that `--challenge possession` shows; default: the identity's.
     #[arg(long, value_name = "NAME")]
     with: Option<Name>,
     /// File whose first line is the code; without it the code is asked for.
     #[arg(long, value_name = "FILE")]
     code_file: Option<PathBuf>,
-    /// Days that it shall be valid; without it as long as the authority grants.
+    /// Validity, in days; without it as long as the authority grants.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=36_500))]
     days: Option<u32>,
-    /// Have it for a new key, even if the identity has one.
+    /// Generate a new key even if the identity has one.
     #[arg(long)]
     new_key: bool,
 }
@@ -95,8 +81,10 @@ pub(super) fn request(args: &Args, store: &KeyStore, cx: &Context) -> anyhow::Re
             let known: Vec<_> = email.chain(domain).collect();
             let (other, name) = enrol::probe(&mut client, &authority, &known)?;
             if !other.identity().is_prefix_of(name.as_ref()) {
-                let what = format!("the authority names {name}, which is not its own to give");
-                return Err(Failure::new(Exit::Refused, what).next("name one with --for").into());
+                let what = format!("the authority offers {name}, which is not under its own name");
+                return Err(Failure::new(Exit::Refused, what)
+                    .next("request a name with --for")
+                    .into());
             }
             authority = other;
             name
@@ -138,9 +126,9 @@ fn proof_of(store: &KeyStore, what: &Name) -> anyhow::Result<(Certificate, Priva
     let now_ms = unix_now_ms();
     let fits = |c: &Certificate| !c.is_self_signed() && c.check_valid_at(now_ms).is_ok();
     let Some(certificate) = all.into_iter().find(fits) else {
-        let what = format!("{what} has no certificate to show that is valid now");
+        let what = format!("{what} has no certificate that is valid now");
         return Err(Failure::new(Exit::NotFound, what)
-            .next("an expired one proves nothing: begin again with `--challenge pin`")
+            .next("an expired certificate proves nothing: start over with `--challenge pin`")
             .into());
     };
     Ok((certificate, store.key(key_name.as_ref()).map_err(failure)?))
@@ -150,7 +138,7 @@ fn proof_of(store: &KeyStore, what: &Name) -> anyhow::Result<(Certificate, Priva
 fn code(file: Option<&Path>, status: &str, identity: &Name) -> anyhow::Result<Secret> {
     if let Some(file) = file {
         if status != "need-code" {
-            return Err(Failure::new(Exit::Refused, "the code of the file is wrong").into());
+            return Err(Failure::new(Exit::Refused, "the code in the file is wrong").into());
         }
         let text = crate::key_files::read_text(file)?;
         return Ok(Secret::new(text.lines().next().unwrap_or_default().to_owned()));
@@ -159,8 +147,8 @@ fn code(file: Option<&Path>, status: &str, identity: &Name) -> anyhow::Result<Se
     output::ask(&format!("{wrong}Code of the authority for {identity}: "))?;
     let mut line = String::new();
     if std::io::stdin().lock().read_line(&mut line)? == 0 {
-        return Err(Failure::new(Exit::Usage, "there is no code")
-            .next("write it when it is asked for, or name a file with --code-file")
+        return Err(Failure::new(Exit::Usage, "no code was entered")
+            .next("enter it at the prompt, or name a file with --code-file")
             .into());
     }
     Ok(Secret::new(line))
@@ -181,10 +169,10 @@ pub(super) struct RenewArgs {
     authority: PathBuf,
     /// Identities; without any, all that have a certificate of this authority.
     identities: Vec<Name>,
-    /// Renew also what is not due yet.
+    /// Renew certificates that are not due yet, too.
     #[arg(long, conflicts_with = "keep")]
     now: bool,
-    /// Go on, and renew each certificate when it is due, until interrupted.
+    /// Keep running, and renew each certificate when it is due.
     #[arg(long)]
     keep: bool,
 }
@@ -229,7 +217,8 @@ pub(super) fn renew(args: &RenewArgs, store: &KeyStore, cx: &Context) -> anyhow:
         }
         if !args.keep {
             let failed = known.iter().any(|renewal| renewal.failures > 0);
-            let failed = failed.then(|| Failure::new(Exit::Failed, "not all were renewed"));
+            let failed =
+                failed.then(|| Failure::new(Exit::Failed, "some certificates were not renewed"));
             return failed.map_or(Ok(()), |failure| Err(failure.into()));
         }
         let until = Instant::now() + Duration::from_secs(30);
@@ -259,7 +248,7 @@ fn issued_by(
         found.extend(fits.next());
     }
     if found.is_empty() {
-        let what = format!("no certificate of {} is in the key store", authority.identity());
+        let what = format!("the key store has no certificate of {}", authority.identity());
         return Err(Failure::new(Exit::NotFound, what).next("see `onym cert status`").into());
     }
     Ok(found)

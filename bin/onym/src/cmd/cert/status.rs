@@ -1,5 +1,6 @@
 //! `onym cert status`: how long certificates are good for, and what depends on them.
 
+use super::condition::{Condition, days_left};
 use super::failure;
 use crate::output::Context;
 use onym_crypto::Certificate;
@@ -79,7 +80,7 @@ fn row(certificate: &Certificate, all: &[Certificate], signs_by_default: bool, n
     Row {
         certificate: certificate.name().to_string(),
         state: state(certificate, all, now_s),
-        days_left: (certificate.validity().not_after.0 - now_s).div_euclid(86_400),
+        days_left: days_left(certificate, now_s),
         not_after: super::date(certificate.validity().not_after.0),
         issuer: certificate.issuer().map(|name| name.to_string()),
         signs_by_default,
@@ -95,23 +96,14 @@ fn state(certificate: &Certificate, all: &[Certificate], now_s: i64) -> State {
         same && other.validity().contains(now_s) && other.validity().not_after > period.not_after
     };
     if all.iter().any(newer) {
-        State::Replaced
-    } else if now_s > period.not_after.0 {
-        State::Expired
-    } else if now_s < period.not_before.0 {
-        State::NotYetValid
-    } else if is_in_last_third(certificate, now_s) {
-        State::RenewNow
-    } else {
-        State::Valid
+        return State::Replaced;
     }
-}
-
-/// Whether a third of its time or less is left.
-pub(crate) fn is_in_last_third(certificate: &Certificate, now_s: i64) -> bool {
-    let period = certificate.validity();
-    let length = period.not_after.0.saturating_sub(period.not_before.0);
-    period.not_after.0.saturating_sub(now_s) <= length / 3
+    match Condition::of(certificate, now_s) {
+        Condition::Expired => State::Expired,
+        Condition::NotYetValid => State::NotYetValid,
+        Condition::LastThird => State::RenewNow,
+        Condition::Good => State::Valid,
+    }
 }
 
 #[cfg(test)]

@@ -41,7 +41,7 @@ fn map(map: &GatewayMap) -> anyhow::Result<Map> {
     Ok(Map {
         prefix: map.prefix.parse()?,
         scope: map.scope.parse()?,
-        strategy: Strategy::named(&map.strategy).context("gateway.map: no such strategy")?,
+        strategy: Strategy::named(&map.strategy).context("gateway.map: unknown strategy")?,
         freshness: Duration::from_millis(map.freshness_ms),
         items: map.items.iter().map(|item| item.parse()).collect::<Result<_, _>>()?,
         is_by_routes: map.by_routes,
@@ -67,8 +67,8 @@ pub(super) fn start(
 ) -> anyhow::Result<Option<Handle>> {
     let Some(mut settings) = settings else { return Ok(None) };
     let Some(path) = &node.bound().unix else {
-        return Err(Failure::new(Exit::Failed, "the gateway finds no way to its node")
-            .why("the Unix socket is not there: it may belong to another forwarder")
+        return Err(Failure::new(Exit::Failed, "the gateway cannot reach its node")
+            .why("the node has no Unix socket: another forwarder may use the path")
             .next("set faces.unix.path to a path that is free")
             .into());
     };

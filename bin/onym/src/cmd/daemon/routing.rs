@@ -74,7 +74,7 @@ pub(super) fn start(
     let Some(mut settings) = settings else { return Ok(None) };
     let Some(path) = &node.bound().unix else {
         return Err(Failure::new(Exit::Failed, "the router finds no way to its node")
-            .why("the Unix socket is not there: it may belong to another forwarder")
+            .why("the node has no Unix socket: another forwarder may use the path")
             .next("set faces.unix.path to a path that is free")
             .into());
     };
@@ -83,7 +83,7 @@ pub(super) fn start(
     let handle = onym_router::start(settings).map_err(|error| {
         Failure::new(Exit::Failed, "the router does not start")
             .why(error)
-            .next("look at routing.network, routing.router and routing.folder")
+            .next("check routing.network, routing.router and routing.folder")
     })?;
     node.add_metrics(handle.shown());
     tracing::info!(%router, "routing");

@@ -1,8 +1,8 @@
 //! Certificates of the key store: which have expired, which soon will.
 
 use super::Finding;
-use crate::cmd::cert::is_in_last_third;
-use crate::cmd::daemon::certificates::{Condition, Found, look};
+use crate::cmd::cert::Condition;
+use crate::cmd::daemon::certificates::{Found, look};
 use crate::cmd::daemon::routing::usual_folder;
 use onym_crypto::Certificate;
 use onym_crypto::edge::unix_now_ms;
@@ -16,7 +16,7 @@ pub(super) fn check(checks: &mut Vec<Finding>) {
     let store = match KeyStore::of_user() {
         Ok(store) => store,
         Err(error) => {
-            let mend = "set ONYM_KEYSTORE or HOME, if this user signs anything";
+            let mend = "set ONYM_KEYSTORE or HOME if this user signs packets";
             checks.push(Finding::warning(CHECK, error.to_string(), mend));
             return;
         }
@@ -25,7 +25,9 @@ pub(super) fn check(checks: &mut Vec<Finding>) {
     let read = store.keys().and_then(|keys| Ok((keys.len(), store.certificates()?)));
     match read {
         Ok((0, _)) => {
-            let found = format!("none in {place}; needed only to sign (`onym key new IDENTITY`)");
+            let found = format!(
+                "none in {place}; only needed to sign (`onym key new IDENTITY` creates one)"
+            );
             checks.push(Finding::ok(CHECK, found));
         }
         Ok((keys, certificates)) => {
@@ -33,7 +35,7 @@ pub(super) fn check(checks: &mut Vec<Finding>) {
             checks.push(judge(keys, &certificates, now_s));
         }
         Err(error) => {
-            let mend = "is it readable by this user, and nobody else writing to it?";
+            let mend = "it must be readable by this user and writable by nobody else";
             checks.push(Finding::failed(CHECK, format!("{place}: {error}"), mend));
         }
     }
@@ -86,24 +88,30 @@ fn judge(keys: usize, certificates: &[Certificate], now_s: i64) -> Finding {
     let left = |c: &Certificate| c.validity().not_after.0 - now_s;
     let Some(first) = latest.iter().min_by_key(|c| left(c)) else {
         let mend = "`onym cert self-sign IDENTITY` makes one";
-        return Finding::warning(CHECK, format!("{keys} keys without certificate"), mend);
+        return Finding::warning(CHECK, format!("{keys} keys without a certificate"), mend);
     };
     let key = first.key_name();
     let days = left(first) / 86_400;
-    let mend = format!("`onym cert self-sign {key}`, or have its issuer sign it again");
+    let mend = format!("run `onym cert self-sign {key}`, or have its issuer sign it again");
     if left(first) < 0 {
-        let found = format!("the certificate of {key} ended {} days ago", -days);
+        let found = format!("the certificate of {key} expired {} days ago", -days);
         return Finding::failed(CHECK, found, mend);
     }
     if first.validity().not_before.0 > now_s {
         let found = format!("the certificate of {key} is not valid yet");
-        return Finding::failed(CHECK, found, "is the clock right? else have it signed again");
+        return Finding::failed(
+            CHECK,
+            found,
+            "check the clock; if it is right, have the certificate signed again",
+        );
     }
-    let due = latest.iter().filter(|c| is_in_last_third(c, now_s)).min_by_key(|c| left(c));
+    let due = latest.iter().filter(|c| Condition::of(c, now_s).is_due()).min_by_key(|c| left(c));
     if let Some(due) = due {
         let (key, days) = (due.key_name(), left(due) / 86_400);
-        let found = format!("the certificate of {key} ends in {days} days: a third of its time");
-        let mend = "`onym cert renew AUTHORITY --now`, or `--keep` for ever";
+        let found = format!(
+            "the certificate of {key} expires in {days} days, less than a third of its validity"
+        );
+        let mend = "run `onym cert renew AUTHORITY --now`, or keep `onym cert renew AUTHORITY --keep` running";
         return Finding::warning(CHECK, found, mend);
     }
     Finding::ok(CHECK, format!("{keys} keys; the first certificate to end has {days} days left"))

@@ -80,7 +80,7 @@ fn neighbour(n: &Value) -> Vec<Finding> {
 fn link(link: &Value) -> Option<Finding> {
     let uri = text(link, "uri");
     if link["face"].is_null() {
-        let mend = "is the address right and the network up? the log of the router says why";
+        let mend = "check the address and the network; the router's log has the reason";
         return Some(Finding::warning(
             "routing, link",
             format!("{uri}: no face can be made"),

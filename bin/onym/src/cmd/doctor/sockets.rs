@@ -48,7 +48,7 @@ fn unix(config: &Config) -> Option<Finding> {
             Err(why) => refused.push(format!("not {}: {why}", place.display())),
         }
     }
-    let mend = "make the directory and give it to the node's user, or set faces.unix.path";
+    let mend = "create the directory and give it to the node's user, or set faces.unix.path";
     Some(Finding::failed(CHECK, refused.join("; "), mend))
 }
 
@@ -64,7 +64,7 @@ fn unix_place(place: &Path) -> Result<&'static str, String> {
     match rustix::fs::access(directory, wanted) {
         Ok(()) if stale => Ok("left behind by a node that is gone; the next one takes it over"),
         Ok(()) => Ok("can be made"),
-        Err(error) => Err(format!("{} cannot be written: {error}", directory.display())),
+        Err(error) => Err(format!("{} is not writable: {error}", directory.display())),
     }
 }
 
@@ -195,7 +195,7 @@ fn shared_memory() -> Finding {
         Ok(_) => Finding::ok(CHECK, "rings for local applications can be made"),
         Err(error) => Finding::warning(
             CHECK,
-            format!("cannot be made: {error}; applications fall back to the Unix socket"),
+            format!("cannot be created: {error}; applications fall back to the Unix socket"),
             "raise the limits of memory and descriptors, or set faces.shm.enabled=false",
         ),
     }

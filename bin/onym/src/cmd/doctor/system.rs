@@ -33,7 +33,7 @@ fn clock(running: Option<&Running>) -> Finding {
     let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
     let now = human::moment_ms(now_s * 1000);
     if now_s < EARLIEST_S {
-        let found = format!("{now}, which is before any certificate was made");
+        let found = format!("{now}, earlier than any certificate");
         return Finding::failed(CHECK, found, MEND);
     }
     let ahead = running.map_or(0, |r| r.clock_ahead_ms);
@@ -46,7 +46,7 @@ fn clock(running: Option<&Running>) -> Finding {
         Some(false) => Finding::warning(
             CHECK,
             format!(
-                "{now}, kept by no time service; versions, commands and certificates carry time"
+                "{now}, not synchronized by a time service; versions, commands and certificates depend on it"
             ),
             MEND,
         ),
@@ -146,7 +146,7 @@ fn descriptors(config: &Config) -> Finding {
         return Finding::warning(
             CHECK,
             format!(
-                "{usable} files may be open, and faces.count_max is {faces}: the last faces are refused"
+                "{usable} files may be open, but faces.count_max is {faces}: faces beyond the limit will be refused"
             ),
             "raise the hard limit (LimitNOFILE= in the unit, `ulimit -Hn` in a shell), or lower faces.count_max",
         );
@@ -166,7 +166,7 @@ fn memory(config: &Config) -> Finding {
     };
     let store = config.cs.bytes_max as u64;
     let found = format!(
-        "{} available, the content store takes up to {}",
+        "{} available; the content store may use up to {}",
         human::bytes(available),
         human::bytes(store)
     );

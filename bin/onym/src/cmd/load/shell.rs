@@ -98,7 +98,7 @@ impl Shell {
             self.is_blocked = self.face.flush(endpoint.tx())? == Flush::Blocked;
             self.wait(endpoint.next_timeout(), origin)?;
         }
-        let what = format!("the node does not take the prefix {prefix}");
+        let what = format!("the node refused the prefix {prefix}");
         Err(Failure::new(Exit::Refused, what).why(why).into())
     }
 

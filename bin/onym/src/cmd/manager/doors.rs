@@ -47,18 +47,18 @@ impl Doors {
         group: &str,
     ) -> Result<Self> {
         let folder = usable(state).ok_or_else(|| {
-            let failure = Failure::new(Exit::Failed, "there is no folder for the manager's socket");
+            let failure = Failure::new(Exit::Failed, "no folder for the manager's socket");
             failure
                 .why("none of $XDG_RUNTIME_DIR, /run and --state belongs to this user alone")
-                .next("name a folder of its own: --state DIR")
+                .next("give the manager a folder of its own: --state DIR")
         })?;
         sweep(&folder);
         let socket = socket(&folder, port);
         let cannot = |path: &Path, e: io::Error| {
             let shown = path.display();
-            Failure::new(Exit::Failed, format!("{shown}: the manager's door cannot be made"))
+            Failure::new(Exit::Failed, format!("{shown}: the manager's socket cannot be created"))
                 .why(e)
-                .next("mend that, or choose another --state")
+                .next("fix it, or choose another --state")
         };
         let operators = Operators::of_group(group);
         let listener = listen(&socket, operators.group()).map_err(|e| cannot(&socket, e))?;

@@ -13,7 +13,7 @@ use std::path::Path;
 pub(super) async fn begin(manager: &Manager, network: &str) -> Result<()> {
     if let Some(wanted) = &manager.shared.saved().description {
         let name = &wanted.network;
-        tracing::info!("network {name:?} is wanted already; --network {network} changes nothing");
+        tracing::info!("the manager already runs network {name:?}; --network {network} is ignored");
         return Ok(());
     }
     let (text, form) = match presets::find(network) {
@@ -32,9 +32,9 @@ pub(super) async fn begin(manager: &Manager, network: &str) -> Result<()> {
     let made = manager.change(change).await;
     made.map(drop).map_err(|e| match &e {
         ChangeError::Faults(_) => refused(network, &e).into(),
-        _ => Failure::new(Exit::Failed, format!("{network}: the network was not made"))
+        _ => Failure::new(Exit::Failed, format!("{network}: the network was not started"))
             .why(e)
-            .next("mend that and start again; nothing of it is left")
+            .next("fix it and start again; nothing was left running")
             .into(),
     })
 }
@@ -48,6 +48,6 @@ fn read(network: &str) -> Result<(String, Form)> {
 }
 
 fn refused(network: &str, why: &dyn std::fmt::Display) -> Failure {
-    let failure = Failure::new(Exit::Refused, format!("{network} is no good description"));
-    failure.why(why).next("onym net check FILE says the same without a manager")
+    let failure = Failure::new(Exit::Refused, format!("{network} is not a valid description"));
+    failure.why(why).next("`onym net check FILE` checks it without a manager")
 }

@@ -59,7 +59,7 @@ impl Invitation {
 
     pub(super) fn read(text: &str) -> anyhow::Result<Self> {
         let bad = |why: &dyn std::fmt::Display| {
-            Failure::new(Exit::Usage, "it is no invitation")
+            Failure::new(Exit::Usage, "it is not an invitation")
                 .why(why)
                 .next("`onym network invite` writes one, on the machine of the authority")
         };

@@ -82,9 +82,9 @@ fn joined(router: &Name, certificate: &Certificate, folder: &Path) -> Joined {
 /// The token, once: a second question means that it was wrong.
 fn token(once: &mut Option<Secret>, router: &Name) -> anyhow::Result<Secret> {
     once.take().ok_or_else(|| {
-        let what = format!("the authority does not take the invitation of {router}");
+        let what = format!("the authority refused the invitation of {router}");
         Failure::new(Exit::Refused, what)
-            .why("it was used, its time is over, or it was taken back")
+            .why("it was used, has expired, or was revoked")
             .next("ask for a new one: `onym network invite`")
             .into()
     })
@@ -94,14 +94,17 @@ fn check(invitation: &Invitation, network: &Name) -> anyhow::Result<()> {
     check_names(network, &invitation.router)?;
     let now_ms = unix_now_ms();
     if invitation.until_s < now_ms / 1000 {
-        let what = format!("the invitation of {} is over", invitation.router);
+        let what = format!("the invitation of {} has expired", invitation.router);
         return Err(Failure::new(Exit::Refused, what)
-            .next("ask for a new one: `onym network invite`; is the clock right?")
+            .next("check the clock; if it is right, ask for a new one: `onym network invite`")
             .into());
     }
     invitation.anchor.check_valid_at(now_ms).map_err(failure)?;
     if invitation.anchor.identity() != *network {
-        let what = format!("the anchor is of {}, not of {network}", invitation.anchor.identity());
+        let what = format!(
+            "the trust anchor belongs to {}, not to {network}",
+            invitation.anchor.identity()
+        );
         return Err(Failure::new(Exit::Failed, what).next("ask for a new invitation").into());
     }
     Ok(())

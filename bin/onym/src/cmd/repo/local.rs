@@ -60,7 +60,7 @@ pub(crate) struct Get {
     name: Name,
     #[command(flatten)]
     place: Place,
-    /// Where the content goes; without it to standard output.
+    /// File to write; without it standard output.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -91,7 +91,7 @@ pub(crate) struct Verify {
 pub(crate) struct Gc {
     #[command(flatten)]
     place: Place,
-    /// Log segments that are alive to less than this share are copied and removed.
+    /// Compact log segments of which less than this percentage is live.
     #[arg(long, value_name = "PERCENT", default_value_t = 90, value_parser = clap::value_parser!(u32).range(1..=100))]
     below: u32,
 }
@@ -119,8 +119,11 @@ fn connect(place: &Place) -> anyhow::Result<UnixStream> {
     }
     let what = || format!("cannot open the store {}", place.store.display());
     if !place.store.is_dir() {
-        let next = "name its folder with --store; `onym repo run` and `onym repo add` make one";
-        return Err(Failure::new(Exit::NotFound, what()).why("it is not there").next(next).into());
+        let next = "name its folder with --store; `onym repo run` and `onym repo add` create one";
+        return Err(Failure::new(Exit::NotFound, what())
+            .why("it does not exist")
+            .next(next)
+            .into());
     }
     let folder = Folder::open(&place.store).with_context(what)?;
     match Store::open(folder, Options::default()) {
@@ -146,7 +149,7 @@ fn told(said: Said) -> anyhow::Result<Said> {
 
 pub(crate) fn add(args: &Add, cx: &Context) -> anyhow::Result<()> {
     fs::create_dir_all(&args.place.store)
-        .with_context(|| format!("cannot make {}", args.place.store.display()))?;
+        .with_context(|| format!("cannot create {}", args.place.store.display()))?;
     let options = AddOptions {
         segment_size: args.segment_size as usize,
         freshness_ms: args.freshness,
@@ -252,7 +255,7 @@ pub(crate) fn get(args: &Get) -> anyhow::Result<()> {
     let said = told(door::ask(&stream, &Ask::Get { name }, &mut |_| Ok(()), &mut take)?)?;
     let want = said.follow.unwrap_or(0);
     if seen < want {
-        let what = format!("{}: segment {seen} of {want} is not there", args.name);
+        let what = format!("{}: segment {seen} of {want} is missing", args.name);
         return Err(Failure::new(Exit::NotFound, what).next("insert the object again").into());
     }
     target.finish()
@@ -261,7 +264,7 @@ pub(crate) fn get(args: &Get) -> anyhow::Result<()> {
 pub(crate) fn remove(args: &Remove, cx: &Context) -> anyhow::Result<()> {
     let said = ask(&args.place, &Ask::Delete { prefix: args.prefix.to_string() })?;
     if said.refused > 0 {
-        return Err(Failure::new(Exit::Failed, "not everything was removed")
+        return Err(Failure::new(Exit::Failed, "some packets were not removed")
             .why(said.why.clone().unwrap_or_default())
             .into());
     }
@@ -274,7 +277,8 @@ pub(crate) fn verify(args: &Verify, cx: &Context) -> anyhow::Result<()> {
     if said.damaged == 0 {
         return Ok(());
     }
-    let what = format!("{} were damaged, and are forgotten", human::count(said.damaged, "packet"));
+    let what =
+        format!("{} were damaged and have been dropped", human::count(said.damaged, "packet"));
     Err(Failure::new(Exit::Failed, what).next("insert their objects again").into())
 }
 

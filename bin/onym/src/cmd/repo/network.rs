@@ -21,10 +21,10 @@ Without --start and --end the one packet of exactly this name. With --start only
 pub(crate) struct Insert {
     #[command(flatten)]
     what: What,
-    /// Prefix that the repository is to serve.
+    /// Prefix for the repository to serve.
     #[arg(long, value_name = "PREFIX")]
     register: Option<Name>,
-    /// Where Interests for the object can be forwarded to; may be given more than once.
+    /// Forwarding hint for the object; may be repeated.
     #[arg(long, value_name = "NAME")]
     hint: Vec<Name>,
 }
@@ -53,7 +53,8 @@ struct What {
     /// Identity, key or certificate of the key store that signs the command.
     #[arg(long, value_name = "NAME")]
     key: Option<Name>,
-    /// Own prefix from which the repository fetches the command; without it a generated one.
+    /// Prefix of this command, from which the repository fetches its parameters; without it a
+    /// generated one.
     #[arg(long, value_name = "PREFIX")]
     publisher: Option<Name>,
 }
@@ -133,16 +134,16 @@ fn give(client: &mut Client, what: &What, act: Act, object: ObjectParam) -> anyh
     match status {
         DONE => Ok(ended),
         REFUSED => Err(Failure::new(Exit::Refused, "the repository refused the command")
-            .next("sign with a key that it admits (--key), for a name that is not its own")
+            .next("sign with a key that it admits (--key), and choose a name outside of the repository's own")
             .into()),
         UNKNOWN => Err(Failure::new(Exit::Failed, "the repository does not know the command")
             .next("ask again")
             .into()),
         _ => Err(Failure::new(
             Exit::NotFound,
-            format!("the object ended early: {} inserted", human::count(ended.inserted, "packet")),
+            format!("the object ended early after {} segments", human::count(ended.inserted, "packet")),
         )
-        .next("see that its producer answers, and ask again: what is there is not fetched twice")
+        .next("check that its producer answers, and try again: segments in the repository are not fetched twice")
         .into()),
     }
 }

@@ -65,16 +65,16 @@ pub(crate) struct Run {
     /// Folder of keys and bootstrap time; created if missing.
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
-    /// Accept unsigned routing messages of everybody who reaches the node.
+    /// Accept unsigned routing messages from anyone who reaches the node.
     #[arg(long)]
     insecure: bool,
     /// Announce whatever applications register, not only routes of origin client.
     #[arg(long)]
     announce_all: bool,
-    /// A link costs one more for each of these milliseconds of its round-trip time.
+    /// Add 1 to the cost of a link per this many milliseconds of round-trip time.
     #[arg(long, value_name = "MS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=600_000))]
     cost_rtt: u64,
-    /// A link costs one more for each so many of a hundred probes that are lost.
+    /// Add 1 to the cost of a link per this many percent of probes lost.
     #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=100))]
     cost_loss: u32,
     /// Interval between hellos, in milliseconds.
@@ -132,14 +132,14 @@ pub(crate) fn run(command: Command, cx: &Context) -> anyhow::Result<()> {
 fn serve(args: Run, cx: &Context) -> anyhow::Result<()> {
     if args.dead_interval < 2 * args.advertise_interval {
         return Err(Failure::new(Exit::Usage, "the dead interval is too short")
-            .why("it has to be at least twice the advertise interval")
+            .why("it must be at least twice the advertise interval")
             .next("raise --dead-interval")
             .into());
     }
     let stop = stop::on_signal()?;
     tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false).init();
     let (places, _) = transport::candidates(cx.node.as_deref(), &Surroundings::of_process())?;
-    let node = places.first().context("no node is known")?.to_string();
+    let node = places.first().context("no node to connect to")?.to_string();
     let folder = args.folder.unwrap_or_else(daemon::usual_folder);
     let link = |uri: &String| Link { uri: uri.clone(), mtu: None, cost: 1 };
     let settings = Settings {
@@ -185,7 +185,7 @@ pub(crate) fn ask(cx: &Context, what: &str, about: Option<&Name>) -> anyhow::Res
             .why(error)
             .next("set routing.network in the node's configuration, or start `onym route run`")
     })?;
-    serde_json::from_slice(&content).context("the router's answer cannot be read")
+    serde_json::from_slice(&content).context("the router's answer cannot be parsed")
 }
 
 // --- text

@@ -48,7 +48,7 @@ Without roles the node with the shortest ways to all others is rendezvous and to
 pub(crate) struct Args {
     /// The description.
     file: PathBuf,
-    /// Folder for what is computed.
+    /// Output folder.
     #[arg(short, long, value_name = "FOLDER")]
     output: PathBuf,
 }
@@ -126,7 +126,9 @@ struct Planned {
 pub(crate) fn run(args: &Args, cx: &Context) -> anyhow::Result<()> {
     let file = args.file.display();
     let text = std::fs::read_to_string(&args.file).with_context(|| format!("{file}"))?;
-    let wrong = |why: String| Failure::new(Exit::Usage, format!("{file} is no network")).why(why);
+    let wrong = |why: String| {
+        Failure::new(Exit::Usage, format!("{file} is not a description of a network")).why(why)
+    };
     let description: Description = toml::from_str(&text).map_err(|e| wrong(e.to_string()))?;
     let (nodes, scheme) = plan(&description).map_err(wrong)?;
     std::fs::create_dir_all(&args.output)
@@ -170,7 +172,7 @@ fn write(folder: &Path, name: &str, text: &str) -> anyhow::Result<()> {
 fn plan(description: &Description) -> Result<(Vec<Planned>, Scheme), String> {
     let (specs, links) = match &description.shape {
         Some(_) if !description.node.is_empty() || !description.link.is_empty() => {
-            return Err("a shape and nodes of its own do not go together".into());
+            return Err("`shape` and `nodes` exclude each other".into());
         }
         Some(shape) => shape.network()?,
         None => (description.node.clone(), description.link.clone()),
@@ -191,7 +193,10 @@ fn plan(description: &Description) -> Result<(Vec<Planned>, Scheme), String> {
         let (a, b) = (find(&link.a)?, find(&link.b)?);
         let is_double = nodes[a].links.iter().any(|l| l.0 == b);
         if a == b || is_double {
-            return Err(format!("{} and {} have a link already, or are one", link.a, link.b));
+            return Err(format!(
+                "{} and {} are linked already, or are the same node",
+                link.a, link.b
+            ));
         }
         for (from, to) in [(a, b), (b, a)] {
             number += 1;
@@ -215,7 +220,7 @@ fn plan(description: &Description) -> Result<(Vec<Planned>, Scheme), String> {
 fn planned(i: usize, spec: &NodeSpec, domain: &Domain) -> Result<Planned, String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if spec.name.is_empty() || !spec.name.chars().all(is_plain) {
-        return Err(format!("{:?} is no name of a node: letters, digits, - and _", spec.name));
+        return Err(format!("{:?} is not a node name: use letters, digits, - and _", spec.name));
     }
     let number = u32::try_from(i + 1).map_err(|e| e.to_string())?;
     let counted = |base: SocketAddr| {
@@ -410,7 +415,7 @@ mod tests {
     fn what_is_no_network_is_refused_with_a_reason() {
         for (text, why) in [
             ("[[node]]\nname = \"a\"", "no address"),
-            ("[[node]]\nname = \"a/b\"", "is no name"),
+            ("[[node]]\nname = \"a/b\"", "is not a node name"),
             ("[shape]\nkind = \"random\"\nnodes = 5\nedge = 5", "edge"),
             (
                 "[domain]\nbase=\"127.0.0.1:1\"\n[[node]]\nname=\"a\"\n[[link]]\na=\"a\"\nb=\"c\"",

@@ -36,16 +36,16 @@ fn change(args: Held, cx: &Context, change: Change<'_>) -> anyhow::Result<()> {
     let network: Name = seen["network"].as_str().unwrap_or_default().parse()?;
     let router = args.router;
     if router.len() != network.len() + 1 || !network.as_ref().is_prefix_of(router.as_ref()) {
-        return Err(Failure::new(Exit::Usage, format!("{router} is no router of {network}"))
-            .why("a router is the network and one more component")
-            .next("`onym route neighbours` shows them")
+        return Err(Failure::new(Exit::Usage, format!("{router} is not a router of {network}"))
+            .why("the name of a router is that of the network with one more component")
+            .next("`onym route neighbours` lists them")
             .into());
     }
     let path = folder(args.folder, &seen)?.join(held::FILE);
     let failed = |error: std::io::Error| {
         Failure::new(Exit::Refused, format!("{} cannot be changed", path.display()))
             .why(error)
-            .next("do this as the user that the router runs as, or as root")
+            .next("run this as the router's user, or as root")
     };
     let mut list = held::read(&path).map_err(failed)?;
     change(&mut list);
@@ -54,9 +54,12 @@ fn change(args: Held, cx: &Context, change: Change<'_>) -> anyhow::Result<()> {
     let until = Instant::now() + PATIENCE;
     while shows(&view(cx)?, &router) != is_held {
         if Instant::now() > until {
-            return Err(Failure::new(Exit::Failed, "the router does not act on its list")
-                .why(format!("{} is written, and the router does not show it", path.display()))
-                .next("look at its log")
+            return Err(Failure::new(Exit::Failed, "the router did not apply the change")
+                .why(format!(
+                    "{} was written, but the router does not report the change",
+                    path.display()
+                ))
+                .next("check its log")
                 .into());
         }
         std::thread::sleep(Duration::from_millis(50));
@@ -84,10 +87,8 @@ fn folder(named: Option<PathBuf>, seen: &Value) -> anyhow::Result<PathBuf> {
     }
     let told = seen["folder"].as_str().unwrap_or("no folder");
     Err(Failure::new(Exit::Usage, format!("{} is not the router's folder", folder.display()))
-        .why(format!(
-            "its bootstrap time is another one, or cannot be read; the router says {told}"
-        ))
-        .next("name it by --folder, on the router's machine")
+        .why(format!("its bootstrap time cannot be read, or differs from the router's ({told})"))
+        .next("give the folder with --folder, on the router's machine")
         .into())
 }
 
