@@ -181,12 +181,8 @@ fn a_program_of_another_user_is_no_service_of_the_chain() {
     let own = End::to(&sf, "in");
     // Nobody's shell, connected until it is told to end.
     let line = format!("exec 3<>/dev/tcp/127.0.0.1/{port}; read");
-    let mut stranger = Command::new("bash")
-        .args(["-c", &line])
-        .uid(65_534)
-        .stdin(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut stranger =
+        Command::new("bash").args(["-c", &line]).uid(65_534).stdin(Stdio::piped()).spawn().unwrap();
     while peers() != ["any", "service"] {
         assert!(Instant::now() < end, "{:?}", peers());
         std::thread::yield_now();

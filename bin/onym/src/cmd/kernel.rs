@@ -2,9 +2,7 @@
 
 mod tables;
 
-pub(crate) use tables::{
-    cs_config, cs_erase, cs_info, pit_config, pit_erase, pit_info, pit_list,
-};
+pub(crate) use tables::{cs_config, cs_erase, cs_info, pit_config, pit_erase, pit_info, pit_list};
 
 use crate::exit::{Exit, Failure};
 use crate::output::Context;
