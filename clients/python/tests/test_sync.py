@@ -101,6 +101,39 @@ class SvsTest(unittest.TestCase):
         self.assertEqual([typ for typ, _ in elements(element(1, b"x"))], [1])
 
 
+class NoFace:
+    """A face that nothing goes over."""
+
+    closed = False
+
+
+class HistoryTest(unittest.TestCase):
+    def test_every_publication_is_in_one_bundle_that_the_index_names(self) -> None:
+        group = Group(NoFace(), "/g", "/a", 10)  # type: ignore[arg-type]
+        base = group._base
+        index = base + name("/32=HIDX")
+
+        def asked(wanted: bytes) -> bytes:
+            wire = group._answer(read_interest(write_interest(wanted, b"1234", 1000)))
+            assert wire is not None
+            return read_data(wire).content
+
+        for n in range(1, 25):
+            group.publish(b"%d" % n)
+            named = dict(elements(asked(index + name("/32=metadata"))))[7]
+            self.assertTrue(named.startswith(index))
+            numbers = elements(asked(named + name("/seg=0")))
+            bundles = [int.from_bytes(octets, "big") for _, octets in numbers]
+            found = []
+            for last in bundles:
+                for typ, entry in elements(asked(base + name(f"/32=HIST/v={last}/seg=0"))):
+                    fields = dict(elements(entry))
+                    self.assertEqual(typ, 0x82)
+                    found.append((int.from_bytes(fields[0xD6], "big"), fields[0x83]))
+            self.assertEqual(found, [(i, b"%d" % i) for i in range(1, bundles[-1] + 1)])
+        self.assertEqual(bundles, [1, 11, 21])
+
+
 @unittest.skipUnless(PROGRAM, "ONYM does not name the program")
 class ChatTest(unittest.IsolatedAsyncioTestCase):
     async def test_members_in_python_and_of_the_command_line_read_each_other(self) -> None:

@@ -105,6 +105,22 @@ def write_data(
     return element(DATA, signed + element(0x17, hashlib.sha256(signed).digest()))
 
 
+def write_history(publications: list[tuple[int, bytes]]) -> bytes:
+    """The content of a bundle of history."""
+    entries = [element(0xD6, nni(seq)) + element(0x83, content) for seq, content in publications]
+    return b"".join(element(0x82, entry) for entry in entries)
+
+
+def write_index(bundles: list[int]) -> bytes:
+    """The content of an index of bundles: the last publication of each."""
+    return b"".join(element(0x84, nni(seq)) for seq in bundles)
+
+
+def write_metadata(named: bytes, last_segment: int) -> bytes:
+    """The content of metadata: the name of an object with its version, and its last segment."""
+    return element(NAME, named) + element(0x1A, numbered(SEGMENT, last_segment))
+
+
 def _only(octets: bytes, typ: int) -> bytes:
     found = list(elements(octets))
     if len(found) != 1 or found[0][0] != typ:

@@ -24,6 +24,9 @@ STORE_MAX, INBOX_MAX = 4096, 1024
 # Vectors that were under way when we came may be old: only then is it known what is the newest.
 START_WAIT_S = 0.1
 FETCHES_MAX = 256
+# Publications between two bundles of history, by which members of ndnd's library learn what was before.
+BUNDLE_EVERY = 10
+INDEX_FRESHNESS_MS = 10
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,10 @@ class Group:
         self._svs = Svs(self._sync, node_name, boot, time.monotonic())
         self._base = self._group + node_name + numbered(TIMESTAMP, boot)
         self._packets: OrderedDict[bytes, bytes] = OrderedDict()
+        # Publications since the last bundle, bundles by their last publication, metadata by its name.
+        self._unbundled: list[tuple[int, bytes]] = []
+        self._bundles: list[int] = []
+        self._metadata: dict[bytes, bytes] = {}
         self._inbox: asyncio.Queue[Publication] = asyncio.Queue(INBOX_MAX)
         self._latest: dict[tuple[bytes, int], int] = {}
         self._tasks: dict[tuple[bytes, int], asyncio.Task[None]] = {}
@@ -59,7 +66,7 @@ class Group:
         """Joins as `node`; of what others published before, the `last` of each are fetched."""
         self = cls(face, group, node, last)
         face.serve(self._sync, self._on_sync)
-        face.serve(self._base, lambda interest: self._packets.get(interest.name))
+        face.serve(self._base, self._answer)
         await face.register(self._sync)
         await face.register(self._base)
         with contextlib.suppress(NotRegisteredError):
@@ -85,17 +92,41 @@ class Group:
         if len(content) > OBJECT_OCTETS_MAX:
             raise ValueError(f"{len(content)} octets are too many for a publication")
         seq = self._svs.seq + 1
-        base = self._base + numbered(SEQ, seq) + numbered(VERSION, 0)
-        count = max(1, -(-len(content) // SEGMENT_OCTETS))
-        for n in range(count):
-            part = content[n * SEGMENT_OCTETS : (n + 1) * SEGMENT_OCTETS]
-            segment = base + numbered(SEGMENT, n)
-            self._packets[segment] = _packet.write_data(segment, part, 4000, count - 1)
+        self._keep(self._base + numbered(SEQ, seq) + numbered(VERSION, 0), content, 4000)
+        self._unbundled.append((seq, content))
+        if not self._bundles or len(self._unbundled) >= BUNDLE_EVERY:
+            self._bundle(seq)
         while len(self._packets) > STORE_MAX:
             self._packets.popitem(last=False)
         self._svs.publish(time.monotonic())
         self._wake.set()
         return seq
+
+    def _keep(self, base: bytes, content: bytes, freshness_ms: int) -> int:
+        """Keeps an object in segments; the number of the last one."""
+        last = max(1, -(-len(content) // SEGMENT_OCTETS)) - 1
+        for n in range(last + 1):
+            part = content[n * SEGMENT_OCTETS : (n + 1) * SEGMENT_OCTETS]
+            segment = base + numbered(SEGMENT, n)
+            self._packets[segment] = _packet.write_data(segment, part, freshness_ms, last)
+        return last
+
+    def _bundle(self, seq: int) -> None:
+        """Writes what is not in a bundle into one, and the index of all bundles."""
+        bundle = self._base + keyword("HIST") + numbered(VERSION, seq)
+        self._keep(bundle, _packet.write_history(self._unbundled), 4000)
+        self._unbundled = []
+        self._bundles = [*self._bundles, seq][-STORE_MAX:]
+        index = self._base + keyword("HIDX")
+        named = index + numbered(VERSION, seq)
+        last = self._keep(named, _packet.write_index(self._bundles), INDEX_FRESHNESS_MS)
+        wanted = index + keyword("metadata")
+        full = wanted + numbered(VERSION, seq) + numbered(SEGMENT, 0)
+        content = _packet.write_metadata(named, last)
+        self._metadata[wanted] = _packet.write_data(full, content, INDEX_FRESHNESS_MS, 0)
+
+    def _answer(self, interest: Interest) -> bytes | None:
+        return self._packets.get(interest.name) or self._metadata.get(interest.name)
 
     async def publications(self) -> AsyncIterator[Publication]:
         """What others publish, in order for each node, until the face closes."""
