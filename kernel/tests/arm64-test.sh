@@ -34,5 +34,5 @@ if [ ! -e "$overlay/whole" ]; then
   find "$target/arm64-tools" -path '*aarch64-linux-gnu/*.so*' \( -type f -o -type l \) -exec cp -L {} "$overlay/lib/" \;
   touch "$overlay/whole"
 fi
-OVERLAY=$overlay ARM64=1 BUSYBOX=$out/bin/busybox LIMIT=${LIMIT:-900} "$here/vm.sh" "$target/linux-headers-$version/src/nnet.ko" \
-  "$out/boot/vmlinuz-$version" "$modules" "${SCRIPTS:-sockets,limits,netns,store,stress}"
+OVERLAY=$overlay ARM64=1 BUSYBOX=$out/bin/busybox LIMIT=${LIMIT:-1800} "$here/vm.sh" "$target/linux-headers-$version/src/nnet.ko" \
+  "$out/boot/vmlinuz-$version" "$modules" "${SCRIPTS:-sockets,limits,bounds,release,campaign,faults,netns,store,stress}"

@@ -21,6 +21,10 @@ Experiments:
   table2    a router beside onym daemon and, when on PATH, ndnd: frames of 1500 octets
   locks     Data a second by lock scheme, on one processor and on two
   cost      instructions of an exchange, a cache hit and a publication of one host
+  parallel  exchanges and hits a second, of one process and of one on each of two
+            processors, and of a router by dispatcher, by lock scheme: by wall clock,
+            with a thread of QEMU for each processor, so the machine must be quiet and
+            have two; REPEAT times (5)
 
 COUNT: Data of a run. RUNNER: a command that runs each guest. ONYM, NDND: binaries. MEM: megabytes of the guest (table1).
 LIMIT: seconds of the machine that a guest may take (900; table1 with 1 GB takes some 10 minutes on a quiet one).
@@ -37,7 +41,7 @@ while [ $# -gt 0 ]; do
     *) experiment=$1; shift ;;
   esac
 done
-case $experiment in table1 | fig5 | fig6 | fig7 | table2 | locks | cost) ;; *) usage >&2; exit 2 ;; esac
+case $experiment in table1 | fig5 | fig6 | fig7 | table2 | locks | cost | parallel) ;; *) usage >&2; exit 2 ;; esac
 target=$(realpath -m "$target")
 # Before 6.5 a second processor does not come up under -icount; both numbers of
 # processors are measured on one kernel, and all else on the oldest.
@@ -55,13 +59,14 @@ PROGRAMS=$(mktemp -d)
 export PROGRAMS
 trap 'rm -rf "$rows" "$PROGRAMS"' EXIT
 
+accel=tcg,thread=single clock="-icount shift=1"
 # guest PROCESSORS SCRIPT KEY=VALUE…: one run; its rows are kept, the rest is shown.
 guest() {
   local smp=$1 script=$2 settings='' said
   shift 2
   for s in "$@"; do settings="$settings nnet.${s// /,}"; done
   said=$(mktemp)
-  MEM=${MEM:-1024} SMP=$smp LIMIT=${LIMIT:-900} ACCEL=tcg,thread=single QEMU="-icount shift=1" APPEND="$settings" \
+  MEM=${MEM:-1024} SMP=$smp LIMIT=${LIMIT:-900} ACCEL=$accel QEMU=$clock APPEND="$settings" \
     ${RUNNER:-} "$here/vm.sh" "$target/$version/src/nnet.ko" "$image/boot/vmlinuz-$version" "$image/lib/modules/$version" "$script" \
     > "$said" || { cat "$said" >&2; rm -f "$said"; exit 1; }
   grep '^ROW ' "$said" >> "$rows" || { cat "$said" >&2; echo "no rows" >&2; rm -f "$said"; exit 1; }
@@ -92,6 +97,12 @@ case $experiment in
     done ;;
   fig7) guest 1 consumers ;;
   cost) guest 1 cost "COUNT=${COUNT:-2000}" ;;
+  parallel)
+    accel=tcg,thread=multi clock=
+    guest 2 parallel "REPEAT=${REPEAT:-5}" "MS=${MS:-1000}" "LOCKS=${LOCKS:-0 1 2}"
+    for again in $(seq "${REPEAT:-5}"); do
+      guest 2 relay "DISPATCH=${DISPATCH:-0:0 1:0 1:1 3:1}" "COUNT=${COUNT:-6000}"
+    done ;;
   table2)
     for s in nnet onym ndnd; do
       # ndnd has no Ethernet faces.

@@ -14,10 +14,11 @@ for c in qemu-system-x86_64 cpio; do command -v $c >/dev/null || missing="$missi
 [ -z "$missing" ] || { echo "debug kernel skipped, missing:$missing (scripts/setup.sh kernel kernel-debug)" >&2; exit 77; }
 build=$("$here/debug-kernel.sh" "$target" "${CHECKERS:-kasan}")
 "$here/build.sh" "$build" "$target" NNET_DEBUG=y
-. "$here/programs.sh"
+parts=${PARTS:-sockets,limits,bounds,release,netns,store,stress clients,daemon,bridge conformance}
+case $parts in *clients* | *daemon* | *bridge* | *upgrade* | *conformance*) . "$here/programs.sh" ;; *) export EXTRA=/sbin/tc ;; esac
 failed=0
 # Without ACPI the kernel learns of processors from a table with one entry for each socket.
-for part in ${PARTS:-sockets,limits,bounds,release,netns,store,stress clients,daemon,bridge conformance}; do
+for part in $parts; do
   echo "debug kernel: $part"
   SMP=${SMP:-2,sockets=2} MEM=${MEM:-1536} LIMIT=${LIMIT:-900} APPEND="${APPEND:-}" ${RUNNER:-} "$here/vm.sh" "$target/$(basename "$build")/src/nnet.ko" \
     "$build/arch/x86/boot/bzImage" /nonexistent "$part" || failed=1

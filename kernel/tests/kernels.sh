@@ -6,7 +6,8 @@
 # RELEASES: bookworm with its updates, security and backports, and what is newer.
 # A kernel of a newer release is compiled by this machine's compiler, without the
 # options that this does not know; its tools run with that release's C library.
-# Fails when one of RELEASE (bookworm) does not compile.
+# BOOT: guest scripts that the newest that compiles is booted with (a cloud kernel).
+# Fails when one of RELEASE (bookworm) does not compile, and when a script fails.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 target=$(realpath -m "$1")
@@ -70,14 +71,22 @@ compile() {
   else
     d="does not compile: $(grep -m1 -E 'error|Error' "$said" | sed "s|$state/||g" | cut -c1-90)"
   fi
+  case $k in *cloud*) [ ! -e "$state/out/$p/src/nnet.ko" ] || { cp "$state/out/$p/src/nnet.ko" "$state/newest.ko"; newest=$k; } ;; esac
   rm -rf "$state/out/$p"
   echo "| $k | $version | $how | $d |"
   case $d in *warnings*) ;; *) return 1 ;; esac
 }
-failed=0
+failed=0 newest=
 echo "| kernel | package | compiler | module |"
 echo "|---|---|---|---|"
 for k in $(kernels | grep -E "$pattern"); do
   compile "$k" || case $k in *deb13* | *deb14*) ;; *) failed=1 ;; esac
 done
+if [ -n "${BOOT:-}" ] && [ -n "$newest" ]; then
+  image=$state/images/$newest
+  [ -e "$image/boot/vmlinuz-$newest" ] || { mkdir -p "$image"; (cd "$image" && apt-get "${apt[@]}" download "linux-image-$newest" > /dev/null 2>&1 && dpkg-deb -x ./*.deb . && rm -f ./*.deb); } ||
+    { echo "not to be had: linux-image-$newest"; exit 1; }
+  # Newer packages have their modules below /usr.
+  EXTRA=${EXTRA:-/sbin/tc} LIMIT=${LIMIT:-900} "$here/vm.sh" "$state/newest.ko" "$image/boot/vmlinuz-$newest" "$(ls -d "$image"{/usr,}/lib/modules/"$newest" 2>/dev/null | head -1)" "$BOOT" || failed=1
+fi
 exit $failed

@@ -73,7 +73,7 @@ status=0
 timeout --foreground "${LIMIT:-400}" $machine -accel "${ACCEL:-tcg,thread=multi}" -smp "${SMP:-2}" -m "${MEM:-512}" \
   -nodefaults -no-user-config -display none -serial stdio -no-reboot \
   ${QEMU:-} -kernel "$image" -initrd "$work/initrd" \
-  -append "console=$console quiet no_timer_check panic=-1 oops=panic nnet.run=$scripts ${APPEND:-}" </dev/null 2>&1 |
+  -append "console=$console quiet log_buf_len=2M no_timer_check panic=-1 oops=panic nnet.run=$scripts ${APPEND:-}" </dev/null 2>&1 |
   sed -u 's/\r//g' | tee "$work/console" || status=${PIPESTATUS[0]}
 # qemu ends with (status << 1) | 1; a panic ends it with 0, a hang with 124.
 if [ "$status" = "$good" ] && grep -q '^NNET-RESULT rc=0 ' "$work/console"; then exit 0; fi
