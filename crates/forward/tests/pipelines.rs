@@ -171,6 +171,16 @@ fn data_nobody_asked_for_is_dropped_or_stored_by_policy() {
     }
 }
 
+/// NFD's rule; the kernel module takes Data from faces that were asked only.
+#[test]
+fn data_satisfies_whoever_sent_it_even_a_face_that_was_not_asked() {
+    let mut b = Bench::new().faces(3).route("/a", 257, 0);
+    assert_eq!(b.interest(256, &I::new("/a/b", 1)), Verdict::Forwarded);
+    assert_eq!(b.short(), ["257 interest /a/b"]);
+    assert_eq!(b.data(258, "/a/b", 0), Verdict::Satisfied);
+    assert_eq!(b.short(), ["256 data /a/b"]);
+}
+
 #[test]
 fn no_cache_data_is_forwarded_and_not_cached() {
     let mut b = two();
@@ -390,6 +400,17 @@ fn next_hop_face_id_is_obeyed_where_local_fields_are_on_and_refused_elsewhere() 
     interest.lp.next_hop_face = FaceId(999).told();
     assert_eq!(b.interest(300, &interest), Verdict::NextHopFaceInvalid);
     b.check();
+}
+
+/// NFD's rule; the kernel module keeps /localhost on the host on this path as well.
+#[test]
+fn a_chosen_next_hop_is_obeyed_whatever_the_scope_of_the_name() {
+    let mut b = two();
+    b.fw.face_add(FaceId(300), FaceInfo { local_fields: true, ..FaceInfo::local() });
+    let mut interest = I::new("/localhost/secret", 1);
+    interest.lp.next_hop_face = FaceId(257).told();
+    assert_eq!(b.interest(300, &interest), Verdict::Forwarded);
+    assert_eq!(b.short(), ["257 interest /localhost/secret"]);
 }
 
 #[test]

@@ -38,15 +38,6 @@ static uint64_t taken_ns(int fd, const struct onym_name *name, uint32_t flags, i
 	return t[SAMPLES / 2];
 }
 
-/* Whether two costs are of one kind. A clock that only ticks tells nothing below its tick. */
-static int alike(uint64_t few, uint64_t many)
-{
-	struct timespec tick;
-
-	CHECK(!clock_getres(CLOCK_MONOTONIC, &tick));
-	return many < 4 * few || many <= (uint64_t)tick.tv_nsec;
-}
-
 static int store_all(int control, uint8_t policy)
 {
 	return onym_ctl_call(control, NNET_CMD_CS_CONFIG, NULL, 0, NNET_A_UNSOLICITED, &policy, (size_t)1, 0);

@@ -13,6 +13,14 @@ uint64_t now_ns(void)
 	return t.tv_sec * 1000000000ull + t.tv_nsec;
 }
 
+int alike(uint64_t few, uint64_t many)
+{
+	struct timespec tick;
+
+	CHECK(!clock_getres(CLOCK_MONOTONIC, &tick));
+	return many < 4 * few || many <= 2 * (uint64_t)tick.tv_nsec;
+}
+
 static void put_row(const char *more, const char *metric, double value, const char *unit)
 {
 	const char *where = getenv("CASE"), *subject = getenv("SUBJECT");

@@ -37,6 +37,8 @@ int mac_of(const char *text, uint8_t mac[6]);
 int bound(const char *uri, int flags);
 
 uint64_t now_ns(void);
+/* Whether two costs are of one kind. A clock that only ticks tells nothing below its tick. */
+int alike(uint64_t few, uint64_t many);
 
 /*
  * A row of what is measured: "ROW CASE SUBJECT METRIC VALUE UNIT", where CASE and

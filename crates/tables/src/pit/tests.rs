@@ -176,6 +176,27 @@ fn hints_and_digests_of_one_name_are_bounded_and_do_not_shut_out_the_plain_inter
 }
 
 #[test]
+fn the_digest_of_a_data_is_computed_only_where_an_interest_of_its_name_asks_for_it() {
+    let mut pit: Pit<u8> = Pit::new(10);
+    put(&mut pit, &plain(&[1])).unwrap();
+    put(&mut pit, &Asked { digest: Some(true), ..plain(&[2]) }).unwrap();
+    let mut computed = |path: &[u8]| {
+        let value = name(path);
+        let hashes = NameHashes::new(&KEY, value.value(), pit.prefix_lengths());
+        let (count, mut found) = (std::cell::Cell::new(0), Vec::new());
+        let digest = || {
+            count.set(count.get() + 1);
+            onym_crypto::digest::implicit_digest(&data(path))
+        };
+        pit.matches(&KEY, value.value(), &hashes, digest, &mut found);
+        (count.get(), found.len())
+    };
+    assert_eq!(computed(&[1]), (0, 1));
+    assert_eq!(computed(&[2]), (1, 1));
+    assert_eq!(computed(&[3]), (0, 0));
+}
+
+#[test]
 fn a_full_table_refuses_and_a_freed_slot_has_a_new_generation() {
     let mut pit: Pit<u8> = Pit::new(1);
     let slot = put(&mut pit, &plain(&[0])).unwrap();
