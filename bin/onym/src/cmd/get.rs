@@ -106,6 +106,9 @@ enum Law {
     Cubic,
 }
 
+/// A shorter time without any segment is not worth a line.
+const GAP_TOLD_MS: f64 = 200.0;
+
 /// The report, as `--json` prints it.
 #[derive(Debug, Serialize)]
 struct Report {
@@ -123,6 +126,8 @@ struct Report {
     rtt_min_ms: Option<f64>,
     rtt_mean_ms: Option<f64>,
     rtt_max_ms: Option<f64>,
+    /// Longest time between two segments that came.
+    gap_max_ms: f64,
     unverified: u64,
 }
 
@@ -299,6 +304,7 @@ fn report(progress: &Progress, took: Duration) -> Report {
         rtt_min_ms: progress.rtt.map(|r| ms(r.0)),
         rtt_mean_ms: progress.rtt.map(|r| ms(r.1)),
         rtt_max_ms: progress.rtt.map(|r| ms(r.2)),
+        gap_max_ms: ms(progress.gap),
         unverified: progress.unverified,
     }
 }
@@ -321,6 +327,9 @@ fn text(report: &Report) -> String {
         (report.rtt_min_ms, report.rtt_mean_ms, report.rtt_max_ms)
     {
         text += &format!("\nround trip {min:.3} / {mean:.3} / {max:.3} ms (least, mean, greatest)");
+    }
+    if report.gap_max_ms >= GAP_TOLD_MS {
+        text += &format!("\nnothing came for {:.3} s once", report.gap_max_ms / 1e3);
     }
     if report.unverified > 0 {
         text += &format!(

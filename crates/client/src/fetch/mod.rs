@@ -52,6 +52,9 @@ pub(crate) struct Fetch {
     taken: Taken,
     /// Times in a row that the face was lost before a segment came.
     outages: u32,
+    /// When a segment came last, and the longest time without any.
+    came: Option<Tick>,
+    gap: Duration,
     /// Scratch for the name of an Interest.
     scratch: Name,
 }
@@ -71,6 +74,8 @@ impl Fetch {
             unverified: 0,
             taken: Taken::new(options.bounds),
             outages: 0,
+            came: None,
+            gap: Duration::ZERO,
             scratch: Name::new(),
             name,
             options,
@@ -99,6 +104,7 @@ impl Fetch {
             segments_total: self.pipeline.last().map(|last| last + 1),
             bytes: self.bytes,
             unverified: self.unverified,
+            gap: self.gap,
             counters: self.pipeline.counters(),
             rtt: self.pipeline.rtt().summary(),
             window: self.pipeline.window(),
@@ -195,6 +201,8 @@ impl Fetch {
         if self.pipeline.on_data(now, segment, content, mark) == Arrival::New {
             self.unverified += u64::from(verified == Verified::No);
             self.outages = 0;
+            self.gap =
+                self.gap.max(self.came.replace(now).map_or(Duration::ZERO, |at| now.since(at)));
             let len = data.content.len() as u64;
             self.taken.segment(&self.prefix, segment, len, self.pipeline.last())?;
         }

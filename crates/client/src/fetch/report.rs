@@ -158,6 +158,8 @@ pub struct Progress {
     pub bytes: u64,
     /// Segments handed out whose signature nobody checked.
     pub unverified: u64,
+    /// Longest time between two segments that came.
+    pub gap: Duration,
     /// What the pipeline counted.
     pub counters: PipelineCounters,
     /// Least, mean and greatest round trip.
