@@ -53,6 +53,7 @@ if [ "$mode" = all ]; then
   stage attacks tests/doors/attacks.py "$(realpath "${CARGO_TARGET_DIR:-target}")/release/onym" pending addresses stale
   stage packages tests/packages/run.sh "$(realpath "${CARGO_TARGET_DIR:-target}")/release/onym"
   stage push-lans tests/push-lans/run.py "$(realpath "${CARGO_TARGET_DIR:-target}")/release/onym"
+  stage routing tests/routing/run.py "$(realpath "${CARGO_TARGET_DIR:-target}")/release/onym"
   stage service-ethernet tests/service-ethernet/run.py "$(realpath "${CARGO_TARGET_DIR:-target}")/release/onym"
   stage kernel kernel/tests/kernel-test.sh "$PWD/target/kernel"
   stage dkms kernel/tests/dkms.sh "$PWD/target/kernel"

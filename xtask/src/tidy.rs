@@ -47,6 +47,8 @@ const EDGES: &[(&str, &[&str])] = &[
             "onym-route",
             "onym-client",
             "onym-metrics",
+            // Interfaces and their addresses, where it says to be reached.
+            "onym-sys",
         ],
     ),
     ("onym-route", &["onym-wire", "onym-crypto", "onym-tables", "onym-endpoint", "onym-sync"]),

@@ -56,6 +56,7 @@ commands! {
     Status(status) in "Node",
     Face(face) in "Node",
     Route(route) in "Node",
+    Hub(hub) in "Node",
     Fib(fib) in "Node",
     Cs(cs) in "Node",
     Pit(pit) in "Node",

@@ -10,6 +10,7 @@ use crate::registration::{NotRegistered, RegistrationId, RouteOptions};
 use crate::request::{Packet, Request, RequestId};
 use crate::serve::Object;
 use crate::verify::Verify;
+use onym_crypto::Signer;
 use onym_face::Face;
 use onym_tables::Tick;
 use onym_wire::mgmt::{Block as _, ControlParameters, ControlResponse};
@@ -172,6 +173,28 @@ impl Client {
             .wait_for(id)?
             .map_err(|why| Error::NoAnswer { command: command(), why })
             .map_err(|e| self.driver.never_heard().unwrap_or(e))?;
+        ControlResponse::parse(packet.data().content)
+            .map_err(|source| Error::Answer { command: command(), source })
+    }
+
+    /// Sends a command to whoever takes commands under `prefix`, signed by `signer`; the answer's code
+    /// is for the caller.
+    ///
+    /// # Errors
+    /// [`Error::NoAnswer`], [`Error::Answer`].
+    pub fn command_to(
+        &mut self,
+        prefix: &Name,
+        [module, verb]: [&str; 2],
+        parameters: &ControlParameters,
+        signer: &Signer,
+    ) -> Result<ControlResponse, Error> {
+        let command = || format!("{prefix}/{module}/{verb}");
+        let now = self.driver.now();
+        let id =
+            self.driver.endpoint.command_to(now, prefix, [module, verb], parameters, signer)?;
+        let packet =
+            self.wait_for(id)?.map_err(|why| Error::NoAnswer { command: command(), why })?;
         ControlResponse::parse(packet.data().content)
             .map_err(|source| Error::Answer { command: command(), source })
     }

@@ -17,11 +17,14 @@ pub struct RouteOptions {
     pub child_inherit: bool,
     /// The route hides those of shorter prefixes.
     pub capture: bool,
+    /// Who asks, by the numbers of the protocol; without, the application. Routers announce what
+    /// [`ORIGIN_CLIENT`](onym_wire::mgmt::ORIGIN_CLIENT) asks for.
+    pub origin: Option<u64>,
 }
 
 impl Default for RouteOptions {
     fn default() -> Self {
-        Self { cost: 0, child_inherit: true, capture: false }
+        Self { cost: 0, child_inherit: true, capture: false, origin: None }
     }
 }
 
@@ -97,15 +100,19 @@ impl Registrations {
         Some(RegistrationId(id))
     }
 
-    /// Forgets a registration; returns its prefix and the command that waits, if one does.
-    pub(crate) fn remove(&mut self, id: RegistrationId) -> Option<(Name, Option<RequestId>)> {
+    /// Forgets a registration; returns what takes it back, and the command that waits, if one does.
+    pub(crate) fn remove(
+        &mut self,
+        id: RegistrationId,
+    ) -> Option<(ControlParameters, Option<RequestId>)> {
         let gone = self.list.remove(&id.0)?;
         let waiting = match gone.phase {
             Phase::Sent(request) => Some(request),
             Phase::Due(_) => None,
         };
         self.sent -= usize::from(waiting.is_some());
-        Some((gone.prefix, waiting))
+        let (name, origin) = (Some(gone.prefix), gone.options.origin);
+        Some((ControlParameters { name, origin, ..ControlParameters::default() }, waiting))
     }
 
     pub(crate) fn next_due(&self) -> Tick {
@@ -185,6 +192,7 @@ fn parameters(prefix: &Name, options: RouteOptions) -> ControlParameters {
     ControlParameters {
         name: Some(prefix.clone()),
         cost: Some(options.cost),
+        origin: options.origin,
         flags: Some(
             flag(options.child_inherit, mgmt::ROUTE_CHILD_INHERIT)
                 | flag(options.capture, mgmt::ROUTE_CAPTURE),

@@ -109,6 +109,8 @@ catalogue! {
         "Signs of life of neighbours, by result (taken, malformed, replayed, flooded, refused).";
     ROUTE_HELLOS_SENT: Counter Count "onym_route_hellos_sent_total" [] on Router,
         "Signs of life sent.";
+    ROUTE_MET: Counter Count "onym_route_met_total" ["result"] on Router,
+        "Hellos by which routers find each other on a LAN, by result (taken, replayed, refused, flooded, elsewhere, full).";
     ROUTE_ADVERTS: Counter Count "onym_route_advertisements_total" [] on Router,
         "Advertisements published.";
     ROUTE_FETCH_FAILURES: Counter Count "onym_route_fetch_failures_total" [] on Router,

@@ -1,9 +1,11 @@
-//! Questions for TXT records and their answers (RFC 1035), as far as the challenge `dns` needs them.
+//! Questions for TXT and SRV records and their answers (RFC 1035, RFC 2782), as far as the challenge
+//! `dns` and the discovery of a hub need them.
 
 /// Longest name, in octets of text.
 const NAME_MAX: usize = 253;
 const LABEL_MAX: usize = 63;
 const TXT: u16 = 16;
+const SRV: u16 = 33;
 const IN: u16 = 1;
 /// Records of an answer that are looked at, at most.
 const RECORDS_MAX: u16 = 64;
@@ -24,6 +26,16 @@ pub fn is_domain(domain: &str) -> bool {
 /// The question for the TXT records of `name`; `None` when that is no name.
 #[must_use]
 pub fn question(id: u16, name: &str) -> Option<Vec<u8>> {
+    ask(id, name, TXT)
+}
+
+/// The question for the SRV records of `name`; `None` when that is no name.
+#[must_use]
+pub fn service_question(id: u16, name: &str) -> Option<Vec<u8>> {
+    ask(id, name, SRV)
+}
+
+fn ask(id: u16, name: &str, kind: u16) -> Option<Vec<u8>> {
     if name.is_empty() || name.len() > NAME_MAX {
         return None;
     }
@@ -36,14 +48,79 @@ pub fn question(id: u16, name: &str) -> Option<Vec<u8>> {
         out.extend_from_slice(label.as_bytes());
     }
     out.push(0);
-    out.extend_from_slice(&[0, 16, 0, 1]);
+    out.extend_from_slice(&kind.to_be_bytes());
+    out.extend_from_slice(&IN.to_be_bytes());
     Some(out)
+}
+
+/// Where a service is: an SRV record.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Service {
+    /// Lower is preferred.
+    pub priority: u16,
+    /// Port.
+    pub port: u16,
+    /// Host.
+    pub host: String,
+}
+
+/// The SRV records in the answer to [`service_question`], preferred first; `None` when it is not that
+/// answer, or cut short.
+#[must_use]
+pub fn services(question: &[u8], answer: &[u8]) -> Option<Vec<Service>> {
+    let mut found = Vec::new();
+    for value in records(question, answer, SRV)? {
+        let (fixed, host) = value.split_first_chunk::<6>()?;
+        let priority = u16::from_be_bytes([fixed[0], fixed[1]]);
+        let port = u16::from_be_bytes([fixed[4], fixed[5]]);
+        found.push(Service { priority, port, host: spelt(answer, host)? });
+    }
+    // Records of one priority stay in the order of the answer, which servers turn around.
+    found.sort_by_key(|service| service.priority);
+    Some(found)
+}
+
+/// A name as text. It may end in a pointer into the message, which leads backward.
+fn spelt<'a>(message: &'a [u8], mut rest: &'a [u8]) -> Option<String> {
+    let mut text = String::new();
+    let mut before = message.len();
+    loop {
+        let (len, tail) = rest.split_first()?;
+        match len {
+            0 => return Some(text),
+            1..=63 => {
+                let (label, tail) = tail.split_at_checked(usize::from(*len))?;
+                if !text.is_empty() {
+                    text.push('.');
+                }
+                text.push_str(std::str::from_utf8(label).ok()?);
+                if text.len() > NAME_MAX {
+                    return None;
+                }
+                rest = tail;
+            }
+            192..=255 => {
+                let at = usize::from(*len & 0x3F) << 8 | usize::from(*tail.first()?);
+                if at >= before {
+                    return None;
+                }
+                before = at;
+                rest = message.get(at..)?;
+            }
+            64..=191 => return None,
+        }
+    }
 }
 
 /// The texts of the TXT records in the answer to [`question`]; `None` when it is not that answer, or
 /// cut short. A name without such records has none.
 #[must_use]
 pub fn texts(question: &[u8], answer: &[u8]) -> Option<Vec<String>> {
+    records(question, answer, TXT)?.into_iter().map(joined).collect()
+}
+
+/// The values of the records of this kind in the answer to `question`.
+fn records<'a>(question: &[u8], answer: &'a [u8], wanted: u16) -> Option<Vec<&'a [u8]>> {
     let head = answer.first_chunk::<12>()?;
     let is_answer = head[..2] == *question.get(..2)? && head[2] & 0x82 == 0x80;
     if !is_answer || u16::from_be_bytes([head[4], head[5]]) != 1 {
@@ -65,8 +142,8 @@ pub fn texts(question: &[u8], answer: &[u8]) -> Option<Vec<String>> {
         rest = tail;
         let kind =
             [u16::from_be_bytes([fixed[0], fixed[1]]), u16::from_be_bytes([fixed[2], fixed[3]])];
-        if kind == [TXT, IN] {
-            found.push(joined(value)?);
+        if kind == [wanted, IN] {
+            found.push(value);
         }
     }
     Some(found)
@@ -125,6 +202,23 @@ mod tests {
         assert_eq!(texts(&asked, &asked), None, "no answer");
         for end in 0..came.len() {
             assert!(texts(&asked, &came[..end]).is_none(), "cut at {end}");
+        }
+    }
+
+    #[test]
+    fn services_have_host_and_port_by_priority_and_pointers_lead_backward() {
+        let asked = service_question(7, "_ndn._udp.example.net").unwrap();
+        let far = b"\x00\x14\x00\x00\x18\xdb\x03hub\xc0\x16";
+        let near = b"\x00\x0a\x00\x00\x18\xdc\x01h\x03net\x00";
+        let came = answer(&asked, &[(33, far), (16, b"\x01x"), (33, near)]);
+        let found = services(&asked, &came).unwrap();
+        assert_eq!(found[0], Service { priority: 10, port: 6364, host: "h.net".into() });
+        assert_eq!(found[1], Service { priority: 20, port: 6363, host: "hub.example.net".into() });
+        let at = u8::try_from(asked.len() + 12 + 6).unwrap();
+        let ring = answer(&asked, &[(33, &[0, 0, 0, 0, 0, 1, 0xC0, at])]);
+        assert_eq!(services(&asked, &ring), None, "a pointer to itself");
+        for end in 0..came.len() {
+            assert!(services(&asked, &came[..end]).is_none(), "cut at {end}");
         }
     }
 

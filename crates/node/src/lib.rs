@@ -20,5 +20,5 @@ mod throttle;
 pub use control::open::{Bound, unix_places};
 pub use counts::{LinkSums, PushCounts, ShardState, Snapshot};
 pub use node::{Node, NodeHandle};
-pub use remote::NodeError;
+pub use remote::{FoundLinks, NodeError};
 pub use shard::PushDropped;

@@ -6,7 +6,7 @@ use crate::control::request::Request;
 use crate::control::{self, Control, REQUESTS_MAX};
 use crate::cross::{FromPeer, ToPeer, direction};
 use crate::push::{self, PushOrder, PushPort, PushThread, Runner, Settings, Shared};
-use crate::remote::{NodeError, Remote};
+use crate::remote::{FoundLinks, NodeError, Remote};
 use crate::shard::{
     Chooser, ORDERS_MAX, Order, POLICY, Parts, PushSide, Shard, ShardEngine, ShardPort, ask_all,
 };
@@ -325,6 +325,12 @@ impl NodeHandle {
     pub fn push_link_add(&self, link: crate::config::PushLink) -> Result<(), NodeError> {
         let link = Box::new(link);
         self.ask(|reply| Request::PushLinkAdd { link, reply })?.map_err(NodeError::Setup)
+    }
+
+    /// Where a routing program tells which neighbours it has.
+    #[must_use]
+    pub fn found_links(&self) -> FoundLinks {
+        FoundLinks(self.remote())
     }
 
     /// A dataset of the push half, as `/localhost/onym/push/…` tells it; `id` are the octets of an

@@ -2,6 +2,7 @@
 
 use crate::control::request::Request;
 use onym_engine::{Port, Reply, reply};
+use onym_tables::FaceId;
 use thiserror::Error;
 
 /// Why a node did not start or did not do what was asked.
@@ -22,6 +23,28 @@ pub enum NodeError {
     /// The node has ended.
     #[error("the node has stopped")]
     Stopped,
+}
+
+/// Where a routing program tells which neighbours it has: they are links of the push half, too.
+#[derive(Debug, Clone)]
+pub struct FoundLinks(pub(crate) Remote);
+
+impl FoundLinks {
+    /// A neighbour is behind this face, at this cost.
+    pub fn up(&self, face: u64, cost: u64) {
+        self.tell(face, Some(u16::try_from(cost).unwrap_or(u16::MAX).max(1)));
+    }
+
+    /// And is not any more.
+    pub fn down(&self, face: u64) {
+        self.tell(face, None);
+    }
+
+    fn tell(&self, face: u64, cost: Option<u16>) {
+        let Ok(face) = u32::try_from(face).map(FaceId) else { return };
+        // A node that has stopped has no links.
+        let _ = self.0.tell(Request::PushLinkFound { face, cost });
+    }
 }
 
 /// A way to ask a running node from another thread.

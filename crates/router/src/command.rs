@@ -22,12 +22,43 @@ const EVENTS_LIFETIME: Duration = Duration::from_secs(30);
 /// A forwarder that tells no events is asked again after this time.
 const EVENTS_AGAIN_MS: u64 = 5_000;
 
-/// What became of a command: its number, and the answer.
-pub(crate) type Answer = (u64, Result<Option<u64>, CommandError>);
+/// What the forwarder is told.
+#[derive(Debug, Clone)]
+pub(crate) enum Order {
+    /// What the router wants.
+    Routing(Command),
+    /// A unicast face, permanent.
+    Make { uri: String, local: Option<String>, mtu: Option<u64> },
+    /// No face any more.
+    Destroy { face: u64 },
+}
+
+/// Who waits for the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Whose {
+    Router(u64),
+    Meet(u64),
+    Nobody,
+}
+
+/// What was done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Done {
+    pub(crate) face: Option<u64>,
+    /// The face was not there before.
+    pub(crate) is_new: bool,
+}
+
+/// What became of an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) whose: Whose,
+    pub(crate) result: Result<Done, CommandError>,
+}
 
 struct Waiting {
-    number: u64,
-    command: Command,
+    whose: Whose,
+    order: Order,
     tries: u32,
 }
 
@@ -53,16 +84,16 @@ impl Commands {
         }
     }
 
-    /// Sends `command`. `Some` is an answer at once: there are too many, or it cannot be signed.
+    /// Sends `order`. `Some` is an answer at once: there are too many, or it cannot be signed.
     pub(crate) fn send(
         &mut self,
         now: Tick,
         unix_ms: u64,
         endpoint: &mut Endpoint,
-        number: u64,
-        command: Command,
+        whose: Whose,
+        order: Order,
     ) -> Option<Answer> {
-        self.try_once(now, unix_ms, endpoint, Waiting { number, command, tries: TRIES })
+        self.try_once(now, unix_ms, endpoint, Waiting { whose, order, tries: TRIES })
     }
 
     fn try_once(
@@ -75,20 +106,20 @@ impl Commands {
         waiting.tries -= 1;
         let request = Request { lifetime: LIFETIME, ..Request::new(Name::new()) };
         let sent = self
-            .encode(unix_ms, &waiting.command)
+            .encode(unix_ms, &waiting.order)
             .and_then(|wire| endpoint.express_encoded(now, wire, &request).ok());
         match sent {
             Some(id) => {
                 self.waiting.insert(id, waiting);
                 None
             }
-            None => Some((waiting.number, Err(CommandError::Silent))),
+            None => Some(Answer { whose: waiting.whose, result: Err(CommandError::Silent) }),
         }
     }
 
     /// The signed Interest. Each try has a later time: forwarders refuse a repetition.
-    fn encode(&mut self, unix_ms: u64, command: &Command) -> Option<Vec<u8>> {
-        let (module, verb, parameters) = spell(command);
+    fn encode(&mut self, unix_ms: u64, order: &Order) -> Option<Vec<u8>> {
+        let (module, verb, parameters) = spell(order);
         let prefix: Name = "/localhost/nfd".parse().ok()?;
         let name = mgmt::command_name(prefix.as_ref(), module, verb, &parameters);
         self.last_ms = unix_ms.max(self.last_ms + 1);
@@ -119,24 +150,20 @@ impl Commands {
         let response = Element::parse_as(data.content, ControlResponse::TYPE)
             .and_then(|element| ControlResponse::parse_value(element.value));
         let face = |r: &ControlResponse| r.body.as_ref().and_then(|body| body.face_id);
-        let answer = match response {
-            Ok(response) if response.code < 400 => Ok(face(&response)),
+        let result = match response {
+            Ok(response) if response.code < 400 => Ok(Done { face: face(&response), is_new: true }),
             // The face is there already, which is as good.
             Ok(response) if response.code == 409 => match face(&response) {
-                Some(face) => Ok(Some(face)),
+                Some(face) => Ok(Done { face: Some(face), is_new: false }),
                 None => Err(CommandError::Refused(409)),
             },
             Ok(response) => {
-                tracing::debug!(
-                    code = response.code,
-                    "the forwarder refused {:?}",
-                    waiting.command
-                );
+                tracing::debug!(code = response.code, "the forwarder refused {:?}", waiting.order);
                 Err(CommandError::Refused(response.code))
             }
             Err(_) => Err(CommandError::Silent),
         };
-        Some((waiting.number, answer))
+        Some(Answer { whose: waiting.whose, result })
     }
 
     /// Nothing answered `id`. It is tried again, or that is the answer.
@@ -155,7 +182,7 @@ impl Commands {
         }
         let waiting = self.waiting.remove(&id)?;
         if waiting.tries == 0 {
-            return Some((waiting.number, Err(CommandError::Silent)));
+            return Some(Answer { whose: waiting.whose, result: Err(CommandError::Silent) });
         }
         self.try_once(now, unix_ms, endpoint, waiting)
     }
@@ -181,6 +208,7 @@ impl Commands {
     /// The event in `packet`, if `id` asked for one.
     pub(crate) fn event(
         &mut self,
+        now: Tick,
         id: RequestId,
         packet: &Packet,
     ) -> Option<FaceEventNotification> {
@@ -195,8 +223,14 @@ impl Commands {
             next.append_sequence_num(number + 1);
             next
         });
-        let element = Element::parse_as(data.content, FaceEventNotification::TYPE).ok()?;
-        FaceEventNotification::parse_value(element.value).ok()
+        let element = Element::parse_as(data.content, FaceEventNotification::TYPE);
+        let event = element.and_then(|e| FaceEventNotification::parse_value(e.value)).ok();
+        if event.is_none() {
+            // A refusal: this forwarder has no events.
+            self.next_event = None;
+            self.events_at = now.plus_ms(EVENTS_AGAIN_MS);
+        }
+        event
     }
 }
 
@@ -205,9 +239,25 @@ pub(crate) fn is_up(event: &FaceEventNotification) -> bool {
     matches!(event.kind, FaceEventKind::Created | FaceEventKind::Up)
 }
 
-fn spell(command: &Command) -> (&'static str, &'static str, ControlParameters) {
+fn spell(order: &Order) -> (&'static str, &'static str, ControlParameters) {
     let none = ControlParameters::default;
-    match command.clone() {
+    match order.clone() {
+        Order::Routing(command) => spell_routing(command),
+        Order::Make { uri, local, mtu } => {
+            let face_persistency = Some(Persistency::Permanent);
+            let (uri, local_uri) = (Some(uri), local);
+            let parameters = ControlParameters { uri, local_uri, mtu, face_persistency, ..none() };
+            ("faces", "create", parameters)
+        }
+        Order::Destroy { face } => {
+            ("faces", "destroy", ControlParameters { face_id: Some(face), ..none() })
+        }
+    }
+}
+
+fn spell_routing(command: Command) -> (&'static str, &'static str, ControlParameters) {
+    let none = ControlParameters::default;
+    match command {
         Command::LocalFields => {
             let bit = Some(FACE_LOCAL_FIELDS);
             ("faces", "update", ControlParameters { flags: bit, mask: bit, ..none() })
@@ -245,5 +295,39 @@ fn spell(command: &Command) -> (&'static str, &'static str, ControlParameters) {
             };
             ("rib", "unregister", parameters)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onym_crypto::signer::write_digest_data;
+    use onym_endpoint::{Event, Inbound, Limits};
+    use onym_wire::{DataBuilder, Interest};
+
+    /// ndnd answers so.
+    #[test]
+    fn a_forwarder_that_refuses_to_tell_events_is_asked_again_after_a_while_only() {
+        let (mut endpoint, mut commands) = (Endpoint::new(7, Limits::default()), Commands::new());
+        let mut refusal = Vec::new();
+        ControlResponse::new(501, "Unknown verb").write(&mut refusal);
+        let mut asked = 0;
+        for now in (0..11_000).map(Tick::from_ms) {
+            commands.watch_faces(now, &mut endpoint);
+            while let Some(transmit) = endpoint.poll_transmit() {
+                asked += 1;
+                let name = Interest::parse(&transmit.wire).unwrap().name;
+                let builder =
+                    DataBuilder { freshness_ms: 1000, ..DataBuilder::new(name, &refusal) };
+                let mut data = Vec::new();
+                write_digest_data(&builder, &mut data);
+                endpoint.receive(now, &Inbound::bare(&data));
+            }
+            while let Some(event) = endpoint.poll_event() {
+                let Event::Data { id, packet, .. } = event else { continue };
+                assert!(commands.event(now, id, &packet).is_none());
+            }
+        }
+        assert_eq!(asked, 3, "once in five seconds");
     }
 }

@@ -1,18 +1,23 @@
 //! The router's thread.
 
-use crate::command::{self, Commands};
+mod meeting;
+mod routes;
+mod told;
+
+use crate::command::{self, Answer, Commands, Order, Whose};
 use crate::connection::Connection;
+use crate::meet::hello::Hello;
 use crate::seen::{Figures, Seen as Shown};
 use crate::state::{Keys, KeysError};
 use crate::trust::{Step, Trust};
-use crate::watch::{self, Seen};
-use crate::{Settings, held, next_boot};
+use crate::watch::{self, Seen, Watch};
+use crate::{LinkWatch, Settings, held, names, next_boot};
+use meeting::{Meeting, Timing};
 use onym_client::NodeUri;
 use onym_crypto::edge::{random_u64, unix_now_ms};
 use onym_crypto::{Certificate, Signer};
 use onym_endpoint::{Endpoint, Event, Inbound, Limits, Packet, Request, RequestId};
-use onym_route::router::{CommandError, Why};
-use onym_route::{Command, Config, Notice, Output, Router, Verdict};
+use onym_route::{Command, Config, Output, Router, Verdict};
 use onym_tables::Tick;
 use onym_wire::{Interest, Name};
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,6 +27,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use told::tell;
 
 /// Longest wait of a turn.
 const TURN: Duration = Duration::from_millis(100);
@@ -106,9 +112,17 @@ pub fn run(settings: Settings, is_over: Arc<AtomicBool>) -> Result<(), Error> {
     Ok(())
 }
 
+/// What is to be checked.
+enum Check {
+    /// For the router, by its number.
+    Router(u64),
+    /// A hello that came by a link with several peers.
+    Hello(u64, Box<Hello>),
+}
+
 /// A packet that waits for a certificate.
 struct Parked {
-    check: u64,
+    check: Check,
     packet: Packet,
     face: Option<u64>,
 }
@@ -126,11 +140,17 @@ struct Shell {
     parked: BTreeMap<Name, Vec<Parked>>,
     asked: BTreeMap<RequestId, Name>,
     watched: Receiver<Seen>,
+    /// What the forwarder has to be announced, what it learned, and what is announced of both.
+    announced_there: BTreeMap<(Name, u64), u64>,
+    learned_there: BTreeMap<(Name, u64), u64>,
     announced: BTreeMap<(Name, u64), u64>,
     /// Stale routes are looked for once.
     looked: bool,
     installed: BTreeSet<(Name, u64)>,
     held: Option<held::Watched>,
+    meeting: Option<Meeting>,
+    link_watch: Option<LinkWatch>,
+    links: BTreeMap<u64, u64>,
     look_at: Tick,
     shown: Arc<Shown>,
     _watch: JoinHandle<()>,
@@ -152,7 +172,8 @@ impl Shell {
         let boot = next_boot(file("boot").as_deref(), unix_ms / 1000).map_err(Error::Boot)?;
         let held = file(held::FILE).map(held::Watched::open).transpose().map_err(Error::Held)?;
         let mut config = Config::new(network.clone(), router, boot, random_u64());
-        config.links = settings.links;
+        let (hosts, links) = names::split(settings.links);
+        config.links = links;
         config.advertise_interval = settings.advertise_interval;
         config.dead_interval = settings.dead_interval;
         config.readvertise = settings.readvertise;
@@ -161,8 +182,14 @@ impl Shell {
         let (held, names) = held.unzip();
         config.held = names.into_iter().flatten().collect();
         let signer = keys.as_ref().map_or_else(Signer::digest, |keys| keys.signer.clone());
+        let wants_meeting = settings.discover || !hosts.is_empty();
         let trust = keys.as_ref().map_or(Trust::Insecure, |keys| Trust::keys(network, keys));
-        let router = Router::new(Tick(0), config, signer, unix_ms)?;
+        let timing = Timing {
+            hello: config.advertise_interval,
+            dead: config.dead_interval,
+            resolve: settings.resolve_every,
+        };
+        let router = Router::new(Tick(0), config, signer.clone(), unix_ms)?;
         let mut endpoint = Endpoint::new(random_u64(), Limits::default());
         let certificate = keys.map(|keys| keys.certificate);
         if let Some(certificate) = &certificate {
@@ -171,7 +198,17 @@ impl Shell {
         }
         let (seen, watched) = mpsc::sync_channel(1);
         let over = Arc::clone(&is_over);
-        let watch = watch::start(settings.node, settings.announce, over, seen);
+        let meeting = wants_meeting
+            .then(|| Meeting::start(&router, timing, signer, hosts, &mut endpoint, &over))
+            .transpose()
+            .map_err(Error::Thread)?;
+        let watched_for = Watch {
+            node: settings.node,
+            announce: settings.announce,
+            learned: settings.learned,
+            lans: settings.discover,
+        };
+        let watch = watch::start(watched_for, over, seen);
         Ok(Self {
             node,
             is_over,
@@ -184,10 +221,15 @@ impl Shell {
             parked: BTreeMap::new(),
             asked: BTreeMap::new(),
             watched,
+            announced_there: BTreeMap::new(),
+            learned_there: BTreeMap::new(),
             announced: BTreeMap::new(),
             looked: false,
             installed: BTreeSet::new(),
             held,
+            meeting,
+            link_watch: settings.link_watch,
+            links: BTreeMap::new(),
             look_at: Tick(0),
             shown: Arc::new(Shown::default()),
             _watch: watch.map_err(Error::Thread)?,
@@ -209,6 +251,7 @@ impl Shell {
                         let now = self.now();
                         self.announced.clear();
                         self.router.forwarder_restarted(now);
+                        self.meeting_forgets(now);
                     }
                     if let Err(error) = self.serve(&mut connection) {
                         tracing::warn!(
@@ -254,8 +297,10 @@ impl Shell {
         self.commands.watch_faces(now, &mut self.endpoint);
         self.look();
         self.look_around(now);
+        self.meet(now);
         self.flush(connection)?;
         let due = self.router.poll_timeout().min(self.endpoint.poll_timeout());
+        let due = due.min(self.meeting_due());
         let patience = due.since(self.now()).min(TURN);
         let mut frames = Vec::new();
         connection.receive(patience, &mut |frame| frames.push(frame.to_vec()))?;
@@ -296,14 +341,28 @@ impl Shell {
         match output {
             Output::Command { id, command } => {
                 self.remember(&command);
-                let (endpoint, unix_ms) = (&mut self.endpoint, unix_now_ms());
-                if let Some((id, answer)) = self.commands.send(now, unix_ms, endpoint, id, command)
-                {
-                    self.router.completed(now, id, answer);
-                }
+                self.order(now, Whose::Router(id), Order::Routing(command));
             }
-            Output::Verify { id, packet, face } => self.check(id, packet, face),
+            Output::Verify { id, packet, face } => self.check(Check::Router(id), packet, face),
             Output::Notice(notice) => tell(&notice),
+        }
+    }
+
+    /// Has the forwarder do something.
+    fn order(&mut self, now: Tick, whose: Whose, order: Order) {
+        let (endpoint, unix_ms) = (&mut self.endpoint, unix_now_ms());
+        if let Some(answer) = self.commands.send(now, unix_ms, endpoint, whose, order) {
+            self.completed(now, answer);
+        }
+    }
+
+    fn completed(&mut self, now: Tick, answer: Answer) {
+        match answer.whose {
+            Whose::Router(id) => {
+                self.router.completed(now, id, answer.result.map(|done| done.face));
+            }
+            Whose::Meet(id) => self.met(now, id, answer.result),
+            Whose::Nobody => {}
         }
     }
 
@@ -327,12 +386,15 @@ impl Shell {
                         continue;
                     }
                     let (endpoint, unix_ms) = (&mut self.endpoint, unix_now_ms());
-                    let answer = self.commands.unanswered(now, unix_ms, endpoint, id);
-                    if let Some((id, answer)) = answer {
-                        self.router.completed(now, id, answer);
+                    if let Some(answer) = self.commands.unanswered(now, unix_ms, endpoint, id) {
+                        self.completed(now, answer);
                     }
                 }
-                Event::Interest { incoming, .. } => {
+                Event::Interest { prefix, incoming } => {
+                    if self.meeting.as_ref().is_some_and(|meeting| meeting.prefix == prefix) {
+                        self.greeted(now, &incoming);
+                        continue;
+                    }
                     let wanted = |i: &Interest<'_>, c: &Certificate| {
                         i.name.is_prefix_of(c.name()) || i.name == c.name()
                     };
@@ -358,29 +420,30 @@ impl Shell {
                 }
                 Err(why) => self.no_certificate(now, &name, &why),
             }
-        } else if let Some(event) = self.commands.event(id, packet) {
+        } else if let Some(event) = self.commands.event(now, id, packet) {
             if command::is_up(&event) {
                 self.router.retry_links(now);
             } else {
                 self.router.face_down(now, event.face_id);
+                self.meeting_lost(now, event.face_id);
             }
-        } else if let Some((id, answer)) = self.commands.answered(id, packet) {
-            self.router.completed(now, id, answer);
+        } else if let Some(answer) = self.commands.answered(id, packet) {
+            self.completed(now, answer);
         }
     }
 
     // --- signatures
 
-    fn check(&mut self, check: u64, packet: Packet, face: Option<u64>) {
+    fn check(&mut self, check: Check, packet: Packet, face: Option<u64>) {
         let now = self.now();
         let name = match self.trust.check(&packet, unix_now_ms()) {
-            Step::Done(verdict) => return self.router.verified(now, check, verdict),
+            Step::Done(verdict) => return self.judged(now, check, &packet, verdict),
             Step::Fetch(name) => name,
         };
         let waiting: usize = self.parked.values().map(Vec::len).sum();
         if waiting >= PARKED_MAX {
             let why = "too many packets wait for certificates".to_owned();
-            return self.router.verified(now, check, Verdict::Bad(why));
+            return self.judged(now, check, &packet, Verdict::Bad(why));
         }
         if !self.parked.contains_key(&name) {
             // Its owner hears the Interest by the name of what it signed.
@@ -396,7 +459,7 @@ impl Shell {
             match self.endpoint.express(now, &request) {
                 Ok(id) => self.asked.insert(id, name.clone()),
                 Err(e) => {
-                    return self.router.verified(now, check, Verdict::Bad(e.to_string()));
+                    return self.judged(now, check, &packet, Verdict::Bad(e.to_string()));
                 }
             };
         }
@@ -406,7 +469,14 @@ impl Shell {
     fn no_certificate(&mut self, now: Tick, name: &Name, why: &str) {
         for parked in self.parked.remove(name).unwrap_or_default() {
             let verdict = Verdict::Bad(format!("{name}: {why}"));
-            self.router.verified(now, parked.check, verdict);
+            self.judged(now, parked.check, &parked.packet, verdict);
+        }
+    }
+
+    fn judged(&mut self, now: Tick, check: Check, packet: &Packet, verdict: Verdict) {
+        match check {
+            Check::Router(id) => self.router.verified(now, id, verdict),
+            Check::Hello(face, hello) => self.greeting_judged(now, face, &hello, packet, verdict),
         }
     }
 
@@ -428,71 +498,12 @@ impl Shell {
                 self.router.hold(now, router);
             }
         }
-        self.shown.set(Figures::of(&self.router));
-    }
-
-    // --- routes of applications
-
-    fn look(&mut self) {
-        let Ok(seen) = self.watched.try_recv() else { return };
-        let now = self.now();
-        if !std::mem::replace(&mut self.looked, true) {
-            for (prefix, face) in seen.routed {
-                if !self.installed.contains(&(prefix.clone(), face)) {
-                    let stale = Command::Unregister { prefix, face };
-                    let (endpoint, unix_ms) = (&mut self.endpoint, unix_now_ms());
-                    // Number 0 is nobody's: no answer is waited for.
-                    let _: Option<_> = self.commands.send(now, unix_ms, endpoint, 0, stale);
-                }
-            }
-            self.installed.clear();
+        self.meeting_looks(now);
+        self.tell_links();
+        if !self.learned_there.is_empty() {
+            self.announce(now);
         }
-        for ((prefix, face), cost) in &seen.announced {
-            if self.announced.get(&(prefix.clone(), *face)) != Some(cost) {
-                self.router.announce(now, prefix, *face, *cost);
-            }
-        }
-        for (prefix, face) in self.announced.keys() {
-            if !seen.announced.contains_key(&(prefix.clone(), *face)) {
-                self.router.withdraw(now, prefix, *face);
-            }
-        }
-        self.announced = seen.announced;
-    }
-}
-
-fn tell(notice: &Notice) {
-    match notice {
-        Notice::NeighbourUp(router, face) => {
-            tracing::info!(target: "onym::route", %router, face, "neighbour up");
-        }
-        Notice::NeighbourDown(router, why) => {
-            let level_words = why.words();
-            if *why == Why::Goodbye {
-                tracing::info!(target: "onym::route", %router, "neighbour down: {level_words}");
-            } else {
-                tracing::warn!(target: "onym::route", %router, "neighbour down: {level_words}");
-            }
-        }
-        Notice::Refused { router, key, why } => {
-            let key = key.as_ref().map(ToString::to_string).unwrap_or_default();
-            tracing::warn!(target: "onym::route", %router, key, "refused: {why}");
-        }
-        Notice::Duplicate(boot) => {
-            tracing::error!(target: "onym::route", boot, "another router uses the name of this router");
-        }
-        Notice::NoFaceId => {
-            tracing::error!(
-                target: "onym::route",
-                "the forwarder does not send IncomingFaceId: neighbours cannot be found"
-            );
-        }
-        Notice::LinkFailed(uri, error) => {
-            let why = match error {
-                CommandError::Refused(code) => format!("refused with code {code}"),
-                CommandError::Silent => "no answer".to_owned(),
-            };
-            tracing::warn!(target: "onym::route", uri, "the link cannot be created: {why}");
-        }
+        let met = self.meeting.as_ref().map_or_else(Default::default, |m| m.meet.counters);
+        self.shown.set(Figures::of(&self.router, met));
     }
 }

@@ -1,5 +1,6 @@
 //! The figures of a router, for its node's metrics page.
 
+use crate::meet::Counters as Met;
 use onym_metrics::{Page, Source, catalogue as m};
 use onym_route::Router;
 use onym_route::router::Counters;
@@ -21,12 +22,14 @@ pub struct Figures {
     pub prefixes: u64,
     /// Prefixes announced here.
     pub local_prefixes: u64,
+    /// What became of hellos by which routers find each other.
+    pub met: Met,
     /// What was counted.
     pub counters: Counters,
 }
 
 impl Figures {
-    pub(crate) fn of(router: &Router) -> Self {
+    pub(crate) fn of(router: &Router, met: Met) -> Self {
         let (neighbours, one_sided) = router.neighbour_counts();
         Self {
             neighbours,
@@ -35,6 +38,7 @@ impl Figures {
             routers: router.table().routes().count() as u64,
             prefixes: router.prefixes().remote().count() as u64,
             local_prefixes: router.prefixes().local().count() as u64,
+            met,
             counters: router.counters(),
         }
     }
@@ -84,6 +88,18 @@ impl Source for Seen {
             hellos.sample([result.into()], count)?;
         }
         page.single(&m::ROUTE_HELLOS_SENT, c.hellos_sent)?;
+        let mut met = page.family(&m::ROUTE_MET)?;
+        let results = [
+            ("taken", f.met.taken),
+            ("replayed", f.met.replayed),
+            ("refused", f.met.refused),
+            ("flooded", f.met.flooded),
+            ("elsewhere", f.met.elsewhere),
+            ("full", f.met.full),
+        ];
+        for (result, count) in results {
+            met.sample([result.into()], count)?;
+        }
         page.single(&m::ROUTE_ADVERTS, c.adverts)?;
         page.single(&m::ROUTE_FETCH_FAILURES, c.fetch_failures)?;
         page.single(&m::ROUTE_CHANGES, c.route_changes)?;

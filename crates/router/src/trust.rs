@@ -192,7 +192,7 @@ mod tests {
         let late = NOW + 366 * 86_400_000;
         assert!(matches!(trust.check(&packet, late), Step::Done(Verdict::Bad(_))));
         let wrong = Keys::open(&b, &name("/net"), &name("/net/c"), NOW).unwrap_err();
-        assert!(wrong.to_string().contains("expected is /net/c/32=DV"), "{wrong}");
+        assert!(wrong.to_string().contains("expected /net/c/32=DV"), "{wrong}");
     }
 
     #[test]

@@ -25,6 +25,25 @@ pub struct Interface {
     pub is_multicast: bool,
     /// IP addresses.
     pub addresses: Vec<IpAddr>,
+    /// For each of them, how many leading bits the addresses on its link share with it.
+    pub prefixes: Vec<u8>,
+}
+
+impl Interface {
+    /// Whether `ip` is in the subnet of one of the addresses.
+    #[must_use]
+    pub fn has_on_link(&self, ip: IpAddr) -> bool {
+        self.addresses.iter().zip(&self.prefixes).any(|(own, len)| shares(*own, ip, *len))
+    }
+}
+
+fn shares(a: IpAddr, b: IpAddr, bits: u8) -> bool {
+    let (difference, all) = match (a, b) {
+        (IpAddr::V4(a), IpAddr::V4(b)) => (u128::from(a.to_bits() ^ b.to_bits()) << 96, 32),
+        (IpAddr::V6(a), IpAddr::V6(b)) => (a.to_bits() ^ b.to_bits(), 128),
+        _ => return false,
+    };
+    difference.leading_zeros() >= u32::from(bits.min(all))
 }
 
 /// All interfaces, by index.
@@ -44,6 +63,7 @@ pub fn interfaces() -> io::Result<Vec<Interface>> {
         let name = name(entry);
         if let (Some(ip), Some(i)) = (ip(entry), all.iter_mut().find(|i| i.name == name)) {
             i.addresses.push(ip);
+            i.prefixes.push(prefix_len(entry));
         }
     }
     for i in &mut all {
@@ -138,15 +158,32 @@ fn link(entry: &libc::ifaddrs) -> Option<Interface> {
 }
 
 fn ip(entry: &libc::ifaddrs) -> Option<IpAddr> {
-    match family(entry)? {
+    address(entry.ifa_addr, family(entry)?)
+}
+
+/// The bits of the netmask of an entry; all of its family when it has none.
+fn prefix_len(entry: &libc::ifaddrs) -> u8 {
+    let Some(family) = family(entry).filter(|_| !entry.ifa_netmask.is_null()) else { return 128 };
+    // The kernel leaves the family of a netmask out in places: it is that of the address.
+    let bits = match address(entry.ifa_netmask, family) {
+        Some(IpAddr::V4(mask)) => mask.to_bits().leading_ones(),
+        Some(IpAddr::V6(mask)) => mask.to_bits().leading_ones(),
+        None => 128,
+    };
+    u8::try_from(bits).unwrap_or(128)
+}
+
+/// The address at `at`, which points to a sockaddr of `family`.
+fn address(at: *const libc::sockaddr, family: i32) -> Option<IpAddr> {
+    match family {
         libc::AF_INET => {
-            // SAFETY: an AF_INET address is a sockaddr_in.
-            let a = unsafe { entry.ifa_addr.cast::<libc::sockaddr_in>().read_unaligned() };
+            // SAFETY: an AF_INET address, and its netmask, is a sockaddr_in.
+            let a = unsafe { at.cast::<libc::sockaddr_in>().read_unaligned() };
             Some(Ipv4Addr::from(u32::from_be(a.sin_addr.s_addr)).into())
         }
         libc::AF_INET6 => {
-            // SAFETY: an AF_INET6 address is a sockaddr_in6.
-            let a = unsafe { entry.ifa_addr.cast::<libc::sockaddr_in6>().read_unaligned() };
+            // SAFETY: an AF_INET6 address, and its netmask, is a sockaddr_in6.
+            let a = unsafe { at.cast::<libc::sockaddr_in6>().read_unaligned() };
             Some(Ipv6Addr::from(a.sin6_addr.s6_addr).into())
         }
         _ => None,
@@ -180,6 +217,9 @@ mod tests {
         let lo = interface("lo").unwrap();
         assert!(lo.is_loopback && lo.index > 0 && lo.mtu > 1000);
         assert!(!lo.is_up || lo.addresses.contains(&IpAddr::from([127, 0, 0, 1])));
+        assert_eq!(lo.addresses.len(), lo.prefixes.len());
+        assert!(!lo.is_up || lo.has_on_link(IpAddr::from([127, 9, 9, 9])), "{lo:?}");
+        assert!(!lo.has_on_link(IpAddr::from([128, 0, 0, 1])));
         let none = interface("no-such-dev").unwrap_err();
         assert_eq!(none.kind(), io::ErrorKind::NotFound);
         assert_eq!(name_of(lo.index).unwrap(), "lo");

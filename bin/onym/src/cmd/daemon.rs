@@ -2,6 +2,7 @@
 
 pub(crate) mod certificates;
 mod gateway;
+mod readvertise;
 pub(crate) mod routing;
 mod supervisor;
 
@@ -60,6 +61,7 @@ pub(crate) fn run(args: Args, _cx: &Context) -> anyhow::Result<()> {
     }
     let gateway = gateway::settings(&config)?;
     let routing = routing::settings(&config)?;
+    let telling = readvertise::settings(&config)?;
     let origin = args.config.clone().unwrap_or_else(|| PathBuf::from("configuration"));
     let node = Node::start_from(config, &origin).map_err(|error| {
         Failure::new(Exit::Failed, "the node does not start")
@@ -74,6 +76,7 @@ pub(crate) fn run(args: Args, _cx: &Context) -> anyhow::Result<()> {
     let gateway = gateway::start(gateway, &node)?;
     let keys = routing.as_ref().and_then(|settings| settings.keys.clone());
     let routing = routing::start(routing, &node)?;
+    let telling = readvertise::start(telling, &node)?;
     let ended = Ended::default();
     let (watched, end) = (&node, &ended);
     let watch =
@@ -105,6 +108,7 @@ pub(crate) fn run(args: Args, _cx: &Context) -> anyhow::Result<()> {
     })?;
     supervisor::tell_stop();
     tracing::info!("stopping");
+    drop(telling);
     drop(routing);
     drop(gateway);
     if !node.stop() {
@@ -114,12 +118,13 @@ pub(crate) fn run(args: Args, _cx: &Context) -> anyhow::Result<()> {
 }
 
 fn load(args: &Args) -> anyhow::Result<Config> {
-    Config::load(args.config.as_deref(), &args.sets).map_err(|error| {
+    let mut config = Config::load(args.config.as_deref(), &args.sets).map_err(|error| {
         Failure::new(Exit::Usage, "the configuration is wrong")
             .why(error)
             .next("docs/config.md lists every key; `onym daemon --print-config` shows the defaults")
-            .into()
-    })
+    })?;
+    routing::join_groups(&mut config);
+    Ok(config)
 }
 
 fn start_log(config: &Config) -> anyhow::Result<Arc<DaemonLog>> {

@@ -13,6 +13,7 @@ pub(crate) mod explain;
 pub(crate) mod face;
 pub(crate) mod fib;
 pub(crate) mod get;
+pub(crate) mod hub;
 pub(crate) mod import;
 pub(crate) mod kernel;
 pub(crate) mod key;

@@ -1,6 +1,7 @@
 //! `onym ping-server`: answers pings.
 
 use super::ping::echo;
+use super::route::announced;
 use crate::output::Context;
 use crate::session;
 use crate::stop;
@@ -8,6 +9,7 @@ use onym_client::{Answer, Incoming, RouteOptions};
 use onym_crypto::signer::write_digest_data;
 use onym_wire::Name;
 use onym_wire::data::DataBuilder;
+use onym_wire::mgmt::ORIGIN_CLIENT;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -31,6 +33,9 @@ pub(crate) struct Args {
     /// How long caches take an answer as fresh, in milliseconds.
     #[arg(short = 'x', long, value_name = "MS", default_value_t = 1000)]
     freshness: u64,
+    /// Have the router of the node announce the prefix to its network (origin client).
+    #[arg(long)]
+    announce: bool,
     /// Answer echo requests of RFC 9508, too.
     #[arg(short, long)]
     echo: bool,
@@ -68,8 +73,11 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     };
     let mut client = session::open_forever(cx)?;
     client.respond(served.clone(), Box::new(respond)).map_err(|e| session::failure(e.into()))?;
-    client.register(served.clone(), RouteOptions::default()).map_err(session::failure)?;
+    let origin = args.announce.then_some(ORIGIN_CLIENT);
+    let route = RouteOptions { origin, ..RouteOptions::default() };
+    client.register(served.clone(), route).map_err(session::failure)?;
     cx.event(&Line::Ready { prefix: served.to_string() }, text)?;
+    announced::tell_soon(cx, &served, args.announce);
     session::serve_until(&mut client, &stop)?;
     cx.event(&Line::Stopped { answered: answered.load(Ordering::Relaxed) }, text)
 }

@@ -1,6 +1,7 @@
 //! `onym put`: publish a file until stopped.
 
 use super::repo::network::keep;
+use super::route::announced;
 use crate::exit::{Exit, Failure};
 use crate::human;
 use crate::input::Input;
@@ -18,6 +19,7 @@ use onym_crypto::edge::unix_now_ms;
 use onym_crypto::store::KeyStore;
 use onym_repo::command::ObjectParam;
 use onym_wire::Name;
+use onym_wire::mgmt::ORIGIN_CLIENT;
 use serde::Serialize;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -30,6 +32,7 @@ use std::time::Duration;
   onym put /example/film film.mkv
   tar c photos | onym put /example/photos --key /alice
   onym put /alice/film film.mkv --trust site.lvs    signed with the key that the schema asks for
+  onym put /example/film film.mkv --announce    other nodes of the network find it, too
   onym put /example/film film.mkv --freshness 60000 --segment-size 4000
   onym put /alice/film film.mkv --key /alice --repo /example/repo    ends when that has it
 
@@ -66,6 +69,10 @@ pub(crate) struct Args {
     /// when the repository has all of it. --key signs the command, too.
     #[arg(long, value_name = "NAME")]
     repo: Option<Name>,
+    /// Have the router of the node announce the prefix to its network (origin client). What becomes of
+    /// it is told on standard error.
+    #[arg(long)]
+    announce: bool,
     /// Cost of the route.
     #[arg(long, value_name = "N", default_value_t = 0)]
     cost: u64,
@@ -102,9 +109,11 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     };
     let mut client = session::open_forever(cx)?;
     client.respond(prefix.clone(), Box::new(object)).map_err(|e| session::failure(e.into()))?;
-    let route = RouteOptions { cost: args.cost, ..RouteOptions::default() };
-    let registration = client.register(prefix, route).map_err(session::failure)?;
+    let origin = args.announce.then_some(ORIGIN_CLIENT);
+    let route = RouteOptions { cost: args.cost, origin, ..RouteOptions::default() };
+    let registration = client.register(prefix.clone(), route).map_err(session::failure)?;
     cx.event(&ready, text)?;
+    announced::tell_soon(cx, &prefix, args.announce);
     if let Some(repo) = &args.repo {
         client.stop_when(stop.flag());
         let packets = keep(&mut client, repo, wanted, args.key.as_ref())?;

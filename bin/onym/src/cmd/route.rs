@@ -1,5 +1,7 @@
 //! `onym route`: the routes of the node.
 
+pub(crate) mod announced;
+mod lsdb;
 pub(crate) mod routing;
 
 use crate::cmd::kernel;
@@ -24,6 +26,7 @@ use serde::Serialize;
   onym route add /example --via udp4://192.0.2.1:6363
   onym route run /example --neighbour udp4://192.0.2.1:6363
   onym route explain /example/app
+  onym route lsdb
   onym route add / --via 263 --cost 10 --expires 60000
   onym route remove /example --via 263
   onym route add /example --via 1 --kernel")]

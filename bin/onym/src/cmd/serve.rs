@@ -1,11 +1,13 @@
 //! `onym serve`: a folder by the ndn6 file protocol.
 
+use super::route::announced;
 use crate::output::Context;
 use crate::{session, stop};
 use anyhow::Context as _;
 use onym_client::RouteOptions;
 use onym_repo::folder::FolderAnswers;
 use onym_wire::Name;
+use onym_wire::mgmt::ORIGIN_CLIENT;
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -30,6 +32,9 @@ pub(crate) struct Args {
     /// Identity, key or certificate of the key store that signs; without it segments carry a digest.
     #[arg(long, value_name = "NAME")]
     key: Option<Name>,
+    /// Have the router of the node announce the name to its network (origin client).
+    #[arg(long)]
+    announce: bool,
     /// Cost of the route.
     #[arg(long, value_name = "N", default_value_t = 0)]
     cost: u64,
@@ -49,9 +54,11 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
         .with_context(|| format!("cannot serve {}", args.folder.display()))?;
     let mut client = session::open_forever(cx)?;
     client.respond(args.name.clone(), Box::new(answers)).map_err(|e| session::failure(e.into()))?;
-    let route = RouteOptions { cost: args.cost, ..RouteOptions::default() };
+    let origin = args.announce.then_some(ORIGIN_CLIENT);
+    let route = RouteOptions { cost: args.cost, origin, ..RouteOptions::default() };
     client.register(args.name.clone(), route).map_err(session::failure)?;
     let ready = Line::Ready { name: args.name.to_string() };
     cx.event(&ready, |Line::Ready { name }| format!("{name}\nready: files are served\n"))?;
+    announced::tell_soon(cx, &args.name, args.announce);
     session::serve_until(&mut client, &stop)
 }

@@ -55,6 +55,24 @@ impl Endpoint {
         Ok(self.express(now, wire, Owner::Application, 0)?)
     }
 
+    /// As [`Endpoint::command`] to whoever takes commands under `prefix`, signed by `signer`.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn command_to(
+        &mut self,
+        now: Tick,
+        prefix: &Name,
+        verb: [&str; 2],
+        parameters: &ControlParameters,
+        signer: &Signer,
+    ) -> Result<RequestId, CommandError> {
+        let fresh = self.freshness(now);
+        let lifetime = COMMAND_LIFETIME;
+        let wire = command::encode(prefix.as_ref(), verb, parameters, signer, fresh, lifetime)?;
+        Ok(self.express(now, wire, Owner::Application, 0)?)
+    }
+
     /// `/localhost/nfd`, or `/localhop/nfd` for a node on another machine.
     #[must_use]
     pub fn management_prefix(&self) -> Name {
@@ -67,19 +85,24 @@ impl Endpoint {
         verb: [&str; 2],
         parameters: &ControlParameters,
     ) -> Result<Vec<u8>, onym_crypto::Error> {
-        let ms = self.unix_ms_at_zero + now.0 / 1_000_000;
-        self.last_command_ms = ms.max(self.last_command_ms + 1);
-        let fresh = Freshness {
-            nonce: Some(self.rng.next_u64().to_be_bytes()),
-            time_ms: Some(self.last_command_ms),
-            seq: None,
-        };
+        let fresh = self.freshness(now);
         let prefix = match verb {
             ["log", _] => command::own_prefix(),
             _ => self.management_prefix(),
         };
         let signer = &self.command_signer;
         command::encode(prefix.as_ref(), verb, parameters, signer, fresh, COMMAND_LIFETIME)
+    }
+
+    /// A time later than every one before, and a random number.
+    fn freshness(&mut self, now: Tick) -> Freshness {
+        let ms = self.unix_ms_at_zero + now.0 / 1_000_000;
+        self.last_command_ms = ms.max(self.last_command_ms + 1);
+        Freshness {
+            nonce: Some(self.rng.next_u64().to_be_bytes()),
+            time_ms: Some(self.last_command_ms),
+            seq: None,
+        }
     }
 
     pub(super) fn express(
@@ -201,11 +224,10 @@ impl Endpoint {
 
     /// Ends a registration and tells the node. Returns the command, for those who wait for it.
     pub fn unregister(&mut self, now: Tick, id: RegistrationId) -> Option<RequestId> {
-        let (prefix, waiting) = self.registrations.remove(id)?;
+        let (parameters, waiting) = self.registrations.remove(id)?;
         if let Some(request) = waiting {
             self.pending.remove(request);
         }
-        let parameters = ControlParameters { name: Some(prefix), ..ControlParameters::default() };
         self.command(now, ["rib", "unregister"], &parameters).ok()
     }
 

@@ -183,6 +183,10 @@ impl Config {
         let (rtt, loss) = (routing.cost_rtt_ms, routing.cost_loss_percent);
         check.that(rtt <= 600_000, "routing.cost_rtt_ms", &rtt, "allowed is 0 to 600000")?;
         check.that(loss <= 100, "routing.cost_loss_percent", &loss, "allowed is 0 to 100")?;
+        let resolve = routing.resolve_interval_ms;
+        let allowed = "allowed is 1000 to 86400000";
+        let good = (1000..=86_400_000).contains(&resolve);
+        check.that(good, "routing.resolve_interval_ms", &resolve, allowed)?;
         let interval = routing.advertise_interval_ms;
         let good = (100..=600_000).contains(&interval);
         let allowed = "allowed is 100 to 600000";

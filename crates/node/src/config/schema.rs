@@ -88,6 +88,13 @@ pub struct Rib {
     pub announcement_anchors: Vec<String>,
     /// Names told to whoever asks for `/localhop/nfd/rib/routable-prefixes`. Empty: no answer.
     pub routable_prefixes: Vec<String>,
+    /// Tell routes of origin client to the routing program on this machine that takes commands under
+    /// `/localhost/nlsr`, such as NLSR. The router of `routing.network` needs no telling.
+    pub tell_nlsr: bool,
+    /// Register routes of origin client at the hub to which `/localhop/nfd` leads: under the shortest
+    /// identity of the key store that is a prefix of them, signed by it (automatic prefix
+    /// propagation).
+    pub tell_hub: bool,
 }
 
 /// Who operates the node. Without `[[authorize]]` operators may do everything; other applications

@@ -3,7 +3,7 @@
 use super::faces::{Faces, Record};
 use super::shards::Shards;
 use super::target::resolve;
-use crate::config::PushLink;
+use crate::config::{Push, PushLink, PushScheme};
 use crate::counts::PushCounts;
 use crate::push::{NewLink, PushOrder, PushPort, Question};
 use onym_face::{FaceUri, Transport};
@@ -68,6 +68,28 @@ impl PushHalf {
     pub(super) fn link_awaited(&self, link: &PushLink, faces: &Faces, links: &[PushLink]) {
         let come = faces.iter().filter(|record| comes_from(&link.face, &record.remote));
         come.for_each(|record| self.link(record, links));
+    }
+
+    /// A neighbour of routing is behind `face`, at `cost`, or is not any more. What the configuration
+    /// says of the link is not changed; numbers have to be drawn.
+    pub(super) fn found(&self, faces: &Faces, config: &Push, face: FaceId, cost: Option<u16>) {
+        let Some(record) = faces.get(face) else { return };
+        let leads_there = |link: &PushLink| {
+            let uri = resolve(&link.face).map(|uri| uri.to_string());
+            uri.is_ok_and(|uri| uri == record.remote) || comes_from(&link.face, &record.remote)
+        };
+        let is_drawn = config.scheme == PushScheme::K;
+        if !config.routing_links || !is_drawn || config.link.iter().any(leads_there) {
+            return;
+        }
+        let Some(cost) = cost else {
+            self.port.tell(PushOrder::LinkRemove(face));
+            return;
+        };
+        let is_connected = matches!(record.transport, Transport::Unix | Transport::Tcp);
+        let (uri, domain) = (record.remote.clone(), String::new());
+        let link = Box::new(PushLink { face: uri, number: 0, cost, domain });
+        self.port.tell(PushOrder::LinkAdd(NewLink { face, link, is_connected }));
     }
 
     /// Links of `old` that are not in `new`, or there with another number or cost, are no links.

@@ -39,6 +39,8 @@ pub(crate) enum Request {
     ServeLog { log: Arc<dyn LogControl>, reply: Reply<()> },
     /// Adds a link of the push half to those of the configuration.
     PushLinkAdd { link: Box<PushLink>, reply: Reply<Result<(), String>> },
+    /// A routing program found a neighbour behind a face, at a cost; or lost it.
+    PushLinkFound { face: FaceId, cost: Option<u16> },
     /// A dataset of the push half about an identifier, as JSON; none: there is no such one.
     PushDataset { what: String, id: Vec<u8>, reply: Reply<Option<String>> },
     /// Takes over a configuration that was checked.
@@ -81,6 +83,11 @@ impl Control {
             Request::PushLinkAdd { link, reply } => {
                 plane.settings.config.push.link.push(*link);
                 reply.send(Applier::new(plane, io).push_links());
+            }
+            Request::PushLinkFound { face, cost } => {
+                if let Some(push) = &plane.push {
+                    push.found(&plane.faces, &plane.settings.config.push, face, cost);
+                }
             }
             Request::PushDataset { what, id, reply } => {
                 let (push, shards) = (plane.push.as_ref(), &plane.shards);

@@ -11,6 +11,8 @@ const RETRY_MS: u64 = 1_000;
 const RETRY_MAX_MS: u64 = 30_000;
 /// Neighbours held down, at most; a further one is not.
 const HELD_MAX: usize = 256;
+/// Links whose faces the shell made, at most; a further one is not taken.
+const MET_MAX: usize = 512;
 /// Faces of one of them that are known, at most; the lowest goes.
 const HELD_FACES_MAX: usize = 4;
 
@@ -28,6 +30,8 @@ pub(super) struct Links {
     links: Vec<State>,
     by_face: BTreeMap<u64, usize>,
     faces: BTreeSet<u64>,
+    /// Links whose faces the shell made.
+    met: BTreeMap<u64, Link>,
     /// Neighbours held down, and the faces by which they were heard since.
     held: BTreeMap<Name, BTreeSet<u64>>,
 }
@@ -40,6 +44,7 @@ impl Links {
             links: config.links.iter().map(state).collect(),
             by_face: BTreeMap::new(),
             faces: BTreeSet::new(),
+            met: BTreeMap::new(),
             held: config.held.iter().take(HELD_MAX).map(|n| (n.clone(), BTreeSet::new())).collect(),
         }
     }
@@ -62,12 +67,14 @@ impl Links {
 
     /// Cost of a face: that of its link, else 1.
     pub(super) fn cost(&self, face: u64) -> u64 {
-        let link = self.by_face.get(&face).and_then(|index| self.links.get(*index));
-        link.map_or(1, |state| state.link.cost.max(1))
+        let configured = self.by_face.get(&face).and_then(|index| self.links.get(*index));
+        let link = configured.map(|state| &state.link).or_else(|| self.met.get(&face));
+        link.map_or(1, |link| link.cost.max(1))
     }
 
     pub(super) fn face_gone(&mut self, now: Tick, face: u64) {
         self.faces.remove(&face);
+        self.met.remove(&face);
         for faces in self.held.values_mut() {
             faces.remove(&face);
         }
@@ -82,6 +89,7 @@ impl Links {
     pub(super) fn forget_all(&mut self, now: Tick) {
         self.faces.clear();
         self.by_face.clear();
+        self.met.clear();
         self.held.values_mut().for_each(BTreeSet::clear);
         for state in &mut self.links {
             (state.face, state.due) = (None, now);
@@ -102,6 +110,11 @@ impl Links {
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (&Link, Option<u64>)> {
         self.links.iter().map(|state| (&state.link, state.face))
+    }
+
+    /// Links whose faces the shell made.
+    pub(super) fn met(&self) -> impl Iterator<Item = (&Link, Option<u64>)> {
+        self.met.iter().map(|(face, link)| (link, Some(*face)))
     }
 }
 
@@ -126,6 +139,40 @@ impl Router {
         }
         self.open_links(now);
         self.progress(now);
+    }
+
+    /// The shell made `face` for a link that the configuration does not name: to a neighbour that was
+    /// met, or to one whose address changes. `false` when there are too many.
+    pub fn link_up(&mut self, now: Tick, face: u64, link: Link) -> bool {
+        if self.links.met.len() >= MET_MAX {
+            return false;
+        }
+        self.links.met.insert(face, link);
+        self.links.faces.insert(face);
+        self.control_routes();
+        self.publisher.greet(now);
+        self.progress(now);
+        true
+    }
+
+    /// That link is none any more: nothing is said by `face` unless somebody is heard there.
+    pub fn link_down(&mut self, now: Tick, face: u64) {
+        if self.links.met.remove(&face).is_some() && !self.links.by_face.contains_key(&face) {
+            self.links.faces.remove(&face);
+            self.control_routes();
+            self.progress(now);
+        }
+    }
+
+    /// Faces of the neighbours that hear this router and are heard, and their costs.
+    pub fn links_in_use(&self) -> impl Iterator<Item = (u64, u64)> {
+        let used = self.neighbours.iter().filter(|n| n.usable);
+        used.filter_map(|n| Some((n.face()?, n.cost())))
+    }
+
+    /// Faces by which neighbours are heard.
+    pub fn heard_by(&self) -> impl Iterator<Item = u64> {
+        self.neighbours.iter().flat_map(|n| n.faces.iter().map(|f| f.face))
     }
 
     pub(super) fn link_answered(

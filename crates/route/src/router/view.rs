@@ -22,7 +22,7 @@ pub struct View {
     pub seq: u64,
     /// Its neighbours.
     pub neighbours: Vec<NeighbourView>,
-    /// Links that are configured.
+    /// Links that are configured, then those that were met.
     pub links: Vec<LinkView>,
     /// Routers that are reached.
     pub destinations: Vec<DestinationView>,
@@ -73,7 +73,7 @@ pub struct NeighbourView {
     pub fetches_failed: u32,
 }
 
-/// A link that is configured.
+/// A link that is configured, or was met.
 #[derive(Debug, Clone, Serialize)]
 pub struct LinkView {
     /// FaceUri of the other end.
@@ -84,6 +84,8 @@ pub struct LinkView {
     pub cost: u64,
     /// Whether a router is heard there.
     pub is_heard: bool,
+    /// Whether the router found it by itself, or by a host name.
+    pub is_met: bool,
 }
 
 /// Something that was not taken.
@@ -186,12 +188,15 @@ impl Router {
             clock_ahead_ms: n.clock_ahead_ms,
             fetches_failed: n.fetches_failed,
         });
-        let links = self.links.iter().map(|(link, face)| LinkView {
+        let link = |is_met, (link, face): (&super::Link, Option<u64>)| LinkView {
             uri: link.uri.clone(),
             face,
             cost: link.cost,
             is_heard: face.is_some_and(|face| self.is_heard(face)),
-        });
+            is_met,
+        };
+        let configured = self.links.iter().map(|l| link(false, l));
+        let links = configured.chain(self.links.met().map(|l| link(true, l)));
         let destinations = self.table.routes().map(|(name, route)| DestinationView {
             router: name.to_string(),
             cost: route.metric(),

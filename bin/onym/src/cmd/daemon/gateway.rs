@@ -1,6 +1,6 @@
 //! The gateway between push and pull, beside the node in the same process.
 
-use crate::exit::{Exit, Failure};
+use super::routing::way_to;
 use crate::session;
 use anyhow::Context as _;
 use onym_crypto::edge::unix_now_ms;
@@ -66,12 +66,6 @@ pub(super) fn start(
     node: &NodeHandle,
 ) -> anyhow::Result<Option<Handle>> {
     let Some(mut settings) = settings else { return Ok(None) };
-    let Some(path) = &node.bound().unix else {
-        return Err(Failure::new(Exit::Failed, "the gateway cannot reach its node")
-            .why("the node has no Unix socket: another forwarder may use the path")
-            .next("set faces.unix.path to a path that is free")
-            .into());
-    };
-    settings.node = format!("unix://{}", path.display());
+    settings.node = way_to(node)?;
     Ok(Some(onym_gateway::start(settings)?))
 }

@@ -4,10 +4,13 @@ use crate::exit::{Exit, Failure};
 use onym_node::NodeHandle;
 use onym_node::config::Config;
 use onym_route::{CostBy, Link};
-use onym_router::{Announce, Handle, Settings};
+use onym_router::{Announce, Handle, LinkChange, LinkWatch, Settings};
 use onym_wire::Name;
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// The groups of NDN (spec/registry.md).
+const GROUPS: [&str; 2] = ["224.0.23.170:56363", "[ff02::1234]:56363"];
 
 /// What the configuration means; nothing without a network.
 pub(super) fn settings(config: &Config) -> anyhow::Result<Option<Settings>> {
@@ -34,9 +37,13 @@ pub(super) fn settings(config: &Config) -> anyhow::Result<Option<Settings>> {
         network,
         router,
         links: routing.neighbour.iter().map(link).collect(),
+        resolve_every: Duration::from_millis(routing.resolve_interval_ms),
+        discover: routing.discover,
         advertise_interval: Duration::from_millis(routing.advertise_interval_ms),
         dead_interval: Duration::from_millis(routing.dead_interval_ms),
         announce: if routing.announce == "all" { Announce::All } else { Announce::Client },
+        learned: routing.announce_learned,
+        link_watch: None,
         // The node's own rules say who may register what; these commands would pass them by.
         readvertise: false,
         cost_by: CostBy {
@@ -46,6 +53,15 @@ pub(super) fn settings(config: &Config) -> anyhow::Result<Option<Settings>> {
         state: Some(folder.clone()),
         keys: (!routing.insecure).then_some(folder),
     }))
+}
+
+/// Routing that looks for neighbours needs links to look on: the usual groups, when none is configured.
+pub(super) fn join_groups(config: &mut Config) {
+    let faces = &mut config.faces;
+    let none = faces.udp.multicast.0.is_empty() && faces.ether.interfaces.0.is_empty();
+    if !config.routing.network.is_empty() && config.routing.discover && none {
+        faces.udp.multicast.0 = GROUPS.map(str::to_owned).to_vec();
+    }
 }
 
 /// The router named for its host.
@@ -72,13 +88,13 @@ pub(super) fn start(
     node: &NodeHandle,
 ) -> anyhow::Result<Option<Handle>> {
     let Some(mut settings) = settings else { return Ok(None) };
-    let Some(path) = &node.bound().unix else {
-        return Err(Failure::new(Exit::Failed, "the router finds no way to its node")
-            .why("the node has no Unix socket: another forwarder may use the path")
-            .next("set faces.unix.path to a path that is free")
-            .into());
-    };
-    settings.node = format!("unix://{}", path.display());
+    settings.node = way_to(node)?;
+    // The push half has the links that routing has.
+    let found = node.found_links();
+    settings.link_watch = Some(LinkWatch::new(move |change| match change {
+        LinkChange::Up { face, cost } => found.up(face, cost),
+        LinkChange::Down { face } => found.down(face),
+    }));
     let router = settings.router.clone();
     let handle = onym_router::start(settings).map_err(|error| {
         Failure::new(Exit::Failed, "the router does not start")
@@ -88,4 +104,15 @@ pub(super) fn start(
     node.add_metrics(handle.shown());
     tracing::info!(%router, "routing");
     Ok(Some(handle))
+}
+
+/// The URI of the node for what runs beside it.
+pub(super) fn way_to(node: &NodeHandle) -> anyhow::Result<String> {
+    let Some(path) = &node.bound().unix else {
+        return Err(Failure::new(Exit::Failed, "what runs beside the node cannot reach it")
+            .why("the node has no Unix socket: another forwarder may use the path")
+            .next("set faces.unix.path to a path that is free")
+            .into());
+    };
+    Ok(format!("unix://{}", path.display()))
 }

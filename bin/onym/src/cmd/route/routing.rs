@@ -1,6 +1,7 @@
 //! `onym route run` and what a router tells.
 
 mod hold;
+mod map;
 
 use crate::cmd::daemon::routing as daemon;
 use crate::exit::{Exit, Failure};
@@ -8,6 +9,7 @@ use crate::output::{self, Context, write_line};
 use crate::{session, stop};
 use anyhow::Context as _;
 use clap::Subcommand;
+use map::Map;
 use onym_client::mgmt;
 use onym_client::transport::{self, Surroundings};
 use onym_route::{CostBy, Link};
@@ -47,9 +49,14 @@ pub(crate) enum Command {
     /// Hear a neighbour again that was held down.
     #[command(after_help = "Example:\n  onym route release /example/router-b")]
     Release(Held),
-    /// Print the map that the router sees, for Graphviz.
+    /// Print the map that the router sees: for Graphviz, or with --json as routers and links.
     #[command(after_help = "Example:\n  onym route map | dot -Tsvg -o map.svg")]
     Map,
+    /// Show the link state database and the routing table of NLSR, where NLSR runs over the node.
+    #[command(after_help = "Examples:
+  onym route lsdb
+  onym route lsdb --router /ndn/site/%C1.Router/r1 --json")]
+    Lsdb(super::lsdb::Args),
 }
 
 #[derive(Debug, clap::Args)]
@@ -59,9 +66,12 @@ pub(crate) struct Run {
     /// Name of the router; without it, the network and the host's name.
     #[arg(long, value_name = "NAME")]
     router: Option<Name>,
-    /// A neighbour to link to; repeat for more.
+    /// A neighbour to link to; repeat for more. A host name is followed when its address changes.
     #[arg(long, value_name = "URI")]
     neighbour: Vec<String>,
+    /// Look for neighbours on the multicast faces of the node, which is on this machine.
+    #[arg(long)]
+    discover: bool,
     /// Folder of keys and bootstrap time; created if missing.
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
@@ -122,9 +132,11 @@ pub(crate) fn run(command: Command, cx: &Context) -> anyhow::Result<()> {
         }
         Command::Hold(args) => hold::hold(args, cx),
         Command::Release(args) => hold::release(args, cx),
+        Command::Lsdb(args) => super::lsdb::run(&args, cx),
         Command::Map => {
             let view = view(cx)?;
-            if cx.json { cx.print(&view, |_| String::new()) } else { write_line(&map(&view)) }
+            let map = Map::of(&view);
+            if cx.json { cx.print(&map, |_| String::new()) } else { write_line(&map.dot()) }
         }
     }
 }
@@ -150,6 +162,10 @@ fn serve(args: Run, cx: &Context) -> anyhow::Result<()> {
         advertise_interval: Duration::from_millis(args.advertise_interval),
         dead_interval: Duration::from_millis(args.dead_interval),
         announce: if args.announce_all { Announce::All } else { Announce::Client },
+        resolve_every: Duration::from_secs(30),
+        discover: args.discover,
+        learned: true,
+        link_watch: None,
         readvertise: true,
         cost_by: CostBy { rtt: Duration::from_millis(args.cost_rtt), loss_percent: args.cost_loss },
         state: Some(folder.clone()),
@@ -172,20 +188,35 @@ pub(super) fn view(cx: &Context) -> anyhow::Result<Value> {
 
 /// Asks the router of the node for a dataset.
 pub(crate) fn ask(cx: &Context, what: &str, about: Option<&Name>) -> anyhow::Result<Value> {
-    let mut client = session::open(cx)?;
-    let mut name: Name = "/localhost/nlsr".parse()?;
-    name.append_generic(what);
+    try_ask(cx, what, about).map_err(|error| match error {
+        Unasked::Node(error) | Unasked::Answer(error) => error,
+        Unasked::NoRouter(error) => Failure::new(Exit::NotFound, "no router answers on this node")
+            .why(error)
+            .next("set routing.network in the node's configuration, or start `onym route run`")
+            .into(),
+    })
+}
+
+/// Why a router told nothing.
+pub(crate) enum Unasked {
+    Node(anyhow::Error),
+    NoRouter(onym_client::Error),
+    Answer(anyhow::Error),
+}
+
+/// As [`ask`], for who does without an answer.
+pub(crate) fn try_ask(cx: &Context, what: &str, about: Option<&Name>) -> Result<Value, Unasked> {
+    let mut client = session::open(cx).map_err(Unasked::Node)?;
+    let mut name = Name::new();
+    name.append_generic("localhost").append_generic("nlsr").append_generic(what);
     if let Some(about) = about {
         let mut wire = Vec::new();
         about.as_ref().write_tlv(&mut wire);
         name.append_generic(wire);
     }
-    let content = mgmt::fetch_dataset(&mut client, name).map_err(|error| {
-        Failure::new(Exit::NotFound, "no router answers on this node")
-            .why(error)
-            .next("set routing.network in the node's configuration, or start `onym route run`")
-    })?;
-    serde_json::from_slice(&content).context("the router's answer cannot be parsed")
+    let content = mgmt::fetch_dataset(&mut client, name).map_err(Unasked::NoRouter)?;
+    let read = serde_json::from_slice(&content).context("the router's answer cannot be parsed");
+    read.map_err(Unasked::Answer)
 }
 
 // --- text
@@ -228,7 +259,9 @@ fn status_text(view: &Value) -> String {
     );
     for link in rows(&view["links"]) {
         let face = link["face"].as_u64().map_or("no face".to_owned(), |f| format!("face {f}"));
-        let _ = write!(out, "\nlink {} {face} cost {}", text(link, "uri"), number(link, "cost"));
+        let met = if link["is_met"] == true { ", found" } else { "" };
+        let (uri, cost) = (text(link, "uri"), number(link, "cost"));
+        let _ = write!(out, "\nlink {uri} {face} cost {cost}{met}");
     }
     for held in rows(&view["held"]) {
         let _ = write!(out, "\nheld down {}", held.as_str().unwrap_or("?"));
@@ -305,26 +338,5 @@ fn explain_text(told: &Value) -> String {
             let _ = write!(out, "\n  {mark} by {by} at cost {cost}: {why}");
         }
     }
-    out
-}
-
-/// The map as far as one router sees it: itself, its neighbours, and behind whom others are.
-fn map(view: &Value) -> String {
-    let quoted = |text: &str| format!("{text:?}");
-    let own = quoted(text(view, "router"));
-    let mut out = format!("graph routing {{\n  {own} [shape=box];\n");
-    for n in rows(&view["neighbours"]) {
-        let name = quoted(text(n, "router"));
-        let _ = writeln!(out, "  {own} -- {name} [label={}];", number(n, "cost"));
-    }
-    for d in rows(&view["destinations"]) {
-        let (name, by) = (text(d, "router"), d["hops"][0][0].as_str().unwrap_or("?"));
-        if name != by {
-            let cost = number(d, "cost");
-            let (by, name) = (quoted(by), quoted(name));
-            let _ = writeln!(out, "  {by} -- {name} [style=dashed, label={cost}];");
-        }
-    }
-    out.push('}');
     out
 }

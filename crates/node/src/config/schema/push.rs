@@ -59,6 +59,9 @@ pub struct Push {
     pub boards: bool,
     /// Links to neighbours.
     pub link: Vec<PushLink>,
+    /// Whether the neighbours that routing hears (`routing.network`) are links, too, at the costs that
+    /// routing knows: then a link is named once. Needs the scheme `k`, which draws their numbers.
+    pub routing_links: bool,
     /// Most octets of a frame. Longer publications are cut, and what is lost of them is repaired;
     /// a frame that is longer than a link carries travels it in pieces, and is lost with any of
     /// them. At most 1400 where a link has the old framing, and better so where links lose much.
@@ -129,6 +132,7 @@ impl Default for Push {
             epoch_s: 3600,
             boards: true,
             link: Vec::new(),
+            routing_links: true,
             frame_bytes_max: 8800,
             publication_bytes_max: 64 << 20,
             apps_max: 65_536,

@@ -15,6 +15,12 @@ pub struct Routing {
     pub router: String,
     /// Links to neighbours. One end of a link is enough.
     pub neighbour: Vec<RoutingNeighbour>,
+    /// Time between two look-ups of host names of neighbours, in milliseconds.
+    pub resolve_interval_ms: u64,
+    /// Look for neighbours on links with several peers: on the multicast faces of this node, which
+    /// are made of `faces.udp.multicast` and `faces.ether.interfaces`; when both are empty, the usual
+    /// groups of UDP are joined on all interfaces.
+    pub discover: bool,
     /// Folder of `network.cert`, `router.key`, `router.cert`, the bootstrap time and the neighbours
     /// held down; what is missing is made. Empty: `/var/lib/onym/routing` for root, else `onym/routing` in the user's
     /// state folder.
@@ -24,6 +30,9 @@ pub struct Routing {
     /// Which routes of applications are announced: `client` (origin client, as other routers do)
     /// or `all` (whatever an application registers).
     pub announce: String,
+    /// Announce what self-learning found and applications announced with a signature, too, as long
+    /// as the routes of these prefix announcements last; not what leads to other routers.
+    pub announce_learned: bool,
     /// A link costs one more for each of these milliseconds of its round-trip time, as measured; 0:
     /// time adds nothing. Between routers of this kind only.
     pub cost_rtt_ms: u64,
@@ -43,9 +52,12 @@ impl Default for Routing {
             network: String::new(),
             router: String::new(),
             neighbour: Vec::new(),
+            resolve_interval_ms: 30_000,
+            discover: false,
             folder: String::new(),
             insecure: false,
             announce: "client".to_owned(),
+            announce_learned: true,
             cost_rtt_ms: 0,
             cost_loss_percent: 0,
             advertise_interval_ms: 5_000,
@@ -58,7 +70,9 @@ impl Default for Routing {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RoutingNeighbour {
-    /// Its URI, such as `udp4://192.0.2.1:6363`.
+    /// Its URI, such as `udp4://192.0.2.1:6363`. A host name in place of the address,
+    /// `udp://router.example`, is looked up again and again (`routing.resolve_interval_ms`), and the link
+    /// follows it.
     pub uri: String,
     /// MTU of the face, in octets.
     #[serde(default)]

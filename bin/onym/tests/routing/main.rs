@@ -2,93 +2,15 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod beside;
+mod ndnd;
+mod nodes;
+#[path = "../support/mod.rs"]
 mod support;
 
-use std::net::UdpSocket;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use nodes::{INSECURE, Node, QUICK, node, port, prefixes, reaches, took};
 use std::time::{Duration, Instant};
-use support::{Place, Running, wait_until};
-
-/// A port that was free a moment ago.
-fn port() -> u16 {
-    UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
-
-/// A daemon that routes as `/net/NAME`, with links to `to`.
-struct Node {
-    place: Place,
-    port: u16,
-    daemon: Running,
-    sets: Vec<String>,
-}
-
-impl Node {
-    /// Kills the daemon and starts it again, with all that it keeps.
-    fn again(&mut self) {
-        self.daemon.kill();
-        let sets: Vec<&str> = self.sets.iter().map(String::as_str).collect();
-        self.daemon = self.place.daemon(&sets);
-    }
-
-    fn folder(&self) -> String {
-        self.place.path("routing").display().to_string()
-    }
-
-    /// What its router shows.
-    fn status(&self) -> serde_json::Value {
-        let shown = self.place.run(&["--json", "route", "status"]);
-        serde_json::from_str(&shown.out).unwrap_or_default()
-    }
-}
-
-fn node(name: &str, to: &[u16], more: &[&str]) -> Node {
-    let (place, port) = (Place::new(), port());
-    let links: Vec<String> =
-        to.iter().map(|port| format!("{{uri=\"udp4://127.0.0.1:{port}\"}}")).collect();
-    let folder = place.path("routing");
-    let mut sets = vec![
-        format!("faces.udp.listen=127.0.0.1:{port}"),
-        "faces.udp.multicast=[]".to_owned(),
-        "routing.network=/net".to_owned(),
-        format!("routing.router=/net/{name}"),
-        format!("routing.folder={}", folder.display()),
-        format!("routing.neighbour=[{}]", links.join(",")),
-        "routing.announce=all".to_owned(),
-    ];
-    sets.extend(more.iter().map(ToString::to_string));
-    let all: Vec<&str> = sets.iter().map(String::as_str).collect();
-    let daemon = place.daemon(&all);
-    Node { place, port, daemon, sets }
-}
-
-const INSECURE: &[&str] = &["routing.insecure=true"];
-/// Nobody tells that a killed process is gone: its neighbours notice by its silence.
-const QUICK: &[&str] = &[
-    "routing.insecure=true",
-    "routing.advertise_interval_ms=1000",
-    "routing.dead_interval_ms=3000",
-];
-
-fn reaches(node: &Node, router: &str, neighbour: &str) -> bool {
-    let shown = node.place.run(&["--json", "route", "table"]);
-    let Ok(table) = serde_json::from_str::<serde_json::Value>(&shown.out) else { return false };
-    table
-        .as_array()
-        .into_iter()
-        .flatten()
-        .any(|row| row["router"] == router && row["hops"][0][0] == neighbour)
-}
-
-fn took(what: &str, done: impl FnMut() -> bool) -> Duration {
-    let start = Instant::now();
-    wait_until(what, done);
-    start.elapsed()
-}
-
-fn prefixes(node: &Node) -> String {
-    node.place.run(&["route", "prefixes"]).out
-}
+use support::{Place, wait_until};
 
 #[test]
 fn a_line_of_three_finds_its_ways_and_loses_and_finds_another_one() {
@@ -238,67 +160,4 @@ fn a_router_of_its_own_removes_its_stale_routes_and_leaves_those_of_others() {
     let explained = place.run(&["route", "explain", "/net/b"]).out;
     assert!(explained.contains("a router at cost 1"), "{explained}");
     assert!(routes().contains("/of/nlsr"), "{}", routes());
-}
-
-/// ndnd, where it is on PATH.
-fn ndnd() -> Option<()> {
-    let mut command = Command::new("ndnd");
-    command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
-    command.status().ok().map(drop)
-}
-
-fn write(path: &Path, text: &str) {
-    std::fs::write(path, text).unwrap();
-}
-
-#[test]
-fn a_router_of_ndnd_is_a_neighbour_and_prefixes_go_both_ways() {
-    if ndnd().is_none() {
-        println!("skipped: ndnd is not on PATH");
-        return;
-    }
-    let a = node("a", &[], INSECURE);
-    let place = Place::new();
-    let (socket, port) = (place.path("nd.sock"), port());
-    write(
-        &place.path("fw.yml"),
-        &format!(
-            "core:\n  log_level: INFO\nfaces:\n  udp:\n    enabled_unicast: true\n    \
-             enabled_multicast: false\n    port_unicast: {port}\n  tcp:\n    enabled: false\n  \
-             unix:\n    enabled: true\n    socket_path: {}\n  websocket:\n    enabled: false\n",
-            socket.display()
-        ),
-    );
-    write(
-        &place.path("dv.yml"),
-        &format!(
-            "dv:\n  network: /net\n  router: /net/nd\n  keychain: insecure\n  neighbors:\n    \
-             - uri: \"udp4://127.0.0.1:{}\"\n",
-            a.port
-        ),
-    );
-    let transport = format!("unix://{}", socket.display());
-    let nd = |args: &[&str]| {
-        let mut command = Command::new("ndnd");
-        command.args(args).current_dir(place.dir()).env("NDN_CLIENT_TRANSPORT", &transport);
-        command
-    };
-    let _fw = Running::start(&mut nd(&["fw", "run", "fw.yml"]));
-    wait_until("the socket of ndnd", || socket.exists());
-    let _dv = Running::start(&mut nd(&["dv", "run", "dv.yml"]));
-    let up = took("ndnd's router", || reaches(&a, "/net/nd", "/net/nd"));
-    println!("ndnd is a neighbour after {up:?}");
-    assert!(up < Duration::from_secs(12), "two intervals and what starting takes: {up:?}");
-    let status = || String::from_utf8(nd(&["dv", "status"]).output().unwrap().stdout).unwrap();
-    wait_until("ndnd to know both", || status().contains("nRibEntries=2"));
-    std::fs::write(a.place.path("file"), b"from onym").unwrap();
-    let _put = a.place.start(&["put", "/app/ours", "file"]);
-    let mut nd_put = nd(&["put", "--expose", "/app/theirs"]);
-    nd_put.stdin(std::fs::File::open(a.place.path("file")).unwrap());
-    let _nd_put = Running::start(&mut nd_put);
-    let routes = || String::from_utf8(nd(&["fw", "route-list"]).output().unwrap().stdout).unwrap();
-    wait_until("our prefix at ndnd", || routes().contains("prefix=/app/ours"));
-    wait_until("ndnd's prefix here", || prefixes(&a).contains("/app/theirs from /net/nd"));
-    assert_eq!(a.place.run(&["get", "/app/theirs", "-o", "-"]).out, "from onym");
-    assert_eq!(nd(&["cat", "/app/ours"]).output().unwrap().stdout, b"from onym");
 }
