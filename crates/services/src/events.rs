@@ -1,7 +1,7 @@
 //! Events for a manager. How they are written down is the shell's business.
 
-use crate::name_filter::Rule;
 use crate::ports::{Port, Side};
+use crate::rule::Rule;
 use onym_tables::FaceId;
 use serde::Serialize;
 

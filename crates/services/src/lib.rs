@@ -21,6 +21,7 @@ mod origin;
 pub mod ports;
 pub mod registration;
 pub mod rendezvous;
+mod rule;
 pub mod settings;
 pub mod stats;
 mod strategy_forwarder;
@@ -35,8 +36,8 @@ pub use element::{Element, Method, Reason, Refusal, Request};
 pub use events::Event;
 pub use function::{Function, Now};
 pub use kind::Kind;
-pub use name_filter::{Applies, Match, Rule};
 pub use ports::{FarEnd, Port, Ports, Side};
+pub use rule::{Applies, Match, Rule};
 pub use verdict::Verdict;
 
 #[cfg(test)]

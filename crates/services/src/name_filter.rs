@@ -7,10 +7,9 @@
 
 mod rules;
 
-pub use rules::{Applies, Match, Rule};
-
 use crate::config::{Action, KindConfig, NameFilter as Config};
 use crate::element::{Cx, Element, Method, Refusal, Request, name_of};
+use crate::rule::Applies;
 use crate::stats::{self, KindStats};
 use crate::table;
 use crate::transparent;

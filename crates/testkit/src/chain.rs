@@ -5,6 +5,7 @@
 use crate::core::{link_config, to_name};
 use crate::script::{CsSpec, Script};
 use crate::subject::{Bench, Count, Received, Subject};
+use crate::virtual_time::{self, InVirtualTime};
 use crate::wire::name::Component;
 use onym_frame::{Buf, RxFrame, TxQueue};
 use onym_link::{Link, LinkConfig, Outbox, Packet, Received as FromLink};
@@ -295,6 +296,22 @@ impl ChainSubject {
         let links = self.clients.iter().filter(|c| c.open).map(|c| c.link.poll_timeout());
         links.chain(self.functions.iter().map(Function::poll_timeout)).min().unwrap_or(Tick::NEVER)
     }
+}
+
+impl Client {
+    fn take_frames(&mut self) {
+        for (head, body) in self.queue.iter() {
+            self.out.push_back([head, body].concat());
+        }
+        let count = self.queue.len();
+        self.queue.pop(count);
+    }
+}
+
+impl InVirtualTime for ChainSubject {
+    fn now(&self) -> Tick {
+        self.now
+    }
 
     fn advance(&mut self, end: Tick) -> bool {
         let due = self.next_timeout();
@@ -315,15 +332,13 @@ impl ChainSubject {
         self.settle_all();
         true
     }
-}
 
-impl Client {
-    fn take_frames(&mut self) {
-        for (head, body) in self.queue.iter() {
-            self.out.push_back([head, body].concat());
-        }
-        let count = self.queue.len();
-        self.queue.pop(count);
+    fn take(&mut self, face: usize) -> Option<Vec<u8>> {
+        self.clients[face].out.pop_front()
+    }
+
+    fn is_open(&self, face: usize) -> bool {
+        self.clients[face].open
     }
 }
 
@@ -344,23 +359,11 @@ impl Subject for ChainSubject {
     }
 
     fn receive(&mut self, face: usize, patience: Duration) -> Result<Received, String> {
-        let end = self.now + patience;
-        loop {
-            if let Some(frame) = self.clients[face].out.pop_front() {
-                return Ok(Received::Frame(frame));
-            }
-            if !self.clients[face].open {
-                return Ok(Received::Closed);
-            }
-            if !self.advance(end) {
-                return Ok(Received::Nothing);
-            }
-        }
+        Ok(virtual_time::receive(self, face, patience))
     }
 
     fn wait(&mut self, time: Duration) {
-        let end = self.now + time;
-        while self.advance(end) {}
+        virtual_time::wait(self, time);
     }
 
     fn route(

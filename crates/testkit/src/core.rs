@@ -2,6 +2,7 @@
 
 use crate::script::{CsSpec, FaceSpec, Script, StepKind};
 use crate::subject::{Bench, Count, Received, Subject};
+use crate::virtual_time::{self, InVirtualTime};
 use crate::wire::name::{Component, encode};
 use onym_forward::{Config, FaceInfo, Forwarder, UnsolicitedPolicy, Verdict};
 use onym_frame::{Buf, RxFrame, TxQueue};
@@ -118,8 +119,23 @@ impl CoreSubject {
         let next = links.chain(self.forwarder.poll_timeout()).min();
         next.filter(|t| *t != Tick::NEVER)
     }
+}
 
-    /// Goes to the next moment at which something is due, if it is not after `end`.
+impl Face {
+    fn take_frames(&mut self) {
+        for (head, body) in self.queue.iter() {
+            self.out.push_back([head, body].concat());
+        }
+        let count = self.queue.len();
+        self.queue.pop(count);
+    }
+}
+
+impl InVirtualTime for CoreSubject {
+    fn now(&self) -> Tick {
+        self.now
+    }
+
     fn advance(&mut self, end: Tick) -> bool {
         match self.next_timeout() {
             Some(due) if due <= end => {
@@ -137,15 +153,13 @@ impl CoreSubject {
             }
         }
     }
-}
 
-impl Face {
-    fn take_frames(&mut self) {
-        for (head, body) in self.queue.iter() {
-            self.out.push_back([head, body].concat());
-        }
-        let count = self.queue.len();
-        self.queue.pop(count);
+    fn take(&mut self, face: usize) -> Option<Vec<u8>> {
+        self.faces[face].out.pop_front()
+    }
+
+    fn is_open(&self, face: usize) -> bool {
+        self.faces[face].open
     }
 }
 
@@ -165,23 +179,11 @@ impl Subject for CoreSubject {
     }
 
     fn receive(&mut self, face: usize, patience: Duration) -> Result<Received, String> {
-        let end = self.now + patience;
-        loop {
-            if let Some(frame) = self.faces[face].out.pop_front() {
-                return Ok(Received::Frame(frame));
-            }
-            if !self.faces[face].open {
-                return Ok(Received::Closed);
-            }
-            if !self.advance(end) {
-                return Ok(Received::Nothing);
-            }
-        }
+        Ok(virtual_time::receive(self, face, patience))
     }
 
     fn wait(&mut self, time: Duration) {
-        let end = self.now + time;
-        while self.advance(end) {}
+        virtual_time::wait(self, time);
     }
 
     fn route(

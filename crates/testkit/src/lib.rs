@@ -20,4 +20,5 @@ pub mod script;
 pub mod show;
 pub mod socket;
 pub mod subject;
+mod virtual_time;
 pub mod wire;

@@ -219,26 +219,6 @@ pub(crate) const fn misplaced(typ: u32) -> Result<(), Malformed> {
     if is_critical(typ) { Err(Malformed::OutOfOrder(typ)) } else { Ok(()) }
 }
 
-/// Where the value of the Name begins in an Interest or Data that was parsed: the Name is its first
-/// element, so behind two heads.
-#[must_use]
-#[inline]
-pub fn name_at(packet: &[u8]) -> usize {
-    let outer = short_head_len(packet.get(1));
-    outer + short_head_len(packet.get(outer + 1))
-}
-
-/// Octets of a head with a type of one octet, by the first octet of its length.
-#[inline]
-const fn short_head_len(length: Option<&u8>) -> usize {
-    match length {
-        Some(255) => 10,
-        Some(254) => 6,
-        Some(253) => 4,
-        _ => 2,
-    }
-}
-
 /// A cursor over the elements of a VALUE.
 ///
 /// As an iterator it yields each element, or one error and then nothing.

@@ -4,7 +4,7 @@
 
 use crate::Unsent;
 use crate::faces::FaceSlot;
-use crate::path::is_localhost;
+use crate::path::scope::is_localhost;
 use crate::stage::Pending;
 use onym_link::{LpOut, Outbox, Outgoing, PacketKind, Payload, Transmit};
 use onym_tables::FaceId;

@@ -15,7 +15,7 @@ pub(crate) mod finalize;
 mod incoming;
 pub(crate) mod interest;
 pub(crate) mod nack;
-mod scope;
+pub(crate) mod scope;
 pub(crate) mod timers;
 
 pub use data::Share;

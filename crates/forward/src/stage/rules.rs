@@ -2,7 +2,7 @@
 
 use crate::Verdict;
 use crate::faces::FaceInfo;
-use crate::path::is_localhost;
+use crate::path::scope::is_localhost;
 use onym_link::LpIn;
 use onym_tables::HashKey;
 use onym_wire::data::Data;

@@ -4,11 +4,12 @@ use crate::config::Action;
 use crate::element::{Cx, Refusal, Request, read};
 use crate::events::Event;
 use crate::names;
+use crate::rule::{Applies, Match, Rule};
 use onym_tables::prefix_map::PrefixMap;
 use onym_tables::{HashKey, NameHashes, Tick};
 use onym_wire::name::Name;
 use regex::Regex;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -16,69 +17,6 @@ use std::collections::BTreeMap;
 const REGEX_MAX: usize = 64;
 /// Most octets that a regular expression may take once compiled.
 const REGEX_SIZE_MAX: usize = 1 << 18;
-
-/// Which packets a rule is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
-#[serde(rename_all = "lowercase")]
-pub enum Applies {
-    /// Interests.
-    Interest,
-    /// Data.
-    Data,
-    /// Both.
-    #[default]
-    Both,
-}
-
-impl Applies {
-    fn covers(self, kind: Self) -> bool {
-        self == Self::Both || self == kind
-    }
-}
-
-/// How the text of a rule is compared with a name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Default)]
-#[serde(rename_all = "lowercase")]
-pub enum Match {
-    /// It is the name.
-    Exact,
-    /// It is a prefix of the name.
-    #[default]
-    Prefix,
-    /// It is a regular expression for the URI of the name.
-    Regex,
-}
-
-fn operator() -> String {
-    "operator".into()
-}
-
-fn drop_it() -> Action {
-    Action::Drop
-}
-
-/// A rule as it is written.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Rule {
-    /// A name, a prefix or a regular expression.
-    pub prefix: String,
-    /// Which of them.
-    #[serde(default, rename = "match")]
-    pub how: Match,
-    /// What becomes of packets.
-    #[serde(default = "drop_it")]
-    pub action: Action,
-    /// Of which packets.
-    #[serde(default)]
-    pub applies: Applies,
-    /// How long it lasts, in milliseconds; without end where it says nothing.
-    #[serde(default)]
-    pub lifetime_ms: Option<u64>,
-    /// Who made it.
-    #[serde(default = "operator")]
-    pub origin: String,
-}
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -24,7 +24,6 @@ use crate::{Tick, room};
 use body::{Pool, Stored};
 use deferred::Deferred;
 use onym_frame::Buf;
-use onym_wire::tlv;
 use order::{NONE, Order};
 use queue::{Queue, Queues};
 
@@ -336,7 +335,7 @@ impl ContentStore {
         fresh_until: Tick,
         unsolicited: bool,
     ) -> u32 {
-        let name_at = tlv::name_at(data);
+        let name_at = name.as_ptr().addr().wrapping_sub(data.as_ptr().addr());
         debug_assert!(data.get(name_at..name_at + name.len()) == Some(name));
         let slot = Slot {
             hash,

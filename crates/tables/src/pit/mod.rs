@@ -17,7 +17,7 @@ use crate::hash::{HashKey, NameHashes, component_count};
 use crate::index::HashIndex;
 use crate::wheel::Wheel;
 use crate::{Tick, room};
-use onym_wire::{NAME_COMPONENTS_MAX, tlv};
+use onym_wire::NAME_COMPONENTS_MAX;
 
 const NONE: u32 = u32::MAX;
 
@@ -344,7 +344,7 @@ impl<I: Default> Pit<I> {
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation)]
     fn fill(&mut self, slot: u32, key: &Key<'_>, interest: &[u8]) {
-        let name_at = tlv::name_at(interest);
+        let name_at = key.name.as_ptr().addr().wrapping_sub(interest.as_ptr().addr());
         debug_assert!(interest.get(name_at..name_at + key.name.len()) == Some(key.name));
         let s = &mut self.slots[slot as usize];
         // Exactly: room that doubles would stay with the slot.
