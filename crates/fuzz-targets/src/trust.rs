@@ -1,9 +1,12 @@
-//! Trust: models, schema texts, validator configuration, regular expressions over names.
+//! Trust: models, invitations, schema texts, validator configuration, regular expressions over names,
+//! lists of revocations.
 
+use onym_trust::chain::Revoked;
 use onym_trust::conf::{Expansion, Pattern, Rules, no_include};
+use onym_trust::invite::{Invitation, certificate_list};
 use onym_trust::lvs::{Functions, Mode, Model, Schema, compile, lint};
 use onym_trust::{Policy, Subject};
-use onym_wire::Name;
+use onym_wire::{Data, Name};
 
 /// Names that everything which loads is asked about.
 const NAMES: [&str; 4] = ["/a/x/1", "/a/x/KEY/k/i/v=1", "/a/KEY/k/self/v=1", "/"];
@@ -22,11 +25,19 @@ fn ask(policy: &dyn Policy) {
     }
 }
 
-/// Reads `input` as a model of a schema.
+/// Reads `input` as a model of a schema, and as an invitation or list of certificates.
 ///
 /// # Panics
 /// When a model that loads is written differently, or a question to it fails.
 pub fn trust_model(input: &[u8]) {
+    if let Ok(data) = Data::parse(input) {
+        let key = data.name.drop_last(2);
+        let _ = certificate_list(&data, key);
+        if let Ok(invitation) = Invitation::parse(&data) {
+            let names = NAMES.map(|uri| uri.parse::<Name>().expect("the names above are names"));
+            let _ = invitation.allows(names[0].as_ref(), names[1].as_ref());
+        }
+    }
     let Ok(model) = Model::decode(input) else { return };
     let octets = model.encode();
     let again = Model::decode(&octets).expect("law: what is written can be read");
@@ -48,6 +59,7 @@ pub fn trust_text(input: &[u8]) {
     match kind % 3 {
         0 => {
             let _ = lint(text);
+            let _ = Revoked::parse(text);
             let Ok(model) = compile(text, Mode::Strict) else { return };
             let again = Model::decode(&model.encode()).expect("law: what compiles loads");
             assert_eq!(again, model);

@@ -67,6 +67,23 @@ impl Anchors {
         Ok(())
     }
 
+    /// Keeps the anchors that `policy` has a root for.
+    ///
+    /// # Errors
+    /// When that is none of them; then all are kept.
+    pub(super) fn retain(&mut self, policy: &dyn Policy) -> Result<(), AnchorError> {
+        let denied = |c: &Certificate| policy.anchor(c.name()).err();
+        let first = self.iter().next().and_then(denied);
+        if let Some(denial) = first.filter(|_| self.iter().all(|c| denied(c).is_some())) {
+            return Err(AnchorError::Denied(denial));
+        }
+        for group in self.groups.values_mut() {
+            group.retain(|anchor| denied(anchor).is_none());
+        }
+        self.groups.retain(|_, group| !group.is_empty());
+        Ok(())
+    }
+
     pub(super) fn replace(
         &mut self,
         group: &str,

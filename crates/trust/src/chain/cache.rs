@@ -8,7 +8,7 @@ use onym_wire::{Name, NameRef};
 use std::collections::{BTreeMap, VecDeque};
 
 /// A certificate with a chain to an anchor.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Verified {
     pub(super) certificate: Certificate,
     /// When it and all above it are valid.
@@ -16,10 +16,19 @@ pub(super) struct Verified {
     /// Certificates between it and its anchor, itself counted.
     pub(super) depth: usize,
     pub(super) anchor: Name,
+    /// When its records were asked for, and how long their answers count; `None` when nobody asks.
+    pub(super) recorded: Option<(u64, u64)>,
+}
+
+impl Verified {
+    /// Whether what was learned about its revocation counts still.
+    fn is_settled(&self, now_ms: u64) -> bool {
+        self.recorded.is_none_or(|(at_ms, keep_ms)| now_ms.abs_diff(at_ms) <= keep_ms)
+    }
 }
 
 /// Verified certificates by name; the one that was added first goes when it is full.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Cache {
     by_name: BTreeMap<Name, Verified>,
     order: VecDeque<Name>,
@@ -62,30 +71,28 @@ impl Cache {
         }
     }
 
-    /// The certificate of this name.
-    pub(super) fn get(&self, name: NameRef<'_>) -> Option<&Verified> {
-        self.by_name.get(name.value())
+    /// The certificate of this name, unless its records must be asked for again.
+    pub(super) fn get(&self, name: NameRef<'_>, now_ms: u64) -> Option<&Verified> {
+        self.by_name.get(name.value()).filter(|known| known.is_settled(now_ms))
     }
 
     /// The certificate that a locator means: of several, the newest that is valid then.
     pub(super) fn find(&self, locator: NameRef<'_>, moment_ms: u64) -> Option<&Verified> {
         if is_full(locator) {
-            return self.get(locator);
+            return self.get(locator, moment_ms);
         }
         let from = locator.to_name();
         let behind = self.by_name.range(from..);
         let ours = behind.take_while(|(name, _)| locator.is_prefix_of(name.as_ref()));
         let mut newest = None;
         for (_, verified) in ours {
-            if verified.window.check(moment_ms).is_ok() {
+            if verified.window.check(moment_ms).is_ok() && verified.is_settled(moment_ms) {
                 newest = Some(verified);
             }
         }
         newest
     }
-}
 
-impl Cache {
     /// The last certificate, in canonical order, that a locator means, valid or not.
     pub(super) fn newest(&self, locator: NameRef<'_>) -> Option<&Verified> {
         let behind = self.by_name.range(locator.to_name()..);

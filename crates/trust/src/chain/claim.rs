@@ -31,10 +31,12 @@ pub(super) struct Claim<'a> {
     value: &'a [u8],
     /// SignatureTime, milliseconds.
     pub(super) time_ms: Option<u64>,
+    /// Whether an invitation that counts lets its key sign it, whatever the rules say.
+    pub(super) is_invited: bool,
 }
 
 /// A claim that waits.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct OwnedClaim {
     name: Name,
     kind: Kind,
@@ -43,6 +45,9 @@ pub(super) struct OwnedClaim {
     signed: Vec<u8>,
     value: Vec<u8>,
     time_ms: Option<u64>,
+    is_invited: bool,
+    /// The claim that is judged when this one, of its invitation, is good.
+    pub(super) then: Option<Box<Self>>,
 }
 
 impl<'a> Claim<'a> {
@@ -77,7 +82,17 @@ impl<'a> Claim<'a> {
         }
         let subject = subject.signed(signature_type);
         let (parts, value) = (signed.parts, signed.value);
-        Ok(Self { subject, locator, signature_type, parts, value, time_ms })
+        Ok(Self { subject, locator, signature_type, parts, value, time_ms, is_invited: false })
+    }
+
+    /// The same signature, judged as one over this name.
+    pub(super) const fn about(self, name: NameRef<'a>) -> Self {
+        Self { subject: Subject { name, ..self.subject }, ..self }
+    }
+
+    /// The same, let in by an invitation.
+    pub(super) const fn invited(self) -> Self {
+        Self { is_invited: true, ..self }
     }
 
     pub(super) fn to_waiting(self) -> OwnedClaim {
@@ -89,6 +104,8 @@ impl<'a> Claim<'a> {
             signed: self.parts.concat(),
             value: self.value.to_vec(),
             time_ms: self.time_ms,
+            is_invited: self.is_invited,
+            then: None,
         }
     }
 
@@ -114,6 +131,11 @@ impl<'a> Claim<'a> {
 }
 
 impl OwnedClaim {
+    /// The same; `then` is judged when it is good.
+    pub(super) fn followed_by(self, then: Option<Box<Self>>) -> Self {
+        Self { then, ..self }
+    }
+
     pub(super) fn borrow(&self) -> Claim<'_> {
         let subject = Subject { name: self.name.as_ref(), kind: self.kind, signature_type: None };
         Claim {
@@ -123,13 +145,15 @@ impl OwnedClaim {
             parts: [&self.signed, &[]],
             value: &self.value,
             time_ms: self.time_ms,
+            is_invited: self.is_invited,
         }
     }
 
     /// Octets that it keeps.
     pub(super) fn octets(&self) -> usize {
         let names = self.name.value().len() + self.locator.value().len();
-        size_of::<Self>() + names + self.signed.len() + self.value.len()
+        let then = self.then.as_ref().map_or(0, |then| then.octets());
+        size_of::<Self>() + names + self.signed.len() + self.value.len() + then
     }
 }
 

@@ -16,7 +16,8 @@ pub struct Trusted {
     pub depth: usize,
 }
 
-/// A certificate to get. Each name is asked for once, whatever waits for it.
+/// A certificate, or a record of revocation, to get. Each name is asked for once, whatever waits
+/// for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fetch {
     /// Says which fetch an answer belongs to.
@@ -52,7 +53,7 @@ impl Failure {
 }
 
 /// What a [`Validator`](super::Validator) wants done or tells.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Event {
     /// Get a certificate, then call [`Validator::certificate`](super::Validator::certificate) or [`Validator::failed`](super::Validator::failed).
     Fetch(Fetch),

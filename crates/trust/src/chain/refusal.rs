@@ -1,5 +1,7 @@
 //! Why a packet is not believed.
 
+use super::revocation::Revoker;
+use crate::invite::InviteError;
 use crate::policy::Denial;
 use onym_wire::Name;
 use std::fmt;
@@ -47,6 +49,9 @@ pub enum Refusal {
     /// The rules forbid it.
     #[error("{0}")]
     Denied(Denial),
+    /// The invitation that came with it does not count.
+    #[error("{0}")]
+    Invitation(InviteError),
     /// The signature was not made over these octets with the named key.
     #[error("the signature of {of} was not made with the key of {key}: {what}")]
     BadSignature {
@@ -113,6 +118,24 @@ pub enum Refusal {
     /// A certificate or key is on the list of what is believed no longer.
     #[error("{0} is revoked")]
     Revoked(Name),
+    /// A record of its issuer or owner says that it is believed no longer.
+    #[error("{name} is revoked by a record of its {by}: {reason}")]
+    RevokedByRecord {
+        /// The certificate.
+        name: Name,
+        /// Who made the record.
+        by: Revoker,
+        /// Why, as the record has it.
+        reason: &'static str,
+    },
+    /// Whether it is revoked cannot be known now, and the policy asks for it.
+    #[error("nobody says whether {name} is revoked: {why}")]
+    NoRecord {
+        /// The certificate.
+        name: Name,
+        /// What happened to the question.
+        why: String,
+    },
     /// The packet does not say when it was signed, or nobody saw it then.
     #[error("{0} is not valid now, and no witness shows that the packet was signed before")]
     NoWitness(Name),

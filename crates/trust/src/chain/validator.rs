@@ -1,18 +1,16 @@
-//! Judging packets, and saying which certificates are needed for it.
+//! Rules, anchors, revocations and the table of what was verified, as they are set and changed.
 
 use super::anchors::{AnchorError, Anchors, GroupChange};
-use super::cache::{Cache, Verified};
-use super::claim::{Claim, Context, is_full};
-use super::event::{Event, Failure, Judged, Trusted};
-use super::refusal::{Element, Refusal};
+use super::cache::Cache;
+use super::event::{Event, Failure};
+use super::failures::Failures;
+use super::refusal::Refusal;
+use super::revocation::{Records, Revoked};
 use super::waiting::Waiting;
-use super::window::Window;
-use crate::policy::{KeyForm, Policy, Subject, Verdict};
+use crate::policy::Policy;
 use onym_crypto::Certificate;
-use onym_wire::data::Data;
-use onym_wire::interest::Interest;
-use onym_wire::{Name, NameRef, types};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use onym_wire::{Name, NameRef};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// What happens to a packet whose chain is not valid now.
@@ -28,7 +26,7 @@ pub enum OldData {
 }
 
 /// Bounds and choices of a [`Validator`].
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Most certificates between a packet and its anchor.
     pub depth: usize,
@@ -48,6 +46,12 @@ pub struct Limits {
     pub old_data: OldData,
     /// Whether anchors count beyond their validity period, as ndn-cxx has it.
     pub expired_anchors: bool,
+    /// Whether an invitation that comes with Data lets in what the rules refuse: when it is signed
+    /// by a key that may sign that Data itself.
+    pub invitations: bool,
+    /// Whether a certificate by its own key counts when its owner's list names another one of the
+    /// same public key that has a chain to an anchor. Each unknown one costs a fetch more.
+    pub certificate_lists: bool,
 }
 
 impl Default for Limits {
@@ -62,22 +66,39 @@ impl Default for Limits {
             fetch_ms: 30_000,
             old_data: OldData::Refuse,
             expired_anchors: false,
+            invitations: true,
+            certificate_lists: false,
         }
     }
 }
 
+/// What was judged so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Packets believed.
+    pub accepted: u64,
+    /// Packets refused.
+    pub refused: u64,
+    /// Of these, packets that a bound refused: nothing is said about them.
+    pub busy: u64,
+    /// Certificates and records asked for.
+    pub fetches: u64,
+    /// Of these, how many did not come in time or were of no use.
+    pub failed: u64,
+}
+
 /// Believes packets by rules, anchors and the certificates between them.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Validator {
     pub(super) policy: Arc<dyn Policy>,
     pub(super) anchors: Anchors,
     pub(super) limits: Limits,
     pub(super) cache: Cache,
     pub(super) waiting: Waiting,
-    /// Failures by locator, until when.
-    pub(super) failures: BTreeMap<Name, (u64, Refusal)>,
-    pub(super) revoked: BTreeSet<Name>,
-    pub(super) revoked_keys: BTreeSet<[u8; 32]>,
+    pub(super) failures: Failures,
+    pub(super) revoked: Revoked,
+    pub(super) records: Records,
+    pub(super) counts: Counts,
     pub(super) events: VecDeque<Event>,
 }
 
@@ -91,9 +112,10 @@ impl Validator {
             limits,
             cache: Cache::new(limits.cached.max(1)),
             waiting: Waiting::default(),
-            failures: BTreeMap::new(),
-            revoked: BTreeSet::new(),
-            revoked_keys: BTreeSet::new(),
+            failures: Failures::new(limits.failure_ms),
+            revoked: Revoked::default(),
+            records: Records::default(),
+            counts: Counts::default(),
             events: VecDeque::new(),
         }
     }
@@ -110,10 +132,22 @@ impl Validator {
         &self.anchors
     }
 
+    /// The list of what is believed no longer.
+    #[must_use]
+    pub const fn revoked(&self) -> &Revoked {
+        &self.revoked
+    }
+
     /// Verified certificates that are kept.
     #[must_use]
     pub fn cached(&self) -> usize {
         self.cache.len()
+    }
+
+    /// What was judged so far.
+    #[must_use]
+    pub const fn counts(&self) -> Counts {
+        self.counts
     }
 
     /// Packets that wait.
@@ -144,255 +178,60 @@ impl Validator {
         change
     }
 
+    /// Judges by other rules from now on. Anchors that they have no root for are believed no longer,
+    /// nor what any certificate vouched for: it is verified again.
+    ///
+    /// # Errors
+    /// [`AnchorError::Denied`] when the rules have a root for none of the anchors; then nothing
+    /// changes.
+    pub fn set_policy(&mut self, policy: Arc<dyn Policy>) -> Result<(), AnchorError> {
+        self.anchors.retain(&*policy)?;
+        self.policy = policy;
+        self.forget();
+        Ok(())
+    }
+
+    /// Takes a whole list of what is believed no longer, in place of the one before. Whether it is
+    /// another one.
+    pub fn set_revoked(&mut self, revoked: Revoked) -> bool {
+        let is_new = revoked != self.revoked;
+        if is_new {
+            self.revoked = revoked;
+            self.forget();
+        }
+        is_new
+    }
+
+    /// Whose records of revocation are asked for.
+    pub fn set_records(&mut self, records: Records) {
+        self.records = records;
+        self.forget();
+    }
+
     /// Puts a certificate, or a key with all its certificates, on the list of what is believed no
-    /// longer. Chains over it are verified again.
+    /// longer.
     pub fn revoke(&mut self, name: NameRef<'_>) {
-        self.revoked.insert(name.to_name());
-        self.cache.clear();
+        self.revoked.add(name);
+        self.forget();
     }
 
     /// As [`Validator::revoke`], by the SHA-256 of the public key.
     pub fn revoke_key(&mut self, digest: [u8; 32]) {
-        self.revoked_keys.insert(digest);
+        self.revoked.add_key(digest);
+        self.forget();
+    }
+
+    /// Every chain is verified again, with the next packet.
+    fn forget(&mut self) {
         self.cache.clear();
+        self.failures.clear();
     }
 
-    /// Judges a Data. `None` says that it waits for certificates: [`Validator::poll`] has the
-    /// answer later, under `ticket`.
-    pub fn data(
-        &mut self,
-        wire: &[u8],
-        ticket: u64,
-        context: &Context,
-    ) -> Option<Result<Trusted, Refusal>> {
-        let data = match Data::parse(wire) {
-            Ok(data) => data,
-            Err(error) => return Some(Err(Refusal::Malformed(error.to_string()))),
-        };
-        let subject = Subject::data(data.name);
-        let kind = data.signature_info().kind;
-        if self.policy.allows_anything() {
-            return Some(Ok(anything()));
-        }
-        if kind == types::SIGNATURE_DIGEST_SHA256 {
-            if !self.policy.allows_digest(&subject.signed(kind)) {
-                return Some(Err(Refusal::NoKey(kind)));
-            }
-            let integrity = onym_crypto::verify::integrity(&data);
-            let malformed = |e: onym_crypto::Error| Refusal::Malformed(e.to_string());
-            return Some(integrity.map(|()| anything()).map_err(malformed));
-        }
-        let claim = match Claim::data(&data) {
-            Ok(claim) => claim,
-            Err(refusal) => return Some(Err(refusal)),
-        };
-        if data.content_type == types::CONTENT_KEY
-            && let Some(done) = self.own_certificate(&data, &claim, context)
-        {
-            return Some(done);
-        }
-        self.submit(&claim, ticket, context)
-    }
-
-    /// Judges a signed Interest of either form, as [`Validator::data`]. Replay is not judged here.
-    pub fn interest(
-        &mut self,
-        wire: &[u8],
-        ticket: u64,
-        context: &Context,
-    ) -> Option<Result<Trusted, Refusal>> {
-        let interest = match Interest::parse(wire) {
-            Ok(interest) => interest,
-            Err(error) => return Some(Err(Refusal::Malformed(error.to_string()))),
-        };
-        if self.policy.allows_anything() {
-            return Some(Ok(anything()));
-        }
-        match Claim::interest(&interest) {
-            Ok(claim) => self.submit(&claim, ticket, context),
-            Err(Refusal::NoKey(types::SIGNATURE_DIGEST_SHA256)) => {
-                Some(self.digest_interest(&interest))
-            }
-            Err(refusal) => Some(Err(refusal)),
-        }
-    }
-
-    fn digest_interest(&self, interest: &Interest<'_>) -> Result<Trusted, Refusal> {
-        let malformed = |e: onym_crypto::Error| Refusal::Malformed(e.to_string());
-        let signed = onym_crypto::verify::Signed::interest(interest).map_err(malformed)?;
-        if !self.policy.allows_digest(&Subject::interest(signed.name)) {
-            return Err(Refusal::NoKey(types::SIGNATURE_DIGEST_SHA256));
-        }
-        signed.verify_digest().map_err(malformed)?;
-        Ok(anything())
-    }
-
-    /// A certificate that is judged as a packet: its own period counts, and an anchor needs no
-    /// rule that says who signs it.
-    fn own_certificate(
-        &self,
-        data: &Data<'_>,
-        claim: &Claim<'_>,
-        context: &Context,
-    ) -> Option<Result<Trusted, Refusal>> {
-        let certificate = Certificate::from_data(data).ok()?;
-        if let Err(refusal) = self.check_revoked(&certificate) {
-            return Some(Err(refusal));
-        }
-        let window = Window::of(&certificate, Element::Packet);
-        if let Err(refusal) = self.check_time(&window, claim, context) {
-            return Some(Err(refusal));
-        }
-        if !claim.is_by_itself() {
-            return None;
-        }
-        let mut anchors = self.anchors.iter();
-        let same = anchors.find(|a| a.public_key().spki() == certificate.public_key().spki());
-        let Some(anchor) = same.filter(|a| a.key_name() == certificate.key_name()) else {
-            return Some(Err(Refusal::NotAnAnchor(certificate.name().to_name())));
-        };
-        let anchor = anchor.name().to_name();
-        Some(claim.verify(&certificate).map(|()| Trusted {
-            rule: String::new(),
-            key: anchor.clone(),
-            anchor,
-            depth: 0,
-        }))
-    }
-
-    fn submit(
-        &mut self,
-        claim: &Claim<'_>,
-        ticket: u64,
-        context: &Context,
-    ) -> Option<Result<Trusted, Refusal>> {
-        match self.judge(claim, context.now_ms, Some(context)) {
-            Judged::Done(Err(refusal)) => {
-                self.note_end(claim, &refusal, context.now_ms);
-                Some(Err(refusal))
-            }
-            Judged::Done(result) => Some(result),
-            Judged::Unknown => self.wait_for(claim, ticket, context).err().map(Err),
-        }
-    }
-
-    /// Forgets a chain that is over: what is renewed above it is found by the next fetch, which is
-    /// made when the failure is forgotten and not for each packet.
-    fn note_end(&mut self, claim: &Claim<'_>, refusal: &Refusal, now_ms: u64) {
-        let is_over = matches!(refusal, Refusal::Expired { element: Element::Chain, .. });
-        if !is_over || self.limits.old_data != OldData::Refuse {
-            return;
-        }
-        self.cache.forget_expired(now_ms);
-        self.remember_failure(&claim.locator.to_name(), refusal, now_ms);
-    }
-
-    /// Judges a claim with what is known. Without `context` it is a certificate's, whose period
-    /// counts where it is used.
-    pub(super) fn judge(
-        &self,
-        claim: &Claim<'_>,
-        now_ms: u64,
-        context: Option<&Context>,
-    ) -> Judged {
-        match self.try_judge(claim, now_ms, context) {
-            Ok(Some(trusted)) => Judged::Done(Ok(trusted)),
-            Ok(None) => Judged::Unknown,
-            Err(refusal) => Judged::Done(Err(refusal)),
-        }
-    }
-
-    fn try_judge(
-        &self,
-        claim: &Claim<'_>,
-        now_ms: u64,
-        context: Option<&Context>,
-    ) -> Result<Option<Trusted>, Refusal> {
-        let form = self.policy.key_form();
-        let mut rule = None;
-        if form == KeyForm::Locator || is_full(claim.locator) {
-            // What the rules forbid is not worth a fetch.
-            rule = Some(self.allow(claim, claim.locator)?);
-        }
-        let found = self.find(claim.locator, now_ms);
-        let Some((certificate, window, depth, anchor)) = found else { return Ok(None) };
-        if form == KeyForm::Certificate && certificate.name() != claim.locator {
-            rule = Some(self.allow(claim, certificate.name())?);
-        }
-        self.check_revoked(certificate)?;
-        if let Some(context) = context {
-            self.check_time(&window, claim, context)?;
-        }
-        claim.verify(certificate)?;
-        Ok(Some(Trusted {
-            rule: rule.unwrap_or_default(),
-            key: certificate.name().to_name(),
-            anchor: anchor.to_name(),
-            depth,
-        }))
-    }
-
-    fn allow(&self, claim: &Claim<'_>, key: NameRef<'_>) -> Result<String, Refusal> {
-        match self.policy.check(&claim.subject, key) {
-            Verdict::Allowed { rule } => Ok(rule),
-            Verdict::Denied(denial) => Err(Refusal::Denied(denial)),
-        }
-    }
-
-    /// The trusted certificate that a locator means, with when its chain is valid.
-    pub(super) fn find(
-        &self,
-        locator: NameRef<'_>,
-        now_ms: u64,
-    ) -> Option<(&Certificate, Window, usize, NameRef<'_>)> {
-        if let Some(anchor) = self.anchors.find(locator, now_ms) {
-            let window = if self.limits.expired_anchors {
-                Window::always()
-            } else {
-                Window::of(anchor, Element::Anchor)
-            };
-            return Some((anchor, window, 0, anchor.name()));
-        }
-        let valid = self.cache.find(locator, now_ms);
-        // Of old data the chain may be one that was valid once.
-        let old = || match self.limits.old_data {
-            OldData::AtWitnessedTime => self.cache.newest(locator),
-            OldData::Refuse => None,
-        };
-        let found: &Verified = valid.or_else(old)?;
-        Some((&found.certificate, found.window.clone(), found.depth, found.anchor.as_ref()))
-    }
-
-    pub(super) fn check_revoked(&self, certificate: &Certificate) -> Result<(), Refusal> {
-        let names = [certificate.name(), certificate.key_name()];
-        let by_name = names.iter().any(|name| self.revoked.contains(name.value()));
-        let by_key = !self.revoked_keys.is_empty()
-            && self.revoked_keys.contains(&certificate.public_key().key_digest());
-        if by_name || by_key {
-            return Err(Refusal::Revoked(certificate.name().to_name()));
-        }
-        Ok(())
-    }
-
-    /// Whether the chain is valid at the moment that counts.
-    fn check_time(
-        &self,
-        window: &Window,
-        claim: &Claim<'_>,
-        context: &Context,
-    ) -> Result<(), Refusal> {
-        let Err(refusal) = window.check(context.now_ms) else { return Ok(()) };
-        let is_over = matches!(refusal, Refusal::Expired { .. });
-        if self.limits.old_data == OldData::Refuse || !is_over {
-            return Err(refusal);
-        }
-        match (claim.time_ms, context.witness_ms) {
-            (Some(signed), Some(seen)) if signed <= seen && seen <= context.now_ms => {
-                window.check(signed)?;
-                window.check(seen)
-            }
-            _ => Err(Refusal::NoWitness(claim.subject.name.to_name())),
-        }
+    /// The certificate or record that must come next for what waits under `locator`, asked for at
+    /// `via`.
+    #[must_use]
+    pub fn waits_for(&self, via: Option<u64>, locator: NameRef<'_>) -> Option<&Name> {
+        self.waiting.top(&(via, locator.to_name()))
     }
 
     /// The next thing to do or to know.
@@ -402,21 +241,23 @@ impl Validator {
 
     /// A fetch that failed.
     pub fn failed(&mut self, id: u64, failure: Failure, now_ms: u64) {
-        let Some(name) = self.waiting.locator_of(id) else { return };
-        let refusal = Refusal::NotFetched { name: name.clone(), why: failure.words() };
-        self.settle(name, Err(refusal), now_ms);
+        let Some(want) = self.waiting.of_fetch(id) else { return };
+        self.counts.failed += 1;
+        if self.is_record(&want) {
+            return self.take_record(want, Err(failure.words()), now_ms);
+        }
+        if self.is_list(&want) {
+            return self.take_list(want, Err(failure.words()), now_ms);
+        }
+        let refusal = Refusal::NotFetched { name: want.1.clone(), why: failure.words() };
+        self.settle(want, Err(refusal), now_ms);
     }
 
     /// Gives up what was asked for too long ago and forgets old failures. Call it now and then.
     pub fn advance(&mut self, now_ms: u64) {
-        self.failures.retain(|_, (until, _)| *until > now_ms);
-        let limit = self.limits.fetch_ms;
-        for id in self.waiting.overdue(now_ms.saturating_sub(limit)) {
+        self.failures.forget_old(now_ms);
+        for id in self.waiting.overdue(now_ms, self.limits.fetch_ms) {
             self.failed(id, Failure::TimedOut, now_ms);
         }
     }
-}
-
-fn anything() -> Trusted {
-    Trusted { rule: String::new(), key: Name::new(), anchor: Name::new(), depth: 0 }
 }

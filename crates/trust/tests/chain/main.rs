@@ -3,7 +3,9 @@
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
+mod guests;
 mod keys;
+mod revoked;
 mod time;
 mod world;
 
@@ -406,4 +408,29 @@ fn where_a_packet_came_from_is_told_with_every_fetch_for_it() {
         chain.world.validator.certificate(fetch.id, &wire, &context);
     }
     assert_eq!(asked, [(Some(300), false); 3]);
+}
+
+/// A schema that changes while packets come: what the new rules forbid is refused from then on,
+/// anchors they have no root for count no longer, and rules without a root for any are not taken.
+#[test]
+fn rules_are_replaced_as_a_whole_or_not_at_all() {
+    use onym_trust::lvs::{Functions, Mode, Schema, compile};
+    let schema = |text: &str| {
+        let model = compile(text, Mode::Strict).unwrap();
+        Arc::new(Schema::new(model, Functions::default()).unwrap())
+    };
+    let mut chain = chain();
+    let packet = signed("/a/s/n", &chain.site);
+    assert!(chain.world.judge(&packet).is_ok());
+    let other = schema("#K: \"KEY\"/_/_/_\n#root: \"b\"/#K\n#x: \"b\"/_ <= #root");
+    assert!(chain.world.validator.set_policy(other).is_err());
+    assert!(chain.world.judge(&packet).is_ok(), "the rules before stay");
+    let narrow = schema(
+        "#K: \"KEY\"/_/_/_\n#root: \"a\"/#K\n#site: \"a\"/s/#K <= #root\n#x: \"a\"/s/\"m\" <= #site",
+    );
+    chain.world.validator.set_policy(narrow).unwrap();
+    assert!(matches!(chain.world.judge(&packet), Err(Refusal::Denied(_))));
+    assert!(chain.world.judge(&signed("/a/s/m", &chain.site)).is_ok());
+    let counts = chain.world.validator.counts();
+    assert_eq!((counts.accepted, counts.refused), (3, 1), "{counts:?}");
 }

@@ -175,3 +175,34 @@ fn a_clock_that_jumps_a_year_ahead_or_a_day_back_is_told_and_mended() {
     chain.world.validator.advance(NOW_MS + 400 * DAY_MS);
     assert_eq!(judge(&mut chain), Ok(()));
 }
+
+/// A clock that jumps a year ahead and is put right: what failed meanwhile is asked for again, and
+/// nothing that was believed before is lost for longer than a failure is remembered.
+#[test]
+fn a_clock_that_jumps_a_year_ahead_and_back_leaves_nothing_behind() {
+    let mut chain = chain_with(Limits::default(), forms(0, (-30, 30)));
+    assert!(judge(&mut chain).is_ok());
+    chain.world.now_ms = NOW_MS + 365 * DAY_MS;
+    let refusal = judge(&mut chain).unwrap_err();
+    assert!(matches!(refusal, Refusal::Expired { .. }), "{refusal}");
+    chain.world.now_ms = NOW_MS + 1000;
+    assert!(judge(&mut chain).is_ok(), "the failure was of another year");
+}
+
+#[test]
+fn a_clock_that_goes_back_a_day_says_not_valid_yet_and_a_fetch_of_tomorrow_ends() {
+    let mut chain = chain_with(Limits::default(), forms(2, (0, 30)));
+    assert!(judge(&mut chain).is_ok());
+    chain.world.now_ms = NOW_MS - DAY_MS;
+    let refusal = judge(&mut chain).unwrap_err();
+    assert!(matches!(refusal, Refusal::NotYetValid { .. }), "{refusal}");
+    assert!(refusal.to_string().contains("is not valid yet"), "{refusal}");
+    chain.world.now_ms = NOW_MS;
+    assert!(judge(&mut chain).is_ok());
+    // What was asked for tomorrow is given up, not kept for a day.
+    let mut chain = chain_with(Limits::default(), forms(0, (-30, 30)));
+    let context = Context { now_ms: NOW_MS + DAY_MS, ..Context::default() };
+    assert_eq!(chain.world.validator.data(&signed("/a/s/h/p/1", &chain.app), 7, &context), None);
+    chain.world.validator.advance(NOW_MS);
+    assert_eq!(chain.world.validator.waiting(), 0);
+}

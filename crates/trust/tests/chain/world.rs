@@ -1,7 +1,8 @@
 //! A world of keys and certificates, and a network that answers for them.
 
 use onym_crypto::{Certificate, KeyType, PrivateKey};
-use onym_trust::chain::{Context, Event, Failure, Limits, Refusal, Trusted, Validator};
+pub(crate) use onym_trust::chain::Limits;
+use onym_trust::chain::{Context, Event, Failure, Refusal, Trusted, Validator};
 use onym_trust::lvs::{Functions, Mode, Schema, compile};
 use onym_wire::Name;
 use onym_wire::cert::{CertTime, ValidityPeriod};
