@@ -227,6 +227,62 @@ def python_compiles_trust_schemas_to_the_same_octets(setup):
         expect(not accepted or ours.read_bytes() == theirs.read_bytes(), f'other octets of {where}')
 
 
+SITE = '''#KEY: "KEY"/_/_/_
+#root: "site"/#KEY
+#user: "site"/u/#KEY <= #root
+#object: "site"/u/_
+#segment: #object/_version/_segment <= #user
+#meta: #object/"32=metadata"/_version/_segment <= #user
+'''
+
+
+def python_and_onym_believe_each_other_by_one_trust_schema(setup):
+    """Chains of three (anchor, user, segment), ECDSA: each side's objects by the other's check."""
+    folder = setup.folder / 'site'
+    folder.mkdir()
+    schema, root = folder / 'site.lvs', folder / 'root.ndncert'
+    schema.write_text(SITE)
+
+    def onym(*arguments, code=0):
+        done = subprocess.run([setup.onym, *map(str, arguments)], capture_output=True, text=True, timeout=DEADLINE_S,
+                              env={**os.environ, 'ONYM_KEYSTORE': str(folder / 'keys')})
+        expect(done.returncode == code, f'{arguments}: {done.returncode} {done.stderr}')
+        return done.stderr
+
+    with setup.node() as node:
+        with setup.python_peer('signed', '/site/py/file', setup.file, folder, node=node.unix) as serving:
+            serving.wait_for('ready')
+            out = folder / 'out'
+            judged = ('--trust', schema, '--anchor', root, '--node', node.unix)
+            onym('get', '/site/py/file', '-o', out, *judged)
+            setup.same(out)
+            narrow = folder / 'narrow.lvs'
+            narrow.write_text(SITE.replace('"site"/u/#KEY <= #root', '"site"/u/#KEY & {u: "onym"} <= #root'))
+            refused = onym('get', '/site/py/file', '-o', out, '--trust', narrow, *judged[2:], code=1)
+            expect('/site/py' in refused, refused)
+    with setup.node() as node:
+        for identity in ('/site', '/site/onym', '/site/other'):
+            onym('key', 'new', identity, '--type', 'ecdsa')
+        onym('cert', 'export', '/site', '-o', root)
+        for user in ('onym', 'other'):
+            onym('cert', 'export', f'/site/{user}', '-o', folder / user)
+            onym('cert', 'issue', folder / user, '--signer', '/site', '-o', folder / f'{user}.ndncert')
+            onym('cert', 'install', folder / f'{user}.ndncert')
+        environment = {'ONYM_KEYSTORE': str(folder / 'keys')}
+        put = [setup.onym, 'put', '/site/onym/file', setup.file, '--version', '7', '--node', node.unix]
+        foreign = [setup.onym, 'put', '/site/stranger/file', setup.file, '--version', '7', '--key', '/site/other',
+                   '--node', node.unix]
+        with Program([*put, '--trust', schema, '--anchor', root], **environment) as one, \
+                Program(foreign, **environment) as two, \
+                Program([setup.onym, 'cert', 'serve', '--node', node.unix], **environment) as three:
+            for program in (one, two, three):
+                program.wait_for('ready')
+            for owner, said in (('onym', 'believed'), ('stranger', 'refused')):
+                name = f'/site/{owner}/file/v=7/seg=0'
+                heard = setup.python_peer('trusted', name, schema, root, node=node.unix).finish()
+                expect(said in heard, f'{name}: {heard}')
+
+
 @contextlib.contextmanager
 def preset_network(setup, preset):
     """A preset on free ports, made by one command: where consumers connect, and producers."""
@@ -474,6 +530,7 @@ CASES = {
         (None, onym_fetches_what_python_published_in_segments),
         (None, python_manages_a_node),
         (None, python_compiles_trust_schemas_to_the_same_octets),
+        (None, python_and_onym_believe_each_other_by_one_trust_schema),
         (None, python_fetches_a_file_through_each_preset_of_services),
     ],
     'ndnts': [

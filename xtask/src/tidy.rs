@@ -28,6 +28,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("onym-kernel", &["onym-wire", "onym-crypto", "onym-sys"]),
     ("onym-tables", &["onym-wire", "onym-frame", "onym-crypto"]),
     ("onym-trust", &["onym-wire", "onym-crypto"]),
+    // Files of trust, for every program that decides; the rules themselves stay without them.
+    ("onym-guard", &["onym-wire", "onym-crypto", "onym-trust"]),
     ("onym-yaml", &[]),
     ("onym-import", &["onym-trust", "onym-yaml"]),
     ("onym-ndncert", &["onym-wire", "onym-crypto"]),
@@ -42,6 +44,8 @@ const EDGES: &[(&str, &[&str])] = &[
         &[
             "onym-wire",
             "onym-crypto",
+            "onym-trust",
+            "onym-guard",
             "onym-tables",
             "onym-endpoint",
             "onym-route",
@@ -66,6 +70,8 @@ const EDGES: &[(&str, &[&str])] = &[
             "onym-frame",
             "onym-link",
             "onym-crypto",
+            "onym-trust",
+            "onym-guard",
             "onym-sys",
             "onym-tables",
             "onym-forward",
@@ -86,6 +92,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "onym-link",
             "onym-crypto",
             "onym-trust",
+            "onym-guard",
             "onym-sys",
             "onym-tables",
             "onym-face",
@@ -106,6 +113,7 @@ const EDGES: &[(&str, &[&str])] = &[
         &[
             "onym-wire",
             "onym-crypto",
+            "onym-trust",
             "onym-sys",
             "onym-http",
             "onym-etcd",
@@ -115,7 +123,15 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     (
         "onym-services",
-        &["onym-wire", "onym-frame", "onym-link", "onym-crypto", "onym-tables", "onym-forward"],
+        &[
+            "onym-wire",
+            "onym-frame",
+            "onym-link",
+            "onym-crypto",
+            "onym-trust",
+            "onym-tables",
+            "onym-forward",
+        ],
     ),
     (
         "onym-host",
@@ -143,6 +159,8 @@ const EDGES: &[(&str, &[&str])] = &[
 const DEV_EDGES: &[(&str, &[&str])] = &[
     // Digests of test vectors.
     ("onym-wire", &["onym-crypto"]),
+    // Rules that a test writes down.
+    ("onym-repo", &["onym-trust"]),
     // The counting allocator.
     ("onym-forward", &["onym-sys"]),
     ("onym-pubsub", &["onym-sys"]),

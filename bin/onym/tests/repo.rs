@@ -128,6 +128,46 @@ fn commands_need_a_key_that_is_admitted_and_never_touch_names_of_the_repository(
 }
 
 #[test]
+fn a_trust_schema_says_who_may_insert_what() {
+    let place = Place::new();
+    let _daemon = place.daemon(NO_CACHE);
+    let ok = |args: &[&str]| {
+        let done = place.run(args);
+        assert_eq!(done.code, 0, "{args:?}: {}", done.err);
+    };
+    for identity in ["/a", "/a/x", "/mallory"] {
+        ok(&["key", "new", identity]);
+    }
+    ok(&["cert", "export", "/a", "-o", "root.ndncert"]);
+    ok(&["cert", "export", "/a/x", "-o", "x.req"]);
+    ok(&["cert", "issue", "x.req", "--signer", "/a", "-o", "x.ndncert"]);
+    ok(&["cert", "install", "x.ndncert"]);
+    let schema = "#KEY: \"KEY\"/_/_/_\n#root: \"a\"/#KEY\n#user: \"a\"/u/#KEY <= #root\n\
+                  #page: \"a\"/u/_ <= #user\n";
+    fs::write(place.path("site.lvs"), schema).unwrap();
+    fs::write(place.path("in"), noise(9_000, 5)).unwrap();
+    let _put = place.put(&["/a/x/page", "in", "--version", "1"]);
+    let mut serve = Running::start(&mut place.command(&["cert", "serve"]));
+    serve.wait_for("ready: ");
+    let _run = repo(&place, &["--trust", "site.lvs", "--anchor", "root.ndncert"]);
+    let insert = |object: &str, more: &[&str]| {
+        let args = ["repo", "insert", "/repo", object, "--start", "0"];
+        place.run(&[&args[..], more].concat())
+    };
+    for (object, key) in [
+        ("/a/x/page/v=1", &[][..]),
+        ("/a/x/page/v=1", &["--key", "/mallory"]),
+        ("/a/y/page/v=1", &["--key", "/a/x"]),
+        ("/a/x/page/v=1", &["--key", "/a"]),
+    ] {
+        let refused = insert(object, key);
+        assert_eq!(refused.code, 4, "{object} {key:?}: {}", refused.err);
+    }
+    let done = insert("/a/x/page/v=1", &["--key", "/a/x"]);
+    assert_eq!(done.code, 0, "{}", done.err);
+}
+
+#[test]
 fn bulk_packets_are_kept_under_served_prefixes_only_and_the_door_is_of_this_machine() {
     let place = Place::new();
     let _daemon = place.daemon(NO_CACHE);

@@ -127,6 +127,17 @@ fn what_is_published_and_fetched_follows_the_schema() {
         assert!(refused.code == 1 && refused.err.contains(why), "{name}: {}", refused.err);
         assert!(!place.path("out").exists(), "nothing unverified is left behind");
     }
+    // A key that is listed is believed no longer, a list that cannot be read is told.
+    fs::write(place.path("revoked"), "/a/x/KEY\n").unwrap();
+    let list = [&schema[..], &["--revoked", "revoked"]].concat();
+    let unread = get("/a/x/film", &list);
+    assert!(unread.err.contains("line 1") && unread.code == 1, "{}", unread.err);
+    let keys = place.json(&["cert", "list"]);
+    let of_x = keys.as_array().unwrap().iter().filter_map(|row| row["name"].as_str());
+    let of_x = of_x.filter(|name| name.starts_with("/a/x/KEY/")).collect::<Vec<_>>().join("\n");
+    fs::write(place.path("revoked"), of_x).unwrap();
+    let stolen = get("/a/x/film", &list);
+    assert!(stolen.code == 1 && stolen.err.contains("is revoked"), "{}", stolen.err);
     let wrong = get("/a/x/film", &["--trust", "site.lvs", "--anchor", "mallory.ndncert"]);
     assert!(wrong.err.contains("roots of trust: #root"), "{}", wrong.err);
     assert_eq!(get("/a/x/film", &["--trust", "site.lvs"]).code, 2, "no anchor");

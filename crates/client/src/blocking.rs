@@ -1,6 +1,5 @@
 //! The blocking shell: the caller's thread does the I/O.
 
-use crate::anchors::Trust;
 use crate::driver::{ClientOptions, Driver, Notice};
 use crate::endpoint::{Endpoint, EndpointCounters, Event, TooMany};
 use crate::error::Error;
@@ -8,6 +7,7 @@ use crate::fetch::{FetchError, FetchOptions, Progress};
 use crate::producer::{Respond, ResponderId};
 use crate::registration::{NotRegistered, RegistrationId, RouteOptions};
 use crate::request::{Packet, Request, RequestId};
+use crate::schema::Trust;
 use crate::serve::Object;
 use crate::verify::Verify;
 use onym_crypto::Signer;

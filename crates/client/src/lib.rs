@@ -1,7 +1,6 @@
 #![doc = include_str!("../README.md")]
 
 pub mod aio;
-pub mod anchors;
 pub mod blocking;
 mod command;
 mod driver;
@@ -22,7 +21,6 @@ pub mod transport;
 pub mod verify;
 pub mod window;
 
-pub use anchors::{Anchors, Trust};
 pub use driver::{ClientOptions, Notice};
 pub use endpoint::{Endpoint, Event};
 pub use error::Error;
@@ -30,6 +28,6 @@ pub use fetch::{FetchError, FetchId, FetchOptions, Find, Progress};
 pub use producer::{Answer, Incoming, Respond};
 pub use registration::{NotRegistered, RouteOptions};
 pub use request::{Packet, Request, RequestId, Unanswered};
-pub use schema::Schema;
+pub use schema::{Schema, Trust};
 pub use transport::NodeUri;
 pub use verify::{Verifier, Verify};

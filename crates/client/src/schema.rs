@@ -1,24 +1,45 @@
 //! Data believed by a trust schema, anchors and the certificates between.
 
-use crate::anchors::Trust;
 use crate::verify::Verifier;
 use onym_crypto::edge::unix_now_ms;
 use onym_crypto::store::KeyStore;
-use onym_crypto::trust::Refusal;
 use onym_crypto::{Certificate, Error, Signer};
-use onym_trust::chain::{AnchorError, Context, Event, Failure, Fetch, Limits, Validator};
+use onym_guard::{Guard, GuardError, Notice};
+use onym_trust::chain::{Context, Event, Failure, Fetch, Limits, Refusal, Revoked, Trusted};
 use onym_trust::suggest::{Candidate, Unfit, suggest};
-use onym_trust::{Policy, Subject};
+use onym_trust::{Hierarchy, Policy, Subject};
 use onym_wire::data::Data;
-use onym_wire::name::Name;
+use onym_wire::name::{Name, NameRef};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Most notices that are kept for [`Schema::notices`]; the oldest go.
+const NOTICES_MAX: usize = 64;
+
+/// What verifies Data by certificates that it has to be given.
+pub trait Trust: Verifier {
+    /// Name of a certificate, or of its key, without which a Data failed.
+    fn wanted(&self) -> Option<Name>;
+
+    /// Takes the certificate that was wanted. After a failure it is not wanted any more.
+    ///
+    /// # Errors
+    /// [`Error::Untrusted`] when a chain ends there.
+    fn certificate(&self, wire: &[u8]) -> Result<(), Error>;
+
+    /// Nobody has the certificate that was wanted: it is not wanted any more.
+    fn not_found(&self);
+}
 
 /// Verifies Data by a trust schema: its rules say which key signs which name, a chain of
 /// certificates leads from the key to an anchor, and all of them are valid now.
 ///
-/// It does no input or output, as [`Anchors`](crate::Anchors): a Data whose certificate is not known
-/// fails with [`Error::NoCertificate`], and [`Trust::wanted`] tells what to fetch.
+/// It asks the network for nothing itself: a Data whose certificate is not known fails with
+/// [`Error::NoCertificate`], [`wanted`](Trust::wanted) tells what to fetch then, and
+/// [`certificate`](Trust::certificate) takes it, until nothing is wanted any more. The shells do so
+/// by themselves: see [`blocking::Client::fetch_trusted`](crate::blocking::Client::fetch_trusted).
+///
+/// Files of the schema, of anchors and of revocations are looked at again when it is time to.
 #[derive(Debug)]
 pub struct Schema {
     state: Mutex<State>,
@@ -26,21 +47,81 @@ pub struct Schema {
 
 #[derive(Debug)]
 struct State {
-    validator: Validator,
+    guard: Guard,
     fetches: VecDeque<Fetch>,
+    notices: VecDeque<Notice>,
+}
+
+impl From<Guard> for Schema {
+    /// Believes by what a guard reads from files.
+    fn from(guard: Guard) -> Self {
+        let (fetches, notices) = (VecDeque::new(), VecDeque::new());
+        Self { state: Mutex::new(State { guard, fetches, notices }) }
+    }
 }
 
 impl Schema {
     /// Believes by `policy` what `anchors` vouch for.
     ///
     /// # Errors
-    /// [`AnchorError`] when the schema has no root of trust for an anchor.
-    pub fn new(policy: Arc<dyn Policy>, anchors: Vec<Certificate>) -> Result<Self, AnchorError> {
-        let mut validator = Validator::new(policy, Limits::default());
-        for anchor in anchors {
-            validator.add_anchor(anchor)?;
+    /// [`GuardError`] when the schema has no root of trust for an anchor.
+    pub fn new(policy: Arc<dyn Policy>, anchors: Vec<Certificate>) -> Result<Self, GuardError> {
+        Guard::fixed(policy, anchors, Limits::default()).map(Self::from)
+    }
+
+    /// Believes a key for names under its identity, when `anchors` vouch for it.
+    ///
+    /// # Errors
+    /// [`GuardError`] when there are too many anchors.
+    pub fn hierarchy(anchors: Vec<Certificate>) -> Result<Self, GuardError> {
+        Self::new(Arc::new(Hierarchy), anchors)
+    }
+
+    /// Believes what this list names no longer.
+    pub fn set_revoked(&self, revoked: Revoked) {
+        self.state().guard.validator_mut().set_revoked(revoked);
+    }
+
+    /// Who signed `data`, judged by the rules about `subject`: the name that it speaks about.
+    ///
+    /// # Errors
+    /// [`Error::NoCertificate`] names what is wanted first, [`Error::Untrusted`] says why not.
+    pub fn judge(&self, data: &Data<'_>, subject: NameRef<'_>) -> Result<Trusted, Error> {
+        let mut state = self.state();
+        let context = now();
+        state.look(context.now_ms);
+        match state.guard.validator_mut().data_about(data, subject, 0, &context) {
+            Some(result) => result.map_err(|refusal| untrusted(&refusal)),
+            None => {
+                state.drain()?;
+                let locator = data.signature_info().key_locator.and_then(|locator| locator.name());
+                let wanted = locator.and_then(|l| state.guard.validator().waits_for(None, l));
+                Err(Error::NoCertificate(wanted.cloned().unwrap_or_default()))
+            }
         }
-        Ok(Self { state: Mutex::new(State { validator, fetches: VecDeque::new() }) })
+    }
+
+    /// Takes what came for the certificate `wanted`; without it nobody has it.
+    ///
+    /// # Errors
+    /// [`Error::Untrusted`] when a chain ends there.
+    pub fn answer(&self, wanted: &Name, wire: Option<&[u8]>) -> Result<(), Error> {
+        let mut state = self.state();
+        let Some(at) = state.fetches.iter().position(|fetch| fetch.name == *wanted) else {
+            return Ok(());
+        };
+        let Some(fetch) = state.fetches.remove(at) else { return Ok(()) };
+        let (validator, context) = (state.guard.validator_mut(), now());
+        match wire {
+            Some(wire) => validator.certificate(fetch.id, wire, &context),
+            None => validator.failed(fetch.id, Failure::TimedOut, context.now_ms),
+        }
+        state.drain()
+    }
+
+    /// What changed in its files since the last call.
+    pub fn notices(&self) -> Vec<Notice> {
+        self.state().notices.drain(..).collect()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -52,15 +133,22 @@ fn now() -> Context {
     Context { now_ms: unix_now_ms(), ..Context::default() }
 }
 
-fn untrusted(refusal: &onym_trust::chain::Refusal) -> Error {
-    Error::Untrusted(Box::new(Refusal::Schema(refusal.to_string())))
+fn untrusted(refusal: &Refusal) -> Error {
+    Error::Untrusted(refusal.to_string())
 }
 
 impl State {
+    fn look(&mut self, now_ms: u64) {
+        self.notices.extend(self.guard.look(now_ms));
+        while self.notices.len() > NOTICES_MAX {
+            self.notices.pop_front();
+        }
+    }
+
     /// Takes what the validator wants; an error when a packet was refused.
     fn drain(&mut self) -> Result<(), Error> {
         let mut refused = None;
-        while let Some(event) = self.validator.poll() {
+        while let Some(event) = self.guard.validator_mut().poll() {
             match event {
                 Event::Fetch(fetch) => self.fetches.push_back(fetch),
                 Event::Judged { result: Err(refusal), .. } => {
@@ -76,16 +164,7 @@ impl State {
 
 impl Verifier for Schema {
     fn verify(&self, data: &Data<'_>) -> Result<(), Error> {
-        let mut state = self.state();
-        match state.validator.data(data.wire, 0, &now()) {
-            Some(Ok(_)) => Ok(()),
-            Some(Err(refusal)) => Err(untrusted(&refusal)),
-            None => {
-                state.drain()?;
-                let wanted = state.fetches.front().map(|fetch| fetch.name.clone());
-                Err(Error::NoCertificate(wanted.unwrap_or_default()))
-            }
-        }
+        self.judge(data, data.name).map(|_| ())
     }
 }
 
@@ -95,18 +174,13 @@ impl Trust for Schema {
     }
 
     fn certificate(&self, wire: &[u8]) -> Result<(), Error> {
-        let mut state = self.state();
-        let Some(fetch) = state.fetches.pop_front() else { return Ok(()) };
-        state.validator.certificate(fetch.id, wire, &now());
-        state.drain()
+        self.wanted().map_or(Ok(()), |wanted| self.answer(&wanted, Some(wire)))
     }
 
     fn not_found(&self) {
-        let mut state = self.state();
-        if let Some(fetch) = state.fetches.pop_front() {
-            state.validator.failed(fetch.id, Failure::TimedOut, unix_now_ms());
+        if let Some(wanted) = self.wanted() {
+            let _ = self.answer(&wanted, None);
         }
-        let _ = state.drain();
     }
 }
 

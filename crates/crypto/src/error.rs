@@ -3,9 +3,6 @@
 use onym_wire::Name;
 use std::path::PathBuf;
 
-/// Most certificates between a packet and an anchor, the anchor not counted.
-pub const DEPTH_MAX: usize = 8;
-
 /// An operation of this crate that failed. A signature that does not verify is
 /// [`Error::BadSignature`]: it is the answer to a question, not a fault of the machine.
 #[derive(Debug, thiserror::Error)]
@@ -53,9 +50,9 @@ pub enum Error {
     /// The certificate of a signature's key is not at hand.
     #[error("its certificate {0} is not known")]
     NoCertificate(Name),
-    /// No chain of certificates leads to a trust anchor.
+    /// The rules refuse it, or no chain of certificates leads to a trust anchor: why, in words.
     #[error("it is not trusted: {0}")]
-    Untrusted(Box<Refusal>),
+    Untrusted(String),
     /// Text that is not the base64 of one packet.
     #[error("cannot read the text: {0}")]
     Text(String),
@@ -76,41 +73,4 @@ pub enum Error {
     /// The store has that name already.
     #[error("the key store already has {0}")]
     Exists(String),
-}
-
-/// Why a packet is not trusted.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Refusal {
-    /// The signature has no name of a key.
-    #[error("the signature names no key")]
-    NoSigner,
-    /// The rule forbids this key for this name.
-    #[error("a key of {identity} may not sign {subject}: it may sign names under {identity} only")]
-    NotUnder {
-        /// Identity of the key.
-        identity: Name,
-        /// What it signed.
-        subject: Name,
-    },
-    /// The chain ends at a certificate that nobody vouches for.
-    #[error("{0} is self-signed and not a trust anchor")]
-    NotAnAnchor(Name),
-    /// The chain is too long.
-    #[error("more than {DEPTH_MAX} certificates lead to no trust anchor")]
-    TooDeep,
-    /// Another certificate was given than the one asked for.
-    #[error("{got} is not the certificate asked for, {wanted}")]
-    WrongCertificate {
-        /// Name of what was given.
-        got: Name,
-        /// The key locator.
-        wanted: Name,
-    },
-    /// A trust schema refuses it, or the chain that the schema asks for: why, in words.
-    #[error("{0}")]
-    Schema(String),
-    /// A signature or certificate that does not count.
-    #[error(transparent)]
-    Invalid(#[from] Error),
 }

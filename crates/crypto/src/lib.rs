@@ -14,7 +14,6 @@ pub mod seal;
 pub mod signer;
 pub mod store;
 pub mod text;
-pub mod trust;
 pub mod verify;
 
 pub use cert::{Certificate, Issue};

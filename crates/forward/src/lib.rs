@@ -42,8 +42,21 @@ impl Forwarder {
     #[must_use]
     pub fn new(config: Config) -> Self {
         let routes = Routes { fib: Fib::new(config.fib_entries_max) };
-        let cache = Cache { store: ContentStore::new(config.cs, &config.hash_key) };
+        let cache = Cache { store: ContentStore::new(config.cs, &config.hash_key), watch: None };
         Self::with(config, routes, cache)
+    }
+}
+
+impl<R> Forwarder<R, Cache> {
+    /// The content store, and who verifies what it keeps.
+    pub fn cache_mut(&mut self) -> &mut Cache {
+        &mut self.cache
+    }
+
+    /// What became of the Data that are verified before they are kept.
+    #[must_use]
+    pub fn watched(&self) -> stage::WatchCounts {
+        self.cache.watch.as_ref().map(|watch| watch.counts()).unwrap_or_default()
     }
 }
 

@@ -59,7 +59,7 @@ pub fn management(input: &[u8]) {
     let mut now = Tick::from_ms(1000);
     let policy =
         Policy { localhop: (feed.octet() & 1 == 0).then_some(Localhop::Any), ..Policy::default() };
-    let options = Options { policy, routable_prefixes: vec![Name::new()] };
+    let options = Options { policy, routable_prefixes: vec![Name::new()], ..Options::default() };
     let mut management = Management::new(options, Box::new(Counting(0)));
     for _ in 0..STEPS_MAX {
         if feed.is_empty() {
@@ -73,12 +73,12 @@ pub fn management(input: &[u8]) {
             }
             1 => {
                 let len = usize::from(feed.short()) % PACKET_LEN_MAX;
-                management.data(feed.octets(len), now, &mut host);
+                management.data(feed.octets(len), FaceId::FIRST, now, &mut host);
             }
             2 => {
                 now = now.plus_ms(u64::from(feed.short()));
                 host.unix_ms += 1;
-                management.handle_timeout(now);
+                management.handle_timeout(now, &mut host);
             }
             3 => event(&mut management, &mut feed, &mut host, now),
             _ => {
@@ -204,6 +204,7 @@ fn drain(management: &mut Management) {
                     assert!(!response.text.is_empty(), "law: an answer has a sentence");
                 }
             }
+            Output::Verified { .. } => panic!("law: only what was handed to be verified is told"),
         }
     }
     panic!("law: one packet causes few answers");

@@ -5,7 +5,8 @@ use crate::state::{Action, Counters, Gateway, Limits};
 use onym_client::blocking::Client;
 use onym_client::push::{App, Event, Publication};
 use onym_client::{
-    Answer, ClientOptions, FetchError, FetchId, FetchOptions, Find, Incoming, RouteOptions,
+    Answer, ClientOptions, FetchError, FetchId, FetchOptions, Find, Incoming, Packet, Request,
+    RequestId, RouteOptions, Schema, Unanswered, Verify,
 };
 use onym_crypto::Certificate;
 use onym_crypto::edge::unix_now_ms;
@@ -16,7 +17,7 @@ use onym_wire::mgmt::{RibEntry, parse_list};
 use onym_wire::name::Name;
 use onym_wire::push::Id;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -37,6 +38,8 @@ pub struct Settings {
     pub signer: Signer,
     /// Served at its name, when that lies under the prefix of a map.
     pub certificate: Option<Certificate>,
+    /// By whose rules what producers have is published; without it whatever they have.
+    pub trust: Option<Arc<Schema>>,
 }
 
 /// A running gateway; dropping it stops it.
@@ -126,7 +129,12 @@ struct Session<'a> {
     routes: Option<(FetchId, Vec<u8>)>,
     routes_at: Instant,
     length_max: usize,
+    /// Certificates that are asked for.
+    certificates: HashMap<RequestId, Name>,
 }
+
+/// Certificates asked for at once; further ones when their producer is asked again.
+const CERTIFICATES_MAX: usize = 64;
 
 /// Octets of the list of routes that are looked at.
 const ROUTES_MAX: usize = 16 << 20;
@@ -157,14 +165,30 @@ impl<'a> Session<'a> {
         let signer = settings.signer.clone();
         let gateway = Gateway::new(settings.maps.clone(), settings.limits, signer, at_zero);
         let (fetches, routes, routes_at) = (BTreeMap::new(), None, Instant::now());
-        Ok(Self { settings, client, app, gateway, inbox, fetches, routes, routes_at, length_max })
+        let certificates = HashMap::new();
+        Ok(Self {
+            settings,
+            client,
+            app,
+            gateway,
+            inbox,
+            fetches,
+            routes,
+            routes_at,
+            length_max,
+            certificates,
+        })
     }
 
     fn run(&mut self, over: &AtomicBool, counts: &Mutex<Counters>) -> Result<(), Broken> {
         while !over.load(Ordering::Relaxed) {
             while let Some(event) = self.client.step(Instant::now())? {
-                if let onym_client::Event::NotRegistered(_, why) = event {
-                    tracing::warn!(%why, "the gateway's prefix is not registered");
+                match event {
+                    onym_client::Event::NotRegistered(_, why) => {
+                        tracing::warn!(%why, "the gateway's prefix is not registered");
+                    }
+                    onym_client::Event::Answered(id, answer) => self.take_certificate(id, answer),
+                    _ => {}
                 }
             }
             self.take_interests();
@@ -213,7 +237,7 @@ impl<'a> Session<'a> {
     fn take_fetches(&mut self) {
         let now = self.client.now();
         let endpoint = self.client.endpoint();
-        let mut over = Vec::new();
+        let (mut over, mut unknown) = (Vec::new(), Vec::new());
         for (id, fetching) in &mut self.fetches {
             let progress = endpoint.fetch_progress(fetching.fetch);
             let version = progress.and_then(|progress| progress.name);
@@ -242,6 +266,17 @@ impl<'a> Session<'a> {
                     let version = progress.name.or(version).unwrap_or_default();
                     self.gateway.fetched(now, id, version, content);
                 }
+                Some(Err(FetchError::NotVerified {
+                    source: onym_crypto::Error::NoCertificate(wanted),
+                    ..
+                })) => {
+                    unknown.push(wanted);
+                    self.gateway.fetch_failed(now, id);
+                }
+                Some(Err(error @ FetchError::NotVerified { .. })) => {
+                    tracing::warn!(%id, %error, "a version of a producer is not published");
+                    self.gateway.fetch_failed(now, id);
+                }
                 Some(Err(error)) => {
                     tracing::debug!(%id, %error, "a producer was not reached");
                     self.gateway.fetch_failed(now, id);
@@ -252,6 +287,41 @@ impl<'a> Session<'a> {
         over.iter().for_each(|id| {
             self.fetches.remove(id);
         });
+        unknown.into_iter().for_each(|wanted| self.ask_certificate(wanted));
+        for notice in self.settings.trust.iter().flat_map(|trust| trust.notices()) {
+            match notice.is_bad {
+                true => tracing::warn!("gateway.trust: {notice}"),
+                false => tracing::info!("gateway.trust: {notice}"),
+            }
+        }
+    }
+
+    /// Asks for a certificate; its producer is asked again later, and is known then.
+    fn ask_certificate(&mut self, wanted: Name) {
+        let is_asked = self.certificates.values().any(|name| *name == wanted);
+        if is_asked || self.certificates.len() >= CERTIFICATES_MAX {
+            return;
+        }
+        let request =
+            Request { can_be_prefix: true, must_be_fresh: true, ..Request::new(wanted.clone()) };
+        let now = self.client.now();
+        if let Ok(id) = self.client.endpoint().request(now, &request) {
+            self.certificates.insert(id, wanted);
+        }
+    }
+
+    fn take_certificate(&mut self, id: RequestId, answer: Result<Packet, Unanswered>) {
+        let Some(wanted) = self.certificates.remove(&id) else { return };
+        let Some(trust) = &self.settings.trust else { return };
+        // Why a chain ends is told when the producer's version is refused.
+        let _ = trust.answer(&wanted, answer.as_ref().ok().map(|packet| &**packet.bytes()));
+        while let Some(next) = onym_client::Trust::wanted(&**trust) {
+            let asked = self.certificates.len();
+            self.ask_certificate(next);
+            if self.certificates.len() == asked {
+                return;
+            }
+        }
     }
 
     /// Reads the node's routes from time to time.
@@ -310,7 +380,12 @@ impl<'a> Session<'a> {
                     self.client.endpoint().refuse(now, &incoming, reason);
                 }
                 Action::Fetch(id, name) => {
-                    let options = FetchOptions { must_be_fresh: true, ..FetchOptions::default() };
+                    let verify = match &self.settings.trust {
+                        Some(trust) => Verify::With(Arc::<Schema>::clone(trust)),
+                        None => Verify::default(),
+                    };
+                    let options =
+                        FetchOptions { must_be_fresh: true, verify, ..FetchOptions::default() };
                     match self.client.endpoint().fetch(now, name, options) {
                         Ok(fetch) => {
                             let (content, is_found) = (Vec::new(), false);

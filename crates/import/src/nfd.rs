@@ -290,12 +290,12 @@ fn registration(mut rib: Section, draft: &mut Draft) {
     );
     rib.without(
         "localhop_security",
-        "rib.localhop = true, and the files of the anchors in rib.localhop_anchors",
+        "its rules work as they are: an entry [[trust]] name = \"localhop\" schema = \"nfd.conf\" section = \"rib.localhop_security\", and rib.localhop = true, rib.localhop_trust = \"localhop\"",
         draft,
     );
     rib.without(
         "prefix_announcement_validation",
-        "the files of the anchors in rib.announcement_anchors",
+        "its rules work as they are: an entry [[trust]] with schema = \"nfd.conf\" section = \"rib.prefix_announcement_validation\", and its name in rib.announcement_trust",
         draft,
     );
     rib.without(

@@ -268,6 +268,14 @@ impl Control {
         self.put("/v1/keys", body).await
     }
 
+    /// Makes the rules of a signature verifier these.
+    ///
+    /// # Errors
+    /// No good answer.
+    pub async fn set_trust(&self, body: Value) -> Result<Value, HttpError> {
+        self.put("/v1/trust", body).await
+    }
+
     /// Stops readiness and refuses what is new.
     ///
     /// # Errors

@@ -66,6 +66,8 @@ catalogue! {
         "Octets of the content store.";
     CS_LOOKUPS: Counter Count "onym_cs_lookups_total" ["result"] on Node Service,
         "Lookups in the content store, by result (hit, miss).";
+    CS_VERIFIED: Counter Count "onym_cs_verified_total" ["result"] on Node,
+        "Data under prefixes of cs.verify, by result (held: handed to be verified; good, refused: what came of it; left_out: not kept, for want of room or time).";
     FIB_ENTRIES: Gauge Count "onym_fib_entries" [] on Node Service,
         "FIB entries.";
     FIB_REGISTRATIONS: Counter Count "onym_fib_registrations_total" ["result"] on Service,
@@ -75,6 +77,14 @@ catalogue! {
 
     MANAGEMENT_REQUESTS: Counter Count "onym_management_requests_total" ["result"] on Node,
         "Interests for management, by result (command_done, command_refused, dataset, ignored).";
+    TRUST_JUDGED: Counter Count "onym_trust_judged_total" ["trust", "result"] on Node,
+        "Packets judged by an entry of trust, by result (accepted, refused, busy: refused at a bound).";
+    TRUST_FETCHES: Counter Count "onym_trust_fetches_total" ["trust", "result"] on Node,
+        "Certificates and records that an entry of trust asked for, by result (asked, failed).";
+    TRUST_CERTIFICATES: Gauge Count "onym_trust_certificates" ["trust", "kind"] on Node,
+        "Certificates that an entry of trust keeps, by kind (anchor, cached, revoked: entries of the list).";
+    TRUST_ANCHOR_LEFT: Gauge Seconds "onym_trust_anchor_left_seconds" ["trust"] on Node,
+        "Time until the anchor of an entry of trust that ends first ends; negative: it is over.";
     SHARD_BUSY: Counter Seconds "onym_shard_busy_seconds_total" ["shard"] on Node,
         "Time that a shard spent not waiting.";
 

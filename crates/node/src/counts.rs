@@ -82,6 +82,8 @@ pub struct ShardState {
     pub face_gone: u64,
     /// Push frames and messages that came while the push half is off.
     pub push_off: u64,
+    /// Data under prefixes that are verified before they are kept.
+    pub verify: onym_forward::stage::WatchCounts,
     /// Time spent not waiting, in nanoseconds.
     pub busy_ns: u64,
 }
@@ -126,6 +128,10 @@ pub struct Snapshot {
     pub push: Option<PushCounts>,
     /// What became of the Interests that management got.
     pub management: crate::mgmt::Counters,
+    /// What each entry of trust judges by, and what it judged.
+    pub trust: Vec<(String, onym_guard::Status)>,
+    /// Data that were verified to be kept: good and refused.
+    pub verified: [u64; 2],
 }
 
 impl Snapshot {

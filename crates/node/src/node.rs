@@ -14,6 +14,7 @@ use onym_board::broker::{self, Broker};
 use onym_crypto::{Entropy as _, SystemEntropy};
 use onym_engine::{Bell, Clock, Port, Reply, mailbox};
 use onym_forward::Forwarder;
+use onym_forward::stage::{Watch, WatchRule};
 use onym_tables::HashKey;
 use rtrb::RingBuffer;
 use std::path::Path;
@@ -171,7 +172,8 @@ fn shards(
         let (reports_tx, reports_rx) = RingBuffer::new(REPORTS);
         made.ports.push(ShardPort::new(port));
         made.reports.push(reports_rx);
-        let fw = Forwarder::new(forwarder_config(config, index, count, key, seeds[2]));
+        let mut fw = Forwarder::new(forwarder_config(config, index, count, key, seeds[2]));
+        fw.cache_mut().watch = watch(config);
         let chooser = Chooser { key, shards: count };
         let (discovery, control) = (Arc::clone(&discovery), Arc::clone(control));
         let reports = reports_tx;
@@ -218,6 +220,16 @@ impl PushHalf {
     }
 }
 
+/// What a content store has verified before it keeps it; a rule's number is its place in the list.
+fn watch(config: &Config) -> Option<Box<Watch>> {
+    let rules = config.cs.verify.iter().zip(0..).filter_map(|(entry, id)| {
+        let prefix = entry.prefix.parse().ok()?;
+        Some(WatchRule { prefix, sample: f64::from(entry.sample_percent) / 100.0, id })
+    });
+    let rules: Vec<WatchRule> = rules.collect();
+    (!rules.is_empty()).then(|| Box::new(Watch::new(rules, config.cs.verify_rate_max)))
+}
+
 /// The push half, when it is enabled, and what each shard has of it.
 fn push_half(
     config: &Config,
@@ -231,7 +243,9 @@ fn push_half(
     }
     let mut settings = Settings::of(&config.push, spare);
     let base = origin.parent().unwrap_or(Path::new("."));
-    settings.read_keys(&config.push, base).map_err(NodeError::Setup)?;
+    let rules = config.trust_of("push.trust", &config.push.trust);
+    let rules = rules.map_err(|e| NodeError::Setup(e.to_string()))?;
+    settings.read_keys(&config.push, rules, base).map_err(NodeError::Setup)?;
     let mut store =
         push::Store::open(&config.push, &settings.node, base).map_err(NodeError::Setup)?;
     let mut recalled = Vec::new();

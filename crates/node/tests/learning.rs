@@ -18,8 +18,7 @@ use support::{App, data, name, start, unix_ms, until, with};
 /// A key whose announcements are believed, and the file of its certificate.
 fn announcer() -> (Signer, tempfile::NamedTempFile) {
     let key = PrivateKey::generate(KeyType::Ecdsa).unwrap();
-    let certificate =
-        Certificate::self_signed(name("/net/KEY/1").as_ref(), &key, unix_ms()).unwrap();
+    let certificate = Certificate::self_signed(name("/a/KEY/1").as_ref(), &key, unix_ms()).unwrap();
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(certificate.to_text().as_bytes()).unwrap();
     (Signer::key(key, certificate.name().to_name()), file)

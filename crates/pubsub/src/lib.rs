@@ -30,6 +30,6 @@ pub use names::{Hashing, Key};
 pub use node::Node;
 pub use publication::{AppId, DomainKey, Event, Notice, Outbox, Publication, Target, To};
 pub use rendezvous::{Kept, Rendezvous};
-pub use signature::{Signing, Trusted};
+pub use signature::{Rules, Signing, Trusted};
 pub use topology::TopologyManager;
 pub use verdict::{Counters, Verdict};

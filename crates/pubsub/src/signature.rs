@@ -29,6 +29,15 @@ pub enum Unsigned {
     /// The signature is of something else.
     #[error("a wrong signature")]
     Wrong,
+    /// The rules do not let the key sign this item.
+    #[error("a key that may not sign this item")]
+    Forbidden,
+}
+
+/// Who may publish what, beyond having a key that is known.
+pub trait Rules: std::fmt::Debug + Send + Sync {
+    /// Whether the key of this digest may sign the item of these labels now.
+    fn may(&self, key: &[u8; 32], item: &[[u8; 8]]) -> bool;
 }
 
 /// The number of an algorithm.
@@ -87,6 +96,7 @@ impl Signing {
 #[derive(Debug, Clone, Default)]
 pub struct Trusted {
     keys: Arc<KeyedMap<[u8; 32], PublicKey>>,
+    rules: Option<Arc<dyn Rules>>,
 }
 
 impl Trusted {
@@ -94,7 +104,13 @@ impl Trusted {
     #[must_use]
     pub fn new(keys: impl IntoIterator<Item = PublicKey>) -> Self {
         let keys = keys.into_iter().map(|key| (key.key_digest(), key)).collect();
-        Self { keys: Arc::new(keys) }
+        Self { keys: Arc::new(keys), rules: None }
+    }
+
+    /// Of these only what the rules let their keys sign.
+    #[must_use]
+    pub fn with_rules(self, rules: Arc<dyn Rules>) -> Self {
+        Self { rules: Some(rules), ..self }
     }
 
     /// Checks the signature of a frame.
@@ -105,9 +121,16 @@ impl Trusted {
         let value = frame.options.signature.ok_or(Unsigned::Missing)?;
         let (head, signature) = value.split_first_chunk::<HEAD>().ok_or(Unsigned::Malformed)?;
         let (digest, algorithm) = head.split_at(32);
-        let key = self.keys.get(digest).ok_or(Unsigned::Stranger)?;
+        let digest: [u8; 32] = digest.try_into().map_err(|_| Unsigned::Malformed)?;
+        let key = self.keys.get(&digest).ok_or(Unsigned::Stranger)?;
         if algorithm != [number(key.key_type())] {
             return Err(Unsigned::Malformed);
+        }
+        // What the rules forbid is not worth a check.
+        let rules = self.rules.as_deref();
+        let mut ids = frame.ids;
+        if rules.is_some_and(|rules| !ids.all(|item| rules.may(&digest, item))) {
+            return Err(Unsigned::Forbidden);
         }
         let names = octets_of(frame.ids);
         let options = without_signature(&frame.options);
@@ -197,6 +220,34 @@ mod tests {
                 change(&mut other);
                 assert_eq!(judge(&trusted, &other), Err(Unsigned::Wrong), "{other:?}");
             }
+        }
+    }
+
+    /// Lets a key sign items under `/1`.
+    #[derive(Debug)]
+    struct Under;
+
+    impl Rules for Under {
+        fn may(&self, _: &[u8; 32], item: &[[u8; 8]]) -> bool {
+            item.first() == Some(&Label::from_u64(1).0)
+        }
+    }
+
+    #[test]
+    fn a_publication_counts_when_the_rules_let_its_key_sign_all_its_items() {
+        let key = PrivateKey::generate(KeyType::Ed25519).unwrap();
+        let trusted = Trusted::new([key.public_key().unwrap()]).with_rules(Arc::new(Under));
+        let signing = Signing::new(key).unwrap();
+        for (ids, expected) in [
+            (vec!["/1/2"], Ok(())),
+            (vec!["/1/2", "/1/3"], Ok(())),
+            (vec!["/3/2"], Err(Unsigned::Forbidden)),
+            (vec!["/1/2", "/3/2"], Err(Unsigned::Forbidden)),
+        ] {
+            let ids = ids.iter().map(|id| id.parse().unwrap()).collect();
+            let mut signed = Publication { ids, ..publication() };
+            signing.sign(&mut signed);
+            assert_eq!(judge(&trusted, &signed), expected);
         }
     }
 

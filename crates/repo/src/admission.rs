@@ -1,7 +1,8 @@
 //! Who may insert and delete, and whose the packets are.
 
-use onym_crypto::cert::Certificate;
-use onym_crypto::verify;
+use onym_client::Schema;
+use onym_crypto::cert::{Certificate, key_of_locator};
+use onym_crypto::{Error, verify};
 use onym_wire::data::Data;
 use onym_wire::name::{Name, NameRef};
 
@@ -14,20 +15,46 @@ pub enum Act {
     Delete,
 }
 
-/// The one place that decides who may do what. A trust schema is an implementation of it.
+/// Why something is not admitted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotAdmitted {
+    /// It may not: a sentence.
+    #[error("{0}")]
+    Refused(String),
+    /// This certificate is needed first; ask again when it came.
+    #[error("the certificate {0} is not known")]
+    Unknown(Name),
+}
+
+impl From<String> for NotAdmitted {
+    fn from(why: String) -> Self {
+        Self::Refused(why)
+    }
+}
+
+impl From<&str> for NotAdmitted {
+    fn from(why: &str) -> Self {
+        Self::Refused(why.to_owned())
+    }
+}
+
+/// The one place that decides who may do what.
 pub trait Admission: Send + Sync {
     /// Whose packets under `names` are when `carrier`, the Data with the command or the packet
     /// itself, asks for `act` at `now_ms` (milliseconds since the Unix epoch).
     ///
     /// # Errors
-    /// Why it may not, as a sentence.
+    /// [`NotAdmitted`].
     fn admit(
         &self,
         act: Act,
         names: &[NameRef<'_>],
         carrier: &Data<'_>,
         now_ms: u64,
-    ) -> Result<Name, String>;
+    ) -> Result<Name, NotAdmitted>;
+
+    /// The certificate that was needed came; without it nobody has it.
+    fn certificate(&self, _wanted: &Name, _wire: Option<&[u8]>) {}
 
     /// Whether a command acts once only, because what is admitted is its signature.
     fn acts_once(&self) -> bool {
@@ -40,7 +67,7 @@ pub trait Admission: Send + Sync {
 pub struct Nobody;
 
 impl Admission for Nobody {
-    fn admit(&self, _: Act, _: &[NameRef<'_>], _: &Data<'_>, _: u64) -> Result<Name, String> {
+    fn admit(&self, _: Act, _: &[NameRef<'_>], _: &Data<'_>, _: u64) -> Result<Name, NotAdmitted> {
         Err("commands from the network are not admitted".into())
     }
 }
@@ -50,7 +77,7 @@ impl Admission for Nobody {
 pub struct Everybody;
 
 impl Admission for Everybody {
-    fn admit(&self, _: Act, _: &[NameRef<'_>], _: &Data<'_>, _: u64) -> Result<Name, String> {
+    fn admit(&self, _: Act, _: &[NameRef<'_>], _: &Data<'_>, _: u64) -> Result<Name, NotAdmitted> {
         let mut owner = Name::new();
         owner.append_generic("everybody");
         Ok(owner)
@@ -93,7 +120,7 @@ impl Admission for Keys {
         names: &[NameRef<'_>],
         carrier: &Data<'_>,
         now_ms: u64,
-    ) -> Result<Name, String> {
+    ) -> Result<Name, NotAdmitted> {
         let info = carrier.signature_info();
         let locator = info.key_locator.and_then(|l| l.name()).ok_or("it is not signed by a key")?;
         let known = self.certificates.iter().find(|c| c.key_name().is_prefix_of(locator));
@@ -103,11 +130,57 @@ impl Admission for Keys {
         let identity = certificate.identity();
         let foreign = names.iter().find(|name| !identity.is_prefix_of(**name));
         match foreign {
-            Some(name) if !(self.names == Names::Any) => {
-                Err(format!("{name} is not under {identity}"))
+            Some(name) if self.names != Names::Any => {
+                Err(format!("{name} is not under {identity}").into())
             }
             _ => Ok(identity.to_name()),
         }
+    }
+}
+
+/// Who may sign Data of a name by the rules of trust may insert and delete it; the identity of the
+/// key is the owner.
+#[derive(Debug)]
+pub struct Rules {
+    schema: Schema,
+}
+
+impl Rules {
+    /// Admits by `schema`.
+    #[must_use]
+    pub const fn new(schema: Schema) -> Self {
+        Self { schema }
+    }
+}
+
+impl Admission for Rules {
+    fn admit(
+        &self,
+        _: Act,
+        names: &[NameRef<'_>],
+        carrier: &Data<'_>,
+        _: u64,
+    ) -> Result<Name, NotAdmitted> {
+        let mut owner = None;
+        for name in names {
+            let trusted = self.schema.judge(carrier, *name).map_err(|error| match error {
+                Error::NoCertificate(wanted) => NotAdmitted::Unknown(wanted),
+                other => NotAdmitted::Refused(format!("{name}: {other}")),
+            })?;
+            owner = key_of_locator(trusted.key.as_ref()).map(|key| key.drop_last(2).to_name());
+        }
+        for notice in self.schema.notices() {
+            match notice.is_bad {
+                true => tracing::warn!("trust: {notice}"),
+                false => tracing::info!("trust: {notice}"),
+            }
+        }
+        owner.ok_or_else(|| "nobody signed it".into())
+    }
+
+    fn certificate(&self, wanted: &Name, wire: Option<&[u8]>) {
+        // Why a chain ends is told when the command is judged again.
+        let _ = self.schema.answer(wanted, wire);
     }
 }
 
@@ -138,8 +211,52 @@ mod tests {
         let admit = |now_ms| keys.admit(Act::Delete, &[data.name], &data, now_ms);
         assert_eq!(admit(NOW_MS + DAY_MS).unwrap().to_string(), "/alice");
         for moment in [NOW_MS - DAY_MS, NOW_MS + 3 * DAY_MS] {
-            let refused = admit(moment).unwrap_err();
+            let refused = admit(moment).unwrap_err().to_string();
             assert!(refused.contains("/alice/KEY/1"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn rules_admit_who_may_sign_the_name_when_the_certificate_came() {
+        use onym_crypto::cert::Issue;
+        use onym_crypto::edge::unix_now_ms;
+        use onym_trust::lvs::{Functions, Mode, compile};
+        let text = "#K: \"KEY\"/_/_/_\n#root: \"net\"/#K\n#user: \"net\"/u/#K <= #root\n\
+                    #file: \"net\"/u/_file <= #user";
+        let model = compile(text, Mode::Strict).unwrap();
+        let policy = onym_trust::lvs::Schema::new(model, Functions::default()).unwrap();
+        let now_ms = unix_now_ms();
+        let make = |identity: &str| {
+            let key = PrivateKey::generate(KeyType::Ed25519).unwrap();
+            let name: Name = format!("{identity}/KEY/1").parse().unwrap();
+            let certificate = Certificate::self_signed(name.as_ref(), &key, now_ms).unwrap();
+            (key, certificate)
+        };
+        let (root_key, root) = make("/net");
+        let (key, request) = make("/net/a");
+        let by = Signer::key(root_key, root.name().to_name());
+        let validity = validity_of_days(now_ms, 1);
+        let issuer_id = onym_wire::Component::generic(b"net");
+        let issued = Certificate::issue(&request, &by, &Issue { issuer_id, now_ms, validity });
+        let issued = issued.unwrap();
+        let signer = Signer::key(key, issued.name().to_name());
+        let rules = Rules::new(Schema::new(std::sync::Arc::new(policy), vec![root]).unwrap());
+        let mut packet = Vec::new();
+        let name: Name = "/net/a/command".parse().unwrap();
+        signer.sign_data(&DataBuilder::new(name.as_ref(), b"octets"), &mut packet).unwrap();
+        let data = Data::parse(&packet).unwrap();
+        let admit = |names: &[&str]| {
+            let names: Vec<Name> = names.iter().map(|uri| uri.parse().unwrap()).collect();
+            let names: Vec<NameRef<'_>> = names.iter().map(Name::as_ref).collect();
+            rules.admit(Act::Insert, &names, &data, now_ms)
+        };
+        let unknown = admit(&["/net/a/film"]).unwrap_err();
+        assert_eq!(unknown, NotAdmitted::Unknown(issued.name().to_name()));
+        rules.certificate(&issued.name().to_name(), Some(issued.wire()));
+        assert_eq!(admit(&["/net/a/film"]).unwrap().to_string(), "/net/a");
+        // All names of a command must be its signer's.
+        for names in [&["/net/b/film"][..], &["/net/a/film", "/net/b/film"], &["/net/a/x/y"], &[]] {
+            assert!(matches!(admit(names), Err(NotAdmitted::Refused(_))), "{names:?}");
         }
     }
 }

@@ -14,6 +14,6 @@ pub mod options;
 mod reply;
 pub mod repo;
 
-pub use admission::{Act, Admission};
+pub use admission::{Act, Admission, NotAdmitted};
 pub use options::RepoOptions;
 pub use repo::Repo;

@@ -2,7 +2,7 @@
 
 mod advance;
 
-use crate::admission::Act;
+use crate::admission::{Act, NotAdmitted};
 use crate::answer::StoreAnswers;
 use crate::command::{self, Notify};
 use crate::job::{Fetching, Job};
@@ -47,8 +47,20 @@ const ROOT: &[u8] = b"root/";
 const ONCE: &[u8] = b"once/";
 
 enum Asked {
-    Message { act: Act, notify: Incoming },
-    Segment { job: [u8; 32], segment: u64 },
+    Message {
+        act: Act,
+        notify: Incoming,
+    },
+    Segment {
+        job: [u8; 32],
+        segment: u64,
+    },
+    /// A certificate without which nobody knows whether the command counts.
+    Certificate {
+        wanted: Name,
+        act: Act,
+        command: Packet,
+    },
 }
 
 /// What the store answered for a job: for how many packets, and whether it refused one.
@@ -342,6 +354,11 @@ impl Repo {
             (Some(Asked::Segment { job, segment }), answer) => {
                 self.segment(job, segment, answer);
             }
+            (Some(Asked::Certificate { wanted, act, command }), answer) => {
+                let wire = answer.as_ref().ok().map(|packet| &**packet.bytes());
+                self.options.admission.certificate(&wanted, wire);
+                self.command(act, &command)?;
+            }
             _ => {}
         }
         Ok(())
@@ -365,7 +382,10 @@ impl Repo {
             .collect();
         let owner = match self.options.admission.admit(act, &names, &data, unix_now_ms()) {
             Ok(owner) => owner,
-            Err(why) => return self.refuse(number, &why),
+            Err(NotAdmitted::Refused(why)) => return self.refuse(number, &why),
+            Err(NotAdmitted::Unknown(wanted)) => {
+                return self.ask_certificate(number, wanted, act, packet);
+            }
         };
         if self.options.admission.acts_once() && !self.take_once(number, &data, &owner)? {
             return Ok(());
@@ -380,6 +400,32 @@ impl Repo {
         }
         self.ended.remove(&number);
         self.start(number, job)
+    }
+
+    /// Asks for the certificate that says whether a command counts.
+    fn ask_certificate(
+        &mut self,
+        number: [u8; 32],
+        wanted: Name,
+        act: Act,
+        command: &Packet,
+    ) -> Result<(), Error> {
+        let asked = self.asked.values();
+        let waiting = asked.filter(|a| matches!(a, Asked::Certificate { .. })).count();
+        if waiting >= WAITING_MAX {
+            return self.refuse(number, "too many commands wait for certificates");
+        }
+        let request = Request {
+            can_be_prefix: true,
+            must_be_fresh: true,
+            retries: 2,
+            ..Request::new(wanted.clone())
+        };
+        let now = self.client.now();
+        let id = self.client.endpoint().request(now, &request).map_err(ClientError::from)?;
+        let command = command.clone();
+        self.asked.insert(id, Asked::Certificate { wanted, act, command });
+        Ok(())
     }
 
     /// Whether the command `data` of `owner` acts. That is noted first, so that it does not act

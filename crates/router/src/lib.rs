@@ -17,7 +17,7 @@ pub use meet::Counters as Met;
 pub use run::{Error, Handle, run, start};
 pub use seen::{Figures, Seen};
 pub use state::{Keys, KeysError, next_boot};
-pub use trust::Trust;
+pub use trust::{Schema, Trust};
 
 use onym_route::{CostBy, Link};
 use onym_wire::Name;
@@ -105,4 +105,6 @@ pub struct Settings {
     pub state: Option<PathBuf>,
     /// Folder of the keys; none is insecure.
     pub keys: Option<PathBuf>,
+    /// Rules of the operator about who may sign what, in place of those of deployed routers.
+    pub trust: Option<Schema>,
 }

@@ -9,9 +9,9 @@ use crate::connection::Connection;
 use crate::meet::hello::Hello;
 use crate::seen::{Figures, Seen as Shown};
 use crate::state::{Keys, KeysError};
-use crate::trust::{Step, Trust};
+use crate::trust::{Step, Trust, Wanted};
 use crate::watch::{self, Seen, Watch};
-use crate::{LinkWatch, Settings, held, names, next_boot};
+use crate::{LinkWatch, Schema, Settings, held, names, next_boot};
 use meeting::{Meeting, Timing};
 use onym_client::NodeUri;
 use onym_crypto::edge::{random_u64, unix_now_ms};
@@ -54,6 +54,9 @@ pub enum Error {
     /// The keys.
     #[error("the keys of the router: {0}")]
     Keys(#[from] KeysError),
+    /// Whose word counts.
+    #[error("the trust of the router: {0}")]
+    Trust(#[from] onym_guard::GuardError),
     /// The bootstrap time cannot be kept.
     #[error("the bootstrap time cannot be saved: {0}")]
     Boot(#[source] io::Error),
@@ -137,8 +140,8 @@ struct Shell {
     trust: Trust,
     certificate: Option<Certificate>,
     /// Packets by the certificate that they need, and who asks for it.
-    parked: BTreeMap<Name, Vec<Parked>>,
-    asked: BTreeMap<RequestId, Name>,
+    parked: BTreeMap<Wanted, Vec<Parked>>,
+    asked: BTreeMap<RequestId, Wanted>,
     watched: Receiver<Seen>,
     /// What the forwarder has to be announced, what it learned, and what is announced of both.
     announced_there: BTreeMap<(Name, u64), u64>,
@@ -183,7 +186,13 @@ impl Shell {
         config.held = names.into_iter().flatten().collect();
         let signer = keys.as_ref().map_or_else(Signer::digest, |keys| keys.signer.clone());
         let wants_meeting = settings.discover || !hosts.is_empty();
-        let trust = keys.as_ref().map_or(Trust::Insecure, |keys| Trust::keys(network, keys));
+        let trust = match (&keys, &settings.keys, settings.trust) {
+            (Some(keys), _, Some(Schema { settings, base })) => {
+                Trust::schema(settings, &base, keys, unix_ms)?
+            }
+            (Some(keys), Some(folder), None) => Trust::keys(network, folder, keys, unix_ms)?,
+            _ => Trust::Insecure,
+        };
         let timing = Timing {
             hello: config.advertise_interval,
             dead: config.dead_interval,
@@ -381,8 +390,8 @@ impl Shell {
             match event {
                 Event::Data { id, packet, .. } => self.answered(now, id, &packet),
                 Event::Unanswered { id, .. } => {
-                    if let Some(name) = self.asked.remove(&id) {
-                        self.no_certificate(now, &name, "nobody answers for its certificate");
+                    if let Some(wanted) = self.asked.remove(&id) {
+                        self.certificate(&wanted, None);
                         continue;
                     }
                     let (endpoint, unix_ms) = (&mut self.endpoint, unix_now_ms());
@@ -411,15 +420,8 @@ impl Shell {
     }
 
     fn answered(&mut self, now: Tick, id: RequestId, packet: &Packet) {
-        if let Some(name) = self.asked.remove(&id) {
-            match self.trust.learn(packet, unix_now_ms()) {
-                Ok(()) => {
-                    for parked in self.parked.remove(&name).unwrap_or_default() {
-                        self.check(parked.check, parked.packet, parked.face);
-                    }
-                }
-                Err(why) => self.no_certificate(now, &name, &why),
-            }
+        if let Some(wanted) = self.asked.remove(&id) {
+            self.certificate(&wanted, Some(packet));
         } else if let Some(event) = self.commands.event(now, id, packet) {
             if command::is_up(&event) {
                 self.router.retry_links(now);
@@ -436,16 +438,16 @@ impl Shell {
 
     fn check(&mut self, check: Check, packet: Packet, face: Option<u64>) {
         let now = self.now();
-        let name = match self.trust.check(&packet, unix_now_ms()) {
+        let wanted = match self.trust.check(&packet, face, unix_now_ms()) {
             Step::Done(verdict) => return self.judged(now, check, &packet, verdict),
-            Step::Fetch(name) => name,
+            Step::Fetch(wanted) => wanted,
         };
         let waiting: usize = self.parked.values().map(Vec::len).sum();
         if waiting >= PARKED_MAX {
             let why = "too many packets wait for certificates".to_owned();
             return self.judged(now, check, &packet, Verdict::Bad(why));
         }
-        if !self.parked.contains_key(&name) {
+        if !self.parked.contains_key(&wanted) {
             // Its owner hears the Interest by the name of what it signed.
             let request = Request {
                 can_be_prefix: true,
@@ -454,22 +456,24 @@ impl Shell {
                 lifetime: Duration::from_secs(1),
                 tries: 4,
                 next_hop_face: face,
-                ..Request::new(name.clone())
+                ..Request::new(wanted.1.clone())
             };
             match self.endpoint.express(now, &request) {
-                Ok(id) => self.asked.insert(id, name.clone()),
+                Ok(id) => self.asked.insert(id, wanted.clone()),
                 Err(e) => {
+                    self.trust.answered(&wanted, None, unix_now_ms());
                     return self.judged(now, check, &packet, Verdict::Bad(e.to_string()));
                 }
             };
         }
-        self.parked.entry(name).or_default().push(Parked { check, packet, face });
+        self.parked.entry(wanted).or_default().push(Parked { check, packet, face });
     }
 
-    fn no_certificate(&mut self, now: Tick, name: &Name, why: &str) {
-        for parked in self.parked.remove(name).unwrap_or_default() {
-            let verdict = Verdict::Bad(format!("{name}: {why}"));
-            self.judged(now, parked.check, &parked.packet, verdict);
+    /// A certificate came, or nobody has it: what waits for it is checked again.
+    fn certificate(&mut self, wanted: &Wanted, packet: Option<&Packet>) {
+        self.trust.answered(wanted, packet, unix_now_ms());
+        for parked in self.parked.remove(wanted).unwrap_or_default() {
+            self.check(parked.check, parked.packet, parked.face);
         }
     }
 

@@ -120,7 +120,7 @@ impl Keys {
             let name = key_name(&identity);
             let request = Certificate::self_signed(name.as_ref(), &key, now_ms);
             let request = request.map_err(|e| crypto(&file, e))?;
-            let locator = network_cert.key_name().to_name();
+            let locator = network_cert.name().to_name();
             let signer = Signer::key(read_key(&authority)?, locator);
             let validity = validity_of_days(now_ms, DAYS);
             let issue = Issue { issuer_id: Component::generic(b"NA"), now_ms, validity };
@@ -128,8 +128,8 @@ impl Keys {
             put(&file, made.map_err(|e| crypto(&file, e))?.to_text().as_bytes(), 0o644)?;
         }
         let certificate = read_certificate(&file, &identity)?;
-        // Peers name the certificate without its version.
-        let locator = certificate.name().drop_last(1).to_name();
+        // The full name: the one form that every implementation finds the certificate by.
+        let locator = certificate.name().to_name();
         let signer = Signer::key(read_key(&key_file)?, locator);
         Ok(Self { network: network_cert, signer, certificate })
     }

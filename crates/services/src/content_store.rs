@@ -48,7 +48,7 @@ impl ContentCache {
     pub(crate) fn new(key: &HashKey) -> Self {
         let config = Config::default();
         Self {
-            cache: Cache { store: ContentStore::new(limits(&config), key) },
+            cache: Cache { store: ContentStore::new(limits(&config), key), watch: None },
             config,
             lookups: Lookups::default(),
             evicted: 0,

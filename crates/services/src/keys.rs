@@ -8,6 +8,7 @@ use crate::table::decode;
 use crate::verify::Secret;
 use onym_crypto::cert::{identity_of_key, key_of_locator};
 use onym_crypto::{Certificate, PublicKey};
+use onym_wire::cert::ValidityPeriod;
 use onym_wire::name::{Name, NameRef};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -25,6 +26,10 @@ const SECRET_LEN_MIN: usize = 16;
 pub struct Key {
     /// Its name.
     pub name: Name,
+    /// Full name of the certificate that it came with.
+    pub certificate: Option<Name>,
+    /// When it counts, where a certificate says so.
+    validity: Option<ValidityPeriod>,
     /// What it verifies with.
     pub secret: Arc<Secret>,
     /// What it may sign for.
@@ -42,6 +47,14 @@ impl Key {
     #[must_use]
     pub fn may_sign(&self, name: NameRef<'_>) -> bool {
         self.prefixes.iter().any(|p| p.as_ref().is_prefix_of(name))
+    }
+
+    /// Whether its certificate is valid at this moment, in milliseconds since the Unix epoch; a key
+    /// without one always is.
+    #[must_use]
+    pub fn is_valid_at(&self, now_ms: u64) -> bool {
+        let second = i64::try_from(now_ms / 1000).unwrap_or(i64::MAX);
+        self.validity.is_none_or(|validity| validity.contains(second))
     }
 
     /// Its number in the set, never used again.
@@ -144,9 +157,9 @@ impl KeySet {
         }
         let spec = KeySpec {
             name: name.to_string(),
-            spki: Some(crate::table::encode(certificate.public_key().spki())),
+            spki: None,
             pem: None,
-            certificate: None,
+            certificate: Some(crate::table::encode(certificate.wire())),
             hmac: None,
             prefixes: Vec::new(),
         };
@@ -236,6 +249,7 @@ impl KeySet {
     fn parse(&mut self, field: &str, spec: &KeySpec) -> Result<Key, Refusal> {
         let bad = |what: &str, why: String| Refusal::field(format!("{field}/{what}"), why);
         let mut name = spec.name.clone();
+        let (mut of, mut validity) = (None, None);
         let given = [&spec.spki, &spec.pem, &spec.certificate, &spec.hmac];
         if given.iter().filter(|g| g.is_some()).count() != 1 {
             return Err(bad("", "exactly one of spki, pem, certificate and hmac is given".into()));
@@ -255,6 +269,8 @@ impl KeySet {
             if name.is_empty() {
                 name = certificate.key_name().to_string();
             }
+            of = Some(certificate.name().to_name());
+            validity = Some(certificate.validity());
             Secret::Public(certificate.public_key().clone())
         } else {
             let secret = decode(field, spec.hmac.as_deref().unwrap_or_default())?;
@@ -276,6 +292,7 @@ impl KeySet {
         self.next += 1;
         let (number, spec) = (self.next, spec.clone());
         let (secret, verified, failed) = (Arc::new(secret), 0, 0);
-        Ok(Key { name, secret, prefixes, verified, failed, number, spec })
+        let certificate = of;
+        Ok(Key { name, certificate, validity, secret, prefixes, verified, failed, number, spec })
     }
 }

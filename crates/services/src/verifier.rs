@@ -127,8 +127,10 @@ impl SignatureVerifier {
             return self.without_key(packet, data, self.config.no_key_drop, Verdict::UnknownKey);
         };
         let (secret, number) = (Arc::clone(&key.secret), key.number());
-        let may = self.trust.allows(data.name, key.name.as_ref())
-            && (!self.config.bind || key.may_sign(data.name));
+        let binds = self.config.bind && !self.trust.is_schema();
+        let may = key.is_valid_at(cx.unix_ms)
+            && self.trust.allows(data.name, signed.signature_type, key)
+            && (!binds || key.may_sign(data.name));
         if !may {
             self.counters.untrusted += 1;
             self.note_wrong(packet.face, data);
@@ -204,7 +206,8 @@ impl Element for SignatureVerifier {
             return Some(transparent::cross(cx, packet));
         }
         let Ok(data) = Data::parse(&packet.bytes) else { return Some(Verdict::Malformed) };
-        if self.config.fetch_keys && self.certificates.take(cx, &data, &mut self.keys) {
+        if self.config.fetch_keys && self.certificates.take(cx, &data, &mut self.keys, &self.trust)
+        {
             return Some(Verdict::Delivered);
         }
         match self.before(cx, &packet, &data) {

@@ -22,6 +22,10 @@ from onym_lab.library.router import daemon
 READY_S = 15.0
 NAME = "/owner/report"
 NEXT = "/owner/KEY/next"
+SCHEMA = '''#KEY: "KEY"/_/_/_
+#owner: "owner"/#KEY
+#report: "owner"/"report" <= #owner
+'''
 _DATE = re.compile(rb"\d{8}T\d{6}")
 
 
@@ -74,9 +78,9 @@ class _Person:
             child.terminate()
             child.wait()
 
-    def fetches(self, verify: str | Path, out: Path) -> bool:
+    def fetches(self, how: list[str | Path], out: Path) -> bool:
         """Fetch what is under the name; tells whether it was accepted."""
-        argv = [program("onym"), "get", NAME, "-o", out, "--verify", verify, "--json"]
+        argv = [program("onym"), "get", NAME, "-o", out, *how, "--json"]
         argv += ["--node", self.node, "--retries", "2", "--lifetime", "500"]
         done = subprocess.run(
             [str(one) for one in argv],
@@ -99,12 +103,24 @@ def lapse(certificate: Path) -> None:
     certificate.write_text(base64.b64encode(text).decode() + "\n")
 
 
+def schema(folder: Path, anchor: Path, listed: Path | None) -> list[str | Path]:
+    """Write the owner's schema; the options of a consumer who judges by it."""
+    rules = folder / "owner.lvs"
+    rules.write_text(SCHEMA)
+    how: list[str | Path] = ["--trust", rules, "--objects", "--anchor", anchor]
+    if listed is not None:
+        how += ["--revoked", listed]
+    return how
+
+
 def fetch(given: Mapping[str, Any], seed: int, folder: Path) -> list[Row]:
     """One publisher, one way of verifying: was the owner's or the thief's file accepted?
 
     `publisher`: `owner`, `stranger` (a key of their own), `thief` (the owner's key, stolen),
     `lapsed` (the owner's key, whose certificate ended). `verify`: `integrity`, `key` (the owner's
-    certificate), `new key` (that of the key that the owner made after the theft).
+    certificate), `new key` (that of the key that the owner made after the theft), `schema` (a trust
+    schema with the owner's certificate as anchor), `schema, listed` (the same, the stolen key on the
+    list of what is believed no longer).
     """
     options = pick(given, publisher="owner", verify="key", octets=100_000)
     who, how = str(options["publisher"]), str(options["verify"])
@@ -112,7 +128,7 @@ def fetch(given: Mapping[str, Any], seed: int, folder: Path) -> list[Row]:
         owner, other, consumer = (
             _Person(folder, name, socket) for name in ("owner", "other", "consumer")
         )
-        owner.onym("key", "new", "/owner")
+        owner.onym("key", "new", "/owner", "--id", "first")
         other.onym("key", "new", "/stranger")
         old = owner.certificate("/owner")
         if who == "lapsed":
@@ -121,10 +137,14 @@ def fetch(given: Mapping[str, Any], seed: int, folder: Path) -> list[Row]:
             bag = folder / "stolen.safebag"
             owner.onym("key", "export", "/owner", "-o", bag)
             other.onym("key", "import", bag)
-        trusted: str | Path = how if how == "integrity" else old
+        trusted: list[str | Path] = ["--verify", how if how == "integrity" else old]
         if how == "new key":
             owner.onym("key", "new", "/owner", "--id", "next")
-            trusted = owner.certificate(NEXT)
+            trusted = ["--verify", owner.certificate(NEXT)]
+        if how.startswith("schema"):
+            listed = folder / "revoked"
+            listed.write_text("/owner/KEY/first  # stolen\n")
+            trusted = schema(folder, old, listed if "listed" in how else None)
         file = folder / "content"
         file.write_bytes(bytes([seed % 251]) * int(options["octets"]))
         publisher = owner if who in ("owner", "lapsed") else other

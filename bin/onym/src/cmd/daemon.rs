@@ -14,7 +14,7 @@ use onym_node::log::{LogControl, LogLine};
 use onym_node::{Node, NodeHandle};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use supervisor::Ended;
 use tracing_subscriber::filter::EnvFilter;
@@ -59,10 +59,11 @@ pub(crate) fn run(args: Args, _cx: &Context) -> anyhow::Result<()> {
     if let Some(note) = exceeds(&config, onym_sys::memory::limit()) {
         tracing::warn!("{note}");
     }
-    let gateway = gateway::settings(&config)?;
-    let routing = routing::settings(&config)?;
-    let telling = readvertise::settings(&config)?;
     let origin = args.config.clone().unwrap_or_else(|| PathBuf::from("configuration"));
+    let base = origin.parent().unwrap_or(Path::new("."));
+    let gateway = gateway::settings(&config, base)?;
+    let routing = routing::settings(&config, base)?;
+    let telling = readvertise::settings(&config)?;
     let node = Node::start_from(config, &origin).map_err(|error| {
         Failure::new(Exit::Failed, "the node does not start")
             .why(error)

@@ -14,7 +14,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use onym_client::blocking::Watch;
 use onym_client::fetch::{FetchBounds, PipelineOptions};
 use onym_client::window::{AimdOptions, CubicOptions, WindowLaw, WindowOptions};
-use onym_client::{Anchors, FetchOptions, Find, Progress, Schema, Verify};
+use onym_client::{FetchOptions, Find, Progress, Schema, Verify};
 use onym_crypto::Certificate;
 use onym_crypto::edge::unix_now_ms;
 use onym_crypto::store::KeyStore;
@@ -160,11 +160,8 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
         }),
     };
     let fetched = match trust {
-        Trust::None => client.fetch(args.name, options, target.sink(), &mut watch),
-        Trust::Anchors(anchors) => {
-            client.fetch_trusted(&args.name, &options, &anchors, target.sink(), &mut watch)
-        }
-        Trust::Schema(schema) => {
+        None => client.fetch(args.name, options, target.sink(), &mut watch),
+        Some(schema) => {
             client.fetch_trusted(&args.name, &options, &schema, target.sink(), &mut watch)
         }
     };
@@ -181,30 +178,29 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     cx.print(&report, text)
 }
 
-/// Whose word counts beside what `--verify` says.
-enum Trust {
-    None,
-    Anchors(Arc<Anchors>),
-    Schema(Arc<Schema>),
-}
-
-fn trust(args: &Args, anchors: Vec<Certificate>) -> anyhow::Result<Trust> {
-    let Some(loaded) = args.schema.load()? else {
-        return Ok(match anchors.is_empty() {
-            true => Trust::None,
-            false => Trust::Anchors(Arc::new(Anchors::new(anchors))),
-        });
+/// By whose word the object is believed, beside what `--verify` says: the rules of `--trust`, or the
+/// hierarchy under `--anchor`.
+fn trust(args: &Args, anchors: Vec<Certificate>) -> anyhow::Result<Option<Arc<Schema>>> {
+    let not_taken = |error| {
+        Failure::new(Exit::Failed, "the schema does not accept the trust anchor").why(error)
     };
-    let anchors: Vec<Certificate> = anchors.into_iter().chain(loaded.anchors).collect();
+    let Some((loaded, own)) = args.schema.load()? else {
+        if anchors.is_empty() {
+            return Ok(None);
+        }
+        return Ok(Some(Arc::new(Schema::hierarchy(anchors).map_err(not_taken)?)));
+    };
+    let anchors: Vec<Certificate> = anchors.into_iter().chain(own).collect();
     if anchors.is_empty() && !loaded.policy.allows_anything() {
         return Err(Failure::new(Exit::Usage, "--trust has no trust anchor")
             .next("add one: --anchor CERT")
             .into());
     }
-    let schema = Schema::new(loaded.policy, anchors).map_err(|error| {
-        Failure::new(Exit::Failed, "the schema does not accept the trust anchor").why(error)
-    })?;
-    Ok(Trust::Schema(Arc::new(schema)))
+    let schema = Schema::new(loaded.policy, anchors).map_err(not_taken)?;
+    if let Some(revoked) = args.schema.revoked()? {
+        schema.set_revoked(revoked);
+    }
+    Ok(Some(Arc::new(schema)))
 }
 
 fn options(args: &Args) -> anyhow::Result<FetchOptions> {

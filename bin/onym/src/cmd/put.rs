@@ -138,10 +138,12 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
 
 /// The key that is named, the one that the schema asks for, or a digest.
 fn signer(args: &Args, name: &Name, version: u64) -> anyhow::Result<Signer> {
-    let Some(loaded) = args.schema.load()? else { return session::signer(args.key.as_ref()) };
+    let Some((loaded, own)) = args.schema.load()? else {
+        return session::signer(args.key.as_ref());
+    };
     let anchors = args.anchors.iter().map(|what| super::get::certificate("--anchor", what));
     let mut anchors = anchors.collect::<anyhow::Result<Vec<_>>>()?;
-    anchors.extend(loaded.anchors);
+    anchors.extend(own);
     let mut segment = name.clone();
     segment.append_version(version).append_segment(0);
     let store = KeyStore::of_user().context("cannot open the key store")?;

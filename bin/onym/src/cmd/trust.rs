@@ -2,10 +2,11 @@
 
 use crate::exit::{Exit, Failure};
 use crate::output::Context;
-use crate::schema::{self, Source};
+use crate::schema;
 use anyhow::Context as _;
 use clap::Subcommand;
 use onym_crypto::store::KeyStore;
+use onym_guard::schema::{Names, Source};
 use onym_trust::lvs::{Functions, Mode, Model, Schema, compile, lint};
 use onym_trust::{Subject, Verdict};
 use onym_wire::Name;
@@ -274,7 +275,7 @@ fn findings(cx: &Context, file: &Path, section: &str) -> anyhow::Result<()> {
         }
         // What a model or configuration breaks is told when it is loaded.
         Source::Model(_) | Source::Configuration(_) => {
-            let loaded = schema::load(file, section, schema::Names::Packets)?;
+            let loaded = schema::load(file, section, Names::Packets)?;
             if loaded.policy.allows_anything() {
                 let text = "a trust anchor of type `any` disables all rules".to_owned();
                 rows.push(FindingRow { line: 0, text });

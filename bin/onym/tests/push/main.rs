@@ -361,24 +361,30 @@ fn a_node_that_trusts_somebody_delivers_only_what_is_signed_so() {
     assert_eq!(places[0].run(&["key", "new", "/alice"]).code, 0);
     let exported = places[0].run(&["cert", "export", "/alice", "-o", "alice.ndncert"]);
     assert_eq!(exported.code, 0, "{}", exported.err);
-    let trust = format!("push.trust=[\"{}\"]", places[0].path("alice.ndncert").display());
+    let alice = places[0].path("alice.ndncert");
+    let rules = "#K: \"KEY\"/_/_/_\n#alice: \"alice\"/#K\n#item: \"push\"/_/_ <= #alice\n";
+    std::fs::write(places[1].path("push.lvs"), rules).unwrap();
+    let entry = format!(
+        "trust=[{{name=\"push\", schema={:?}, anchors=[{alice:?}]}}]",
+        places[1].path("push.lvs"),
+    );
+    let publishers = format!("push.publishers=[{alice:?}]");
     // The middle one receives; the first one signs, the last one does not.
-    let keys = ["push.sign_key=/alice", &trust, "push.sign_key="];
+    let keys: [&[&str]; 3] =
+        [&["push.sign_key=/alice"], &[&entry, &publishers, "push.trust=push"], &[]];
     let start = |i: usize| {
         let others = if i == 1 { vec![0, 2] } else { vec![1] };
         let link = |other: &usize| format!("{{face=\"udp4://127.0.0.1:{}\"}}", ports[*other]);
         let links: Vec<String> = others.iter().map(link).collect();
         let roles = if i == 1 { "[\"rendezvous\", \"topology\"]" } else { "[]" };
-        push_daemon(
-            &places[i],
-            &[
-                &format!("push.node=\"{}\"", i + 1),
-                &format!("push.roles={roles}"),
-                keys[i],
-                &format!("faces.udp.listen=127.0.0.1:{}", ports[i]),
-                &format!("push.link=[{}]", links.join(", ")),
-            ],
-        )
+        let own = [
+            format!("push.node=\"{}\"", i + 1),
+            format!("push.roles={roles}"),
+            format!("faces.udp.listen=127.0.0.1:{}", ports[i]),
+            format!("push.link=[{}]", links.join(", ")),
+        ];
+        let own: Vec<&str> = own.iter().map(String::as_str).collect();
+        push_daemon(&places[i], &[&own[..], keys[i]].concat())
     };
     let _daemons = [start(0), start(1), start(2)];
     for place in &places {

@@ -1,5 +1,6 @@
 //! The cache stage: a content store, or none.
 
+use super::{Held, Watch};
 use onym_link::Packet;
 use onym_tables::cs::{Body, ContentStore, Demand, Inserted, Query};
 use onym_tables::hash::NameHashes;
@@ -39,6 +40,8 @@ pub struct Arrival<'a> {
 pub struct Cache {
     /// The table.
     pub store: ContentStore,
+    /// Whose Data are verified before they are kept.
+    pub watch: Option<Box<Watch>>,
 }
 
 impl CacheStage for Cache {
@@ -57,8 +60,30 @@ impl CacheStage for Cache {
         if packet.lp.no_cache || !self.store.config().admit {
             return Inserted::Refused;
         }
+        if let Some(watch) = &mut self.watch
+            && watch.takes(now, arrival)
+        {
+            return Inserted::Refused;
+        }
         let name = data.name.value();
         self.store.insert(now, &packet.bytes, name, hash, data.freshness_ms, demand)
+    }
+}
+
+impl Cache {
+    /// A Data that was handed out to be verified is back: it is kept when it is good.
+    pub fn verified(&mut self, now: Tick, held: &Held, is_good: bool) {
+        if let Some(watch) = &mut self.watch {
+            watch.is_back();
+        }
+        let Ok(data) = Data::parse(&held.bytes) else { return };
+        if is_good && self.store.config().admit {
+            let name = data.name.value();
+            // It was as fresh as it is when it came.
+            let aged_ms = now.0.saturating_sub(held.since.0) / 1_000_000;
+            let freshness_ms = data.freshness_ms.saturating_sub(aged_ms);
+            self.store.insert(now, &held.bytes, name, held.hash, freshness_ms, held.demand);
+        }
     }
 }
 

@@ -15,8 +15,10 @@ mod pending;
 mod routes;
 pub mod rules;
 mod strategies;
+mod watch;
 
 pub use cache::{Arrival, Cache, CacheStage, NoCache, query, query_alone};
 pub use pending::{Pending, Waiting};
 pub use routes::{Handed, Hops, RouteStage, Routes, Target, Upstreams, first_delegation};
 pub use strategies::Strategies;
+pub use watch::{HELD_MAX, Held, Watch, WatchCounts, WatchRule};

@@ -1,7 +1,7 @@
 //! From the tree to a [`Description`]. Every fault is collected, so that one run shows them all.
 
 use super::tree::{Node, Tree};
-use super::{DescribeError, Described, Description, Key, Loops};
+use super::{DescribeError, Described, Description, Key, Loops, Trust};
 use crate::kind::{KINDS, Kind};
 use crate::near::near;
 use crate::network::{Ends, Fault, Function, Side, Transport};
@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-const TOP: &[&str] = &["network", "loops", "functions", "links", "keys", "policies"];
+const TOP: &[&str] = &["network", "loops", "functions", "links", "keys", "trust", "policies"];
 const FUNCTION: &[&str] =
     &["kind", "config", "listen", "quota", "scalable", "instances_max", "multicast", "origin"];
 const LINK: &[&str] = &["from", "to", "side", "transport"];
@@ -113,6 +113,7 @@ impl Decoder {
                         self.key(name, *line, node);
                     }
                 }
+                "trust" => self.trust(*line, node),
                 "policies" => self.policies(node),
                 _ => {}
             }
@@ -288,6 +289,20 @@ impl Decoder {
                 error.to_string(),
                 "a key has spki, pem or certificate, and prefixes",
             ),
+        }
+    }
+
+    fn trust(&mut self, line: usize, node: &Node) {
+        self.lines.insert("trust".to_owned(), line);
+        let next = "one of lightversec and validator, as text; `onym trust lint FILE` checks it";
+        match serde_json::from_value::<Trust>(node.to_json()) {
+            Ok(trust) => {
+                if let Err(why) = trust.check() {
+                    self.fault(line, "trust", why, next);
+                }
+                self.description.trust = Some(trust);
+            }
+            Err(error) => self.fault(line, "trust", error.to_string(), next),
         }
     }
 

@@ -23,6 +23,8 @@ pub use write::{to_toml, to_yaml};
 
 use crate::network::{Fault, Network};
 use crate::policy::Policies;
+use onym_trust::conf::{Rules, no_include};
+use onym_trust::lvs;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -42,6 +44,9 @@ pub struct Description {
     /// Keys that may register prefixes and sign Data, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub keys: BTreeMap<String, Key>,
+    /// Rules of signature verifiers about which key may sign what.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trust: Option<Trust>,
     /// When to scale and when to verify.
     pub policies: Policies,
 }
@@ -91,6 +96,42 @@ pub struct Key {
     /// Prefixes it may sign for; none given: the identity of its name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prefixes: Vec<String>,
+}
+
+/// A trust schema for all signature verifiers. One of `lightversec` and `validator` is given.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Trust {
+    /// LightVerSec, as text. Rules see the names of certificates, so keys are given as such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lightversec: Option<String>,
+    /// Validator configuration of ndn-cxx, as text; its anchors do not count here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validator: Option<String>,
+    /// Where in the configuration the rules are, with dots.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub section: String,
+}
+
+impl Trust {
+    /// Checks that it is a schema.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        match (&self.lightversec, &self.validator) {
+            (Some(text), None) => {
+                let model = lvs::compile(text, lvs::Mode::Strict).map_err(|e| e.to_string())?;
+                let schema = lvs::Schema::new(model, lvs::Functions::default());
+                schema.map(|_| ()).map_err(|e| e.to_string())
+            }
+            (None, Some(text)) => {
+                let rules = Rules::parse(text, &self.section, &mut no_include);
+                rules.map(|_| ()).map_err(|e| e.to_string())
+            }
+            _ => Err("it needs exactly one of lightversec and validator".to_owned()),
+        }
+    }
 }
 
 /// A form of descriptions.

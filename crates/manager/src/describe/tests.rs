@@ -105,6 +105,8 @@ const BAD: &[(&str, usize, &str, &str)] = &[
     ("[policies.scaling]\nup = 0.8\nrules = 1", 3, "policies.scaling", ""),
     ("[policies.scaling]\nbalance = \"turns\"", 2, "policies.scaling", "keys of policies"),
     ("[keys.\"/a/KEY/1\"]\nspki = \"AAAA\"", 1, "key /a/KEY/1", "ECDSA"),
+    ("[trust]\nlightversec = \"#a: \"", 1, "trust", "lightversec"),
+    ("[trust]\nsection = \"x\"", 1, "trust", "validator"),
     ("loops = \"perhaps\"", 1, "network", "guard"),
     // Cardinalities and orientation.
     (

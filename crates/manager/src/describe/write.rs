@@ -36,6 +36,9 @@ fn value(description: &Description) -> Value {
     if !description.keys.is_empty() {
         root.insert("keys".into(), json!(description.keys));
     }
+    if let Some(trust) = &description.trust {
+        root.insert("trust".into(), json!(trust));
+    }
     let policies = json!(description.policies);
     if description.policies != crate::policy::Policies::default() {
         root.insert("policies".into(), policies);

@@ -351,18 +351,30 @@ impl Core {
         let none = BTreeMap::new();
         let keys = self.saved.description.as_ref().map_or(&none, |d| &d.keys);
         let body = crate::keys::body(keys);
+        let trust = self.saved.description.as_ref().and_then(|d| d.trust.as_ref());
+        let trust = trust.filter(|_| kind == Kind::SignatureVerifier);
+        // Without a schema the rules stay as somebody set them at the service.
+        let trust = trust.map(|trust| serde_json::json!(trust));
         let mut hasher = std::hash::DefaultHasher::new();
-        body.to_string().hash(&mut hasher);
+        (body.to_string(), trust.as_ref().map(Value::to_string)).hash(&mut hasher);
         let now = hasher.finish();
         let id = instance.order.instance.clone();
         if self.keyed.get(&id) == Some(&now) {
             return Ok(());
         }
-        if keys.is_empty() && !self.keyed.contains_key(&id) && self.observed.is_empty() {
+        if keys.is_empty()
+            && trust.is_none()
+            && !self.keyed.contains_key(&id)
+            && self.observed.is_empty()
+        {
             self.keyed.insert(id, now);
             return Ok(());
         }
         let control = self.control(name).ok_or("it does not run")?;
+        // First the rules, so that no key counts by none.
+        if let Some(trust) = trust {
+            control.set_trust(trust).await.map_err(|e| format!("trust of {name}: {e}"))?;
+        }
         control.set_keys(body).await.map_err(|e| format!("keys of {name}: {e}"))?;
         self.keyed.insert(id, now);
         Ok(())

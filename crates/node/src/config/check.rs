@@ -55,6 +55,7 @@ impl Config {
         self.check_faces(&check)?;
         self.check_tables(&check)?;
         self.check_lists(&check)?;
+        self.check_trust(&check)?;
         self.check_push(&check)?;
         self.check_gateway(&check)?;
         self.check_routing(&check)?;
@@ -228,6 +229,25 @@ impl Config {
                 let allowed = "allowed are identifiers beneath the scope";
                 check.that(id(item).is_some_and(|i| below(&i)), &key("items"), item, allowed)?;
             }
+        }
+        Ok(())
+    }
+
+    fn check_trust(&self, check: &Check<'_>) -> Result<(), ConfigError> {
+        for (i, entry) in self.trust.iter().enumerate() {
+            let (key, name) = (format!("trust[{i}].name"), &entry.name);
+            let is_word = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+            let allowed = "allowed are letters, digits, - and _";
+            check.that(!name.is_empty() && name.chars().all(is_word), &key, name, allowed)?;
+            let is_first = self.trust[..i].iter().all(|other| other.name != *name);
+            check.that(is_first, &key, name, "another entry has this name")?;
+        }
+        for (i, entry) in self.cs.verify.iter().enumerate() {
+            let key = |field: &str| format!("cs.verify[{i}].{field}");
+            let allowed = "allowed are prefixes that begin with `/`";
+            let is_name = crate::names::parses(&entry.prefix);
+            check.that(is_name, &key("prefix"), &entry.prefix, allowed)?;
+            check.between(&key("sample_percent"), entry.sample_percent.into(), 0, 100)?;
         }
         Ok(())
     }

@@ -108,6 +108,27 @@ impl Config {
         toml::to_string(self).expect("invariant: every configuration can be written as TOML")
     }
 
+    /// The entry of `trust` that `key` names; none when it names nothing.
+    ///
+    /// # Errors
+    /// [`ConfigError::Value`] when there is no such entry.
+    pub fn trust_of(
+        &self,
+        key: &str,
+        name: &str,
+    ) -> Result<Option<&onym_guard::Settings>, ConfigError> {
+        let found = self.trust.iter().find(|entry| entry.name == name);
+        if name.is_empty() || found.is_some() {
+            return Ok(found);
+        }
+        Err(ConfigError::Value {
+            origin: "configuration".to_owned(),
+            key: key.to_owned(),
+            value: format!("`{name}`"),
+            allowed: "the name of an entry of `trust`".to_owned(),
+        })
+    }
+
     /// The number of shards that this configuration means on this machine.
     #[must_use]
     pub fn shard_count(&self) -> usize {

@@ -17,7 +17,8 @@ pub use faces::{
     Congestion, Ether, Faces, Fault, Framing, OneOrMany, Shm, StaticFace, Tcp, Udp, Unix, WebSocket,
 };
 pub use gateway::{Gateway, GatewayMap};
-pub use limits::{Cs, CsPolicy, Fib, Forward, Pit, Reassembly, Tables, Unsolicited};
+pub use limits::{Cs, CsPolicy, CsVerify, Fib, Forward, Pit, Reassembly, Tables, Unsolicited};
+use onym_guard::Settings;
 pub use push::{Push, PushLink, PushRole, PushScheme, PushStages};
 pub use routing::{Routing, RoutingNeighbour};
 
@@ -50,6 +51,9 @@ pub struct Config {
     pub rib: Rib,
     /// Who operates the node.
     pub management: Management,
+    /// Rules about who may say what, with their anchors. Entries are named, and other keys name
+    /// them; files are looked at again while the node runs.
+    pub trust: Vec<Settings>,
     /// Who may use the management modules; an entry grants, none refuses. When the list is
     /// empty, operators may do everything, other local applications `register` and `own-face`, and
     /// others nothing.
@@ -83,9 +87,16 @@ pub struct Rib {
     /// Files of the certificates whose signatures are accepted on `/localhop` registrations;
     /// `any` accepts every well-formed signed command.
     pub localhop_anchors: Vec<String>,
+    /// The entry of `trust` whose rules say who may register under `/localhop/nfd`, in place of
+    /// `localhop_anchors`. LightVerSec is asked about `/localhop/nfd/rib/register/PREFIX`,
+    /// a validator configuration about the name of the Interest, as in NFD.
+    pub localhop_trust: String,
     /// Files of the certificates whose prefix announcements are accepted from faces that are not
     /// local.
     pub announcement_anchors: Vec<String>,
+    /// The entry of `trust` whose rules say who may sign prefix announcements, in place of
+    /// `announcement_anchors`.
+    pub announcement_trust: String,
     /// Names told to whoever asks for `/localhop/nfd/rib/routable-prefixes`. Empty: no answer.
     pub routable_prefixes: Vec<String>,
     /// Tell routes of origin client to the routing program on this machine that takes commands under
@@ -120,7 +131,8 @@ impl Default for Management {
 #[serde(deny_unknown_fields)]
 pub struct Authorize {
     /// To whom: `local` (applications on this machine), `operators` (see `management`), `any` (also others, through `/localhop`
-    /// when that is on), `key:/NAME` (whoever signs with this key, whose certificate is in the key
+    /// when that is on), `trust:NAME` (whoever signs with a key that the rules of this entry of
+    /// `trust` let sign the command), `key:/NAME` (whoever signs with this key, whose certificate is in the key
     /// store) or the path of a certificate (relative to the configuration file).
     pub who: String,
     /// The modules that they may use: `cs`, `faces`, `fib`, `log`, `rib`, `strategy-choice`;

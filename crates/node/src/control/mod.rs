@@ -47,6 +47,7 @@ use crate::shard::{Report, ShardPort};
 use faces::Faces;
 use listeners::Listeners;
 use onym_engine::{Clock, Engine, Mailbox, Policy};
+use onym_forward::stage::Held;
 use onym_sys::epoll::Waker;
 use open::Opened;
 use plane::Plane;
@@ -56,6 +57,7 @@ use routes::Routes;
 use rtrb::Consumer;
 use settings::Settings;
 use shards::Shards;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -88,6 +90,10 @@ pub(crate) struct Control {
     log: Option<Arc<dyn LogControl>>,
     /// What shards tell, by shard.
     reports: Vec<Consumer<Report>>,
+    /// Data that shards keep when they are good, by the ticket of their judgement.
+    verifying: BTreeMap<u64, (usize, Box<Held>)>,
+    /// By whose rules, by the number of the rule: as at the start, like the shards' own.
+    verify_by: Vec<String>,
 }
 
 /// Everything the control thread is given at start.
@@ -117,6 +123,8 @@ impl Control {
         let clock = parts.clock;
         let settings = Settings::new(parts.config, parts.origin);
         let options = settings.management_options(&settings.config)?;
+        let verify = &settings.config.cs.verify;
+        let verify_by = verify.iter().map(|entry| entry.trust.clone()).collect();
         let plane = Plane {
             clock,
             start_ms: onym_engine::clock::unix_ms(),
@@ -128,10 +136,18 @@ impl Control {
             push: parts.push.map(PushHalf::new),
             settings,
             news: Vec::new(),
+            verified: [0; 2],
         };
         let entropy = Box::new(onym_crypto::SystemEntropy);
         let management = Management::new(options, entropy);
-        let control = Self { plane, management, log: None, reports: parts.reports };
+        let control = Self {
+            plane,
+            management,
+            log: None,
+            reports: parts.reports,
+            verifying: BTreeMap::new(),
+            verify_by,
+        };
         Engine::new(control, parts.mailbox, clock, POLICY)
             .map_err(|e| format!("making the control thread: {e}"))
     }

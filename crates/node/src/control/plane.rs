@@ -48,6 +48,8 @@ pub(super) struct Plane {
     pub(super) push: Option<PushHalf>,
     /// For management, in order.
     pub(super) news: Vec<News>,
+    /// Data that were verified to be kept: good and refused.
+    pub(super) verified: [u64; 2],
 }
 
 impl Plane {

@@ -70,7 +70,9 @@ impl Control {
             Request::Snapshot { patience, reply } => {
                 let snapshot = Survey { plane, io }.snapshot(patience);
                 let management = self.management.counters();
-                reply.send(Box::new(Snapshot { management, ..snapshot }));
+                let trust = self.management.guards();
+                let trust = trust.map(|(name, guard)| (name.to_owned(), guard.status())).collect();
+                reply.send(Box::new(Snapshot { management, trust, ..snapshot }));
             }
             Request::Status { reply } => reply.send(Survey { plane, io }.json()),
             Request::Explain { name, reply } => {

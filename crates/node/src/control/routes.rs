@@ -5,11 +5,9 @@ use super::shards::{Shards, name_of};
 use super::target::resolve;
 use crate::config::{Config, StaticRoute};
 use crate::mgmt::host::{RouteSpec, TableError};
-use crate::mgmt::{Localhop, Policy, Privilege, is_reserved, remaining_ms};
+use crate::mgmt::{Policy, Privilege, is_reserved, remaining_ms};
 use crate::rib::{COST_PREFIX_ANNOUNCEMENT, ORIGIN_PREFIX_ANNOUNCEMENT};
 use crate::rib::{Rib, Route};
-use onym_crypto::Certificate;
-use onym_crypto::verify::Signed;
 use onym_frame::Buf;
 use onym_tables::{FaceId, Tick};
 use onym_wire::cert::PrefixAnnouncement;
@@ -186,7 +184,8 @@ impl Routes {
 
     // ----- announcements with Data
 
-    /// A strategy saw a prefix announcement with Data that answered a discovery.
+    /// A strategy saw a prefix announcement with Data that answered a discovery; who is not local
+    /// is believed by management.
     pub(super) fn learn(
         &mut self,
         shards: &Shards,
@@ -199,10 +198,6 @@ impl Routes {
         let Ok(data) = Data::parse(announcement) else { return };
         let Ok(parsed) = PrefixAnnouncement::parse(&data) else { return };
         let name = parsed.prefix.to_name();
-        if !is_local && !self.is_trusted(&data) {
-            tracing::debug!(prefix = %name, "announcement by nobody who is trusted");
-            return;
-        }
         let Some(left_ms) = remaining_ms(&parsed, onym_engine::clock::unix_ms()) else { return };
         if is_local && !self.may_announce(faces, name.as_ref(), face) {
             tracing::debug!(%name, face = face.0, "an announced prefix is not this user's to take");
@@ -233,17 +228,6 @@ impl Routes {
         let mut prefixes = (0..=name.len()).rev().map(|len| name.prefix(len));
         if let Some(prefix) = prefixes.find(|p| self.rib.get(*p).iter().any(learned)) {
             self.remove(shards, faces, prefix, face, ORIGIN_PREFIX_ANNOUNCEMENT.into());
-        }
-    }
-
-    /// Whether the announcement of another node may be believed: signed by a certificate of
-    /// `rib.announcement_anchors`, or without those by whom `rib.localhop_anchors` lets register.
-    fn is_trusted(&self, data: &Data<'_>) -> bool {
-        let by_any = |anchors: &[Certificate]| anchors.iter().any(|c| is_signed_by(data, c));
-        match (self.policy.announcement_anchors.as_slice(), &self.policy.localhop) {
-            ([], Some(Localhop::Any)) => true,
-            ([], Some(Localhop::Anchors(anchors))) => by_any(anchors),
-            (anchors, _) => by_any(anchors),
         }
     }
 
@@ -288,10 +272,4 @@ impl Static {
         let face = faces.to(&resolve(&route.via).ok()?.to_string())?;
         Some(Self { name: route.prefix.parse().ok()?, face })
     }
-}
-
-fn is_signed_by(data: &Data<'_>, certificate: &Certificate) -> bool {
-    let signed = Signed::data(data);
-    certificate.check_valid_at(onym_engine::clock::unix_ms()).is_ok()
-        && signed.verify_key(certificate.public_key()).is_ok()
 }

@@ -101,6 +101,13 @@ impl Shards {
         self.ports[0].tell(order);
     }
 
+    /// An order to one shard.
+    pub(super) fn tell(&self, shard: usize, order: Order) {
+        if let Some(port) = self.ports.get(shard) {
+            port.tell(order);
+        }
+    }
+
     // ----- what they count
 
     pub(super) fn states(&self) -> Vec<ShardState> {

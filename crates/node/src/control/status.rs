@@ -37,6 +37,8 @@ impl Survey<'_> {
             rib_routes: self.plane.routes.len() as u64,
             push,
             management: crate::mgmt::Counters::default(),
+            trust: Vec::new(),
+            verified: self.plane.verified,
         }
     }
 

@@ -2,7 +2,9 @@
 
 use crate::counts::{PushCounts, Snapshot};
 use crate::mgmt::host::FaceCounters;
+use onym_forward::stage::WatchCounts;
 use onym_forward::verdict::Verdict;
+use onym_guard::Status;
 use onym_link::PacketKind;
 use onym_metrics::{Metric, Page, Source, catalogue as m};
 use std::fmt;
@@ -48,6 +50,19 @@ impl Source for Sample {
                 ("ignored", s.management.ignored),
             ],
         )?;
+        let sum = |of: fn(&WatchCounts) -> u64| s.sum(|shard| of(&shard.verify));
+        let [good, refused] = s.verified;
+        words(
+            page,
+            &m::CS_VERIFIED,
+            &[
+                ("held", sum(|c| c.held)),
+                ("good", good),
+                ("refused", refused),
+                ("left_out", sum(|c| c.left_out)),
+            ],
+        )?;
+        trust(page, &s.trust)?;
         if let Some(counts) = &s.push {
             push(page, counts)?;
         }
@@ -65,6 +80,48 @@ impl Source for Sample {
 fn words(page: &mut Page<'_>, metric: &Metric<1>, list: &[(&str, u64)]) -> fmt::Result {
     let mut family = page.family(metric)?;
     list.iter().try_for_each(|(word, value)| family.sample([(*word).into()], *value))
+}
+
+/// What entries of trust judge by, and what they judged.
+fn trust(page: &mut Page<'_>, entries: &[(String, Status)]) -> fmt::Result {
+    type Row = fn(&Status) -> u64;
+    let rows: [(&Metric<2>, &[(&str, Row)]); 3] = [
+        (
+            &m::TRUST_JUDGED,
+            &[
+                ("accepted", |s| s.counts.accepted),
+                ("refused", |s| s.counts.refused),
+                ("busy", |s| s.counts.busy),
+            ],
+        ),
+        (&m::TRUST_FETCHES, &[("asked", |s| s.counts.fetches), ("failed", |s| s.counts.failed)]),
+        (
+            &m::TRUST_CERTIFICATES,
+            &[
+                ("anchor", |s| s.anchors.len() as u64),
+                ("cached", |s| s.cached as u64),
+                ("revoked", |s| s.revoked as u64),
+            ],
+        ),
+    ];
+    for (metric, words) in rows {
+        let mut family = page.family(metric)?;
+        for (name, status) in entries {
+            for (word, of) in words {
+                family.sample([name.as_str().into(), (*word).into()], of(status))?;
+            }
+        }
+    }
+    let now_s = i64::try_from(onym_engine::clock::unix_ms() / 1000).unwrap_or(i64::MAX);
+    let mut left = page.family(&m::TRUST_ANCHOR_LEFT)?;
+    for (name, status) in entries {
+        if let Some(end) = status.anchors.iter().map(|(_, end)| *end).min() {
+            #[allow(clippy::cast_precision_loss)]
+            let seconds = end.saturating_sub(now_s) as f64;
+            left.sample([name.as_str().into()], seconds)?;
+        }
+    }
+    Ok(())
 }
 
 fn faces(page: &mut Page<'_>, s: &Snapshot) -> fmt::Result {

@@ -4,77 +4,77 @@
 //! Without rules of their own, operators may do everything, other local faces register prefixes for
 //! themselves that are nobody else's, and others nothing; `/localhop` is off.
 //!
+//! Whose signature counts beyond the keys that rules name says a guard: the rules of an entry of
+//! `trust`, or hierarchy from the anchors of a key. What a command is about for rules:
+//!
+//! | rules | name that they are asked about |
+//! |---|---|
+//! | hierarchy | the prefix that is registered or announced |
+//! | LightVerSec | the command without parameters, followed by that prefix |
+//! | validator configuration | the Interest's own, as ndn-cxx does |
+//!
 //! Replay is judged per key and only where a signature proves something: a DigestSha256 command on
 //! a local face is accepted in any order, since everybody on the machine could make it again.
 
 use super::Requester;
 use super::command::{Command, Module, Verb};
+use super::guards::{Fetcher, Guards};
 use super::host::Host;
-use super::policy::{Localhop, Policy, Privilege, Rule, Who, is_reserved};
+use super::policy::{Announcers, Localhop, Policy, Privilege, Rule, Who, is_reserved};
 use onym_crypto::replay::{ReplayGuard, ReplayPolicy};
-use onym_crypto::trust::{Check, Step, Trust};
 use onym_crypto::verify::Signed;
 use onym_crypto::{Certificate, Error};
-use onym_wire::name::Name;
+use onym_trust::KeyForm;
+use onym_trust::chain::{Context, Refusal};
+use onym_wire::cert::PrefixAnnouncement;
+use onym_wire::data::Data;
+use onym_wire::interest::Interest;
 use onym_wire::signature::KeyLocator;
 use onym_wire::types;
 
-/// What is decided about a command; `C` is a check that has begun.
+/// The guard that `rib.localhop_anchors` make.
+pub(super) const LOCALHOP: &str = "rib.localhop_anchors";
+/// The guard that `rib.announcement_anchors` make.
+pub(super) const ANNOUNCEMENTS: &str = "rib.announcement_anchors";
+
+/// What is decided about a command.
 #[derive(Debug)]
-pub(super) enum Decision<C> {
+pub(super) enum Decision {
     Granted,
     /// Refused, with a sentence.
     Denied(String),
-    /// A certificate with this name is needed first.
-    Fetch(C, Name),
+    /// Its signer is not known yet: a guard judges later.
+    Waits,
 }
 
-/// A signature on its way to an anchor.
-#[derive(Debug)]
-pub(super) struct Begun {
-    check: Check,
-    anchors: Anchors,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Anchors {
-    Announcement,
-    Localhop,
+/// One command under decision.
+struct Case<'a> {
+    command: &'a Command<'a>,
+    requester: Requester,
+    now_ms: u64,
+    /// Under which a guard answers later.
+    ticket: u64,
 }
 
 #[derive(Debug)]
 pub(super) struct Authorizer {
     policy: Policy,
-    localhop: Trust,
-    announcement: Trust,
+    pub(super) fetcher: Fetcher,
     replay: ReplayGuard,
 }
 
 impl Authorizer {
-    pub(super) fn new(policy: Policy) -> Self {
-        let mut this = Self {
-            policy: Policy::default(),
-            localhop: Trust::default(),
-            announcement: Trust::default(),
-            replay: ReplayGuard::new(ReplayPolicy::default()),
-        };
-        this.set_policy(policy);
-        this
+    pub(super) fn new(policy: Policy, guards: Guards) -> Self {
+        let replay = ReplayGuard::new(ReplayPolicy::default());
+        Self { policy, fetcher: Fetcher::new(guards), replay }
     }
 
-    /// Takes over new rules; what was seen against replay is kept.
-    pub(super) fn set_policy(&mut self, policy: Policy) {
-        let anchors = match &policy.localhop {
-            Some(Localhop::Anchors(anchors)) => anchors.clone(),
-            _ => Vec::new(),
-        };
-        let announcement = match policy.announcement_anchors.as_slice() {
-            [] => anchors.clone(),
-            own => own.to_vec(),
-        };
-        self.localhop = Trust::new(anchors);
-        self.announcement = Trust::new(announcement);
+    /// Takes over new rules; what was seen against replay is kept, and what guards learned that did
+    /// not change. Whether commands that wait must be refused.
+    pub(super) fn set_policy(&mut self, policy: Policy, guards: Guards) -> bool {
+        let is_new = policy != self.policy;
         self.policy = policy;
+        !self.fetcher.set(guards).is_empty() || is_new
     }
 
     pub(super) fn localhop_is_on(&self) -> bool {
@@ -86,40 +86,98 @@ impl Authorizer {
         &mut self,
         command: &Command<'_>,
         requester: Requester,
+        ticket: u64,
         host: &mut dyn Host,
-    ) -> Decision<Begun> {
+    ) -> Decision {
         let now_ms = host.unix_ms();
+        let case = Case { command, requester, now_ms, ticket };
         if let Err(why) = self.intact(command, requester) {
             return Decision::Denied(why);
         }
         let mut reason = None;
+        let rules = std::mem::take(&mut self.policy.rules);
+        let decision = self.by_rules(&rules, &case, host, &mut reason);
+        self.policy.rules = rules;
+        if let Some(decision) = decision {
+            return decision;
+        }
+        if !requester.is_local && command.module == Module::Rib {
+            return self.localhop(&case);
+        }
+        Decision::Denied(reason.unwrap_or_else(|| self.no_rule(requester)))
+    }
+
+    /// What the first rule says that decides; `reason` is why one that came close does not grant.
+    fn by_rules(
+        &mut self,
+        rules: &[Rule],
+        case: &Case<'_>,
+        host: &mut dyn Host,
+        reason: &mut Option<String>,
+    ) -> Option<Decision> {
+        let Case { command, requester, now_ms, .. } = *case;
         let signed = command.signed.as_ref().ok();
-        for rule in self.policy.rules.iter().filter(|r| r.grants(command, requester)) {
+        for rule in rules.iter().filter(|r| r.grants(command, requester)) {
             match &rule.who {
                 _ if requester.is_local && rule.is_for(requester.user) => {
                     match self.name_is_free(rule, command, requester, host) {
-                        Ok(()) => return Decision::Granted,
-                        Err(why) => reason = Some(why),
+                        Ok(()) => return Some(Decision::Granted),
+                        Err(why) => *reason = Some(why),
                     }
                 }
-                Who::Any if !requester.is_local => return self.accept(command, now_ms).into(),
+                Who::Any if !requester.is_local => {
+                    return Some(self.accept(command, now_ms).into());
+                }
                 Who::Any | Who::Local | Who::Operators => {}
                 Who::Certificate(certificate) => match signed {
                     Some(signed) if is_by(signed, certificate) => {
                         let valid = verify(signed, certificate, now_ms);
                         match valid.and_then(|()| accept(&mut self.replay, command, now_ms)) {
-                            Ok(()) => return Decision::Granted,
-                            Err(why) => reason = Some(why),
+                            Ok(()) => return Some(Decision::Granted),
+                            Err(why) => *reason = Some(why),
                         }
                     }
                     _ => {}
                 },
+                Who::Trusted(guard) if signed.is_some_and(is_by_key) => {
+                    match self.by_guard(guard, case) {
+                        Decision::Denied(why) => *reason = Some(why),
+                        decision => return Some(decision),
+                    }
+                }
+                Who::Trusted(_) => {}
             }
         }
-        if !requester.is_local && command.module == Module::Rib {
-            return self.localhop(command, requester, now_ms);
+        None
+    }
+
+    /// What the rules of a guard say about a signed command.
+    fn by_guard(&mut self, guard: &str, case: &Case<'_>) -> Decision {
+        // Before anything is fetched for it.
+        if let Ok(signed) = &case.command.signed
+            && let Err(why) = check_replay(&self.replay, signed, case.now_ms)
+        {
+            return Decision::Denied(why);
         }
-        Decision::Denied(reason.unwrap_or_else(|| self.no_rule(requester)))
+        let Ok(interest) = Interest::parse(case.command.wire) else {
+            return Decision::Denied("it is malformed".into());
+        };
+        let Some(found) = self.fetcher.get(guard) else { return no_guard(guard) };
+        let form = found.validator().policy().key_form();
+        let subject = match form {
+            _ if guard == LOCALHOP => case.command.subject().map(|name| name.to_name()),
+            KeyForm::Certificate => Some(case.command.spoken()),
+            KeyForm::Locator => None,
+        };
+        let subject = subject.as_ref().map(|name| name.as_ref());
+        let context = case.context();
+        let validator = found.validator_mut();
+        let judged = validator.interest_about(&interest, subject, case.ticket, &context);
+        match judged {
+            None => Decision::Waits,
+            Some(Ok(_)) => self.accept(case.command, case.now_ms).into(),
+            Some(Err(refusal)) => Decision::Denied(refusal.to_string()),
+        }
     }
 
     /// Why none of the rules grants.
@@ -188,64 +246,58 @@ impl Authorizer {
     }
 
     /// Registrations from elsewhere.
-    fn localhop(
-        &mut self,
-        command: &Command<'_>,
-        requester: Requester,
-        now_ms: u64,
-    ) -> Decision<Begun> {
-        if !command.is_about(requester.face) {
+    fn localhop(&mut self, case: &Case<'_>) -> Decision {
+        if !case.command.is_about(case.requester.face) {
             return Decision::Denied("others may register for their own face only".into());
         }
-        let is_any = match &self.policy.localhop {
+        let localhop = match &self.policy.localhop {
             None => return Decision::Denied("registration from elsewhere is off".into()),
-            Some(Localhop::Any) => true,
-            Some(Localhop::Anchors(_)) => false,
+            Some(localhop) => localhop.clone(),
         };
-        let (check, anchors) = match (&command.announcement, command.subject(), &command.signed) {
-            (Some(_), ..) if is_any && self.policy.announcement_anchors.is_empty() => {
-                return Decision::Granted;
-            }
-            (Some((data, announcement)), ..) => {
-                (Check::new(announcement.prefix, &Signed::data(data)), Anchors::Announcement)
-            }
-            (None, _, Ok(_)) if is_any => return self.accept(command, now_ms).into(),
-            (None, Some(subject), Ok(signed)) => {
-                // Before anything is fetched for it.
-                if let Err(why) = check_replay(&self.replay, signed, now_ms) {
-                    return Decision::Denied(why);
-                }
-                (Check::new(subject, signed), Anchors::Localhop)
-            }
-            _ => return Decision::Denied("a signature is needed".into()),
-        };
-        let mut check = match check {
-            Ok(check) => check,
-            Err(refusal) => return Decision::Denied(refusal.to_string()),
-        };
-        match check.start(self.trust(anchors), now_ms) {
-            Step::Trusted => self.accept(command, now_ms).into(),
-            Step::Fetch(wanted) => Decision::Fetch(Begun { check, anchors }, wanted),
-            Step::Refused(refusal) => Decision::Denied(refusal.to_string()),
+        if let Some((data, announcement)) = &case.command.announcement {
+            let judged = self.announced(data, announcement, case.ticket, &case.context());
+            return match judged {
+                None => Decision::Waits,
+                Some(Ok(())) => Decision::Granted,
+                Some(Err(refusal)) => Decision::Denied(refusal),
+            };
+        }
+        if case.command.signed.is_err() {
+            return Decision::Denied("a signature is needed".into());
+        }
+        match localhop {
+            Localhop::Any => self.accept(case.command, case.now_ms).into(),
+            Localhop::Anchors => self.by_guard(LOCALHOP, case),
+            Localhop::Trust(guard) => self.by_guard(&guard, case),
         }
     }
 
-    fn trust(&mut self, anchors: Anchors) -> &mut Trust {
-        match anchors {
-            Anchors::Announcement => &mut self.announcement,
-            Anchors::Localhop => &mut self.localhop,
+    /// Whether an announcement that came from elsewhere may be believed; `None` says that a guard
+    /// judges later.
+    pub(super) fn announced(
+        &mut self,
+        data: &Data<'_>,
+        announcement: &PrefixAnnouncement<'_>,
+        ticket: u64,
+        context: &Context,
+    ) -> Option<Result<(), String>> {
+        let guard = match (&self.policy.announcers, &self.policy.localhop) {
+            (Announcers::Trust(guard), _) => guard.clone(),
+            (Announcers::Anchors, _) => ANNOUNCEMENTS.to_owned(),
+            (Announcers::Localhop, Some(Localhop::Any)) => return Some(Ok(())),
+            (Announcers::Localhop, Some(Localhop::Anchors)) => LOCALHOP.to_owned(),
+            (Announcers::Localhop, Some(Localhop::Trust(guard))) => guard.clone(),
+            (Announcers::Localhop, None) => {
+                return Some(Err("announcements from elsewhere are off".into()));
+            }
+        };
+        if self.fetcher.get(&guard).is_none() {
+            return Some(Err(format!("there is no trust {guard}")));
         }
-    }
-
-    /// Goes on with a certificate that was fetched. [`Decision::Granted`] says that the signer is
-    /// trusted; replay is still to be judged by [`Authorizer::accept`].
-    pub(super) fn advance(&mut self, begun: &mut Begun, wire: &[u8], now_ms: u64) -> Decision<()> {
-        let trust = self.trust(begun.anchors);
-        match begun.check.certificate(wire, trust, now_ms) {
-            Step::Trusted => Decision::Granted,
-            Step::Fetch(wanted) => Decision::Fetch((), wanted),
-            Step::Refused(refusal) => Decision::Denied(refusal.to_string()),
-        }
+        let is_own = guard == LOCALHOP || guard == ANNOUNCEMENTS;
+        let subject = if is_own { announcement.prefix } else { data.name };
+        let judged = self.fetcher.data(&guard, data, subject, ticket, context);
+        judged.map(|result| result.map_err(|refusal: Refusal| refusal.to_string()))
     }
 
     /// Judges replay and remembers the command. An announcement may be sent again.
@@ -268,7 +320,23 @@ fn check_replay(replay: &ReplayGuard, signed: &Signed<'_>, now_ms: u64) -> Resul
     replay.check(&replay_key(signed), signed.replay, now_ms).map_err(|e| e.to_string())
 }
 
-impl<C> From<Result<(), String>> for Decision<C> {
+impl Case<'_> {
+    fn context(&self) -> Context {
+        let via = Some(u64::from(self.requester.face.0));
+        Context { now_ms: self.now_ms, via, ..Context::default() }
+    }
+}
+
+fn no_guard(name: &str) -> Decision {
+    Decision::Denied(format!("there is no trust {name}"))
+}
+
+/// Whether the signature is made with a private key: no guard believes another.
+const fn is_by_key(signed: &Signed<'_>) -> bool {
+    signed.signature_type != types::SIGNATURE_DIGEST_SHA256
+}
+
+impl From<Result<(), String>> for Decision {
     fn from(result: Result<(), String>) -> Self {
         result.map_or_else(Self::Denied, |()| Self::Granted)
     }

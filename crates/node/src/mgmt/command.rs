@@ -6,7 +6,7 @@ use onym_wire::cert::PrefixAnnouncement;
 use onym_wire::data::Data;
 use onym_wire::interest::Interest;
 use onym_wire::mgmt::{ControlParameters, ControlResponse, parameters_of};
-use onym_wire::name::{Component, NameRef};
+use onym_wire::name::{Component, Name, NameRef};
 
 /// Modules whose commands can be granted separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -224,6 +224,16 @@ impl<'a> Command<'a> {
             Some((_, announcement)) => Some(announcement.prefix),
             None => self.parameters.name.as_ref().map(|n| n.as_ref()),
         }
+    }
+
+    /// The command as rules of LightVerSec see it: without parameters, then the prefix that it is
+    /// about, when it is about one.
+    pub(super) fn spoken(&self) -> Name {
+        let mut name = self.name.prefix(4).to_name();
+        if let Some(prefix) = self.subject() {
+            name.append(prefix);
+        }
+        name
     }
 
     /// The answer to one who may not.

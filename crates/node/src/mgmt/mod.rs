@@ -14,7 +14,7 @@
 //! | `verbs` | the verbs, a file per module |
 //! | `dataset`, `serve` | the lists, and the segments they are sent in |
 //! | `events` | the stream of face events |
-//! | `certificates` | commands that wait for a certificate |
+//! | `guards` | whose signatures count: entries of `trust`, and the certificates they ask for |
 //! | `reply` | Data |
 //!
 //! What differs from NFD, and why:
@@ -37,10 +37,10 @@
 
 mod authorize;
 mod blank;
-mod certificates;
 mod command;
 mod dataset;
 mod events;
+mod guards;
 pub mod host;
 mod options;
 pub mod policy;
@@ -53,25 +53,37 @@ mod verbs;
 pub use blank::Blank;
 pub use command::verbs;
 pub use events::FaceEvent;
+pub use guards::Guards;
 pub use host::Host;
 pub use options::Options;
 pub(crate) use policy::is_reserved;
-pub use policy::{Localhop, Policy, Privilege, Rule, RuleError, Who};
+pub use policy::{Announcers, Localhop, Policy, Privilege, Rule, RuleError, Who};
 
 pub(crate) use verbs::rib::remaining_ms;
 
 use authorize::{Authorizer, Decision};
-use certificates::{Certificates, Wanted};
 use command::{Command, NotCommand, Verb};
 use dataset::Datasets;
 use events::Events;
 use host::{FaceError, FaceView, Ticket, User};
 use onym_crypto::Entropy;
+use onym_guard::Guard;
 use onym_tables::{FaceId, Tick};
+use onym_trust::chain::Context;
+use onym_wire::cert::PrefixAnnouncement;
 use onym_wire::mgmt::ControlResponse;
 use onym_wire::name::{Name, NameRef};
 use onym_wire::{Data, Interest, PACKET_LEN_MAX};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+
+/// Most commands that wait for certificates.
+const WAITING_MAX: usize = 64;
+
+/// Most cached certificates of a name that are forgotten before a neighbour is asked for it.
+const ERASED_MAX: u64 = 64;
+
+/// The ticket of what waits for nobody.
+const NO_TICKET: Ticket = Ticket::MAX;
 
 /// Most commands that wait for a connection.
 const CREATIONS_MAX: usize = 256;
@@ -93,6 +105,13 @@ pub enum Output {
         wire: Vec<u8>,
         /// The face.
         next_hop: FaceId,
+    },
+    /// The judgement of a Data that was handed to [`Management::verify`].
+    Verified {
+        /// What it was handed in with.
+        ticket: Ticket,
+        /// Whether the rules believe it.
+        is_good: bool,
     },
     /// Nack NoRoute: for this requester there is no management here.
     NoRoute {
@@ -120,7 +139,10 @@ pub struct Management {
     routable_prefixes: Vec<Name>,
     datasets: Datasets,
     events: Events,
-    certificates: Certificates,
+    /// Commands whose signer is not known yet, by ticket.
+    waiting: BTreeMap<u64, (Vec<u8>, Requester)>,
+    /// Data whose signer is not known yet.
+    verifying: BTreeSet<Ticket>,
     /// Commands whose face is being connected.
     creations: HashMap<Ticket, (Name, Requester)>,
     next_ticket: Ticket,
@@ -170,11 +192,12 @@ impl Management {
     #[must_use]
     pub fn new(options: Options, entropy: Box<dyn Entropy + Send>) -> Self {
         Self {
-            authorizer: Authorizer::new(options.policy),
+            authorizer: Authorizer::new(options.policy, options.trust),
             routable_prefixes: options.routable_prefixes,
             datasets: Datasets::default(),
             events: Events::default(),
-            certificates: Certificates::default(),
+            waiting: BTreeMap::new(),
+            verifying: BTreeSet::new(),
             creations: HashMap::new(),
             next_ticket: 0,
             entropy,
@@ -183,10 +206,24 @@ impl Management {
         }
     }
 
-    /// Takes over new options; what waits is judged by them.
+    /// Takes over new options. When they say otherwise who may do what, commands that wait for
+    /// certificates are refused.
     pub fn reconfigure(&mut self, options: Options) {
-        self.authorizer.set_policy(options.policy);
+        let is_new = self.authorizer.set_policy(options.policy, options.trust);
         self.routable_prefixes = options.routable_prefixes;
+        if is_new {
+            for ticket in std::mem::take(&mut self.verifying) {
+                self.out.push_back(Output::Verified { ticket, is_good: false });
+            }
+            for (_, (command, requester)) in std::mem::take(&mut self.waiting) {
+                self.deny(&command, requester, "the rules changed meanwhile; try again");
+            }
+        }
+    }
+
+    /// The guards by name, as they judge now.
+    pub fn guards(&self) -> impl Iterator<Item = (&str, &Guard)> {
+        self.authorizer.fetcher.guards()
     }
 
     /// What became of the Interests so far.
@@ -203,20 +240,89 @@ impl Management {
     /// When [`Management::handle_timeout`] should be called next.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Tick> {
-        [self.datasets.next_expiry(), self.certificates.next_timeout()].into_iter().flatten().min()
+        let fetches = self.authorizer.fetcher.next_timeout();
+        [self.datasets.next_expiry(), fetches].into_iter().flatten().min()
     }
 
     /// Lets time pass: old datasets go, certificates that do not come are asked for again or
-    /// given up.
-    pub fn handle_timeout(&mut self, now: Tick) {
+    /// given up, files of trust are looked at.
+    pub fn handle_timeout(&mut self, now: Tick, host: &mut dyn Host) {
         self.datasets.expire(now);
-        for due in self.certificates.take_due(now) {
-            if due.may_retry() {
-                self.ask(due.retried(now));
-            } else {
-                let text = format!("certificate {} cannot be fetched", due.wanted);
-                self.deny(&due.command, due.requester, &text);
+        let (mut out, entropy) = (Vec::new(), &mut *self.entropy);
+        self.authorizer.fetcher.handle_timeout(now, host.unix_ms(), entropy, &mut out);
+        self.out.extend(out);
+        self.work(now, host);
+    }
+
+    /// Sends what guards ask for, and ends the commands that they judged.
+    fn work(&mut self, now: Tick, host: &mut dyn Host) {
+        loop {
+            let (mut out, mut asked) = (Vec::new(), Vec::new());
+            let fetcher = &mut self.authorizer.fetcher;
+            let judged = fetcher.work(now, &mut *self.entropy, &mut out, &mut asked);
+            self.out.extend(out);
+            for name in asked {
+                host.cs_erase(name.as_ref(), ERASED_MAX);
             }
+            if judged.is_empty() {
+                return;
+            }
+            for guards::Judged { ticket, result } in judged {
+                if self.verifying.remove(&ticket) {
+                    self.out.push_back(Output::Verified { ticket, is_good: result.is_ok() });
+                    continue;
+                }
+                // An announcement that came with Data is taken when the next one comes.
+                let Some((command, requester)) = self.waiting.remove(&ticket) else { continue };
+                match result {
+                    Ok(()) => self.resume(&command, requester, host),
+                    Err(refusal) => self.deny(&command, requester, &refusal.to_string()),
+                }
+            }
+        }
+    }
+
+    /// Judges a Data by the rules of `guard`; [`Output::Verified`] has the answer, now or later.
+    pub fn verify(&mut self, guard: &str, wire: &[u8], now: Tick, host: &mut dyn Host) -> Ticket {
+        let ticket = self.next_ticket;
+        self.next_ticket += 1;
+        let context = Context { now_ms: host.unix_ms(), ..Context::default() };
+        let found = self.authorizer.fetcher.get(guard);
+        let judged = match found {
+            Some(guard) => guard.validator_mut().data(wire, ticket, &context).map(|r| r.is_ok()),
+            None => Some(false),
+        };
+        match judged {
+            Some(is_good) => self.out.push_back(Output::Verified { ticket, is_good }),
+            None => {
+                self.verifying.insert(ticket);
+            }
+        }
+        self.work(now, host);
+        ticket
+    }
+
+    /// Whether an announcement that came with Data from another node may be believed. When its
+    /// signer is not known yet, its certificates are asked for on `face`, and the next one counts.
+    pub fn announced(
+        &mut self,
+        data: &Data<'_>,
+        announcement: &PrefixAnnouncement<'_>,
+        face: FaceId,
+        now: Tick,
+        host: &mut dyn Host,
+    ) -> bool {
+        let via = Some(u64::from(face.0));
+        let context = Context { now_ms: host.unix_ms(), via, ..Context::default() };
+        let judged = self.authorizer.announced(data, announcement, NO_TICKET, &context);
+        self.work(now, host);
+        match judged {
+            Some(Ok(())) => true,
+            Some(Err(why)) => {
+                tracing::debug!(prefix = %announcement.prefix, "announcement refused: {why}");
+                false
+            }
+            None => false,
         }
     }
 
@@ -284,58 +390,42 @@ impl Management {
         now: Tick,
         host: &mut dyn Host,
     ) {
-        match self.authorizer.decide(command, requester, host) {
+        // Beyond the bound whoever is known already is judged still.
+        let is_full = self.waiting.len() >= WAITING_MAX;
+        let ticket = if is_full { NO_TICKET } else { self.next_ticket };
+        match self.authorizer.decide(command, requester, ticket, host) {
             Decision::Granted => self.execute(command, requester, host),
             Decision::Denied(why) => {
                 self.respond(command.name, requester, &command.denial(&why).into());
             }
-            Decision::Fetch(check, wanted) => {
-                let wanted = Wanted::new(check, wanted, command.wire.to_vec(), requester, now);
-                if self.certificates.is_full() {
-                    self.deny(
-                        &wanted.command,
-                        wanted.requester,
-                        "too many commands wait for certificates",
-                    );
-                } else {
-                    self.ask(wanted);
-                }
+            Decision::Waits if is_full => {
+                let why = "too many commands wait for certificates";
+                self.respond(command.name, requester, &command.denial(why).into());
+            }
+            Decision::Waits => {
+                self.waiting.insert(ticket, (command.wire.to_vec(), requester));
+                self.next_ticket += 1;
             }
         }
+        self.work(now, host);
     }
 
-    /// Asks for a certificate where the command came from.
-    fn ask(&mut self, wanted: Wanted) {
-        let mut nonce = [0; 4];
-        self.entropy.fill(&mut nonce);
-        let wire = wanted.interest(nonce);
-        self.out.push_back(Output::Interest { wire, next_hop: wanted.requester.face });
-        self.certificates.insert(wanted);
-    }
-
-    /// A Data that came for an Interest of [`Output::Interest`].
-    pub fn data(&mut self, wire: &[u8], now: Tick, host: &mut dyn Host) {
+    /// A Data that came on `face` for an Interest of [`Output::Interest`].
+    pub fn data(&mut self, wire: &[u8], face: FaceId, now: Tick, host: &mut dyn Host) {
         let Ok(data) = Data::parse(wire) else { return };
-        for mut wanted in self.certificates.take_for(data.name) {
-            match self.authorizer.advance(&mut wanted.check, wire, host.unix_ms()) {
-                Decision::Granted => self.resume(&wanted, host),
-                Decision::Denied(why) => self.deny(&wanted.command, wanted.requester, &why),
-                Decision::Fetch((), next) => {
-                    self.ask(wanted.next(next, now));
-                }
-            }
-        }
+        self.authorizer.fetcher.take(&data, face, host.unix_ms());
+        self.work(now, host);
     }
 
     /// Carries out a command whose signer was found trustworthy meanwhile.
-    fn resume(&mut self, wanted: &Wanted, host: &mut dyn Host) {
-        let Ok(interest) = Interest::parse(&wanted.command) else { return };
+    fn resume(&mut self, wire: &[u8], requester: Requester, host: &mut dyn Host) {
+        let Ok(interest) = Interest::parse(wire) else { return };
         let Ok(command) = Command::parse(&interest) else { return };
         // Another copy of it may have come first.
         match self.authorizer.accept(&command, host.unix_ms()) {
-            Ok(()) => self.execute(&command, wanted.requester, host),
+            Ok(()) => self.execute(&command, requester, host),
             Err(why) => {
-                self.respond(command.name, wanted.requester, &command.denial(&why).into());
+                self.respond(command.name, requester, &command.denial(&why).into());
             }
         }
     }

@@ -1,8 +1,12 @@
 //! Options of management, set at start and by a reload.
 
-use super::policy::{Localhop, Policy, Rule, certificate};
+use super::authorize::{ANNOUNCEMENTS, LOCALHOP};
+use super::guards::{Guards, by_hierarchy};
+use super::policy::{Announcers, Localhop, Policy, Rule, Who, certificate};
 use crate::config::{Config, ConfigError};
 use onym_crypto::Certificate;
+use onym_crypto::edge::unix_now_ms;
+use onym_guard::Guard;
 use onym_wire::name::Name;
 use std::path::Path;
 
@@ -11,6 +15,8 @@ use std::path::Path;
 pub struct Options {
     /// Who may do what.
     pub policy: Policy,
+    /// Whose signatures count beyond the keys that rules name.
+    pub trust: Guards,
     /// Names answered under `/localhop/nfd/rib/routable-prefixes`; none: no answer.
     pub routable_prefixes: Vec<Name>,
 }
@@ -37,21 +43,26 @@ impl Options {
         if !config.authorize.is_empty() {
             policy.rules = rules.collect::<Result<_, _>>()?;
         }
-        let rib = &config.rib;
-        if rib.localhop {
-            policy.localhop = Some(match rib.localhop_anchors.as_slice() {
-                [any] if any == "any" => Localhop::Any,
-                files => Localhop::Anchors(read.certificates("rib.localhop_anchors", files)?),
-            });
+        let mut trust = read.guards(config)?;
+        read.localhop(config, &mut policy, &mut trust)?;
+        read.announcers(config, &mut policy, &mut trust)?;
+        let named = policy.rules.iter().filter_map(|rule| match &rule.who {
+            Who::Trusted(name) => Some(name),
+            _ => None,
+        });
+        for name in named {
+            read.known("authorize.who", name, &trust)?;
         }
-        policy.announcement_anchors =
-            read.certificates("rib.announcement_anchors", &rib.announcement_anchors)?;
+        for entry in &config.cs.verify {
+            read.known("cs.verify.trust", &entry.trust, &trust)?;
+        }
+        let rib = &config.rib;
         let key = "rib.routable_prefixes";
         let names = rib
             .routable_prefixes
             .iter()
             .map(|text| text.parse::<Name>().map_err(|e| read.wrong(key, text, &e.to_string())));
-        Ok(Self { policy, routable_prefixes: names.collect::<Result<_, _>>()? })
+        Ok(Self { policy, trust, routable_prefixes: names.collect::<Result<_, _>>()? })
     }
 }
 
@@ -69,6 +80,76 @@ impl Read<'_> {
             value: format!("`{value}`"),
             allowed: why.to_owned(),
         }
+    }
+
+    /// The entries of `trust`, opened.
+    fn guards(&self, config: &Config) -> Result<Guards, ConfigError> {
+        let mut guards = Guards::default();
+        for (i, entry) in config.trust.iter().enumerate() {
+            let key = format!("trust[{i}]");
+            let guard = Guard::open(entry.clone(), self.base, unix_now_ms());
+            let guard = guard.map_err(|e| self.wrong(&key, &entry.name, &e.to_string()))?;
+            guards.0.insert(entry.name.clone(), guard);
+        }
+        Ok(guards)
+    }
+
+    /// That an entry of `trust` has this name.
+    fn known(&self, key: &str, name: &str, trust: &Guards) -> Result<(), ConfigError> {
+        if trust.0.contains_key(name) && !name.contains('.') {
+            return Ok(());
+        }
+        let names = trust.0.keys().filter(|name| !name.contains('.'));
+        let names: Vec<&str> = names.map(String::as_str).collect();
+        let allowed = match names.as_slice() {
+            [] => "the name of an entry of `trust`, of which there is none".to_owned(),
+            names => format!("the name of an entry of `trust`: {}", names.join(", ")),
+        };
+        Err(self.wrong(key, name, &allowed))
+    }
+
+    fn localhop(
+        &self,
+        config: &Config,
+        policy: &mut Policy,
+        trust: &mut Guards,
+    ) -> Result<(), ConfigError> {
+        let rib = &config.rib;
+        if !rib.localhop {
+            return Ok(());
+        }
+        policy.localhop = Some(match rib.localhop_anchors.as_slice() {
+            _ if !rib.localhop_trust.is_empty() => {
+                self.known("rib.localhop_trust", &rib.localhop_trust, trust)?;
+                Localhop::Trust(rib.localhop_trust.clone())
+            }
+            [any] if any == "any" => Localhop::Any,
+            files => {
+                let anchors = self.certificates("rib.localhop_anchors", files)?;
+                trust.0.insert(LOCALHOP.to_owned(), by_hierarchy(anchors));
+                Localhop::Anchors
+            }
+        });
+        Ok(())
+    }
+
+    fn announcers(
+        &self,
+        config: &Config,
+        policy: &mut Policy,
+        trust: &mut Guards,
+    ) -> Result<(), ConfigError> {
+        let rib = &config.rib;
+        if !rib.announcement_trust.is_empty() {
+            self.known("rib.announcement_trust", &rib.announcement_trust, trust)?;
+            policy.announcers = Announcers::Trust(rib.announcement_trust.clone());
+        } else if !rib.announcement_anchors.is_empty() {
+            let files = &rib.announcement_anchors;
+            let anchors = self.certificates("rib.announcement_anchors", files)?;
+            trust.0.insert(ANNOUNCEMENTS.to_owned(), by_hierarchy(anchors));
+            policy.announcers = Announcers::Anchors;
+        }
+        Ok(())
     }
 
     fn certificates(&self, key: &str, list: &[String]) -> Result<Vec<Certificate>, ConfigError> {

@@ -60,6 +60,8 @@ pub enum Who {
     Operators,
     /// Whoever signs with the key of this certificate, wherever it is.
     Certificate(Box<Certificate>),
+    /// Whoever signs with a key that the rules of this entry of `trust` let sign the command.
+    Trusted(String),
 }
 
 /// One rule.
@@ -79,7 +81,7 @@ pub struct Rule {
 pub enum RuleError {
     /// Neither a known word nor a readable certificate.
     #[error(
-        "who = {who:?}: {why}; allowed are \"local\", \"operators\", \"any\", \"key:/NAME\" (a key whose certificate is in the key store) and the path of a certificate file"
+        "who = {who:?}: {why}; allowed are \"local\", \"operators\", \"any\", \"trust:NAME\" (an entry of trust), \"key:/NAME\" (a key whose certificate is in the key store) and the path of a certificate file"
     )]
     Who {
         /// What was written.
@@ -98,8 +100,8 @@ impl Rule {
         Self { who, may: may.to_vec(), prefixes: Vec::new() }
     }
 
-    /// Reads a rule as the configuration writes it. `who` is `local`, `operators`, `any`, `key:/NAME` or the
-    /// path of a certificate; relative paths start at `base`.
+    /// Reads a rule as the configuration writes it. `who` is `local`, `operators`, `any`, `trust:NAME`,
+    /// `key:/NAME` or the path of a certificate; relative paths start at `base`.
     ///
     /// # Errors
     /// [`RuleError`].
@@ -113,6 +115,9 @@ impl Rule {
             "any" => Who::Any,
             "local" => Who::Local,
             "operators" => Who::Operators,
+            trust if trust.starts_with("trust:") => {
+                Who::Trusted(trust["trust:".len()..].to_owned())
+            }
             other => Who::Certificate(Box::new(
                 certificate(other, base)
                     .map_err(|why| RuleError::Who { who: other.to_owned(), why })?,
@@ -150,7 +155,7 @@ impl Rule {
         match self.who {
             Who::Any | Who::Local => true,
             Who::Operators => user.is_operator,
-            Who::Certificate(_) => false,
+            Who::Certificate(_) | Who::Trusted(_) => false,
         }
     }
 }
@@ -183,9 +188,22 @@ pub fn certificate(text: &str, base: &Path) -> Result<Certificate, String> {
 pub enum Localhop {
     /// Any signed command counts, whoever signed it.
     Any,
-    /// The signer's certificate must lead to one of these, and its identity must be a prefix of
-    /// the name it registers.
-    Anchors(Vec<Certificate>),
+    /// The signer's certificate must lead to one of `rib.localhop_anchors`, and its identity must be
+    /// a prefix of the name it registers.
+    Anchors,
+    /// The rules of this entry of `trust` must let the signer sign the command.
+    Trust(String),
+}
+
+/// Whose prefix announcements count that others than local applications send.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Announcers {
+    /// Of whoever may register by [`Policy::localhop`].
+    Localhop,
+    /// Of whoever `rib.announcement_anchors` vouch for, under its identity.
+    Anchors,
+    /// Of whom the rules of this entry of `trust` let sign the announcement.
+    Trust(String),
 }
 
 /// All rules of a node.
@@ -197,9 +215,8 @@ pub struct Policy {
     pub group: String,
     /// Registration by others than local applications; `None` turns it off.
     pub localhop: Option<Localhop>,
-    /// Anchors of prefix announcements that others than local applications send. Empty: those of
-    /// `localhop`.
-    pub announcement_anchors: Vec<Certificate>,
+    /// Whose prefix announcements count that others than local applications send.
+    pub announcers: Announcers,
 }
 
 impl Policy {
@@ -210,7 +227,7 @@ impl Policy {
         let own = Rule::of(Who::Local, &OWN_PRIVILEGES);
         let rules = vec![Rule::of(Who::Operators, &ALL_PRIVILEGES), own];
         let group = group.to_owned();
-        Self { rules, group, localhop: None, announcement_anchors: Vec::new() }
+        Self { rules, group, localhop: None, announcers: Announcers::Localhop }
     }
 
     /// As [`Policy::of_group`], but every application on this machine may do everything.

@@ -250,7 +250,7 @@ impl World {
     fn pass_ms(&mut self, ms: u64) {
         self.now = self.now.plus_ms(ms);
         self.host.unix_ms += ms;
-        self.management.handle_timeout(self.now);
+        self.management.handle_timeout(self.now, &mut self.host);
     }
 }
 

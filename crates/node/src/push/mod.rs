@@ -14,6 +14,7 @@ mod run;
 mod settings;
 mod store;
 mod thread;
+mod trust;
 mod view;
 
 pub(crate) use in_place::{Rest, Shared, is_data};

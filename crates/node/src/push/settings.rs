@@ -1,13 +1,13 @@
 //! What the configuration means for the push half.
 
+use super::trust;
 use crate::config::{self, PushRole, PushScheme, PushStages};
-use crate::mgmt::policy::certificate;
 use onym_crypto::{KeyStore, sha256};
 use onym_pubsub::forwarder;
 use onym_pubsub::node::Config as NodeConfig;
 use onym_pubsub::rendezvous::graph::Limits;
 use onym_pubsub::topology::{Keyed, Routing};
-use onym_pubsub::{DomainKey, Signing, Trusted};
+use onym_pubsub::{DomainKey, Signing};
 use onym_tables::bloom::{Kind, Scheme};
 use onym_wire::name::Name;
 use onym_wire::push::{Label, Role};
@@ -87,7 +87,12 @@ impl Settings {
     ///
     /// # Errors
     /// A sentence with the key and what is wrong.
-    pub(crate) fn read_keys(&mut self, config: &config::Push, base: &Path) -> Result<(), String> {
+    pub(crate) fn read_keys(
+        &mut self,
+        config: &config::Push,
+        rules: Option<&onym_guard::Settings>,
+        base: &Path,
+    ) -> Result<(), String> {
         if !config.sign_key.is_empty() {
             let wrong = |e: String| format!("push.sign_key: {}: {e}", config.sign_key);
             let name: Name = config.sign_key.parse().map_err(|e| wrong(format!("{e}")))?;
@@ -96,12 +101,13 @@ impl Settings {
             let key = store.key(name.as_ref()).map_err(|e| wrong(e.to_string()))?;
             self.node.signing = Some(Signing::new(key).map_err(|e| wrong(e.to_string()))?);
         }
-        let mut keys = Vec::new();
-        for text in &config.trust {
-            let certificate = certificate(text, base).map_err(|e| format!("push.trust: {e}"))?;
-            keys.push(certificate.public_key().clone());
+        if let Some(rules) = rules {
+            let wrong = |e: onym_guard::GuardError| format!("push.trust: {e}");
+            let guard = onym_guard::Guard::open(rules.clone(), base, onym_engine::clock::unix_ms());
+            let publishers = trust::publishers(&config.publishers, base);
+            let publishers = publishers.map_err(|e| format!("push.publishers: {e}"))?;
+            self.node.trusted = Some(trust::trusted(guard.map_err(wrong)?, publishers));
         }
-        self.node.trusted = (!keys.is_empty()).then(|| Trusted::new(keys));
         Ok(())
     }
 

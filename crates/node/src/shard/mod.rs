@@ -26,6 +26,7 @@ pub(crate) use push::{PushSide, PushState};
 
 use crate::cross::{FromPeer, ToPeer};
 use onym_engine::{Bell, Engine, Policy};
+use onym_forward::stage::Held;
 use onym_forward::{Event, Forwarder};
 use onym_frame::Buf;
 use onym_link::Outbox;
@@ -74,6 +75,8 @@ pub(crate) enum Report {
     },
     /// The forwarder has something for the control plane.
     Forwarder(Event),
+    /// A Data is to be verified before it is kept; the answer is an order to the shard.
+    Verify(Box<Held>),
     /// The transport of a face ended.
     FaceFailed {
         /// The face.

@@ -124,6 +124,11 @@ impl Shard {
                 self.fw.set_unsolicited(unsolicited);
                 reply.send(self.fw.cs_configure(io.now, config));
             }
+            TableOrder::Verified(judged) => {
+                for (held, is_good) in judged {
+                    self.fw.cache_mut().verified(io.now, &held, is_good);
+                }
+            }
             TableOrder::CsErase { name, limit, reply } => {
                 let done = self.fw.cs_erase(name.as_ref(), limit);
                 reply.send((done, self.fw.cs().has_under(name.as_ref().value())));
@@ -210,6 +215,7 @@ impl Shard {
             management_full: self.counters.management_full,
             face_gone: self.counters.face_gone,
             push_off: self.push_dropped.off,
+            verify: self.fw.watched(),
             busy_ns: io.load.busy_ns(),
         }
     }

@@ -5,6 +5,7 @@ use crate::counts::ShardState;
 use onym_engine::mailbox::PATIENCE;
 use onym_engine::{Answer, OwnerCounters, Port, Reply};
 use onym_face::Face;
+use onym_forward::stage::Held;
 use onym_forward::{ChoiceError, Explanation, FaceCounters, FaceInfo, UnsolicitedPolicy};
 use onym_frame::{Buf, RxFrame};
 use onym_link::{LinkConfig, Packet};
@@ -90,6 +91,8 @@ pub(crate) enum TableOrder {
     StrategyList { reply: Reply<Vec<(Name, Name)>> },
     /// How the content store works; whether it has more to evict.
     CsConfigure { config: CsConfig, unsolicited: UnsolicitedPolicy, reply: Reply<bool> },
+    /// Data that were to be verified, and whether they are good.
+    Verified(Vec<(Box<Held>, bool)>),
     /// Erases packets under a name; how many, and whether more remain.
     CsErase { name: Name, limit: usize, reply: Reply<(usize, bool)> },
 }

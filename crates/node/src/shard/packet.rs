@@ -75,6 +75,9 @@ impl Shard {
         for event in self.fw.take_events() {
             self.report(Report::Forwarder(event));
         }
+        if self.fw.cache_mut().watch.is_some() {
+            self.hand_out(io.now);
+        }
         // Before anything leaves: an answer must not find the old state.
         if self.index == 0 && !self.is_alone() {
             self.discovery.store(self.fw.has_discovery_entries(), Ordering::Release);
@@ -88,6 +91,21 @@ impl Shard {
         }
         out.clear();
         self.out = out;
+    }
+
+    /// Asks for the judgement of Data that are verified before they are kept.
+    #[cold]
+    fn hand_out(&mut self, now: Tick) {
+        while let Some(held) = self.fw.cache_mut().watch.as_mut().and_then(|w| w.hand_out()) {
+            match self.reports.push(Report::Verify(Box::new(held))) {
+                Ok(()) => self.reported = true,
+                Err(rtrb::PushError::Full(Report::Verify(held))) => {
+                    self.counters.management_full += 1;
+                    self.fw.cache_mut().verified(now, &held, false);
+                }
+                Err(rtrb::PushError::Full(_)) => {}
+            }
+        }
     }
 
     /// Puts one packet into the send queue of its face, wherever that is.

@@ -152,7 +152,8 @@ fn owner_of(
         return Err(format!("{} is under none of the repository's prefixes", data.name));
     }
     let Some(admission) = &rule.admission else { return Ok(OwnerId::LOCAL) };
-    let owner = admission.admit(Act::Insert, &[data.name], &data, unix_now_ms())?;
+    let admitted = admission.admit(Act::Insert, &[data.name], &data, unix_now_ms());
+    let owner = admitted.map_err(|why| why.to_string())?;
     if let Some(id) = owners.get(&owner) {
         return Ok(*id);
     }

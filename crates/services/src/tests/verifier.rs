@@ -75,6 +75,67 @@ fn rules_and_bindings_say_which_key_may_sign_what() {
     assert_eq!(take(&mut sv, data_by(&a, "/c", 1, b"x")), Verdict::Untrusted);
 }
 
+/// A key and its certificate, issued by `by` or self-signed, in base64.
+fn certified(identity: &str, by: Option<&Signer>) -> (Signer, String) {
+    let key = PrivateKey::generate(KeyType::Ed25519).unwrap();
+    let mut key_name = name(identity);
+    key_name.append_generic("KEY").append_generic("1");
+    let now = UNIX_MS;
+    let mut certificate = Certificate::self_signed(key_name.as_ref(), &key, now).unwrap();
+    if let Some(by) = by {
+        let issuer_id = onym_wire::Component::generic(b"i");
+        let validity = validity_of_days(now, 2);
+        let issue = onym_crypto::Issue { issuer_id, now_ms: now, validity };
+        certificate = Certificate::issue(&certificate, by, &issue).unwrap();
+    }
+    let signer = Signer::key(key, certificate.name().to_name());
+    (signer, crate::table::encode(certificate.wire()))
+}
+
+#[test]
+fn a_trust_schema_says_which_key_may_sign_what() {
+    let mut sv = Bed::new(Kind::SignatureVerifier, &[256, 300]);
+    let (_, root) = certified("/a", None);
+    let (user, of_user) = certified("/a/u", None);
+    sv.post("keys", json!({ "add": [{ "certificate": root }, { "certificate": of_user }] }));
+    let text = "#K: \"KEY\"/_/_/_\n#root: \"a\"/#K\n#user: \"a\"/u/#K <= #root\n\
+                #note: \"a\"/u/_ <= #user";
+    let put = sv.ask(Method::Put, "trust", json!({ "lightversec": text })).unwrap();
+    assert_eq!(put["changed"], true);
+    assert_eq!(sv.ask(Method::Get, "trust", json!({})).unwrap()["lightversec"], text);
+    assert_eq!(take(&mut sv, data_by(&user, "/a/u/1", 1, b"x")), Verdict::Forwarded);
+    for uri in ["/a/v/1", "/a/u/1/2", "/b"] {
+        assert_eq!(take(&mut sv, data_by(&user, uri, 1, b"x")), Verdict::Untrusted, "{uri}");
+    }
+    // A wrong one changes nothing.
+    for wrong in [
+        json!({ "lightversec": "#a: " }),
+        json!({ "validator": "rule {" }),
+        json!({ "rules": [], "lightversec": text }),
+        json!({}),
+    ] {
+        assert!(sv.ask(Method::Put, "trust", wrong).is_err());
+    }
+    assert_eq!(take(&mut sv, data_by(&user, "/a/v/1", 1, b"x")), Verdict::Untrusted);
+    let conf =
+        "rule {\n id all\n for data\n checker {\n type hierarchical\n sig-type ed25519\n }\n}";
+    sv.ask(Method::Put, "trust", json!({ "validator": conf })).unwrap();
+    assert_eq!(take(&mut sv, data_by(&user, "/a/u/1/2", 1, b"x")), Verdict::Forwarded);
+    assert_eq!(take(&mut sv, data_by(&user, "/a/v", 1, b"x")), Verdict::Untrusted);
+}
+
+/// Negative 5: what was valid when it was learned is refused when its time is over.
+#[test]
+fn a_key_counts_while_its_certificate_is_valid() {
+    let mut sv = Bed::new(Kind::SignatureVerifier, &[256, 300]);
+    let (root, _) = certified("/a", None);
+    let (user, of_user) = certified("/a/u", Some(&root));
+    sv.post("keys", json!({ "add": [{ "certificate": of_user }] }));
+    assert_eq!(take(&mut sv, data_by(&user, "/a/u/1", 1, b"x")), Verdict::Forwarded);
+    sv.wait(3 * 86_400_000);
+    assert_eq!(take(&mut sv, data_by(&user, "/a/u/1", 1, b"x")), Verdict::Untrusted);
+}
+
 #[test]
 fn failures_become_rules_of_a_filter_but_never_against_what_is_good() {
     let mut sv = Bed::new(Kind::SignatureVerifier, &[256, 300]);

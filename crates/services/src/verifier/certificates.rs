@@ -1,8 +1,9 @@
 //! Certificates fetched by name over the network: asked for on the face that the Data came from,
 //! and believed when a known key signed them.
 
+use super::trust::Trust;
 use crate::element::Cx;
-use crate::keys::KeySet;
+use crate::keys::{Key, KeySet};
 use crate::verify::Secret;
 use onym_crypto::Certificate;
 use onym_crypto::cert::key_of_locator;
@@ -51,7 +52,13 @@ impl Certificates {
     }
 
     /// Whether `data` is a certificate that was asked for; its key is added when it is good.
-    pub(super) fn take(&mut self, cx: &Cx<'_>, data: &Data<'_>, keys: &mut KeySet) -> bool {
+    pub(super) fn take(
+        &mut self,
+        cx: &Cx<'_>,
+        data: &Data<'_>,
+        keys: &mut KeySet,
+        trust: &Trust,
+    ) -> bool {
         let Some(key) = key_of_locator(data.name) else { return false };
         if self.asked.remove(key.value()).is_none() {
             return false;
@@ -62,8 +69,13 @@ impl Certificates {
         }
         let signed = Signed::data(data);
         let issuer = signed.signer().and_then(|name| keys.of_locator(name));
-        // By a key whose own word counts for this name: an identity above it.
-        let good = issuer.filter(|i| i.may_sign(data.name)).is_some_and(|i| match &*i.secret {
+        // By a key whose own word counts for this name: by the schema, or of an identity above it.
+        let may = |i: &&Key| match trust.is_schema() {
+            true => trust.allows(data.name, signed.signature_type, i),
+            false => i.may_sign(data.name),
+        };
+        let is_now = |i: &&Key| i.is_valid_at(cx.unix_ms);
+        let good = issuer.filter(may).filter(is_now).is_some_and(|i| match &*i.secret {
             Secret::Public(key) => signed.verify_key(key).is_ok(),
             Secret::Hmac(secret) => signed.verify_hmac(secret).is_ok(),
         });

@@ -3,18 +3,22 @@
 use super::routing::way_to;
 use crate::session;
 use anyhow::Context as _;
+use onym_client::Schema;
 use onym_crypto::edge::unix_now_ms;
 use onym_crypto::signer::Signer;
 use onym_crypto::{Certificate, Entropy as _, KeyType, PrivateKey, SystemEntropy};
 use onym_gateway::{Handle, Limits, Map, Settings};
+use onym_guard::Guard;
 use onym_node::NodeHandle;
 use onym_node::config::{Config, GatewayMap};
 use onym_wire::name::Name;
 use onym_wire::push::Strategy;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What the configuration means; nothing without a map.
-pub(super) fn settings(config: &Config) -> anyhow::Result<Option<Settings>> {
+pub(super) fn settings(config: &Config, base: &Path) -> anyhow::Result<Option<Settings>> {
     let gateway = &config.gateway;
     let maps = gateway.map.iter().map(map).collect::<anyhow::Result<Vec<_>>>()?;
     let Some(first) = maps.first() else { return Ok(None) };
@@ -34,7 +38,10 @@ pub(super) fn settings(config: &Config) -> anyhow::Result<Option<Settings>> {
     };
     let routes_every = Duration::from_millis(gateway.routes_ms);
     let node = String::new();
-    Ok(Some(Settings { node, maps, limits, routes_every, signer, certificate }))
+    let trust = config.trust_of("gateway.trust", &gateway.trust)?;
+    let open = |settings: &onym_guard::Settings| Guard::open(settings.clone(), base, unix_now_ms());
+    let trust = trust.map(open).transpose()?.map(|guard| Arc::new(Schema::from(guard)));
+    Ok(Some(Settings { node, maps, limits, routes_every, signer, certificate, trust }))
 }
 
 fn map(map: &GatewayMap) -> anyhow::Result<Map> {

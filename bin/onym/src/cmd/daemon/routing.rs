@@ -4,16 +4,16 @@ use crate::exit::{Exit, Failure};
 use onym_node::NodeHandle;
 use onym_node::config::Config;
 use onym_route::{CostBy, Link};
-use onym_router::{Announce, Handle, LinkChange, LinkWatch, Settings};
+use onym_router::{Announce, Handle, LinkChange, LinkWatch, Schema, Settings};
 use onym_wire::Name;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The groups of NDN (spec/registry.md).
 const GROUPS: [&str; 2] = ["224.0.23.170:56363", "[ff02::1234]:56363"];
 
 /// What the configuration means; nothing without a network.
-pub(super) fn settings(config: &Config) -> anyhow::Result<Option<Settings>> {
+pub(super) fn settings(config: &Config, base: &Path) -> anyhow::Result<Option<Settings>> {
     let routing = &config.routing;
     if routing.network.is_empty() {
         return Ok(None);
@@ -52,6 +52,9 @@ pub(super) fn settings(config: &Config) -> anyhow::Result<Option<Settings>> {
         },
         state: Some(folder.clone()),
         keys: (!routing.insecure).then_some(folder),
+        trust: config
+            .trust_of("routing.trust", &routing.trust)?
+            .map(|settings| Schema { settings: settings.clone(), base: base.to_owned() }),
     }))
 }
 

@@ -1,12 +1,11 @@
 //! Which manager is asked, and what its failures mean.
 
-use super::{HEALTH, PATIENCE, check, show};
+use super::{HEALTH, PATIENCE};
 use crate::cmd::manager::doors;
 use crate::exit::{Exit, Failure};
 use crate::secure::Asking;
 use anyhow::Result;
 use onym_http::client::{Body, Client, HttpError, Method, Place};
-use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 /// A client of the manager that leads: the first one that answers, or the one that it names.

@@ -7,14 +7,16 @@ use crate::output::Context;
 use crate::{session, stop};
 use anyhow::Context as _;
 use onym_crypto::cert::Certificate;
-use onym_repo::admission::{Admission, Everybody, Keys, Names, Nobody};
+use onym_crypto::edge::unix_now_ms;
+use onym_guard::{Guard, Settings};
+use onym_repo::admission::{Admission, Everybody, Keys, Names, Nobody, Rules};
 use onym_repo::door::{Bulk, BulkRule};
 use onym_repo::{Repo, RepoOptions, repo};
 use onym_store::{Bounds, Folder, Options, Store};
 use onym_wire::Name;
 use serde::Serialize;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Serve a store, and take commands and bulk insertions, until stopped.
@@ -22,6 +24,7 @@ use std::sync::Arc;
 #[command(after_help = "Examples:
   onym repo run --store data --name /example/repo --serve /example
   onym repo run --store data --name /example/repo --allow-key alice.ndncert --bulk 127.0.0.1:7376
+  onym repo run --store data --name /example/repo --trust site.lvs --anchor root.ndncert
 
 Prints `ready` once the node routes the name of the repository here.")]
 pub(crate) struct Args {
@@ -39,6 +42,20 @@ pub(crate) struct Args {
     /// Keys of --allow-key may insert under any name.
     #[arg(long, requires = "allow_key")]
     any_name: bool,
+    /// Trust schema: who may sign Data of a name may insert and delete it. Its files and anchors are
+    /// looked at again each minute.
+    #[arg(long = "trust", value_name = "FILE", conflicts_with_all = ["allow_key", "allow_everybody"])]
+    schema: Option<PathBuf>,
+    /// Where in a validator configuration the rules are, with dots, such as security.validator.
+    #[arg(long, value_name = "PATH", default_value = "", requires = "schema")]
+    section: String,
+    /// Trust anchors of --trust: a file of a certificate, or a folder of such files. May be given
+    /// more than once.
+    #[arg(long = "anchor", value_name = "PATH", requires = "schema")]
+    anchors: Vec<String>,
+    /// List of keys and certificates that are believed no longer.
+    #[arg(long, value_name = "FILE", requires = "schema")]
+    revoked: Option<String>,
     /// Let everybody who reaches the repository insert and delete, as ndn-python-repo does.
     #[arg(long, conflicts_with = "allow_key")]
     allow_everybody: bool,
@@ -82,9 +99,10 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     let store = Arc::new(store.with_context(cannot)?);
     let stats = store.stats()?;
     let client = session::open_forever(cx)?;
+    let is_by_key = !args.allow_key.is_empty() || args.schema.is_some();
     let rule = BulkRule {
         prefixes: args.serve.clone(),
-        admission: (!args.allow_key.is_empty()).then(|| Arc::clone(&admission)),
+        admission: is_by_key.then(|| Arc::clone(&admission)),
     };
     let bulk = args.bulk.map(|listen| Bulk::open(listen, &store, rule)).transpose();
     let bulk = bulk.map_err(|e| {
@@ -129,6 +147,21 @@ fn failure(error: repo::Error) -> anyhow::Error {
 fn admission(args: &Args) -> anyhow::Result<Arc<dyn Admission>> {
     if args.allow_everybody {
         return Ok(Arc::new(Everybody));
+    }
+    if let Some(schema) = &args.schema {
+        // Commands name objects: version and segment are none of the schema's names.
+        let settings = Settings {
+            section: args.section.clone(),
+            objects: true,
+            revoked: args.revoked.clone().unwrap_or_default(),
+            ..Settings::of(&schema.display().to_string(), args.anchors.clone())
+        };
+        let guard = Guard::open(settings, Path::new(""), unix_now_ms()).map_err(|error| {
+            Failure::new(Exit::Failed, "nobody can be admitted by --trust")
+                .why(error)
+                .next("`onym trust lint` checks a schema; --anchor names its trust anchors")
+        })?;
+        return Ok(Arc::new(Rules::new(guard.into())));
     }
     if args.allow_key.is_empty() {
         return Ok(Arc::new(Nobody));

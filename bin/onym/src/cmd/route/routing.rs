@@ -13,7 +13,7 @@ use map::Map;
 use onym_client::mgmt;
 use onym_client::transport::{self, Surroundings};
 use onym_route::{CostBy, Link};
-use onym_router::{Announce, Settings};
+use onym_router::{Announce, Schema, Settings};
 use onym_wire::Name;
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -78,6 +78,12 @@ pub(crate) struct Run {
     /// Accept unsigned routing messages from anyone who reaches the node.
     #[arg(long)]
     insecure: bool,
+    /// Trust schema in place of the rules of deployed routers: who may sign what in routing.
+    #[arg(long = "trust", value_name = "FILE", requires = "anchors", conflicts_with = "insecure")]
+    schema: Option<String>,
+    /// Trust anchors of --trust: a file of a certificate, or a folder of such files.
+    #[arg(long = "anchor", value_name = "PATH", requires = "schema")]
+    anchors: Vec<String>,
     /// Announce whatever applications register, not only routes of origin client.
     #[arg(long)]
     announce_all: bool,
@@ -154,6 +160,10 @@ fn serve(args: Run, cx: &Context) -> anyhow::Result<()> {
     let node = places.first().context("no node to connect to")?.to_string();
     let folder = args.folder.unwrap_or_else(daemon::usual_folder);
     let link = |uri: &String| Link { uri: uri.clone(), mtu: None, cost: 1 };
+    let trust = args.schema.map(|schema| Schema {
+        settings: onym_guard::Settings::of(&schema, args.anchors),
+        base: PathBuf::new(),
+    });
     let settings = Settings {
         node,
         router: args.router.unwrap_or_else(|| daemon::of_host(&args.network)),
@@ -170,6 +180,7 @@ fn serve(args: Run, cx: &Context) -> anyhow::Result<()> {
         cost_by: CostBy { rtt: Duration::from_millis(args.cost_rtt), loss_percent: args.cost_loss },
         state: Some(folder.clone()),
         keys: (!args.insecure).then_some(folder),
+        trust,
     };
     output::tell(format_args!("routing as {}", settings.router));
     onym_router::run(settings, stop.flag()).map_err(|error| {

@@ -13,6 +13,9 @@ pub struct Gateway {
     /// Who signs the Data: an identity, key or certificate of the key store. Empty: a key made at
     /// each start, its certificate under the first prefix.
     pub key: String,
+    /// The entry of `trust` by whose rules what producers have is published. Empty: whatever they
+    /// have.
+    pub trust: String,
     /// Most items with a subscription or publications kept.
     pub items_max: usize,
     /// Most Interests that wait for a publication.
@@ -35,6 +38,7 @@ impl Default for Gateway {
         Self {
             map: Vec::new(),
             key: String::new(),
+            trust: String::new(),
             items_max: 4096,
             interests_max: 65_536,
             kept_bytes_max: 64 << 20,

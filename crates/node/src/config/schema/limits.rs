@@ -20,6 +20,29 @@ pub struct Cs {
     pub admit: bool,
     /// Whether Interests are answered from it.
     pub serve: bool,
+    /// Data that are verified before they are kept. Whoever asked has them at once; what is refused,
+    /// or not judged for want of room or time, is not kept. Empty: Data are kept as they come.
+    pub verify: Vec<CsVerify>,
+    /// Most Data that each shard has verified in a second; beyond it they are not kept.
+    pub verify_rate_max: u64,
+}
+
+/// Names whose Data are verified before they are kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CsVerify {
+    /// The prefix; of several that match, the longest counts.
+    pub prefix: String,
+    /// The entry of `trust` by whose rules they are judged.
+    pub trust: String,
+    /// How many of a hundred names are verified, chosen so that nobody outside knows which. The
+    /// others are kept as they come.
+    #[serde(default = "hundred")]
+    pub sample_percent: u8,
+}
+
+const fn hundred() -> u8 {
+    100
 }
 
 impl Default for Cs {
@@ -31,6 +54,8 @@ impl Default for Cs {
             unsolicited: Unsolicited::DropAll,
             admit: true,
             serve: true,
+            verify: Vec::new(),
+            verify_rate_max: 500,
         }
     }
 }

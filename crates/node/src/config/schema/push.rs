@@ -28,9 +28,13 @@ pub struct Push {
     /// Who signs what applications of the node publish for other nodes: an identity, key or
     /// certificate of the key store. Empty: it is not signed.
     pub sign_key: String,
-    /// Certificates, each `key:/NAME` of the key store or a file, whose signature a publication of
-    /// another node must have to be delivered. Empty: everything is delivered.
-    pub trust: Vec<String>,
+    /// The entry of `trust` by whose rules publications of other nodes are delivered: the item
+    /// `/LABEL/LABEL` is Data `/push/LABEL/LABEL` there, each label a component of 8 octets. Empty:
+    /// everything is delivered.
+    pub trust: String,
+    /// Files and folders with the certificates of publishers, and those between them and the
+    /// anchors: a publication names its key by digest, by which none can be fetched.
+    pub publishers: Vec<String>,
     /// Octets of publications with algorithmic identifiers and a lifetime that are kept for who
     /// subscribes later.
     pub cache_bytes_max: usize,
@@ -118,7 +122,8 @@ impl Default for Push {
             roles: vec![PushRole::Rendezvous, PushRole::Topology],
             key: String::new(),
             sign_key: String::new(),
-            trust: Vec::new(),
+            trust: String::new(),
+            publishers: Vec::new(),
             cache_bytes_max: 16 << 20,
             domain: String::new(),
             domain_key: String::new(),

@@ -27,6 +27,9 @@ pub struct Routing {
     pub folder: String,
     /// Believe whoever reaches the node, without keys: for laboratories.
     pub insecure: bool,
+    /// The entry of `trust` whose rules say who may sign what in routing. Empty: those of deployed
+    /// routers, from the anchor `network.cert`, less what the file `revoked` in the folder names.
+    pub trust: String,
     /// Which routes of applications are announced: `client` (origin client, as other routers do)
     /// or `all` (whatever an application registers).
     pub announce: String,
@@ -56,6 +59,7 @@ impl Default for Routing {
             discover: false,
             folder: String::new(),
             insecure: false,
+            trust: String::new(),
             announce: "client".to_owned(),
             announce_learned: true,
             cost_rtt_ms: 0,

@@ -1,5 +1,7 @@
 //! Who may do what: signatures, rules, replay, `/localhop`, announcements.
 
+use super::super::authorize::LOCALHOP;
+use super::super::guards::by_hierarchy;
 use super::*;
 use onym_crypto::cert::validity_of_days;
 use onym_crypto::{Certificate, Issue, KeyType, PrivateKey};
@@ -53,6 +55,14 @@ fn rule(who: Who, may: &[Privilege]) -> Policy {
 
 fn localhop(localhop: Localhop) -> World {
     World::policy(Policy { localhop: Some(localhop), ..Policy::default() })
+}
+
+/// Registration by whoever these vouch for, under its identity.
+fn localhop_by(anchors: &[&Holder]) -> World {
+    let anchors = anchors.iter().map(|holder| holder.certificate.clone()).collect();
+    let guards = [(LOCALHOP.to_owned(), by_hierarchy(anchors))].into();
+    let policy = Policy { localhop: Some(Localhop::Anchors), ..Policy::default() };
+    World::with(Options { policy, trust: Guards(guards), ..Options::default() })
 }
 
 #[test]
@@ -234,7 +244,7 @@ fn fetch(sent: &[Output]) -> (Name, FaceId) {
 
 impl World {
     fn give(&mut self, certificate: &Certificate) -> Vec<Output> {
-        self.management.data(certificate.wire(), self.now, &mut self.host);
+        self.management.data(certificate.wire(), PEER, self.now, &mut self.host);
         std::iter::from_fn(|| self.management.poll_output()).collect()
     }
 }
@@ -244,7 +254,7 @@ fn localhop_with_anchors_fetches_the_chain_from_the_requester() {
     let root = Holder::root("/net");
     let site = Holder::issued("/net/site", &root);
     let user = Holder::issued("/net/site/user", &site);
-    let mut world = localhop(Localhop::Anchors(vec![root.certificate.clone()]));
+    let mut world = localhop_by(&[&root]);
     let register = name_under("/localhop/nfd", "rib/register", &named("/net/site/user/app"));
     let signer = user.signer();
     let wire = world.signed(&register, &signer);
@@ -265,24 +275,156 @@ fn localhop_with_anchors_fetches_the_chain_from_the_requester() {
     assert!(refused.text.contains("may not sign"), "{}", refused.text);
 }
 
+const SITE: &str = r##"
+    #K: "KEY"/_/_/_
+    #root: "net"/#K
+    #user: "net"/u/#K & {u: "a" | "b"} <= #root
+    #operator: "net"/"op"/#K <= #root
+    #register: "localhop"/"nfd"/"rib"/_v/"net"/u/_app & {_v: "register" | "unregister"} <= #user
+    #faces: "localhost"/"nfd"/"faces"/_ <= #operator
+    #announcement: "net"/u/_app/"32=PA"/_/_ <= #user
+"##;
+
+/// A configuration whose one entry of `trust` is [`SITE`], read as the daemon reads it.
+fn site(keys: &str, root: &Holder, schema: &str) -> (World, tempfile::TempDir) {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("site.lvs"), schema).unwrap();
+    std::fs::create_dir(dir.path().join("anchors")).unwrap();
+    let anchor = dir.path().join("anchors/root.ndncert");
+    std::fs::write(anchor, root.certificate.to_text()).unwrap();
+    let trust = "\n[[trust]]\nname = \"site\"\nschema = \"site.lvs\"\nanchors = [\"anchors\"]\n";
+    let config = crate::config::Config::parse(&format!("{keys}{trust}"), "test").unwrap();
+    (World::with(Options::from_config(&config, "test", dir.path()).unwrap()), dir)
+}
+
+#[test]
+fn localhop_registration_follows_a_schema_that_sees_the_registered_name() {
+    let root = Holder::root("/net");
+    let user = Holder::issued("/net/a", &root);
+    let keys = "rib.localhop = true\nrib.localhop_trust = \"site\"";
+    let (mut world, _dir) = site(keys, &root, SITE);
+    let register = |prefix| name_under("/localhop/nfd", "rib/register", &named(prefix));
+    let wire = world.signed(&register("/net/a/mail"), &user.signer());
+    assert_eq!(fetch(&world.send(&wire, PEER)), (user.certificate.name().to_name(), PEER));
+    assert_eq!(response(&world.give(&user.certificate)).unwrap().code, 200);
+    assert_eq!(response(&world.send(&wire, PEER)).unwrap().code, 403, "replayed");
+    // Another's name, a longer one that no rule is about, another's key.
+    for (prefix, rule) in [("/net/b/mail", "#register"), ("/net/a/mail/x", "no rule")] {
+        let wire = world.signed(&register(prefix), &user.signer());
+        let refused = response(&world.send(&wire, PEER)).unwrap();
+        assert_eq!(refused.code, 403);
+        assert!(refused.text.contains(rule), "{}", refused.text);
+    }
+    // Its certificate is not one that the rules know.
+    let other = Holder::issued("/net/c", &root);
+    let wire = world.signed(&register("/net/c/mail"), &other.signer());
+    fetch(&world.send(&wire, PEER));
+    assert_eq!(response(&world.give(&other.certificate)).unwrap().code, 403);
+    assert_eq!(world.host.routes.len(), 1);
+}
+
+#[test]
+fn localhop_registration_follows_the_rules_of_nfd() {
+    let root = Holder::root("/net");
+    let user = Holder::issued("/net/a", &root);
+    let keys = "rib.localhop = true\nrib.localhop_trust = \"site\"";
+    let (mut world, _dir) = site(keys, &root, onym_trust::conf::PRESET_LOCALHOP);
+    let register = name_under("/localhop/nfd", "rib/register", &named("/elsewhere"));
+    let wire = world.signed(&register, &user.signer());
+    fetch(&world.send(&wire, PEER));
+    // As in NFD: these rules do not look at the registered name.
+    assert_eq!(response(&world.give(&user.certificate)).unwrap().code, 200);
+    let wire = world.signed(&register, &Holder::root("/net/a").signer());
+    fetch(&world.send(&wire, PEER));
+    let wire = world.signed(&register, &Signer::digest());
+    assert_eq!(response(&world.send(&wire, PEER)).unwrap().code, 403);
+}
+
+#[test]
+fn management_commands_follow_a_schema() {
+    let root = Holder::root("/net");
+    let operator = Holder::issued("/net/op", &root);
+    let user = Holder::issued("/net/a", &root);
+    let keys = "[[authorize]]\nwho = \"trust:site\"\nmay = [\"faces\", \"cs\"]\n";
+    let (mut world, _dir) = site(keys, &root, SITE);
+    let destroy = ControlParameters { face_id: Some(301), ..ControlParameters::default() };
+    let destroy = name_of("faces/destroy", &destroy);
+    let wire = world.signed(&destroy, &operator.signer());
+    assert_eq!(fetch(&world.send(&wire, APP)), (operator.certificate.name().to_name(), APP));
+    world.management.data(operator.certificate.wire(), APP, world.now, &mut world.host);
+    let sent: Vec<Output> = std::iter::from_fn(|| world.management.poll_output()).collect();
+    assert_eq!(response(&sent).unwrap().code, 200);
+    assert_eq!(response(&world.send(&wire, APP)).unwrap().code, 403, "replayed");
+    // A key that the schema does not let, a command that no rule is about, no signature, a digest.
+    let config = name_of("cs/config", &ControlParameters::default());
+    for (name, signer) in
+        [(&destroy, user.signer()), (&config, operator.signer()), (&destroy, Signer::digest())]
+    {
+        let wire = world.signed(name, &signer);
+        assert_eq!(response(&world.send(&wire, APP)).unwrap().code, 403, "{name}");
+    }
+    assert_eq!(response(&world.send(&unsigned(&destroy), APP)).unwrap().code, 403);
+}
+
+/// What another neighbour answers, or does not, keeps nobody from registering.
+#[test]
+fn a_neighbour_that_names_the_key_of_another_keeps_it_from_nothing() {
+    const THIEF: FaceId = FaceId(302);
+    let root = Holder::root("/net");
+    let user = Holder::issued("/net/user", &root);
+    let mut world = localhop_by(&[&root]);
+    let mut thief = world.host.faces[&PEER.0].clone();
+    thief.id = THIEF;
+    world.host.faces.insert(THIEF.0, thief);
+    let register = name_under("/localhop/nfd", "rib/register", &named("/net/user"));
+    let signer = user.signer();
+    let wire = world.signed(&register, &signer);
+    assert_eq!(fetch(&world.send(&wire, THIEF)).1, THIEF);
+    let junk = Holder::root("/net/user").certificate;
+    world.management.data(junk.wire(), THIEF, world.now, &mut world.host);
+    let wire = world.signed(&register, &signer);
+    assert_eq!(fetch(&world.send(&wire, PEER)).1, PEER, "it is asked itself");
+    assert_eq!(response(&world.give(&user.certificate)).unwrap().code, 200);
+}
+
+/// A wrong schema is told with its key at the start and by a reload; a reload changes nothing then.
+#[test]
+fn a_trust_that_cannot_be_opened_is_named_with_its_key() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("site.lvs"), "#root: ").unwrap();
+    let read = |text: &str| {
+        let config = crate::config::Config::parse(text, "node.toml").map_err(|e| e.to_string())?;
+        Options::from_config(&config, "node.toml", dir.path()).map_err(|e| e.to_string())
+    };
+    let entry = "[[trust]]\nname = \"site\"\nschema = \"site.lvs\"\n";
+    let said = read(entry).unwrap_err();
+    assert!(said.contains("trust[0]") && said.contains("no usable trust schema"), "{said}");
+    let said = read(&format!("{entry}{entry}")).unwrap_err();
+    assert!(said.contains("another entry has this name"), "{said}");
+    let said = read("rib.localhop = true\nrib.localhop_trust = \"other\"").unwrap_err();
+    assert!(said.contains("rib.localhop_trust") && said.contains("there is none"), "{said}");
+    let said = read("[[authorize]]\nwho = \"trust:x\"\nmay = []").unwrap_err();
+    assert!(said.contains("authorize.who"), "{said}");
+}
+
 #[test]
 fn a_certificate_that_does_not_come_is_asked_for_twice_and_given_up() {
     let root = Holder::root("/net");
     let user = Holder::issued("/net/user", &root);
-    let mut world = localhop(Localhop::Anchors(vec![root.certificate.clone()]));
+    let mut world = localhop_by(&[&root]);
     let register = name_under("/localhop/nfd", "rib/register", &named("/net/user"));
     let wire = world.signed(&register, &user.signer());
     fetch(&world.send(&wire, PEER));
     let due = world.management.poll_timeout().unwrap();
-    assert_eq!(due, world.now.plus_ms(2000));
-    world.pass_ms(2000);
+    assert_eq!(due, world.now.plus_ms(1500));
+    world.pass_ms(1500);
     let sent: Vec<Output> = std::iter::from_fn(|| world.management.poll_output()).collect();
     fetch(&sent);
-    world.pass_ms(2000);
+    world.pass_ms(1500);
     let sent: Vec<Output> = std::iter::from_fn(|| world.management.poll_output()).collect();
     let refused = response(&sent).unwrap();
     assert_eq!(refused.code, 403);
-    assert!(refused.text.contains("cannot be fetched"), "{}", refused.text);
+    assert!(refused.text.contains("could not be fetched"), "{}", refused.text);
     assert_eq!(world.management.poll_timeout(), None);
     assert!(world.give(&user.certificate).is_empty(), "too late");
 }
@@ -291,15 +433,20 @@ fn a_certificate_that_does_not_come_is_asked_for_twice_and_given_up() {
 fn commands_that_wait_for_certificates_are_bounded() {
     let root = Holder::root("/net");
     let user = Holder::issued("/net/user", &root);
-    let mut world = localhop(Localhop::Anchors(vec![root.certificate.clone()]));
+    let mut world = localhop_by(&[&root]);
     let signer = user.signer();
     let register = name_under("/localhop/nfd", "rib/register", &named("/net/user"));
-    for _ in 0..64 {
+    for n in 0..64 {
         let wire = world.signed(&register, &signer);
-        fetch(&world.send(&wire, PEER));
+        let sent = world.send(&wire, PEER);
+        match n {
+            0 => assert_eq!(fetch(&sent).0, user.certificate.name().to_name()),
+            _ => assert!(sent.is_empty(), "it is asked for already"),
+        }
     }
     let wire = world.signed(&register, &signer);
-    assert_eq!(response(&world.send(&wire, PEER)).unwrap().code, 403);
+    let refused = response(&world.send(&wire, PEER)).unwrap();
+    assert!(refused.text.contains("too many commands wait"), "{}", refused.text);
     let answers = world.give(&user.certificate);
     assert_eq!(answers.len(), 64, "all of them end");
 }
@@ -370,7 +517,7 @@ fn announcements_without_or_with_damaged_parameters_are_refused() {
 fn announcements_of_neighbours_need_a_chain_to_an_anchor() {
     let root = Holder::root("/net");
     let user = Holder::issued("/net/user", &root);
-    let mut world = localhop(Localhop::Anchors(vec![root.certificate.clone()]));
+    let mut world = localhop_by(&[&root]);
     let rename = |wire: Vec<u8>| {
         let interest = Interest::parse(&wire).unwrap();
         let uri = name("/localhop/nfd/rib/announce");
@@ -408,8 +555,9 @@ fn rules_are_read_from_the_configuration_or_the_wrong_entry_is_named() {
     let options = Options::from_config(&config, "test", dir.path()).unwrap();
     assert_eq!(options.policy.rules.len(), 2);
     assert_eq!(options.policy.rules[1].prefixes, [name("/site")]);
-    let anchors = Localhop::Anchors(vec![operator.certificate]);
-    assert_eq!(options.policy.localhop, Some(anchors));
+    assert_eq!(options.policy.localhop, Some(Localhop::Anchors));
+    let anchors = options.trust.0[LOCALHOP].validator().anchors();
+    assert!(anchors.iter().eq([&operator.certificate]));
     assert_eq!(options.routable_prefixes, [name("/site")]);
     let bad = text.replace("\"op.ndncert\", may", "\"missing.ndncert\", may");
     let config = crate::config::Config::parse(&bad, "test").unwrap();

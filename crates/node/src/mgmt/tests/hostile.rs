@@ -74,7 +74,7 @@ proptest! {
             world.pass_ms(100);
         }
         world.send(&junk, from);
-        world.management.data(&junk, world.now, &mut world.host);
+        world.management.data(&junk, from, world.now, &mut world.host);
     }
 
     #[test]
