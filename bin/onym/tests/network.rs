@@ -73,7 +73,7 @@ fn a_network_is_begun_and_joined_by_two_commands_and_then_routes() {
     fs::write(c.path("b.invitation"), &text).unwrap();
     let refused = c.run(&["network", "join", "b.invitation", "--folder", "net"]);
     assert_eq!(refused.code, 4, "{}", refused.err);
-    assert!(refused.err.contains("does not take the invitation of /example/b"), "{}", refused.err);
+    assert!(refused.err.contains("refused the invitation of /example/b"), "{}", refused.err);
 
     // What it brought is all that routing needs.
     let mut daemon_b = daemon(&b, port_b);

@@ -121,7 +121,7 @@ fn what_is_published_and_fetched_follows_the_schema() {
     fs::remove_file(place.path("out")).unwrap();
     for (name, why) in [
         ("/a/y/film", "component 2, <u>, is x but must be y"),
-        ("/a/x/plain", "signature type 0 shows no key"),
+        ("/a/x/plain", "signature type 0 names no key"),
     ] {
         let refused = get(name, &schema);
         assert!(refused.code == 1 && refused.err.contains(why), "{name}: {}", refused.err);
