@@ -43,7 +43,7 @@ impl From<bool> for Names {
 
 /// A schema that cannot be used: which, and why.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{} is no usable trust schema: {why}", file.display())]
+#[error("{} is not a usable trust schema: {why}", file.display())]
 pub struct Unusable {
     /// The file.
     pub file: PathBuf,

@@ -167,14 +167,14 @@ fn a_wrong_schema_is_told_and_the_rules_before_stay() {
     let mut world = World::new();
     fs::write(world.path("site.lvs"), "#root: ").unwrap();
     let said = world.look().join("\n");
-    assert!(said.contains("site.lvs is no usable trust schema"), "{said}");
+    assert!(said.contains("site.lvs is not a usable trust schema"), "{said}");
     assert!(said.ends_with("the rules before stay"), "{said}");
     assert!(world.look().is_empty(), "told once");
     assert!(world.judge().is_ok());
     // One that knows no root for the anchors.
     fs::write(world.path("site.lvs"), SCHEMA.replace("net/#K", "\"other\"/#K")).unwrap();
     let said = world.look().join("\n");
-    assert!(said.contains("it may be no trust anchor"), "{said}");
+    assert!(said.contains("it cannot be a trust anchor"), "{said}");
     assert!(world.judge().is_ok());
     // A right one counts.
     fs::write(world.path("site.lvs"), SCHEMA.replace("note", "letter")).unwrap();

@@ -398,7 +398,7 @@ fn a_trust_that_cannot_be_opened_is_named_with_its_key() {
     };
     let entry = "[[trust]]\nname = \"site\"\nschema = \"site.lvs\"\n";
     let said = read(entry).unwrap_err();
-    assert!(said.contains("trust[0]") && said.contains("no usable trust schema"), "{said}");
+    assert!(said.contains("trust[0]") && said.contains("not a usable trust schema"), "{said}");
     let said = read(&format!("{entry}{entry}")).unwrap_err();
     assert!(said.contains("another entry has this name"), "{said}");
     let said = read("rib.localhop = true\nrib.localhop_trust = \"other\"").unwrap_err();
