@@ -13,7 +13,7 @@ use onym_crypto::Signer;
 use onym_tables::Tick;
 use onym_wire::Name;
 use onym_wire::mgmt::{ControlParameters, ORIGIN_CLIENT, RibEntry};
-use spread::{Spread, Timing, Told, Verb};
+use spread::{Outcome, Place, Spread, Timing, Told, Verb};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -77,10 +77,10 @@ fn run(what: &Readvertise, is_over: &Arc<AtomicBool>) {
             while let Ok(rib) = mgmt::rib(&mut client) {
                 let at = now();
                 if what.nlsr {
-                    nlsr.look(at, leads(&rib, &["localhost", "nlsr"]), for_nlsr(&rib));
+                    nlsr.look(at, place(&rib, &["localhost", "nlsr"]), for_nlsr(&rib));
                 }
                 if !what.hub.is_empty() {
-                    hub.look(at, leads(&rib, &["localhop", "nfd"]), for_hub(&rib, &what.hub));
+                    hub.look(at, place(&rib, &["localhop", "nfd"]), for_hub(&rib, &what.hub));
                 }
                 for _ in 0..AT_ONCE {
                     let some = say_nlsr(&mut nlsr, &mut client, now())
@@ -108,10 +108,11 @@ fn words(of: &[&str]) -> Name {
 }
 
 /// Whether a route leads to who takes commands under this name.
-fn leads(rib: &[RibEntry], to: &[&str]) -> bool {
+fn place(rib: &[RibEntry], to: &[&str]) -> Place {
     let to = words(to);
     let beginning = |name: &Name| !name.is_empty() && name.as_ref().is_prefix_of(to.as_ref());
-    rib.iter().any(|entry| beginning(&entry.name) && !entry.routes.is_empty())
+    let leads = rib.iter().any(|entry| beginning(&entry.name) && !entry.routes.is_empty());
+    if leads { Place::There } else { Place::Away }
 }
 
 /// Prefixes of origin client with their least cost.
@@ -196,5 +197,5 @@ fn say(
             tracing::warn!(target: "onym::readvertise", %prefix, "{to} does not answer {verb}: {error}");
         }
     }
-    spread.answered(now, told, is_done);
+    spread.answered(now, told, if is_done { Outcome::Done } else { Outcome::Failed });
 }

@@ -77,7 +77,7 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     let route = RouteOptions { origin, ..RouteOptions::default() };
     client.register(served.clone(), route).map_err(session::failure)?;
     cx.event(&Line::Ready { prefix: served.to_string() }, text)?;
-    announced::tell_soon(cx, &served, args.announce);
+    announced::tell_soon(cx, &served, origin);
     session::serve_until(&mut client, &stop)?;
     cx.event(&Line::Stopped { answered: answered.load(Ordering::Relaxed) }, text)
 }

@@ -113,7 +113,7 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     let route = RouteOptions { cost: args.cost, origin, ..RouteOptions::default() };
     let registration = client.register(prefix.clone(), route).map_err(session::failure)?;
     cx.event(&ready, text)?;
-    announced::tell_soon(cx, &prefix, args.announce);
+    announced::tell_soon(cx, &prefix, origin);
     if let Some(repo) = &args.repo {
         client.stop_when(stop.flag());
         let packets = keep(&mut client, repo, wanted, args.key.as_ref())?;

@@ -59,6 +59,6 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     client.register(args.name.clone(), route).map_err(session::failure)?;
     let ready = Line::Ready { name: args.name.to_string() };
     cx.event(&ready, |Line::Ready { name }| format!("{name}\nready: files are served\n"))?;
-    announced::tell_soon(cx, &args.name, args.announce);
+    announced::tell_soon(cx, &args.name, origin);
     session::serve_until(&mut client, &stop)
 }

@@ -170,9 +170,9 @@ impl Router {
         used.filter_map(|n| Some((n.face()?, n.cost())))
     }
 
-    /// Faces by which neighbours are heard.
-    pub fn heard_by(&self) -> impl Iterator<Item = u64> {
-        self.neighbours.iter().flat_map(|n| n.faces.iter().map(|f| f.face))
+    /// Neighbours that are heard, by each face.
+    pub fn heard_by(&self) -> impl Iterator<Item = (&Name, u64)> {
+        self.neighbours.iter().flat_map(|n| n.faces.iter().map(|f| (&*n.name, f.face)))
     }
 
     pub(super) fn link_answered(

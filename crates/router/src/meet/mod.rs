@@ -16,6 +16,8 @@ use onym_tables::{Rng, Tick};
 use onym_wire::Name;
 use onym_wire::faceuri::FaceUri;
 use peer::{Peer, State};
+
+pub(crate) use peer::Made;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
@@ -32,6 +34,11 @@ const ANSWER_MS: u64 = 200;
 const EACH_MS: u64 = 50;
 /// A neighbour may be met at several addresses: this long the better one is waited for.
 const SETTLE_MS: u64 = 250;
+/// Of two the one whose name is less makes the face, so that there are not two of them at different
+/// addresses; the other one makes it after this time if it is not there.
+const DEFER_MS: u64 = 1500;
+/// While a neighbour is heard by a face that it made itself, none is made for it: looked at again then.
+const HEARD_MS: u64 = 1000;
 /// Bounds of what others say about their intervals.
 const INTERVAL_MS: std::ops::RangeInclusive<u64> = 100..=60_000;
 /// Intervals without a hello after which a neighbour is not there any more.
@@ -130,6 +137,15 @@ impl Meet {
         self.places.retain(|face, _| there.contains(face));
         for lan in lans {
             let jitter = self.rng.below(ANSWER_MS);
+            if lan.reach.is_none() && !self.places.contains_key(&lan.face) {
+                let (face, interface) = (lan.face, &lan.interface.name);
+                tracing::warn!(
+                    target: "onym::route",
+                    face,
+                    "{interface}: the node does not listen there, so routers cannot be told where it is \
+                     reached: set faces.udp.listen"
+                );
+            }
             match self.places.get_mut(&lan.face) {
                 Some(place) => place.lan = lan,
                 None => {
@@ -184,8 +200,8 @@ impl Meet {
             self.counters.full += 1;
             return;
         }
-        let peer =
-            self.peers.entry(who).or_insert_with(|| Peer::new(now.plus_ms(SETTLE_MS), 1, None));
+        let wait = SETTLE_MS + if self.own < hello.router { 0 } else { DEFER_MS };
+        let peer = self.peers.entry(who).or_insert_with(|| Peer::new(now.plus_ms(wait), 1, None));
         let interval = hello.interval_ms.clamp(*INTERVAL_MS.start(), *INTERVAL_MS.end());
         if !peer.hear(now, way, hello.signed_ms, interval * MISSES) {
             self.counters.replayed += 1;
@@ -215,18 +231,18 @@ impl Meet {
     // --- faces
 
     /// The face asked for by `id` is there, new or not; or it cannot be made.
-    pub(crate) fn made(&mut self, now: Tick, id: u64, answer: Result<(u64, bool), ()>) {
+    pub(crate) fn made(&mut self, now: Tick, id: u64, answer: Result<Made, ()>) {
         let making = |peer: &Peer| matches!(&peer.state, State::Making { id: of, .. } if *of == id);
         let Some((who, peer)) = self.peers.iter_mut().find(|(_, peer)| making(peer)) else {
             // Nobody wants it any more.
-            if let Ok((face, true)) = answer {
+            if let Ok(Made { face, is_own: true }) = answer {
                 self.outputs.push_back(Output::Destroy { face });
             }
             return;
         };
         match answer {
-            Ok((face, is_own)) => {
-                let uri = peer.up(now, face, is_own);
+            Ok(made) => {
+                let (uri, face) = (peer.up(now, made), made.face);
                 let link = Link { uri, mtu: peer.mtu, cost: peer.cost };
                 tracing::debug!(target: "onym::route", ?who, face, "a link was made");
                 self.outputs.push_back(Output::Up { face, link });
@@ -252,21 +268,29 @@ impl Meet {
         }
     }
 
-    /// By which faces the router hears neighbours, and who is held down.
-    pub(crate) fn look(&mut self, now: Tick, heard: &BTreeSet<u64>, held: &BTreeSet<Name>) {
+    /// Neighbours that the router hears, by each face, and who is held down.
+    pub(crate) fn look(&mut self, now: Tick, heard: &[(Name, u64)], held: &BTreeSet<Name>) {
         let mut lost = Vec::new();
         let mut dropped = Vec::new();
         for (who, peer) in &mut self.peers {
             let is_held = matches!(who, Who::Met(router, _) if held.contains(router));
-            let is_heard = peer.face().is_some_and(|face| heard.contains(&face));
+            let is_heard = peer.face().is_some_and(|face| heard.iter().any(|(_, f)| *f == face));
+            if let Who::Met(router, _) = who
+                && peer.state == State::Idle
+                && heard.iter().any(|(name, _)| name == router)
+            {
+                peer.next = peer.next.max(now.plus_ms(HEARD_MS));
+            }
             let is_over = matches!(who, Who::Met(..)) && !is_heard && now >= peer.until;
             if is_over {
                 lost.push(who.clone());
             } else if is_held {
                 peer.next = now.plus_ms(SPACING_MS);
                 dropped.extend(peer.drop_face());
+            } else if is_heard {
+                peer.heard();
             } else {
-                dropped.extend(peer.judge(now, is_heard, self.dead));
+                dropped.extend(peer.silent(now, self.dead));
             }
         }
         dropped.into_iter().for_each(|(face, is_own)| self.drop_face(face, is_own));

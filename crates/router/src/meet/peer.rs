@@ -9,6 +9,14 @@ const AGAIN_MS: u64 = 30_000;
 /// A face that cannot be made is tried again after this time.
 const FAILED_MS: u64 = 2_000;
 
+/// A face that was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Made {
+    pub(crate) face: u64,
+    /// It was not there before.
+    pub(crate) is_own: bool,
+}
+
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum State {
     Idle,
@@ -117,7 +125,8 @@ impl Peer {
     }
 
     /// The face is there; its URI.
-    pub(super) fn up(&mut self, now: Tick, face: u64, is_own: bool) -> String {
+    pub(super) fn up(&mut self, now: Tick, made: Made) -> String {
+        let Made { face, is_own } = made;
         let uri = match &self.state {
             State::Making { uri, .. } => uri.clone(),
             _ => String::new(),
@@ -140,20 +149,18 @@ impl Peer {
         }
     }
 
-    /// Whether somebody `is_heard` by its face. Gives up a face by which nobody was for `dead`, when
-    /// there are other ways.
-    pub(super) fn judge(
-        &mut self,
-        now: Tick,
-        is_heard: bool,
-        dead: Duration,
-    ) -> Option<(u64, bool)> {
+    /// Somebody is heard by its face.
+    pub(super) fn heard(&mut self) {
+        if let State::Up { silent, .. } = &mut self.state {
+            *silent = None;
+        }
+    }
+
+    /// Nobody is heard by its face. Gives up a face by which nobody was for `dead`, when there are other
+    /// ways.
+    pub(super) fn silent(&mut self, now: Tick, dead: Duration) -> Option<(u64, bool)> {
         let others = self.ways.len() > 1;
         let State::Up { silent, .. } = &mut self.state else { return None };
-        if is_heard {
-            *silent = None;
-            return None;
-        }
         let since = *silent.get_or_insert(now);
         if !others || now < since + dead {
             return None;

@@ -12,7 +12,11 @@ fn name(uri: &str) -> Name {
 }
 
 fn meet() -> Meet {
-    let mut meet = Meet::new(name("/net/a"), Duration::from_secs(5), Duration::from_secs(15), 7);
+    meet_as("/net/a")
+}
+
+fn meet_as(own: &str) -> Meet {
+    let mut meet = Meet::new(name(own), Duration::from_secs(5), Duration::from_secs(15), 7);
     let lan = |face, kind, reach: &str| Lan {
         face,
         kind,
@@ -39,14 +43,15 @@ fn outputs(meet: &mut Meet) -> Vec<Output> {
 /// Lets time pass to `ms`, with neighbours heard by `heard`.
 fn until(meet: &mut Meet, ms: u64, heard: &[u64]) -> Vec<Output> {
     let now = Tick::from_ms(ms);
-    meet.look(now, &heard.iter().copied().collect(), &BTreeSet::new());
+    let heard: Vec<_> = heard.iter().map(|face| (name("/net/b"), *face)).collect();
+    meet.look(now, &heard, &BTreeSet::new());
     meet.handle_timeout(now);
     outputs(meet)
 }
 
 fn made(meet: &mut Meet, ms: u64, out: &[Output], face: u64) -> String {
     let [Output::Make { id, way, .. }] = out else { panic!("{out:?}") };
-    meet.made(Tick::from_ms(ms), *id, Ok((face, true)));
+    meet.made(Tick::from_ms(ms), *id, Ok(Made { face, is_own: true }));
     let up = outputs(meet);
     assert!(matches!(&up[..], [Output::Up { face: f, .. }] if *f == face), "{up:?}");
     way.uri.clone()
@@ -90,7 +95,7 @@ fn who_is_not_heard_any_more_loses_its_face_and_faces_of_others_stay() {
     meet.heard(Tick::from_ms(31_000), 300, &hello("/net/b", 9, "udp4://192.0.2.2:6363"));
     let out = until(&mut meet, 31_300, &[]);
     let [Output::Make { id, .. }] = &out[..] else { panic!("{out:?}") };
-    meet.made(Tick::from_ms(31_300), *id, Ok((402, false)));
+    meet.made(Tick::from_ms(31_300), *id, Ok(Made { face: 402, is_own: false }));
     outputs(&mut meet);
     meet.set_lans(Tick::from_ms(32_000), Vec::new());
     assert_eq!(outputs(&mut meet), [Output::Down { face: 402 }], "its interface went");
@@ -168,8 +173,21 @@ fn who_is_held_down_gets_no_face() {
     meet.heard(NOW, 300, &hello("/net/b", 1, "udp4://192.0.2.2:6363"));
     let held = BTreeSet::from([name("/net/b")]);
     for ms in (0..10_000).step_by(250) {
-        meet.look(Tick::from_ms(ms), &BTreeSet::new(), &held);
+        meet.look(Tick::from_ms(ms), &[], &held);
         meet.handle_timeout(Tick::from_ms(ms));
     }
     assert_eq!(outputs(&mut meet), []);
+}
+
+#[test]
+fn of_two_the_one_whose_name_is_less_makes_the_face_and_the_other_when_that_fails() {
+    let mut meet = meet_as("/net/z");
+    meet.heard(NOW, 300, &hello("/net/b", 1, "udp4://192.0.2.2:6363"));
+    assert_eq!(until(&mut meet, 1_700, &[]), [], "the other one makes it");
+    // It did: the neighbour is heard by a face that is not ours.
+    for ms in (1_740..10_000).step_by(250) {
+        assert_eq!(until(&mut meet, ms, &[777]), []);
+    }
+    let out = until(&mut meet, 11_000, &[]);
+    assert_eq!(made(&mut meet, 11_000, &out, 400), "udp4://192.0.2.2:6363", "and not any more");
 }

@@ -31,6 +31,20 @@ pub(super) enum Verb {
     Unregister,
 }
 
+/// Whether somebody takes commands there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    There,
+    Away,
+}
+
+/// What became of something said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Done,
+    Failed,
+}
+
 /// Something to say.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Told {
@@ -52,25 +66,25 @@ struct Entry {
 #[derive(Debug)]
 pub(super) struct Spread {
     timing: Timing,
-    is_there: bool,
+    place: Place,
     is_full: bool,
     entries: BTreeMap<Name, Entry>,
 }
 
 impl Spread {
     pub(super) fn new(timing: Timing) -> Self {
-        Self { timing, is_there: false, is_full: false, entries: BTreeMap::new() }
+        Self { timing, place: Place::Away, is_full: false, entries: BTreeMap::new() }
     }
 
-    /// The place `is_there`, and these prefixes are to be there.
-    pub(super) fn look(&mut self, now: Tick, is_there: bool, wanted: BTreeMap<Name, u64>) {
-        if is_there && !self.is_there {
+    /// Somebody is there or not, and these prefixes are to be there.
+    pub(super) fn look(&mut self, now: Tick, place: Place, wanted: BTreeMap<Name, u64>) {
+        if place == Place::There && self.place == Place::Away {
             // It begins and knows nothing: all is said again.
             for entry in self.entries.values_mut() {
                 (entry.there, entry.due, entry.failures) = (None, now, 0);
             }
         }
-        self.is_there = is_there;
+        self.place = place;
         for (name, entry) in &mut self.entries {
             let want = wanted.get(name).copied();
             if want != entry.wanted {
@@ -98,14 +112,15 @@ impl Spread {
 
     /// Something to say now.
     pub(super) fn next(&self, now: Tick) -> Option<Told> {
-        let mut entries = self.entries.iter().filter(|_| self.is_there);
+        let mut entries = self.entries.iter().filter(|_| self.place == Place::There);
         let (prefix, entry) = entries.find(|(_, entry)| entry.due <= now)?;
         let verb = entry.wanted.map_or(Verb::Unregister, Verb::Register);
         Some(Told { prefix: prefix.clone(), verb })
     }
 
-    /// It was said, and done or not.
-    pub(super) fn answered(&mut self, now: Tick, told: &Told, is_done: bool) {
+    /// It was said, with this outcome.
+    pub(super) fn answered(&mut self, now: Tick, told: &Told, outcome: Outcome) {
+        let is_done = outcome == Outcome::Done;
         let timing = self.timing;
         // Not wanted any more since it was said: it has to be taken back.
         let gone = || Entry { wanted: None, there: None, due: now, failures: 0 };

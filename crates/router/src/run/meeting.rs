@@ -4,7 +4,7 @@ use super::told::tell;
 use super::{Check, Shell};
 use crate::command::{Done, Order, Whose};
 use crate::meet::hello::{self, Hello};
-use crate::meet::{Meet, Output};
+use crate::meet::{Made, Meet, Output};
 use crate::names::{self, Found, Host};
 use onym_crypto::Signer;
 use onym_crypto::edge::{random_u64, unix_now_ms};
@@ -12,7 +12,7 @@ use onym_endpoint::{Endpoint, Incoming, Packet, PrefixId};
 use onym_route::router::CommandError;
 use onym_route::{Names, Notice, Router, Verdict};
 use onym_tables::Tick;
-use std::collections::BTreeSet;
+use onym_wire::Name;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -124,7 +124,7 @@ impl Shell {
     pub(super) fn met(&mut self, now: Tick, id: u64, result: Result<Done, CommandError>) {
         let Some(meeting) = &mut self.meeting else { return };
         let made = match result {
-            Ok(Done { face: Some(face), is_new }) => Ok((face, is_new)),
+            Ok(Done { face: Some(face), is_new }) => Ok(Made { face, is_own: is_new }),
             Ok(Done { face: None, .. }) => Err(()),
             Err(error) => {
                 tracing::warn!(target: "onym::route", ?error, "a link to a neighbour cannot be made");
@@ -150,7 +150,8 @@ impl Shell {
     /// Four times a second: by which faces neighbours are heard.
     pub(super) fn meeting_looks(&mut self, now: Tick) {
         let Some(meeting) = &mut self.meeting else { return };
-        let heard: BTreeSet<u64> = self.router.heard_by().collect();
+        let heard: Vec<(Name, u64)> =
+            self.router.heard_by().map(|(router, face)| (router.clone(), face)).collect();
         let held = self.router.held().cloned().collect();
         meeting.meet.look(now, &heard, &held);
         self.meeting_obeys(now);

@@ -51,7 +51,7 @@ impl Shell {
 
     /// Announces what the forwarder has, and withdraws what it has not any more.
     pub(super) fn announce(&mut self, now: Tick) {
-        let routers: BTreeSet<u64> = self.router.heard_by().collect();
+        let routers: BTreeSet<u64> = self.router.heard_by().map(|(_, face)| face).collect();
         let mut wanted = self.announced_there.clone();
         for ((prefix, face), cost) in &self.learned_there {
             // What another router leads to it announces itself.

@@ -8,18 +8,19 @@ use onym_tables::Tick;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// First wait after a fetch that failed; it doubles up to the last one.
-const RETRY_FIRST: Duration = Duration::from_secs(2);
-const RETRY_DOUBLINGS: u32 = 5;
+/// First wait after a fetch that failed; it doubles up to the last one. Who is just heard of may have
+/// no route yet, and has one a moment later.
+const RETRY_FIRST: Duration = Duration::from_millis(250);
+const RETRY_DOUBLINGS: u32 = 8;
 /// After so many failures a short history is fetched piece by piece: the peer has no snapshots.
-const SNAPSHOT_FAILURES: u32 = 2;
+const SNAPSHOT_FAILURES: u32 = 4;
 
 /// Vectors that were under way when we came, old ones among them, may be heard for so long: only
 /// then is it known what is the newest.
 const START_WAIT: Duration = Duration::from_millis(100);
 
 /// After so many failures in a row publications are given up, where no snapshot stands for them.
-const GIVE_UP_FAILURES: u32 = 5;
+const GIVE_UP_FAILURES: u32 = 8;
 
 #[derive(Debug, Default)]
 pub(crate) struct Progress {

@@ -3,6 +3,7 @@
 use super::routing::try_ask;
 use crate::output::{self, Context};
 use onym_wire::Name;
+use onym_wire::mgmt::ORIGIN_CLIENT;
 use serde_json::Value;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,9 +12,10 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(3);
 const STEP: Duration = Duration::from_millis(250);
 
-/// Tells soon on standard error what became of `prefix`, beside what the command does. Whoever did not
-/// ask for an announcement hears of it only where there is a router.
-pub(crate) fn tell_soon(cx: &Context, prefix: &Name, was_asked: bool) {
+/// Tells soon on standard error what became of `prefix`, which was registered with `origin`, beside what
+/// the command does. Whoever did not ask for an announcement hears of it only where there is a router.
+pub(crate) fn tell_soon(cx: &Context, prefix: &Name, origin: Option<u64>) {
+    let was_asked = origin == Some(ORIGIN_CLIENT);
     let (cx, prefix) = (cx.clone(), prefix.clone());
     let tell = move || {
         if let Some(text) = judge(&cx, &prefix, was_asked) {
