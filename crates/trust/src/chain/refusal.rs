@@ -107,7 +107,7 @@ pub enum Refusal {
         not_before: String,
     },
     /// A chain ends at a certificate that nobody vouches for.
-    #[error("{0} is signed by its own key, which is not a trust anchor")]
+    #[error("{0} is self-signed and not a trust anchor")]
     NotAnAnchor(Name),
     /// Certificates vouch for each other.
     #[error("the chain comes back to {0}")]
