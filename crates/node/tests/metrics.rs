@@ -4,12 +4,13 @@
 
 mod support;
 
+use onym_crypto::{Certificate, KeyType, PrivateKey};
 use onym_metrics::{Program, catalogue::ALL};
 use onym_wire::mgmt::Scope;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use support::{App, start, with};
+use support::{App, name, start, unix_ms, with};
 
 fn get(address: SocketAddr, path: &str) -> (String, String) {
     let mut socket = TcpStream::connect(address).unwrap();
@@ -55,7 +56,14 @@ fn samples(text: &str) -> HashMap<String, f64> {
 
 #[test]
 fn the_counters_are_there_in_the_form_of_prometheus() {
-    let node = start(with(2, &["metrics.listen=127.0.0.1:0", "push.enabled=true"]));
+    // A trust anchor, so that what is told of trust is there, too.
+    let key = PrivateKey::generate(KeyType::Ed25519).unwrap();
+    let anchor = Certificate::self_signed(name("/net/KEY/1").as_ref(), &key, unix_ms()).unwrap();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), anchor.to_text()).unwrap();
+    let anchors = format!("rib.localhop_anchors=[{:?}]", file.path());
+    let sets = ["metrics.listen=127.0.0.1:0", "push.enabled=true", "rib.localhop=true", &anchors];
+    let node = start(with(2, &sets));
     let (_, consumer) = node.attach(Scope::Local).unwrap();
     let (id, producer) = node.attach(Scope::Local).unwrap();
     node.route("/a", id, 0).unwrap();
