@@ -13,13 +13,13 @@ say() { printf 'setup: %s\n' "$*" >&2; }
 
 declare -A commands=(
   [base]="gcc:gcc make:make curl:curl git:git ip:iproute2 unshare:util-linux"
-  [test]="valgrind:valgrind python3:python3 node:nodejs npm:npm openssl:openssl socat:socat chromium:chromium etcd:etcd-server tcpdump:tcpdump tshark:tshark mmdebstrap:mmdebstrap"
+  [test]="valgrind:valgrind python3:python3 node:nodejs npm:npm openssl:openssl socat:socat chromium:chromium etcd:etcd-server tcpdump:tcpdump tshark:tshark mmdebstrap:mmdebstrap softhsm2-util:softhsm2 swtpm:swtpm tpm2-abrmd:tpm2-abrmd tpm2_ptool:libtpm2-pkcs11-tools dbus-run-session:dbus-daemon dbus-send:dbus-bin"
   [kernel]="qemu-system-x86_64:qemu-system-x86 cpio:cpio xz:xz-utils strip:binutils python3:python3"
   [kernel-debug]="flex:flex bison:bison bc:bc perl:perl sparse:sparse"
 )
 declare -A files=(
   [base]="/etc/ssl/certs/ca-certificates.crt:ca-certificates /usr/include/stdio.h:libc6-dev"
-  [test]=""
+  [test]="/usr/lib/x86_64-linux-gnu/pkcs11/libtpm2_pkcs11.so:libtpm2-pkcs11-1 /usr/lib/x86_64-linux-gnu/libtss2-tcti-tabrmd.so.0:libtss2-tcti-tabrmd0 /usr/lib/x86_64-linux-gnu/libtss2-tcti-swtpm.so.0:libtss2-tcti-swtpm0"
   [kernel]="/bin/busybox:busybox-static"
   [kernel-debug]="/usr/src/linux-source-6.1.tar.xz:linux-source-6.1 /usr/include/libelf.h:libelf-dev /usr/include/openssl/ssl.h:libssl-dev"
 )

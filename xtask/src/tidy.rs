@@ -34,6 +34,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("onym-import", &["onym-trust", "onym-yaml"]),
     ("onym-ndncert", &["onym-wire", "onym-crypto"]),
     ("onym-access", &["onym-wire", "onym-crypto"]),
+    // Loads the modules of tokens: only the command line has it.
+    ("onym-token", &["onym-crypto"]),
     ("onym-link", &["onym-wire", "onym-frame", "onym-tables"]),
     ("onym-forward", &["onym-wire", "onym-frame", "onym-link", "onym-crypto", "onym-tables"]),
     ("onym-pubsub", &["onym-wire", "onym-crypto", "onym-tables"]),

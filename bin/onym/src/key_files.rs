@@ -34,6 +34,10 @@ pub(crate) fn failure(error: onym_crypto::Error) -> anyhow::Error {
             failure.next("`onym key list` lists the keys; `onym key new /NAME` creates one").into()
         }
         Error::Exists(_) => failure.next("choose another --id, or delete it first").into(),
+        Error::Locked { .. } => failure
+            .next("`onym key unlock NAME` opens it for a while, `onym key protect NAME --off` for good")
+            .into(),
+        Error::Stays => failure.next("who needs it elsewhere has another key made there").into(),
         Error::SafeBag(_) => failure.next("check the passphrase").into(),
         _ => failure.into(),
     }

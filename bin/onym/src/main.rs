@@ -9,6 +9,7 @@ mod exit;
 mod human;
 mod input;
 mod invitations;
+mod keeper;
 mod key_files;
 mod log_ring;
 mod network_folder;
@@ -19,6 +20,7 @@ mod plain;
 mod push_picture;
 mod push_words;
 mod schema;
+mod secrecy;
 mod secure;
 mod session;
 mod stop;
@@ -44,6 +46,7 @@ fn main() -> ExitCode {
             return code.into();
         }
     };
+    keeper::install();
     match cli::run(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => exit::report(&error),

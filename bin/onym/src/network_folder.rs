@@ -64,7 +64,7 @@ pub(crate) fn write(path: &Path, octets: &[u8], mode: u32) -> anyhow::Result<()>
 
 /// Writes a private key, for its owner only.
 pub(crate) fn write_key(path: &Path, key: &PrivateKey) -> anyhow::Result<()> {
-    let der = Zeroizing::new(key.to_pkcs8().map_err(failure)?);
+    let der = key.to_pkcs8().map_err(failure)?;
     write_new(path, &der, 0o600)
 }
 

@@ -47,7 +47,8 @@ impl Args {
     }
 }
 
-fn ask(question: &str) -> anyhow::Result<String> {
+/// The answer to a question on the terminal, which does not show it.
+pub(crate) fn ask(question: &str) -> anyhow::Result<String> {
     if !io::stdin().is_terminal() {
         let failure = Failure::new(Exit::Usage, "no passphrase, and no terminal to ask on");
         return Err(failure.next("use --passphrase-file FILE, or set ONYM_PASSPHRASE").into());

@@ -34,6 +34,20 @@ pub enum Error {
     /// The machine refused to make a key or a signature.
     #[error("cannot {0}: the cryptographic library refused")]
     Library(&'static str),
+    /// A private key is in a token.
+    #[error("the key is in a token and does not leave it")]
+    Stays,
+    /// A token refused: what and why.
+    #[error("the token: {0}")]
+    Outside(String),
+    /// A key of the store is protected, and nothing opens it: why.
+    #[error("the key {name} is protected: {why}")]
+    Locked {
+        /// Its name.
+        name: String,
+        /// What is missing.
+        why: String,
+    },
     /// A certificate that breaks a rule of the format.
     #[error("not a certificate: {0}")]
     Certificate(String),

@@ -1,6 +1,10 @@
 //! Keys as other implementations keep them, read and never changed: ndnd's key files, and the files
 //! of ndn-cxx's and python-ndn's TPM.
 
+pub mod pib;
+mod sqlite;
+pub mod write;
+
 use crate::cert::identity_of_key;
 use crate::kind::{OID_EC, OID_RSA};
 use crate::{Certificate, Error, PrivateKey, sha256, text};

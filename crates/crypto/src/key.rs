@@ -12,14 +12,34 @@ use aws_lc_rs::signature::{
 };
 use pkcs8::PrivateKeyInfo;
 use std::fmt;
+use std::sync::Arc;
+use zeroize::Zeroizing;
 
-/// A private key. It is not printed by `Debug` and leaves only through [`PrivateKey::to_pkcs8`].
+/// A private key. It is not printed by `Debug`, leaves only through [`PrivateKey::to_pkcs8`], and is
+/// overwritten when the last copy is dropped.
+#[derive(Clone)]
 pub struct PrivateKey {
-    pair: Pair,
-    spki: Vec<u8>,
+    pair: Arc<Pair>,
+    spki: Arc<[u8]>,
+}
+
+/// A private key that is elsewhere, in a token for one: it signs there and never comes here.
+pub trait Outside: fmt::Debug + Send + Sync {
+    /// Which kind of key it is.
+    fn key_type(&self) -> KeyType;
+
+    /// Its public half as DER SubjectPublicKeyInfo.
+    fn spki(&self) -> &[u8];
+
+    /// The signature over the concatenation of `parts`, as packets carry it.
+    ///
+    /// # Errors
+    /// [`Error::Outside`].
+    fn sign(&self, parts: &[&[u8]]) -> Result<Vec<u8>, Error>;
 }
 
 enum Pair {
+    Outside(Box<dyn Outside>),
     Ecdsa(EcdsaKeyPair),
     Ed25519(Ed25519KeyPair),
     Rsa(Box<RsaKeyPair>),
@@ -71,37 +91,58 @@ impl PrivateKey {
 
     fn with_pair(pair: Pair) -> Result<Self, Error> {
         let der = match &pair {
+            Pair::Outside(key) => {
+                let spki = key.spki().into();
+                return Ok(Self { pair: Arc::new(pair), spki });
+            }
             Pair::Ecdsa(pair) => pair.public_key().as_der(),
             Pair::Ed25519(pair) => pair.public_key().as_der(),
             Pair::Rsa(pair) => pair.public_key().as_der(),
         };
-        let spki = der.map_err(|_| Error::Library("write the public key"))?.as_ref().to_vec();
-        Ok(Self { pair, spki })
+        let spki = der.map_err(|_| Error::Library("write the public key"))?.as_ref().into();
+        Ok(Self { pair: Arc::new(pair), spki })
+    }
+
+    /// A key that is elsewhere.
+    ///
+    /// # Errors
+    /// [`Error::Key`] when its public half is unusable or of another kind than it says.
+    pub fn outside(key: Box<dyn Outside>) -> Result<Self, Error> {
+        let public = PublicKey::from_spki(key.spki())?;
+        if public.key_type() != key.key_type() {
+            return Err(Error::Key("its public half is of another kind".into()));
+        }
+        Self::with_pair(Pair::Outside(key))
+    }
+
+    /// Whether the key is elsewhere and does not leave.
+    #[must_use]
+    pub fn is_outside(&self) -> bool {
+        matches!(*self.pair, Pair::Outside(_))
     }
 
     /// The unencrypted PKCS#8 PrivateKeyInfo (DER), version 1, which every tool reads.
     ///
     /// # Errors
-    /// [`Error::Library`] when the key cannot be written.
-    pub fn to_pkcs8(&self) -> Result<Vec<u8>, Error> {
+    /// [`Error::Stays`] when it is elsewhere, [`Error::Library`] when it cannot be written.
+    pub fn to_pkcs8(&self) -> Result<Zeroizing<Vec<u8>>, Error> {
         const REFUSED: Error = Error::Library("write the private key");
-        match &self.pair {
-            Pair::Ecdsa(pair) => {
-                pair.to_pkcs8v1().map(|d| d.as_ref().to_vec()).map_err(|_| REFUSED)
-            }
-            Pair::Ed25519(pair) => {
-                pair.to_pkcs8v1().map(|d| d.as_ref().to_vec()).map_err(|_| REFUSED)
-            }
+        // Buffers of the library are overwritten by it.
+        let der = match &*self.pair {
+            Pair::Outside(_) => return Err(Error::Stays),
+            Pair::Ecdsa(pair) => pair.to_pkcs8v1().map(|d| d.as_ref().to_vec()),
+            Pair::Ed25519(pair) => pair.to_pkcs8v1().map(|d| d.as_ref().to_vec()),
             Pair::Rsa(pair) => AsDer::<aws_lc_rs::encoding::Pkcs8V1Der<'_>>::as_der(pair.as_ref())
-                .map(|d| d.as_ref().to_vec())
-                .map_err(|_| REFUSED),
-        }
+                .map(|d| d.as_ref().to_vec()),
+        };
+        der.map(Zeroizing::new).map_err(|_| REFUSED)
     }
 
     /// Which kind of key this is.
     #[must_use]
     pub fn key_type(&self) -> KeyType {
-        match &self.pair {
+        match &*self.pair {
+            Pair::Outside(key) => key.key_type(),
             Pair::Ecdsa(_) => KeyType::Ecdsa,
             Pair::Ed25519(_) => KeyType::Ed25519,
             Pair::Rsa(_) => KeyType::Rsa,
@@ -125,7 +166,8 @@ impl PrivateKey {
     /// Longest signature that this key makes, in octets.
     #[must_use]
     pub fn signature_len_max(&self) -> usize {
-        match &self.pair {
+        match &*self.pair {
+            Pair::Outside(_) => 1024,
             Pair::Ecdsa(_) => 72,
             Pair::Ed25519(_) => 64,
             Pair::Rsa(pair) => pair.public_modulus_len(),
@@ -138,7 +180,8 @@ impl PrivateKey {
     /// [`Error::Library`] when the library refuses, which leaves `out` as it was.
     pub fn sign(&self, parts: &[&[u8]], out: &mut Vec<u8>) -> Result<(), Error> {
         const REFUSED: Error = Error::Library("sign");
-        match &self.pair {
+        match &*self.pair {
+            Pair::Outside(key) => out.extend(key.sign(parts)?),
             Pair::Ecdsa(pair) => {
                 let signature = pair.sign_digest(&digest_of(parts)).map_err(|_| REFUSED)?;
                 out.extend_from_slice(signature.as_ref());

@@ -20,7 +20,7 @@ pub use cert::{Certificate, Issue};
 pub use digest::sha256;
 pub use edge::{Entropy, SystemEntropy};
 pub use error::Error;
-pub use key::{KeyType, PrivateKey};
+pub use key::{KeyType, Outside, PrivateKey};
 pub use public::PublicKey;
 pub use safebag::SafeBag;
 pub use signer::{Freshness, Signer};

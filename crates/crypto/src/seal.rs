@@ -4,6 +4,7 @@
 use crate::{Entropy, Error};
 use pkcs8::pkcs5::{EncryptionScheme, pbes2};
 use pkcs8::{EncryptedPrivateKeyInfo, PrivateKeyInfo};
+use zeroize::Zeroizing;
 
 /// Iterations of PBKDF2 when writing.
 const ITERATIONS: u32 = 100_000;
@@ -32,11 +33,12 @@ pub fn encrypt(
     Ok(sealed.as_bytes().to_vec())
 }
 
-/// Decrypts an EncryptedPrivateKeyInfo (DER) to the unencrypted PKCS#8 key.
+/// Decrypts an EncryptedPrivateKeyInfo (DER) to the unencrypted PKCS#8 key. Beside what is written here
+/// it takes what OpenSSL 1 wrote: HMAC-SHA-1, DES-EDE3-CBC, any salt.
 ///
 /// # Errors
 /// [`Error::SafeBag`] when the passphrase is wrong or the scheme is not PBES2 with PBKDF2.
-pub fn decrypt(sealed: &[u8], passphrase: &[u8]) -> Result<Vec<u8>, Error> {
+pub fn decrypt(sealed: &[u8], passphrase: &[u8]) -> Result<Zeroizing<Vec<u8>>, Error> {
     let info = EncryptedPrivateKeyInfo::try_from(sealed)
         .map_err(|e| Error::SafeBag(format!("not an encrypted PKCS#8 key: {e}")))?;
     let EncryptionScheme::Pbes2(scheme) = &info.encryption_algorithm else {
@@ -51,7 +53,7 @@ pub fn decrypt(sealed: &[u8], passphrase: &[u8]) -> Result<Vec<u8>, Error> {
     let key = info
         .decrypt(passphrase)
         .map_err(|_| Error::SafeBag("wrong passphrase or damaged key".into()))?;
-    Ok(key.as_bytes().to_vec())
+    Ok(Zeroizing::new(key.as_bytes().to_vec()))
 }
 
 #[cfg(test)]

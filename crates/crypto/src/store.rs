@@ -4,12 +4,18 @@
 
 mod defaults;
 mod files;
+mod kept;
+mod protect;
 
 use crate::digest::hex;
 use crate::{Certificate, Error, KeyType, PrivateKey, SafeBag, Signer, cert, sha256, text};
 use defaults::Defaults;
+pub use kept::Kept;
 use onym_wire::{Name, NameRef};
+use protect::{Body, KeyFile};
+pub use protect::{Keeper, Loose, Protection, TokenPlace, check_key_file, loose, set_keeper};
 use std::path::{Path, PathBuf};
+use zeroize::Zeroizing;
 
 /// A key store in a directory.
 #[derive(Debug, Clone)]
@@ -24,6 +30,8 @@ pub struct KeyInfo {
     pub name: Name,
     /// Its kind.
     pub key_type: KeyType,
+    /// How it is kept.
+    pub protection: Protection,
     /// Whether it signs for its identity when no key is named.
     pub is_default_of_identity: bool,
     /// Whether it signs when nothing is named.
@@ -79,18 +87,17 @@ impl KeyStore {
     /// [`Error::Exists`], [`Error::Certificate`] when `name` is not the name of a key,
     /// [`Error::Store`].
     pub fn add_key(&self, name: NameRef<'_>, key: &PrivateKey) -> Result<(), Error> {
+        self.add(name, key.key_type(), &Body::Plain(key.to_pkcs8()?))
+    }
+
+    fn add(&self, name: NameRef<'_>, kind: KeyType, body: &Body) -> Result<(), Error> {
         let identity = cert::identity_of_key(name)?;
         let _lock = self.change()?;
         let path = self.path_of(name, "key");
         if files::read(&path)?.is_some() {
             return Err(Error::Exists(format!("key {name}")));
         }
-        let kind = key.key_type().word();
-        let body = text::encode(&key.to_pkcs8()?);
-        files::replace(
-            &path,
-            format!("{KEY_HEADER}\nname: {name}\ntype: {kind}\n\n{body}").as_bytes(),
-        )?;
+        files::replace(&path, KeyFile::write(name, kind, body).as_bytes())?;
         let mut defaults = Defaults::read(&self.dir)?;
         if defaults.add(identity, name) { defaults.write(&self.dir) } else { Ok(()) }
     }
@@ -102,13 +109,26 @@ impl KeyStore {
     pub fn key(&self, name: NameRef<'_>) -> Result<PrivateKey, Error> {
         let path = self.path_of(name, "key");
         let text = files::read(&path)?.ok_or_else(|| Error::NotFound(format!("key {name}")))?;
+        let text = Zeroizing::new(text);
         let damaged = |what: String| Error::Store { path: path.clone(), what };
-        let (stored, body) = split_key_file(&text).map_err(damaged)?;
-        if stored != name {
-            return Err(damaged(format!("holds the key {stored}, not {name}")));
+        let file = KeyFile::parse(&text).map_err(damaged)?;
+        if file.name != name {
+            return Err(damaged(format!("holds the key {}, not {name}", file.name)));
         }
-        let der = text::decode(body).map_err(|e| damaged(e.to_string()))?;
-        PrivateKey::from_pkcs8(&der).map_err(|e| damaged(e.to_string()))
+        file.open().map_err(|e| match e {
+            e @ (Error::Locked { .. } | Error::Outside(_)) => e,
+            e => damaged(e.to_string()),
+        })
+    }
+
+    /// The public half of the key named `name`, as SubjectPublicKeyInfo; a protected key stays closed.
+    fn spki(&self, name: NameRef<'_>) -> Result<Vec<u8>, Error> {
+        let path = self.path_of(name, "key");
+        let text = files::read(&path)?.ok_or_else(|| Error::NotFound(format!("key {name}")))?;
+        match KeyFile::parse(&Zeroizing::new(text)) {
+            Ok(KeyFile { body: Body::Sealed(_, spki) | Body::Token(_, spki), .. }) => Ok(spki),
+            _ => Ok(self.key(name)?.spki().to_vec()),
+        }
     }
 
     /// All keys, sorted by name.
@@ -121,18 +141,22 @@ impl KeyStore {
         for path in files::list(&self.dir, "key")? {
             // Gone since it was listed: another process deleted it.
             let Some(text) = files::read(&path)? else { continue };
-            let (name, body) =
-                split_key_file(&text).map_err(|what| Error::Store { path: path.clone(), what })?;
-            let damaged = |e: Error| Error::Store { path: path.clone(), what: e.to_string() };
-            let key_type = text::decode(body)
-                .and_then(|der| PrivateKey::from_pkcs8(&der))
-                .map_err(damaged)?
-                .key_type();
+            let damaged = |what: String| Error::Store { path: path.clone(), what };
+            let file = KeyFile::parse(&Zeroizing::new(text)).map_err(damaged)?;
+            let key_type = file.key_type().map_err(|e| damaged(e.to_string()))?;
+            let (protection, name) = (file.protection(), file.name);
             let is_default_of_identity = defaults.is_default_of_identity(name.as_ref());
             let is_default = is_default_of_identity && defaults.is_of_default_identity(&name);
             let certificates = self.certificates_of(name.as_ref())?;
             let certificates = certificates.iter().map(|c| c.name().to_name()).collect();
-            keys.push(KeyInfo { name, key_type, is_default_of_identity, is_default, certificates });
+            keys.push(KeyInfo {
+                name,
+                key_type,
+                protection,
+                is_default_of_identity,
+                is_default,
+                certificates,
+            });
         }
         keys.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(keys)
@@ -153,7 +177,7 @@ impl KeyStore {
         let mut left: Vec<Name> = Vec::new();
         for path in files::list(&self.dir, "key")? {
             if let Some(text) = files::read(&path)? {
-                left.extend(split_key_file(&text).ok().map(|(name, _)| name));
+                left.extend(KeyFile::parse(&Zeroizing::new(text)).ok().map(|file| file.name));
             }
         }
         left.sort();
@@ -169,8 +193,8 @@ impl KeyStore {
     /// [`Error::Certificate`] when the store holds its private key and that is another one;
     /// [`Error::Store`].
     pub fn add_certificate(&self, certificate: &Certificate) -> Result<(), Error> {
-        match self.key(certificate.key_name()) {
-            Ok(key) if key.spki() != certificate.public_key().spki() => {
+        match self.spki(certificate.key_name()) {
+            Ok(spki) if spki != certificate.public_key().spki() => {
                 let what = format!("{} does not certify the key in the store", certificate.name());
                 return Err(Error::Certificate(what));
             }
@@ -316,19 +340,6 @@ fn read_certificate(path: &Path) -> Result<Option<Certificate>, Error> {
     let Some(text) = files::read(path)? else { return Ok(None) };
     let damaged = |e: Error| Error::Store { path: path.to_owned(), what: e.to_string() };
     Certificate::from_text(&text).map(Some).map_err(damaged)
-}
-
-/// Name and base64 of a key file.
-fn split_key_file(text: &str) -> Result<(Name, &str), String> {
-    let bad = || format!("is not a key file: {KEY_HEADER:?}, headers, an empty line, base64");
-    let (head, body) = text.split_once("\n\n").ok_or_else(bad)?;
-    let mut lines = head.lines();
-    if lines.next() != Some(KEY_HEADER) {
-        return Err(bad());
-    }
-    let name = lines.find_map(|l| l.strip_prefix("name: ")).ok_or_else(bad)?;
-    let name = name.parse::<Name>().map_err(|e| e.to_string())?;
-    Ok((name, body))
 }
 
 #[cfg(test)]

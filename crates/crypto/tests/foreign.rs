@@ -75,3 +75,45 @@ fn a_file_of_the_tpm_is_found_by_the_name_of_its_key() {
     assert_eq!(tpm(&text).unwrap().spki(), word_after("SPKI"));
     assert!(tpm("not base64!").is_err());
 }
+
+#[test]
+fn a_pib_is_read_from_its_octets_and_damage_anywhere_is_an_error() {
+    use onym_crypto::foreign::pib::parse_pib;
+    let octets = include_bytes!("../../../spec/vectors/trust/pib.db");
+    let pib = parse_pib(octets).unwrap();
+    assert_eq!(pib.tpm_locator, "tpm-file:");
+    let key = &pib.keys[0];
+    assert_eq!((key.name.to_string().as_str(), key.is_default), ("/a/KEY/k1", true));
+    assert_eq!(key.certificates[0].name().to_string(), "/a/KEY/k1/self/v=1700000000000");
+    // Cut off or changed anywhere: an error or another content, and never a panic.
+    for at in 0..octets.len() {
+        let mut changed = octets.to_vec();
+        changed[at] ^= 0xFF;
+        let _ = parse_pib(&changed);
+        if at % 64 == 0 {
+            let _ = parse_pib(&octets[..at]);
+        }
+    }
+    assert!(parse_pib(&octets[..512]).is_err());
+}
+
+#[test]
+fn what_is_written_for_ndnd_and_ndn_cxx_is_read_again() {
+    use onym_crypto::foreign::write;
+    use onym_crypto::{Certificate, KeyType};
+    for kind in [KeyType::Ecdsa, KeyType::Ed25519, KeyType::Rsa] {
+        let key = PrivateKey::generate(kind).unwrap();
+        let name: Name = "/a/KEY/k1".parse().unwrap();
+        let certificate = Certificate::self_signed(name.as_ref(), &key, 1).unwrap();
+        let text = write::ndnd(name.as_ref(), &key, Some(&certificate)).unwrap();
+        let items = ndnd(text.as_bytes()).unwrap();
+        assert_eq!(items.len(), 2);
+        assert!(matches!(&items[0], Item::Key(n, k) if *n == name && k.spki() == key.spki()));
+        assert!(matches!(&items[1], Item::Certificate(c) if **c == certificate));
+        assert_eq!(tpm(&write::tpm(&key).unwrap()).unwrap().spki(), key.spki());
+    }
+    // P-256 with its curve's name and its point, as ndnd and OpenSSL want it.
+    let written = write::traditional(&private_key(&word_after("SEC1")).unwrap()).unwrap();
+    assert_eq!((written.len(), &written[..7]), (121, &[0x30, 0x77, 2, 1, 1, 4, 0x20][..]));
+    assert_eq!(private_key(&written).unwrap().spki(), word_after("SPKI"));
+}

@@ -52,6 +52,14 @@ fn what_openssl_sealed_opens_here() {
         assert_eq!(key.key_type(), kind);
         let spki = openssl(dir.path(), "pkey -in key.pem -pubout -outform DER").unwrap();
         assert_eq!(key.spki(), spki);
+        // As OpenSSL 1 wrote it: PBKDF2 without a PRF means HMAC-SHA-1, and a cipher of its time.
+        for old in ["aes-256-cbc -v2prf hmacWithSHA1", "des3 -v2prf hmacWithSHA1 -iter 1000"] {
+            let args = "pkcs8 -topk8 -in key.pem -outform DER -passout pass:secret -v2 ";
+            let sealed = openssl(dir.path(), &format!("{args}{old}")).unwrap();
+            let read = PrivateKey::from_pkcs8(&seal::decrypt(&sealed, b"secret").unwrap()).unwrap();
+            assert_eq!(read.spki(), spki, "{old}");
+            assert!(seal::decrypt(&sealed, b"other").is_err(), "negative 41: {old}");
+        }
     }
 }
 

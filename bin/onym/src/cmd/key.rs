@@ -1,19 +1,22 @@
 //! `onym key`: the keys of this user.
 
+mod foreign;
+mod guarded;
+
 use crate::exit::{Exit, Failure};
-use crate::key_files::{failure, read_text};
+use crate::key_files::failure;
 use crate::output::Context;
 use crate::passphrase;
 use anyhow::Context as _;
 use clap::{Subcommand, ValueEnum};
 use onym_crypto::edge::unix_now_ms;
-use onym_crypto::foreign::{self, Item};
-use onym_crypto::store::{KeyInfo, KeyStore};
-use onym_crypto::{Certificate, Entropy as _, KeyType, PrivateKey, SafeBag, SystemEntropy, text};
+use onym_crypto::store::{KeyInfo, KeyStore, TokenPlace};
+use onym_crypto::{Certificate, Entropy as _, KeyType, PrivateKey, SystemEntropy};
 use onym_wire::{Name, NameRef};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use zeroize::Zeroizing;
 
 /// Generate and manage keys.
 #[derive(Debug, clap::Args)]
@@ -35,13 +38,30 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Generate a key and a self-signed certificate for it.
-    #[command(after_help = "Example:\n  onym key new /alice")]
+    #[command(after_help = "Examples:
+  onym key new /alice
+  onym key new /alice --protect                         encrypted under a passphrase
+  onym key new /alice --token desk --module /usr/lib/x86_64-linux-gnu/pkcs11/libtpm2_pkcs11.so
+
+Who signs with a protected key is asked for the passphrase, or PIN; where there is no terminal, the first
+line of the file that ONYM_KEY_PASSPHRASE_FILE, or ONYM_TOKEN_PIN_FILE, names is taken.")]
     New {
         /// Identity, such as /alice.
         identity: Name,
         /// Kind of key.
         #[arg(long = "type", value_enum, default_value_t = Kind::Ecdsa)]
         kind: Kind,
+        /// Encrypt it under a passphrase.
+        #[arg(long, conflicts_with = "token")]
+        protect: bool,
+        /// Make it in the token of this label (PKCS#11, TPM 2.0), which it never leaves; P-256.
+        #[arg(long, value_name = "LABEL", requires = "module")]
+        token: Option<String>,
+        /// The shared library of the token, such as /usr/lib/softhsm/libsofthsm2.so.
+        #[arg(long, value_name = "FILE", requires = "token")]
+        module: Option<PathBuf>,
+        #[command(flatten)]
+        passphrase: passphrase::Args,
         /// Key id, the last component of the key's name; without it 8 random octets.
         #[arg(long, value_name = "TEXT")]
         id: Option<String>,
@@ -61,24 +81,58 @@ enum Command {
         /// Identity or key; without it the present default is shown.
         name: Option<Name>,
     },
-    /// Write a key and its certificate to an encrypted file (SafeBag).
-    #[command(after_help = "Example:\n  onym key export /alice -o alice.safebag")]
+    /// Encrypt a key of the key store under a passphrase, or under another one.
+    #[command(after_help = "Examples:\n  onym key protect /alice\n  onym key protect /alice --off")]
+    Protect {
+        /// Identity or key.
+        name: Name,
+        /// Take the passphrase off: the file's mode alone protects the key then.
+        #[arg(long)]
+        off: bool,
+        #[command(flatten)]
+        passphrase: passphrase::Args,
+    },
+    /// Keep a protected key in the kernel's keyring for a while: this user's programs sign with it
+    /// without being asked.
+    #[command(after_help = "Example:\n  onym key unlock /alice --hours 8")]
+    Unlock {
+        /// Identity or key.
+        name: Name,
+        /// For so long; a restart of the machine ends it, too.
+        #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=720))]
+        hours: u32,
+    },
+    /// Take a key out of the kernel's keyring.
+    #[command(after_help = "Example:\n  onym key lock /alice")]
+    Lock {
+        /// Identity or key.
+        name: Name,
+    },
+    /// Write a key for another machine or implementation; encrypted (SafeBag) unless told otherwise.
+    #[command(after_help = "Examples:
+  onym key export /alice -o alice.safebag               for ndnsec, python-ndn and NDNts
+  onym key export /alice --as ndnd -o keys/alice.key    NOT encrypted
+  onym key export /alice --as tpm -o FILE               NOT encrypted; the file's name is told")]
     Export {
         /// Identity, key or certificate; without it the default identity.
         name: Option<Name>,
+        /// Form.
+        #[arg(long = "as", value_enum, default_value = "safebag")]
+        form: foreign::As,
         /// File to write; without it standard output.
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
         #[command(flatten)]
         passphrase: passphrase::Args,
     },
-    /// Read a key and its certificate from an encrypted file (SafeBag), or from a key file of ndnd,
-    /// which is not encrypted and stays as it is.
-    #[command(
-        after_help = "Examples:\n  onym key import alice.safebag\n  onym key import alice.key"
-    )]
+    /// Read keys and certificates of a file or folder, which stays as it is.
+    #[command(after_help = "Examples:
+  onym key import alice.safebag        SafeBag of ndnsec, python-ndn, NDNts or onym
+  onym key import alice.key            key file of ndnd
+  onym key import ~/.ndn               pib.db and ndnsec-key-file of ndn-cxx and python-ndn
+  onym key import ndnd-keys/           folder of ndnd")]
     Import {
-        /// File to read; `-` for standard input.
+        /// File or folder to read; `-` for standard input.
         file: PathBuf,
         #[command(flatten)]
         passphrase: passphrase::Args,
@@ -108,14 +162,32 @@ impl From<Kind> for KeyType {
 pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     let store = KeyStore::of_user().map_err(failure)?;
     match args.command.unwrap_or(Command::List) {
-        Command::New { identity, kind, id } => new(cx, &store, &identity, kind.into(), id),
+        Command::New { identity, kind, protect, token, module, passphrase, id } => {
+            let name = key_name(&identity, id);
+            let at =
+                token.zip(module).map(|(token, module)| guarded::in_token(&name, token, module));
+            let secret = match protect {
+                true => Some(Zeroizing::new(passphrase.read_new("Passphrase for the key: ")?)),
+                false => None,
+            };
+            new(cx, &store, &name, kind.into(), secret, at)
+        }
+        Command::Protect { name, off, passphrase } => {
+            let secret = match off {
+                true => None,
+                false => Some(Zeroizing::new(passphrase.read_new("New passphrase: ")?)),
+            };
+            guarded::protect(cx, &store, &name, secret)
+        }
+        Command::Unlock { name, hours } => guarded::unlock(cx, &store, &name, hours),
+        Command::Lock { name } => guarded::lock(cx, &store, &name),
         Command::List => list(cx, &store),
         Command::Delete { name } => delete(cx, &store, &name),
         Command::Default { name } => default(cx, &store, name.as_ref()),
-        Command::Export { name, output, passphrase } => {
-            export(cx, &store, name.as_ref(), output.as_deref(), &passphrase)
+        Command::Export { name, form, output, passphrase } => {
+            foreign::export(cx, &store, name.as_ref(), form, output.as_deref(), &passphrase)
         }
-        Command::Import { file, passphrase } => import(cx, &store, &file, &passphrase),
+        Command::Import { file, passphrase } => foreign::import(cx, &store, &file, &passphrase),
     }
 }
 
@@ -123,6 +195,8 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
 struct KeyRow {
     name: String,
     r#type: &'static str,
+    /// How the private half is kept.
+    protection: &'static str,
     default: bool,
     default_of_identity: bool,
     certificates: Vec<String>,
@@ -133,6 +207,7 @@ impl From<&KeyInfo> for KeyRow {
         Self {
             name: info.name.to_string(),
             r#type: info.key_type.word(),
+            protection: info.protection.word(),
             default: info.is_default,
             default_of_identity: info.is_default_of_identity,
             certificates: info.certificates.iter().map(ToString::to_string).collect(),
@@ -146,13 +221,8 @@ fn row(store: &KeyStore, key: NameRef<'_>) -> anyhow::Result<KeyRow> {
     Ok(info.into())
 }
 
-fn new(
-    cx: &Context,
-    store: &KeyStore,
-    identity: &Name,
-    kind: KeyType,
-    id: Option<String>,
-) -> anyhow::Result<()> {
+/// The name of a new key.
+fn key_name(identity: &Name, id: Option<String>) -> Name {
     let mut name = identity.clone();
     name.append_generic("KEY");
     match id {
@@ -163,10 +233,31 @@ fn new(
             name.append_generic(random)
         }
     };
-    let key = PrivateKey::generate(kind).map_err(failure)?;
+    name
+}
+
+fn new(
+    cx: &Context,
+    store: &KeyStore,
+    name: &Name,
+    kind: KeyType,
+    secret: Option<Zeroizing<String>>,
+    at: Option<TokenPlace>,
+) -> anyhow::Result<()> {
+    let key = match &at {
+        None => PrivateKey::generate(kind).map_err(failure)?,
+        Some(at) => guarded::made_in_token(name, kind, at)?,
+    };
     let certificate =
         Certificate::self_signed(name.as_ref(), &key, unix_now_ms()).map_err(failure)?;
-    store.add_key(name.as_ref(), &key).map_err(failure)?;
+    match (&at, secret) {
+        (Some(at), _) => store.add_token_key(name.as_ref(), at, key.spki()),
+        (None, None) => store.add_key(name.as_ref(), &key),
+        (None, Some(secret)) => {
+            store.add_protected_key(name.as_ref(), &key, &secret, &mut SystemEntropy)
+        }
+    }
+    .map_err(failure)?;
     store.add_certificate(&certificate).map_err(failure)?;
     cx.print(&row(store, name.as_ref())?, |row| {
         let note = if row.default { " (default)" } else { "" };
@@ -174,7 +265,19 @@ fn new(
     })
 }
 
+/// Tells who else reads or changes what only its owner should.
+fn tell_loose(store: &KeyStore) -> anyhow::Result<()> {
+    for found in store.loose().map_err(failure)? {
+        let (path, mode, wanted) = (found.path.display(), found.mode, found.wanted);
+        crate::output::tell(format_args!(
+            "onym: others reach {path} (mode {mode:o}): chmod {wanted:o}"
+        ));
+    }
+    Ok(())
+}
+
 fn list(cx: &Context, store: &KeyStore) -> anyhow::Result<()> {
+    tell_loose(store)?;
     let keys = store.keys().map_err(failure)?;
     let rows: Vec<KeyRow> = keys.iter().map(Into::into).collect();
     cx.print(&rows, |rows| {
@@ -188,7 +291,11 @@ fn list(cx: &Context, store: &KeyStore) -> anyhow::Result<()> {
                 (false, true) => '+',
                 (false, false) => ' ',
             };
-            let _ = writeln!(text, "{mark} {:<8}{}", row.r#type, row.name);
+            let how = match row.protection {
+                "mode" => String::new(),
+                how => format!("  ({how})"),
+            };
+            let _ = writeln!(text, "{mark} {:<8}{}{how}", row.r#type, row.name);
             for certificate in &row.certificates {
                 let _ = writeln!(text, "          {certificate}");
             }
@@ -221,38 +328,6 @@ fn default(cx: &Context, store: &KeyStore, name: Option<&Name>) -> anyhow::Resul
     cx.print(&row, |row| row.name.clone())
 }
 
-fn export(
-    cx: &Context,
-    store: &KeyStore,
-    name: Option<&Name>,
-    output: Option<&Path>,
-    passphrase: &passphrase::Args,
-) -> anyhow::Result<()> {
-    let key_name = store.resolve(name.map(Name::as_ref)).map_err(failure)?;
-    let key = store.key(key_name.as_ref()).map_err(failure)?;
-    let named = name.and_then(|n| store.certificate(n.as_ref()).ok());
-    let certificate = match named {
-        Some(certificate) => certificate,
-        None => {
-            let mut all = store.certificates_of(key_name.as_ref()).map_err(failure)?;
-            if all.is_empty() {
-                let failure =
-                    Failure::new(Exit::NotFound, format!("{key_name} has no certificate"));
-                let next = format!("`onym cert self-sign {key_name}` makes one");
-                return Err(failure.next(next).into());
-            }
-            all.swap_remove(0)
-        }
-    };
-    let secret = passphrase.read_new("Passphrase for the exported key: ")?;
-    let bag = SafeBag::seal(certificate, &key, secret.as_bytes(), &mut SystemEntropy);
-    let bag_text = text::encode(bag.map_err(failure)?.wire());
-    let Some(path) = output else { return crate::output::write_line(&bag_text) };
-    write_private(path, &bag_text)?;
-    let row = serde_json::json!({ "key": key_name.to_string(), "file": path });
-    cx.print(&row, |_| format!("exported {key_name} to {}", path.display()))
-}
-
 /// Writes a file that only its owner reads; an existing one is left alone.
 fn write_private(path: &Path, text: &str) -> anyhow::Result<()> {
     use std::io::Write as _;
@@ -269,43 +344,4 @@ fn write_private(path: &Path, text: &str) -> anyhow::Result<()> {
         let _ = std::fs::remove_file(path);
     }
     written.with_context(|| format!("cannot write {}", path.display()))
-}
-
-/// Takes the keys and certificates of ndnd's PEM blocks.
-fn import_ndnd(cx: &Context, store: &KeyStore, text: &str) -> anyhow::Result<()> {
-    let items = foreign::ndnd(text.as_bytes()).map_err(failure)?;
-    let mut keys = Vec::new();
-    for item in &items {
-        if let Item::Key(name, key) = item {
-            store.add_key(name.as_ref(), key).map_err(failure)?;
-            keys.push(name.clone());
-        }
-    }
-    for item in &items {
-        if let Item::Certificate(certificate) = item {
-            store.add_certificate(certificate).map_err(failure)?;
-        }
-    }
-    let rows =
-        keys.iter().map(|key| row(store, key.as_ref())).collect::<anyhow::Result<Vec<_>>>()?;
-    cx.print(&rows, |rows| {
-        let lines: Vec<String> = rows.iter().map(|row| format!("imported {}", row.name)).collect();
-        lines.join("\n")
-    })
-}
-
-fn import(
-    cx: &Context,
-    store: &KeyStore,
-    file: &Path,
-    passphrase: &passphrase::Args,
-) -> anyhow::Result<()> {
-    let text = read_text(file)?;
-    if text.contains("-----BEGIN NDN KEY-----") {
-        return import_ndnd(cx, store, &text);
-    }
-    let bag = text::decode(&text).and_then(|wire| SafeBag::parse(&wire)).map_err(failure)?;
-    let secret = passphrase.read("Passphrase of the file: ")?;
-    let key = store.import(&bag, secret.as_bytes()).map_err(failure)?;
-    cx.print(&row(store, key.as_ref())?, |row| format!("imported {}", row.name))
 }

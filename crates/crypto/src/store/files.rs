@@ -66,18 +66,22 @@ pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Error> {
 
 /// The text of the file at `path`; `None` when there is no such file.
 pub(super) fn read(path: &Path) -> Result<Option<String>, Error> {
+    read_up_to(path, FILE_LEN_MAX)
+}
+
+/// The text of the file at `path`, which has at most `len_max` octets; `None` when there is no such
+/// file.
+pub(super) fn read_up_to(path: &Path, len_max: u64) -> Result<Option<String>, Error> {
     let file = match File::open(path) {
         Ok(file) => file,
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
         Err(e) => return Err(failed(path, "open", &e)),
     };
     let mut text = String::new();
-    let len = file
-        .take(FILE_LEN_MAX + 1)
-        .read_to_string(&mut text)
-        .map_err(|e| failed(path, "read", &e))?;
-    if len as u64 > FILE_LEN_MAX {
-        let what = format!("longer than {FILE_LEN_MAX} octets");
+    let len =
+        file.take(len_max + 1).read_to_string(&mut text).map_err(|e| failed(path, "read", &e))?;
+    if len as u64 > len_max {
+        let what = format!("longer than {len_max} octets");
         return Err(Error::Store { path: path.to_owned(), what });
     }
     Ok(Some(text))

@@ -64,12 +64,6 @@ fn key_for(
     Ok((name, key, true))
 }
 
-/// A second handle of a key.
-fn copy(key: &PrivateKey) -> anyhow::Result<PrivateKey> {
-    let der = zeroize::Zeroizing::new(key.to_pkcs8().map_err(failure)?);
-    PrivateKey::from_pkcs8(&der).map_err(failure)
-}
-
 pub(super) fn request(args: &Args, store: &KeyStore, cx: &Context) -> anyhow::Result<()> {
     let mut authority = read(&args.authority)?;
     let mut client = session::open(cx)?;
@@ -110,7 +104,7 @@ pub(super) fn request(args: &Args, store: &KeyStore, cx: &Context) -> anyhow::Re
             Proof::Code { address, ask: &mut ask_code }
         }
     };
-    let wanted = Wanted { key_name: key_name.as_ref(), key: copy(&key)?, validity };
+    let wanted = Wanted { key_name: key_name.as_ref(), key: key.clone(), validity };
     let issued = enrol::enrol(&mut client, &authority, wanted, proof)?;
     if is_new {
         store.add_key(key_name.as_ref(), &key).map_err(failure)?;
@@ -301,7 +295,7 @@ fn renewed(
     let days = u32::try_from(days).ok().filter(|days| *days > 0);
     let validity = enrol::validity(&profile, days);
     let proof = Proof::Possession { certificate: old, key: &key };
-    let wanted = Wanted { key_name: old.key_name(), key: copy(&key)?, validity };
+    let wanted = Wanted { key_name: old.key_name(), key: key.clone(), validity };
     let new = enrol::enrol(client, authority, wanted, proof)?;
     store.add_certificate(&new).map_err(failure)?;
     Ok(new)

@@ -4,9 +4,10 @@ use super::Finding;
 use crate::cmd::cert::Condition;
 use crate::cmd::daemon::certificates::{Found, look};
 use crate::cmd::daemon::routing::usual_folder;
+use crate::network_folder::{AUTHORITY_KEY, ROUTER_KEY};
 use onym_crypto::Certificate;
 use onym_crypto::edge::unix_now_ms;
-use onym_crypto::store::KeyStore;
+use onym_crypto::store::{KeyStore, loose};
 use onym_node::config::Config;
 use std::path::PathBuf;
 
@@ -22,6 +23,11 @@ pub(super) fn check(checks: &mut Vec<Finding>) {
         }
     };
     let place = store.dir().display().to_string();
+    for found in store.loose().unwrap_or_default() {
+        let (path, mode, wanted) = (found.path.display(), found.mode, found.wanted);
+        let found = format!("others than its owner reach {path} (mode {mode:o})");
+        checks.push(Finding::warning(CHECK, found, format!("chmod {wanted:o} {path}")));
+    }
     let read = store.keys().and_then(|keys| Ok((keys.len(), store.certificates()?)));
     match read {
         Ok((0, _)) => {
@@ -52,12 +58,20 @@ pub(super) fn check_routing(config: &Config, checks: &mut Vec<Finding>) {
         "" => usual_folder(),
         folder => PathBuf::from(folder),
     };
+    for file in [ROUTER_KEY, AUTHORITY_KEY] {
+        if let Some(found) = loose(folder.join(file), 0o600) {
+            let (path, mode) = (found.path.display(), found.mode);
+            let found = format!("others than its owner reach {path} (mode {mode:o})");
+            checks.push(Finding::warning(CHECK, found, format!("chmod 600 {path}")));
+        }
+    }
     for Found { certificate, days_left, condition } in look(&folder) {
         let found = format!("{certificate} has {days_left} days left");
         checks.push(match condition {
             Condition::Good => Finding::ok(CHECK, found),
             Condition::LastThird => {
-                let mend = "`onym network renew`, from a timer";
+                let mend = "the daemon renews it: does the authority answer (`onym cert authority`)? \
+                            `onym network renew` says why not";
                 Finding::warning(CHECK, found + ": a third of its time", mend)
             }
             Condition::NotYetValid => {
