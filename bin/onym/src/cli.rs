@@ -85,6 +85,7 @@ commands! {
     Key(key) in "Trust",
     Cert(cert) in "Trust",
     Trust(trust) in "Trust",
+    Access(access) in "Trust",
     Network(network) in "Trust",
     Service(service) in "Functions",
     Manager(manager) in "Functions",

@@ -27,6 +27,11 @@ pub(crate) struct Options {
 }
 
 impl Options {
+    /// Whether a schema is named.
+    pub(crate) fn is_given(&self) -> bool {
+        self.trust.is_some()
+    }
+
     /// Reads the list of what is believed no longer, when one is named.
     pub(crate) fn revoked(&self) -> anyhow::Result<Option<Revoked>> {
         let Some(path) = &self.revoked else { return Ok(None) };

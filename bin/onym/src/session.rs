@@ -175,6 +175,10 @@ fn fetch_failed(error: &FetchError) -> (Exit, &'static str) {
             "--follow follows it; --verify or --anchor follow it when the metadata is signed by whom you trust",
         ),
         FetchError::Disconnected => (Exit::NoNode, "look at the node's log; start it again"),
+        FetchError::NotOpened { .. } => (
+            Exit::Refused,
+            "--anchor, --trust or --verify say who must have signed it; --encrypted takes it as it is",
+        ),
         FetchError::NotVerified { .. } => (
             Exit::Failed,
             "somebody else may have published under this name; see whom with `onym peek NAME --verbose`",

@@ -10,7 +10,7 @@ use aws_lc_rs::rsa::{
     OAEP_SHA1_MGF1SHA1, OaepPrivateDecryptingKey, OaepPublicEncryptingKey, PrivateDecryptingKey,
     PublicEncryptingKey,
 };
-use onym_crypto::{Certificate, Entropy, KeyType, PrivateKey, SafeBag, digest};
+use onym_crypto::{Certificate, Entropy, KeyType, PrivateKey, PublicKey, SafeBag, digest};
 use onym_wire::tlv::{self, Malformed, Reader};
 use onym_wire::{Component, Name, NameRef, types};
 use std::fmt;
@@ -92,7 +92,7 @@ fn decrypting(key: &PrivateKey) -> Result<OaepPrivateDecryptingKey, Error> {
     if key.key_type() != KeyType::Rsa {
         return Err(Error::NotReadable);
     }
-    let der = Zeroizing::new(key.to_pkcs8()?);
+    let der = key.to_pkcs8()?;
     let key = PrivateDecryptingKey::from_pkcs8(&der).map_err(|_| Error::NotReadable)?;
     OaepPrivateDecryptingKey::new(key).map_err(|_| Error::Library)
 }
@@ -226,8 +226,23 @@ impl ContentKey {
     }
 }
 
-/// Name and content of the Data that carries the private key of a group to a member, whose
-/// certificate `member` was verified. `bag_name` names the group's key inside: `…/KEY/<kid>`.
+/// A member: the name of his key and the key, out of a certificate that was verified.
+#[derive(Debug, Clone, Copy)]
+pub struct MemberKey<'a> {
+    /// `/identity/KEY/key-id`.
+    pub key_name: NameRef<'a>,
+    /// The public key.
+    pub key: &'a PublicKey,
+}
+
+impl<'a> From<&'a Certificate> for MemberKey<'a> {
+    fn from(certificate: &'a Certificate) -> Self {
+        Self { key_name: certificate.key_name(), key: certificate.public_key() }
+    }
+}
+
+/// Name and content of the Data that carries the private key of a group to a member. Inside the
+/// group's key is named `…/KEY/<kid>`.
 ///
 /// # Errors
 /// [`Error::Member`] when the member's key is not RSA; [`Error::Library`].
@@ -235,13 +250,13 @@ pub fn key_for_member(
     group: NameRef<'_>,
     kid: Component<'_>,
     key: &PrivateKey,
-    member: &Certificate,
+    member: MemberKey<'_>,
     now_ms: u64,
     entropy: &mut dyn Entropy,
 ) -> Result<(Name, Vec<u8>), Error> {
-    if member.public_key().key_type() != KeyType::Rsa {
+    if member.key.key_type() != KeyType::Rsa {
         let why = "it is not RSA; only the authenticated format supports other keys";
-        return Err(Error::Member(member.key_name().to_name(), why));
+        return Err(Error::Member(member.key_name.to_name(), why));
     }
     let key_name = onym_wire::cert::key_name(group, kid);
     let certificate = Certificate::self_signed(key_name.as_ref(), key, now_ms)?;
@@ -249,10 +264,10 @@ pub fn key_for_member(
     entropy.fill(random.as_mut());
     let passphrase = Zeroizing::new(digest::hex(random.as_ref()));
     let bag = SafeBag::seal(certificate, key, passphrase.as_bytes(), entropy)?;
-    let sealed = rsa_seal(member.public_key().spki(), passphrase.as_bytes())?;
+    let sealed = rsa_seal(member.key.spki(), passphrase.as_bytes())?;
     let encrypted =
         Encrypted { payload: bag.wire().to_vec(), key: Some(sealed), ..Encrypted::default() };
-    Ok((names::kdk(group, kid, member.key_name()), encrypted.write()))
+    Ok((names::kdk(group, kid, member.key_name), encrypted.write()))
 }
 
 /// The private key of a group that the Data `kdk` carries to the member with this key.

@@ -88,6 +88,64 @@ pub fn of_ck<'a>(
     Ok((own, kid(kek, group)?))
 }
 
+/// The group that a CK of this name is encrypted for.
+///
+/// # Errors
+/// [`Error::Name`].
+pub fn group_of_ck(name: NameRef<'_>) -> Result<NameRef<'_>, Error> {
+    let [_, kek] = split(name).ok_or_else(|| bad(name))?;
+    let group = kek.drop_last(2);
+    let is_kek = kek.len() > 3 && kek.get(kek.len() - 2) == Some(KEK);
+    if is_kek && is_group(group) { Ok(group) } else { Err(bad(name)) }
+}
+
+/// Whether `name` has the form of a group: something, NAC, and something.
+#[must_use]
+pub fn is_group(name: NameRef<'_>) -> bool {
+    prefix_of(name).is_some()
+}
+
+/// Who has a group of this name: what stands in front of the last NAC.
+#[must_use]
+pub fn prefix_of(group: NameRef<'_>) -> Option<NameRef<'_>> {
+    let at = (1..group.len().saturating_sub(1)).rev().find(|at| group.get(*at) == Some(NAC))?;
+    Some(group.prefix(at))
+}
+
+/// A Data to be asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ask {
+    /// Its name, or a prefix of it.
+    pub name: Name,
+    /// Whether a longer name will do.
+    pub can_be_prefix: bool,
+}
+
+/// What an Interest asks a group for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked<'a> {
+    /// Its newest public key.
+    Newest,
+    /// Its public key of this id.
+    Kek(Component<'a>),
+    /// Its private key of this id, for the member with this key.
+    Kdk(Component<'a>, NameRef<'a>),
+}
+
+/// What `group` is asked for; nothing when it is something else.
+#[must_use]
+pub fn asked<'a>(ask: &'a Ask, group: NameRef<'_>) -> Option<Asked<'a>> {
+    let rest = ask.name.as_ref().strip_prefix(group)?;
+    match (rest.get(0), rest.get(1)) {
+        (None, _) | (Some(KEK), None) if ask.can_be_prefix => Some(Asked::Newest),
+        (Some(KEK), Some(kid)) if rest.len() == 2 => Some(Asked::Kek(kid)),
+        (Some(KDK), Some(kid)) if rest.len() > 3 && rest.get(2) == Some(ENCRYPTED_BY) => {
+            Some(Asked::Kdk(kid, rest.suffix(3)))
+        }
+        _ => None,
+    }
+}
+
 /// Checks that `name` is that of the private key `kid` of `group` for `member_key`.
 ///
 /// # Errors

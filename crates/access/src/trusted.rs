@@ -29,6 +29,12 @@ impl<'a> Trusted<'a> {
         self.0.name
     }
 
+    /// The Data.
+    #[must_use]
+    pub fn wire(&self) -> &'a [u8] {
+        self.0.wire
+    }
+
     /// Its content.
     #[must_use]
     pub fn content(&self) -> &'a [u8] {

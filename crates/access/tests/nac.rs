@@ -119,7 +119,7 @@ fn what_is_encrypted_here_is_read_again() {
     let World { group, kek, pair, member, certificate } = world();
     let (kid, entropy) = (Component::generic(b"k1"), &mut Seeded(7));
     let (kdk_name, kdk) =
-        nac::key_for_member(group.as_ref(), kid, &pair, &certificate, 1, entropy).unwrap();
+        nac::key_for_member(group.as_ref(), kid, &pair, (&certificate).into(), 1, entropy).unwrap();
     assert_eq!(kdk_name.to_string(), "/am/NAC/ds/KDK/k1/ENCRYPTED-BY/member/KEY/m1");
     let made = ContentKey::new(name("/prod").as_ref(), Component::generic(b"c1"), entropy);
     let (ck_name, ck) = made.for_group(&believed(&kek), group.as_ref()).unwrap();
@@ -135,7 +135,7 @@ fn what_is_encrypted_here_is_read_again() {
     // Members with other keys are told so.
     let other = PrivateKey::generate(KeyType::Ecdsa).unwrap();
     let other = Certificate::self_signed(name("/e/KEY/1").as_ref(), &other, 1).unwrap();
-    let refused = nac::key_for_member(group.as_ref(), kid, &pair, &other, 1, entropy);
+    let refused = nac::key_for_member(group.as_ref(), kid, &pair, (&other).into(), 1, entropy);
     assert!(matches!(refused, Err(Error::Member(..))));
 }
 
@@ -212,7 +212,7 @@ fn a_certificate_says_whose_key_the_group_is_encrypted_for() {
     let issue = Issue { issuer_id: Component::generic(b"r"), validity, now_ms: 2 };
     let issued = Certificate::issue(&certificate, &signer, &issue).unwrap();
     let kid = Component::generic(b"k1");
-    let made = nac::key_for_member(group.as_ref(), kid, &pair, &issued, 1, &mut Seeded(3));
+    let made = nac::key_for_member(group.as_ref(), kid, &pair, (&issued).into(), 1, &mut Seeded(3));
     let (kdk_name, content) = made.unwrap();
     let wire = packet(&kdk_name, &content);
     let found =

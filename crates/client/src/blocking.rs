@@ -13,6 +13,7 @@ use crate::verify::Verify;
 use onym_crypto::Signer;
 use onym_face::Face;
 use onym_tables::Tick;
+use onym_wire::data::Data;
 use onym_wire::mgmt::{Block as _, ControlParameters, ControlResponse};
 use onym_wire::name::Name;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -138,6 +139,37 @@ impl Client {
         self.wait_for(id)?
             .map_err(|why| Error::Unanswered { name: request.name.clone(), why })
             .map_err(|e| self.driver.never_heard().unwrap_or(e))
+    }
+
+    /// Sends `request` and waits for a Data that `trust` vouches for; certificates on the way to it
+    /// are fetched by their names.
+    ///
+    /// # Errors
+    /// Those of [`request`](Self::request), and [`FetchError::NotVerified`].
+    pub fn request_trusted<T: Trust>(
+        &mut self,
+        request: &Request,
+        trust: &T,
+    ) -> Result<Packet, Error> {
+        let packet = self.request(request)?;
+        self.believe(&packet.data(), trust)?;
+        Ok(packet)
+    }
+
+    /// Checks that `trust` vouches for `data`; certificates on the way to it are fetched by their
+    /// names.
+    ///
+    /// # Errors
+    /// Those of [`request`](Self::request), and [`FetchError::NotVerified`].
+    pub fn believe<T: Trust>(&mut self, data: &Data<'_>, trust: &T) -> Result<(), Error> {
+        let mut verified = trust.verify(data);
+        for _ in 0..SIGNERS_MAX {
+            let Err(onym_crypto::Error::NoCertificate(_)) = verified else { break };
+            self.follow(&data.name.to_name(), trust)?;
+            verified = trust.verify(data);
+        }
+        let name = || data.name.to_name();
+        verified.map_err(|source| Error::Fetch(FetchError::NotVerified { name: name(), source }))
     }
 
     /// Sends the command `[module, verb]` and waits for its answer.

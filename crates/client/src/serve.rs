@@ -1,6 +1,7 @@
 //! Serving a segmented object: its segments, made when asked for or ahead, and its metadata.
 
 use crate::metadata::Metadata;
+use crate::open::Seal;
 use crate::producer::{Answer, Incoming, Respond};
 use crate::request::millis;
 use onym_crypto::signer::Signer;
@@ -89,6 +90,8 @@ pub struct ServeOptions {
     pub freshness: Duration,
     /// Who signs; default a digest.
     pub signer: Signer,
+    /// Encrypts segments before they are signed; default nobody.
+    pub seal: Option<Box<dyn Seal>>,
 }
 
 impl ServeOptions {
@@ -100,6 +103,7 @@ impl ServeOptions {
             segment_size: 8000,
             freshness: Duration::from_secs(10),
             signer: Signer::digest(),
+            seal: None,
         }
     }
 }
@@ -271,6 +275,15 @@ impl Object {
         self.source.read_at(offset, &mut self.content)?;
         let mut number = [0; 10];
         self.scratch.append_segment(segment);
+        if let Some(seal) = &mut self.options.seal {
+            match seal.seal(self.scratch.as_ref(), &self.content) {
+                Ok(sealed) => self.content = sealed,
+                Err(error) => {
+                    self.scratch.pop();
+                    return Err(error.into());
+                }
+            }
+        }
         let data = DataBuilder {
             freshness_ms: millis(self.options.freshness),
             final_block_id: Some(segment_component(self.last, &mut number)),

@@ -1,10 +1,13 @@
 //! `onym get`: fetch a segmented object.
 
+mod opened;
+
 use crate::cmd::cert;
 use crate::exit::{Exit, Failure};
 use crate::human;
 use crate::output::Context;
 use crate::schema;
+use crate::secrecy::Whose;
 use crate::session;
 use crate::stop;
 use crate::target::Target;
@@ -19,6 +22,7 @@ use onym_crypto::Certificate;
 use onym_crypto::edge::unix_now_ms;
 use onym_crypto::store::KeyStore;
 use onym_wire::Name;
+use opened::{Plan, Take};
 use serde::Serialize;
 use std::fs;
 use std::io::{self, IsTerminal as _};
@@ -35,9 +39,11 @@ use std::time::{Duration, Instant};
   onym get /example/film -o film.mkv --verify /alice
   onym get /alice/film -o film.mkv --anchor root.ndncert
   onym get /alice/film -o film.mkv --anchor root.ndncert --trust site.lvs
+  onym get /alice/film -o film.mkv --anchor root.ndncert --for /alice/NAC/friends
 
 The newest version is found by metadata (RDR), or else by whatever segment answers; a name that ends with
-a version is fetched as it is. Objects of ndnputchunks, ndnd put, NDNts and python-ndn are understood.")]
+a version is fetched as it is. What is encrypted for a group (`onym put --for`) is decrypted with the keys
+of the key store, when --verify, --anchor or --trust say who must have signed it. Objects of ndnputchunks, ndnd put, NDNts and python-ndn are understood.")]
 pub(crate) struct Args {
     /// Name of the object, with or without version.
     name: Name,
@@ -70,6 +76,12 @@ pub(crate) struct Args {
     /// --verify or --anchor vouch for is followed without it.
     #[arg(long)]
     follow: bool,
+    /// Take only what is encrypted for this group, /PREFIX/NAC/DATASET.
+    #[arg(long = "for", value_name = "GROUP", conflicts_with = "encrypted")]
+    group: Option<Name>,
+    /// Write encrypted content as it is.
+    #[arg(long)]
+    encrypted: bool,
     /// Congestion control of the window.
     #[arg(long, value_enum, default_value_t = Law::Cubic, help_heading = "Pipeline")]
     pipeline: Law,
@@ -144,7 +156,10 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     let options = options(&args)?;
     let anchors = args.anchors.iter().map(|what| certificate("--anchor", what));
     let anchors = anchors.collect::<anyhow::Result<Vec<_>>>()?;
-    let trust = trust(&args, anchors)?;
+    let whose = whose(&args, anchors)?;
+    let group = args.group.clone();
+    let opened = if args.encrypted { Take::AsItIs } else { Take::Opened(group) };
+    let plan = Plan::new(args.name.clone(), options, whose, opened)?;
     let mut client = session::open(cx)?;
     let mut target = Target::open(args.output.as_deref().filter(|_| !to_stdout))?;
     if matches!(target, Target::File(_)) {
@@ -159,14 +174,9 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
             crate::output::tell(format_args!("onym: {}", session::notice_text(&notice)))
         }),
     };
-    let fetched = match trust {
-        None => client.fetch(args.name, options, target.sink(), &mut watch),
-        Some(schema) => {
-            client.fetch_trusted(&args.name, &options, &schema, target.sink(), &mut watch)
-        }
-    };
+    let fetched = plan.run(&mut client, target.sink(), &mut watch);
     bar.finish_and_clear();
-    let progress = fetched.map_err(session::failure)?;
+    let progress = fetched?;
     target.finish()?;
     let report = report(&progress, start.elapsed());
     if to_stdout || args.quiet {
@@ -178,17 +188,29 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     cx.print(&report, text)
 }
 
-/// By whose word the object is believed, beside what `--verify` says: the rules of `--trust`, or the
-/// hierarchy under `--anchor`.
-fn trust(args: &Args, anchors: Vec<Certificate>) -> anyhow::Result<Option<Arc<Schema>>> {
+/// Who must have signed every segment; nobody when only damage is looked for.
+fn whose(args: &Args, anchors: Vec<Certificate>) -> anyhow::Result<Option<Whose>> {
+    if !matches!(args.verify.as_str(), "integrity" | "off") {
+        let certificate = certificate("--verify", &args.verify)?;
+        return Ok(Some(Whose::Key(Box::new(certificate.public_key().clone()))));
+    }
+    believed(&args.schema, anchors)
+}
+
+/// By whose word something is believed: the rules of `--trust`, or the hierarchy under `--anchor`.
+pub(super) fn believed(
+    options: &schema::Options,
+    anchors: Vec<Certificate>,
+) -> anyhow::Result<Option<Whose>> {
     let not_taken = |error| {
         Failure::new(Exit::Failed, "the schema does not accept the trust anchor").why(error)
     };
-    let Some((loaded, own)) = args.schema.load()? else {
+    let Some((loaded, own)) = options.load()? else {
         if anchors.is_empty() {
             return Ok(None);
         }
-        return Ok(Some(Arc::new(Schema::hierarchy(anchors).map_err(not_taken)?)));
+        let schema = Schema::hierarchy(anchors).map_err(not_taken)?;
+        return Ok(Some(Whose::Schema(Arc::new(schema))));
     };
     let anchors: Vec<Certificate> = anchors.into_iter().chain(own).collect();
     if anchors.is_empty() && !loaded.policy.allows_anything() {
@@ -197,10 +219,10 @@ fn trust(args: &Args, anchors: Vec<Certificate>) -> anyhow::Result<Option<Arc<Sc
             .into());
     }
     let schema = Schema::new(loaded.policy, anchors).map_err(not_taken)?;
-    if let Some(revoked) = args.schema.revoked()? {
+    if let Some(revoked) = options.revoked()? {
         schema.set_revoked(revoked);
     }
-    Ok(Some(Arc::new(schema)))
+    Ok(Some(Whose::Schema(Arc::new(schema))))
 }
 
 fn options(args: &Args) -> anyhow::Result<FetchOptions> {
@@ -233,7 +255,7 @@ fn options(args: &Args) -> anyhow::Result<FetchOptions> {
     let find = if args.no_discovery { Find::Nothing } else { Find::Auto };
     let bounds =
         FetchBounds { size_max: args.size_max, follow: args.follow, ..FetchBounds::default() };
-    Ok(FetchOptions { pipeline, find, must_be_fresh: args.fresh, verify, bounds })
+    Ok(FetchOptions { pipeline, find, must_be_fresh: args.fresh, verify, bounds, open: None })
 }
 
 /// A key is believed while its certificate is valid. Anchors are checked where a chain reaches them.

@@ -1,5 +1,6 @@
 //! One file per command. Each has `Args` (what can be typed, and the help) and `run`.
 
+pub(crate) mod access;
 pub(crate) mod bench;
 pub(crate) mod cert;
 pub(crate) mod chat;

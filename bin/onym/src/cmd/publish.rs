@@ -5,9 +5,13 @@ use crate::human;
 use crate::input::Input;
 use crate::output::Context;
 use crate::push_words::{self, failure};
+use crate::schema;
+use crate::secrecy::Publisher;
+use crate::session;
 use crate::stop::{self, Stop};
 use anyhow::Context as _;
 use onym_client::push::{App, Event, Publication, Sent};
+use onym_wire::Name;
 use onym_wire::push::{Filter, Id, Label, RouteBuf, Strategy};
 use serde_json::json;
 use std::io::{BufRead as _, BufReader};
@@ -28,6 +32,7 @@ const LOOK: Duration = Duration::from_millis(200);
   onym publish /1/2 --text hello --strategy node-local
   onym publish /1/2 --text hello --timeout 10 --json
   onym publish /1/2 --text hello --strategy broadcast
+  onym publish /1/2 --text hello --key /alice --for /alice/NAC/friends    who was let in reads it
   onym publish /1/2 --text hello --strategy link-local --to 00000000000000a1")]
 pub(crate) struct Args {
     /// Identifier of the item: labels of 1 to 16 hexadecimal digits, such as /1/2.
@@ -60,6 +65,17 @@ pub(crate) struct Args {
         required_if_eq_any([("strategy", "algorithmic-local"), ("strategy", "algorithmic-domain")])
     )]
     about: Option<Id>,
+    /// Encrypt for this group, /PREFIX/NAC/DATASET (`onym access`), and sign with --key.
+    #[arg(long = "for", value_name = "GROUP", requires = "key")]
+    group: Option<Name>,
+    /// Identity, key or certificate of the key store that signs what is encrypted.
+    #[arg(long, value_name = "NAME", requires = "group")]
+    key: Option<Name>,
+    /// Trust anchor of the group's owner: the file of a certificate, or a name in the key store.
+    #[arg(long = "anchor", value_name = "CERT", requires = "group")]
+    anchors: Vec<String>,
+    #[command(flatten)]
+    schema: schema::Options,
     /// Keep running, and publish again whenever subscribers appear after there were none.
     #[arg(long)]
     keep: bool,
@@ -70,6 +86,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     let stop = stop::on_signal()?;
+    let mut publisher = publisher(&args, cx)?;
     let mut app = push_words::open(cx, "onym publish")?;
     app.stop_when(stop.flag());
     // What is started once somebody subscribed; without it nothing is waited for.
@@ -85,7 +102,7 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     }
     let whole = if args.lines { None } else { Some(input(&args, app.info().length_max, &stop)?) };
     if item.is_none() {
-        send(&mut app, &args, whole.as_deref(), &stop, cx)?;
+        send(&mut app, &args, publisher.as_mut(), whole.as_deref(), &stop, cx)?;
         return app.leave().map_err(failure);
     }
     let deadline = args.timeout.map(|s| Instant::now() + Duration::from_secs(s));
@@ -96,7 +113,7 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
         let event = app.event(Some(LOOK)).map_err(failure)?;
         match event {
             Some(Event::StartPublish(id)) if item == Some(&id) => {
-                send(&mut app, &args, whole.as_deref(), &stop, cx)?;
+                send(&mut app, &args, publisher.as_mut(), whole.as_deref(), &stop, cx)?;
                 if !args.keep || args.lines {
                     return app.leave().map_err(failure);
                 }
@@ -115,6 +132,16 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
             _ => {}
         }
     }
+}
+
+/// What encrypts, where it is for a group.
+fn publisher(args: &Args, cx: &Context) -> anyhow::Result<Option<Publisher>> {
+    let Some(group) = &args.group else { return Ok(None) };
+    let anchors = args.anchors.iter().map(|what| super::get::certificate("--anchor", what));
+    let whose = super::get::believed(&args.schema, anchors.collect::<anyhow::Result<_>>()?)?;
+    let signer = session::signer(args.key.as_ref())?;
+    let mut client = session::open(cx)?;
+    Publisher::new(&mut client, group, whose.as_ref(), &args.id, signer).map(Some)
 }
 
 /// What is published: `args` and a payload.
@@ -138,13 +165,14 @@ fn route(args: &Args) -> Option<RouteBuf> {
 fn send(
     app: &mut App,
     args: &Args,
+    publisher: Option<&mut Publisher>,
     whole: Option<&[u8]>,
     stop: &Stop,
     cx: &Context,
 ) -> anyhow::Result<()> {
     match whole {
-        Some(payload) => publish(app, args, payload, cx),
-        None => lines(app, args, stop, cx),
+        Some(payload) => publish(app, args, publisher, payload, cx),
+        None => lines(app, args, publisher, stop, cx),
     }
 }
 
@@ -156,8 +184,16 @@ fn input(args: &Args, most: u64, stop: &Stop) -> anyhow::Result<Vec<u8>> {
     Input::open(args.file.as_deref(), stop)?.whole(most)
 }
 
-fn publish(app: &mut App, args: &Args, payload: &[u8], cx: &Context) -> anyhow::Result<()> {
+fn publish(
+    app: &mut App,
+    args: &Args,
+    publisher: Option<&mut Publisher>,
+    payload: &[u8],
+    cx: &Context,
+) -> anyhow::Result<()> {
     let route = route(args);
+    let sealed = publisher.map(|publisher| publisher.publication(payload)).transpose()?;
+    let payload = sealed.as_deref().unwrap_or(payload);
     let publication = publication(args, route.as_ref(), payload);
     let Sent { local, frames } = app.publish_told(&publication).map_err(failure)?;
     let told = json!({
@@ -172,7 +208,13 @@ fn publish(app: &mut App, args: &Args, payload: &[u8], cx: &Context) -> anyhow::
 }
 
 /// Publishes line after line; a line that finds nobody is left out.
-fn lines(app: &mut App, args: &Args, stop: &Stop, cx: &Context) -> anyhow::Result<()> {
+fn lines(
+    app: &mut App,
+    args: &Args,
+    mut publisher: Option<&mut Publisher>,
+    stop: &Stop,
+    cx: &Context,
+) -> anyhow::Result<()> {
     let route = route(args);
     let mut reader = BufReader::new(Input::open(args.file.as_deref(), stop)?);
     let (mut line, mut count) = (Vec::new(), 0_u64);
@@ -184,6 +226,8 @@ fn lines(app: &mut App, args: &Args, stop: &Stop, cx: &Context) -> anyhow::Resul
             Err(error) => return Err(error).context("cannot read the input"),
         }
         let text = line.strip_suffix(b"\n").unwrap_or(&line);
+        let sealed = publisher.as_mut().map(|publisher| publisher.publication(text)).transpose()?;
+        let text = sealed.as_deref().unwrap_or(text);
         app.publish_as(&publication(args, route.as_ref(), text)).map_err(failure)?;
         app.drain().map_err(failure)?;
         count += 1;

@@ -7,19 +7,21 @@ use crate::human;
 use crate::input::Input;
 use crate::output::{self, Context};
 use crate::schema;
+use crate::secrecy::{self, Sealed};
 use crate::session;
 use crate::stop::{self, Stop};
 use anyhow::Context as _;
-use onym_client::blocking::Happened;
+use onym_client::blocking::{Client, Happened};
 use onym_client::schema::signer_for;
 use onym_client::serve::{FileSource, Object, ServeCounters, ServeOptions};
-use onym_client::{Event, Notice, RouteOptions};
-use onym_crypto::Signer;
+use onym_client::{Answer, Event, Incoming, Notice, RouteOptions, Seal};
 use onym_crypto::edge::unix_now_ms;
 use onym_crypto::store::KeyStore;
+use onym_crypto::{Certificate, Signer};
+use onym_frame::Buf;
 use onym_repo::command::ObjectParam;
-use onym_wire::Name;
 use onym_wire::mgmt::ORIGIN_CLIENT;
+use onym_wire::{NackReason, Name};
 use serde::Serialize;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -35,6 +37,7 @@ use std::time::Duration;
   onym put /example/film film.mkv --announce    other nodes of the network find it, too
   onym put /example/film film.mkv --freshness 60000 --segment-size 4000
   onym put /alice/film film.mkv --key /alice --repo /example/repo    ends when that has it
+  onym put /alice/film film.mkv --key /alice --for /alice/NAC/friends    who was let in reads it
 
 Prints the versioned name and `ready` once the node routes the name here. The file is read while it is
 fetched and must not change; standard input and FIFOs are read whole first (at most 1 GiB).
@@ -57,9 +60,13 @@ pub(crate) struct Args {
     /// only, which shows damage but not who published.
     #[arg(long, value_name = "NAME")]
     key: Option<Name>,
-    /// Trust anchor of --trust: the file of a certificate, or a name in the key store.
-    #[arg(long = "anchor", value_name = "CERT", requires = "trust")]
+    /// Trust anchor of --trust, and of the owner of --for: the file of a certificate, or a name in
+    /// the key store.
+    #[arg(long = "anchor", value_name = "CERT")]
     anchors: Vec<String>,
+    /// Encrypt for this group, /PREFIX/NAC/DATASET (`onym access`); it must be signed with a key.
+    #[arg(long = "for", value_name = "GROUP")]
+    group: Option<Name>,
     #[command(flatten)]
     schema: schema::Options,
     /// Sign all segments before serving (takes as much memory as the file).
@@ -93,7 +100,32 @@ enum Line {
 
 pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     let stop = stop::on_signal()?;
-    let (prefix, object) = object(&args, &stop)?;
+    if !args.anchors.is_empty() && args.group.is_none() && !args.schema.is_given() {
+        return Err(Failure::new(Exit::Usage, "--anchor goes with --trust or --for").into());
+    }
+    let (name, version) = versioned(&args)?;
+    let signer = signer(&args, &name, version)?;
+    let mut client = None;
+    let sealed = match &args.group {
+        None => None,
+        Some(group) => {
+            let client = client.insert(session::open_forever(cx)?);
+            Some(sealed_for(client, &args, group, &name, version, &signer)?)
+        }
+    };
+    let (sealing, key) = match sealed {
+        Some(Sealed { key, ck_name, ck, sealing }) => (Some(sealing), Some((key, ck_name, ck))),
+        None => (None, None),
+    };
+    let prefix = name.clone();
+    let options = ServeOptions {
+        segment_size: args.segment_size,
+        freshness: Duration::from_millis(args.freshness),
+        signer,
+        seal: sealing.map(|sealing| Box::new(sealing) as Box<dyn Seal>),
+        ..ServeOptions::new(version)
+    };
+    let object = object(&args, name, options, &stop)?;
     let ready = Line::Ready {
         name: object.versioned_name().to_string(),
         segments: object.segments(),
@@ -107,8 +139,21 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
         register: Some(prefix.clone()),
         ..ObjectParam::default()
     };
-    let mut client = session::open_forever(cx)?;
+    let mut client = match client {
+        Some(client) => client,
+        None => session::open_forever(cx)?,
+    };
     client.respond(prefix.clone(), Box::new(object)).map_err(|e| session::failure(e.into()))?;
+    let ck_name = key.as_ref().map(|(_, ck_name, _)| ck_name.clone());
+    if let Some((key, _, ck)) = key {
+        let ck = Buf::copy_from(&ck);
+        let respond = move |incoming: &Incoming, _: &mut Vec<u8>| match incoming.is_answered_by(&ck)
+        {
+            true => Answer::Shared(ck.clone()),
+            false => Answer::Nack(NackReason::NONE),
+        };
+        client.respond(key, Box::new(respond)).map_err(|e| session::failure(e.into()))?;
+    }
     let origin = args.announce.then_some(ORIGIN_CLIENT);
     let route = RouteOptions { cost: args.cost, origin, ..RouteOptions::default() };
     let registration = client.register(prefix.clone(), route).map_err(session::failure)?;
@@ -116,7 +161,12 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     announced::tell_soon(cx, &prefix, origin);
     if let Some(repo) = &args.repo {
         client.stop_when(stop.flag());
-        let packets = keep(&mut client, repo, wanted, args.key.as_ref())?;
+        let mut packets = keep(&mut client, repo, wanted, args.key.as_ref())?;
+        if let Some(name) = ck_name {
+            // Whoever reads needs the content key as long as the content.
+            let wanted = ObjectParam { name, ..ObjectParam::default() };
+            packets += keep(&mut client, repo, wanted, args.key.as_ref())?;
+        }
         return cx.event(&Line::Kept { repo: repo.to_string(), packets }, text);
     }
     let mut say = Ok(());
@@ -141,8 +191,7 @@ fn signer(args: &Args, name: &Name, version: u64) -> anyhow::Result<Signer> {
     let Some((loaded, own)) = args.schema.load()? else {
         return session::signer(args.key.as_ref());
     };
-    let anchors = args.anchors.iter().map(|what| super::get::certificate("--anchor", what));
-    let mut anchors = anchors.collect::<anyhow::Result<Vec<_>>>()?;
+    let mut anchors = anchors(args)?;
     anchors.extend(own);
     let mut segment = name.clone();
     segment.append_version(version).append_segment(0);
@@ -157,7 +206,25 @@ fn signer(args: &Args, name: &Name, version: u64) -> anyhow::Result<Signer> {
     })
 }
 
-fn object(args: &Args, stop: &Stop) -> anyhow::Result<(Name, Object)> {
+fn anchors(args: &Args) -> anyhow::Result<Vec<Certificate>> {
+    args.anchors.iter().map(|what| super::get::certificate("--anchor", what)).collect()
+}
+
+/// What encrypts the object for its group.
+fn sealed_for(
+    client: &mut Client,
+    args: &Args,
+    group: &Name,
+    name: &Name,
+    version: u64,
+    signer: &Signer,
+) -> anyhow::Result<Sealed> {
+    let whose = super::get::believed(&args.schema, anchors(args)?)?;
+    secrecy::seal_for(client, group, whose.as_ref(), name, version, signer)
+}
+
+/// The name without its version, and that.
+fn versioned(args: &Args) -> anyhow::Result<(Name, u64)> {
     let mut name = args.name.clone();
     let in_name = name.as_ref().last().and_then(|c| c.as_version());
     if in_name.is_some() {
@@ -168,22 +235,19 @@ fn object(args: &Args, stop: &Stop) -> anyhow::Result<(Name, Object)> {
             .next("name the object, such as /example/film")
             .into());
     }
-    let version = args.version.or(in_name).unwrap_or_else(unix_now_ms);
-    let options = ServeOptions {
-        segment_size: args.segment_size,
-        freshness: Duration::from_millis(args.freshness),
-        signer: signer(args, &name, version)?,
-        ..ServeOptions::new(version)
-    };
+    Ok((name, args.version.or(in_name).unwrap_or_else(unix_now_ms)))
+}
+
+fn object(args: &Args, name: Name, options: ServeOptions, stop: &Stop) -> anyhow::Result<Object> {
     let file = args.file.as_deref().filter(|f| *f != Path::new("-"));
     let object = match file {
         // What cannot be read twice, such as a FIFO, is read whole, as standard input is.
         Some(path) if fs::metadata(path).is_ok_and(|m| m.is_file() || m.is_dir()) => {
             let cannot = || format!("cannot publish {}", path.display());
             let source = File::open(path).and_then(FileSource::new).with_context(cannot)?;
-            Object::new(name.clone(), source, options)
+            Object::new(name, source, options)
         }
-        file => Object::new(name.clone(), Input::open(file, stop)?.whole(INPUT_MAX)?, options),
+        file => Object::new(name, Input::open(file, stop)?.whole(INPUT_MAX)?, options),
     };
     let mut object = object.map_err(|error| {
         Failure::new(Exit::Usage, "cannot publish")
@@ -193,7 +257,7 @@ fn object(args: &Args, stop: &Stop) -> anyhow::Result<(Name, Object)> {
     if args.sign_ahead {
         object.sign_ahead()?;
     }
-    Ok((name, object))
+    Ok(object)
 }
 
 fn tell(happened: &Happened) -> Option<Line> {

@@ -3,10 +3,16 @@
 use crate::exit::{Exit, Failure};
 use crate::human;
 use crate::output::{Context, tell, write_json};
+use crate::plain;
 use crate::push_words::{self, failure};
+use crate::schema;
+use crate::secrecy::Subscriber;
+use crate::session;
 use crate::stop;
 use anyhow::Context as _;
 use onym_client::push::{App, Event};
+use onym_frame::Buf;
+use onym_wire::Name;
 use onym_wire::push::{Id, Kind, Status, Strategy};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -29,7 +35,8 @@ const LOOK: Duration = Duration::from_millis(200);
   onym subscribe /1/2 --count 1 -o notes.pdf
   onym subscribe /1/2 --lines
   onym subscribe /1 --scope --json        items right beneath /1, and news of its scopes
-  onym subscribe /1 --deep --lines        everything beneath /1")]
+  onym subscribe /1 --deep --lines        everything beneath /1
+  onym subscribe /1/2 --lines --anchor alice.ndncert    what `onym publish --for` encrypted")]
 pub(crate) struct Args {
     /// Identifier: labels of 1 to 16 hexadecimal digits, such as /1/2.
     id: Id,
@@ -51,6 +58,15 @@ pub(crate) struct Args {
     /// Write to this file.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Take only publications that are encrypted and signed (`onym publish --for`) by whom this trust
+    /// anchor vouches for: the file of a certificate, or a name in the key store.
+    #[arg(long = "anchor", value_name = "CERT")]
+    anchors: Vec<String>,
+    /// Take only those for this group, /PREFIX/NAC/DATASET; with --anchor or --trust.
+    #[arg(long = "for", value_name = "GROUP")]
+    group: Option<Name>,
+    #[command(flatten)]
+    schema: schema::Options,
     /// End each publication with a line end.
     #[arg(long)]
     lines: bool,
@@ -65,6 +81,7 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
         }
         None => Box::new(io::stdout()),
     };
+    let mut subscriber = subscriber(&args, cx)?;
     let mut app = push_words::open(cx, "onym subscribe")?;
     app.stop_when(stop.flag());
     let begun = Instant::now();
@@ -80,7 +97,7 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
                 tell(format_args!("scope {scope} is not subscribed: {status}"));
             }
         }
-        let Some(event) = event else {
+        let Some(mut event) = event else {
             if patience.is_some_and(|p| last.elapsed() >= p) {
                 return Err(Failure::new(
                     Exit::NotFound,
@@ -91,6 +108,19 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
             }
             continue;
         };
+        if let (Event::Data { id, payload }, Some(subscriber)) = (&mut event, &mut subscriber) {
+            match subscriber.open(id, payload) {
+                Ok(plain) => *payload = Buf::copy_from(&plain),
+                Err(error) => {
+                    // Anybody may publish: what he publishes does not end this command.
+                    tell(format_args!(
+                        "a publication of {id} is left out: {}",
+                        plain::line(&format!("{error:#}"))
+                    ));
+                    continue;
+                }
+            }
+        }
         if let Event::Data { .. } = event {
             (last, count) = (Instant::now(), count + 1);
         }
@@ -105,6 +135,22 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     }
     out.flush()?;
     app.leave().map_err(failure)
+}
+
+/// What decrypts, where only that is wanted.
+fn subscriber(args: &Args, cx: &Context) -> anyhow::Result<Option<Subscriber>> {
+    let anchors = args.anchors.iter().map(|what| super::get::certificate("--anchor", what));
+    let whose = super::get::believed(&args.schema, anchors.collect::<anyhow::Result<_>>()?)?;
+    match (whose, &args.group) {
+        (None, None) => Ok(None),
+        (Some(whose), only) => {
+            Ok(Some(Subscriber::new(session::open_forever(cx)?, whose, only.clone())))
+        }
+        (None, Some(_)) => Err(Failure::new(Exit::Usage, "--for needs somebody to trust")
+            .why("nothing is decrypted that nobody signed whom you trust")
+            .next("name --anchor CERT or --trust SCHEMA")
+            .into()),
+    }
 }
 
 fn subscribe(app: &mut App, args: &Args) -> anyhow::Result<()> {

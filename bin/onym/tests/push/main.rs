@@ -414,3 +414,42 @@ fn a_node_that_trusts_somebody_delivers_only_what_is_signed_so() {
     let payload = Buf::copy_from(&payload);
     assert_eq!(got, Some(Event::Data { id: item(1), payload }));
 }
+
+#[test]
+fn a_publication_for_a_group_is_read_by_its_members_and_by_nobody_else() {
+    let place = Place::new();
+    let _daemon = push_daemon(&place, &["push.node=a"]);
+    for args in [
+        &["key", "new", "/alice"][..],
+        &["cert", "export", "/alice", "-o", "alice.ndncert"],
+        &["access", "key", "/alice", "-o", "alice.card"],
+        &["access", "grant", "/alice/NAC/friends", "alice.card"],
+    ] {
+        let ended = place.run(args);
+        assert_eq!(ended.code, 0, "{args:?}: {}", ended.err);
+    }
+    let mut serve = place.start(&["access", "serve"]);
+    serve.wait_for("ready: ");
+    let subscribe = ["subscribe", "/1/2", "--count", "1", "--timeout", "60"];
+    let trusting = [&subscribe[..], &["--anchor", "alice.ndncert"]].concat();
+    let mut member = place.start(&trusting);
+    let mut command = place.command(&trusting);
+    command.env("ONYM_KEYSTORE", place.path("nobody"));
+    let mut stranger = Running::start(&mut command);
+    let mut raw = place.start(&subscribe);
+    ask_until("the three subscribers", || {
+        let here = &place.json(&["explain", "--push", "/1/2"])["here"]["subscribers"];
+        here.as_array().is_some_and(|all| all.len() == 3)
+    });
+    // One that is not encrypted is left out by who trusts.
+    let sealed = ["--key", "/alice", "--for", "/alice/NAC/friends"];
+    let publish = ["publish", "/1/2", "--text", "for friends", "--timeout", "60"];
+    let published = place.run(&[&publish[..], &sealed].concat());
+    assert_eq!(published.code, 0, "{}", published.err);
+    assert_eq!(member.end(), Some(0), "{}", member.err.text());
+    assert_eq!(member.out.text(), "for friends\n");
+    assert_eq!(raw.end(), Some(0), "{}", raw.err.text());
+    assert!(!raw.out.text().contains("for friends"), "it is on the wire");
+    stranger.wait_for("no key of this reader is a member's");
+    assert!(stranger.out.text().is_empty());
+}

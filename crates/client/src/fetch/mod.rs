@@ -193,7 +193,7 @@ impl Fetch {
         mark: u8,
     ) -> Result<(), FetchError> {
         let verified = self.check(data)?;
-        let content = bytes.slice_of(data.content);
+        let content = self.content(data, bytes)?;
         if let Some(last) = data.final_block_id.and_then(|c| c.as_segment()) {
             self.end_at(last)?;
         }
@@ -207,6 +207,16 @@ impl Fetch {
             self.taken.segment(&self.prefix, segment, len, self.pipeline.last())?;
         }
         Ok(())
+    }
+
+    /// What a segment that was verified holds.
+    fn content(&self, data: &Data<'_>, bytes: &Buf) -> Result<Buf, FetchError> {
+        let opened = self.options.open.as_ref().map_or(Ok(None), |opener| opener.open(data));
+        match opened {
+            Ok(Some(plain)) => Ok(Buf::copy_from(&plain)),
+            Ok(None) => Ok(bytes.slice_of(data.content)),
+            Err(source) => Err(FetchError::NotOpened { name: data.name.to_name(), source }),
+        }
     }
 
     fn end_at(&mut self, last: u64) -> Result<(), FetchError> {

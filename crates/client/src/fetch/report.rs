@@ -2,10 +2,12 @@
 
 use super::discovery::Find;
 use super::pipeline::{PipelineCounters, PipelineOptions};
+use crate::open::{NotOpened, Opener};
 use crate::request::Unanswered;
 use crate::verify::Verify;
 use onym_wire::NackReason;
 use onym_wire::name::Name;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How to fetch.
@@ -19,6 +21,8 @@ pub struct FetchOptions {
     pub must_be_fresh: bool,
     /// How segments are verified.
     pub verify: Verify,
+    /// What makes encrypted segments readable; without it content is handed out as it is.
+    pub open: Option<Arc<dyn Opener>>,
     /// What the producer can make of it at most.
     pub bounds: FetchBounds,
 }
@@ -93,6 +97,14 @@ pub enum FetchError {
         name: Name,
         /// Why.
         source: onym_crypto::Error,
+    },
+    /// A Data that cannot be decrypted.
+    #[error("{name} cannot be read: {source}")]
+    NotOpened {
+        /// The name of the Data.
+        name: Name,
+        /// Why.
+        source: NotOpened,
     },
     /// The metadata cannot be read.
     #[error("the metadata {name} cannot be parsed")]
