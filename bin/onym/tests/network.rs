@@ -50,7 +50,7 @@ fn a_network_is_begun_and_joined_by_two_commands_and_then_routes() {
     let again =
         a.run(&["network", "init", "/example", "--router", "/example/a", "--folder", "net"]);
     assert!(again.code == 1 && again.err.contains("exists already"), "{}", again.err);
-    let daemon_a = daemon(&a, port_a);
+    let mut daemon_a = daemon(&a, port_a);
     let mut authority = a.start(&["cert", "authority", "--folder", "net"]);
     authority.wait_for("ready: /example");
 
@@ -102,8 +102,28 @@ fn a_network_is_begun_and_joined_by_two_commands_and_then_routes() {
     let renewed = b.run(&["network", "renew", "--now", "--folder", "net"]);
     assert_eq!(renewed.code, 0, "{}", renewed.err);
     assert_ne!(fs::read(b.path("net/router.cert")).unwrap(), before);
+    // The running router takes it, and no neighbour is lost.
+    daemon_b.wait_for("goes on with a renewed certificate");
+    assert!(reaches(&a, "/example/b") && reaches(&b, "/example/a"));
+    // The first router has the authority's key, and needs nobody.
+    let renewed = a.run(&["network", "renew", "--now", "--folder", "net"]);
+    assert_eq!(renewed.code, 0, "{}", renewed.err);
+    daemon_a.wait_for("goes on with a renewed certificate");
 
-    for said in [&daemon_a.err, &daemon_b.err, &authority.out, &authority.err] {
+    // A third machine, which reaches the authority through the second.
+    let uri = format!("udp4://127.0.0.1:{port_b}");
+    let invite = ["network", "invite", "/example/c", "--folder", "net", "--neighbour", &uri];
+    let invited = a.run(&[&invite[..], &["-o", "c.invitation"]].concat());
+    assert_eq!(invited.code, 0, "{}", invited.err);
+    fs::copy(a.path("c.invitation"), c.path("c.invitation")).unwrap();
+    let joined_c = c.run(&["network", "join", "c.invitation", "--folder", "net"]);
+    assert_eq!(joined_c.code, 0, "{}", joined_c.err);
+    let daemon_c = daemon(&c, port());
+    wait_until("the third", || reaches(&a, "/example/c") && reaches(&c, "/example/a"));
+    wait_until("the prefix", || c.run(&["route", "prefixes"]).out.contains("/app/file"));
+    assert_eq!(c.run(&["get", "/app/file", "-o", "-"]).out, "through the network");
+
+    for said in [&daemon_a.err, &daemon_b.err, &daemon_c.err, &authority.out, &authority.err] {
         assert!(!said.text().contains(&token), "the token in what was said");
     }
     assert!(!format!("{}{}{}", joined.out, joined.err, refused.err).contains(&token));

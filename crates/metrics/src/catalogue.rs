@@ -134,6 +134,9 @@ catalogue! {
     ROUTE_COMMANDS: Counter Count "onym_route_commands_total" ["result"] on Router,
         "Commands for the forwarder, by result (done, failed).";
 
+    ROUTE_CERTIFICATE: Gauge Seconds "onym_route_certificate_remaining_seconds" ["of"] on Router,
+        "Time until a certificate that the router stands on ends, by whose it is (router, anchor); negative afterwards.";
+
     SERVICE_CPU: Counter Seconds "onym_service_cpu_seconds_total" [] on Service,
         "Processor time of the service's process.";
     SERVICE_FACES: Gauge Count "onym_service_faces" ["side"] on Service,

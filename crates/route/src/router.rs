@@ -117,6 +117,12 @@ pub struct Router {
 }
 
 impl Router {
+    /// Signs by another certificate from now on, of this or another key.
+    pub fn renew(&mut self, signer: Signer) {
+        self.group.renew(signer.clone());
+        self.signer = signer;
+    }
+
     /// A router that begins at `now`; `unix_ms` is the wall clock then.
     ///
     /// # Errors

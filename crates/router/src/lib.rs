@@ -7,6 +7,7 @@ mod meet;
 mod names;
 pub mod nlsr;
 pub mod readvertise;
+mod renewal;
 mod run;
 mod seen;
 mod state;

@@ -1,5 +1,6 @@
 //! The router's thread.
 
+mod keys;
 mod meeting;
 mod routes;
 mod told;
@@ -7,6 +8,7 @@ mod told;
 use crate::command::{self, Answer, Commands, Order, Whose};
 use crate::connection::Connection;
 use crate::meet::hello::Hello;
+use crate::renewal::{Served, Watched};
 use crate::seen::{Figures, Seen as Shown};
 use crate::state::{Keys, KeysError};
 use crate::trust::{Step, Trust, Wanted};
@@ -19,7 +21,7 @@ use onym_crypto::{Certificate, Signer};
 use onym_endpoint::{Endpoint, Event, Inbound, Limits, Packet, Request, RequestId};
 use onym_route::{Command, Config, Output, Router, Verdict};
 use onym_tables::Tick;
-use onym_wire::{Interest, Name};
+use onym_wire::Name;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
@@ -138,7 +140,8 @@ struct Shell {
     endpoint: Endpoint,
     commands: Commands,
     trust: Trust,
-    certificate: Option<Certificate>,
+    served: Served,
+    keys: Option<Watched>,
     /// Packets by the certificate that they need, and who asks for it.
     parked: BTreeMap<Wanted, Vec<Parked>>,
     asked: BTreeMap<RequestId, Wanted>,
@@ -167,6 +170,10 @@ impl Shell {
         let (network, router) = (settings.network.clone(), settings.router.clone());
         // Names first: a mistake there shall leave no files.
         onym_route::Names::new(network.clone(), router.clone())?;
+        let watched_keys = settings
+            .keys
+            .clone()
+            .map(|folder| Watched::new(folder, network.clone(), router.clone()));
         let keys = match &settings.keys {
             Some(folder) => Some(Keys::open(folder, &network, &router, unix_ms)?),
             None => None,
@@ -200,10 +207,11 @@ impl Shell {
         };
         let router = Router::new(Tick(0), config, signer.clone(), unix_ms)?;
         let mut endpoint = Endpoint::new(random_u64(), Limits::default());
-        let certificate = keys.map(|keys| keys.certificate);
-        if let Some(certificate) = &certificate {
-            let served = endpoint.serve(certificate.key_name().to_name());
-            debug_assert!(served.is_ok(), "the first prefix has room");
+        let mut served = Served::default();
+        if let Some(keys) = keys {
+            let prefix = endpoint.serve(keys.certificate.key_name().to_name());
+            debug_assert!(prefix.is_ok(), "the first prefix has room");
+            served.renew(keys.certificate, unix_ms);
         }
         let (seen, watched) = mpsc::sync_channel(1);
         let over = Arc::clone(&is_over);
@@ -226,7 +234,8 @@ impl Shell {
             endpoint,
             commands: Commands::new(),
             trust,
-            certificate,
+            served,
+            keys: watched_keys,
             parked: BTreeMap::new(),
             asked: BTreeMap::new(),
             watched,
@@ -404,12 +413,7 @@ impl Shell {
                         self.greeted(now, &incoming);
                         continue;
                     }
-                    let wanted = |i: &Interest<'_>, c: &Certificate| {
-                        i.name.is_prefix_of(c.name()) || i.name == c.name()
-                    };
-                    if let Some(certificate) = &self.certificate
-                        && wanted(&incoming.interest(), certificate)
-                    {
+                    if let Some(certificate) = self.served.answer(&incoming.interest()) {
                         let wire = certificate.wire().to_vec();
                         self.endpoint.reply(&incoming, wire);
                     }
@@ -507,7 +511,8 @@ impl Shell {
         if !self.learned_there.is_empty() {
             self.announce(now);
         }
+        self.look_at_keys(now);
         let met = self.meeting.as_ref().map_or_else(Default::default, |m| m.meet.counters);
-        self.shown.set(Figures::of(&self.router, met));
+        self.shown.set(self.with_dates(Figures::of(&self.router, met)));
     }
 }

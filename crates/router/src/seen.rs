@@ -1,6 +1,7 @@
 //! The figures of a router, for its node's metrics page.
 
 use crate::meet::Counters as Met;
+use onym_crypto::edge::unix_now_ms;
 use onym_metrics::{Page, Source, catalogue as m};
 use onym_route::Router;
 use onym_route::router::Counters;
@@ -24,6 +25,10 @@ pub struct Figures {
     pub local_prefixes: u64,
     /// What became of hellos by which routers find each other.
     pub met: Met,
+    /// When the router's certificate ends, in seconds of the Unix epoch.
+    pub certificate_until: Option<i64>,
+    /// When the anchor ends.
+    pub anchor_until: Option<i64>,
     /// What was counted.
     pub counters: Counters,
 }
@@ -39,6 +44,8 @@ impl Figures {
             prefixes: router.prefixes().remote().count() as u64,
             local_prefixes: router.prefixes().local().count() as u64,
             met,
+            certificate_until: None,
+            anchor_until: None,
             counters: router.counters(),
         }
     }
@@ -105,6 +112,14 @@ impl Source for Seen {
         page.single(&m::ROUTE_CHANGES, c.route_changes)?;
         page.single(&m::ROUTE_COST_CHANGES, c.cost_changes)?;
         page.single(&m::ROUTE_PROBES_LOST, c.probes_lost)?;
+        let mut left = page.family(&m::ROUTE_CERTIFICATE)?;
+        let now_s = i64::try_from(unix_now_ms() / 1000).unwrap_or(i64::MAX);
+        for (of, until) in [("router", f.certificate_until), ("anchor", f.anchor_until)] {
+            if let Some(until) = until {
+                // Exact for ten million years.
+                left.sample([of.into()], until.saturating_sub(now_s) as f64)?;
+            }
+        }
         let mut commands = page.family(&m::ROUTE_COMMANDS)?;
         commands.sample(["done".into()], c.commands.saturating_sub(c.commands_failed))?;
         commands.sample(["failed".into()], c.commands_failed)
@@ -118,7 +133,9 @@ mod tests {
 
     #[test]
     fn every_metric_of_routing_is_on_the_page() {
-        let page = onym_metrics::page(Seen::default()).unwrap();
+        let seen = Seen::default();
+        seen.set(Figures { certificate_until: Some(0), ..Figures::default() });
+        let page = onym_metrics::page(seen).unwrap();
         let ours = ALL.iter().filter(|metric| metric.programs.contains(&Program::Router));
         for metric in ours {
             assert!(page.lines().any(|line| line.starts_with(metric.name)), "{}", metric.name);

@@ -127,11 +127,46 @@ impl Keys {
             let made = Certificate::issue(&request, &signer, &issue);
             put(&file, made.map_err(|e| crypto(&file, e))?.to_text().as_bytes(), 0o644)?;
         }
-        let certificate = read_certificate(&file, &identity)?;
+        Self::read(folder, network, &identity)
+    }
+
+    fn read(folder: &Path, network: &Name, identity: &Name) -> Result<Self, KeysError> {
+        let network = read_certificate(&folder.join("network.cert"), network)?;
+        let certificate = read_certificate(&folder.join("router.cert"), identity)?;
         // The full name: the one form that every implementation finds the certificate by.
         let locator = certificate.name().to_name();
-        let signer = Signer::key(read_key(&key_file)?, locator);
-        Ok(Self { network: network_cert, signer, certificate })
+        let signer = Signer::key(read_key(&folder.join("router.key"))?, locator);
+        Ok(Self { network, signer, certificate })
+    }
+
+    /// Reads keys that changed while the router runs. They must belong together and count at
+    /// `now_ms`: a router goes on with those that it has rather than with wrong ones.
+    ///
+    /// # Errors
+    /// [`KeysError`], which names the certificate.
+    pub(crate) fn again(
+        folder: &Path,
+        network: &Name,
+        router: &Name,
+        now_ms: u64,
+    ) -> Result<Self, KeysError> {
+        let mut identity = router.clone();
+        identity.append_keyword("DV");
+        let keys = Self::read(folder, network, &identity)?;
+        let (own, anchor) = (&keys.certificate, &keys.network);
+        let file = folder.join("router.cert");
+        let key = read_key(&folder.join("router.key"))?;
+        if own.public_key().spki() != key.spki() {
+            let what = format!("{} is of another key than router.key", own.name());
+            return Err(crypto(&file, onym_crypto::Error::Certificate(what)));
+        }
+        let counts = own.check_valid_at(now_ms).and_then(|()| anchor.check_valid_at(now_ms));
+        counts.map_err(|e| crypto(&file, e))?;
+        own.verify(anchor.public_key()).map_err(|e| {
+            let what = format!("{} is not signed by {}: {e}", own.name(), anchor.name());
+            crypto(&file, onym_crypto::Error::Certificate(what))
+        })?;
+        Ok(keys)
     }
 }
 

@@ -90,7 +90,8 @@ pub(crate) fn run(args: Args, _cx: &Context) -> anyhow::Result<()> {
             })?;
         }
         if let Some(folder) = keys {
-            let watch = move || certificates::watch(&folder, end);
+            let node = watched.bound().unix.as_ref().map(|p| format!("unix://{}", p.display()));
+            let watch = move || certificates::watch(&folder, node.as_deref(), end);
             let thread = std::thread::Builder::new().name("onym-certs".into());
             if let Err(error) = thread.spawn_scoped(scope, watch) {
                 tracing::warn!(%error, "cannot start the watch over certificates: nothing will warn before they expire");

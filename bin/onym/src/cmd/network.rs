@@ -3,6 +3,8 @@
 mod invitation;
 mod join;
 
+pub(crate) use join::{is_due, renew_router};
+
 use crate::exit::{Exit, Failure};
 use crate::invitations::Book;
 use crate::key_files::failure;
@@ -16,7 +18,7 @@ use onym_crypto::{
     Certificate, Entropy as _, Issue, KeyType, PrivateKey, Signer, SystemEntropy, digest,
 };
 use onym_ndncert::Secret;
-use onym_wire::{Component, Name, cert};
+use onym_wire::{Component, Name, NameRef, cert};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -82,9 +84,10 @@ Whoever has the file can become that router: send it as you would send a passwor
     },
     /// Renew the certificate of this machine's router when it is due, by the one that it has.
     #[command(after_help = "Example:
-  onym network renew                               from a timer, each hour
+  onym network renew                               for routers that run without the daemon
 
-The router takes the new certificate when it starts; the old one stays valid until then.")]
+A running router takes the new certificate within seconds, and serves the old one beside it until that
+ends. `onym daemon` with [routing] renews by itself.")]
     Renew {
         /// Renew it even if it is not due.
         #[arg(long)]
@@ -182,11 +185,8 @@ fn init(network: &Name, router: Option<Name>, folder: &Path, cx: &Context) -> an
     write_new(&folder.join(files::ANCHOR), anchor.to_text().as_bytes(), 0o644)?;
     let own = PrivateKey::generate(KeyType::Ecdsa).map_err(failure)?;
     let name = key_name(&routing_identity(&router));
-    let request = Certificate::self_signed(name.as_ref(), &own, now_ms).map_err(failure)?;
-    let validity = validity_of_days(now_ms, ROUTER_DAYS);
-    let issue = Issue { issuer_id: Component::generic(b"NA"), validity, now_ms };
     let signer = Signer::key(key, anchor.name().to_name());
-    let certificate = Certificate::issue(&request, &signer, &issue).map_err(failure)?;
+    let certificate = router_certificate(name.as_ref(), &own, &signer, now_ms)?;
     write_key(&folder.join(files::ROUTER_KEY), &own)?;
     write_new(&folder.join(files::ROUTER_CERT), certificate.to_text().as_bytes(), 0o644)?;
     write_new(&folder.join(files::SCHEMA), schema(network).as_bytes(), 0o644)?;
@@ -213,6 +213,19 @@ fn init(network: &Name, router: Option<Name>, folder: &Path, cx: &Context) -> an
             files::AUTHORITY_KEY
         )
     })
+}
+
+/// The certificate of a router's key, by the authority on this machine.
+fn router_certificate(
+    key_name: NameRef<'_>,
+    key: &PrivateKey,
+    authority: &Signer,
+    now_ms: u64,
+) -> anyhow::Result<Certificate> {
+    let request = Certificate::self_signed(key_name, key, now_ms).map_err(failure)?;
+    let validity = validity_of_days(now_ms, ROUTER_DAYS);
+    let issue = Issue { issuer_id: Component::generic(b"NA"), validity, now_ms };
+    Certificate::issue(&request, authority, &issue).map_err(failure)
 }
 
 /// Refuses to go on over a file of before.

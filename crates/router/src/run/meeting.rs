@@ -59,6 +59,11 @@ impl Meeting {
         Ok(Self { meet, prefix, names, signer, signed_ms: 0, hosts, found })
     }
 
+    /// Signs by another certificate from now on.
+    pub(super) fn renew(&mut self, signer: Signer) {
+        self.signer = signer;
+    }
+
     /// The Interest of a hello, signed later than every one before.
     fn greeting(
         &mut self,

@@ -301,6 +301,13 @@ impl Alo {
         &self.svs
     }
 
+    /// Signs by another certificate from now on.
+    pub fn renew(&mut self, signer: Signer) {
+        self.svs.renew(signer.clone());
+        self.config.svs.signer = signer.clone();
+        self.config.signer = signer;
+    }
+
     /// The prefix under which our Data are asked for: to be routed to us. `None` without a node.
     #[must_use]
     pub fn data_prefix(&self) -> Option<Name> {

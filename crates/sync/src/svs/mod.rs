@@ -172,6 +172,11 @@ pub struct Svs {
 }
 
 impl Svs {
+    /// Signs by another certificate from now on.
+    pub fn renew(&mut self, signer: Signer) {
+        self.config.signer = signer;
+    }
+
     /// A participant that knows nothing yet. Its first vector is due at once.
     ///
     /// `unix_ms` is the wall clock at `now`; `seed` should differ from node to node.

@@ -3,7 +3,8 @@
 
 use onym_node::NodeHandle;
 use sd_notify::NotifyState;
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 pub(super) fn tell_ready() {
@@ -29,12 +30,19 @@ pub(super) fn tell_reload(work: impl FnOnce()) {
 pub(super) struct Ended {
     is_set: Mutex<bool>,
     changed: Condvar,
+    flag: Arc<AtomicBool>,
 }
 
 impl Ended {
     pub(super) fn set(&self) {
+        self.flag.store(true, Ordering::Relaxed);
         *self.is_set.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.changed.notify_all();
+    }
+
+    /// Set when the end came: for what waits elsewhere.
+    pub(super) fn flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.flag)
     }
 
     /// Whether the end came within `time`.

@@ -1,7 +1,9 @@
 //! `onym network join` and `renew`.
 
 use super::invitation::Invitation;
-use super::{absent, check_names, config, key_name, network_of, routing_identity};
+use super::{
+    absent, check_names, config, key_name, network_of, router_certificate, routing_identity,
+};
 use crate::enrol::{self, Proof, Wanted};
 use crate::exit::{Exit, Failure};
 use crate::key_files::{failure, read_text};
@@ -13,7 +15,7 @@ use crate::session;
 use onym_client::ClientOptions;
 use onym_client::blocking::Client;
 use onym_crypto::edge::{random_u64, unix_now_ms};
-use onym_crypto::{Certificate, KeyType, PrivateKey};
+use onym_crypto::{Certificate, KeyType, PrivateKey, Signer};
 use onym_ndncert::Secret;
 use onym_ndncert::message::Profile;
 use onym_ndncert::renew;
@@ -61,9 +63,9 @@ pub(super) fn join(file: &Path, folder: &Path, cx: &Context) -> anyhow::Result<(
     let joined = joined(&invitation.router, &issued, folder);
     cx.print(&joined, |joined| {
         format!(
-            "{} has joined\n  certificate  {}\n  valid to     {}\nNext:\n  onym daemon --config {}\n  \
-             onym network renew --folder {}    each hour, from a timer",
-            joined.router, joined.certificate, joined.not_after, joined.config, joined.folder
+            "{} has joined\n  certificate  {}\n  valid to     {}\nNext:\n  onym daemon --config {}    \
+             renews the certificate by itself, too",
+            joined.router, joined.certificate, joined.not_after, joined.config
         )
     })
 }
@@ -142,28 +144,51 @@ pub(super) enum When {
 }
 
 pub(super) fn renew(when: When, folder: &Path, cx: &Context) -> anyhow::Result<()> {
-    let anchor = read_certificate(&folder.join(files::ANCHOR))?;
-    let file = folder.join(files::ROUTER_CERT);
-    let old = read_certificate(&file)?;
+    let old = read_certificate(&folder.join(files::ROUTER_CERT))?;
     let router = old.identity().drop_last(1).to_name();
     let now_s = i64::try_from(unix_now_ms() / 1000).unwrap_or(i64::MAX);
-    if when == When::Due && now_s < renew::due(old.validity(), seed(&old)) {
+    if when == When::Due && !is_due(&old, now_s) {
         return cx.print(&joined(&router, &old, folder), |joined| {
             format!("not due: {} is valid to {}", joined.certificate, joined.not_after)
         });
     }
-    let mut client = session::open(cx)?;
-    let profile = enrol::profile(&mut client, &anchor)?;
-    let key = read_key(&folder.join(files::ROUTER_KEY))?;
-    let proof = Proof::Possession { certificate: &old, key: &key };
-    let again = read_key(&folder.join(files::ROUTER_KEY))?;
-    let validity = enrol::validity(&profile, None);
-    let wanted = Wanted { key_name: old.key_name(), key: again, validity };
-    let new = enrol::enrol(&mut client, &anchor, wanted, proof)?;
-    write(&file, new.to_text().as_bytes(), 0o644)?;
+    let new = renew_router(folder, || session::open(cx))?;
     cx.print(&joined(&router, &new, folder), |joined| {
         format!("renewed: {} is valid to {}", joined.certificate, joined.not_after)
     })
+}
+
+/// Whether a certificate is to be renewed.
+pub(crate) fn is_due(certificate: &Certificate, now_s: i64) -> bool {
+    now_s >= renew::due(certificate.validity(), seed(certificate))
+}
+
+/// Renews the certificate of the router in `folder` by the one that it has. The machine that has the
+/// authority's key makes it; another asks the authority, by a client that `open` opens.
+pub(crate) fn renew_router(
+    folder: &Path,
+    open: impl FnOnce() -> anyhow::Result<Client>,
+) -> anyhow::Result<Certificate> {
+    let file = folder.join(files::ROUTER_CERT);
+    let old = read_certificate(&file)?;
+    let key = read_key(&folder.join(files::ROUTER_KEY))?;
+    let new = if folder.join(files::AUTHORITY_KEY).exists() {
+        let (anchor, authority) = files::authority(folder)?;
+        let now_ms = unix_now_ms();
+        anchor.check_valid_at(now_ms).map_err(failure)?;
+        let signer = Signer::key(authority, anchor.name().to_name());
+        router_certificate(old.key_name(), &key, &signer, now_ms)?
+    } else {
+        let anchor = read_certificate(&folder.join(files::ANCHOR))?;
+        let mut client = open()?;
+        let profile = enrol::profile(&mut client, &anchor)?;
+        let proof = Proof::Possession { certificate: &old, key: &key };
+        let validity = enrol::validity(&profile, None);
+        let wanted = Wanted { key_name: old.key_name(), key: key.clone(), validity };
+        enrol::enrol(&mut client, &anchor, wanted, proof)?
+    };
+    write(&file, new.to_text().as_bytes(), 0o644)?;
+    Ok(new)
 }
 
 /// The same for the same certificate, so that calls of a timer agree on when it is due.
