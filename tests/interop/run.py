@@ -142,6 +142,9 @@ class Setup:
         return Program([self.python, HERE / 'python/peer.py', *arguments], node=node,
                        HOME=str(self.folder))
 
+    def ndnts_certificates(self, *arguments, node):
+        return Program(['node', HERE / 'ndnts/certificates.mjs', *arguments], node=node)
+
     def ndnts_peer(self, *arguments, node):
         return Program(['node', HERE / 'ndnts/peer.mjs', *arguments], node=node)
 
@@ -377,6 +380,43 @@ def ndnts_chats_with_onym_by_state_vector_sync(setup):
             theirs.wait_for('/8=onym: once more')
 
 
+def ndnts_gets_a_certificate_from_our_authority(setup):
+    keys, anchor = setup.folder / 'keys', setup.folder / 'ca.ndncert'
+    with setup.node() as node:
+        ours = {'node': node.unix, 'ONYM_KEYSTORE': str(keys)}
+        Program([setup.onym, 'key', 'new', '/ca'], **ours).finish()
+        Program([setup.onym, 'cert', 'export', '/ca', '-o', anchor], **ours).finish()
+        with Program([setup.onym, 'cert', 'authority', '/ca'], **ours) as authority:
+            authority.wait_for('ready: /ca')
+            with setup.ndnts_certificates('request', anchor, '/ca/ndnts', node=node.unix) as client:
+                client.wait_for('need code: need-code')
+                code = authority.wait_for(' for /ca/ndnts').split()[1]
+                client.say('000000')
+                client.wait_for('need code: wrong-code')
+                client.say(code)
+                client.wait_for('issued /8=ca/8=ndnts/8=KEY/')
+                client.finish()
+            authority.wait_for('issued: /ca/ndnts/KEY/')
+
+
+def onym_gets_and_renews_a_certificate_from_the_authority_of_ndnts(setup):
+    anchor, codes = setup.folder / 'ndnts.ndncert', setup.folder / 'code'
+    os.mkfifo(codes)
+    with setup.node() as node:
+        ours = {'node': node.unix, 'ONYM_KEYSTORE': str(setup.folder / 'keys')}
+        with setup.ndnts_certificates('authority', '/ts', anchor, node=node.unix) as authority:
+            authority.wait_for('ready')
+            arguments = ['cert', 'request', anchor, '--for', '/ts/onym', '--code-file', codes]
+            with Program([setup.onym, *arguments], **ours) as client:
+                code = authority.wait_for('code ').split()[1]
+                codes.write_text(f'{code}\n')
+                client.wait_for('/ts/onym/KEY/')
+                client.finish()
+            # By possession of the certificate, without a code.
+            renewed = Program([setup.onym, 'cert', 'renew', anchor, '--now'], **ours).finish()
+            expect('renewed: /ts/onym/KEY/' in renewed, renewed)
+
+
 def wait_until_served(setup, name, node):
     """Waits until a producer's registration took effect: its metadata is answered."""
     end = time.monotonic() + DEADLINE_S
@@ -539,6 +579,8 @@ CASES = {
         (None, ndnts_fetches_what_onym_published_in_segments),
         (None, ndnts_manages_a_node),
         (None, ndnts_chats_with_onym_by_state_vector_sync),
+        (None, ndnts_gets_a_certificate_from_our_authority),
+        (None, onym_gets_and_renews_a_certificate_from_the_authority_of_ndnts),
     ],
     'foreign': [
         ('ndnd', ndnd_tools_work_through_our_node),

@@ -10,6 +10,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
+use std::sync::{Arc, Mutex};
 use support::{Place, Running, wait_until};
 
 /// `onym` with the client's key store; the authority has that of the place.
@@ -193,4 +194,138 @@ fn a_record_counts_from_the_resolver_alone_and_for_its_question_alone() {
     resolver.send_to(&answer(&again, &value), from).unwrap();
     assert_eq!(request.end(), Some(0), "{}", request.err.text());
     assert_eq!(status(&place).len(), 1);
+
+/// A resolver with one TXT record at a time, on a port of its own.
+struct Resolver {
+    address: String,
+    record: Arc<Mutex<Option<(String, String)>>>,
+}
+
+impl Resolver {
+    fn start() -> Self {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let address = socket.local_addr().unwrap().to_string();
+        let record = Arc::new(Mutex::new(None::<(String, String)>));
+        let of_thread = Arc::clone(&record);
+        // It ends with the test's process.
+        std::thread::spawn(move || {
+            let mut question = [0; 512];
+            while let Ok((len, from)) = socket.recv_from(&mut question) {
+                let answer = resolved(&question[..len], of_thread.lock().unwrap().as_ref());
+                let _ = socket.send_to(&answer, from);
+            }
+        });
+        Self { address, record }
+    }
+
+    fn set(&self, name: &str, text: &str) {
+        *self.record.lock().unwrap() = Some((name.to_lowercase(), text.to_owned()));
+    }
+}
+
+/// What a resolver says to a question for a TXT record.
+fn resolved(question: &[u8], record: Option<&(String, String)>) -> Vec<u8> {
+    let (mut at, mut name) = (12, String::new());
+    while question[at] != 0 {
+        let len = usize::from(question[at]);
+        let label = std::str::from_utf8(&question[at + 1..=at + len]).unwrap();
+        name += &format!("{}{label}", if name.is_empty() { "" } else { "." });
+        at += len + 1;
+    }
+    let end = at + 5;
+    let text = record.filter(|(of, _)| *of == name.to_lowercase()).map(|(_, text)| text);
+    let mut out = question[..2].to_vec();
+    out.extend([0x81, 0x80, 0, 1, 0, u8::from(text.is_some()), 0, 0, 0, 0]);
+    out.extend(&question[12..end]);
+    if let Some(text) = text {
+        let len = u8::try_from(text.len()).unwrap();
+        out.extend([0xC0, 12, 0, 16, 0, 1, 0, 0, 0, 60, 0, len + 1, len]);
+        out.extend(text.as_bytes());
+    }
+    out
+}
+
+/// A pipe that a command reads its input from; writing never waits.
+fn input(path: &Path) -> fs::File {
+    pipe(path);
+    fs::File::options().read(true).write(true).open(path).unwrap()
+}
+
+/// Whether ndnd is on PATH.
+fn has_ndnd() -> bool {
+    let there = Command::new("ndnd").arg("--help").output().is_ok();
+    if !there {
+        eprintln!("skipped: ndnd is not on PATH");
+    }
+    there
+}
+
+/// ndnd's client with its input from `stdin`.
+fn certcli(place: &Place, more: &[&str], stdin: &fs::File) -> Running {
+    let mut command = Command::new("ndnd");
+    let args = ["certcli", "--no-probe", "-k", "ndnd.key", "-o", "ndnd", "ca.pem"];
+    command.args(args).args(more).current_dir(place.dir());
+    command.env("HOME", place.dir()).env("NDN_CLIENT_TRANSPORT", place.node());
+    command.stdin(stdin.try_clone().unwrap());
+    Running::start(&mut command)
+}
+
+/// A key of ndnd for `identity`, and the authority's certificate as ndnd reads it.
+fn prepare_ndnd(place: &Place, identity: &str) {
+    let made = Command::new("ndnd").args(["sec", "keygen", identity, "ed25519"]).output().unwrap();
+    fs::write(place.path("ndnd.key"), made.stdout).unwrap();
+    let text = fs::read_to_string(place.path("ca.ndncert")).unwrap();
+    let pem = format!("-----BEGIN NDN CERT-----\n\n{text}-----END NDN CERT-----\n");
+    fs::write(place.path("ca.pem"), pem).unwrap();
+}
+
+#[test]
+fn ndnds_client_gets_its_certificate_by_a_pin_after_a_wrong_one() {
+    use std::io::Write as _;
+    if !has_ndnd() {
+        return;
+    }
+    let place = Place::new();
+    let _daemon = place.daemon(&[]);
+    let mut authority = authority(&place, &[]);
+    prepare_ndnd(&place, "/ca/alice");
+    let mut stdin = input(&place.path("in"));
+    let mut request = certcli(&place, &["-c", "pin"], &stdin);
+    let code = code_for(&mut authority, "/ca/alice");
+    stdin.write_all(b"000000\n").unwrap();
+    request.wait_for("wrong-code");
+    writeln!(stdin, "{code}").unwrap();
+    assert_eq!(request.end(), Some(0), "{}{}", request.out.text(), request.err.text());
+    let issued = place.run(&["cert", "show", "ndnd.cert"]);
+    assert!(issued.out.starts_with("/ca/alice/KEY/"), "{}{}", issued.out, issued.err);
+    assert!(issued.out.contains("/NDNCERT/v="), "{}", issued.out);
+}
+
+#[test]
+fn ndnds_client_gets_its_certificate_by_a_record() {
+    use std::io::Write as _;
+    if !has_ndnd() {
+        return;
+    }
+    let place = Place::new();
+    let _daemon = place.daemon(&[]);
+    let resolver = Resolver::start();
+    let _authority = authority(&place, &["--challenge", "dns", "--resolver", &resolver.address]);
+    prepare_ndnd(&place, "/ca/example.net");
+    let mut stdin = input(&place.path("in"));
+    let mut request = certcli(&place, &["-c", "dns", "--domain", "example.net"], &stdin);
+    request.wait_for("_ndncert-challenge.example.net");
+    let value = || {
+        let said = format!("{}{}", request.out.text(), request.err.text());
+        let is_digest =
+            |word: &&str| word.len() == 64 && word.bytes().all(|b| b.is_ascii_hexdigit());
+        let words = said.split(|c: char| !c.is_ascii_alphanumeric());
+        words.into_iter().find(is_digest).map(ToOwned::to_owned)
+    };
+    wait_until("the value of the record", || value().is_some());
+    resolver.set("_ndncert-challenge.example.net", &value().unwrap());
+    stdin.write_all(b"ready\n\n").unwrap();
+    assert_eq!(request.end(), Some(0), "{}{}", request.out.text(), request.err.text());
+    let issued = place.run(&["cert", "show", "ndnd.cert"]);
+    assert!(issued.out.starts_with("/ca/example.net/KEY/"), "{}{}", issued.out, issued.err);
 }

@@ -86,6 +86,7 @@ pub fn seeds(target: &str) -> io::Result<Vec<Vec<u8>>> {
         "trust_text" => trust_texts()?,
         "sync" => sync_states(),
         "ndncert" => issuance()?,
+        "keys" => key_files()?,
         _ => Vec::new(),
     };
     seeds.retain(|seed| !seed.is_empty() && seed.len() <= KEPT_LEN_MAX);
@@ -152,6 +153,51 @@ fn issuance() -> io::Result<Vec<Vec<u8>>> {
     let mut answer = b"\0\0\x81\x80\0\x01\0\x01\0\0\0\0\x01a\x01b\0\0\x10\0\x01".to_vec();
     answer.extend_from_slice(b"\xc0\x0c\0\x10\0\x01\0\0\0\x3c\0\x03\x02hi");
     seeds.push(answer);
+    Ok(seeds)
+}
+
+/// Files of keys of each kind, behind the octet that says which.
+fn key_files() -> io::Result<Vec<Vec<u8>>> {
+    let folder = repository("spec/vectors/trust");
+    let basic = fs::read_to_string(folder.join("basic.txt"))?;
+    let word = |word: &str| {
+        let mut words = basic.split_whitespace().skip_while(|w| *w != word).skip(1);
+        words.find(|octets| octets.len() > 20).and_then(unhex).unwrap_or_default()
+    };
+    let flat = |octets: &[u8]| onym_crypto::text::encode(octets).replace('\n', "");
+    let (pkcs8, spki) = (word("PKCS8"), word("SPKI"));
+    let reading =
+        onym_access::envelope::ReadingKey::from_seed(&[7; 32]).map_err(io::Error::other)?;
+    let group = format!(
+        "onym-group 1\nname: /a/NAC/b\nform: authenticated\nowner: /a\nkey: 5 {}\nmember: 5 {} /b/KEY/1\n",
+        flat(&onym_access::card::to_pkcs8(&reading)),
+        flat(&reading.public().0)
+    );
+    let own = |more: &str, body: &str| {
+        format!("onym-key 1\nname: /a/KEY/1\ntype: ecdsa\n{more}\n{body}").into_bytes()
+    };
+    let public = format!("public: {}\n", flat(&spki));
+    let token = format!("protection: token\n{public}module: /m.so\ntoken: t\nobject: 0102\n");
+    let sealed = format!("protection: passphrase\n{public}");
+    let kinds = [
+        (0, basic.clone().into_bytes()),
+        (0, word("NDNDKEY")),
+        (1, onym_crypto::text::encode(&word("SEC1")).into_bytes()),
+        (2, pkcs8.clone()),
+        (2, word("SEC1")),
+        (3, fs::read(folder.join("pib.db"))?),
+        (4, word("SAFEBAG")),
+        (5, own("", &onym_crypto::text::encode(&pkcs8))),
+        (5, own(&token, "")),
+        (5, own(&sealed, "AAAA")),
+        (6, group.into_bytes()),
+    ];
+    let mut seeds: Vec<Vec<u8>> =
+        kinds.into_iter().map(|(kind, file)| [&[kind], file.as_slice()].concat()).collect();
+    let nac = fs::read_to_string(folder.join("nac.txt"))?;
+    let contents = nac.lines().filter(|line| line.starts_with("APPDATA-CONTENT "));
+    let contents = contents.filter_map(|line| unhex(line.rsplit(' ').next()?));
+    seeds.extend(contents.map(|content| [&[7], content.as_slice()].concat()));
     Ok(seeds)
 }
 

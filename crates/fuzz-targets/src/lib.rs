@@ -6,6 +6,7 @@ pub mod mutate;
 mod decode;
 mod dissect;
 mod feed;
+mod keys;
 mod management;
 mod names;
 mod ndncert;
@@ -17,6 +18,7 @@ mod trust;
 pub use decode::decode;
 pub use dissect::dissect;
 pub use feed::Feed;
+pub use keys::keys;
 pub use management::management;
 pub use names::names;
 pub use ndncert::ndncert;
@@ -37,7 +39,7 @@ pub struct Target {
 }
 
 /// Everything that is fuzzed.
-pub const TARGETS: [Target; 10] = [
+pub const TARGETS: [Target; 11] = [
     Target { name: "decode", run: decode, len_max: 2048 },
     Target { name: "dissect", run: dissect, len_max: 4096 },
     Target { name: "names", run: names, len_max: 512 },
@@ -48,6 +50,7 @@ pub const TARGETS: [Target; 10] = [
     Target { name: "trust_text", run: trust_text, len_max: 1024 },
     Target { name: "sync", run: sync, len_max: 4096 },
     Target { name: "ndncert", run: ndncert, len_max: 2048 },
+    Target { name: "keys", run: keys, len_max: 4096 },
 ];
 
 /// The target of this name.

@@ -252,3 +252,22 @@ fn the_key_of_the_digest_is_derived_from_its_numbers() {
     assert_eq!(sealed.tag.to_vec(), unhex("ced85b5968be98677e9bb8a2d7d5cc0b"));
     assert_eq!(sealed.payload, unhex("24801044745e9025284a5b32b43b08e63f34d35f82"));
 }
+
+#[test]
+fn a_message_of_another_request_or_without_its_identifier_is_not_opened() {
+    use aws_lc_rs::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
+    use onym_ndncert::{Error, RequestId};
+    // Negative 37: associated data that is missing, or of another request.
+    let key = [7; 16];
+    let session = |id: u8, random: u8| Session::new(&key, RequestId([id; 8]), [random; 8]).unwrap();
+    let sealed = session(1, 1).seal(b"status").unwrap();
+    assert_eq!(session(1, 2).open(&sealed).unwrap().as_slice(), b"status");
+    assert!(matches!(session(2, 2).open(&sealed), Err(Error::NotAuthentic)));
+    let mut payload = b"status".to_vec();
+    let bare = LessSafeKey::new(UnboundKey::new(&AES_128_GCM, &key).unwrap());
+    let nonce = Nonce::assume_unique_for_key(sealed.iv);
+    let tag = bare.seal_in_place_separate_tag(nonce, Aad::empty(), &mut payload).unwrap();
+    let tag = tag.as_ref().try_into().unwrap();
+    let without = onym_ndncert::message::Sealed { iv: sealed.iv, tag, payload };
+    assert!(matches!(session(1, 2).open(&without), Err(Error::NotAuthentic)));
+}

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, clippy::unwrap_used)]
 
+pub(crate) mod renewals;
+
 use onym_crypto::cert::validity_of_days;
 use onym_crypto::{Certificate, Entropy, KeyType, PrivateKey, Signer};
 use onym_ndncert::authority::{Kind, Limits};
