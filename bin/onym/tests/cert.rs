@@ -194,6 +194,7 @@ fn a_record_counts_from_the_resolver_alone_and_for_its_question_alone() {
     resolver.send_to(&answer(&again, &value), from).unwrap();
     assert_eq!(request.end(), Some(0), "{}", request.err.text());
     assert_eq!(status(&place).len(), 1);
+}
 
 /// A resolver with one TXT record at a time, on a port of its own.
 struct Resolver {
