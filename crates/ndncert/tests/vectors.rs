@@ -268,6 +268,6 @@ fn a_message_of_another_request_or_without_its_identifier_is_not_opened() {
     let nonce = Nonce::assume_unique_for_key(sealed.iv);
     let tag = bare.seal_in_place_separate_tag(nonce, Aad::empty(), &mut payload).unwrap();
     let tag = tag.as_ref().try_into().unwrap();
-    let without = onym_ndncert::message::Sealed { iv: sealed.iv, tag, payload };
+    let without = Sealed { iv: sealed.iv, tag, payload };
     assert!(matches!(session(1, 2).open(&without), Err(Error::NotAuthentic)));
 }
