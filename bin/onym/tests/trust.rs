@@ -144,7 +144,7 @@ fn what_is_published_and_fetched_follows_the_schema() {
     // The schema lets no key of the store sign there, and says why of each.
     let refused = place.run(&[&["put", "/b/film", "in"], &schema[..]].concat());
     assert_eq!(refused.code, 4);
-    assert!(refused.err.contains("no rule applies to /b/film"), "{}", refused.err);
+    assert!(refused.err.contains("no rule is about /b/film"), "{}", refused.err);
 }
 
 #[test]
