@@ -154,7 +154,7 @@ fn a_producer_does_not_take_the_key_of_a_false_owner() {
     false_owner.wait_for("ready: ");
     let deceived = run(&place, "dave", &[&PUT[..], &["--anchor", "film.ndncert"]].concat());
     assert_ne!(deceived.code, 0);
-    assert!(deceived.err.contains("/mallory/KEY/"), "{}", deceived.err);
+    assert!(deceived.err.contains("/mallory"), "{}", deceived.err);
 }
 
 #[test]
