@@ -24,7 +24,6 @@ pub struct Sender<T, W> {
     waits: Arc<AtomicBool>,
     /// The receiver's.
     bell: Arc<Bell<W>>,
-    depth: usize,
 }
 
 /// The receiving end.
@@ -53,7 +52,7 @@ pub fn ring<T, W: Wake>(
     }
     let waits = Arc::new(AtomicBool::new(false));
     (
-        Sender { full, emptied, waits: Arc::clone(&waits), bell: Arc::clone(to), depth },
+        Sender { full, emptied, waits: Arc::clone(&waits), bell: Arc::clone(to) },
         Receiver { full: taken, emptied: back, waits, bell: Arc::clone(from) },
     )
 }
@@ -88,22 +87,12 @@ impl<T, W: Wake> Sender<T, W> {
     pub fn has_room(&self) -> bool {
         !self.full.is_full() && !self.emptied.is_empty()
     }
-
-    /// Whether the receiver has taken everything.
-    pub fn is_taken(&self) -> bool {
-        self.full.slots() == self.depth
-    }
 }
 
 impl<T, W: Wake> Receiver<T, W> {
     /// Whether something waits.
     pub fn has_next(&self) -> bool {
         !self.full.is_empty()
-    }
-
-    /// What is next, left where it is.
-    pub fn peek(&self) -> Option<&T> {
-        self.full.peek().ok()
     }
 
     /// What is next; it is given back with [`Receiver::give_back`].

@@ -205,3 +205,44 @@ fn without_the_fence_of_who_gives_back_a_sender_waits_in_vain() {
 fn without_the_fence_of_who_waits_for_room_it_waits_in_vain() {
     check_room_without_fence(true);
 }
+
+/// A thread that tells a second one something, and a third one what announces it; the third has the
+/// second do something because of that. How the second looks at what it is told, by then.
+fn tells(is_announced_first: bool) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.check(move || {
+        let bells = [(); 3].map(|()| Arc::new(Bell::of(EventFd::default())));
+        let (mut change, mut changes) = ring(1, &bells[0], &bells[1], || 0);
+        let (mut announce, mut announced) = ring(1, &bells[0], &bells[2], || 0);
+        let (mut act, mut acts) = ring(1, &bells[2], &bells[1], || 0);
+        thread::spawn(move || {
+            if is_announced_first {
+                announce.send(&mut 2);
+            }
+            change.send(&mut 1);
+            if !is_announced_first {
+                announce.send(&mut 2);
+            }
+        });
+        thread::spawn(move || {
+            if announced.take().is_some() {
+                act.send(&mut 3);
+            }
+        });
+        if acts.take().is_some() {
+            assert_eq!(changes.take(), Some(1), "what it acts on is not there");
+        }
+    });
+}
+
+#[test]
+fn a_change_that_is_told_before_its_announcement_is_found_by_who_acts_because_of_that() {
+    tells(false);
+}
+
+#[test]
+#[should_panic(expected = "what it acts on is not there")]
+fn a_change_that_is_told_behind_its_announcement_is_missed() {
+    tells(true);
+}

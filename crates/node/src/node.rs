@@ -4,11 +4,12 @@ use crate::config::{Changes, Config};
 use crate::control::open::{self, Bound};
 use crate::control::request::Request;
 use crate::control::{self, Control, REQUESTS_MAX};
-use crate::cross::{FromPeer, ToPeer, direction};
-use crate::push::{self, PushOrder, PushPort, PushThread, Runner, Settings, Shared};
+use crate::cross::direction;
+use crate::push::{self, PushEngine, PushOrder, PushPort, PushThread, Settings};
 use crate::remote::{FoundLinks, NodeError, Remote};
 use crate::shard::{
-    Chooser, ORDERS_MAX, Order, POLICY, Parts, PushSide, Shard, ShardEngine, ShardPort, ask_all,
+    About, Chooser, ORDERS_MAX, Order, POLICY, Parts, Peer, PushParts, PushSide, Shard,
+    ShardEngine, ShardPort, ask_all,
 };
 use onym_board::broker::{self, Broker};
 use onym_crypto::{Entropy as _, SystemEntropy};
@@ -19,7 +20,7 @@ use onym_tables::HashKey;
 use rtrb::RingBuffer;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -81,7 +82,7 @@ impl Node {
             threads.push(thread.map_err(system("starting a thread"))?);
         }
         let push = match push {
-            Some(push) => Some(push.start(&made.ports, &mut threads)?),
+            Some(push) => Some(push.start(&mut threads)?),
             None => None,
         };
         let mut handle = NodeHandle {
@@ -197,23 +198,15 @@ fn shards(
 
 /// The push half before its thread runs.
 struct PushHalf {
-    shared: Arc<Shared>,
-    orders: mpsc::Receiver<PushOrder>,
+    engine: PushEngine,
     port: PushPort,
 }
 
 impl PushHalf {
     /// Starts the thread.
-    fn start(
-        self,
-        ports: &[ShardPort],
-        threads: &mut Vec<JoinHandle<()>>,
-    ) -> Result<PushPort, NodeError> {
-        let Self { shared, orders, port } = self;
-        shared.lock().ports = ports.to_vec();
-        let thread = Runner::new(shared, Arc::clone(&port.bell), orders);
-        let thread = thread.map_err(system("making the push thread"))?;
-        let run = move || thread.run();
+    fn start(self, threads: &mut Vec<JoinHandle<()>>) -> Result<PushPort, NodeError> {
+        let Self { engine, port } = self;
+        let run = move || engine.run();
         let started = std::thread::Builder::new().name("onym-push".into()).spawn(run);
         threads.push(started.map_err(system("starting a thread"))?);
         Ok(port)
@@ -242,6 +235,7 @@ fn push_half(
         return Ok((None, Vec::new()));
     }
     let mut settings = Settings::of(&config.push, spare);
+    settings.node.shards = u16::try_from(bells.len()).expect("invariant: at most 64 shards");
     let base = origin.parent().unwrap_or(Path::new("."));
     let rules = config.trust_of("push.trust", &config.push.trust);
     let rules = rules.map_err(|e| NodeError::Setup(e.to_string()))?;
@@ -253,34 +247,83 @@ fn push_half(
         settings.node.boot = store.begin(settings.node.boot).map_err(NodeError::Setup)?;
         recalled = store.scopes().map_err(NodeError::Setup)?;
     }
-    let mut node = onym_pubsub::Node::new(settings.node.clone());
+    let mut plane = onym_pubsub::ControlPlane::new(settings.node.clone());
     let bell = Bell::new().map_err(system("making the push half"))?;
-    let mut sides = Vec::new();
-    let (mut to, mut from, mut held_until): (Vec<ToPeer>, Vec<FromPeer>, Vec<_>) =
-        Default::default();
-    for shard_bell in bells {
-        let (to_push, from_shard) = direction(shard_bell, &bell);
-        let (to_shard, from_push) = direction(&bell, shard_bell);
-        let until = Arc::new(AtomicU64::new(0));
-        let forwarder = node.forwarder.clone();
-        let ends = (to_push, from_push);
-        let bounds = (settings.app_queue_bytes_max, settings.hold);
-        sides.push(PushSide::new(ends, Arc::clone(&until), forwarder, bounds));
-        to.push(to_shard);
-        from.push(from_shard);
-        held_until.push(until);
-    }
-    let (tx, orders) = mpsc::channel::<PushOrder>();
-    let port = PushPort { orders: tx, bell: Arc::clone(&bell) };
+    let (port, inbox) = mailbox(&bell, push::ORDERS_MAX);
+    let port = PushPort { port };
     let keeper = store.map(|store| push::Keeper::start(store, port.clone())).transpose();
     let keeper = keeper.map_err(system("starting a thread"))?;
     if keeper.is_some() {
-        node.keep_scopes();
+        plane.keep_scopes();
     }
-    let parts = push::Parts { clock, settings, node, keeper, recalled, bell, to, from, held_until };
-    let shared = Arc::new(Shared::new(PushThread::new(parts)));
-    sides.iter_mut().for_each(|side| side.share(&shared));
-    Ok((Some(PushHalf { shared, orders, port }), sides))
+    let (sides, lanes, held_until) = push_sides(&settings, &plane, bells, &bell);
+    let parts = push::Parts { clock, settings, plane, keeper, recalled, lanes, held_until };
+    let engine = PushEngine::new(PushThread::new(parts), inbox, clock, push::POLICY);
+    let engine = engine.map_err(system("making the push thread"))?;
+    Ok((Some(PushHalf { engine, port }), sides))
+}
+
+/// What shards have of the push half, the ends of the push thread's lanes to them, and until when
+/// each held faces back.
+type PushSides = (Vec<PushSide>, Vec<push::PushLanes>, Vec<Arc<AtomicU64>>);
+
+fn push_sides(
+    settings: &Settings,
+    plane: &onym_pubsub::ControlPlane,
+    bells: &[Arc<Bell>],
+    bell: &Arc<Bell>,
+) -> PushSides {
+    let about = About {
+        node: plane.label(),
+        role: settings.node.role,
+        boot: settings.node.boot,
+        publication_bytes_max: settings.publication_bytes_max,
+        apps_max: settings.apps_max,
+        count: Arc::new(AtomicUsize::new(0)),
+    };
+    let (mut sides, mut all, mut held_until) = <PushSides>::default();
+    for (index, peers) in peers(bells).into_iter().enumerate() {
+        let index_u16 = u16::try_from(index).expect("invariant: at most 64 shards");
+        let (lanes, theirs) = push::lanes(&bells[index], bell);
+        let until = Arc::new(AtomicU64::new(0));
+        sides.push(PushSide::new(PushParts {
+            index: index_u16,
+            forwarder: plane.forwarder.clone(),
+            fib: plane.fib(index_u16),
+            about: about.clone(),
+            lanes,
+            peers,
+            held_until: Arc::clone(&until),
+            app_queue_bytes_max: settings.app_queue_bytes_max,
+            hold: settings.hold,
+        }));
+        all.push(theirs);
+        held_until.push(until);
+    }
+    (sides, all, held_until)
+}
+
+/// The lanes of publications between the shards of these bells, by shard and then by the other.
+fn peers(bells: &[Arc<Bell>]) -> Vec<Vec<Option<Peer>>> {
+    let count = bells.len();
+    let mut all: Vec<Vec<Option<Peer>>> = (0..count).map(|_| Vec::new()).collect();
+    all.iter_mut().for_each(|peers| peers.resize_with(count, || None));
+    for a in 0..count {
+        for b in a + 1..count {
+            let (parcels_to, their_parcels) = direction(&bells[a], &bells[b]);
+            let (parcels_back, parcels_from) = direction(&bells[b], &bells[a]);
+            let (rows_to, their_rows) = direction(&bells[a], &bells[b]);
+            let (rows_back, rows_from) = direction(&bells[b], &bells[a]);
+            all[a][b] = Some(Peer { parcels_to, parcels_from, rows_to, rows_from });
+            all[b][a] = Some(Peer {
+                parcels_to: parcels_back,
+                parcels_from: their_parcels,
+                rows_to: rows_back,
+                rows_from: their_rows,
+            });
+        }
+    }
+    all
 }
 
 /// What the configuration means for one shard: limits of the node are shared out evenly.

@@ -6,6 +6,14 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AppId(pub u64);
 
+impl AppId {
+    /// The shard of its face, of so many: applications are numbered so.
+    #[must_use]
+    pub const fn shard(self, shards: u16) -> u16 {
+        if shards <= 1 { 0 } else { (self.0 % shards as u64) as u16 }
+    }
+}
+
 /// Who hears an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum To {

@@ -34,6 +34,8 @@ pub struct Config {
     pub role: Role,
     /// Number of this life of the node; another one than before.
     pub boot: u32,
+    /// Its shards, each with a push FIB; 64 at most.
+    pub shards: u16,
     /// The forwarder's limits, and how link numbers become tags.
     pub forwarder: forwarder::Config,
     /// How a topology manager makes filters; its scheme is the forwarder's.
@@ -69,6 +71,7 @@ impl Config {
             inside,
             role,
             boot,
+            shards: 1,
             forwarder: forwarder::Config::default(),
             routing: Routing::default(),
             limits: rendezvous::graph::Limits::default(),
@@ -95,6 +98,8 @@ pub struct Frames {
     pub faces: Faces,
     /// The one frame for all of them.
     pub octets: Vec<u8>,
+    /// The shard by which it leaves, behind what left there before, when it is data.
+    pub by: Option<u16>,
 }
 
 /// What a node has to say to its shell; the buffers are used again and again.
@@ -122,14 +127,6 @@ impl Output {
             octets.clear();
             self.spare.push(octets);
         }
-    }
-
-    /// A frame of which the caller has the payload, for its faces.
-    pub fn join(&mut self, faces: Faces, head: &[u8], payload: &[u8]) {
-        let mut octets = self.buffer();
-        octets.extend_from_slice(head);
-        octets.extend_from_slice(payload);
-        self.frames.push(Frames { faces, octets });
     }
 
     pub(crate) fn buffer(&mut self) -> Vec<u8> {
@@ -219,6 +216,7 @@ impl ControlPlane {
             cache_octets_max: config.cache_octets_max,
             keep_alive: config.lease / 3,
             held_max: config.limits.room(),
+            shards: config.shards,
             ..dispatcher::Config::new(config.node, config.boot)
         };
         let links = link_state::Config {
@@ -253,6 +251,12 @@ impl ControlPlane {
     #[must_use]
     pub const fn label(&self) -> Label {
         self.config.node
+    }
+
+    /// Its shards.
+    #[must_use]
+    pub const fn shards(&self) -> u16 {
+        self.config.shards
     }
 
     /// Control messages of all its parts that are repeated until they are acknowledged.
@@ -343,6 +347,7 @@ impl ControlPlane {
             node: self.config.node,
             boot: self.config.boot,
             shard,
+            shards: self.config.shards,
             frame_max: self.config.frame_max,
             reserve: self.config.signing.as_ref().map_or(0, Signing::overhead),
             spare_hops: dispatcher::SPARE_HOPS,
@@ -363,6 +368,11 @@ impl ControlPlane {
         self.dispatcher.take(origin);
         self.deliver(now, (face, origin), octets);
         self.settle(now, output);
+    }
+
+    /// A frame that a push FIB passed was lost on its way here: nothing waits for it.
+    pub fn dropped_frame(&mut self, origin: Origin) {
+        self.dispatcher.take(origin);
     }
 
     /// A frame for this node: to the part that listens at its identifier.

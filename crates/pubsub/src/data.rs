@@ -72,17 +72,6 @@ pub(crate) type Aliases = SmallVec<[Id; 1]>;
 /// Those who get a publication, and the id that they subscribed to.
 pub type Receivers = (Arc<[AppId]>, Id);
 
-/// Publications of one item that came one behind the other by the same way, all equally long.
-#[derive(Debug)]
-pub struct Row {
-    /// How many; at least one.
-    pub frames: usize,
-    /// Where the payload of each begins.
-    pub payload_at: usize,
-    /// All who get them, and the id that they subscribed to.
-    pub to: Receivers,
-}
-
 /// The place of a publication in the numbers of its stream (P-59).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Place {
@@ -110,6 +99,8 @@ impl Place {
 /// A publication that the control plane put together, checked or kept: a push FIB hands it out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Handout {
+    /// The shard whose push FIB it is.
+    pub shard: u16,
     /// Names of the item.
     pub ids: SmallVec<[Id; 2]>,
     /// What was published; nothing of it came where it was given up.
@@ -124,6 +115,16 @@ pub struct Handout {
 
 /// The octets of a subscription's identifier.
 pub(crate) type Name<'a> = &'a [u8];
+
+/// Which identifiers above that of a publication count (P-28).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Above {
+    /// Its parent.
+    #[default]
+    Parent,
+    /// All, under strategies without rendezvous.
+    All,
+}
 
 /// Subscriptions that get what is published under an id: to it and to its parent, or to everything
 /// above it.
@@ -143,6 +144,6 @@ impl Handout {
     #[must_use]
     pub fn kept(ids: &[Id], payload: &[u8]) -> Self {
         let (ids, payload) = (SmallVec::from(ids), Some(payload.into()));
-        Self { ids, payload, is_deep: false, except: None, place: Place::None }
+        Self { shard: 0, ids, payload, is_deep: false, except: None, place: Place::None }
     }
 }

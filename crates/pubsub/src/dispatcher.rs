@@ -14,9 +14,10 @@ mod origin;
 mod pace;
 mod request;
 mod share;
+mod tell;
 
 pub use crate::counters::Counters;
-pub use crate::data::{Data, Refusal, Row, Sent};
+pub use crate::data::{Data, Refusal, Sent};
 pub use fragment::FragmentLimits;
 pub use leaving::LEAVE_MAX;
 pub use origin::Origin;
@@ -66,6 +67,8 @@ pub struct Config {
     pub spare_hops: u8,
     /// Bounds of fragmentation.
     pub fragments: FragmentLimits,
+    /// Shards of the node, each with a push FIB.
+    pub shards: u16,
 }
 
 impl Config {
@@ -84,6 +87,7 @@ impl Config {
             cache_octets_max: 16 << 20,
             spare_hops: SPARE_HOPS,
             fragments: FragmentLimits::default(),
+            shards: 1,
         }
     }
 }

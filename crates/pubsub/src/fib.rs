@@ -1,10 +1,10 @@
 //! The push FIB of a shard: what a publication needs there, and nothing that takes long.
 //!
 //! For an item it has the application that publishes it, what comes before the payload in its
-//! frames, and its numbers; for an identifier those who subscribed. The control plane changes it by
-//! a [`Delta`] for each item and subscription, in one order with what it says otherwise. What a FIB
-//! cannot do itself it passes to the control plane, and whatever belongs behind that follows it
-//! there until the control plane is done (a fence): nothing is overtaken.
+//! frames, and its numbers; for an identifier those of this shard who subscribed, and which other
+//! shards have such. The control plane changes it by a [`Delta`] for each item and subscription.
+//! What a FIB cannot do itself it passes to the control plane, and whatever belongs behind that
+//! follows it there until the control plane is done (a fence): nothing is overtaken.
 
 mod awaited;
 mod numbers;
@@ -19,7 +19,7 @@ pub(crate) use numbers::OPTION_LEN;
 pub use receive::Received;
 
 use crate::counters::Counters;
-use crate::data::{Aliases, Handout, Place, Receivers as List};
+use crate::data::{Above, Aliases, Handout, Place, Receivers as List};
 use crate::names::{Hashing, Key, Names};
 use crate::publication::{AppId, To};
 use awaited::Awaited;
@@ -28,6 +28,10 @@ use onym_tables::Tick;
 use onym_wire::push::{Id, Label, RouteBuf, Strategy};
 use receivers::Receivers;
 use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// Most shards of a node.
+pub const SHARDS_MAX: u16 = 64;
 
 /// Settings of a push FIB.
 #[derive(Debug, Clone)]
@@ -38,6 +42,8 @@ pub struct Config {
     pub boot: u32,
     /// The shard: a stream of numbers belongs to an item at a shard.
     pub shard: u16,
+    /// How many shards the node has, at most [`SHARDS_MAX`].
+    pub shards: u16,
     /// Most octets of a frame.
     pub frame_max: usize,
     /// Octets that a signature needs in each frame; 0: nothing is signed.
@@ -78,14 +84,51 @@ pub enum Delta {
     Stopped(Key, AppId),
     /// The application publishes the item no more.
     Withdrawn(Key, AppId),
-    /// A subscription is asked for: what comes for it before the answer is kept.
-    Awaiting(Key),
+    /// A subscription is asked for by the application: what comes for it before the answer is kept.
+    Awaiting(Key, AppId),
     /// The application has the subscription.
     Joined(Key, AppId),
-    /// The subscription is answered, and its application told: what was kept is handed out.
-    Answered(Key),
+    /// The subscription is answered, and the application told: what was kept is handed out.
+    Answered(Key, AppId),
     /// The application has the subscription no more.
     Left(Key, AppId),
+    /// Another shard gets what is published for the identifier, for one reason more.
+    There(Key, Other),
+    /// It does for one reason less.
+    NotThere(Key, Other),
+}
+
+/// Another shard, as one is told of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Other {
+    /// The one that is told.
+    pub at: u16,
+    /// The other one.
+    pub shard: u16,
+}
+
+impl Delta {
+    /// Whether it stands before all that announces it, at every shard (decision 0012): an item's
+    /// way, and which shards have receivers. What an application gets changes with what it is told.
+    #[must_use]
+    pub const fn is_first(&self) -> bool {
+        !matches!(self, Self::Joined(..) | Self::Left(..) | Self::Answered(..))
+    }
+
+    /// The shard, of so many, whose push FIB changes.
+    #[must_use]
+    pub const fn shard(&self, shards: u16) -> u16 {
+        match self {
+            Self::There(_, other) | Self::NotThere(_, other) => other.at,
+            Self::Started { app, .. }
+            | Self::Stopped(_, app)
+            | Self::Withdrawn(_, app)
+            | Self::Awaiting(_, app)
+            | Self::Joined(_, app)
+            | Self::Answered(_, app)
+            | Self::Left(_, app) => app.shard(shards),
+        }
+    }
 }
 
 /// An item that an application of this shard publishes.
@@ -101,14 +144,24 @@ struct Item {
     fence: u64,
     /// What was found among the receivers when they were as many changes old.
     found: Option<(u64, Found)>,
+    /// Its names, as other shards are told them, once they were.
+    names: Option<Arc<[Id]>>,
 }
 
-/// Who gets an item.
-#[derive(Debug)]
-enum Found {
-    Nobody,
-    /// One list as it is.
-    List(List),
+/// Who gets an item: at most one list as it is, and other shards.
+#[derive(Debug, Clone, Default)]
+struct Found {
+    list: Option<List>,
+    there: There,
+}
+
+/// Other shards that get a publication.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct There {
+    /// Which, a bit for each.
+    shards: u64,
+    /// Subscriptions there.
+    count: usize,
 }
 
 /// What a push FIB leaves to the control plane.
@@ -129,19 +182,129 @@ pub struct Effects {
     pub head: Vec<u8>,
     /// So many publications never came to these, who are told before they get this one.
     pub missed: SmallVec<[(AppId, u64); 1]>,
-    /// Who gets it, by which identifier.
-    pub to: SmallVec<[(To, Id); 1]>,
+    /// The one list that gets it here, mostly: kept, as the next publication is mostly for the same.
+    list: Option<List>,
+    is_list: bool,
+    /// Who gets it here, by which identifier, where that is no list.
+    to: SmallVec<[(To, Id); 1]>,
+    /// Other shards that get it, a bit for each, by the names in `names`.
+    pub shards: u64,
+    /// Which identifiers above count there.
+    pub above: Above,
+    /// So many publications never came, which other shards are told.
+    pub lost: u64,
+    /// Names of the item, where there are such shards.
+    pub names: Option<Arc<[Id]>>,
     /// What of it is for the control plane.
     pub pass: Option<Pass>,
+    /// Which shards are told that.
+    lost_at: u64,
+    /// Subscriptions at the shards that get it.
+    there: usize,
 }
 
 impl Effects {
+    #[inline]
     fn clear(&mut self) {
         self.head.clear();
-        self.missed.clear();
-        self.to.clear();
-        self.pass = None;
+        self.is_list = false;
+        let is_used = !self.to.is_empty() || !self.missed.is_empty() || self.pass.is_some();
+        if is_used || self.shards | self.lost_at != 0 {
+            self.reset();
+        }
     }
+
+    #[cold]
+    fn reset(&mut self) {
+        self.to.clear();
+        self.missed.clear();
+        (self.shards, self.there, self.lost, self.lost_at) = (0, 0, 0, 0);
+        (self.names, self.pass, self.above) = (None, None, Above::Parent);
+    }
+
+    /// The one list that gets it here, if that is so.
+    #[inline]
+    #[must_use]
+    pub fn list(&self) -> Option<&List> {
+        self.list.as_ref().filter(|_| self.is_list)
+    }
+
+    /// Whether nobody gets it here.
+    #[must_use]
+    pub fn is_nobodys(&self) -> bool {
+        !self.is_list && self.to.is_empty()
+    }
+
+    /// Takes those who get it here, with the identifier by which they do.
+    pub fn drain(&mut self) -> impl Iterator<Item = (To, Id)> {
+        let list = if std::mem::take(&mut self.is_list) { self.list.take() } else { None };
+        let list = list.map(|(apps, id)| (To::All(apps), id));
+        list.into_iter().chain(self.to.drain(..))
+    }
+
+    /// Those who get it here where that is no list, taken.
+    pub fn drain_others(&mut self) -> impl Iterator<Item = (To, Id)> {
+        self.to.drain(..)
+    }
+
+    /// What was found gets it; how many that are.
+    #[inline]
+    fn take(&mut self, found: &Found) -> usize {
+        let mut count = 0;
+        if let Some(list) = &found.list {
+            let is_same = |known: &List| Arc::ptr_eq(&known.0, &list.0) && known.1 == list.1;
+            if !self.list.as_ref().is_some_and(is_same) {
+                self.list = Some(list.clone());
+            }
+            (self.is_list, count) = (true, list.0.len());
+        }
+        if found.there.shards != 0 {
+            self.add(found.there);
+        }
+        count
+    }
+
+    /// A list gets it; how many that are.
+    fn take_list(&mut self, list: Option<List>) -> usize {
+        let count = list.as_ref().map_or(0, |(apps, _)| apps.len());
+        self.is_list = list.is_some();
+        self.list = list;
+        count
+    }
+
+    /// Other shards get it.
+    #[inline]
+    fn add(&mut self, there: There) {
+        self.shards |= there.shards;
+        self.there += there.count;
+    }
+
+    /// Other shards hear these names, and which of those above count.
+    #[inline]
+    fn name(&mut self, ids: &[Id], above: Above) {
+        if self.shards != 0 {
+            (self.names, self.above) = (Some(ids.into()), above);
+        }
+    }
+
+    /// The other shards that get it.
+    pub fn others(&self) -> impl Iterator<Item = u16> + use<> {
+        shards_of(self.shards)
+    }
+
+    /// The other shards that are told of what never came.
+    pub fn of_lost(&self) -> impl Iterator<Item = u16> + use<> {
+        shards_of(self.lost_at)
+    }
+}
+
+/// The shards whose bits are set.
+fn shards_of(mut left: u64) -> impl Iterator<Item = u16> {
+    std::iter::from_fn(move || {
+        let shard = u16::try_from(left.trailing_zeros()).ok();
+        left &= left.wrapping_sub(1);
+        shard.filter(|shard| *shard < SHARDS_MAX)
+    })
 }
 
 /// A publication that waited for the answer to a subscription.
@@ -196,15 +359,21 @@ impl Fib {
             Delta::Withdrawn(key, app) => {
                 self.items.remove_if(&key, |item| item.app == app);
             }
-            Delta::Awaiting(key) => self.receivers.await_answer(key),
+            Delta::Awaiting(key, _) => self.receivers.await_answer(key),
             Delta::Joined(key, app) => self.receivers.join(key, app),
             Delta::Left(key, app) => {
                 if self.receivers.leave(&key, app) {
                     self.heard.forget(&key);
                 }
             }
-            Delta::Answered(key) => {
-                let is_gone = self.receivers.answered(&key);
+            Delta::There(key, other) => self.receivers.there(key, other.shard),
+            Delta::NotThere(key, other) => {
+                if self.receivers.not_there(&key, other.shard) {
+                    self.heard.forget(&key);
+                }
+            }
+            Delta::Answered(key, _) => {
+                let Some(is_gone) = self.receivers.answered(&key) else { return Vec::new() };
                 let kept = self.awaited.take(&key, &mut self.counters.unwanted);
                 if is_gone {
                     self.heard.forget(&key);
@@ -219,14 +388,15 @@ impl Fib {
         if let Some(item) = self.items.get_mut(&key) {
             (item.app, item.is_started, item.found) = (app, true, None);
             if item.way != way {
-                (item.way, item.head) = (way, None);
+                (item.way, item.head, item.names) = (way, None, None);
             }
             return;
         }
         self.streams += 1;
         let Config { node, boot, shard, .. } = self.config;
         let numbers = Numbers::new(node, boot, self.streams, shard);
-        let item = Item { app, is_started: true, way, head: None, numbers, fence: 0, found: None };
+        let (head, found, names) = (None, None, None);
+        let item = Item { app, is_started: true, way, head, numbers, fence: 0, found, names };
         self.items.insert(key, item);
     }
 
@@ -242,10 +412,16 @@ impl Fib {
         self.passed
     }
 
+    /// Whether the control plane is done with everything that was passed to it.
+    #[must_use]
+    pub const fn is_done(&self) -> bool {
+        self.done >= self.passed
+    }
+
     /// Hands out what the control plane put together, checked or kept; how many get it.
     pub fn hand_out(&mut self, handout: &Handout, effects: &mut Effects) -> usize {
         effects.clear();
-        let Handout { ids, payload, is_deep, except, place } = handout;
+        let Handout { ids, payload, is_deep, except, place, .. } = handout;
         if payload.is_none() {
             self.given_up(ids, *place, effects);
             return 0;
@@ -253,12 +429,36 @@ impl Fib {
         if !self.note(ids, *place, effects) {
             return 0;
         }
-        let count = self.receivers.find(ids, *is_deep, *except, effects);
+        let above = if *is_deep { Above::All } else { Above::Parent };
+        let count = self.receivers.find(ids, above, *except, effects);
+        effects.name(ids, above);
         self.counters.delivered += count as u64;
-        if count == 0 && except.is_none() {
+        if count == 0 && except.is_none() && effects.shards == 0 {
             self.nobody_has(ids, payload.as_deref().unwrap_or_default());
         }
-        count
+        count + effects.there
+    }
+
+    /// Who gets here what another shard hands out, under these names; how many.
+    pub fn arrive(&mut self, names: &[Id], above: Above, effects: &mut Effects) -> usize {
+        effects.clear();
+        self.receivers.find_here(names, above, effects)
+    }
+
+    /// Who is told here that so many publications never came, which another shard found out.
+    pub fn arrive_missed(&mut self, names: &[Id], count: u64, effects: &mut Effects) {
+        effects.clear();
+        self.receivers.note_missed(names, count, effects);
+    }
+
+    /// So many publications of another shard were handed out here.
+    pub fn delivered(&mut self, count: usize) {
+        self.counters.delivered += count as u64;
+    }
+
+    /// A publication of another shard, which nobody has here: kept for who is about to.
+    pub fn nobody(&mut self, names: &[Id], payload: &[u8]) {
+        self.nobody_has(names, payload);
     }
 
     /// When items that were published have to say how far they are.
@@ -277,6 +477,13 @@ impl Item {
     /// All names of the item, which is `id` itself.
     fn aliases<'a>(&'a self, id: &'a Id) -> &'a [Id] {
         self.way.as_ref().map_or(std::slice::from_ref(id), |way| &way.aliases)
+    }
+
+    /// The same, for other shards.
+    fn names(&mut self, id: &Id) -> Arc<[Id]> {
+        let Self { way, names, .. } = self;
+        let aliases = || way.as_ref().map_or(std::slice::from_ref(id), |way| &way.aliases).into();
+        Arc::clone(names.get_or_insert_with(aliases))
     }
 
     /// The names of `label` beneath it.

@@ -1,42 +1,38 @@
-//! A whole node in memory: the control plane and one push FIB, as the simulator and tests use it.
+//! A whole node in memory: the control plane and the push FIBs of its shards, as the simulator and
+//! tests use it. Between several shards everything crosses as between threads, in an order that is
+//! drawn (`shards`).
 
+mod shards;
 #[cfg(test)]
 mod tests;
 
 pub use crate::control::{Config, ControlPlane, Dropped, Faces, Frames, Output};
 
-use crate::data::{Data, Handout, Refusal, Row, Sent, is_of_item};
+use crate::data::{Data, Handout, Refusal, Sent, is_of_item};
 use crate::dispatcher::{Counters, Origin, Request};
 use crate::fib::{Effects, Fib, LOOKS_MAX, Received};
-use crate::forwarder::{Copies, START, Source, has_short_head};
+use crate::forwarder::{Copies, Source};
 use crate::publication::{AppId, Event, Notice, To};
 use crate::verdict::Verdict;
 use onym_tables::{FaceId, Tick};
-use onym_wire::push::app::PIECE_MAX;
-use onym_wire::push::{Frame, Id};
+use onym_wire::push::Id;
+use shards::Shards;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 /// The shard of the one push FIB.
 const SHARD: u16 = 0;
 
-/// What became of data that came.
-#[derive(Debug)]
-pub enum Handed {
-    /// Nothing is left to do for this frame.
-    Done,
-    /// Applications of this node get the payloads of these frames from the caller, behind what is
-    /// in the output.
-    To(Row),
-}
-
-/// The control plane and the push FIB of one node.
+/// The control plane and the push FIBs of one node.
 #[derive(Debug)]
 pub struct Node {
     plane: ControlPlane,
+    /// That of the only shard.
     fib: Fib,
     effects: Effects,
     copies: Copies,
+    /// Those of several shards.
+    shards: Option<Box<Shards>>,
 }
 
 impl Deref for Node {
@@ -59,34 +55,36 @@ impl Node {
     pub fn new(config: Config) -> Self {
         let plane = ControlPlane::new(config);
         let fib = plane.fib(SHARD);
-        Self { plane, fib, effects: Effects::default(), copies: Copies::default() }
+        let shards = Shards::of(&plane).map(Box::new);
+        Self { plane, fib, effects: Effects::default(), copies: Copies::default(), shards }
     }
 
-    /// What its dispatcher and its push FIB counted.
+    /// What its dispatcher and its push FIBs counted.
     #[must_use]
     pub fn counters(&self) -> Counters {
         let mut sum = self.plane.dispatcher.counters;
         sum += &self.fib.counters;
+        self.shards.iter().flat_map(|shards| shards.counters()).for_each(|fib| sum += fib);
         sum
     }
 
     /// A link is known to be down.
     pub fn link_down(&mut self, now: Tick, face: FaceId, output: &mut Output) {
         self.plane.link_down(now, face, output);
-        self.obey(output);
+        self.obey(now, output);
     }
 
     /// Removes a link; whether there was one.
     pub fn link_remove(&mut self, now: Tick, face: FaceId, output: &mut Output) -> bool {
         let was_there = self.plane.link_remove(now, face, output);
-        self.obey(output);
+        self.obey(now, output);
         was_there
     }
 
     /// Ends a round of [`ControlPlane::hold`].
     pub fn release(&mut self, now: Tick, output: &mut Output) {
         self.plane.release(now, output);
-        self.obey(output);
+        self.obey(now, output);
     }
 
     /// A frame that came over a face; its hop limit is changed in place.
@@ -104,64 +102,50 @@ impl Node {
         }
         if !copies.faces.is_empty() {
             let octets = std::mem::take(octets);
-            output.frames.push(Frames { faces: Faces::from_slice(&copies.faces), octets });
+            let faces = Faces::from_slice(&copies.faces);
+            output.frames.push(Frames { faces, octets, by: None });
         }
         self.copies = copies;
         verdict
     }
 
-    /// A frame that a forwarder of the shell found to be for this node.
-    pub fn deliver_frame(&mut self, now: Tick, face: FaceId, octets: &[u8], output: &mut Output) {
-        let Ok(frame) = Frame::parse(octets) else {
-            self.fib.counters.malformed += 1;
-            return;
-        };
-        let is_external = self.plane.forwarder.is_external(face);
-        match self.fib.receive(octets, &frame, is_external, &mut self.effects) {
-            Received::Here => self.tell(frame.payload, output),
-            Received::Pass(number) => {
+    /// A frame that a forwarder found to be for this node.
+    fn deliver_frame(&mut self, now: Tick, face: FaceId, octets: &[u8], output: &mut Output) {
+        if let Some(shards) = &mut self.shards {
+            shards.came(face, octets);
+            return self.obey(now, output);
+        }
+        match self.take(face, std::iter::once(octets)) {
+            Some(Received::Here { payload_at, .. }) => self.tell(&octets[payload_at..], output),
+            Some(Received::Pass(number)) => {
                 let from = (face, Origin { shard: SHARD, number });
                 self.plane.deliver_frame(now, from, octets, output);
-                self.obey(output);
+                self.obey(now, output);
             }
+            None => {}
         }
     }
 
-    /// As [`Node::deliver_frame`] of the first of `frames`, for data that needs no more than to be
-    /// handed out, and of as many of those behind it as may be handed out with it. `None`: it is
-    /// something else, and nothing was done.
-    pub fn deliver_ready<'a>(
+    /// Frames for this node, as the only shard takes them: who gets the first of them, and those
+    /// that continue it, is in [`Node::effects`].
+    #[inline]
+    pub fn take<'a>(
         &mut self,
         face: FaceId,
         frames: impl Iterator<Item = &'a [u8]> + Clone,
-        output: &mut Output,
-    ) -> Option<Handed> {
-        if self.plane.forwarder.is_external(face) {
-            return None;
-        }
-        // What the last one was asked is not asked again.
-        let octets = frames.clone().next()?;
-        if let Some(row) = self.fib.receive_alike(frames) {
-            return Some(Handed::To(row));
-        }
-        let frame = Frame::parse(octets).ok()?;
-        if frame.payload.len() > PIECE_MAX || !self.fib.is_ready(&frame) {
-            return None;
-        }
-        let received = self.fib.receive(octets, &frame, false, &mut self.effects);
-        debug_assert_eq!(received, Received::Here, "it is ready");
-        if let [(To::All(apps), id)] = &self.effects.to[..] {
-            let (frames, payload_at) = (1, octets.len() - frame.payload.len());
-            let row = Row { frames, payload_at, to: (Arc::clone(apps), id.clone()) };
-            self.effects.to.clear();
-            self.tell(&[], output);
-            return Some(Handed::To(row));
-        }
-        self.tell(frame.payload, output);
-        Some(Handed::Done)
+    ) -> Option<Received> {
+        let is_external = self.plane.forwarder.is_external(face);
+        self.fib.receive(frames, is_external, &mut self.effects)
     }
 
-    /// Publishes for an application.
+    /// What [`Node::take`] found.
+    #[must_use]
+    pub const fn effects(&self) -> &Effects {
+        &self.effects
+    }
+
+    /// Publishes for an application. With several shards what the control plane does of it follows,
+    /// and is not in what is returned.
     ///
     /// # Errors
     /// [`Refusal`].
@@ -173,48 +157,19 @@ impl Node {
         data: &Data<'_>,
         output: &mut Output,
     ) -> Result<Sent, Refusal> {
+        if self.shards.is_some() {
+            return self.publish_by_shard(now, app, data, output);
+        }
         let sent = self.publish_here(now, app, data)?;
         if !self.effects.head.is_empty() {
             let mut octets = output.buffer();
             octets.extend_from_slice(&self.effects.head);
             octets.extend_from_slice(data.payload);
-            self.plane.send_own(octets, output);
+            self.plane.send_own(octets, Some(SHARD), output);
         }
         let sent = self.pass(now, app, data, sent, output)?;
         self.tell(data.payload, output);
         Ok(sent)
-    }
-
-    /// As [`Node::publish`], for who sends the payload itself: the frame is `head` and then the
-    /// payload, for the faces that are returned, and not in `output`.
-    ///
-    /// # Errors
-    /// [`Refusal`].
-    pub fn publish_apart(
-        &mut self,
-        now: Tick,
-        app: AppId,
-        data: &Data<'_>,
-        head: &mut Vec<u8>,
-        output: &mut Output,
-    ) -> Result<(Sent, Faces), Refusal> {
-        let sent = self.publish_here(now, app, data)?;
-        std::mem::swap(head, &mut self.effects.head);
-        let mut faces = Faces::new();
-        if has_short_head(head) {
-            let len = head.len() + data.payload.len();
-            let start = (&mut head[..START], len);
-            self.plane.forwarder.receive_start(Source::Own, start, &mut self.copies);
-            faces.extend_from_slice(&self.copies.faces);
-        } else if !head.is_empty() {
-            let mut octets = output.buffer();
-            octets.extend_from_slice(head);
-            octets.extend_from_slice(data.payload);
-            self.plane.send_own(octets, output);
-        }
-        let sent = self.pass(now, app, data, sent, output)?;
-        self.tell(data.payload, output);
-        Ok((sent, faces))
     }
 
     #[inline]
@@ -258,19 +213,20 @@ impl Node {
         output: &mut Output,
     ) {
         self.plane.request(now, app, tag, request, output);
-        self.obey(output);
+        self.obey(now, output);
     }
 
     /// An application is gone.
     pub fn disconnect(&mut self, now: Tick, app: AppId, output: &mut Output) {
         self.plane.disconnect(now, app, output);
-        self.obey(output);
+        self.obey(now, output);
     }
 
     /// Timers.
     pub fn handle_timeout(&mut self, now: Tick, output: &mut Output) {
         self.plane.handle_timeout(now, output);
-        self.obey(output);
+        self.reached_by_shards(now, output);
+        self.obey(now, output);
         let mut left = LOOKS_MAX;
         while self.fib.next_reached(now, &mut left, &mut self.effects) {
             if let Some(pass) = self.effects.pass.take() {
@@ -278,29 +234,25 @@ impl Node {
             } else {
                 let mut octets = output.buffer();
                 octets.extend_from_slice(&self.effects.head);
-                self.plane.send_own(octets, output);
+                self.plane.send_own(octets, Some(SHARD), output);
             }
         }
-        self.obey(output);
+        self.obey(now, output);
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) has something to do.
     #[must_use]
     pub fn next_timeout(&self) -> Tick {
-        let plane = self.plane.next_timeout();
-        self.fib.next_timeout().map_or(plane, |fib| fib.min(plane))
-    }
-
-    /// When something is to be done for publications; [`Node::next_timeout`] has everything.
-    #[must_use]
-    pub fn data_timeout(&self) -> Option<Tick> {
-        let parts = [self.plane.dispatcher.next_timeout(), self.fib.next_timeout()];
-        parts.into_iter().flatten().min()
+        let fibs = [self.fib.next_timeout(), self.shards.as_ref().and_then(|s| s.next_timeout())];
+        fibs.into_iter().flatten().fold(self.plane.next_timeout(), Tick::min)
     }
 
     /// Obeys what the control plane says.
     #[inline]
-    fn obey(&mut self, output: &mut Output) {
+    fn obey(&mut self, now: Tick, output: &mut Output) {
+        if self.shards.is_some() {
+            return self.obey_by_shards(now, output);
+        }
         let mut notices = std::mem::take(&mut output.notices);
         for notice in notices.drain(..) {
             match notice {
@@ -334,14 +286,18 @@ impl Node {
     /// Tells applications of a publication what the effects say.
     #[inline]
     fn tell(&mut self, payload: &[u8], output: &mut Output) {
-        let Effects { missed, to, .. } = &mut self.effects;
-        let missed = missed.drain(..).map(|(app, count)| (To::One(app), Event::Missed(count)));
-        output.events.extend(missed);
-        if to.is_empty() {
+        Self::tell_of(&mut self.effects, payload, output);
+    }
+
+    #[inline]
+    fn tell_of(effects: &mut Effects, payload: &[u8], output: &mut Output) {
+        let missed = effects.missed.drain(..);
+        output.events.extend(missed.map(|(app, count)| (To::One(app), Event::Missed(count))));
+        if effects.is_nobodys() {
             return;
         }
         let payload: Arc<[u8]> = payload.into();
         let data = |id: Id| Event::Data { id, payload: Arc::clone(&payload) };
-        output.events.extend(to.drain(..).map(|(to, id)| (to, data(id))));
+        output.events.extend(effects.drain().map(|(to, id)| (to, data(id))));
     }
 }

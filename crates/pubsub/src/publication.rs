@@ -31,6 +31,8 @@ pub struct Publication {
     pub strategy: Strategy,
     /// Links that it may travel.
     pub hop_limit: u8,
+    /// The shard by which it leaves, behind what left there before, when an application published it.
+    pub by: Option<u16>,
     /// Names of the item.
     pub ids: Vec<Id>,
     /// Options of the frame, TLV.
@@ -58,7 +60,8 @@ impl Publication {
             _ => Strategy::IMPLICIT,
         };
         let (ids, payload) = (vec![reserved::of(root, node)], message.octets());
-        Self { target, strategy, hop_limit: HOPS_MAX, ids, options: Vec::new(), payload }
+        let (hop_limit, by, options) = (HOPS_MAX, None, Vec::new());
+        Self { target, strategy, hop_limit, by, ids, options, payload }
     }
 
     /// The way of a message to a node: nowhere to go means that it is this node.
@@ -100,15 +103,23 @@ pub enum Event {
     },
 }
 
-/// What the control plane tells shards: one list, in whose order it is obeyed.
+/// What the control plane tells shards, in this order where there is one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
-    /// A push FIB changes.
+    /// The push FIB of a shard changes.
     Delta(Delta),
     /// An application hears an event.
     Tell(AppId, Event),
     /// A push FIB hands a publication out.
     Data(Box<Handout>),
+}
+
+impl Notice {
+    /// Whether it is a change that stands before all that announces it, at every shard.
+    #[must_use]
+    pub const fn is_first(&self) -> bool {
+        matches!(self, Self::Delta(delta) if delta.is_first())
+    }
 }
 
 /// What the parts of a node have to say; the buffer is used again and again.
@@ -144,7 +155,7 @@ impl Outbox {
         self.notices.push(Notice::Tell(app, event));
     }
 
-    /// Changes a push FIB.
+    /// Changes the push FIB of a shard.
     pub fn delta(&mut self, delta: Delta) {
         self.notices.push(Notice::Delta(delta));
     }

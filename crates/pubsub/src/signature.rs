@@ -173,6 +173,7 @@ mod tests {
             target: Target::Here,
             strategy: Strategy::DOMAIN_LOCAL,
             hop_limit: 9,
+            by: None,
             ids: vec!["/1/2".parse().unwrap(), "/3/2".parse().unwrap()],
             options,
             payload: b"hello".to_vec(),

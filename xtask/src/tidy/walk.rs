@@ -13,6 +13,10 @@ const VERDICTS: &[&str] = &[
     "crates/pubsub/src/verdict.rs",
 ];
 
+/// The line that names each function which a short publication passes, and how many it may.
+const SHORT: &str = "a short publication of a started item passes";
+const SHORT_MAX: usize = 8;
+
 pub(super) fn check(root: &Path, faults: &mut Vec<String>) -> Result<()> {
     let Ok(text) = fs::read_to_string(root.join("ARCHITECTURE.md")) else {
         faults.push("ARCHITECTURE.md is missing".into());
@@ -22,6 +26,13 @@ pub(super) fn check(root: &Path, faults: &mut Vec<String>) -> Result<()> {
     let named = words.iter().filter(|word| exists(root, word, faults)).count();
     if named < 15 {
         faults.push(format!("ARCHITECTURE.md names only {named} functions: the walk is missing"));
+    }
+    let short = text.lines().find(|line| line.contains(SHORT));
+    let functions = short.map_or(0, |line| line.matches(".rs:").count());
+    if functions == 0 || functions > SHORT_MAX {
+        faults.push(format!(
+            "ARCHITECTURE.md: a short publication passes {functions} functions: 1 to {SHORT_MAX}"
+        ));
     }
     for file in VERDICTS {
         let source = fs::read_to_string(root.join(file)).with_context(|| (*file).to_owned())?;

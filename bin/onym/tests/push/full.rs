@@ -80,3 +80,52 @@ fn two_shards_that_are_full_toward_each_other_go_on() {
         }
     });
 }
+
+/// Who publishes to a shard without room waits; who publishes to another one from the same shard does
+/// not.
+#[test]
+fn a_full_shard_stops_only_who_publishes_to_it() {
+    let place = Place::new();
+    let _daemon = push_daemon(&place, &["push.node=a", "push.hold_ms=60000", "shards=2"]);
+    // One behind the other, at a shard each in turns.
+    let open = || App::open(Some(&place.node()), "test").unwrap();
+    let (mut stopped, mut slow, mut going, _between, mut quick) =
+        (open(), open(), open(), open(), open());
+    for (n, publisher, subscriber) in [(1, &mut stopped, &mut slow), (2, &mut going, &mut quick)] {
+        publisher.publish_scope(&scope(n), STRATEGY).unwrap();
+        publisher.publish_item(&item(n), STRATEGY).unwrap();
+        subscriber.subscribe_item(&item(n), STRATEGY).unwrap();
+        let started = publisher.event(Some(support::PATIENCE)).unwrap();
+        assert_eq!(started, Some(Event::StartPublish(item(n))));
+    }
+    // Both numbers in a publication; what is read is all of it, in order.
+    let publish = |app: &mut App, n: u64, count: u32| {
+        let mut payload = vec![7; LEN];
+        for number in 0..count {
+            payload[..4].copy_from_slice(&number.to_be_bytes());
+            app.publish(&item(n), STRATEGY, &payload).unwrap();
+        }
+        app.drain().unwrap();
+    };
+    let read = |app: &mut App, count: u32| {
+        for number in 0..count {
+            match app.event(Some(support::PATIENCE)).unwrap() {
+                Some(Event::Data { payload, .. }) => {
+                    assert_eq!(payload.first_chunk(), Some(&number.to_be_bytes()));
+                }
+                other => panic!("{other:?} in place of {number}"),
+            }
+        }
+    };
+    let is_stopped = std::sync::atomic::AtomicBool::new(true);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            publish(&mut stopped, 1, COUNT);
+            is_stopped.store(false, std::sync::atomic::Ordering::SeqCst);
+        });
+        scope.spawn(|| publish(&mut going, 2, COUNT));
+        read(&mut quick, COUNT);
+        assert!(is_stopped.load(std::sync::atomic::Ordering::SeqCst), "nothing was full");
+        read(&mut slow, COUNT);
+    });
+}

@@ -117,6 +117,10 @@ impl PushHalf {
             counts.dropped.not_local += state.dropped.not_local;
             counts.dropped.backlog += state.dropped.backlog;
             counts.dropped.missed += state.dropped.missed;
+            counts.app_malformed += state.malformed;
+            counts.messages += state.messages;
+            let of = [state.fib.sent, state.fib.delivered, state.fib.missing];
+            counts.publications.iter_mut().zip(of).for_each(|(sum, of)| *sum += of);
         }
         counts
     }

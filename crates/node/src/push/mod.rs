@@ -1,28 +1,27 @@
 //! The push half in the daemon.
 //!
 //! One thread works for dispatcher, rendezvous, topology manager and link state
-//! (`onym_pubsub::Node`). Shards pass frames of neighbours on by themselves, with copies of the
-//! forwarder; what is for this node, and the messages of applications, crosses to the thread in
-//! batches, as packets cross between shards, and what it sends crosses back. Data that needs no
-//! more than a look at tables is done by the shard itself where nobody else is at it (`in_place`).
+//! (`onym_pubsub::ControlPlane`). Shards do everything with publications that a look at tables of
+//! their own is enough for: they pass frames of neighbours on, publish and hand out. What they
+//! cannot do crosses to the thread, and what that tells them crosses back (`lane`).
 
-mod apps;
-mod in_place;
+mod carry;
+mod lane;
 pub(crate) mod old;
 mod order;
-mod run;
 mod settings;
 mod store;
+mod take;
 mod thread;
 mod trust;
 mod view;
 
-pub(crate) use in_place::{Rest, Shared, is_data};
-pub(crate) use order::{ANSWER_MAX, NewLink, PushOrder, PushPort, Question};
-pub(crate) use run::Runner;
+pub(crate) use lane::{Answer, Down, Passed, Publishing, PushLanes, ShardLanes, Things, Up, lanes};
+pub(crate) use order::{ANSWER_MAX, NewLink, ORDERS_MAX, PushOrder, PushPort, Question};
 pub(crate) use settings::Settings;
 pub(crate) use store::{Keeper, Store};
-pub(crate) use thread::{Parts, PushThread};
+pub(crate) use take::status_of;
+pub(crate) use thread::{POLICY, Parts, PushEngine, PushThread};
 pub(crate) use view::may_use_board;
 
 use onym_tables::FaceId;

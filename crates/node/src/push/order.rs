@@ -5,13 +5,11 @@ use super::{Link, PushThread};
 use crate::config::PushLink;
 use crate::counts::PushCounts;
 use crate::shard::PushState;
-use onym_engine::{Bell, Reply, reply};
+use onym_engine::{Io, Port, Reply};
 use onym_pubsub::Kept;
 use onym_tables::FaceId;
 use onym_wire::push::Label;
 use std::collections::BTreeSet;
-use std::sync::Arc;
-use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 /// An order to the push thread. Those with a reply are answered when they are done.
@@ -69,9 +67,11 @@ pub(crate) struct Question {
 /// The push thread as other threads see it.
 #[derive(Debug, Clone)]
 pub(crate) struct PushPort {
-    pub(crate) orders: Sender<PushOrder>,
-    pub(crate) bell: Arc<Bell>,
+    pub(crate) port: Port<PushOrder>,
 }
+
+/// Orders that wait at most.
+pub(crate) const ORDERS_MAX: usize = 1024;
 
 /// A thread that does not answer for so long is broken, or has a graph of millions to show.
 pub(crate) const ANSWER_MAX: Duration = Duration::from_secs(10);
@@ -80,8 +80,7 @@ impl PushPort {
     /// Has an order carried out, without waiting for it.
     pub(crate) fn tell(&self, order: PushOrder) {
         // A thread that ended takes no orders; nothing depends on it any more.
-        let _ = self.orders.send(order);
-        self.bell.ring();
+        let _ = self.port.send(order);
     }
 
     /// Has an order carried out and returns the answer; `None` when the thread ended.
@@ -95,15 +94,13 @@ impl PushPort {
         patience: Duration,
         order: impl FnOnce(Reply<R>) -> PushOrder,
     ) -> Option<R> {
-        let (reply, answer) = reply();
-        self.tell(order(reply));
-        answer.wait_for(patience)
+        self.port.ask(order).ok()?.wait_for(patience)
     }
 }
 
 impl PushThread {
     /// Does what `order` says.
-    pub(super) fn obey_order(&mut self, order: PushOrder) {
+    pub(super) fn obey_order(&mut self, io: &mut Io<()>, order: PushOrder) {
         match order {
             PushOrder::FaceAdd { face, shard } => self.face_add(face, shard),
             PushOrder::FaceRemove(face) => self.face_remove(face),
@@ -120,7 +117,7 @@ impl PushThread {
             PushOrder::Recall(kept) => self.recall(kept),
             // The end of each round hands over what is to be kept.
             PushOrder::Stored => {}
-            PushOrder::Stop => self.stop(),
+            PushOrder::Stop => io.stop(),
             #[cfg(test)]
             PushOrder::Occupy(until) => _ = until.recv(),
         }

@@ -1,120 +1,174 @@
-//! What the push thread does in a round.
+//! The push thread: an engine without faces that drives the control plane of the push half.
 //!
 //! ```text
-//! orders ─► what waits for shards ─► one batch of each shard ─► timers ─► batches out
+//! orders ─► what waits for room ─► one batch of each shard ─► timers ─► batches out
 //! ```
-//!
-//! While something waits for room to a shard, nothing is taken from any: applications wait, and
-//! frames of neighbours that find no room are dropped by their shard (`push_backlog`).
 
-use super::apps::Apps;
+use super::lane::{Down, PushLanes};
 use super::settings::epoch_at;
 use super::{Keeper, Link, PushOrder, Settings};
-use crate::cross::{Batch, FromPeer, Leg, ToPeer};
-use crate::shard::{Order, ShardPort};
-use onym_engine::{Bell, Clock, FaceMap};
-use onym_frame::Buf;
-use onym_link::{Outgoing, Packet, Payload, Transmit};
+use onym_engine::{Clock, Driver, Engine, FaceEvent, FaceMap, Idle, Io, Policy, Slot, Turn};
+use onym_link::Packet;
 use onym_pubsub::forwarder::LinkEntry;
-use onym_pubsub::{Kept, Node, Output};
+use onym_pubsub::{AppId, ControlPlane, Kept, Output};
 use onym_tables::{FaceId, Tick};
 use onym_wire::push::Label;
-use onym_wire::push::app::Message;
-use onym_wire::types::PacketType;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// How long the thread sleeps at most.
-const SLEEP_MAX: Duration = Duration::from_secs(60);
 /// How often the clock is looked at for another epoch, where there are any.
 const EPOCH_LOOK: Duration = Duration::from_millis(500);
 
-/// The state of the push thread.
+/// Numbers of the engine of the push thread, which has no faces.
+pub(crate) const POLICY: Policy = Policy {
+    round_frames: 0,
+    flush_frames: 0,
+    flush_octets: usize::MAX,
+    chunks: 0,
+    is_rung_to_receive: true,
+};
+
+/// The push thread with its loop.
+pub(crate) type PushEngine = Engine<PushThread>;
+
+/// What the engine of the push thread drives.
 pub(crate) struct PushThread {
-    clock: Clock,
     pub(super) now: Tick,
-    /// When the thread looks at its timers at the latest.
-    pub(super) wakes_at: Tick,
-    pub(super) node: Node,
+    pub(super) plane: ControlPlane,
     pub(super) output: Output,
     pub(super) settings: Settings,
-    pub(super) apps: Apps,
+    /// Applications with their faces and what they call themselves.
+    pub(super) apps: BTreeMap<AppId, (FaceId, String)>,
     /// The shard of each face.
     faces: FaceMap<usize>,
     pub(super) links: Vec<Link>,
-    pub(super) bell: Arc<Bell>,
     /// By shard.
-    pub(super) to: Vec<ToPeer>,
-    pub(super) from: Vec<FromPeer>,
-    /// Packets taken of each shard.
-    pub(super) taken: Vec<u64>,
+    pub(super) lanes: Vec<PushLanes>,
+    /// Not every shard has a change in its lane, for want of room there: what stands behind it waits.
+    pub(super) is_late: bool,
+    pub(super) late: VecDeque<(usize, Down, usize)>,
+    /// How far each shard was told that the thread is.
+    pub(super) done: Vec<u64>,
     /// By shard: until when it held faces back, [`Tick::NEVER`] while it does.
     held_until: Vec<Arc<AtomicU64>>,
     /// The same as it was seen last.
     held: Vec<Tick>,
-    pub(crate) ports: Vec<ShardPort>,
-    /// Number of the present epoch of keyed tags.
+    /// Number of the present epoch of keyed tags, and when the clock is looked at for the next.
     epoch: Option<u8>,
-    /// What found no room, with its shard.
-    pub(super) late: VecDeque<(usize, Late)>,
+    epoch_look: Tick,
     /// What outlives this node, where something does.
     keeper: Option<Keeper>,
-    pub(super) running: bool,
-}
-
-/// What waits for room.
-pub(super) enum Late {
-    One(Transmit),
-    /// A message for several faces.
-    Fan(Arc<[FaceId]>, Buf),
 }
 
 /// Everything the push thread is given at start.
 pub(crate) struct Parts {
     pub(crate) clock: Clock,
     pub(crate) settings: Settings,
-    pub(crate) node: Node,
+    pub(crate) plane: ControlPlane,
     pub(crate) keeper: Option<Keeper>,
     /// Scopes of the life before.
     pub(crate) recalled: Vec<Kept>,
-    pub(crate) bell: Arc<Bell>,
-    pub(crate) to: Vec<ToPeer>,
-    pub(crate) from: Vec<FromPeer>,
+    pub(crate) lanes: Vec<PushLanes>,
     pub(crate) held_until: Vec<Arc<AtomicU64>>,
 }
 
 impl std::fmt::Debug for PushThread {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PushThread").field("node", &self.node.label()).finish_non_exhaustive()
+        f.debug_struct("PushThread").field("node", &self.plane.label()).finish_non_exhaustive()
+    }
+}
+
+impl Driver for PushThread {
+    type Face = ();
+    type Order = PushOrder;
+
+    fn receive(&mut self, _: &mut Io<()>, _: Slot, _: Packet) -> Option<&'static str> {
+        None
+    }
+
+    fn poll_timeout(&self) -> Tick {
+        // While something waits for room, timers do: what they say would only wait behind.
+        let next = if self.is_late { Tick::NEVER } else { self.plane.next_timeout() };
+        next.min(self.epoch_look)
+    }
+
+    fn handle_timeout(&mut self, io: &mut Io<()>) {
+        self.now = io.now;
+        if !self.is_late && self.plane.next_timeout() <= self.now {
+            self.excuse_held();
+            self.plane.handle_timeout(self.now, &mut self.output);
+            self.carry_out();
+            if self.plane.take_emptied() {
+                onym_sys::memory::hand_back();
+            }
+        }
+        self.turn_epoch();
+    }
+
+    fn dispatch(&mut self, _: &mut Io<()>) {}
+
+    fn order(&mut self, io: &mut Io<()>, order: PushOrder) {
+        self.now = io.now;
+        self.obey_order(io, order);
+        self.carry_out();
+    }
+
+    fn face_event(&mut self, _: &mut Io<()>, _: Slot, _: FaceId, _: FaceEvent) {}
+
+    fn turn(&mut self, _: &mut Io<()>, _: Slot) -> Turn {
+        Turn { receive: 0, handle: 0 }
+    }
+
+    fn begin_round(&mut self, io: &mut Io<()>) {
+        self.now = io.now;
+        self.late_again();
+        self.take_batches();
+        for (held, until) in self.held.iter_mut().zip(&self.held_until) {
+            *held = Tick(until.load(Ordering::Relaxed)).min(self.now).max(*held);
+        }
+    }
+
+    fn end_round(&mut self, _: &mut Io<()>) {
+        if let Some(keeper) = &self.keeper {
+            keeper.keep(&mut self.plane);
+        }
+        for lanes in &mut self.lanes {
+            lanes.told.flush();
+            lanes.data.flush();
+        }
+    }
+
+    fn idle(&mut self, _: &mut Io<()>) -> Idle {
+        let is_due = |lanes: &PushLanes| lanes.told.is_due() || lanes.data.is_due();
+        let has_work = self.lanes.iter().any(is_due)
+            || (0..self.lanes.len()).any(|shard| self.lanes[shard].up.waits() && self.takes(shard));
+        if has_work { Idle::Work } else { Idle::Sleep }
     }
 }
 
 impl PushThread {
-    /// The push half, ready to run but for the ports of the shards.
+    /// The push half, ready to run.
     pub(crate) fn new(parts: Parts) -> Self {
+        let epoch = parts.settings.node.routing.keyed.map(|keyed| keyed.epoch);
         let mut thread = Self {
             now: parts.clock.now(),
-            wakes_at: Tick(0),
-            clock: parts.clock,
-            epoch: parts.settings.node.routing.keyed.map(|keyed| keyed.epoch),
-            node: parts.node,
+            epoch,
+            epoch_look: if epoch.is_some() { Tick(0) } else { Tick::NEVER },
+            plane: parts.plane,
             output: Output::default(),
-            apps: Apps::default(),
+            apps: BTreeMap::new(),
             settings: parts.settings,
             faces: FaceMap::default(),
             links: Vec::new(),
-            bell: parts.bell,
-            to: parts.to,
-            from: parts.from,
-            taken: vec![0; parts.held_until.len()],
+            done: vec![0; parts.lanes.len()],
+            lanes: parts.lanes,
             held: vec![Tick(0); parts.held_until.len()],
             held_until: parts.held_until,
-            ports: Vec::new(),
+            is_late: false,
             late: VecDeque::new(),
             keeper: parts.keeper,
-            running: true,
         };
         if !parts.recalled.is_empty() {
             thread.recall(parts.recalled);
@@ -124,90 +178,27 @@ impl PushThread {
 
     /// Scopes come back from the store.
     pub(super) fn recall(&mut self, kept: Vec<Kept>) {
-        self.node.recall(self.now, kept, &mut self.output);
+        self.plane.recall(self.now, kept, &mut self.output);
     }
 
     /// The store says which rendezvous nodes and topology managers serve.
     pub(super) fn roster(&mut self, nodes: BTreeSet<Label>) {
-        self.node.roster(self.now, nodes);
+        self.plane.roster(self.now, nodes);
     }
 
-    /// Ends the loop after this round.
-    pub(crate) fn stop(&mut self) {
-        self.running = false;
-    }
-
-    /// How long the thread sleeps at most; it says so itself by [`PushThread::wakes_at`].
-    pub(super) fn rest(&mut self, has_order: bool) -> Duration {
-        // Of a shard that found somebody else at it.
-        self.to.iter_mut().for_each(|to| _ = to.flush());
-        let has_work =
-            has_order || !self.running || self.is_late_due() || self.takes() && self.has_batches();
-        let rest = if has_work { Duration::ZERO } else { self.sleep() };
-        self.wakes_at = self.clock.now() + rest;
-        rest
-    }
-
-    /// Whether the first of what waits for room has it now; later its shard rings.
-    fn is_late_due(&mut self) -> bool {
-        self.late.front().is_some_and(|(shard, _)| self.to[*shard].has_place())
-    }
-
-    fn has_batches(&self) -> bool {
-        self.from.iter().any(FromPeer::waits)
-    }
-
-    /// Whether there is room for what more frames and messages bring.
-    pub(super) fn takes(&self) -> bool {
-        self.late.is_empty() && !self.node.dispatcher.is_backlogged()
-    }
-
-    fn sleep(&self) -> Duration {
-        let longest = self.settings.epoch_s.map_or(SLEEP_MAX, |_| EPOCH_LOOK);
-        if !self.late.is_empty() {
-            // Timers wait, too: what they send would only wait behind.
-            return longest;
-        }
-        let next = self.node.next_timeout();
-        if next == Tick::NEVER { longest } else { next.since(self.clock.now()).min(longest) }
-    }
-
-    pub(super) fn round(&mut self, orders: impl Iterator<Item = PushOrder>) {
-        // It looks at its timers now.
-        (self.now, self.wakes_at) = (self.clock.now(), Tick(0));
-        for order in orders {
-            self.obey_order(order);
-            self.carry_out();
-        }
-        self.late_again();
-        if self.takes() {
-            self.take_batches();
-        }
-        for (held, until) in self.held.iter_mut().zip(&self.held_until) {
-            *held = Tick(until.load(Ordering::Relaxed)).min(self.now).max(*held);
-        }
-        if self.late.is_empty() && self.node.next_timeout() <= self.now {
-            self.excuse_held();
-            self.node.handle_timeout(self.now, &mut self.output);
-            self.carry_out();
-            if self.node.take_emptied() {
-                onym_sys::memory::hand_back();
-            }
-        }
-        self.turn_epoch();
-        if let Some(keeper) = &self.keeper {
-            keeper.keep(&mut self.node);
-        }
-        for to in &mut self.to {
-            to.flush();
-        }
+    /// Whether there is room for what more things of a shard bring.
+    pub(super) fn takes(&mut self, shard: usize) -> bool {
+        !self.is_late
+            && !self.plane.dispatcher.is_backlogged()
+            && self.lanes.iter_mut().all(|lanes| lanes.told.has_place())
+            && self.lanes.get_mut(shard).is_some_and(|lanes| lanes.data.has_place())
     }
 
     /// Neighbours of which a shard took nothing were not silent meanwhile.
     fn excuse_held(&mut self) {
         for link in &self.links {
             if let Some(shard) = self.faces.get(&link.face) {
-                self.node.link_state.not_listened(link.face, self.held[*shard]);
+                self.plane.link_state.not_listened(link.face, self.held[*shard]);
             }
         }
     }
@@ -215,109 +206,13 @@ impl PushThread {
     /// Starts the next epoch of keyed tags when it is time.
     fn turn_epoch(&mut self) {
         let Some(epoch_s) = self.settings.epoch_s else { return };
+        self.epoch_look = self.now + EPOCH_LOOK;
         let number = epoch_at(epoch_s);
         if self.epoch != Some(number) {
             self.epoch = Some(number);
-            self.node.epoch_start(self.now, number, &mut self.output);
+            self.plane.epoch_start(self.now, number, &mut self.output);
             self.share_forwarder();
             self.carry_out();
-        }
-    }
-
-    /// A batch of each shard; what these make the parts of the node say to other nodes leaves
-    /// together.
-    fn take_batches(&mut self) {
-        self.node.hold();
-        for shard in 0..self.from.len() {
-            if let Some(batch) = self.from[shard].next() {
-                self.obey_all(shard, batch);
-            }
-        }
-        self.node.release(self.now, &mut self.output);
-        self.carry_out();
-    }
-
-    /// Does what a batch of `shard` asks for.
-    pub(super) fn obey_all(&mut self, shard: usize, mut batch: Box<Batch>) {
-        for (leg, packet) in batch.packets.drain(..) {
-            debug_assert_eq!(leg, Leg::Push, "shards send nothing else here");
-            self.packet(&packet);
-            self.taken[shard] += 1;
-        }
-        self.from[shard].give_back(batch);
-    }
-
-    fn packet(&mut self, packet: &Packet) {
-        if PacketType::of(&packet.bytes) == Some(PacketType::PushApp) {
-            self.message(packet.face, &packet.bytes);
-        } else {
-            self.node.deliver_frame(self.now, packet.face, &packet.bytes, &mut self.output);
-        }
-        self.carry_out();
-    }
-
-    /// Sends what the parts of the node want sent.
-    pub(super) fn carry_out(&mut self) {
-        let mut frames = std::mem::take(&mut self.output.frames);
-        for frame in frames.drain(..) {
-            let end = u32::try_from(frame.octets.len()).expect("invariant: frames are short");
-            for face in frame.faces {
-                let bytes = Payload::Arena(0..end);
-                let item = Transmit { face, what: Outgoing::PushFrame, bytes };
-                self.transmit(&frame.octets, item);
-            }
-            self.output.give_back(frame.octets);
-        }
-        self.output.frames = frames;
-        if std::mem::take(&mut self.node.is_border_changed) {
-            self.share_forwarder();
-        }
-        if !self.output.events.is_empty() {
-            self.tell_apps();
-        }
-    }
-
-    /// Sends `item`, whose arena is `arena`, to the shard of its face, or keeps it until there is
-    /// room.
-    pub(super) fn transmit(&mut self, arena: &[u8], item: Transmit) {
-        let Some(&shard) = self.faces.get(&item.face) else { return };
-        if self.late.is_empty() && self.to[shard].has_place() {
-            let sent = self.to[shard].transmit(arena, item);
-            debug_assert!(sent.is_ok(), "there was a place");
-            return;
-        }
-        let bytes = match item.bytes {
-            own @ Payload::Arena(_) => Payload::Shared(Buf::copy_from(own.octets(arena))),
-            shared @ Payload::Shared(_) => shared,
-        };
-        self.late.push_back((shard, Late::One(Transmit { bytes, ..item })));
-    }
-
-    /// Sends a message to several faces of `shard`, or keeps it until there is room.
-    pub(super) fn fan(&mut self, shard: usize, faces: &Arc<[FaceId]>, message: &Message<'_>) {
-        if self.late.is_empty() && self.to[shard].has_place() {
-            return self.to[shard].fan(faces, |out| message.write(out));
-        }
-        let message = Buf::copy_from(&message.octets());
-        self.late.push_back((shard, Late::Fan(Arc::clone(faces), message)));
-    }
-
-    fn late_again(&mut self) {
-        while let Some((shard, _)) = self.late.front() {
-            let shard = *shard;
-            if !self.to[shard].has_place() {
-                return;
-            }
-            match self.late.pop_front() {
-                Some((_, Late::One(item))) => {
-                    let sent = self.to[shard].transmit(&[], item);
-                    debug_assert!(sent.is_ok(), "there was a place");
-                }
-                Some((_, Late::Fan(faces, message))) => {
-                    self.to[shard].fan(&faces, |out| out.extend_from_slice(&message));
-                }
-                None => {}
-            }
         }
     }
 
@@ -331,8 +226,8 @@ impl PushThread {
         self.faces.insert(face, shard);
     }
 
-    /// A face is gone, with its link. Its application leaves by a message that its shard sends
-    /// behind the last one of its own (P-57).
+    /// A face is gone, with its link. Its application leaves by what its shard says behind the last
+    /// of its own (P-57).
     pub(crate) fn face_remove(&mut self, face: FaceId) {
         self.link_remove(face);
         self.faces.remove(&face);
@@ -343,14 +238,14 @@ impl PushThread {
         let before = self.links.len();
         self.links.retain(|link| link.face != face);
         if self.links.len() != before {
-            self.node.link_remove(self.now, face, &mut self.output);
+            self.plane.link_remove(self.now, face, &mut self.output);
             self.share_forwarder();
         }
     }
 
     /// The transport of a link ended; it comes again, or the face goes.
     pub(crate) fn face_down(&mut self, face: FaceId) {
-        self.node.link_down(self.now, face, &mut self.output);
+        self.plane.link_down(self.now, face, &mut self.output);
     }
 
     /// The number of a link of the configuration.
@@ -370,24 +265,25 @@ impl PushThread {
         let is_external = link.domain.is_some();
         let entry = LinkEntry { face: link.face, number: link.number, is_external };
         let added = match link.domain {
-            Some(domain) => self.node.exit_add(self.now, entry, domain),
-            None => self.node.link_add(self.now, entry, link.cost),
+            Some(domain) => self.plane.exit_add(self.now, entry, domain),
+            None => self.plane.link_add(self.now, entry, link.cost),
         };
         if let Err(error) = added {
             tracing::error!(face = link.face.0, %error, "no link of the push half");
             return;
         }
         if link.is_connected {
-            self.node.link_state.link_connected(link.face);
+            self.plane.link_state.link_connected(link.face);
         }
         self.links.push(link);
         self.share_forwarder();
     }
 
     /// Gives every shard the forwarder as it is now.
-    fn share_forwarder(&self) {
-        for port in &self.ports {
-            port.tell(Order::PushForwarder(Box::new(self.node.forwarder.clone())));
+    pub(super) fn share_forwarder(&mut self) {
+        for lanes in &mut self.lanes {
+            let forwarder = Box::new(self.plane.forwarder.clone());
+            lanes.told.batch().push(Down::Forwarder(forwarder), 0);
         }
     }
 }

@@ -4,6 +4,7 @@ use super::{PushThread, Question};
 use crate::counts::PushCounts;
 use crate::shard::{PushDropped, PushState};
 use onym_pubsub::Verdict;
+use onym_pubsub::dispatcher::Counters;
 use onym_pubsub::rendezvous::graph::VertexView;
 use onym_pubsub::topology::{Federation, Map, MatchView, TreeView};
 use onym_tables::FaceId;
@@ -30,15 +31,15 @@ impl PushThread {
 
     /// What this thread counted.
     pub(crate) fn counts(&self) -> PushCounts {
-        let own = self.node.forwarder.counters();
-        let dispatcher = self.node.counters();
-        let graphs = [Some(&self.node.inner), self.node.rendezvous.as_ref()];
+        let own = self.plane.forwarder.counters();
+        let dispatcher = self.plane.dispatcher.counters;
+        let graphs = [Some(&self.plane.inner), self.plane.rendezvous.as_ref()];
         PushCounts {
             verdicts: std::array::from_fn(|i| own.of(Verdict::ALL[i])),
             copies: own.copies,
             dropped: PushDropped::default(),
-            app_malformed: self.apps.malformed,
-            messages: self.apps.messages,
+            app_malformed: 0,
+            messages: 0,
             publications: [dispatcher.sent, dispatcher.delivered, dispatcher.missing],
             apps: self.apps.len() as u64,
             vertices: graphs.into_iter().flatten().map(|r| r.graph().len() as u64).sum(),
@@ -46,7 +47,7 @@ impl PushThread {
     }
 
     fn status(&self, shards: &[PushState], faces: &[(FaceId, String)]) -> Value {
-        let own = self.node.forwarder.counters();
+        let own = self.plane.forwarder.counters();
         let sum = |verdict: Verdict| {
             own.of(verdict) + shards.iter().map(|s| s.counters.of(verdict)).sum::<u64>()
         };
@@ -66,8 +67,8 @@ impl PushThread {
                     "uri": uri(link.face),
                     "number": link.number,
                     "cost": link.cost,
-                    "neighbour": self.node.link_state.neighbour(link.face).map(text),
-                    "domain": self.node.link_state.exit(link.face).map(text),
+                    "neighbour": self.plane.link_state.neighbour(link.face).map(text),
+                    "domain": self.plane.link_state.exit(link.face).map(text),
                 })
             })
             .collect();
@@ -75,15 +76,15 @@ impl PushThread {
             .apps
             .iter()
             .take(SHOWN_MAX)
-            .map(|(face, app)| json!({ "face": face.0, "number": app.number.0, "text": app.text }))
+            .map(|(app, (face, text))| json!({ "face": face.0, "number": app.0, "text": text }))
             .collect();
-        let dispatcher = self.node.counters();
+        let dispatcher = self.counted(shards);
         json!({
             "enabled": true,
-            "node": text(self.node.label()),
+            "node": text(self.plane.label()),
             "inside": self.settings.node.inside,
             "roles": roles(self.settings.node.role),
-            "homes": self.node.dispatcher.homes().iter().map(|home| json!({
+            "homes": self.plane.dispatcher.homes().iter().map(|home| json!({
                 "node": text(home.node), "roles": roles(home.role),
             })).collect::<Vec<_>>(),
             "links": links,
@@ -94,22 +95,29 @@ impl PushThread {
             "dropped": {
                 "push_not_local": dropped(|s| s.dropped.not_local),
                 "push_backlog": dropped(|s| s.dropped.backlog),
-                "push_app_malformed": self.apps.malformed,
+                "push_app_malformed": dropped(|s| s.malformed),
             },
             "missed": dropped(|s| s.dropped.missed),
-            "messages": self.apps.messages,
+            "messages": dropped(|s| s.messages),
             "publications": { "sent": dispatcher.sent, "delivered": dispatcher.delivered,
                 "unwanted": dispatcher.unwanted, "missing": dispatcher.missing,
                 "duplicates": dispatcher.duplicates, "incomplete": dispatcher.incomplete,
                 "repaired": dispatcher.repaired, "repairs_asked": dispatcher.repairs_asked,
                 "malformed": dispatcher.malformed, "wrong_flow": dispatcher.wrong_flow },
-            "control": self.control(),
+            "control": self.control(dispatcher.refused),
         })
     }
 
+    /// What dispatcher and push FIBs counted.
+    fn counted(&self, shards: &[PushState]) -> Counters {
+        let mut sum = self.plane.dispatcher.counters;
+        shards.iter().for_each(|shard| sum += &shard.fib);
+        sum
+    }
+
     /// What was said between parts of nodes, and what came of it.
-    fn control(&self) -> Value {
-        let (node, traffic) = (&self.node, self.node.traffic());
+    fn control(&self, refused_here: u64) -> Value {
+        let (node, traffic) = (&self.plane, self.plane.traffic());
         let taken = |kind: MessageKind| node.taken(kind);
         let topology = node.topology.as_ref();
         let refused = [
@@ -120,7 +128,7 @@ impl PushThread {
         json!({
             "malformed": node.dropped.malformed, "mac": node.dropped.mac,
             "signature": node.dropped.signature, "misdirected": node.dropped.misdirected,
-            "refused": node.counters().refused,
+            "refused": refused_here,
             "parts_refused": refused.iter().sum::<u64>(),
             "between": topology.and_then(|t| t.federation()).map_or(0, |f| f.refused),
             "trees": topology.map_or(0, |t| t.trees),
@@ -135,7 +143,8 @@ impl PushThread {
     /// The information graphs of this node: within the node, and of the domain where this node is
     /// a rendezvous. Beneath `id` only.
     fn graph(&self, id: &Id) -> Value {
-        let graphs = [("node", Some(&self.node.inner)), ("domain", self.node.rendezvous.as_ref())];
+        let graphs =
+            [("node", Some(&self.plane.inner)), ("domain", self.plane.rendezvous.as_ref())];
         let mut vertices = Vec::new();
         let mut total = 0;
         for (of, rendezvous) in graphs {
@@ -149,8 +158,8 @@ impl PushThread {
             }
         }
         json!({
-            "node": text(self.node.label()),
-            "rendezvous": self.node.rendezvous.is_some(),
+            "node": text(self.plane.label()),
+            "rendezvous": self.plane.rendezvous.is_some(),
             "rendezvous_nodes": self.homes_with(Role::RENDEZVOUS),
             "total": total,
             "vertices": vertices,
@@ -164,15 +173,15 @@ impl PushThread {
 
     /// The nodes that do `role` for this one.
     fn homes_with(&self, role: Role) -> Vec<String> {
-        let homes = self.node.dispatcher.homes().iter();
+        let homes = self.plane.dispatcher.homes().iter();
         homes.filter(|h| h.role.has(role)).map(|h| text(h.node)).collect()
     }
 
     /// The map of the domain, and the trees of an item when one is named.
     fn topology(&self, id: &Id) -> Value {
-        let Some(topology) = &self.node.topology else {
+        let Some(topology) = &self.plane.topology else {
             return json!({
-                "node": text(self.node.label()),
+                "node": text(self.plane.label()),
                 "manager": false,
                 "managers": self.managers(),
             });
@@ -202,7 +211,7 @@ impl PushThread {
             .collect();
         let matches = topology.match_views(if id.is_empty() { None } else { Some(id) }, SHOWN_MAX);
         json!({
-            "node": text(self.node.label()),
+            "node": text(self.plane.label()),
             "manager": true,
             "nodes": nodes,
             "domains": domains,
@@ -213,12 +222,13 @@ impl PushThread {
 
     /// What became, and would become, of a publication.
     fn explain(&self, id: &Id) -> Value {
-        let here = self.node.dispatcher.view(id);
-        let graphs = [("node", Some(&self.node.inner)), ("domain", self.node.rendezvous.as_ref())];
+        let here = self.plane.dispatcher.view(id);
+        let graphs =
+            [("node", Some(&self.plane.inner)), ("domain", self.plane.rendezvous.as_ref())];
         let mut graphs = graphs.into_iter();
         let graph = graphs.find_map(|(of, r)| Some((of, r?.graph().view(id)?)));
-        let matches = self.node.topology.as_ref().map(|t| t.match_views(Some(id), SHOWN_MAX));
-        let rendezvous = self.node.dispatcher.rendezvous_of_root(id).map(text);
+        let matches = self.plane.topology.as_ref().map(|t| t.match_views(Some(id), SHOWN_MAX));
+        let rendezvous = self.plane.dispatcher.rendezvous_of_root(id).map(text);
         let sentence = match (&here, &graph, &matches) {
             (Some(view), ..) if view.is_matched && view.route.is_some() => {
                 "An application of this node publishes it, and it goes to other nodes."
@@ -290,7 +300,7 @@ impl PushThread {
 
     fn matches_json(&self, views: &[MatchView]) -> Value {
         let ones = self.ones_of_tags();
-        let Some(topology) = &self.node.topology else { return json!([]) };
+        let Some(topology) = &self.plane.topology else { return json!([]) };
         let one = |view: &MatchView| {
             let tree = |tree: &TreeView| {
                 let shape = shape(topology.map(), tree, &view.subscribers);

@@ -1,11 +1,15 @@
 //! Messages of the push half into the queues of applications; what finds no room there.
 
+use super::apps::Partial;
 use super::{Hold, Io, LocalFace, Shard};
 use onym_engine::Slot;
 use onym_frame::{Buf, FrameRow, Lane, TxQueue};
 use onym_link::{AppMessage, Payload};
+use onym_pubsub::AppId;
+use onym_tables::Tick;
 use onym_wire::PACKET_LEN_MAX;
 use onym_wire::push::app::{self, Message};
+use onym_wire::push::{Id, Status};
 
 /// Octets of the send queue of an application that are kept for messages other than data.
 const RESERVE: usize = 1 << 20;
@@ -14,9 +18,15 @@ const RESERVE: usize = 1 << 20;
 /// received: the rest of that stays, too. What comes behind them is copied.
 const PINNED_MAX: usize = 8 << 20;
 
-/// How far an application is behind.
+/// An application, and how far it is behind.
 #[derive(Debug, Default)]
 pub(crate) struct AppSide {
+    /// Its number; none: it is not registered.
+    pub(super) number: Option<AppId>,
+    /// A publication of which pieces are still to come.
+    pub(super) partial: Option<Partial>,
+    /// The refusal told last without a tag.
+    pub(super) refused: Option<(Id, Status, Tick)>,
     /// Publications that it did not get and was not told of.
     pub(super) missed: u64,
     /// A publication waits until no more octets than these wait for it.

@@ -4,9 +4,11 @@ use super::{FaceState, Io, Order, Report, Shard};
 use crate::cross::ToPeer;
 use onym_engine::{Driver, FaceEvent, Idle, Slot, Turn};
 use onym_forward::verdict::Verdict;
-use onym_frame::{Buf, RxFrame};
+use onym_frame::{Buf, FrameRow, RxFrame};
 use onym_link::Packet;
 use onym_tables::{FaceId, Tick};
+use onym_wire::push::app::Message;
+use onym_wire::types::PacketType;
 use std::time::Duration;
 
 /// Frames of one turn of a face, for each unit of its weight (1 to 16).
@@ -31,17 +33,20 @@ impl Driver for Shard {
     }
 
     fn poll_timeout(&self) -> Tick {
-        self.fw.poll_timeout().unwrap_or(Tick::NEVER).min(self.paused.poll_timeout())
+        let push = self.push.as_ref().and_then(|push| push.fib.next_timeout());
+        let next = [self.fw.poll_timeout(), push, Some(self.paused.poll_timeout())];
+        next.into_iter().flatten().min().unwrap_or(Tick::NEVER)
     }
 
     fn handle_timeout(&mut self, io: &mut Io) {
         self.end_pauses(io);
         self.fw.handle_timeout(io.now, &mut self.out);
         self.send_out(io);
+        self.say_reached(io);
     }
 
     fn dispatch(&mut self, io: &mut Io) {
-        self.take_in_place(io);
+        self.hand_out_own(io);
         self.send_out(io);
     }
 
@@ -86,8 +91,7 @@ impl Driver for Shard {
         if !self.is_alone() {
             self.take_crossings(io);
         }
-        self.take_in_place(io);
-        self.take_push(io);
+        self.take_publications(io);
         self.release_held(io);
     }
 
@@ -98,7 +102,7 @@ impl Driver for Shard {
             }
         }
         if let Some(push) = &mut self.push {
-            push.to.flush();
+            push.flush();
         }
         self.report_late();
         if std::mem::take(&mut self.reported) {
@@ -109,7 +113,7 @@ impl Driver for Shard {
     fn idle(&mut self, io: &mut Io) -> Idle {
         let has_batch = !self.is_alone() && self.from.iter().flatten().any(|p| p.waits());
         let has_work = has_batch || self.is_due();
-        if has_work || self.push_waits() && !self.is_held_back(io) {
+        if has_work || self.push_waits(io) {
             Idle::Work
         } else if self.is_cramped() {
             Idle::Retry(RETRY)
@@ -126,7 +130,24 @@ impl Driver for Shard {
 
     #[inline]
     fn receive_row(&mut self, io: &mut Io, slot: Slot, frames: &[RxFrame]) -> usize {
-        self.push_row(io, slot, frames)
+        if frames.first().and_then(|frame| PacketType::of(&frame.bytes))
+            != Some(PacketType::PushApp)
+        {
+            return self.push_row(io, slot, frames);
+        }
+        let count = self.begin_messages(io, slot, frames);
+        for frame in &frames[..count] {
+            let message = Message::parse(&frame.bytes);
+            let app = message.as_ref().ok().and_then(|m| self.publisher(io, slot, m));
+            match (&message, app) {
+                (Ok(message), Some(app)) => {
+                    let row = FrameRow::one(frame.bytes.clone());
+                    self.publish(io, slot, app, message.into(), &row);
+                }
+                _ => self.app_message(io, slot, &frame.bytes),
+            }
+        }
+        count
     }
 
     fn admit(&mut self, io: &mut Io, slot: Slot, frames: &[RxFrame]) -> usize {
@@ -135,7 +156,7 @@ impl Driver for Shard {
     }
 
     fn held(&mut self, io: &mut Io, slot: Slot) -> bool {
-        self.is_paused(io, slot) || !self.push_is_free() && self.hold(slot)
+        self.is_paused(io, slot) || self.is_blocked(io, slot) && self.hold(slot)
     }
 
     fn given_up(&mut self, io: &mut Io, id: FaceId, interest: &Buf) {
@@ -147,10 +168,9 @@ impl Shard {
     /// Whether what found no room at a peer would find it now; later the peer rings.
     fn is_due(&self) -> bool {
         self.to.iter().flatten().any(ToPeer::is_due)
-            || self.push.as_ref().is_some_and(|push| push.to.is_due())
     }
 
-    /// Whether something waits of which nobody tells: reports, faces that hold back, the lock.
+    /// Whether something waits of which nobody tells: reports, faces that hold back.
     fn is_cramped(&self) -> bool {
         !self.late.is_empty() || self.is_kept_waiting()
     }

@@ -1,21 +1,26 @@
-//! What the push thread sends, into the queues of faces; and holding back while those are long.
+//! What parcels bring, into the queues of faces; and holding back while those are long.
 //!
-//! A face in whose queue more than [`HOLD_AT`] octets of the push half wait holds the push half of its shard back: nothing is
-//! taken from the push thread, from applications and from neighbours on streams, so that who
-//! publishes waits, until the queue is half as long. An application does so for `push.hold_ms` only;
-//! a neighbour, behind which applications may do the same, as long as anything leaves to it, and
-//! [`NEIGHBOUR`] times as long without. What takes longer is slow, and until it has caught up nobody
-//! waits for it. What does not find room in its queue then is lost to it alone, and applications are
-//! told (P-56, P-59).
+//! A face in whose queue more than [`HOLD_AT`] octets of the push half wait holds the push half of its shard back: no
+//! publication is taken from other shards and the push thread, from applications and from neighbours
+//! on streams, so that who publishes waits, until the queue is half as long. An application does so
+//! for `push.hold_ms` only; a neighbour, behind which applications may do the same, as long as
+//! anything leaves to it, and [`NEIGHBOUR`] times as long without. What takes longer is slow, and
+//! until it has caught up nobody waits for it. What does not find room in its queue then is lost to it
+//! alone, and applications are told (P-56, P-59).
 
 use super::app::{miss, tell_missed};
+use super::parcel::{Item, Parcel, Whose, data_message};
 use super::{Hold, Io, LocalFace, Shard};
-use crate::cross::{Batch, Fan};
 use onym_engine::Slot;
 use onym_face::Transport;
-use onym_frame::{Buf, TxQueue};
-use onym_link::{AppMessage, Outgoing, Transmit};
-use std::ops::Range;
+use onym_frame::{Buf, FrameRow};
+use onym_link::{AppMessage, Payload};
+use onym_pubsub::To;
+use onym_tables::FaceId;
+use onym_wire::push::Id;
+use onym_wire::push::app::Message;
+use smallvec::SmallVec;
+use std::sync::Arc;
 
 /// Octets in the queue of a face that hold the push half back.
 const HOLD_AT: usize = 256 << 10;
@@ -25,63 +30,188 @@ const RELEASE_AT: usize = HOLD_AT / 2;
 /// How many times longer a neighbour may stand still.
 const NEIGHBOUR: u32 = 4;
 
-impl Shard {
-    /// One batch of what came from the push thread, or what is left of one, unless a face holds
-    /// back.
-    pub(super) fn take_push(&mut self, io: &mut Io) {
-        if self.is_held_back(io) {
-            return;
-        }
-        let Some(push) = &mut self.push else { return };
-        let Some(mut batch) = push.rest.take().or_else(|| push.from.next()) else { return };
-        let delivered = self.deliver(io, &mut batch);
-        let Some(push) = &mut self.push else { return };
-        match delivered {
-            Delivered::Whole => push.from.give_back(batch),
-            Delivered::InPart => push.rest = Some(batch),
-        }
-    }
+/// Faces that get something, and the identifier by which they do where it is not the one that the
+/// message names.
+type Found = SmallVec<[(Arc<[FaceId]>, Option<Id>); 1]>;
 
-    /// Puts what the push half wants sent into the queues of faces, up to a publication that has to
-    /// wait for room at its application.
-    pub(super) fn deliver(&mut self, io: &mut Io, batch: &mut Batch) -> Delivered {
-        let mut out = std::mem::take(&mut batch.out);
-        // What several applications get is one piece for all of them.
-        let is_shared = batch.fans.iter().any(|fan| fan.faces.len() > 1);
-        let shared = is_shared.then(|| Buf::copy_from(&batch.messages));
-        let (mut fans, mut fanned) = (batch.fans.iter().peekable(), 0);
-        let mut items = out.items.drain(..).enumerate();
-        while let Some((i, item)) = items.next() {
-            while let Some(fan) = fans.next_if(|fan| fan.after <= i) {
-                self.fan_out(io, fan, batch, shared.as_ref());
-                fanned += 1;
+/// How far a parcel was delivered: the next thing, and the next of its faces.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Reached {
+    item: usize,
+    face: usize,
+}
+
+/// How far a parcel was delivered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Delivered {
+    /// All of it.
+    Whole,
+    /// The rest waits for an application.
+    InPart,
+}
+
+impl Shard {
+    /// Hands out what a parcel brings, from `at` on, up to a publication that has to wait for room at
+    /// its application.
+    pub(super) fn deliver(
+        &mut self,
+        io: &mut Io,
+        parcel: &mut Parcel,
+        at: &mut Reached,
+    ) -> Delivered {
+        while let Some(item) = parcel.items.get(at.item) {
+            match item {
+                Item::Run { to, octets, ends } => {
+                    let ends = parcel.ends.get(ends.clone()).unwrap_or_default();
+                    let run = Run { octets: &parcel.octets, start: octets.start, ends };
+                    let found = self.resolve(to, ends.len());
+                    if found.is_empty() {
+                        self.nobody(to, run);
+                    }
+                    for (faces, id) in found {
+                        let renamed = id.map(|id| run.renamed(&id));
+                        let run = renamed.as_ref().map_or(run, Renamed::run);
+                        // What several applications get is one piece for all of them.
+                        let shared = (faces.len() > 1).then(|| Buf::copy_from(run.all()));
+                        for face in faces.iter() {
+                            match io.faces.by_id(*face) {
+                                Some((slot, _)) => self.fan_to(io, slot, run, shared.as_ref()),
+                                None => self.counters.face_gone += ends.len() as u64,
+                            }
+                        }
+                    }
+                }
+                Item::Row { to, head, row, from } => {
+                    self.row(io, to, &parcel.octets[head.clone()], (row, *from));
+                }
+                Item::Whole { .. } => {
+                    if self.whole(io, parcel, at) == Delivered::InPart {
+                        return Delivered::InPart;
+                    }
+                }
+                Item::Missed { to, count } => self.missed(io, to, *count),
+                Item::Frames { face, head, row } => {
+                    let head = &parcel.octets[head.clone()];
+                    self.frames_here(io, *face, head, row.as_ref());
+                }
             }
-            if self.waits(io, &out.arena, &item) {
-                let rest = std::iter::once(item).chain(items.map(|(_, item)| item)).collect();
-                out.items = rest;
-                batch.out = out;
-                batch.fans.drain(..fanned);
-                batch.fans.iter_mut().for_each(|fan| fan.after -= i);
-                return Delivered::InPart;
-            }
-            self.transmit(io, &out.arena, item);
+            *at = Reached { item: at.item + 1, face: 0 };
         }
-        drop(items);
-        fans.for_each(|fan| self.fan_out(io, fan, batch, shared.as_ref()));
-        batch.out = out;
         Delivered::Whole
     }
 
-    /// Whether a publication has to wait until its application, on a stream, has taken enough of
-    /// what waits for it: that holds the push half back as a long queue does.
-    fn waits(&mut self, io: &mut Io, arena: &[u8], item: &Transmit) -> bool {
-        if !matches!(item.what, Outgoing::App(AppMessage::Data)) {
-            return false;
+    /// The faces of this shard that get something; `count` publications are counted for those that
+    /// another shard handed out.
+    fn resolve(&mut self, to: &Whose, count: usize) -> Found {
+        let mut found = Found::new();
+        let Some(push) = &mut self.push else { return found };
+        match to {
+            Whose::Apps(apps) => found.push((push.apps.faces(apps), None)),
+            Whose::App(app) => found.extend(push.apps.face(*app).map(|face| ([face].into(), None))),
+            Whose::Faces(faces) => found.push((Arc::clone(faces), None)),
+            Whose::Names(names, above) => {
+                let who = push.fib.arrive(names, *above, &mut push.effects);
+                push.fib.delivered(who * count);
+                for (to, id) in push.effects.drain() {
+                    let id = (names.first() != Some(&id)).then_some(id);
+                    match to {
+                        To::All(apps) => found.push((push.apps.faces(&apps), id)),
+                        To::One(app) => {
+                            found.extend(push.apps.face(app).map(|face| ([face].into(), id)));
+                        }
+                    }
+                }
+            }
         }
+        found
+    }
+
+    /// Publications of another shard that nobody has here: kept for who is about to.
+    fn nobody(&mut self, to: &Whose, run: Run<'_>) {
+        let (Whose::Names(names, _), Some(push)) = (to, &mut self.push) else { return };
+        for message in run.messages() {
+            push.fib.nobody(names, message.payload);
+        }
+    }
+
+    /// Messages that have a head each and then what stands in a frame from octet `from` on.
+    fn row(&mut self, io: &mut Io, to: &Whose, head: &[u8], (row, from): (&FrameRow, usize)) {
+        let found = self.resolve(to, row.count());
+        if let (true, Whose::Names(names, _), Some(push)) = (found.is_empty(), to, &mut self.push) {
+            for frame in row.iter() {
+                push.fib.nobody(names, frame.get(from..).unwrap_or_default());
+            }
+        }
+        for (faces, id) in found {
+            let renamed = id.map(|id| {
+                let mut head = Vec::new();
+                data_message(&id, &[]).write_head(row.frame_len() - from, &mut head);
+                head
+            });
+            let head = renamed.as_deref().unwrap_or(head);
+            for face in faces.iter() {
+                match io.faces.by_id(*face) {
+                    Some((slot, _)) => self.data_to(io, slot, head, row, from),
+                    None => self.counters.face_gone += row.count() as u64,
+                }
+            }
+        }
+    }
+
+    /// A publication that is cut for its applications, from face `at` on.
+    fn whole(&mut self, io: &mut Io, parcel: &mut Parcel, at: &mut Reached) -> Delivered {
+        let Some(Item::Whole { to, message }) = parcel.items.get(at.item) else {
+            return Delivered::Whole;
+        };
+        let (to, message) = (to.clone(), message.clone());
+        let Whose::Faces(faces) = to else {
+            self.found_for_whole(&to, &message, parcel, at.item);
+            return self.whole(io, parcel, at);
+        };
+        while let Some(face) = faces.get(at.face) {
+            if self.waits(io, *face, message.len()) {
+                return Delivered::InPart;
+            }
+            match io.faces.by_id(*face) {
+                Some((slot, _)) => {
+                    let bytes = Payload::Shared(message.clone());
+                    self.transmit_app(io, slot, AppMessage::Data, &[], &bytes);
+                }
+                None => self.counters.face_gone += 1,
+            }
+            at.face += 1;
+        }
+        Delivered::Whole
+    }
+
+    /// Finds, once, who gets a publication that is cut.
+    fn found_for_whole(&mut self, to: &Whose, message: &Buf, parcel: &mut Parcel, at: usize) {
+        let found = self.resolve(to, 1);
+        let payload = Message::parse(message).map(|message| message.payload).unwrap_or_default();
+        if let (true, Whose::Names(names, _), Some(push)) = (found.is_empty(), to, &mut self.push) {
+            push.fib.nobody(names, payload);
+        }
+        let each = found.into_iter().map(|(faces, id)| {
+            let message = id.map_or_else(
+                || message.clone(),
+                |id| Buf::copy_from(&data_message(&id, payload).octets()),
+            );
+            Item::Whole { to: Whose::Faces(faces), message }
+        });
+        let mut each: Vec<Item> = each.collect();
+        if each.is_empty() {
+            each.push(Item::Whole { to: Whose::Faces([].into()), message: message.clone() });
+        }
+        parcel.items.splice(at..=at, each);
+    }
+
+    /// Whether a publication of so many octets has to wait until its application, on a stream, has
+    /// taken enough of what waits for it: that holds the push half back as a long queue does.
+    fn waits(&mut self, io: &mut Io, face: FaceId, len: usize) -> bool {
         let (now, Some(push)) = (io.now, &mut self.push) else { return false };
-        let Some((slot, face)) = io.faces.by_id(item.face) else { return false };
+        let Some((slot, face)) = io.faces.by_id(face) else { return false };
         let Some(app) = &mut face.state.app else { return false };
-        let (len, room) = (item.bytes.octets(arena).len(), push.app_queue_bytes_max);
+        let room = push.app_queue_bytes_max;
         let is_over = !face.queue.is_empty() && face.queue.bytes() + len > room;
         if !is_over || !face.is_stream || face.io.is_none() || face.state.hold == Hold::Slow {
             app.until = None;
@@ -95,49 +225,27 @@ impl Shard {
         true
     }
 
-    fn fan_out(&mut self, io: &mut Io, fan: &Fan, batch: &Batch, shared: Option<&Buf>) {
-        let Some(ends) = batch.ends.get(fan.ends.clone()) else { return };
-        let messages = match shared {
-            Some(shared) => Messages::Shared(shared),
-            None => Messages::Own(&batch.messages),
-        };
-        for face in fan.faces.iter() {
-            match io.faces.by_id(*face) {
-                Some((slot, _)) => self.fan_to(io, slot, messages, fan.octets.start, ends),
-                None => self.counters.face_gone += ends.len() as u64,
-            }
-        }
-    }
-
-    /// Puts messages that begin at `start` and end at `ends` into the queue of an application, as
-    /// one piece where its transport cuts none. Those that find no room are missed.
-    fn fan_to(
-        &mut self,
-        io: &mut Io,
-        slot: Slot,
-        messages: Messages<'_>,
-        start: usize,
-        ends: &[usize],
-    ) {
+    /// Puts messages into the queue of an application, as one piece where its transport cuts none;
+    /// `shared` has the same octets, for several. Those that find no room are missed.
+    fn fan_to(&mut self, io: &mut Io, slot: Slot, run: Run<'_>, shared: Option<&Buf>) {
         let Some(room) = self.ready_app(io, slot) else { return };
         let Some(face) = io.faces.get(slot) else { return };
-        let waiting = face.queue.bytes();
-        let fitting = ends.partition_point(|end| waiting + end - start <= room);
+        let (waiting, start, all) = (face.queue.bytes(), run.start, run.all());
+        let fitting = run.ends.partition_point(|end| waiting + end - start <= room);
         let count = if face.queue.is_empty() { fitting.max(1) } else { fitting };
-        let (taken, missed) = ends.split_at(count.min(ends.len()));
+        let (taken, missed) = run.ends.split_at(count.min(run.ends.len()));
         let is_told = taken.is_empty() || tell_missed(face);
         if is_told && let Some(end) = taken.last() {
-            let is_stream = face
-                .io
-                .as_ref()
-                .is_some_and(|io| matches!(io.transport(), Transport::Unix | Transport::Tcp));
-            if is_stream {
-                messages.put(&mut face.queue, start..*end);
-            } else {
-                let starts = std::iter::once(&start).chain(taken);
-                for (start, end) in starts.zip(taken) {
-                    messages.put(&mut face.queue, *start..*end);
+            let transport = face.io.as_ref().map(|io| io.transport());
+            let is_stream = matches!(transport, Some(Transport::Unix | Transport::Tcp));
+            let ends = if is_stream { std::slice::from_ref(end) } else { taken };
+            let mut from = 0;
+            for end in ends.iter().map(|end| end - start) {
+                match shared {
+                    Some(shared) => face.queue.push_over(&[], Some(&shared.slice(from..end))),
+                    None => face.queue.push_over(all.get(from..end).unwrap_or_default(), None),
                 }
+                from = end;
             }
         }
         if !missed.is_empty() {
@@ -211,30 +319,48 @@ fn is_long(face: &LocalFace) -> bool {
     face.io.is_some() && is_over
 }
 
-/// How far a batch was delivered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Delivered {
-    /// All of it.
-    Whole,
-    /// The rest waits for an application.
-    InPart,
-}
-
-/// Messages, one behind the other.
+/// Messages, one behind the other: the first begins at octet `start`, and where each ends is in
+/// `ends`.
 #[derive(Debug, Clone, Copy)]
-enum Messages<'a> {
-    /// For one application: copied into its queue.
-    Own(&'a [u8]),
-    /// For several, which share the octets.
-    Shared(&'a Buf),
+struct Run<'a> {
+    octets: &'a [u8],
+    start: usize,
+    ends: &'a [usize],
 }
 
-impl Messages<'_> {
-    /// Puts a part of them into a queue as one frame.
-    fn put(self, queue: &mut TxQueue, range: Range<usize>) {
-        match self {
-            Self::Own(octets) => queue.push_over(octets.get(range).unwrap_or_default(), None),
-            Self::Shared(octets) => queue.push_over(&[], Some(&octets.slice(range))),
+impl<'a> Run<'a> {
+    /// The octets of all of them.
+    fn all(&self) -> &'a [u8] {
+        let end = self.ends.last().copied().unwrap_or(self.start);
+        self.octets.get(self.start..end).unwrap_or_default()
+    }
+
+    fn messages(self) -> impl Iterator<Item = Message<'a>> {
+        let starts = std::iter::once(self.start).chain(self.ends.iter().copied());
+        let each = starts.zip(self.ends).filter_map(move |(from, end)| self.octets.get(from..*end));
+        each.filter_map(|message| Message::parse(message).ok())
+    }
+
+    /// The same for who subscribed by another name of the item.
+    fn renamed(self, id: &Id) -> Renamed {
+        let mut renamed = Renamed::default();
+        for message in self.messages() {
+            data_message(id, message.payload).write(&mut renamed.octets);
+            renamed.ends.push(renamed.octets.len());
         }
+        renamed
+    }
+}
+
+/// Messages that were written anew.
+#[derive(Debug, Default)]
+struct Renamed {
+    octets: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Renamed {
+    fn run(&self) -> Run<'_> {
+        Run { octets: &self.octets, start: 0, ends: &self.ends }
     }
 }

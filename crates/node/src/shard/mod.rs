@@ -4,8 +4,11 @@
 //! threads, one turn of each ready face, timers, flush, batches out. Turns are as long as the face's
 //! use of the PIT allows, so that a face that never stops sending gets its share and no more.
 
+mod answer;
 mod app;
+mod apps;
 mod choose;
+mod credit;
 mod drive;
 mod fan;
 mod hold;
@@ -13,16 +16,20 @@ mod local;
 mod obey;
 mod order;
 mod packet;
+mod parcel;
+mod publish;
 mod push;
 #[cfg(test)]
 mod tests;
+mod told;
 
 pub(crate) use app::AppSide;
+pub(crate) use apps::About;
 pub(crate) use choose::Chooser;
 pub(crate) use hold::Hold;
 pub(crate) use order::{FaceOrder, Opening, Order, Route, ShardPort, TableOrder, ask_all};
 pub use push::PushDropped;
-pub(crate) use push::{PushSide, PushState};
+pub(crate) use push::{Peer, PushParts, PushSide, PushState};
 
 use crate::cross::{FromPeer, ToPeer};
 use onym_engine::{Bell, Engine, Policy};
@@ -123,8 +130,8 @@ pub(crate) struct FaceState {
     pub(crate) is_local: bool,
     /// It is an application of the push half.
     pub(crate) app: Option<Box<AppSide>>,
-    /// Packets that its shard had sent the push thread with the last one of this face.
-    pub(crate) push_sent: u64,
+    /// The lanes that its last message or frames of the push half took, a bit for each.
+    pub(crate) targets: u64,
     /// Whether the push half waits for it.
     pub(crate) hold: Hold,
     /// Whether nothing is read from it until it has read.
@@ -234,11 +241,7 @@ impl Shard {
     /// Whether every send queue is empty and nothing crosses.
     pub(crate) fn is_drained(&self, io: &Io) -> bool {
         let sent = self.to.iter().flatten().all(ToPeer::is_empty);
-        let pushed = self.push.as_ref().is_none_or(|p| p.to.is_empty() && !p.has_batch());
-        io.is_drained()
-            && sent
-            && pushed
-            && !self.has_held()
-            && self.from.iter().flatten().all(|p| !p.waits())
+        let pushed = self.push.as_ref().is_none_or(PushSide::is_drained);
+        io.is_drained() && sent && pushed && self.from.iter().flatten().all(|p| !p.waits())
     }
 }

@@ -37,12 +37,6 @@ impl Shard {
             Order::Home { name, reply } => reply.send(self.chooser.by_name(name.value())),
             Order::State { reply } => reply.send(self.state(io)),
             Order::PushState { reply } => reply.send(self.push_state()),
-            Order::PushForwarder(forwarder) => self.push_forwarder(*forwarder),
-            Order::PushFail { id, reason } => {
-                if let Some((slot, _)) = io.faces.by_id(id) {
-                    io.end(slot, reason);
-                }
-            }
             Order::IsDrained { reply } => reply.send(self.is_drained(io)),
             Order::Stop => io.stop(),
         }

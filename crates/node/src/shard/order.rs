@@ -118,10 +118,6 @@ pub(crate) enum Order {
     State { reply: Reply<ShardState> },
     /// What the shard counted of the push half.
     PushState { reply: Reply<PushState> },
-    /// The push thread's forwarder is another one now.
-    PushForwarder(Box<onym_pubsub::Forwarder>),
-    /// Ends an application's face.
-    PushFail { id: FaceId, reason: String },
     /// Whether every send queue is empty and nothing crosses.
     IsDrained { reply: Reply<bool> },
     /// The shard ends after this round.

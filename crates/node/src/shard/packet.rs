@@ -59,7 +59,7 @@ impl Shard {
                 None
             }
             Leg::Solicited => self.fw.receive_data(now, &packet, Share::Wanted, &mut self.out),
-            Leg::Home | Leg::Probe | Leg::Push => Some(self.fw.receive(now, packet, &mut self.out)),
+            Leg::Home | Leg::Probe => Some(self.fw.receive(now, packet, &mut self.out)),
         }
     }
 

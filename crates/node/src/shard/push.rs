@@ -1,62 +1,92 @@
-//! The push half in a shard: frames through a forwarder of its own, messages of applications to
-//! the push thread, and what that thread sends to the faces of this shard.
+//! The push half in a shard: frames through a forwarder of its own, publications through a push FIB
+//! of its own, and the lanes to and from the other shards and the push thread.
+//!
+//! A frame of data for this node belongs to the shard that its stream chooses, which follows the
+//! numbers. Room in a lane is credit: an application or a neighbour on a stream whose last message
+//! went to a lane without room is read no further, and others are.
 
-use super::fan::Delivered;
+use super::apps::{About, Apps};
+use super::fan::Reached;
 use super::packet::push_lane;
+use super::parcel::{Made, Parcel, Whose};
 use super::{Io, Shard};
-use crate::cross::{Batch, FromPeer, Leg, ToPeer};
-use crate::push::{Rest, Shared, is_data};
+use crate::cross::{FromPeer, Load, ToPeer};
+use crate::push::{ShardLanes, Things, Up};
 use onym_engine::{Place, Slot};
 use onym_frame::{Buf, FrameRow, RxFrame};
-use onym_link::{LpIn, Outgoing, Packet, Payload, Transmit};
+use onym_link::Packet;
 use onym_pubsub::forwarder::{self, START};
-use onym_pubsub::{Copies, Forwarder, Source};
-use onym_tables::{FaceId, Tick};
-use onym_wire::PACKET_LEN_MAX;
+use onym_pubsub::{Above, Copies, Effects, Fib, Forwarder, Received, Source, dispatcher};
+use onym_tables::FaceId;
 use onym_wire::push::app::{self, Message};
 use onym_wire::types::PacketType;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 /// Frames of a neighbour that are handled together, at most.
 const ROW_MAX: usize = 64;
-/// Octets of the push half that one turn of a face brings, about.
-const TURN_BYTES: usize = 1 << 20;
+
+/// Frames that cross to the shard of their stream, with the face at which they came.
+pub(crate) type Rows = Things<(FaceId, FrameRow)>;
+
+/// The lanes of publications between this shard and another one.
+#[derive(Debug)]
+pub(crate) struct Peer {
+    /// What is handed out there, or leaves by faces there. Who takes it waits for faces only.
+    pub(crate) parcels_to: ToPeer<Parcel>,
+    pub(crate) parcels_from: FromPeer<Parcel>,
+    /// Frames that belong there. Who takes them may wait for room for what they bring.
+    pub(crate) rows_to: ToPeer<Rows>,
+    pub(crate) rows_from: FromPeer<Rows>,
+}
+
+/// What becomes of frames for which there is no room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Full {
+    /// They are taken: who sends them is read no further.
+    Waits,
+    /// They are dropped and counted: nobody waits with what a datagram brings.
+    Drops,
+}
+
+/// What is left of a parcel, whose next publication waits for an application.
+#[derive(Debug)]
+pub(super) struct Rest {
+    /// The shard that it came from; none: this one.
+    pub(super) from: Option<usize>,
+    pub(super) parcel: Box<Parcel>,
+    pub(super) at: Reached,
+}
 
 /// What a shard has of the push half.
 #[derive(Debug)]
 pub(crate) struct PushSide {
-    /// A copy of the push thread's, for frames of neighbours.
-    forwarder: Forwarder,
-    copies: Copies,
+    index: u16,
+    pub(super) shards: u16,
+    /// A copy of the push thread's.
+    pub(super) forwarder: Forwarder,
+    pub(super) copies: Copies,
     /// A frame whose whole head may be changed, and what comes behind it: nothing.
     whole: Vec<u8>,
-    /// The head of what is done in place and not copied.
-    head: Vec<u8>,
-    nothing: FrameRow,
-    pub(super) to: ToPeer,
-    pub(super) from: FromPeer,
-    /// Packets sent to the push thread.
-    sent: u64,
-    /// The state of the push half, for what is done in place.
-    shared: Option<Arc<Shared>>,
-    /// Something was done in place since the last batch was handed over.
-    is_used: bool,
-    /// What is left of a batch, whose first publication waits for an application.
-    pub(super) rest: Option<Box<Batch>>,
-    /// An emptied batch.
-    spare: Option<Box<Batch>>,
+    pub(super) nothing: FrameRow,
+    pub(super) fib: Fib,
+    pub(super) effects: Effects,
+    pub(super) apps: Apps,
+    pub(super) lanes: ShardLanes,
+    /// By shard; none for this one.
+    pub(super) peers: Vec<Option<Peer>>,
+    /// Publications for applications of this shard, until the end of a turn.
+    pub(super) own: Box<Parcel>,
+    pub(super) spare: Option<Box<Parcel>>,
+    pub(super) rest: Option<Rest>,
     /// Until when faces were put aside, [`Tick::NEVER`] while some are: their neighbours are not silent
     /// of their own accord.
-    held_until: Arc<AtomicU64>,
-    /// Faces whose next frame has to wait for the push thread, or for a face that holds back.
-    held: Vec<Slot>,
+    pub(super) held_until: Arc<AtomicU64>,
+    /// Faces whose next frame has to wait for room, or for a face that holds back.
+    pub(super) held: Vec<Slot>,
     /// Faces with long queues that are waited for.
     pub(super) holding: Vec<Slot>,
-    /// Faces of applications that ended, and of which the push thread was not told for want of
-    /// room.
-    leaving: Vec<FaceId>,
     /// Octets of data that wait for an application at most.
     pub(super) app_queue_bytes_max: usize,
     /// How long a face may hold the push half back without a pause.
@@ -70,93 +100,151 @@ pub struct PushDropped {
     pub off: u64,
     /// Messages on a face that is not local.
     pub not_local: u64,
-    /// The push thread did not keep up.
+    /// Another thread did not keep up.
     pub backlog: u64,
     /// Publications that an application did not get, for want of room in its queue.
     pub missed: u64,
 }
 
+/// Everything that the push half of a shard is given at start.
+pub(crate) struct PushParts {
+    pub(crate) index: u16,
+    pub(crate) forwarder: Forwarder,
+    pub(crate) fib: Fib,
+    pub(crate) about: About,
+    pub(crate) lanes: ShardLanes,
+    pub(crate) peers: Vec<Option<Peer>>,
+    pub(crate) held_until: Arc<AtomicU64>,
+    pub(crate) app_queue_bytes_max: usize,
+    pub(crate) hold: Duration,
+}
+
 impl PushSide {
-    /// The push half of a shard with the ends of its rings to and from the push thread.
-    pub(crate) fn new(
-        (to, from): (ToPeer, FromPeer),
-        held_until: Arc<AtomicU64>,
-        forwarder: Forwarder,
-        (app_queue_bytes_max, hold): (usize, Duration),
-    ) -> Self {
+    pub(crate) fn new(parts: PushParts) -> Self {
+        let shards = u16::try_from(parts.peers.len()).unwrap_or(1);
         Self {
-            forwarder,
+            index: parts.index,
+            shards,
+            forwarder: parts.forwarder,
             copies: Copies::default(),
             whole: Vec::new(),
-            head: Vec::new(),
             nothing: FrameRow::one(Buf::copy_from(&[])),
-            to,
-            from,
-            sent: 0,
-            shared: None,
-            is_used: false,
-            rest: None,
+            fib: parts.fib,
+            effects: Effects::default(),
+            apps: Apps::new(parts.about, parts.index, shards),
+            lanes: parts.lanes,
+            peers: parts.peers,
+            own: Box::default(),
             spare: None,
-            held_until,
+            rest: None,
+            held_until: parts.held_until,
             held: Vec::new(),
             holding: Vec::new(),
-            leaving: Vec::new(),
-            app_queue_bytes_max,
-            hold,
+            app_queue_bytes_max: parts.app_queue_bytes_max,
+            hold: parts.hold,
         }
     }
 
-    /// Data is done in place from now on, where that is possible.
-    pub(crate) fn share(&mut self, shared: &Arc<Shared>) {
-        self.shared = Some(Arc::clone(shared));
+    /// The lane to the push thread among those to other shards, as in [`PushSide::full`].
+    pub(super) const fn up_bit(&self) -> u64 {
+        1 << self.index
     }
 
-    /// Does what the first of the packets of a face asks for in place, if that can be now, and what
-    /// those behind it do that continue it, but for what is returned with their number; `from` is
-    /// this shard, and how many packets it had sent the push thread behind the last one of this
-    /// face.
-    fn in_place(
-        &mut self,
-        now: Tick,
-        from: (usize, u64),
-        packets: (FaceId, &FrameRow),
-    ) -> Option<(usize, Rest)> {
-        if self.has_batch() {
-            return None;
-        }
-        let mut thread = self.shared.as_ref().and_then(|shared| shared.try_lock())?;
-        if thread.is_behind(from.0, from.1) {
-            // What has not left yet may be done now, too.
-            if !is_data(packets.1.first()) {
-                return None;
+    /// The lanes without room: a bit for each other shard, and that of this one for the push thread.
+    pub(super) fn full(&mut self) -> u64 {
+        let mut full = if self.lanes.up.has_place() { 0 } else { self.up_bit() };
+        for (shard, peer) in self.peers.iter_mut().enumerate() {
+            if let Some(peer) = peer
+                && !(peer.parcels_to.has_place() && peer.rows_to.has_place())
+            {
+                full |= 1 << shard;
             }
-            self.to.flush_short();
         }
-        self.head.clear();
-        let done = thread.in_place(now, from, packets, &mut self.head);
-        self.is_used |= done.is_some();
-        done
+        full
     }
 
-    /// Sends a packet of a face to the push thread; whether there was room.
-    fn send(&mut self, packet: Packet) -> bool {
-        let is_sent = if is_data(&packet.bytes) {
-            self.to.packet(Leg::Push, packet).is_ok()
-        } else {
-            self.to.long_packet(Leg::Push, packet).is_ok()
+    /// Whether every other shard has room for publications.
+    pub(super) fn has_places(&mut self) -> bool {
+        self.peers.iter_mut().flatten().all(|peer| peer.parcels_to.has_place())
+    }
+
+    /// Whether far more waits for others than there is room for.
+    pub(super) fn is_over(&self) -> bool {
+        self.own.is_over() || self.peers.iter().flatten().any(|peer| peer.parcels_to.is_over())
+    }
+
+    pub(super) fn has_own(&self) -> bool {
+        !self.own.is_empty()
+    }
+
+    /// Whether nothing that is handed out has to wait.
+    pub(super) fn is_free(&self) -> bool {
+        self.holding.is_empty() && self.rest.is_none() && self.own.is_empty()
+    }
+
+    /// Hands a publication out as the effects say: what stands in each of `row` from octet `from` on
+    /// is for applications here, in this shard's own parcel, and for those of other shards in theirs.
+    pub(super) fn hand(&mut self, row: &FrameRow, from: usize) {
+        let Self { effects, own, peers, .. } = self;
+        for (app, count) in effects.missed.drain(..) {
+            own.missed(Whose::App(app), count);
+        }
+        let mut made: Made = None;
+        if let Some((apps, id)) = effects.list() {
+            own.put(Whose::Apps(Arc::clone(apps)), id, (row, from), &mut made);
+        }
+        for (to, id) in effects.drain_others() {
+            own.put(to.into(), &id, (row, from), &mut made);
+        }
+        let Some(names) = effects.names.take() else { return };
+        for shard in effects.of_lost() {
+            if let Some(Some(peer)) = peers.get_mut(usize::from(shard)) {
+                let to = Whose::Names(Arc::clone(&names), Above::Parent);
+                peer.parcels_to.batch().missed(to, effects.lost);
+            }
+        }
+        let Some(id) = names.first() else { return };
+        for shard in effects.others() {
+            if let Some(Some(peer)) = peers.get_mut(usize::from(shard)) {
+                let to = Whose::Names(Arc::clone(&names), effects.above);
+                peer.parcels_to.batch().put(to, id, (row, from), &mut made);
+            }
+        }
+    }
+
+    /// Whether something waits that may be taken now, whoever holds back.
+    pub(super) fn is_told(&self) -> bool {
+        self.lanes.told.waits()
+    }
+
+    /// Whether what found no room would find it now.
+    pub(super) fn is_due(&self) -> bool {
+        let of = |peer: &Peer| peer.parcels_to.is_due() || peer.rows_to.is_due();
+        self.lanes.up.is_due() || self.peers.iter().flatten().any(of)
+    }
+
+    pub(super) fn flush(&mut self) {
+        self.lanes.up.flush();
+        for peer in self.peers.iter_mut().flatten() {
+            peer.parcels_to.flush();
+            peer.rows_to.flush();
+        }
+    }
+
+    /// Whether nothing of the push half is on its way to or from this shard.
+    pub(super) fn is_drained(&self) -> bool {
+        let of = |peer: &Peer| {
+            peer.parcels_to.is_empty()
+                && peer.rows_to.is_empty()
+                && !peer.parcels_from.waits()
+                && !peer.rows_from.waits()
         };
-        self.sent += u64::from(is_sent);
-        is_sent
-    }
-
-    /// Whether something that the push thread sent is to be taken.
-    pub(super) fn has_batch(&self) -> bool {
-        self.rest.is_some() || self.from.waits()
-    }
-
-    /// Whether there is room for what applications and neighbours send.
-    fn is_free(&self) -> bool {
-        self.to.has_room() && self.holding.is_empty()
+        self.is_free()
+            && self.held.is_empty()
+            && self.lanes.up.is_empty()
+            && !self.lanes.told.waits()
+            && !self.lanes.data.waits()
+            && self.peers.iter().flatten().all(of)
     }
 }
 
@@ -174,18 +262,19 @@ impl Shard {
             return self.answer_off(io, slot, &packet);
         }
         if PacketType::of(&packet.bytes) == Some(PacketType::PushApp) {
-            let face = io.faces.get(slot).filter(|face| face.state.is_local);
-            if face.map(|face| face.state.app.get_or_insert_default()).is_none() {
-                self.push_dropped.not_local += 1;
+            if io.faces.get(slot).is_some_and(|face| face.state.is_local) {
+                self.app_message(io, slot, &packet.bytes);
             } else {
-                self.for_push(io, slot, packet.face, &FrameRow::one(packet.bytes));
+                self.push_dropped.not_local += 1;
             }
             return;
         }
         let (face, frame) = (packet.face, FrameRow::one(packet.bytes));
-        if self.forward_push(io, face, &frame) {
-            self.for_push(io, slot, face, &frame);
+        let (is_delivered, mut targets) = self.forward_push(io, face, &frame);
+        if is_delivered {
+            targets |= self.came(io, slot, face, frame);
         }
+        note_targets(io, slot, targets);
     }
 
     /// Takes the frames of the face in `slot` that a forwarder cannot tell from the first one, if
@@ -202,40 +291,40 @@ impl Shard {
         face.traffic.in_bytes += (row.count() * row.frame_len()) as u64;
         face.traffic.in_frames += row.count() as u64;
         let (face, count) = (face.id, row.count());
-        if self.forward_row(io, face, &row) {
-            let mut rest = Some(row);
-            while let Some(row) = rest {
-                let done = self.for_push(io, slot, face, &row);
-                rest = row.skip(done);
-            }
+        let (is_delivered, mut targets) = self.forward_row(io, face, &row);
+        if is_delivered {
+            targets |= self.came(io, slot, face, row);
         }
+        note_targets(io, slot, targets);
         count
     }
 
-    /// Sends a frame of a neighbour on; whether it is for this node, too.
-    fn forward_push(&mut self, io: &mut Io, face: FaceId, frame: &FrameRow) -> bool {
+    /// Sends a frame of a neighbour on; whether it is for this node, too, and the lanes it took.
+    fn forward_push(&mut self, io: &mut Io, face: FaceId, frame: &FrameRow) -> (bool, u64) {
         if forwarder::has_short_head(frame.first()) {
             return self.forward_row(io, face, frame);
         }
-        let Some(push) = &mut self.push else { return false };
+        let Some(push) = &mut self.push else { return (false, 0) };
         let mut copies = std::mem::take(&mut push.copies);
         let mut whole = std::mem::take(&mut push.whole);
         whole.clear();
         whole.extend_from_slice(frame.first());
         push.forwarder.receive(Source::Face(face), &mut whole, &mut copies);
-        let nothing = push.nothing.clone();
-        copies.faces.iter().for_each(|face| self.send_on(io, *face, &whole, &nothing, 0));
+        let (nothing, mut targets) = (push.nothing.clone(), 0);
+        for face in &copies.faces {
+            targets |= self.send_on(io, *face, &whole, &nothing, 0);
+        }
         let is_delivered = copies.is_delivered;
         if let Some(push) = &mut self.push {
             (push.copies, push.whole) = (copies, whole);
         }
-        is_delivered
+        (is_delivered, targets)
     }
 
     /// As [`Shard::forward_push`], for frames with a short head that a forwarder cannot tell from
     /// each other.
-    fn forward_row(&mut self, io: &mut Io, face: FaceId, row: &FrameRow) -> bool {
-        let Some(push) = &mut self.push else { return false };
+    fn forward_row(&mut self, io: &mut Io, face: FaceId, row: &FrameRow) -> (bool, u64) {
+        let Some(push) = &mut self.push else { return (false, 0) };
         let mut copies = std::mem::take(&mut push.copies);
         // The hop limit is another one in what leaves, so that has a head of its own; the rest is
         // shared with what came.
@@ -243,27 +332,65 @@ impl Shard {
         head.copy_from_slice(&row.first()[..START]);
         let (from, start) = (Source::Face(face), (&mut head[..], row.frame_len()));
         push.forwarder.receive_row(row.count(), from, start, &mut copies);
-        copies.faces.iter().for_each(|face| self.send_on(io, *face, &head, row, START));
+        let mut targets = 0;
+        for face in &copies.faces {
+            targets |= self.send_on(io, *face, &head, row, START);
+        }
         let is_delivered = copies.is_delivered;
         if let Some(push) = &mut self.push {
             push.copies = copies;
         }
-        is_delivered
+        (is_delivered, targets)
     }
 
-    /// Puts frames into the queue of a link, wherever that is: for each of `row`, `head` and then
-    /// what stands in it from `from` on.
-    fn send_on(&mut self, io: &mut Io, id: FaceId, head: &[u8], row: &FrameRow, from: usize) {
-        let Some(Place::Here(slot)) = io.faces.place(id) else {
-            for frame in row.iter() {
-                let start = position(self.out.arena.len());
-                self.out.arena.extend_from_slice(head);
-                self.out.arena.extend_from_slice(&frame[from..]);
-                let bytes = Payload::Arena(start..position(self.out.arena.len()));
-                self.out.items.push(Transmit { face: id, what: Outgoing::PushFrame, bytes });
+    /// Sends frames to a link, wherever its face is: for each of `row`, `head` and then what stands in
+    /// it from `from` on. The shard that it crosses to, as a bit.
+    pub(super) fn send_on(
+        &mut self,
+        io: &mut Io,
+        id: FaceId,
+        head: &[u8],
+        row: &FrameRow,
+        from: usize,
+    ) -> u64 {
+        match io.faces.place(id) {
+            Some(Place::Here(slot)) => self.send_here(io, slot, head, row, from),
+            Some(Place::There(shard)) => {
+                let peers = self.push.as_mut().map(|push| &mut push.peers);
+                let peer = peers.and_then(|peers| peers.get_mut(usize::from(shard))?.as_mut());
+                match peer {
+                    Some(peer) if !peer.parcels_to.is_over() => {
+                        peer.parcels_to.batch().frames(id, head, row, from);
+                        return 1 << shard;
+                    }
+                    _ => self.push_dropped.backlog += row.count() as u64,
+                }
             }
+            None => self.counters.face_gone += row.count() as u64,
+        }
+        0
+    }
+
+    /// Frames of another shard for a link here.
+    pub(super) fn frames_here(
+        &mut self,
+        io: &mut Io,
+        id: FaceId,
+        head: &[u8],
+        row: Option<&(FrameRow, usize)>,
+    ) {
+        let Some(Place::Here(slot)) = io.faces.place(id) else {
+            self.counters.face_gone += row.map_or(1, |(row, _)| row.count() as u64);
             return;
         };
+        if let Some((row, from)) = row {
+            return self.send_here(io, slot, head, row, *from);
+        }
+        let Some(nothing) = self.push.as_ref().map(|push| push.nothing.clone()) else { return };
+        self.send_here(io, slot, head, &nothing, 0);
+    }
+
+    fn send_here(&mut self, io: &mut Io, slot: Slot, head: &[u8], row: &FrameRow, from: usize) {
         let now = io.now;
         let Some(face) = io.faces.get(slot) else { return };
         if face.io.is_none() {
@@ -276,73 +403,74 @@ impl Shard {
         io.queued(slot);
     }
 
-    /// What is for the push half of this node: the first of the packets of a face is done in place,
-    /// with those behind it that continue it, or sent to its thread. How many packets that were.
-    fn for_push(&mut self, io: &mut Io, slot: Slot, id: FaceId, packets: &FrameRow) -> usize {
-        if self.push.as_ref().is_some_and(PushSide::has_batch) {
-            // Nothing can be done in place before it.
-            self.take_push(io);
+    /// Frames of a neighbour that are for this node: those of each stream are for its shard. The lanes
+    /// that they took.
+    fn came(&mut self, io: &mut Io, slot: Slot, face: FaceId, row: FrameRow) -> u64 {
+        let (Some(push), Some(local)) = (&mut self.push, io.faces.get(slot)) else { return 0 };
+        let full = if local.is_stream { Full::Waits } else { Full::Drops };
+        if full == Full::Drops && push.is_over() {
+            self.push_dropped.backlog += row.count() as u64;
+            return 0;
         }
-        let (Some(push), Some(face)) = (&mut self.push, io.faces.get(slot)) else { return 1 };
-        let from = (self.index, face.state.push_sent);
-        if let Some((done, rest)) = push.in_place(io.now, from, (id, packets)) {
-            self.put_apart(io, rest, packets, done);
-            return done;
+        let mut targets = 0;
+        let mut rest = Some(row);
+        while let Some(row) = rest {
+            let Some(push) = &mut self.push else { return targets };
+            let owner = push.fib.owner(row.first()).filter(|owner| *owner != push.index);
+            let (done, to) = match owner {
+                Some(owner) => self.cross_row(owner, face, &row, full),
+                None => self.take_row(face, &row, full),
+            };
+            targets |= to;
+            rest = row.skip(done);
         }
-        let bytes = packets.first().clone();
-        if push.send(Packet { face: id, bytes, lp: LpIn::default() }) {
-            face.state.push_sent = push.sent;
-        } else {
-            self.push_dropped.backlog += 1;
-        }
-        1
+        targets
     }
 
-    /// Puts a head and what belongs behind it, in the first `done` of `packets` where nothing else
-    /// is said, into the queues of faces here.
-    fn put_apart(&mut self, io: &mut Io, rest: Rest, packets: &FrameRow, done: usize) {
-        let Some(push) = &mut self.push else { return };
-        let head = std::mem::take(&mut push.head);
-        match rest {
-            Rest::Nothing => {}
-            Rest::Links(faces, payload) => {
-                let payload = FrameRow::one(payload);
-                faces.iter().for_each(|face| self.send_on(io, *face, &head, &payload, 0));
+    /// Sends the frames at the front of `row` that are of the same shard there; how many, and the
+    /// lane that they took.
+    fn cross_row(&mut self, owner: u16, face: FaceId, row: &FrameRow, full: Full) -> (usize, u64) {
+        let Some(push) = &mut self.push else { return (row.count(), 0) };
+        let is_its = |frame: &&[u8]| push.fib.owner(frame) == Some(owner);
+        let count = row.iter().take_while(is_its).count().max(1);
+        let lane = push.peers.get_mut(usize::from(owner)).and_then(Option::as_mut);
+        let Some(lane) = lane.map(|peer| &mut peer.rows_to) else { return (count, 0) };
+        if full == Full::Waits || lane.has_place() {
+            let row = row.take(count);
+            let octets = row.count() * row.frame_len();
+            lane.batch().push((face, row), octets);
+        } else {
+            self.push_dropped.backlog += count as u64;
+        }
+        (count, 1 << owner)
+    }
+
+    /// Frames that belong to this shard: the first of `row`, and those that continue it, are handed
+    /// out, or the first is passed to the push thread. How many that were, and the lanes they took.
+    pub(super) fn take_row(&mut self, face: FaceId, row: &FrameRow, full: Full) -> (usize, u64) {
+        let Some(push) = &mut self.push else { return (row.count(), 0) };
+        let is_external = push.forwarder.is_external(face);
+        match push.fib.receive(row.iter(), is_external, &mut push.effects) {
+            Some(Received::Here { frames, payload_at }) => {
+                let targets = push.effects.shards;
+                push.hand(&row.take(frames), payload_at);
+                (frames, targets)
             }
-            Rest::Apps(faces, from) => {
-                let packets = packets.take(done);
-                for face in faces.iter() {
-                    match io.faces.by_id(*face) {
-                        Some((slot, _)) => self.data_to(io, slot, &head, &packets, from),
-                        None => self.counters.face_gone += packets.count() as u64,
+            Some(Received::Pass(number)) => {
+                if full == Full::Waits || push.lanes.up.has_place() {
+                    let bytes = row.first().clone();
+                    let octets = bytes.len();
+                    push.send_up(Up::Frame { face, number, bytes }, octets);
+                } else {
+                    self.push_dropped.backlog += 1;
+                    match push.lanes.up.batch().last_mut() {
+                        Some(Up::Dropped(last)) => *last = number,
+                        _ => push.send_up(Up::Dropped(number), 0),
                     }
                 }
+                (1, push.up_bit())
             }
-        }
-        if let Some(push) = &mut self.push {
-            push.head = head;
-        }
-    }
-
-    /// What was done in place goes to the faces of this shard.
-    pub(super) fn take_in_place(&mut self, io: &mut Io) {
-        let is_ready = |push: &&mut PushSide| push.is_used && push.rest.is_none();
-        let Some(push) = self.push.as_mut().filter(is_ready) else { return };
-        // Whoever is at it now may hand it over by the ring; else it is tried again.
-        let Some(mut thread) = push.shared.as_ref().and_then(|shared| shared.try_lock()) else {
-            return;
-        };
-        push.is_used = false;
-        let mut batch = thread.hand_over(self.index, push.spare.take().unwrap_or_default());
-        drop(thread);
-        let delivered = self.deliver(io, &mut batch);
-        let Some(push) = &mut self.push else { return };
-        match delivered {
-            Delivered::Whole => {
-                batch.clear();
-                push.spare = Some(batch);
-            }
-            Delivered::InPart => push.rest = Some(batch),
+            None => (row.count(), 0),
         }
     }
 
@@ -358,106 +486,38 @@ impl Shard {
         }
     }
 
-    /// How many of `frames` come before one that the push half has no room for now: an application
-    /// waits, and so does a neighbour on a stream, and neither loses anything.
-    pub(super) fn not_held(&mut self, io: &mut Io, slot: Slot, frames: &[RxFrame]) -> usize {
-        let Some(push) = &mut self.push else { return frames.len() };
-        // What one turn brings has room in the queue of any face.
-        let mut room = if push.is_free() { TURN_BYTES } else { 0 };
-        if frames.len() * PACKET_LEN_MAX <= room {
-            return frames.len();
-        }
-        let is_stream = io.faces.get(slot).is_some_and(|face| face.is_stream);
-        let waits = |frame: &RxFrame| {
-            let is_ours = match PacketType::of(&frame.bytes) {
-                Some(PacketType::PushApp) => true,
-                Some(PacketType::PushFrame) => is_stream,
-                _ => false,
-            };
-            let fits = !is_ours || room > 0;
-            room = room.saturating_sub(if is_ours { frame.bytes.len() } else { 0 });
-            !fits
-        };
-        frames.iter().position(waits).unwrap_or(frames.len())
-    }
-
-    /// Whether nothing has to be put aside for the push half.
-    pub(super) fn push_is_free(&self) -> bool {
-        self.push.as_ref().is_none_or(PushSide::is_free)
-    }
-
-    /// Notes that a face is put aside until the push thread has room; whether there is one.
-    pub(super) fn hold(&mut self, slot: Slot) -> bool {
-        let Some(push) = &mut self.push else { return false };
-        push.held.push(slot);
-        push.held_until.store(Tick::NEVER.0, Ordering::Relaxed);
-        true
-    }
-
-    /// Whether something of the push half goes on as soon as no face holds back: a batch of its
-    /// thread, or faces that were put aside.
-    pub(super) fn push_waits(&self) -> bool {
-        let waits =
-            |push: &PushSide| push.has_batch() || !push.held.is_empty() && push.to.has_room();
-        self.push.as_ref().is_some_and(waits)
-    }
-
-    /// Whether a face is put aside, or is the reason for it, or something waits for the lock.
-    pub(super) fn has_held(&self) -> bool {
-        self.is_kept_waiting() || self.push.as_ref().is_some_and(|push| !push.held.is_empty())
-    }
-
-    /// Whether something waits for a face that holds back, or for the lock. What waits only for room
-    /// in the ring to the push thread is rung for.
-    pub(super) fn is_kept_waiting(&self) -> bool {
-        let waits = |push: &PushSide| {
-            !push.holding.is_empty()
-                || !push.leaving.is_empty()
-                || push.is_used
-                || push.rest.is_some()
-        };
-        self.push.as_ref().is_some_and(waits)
-    }
-
-    /// Faces that were put aside have turns again when there is room.
-    pub(super) fn release_held(&mut self, io: &mut Io) {
-        let Some(push) = &mut self.push else { return };
-        while let Some(face) = push.leaving.last() {
-            if !push.send(leave(*face)) {
-                break;
-            }
-            push.leaving.pop();
-        }
-        if push.held.is_empty() {
-            return;
-        }
-        push.to.flush();
-        if push.is_free() {
-            push.held_until.store(io.now.0, Ordering::Relaxed);
-            let mut held = std::mem::take(&mut push.held);
-            held.drain(..).for_each(|slot| io.take_up(slot));
-            if let Some(push) = &mut self.push {
-                push.held = held;
-            }
-        }
-    }
-
-    pub(super) fn forget_held(&mut self, now: Tick, slot: Slot) {
-        let Some(push) = &mut self.push else { return };
-        let before = push.held.len();
-        push.held.retain(|s| *s != slot);
-        if push.held.is_empty() && before > 0 {
-            push.held_until.store(now.0, Ordering::Relaxed);
-        }
-    }
-
     /// The face of an application ended: the push thread hears it behind what that sent (P-57).
     pub(super) fn push_leave(&mut self, io: &mut Io, slot: Slot) {
-        let Some(push) = &mut self.push else { return };
-        let Some(face) = io.faces.get(slot) else { return };
-        if face.state.app.take().is_some() && !push.send(leave(face.id)) {
-            push.leaving.push(face.id);
+        let (Some(push), Some(face)) = (&mut self.push, io.faces.get(slot)) else { return };
+        if let Some(number) = face.state.app.take().and_then(|app| app.number) {
+            push.app_gone(number);
         }
+    }
+
+    /// Tells applications that so many publications never came.
+    pub(super) fn missed(&mut self, io: &mut Io, to: &Whose, count: u64) {
+        let Some(push) = &mut self.push else { return };
+        let apps: Vec<_> = match to {
+            Whose::App(app) => vec![*app],
+            Whose::Names(names, _) => {
+                push.fib.arrive_missed(names, count, &mut push.effects);
+                push.effects.missed.drain(..).map(|(app, _)| app).collect()
+            }
+            Whose::Apps(_) | Whose::Faces(_) => Vec::new(),
+        };
+        for app in apps {
+            let face = self.push.as_ref().and_then(|push| push.apps.face(app));
+            if let Some((slot, _)) = face.and_then(|face| io.faces.by_id(face)) {
+                self.tell_lost(io, slot, count);
+            }
+        }
+    }
+}
+
+/// Notes the lanes that the last frames of a face took.
+fn note_targets(io: &mut Io, slot: Slot, targets: u64) {
+    if let Some(face) = io.faces.get(slot) {
+        face.state.targets = targets;
     }
 }
 
@@ -474,34 +534,28 @@ fn alike(frames: &[RxFrame]) -> Option<FrameRow> {
     FrameRow::of(&frames[..count])
 }
 
-/// What an application says that leaves.
-fn leave(face: FaceId) -> Packet {
-    let bytes = Buf::copy_from(&Message::new(app::kind::LEAVE, 0).octets());
-    Packet { face, bytes, lp: LpIn::default() }
-}
-
-fn position(at: usize) -> u32 {
-    u32::try_from(at).expect("invariant: a burst is bounded far below 4 GiB")
-}
-
-/// Links of the push half in one shard, counted.
+/// What one shard counted of the push half.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PushState {
     pub(crate) counters: onym_pubsub::Counters,
+    pub(crate) fib: dispatcher::Counters,
     pub(crate) dropped: PushDropped,
+    /// Messages of applications that were malformed, and all.
+    pub(crate) malformed: u64,
+    pub(crate) messages: u64,
 }
 
 impl Shard {
     /// What this shard counted of the push half.
     pub(crate) fn push_state(&mut self) -> PushState {
-        let counters = self.push.as_ref().map(|push| push.forwarder.counters().clone());
-        PushState { counters: counters.unwrap_or_default(), dropped: self.push_dropped }
-    }
-
-    /// The push thread's forwarder is another one now.
-    pub(crate) fn push_forwarder(&mut self, forwarder: Forwarder) {
-        if let Some(push) = &mut self.push {
-            push.forwarder.take_over(forwarder);
+        let dropped = self.push_dropped;
+        let Some(push) = &self.push else { return PushState { dropped, ..PushState::default() } };
+        PushState {
+            counters: push.forwarder.counters().clone(),
+            fib: push.fib.counters,
+            dropped,
+            malformed: push.apps.malformed,
+            messages: push.apps.messages,
         }
     }
 }

@@ -4,21 +4,23 @@ mod local;
 
 use super::*;
 use crate::cross::direction;
+use crate::push::{Down, PushLanes, lanes};
 use onym_engine::{Bell, Clock, Driver as _, FaceEvent, Port, mailbox};
 use onym_face::Face as _;
 use onym_face::mem::{MemFace, pair};
 use onym_forward::{Config, FaceInfo};
 use onym_frame::{Buf, BufPool, Lane, RxFrame, TxQueue};
-use onym_link::{AppMessage, LinkConfig, Outgoing, Payload, Transmit};
+use onym_link::LinkConfig;
 use onym_pubsub::forwarder::LinkEntry;
-use onym_pubsub::{Copies, Source};
+use onym_pubsub::{AppId, ControlPlane, Copies, Delta, Source};
 use onym_tables::bloom::Scheme;
 use onym_tables::fib::NextHop;
 use onym_tables::{HashKey, Rng};
 use onym_wire::interest::InterestBuilder;
 use onym_wire::mgmt::Scope;
 use onym_wire::name::Name;
-use onym_wire::push::{Filter, FrameBuilder, RouteBuf, Strategy};
+use onym_wire::push::app::{Message, PIECE_MAX, kind};
+use onym_wire::push::{Filter, Frame, FrameBuilder, Id, Label, Role, RouteBuf, Strategy};
 use rtrb::{Consumer, RingBuffer};
 use std::time::Duration;
 
@@ -242,14 +244,49 @@ fn the_end_of_a_face_is_told_even_when_the_control_thread_is_behind() {
 }
 
 /// The push half of the bench's shard, without its thread; what that would hold.
-fn add_push(bench: &mut Bench, hold: Duration) -> (FromPeer, ToPeer) {
+fn add_push(bench: &mut Bench, hold: Duration) -> (PushLanes, ControlPlane) {
     let bell = Bell::new().unwrap();
-    let (to, theirs) = direction(&bell, &bell);
-    let (back, from) = direction(&bell, &bell);
-    let forwarder = onym_pubsub::Forwarder::new(Default::default(), 9);
-    let side = PushSide::new((to, from), Arc::default(), forwarder, (1 << 20, hold));
-    bench.engine.driver.push = Some(side);
-    (theirs, back)
+    let (lanes, theirs) = lanes(&bell, &bell);
+    let node = Label::from_u64(1);
+    let plane = ControlPlane::new(onym_pubsub::node::Config::new(node, 9, Role::default(), 1));
+    let about = About {
+        node,
+        role: Role::default(),
+        boot: 1,
+        publication_bytes_max: 1 << 20,
+        apps_max: 9,
+        count: Arc::default(),
+    };
+    bench.engine.driver.push = Some(PushSide::new(PushParts {
+        index: 0,
+        forwarder: onym_pubsub::Forwarder::new(Default::default(), 9),
+        fib: plane.fib(0),
+        about,
+        lanes,
+        peers: vec![None],
+        held_until: Arc::default(),
+        app_queue_bytes_max: 1 << 20,
+        hold,
+    }));
+    (theirs, plane)
+}
+
+/// A face with an application, which has registered and got its answer.
+fn registered(bench: &mut Bench) -> (FaceId, MemFace) {
+    let (id, mut app) = bench.face();
+    bench.ordered_round();
+    let ShardEngine { io, driver, .. } = &mut bench.engine;
+    let (slot, face) = io.faces.by_id(id).unwrap();
+    (face.is_stream, face.state.is_local) = (true, true);
+    let register = Message::new(kind::REGISTER, 1).octets();
+    driver.app_message(io, slot, &Buf::copy_from(&register));
+    let (mut pool, mut got) = (BufPool::new(onym_face::CHUNK_LEN, 4), Vec::new());
+    while got.is_empty() {
+        bench.ordered_round();
+        app.receive(&mut pool, 8, &mut got).unwrap();
+    }
+    assert_eq!(Message::parse(&got[0].bytes).unwrap().kind, kind::REGISTERED);
+    (id, app)
 }
 
 #[test]
@@ -315,29 +352,18 @@ fn a_neighbour_is_waited_for_while_anything_leaves_and_an_application_for_a_whil
 #[test]
 fn publications_that_fill_the_queue_of_an_application_one_by_one_wait_for_it_and_none_is_lost() {
     let mut bench = bench(1);
-    let (_theirs, mut thread) = add_push(&mut bench, Duration::from_secs(100));
-    let (id, mut app) = bench.face();
-    bench.round();
-    let (_, face) = bench.engine.io.faces.by_id(id).unwrap();
-    (face.is_stream, face.state.app) = (true, Some(Box::default()));
-    // Each needs nearly all of the queue, or more than that; another message comes behind them.
+    let (mut thread, _) = add_push(&mut bench, Duration::from_secs(100));
+    let (_, mut app) = registered(&mut bench);
+    // Each needs nearly all of the queue, or more than that.
     let lens = [900 << 10, 700 << 10, 1100 << 10, 900 << 10];
-    let item: onym_wire::push::Id = "/1/2".parse().unwrap();
+    let id: Id = "/1/2".parse().unwrap();
     for len in lens {
-        let payload = vec![7; len];
-        let message = onym_wire::push::app::Message {
-            id: item.octets(),
-            payload: &payload,
-            ..onym_wire::push::app::Message::new(onym_wire::push::app::kind::DATA, 0)
-        };
-        let what = Outgoing::App(AppMessage::Data);
-        let bytes = Payload::Shared(Buf::copy_from(&message.octets()));
-        thread.transmit(&[], Transmit { face: id, what, bytes }).unwrap();
+        let payload = vec![7; len].into();
+        let event = onym_pubsub::Event::Data { id: id.clone(), payload };
+        thread.told.batch().push(Down::Tell(AppId(1), event), len);
     }
-    let last = Buf::copy_from(&[1; 9]);
-    let (what, bytes) = (Outgoing::App(AppMessage::Control), Payload::Shared(last.clone()));
-    thread.transmit(&[], Transmit { face: id, what, bytes }).unwrap();
-    assert!(thread.flush());
+    assert!(thread.told.flush());
+    let wanted: usize = lens.iter().map(|len| len.div_ceil(PIECE_MAX)).sum();
     let (mut pool, mut got, mut pieces) = (BufPool::new(onym_face::CHUNK_LEN, 4), Vec::new(), 0);
     for round in 0.. {
         assert!(round < 10_000, "{pieces} pieces came");
@@ -346,13 +372,11 @@ fn publications_that_fill_the_queue_of_an_application_one_by_one_wait_for_it_and
         got.clear();
         app.receive(&mut pool, 8, &mut got).unwrap();
         assert_eq!(bench.engine.driver.push_dropped.missed, 0);
-        if got.iter().any(|frame| frame.bytes == last) {
+        pieces += got.len();
+        if pieces >= wanted && bench.engine.driver.push.as_ref().unwrap().is_free() {
             break;
         }
-        pieces += got.len();
     }
-    pieces += got.len() - 1;
-    let wanted: usize = lens.iter().map(|len| len.div_ceil(onym_wire::push::app::PIECE_MAX)).sum();
     assert_eq!(pieces, wanted, "whole, and in their order");
 }
 
@@ -396,8 +420,11 @@ fn rows_of_frames_go_and_are_counted_as_each_of_them_alone() {
     let seed = 7;
     println!("seed {seed}");
     let (mut rng, mut bench) = (Rng::new(seed), bench(1));
-    let (mut thread, _back) = add_push(&mut bench, Duration::from_secs(100));
+    let (mut thread, plane) = add_push(&mut bench, Duration::from_secs(100));
     let frames = rows(&mut rng);
+    let (_, mut app) = registered(&mut bench);
+    let key = plane.dispatcher.hashing().key("/1/2".parse().unwrap());
+    thread.told.batch().push(Down::Delta(Delta::Joined(key, AppId(1))), 0);
     let (mut neighbours, mut forwarder) =
         (Vec::new(), onym_pubsub::Forwarder::new(Default::default(), 9));
     for number in 0..3 {
@@ -405,7 +432,8 @@ fn rows_of_frames_go_and_are_counted_as_each_of_them_alone() {
         forwarder.link_add(LinkEntry { face, number, is_external: false }).unwrap();
         neighbours.push((face, io, Vec::new()));
     }
-    bench.engine.driver.push_forwarder(forwarder.clone());
+    thread.told.batch().push(Down::Forwarder(Box::new(forwarder.clone())), 0);
+    assert!(thread.told.flush());
     let (mut pool, mut delivered) = (BufPool::new(onym_face::CHUNK_LEN, 4), Vec::new());
     let (slot, _) = bench.engine.io.faces.by_id(neighbours[0].0).unwrap();
     let mut sent = 0;
@@ -417,10 +445,10 @@ fn rows_of_frames_go_and_are_counted_as_each_of_them_alone() {
             || bench.engine.io.faces.iter().any(|face| !face.queue.is_empty())
         {
             bench.round();
-            while let Some(batch) = thread.next() {
-                delivered.extend(batch.packets.iter().map(|(_, packet)| packet.bytes.to_vec()));
-                thread.give_back(batch);
-            }
+            let mut told = Vec::new();
+            let _ = app.receive(&mut pool, 1000, &mut told).unwrap();
+            let payload = |frame: &RxFrame| Message::parse(&frame.bytes).unwrap().payload.to_vec();
+            delivered.extend(told.iter().map(payload));
             for (_, io, got) in &mut neighbours {
                 let _ = io.receive(&mut pool, 1000, got).unwrap();
             }
@@ -437,7 +465,7 @@ fn rows_of_frames_go_and_are_counted_as_each_of_them_alone() {
             }
         }
         if copies.is_delivered {
-            for_here.push(frame.clone());
+            for_here.push(Frame::parse(frame).unwrap().payload.to_vec());
         }
     }
     for ((_, _, got), expected) in neighbours.iter().zip(&expected) {

@@ -5,7 +5,7 @@ use crate::forwarder::Source;
 use crate::publication::{Publication, Said, Target};
 use crate::topology::TopologyManager;
 use onym_tables::Tick;
-use onym_wire::push::{FrameBuilder, Id, Route, RouteBuf, reserved};
+use onym_wire::push::{FrameBuilder, Route, RouteBuf};
 
 impl ControlPlane {
     /// Begins a round: until [`release`](Self::release), control messages for other nodes wait, so
@@ -47,7 +47,7 @@ impl ControlPlane {
         }
         self.drain(now, output);
         for publication in self.bundles.take() {
-            self.send(publication, true, output);
+            self.send(publication, output);
         }
     }
 
@@ -65,23 +65,23 @@ impl ControlPlane {
     }
 
     fn carry_out(&mut self, publication: Publication, output: &mut Output) {
-        let id = publication.ids.first();
-        let is_control = id.and_then(Id::first).is_some_and(reserved::is_reserved);
-        let ready = if is_control { self.bundles.add(publication) } else { Some(publication) };
+        let is_data = publication.by.is_some();
+        let ready = if is_data { Some(publication) } else { self.bundles.add(publication) };
         if let Some(publication) = ready {
-            self.send(publication, is_control, output);
+            self.send(publication, output);
         }
     }
 
-    /// Sends a publication to other nodes.
-    fn send(&mut self, mut publication: Publication, is_control: bool, output: &mut Output) {
+    /// Sends a publication to other nodes: data by a shard, or a control message.
+    fn send(&mut self, mut publication: Publication, output: &mut Output) {
+        let by = publication.by;
         let is_abroad =
             matches!(publication.target, Target::Face(f) if self.forwarder.is_external(f));
         let key = if is_abroad { &self.config.federation_key } else { &self.config.key };
-        if let (true, Some(key)) = (is_control, key) {
+        if let (None, Some(key)) = (by, key) {
             key.seal(&mut publication.payload);
         }
-        if let (false, Some(signing)) = (is_control, &self.config.signing) {
+        if let (Some(_), Some(signing)) = (by, &self.config.signing) {
             signing.sign(&mut publication);
         }
         let link = RouteBuf::from(Route::Link);
@@ -105,21 +105,22 @@ impl ControlPlane {
                 let faces = self.forwarder.links().iter().filter(|l| !l.is_external);
                 faces.map(|l| l.face).filter(|f| Some(*f) != except).collect()
             }
-            _ => return self.send_own(octets, output),
+            _ => return self.send_own(octets, by, output),
         };
         if !faces.is_empty() {
-            output.frames.push(Frames { faces, octets });
+            output.frames.push(Frames { faces, octets, by });
         }
     }
 
     /// Sends a frame of this node where its filter says.
-    pub(crate) fn send_own(&mut self, mut octets: Vec<u8>, output: &mut Output) {
+    pub(crate) fn send_own(&mut self, mut octets: Vec<u8>, by: Option<u16>, output: &mut Output) {
         let copies = &mut self.copies;
         self.forwarder.receive(Source::Own, &mut octets, copies);
         if copies.faces.is_empty() {
             output.give_back(octets);
         } else {
-            output.frames.push(Frames { faces: Faces::from_slice(&copies.faces), octets });
+            let faces = Faces::from_slice(&copies.faces);
+            output.frames.push(Frames { faces, octets, by });
         }
     }
 }

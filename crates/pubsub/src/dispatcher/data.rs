@@ -53,6 +53,7 @@ impl Dispatcher {
         }
         let payload = (data.strategy != Strategy::LINK_LOCAL).then(|| data.payload.into());
         let handout = payload.map(|payload| Handout {
+            shard: origin.shard,
             ids,
             payload: Some(payload),
             is_deep: true,
@@ -93,8 +94,9 @@ impl Dispatcher {
         }
         put_place(place, &mut options);
         let (strategy, hop_limit, ids) = (data.strategy, way.hops, way.ids);
+        let (by, payload) = (Some(origin.shard), Vec::new());
         let mut publication =
-            Publication { target, strategy, hop_limit, ids, options, payload: Vec::new() };
+            Publication { target, strategy, hop_limit, by, ids, options, payload };
         let len = frame_len(&publication, data.payload.len()) + self.config.reserve;
         if len <= self.config.frame_max || (way.item.is_none() && len <= PACKET_LEN_MAX) {
             publication.payload = data.payload.to_vec();
@@ -120,8 +122,8 @@ impl Dispatcher {
         let strategy = self.publications.get(id).map_or(Strategy::DOMAIN_LOCAL, |p| p.strategy);
         let mut options = Vec::new();
         put_place(place, &mut options);
-        let payload = Vec::new();
-        let publication = Publication { target, strategy, hop_limit: hops, ids, options, payload };
+        let (by, hop_limit, payload) = (Some(origin.shard), hops, Vec::new());
+        let publication = Publication { target, strategy, hop_limit, by, ids, options, payload };
         self.send_behind(now, publication, origin, out);
     }
 
@@ -214,7 +216,8 @@ impl Dispatcher {
         }
         let is_deep = !frame.strategy.has_rendezvous();
         let (payload, place) = (Some(frame.payload.into()), Place::of(frame));
-        self.hand(Handout { ids, payload, is_deep, except: None, place }, Vec::new(), out);
+        let shard = origin.shard;
+        self.hand(Handout { shard, ids, payload, is_deep, except: None, place }, Vec::new(), out);
     }
 
     /// Has a publication handed out, and `behind`, which waited for it; all of it waits where one

@@ -138,7 +138,7 @@ impl Repair {
     }
 
     /// The fragments that may leave now.
-    fn portion(&mut self, now: Tick, mut each: impl FnMut(Publication)) {
+    fn portion(&mut self, now: Tick, out: &mut Outbox) {
         if !self.has_unsent() {
             return;
         }
@@ -151,7 +151,7 @@ impl Repair {
                 let Some(fragment) = kept.take(kept.next) else { break };
                 self.pace.take(fragment.payload.len());
                 kept.next += 1;
-                each(fragment);
+                out.publish(fragment);
             }
             kept.until = if kept.is_whole { now } else { now + self.limits.keep };
             self.unsent -= len;
@@ -325,7 +325,7 @@ impl Dispatcher {
             Kept { origin, is_whole, publication, scope, payload, piece, until, next, repeated };
         let count = kept.count();
         self.repair.keep(kept);
-        self.repair.portion(now, |fragment| out.publish(fragment));
+        self.repair.portion(now, out);
         Ok(count as usize)
     }
 
@@ -352,7 +352,7 @@ impl Dispatcher {
             next: 0,
             repeated: KeyedMap::default(),
         });
-        self.repair.portion(now, |publication| out.publish(publication));
+        self.repair.portion(now, out);
     }
 
     /// A fragment that came: its own id first, then the names of the item.
@@ -436,7 +436,8 @@ impl Dispatcher {
 
     /// The last fragment came.
     fn whole(&mut self, now: Tick, scope: &Id, partial: Partial, out: &mut Outbox) {
-        let Partial { mut ids, pieces, octets, algorithmic, place, behind, .. } = partial;
+        let Partial { mut ids, pieces, octets, algorithmic, place, behind, origin_here, .. } =
+            partial;
         let mut payload = Vec::with_capacity(octets);
         pieces.into_iter().flatten().for_each(|piece| payload.extend_from_slice(&piece));
         if let (Some(lifetime_ms), [id]) = (algorithmic, &ids[..]) {
@@ -445,12 +446,13 @@ impl Dispatcher {
             ids.push(scope.clone());
         }
         let (ids, payload, is_deep) = (ids.into(), Some(payload.into()), algorithmic.is_some());
-        self.hand(Handout { ids, payload, is_deep, except: None, place }, behind, out);
+        let shard = origin_here.shard;
+        self.hand(Handout { shard, ids, payload, is_deep, except: None, place }, behind, out);
     }
 
     pub(super) fn fragments_timeout(&mut self, now: Tick, out: &mut Outbox) {
         self.repair.expire(now);
-        self.repair.portion(now, |fragment| out.publish(fragment));
+        self.repair.portion(now, out);
         let is_due = |p: &Partial| p.due <= now;
         let mut due: Vec<Id> = self
             .reassembly
@@ -471,10 +473,11 @@ impl Dispatcher {
         partials: impl IntoIterator<Item = Partial>,
         out: &mut Outbox,
     ) {
-        for Partial { ids, place, behind, .. } in partials {
+        for Partial { ids, place, behind, origin_here, .. } in partials {
             self.counters.incomplete += 1;
             let (ids, is_deep) = (ids.into(), false);
-            let handout = Handout { ids, payload: None, is_deep, except: None, place };
+            let shard = origin_here.shard;
+            let handout = Handout { shard, ids, payload: None, is_deep, except: None, place };
             self.hand(handout, behind, out);
         }
     }

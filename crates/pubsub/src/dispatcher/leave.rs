@@ -62,10 +62,17 @@ impl Dispatcher {
     fn leave_one(&mut self, now: Tick, app: AppId, held: &Held, out: &mut Outbox) {
         let full = self.key(held.id.clone());
         let of = if held.is_subscription {
-            self.subscriptions.get_mut(&full).map(|s| {
+            let of = self.subscriptions.get_mut(&full).map(|s| {
+                let waited = s.waiting.len();
                 s.waiting.retain(|w| w.app != app);
-                s.strategy
-            })
+                (s.strategy, s.waiting.len() < waited)
+            });
+            if let Some((strategy, true)) = of
+                && self.is_kept_before(strategy)
+            {
+                self.tell_answered(&full, app, out);
+            }
+            of.map(|(strategy, _)| strategy)
         } else {
             self.publications.get_mut(&full).map(|p| {
                 p.waiting.retain(|w| w.app != app);

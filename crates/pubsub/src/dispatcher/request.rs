@@ -122,7 +122,7 @@ impl Dispatcher {
             entry.subscribers.push(app);
             let held = Held::new(is_scope, true, Id::clone(&full));
             self.apps.entry(app).or_default().insert(held);
-            out.delta(Delta::Joined(full, app));
+            self.tell_joined(&full, app, out);
             return Status::OK;
         }
         let missing = if is_scope { Status::NO_SCOPE } else { Status::NO_ITEM };
@@ -137,7 +137,7 @@ impl Dispatcher {
             self.subscriptions.remove(&full);
         }
         self.leave(app, &Held::new(is_scope, true, Id::clone(&full)));
-        out.delta(Delta::Left(full, app));
+        self.tell_left(&full, app, out);
         Status::OK
     }
 
@@ -186,9 +186,12 @@ impl Dispatcher {
             held.insert(Held::new(is_scope, is_subscription, Id::clone(&full)));
             if is_asking {
                 others.push(waiting);
+                if is_subscription && self.is_kept_before(strategy) {
+                    self.tell_awaiting(&full, waiting.app, out);
+                }
                 return None;
             }
-            self.settle_one(is_subscription, full, waiting.app, out);
+            self.settle_one(is_subscription, &full, waiting.app, out);
             return Some(Status::OK);
         }
         if self.pending.len() + self.early.len() >= self.config.pending_max {
@@ -205,6 +208,7 @@ impl Dispatcher {
     fn enter(&mut self, request: &Request, full: &Key, waiting: Waiting, out: &mut Outbox) {
         let (is_scope, strategy) = (request.kind.is_of_scope(), request.strategy);
         let (id, prefix) = (request.id.clone(), request.prefix.clone());
+        let app = waiting.app;
         let waiting = smallvec![waiting];
         if request.kind.is_of_publisher() {
             let entry = Publishing {
@@ -222,9 +226,8 @@ impl Dispatcher {
             };
             self.publications.insert(full.clone(), entry);
         } else {
-            if strategy != Strategy::NODE_LOCAL {
-                // Within the node the answer is there before anything is published.
-                out.delta(Delta::Awaiting(full.clone()));
+            if self.is_kept_before(strategy) {
+                self.tell_awaiting(full, app, out);
             }
             let subscribers = SmallVec::new();
             let entry = Subscribing { is_scope, strategy, id, prefix, subscribers, waiting };
@@ -232,13 +235,20 @@ impl Dispatcher {
         }
     }
 
-    fn settle_one(&mut self, is_subscription: bool, full: Key, app: AppId, out: &mut Outbox) {
+    /// Whether what comes before the answer to a subscription is kept: within a node of one shard that
+    /// is there before anything is published.
+    #[inline]
+    pub(super) fn is_kept_before(&self, strategy: Strategy) -> bool {
+        strategy != Strategy::NODE_LOCAL || self.config.shards > 1
+    }
+
+    fn settle_one(&mut self, is_subscription: bool, full: &Key, app: AppId, out: &mut Outbox) {
         if is_subscription {
-            if let Some(s) = self.subscriptions.get_mut(&full) {
+            if let Some(s) = self.subscriptions.get_mut(full) {
                 s.subscribers.push(app);
-                out.delta(Delta::Joined(full, app));
+                self.tell_joined(full, app, out);
             }
-        } else if let Some(p) = self.publications.get_mut(&full) {
+        } else if let Some(p) = self.publications.get_mut(full) {
             p.publishers.push(Publisher::new(app));
         }
     }
@@ -310,7 +320,7 @@ impl Dispatcher {
             };
             let is_last = self.subscriptions.remove_if(full, is_over).is_some();
             let is_scope = was_there?;
-            out.delta(Delta::Left(full.clone(), app));
+            self.tell_left(full, app, out);
             (is_scope, is_last)
         } else {
             let p = self.publications.get_mut(full)?;
@@ -450,7 +460,7 @@ impl Dispatcher {
         } else {
             let Some(s) = self.subscriptions.remove(full) else { return };
             for app in &s.subscribers {
-                out.delta(Delta::Left(full.clone(), *app));
+                self.tell_left(full, *app, out);
             }
             (s.waiting, s.subscribers.to_vec())
         };
@@ -461,7 +471,7 @@ impl Dispatcher {
         }
         self.tell_status(&waiting, status, out);
         if is_subscription {
-            self.answered(pending, out);
+            self.answered(pending, &waiting, out);
         }
         let then = waiting.iter().filter_map(|w| w.then.map(|tag| Waiting { tag, ..*w }));
         self.tell_status(&then.collect::<Vec<_>>(), Status::NOT_THERE, out);
@@ -472,11 +482,14 @@ impl Dispatcher {
         // A withdrawal in between leaves nothing to settle.
         let waiting = if is_subscription {
             let Some(s) = self.subscriptions.get_mut(full) else { return };
-            for waiting in &s.waiting {
+            let waiting = std::mem::take(&mut s.waiting);
+            for waiting in &waiting {
                 s.subscribers.push(waiting.app);
-                out.delta(Delta::Joined(full.clone(), waiting.app));
             }
-            std::mem::take(&mut s.waiting)
+            for waiting in &waiting {
+                self.tell_joined(full, waiting.app, out);
+            }
+            waiting
         } else {
             self.inherit(full);
             let Some(p) = self.publications.get_mut(full) else { return };
@@ -485,7 +498,7 @@ impl Dispatcher {
         };
         self.tell_status(&waiting, Status::OK, out);
         if is_subscription {
-            self.answered(pending, out);
+            self.answered(pending, &waiting, out);
         } else {
             self.elect_one(full, out);
         }
@@ -521,9 +534,10 @@ impl Dispatcher {
 
     /// A subscription is answered, and its applications are told: what came for it before is
     /// handed out now.
-    fn answered(&self, pending: &Pending, out: &mut Outbox) {
-        if pending.strategy != Strategy::NODE_LOCAL {
-            out.delta(Delta::Answered(pending.full.clone()));
+    #[inline]
+    fn answered(&self, pending: &Pending, waiting: &[Waiting], out: &mut Outbox) {
+        if self.is_kept_before(pending.strategy) {
+            waiting.iter().for_each(|waiting| self.tell_answered(&pending.full, waiting.app, out));
         }
     }
 

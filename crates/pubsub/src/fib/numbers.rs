@@ -2,12 +2,11 @@
 //! sees which numbers are left out (P-59).
 
 use super::{Effects, Fib, Pass};
-use crate::data::{Place, names_above};
-use crate::publication::AppId;
+use crate::data::Place;
 use onym_tables::{HashKey, KeyedMap, Tick};
 use onym_wire::push::{FrameBuilder, Id, Label, Strategy, option};
 use onym_wire::tlv;
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::time::Duration;
 
 /// Time without a publication after which an item says how far it is, about.
@@ -237,12 +236,11 @@ impl Fib {
     /// Tells who subscribed to one of these names that so many publications did not come.
     fn tell_missed(&mut self, ids: &[Id], count: u64, effects: &mut Effects) {
         self.counters.missing += count;
-        let mut told: HashSet<AppId> = HashSet::new();
-        let names = ids.iter().flat_map(|id| names_above(id, false));
-        for app in names.flat_map(|name| self.receivers.apps(name)) {
-            if told.insert(*app) {
-                effects.missed.push((*app, count));
-            }
+        self.receivers.note_missed(ids, count, effects);
+        let there = self.receivers.shards_of(ids);
+        if there.shards != 0 {
+            (effects.lost_at, effects.lost, effects.names) =
+                (there.shards, count, Some(ids.into()));
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::numbers::{NUMBER_LEN, Numbers};
 use super::{Config, Effects, Fib, Item, Pass, Way};
-use crate::data::{Data, Place, Refusal, Sent, is_of_item};
+use crate::data::{Above, Data, Place, Refusal, Sent, is_of_item};
 use crate::publication::AppId;
 use onym_tables::Tick;
 use onym_wire::push::{FrameBuilder, Id, RouteBuf, Strategy, option};
@@ -68,6 +68,10 @@ impl Fib {
         let ids = item.way.as_ref().map_or(std::slice::from_ref(&data.id), |way| &way.aliases);
         sent.local = self.receivers.find_again(ids, app, &mut item.found, effects);
         self.counters.delivered += sent.local as u64;
+        if effects.shards != 0 {
+            sent.local += effects.there;
+            effects.names = Some(item.names(&data.id));
+        }
         Ok(sent)
     }
 
@@ -108,8 +112,10 @@ impl Fib {
                 self.watched.add(now, &above);
             }
         }
-        sent.local = self.receivers.find(&ids, false, Some(app), effects);
+        sent.local = self.receivers.find(&ids, Above::Parent, Some(app), effects);
         self.counters.delivered += sent.local as u64;
+        sent.local += effects.there;
+        effects.name(&ids, Above::Parent);
         Ok(sent)
     }
 }

@@ -1,60 +1,86 @@
 //! Frames of data that came for this node: the one way in which they are handed out.
 
 use super::{Effects, Fib};
-use crate::data::{Place, Row, is_of_item};
-use crate::publication::{To, flow_of};
-use onym_wire::push::app::PIECE_MAX;
-use onym_wire::push::{Frame, Id, Label, Route, Strategy, reserved};
+use crate::data::{Above, Place, is_of_item};
+use crate::publication::flow_of;
+use onym_wire::push::{Frame, Id, Route, Strategy, reserved};
 use smallvec::SmallVec;
 
 /// Names of what came.
 type Names = SmallVec<[Id; 2]>;
 
-/// What becomes of a frame that came.
+/// What becomes of frames that came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Received {
-    /// Who gets its payload is in the effects.
-    Here,
-    /// It is for the control plane, as the thing with this number.
+    /// Who gets the payloads of the first of them, and where in each that begins: so many, which came
+    /// one behind the other by the same way, are of one item, and are equally long.
+    Here {
+        /// At least one.
+        frames: usize,
+        /// Behind the octets of each when it is malformed.
+        payload_at: usize,
+    },
+    /// The first is for the control plane, as the thing with this number.
     Pass(u64),
 }
 
 impl Fib {
-    /// The next publications after one that [`Fib::receive`] had one list of receivers for, of the
-    /// same item and by the same way: as many of `frames` as are. `None`: the first is something
-    /// else, and nothing was done.
+    /// Frames that came for this node, over a link to another domain or not: the first, and those
+    /// behind it that continue it. Control messages, fragments, what has to be checked or kept, and
+    /// what is behind such in its stream, are passed to the control plane. `None`: there are none.
     #[inline]
-    pub fn receive_alike<'a>(
+    pub fn receive<'a>(
         &mut self,
         frames: impl Iterator<Item = &'a [u8]> + Clone,
-    ) -> Option<Row> {
+        is_external: bool,
+        effects: &mut Effects,
+    ) -> Option<Received> {
+        effects.clear();
         let octets = frames.clone().next()?;
+        // What the last one was asked is not asked again.
+        if !is_external && let Some(alike) = self.receive_alike(octets, frames, effects) {
+            return Some(alike);
+        }
+        let Ok(frame) = Frame::parse(octets) else {
+            self.counters.malformed += 1;
+            return Some(Received::Here { frames: 1, payload_at: octets.len() });
+        };
+        Some(self.receive_one(octets, &frame, is_external, effects))
+    }
+
+    /// The next publications after one that one list of receivers was found for, of the same item
+    /// and by the same way. `None`: the first is something else, and nothing was done.
+    #[inline]
+    fn receive_alike<'a>(
+        &mut self,
+        octets: &'a [u8],
+        frames: impl Iterator<Item = &'a [u8]>,
+        effects: &mut Effects,
+    ) -> Option<Received> {
         let alike = self.receivers.alike(octets)?;
         let same = octets.get(..alike.number_at())?;
-        if octets.len() - alike.payload_at > PIECE_MAX {
-            return None;
-        }
         let is_alike = |next: &&[u8]| next.len() == octets.len() && next.starts_with(same);
         let numbers = frames.take_while(is_alike).map_while(|next| alike.number(next));
         let frames = self.heard.take_next((alike.stream, self.done), numbers);
         if frames == 0 {
             return None;
         }
-        self.counters.delivered += (frames * alike.receivers.0.len()) as u64;
-        Some(Row { frames, payload_at: alike.payload_at, to: alike.receivers.clone() })
+        let count = effects.take(alike.found);
+        self.counters.delivered += (frames * count) as u64;
+        if effects.shards != 0 {
+            effects.names.clone_from(alike.names);
+        }
+        Some(Received::Here { frames, payload_at: alike.payload_at })
     }
 
-    /// A frame that came for this node in `octets`, over a link to another domain or not. Control
-    /// messages, fragments, what has to be checked or kept, and what is behind such in its stream,
-    /// are passed to the control plane.
-    pub fn receive(
+    fn receive_one(
         &mut self,
         octets: &[u8],
         frame: &Frame<'_>,
         is_external: bool,
         effects: &mut Effects,
     ) -> Received {
-        effects.clear();
+        let here = Received::Here { frames: 1, payload_at: octets.len() - frame.payload.len() };
         let ids: Names = frame.ids.map(Id::from_labels).collect();
         let root = ids.first().and_then(Id::first);
         if root.is_none_or(reserved::is_reserved)
@@ -66,7 +92,7 @@ impl Fib {
             && !ids.iter().any(|id| is_of_flow(id, flow))
         {
             self.counters.wrong_flow += 1;
-            return Received::Here;
+            return here;
         }
         let place = Place::of(frame);
         // Fragments have an identifier of their own; caches may answer with what has a lifetime.
@@ -76,35 +102,41 @@ impl Fib {
             return self.pass_data(&ids[usize::from(is_apart && ids.len() > 1)..], place);
         }
         if !self.note(&ids, place, effects) {
-            return Received::Here;
+            return here;
         }
         if is_of_item(frame.strategy)
-            && let Some(list) = self.receivers.one_list(&ids)
+            && let Some(found) = self.receivers.one_list(&ids)
         {
-            self.counters.delivered += list.0.len() as u64;
-            if !is_external {
-                self.receivers.remember(octets, frame, &list);
+            self.counters.delivered += effects.take(&found) as u64;
+            effects.name(&ids, Above::Parent);
+            if effects.is_nobodys() && effects.shards == 0 {
+                self.nobody_has(&ids, frame.payload);
+            } else if !is_external {
+                self.receivers.remember(octets, frame, found, effects.names.clone());
             }
-            effects.to.push((To::All(list.0), list.1));
-            return Received::Here;
+            return here;
         }
-        let is_deep = !frame.strategy.has_rendezvous();
-        let count = self.receivers.find(&ids, is_deep, None, effects);
+        let above = if frame.strategy.has_rendezvous() { Above::Parent } else { Above::All };
+        let count = self.receivers.find(&ids, above, None, effects);
+        effects.name(&ids, above);
         self.counters.delivered += count as u64;
-        if count == 0 {
+        if count == 0 && effects.shards == 0 {
             self.nobody_has(&ids, frame.payload);
         }
-        Received::Here
+        here
     }
 
-    /// Whether the frame, of this domain, is of an item and needs no more than to be handed out.
+    /// The shard that a frame of this domain's data for this node belongs to, which follows the
+    /// numbers of its stream; none: that at which it came.
     #[must_use]
-    pub fn is_ready(&self, frame: &Frame<'_>) -> bool {
-        let is_behind = || self.is_behind(Place::of(frame));
-        frame.strategy == Strategy::DOMAIN_LOCAL
-            && !root_of(frame).is_none_or(reserved::is_reserved)
-            && !self.config.is_checked
-            && !is_behind()
+    pub fn owner(&self, octets: &[u8]) -> Option<u16> {
+        let frame = Frame::parse(octets).ok().filter(|_| self.config.shards > 1)?;
+        match Place::of(&frame) {
+            Place::None => None,
+            Place::Number(stream, _) | Place::Reached(stream, _) => {
+                u16::try_from(stream % u64::from(self.config.shards)).ok()
+            }
+        }
     }
 
     /// Whether something that came before it in its stream is with the control plane.
@@ -135,12 +167,6 @@ impl Fib {
         }
         passed
     }
-}
-
-/// The first label of what a frame is about; nothing else of it is looked at.
-fn root_of(frame: &Frame<'_>) -> Option<Label> {
-    let first = frame.ids.into_iter().next();
-    first.and_then(|labels| labels.first().copied()).map(Label)
 }
 
 /// Whether the filter of this flow is for the item, or for the one that it is beneath.

@@ -2,8 +2,8 @@
 //! mostly of the same item, and is known by the octets in front of its number.
 
 use super::numbers::NUMBER_LEN;
-use super::{Effects, Found};
-use crate::data::{Name, Receivers as List, names_above};
+use super::{Effects, Found, There};
+use crate::data::{Above, Name, names_above};
 use crate::names::{Hashing, Key, Names};
 use crate::publication::{AppId, To};
 use onym_wire::push::{Frame, Id, option};
@@ -20,13 +20,31 @@ struct Receiving {
     apps: SmallVec<[AppId; 2]>,
     /// The same list for events, until it changes.
     shared: Option<Arc<[AppId]>>,
-    /// A subscription is asked for and not answered.
-    is_awaiting: bool,
+    /// Subscriptions that are asked for and not answered.
+    awaiting: u32,
+    /// Other shards with such, and why often.
+    there: Option<Box<Elsewhere>>,
 }
+
+/// Other shards, and for how many reasons each.
+#[derive(Debug, Default)]
+struct Elsewhere(SmallVec<[(u16, u32); 2]>);
 
 impl Receiving {
     fn is_over(&self) -> bool {
-        self.apps.is_empty() && !self.is_awaiting
+        self.apps.is_empty() && self.awaiting == 0 && self.there.is_none()
+    }
+
+    fn has_any(&self) -> bool {
+        !self.apps.is_empty() || self.there.is_some()
+    }
+
+    fn there(&self) -> There {
+        let add = |sum: There, (shard, count): &(u16, u32)| There {
+            shards: sum.shards | 1 << shard,
+            count: sum.count + *count as usize,
+        };
+        self.there.iter().flat_map(|there| &there.0).fold(There::default(), add)
     }
 }
 
@@ -38,7 +56,9 @@ struct Last {
     /// What stands between the hop limit and the number.
     head: Vec<u8>,
     stream: u64,
-    receivers: List,
+    found: Found,
+    /// Its names, where other shards are told them.
+    names: Option<Arc<[Id]>>,
 }
 
 /// A publication like the last one.
@@ -47,7 +67,8 @@ pub(super) struct Alike<'s> {
     pub(super) stream: u64,
     /// Where its payload begins, right behind its number.
     pub(super) payload_at: usize,
-    pub(super) receivers: &'s List,
+    pub(super) found: &'s Found,
+    pub(super) names: &'s Option<Arc<[Id]>>,
 }
 
 impl Alike<'_> {
@@ -72,6 +93,14 @@ pub(super) struct Receivers {
     changes: u64,
 }
 
+/// The names above those of a publication that have receivers.
+enum Only<'a> {
+    Nobody,
+    /// One, with the id that it is above of.
+    One(&'a Id, Name<'a>),
+    Several,
+}
+
 /// Names with receivers, each with the id that it is above of.
 type Matches<'a> = SmallVec<[(&'a Id, Name<'a>); 4]>;
 
@@ -87,7 +116,31 @@ impl Receivers {
 
     /// A subscription is asked for.
     pub(super) fn await_answer(&mut self, key: Key) {
-        self.change(key).is_awaiting = true;
+        self.change(key).awaiting += 1;
+    }
+
+    /// A shard has a subscription more.
+    pub(super) fn there(&mut self, key: Key, shard: u16) {
+        let there = &mut self.change(key).there.get_or_insert_default().0;
+        match there.iter_mut().find(|(known, _)| *known == shard) {
+            Some((_, count)) => *count += 1,
+            None => there.push((shard, 1)),
+        }
+    }
+
+    /// A shard has one less; whether nobody is left.
+    pub(super) fn not_there(&mut self, key: &Key, shard: u16) -> bool {
+        (self.last, self.changes) = (None, self.changes + 1);
+        let leave = |entry: &mut Receiving| {
+            if let Some(there) = entry.there.as_mut().map(|there| &mut there.0) {
+                let of = there.iter_mut().find(|(known, _)| *known == shard);
+                of.into_iter().for_each(|(_, count)| *count -= 1);
+                there.retain(|(_, count)| *count > 0);
+            }
+            entry.there.take_if(|there| there.0.is_empty());
+            entry.is_over()
+        };
+        self.by_id.remove_if(key, leave).is_some()
     }
 
     pub(super) fn join(&mut self, key: Key, app: AppId) {
@@ -109,13 +162,16 @@ impl Receivers {
         self.by_id.remove_if(key, leave).is_some()
     }
 
-    /// The subscription is answered; whether nobody has it.
-    pub(super) fn answered(&mut self, key: &Key) -> bool {
+    /// A subscription is answered; whether nobody has it. `None`: another one is not yet.
+    pub(super) fn answered(&mut self, key: &Key) -> Option<bool> {
+        let mut is_last = true;
         let answer = |entry: &mut Receiving| {
-            entry.is_awaiting = false;
+            entry.awaiting = entry.awaiting.saturating_sub(1);
+            is_last = entry.awaiting == 0;
             entry.is_over()
         };
-        self.by_id.remove_if(key, answer).is_some()
+        let is_gone = self.by_id.remove_if(key, answer).is_some();
+        is_last.then_some(is_gone)
     }
 
     pub(super) fn apps(&self, name: Name<'_>) -> &[AppId] {
@@ -130,44 +186,73 @@ impl Receivers {
 
     /// Whether a subscription to one of these names waits for its answer.
     pub(super) fn is_awaited(&self, ids: &[Id]) -> bool {
-        let waits = |name| self.by_id.get(name).is_some_and(|entry| entry.is_awaiting);
+        let waits = |name| self.by_id.get(name).is_some_and(|entry| entry.awaiting > 0);
         ids.iter().any(|id| names_above(id, false).any(waits))
     }
 
-    fn matches<'a>(&self, ids: &'a [Id], is_deep: bool) -> Matches<'a> {
+    /// The names above these that `has` says something of.
+    fn matches<'a>(
+        &self,
+        ids: &'a [Id],
+        is_deep: bool,
+        has: impl Fn(&Receiving) -> bool,
+    ) -> Matches<'a> {
         let mut found = Matches::new();
         if self.by_id.is_empty() {
             return found;
         }
-        let has = |name: &Name<'_>| !self.apps(name).is_empty();
+        let has = |name: &Name<'_>| self.by_id.get(*name).is_some_and(&has);
         for id in ids {
             found.extend(names_above(id, is_deep).filter(has).map(|name| (id, name)));
         }
         found
     }
 
-    /// The applications that have the subscription with these octets, but when `except` is one.
-    fn list(&mut self, id: &[u8], except: Option<AppId>) -> Option<Arc<[AppId]>> {
-        let Receiving { apps, shared, .. } = self.by_id.get_mut(id)?;
-        let is_whole = except.is_none_or(|app| !apps.contains(&app));
-        is_whole.then(|| Arc::clone(shared.get_or_insert_with(|| apps.as_slice().into())))
+    /// The one name above these that has receivers.
+    #[inline]
+    fn only<'a>(&self, ids: &'a [Id]) -> Only<'a> {
+        let mut only = Only::Nobody;
+        if self.by_id.is_empty() {
+            return only;
+        }
+        for id in ids {
+            for name in names_above(id, false) {
+                if !self.by_id.get(name).is_some_and(Receiving::has_any) {
+                    continue;
+                }
+                if matches!(only, Only::One(..)) {
+                    return Only::Several;
+                }
+                only = Only::One(id, name);
+            }
+        }
+        only
     }
 
-    /// The one list of those who get what is published under these names, with the id that they
-    /// are above of; `None` when it is not one list as it is.
-    fn list_of(&mut self, found: &Matches<'_>, except: Option<AppId>) -> Option<List> {
-        let [(id, name)] = found[..] else { return None };
-        Some((self.list(name, except)?, id.clone()))
+    /// The applications that have the subscription `name`, above `id`, as one list, but when `except`
+    /// is one of them; and the other shards that have it.
+    fn list_of(&mut self, id: &Id, name: Name<'_>, except: Option<AppId>) -> Option<Found> {
+        let entry = self.by_id.get_mut(name)?;
+        let there = if entry.there.is_none() { There::default() } else { entry.there() };
+        let Receiving { apps, shared, .. } = entry;
+        if apps.is_empty() {
+            return Some(Found { list: None, there });
+        }
+        if except.is_some_and(|app| apps.contains(&app)) {
+            return None;
+        }
+        let shared = shared.get_or_insert_with(|| apps.as_slice().into());
+        Some(Found { list: Some((Arc::clone(shared), id.clone())), there })
     }
 
-    /// The one list of those who get what is published under these names, where there is one.
-    pub(super) fn one_list(&mut self, ids: &[Id]) -> Option<List> {
-        let found = self.matches(ids, false);
-        self.list_of(&found, None)
+    /// Who gets what is published under these names, where that is one list at most.
+    pub(super) fn one_list(&mut self, ids: &[Id]) -> Option<Found> {
+        let Only::One(id, name) = self.only(ids) else { return None };
+        self.list_of(id, name, None)
     }
 
     /// Finds who gets what `app` publishes under these names, as `found` says if nothing changed
-    /// since that was found; how many.
+    /// since that was found; how many of this shard.
     pub(super) fn find_again(
         &mut self,
         ids: &[Id],
@@ -175,43 +260,59 @@ impl Receivers {
         known: &mut Option<(u64, Found)>,
         effects: &mut Effects,
     ) -> usize {
-        match known {
-            Some((changes, found)) if *changes == self.changes => match found {
-                Found::Nobody => return 0,
-                Found::List((apps, id)) => {
-                    effects.to.push((To::All(Arc::clone(apps)), id.clone()));
-                    return apps.len();
-                }
-            },
-            _ => {}
+        if let Some((changes, found)) = known
+            && *changes == self.changes
+        {
+            return effects.take(found);
         }
-        let count = self.find(ids, false, Some(app), effects);
-        let found = match &effects.to[..] {
-            [] => Some(Found::Nobody),
-            [(To::All(apps), id)] => Some(Found::List((Arc::clone(apps), id.clone()))),
-            _ => None,
+        let found = match self.only(ids) {
+            Only::Nobody => Some(Found::default()),
+            Only::One(id, name) => self.list_of(id, name, Some(app)),
+            Only::Several => None,
         };
         *known = found.map(|found| (self.changes, found));
-        count
+        match known {
+            Some((_, found)) => effects.take(found),
+            None => self.find(ids, Above::Parent, Some(app), effects),
+        }
     }
 
-    /// Finds the applications that subscribed to one of these names (P-28); how many.
+    /// Finds who subscribed to one of these names (P-28); how many of this shard.
     pub(super) fn find(
         &mut self,
         ids: &[Id],
-        is_deep: bool,
+        above: Above,
         except: Option<AppId>,
         effects: &mut Effects,
     ) -> usize {
-        let found = self.matches(ids, is_deep);
+        let found = self.matches(ids, above == Above::All, Receiving::has_any);
+        let there = found.iter().filter_map(|(_, name)| self.by_id.get(*name));
+        for there in there.filter(|entry| entry.there.is_some()).map(Receiving::there) {
+            effects.add(there);
+        }
+        self.find_of(found, except, effects)
+    }
+
+    /// As [`Receivers::find`], of this shard only.
+    pub(super) fn find_here(&mut self, ids: &[Id], above: Above, effects: &mut Effects) -> usize {
+        let found = self.matches(ids, above == Above::All, |entry| !entry.apps.is_empty());
+        self.find_of(found, None, effects)
+    }
+
+    fn find_of(
+        &mut self,
+        found: Matches<'_>,
+        except: Option<AppId>,
+        effects: &mut Effects,
+    ) -> usize {
         if found.is_empty() {
             return 0;
         }
-        if let Some((apps, id)) = self.list_of(&found, except) {
+        if let [(id, name)] = found[..]
+            && let Some(Found { list, .. }) = self.list_of(id, name, except)
+        {
             // One list as it is: nobody gets it twice.
-            let count = apps.len();
-            effects.to.push((To::All(apps), id));
-            return count;
+            return effects.take_list(list);
         }
         let mut served: HashSet<AppId> = except.into_iter().collect();
         let before = served.len();
@@ -225,18 +326,46 @@ impl Receivers {
         served.len() - before
     }
 
+    /// Notes for those of this shard who subscribed to one of these names that so many publications
+    /// did not come.
+    pub(super) fn note_missed(&self, ids: &[Id], count: u64, effects: &mut Effects) {
+        let mut told: HashSet<AppId> = HashSet::new();
+        let names = ids.iter().flat_map(|id| names_above(id, false));
+        for app in names.flat_map(|name| self.apps(name)) {
+            if told.insert(*app) {
+                effects.missed.push((*app, count));
+            }
+        }
+    }
+
+    /// Other shards that have one of these names.
+    pub(super) fn shards_of(&self, ids: &[Id]) -> There {
+        let names = ids.iter().flat_map(|id| names_above(id, false));
+        let all = names.filter_map(|name| self.by_id.get(name)).map(Receiving::there);
+        all.fold(There::default(), |sum, there| There {
+            shards: sum.shards | there.shards,
+            count: sum.count + there.count,
+        })
+    }
+
     /// Whether the whole frame `octets` is one of the last publication's item, by the same way.
     pub(super) fn alike(&self, octets: &[u8]) -> Option<Alike<'_>> {
-        let Last { first, head, stream, receivers } = self.last.as_ref()?;
+        let Last { first, head, stream, found, names } = self.last.as_ref()?;
         let (octet, rest) = octets.get(value_at(octets)?..)?.split_first()?;
         // Behind the hop limit.
         let rest = rest.get(1..)?.strip_prefix(&head[..]).filter(|_| octet == first)?;
         let payload_at = octets.len() - rest.len().checked_sub(NUMBER_LEN)?;
-        Some(Alike { stream: *stream, payload_at, receivers })
+        Some(Alike { stream: *stream, payload_at, found, names })
     }
 
     /// Remembers a frame that these got, where its number comes right before its payload.
-    pub(super) fn remember(&mut self, octets: &[u8], frame: &Frame<'_>, receivers: &List) {
+    pub(super) fn remember(
+        &mut self,
+        octets: &[u8],
+        frame: &Frame<'_>,
+        found: Found,
+        names: Option<Arc<[Id]>>,
+    ) {
         let Some((stream, _)) = frame.options.number else { return };
         let last = tlv::Reader::new(frame.options.octets()).last();
         let is_last = last.is_some_and(|o| o.is_ok_and(|o| o.typ == option::NUMBER));
@@ -246,7 +375,7 @@ impl Receivers {
         let mut head = self.last.take().map(|last| last.head).unwrap_or_default();
         head.clear();
         head.extend_from_slice(part);
-        self.last = Some(Last { first: *first, head, stream, receivers: receivers.clone() });
+        self.last = Some(Last { first: *first, head, stream, found, names });
     }
 }
 

@@ -37,6 +37,7 @@ impl Halves {
             node: config.node,
             boot: config.boot,
             shard: 0,
+            shards: 1,
             frame_max: config.frame_max,
             reserve: 0,
             spare_hops: config.spare_hops,
@@ -74,7 +75,7 @@ impl Halves {
         let missed = self.effects.missed.drain(..).map(|(_, count)| Event::Missed(count));
         self.heard.extend(missed);
         let data = |(_, id)| Event::Data { id, payload: payload.into() };
-        self.heard.extend(self.effects.to.drain(..).map(data));
+        self.heard.extend(self.effects.drain().map(data));
     }
 
     /// A message of the rendezvous and topology manager, the `number`th.
@@ -127,8 +128,9 @@ impl Halves {
         let options = &options[..];
         FrameBuilder { hop_limit: 9, strategy, route, ids, options, payload }.write(&mut octets);
         let frame = Frame::parse(&octets).unwrap();
-        match self.fib.receive(&octets, &frame, false, &mut self.effects) {
-            Received::Here => {
+        let frames = std::iter::once(&octets[..]);
+        match self.fib.receive(frames, false, &mut self.effects).unwrap() {
+            Received::Here { .. } => {
                 self.note(payload);
                 false
             }

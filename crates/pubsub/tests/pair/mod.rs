@@ -2,8 +2,8 @@
 
 use onym_pubsub::dispatcher::{Data, Request};
 use onym_pubsub::forwarder::{Copies, Forwarder, LinkEntry, Source};
-use onym_pubsub::node::{Config, Handed, Node, Output};
-use onym_pubsub::{AppId, Event};
+use onym_pubsub::node::{Config, Node, Output};
+use onym_pubsub::{AppId, Event, Received};
 use onym_tables::{FaceId, Tick};
 use onym_wire::push::{Kind, Label, Role, Status, Strategy};
 
@@ -77,7 +77,7 @@ impl Pair {
     /// subscriber there got it, both as shards do it. `between` is called when the first node is done.
     #[inline]
     pub(crate) fn publish(&mut self, data: &Data<'_>, mut between: impl FnMut()) -> usize {
-        let [first, second] = &mut self.outputs;
+        let [first, _] = &mut self.outputs;
         let [here, there] = &mut self.nodes;
         let sent = here.publish(self.now, APP, data, first);
         assert!(sent.is_ok(), "matched and started");
@@ -86,9 +86,9 @@ impl Pair {
         for frame in frames.drain(..) {
             let mut octets = frame.octets;
             self.forwarder.receive(Source::Face(LINK), &mut octets, &mut self.copies);
-            let handed = there.deliver_ready(LINK, std::iter::once(&octets[..]), second);
-            if let Some(Handed::To(row)) = handed.filter(|_| self.copies.is_delivered) {
-                count += row.to.0.len();
+            let taken = there.take(LINK, std::iter::once(&octets[..]));
+            if let Some(Received::Here { .. }) = taken.filter(|_| self.copies.is_delivered) {
+                count += there.effects().list().map_or(0, |(apps, _)| apps.len());
             }
             first.give_back(octets);
         }

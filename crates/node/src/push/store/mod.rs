@@ -108,8 +108,8 @@ impl Keeper {
     }
 
     /// Hands over what the rendezvous has to keep.
-    pub(crate) fn keep(&self, node: &mut onym_pubsub::Node) {
-        let Some(rendezvous) = &mut node.rendezvous else { return };
+    pub(crate) fn keep(&self, plane: &mut onym_pubsub::ControlPlane) {
+        let Some(rendezvous) = &mut plane.rendezvous else { return };
         if rendezvous.take_recall_wanted() {
             let _ = self.orders.send(Order::Recall);
         }
