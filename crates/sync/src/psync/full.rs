@@ -1,14 +1,15 @@
 //! Full synchronisation: every member hears of every update.
 
 use super::iblt::{self, Form, Iblt, name_key, update_name};
-use crate::Judged;
+use super::segments::{CONTENT_OCTETS_MAX, Joined, Joining, Segments};
 use crate::numbers;
 use crate::svs::Check;
-use onym_crypto::{Error, Signer};
+use crate::{Judged, Rate};
+use onym_crypto::Signer;
 use onym_endpoint::{Endpoint, Event, Inbound, Incoming, Packet, Request, RequestId, Transmit};
 use onym_tables::{Rng, Tick};
 use onym_wire::tlv::{self, Malformed, Reader};
-use onym_wire::{DataBuilder, Interest, Name, NameRef, types};
+use onym_wire::{Interest, Name, NameRef, types};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
@@ -16,11 +17,9 @@ use std::time::Duration;
 const PREFIXES_MAX: usize = 4096;
 /// Interests of others that wait, at most; the oldest gives way.
 const HELD_MAX: usize = 256;
-/// Octets of an answer, unpacked and packed.
-const CONTENT_OCTETS_MAX: usize = 1 << 20;
-const SEGMENT_OCTETS: usize = 4400;
-/// Segments of ours that are kept, at most; the oldest go.
-const SEGMENTS_MAX: usize = 512;
+/// Interests of others that are looked at: this many at once, and this many in a second after them.
+const INTERESTS_BURST: u64 = 1024;
+const INTERESTS_PER_SECOND: u64 = 256;
 /// An Interest whose sender is ahead is looked at again so often.
 const LOOKS: u32 = 2;
 /// An answer with everything is soon out of date.
@@ -100,6 +99,8 @@ pub struct FullCounters {
     pub malformed: u64,
     /// Answers that were not verified.
     pub refused: u64,
+    /// Interests not looked at because too many came.
+    pub flooded: u64,
     /// Updates of prefixes beyond the bound.
     pub full: u64,
 }
@@ -112,16 +113,6 @@ struct Held {
     expires: Tick,
     look_at: Tick,
     looks: u32,
-}
-
-/// Segments of an answer that are still to come.
-#[derive(Debug)]
-struct Joining {
-    request: Option<RequestId>,
-    base: Name,
-    content: Vec<u8>,
-    next: u64,
-    last: u64,
 }
 
 /// A member of a group; see the [crate]. Verbs as [`crate::Svs`]'s.
@@ -137,13 +128,14 @@ pub struct Full {
     count: u64,
     held: VecDeque<Held>,
     asked: Option<RequestId>,
-    joining: Option<Joining>,
+    joining: Joining,
+    /// The next segment of an answer.
+    segment: Option<RequestId>,
     verifying: VecDeque<(u64, Packet)>,
     verify_next: u64,
     ask_at: Tick,
-    segments: BTreeMap<Name, Vec<u8>>,
-    segment_order: VecDeque<Name>,
-    version: u64,
+    segments: Segments,
+    rate: Rate,
     events: VecDeque<FullEvent>,
     rng: Rng,
     counters: FullCounters,
@@ -165,13 +157,13 @@ impl Full {
             count: 0,
             held: VecDeque::new(),
             asked: None,
-            joining: None,
+            joining: Joining::default(),
+            segment: None,
             verifying: VecDeque::new(),
             verify_next: 0,
             ask_at: now,
-            segments: BTreeMap::new(),
-            segment_order: VecDeque::new(),
-            version: unix_ms,
+            segments: Segments::new(unix_ms),
+            rate: Rate::new(now, INTERESTS_BURST, INTERESTS_PER_SECOND),
             events: VecDeque::new(),
             rng: Rng::new(seed),
             counters: FullCounters::default(),
@@ -228,7 +220,6 @@ impl Full {
             self.on_answer(now, &packet);
         } else {
             self.counters.refused += 1;
-            self.joining = None;
         }
     }
 
@@ -290,16 +281,16 @@ impl Full {
     fn settle(&mut self, now: Tick) {
         while let Some(event) = self.endpoint.poll_event() {
             match event {
-                Event::Data { id, packet, .. } => {
-                    let joined = self.joining.as_ref().and_then(|j| j.request);
-                    if self.asked == Some(id) || joined == Some(id) {
-                        self.asked = self.asked.filter(|asked| *asked != id);
-                        self.verify(now, packet);
-                    }
+                Event::Data { id, packet, .. }
+                    if self.asked == Some(id) || self.segment == Some(id) =>
+                {
+                    self.asked = self.asked.filter(|asked| *asked != id);
+                    self.segment = self.segment.filter(|asked| *asked != id);
+                    self.verify(now, packet);
                 }
                 Event::Unanswered { id, .. } => {
                     self.asked = self.asked.filter(|asked| *asked != id);
-                    self.joining = self.joining.take().filter(|j| j.request != Some(id));
+                    self.segment = self.segment.filter(|asked| *asked != id);
                 }
                 Event::Interest { incoming, .. } => self.on_interest(now, incoming),
                 _ => {}
@@ -325,42 +316,20 @@ impl Full {
     fn on_answer(&mut self, now: Tick, packet: &Packet) {
         if self.joined(now, packet).is_err() {
             self.counters.malformed += 1;
-            self.joining = None;
         }
     }
 
     /// Puts segments together and takes the whole.
     fn joined(&mut self, now: Tick, packet: &Packet) -> Result<(), Malformed> {
-        let data = packet.data();
-        let missing = Malformed::Missing(types::SEGMENT_COMPONENT);
-        let segment = data.name.last().and_then(|c| c.as_segment()).ok_or(missing)?;
-        let base = data.name.drop_last(1);
-        let mut joining = match self.joining.take() {
-            Some(joining) if joining.base == base && joining.next == segment => joining,
-            _ if segment == 0 => Joining {
-                request: None,
-                base: base.to_name(),
-                content: Vec::new(),
-                next: 0,
-                last: 0,
-            },
-            _ => return Err(missing),
-        };
-        joining.last = data.final_block_id.and_then(|c| c.as_segment()).unwrap_or(0);
-        joining.content.extend_from_slice(data.content);
-        joining.next += 1;
-        if joining.content.len() > CONTENT_OCTETS_MAX {
-            return Err(Malformed::TooLong);
+        match self.joining.join(&packet.data())? {
+            Joined::Whole(_, content) => self.take(now, &content),
+            Joined::More(name) => {
+                let lifetime = self.config.lifetime;
+                let request = Request { tries: 3, lifetime, ..Request::new(name) };
+                self.segment = self.endpoint.express(now, &request).ok();
+                Ok(())
+            }
         }
-        if joining.next > joining.last {
-            return self.take(now, &joining.content);
-        }
-        let mut name = joining.base.clone();
-        name.append_segment(joining.next);
-        let request = Request { tries: 3, lifetime: self.config.lifetime, ..Request::new(name) };
-        joining.request = self.endpoint.express(now, &request).ok();
-        self.joining = joining.request.is_some().then_some(joining);
-        Ok(())
     }
 
     fn take(&mut self, now: Tick, content: &[u8]) -> Result<(), Malformed> {
@@ -390,9 +359,12 @@ impl Full {
 
     fn on_interest(&mut self, now: Tick, incoming: Incoming) {
         let name = incoming.interest().name.to_name();
-        if let Some(segment) = self.segments.get(name.value()) {
-            let segment = segment.clone();
+        if let Some(segment) = self.segments.get(name.as_ref()) {
             return self.endpoint.reply(&incoming, segment);
+        }
+        if !self.rate.allow(now, 1) {
+            self.counters.flooded += 1;
+            return;
         }
         let Ok((theirs, count)) = self.read_interest(&incoming.interest()) else {
             self.counters.malformed += 1;
@@ -450,50 +422,13 @@ impl Full {
 
     fn answer(&mut self, incoming: &Incoming, names: &[(Name, u64)], is_all: bool) {
         let freshness = if is_all { ALL_FRESHNESS } else { self.config.freshness };
-        self.version += 1;
-        let mut base = incoming.interest().name.to_name();
-        base.append_version(self.version);
+        let base = incoming.interest().name.to_name();
         let content = write_content(names, self.config.form);
-        let Ok(segments) = self.sign(&base, &content, freshness) else { return };
-        self.counters.answered += 1;
-        if let Some((_, first)) = segments.first() {
-            self.endpoint.reply(incoming, first.clone());
+        let first = self.segments.publish(base, &content, freshness, &self.config.signer);
+        if let Ok(first) = first {
+            self.counters.answered += 1;
+            self.endpoint.reply(incoming, first);
         }
-        for (name, segment) in segments {
-            self.segment_order.push_back(name.clone());
-            self.segments.insert(name, segment);
-        }
-        while self.segment_order.len() > SEGMENTS_MAX {
-            if let Some(name) = self.segment_order.pop_front() {
-                self.segments.remove(&name);
-            }
-        }
-    }
-
-    fn sign(
-        &self,
-        base: &Name,
-        content: &[u8],
-        freshness: Duration,
-    ) -> Result<Vec<(Name, Vec<u8>)>, Error> {
-        let last = content.len().div_ceil(SEGMENT_OCTETS).max(1) as u64 - 1;
-        let mut end = Name::new();
-        end.append_segment(last);
-        let pieces = content.chunks(SEGMENT_OCTETS).enumerate();
-        pieces
-            .map(|(n, piece)| {
-                let mut name = base.clone();
-                name.append_segment(n as u64);
-                let data = DataBuilder {
-                    freshness_ms: u64::try_from(freshness.as_millis()).unwrap_or(u64::MAX),
-                    final_block_id: end.as_ref().last(),
-                    ..DataBuilder::new(name.as_ref(), piece)
-                };
-                let mut wire = Vec::new();
-                self.config.signer.sign_data(&data, &mut wire)?;
-                Ok((name, wire))
-            })
-            .collect()
     }
 }
 

@@ -16,16 +16,20 @@ pub(crate) use vector::skip;
 pub use vector::{StateVector, Update};
 pub use version::Version;
 
-use crate::Judged;
+use crate::{Judged, Rate};
 use known::Known;
 use onym_crypto::Signer;
 use onym_tables::{Rng, Tick};
-use onym_wire::Name;
+use onym_wire::{Interest, Name};
 use std::collections::VecDeque;
 use std::time::Duration;
 
 /// Vectors whose verification was asked for and not answered yet, at most.
 pub const VERIFYING_MAX: usize = 64;
+/// Vectors of others that are looked at: this many at once, and this many in a second after them. A
+/// group of a thousand members that all publish in the same second stays below for the most.
+const VECTORS_BURST: u64 = 1024;
+const VECTORS_PER_SECOND: u64 = 256;
 /// Octets of what goes along with a vector, at most.
 pub const EXTRA_OCTETS_MAX: usize = 1024;
 /// A vector with a bootstrap time further in the future is ignored whole.
@@ -135,6 +139,8 @@ pub struct SvsCounters {
     pub future: u64,
     /// Vectors that were not verified.
     pub refused: u64,
+    /// Vectors not looked at because too many came.
+    pub flooded: u64,
     /// Vectors dropped because [`VERIFYING_MAX`] others waited for their verification.
     pub verifying_dropped: u64,
     /// Outdated vectors that were not answered, because others did or the news is on its way.
@@ -163,6 +169,7 @@ pub struct Svs {
     extra: Vec<u8>,
     verifying: VecDeque<(VerifyId, SyncPacket)>,
     verify_next: u64,
+    rate: Rate,
     events: VecDeque<SvsEvent>,
     rng: Rng,
     now: Tick,
@@ -192,6 +199,7 @@ impl Svs {
             extra: Vec::new(),
             verifying: VecDeque::new(),
             verify_next: 0,
+            rate: Rate::new(now, VECTORS_BURST, VECTORS_PER_SECOND),
             events: VecDeque::new(),
             rng: Rng::new(seed),
             now,
@@ -290,6 +298,11 @@ impl Svs {
     pub fn receive(&mut self, now: Tick, interest: &[u8]) -> bool {
         self.now = self.now.max(now);
         let group = self.config.group.as_ref();
+        let is_of_group = Interest::parse(interest).is_ok_and(|i| group.is_prefix_of(i.name));
+        if is_of_group && !self.rate.allow(now, 1) {
+            self.counters.flooded += 1;
+            return true;
+        }
         let packet = match SyncPacket::parse(interest, group, self.config.version) {
             Ok(Some(packet)) => packet,
             Ok(None) => return false,

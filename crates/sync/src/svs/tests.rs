@@ -271,3 +271,54 @@ fn malformed_vectors_are_refused_whole() {
         assert!(read(&good[..cut]).is_err(), "{cut}");
     }
 }
+
+#[test]
+fn the_inner_name_of_every_implementation_is_taken_and_left_to_the_trust_check() {
+    // NDNts and the specification; ndnd's SvsALO; ndnd's plain SvSync until 2026 (a time in it).
+    let names = ["/g/v=3", "/g/net/b/t=10/32=svs/v=3", "/g/v=1795444162000000", "/anything/at/all"];
+    for (turn, inner) in (1u64..).zip(names) {
+        let mut a = svs(SvsConfig { check: Check::Ask, ..config("/a") });
+        let c = SvsConfig { inner: InnerName::Own(name(inner)), ..config("/b") };
+        assert!(a.receive(Tick(0), &packet(&c, &[("/b", 10, turn)], &[])));
+        let Some(SvsEvent::Verify { id, packet }) = a.poll_event() else { panic!("{inner}") };
+        assert!(Data::parse(&packet).expect("a Data").name.to_string().starts_with(inner));
+        a.verified(Tick(0), id, Judged::Good);
+        assert_eq!(updates(&mut a), [("/b".to_owned(), 10, 1, turn)]);
+    }
+}
+
+#[test]
+fn a_vector_that_fills_a_packet_is_taken_to_its_bound_and_answered_in_one_packet() {
+    let mut a = svs(config("/a"));
+    let names: Vec<String> = (0..340).map(|i| format!("/member/{i:03}")).collect();
+    let entries: Vec<_> = names.iter().map(|n| (n.as_str(), BOOT, 1)).collect();
+    let mut packets = (0..entries.len()).rev().map(|n| packet(&config("/b"), &entries[..n], &[]));
+    let wire = packets.find(|wire| wire.len() <= 8_800).expect("one that fits");
+    println!("{} octets", wire.len());
+    assert!(wire.len() > 8_700, "{}", wire.len());
+    a.receive(Tick(0), &wire);
+    let (kept, full) = (a.vector().len(), a.known_counters().full);
+    assert!(kept >= 270 && full > 0, "{kept} kept, {full} refused");
+    a.publish(Tick::from_ms(1));
+    let sent = a.poll_transmit(Tick::from_ms(1)).expect("a vector");
+    assert!(sent.len() <= 8_800 && Interest::parse(&sent).is_ok(), "{}", sent.len());
+    assert_eq!(a.vector().seq(&name("/a"), BOOT), 1);
+}
+
+#[test]
+fn a_flood_of_vectors_is_looked_at_so_often_in_a_second() {
+    let mut a = svs(SvsConfig { check: Check::Ask, ..config("/a") });
+    let c = config("/b");
+    let seconds = 3;
+    for i in 0..seconds * 1_500u64 {
+        let now = Tick(i * 666_666);
+        a.receive(now, &packet(&c, &[("/b", 10, i + 1)], &[]));
+        while a.poll_event().is_some() {}
+    }
+    let counters = a.counters();
+    assert!(counters.received <= VECTORS_BURST + VECTORS_PER_SECOND * seconds + 1, "{counters:?}");
+    assert_eq!(counters.received + counters.flooded, seconds * 1_500);
+    // A quarter of an hour later it listens again.
+    assert!(a.receive(Tick::from_ms(900_000), &packet(&c, &[("/b", 10, 1_000_000)], &[])));
+    assert!(matches!(a.poll_event(), Some(SvsEvent::Verify { .. })));
+}
