@@ -1,14 +1,19 @@
-//! best-route: the lowest-cost next hop, another one on each retransmission.
+//! best-route: the lowest-cost next hop, another one on each retransmission. Next hops of equal cost can
+//! share what there is, flow by flow.
 
-use super::retx::unknown;
+use super::retx::{bad, unknown};
 use super::{Action, Ctx, Parameters, Retx, Strategy, StrategyError, Suppression};
 use onym_tables::FaceId;
+use onym_tables::hash::component_end;
 use onym_wire::lp::NackReason;
 
-/// Sends to the eligible next hop of lowest cost (NFD's best-route v5).
+/// Sends to the eligible next hop of lowest cost (NFD's best-route v5); with `equal~flow` of those of
+/// lowest cost to the one that the name without its last component chooses.
 #[derive(Debug, Default)]
 pub struct BestRoute {
     retx: Retx,
+    /// Equal next hops share by flow; else the first one has all.
+    by_flow: bool,
 }
 
 impl BestRoute {
@@ -17,8 +22,28 @@ impl BestRoute {
     /// # Errors
     /// [`StrategyError::Parameter`].
     pub fn create(parameters: Parameters<'_>) -> Result<Box<dyn Strategy>, StrategyError> {
-        let retx = Retx::parse(parameters, |name, value| Err(unknown(name, value)))?;
-        Ok(Box::new(Self { retx }))
+        let mut by_flow = false;
+        let retx = Retx::parse(parameters, |name, value| match (name, value) {
+            ("equal", "flow" | "first") => {
+                by_flow = value == "flow";
+                Ok(())
+            }
+            ("equal", _) => Err(bad(name, value, "flow or first")),
+            _ => Err(unknown(name, value)),
+        })?;
+        Ok(Box::new(Self { retx, by_flow }))
+    }
+
+    /// Of the eligible next hops of lowest cost the one that has this flow.
+    #[cold]
+    fn shared(ctx: &Ctx<'_>, ingress: FaceId) -> Option<FaceId> {
+        let lowest = ctx.eligible(ingress).next()?;
+        let equal = ctx.eligible(ingress).take_while(|hop| hop.cost == lowest.cost);
+        // By face, so that a next hop that comes or goes moves its own flows only; keyed, so that two
+        // nodes in a row do not choose alike.
+        let flow = ctx.key.name(without_last(ctx.name));
+        let weight = |face: FaceId| ctx.key.words([flow, u64::from(face.0)]);
+        equal.map(|hop| hop.face).max_by_key(|face| weight(*face))
     }
 }
 
@@ -27,9 +52,13 @@ impl Strategy for BestRoute {
         match self.retx.decide(ctx.now, ctx.entry) {
             Suppression::Suppress => ctx.push(Action::Suppress),
             Suppression::New => {
-                let lowest = ctx.eligible(ingress).next();
-                match lowest {
-                    Some(hop) => ctx.push(Action::Forward(hop.face)),
+                let first = if self.by_flow {
+                    Self::shared(ctx, ingress)
+                } else {
+                    ctx.eligible(ingress).next().map(|hop| hop.face)
+                };
+                match first {
+                    Some(face) => ctx.push(Action::Forward(face)),
                     None => ctx.refuse_no_route(ingress),
                 }
             }
@@ -46,6 +75,15 @@ impl Strategy for BestRoute {
     fn after_receive_nack(&self, ctx: &mut Ctx<'_>, _face: FaceId, _reason: NackReason) {
         ctx.merge_nacks();
     }
+}
+
+/// A name without its last component, the number of a segment mostly.
+fn without_last(name: &[u8]) -> &[u8] {
+    let (mut at, mut last) = (0, 0);
+    while at < name.len() {
+        (last, at) = (at, component_end(name, at));
+    }
+    name.get(..last).unwrap_or(name)
 }
 
 /// The eligible next hop that was used longest ago.

@@ -11,6 +11,44 @@ fn best_route_sends_to_the_lowest_cost_and_never_back() {
 }
 
 #[test]
+fn equal_next_hops_share_flow_by_flow_when_told_to() {
+    let hops = [(301, 1), (302, 1), (303, 9)];
+    let mut shared = Bench::new("best-route/v=5/equal~flow", &hops);
+    let mut taken = std::collections::BTreeMap::<String, u32>::new();
+    for flow in 0..400 {
+        let first = shared.next(&format!("/p/{flow}/0")).interest(300);
+        for segment in 1..4 {
+            let name = format!("/p/{flow}/{segment}");
+            assert_eq!(shared.next(&name).interest(300), first, "one flow, one way");
+        }
+        *taken.entry(first).or_default() += 1;
+    }
+    println!("flows by face: {taken:?}");
+    assert_eq!(taken.len(), 2, "the dearer one has none: {taken:?}");
+    assert!(taken.values().all(|flows| (140..=260).contains(flows)), "{taken:?}");
+    // A retransmission tries the other one; where nothing is equal nothing changes.
+    let first = shared.next("/p/again/0").interest(300);
+    shared.after(10);
+    assert_ne!(shared.interest(300), first);
+    let mut lowest = Bench::new("best-route/v=5/equal~flow", &[(301, 1), (302, 5)]);
+    assert!((0..20).all(|i| lowest.next(&format!("/p/{i}/0")).interest(300) == "301"));
+    let mut plain = Bench::new("best-route", &hops);
+    assert!((0..20).all(|i| plain.next(&format!("/p/{i}/0")).interest(300) == "301"));
+}
+
+#[test]
+fn a_flow_stays_where_it_is_when_another_next_hop_comes() {
+    let two = [(301, 1), (302, 1)];
+    let mut before = Bench::new("best-route/v=5/equal~flow", &two);
+    let mut after = Bench::new("best-route/v=5/equal~flow", &[(301, 1), (302, 1), (303, 1)]);
+    for flow in 0..100 {
+        let name = format!("/p/{flow}/0");
+        let now = after.next(&name).interest(300);
+        assert!(now == "303" || now == before.next(&name).interest(300), "{name}");
+    }
+}
+
+#[test]
 fn best_route_tries_unused_next_hops_and_then_the_one_used_longest_ago() {
     let mut bench = Bench::new("best-route", &[(301, 1), (302, 5)]);
     assert_eq!(bench.interest(300), "301");
