@@ -153,7 +153,18 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     (
         "onym-sim",
-        &["onym-wire", "onym-frame", "onym-link", "onym-tables", "onym-forward", "onym-pubsub"],
+        &[
+            "onym-wire",
+            "onym-frame",
+            "onym-link",
+            "onym-tables",
+            "onym-forward",
+            "onym-pubsub",
+            // Networks of routers: the very state machines, their packets and signatures.
+            "onym-crypto",
+            "onym-endpoint",
+            "onym-route",
+        ],
     ),
 ];
 
@@ -168,6 +179,8 @@ const DEV_EDGES: &[(&str, &[&str])] = &[
     ("onym-pubsub", &["onym-sys"]),
     // The crate itself, with its server for tests.
     ("onym-etcd", &["onym-etcd"]),
+    // A participant that floods a group of routers.
+    ("onym-sim", &["onym-sync"]),
 ];
 
 /// Programs and test crates: they may use every library, and no library may use them.

@@ -41,6 +41,9 @@ pub(crate) const ADVERT_SEQ: u32 = 65290;
 pub(crate) const REMOVED: u32 = 65292;
 pub(crate) const HEARD: u32 = 65294;
 pub(crate) const GOODBYE: u32 = 65296;
+pub(crate) const THROUGH: u32 = 65298;
+/// Networks that a prefix came through, at most.
+pub const THROUGH_MAX: usize = 16;
 
 /// Cost from which a destination is unreachable on the wire of ndn-dv.
 pub const INFINITY: u64 = 16;

@@ -25,8 +25,27 @@ impl Default for PrefixLimits {
 /// Cost of a prefix that nobody reaches.
 pub const PREFIX_COST_MAX: u64 = u32::MAX as u64;
 
-/// What one router announces: prefix and cost.
-type Announced = BTreeMap<Arc<Name>, u64>;
+/// Networks that a prefix came through, the first one first; none for most.
+type Through = Option<Arc<[Name]>>;
+
+/// A router that announces a prefix.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Exit {
+    router: Arc<Name>,
+    cost: u64,
+    through: Through,
+}
+
+/// What a router of another network on this host reaches.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outside {
+    /// Cost by it.
+    pub cost: u64,
+    /// What is announced of it here, if anything.
+    pub told: Option<PrefixAdd>,
+    /// It is a summary: names under it without a longer prefix end at this router.
+    pub is_summary: bool,
+}
 
 /// The prefix tables of a router.
 #[derive(Debug)]
@@ -35,9 +54,9 @@ pub struct Prefixes {
     limits: PrefixLimits,
     /// Prefix, then local face, then cost.
     local: BTreeMap<Arc<Name>, BTreeMap<u64, u64>>,
-    remote: BTreeMap<Arc<Name>, Announced>,
-    /// Prefix, then exit router, then cost.
-    exits: BTreeMap<Arc<Name>, BTreeMap<Arc<Name>, u64>>,
+    outside: BTreeMap<Arc<Name>, Outside>,
+    remote: BTreeMap<Arc<Name>, BTreeSet<Arc<Name>>>,
+    exits: BTreeMap<Arc<Name>, Vec<Exit>>,
     total: usize,
     refused: u64,
 }
@@ -50,6 +69,7 @@ impl Prefixes {
             own,
             limits,
             local: BTreeMap::new(),
+            outside: BTreeMap::new(),
             remote: BTreeMap::new(),
             exits: BTreeMap::new(),
             total: 0,
@@ -62,30 +82,56 @@ impl Prefixes {
     /// A program behind `face` announces `prefix`. What others have to hear, if anything; `Err` when
     /// the table is full.
     #[allow(clippy::result_unit_err)]
-    pub fn announce(
-        &mut self,
-        prefix: &Name,
-        face: u64,
-        cost: u64,
-    ) -> Result<Option<PrefixOps>, ()> {
-        let before = self.local_cost(prefix);
-        if before.is_none() && self.local.len() >= self.limits.local_max {
-            self.refused += 1;
+    pub fn announce(&mut self, prefix: &Name, face: u64, cost: u64) -> Result<Option<Told>, ()> {
+        if !self.has_room_for(prefix) {
             return Err(());
         }
+        let before = self.announced(prefix);
         self.local.entry(Arc::new(prefix.clone())).or_default().insert(face, cost);
-        Ok(self.told(prefix, before))
+        Ok(self.told(prefix, before.as_ref()))
     }
 
     /// A program does not announce `prefix` any more. What others have to hear, if anything.
-    pub fn withdraw(&mut self, prefix: &Name, face: u64) -> Option<PrefixOps> {
-        let before = self.local_cost(prefix)?;
+    pub fn withdraw(&mut self, prefix: &Name, face: u64) -> Option<Told> {
+        let before = self.announced(prefix);
         let faces = self.local.get_mut(prefix)?;
         faces.remove(&face);
         if faces.is_empty() {
             self.local.remove(prefix);
         }
-        self.told(prefix, Some(before))
+        self.told(prefix, before.as_ref())
+    }
+
+    /// What another network on this host reaches is another now. What others have to hear, if
+    /// anything; `Err` when the table is full.
+    #[allow(clippy::result_unit_err)]
+    pub fn set_outside(
+        &mut self,
+        prefix: &Name,
+        outside: Option<Outside>,
+    ) -> Result<Option<Told>, ()> {
+        if outside.is_some() && !self.has_room_for(prefix) {
+            return Err(());
+        }
+        let before = self.announced(prefix);
+        match outside {
+            Some(outside) => self.outside.insert(Arc::new(prefix.clone()), outside),
+            None => self.outside.remove(prefix),
+        };
+        Ok(self.told(prefix, before.as_ref()))
+    }
+
+    /// What another network on this host reaches of `prefix`.
+    #[must_use]
+    pub fn outside(&self, prefix: &Name) -> Option<&Outside> {
+        self.outside.get(prefix)
+    }
+
+    fn has_room_for(&mut self, prefix: &Name) -> bool {
+        let known = self.local.contains_key(prefix) || self.outside.contains_key(prefix);
+        let fits = known || self.local.len() + self.outside.len() < self.limits.local_max;
+        self.refused += u64::from(!fits);
+        fits
     }
 
     /// A face of programs is gone: what they announced.
@@ -95,19 +141,9 @@ impl Prefixes {
         self.local.iter().filter(by).map(|(prefix, _)| Arc::clone(prefix)).collect()
     }
 
-    fn told(&self, prefix: &Name, before: Option<u64>) -> Option<PrefixOps> {
-        let now = self.local_cost(prefix);
-        let mut ops = self.ops();
-        match now {
-            _ if now == before => return None,
-            Some(cost) => ops.adds.push(PrefixAdd { name: prefix.clone(), cost }),
-            None => ops.removes.push(prefix.clone()),
-        }
-        Some(ops)
-    }
-
-    fn ops(&self) -> PrefixOps {
-        PrefixOps { exit_router: (*self.own).clone(), ..PrefixOps::default() }
+    fn told(&self, prefix: &Name, before: Option<&PrefixAdd>) -> Option<Told> {
+        let now = self.announced(prefix);
+        (now.as_ref() != before).then_some(now)
     }
 
     /// The least cost at which programs here announce `prefix`.
@@ -116,14 +152,31 @@ impl Prefixes {
         self.local.get(prefix)?.values().min().copied()
     }
 
+    /// The least cost at which this host reaches `prefix` without this network.
+    #[must_use]
+    pub fn host_cost(&self, prefix: &Name) -> Option<u64> {
+        let outside = self.outside.get(prefix).map(|outside| outside.cost);
+        self.local_cost(prefix).into_iter().chain(outside).min()
+    }
+
+    /// What this router announces about `prefix`: programs here before other networks.
+    fn announced(&self, prefix: &Name) -> Option<PrefixAdd> {
+        let local = self.local_cost(prefix).map(|cost| PrefixAdd {
+            name: prefix.clone(),
+            cost,
+            through: Vec::new(),
+        });
+        let outside = self.outside.get(prefix).and_then(|outside| outside.told.clone());
+        local.into_iter().chain(outside).min_by_key(|add| add.cost)
+    }
+
     /// Everything announced here, in one operation that replaces what was before.
     #[must_use]
     pub fn snapshot(&self) -> PrefixOps {
-        let adds = self.local.iter().filter_map(|(name, faces)| {
-            let cost = faces.values().min().copied()?;
-            Some(PrefixAdd { name: (**name).clone(), cost })
-        });
-        PrefixOps { reset: true, adds: adds.collect(), ..self.ops() }
+        let outside = self.outside.keys().filter(|name| !self.local.contains_key(*name));
+        let names = self.local.keys().chain(outside);
+        let adds = names.filter_map(|name| self.announced(name)).collect();
+        PrefixOps { exit_router: (*self.own).clone(), reset: true, adds, removes: Vec::new() }
     }
 
     // --- remote
@@ -149,36 +202,43 @@ impl Prefixes {
 
     fn add(&mut self, router: &Arc<Name>, add: &PrefixAdd) -> Option<Arc<Name>> {
         let cost = add.cost.min(PREFIX_COST_MAX);
-        let announced = self.remote.entry(Arc::clone(router)).or_default();
-        if let Some(known) = announced.get_mut(&add.name) {
-            if *known == cost {
-                return None;
-            }
-            *known = cost;
-        } else {
-            if announced.len() >= self.limits.router_max || self.total >= self.limits.total_max {
-                self.refused += 1;
-                return None;
-            }
-            self.total += 1;
-        }
+        let through: Through = (!add.through.is_empty()).then(|| add.through.as_slice().into());
         let prefix = match self.exits.get_key_value(&add.name) {
             Some((prefix, _)) => Arc::clone(prefix),
             None => Arc::new(add.name.clone()),
         };
-        announced.insert(Arc::clone(&prefix), cost);
-        let exits = self.exits.entry(Arc::clone(&prefix)).or_default();
-        exits.insert(Arc::clone(router), cost);
+        let exit = Exit { router: Arc::clone(router), cost, through };
+        let exits = self.exits.get_mut(&prefix);
+        if let Some(known) =
+            exits.and_then(|exits| exits.iter_mut().find(|known| known.router == *router))
+        {
+            let changed = *known != exit;
+            *known = exit;
+            return changed.then_some(prefix);
+        }
+        let announced = self.remote.entry(Arc::clone(router)).or_default();
+        if announced.len() >= self.limits.router_max || self.total >= self.limits.total_max {
+            self.refused += 1;
+            return None;
+        }
+        self.total += 1;
+        announced.insert(Arc::clone(&prefix));
+        let exits = self.exits.entry(Arc::clone(&prefix)).or_insert_with(|| Vec::with_capacity(1));
+        exits.push(exit);
         Some(prefix)
     }
 
     fn remove(&mut self, router: &Arc<Name>, prefix: &Arc<Name>) {
         let announced = self.remote.get_mut(router);
-        if announced.and_then(|announced| announced.remove(prefix)).is_some() {
+        if announced.is_some_and(|announced| announced.remove(prefix)) {
             self.total -= 1;
         }
+        self.remove_exit(router, prefix);
+    }
+
+    fn remove_exit(&mut self, router: &Arc<Name>, prefix: &Arc<Name>) {
         if let Some(exits) = self.exits.get_mut(prefix) {
-            exits.remove(router);
+            exits.retain(|exit| exit.router != *router);
             if exits.is_empty() {
                 self.exits.remove(prefix);
             }
@@ -186,31 +246,30 @@ impl Prefixes {
     }
 
     /// Forgets all prefixes of `router`, and returns them.
-    pub fn forget(&mut self, router: &Arc<Name>) -> Vec<Arc<Name>> {
+    pub fn forget(&mut self, router: &Arc<Name>) -> BTreeSet<Arc<Name>> {
         let announced = self.remote.remove(router).unwrap_or_default();
         self.total -= announced.len();
-        for prefix in announced.keys() {
-            if let Some(exits) = self.exits.get_mut(prefix) {
-                exits.remove(router);
-                if exits.is_empty() {
-                    self.exits.remove(prefix);
-                }
-            }
-        }
-        announced.into_keys().collect()
+        announced.iter().for_each(|prefix| self.remove_exit(router, prefix));
+        announced
     }
 
     /// The prefixes of `router`.
-    pub fn of(&self, router: &Name) -> impl Iterator<Item = (&Arc<Name>, u64)> {
-        self.remote.get(router).into_iter().flatten().map(|(prefix, cost)| (prefix, *cost))
+    pub fn of(&self, router: &Name) -> impl Iterator<Item = &Arc<Name>> {
+        self.remote.get(router).into_iter().flatten()
     }
 
-    /// Who announces `prefix`, at what cost; programs here not counted.
+    /// Who announces `prefix`, at what cost; this host not counted.
     pub fn exits(&self, prefix: &Name) -> impl Iterator<Item = (&Arc<Name>, u64)> {
-        self.exits.get(prefix).into_iter().flatten().map(|(router, cost)| (router, *cost))
+        self.exits.get(prefix).into_iter().flatten().map(|exit| (&exit.router, exit.cost))
     }
 
-    /// Prefixes announced here, with their cost.
+    /// As [`Prefixes::exits`], with the networks that the prefix came through.
+    pub fn exits_through(&self, prefix: &Name) -> impl Iterator<Item = (&Arc<Name>, u64, &[Name])> {
+        let exits = self.exits.get(prefix).into_iter().flatten();
+        exits.map(|exit| (&exit.router, exit.cost, exit.through.as_deref().unwrap_or_default()))
+    }
+
+    /// Prefixes announced here by programs, with their cost.
     pub fn local(&self) -> impl Iterator<Item = (&Arc<Name>, u64)> {
         self.local.iter().filter_map(|(name, faces)| Some((name, *faces.values().min()?)))
     }
@@ -226,6 +285,9 @@ impl Prefixes {
         self.refused
     }
 }
+
+/// What others have to hear about one prefix: that it is announced, or that it is not any more.
+pub type Told = Option<PrefixAdd>;
 
 /// A way towards an exit router: the neighbour's face, the cost by it, the cost from it on.
 #[derive(Debug, Clone, Copy)]
@@ -269,21 +331,41 @@ mod tests {
         Prefixes::new(Arc::new(name("/net/x")), limits)
     }
 
+    fn add(prefix: &str, cost: u64) -> PrefixAdd {
+        PrefixAdd { name: name(prefix), cost, through: Vec::new() }
+    }
+
     fn adds(router: &str, prefixes: &[&str]) -> PrefixOps {
-        let adds = prefixes.iter().map(|p| PrefixAdd { name: name(p), cost: 0 }).collect();
+        let adds = prefixes.iter().map(|p| add(p, 0)).collect();
         PrefixOps { exit_router: name(router), adds, ..PrefixOps::default() }
     }
 
     #[test]
     fn only_a_change_of_the_least_cost_is_told() {
         let mut tables = tables(PrefixLimits::default());
-        let told = tables.announce(&name("/a"), 300, 5).unwrap().unwrap();
-        assert_eq!(told.adds, [PrefixAdd { name: name("/a"), cost: 5 }]);
+        assert_eq!(tables.announce(&name("/a"), 300, 5), Ok(Some(Some(add("/a", 5)))));
         assert_eq!(tables.announce(&name("/a"), 301, 9), Ok(None));
-        let told = tables.withdraw(&name("/a"), 300).unwrap();
-        assert_eq!(told.adds[0].cost, 9);
+        assert_eq!(tables.withdraw(&name("/a"), 300), Some(Some(add("/a", 9))));
         assert_eq!(tables.withdraw(&name("/a"), 300), None);
-        assert_eq!(tables.withdraw(&name("/a"), 301).unwrap().removes, [name("/a")]);
+        assert_eq!(tables.withdraw(&name("/a"), 301), Some(None));
+    }
+
+    #[test]
+    fn programs_here_are_told_before_another_network_that_is_as_near() {
+        let mut tables = tables(PrefixLimits::default());
+        let far = PrefixAdd { through: vec![name("/far")], ..add("/a", 5) };
+        let by = Outside { cost: 5, told: Some(far.clone()), is_summary: false };
+        assert_eq!(tables.set_outside(&name("/a"), Some(by.clone())), Ok(Some(Some(far.clone()))));
+        assert_eq!(tables.announce(&name("/a"), 300, 7), Ok(None));
+        assert_eq!(tables.announce(&name("/a"), 301, 5), Ok(Some(Some(add("/a", 5)))));
+        assert_eq!(tables.snapshot().adds, [add("/a", 5)]);
+        assert_eq!(tables.withdraw(&name("/a"), 301), Some(Some(far)));
+        let untold = Outside { told: None, cost: 1, ..by };
+        assert_eq!(tables.set_outside(&name("/a"), Some(untold)), Ok(Some(Some(add("/a", 7)))));
+        assert_eq!(
+            (tables.host_cost(&name("/a")), tables.local_cost(&name("/a"))),
+            (Some(1), Some(7))
+        );
     }
 
     #[test]

@@ -26,19 +26,19 @@ pub use view::{
     DestinationView, Explanation, LinkView, NeighbourView, OfferView, RefusalView, View,
 };
 
-use crate::codec::PrefixOps;
 use crate::names::{self, Names, NamesError};
 use crate::prefixes::Prefixes;
 use crate::table::{PeerId, Table};
 use check::Checks;
 use fib::Fib;
+use group::Untold;
 use links::Links;
 use neighbour::Neighbours;
 use onym_crypto::Signer;
 use onym_endpoint::{Endpoint, Event, Inbound, PrefixId, Transmit};
 use onym_sync::alo::Alo;
 use onym_tables::{Rng, Tick};
-use onym_wire::Name;
+use onym_wire::{Interest, Name};
 use probe::Probes;
 use publish::{Parting, Publisher};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -52,6 +52,8 @@ const FUTURE_MAX_S: u64 = 86_400;
 const NOTICES_MAX: usize = 1024;
 /// Routers whose last refusal is shown, at most; the oldest goes.
 const REFUSALS_MAX: usize = 16;
+/// What is refused again and again, and a router of our own name, is told to the log so often.
+const TELL_AGAIN_MS: u64 = 60_000;
 /// How often destinations without ways are looked at.
 const SWEEP_MS: u64 = 10_000;
 
@@ -70,6 +72,8 @@ struct Refusal {
     key: Option<Name>,
     why: String,
     at: Tick,
+    /// When the log heard of it.
+    told: Tick,
 }
 
 /// The prefixes that a router serves.
@@ -98,9 +102,15 @@ pub struct Router {
     probes: Probes,
     rng: Rng,
     refusals: VecDeque<Refusal>,
+    /// Bootstrap time of somebody with our name, and when it was told.
+    duplicate: Option<(u64, Tick)>,
     fib: Fib,
     group: Alo,
     prefixes: Prefixes,
+    untold: Untold,
+    /// Whether there are other networks on this host, and what changed for them.
+    is_border: bool,
+    reaches_changed: BTreeSet<Arc<Name>>,
     /// Routers whose prefixes are followed.
     followed: BTreeSet<Arc<Name>>,
     /// Datasets of several segments, for who reads them.
@@ -156,9 +166,13 @@ impl Router {
             probes: Probes::default(),
             rng: Rng::new(config.seed.rotate_left(29)),
             refusals: VecDeque::new(),
+            duplicate: None,
             fib: Fib::default(),
             group: group::group(now, unix_ms, &names, signer.clone(), &config),
             prefixes: Prefixes::new(Arc::clone(&own), config.prefixes),
+            untold: Untold::new(now),
+            is_border: false,
+            reaches_changed: BTreeSet::new(),
             followed: BTreeSet::new(),
             answers: VecDeque::new(),
             purposes: BTreeMap::new(),
@@ -178,12 +192,7 @@ impl Router {
             table,
         };
         router.start(now);
-        let reset = PrefixOps {
-            exit_router: router.names.router.clone(),
-            reset: true,
-            ..PrefixOps::default()
-        };
-        router.tell(now, &reset);
+        router.tell_reset(now);
         Ok(router)
     }
 
@@ -233,10 +242,22 @@ impl Router {
 
     /// Takes a packet; says whether it was for this router.
     pub fn receive(&mut self, now: Tick, packet: &Inbound<'_>) -> bool {
-        let taken = self.endpoint.receive(now, packet) || self.group.receive(now, packet);
+        let taken = self.endpoint.receive(now, packet)
+            || self.is_flooded(now, packet)
+            || self.group.receive(now, packet);
         self.events(now);
         self.progress(now);
         taken
+    }
+
+    /// Whether it is a vector of the prefix group beyond what its face may send.
+    fn is_flooded(&mut self, now: Tick, packet: &Inbound<'_>) -> bool {
+        let Some(face) = packet.incoming_face else { return false };
+        let sync = self.names.prefix_sync.as_ref();
+        let is_vector = Interest::parse(packet.wire).is_ok_and(|i| sync.is_prefix_of(i.name));
+        let flooded = is_vector && !self.checks.allow_vector(now, face);
+        self.counters.flooded += u64::from(flooded);
+        flooded
     }
 
     fn events(&mut self, now: Tick) {
@@ -269,7 +290,7 @@ impl Router {
                 }
                 match answer {
                     Ok(_) => self.fib.installed(&prefix, face, cost),
-                    Err(_) => self.fib.refused(now, &prefix, face, cost),
+                    Err(error) => self.fib.failed(now, &prefix, (face, cost), error),
                 }
             }
             Some(Purpose::Link(index)) => self.link_answered(now, index, answer),
@@ -326,6 +347,7 @@ impl Router {
             self.neighbours.next_due(&self.config),
             self.links.next_due(),
             self.fib.next_due(),
+            self.untold.next_due(),
             self.sweep_at,
         ]
         .into_iter()
@@ -348,6 +370,7 @@ impl Router {
         self.refetch(now);
         self.probe(now);
         self.send_due(now);
+        self.tell_due(now);
         self.progress(now);
     }
 

@@ -8,6 +8,7 @@ pub mod processor;
 pub mod push;
 pub mod record;
 pub mod report;
+pub mod routers;
 pub mod routing;
 pub mod topology;
 

@@ -1,6 +1,6 @@
 //! Operations on the prefix table of a router.
 
-use super::{ADD, COST, DESTINATION, REMOVE, RESET, name, put_named};
+use super::{ADD, COST, DESTINATION, REMOVE, RESET, THROUGH, THROUGH_MAX, name, put_named};
 use onym_wire::tlv::{self, Malformed, Reader};
 use onym_wire::{Name, types};
 
@@ -11,6 +11,9 @@ pub struct PrefixAdd {
     pub name: Name,
     /// Cost from the exit router on.
     pub cost: u64,
+    /// Ours: the networks behind the exit router by which the prefix came, the first one first; none
+    /// when it is of the exit router's own network.
+    pub through: Vec<Name>,
 }
 
 /// The content of a publication or snapshot: a bare list, without an outer element.
@@ -69,13 +72,36 @@ impl PrefixAdd {
             Some(element) => element.nni()?,
             None => 0,
         };
-        Ok(Self { name, cost })
+        let mut through = Vec::new();
+        for element in reader {
+            let element = element?;
+            if element.typ == THROUGH && through.is_empty() {
+                through = networks(element.value)?;
+            }
+        }
+        Ok(Self { name, cost, through })
     }
 
     fn write(&self, out: &mut Vec<u8>) {
         tlv::put_nested(out, ADD, |out| {
             self.name.as_ref().write_tlv(out);
             tlv::put_nni_tlv(out, COST, self.cost);
+            if !self.through.is_empty() {
+                tlv::put_nested(out, THROUGH, |out| {
+                    self.through.iter().for_each(|network| network.as_ref().write_tlv(out));
+                });
+            }
         });
     }
+}
+
+fn networks(value: &[u8]) -> Result<Vec<Name>, Malformed> {
+    let mut networks = Vec::new();
+    for element in Reader::new(value) {
+        if networks.len() >= THROUGH_MAX {
+            return Err(Malformed::TooLong);
+        }
+        networks.push(name(element?.wire)?.to_name());
+    }
+    Ok(networks)
 }

@@ -100,7 +100,7 @@ fn both_captured_chains_verify() {
 fn captured_prefix_operations_are_read_and_written_alike() {
     let exit_router = name("/net/c");
     let hello = name("/app/c/hello");
-    let add = vec![PrefixAdd { name: hello.clone(), cost: 0 }];
+    let add = vec![PrefixAdd { name: hello.clone(), cost: 0, through: Vec::new() }];
     let expected = [
         PrefixOps { reset: true, exit_router: exit_router.clone(), ..PrefixOps::default() },
         PrefixOps { adds: add, exit_router: exit_router.clone(), ..PrefixOps::default() },
@@ -215,4 +215,22 @@ fn captured_local_commands_and_metadata_are_read() {
 
 fn name_of(element: Element<'_>) -> NameRef<'_> {
     NameRef::parse_value(element.value).unwrap()
+}
+
+#[test]
+fn networks_that_a_prefix_came_through_are_skipped_by_who_does_not_know_them() {
+    let through = vec!["/net/a1".parse().unwrap(), "/net/core".parse().unwrap()];
+    let add = PrefixAdd { name: "/site".parse().unwrap(), cost: 3, through };
+    let exit_router: Name = "/net/core/r1".parse().unwrap();
+    let ops = PrefixOps { exit_router, adds: vec![add.clone()], ..PrefixOps::default() };
+    let mut content = Vec::new();
+    ops.write(&mut content);
+    assert_eq!(PrefixOps::parse(&content), Ok(ops.clone()));
+    // Its type is even: whoever reads as the packet format says skips it.
+    const { assert!(!tlv::is_critical(THROUGH)) };
+    let many = (0..=THROUGH_MAX).map(|i| format!("/net/a{i}").parse().unwrap()).collect();
+    let ops = PrefixOps { adds: vec![PrefixAdd { through: many, ..add }], ..ops };
+    let mut content = Vec::new();
+    ops.write(&mut content);
+    assert_eq!(PrefixOps::parse(&content), Err(Malformed::TooLong));
 }

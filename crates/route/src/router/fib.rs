@@ -1,5 +1,6 @@
 //! What the forwarder shall know and what it knows: the difference becomes commands.
 
+use super::CommandError;
 use onym_tables::Tick;
 use onym_wire::Name;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,6 +10,9 @@ use std::sync::Arc;
 const IN_FLIGHT_MAX: usize = 64;
 /// A command that failed is tried again after this time.
 const RETRY_MS: u64 = 500;
+
+/// One that the forwarder refused is tried again after this time.
+const REFUSED_MS: u64 = 60_000;
 
 type Hops = Vec<(u64, u64)>;
 
@@ -25,7 +29,7 @@ struct Prefix {
 pub(super) struct Fib {
     prefixes: BTreeMap<Arc<Name>, Prefix>,
     dirty: BTreeSet<Arc<Name>>,
-    retry: BTreeMap<Arc<Name>, Tick>,
+    retry: BTreeSet<(Tick, Arc<Name>)>,
     in_flight: usize,
     /// Commands of the prefix that is being worked on.
     ready: Vec<(Arc<Name>, u64, Option<u64>)>,
@@ -53,10 +57,8 @@ impl Fib {
 
     /// The next command: prefix, face, and the cost to register or nothing to unregister.
     pub(super) fn next(&mut self, now: Tick) -> Option<(Arc<Name>, u64, Option<u64>)> {
-        while let Some((name, _)) = self.retry.iter().find(|(_, at)| **at <= now) {
-            let name = Arc::clone(name);
-            self.retry.remove(&name);
-            self.dirty.insert(name);
+        while self.retry.first().is_some_and(|(at, _)| *at <= now) {
+            self.dirty.extend(self.retry.pop_first().map(|(_, name)| name));
         }
         while self.ready.is_empty() && self.in_flight < IN_FLIGHT_MAX {
             let name = self.dirty.pop_first()?;
@@ -96,13 +98,22 @@ impl Fib {
     }
 
     /// A command was refused, or not answered.
-    pub(super) fn refused(&mut self, now: Tick, name: &Arc<Name>, face: u64, cost: Option<u64>) {
+    pub(super) fn failed(
+        &mut self,
+        now: Tick,
+        name: &Arc<Name>,
+        (face, cost): (u64, Option<u64>),
+        error: CommandError,
+    ) {
         let Some(prefix) = self.answered(name) else { return };
         if cost.is_none() {
             // A route that cannot be removed is gone, or goes with its face.
             prefix.installed.retain(|(installed, _)| *installed != face);
         }
-        self.retry.insert(Arc::clone(name), now.plus_ms(RETRY_MS));
+        // What the forwarder refuses, a name that is too long for it, is not asked again soon.
+        let refused = matches!(error, CommandError::Refused(400..=499));
+        let wait = if refused { REFUSED_MS } else { RETRY_MS };
+        self.retry.insert((now.plus_ms(wait), Arc::clone(name)));
     }
 
     fn answered(&mut self, name: &Arc<Name>) -> Option<&mut Prefix> {
@@ -142,7 +153,7 @@ impl Fib {
     }
 
     pub(super) fn next_due(&self) -> Tick {
-        self.retry.values().copied().min().unwrap_or(Tick::NEVER)
+        self.retry.first().map_or(Tick::NEVER, |(at, _)| *at)
     }
 
     /// Prefixes with next hops.

@@ -3,18 +3,24 @@
 use super::check::Subject;
 use super::{Notice, Router, Verdict};
 use crate::codec::PrefixOps;
-use crate::prefixes::{Candidate, ways};
+use crate::prefixes::{Candidate, Outside, PREFIX_COST_MAX, Told, ways};
 use onym_endpoint::Packet;
 use onym_sync::Judged;
 use onym_sync::alo::{Alo, AloConfig, AloEvent, Snapshots, VerifyId};
 use onym_sync::svs::Members;
 use onym_tables::Tick;
 use onym_wire::Name;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Publications between two snapshots, as in deployed routers.
 const SNAPSHOT_EVERY: u64 = 50;
+/// Least time between two publications; what changes meanwhile is in one.
+const SPACING_MS: u64 = 10;
+/// The forwarder's face to this router.
+const OWN_FACE: u64 = 0;
+/// Octets of operations in one publication.
+const PUBLICATION_LEN_MAX: usize = 32 * 1024;
 
 /// The participant of a router.
 pub(super) fn group(
@@ -31,9 +37,60 @@ pub(super) fn group(
     Alo::new(now, unix_ms, alo, config.seed.rotate_left(17))
 }
 
+/// What is to be said to all routers about prefixes here.
+#[derive(Debug)]
+pub(super) struct Untold {
+    /// The newest about each prefix: an Add, or nothing for a Remove.
+    changes: BTreeMap<Name, Told>,
+    /// When it may be said.
+    at: Tick,
+}
+
+impl Untold {
+    pub(super) fn new(now: Tick) -> Self {
+        Self { changes: BTreeMap::new(), at: now }
+    }
+
+    pub(super) fn next_due(&self) -> Tick {
+        if self.changes.is_empty() { Tick::NEVER } else { self.at }
+    }
+
+    /// Takes as much as fits into one publication.
+    fn take(&mut self, now: Tick, exit_router: Name) -> PrefixOps {
+        let mut ops = PrefixOps { exit_router, ..PrefixOps::default() };
+        let mut octets = 0;
+        while octets < PUBLICATION_LEN_MAX {
+            let Some((name, told)) = self.changes.pop_first() else { break };
+            octets += name.value().len() + 24;
+            match told {
+                Some(add) => {
+                    octets += add.through.iter().map(|n| n.value().len() + 4).sum::<usize>();
+                    ops.adds.push(add);
+                }
+                None => ops.removes.push(name),
+            }
+        }
+        self.at = now.plus_ms(SPACING_MS);
+        ops
+    }
+}
+
 impl Router {
-    /// Says something to all routers.
-    pub(super) fn tell(&mut self, now: Tick, ops: &PrefixOps) {
+    /// Everything before this run is forgotten by others.
+    pub(super) fn tell_reset(&mut self, now: Tick) {
+        let exit_router = self.names.router.clone();
+        self.publish_ops(now, &PrefixOps { exit_router, reset: true, ..PrefixOps::default() });
+    }
+
+    /// Says what became of prefixes here: at once after a pause, else gathered for some time.
+    pub(super) fn tell_due(&mut self, now: Tick) {
+        if self.untold.next_due() <= now && !self.stopped {
+            let ops = self.untold.take(now, self.names.router.clone());
+            self.publish_ops(now, &ops);
+        }
+    }
+
+    fn publish_ops(&mut self, now: Tick, ops: &PrefixOps) {
         let mut content = Vec::new();
         ops.write(&mut content);
         let prefixes = &self.prefixes;
@@ -89,9 +146,11 @@ impl Router {
             return;
         };
         ops.reset |= replaces;
+        // What came through this network leads back into it.
+        ops.adds.retain(|add| !add.through.contains(&self.names.network));
         self.counters.prefix_operations += 1;
         let changed = self.prefixes.apply(&Arc::new(node), &ops);
-        self.install_prefixes(&changed);
+        self.reaches_change(&changed);
     }
 
     /// Whether a router is reached decides whether its prefixes are followed and used.
@@ -107,15 +166,26 @@ impl Router {
             }
             _ => {}
         }
-        let prefixes: BTreeSet<_> =
-            self.prefixes.of(router).map(|(prefix, _)| Arc::clone(prefix)).collect();
-        self.install_prefixes(&prefixes);
+        let prefixes: BTreeSet<_> = self.prefixes.of(router).map(Arc::clone).collect();
+        self.reaches_change(&prefixes);
     }
 
     pub(super) fn install_prefixes(&mut self, prefixes: &BTreeSet<Arc<Name>>) {
         for prefix in prefixes {
-            let hops = self.prefix_ways(prefix);
+            let mut hops = self.prefix_ways(prefix);
+            if self.prefixes.outside(prefix).is_some_and(|outside| outside.is_summary) {
+                // Names under a summary that nothing longer covers end here, not where they came from.
+                hops.push((OWN_FACE, PREFIX_COST_MAX));
+            }
             self.fib.set(prefix, hops);
+        }
+    }
+
+    /// The ways to `prefixes` may be others: for the forwarder, and for other networks of this host.
+    fn reaches_change(&mut self, prefixes: &BTreeSet<Arc<Name>>) {
+        self.install_prefixes(prefixes);
+        if self.is_border {
+            self.reaches_changed.extend(prefixes.iter().map(Arc::clone));
         }
     }
 
@@ -132,7 +202,7 @@ impl Router {
                 candidates.push(Candidate { face, total, beyond: total - link });
             }
         }
-        ways(candidates, self.prefixes.local_cost(prefix), self.config.table.ways_max)
+        ways(candidates, self.prefixes.host_cost(prefix), self.config.table.ways_max)
     }
 
     // --- programs of this host
@@ -150,11 +220,62 @@ impl Router {
         self.local_changed(now, prefix, told);
     }
 
-    fn local_changed(&mut self, now: Tick, prefix: &Name, told: Option<PrefixOps>) {
-        if let Some(ops) = told {
-            self.tell(now, &ops);
-            self.install_prefixes(&BTreeSet::from([Arc::new(prefix.clone())]));
+    fn local_changed(&mut self, now: Tick, prefix: &Name, told: Option<Told>) {
+        if let Some(told) = told {
+            self.note_told(now, prefix, told);
+            self.reaches_change(&BTreeSet::from([Arc::new(prefix.clone())]));
         }
         self.progress(now);
+    }
+
+    fn note_told(&mut self, now: Tick, prefix: &Name, told: Told) {
+        self.untold.at = self.untold.at.max(now);
+        self.untold.changes.insert(prefix.clone(), told);
+    }
+
+    // --- other networks of this host
+
+    /// What a router of another network on this host reaches of `prefix` is another now; says whether
+    /// there was room.
+    pub(crate) fn set_outside(
+        &mut self,
+        now: Tick,
+        prefix: &Name,
+        outside: Option<Outside>,
+    ) -> bool {
+        if self.prefixes.outside(prefix) == outside.as_ref() {
+            return true;
+        }
+        let Ok(told) = self.prefixes.set_outside(prefix, outside) else { return false };
+        if let Some(told) = told {
+            self.note_told(now, prefix, told);
+        }
+        self.install_prefixes(&BTreeSet::from([Arc::new(prefix.clone())]));
+        self.progress(now);
+        true
+    }
+
+    /// The nearest that this network and programs here have of `prefix`, not by way of the network
+    /// `besides`: cost, and the networks it came through.
+    pub(crate) fn reach(&self, prefix: &Name, besides: Option<&Name>) -> Option<(u64, &[Name])> {
+        let here = self.prefixes.local_cost(prefix).map(|cost| (cost, &[][..]));
+        let by = |(exit, cost, through): (&Arc<Name>, u64, _)| {
+            let route = self.table.route(exit)?;
+            Some((route.metric() + cost, through))
+        };
+        let exits = self.prefixes.exits_through(prefix).filter_map(by);
+        let apart =
+            |(_, through): &(u64, &[Name])| besides.is_none_or(|net| !through.contains(net));
+        here.into_iter().chain(exits).filter(apart).min_by_key(|(cost, _)| *cost)
+    }
+
+    /// Another network is on this host: changes of what is reached are reported from now on.
+    pub(crate) fn become_border(&mut self) {
+        self.is_border = true;
+    }
+
+    /// A prefix whose reach may be another since this was asked; only at a border.
+    pub(crate) fn poll_reach_changed(&mut self) -> Option<Arc<Name>> {
+        self.reaches_changed.pop_first()
     }
 }

@@ -39,7 +39,8 @@ impl Router {
             self.counters.replayed += 1;
             return;
         }
-        if !self.checks.allow(now, face) {
+        let entries = hello.delta.as_ref().map_or(0, |delta| delta.entries.len());
+        if !self.checks.allow(now, face, entries) {
             self.counters.flooded += 1;
             return;
         }
@@ -102,19 +103,31 @@ impl Router {
         self.counters.refused += 1;
         let locator = packet.data().signature_info().key_locator;
         let key = locator.and_then(|locator| locator.name()).map(|name| name.to_name());
+        let before = self.refusals.iter().find(|old| old.router == router);
+        let known = before.filter(|old| old.key == key && old.why == why);
+        let told =
+            known.map(|old| old.told).filter(|told| now < told.plus_ms(super::TELL_AGAIN_MS));
         self.refusals.retain(|old| old.router != router);
         if self.refusals.len() >= super::REFUSALS_MAX {
             self.refusals.pop_front();
         }
         let (of, of_key, of_why) = (router.clone(), key.clone(), why.clone());
-        self.refusals.push_back(Refusal { router: of, key: of_key, why: of_why, at: now });
-        self.notice(Notice::Refused { router, key, why });
+        let refusal =
+            Refusal { router: of, key: of_key, why: of_why, at: now, told: told.unwrap_or(now) };
+        self.refusals.push_back(refusal);
+        if told.is_none() {
+            self.notice(Notice::Refused { router, key, why });
+        }
     }
 
     /// A hello whose signature holds.
     fn on_hello(&mut self, now: Tick, face: u64, hello: &Hello, signed: Option<u64>) {
         if hello.router == *self.own {
-            self.notice(Notice::Duplicate(hello.boot));
+            let known = self.duplicate.filter(|(boot, _)| *boot == hello.boot);
+            if known.is_none_or(|(_, told)| now >= told.plus_ms(super::TELL_AGAIN_MS)) {
+                self.duplicate = Some((hello.boot, now));
+                self.notice(Notice::Duplicate(hello.boot));
+            }
             return;
         }
         if self.links.is_held(&hello.router) {

@@ -83,7 +83,7 @@ impl Router {
         let content = vec![0; len];
         let builder = DataBuilder { freshness_ms: 1, ..DataBuilder::new(name, &content) };
         // Each costs a signature: who asks too often on a link hears nothing.
-        if incoming.face.is_some_and(|face| !self.checks.allow(now, face)) {
+        if incoming.face.is_some_and(|face| !self.checks.allow(now, face, 0)) {
             self.counters.flooded += 1;
         } else if let Some(data) = self.sign(now, &builder) {
             self.endpoint.reply(incoming, data);

@@ -1,7 +1,7 @@
 //! Two routers face to face, and what strangers put between them.
 
 use super::*;
-use crate::codec::{Hello, PrefixAdd};
+use crate::codec::{Hello, PrefixAdd, PrefixOps};
 use onym_crypto::signer::write_parameters;
 use onym_wire::signature::SignatureInfo;
 use onym_wire::{DataBuilder, Interest, InterestBuilder, types};
@@ -19,11 +19,16 @@ fn router() -> Router {
 
 /// A hello of `/net/p` as a deployed router sends it, signed at `time`.
 fn hello(boot: u64, seq: u64, time: u64) -> Vec<u8> {
+    hello_of("/net/p", boot, seq, time)
+}
+
+fn hello_of(router: &str, boot: u64, seq: u64, time: u64) -> Vec<u8> {
+    let router = name(router);
     let said =
-        Hello { router: name("/net/p"), boot, seq, delta: None, heard: Vec::new(), goodbye: false };
+        Hello { router: router.clone(), boot, seq, delta: None, heard: Vec::new(), goodbye: false };
     let mut content = Vec::new();
     said.write(&mut content);
-    let of = names::sync_data(name("/net/p").as_ref());
+    let of = names::sync_data(router.as_ref());
     let info = SignatureInfo {
         time: Some(time),
         ..SignatureInfo::of_kind(types::SIGNATURE_DIGEST_SHA256)
@@ -101,7 +106,7 @@ fn hellos_without_end_cost_a_bounded_number_of_checks() {
 #[test]
 fn a_router_speaks_for_its_own_prefixes_only() {
     let mut router = router();
-    let add = PrefixAdd { name: name("/evil"), cost: 0 };
+    let add = PrefixAdd { name: name("/evil"), cost: 0, through: Vec::new() };
     let ops =
         PrefixOps { exit_router: name("/net/victim"), adds: vec![add], ..PrefixOps::default() };
     let mut content = Vec::new();
@@ -109,6 +114,14 @@ fn a_router_speaks_for_its_own_prefixes_only() {
     router.on_operations(name("/net/liar"), &content, false);
     assert_eq!(router.prefixes().remote().count(), 0);
     router.on_operations(name("/net/victim"), &content, false);
+    assert_eq!(router.prefixes().remote().count(), 1);
+    // Nor is anything taken that came through this network before.
+    let through = vec![name("/other"), name("/net")];
+    let add = PrefixAdd { name: name("/around"), cost: 0, through };
+    let ops = PrefixOps { exit_router: name("/net/b"), adds: vec![add], ..PrefixOps::default() };
+    let mut content = Vec::new();
+    ops.write(&mut content);
+    router.on_operations(name("/net/b"), &content, false);
     assert_eq!(router.prefixes().remote().count(), 1);
 }
 
@@ -217,4 +230,134 @@ fn a_neighbour_held_down_hears_goodbye_and_then_nothing_on_its_link() {
     router.release(Tick(2), &name("/net/p"));
     obey(&mut router, &mut active);
     assert_eq!(active, [300]);
+}
+
+#[test]
+fn somebody_of_our_own_name_is_told_once_and_changes_nothing() {
+    let mut router = router();
+    let boot = UNIX_MS / 1000;
+    let mut told = 0;
+    for seq in 1..100 {
+        let now = Tick::from_ms(seq * 100);
+        let wire = hello_of("/net/x", boot + 7, seq, UNIX_MS + seq);
+        router
+            .receive(now, &Inbound { wire: &wire, incoming_face: Some(300), ..Inbound::default() });
+        let notices = settle(&mut router, now);
+        told += notices.iter().filter(|n| matches!(n, Notice::Duplicate(_))).count();
+    }
+    assert_eq!((told, neighbours(&router), router.counters().adverts), (1, 0, 1));
+}
+
+#[test]
+fn a_refusal_that_repeats_is_told_once_in_a_minute() {
+    let mut router = router();
+    let mut told = 0;
+    for seq in 1..=150 {
+        let now = Tick::from_ms(seq * 500);
+        let wire = hello(UNIX_MS / 1000, seq, UNIX_MS + seq);
+        router
+            .receive(now, &Inbound { wire: &wire, incoming_face: Some(300), ..Inbound::default() });
+        while let Some(output) = router.poll_output() {
+            match output {
+                Output::Verify { id, .. } => {
+                    router.verified(now, id, Verdict::Bad("no key".into()))
+                }
+                Output::Command { id, .. } => router.completed(now, id, Ok(None)),
+                Output::Notice(_) => told += 1,
+            }
+        }
+    }
+    assert_eq!((told, router.counters().refused), (2, 150), "75 seconds");
+}
+
+#[test]
+fn two_routers_behind_one_face_are_two_neighbours() {
+    let mut router = router();
+    let boot = UNIX_MS / 1000;
+    for (of, seq) in [("/net/p", 1), ("/net/q", 1), ("/net/p", 2)] {
+        give(&mut router, Tick::from_ms(seq), &hello_of(of, boot, seq, UNIX_MS + seq), Some(300));
+    }
+    assert_eq!(neighbours(&router), 2);
+    router.face_down(Tick::from_ms(5), 300);
+    assert_eq!(neighbours(&router), 0);
+}
+
+#[test]
+fn a_prefix_that_the_forwarder_refuses_is_not_asked_again_soon() {
+    let mut router = router();
+    let boot = UNIX_MS / 1000;
+    give(&mut router, Tick(1), &hello(boot, 1, UNIX_MS), Some(300));
+    let own = crate::codec::AdvEntry {
+        destination: name("/net/p"),
+        next_hop: name("/net/p"),
+        cost: 0,
+        other_cost: 16,
+        seq: Some(boot << 16),
+        metric: None,
+    };
+    let advert = crate::codec::Advert { entries: vec![own], requests: Vec::new() };
+    let peer = router.neighbours.iter().next().unwrap().id;
+    router.table.replace(peer, &advert);
+    router.progress(Tick(2));
+    settle(&mut router, Tick(2));
+    let long: Name =
+        (0..40).fold(Name::new(), |name, _| name.with(onym_wire::Component::generic(b"x")));
+    let adds = vec![PrefixAdd { name: long.clone(), cost: 0, through: Vec::new() }];
+    let ops = PrefixOps { exit_router: name("/net/p"), adds, ..PrefixOps::default() };
+    let mut content = Vec::new();
+    ops.write(&mut content);
+    router.on_operations(name("/net/p"), &content, false);
+    let mut asked = 0;
+    for ms in (10..30_000).step_by(100) {
+        let now = Tick::from_ms(ms);
+        router.handle_timeout(now);
+        while let Some(output) = router.poll_output() {
+            if let Output::Command { id, command } = output {
+                let refused =
+                    matches!(&command, Command::Register { prefix, .. } if *prefix == long);
+                asked += u32::from(refused);
+                let answer = if refused { Err(CommandError::Refused(414)) } else { Ok(None) };
+                router.completed(now, id, answer);
+            }
+        }
+        let alive = hello(boot, 1, UNIX_MS + ms);
+        router.receive(
+            now,
+            &Inbound { wire: &alive, incoming_face: Some(300), ..Inbound::default() },
+        );
+    }
+    assert_eq!(asked, 1);
+}
+
+#[test]
+fn a_registration_that_is_repeated_says_nothing_new() {
+    let mut router = router();
+    assert!(router.announce(Tick(1), &name("/app"), 300, 0));
+    router.handle_timeout(Tick(2));
+    let published = router.group.svs().seq();
+    for hour in 1..5 {
+        let now = Tick::from_ms(hour * 3_600_000);
+        assert!(router.announce(now, &name("/app"), 300, 0));
+        router.handle_timeout(now);
+    }
+    assert_eq!(router.group.svs().seq(), published);
+    router.withdraw(Tick::from_ms(20_000_000), &name("/app"), 300);
+    router.handle_timeout(Tick::from_ms(20_000_001));
+    assert_eq!(router.group.svs().seq(), published + 1);
+}
+
+#[test]
+fn what_changes_together_is_published_together() {
+    let mut router = router();
+    let before = router.group.svs().seq();
+    for i in 0..1000 {
+        assert!(router.announce(Tick(1), &name(&format!("/app/{i}")), 300, 0));
+    }
+    router.handle_timeout(Tick(1));
+    assert_eq!(router.group.svs().seq(), before + 1);
+    // What came and went before it was told is told as gone.
+    assert!(router.announce(Tick(2), &name("/app/brief"), 300, 0));
+    router.withdraw(Tick(2), &name("/app/brief"), 300);
+    router.handle_timeout(Tick::from_ms(11));
+    assert_eq!(router.group.svs().seq(), before + 2);
 }

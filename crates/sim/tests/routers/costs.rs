@@ -1,34 +1,33 @@
 //! Links whose cost is measured.
 
-use super::net::Net;
-use super::{SEED, shape};
+use super::SEED;
 use onym_route::CostBy;
+use onym_sim::routers::{Graph, RouterNetwork, Setting};
 use onym_tables::Tick;
 use std::time::Duration;
 
 const BY: CostBy = CostBy { rtt: Duration::from_millis(10), loss_percent: 10 };
 
 /// A ring of four whose links are measured, half a minute old; nothing closes a loop.
-fn ring() -> Net {
-    let mut net = Net::new(&shape::ring(4), 1, SEED);
-    net.cost_by = BY;
-    (0..4).for_each(|node| net.start(node));
+fn ring() -> RouterNetwork {
+    let setting = Setting { cost_by: BY, ..Setting::new(1, SEED) };
+    let mut net = RouterNetwork::new(&Graph::ring(4), setting);
     run(&mut net, 30);
     net
 }
 
-fn run(net: &mut Net, seconds: u64) {
+fn run(net: &mut RouterNetwork, seconds: u64) {
     let until = net.now.plus_ms(seconds * 1000);
     net.run(until, &mut |net| assert_eq!(net.looped(), None, "at {:?}", net.now));
 }
 
-fn changes(net: &Net) -> u64 {
+fn changes(net: &RouterNetwork) -> u64 {
     net.counters().iter().map(|c| c.cost_changes).sum()
 }
 
 /// Neighbours by which node 0 reaches node 2, best first.
-fn ways(net: &Net) -> Vec<usize> {
-    let mut ways = net.hops(0, &Net::group(2));
+fn ways(net: &RouterNetwork) -> Vec<usize> {
+    let mut ways = net.hops(0, &net.group(2));
     ways.sort_by_key(|(_, cost)| *cost);
     ways.into_iter().map(|(next, _)| next).collect()
 }
@@ -46,11 +45,11 @@ fn a_slow_or_lossy_link_is_gone_around_and_taken_again_when_it_is_well() {
             ways(&net)[0],
             3,
             "{slower_ms} ms, {loss} of 1000: {:?}",
-            net.hops(0, &Net::group(2))
+            net.hops(0, &net.group(2))
         );
         (net.links[0].slower_ms, net.links[0].loss) = (0, 0);
         run(&mut net, 180);
-        let hops = net.hops(0, &Net::group(2));
+        let hops = net.hops(0, &net.group(2));
         assert!(hops.len() == 2 && hops[0].1 == hops[1].1, "well again: {hops:?}");
     }
     println!("seed {SEED}: {} changes of costs at eight ends", changes(&net));

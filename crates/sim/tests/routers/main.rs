@@ -1,16 +1,18 @@
-//! Laws of routing, in a network of virtual time: `cargo test -p onym-route --test laws -- --nocapture`
+//! Laws of routing, in a network of virtual time: `cargo test -p onym-sim --test routers -- --nocapture`
 //! prints the figures.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
+mod areas;
+mod clocks;
 mod costs;
-mod net;
-mod shape;
+mod hostile;
+mod large;
+mod mixed;
 
-use net::Net;
 use onym_route::Notice;
+use onym_sim::routers::{Graph, RouterNetwork, Setting};
 use onym_tables::Tick;
-use shape::Shape;
 
 /// Seed of all runs here.
 const SEED: u64 = 20_261_123;
@@ -25,7 +27,7 @@ struct Outcome {
 }
 
 /// Runs for `ms`; no ways may close a loop at any moment; tells when the last route became right.
-fn settle(net: &mut Net, ms: u64) -> Outcome {
+fn settle(net: &mut RouterNetwork, ms: u64) -> Outcome {
     let start = net.now;
     let packets = net.packets;
     let changes: u64 = net.counters().iter().map(|c| c.route_changes).sum();
@@ -45,35 +47,30 @@ fn settle(net: &mut Net, ms: u64) -> Outcome {
     }
 }
 
-fn diameter(net: &Net) -> u64 {
-    let far = |d| net.distances(d).into_iter().flatten().max().unwrap_or(0);
-    (0..net.len()).map(far).max().unwrap_or(0)
-}
-
-fn started(shape: &Shape, delay_ms: u64) -> (Net, Outcome) {
-    let mut net = Net::new(shape, delay_ms, SEED);
+fn started(shape: &Graph, delay_ms: u64) -> (RouterNetwork, Outcome) {
+    let mut net = RouterNetwork::new(shape, Setting::new(delay_ms, SEED));
     let outcome = settle(&mut net, 6_000);
     println!(
         "{}, {delay_ms} ms links, seed {SEED}: cold start {} ms, {} packets, diameter {}",
         shape.name,
         outcome.converged_ms,
         outcome.packets,
-        diameter(&net)
+        net.diameter()
     );
     (net, outcome)
 }
 
-fn small() -> Vec<Shape> {
+fn small() -> Vec<Graph> {
     vec![
-        shape::line(2),
-        shape::line(10),
-        shape::ring(6),
-        shape::ring(13),
-        shape::ring_and_stub(3),
-        shape::ring_and_stub(6),
-        shape::two_cliques(4),
-        shape::clique(8),
-        shape::grid(4),
+        Graph::line(2),
+        Graph::line(10),
+        Graph::ring(6),
+        Graph::ring(13),
+        Graph::ring_and_stub(3),
+        Graph::ring_and_stub(6),
+        Graph::two_cliques(4),
+        Graph::clique(8),
+        Graph::grid(4),
     ]
 }
 
@@ -81,7 +78,7 @@ fn small() -> Vec<Shape> {
 fn cold_start_ends_within_an_interval_and_three_delays_for_each_hop() {
     for shape in small() {
         let (net, outcome) = started(&shape, 10);
-        let bound = 5_000 + diameter(&net) * 40 + 1_000;
+        let bound = 5_000 + net.diameter() * 40 + 1_000;
         assert!(outcome.converged_ms <= bound, "{}: {outcome:?}, bound {bound} ms", shape.name);
     }
 }
@@ -123,8 +120,8 @@ fn after_each_node_died_in_turn_nothing_counts_to_infinity() {
 
 #[test]
 fn sprint_starts_and_heals_in_time() {
-    let (mut net, cold) = started(&shape::sprint(), 50);
-    let bound = 5_000 + diameter(&net) * 160 + 1_000;
+    let (mut net, cold) = started(&Graph::sprint(), 50);
+    let bound = 5_000 + net.diameter() * 160 + 1_000;
     assert!(cold.converged_ms <= bound, "{cold:?}, bound {bound} ms");
     // The best connected node, and some links.
     for link in [0, 11, 40, 83] {
@@ -143,7 +140,7 @@ fn sprint_starts_and_heals_in_time() {
 
 #[test]
 fn a_silent_death_is_noticed_within_the_dead_interval_and_a_fifth() {
-    let (mut net, _) = started(&shape::ring(6), 10);
+    let (mut net, _) = started(&Graph::ring(6), 10);
     net.kill(2, false);
     let outcome = settle(&mut net, 60_000);
     println!("  without a signal: {} ms", outcome.converged_ms);
@@ -152,15 +149,15 @@ fn a_silent_death_is_noticed_within_the_dead_interval_and_a_fifth() {
 
 #[test]
 fn a_goodbye_is_as_good_as_a_signal() {
-    let (mut net, _) = started(&shape::ring(6), 10);
+    let (mut net, _) = started(&Graph::ring(6), 10);
     net.stop(2);
     assert!(settle(&mut net, 2_000).converged_ms <= 500);
 }
 
 #[test]
 fn loss_of_up_to_a_third_kills_nobody_and_tables_still_agree() {
-    for loss in [100, 300] {
-        let mut net = Net::new(&shape::grid(4), 10, SEED);
+    for loss in [10, 100, 300] {
+        let mut net = RouterNetwork::new(&Graph::grid(4), Setting::new(10, SEED));
         net.loss = loss;
         net.run(Tick::from_ms(60_000), &mut |net| assert_eq!(net.looped(), None));
         if loss <= 100 {
@@ -181,7 +178,7 @@ fn loss_of_up_to_a_third_kills_nobody_and_tables_still_agree() {
 
 #[test]
 fn two_halves_that_meet_again_agree_within_a_sync_period() {
-    let (mut net, _) = started(&shape::two_cliques(4), 10);
+    let (mut net, _) = started(&Graph::two_cliques(4), 10);
     let bridge = net.links.len() - 1;
     net.set_link(bridge, false, true);
     settle(&mut net, 600_000);
@@ -195,7 +192,7 @@ fn two_halves_that_meet_again_agree_within_a_sync_period() {
 
 #[test]
 fn a_flapping_link_costs_a_bounded_number_of_advertisements() {
-    let (mut net, _) = started(&shape::grid(4), 10);
+    let (mut net, _) = started(&Graph::grid(4), 10);
     let before: Vec<u64> = net.counters().iter().map(|c| c.adverts).collect();
     for flap in 0..100 {
         net.set_link(5, flap % 2 == 1, true);
@@ -211,7 +208,7 @@ fn a_flapping_link_costs_a_bounded_number_of_advertisements() {
 
 #[test]
 fn a_router_that_starts_again_is_believed_and_its_old_words_are_not() {
-    let (mut net, _) = started(&shape::ring_and_stub(3), 10);
+    let (mut net, _) = started(&Graph::ring_and_stub(3), 10);
     // Its forwarder lived on: no signal, the next bootstrap time.
     net.kill(1, false);
     net.start(1);
@@ -220,7 +217,7 @@ fn a_router_that_starts_again_is_believed_and_its_old_words_are_not() {
 
 #[test]
 fn idle_networks_are_quiet() {
-    let (mut net, _) = started(&shape::sprint(), 50);
+    let (mut net, _) = started(&Graph::sprint(), 50);
     let packets = net.packets;
     let until = net.now.plus_ms(60_000);
     net.run(until, &mut |_| {});
@@ -235,7 +232,12 @@ fn prefix(uri: &str) -> onym_wire::Name {
 
 /// Runs until every node but `producer` has a way to `name` that leads to it in the end, or none has
 /// one when there is no producer; milliseconds that this took.
-fn until_routed(net: &mut Net, name: &onym_wire::Name, producer: Option<usize>, ms: u64) -> u64 {
+fn until_routed(
+    net: &mut RouterNetwork,
+    name: &onym_wire::Name,
+    producer: Option<usize>,
+    ms: u64,
+) -> u64 {
     let start = net.now;
     for passed in (0..ms).step_by(10) {
         let right = |node: usize| match producer {
@@ -252,7 +254,7 @@ fn until_routed(net: &mut Net, name: &onym_wire::Name, producer: Option<usize>, 
 
 #[test]
 fn a_line_of_three_routes_prefixes_within_five_seconds_of_its_start() {
-    let mut net = Net::new(&shape::line(3), 1, SEED);
+    let mut net = RouterNetwork::new(&Graph::line(3), Setting::new(1, SEED));
     let name = prefix("/app/hello");
     net.with(0, |router, now| assert!(router.announce(now, &name, 300, 0)));
     let ms = until_routed(&mut net, &name, Some(0), 5_000);
@@ -264,7 +266,7 @@ fn a_line_of_three_routes_prefixes_within_five_seconds_of_its_start() {
 
 #[test]
 fn a_producer_that_moves_is_reached_within_two_seconds() {
-    let (mut net, _) = started(&shape::sprint(), 50);
+    let (mut net, _) = started(&Graph::sprint(), 50);
     let name = prefix("/app/moving");
     net.with(0, |router, now| assert!(router.announce(now, &name, 300, 0)));
     let ms = until_routed(&mut net, &name, Some(0), 2_000);
@@ -276,7 +278,7 @@ fn a_producer_that_moves_is_reached_within_two_seconds() {
 
 #[test]
 fn a_prefix_of_two_exits_goes_to_the_nearer_one_and_outlives_it() {
-    let (mut net, _) = started(&shape::line(7), 10);
+    let (mut net, _) = started(&Graph::line(7), 10);
     let name = prefix("/app/both");
     for exit in [0, 6] {
         net.with(exit, |router, now| assert!(router.announce(now, &name, 300, 0)));
@@ -290,8 +292,48 @@ fn a_prefix_of_two_exits_goes_to_the_nearer_one_and_outlives_it() {
     until_routed_by(&mut net, &name, 6, 1..6);
 }
 
+/// Runs for `ms`; the longest time in ms for which best ways towards one of `names` closed a loop.
+fn longest_loop(net: &mut RouterNetwork, names: &[onym_wire::Name], ms: u64) -> u64 {
+    let mut since = vec![None; names.len()];
+    let mut longest = 0;
+    for passed in (0..ms).step_by(5) {
+        net.pass(5);
+        for (name, since) in names.iter().zip(&mut since) {
+            if net.looping(name) == 0 {
+                *since = None;
+            } else {
+                longest = longest.max(passed + 5 - *since.get_or_insert(passed));
+            }
+        }
+    }
+    longest
+}
+
+#[test]
+fn ways_to_a_prefix_close_a_loop_no_longer_than_news_travel() {
+    let (mut net, _) = started(&Graph::sprint(), 50);
+    let name = prefix("/app/both");
+    let bound = 2 * net.diameter() * (50 + 10);
+    for exit in [0, 41] {
+        net.with(exit, |router, now| assert!(router.announce(now, &name, 300, 0)));
+    }
+    net.pass(2_000);
+    let names = [name];
+    let mut worst = 0;
+    for exit in [0, 41, 0, 41] {
+        net.with(exit, |router, now| router.withdraw(now, &names[0], 300));
+        worst = worst.max(longest_loop(&mut net, &names, 2_000));
+        let other = 41 - exit;
+        assert!((0..net.len()).all(|node| net.leads(node, &names[0], other)));
+        net.with(exit, |router, now| assert!(router.announce(now, &names[0], 300, 0)));
+        worst = worst.max(longest_loop(&mut net, &names, 2_000));
+    }
+    println!("sprint, a prefix moves between two exits: loops of {worst} ms, bound {bound} ms");
+    assert!(worst <= bound);
+}
+
 fn until_routed_by(
-    net: &mut Net,
+    net: &mut RouterNetwork,
     name: &onym_wire::Name,
     exit: usize,
     mut nodes: std::ops::Range<usize>,
@@ -303,7 +345,7 @@ fn until_routed_by(
 
 #[test]
 fn halves_that_changed_apart_have_equal_prefix_tables_when_they_meet() {
-    let (mut net, _) = started(&shape::line(4), 10);
+    let (mut net, _) = started(&Graph::line(4), 10);
     let names: Vec<_> = (0..120).map(|i| prefix(&format!("/app/p{i}"))).collect();
     net.with(0, |router, now| assert!(names.iter().all(|n| router.announce(now, n, 300, 0))));
     let until = net.now.plus_ms(5_000);
@@ -326,7 +368,7 @@ fn halves_that_changed_apart_have_equal_prefix_tables_when_they_meet() {
 
 #[test]
 fn a_router_that_starts_again_leaves_no_prefix_of_before() {
-    let (mut net, _) = started(&shape::line(3), 10);
+    let (mut net, _) = started(&Graph::line(3), 10);
     net.with(0, |router, now| assert!(router.announce(now, &prefix("/app/old"), 300, 0)));
     until_routed(&mut net, &prefix("/app/old"), Some(0), 2_000);
     net.kill(0, true);
@@ -339,7 +381,7 @@ fn a_router_that_starts_again_leaves_no_prefix_of_before() {
 
 #[test]
 fn a_late_router_takes_the_whole_table_from_a_snapshot() {
-    let (mut net, _) = started(&shape::line(3), 10);
+    let (mut net, _) = started(&Graph::line(3), 10);
     net.kill(2, true);
     let names: Vec<_> = (0..250).map(|i| prefix(&format!("/app/a/longer/name/{i}"))).collect();
     net.with(0, |router, now| assert!(names.iter().all(|n| router.announce(now, n, 300, 0))));
