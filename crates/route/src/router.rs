@@ -290,7 +290,7 @@ impl Router {
                 }
                 match answer {
                     Ok(_) => self.fib.installed(&prefix, face, cost),
-                    Err(error) => self.fib.failed(now, &prefix, (face, cost), error),
+                    Err(error) => self.fib.failed(now, &prefix, face, cost, error),
                 }
             }
             Some(Purpose::Link(index)) => self.link_answered(now, index, answer),

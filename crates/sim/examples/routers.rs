@@ -74,15 +74,15 @@ fn sprint() {
     println!("sprint, 50 ms: cold start {cold} ms");
     let mut worst = (0, 0);
     for link in 0..net.links.len() {
-        net.set_link(link, false, true);
+        net.cut(link);
         worst = worst.max((until_right(&mut net, 6_000), link));
-        net.set_link(link, true, true);
+        net.mend(link);
         until_right(&mut net, 12_000);
     }
     println!("each link in turn: {} ms at most, link {}", worst.0, worst.1);
     let mut worst = (0, 0);
     for node in 0..net.len() {
-        net.kill(node, true);
+        net.kill(node);
         worst = worst.max((until_right(&mut net, 6_000), node));
         net.start(node);
         net.retry_all();

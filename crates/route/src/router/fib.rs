@@ -102,7 +102,8 @@ impl Fib {
         &mut self,
         now: Tick,
         name: &Arc<Name>,
-        (face, cost): (u64, Option<u64>),
+        face: u64,
+        cost: Option<u64>,
         error: CommandError,
     ) {
         let Some(prefix) = self.answered(name) else { return };

@@ -76,31 +76,38 @@ impl RouterNetwork {
         self.each(node, |router| router.set_clock(now, unix_ms));
     }
 
-    /// A node dies without a word. With `signal` its neighbours see their faces go down.
-    pub fn kill(&mut self, node: usize, signal: bool) {
-        self.nodes[node].kind = None;
-        self.nodes[node].forwarder.restart();
-        self.changed.extend(0..self.nodes.len());
+    /// A node dies without a word; its neighbours see their faces go down.
+    pub fn kill(&mut self, node: usize) {
+        self.kill_unseen(node);
         for link in self.links_of[node].clone() {
             let other = self.other_end(node, link);
-            if signal && self.links[link].up {
+            if self.links[link].up {
                 self.face_down(other, link);
             }
         }
     }
 
-    /// A link stops, or works again. With `signal` both ends see it.
-    pub fn set_link(&mut self, link: usize, up: bool, signal: bool) {
-        self.links[link].up = up;
+    /// A node dies without a word, and nobody sees it.
+    pub fn kill_unseen(&mut self, node: usize) {
+        self.nodes[node].kind = None;
+        self.nodes[node].forwarder.restart();
+        self.changed.extend(0..self.nodes.len());
+    }
+
+    /// A link stops, and both ends see it.
+    pub fn cut(&mut self, link: usize) {
+        self.links[link].up = false;
         let (a, b) = self.links[link].ends;
-        for node in [a, b].into_iter().filter(|_| signal) {
-            if up {
-                let now = self.now;
-                self.each(node, |router| router.retry_links(now));
-            } else {
-                self.face_down(node, link);
-            }
-        }
+        self.face_down(a, link);
+        self.face_down(b, link);
+    }
+
+    /// A link works again, and both ends see it.
+    pub fn mend(&mut self, link: usize) {
+        self.links[link].up = true;
+        let ((a, b), now) = (self.links[link].ends, self.now);
+        self.each(a, |router| router.retry_links(now));
+        self.each(b, |router| router.retry_links(now));
     }
 
     /// Every node tries its links again at once.

@@ -80,7 +80,7 @@ fn an_area_outlives_one_of_its_borders_and_takes_it_back() {
     net.pass(15_000);
     let names: Vec<Name> = (1..net.len()).map(|node| of(node, size)).collect();
     let bound = 2 * net.diameter() * (DELAY_MS + 10);
-    net.kill(0, true);
+    net.kill(0);
     let looped = longest_loop(&mut net, &names, 2_000);
     assert_eq!(unreached(&net, size, Some(0)), []);
     net.start(0);
@@ -148,7 +148,7 @@ fn a_border_that_is_cut_off_inside_is_reached_around_by_other_networks() {
     net.with(0, |router, now| assert!(router.announce(now, &name, 300, 0)));
     net.pass(10_000);
     // The link between 0 and 1: node 1 has only the way around now.
-    net.set_link(0, false, true);
+    net.cut(0);
     let bound = 2 * net.diameter() * (DELAY_MS + 10);
     let looped = longest_loop(&mut net, std::slice::from_ref(&name), 2_000);
     println!("the way around three networks: loops of {looped} ms, bound {bound} ms");

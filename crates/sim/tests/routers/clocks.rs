@@ -13,7 +13,7 @@ fn ring() -> RouterNetwork {
 
 /// `node` starts again and announces `name`.
 fn again(net: &mut RouterNetwork, node: usize, name: &str) {
-    net.kill(node, true);
+    net.kill(node);
     net.pass(500);
     net.start(node);
     net.retry_all();

@@ -18,7 +18,7 @@ fn a_map_of_the_size_of_rocketfuels_starts_and_heals() {
             net.links.iter().filter(|l| l.ends.0 == *node || l.ends.1 == *node).count()
         })
         .unwrap();
-    net.kill(busiest, true);
+    net.kill(busiest);
     let failed = settle(&mut net, 6_000);
     println!("  the best connected router, {busiest}, died: {failed:?}");
     assert!(failed.converged_ms <= 1_500);
@@ -37,7 +37,7 @@ fn thousands_of_prefixes_travel_in_few_publications_and_come_and_go() {
     println!("5000 prefixes in a grid of nine: {packets} packets");
     assert!(packets < 5_000, "{packets}");
     // Its neighbour dies: other ways at once. Then all go.
-    net.kill(1, true);
+    net.kill(1);
     settle(&mut net, 3_000);
     assert!(names.iter().step_by(97).all(|name| net.leads(2, name, 0)));
     net.with(0, |router, now| names.iter().for_each(|n| router.withdraw(now, n, 300)));

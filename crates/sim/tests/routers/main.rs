@@ -89,9 +89,9 @@ fn after_each_link_failed_in_turn_all_connected_pairs_have_the_shortest_way_agai
         let (mut net, _) = started(&shape, 10);
         let mut worst = 0;
         for link in 0..net.links.len() {
-            net.set_link(link, false, true);
+            net.cut(link);
             worst = worst.max(settle(&mut net, 5_000).converged_ms);
-            net.set_link(link, true, true);
+            net.mend(link);
             settle(&mut net, 5_000);
         }
         println!("  each link in turn: at most {worst} ms");
@@ -105,7 +105,7 @@ fn after_each_node_died_in_turn_nothing_counts_to_infinity() {
         let (mut net, _) = started(&shape, 10);
         let (mut worst, mut changes) = (0, 0);
         for node in 0..net.len() {
-            net.kill(node, true);
+            net.kill(node);
             let outcome = settle(&mut net, 5_000);
             worst = worst.max(outcome.converged_ms);
             changes = changes.max(outcome.changes);
@@ -125,14 +125,14 @@ fn sprint_starts_and_heals_in_time() {
     assert!(cold.converged_ms <= bound, "{cold:?}, bound {bound} ms");
     // The best connected node, and some links.
     for link in [0, 11, 40, 83] {
-        net.set_link(link, false, true);
+        net.cut(link);
         let failed = settle(&mut net, 6_000);
         println!("  link {link} failed: {failed:?}");
         assert!(failed.converged_ms <= 1_500);
-        net.set_link(link, true, true);
+        net.mend(link);
         println!("  link {link} healed: {:?}", settle(&mut net, 6_000));
     }
-    net.kill(9, true);
+    net.kill(9);
     let failed = settle(&mut net, 6_000);
     println!("  node 9 (14 links) died: {failed:?}");
     assert!(failed.converged_ms <= 1_500);
@@ -141,7 +141,7 @@ fn sprint_starts_and_heals_in_time() {
 #[test]
 fn a_silent_death_is_noticed_within_the_dead_interval_and_a_fifth() {
     let (mut net, _) = started(&Graph::ring(6), 10);
-    net.kill(2, false);
+    net.kill_unseen(2);
     let outcome = settle(&mut net, 60_000);
     println!("  without a signal: {} ms", outcome.converged_ms);
     assert!(outcome.converged_ms <= 36_000 && outcome.converged_ms >= 24_000);
@@ -165,7 +165,7 @@ fn loss_of_up_to_a_third_kills_nobody_and_tables_still_agree() {
                 |node| net.notices(node).iter().any(|n| matches!(n, Notice::NeighbourDown(..)));
             assert!((0..net.len()).all(|node| !lost(node)), "a false death at {loss} of 1000");
         }
-        net.set_link(5, false, true);
+        net.cut(5);
         net.run(Tick::from_ms(95_000), &mut |net| assert_eq!(net.looped(), None));
         println!("loss {loss} of 1000: {} wrong after 33 s, {} packets", net.wrong(), net.packets);
         if loss <= 100 {
@@ -180,13 +180,13 @@ fn loss_of_up_to_a_third_kills_nobody_and_tables_still_agree() {
 fn two_halves_that_meet_again_agree_within_a_sync_period() {
     let (mut net, _) = started(&Graph::two_cliques(4), 10);
     let bridge = net.links.len() - 1;
-    net.set_link(bridge, false, true);
+    net.cut(bridge);
     settle(&mut net, 600_000);
     net.start(1);
-    net.kill(6, true);
+    net.kill(6);
     settle(&mut net, 33_000);
     net.start(6);
-    net.set_link(bridge, true, true);
+    net.mend(bridge);
     settle(&mut net, 33_000);
 }
 
@@ -195,7 +195,11 @@ fn a_flapping_link_costs_a_bounded_number_of_advertisements() {
     let (mut net, _) = started(&Graph::grid(4), 10);
     let before: Vec<u64> = net.counters().iter().map(|c| c.adverts).collect();
     for flap in 0..100 {
-        net.set_link(5, flap % 2 == 1, true);
+        if flap % 2 == 1 {
+            net.mend(5);
+        } else {
+            net.cut(5);
+        }
         let until = net.now.plus_ms(3_000);
         net.run(until, &mut |net| assert_eq!(net.looped(), None));
     }
@@ -210,7 +214,7 @@ fn a_flapping_link_costs_a_bounded_number_of_advertisements() {
 fn a_router_that_starts_again_is_believed_and_its_old_words_are_not() {
     let (mut net, _) = started(&Graph::ring_and_stub(3), 10);
     // Its forwarder lived on: no signal, the next bootstrap time.
-    net.kill(1, false);
+    net.kill_unseen(1);
     net.start(1);
     assert!(settle(&mut net, 8_000).converged_ms <= 6_000);
 }
@@ -288,7 +292,7 @@ fn a_prefix_of_two_exits_goes_to_the_nearer_one_and_outlives_it() {
     assert!((1..=2).all(|node| net.leads(node, &name, 0)));
     assert!((4..=5).all(|node| net.leads(node, &name, 6)));
     assert_eq!(net.hops(3, &name).len(), 2, "equal costs: both faces");
-    net.kill(0, true);
+    net.kill(0);
     until_routed_by(&mut net, &name, 6, 1..6);
 }
 
@@ -351,7 +355,7 @@ fn halves_that_changed_apart_have_equal_prefix_tables_when_they_meet() {
     let until = net.now.plus_ms(5_000);
     net.run(until, &mut |_| {});
     assert_eq!(net.remote(3), 120);
-    net.set_link(1, false, true);
+    net.cut(1);
     let until = net.now.plus_ms(60_000);
     net.run(until, &mut |_| {});
     net.with(0, |router, now| names[..110].iter().for_each(|n| router.withdraw(now, n, 300)));
@@ -359,7 +363,7 @@ fn halves_that_changed_apart_have_equal_prefix_tables_when_they_meet() {
     let until = net.now.plus_ms(540_000);
     net.run(until, &mut |_| {});
     assert!(names.iter().all(|name| net.hops(3, name).is_empty()), "cut off: no way is left");
-    net.set_link(1, true, true);
+    net.mend(1);
     let until = net.now.plus_ms(33_000);
     net.run(until, &mut |_| {});
     assert_eq!((net.remote(3), net.remote(2), net.remote(0)), (10, 11, 1));
@@ -371,7 +375,7 @@ fn a_router_that_starts_again_leaves_no_prefix_of_before() {
     let (mut net, _) = started(&Graph::line(3), 10);
     net.with(0, |router, now| assert!(router.announce(now, &prefix("/app/old"), 300, 0)));
     until_routed(&mut net, &prefix("/app/old"), Some(0), 2_000);
-    net.kill(0, true);
+    net.kill(0);
     net.start(0);
     net.retry_all();
     net.with(0, |router, now| assert!(router.announce(now, &prefix("/app/new"), 300, 0)));
@@ -382,7 +386,7 @@ fn a_router_that_starts_again_leaves_no_prefix_of_before() {
 #[test]
 fn a_late_router_takes_the_whole_table_from_a_snapshot() {
     let (mut net, _) = started(&Graph::line(3), 10);
-    net.kill(2, true);
+    net.kill(2);
     let names: Vec<_> = (0..250).map(|i| prefix(&format!("/app/a/longer/name/{i}"))).collect();
     net.with(0, |router, now| assert!(names.iter().all(|n| router.announce(now, n, 300, 0))));
     let until = net.now.plus_ms(5_000);

@@ -49,7 +49,7 @@ fn a_loop_in_a_mixed_network_ends_within_its_bound() {
         for (graph, dies) in &cases {
             for (kind, every) in [("all deployed", 1), ("every second deployed", 2)] {
                 let mut net = mixed(graph, delay_ms, |node| node % every == 0);
-                net.kill(*dies, true);
+                net.kill(*dies);
                 let looped = longest_loop(&mut net, *dies, 70_000);
                 let bound = bound_ms(delay_ms);
                 println!(
@@ -70,7 +70,7 @@ fn a_loop_in_a_mixed_network_ends_within_its_bound() {
 fn one_deployed_router_at_the_edge_costs_the_others_a_short_loop_and_no_way() {
     let graph = Graph::grid(4);
     let mut net = mixed(&graph, 10, |node| node == 15);
-    net.kill(5, true);
+    net.kill(5);
     let looped = longest_loop(&mut net, 5, 5_000);
     println!(
         "one deployed router in a grid of 16: a loop of {looped} ms, bound {} ms",
@@ -89,7 +89,7 @@ fn one_deployed_router_at_the_edge_costs_the_others_a_short_loop_and_no_way() {
 fn links_between_both_kinds_fail_and_heal() {
     let graph = Graph::ring(6);
     let mut net = mixed(&graph, 10, |node| node % 2 == 0);
-    net.set_link(0, false, true);
+    net.cut(0);
     // The deployed end notices in two dead intervals.
     let mut looped = 0;
     for destination in 0..6 {
@@ -98,7 +98,7 @@ fn links_between_both_kinds_fail_and_heal() {
         assert!(net.now > before);
     }
     assert_eq!(net.wrong(), 0);
-    net.set_link(0, true, true);
+    net.mend(0);
     net.pass(20_000);
     assert_eq!(net.wrong(), 0);
     println!("a link between both kinds failed: a loop of {looped} ms");
