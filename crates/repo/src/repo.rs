@@ -57,6 +57,7 @@ enum Asked {
     },
     /// A certificate without which nobody knows whether the command counts.
     Certificate {
+        number: [u8; 32],
         wanted: Name,
         act: Act,
         command: Packet,
@@ -312,6 +313,10 @@ impl Repo {
         let number = command::parse_query(parameters);
         let content = match number {
             Err(_) => command::write_result(command::REFUSED, &[]),
+            // The same command of somebody else may have been refused before.
+            Ok(number) if self.waits_for_certificate(&number) => {
+                command::write_result(command::QUEUED, &[])
+            }
             Ok(number) => {
                 let job = self.running.get(&number).map(|r| &r.job);
                 let job = job.or_else(|| self.ended.get(&number));
@@ -319,6 +324,11 @@ impl Repo {
             }
         };
         self.reply(incoming, &content, 1000);
+    }
+
+    fn waits_for_certificate(&self, wanted: &[u8; 32]) -> bool {
+        let mut asked = self.asked.values();
+        asked.any(|a| matches!(a, Asked::Certificate { number, .. } if number == wanted))
     }
 
     /// Somebody has a command: it is fetched.
@@ -354,7 +364,7 @@ impl Repo {
             (Some(Asked::Segment { job, segment }), answer) => {
                 self.segment(job, segment, answer);
             }
-            (Some(Asked::Certificate { wanted, act, command }), answer) => {
+            (Some(Asked::Certificate { wanted, act, command, .. }), answer) => {
                 let wire = answer.as_ref().ok().map(|packet| &**packet.bytes());
                 self.options.admission.certificate(&wanted, wire);
                 self.command(act, &command)?;
@@ -424,7 +434,7 @@ impl Repo {
         let now = self.client.now();
         let id = self.client.endpoint().request(now, &request).map_err(ClientError::from)?;
         let command = command.clone();
-        self.asked.insert(id, Asked::Certificate { wanted, act, command });
+        self.asked.insert(id, Asked::Certificate { number, wanted, act, command });
         Ok(())
     }
 
