@@ -100,7 +100,7 @@ fn hex(text: &str) -> Option<Vec<u8>> {
         .as_bytes()
         .chunks(2)
         .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok());
-    if text.is_ascii() && text.len() % 2 == 0 { pairs.collect() } else { None }
+    if text.is_ascii() && text.len().is_multiple_of(2) { pairs.collect() } else { None }
 }
 
 impl KeyFile {
