@@ -83,7 +83,7 @@ fn routers_with_keys_believe_their_network_and_nobody_else() {
     wait_until("the stranger's refusal", || refused(&a));
     let doctor = a.place.run(&["doctor"]).out;
     let told = doctor.contains("routing, keys") && doctor.contains("what /net/s says is refused");
-    assert!(told && doctor.contains("is not signed by /net/KEY/"), "{doctor}");
+    assert!(told && doctor.contains("the certificate /net/KEY/"), "{doctor}");
     assert!(!reaches(&a, "/net/s", "/net/s") && !reaches(&stranger, "/net/a", "/net/a"));
 }
 

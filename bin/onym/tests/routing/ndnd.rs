@@ -406,12 +406,12 @@ fn chains_of_ed25519_hold_over_two_hops_and_what_is_not_of_them_is_refused_with_
         wait_until(who, || log().lines().any(|line| line.contains(who) && line.contains(why)));
     };
     let _none = Nd::router("n", &[b.port], NO_KEYS);
-    refused("/net/n", "it names no key; expected is one of /net/n/32=DV");
+    refused("/net/n", "names no key, so nobody vouches for the packet");
     let other = Authority::new("/net");
     other.key("o", "/net/o/32=DV");
     other.sign("root", "o", "o", &[]);
     let stranger = node("o", &[b.port], &[&other.folder("o")]);
-    refused("/net/o", "is not signed by");
+    refused("/net/o", "could not be fetched");
     let shown = b.place.run(&["route", "table"]).out;
     assert!(!shown.contains("/net/n ") && !shown.contains("/net/o "), "{shown}");
     drop(stranger);
