@@ -1,6 +1,11 @@
 //! Secrets are overwritten when they are dropped: the heap of this process is searched for them.
 
 #![allow(clippy::unwrap_used)]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a test has entropy of its own, and looks at its memory by a file"
+)]
 
 use onym_access::card;
 use onym_access::envelope::ReadingKey;

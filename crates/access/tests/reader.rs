@@ -1,6 +1,7 @@
 //! A reader finds the keys of content; groups and cards survive their files.
 
 #![allow(clippy::unwrap_used)]
+#![allow(clippy::disallowed_types, reason = "a test has entropy of its own")]
 
 use onym_access::content::sealed_by;
 use onym_access::envelope::ReadingKey;

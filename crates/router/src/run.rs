@@ -162,8 +162,44 @@ struct Shell {
     _watch: JoinHandle<()>,
 }
 
+/// What the state machine is told, the neighbours that are named by host, and the file of those that
+/// are held down.
+fn configured(
+    settings: &mut Settings,
+    unix_ms: u64,
+) -> Result<(Config, Vec<names::Host>, Option<held::Watched>), Error> {
+    let file = |name| settings.state.as_ref().map(|folder| folder.join(name));
+    let boot = next_boot(file("boot").as_deref(), unix_ms / 1000).map_err(Error::Boot)?;
+    let held = file(held::FILE).map(held::Watched::open).transpose().map_err(Error::Held)?;
+    let (network, router) = (settings.network.clone(), settings.router.clone());
+    let mut config = Config::new(network, router, boot, random_u64());
+    let (hosts, links) = names::split(std::mem::take(&mut settings.links));
+    config.links = links;
+    config.advertise_interval = settings.advertise_interval;
+    config.dead_interval = settings.dead_interval;
+    config.readvertise = settings.readvertise;
+    config.cost_by = settings.cost_by;
+    config.folder = settings.state.as_ref().map(|folder| folder.display().to_string());
+    let (held, names) = held.unzip();
+    config.held = names.into_iter().flatten().collect();
+    Ok((config, hosts, held))
+}
+
+/// Whose word counts.
+fn trusted(keys: Option<&Keys>, settings: &mut Settings, unix_ms: u64) -> Result<Trust, Error> {
+    Ok(match (keys, &settings.keys, settings.trust.take()) {
+        (Some(keys), _, Some(Schema { settings, base })) => {
+            Trust::schema(settings, &base, keys, unix_ms)?
+        }
+        (Some(keys), Some(folder), None) => {
+            Trust::keys(settings.network.clone(), folder, keys, unix_ms)?
+        }
+        _ => Trust::Insecure,
+    })
+}
+
 impl Shell {
-    fn new(settings: Settings, is_over: Arc<AtomicBool>) -> Result<Self, Error> {
+    fn new(mut settings: Settings, is_over: Arc<AtomicBool>) -> Result<Self, Error> {
         let node: NodeUri =
             settings.node.parse().map_err(|_| Error::Node(settings.node.clone()))?;
         let unix_ms = unix_now_ms();
@@ -178,28 +214,10 @@ impl Shell {
             Some(folder) => Some(Keys::open(folder, &network, &router, unix_ms)?),
             None => None,
         };
-        let file = |name| settings.state.as_ref().map(|folder| folder.join(name));
-        let boot = next_boot(file("boot").as_deref(), unix_ms / 1000).map_err(Error::Boot)?;
-        let held = file(held::FILE).map(held::Watched::open).transpose().map_err(Error::Held)?;
-        let mut config = Config::new(network.clone(), router, boot, random_u64());
-        let (hosts, links) = names::split(settings.links);
-        config.links = links;
-        config.advertise_interval = settings.advertise_interval;
-        config.dead_interval = settings.dead_interval;
-        config.readvertise = settings.readvertise;
-        config.cost_by = settings.cost_by;
-        config.folder = settings.state.as_ref().map(|folder| folder.display().to_string());
-        let (held, names) = held.unzip();
-        config.held = names.into_iter().flatten().collect();
+        let (config, hosts, held) = configured(&mut settings, unix_ms)?;
         let signer = keys.as_ref().map_or_else(Signer::digest, |keys| keys.signer.clone());
         let wants_meeting = settings.discover || !hosts.is_empty();
-        let trust = match (&keys, &settings.keys, settings.trust) {
-            (Some(keys), _, Some(Schema { settings, base })) => {
-                Trust::schema(settings, &base, keys, unix_ms)?
-            }
-            (Some(keys), Some(folder), None) => Trust::keys(network, folder, keys, unix_ms)?,
-            _ => Trust::Insecure,
-        };
+        let trust = trusted(keys.as_ref(), &mut settings, unix_ms)?;
         let timing = Timing {
             hello: config.advertise_interval,
             dead: config.dead_interval,

@@ -180,7 +180,7 @@ fn the_digest_of_a_data_is_computed_only_where_an_interest_of_its_name_asks_for_
     let mut pit: Pit<u8> = Pit::new(10);
     put(&mut pit, &plain(&[1])).unwrap();
     put(&mut pit, &Asked { digest: Some(true), ..plain(&[2]) }).unwrap();
-    let mut computed = |path: &[u8]| {
+    let computed = |path: &[u8]| {
         let value = name(path);
         let hashes = NameHashes::new(&KEY, value.value(), pit.prefix_lengths());
         let (count, mut found) = (std::cell::Cell::new(0), Vec::new());
