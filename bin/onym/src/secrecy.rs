@@ -136,7 +136,7 @@ fn own(store: &KeyStore) -> anyhow::Result<Vec<Own>> {
 /// A group of this key store.
 pub(crate) fn group(store: &KeyStore, name: NameRef<'_>) -> anyhow::Result<Option<Group>> {
     let file = store.kept(Kept::Group, name).map_err(failure)?;
-    Ok(file.map(|file| Group::read(&file)).transpose().map_err(refused)?)
+    file.map(|file| Group::read(&file)).transpose().map_err(refused)
 }
 
 /// Reads what a group only reads.

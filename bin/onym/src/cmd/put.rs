@@ -145,14 +145,8 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     };
     client.respond(prefix.clone(), Box::new(object)).map_err(|e| session::failure(e.into()))?;
     let ck_name = key.as_ref().map(|(_, ck_name, _)| ck_name.clone());
-    if let Some((key, _, ck)) = key {
-        let ck = Buf::copy_from(&ck);
-        let respond = move |incoming: &Incoming, _: &mut Vec<u8>| match incoming.is_answered_by(&ck)
-        {
-            true => Answer::Shared(ck.clone()),
-            false => Answer::Nack(NackReason::NONE),
-        };
-        client.respond(key, Box::new(respond)).map_err(|e| session::failure(e.into()))?;
+    if let Some((prefix, _, ck)) = key {
+        serve_key(&mut client, prefix, &ck)?;
     }
     let origin = args.announce.then_some(ORIGIN_CLIENT);
     let route = RouteOptions { cost: args.cost, origin, ..RouteOptions::default() };
@@ -169,6 +163,16 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
         }
         return cx.event(&Line::Kept { repo: repo.to_string(), packets }, text);
     }
+    serve(&mut client, &stop, cx)?;
+    let now = client.now();
+    client.endpoint().unregister(now, registration);
+    // Best effort: closing the face removes the route as well.
+    let _ = client.flush(Duration::from_millis(200));
+    cx.event(&stopped(&counters), text)
+}
+
+/// Answers until it is stopped, and tells what becomes of the connection.
+fn serve(client: &mut Client, stop: &Stop, cx: &Context) -> anyhow::Result<()> {
     let mut say = Ok(());
     let mut watch = |happened: Happened| match tell(&happened) {
         Some(line) if cx.json => say = cx.event(&line, text),
@@ -178,12 +182,17 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     };
     let run = client.run(Duration::from_millis(500), &mut || stop.is_set(), &mut watch);
     say?;
-    run.map_err(session::failure)?;
-    let now = client.now();
-    client.endpoint().unregister(now, registration);
-    // Best effort: closing the face removes the route as well.
-    let _ = client.flush(Duration::from_millis(200));
-    cx.event(&stopped(&counters), text)
+    run.map_err(session::failure)
+}
+
+/// Serves the content key to whoever may read.
+fn serve_key(client: &mut Client, prefix: Name, key: &[u8]) -> anyhow::Result<()> {
+    let key = Buf::copy_from(key);
+    let respond = move |incoming: &Incoming, _: &mut Vec<u8>| match incoming.is_answered_by(&key) {
+        true => Answer::Shared(key.clone()),
+        false => Answer::Nack(NackReason::NONE),
+    };
+    client.respond(prefix, Box::new(respond)).map_err(|e| session::failure(e.into())).map(drop)
 }
 
 /// The key that is named, the one that the schema asks for, or a digest.

@@ -112,7 +112,7 @@ impl Subscriber {
         let opened = self.opening.open(&content);
         let opened =
             opened.map_err(|error| Failure::new(Exit::Refused, "it cannot be read").why(error))?;
-        Ok(opened.ok_or_else(|| refused(onym_access::Error::NotReadable))?)
+        opened.ok_or_else(|| refused(onym_access::Error::NotReadable))
     }
 }
 
