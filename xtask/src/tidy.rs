@@ -37,6 +37,8 @@ const EDGES: &[(&str, &[&str])] = &[
     // Loads the modules of tokens: only the command line has it.
     ("onym-token", &["onym-crypto"]),
     ("onym-link", &["onym-wire", "onym-frame", "onym-tables"]),
+    // What a shard shows of its packets: never more than it was handed.
+    ("onym-watch", &["onym-wire", "onym-tables", "onym-link"]),
     ("onym-forward", &["onym-wire", "onym-frame", "onym-link", "onym-crypto", "onym-tables"]),
     ("onym-pubsub", &["onym-wire", "onym-crypto", "onym-tables"]),
     ("onym-face", &["onym-wire", "onym-frame", "onym-sys"]),
@@ -78,6 +80,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "onym-tables",
             "onym-forward",
             "onym-pubsub",
+            "onym-watch",
             "onym-engine",
             "onym-face",
             "onym-board",
@@ -325,8 +328,8 @@ fn rust_source(file: &Path, text: &str, faults: &mut Vec<String>) {
 /// Crates that own no clock, socket or thread.
 fn is_pure(file: &Path) -> bool {
     [
-        "wire", "frame", "link", "tables", "trust", "ndncert", "access", "forward", "pubsub",
-        "services", "sim",
+        "wire", "frame", "link", "tables", "trust", "ndncert", "access", "watch", "forward",
+        "pubsub", "services", "sim",
     ]
     .iter()
     .any(|c| file.starts_with(format!("crates/{c}/src")))

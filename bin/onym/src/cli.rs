@@ -66,6 +66,8 @@ commands! {
     CheckConfig(check_config) in "Node",
     Import(import) in "Node",
     Doctor(doctor) in "Node",
+    Top(top) in "Node",
+    Dump(dump) in "Node",
     Dissect(dissect) in "Node",
     Put(put) in "Content",
     Get(get) in "Content",

@@ -4,6 +4,8 @@ use crate::exit::{Exit, Failure};
 use crate::session;
 use onym_client::blocking::Client;
 use onym_client::mgmt;
+use onym_forward::{Unsent, Verdict};
+use onym_link::FrameVerdict;
 use onym_wire::FaceUri;
 use onym_wire::mgmt::{
     CS_ADMIT, CS_SERVE, FACE_CONGESTION_MARKING, FACE_LOCAL_FIELDS, FACE_RELIABILITY,
@@ -111,6 +113,15 @@ pub(crate) fn find_face(client: &mut Client, text: &str) -> anyhow::Result<FaceS
         .next("use the id of one: see `onym face list`")
         .into()),
     }
+}
+
+/// What a word of docs/verdicts.md means; none for others.
+pub(crate) fn meaning(word: &str) -> Option<&'static str> {
+    let packets = Verdict::ALL.iter().map(|v| (v.label(), v.text()));
+    let frames = FrameVerdict::ALL.iter().map(|v| (v.label(), v.text()));
+    let copies = Unsent::ALL.iter().map(|u| (u.label(), u.text()));
+    let mut all = packets.chain(frames).chain(copies);
+    all.find(|(label, _)| *label == word).map(|(_, text)| text.trim_end_matches('.'))
 }
 
 #[cfg(test)]

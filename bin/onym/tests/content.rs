@@ -262,7 +262,7 @@ fn what_json_promises_stays() {
     for (args, promise) in [
         (
             &["get", "/example/x", "-o", "out"][..],
-            "{bytes: number, goodput_bps: number, interests: number, marks: number, nacks: number, \
+            "{bytes: number, gap_max_ms: number, goodput_bps: number, interests: number, marks: number, nacks: number, \
              name: string, retransmitted: number, rtt_max_ms: number, rtt_mean_ms: number, \
              rtt_min_ms: number, seconds: number, segments: number, timeouts: number, \
              unverified: number, window_cuts: number}",

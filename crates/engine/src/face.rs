@@ -82,6 +82,8 @@ pub struct OwnerCounters {
     pub link: LinkCounters,
     /// The transport.
     pub io: Counters,
+    /// Octets that wait in the send queue.
+    pub queued: usize,
 }
 
 impl<F> LocalFace<F> {
@@ -154,6 +156,7 @@ impl<F> LocalFace<F> {
             traffic: self.traffic,
             link,
             io: self.io.as_ref().map(|io| io.counters()).unwrap_or_default(),
+            queued: self.queue.bytes(),
         }
     }
 }

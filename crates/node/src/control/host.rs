@@ -5,6 +5,7 @@ use super::dial::Asked;
 use super::explain::Explainer;
 use super::faces::NewFace;
 use super::listeners;
+use super::onlook::Onlooker;
 use super::plane::Plane;
 use super::status::Survey;
 use super::target::{Target, ip_of};
@@ -14,6 +15,7 @@ use crate::mgmt::host::{
     Creation, CsView, FaceCounters, FaceError, FaceProps, FaceSpec, FaceView, NodeView, RouteSpec,
     TableError, Ticket, User,
 };
+use crate::mgmt::look::{DumpQuestion, Sight, TopQuestion};
 use onym_engine::clock::unix_ms;
 use onym_frame::Buf;
 use onym_tables::FaceId;
@@ -210,6 +212,14 @@ impl Host for ManagementHost<'_> {
 
     fn explain_json(&mut self, name: NameRef<'_>) -> String {
         Explainer::of(self.plane).explain(name)
+    }
+
+    fn dump(&mut self, question: &DumpQuestion) -> Result<Vec<u8>, String> {
+        Onlooker { plane: self.plane, io: self.io }.dump(question)
+    }
+
+    fn top(&mut self, question: &TopQuestion, sight: Sight) -> Result<String, String> {
+        Onlooker { plane: self.plane, io: self.io }.top(question, sight)
     }
 
     fn log_json(&mut self) -> Option<String> {

@@ -17,6 +17,7 @@
 //! | `routes` | RIB, and who may announce |
 //! | `push` | the push thread: faces, links, datasets |
 //! | `apply` | the configuration applied |
+//! | `viewers`, `onlook` | who looks at the traffic: what `onym dump` and `onym top` are shown |
 //! | `host`, `status`, `explain` | the node as management asks and shows it |
 
 mod apply;
@@ -27,6 +28,7 @@ pub(crate) mod faces;
 mod follow;
 mod host;
 mod listeners;
+mod onlook;
 pub(crate) mod open;
 mod plane;
 mod push;
@@ -36,6 +38,7 @@ mod settings;
 mod shards;
 mod status;
 mod target;
+mod viewers;
 
 pub(crate) use shards::{cs_config, unsolicited};
 
@@ -46,6 +49,7 @@ use crate::push::PushPort;
 use crate::shard::{Report, ShardPort};
 use faces::Faces;
 use listeners::Listeners;
+use onym_crypto::Entropy as _;
 use onym_engine::{Clock, Engine, Mailbox, Policy};
 use onym_forward::stage::Held;
 use onym_sys::epoll::Waker;
@@ -135,6 +139,7 @@ impl Control {
             shards: Shards::new(parts.ports),
             push: parts.push.map(PushHalf::new),
             settings,
+            watches: viewers::Watches::new(random()),
             news: Vec::new(),
             verified: [0; 2],
         };
@@ -162,4 +167,11 @@ impl Control {
         self.plane.add_multicast(opened.multicast)?;
         apply::Applier::new(&mut self.plane, io).all()
     }
+}
+
+/// A number that nobody outside knows.
+fn random() -> u64 {
+    let mut octets = [0; 8];
+    onym_crypto::SystemEntropy.fill(&mut octets);
+    u64::from_le_bytes(octets)
 }

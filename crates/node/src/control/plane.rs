@@ -11,6 +11,7 @@ use super::routes::Routes;
 use super::settings::Settings;
 use super::shards::Shards;
 use super::target::Target;
+use super::viewers::Watches;
 use crate::mgmt::FaceEvent as Event;
 use crate::mgmt::host::{FaceCounters, FaceError, FaceView, Ticket};
 use crate::shard::Opening;
@@ -46,6 +47,8 @@ pub(super) struct Plane {
     pub(super) routes: Routes,
     /// The push half, when it is enabled.
     pub(super) push: Option<PushHalf>,
+    /// Who looks at the traffic.
+    pub(super) watches: Watches,
     /// For management, in order.
     pub(super) news: Vec<News>,
     /// Data that were verified to be kept: good and refused.
@@ -339,7 +342,7 @@ impl Plane {
     // ----- timers
 
     pub(super) fn poll_timeout(&self) -> Tick {
-        self.faces.poll_timeout().min(self.routes.poll_timeout())
+        self.faces.poll_timeout().min(self.routes.poll_timeout()).min(self.watches.poll_timeout())
     }
 
     pub(super) fn handle_timeout(&mut self, io: &mut Io) {
@@ -354,6 +357,7 @@ impl Plane {
             }
         }
         self.routes.handle_timeout(&self.shards, &self.faces, now);
+        self.watches.handle_timeout(&self.shards, now);
     }
 
     /// Connects permanent faces that are down and due.

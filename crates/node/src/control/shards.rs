@@ -96,6 +96,11 @@ impl Shards {
         self.ports.get(shard)?.ask(order)
     }
 
+    /// Has all carry an order out, without waiting for it.
+    pub(super) fn tell_all<O: Into<Order>>(&self, order: impl Fn() -> O) {
+        self.ports.iter().for_each(|port| port.tell(order().into()));
+    }
+
     /// Has shard 0 carry an order out, without waiting for it.
     pub(super) fn tell_first(&self, order: Order) {
         self.ports[0].tell(order);

@@ -223,9 +223,16 @@ impl Authorizer {
         Ok(())
     }
 
-    /// Whether an application may read the log.
-    pub(super) fn may_read_log(&self, requester: Requester) -> Result<(), String> {
-        if self.policy.lets(requester.user, Privilege::Log) {
+    /// Whether an application may read what `privilege` is about: the log, packets of others.
+    ///
+    /// # Errors
+    /// A sentence that names who may.
+    pub(super) fn may_read(
+        &self,
+        requester: Requester,
+        privilege: Privilege,
+    ) -> Result<(), String> {
+        if self.policy.lets(requester.user, privilege) {
             return Ok(());
         }
         Err(format!("authorization rejected: {}", self.no_rule(requester)))

@@ -2,6 +2,7 @@
 
 use super::command::Refusal;
 use super::host::{CsView, FaceView, Host};
+use super::policy::Privilege;
 use super::reply;
 use onym_crypto::signer::write_digest_data;
 use onym_tables::Tick;
@@ -221,12 +222,16 @@ pub(super) fn routable_prefixes(name: NameRef<'_>) -> Option<bool> {
     (is(module, b"rib") && is(word, b"routable-prefixes")).then(|| parts.next().is_some())
 }
 
-/// The JSON that `name` under `/localhost/onym` means.
-/// Whether `name`, of our own namespace, asks for the log.
-pub(super) fn is_log(name: NameRef<'_>) -> bool {
-    name.get(2).is_some_and(|c| c.is_generic() && c.value == b"log")
+/// What one must be allowed to for `name` of our own namespace; none: everybody may ask.
+pub(super) fn privilege_for(name: NameRef<'_>) -> Option<Privilege> {
+    match name.get(2).filter(|c| c.is_generic())?.value {
+        b"log" => Some(Privilege::Log),
+        b"dump" => Some(Privilege::Watch),
+        _ => None,
+    }
 }
 
+/// The JSON that `name` under `/localhost/onym` means.
 pub(super) fn onym_content(name: NameRef<'_>, host: &mut dyn Host) -> Option<String> {
     let mut parts = name.suffix(2).components();
     let (word, argument) = (parts.next()?, parts.next()?);

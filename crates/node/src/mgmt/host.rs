@@ -3,6 +3,7 @@
 //! All calls are made by the control thread. A call that changes the tables of the shards returns
 //! after every shard has acknowledged the change, so a response describes what is in force.
 
+use super::look::{DumpQuestion, Sight, TopQuestion};
 use onym_tables::FaceId;
 use onym_tables::fib::NextHop;
 use onym_wire::mgmt::{LinkType, Persistency, Scope};
@@ -310,6 +311,23 @@ pub trait Host {
     fn push_json(&mut self, what: &str, argument: &[u8]) -> Option<String> {
         let _ = (what, argument);
         None
+    }
+    /// `/localhost/onym/dump`: what was kept of packets for a viewer since it asked last, as records
+    /// of [`onym_watch::record`].
+    ///
+    /// # Errors
+    /// A sentence: too many viewers.
+    fn dump(&mut self, question: &DumpQuestion) -> Result<Vec<u8>, String> {
+        let _ = question;
+        Err("this program shows no packets".to_owned())
+    }
+    /// `/localhost/onym/top`: what goes on, as JSON, since the viewer asked last.
+    ///
+    /// # Errors
+    /// A sentence: too many viewers.
+    fn top(&mut self, question: &TopQuestion, sight: Sight) -> Result<String, String> {
+        let _ = (question, sight);
+        Err("this program shows no traffic".to_owned())
     }
     /// `/localhost/onym/log/lines`: the log as JSON; `None` when the program keeps none.
     fn log_json(&mut self) -> Option<String> {

@@ -42,6 +42,7 @@ mod dataset;
 mod events;
 mod guards;
 pub mod host;
+pub mod look;
 mod options;
 pub mod policy;
 mod reply;

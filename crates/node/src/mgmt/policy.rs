@@ -31,16 +31,19 @@ pub enum Privilege {
     Rib,
     /// `strategy-choice`: set, unset.
     StrategyChoice,
+    /// See packets of others, and which names are asked for: `onym dump`, `onym top`.
+    Watch,
 }
 
 /// Everything that can be granted.
-pub const ALL_PRIVILEGES: [Privilege; 6] = [
+pub const ALL_PRIVILEGES: [Privilege; 7] = [
     Privilege::Cs,
     Privilege::Faces,
     Privilege::Fib,
     Privilege::Log,
     Privilege::Rib,
     Privilege::StrategyChoice,
+    Privilege::Watch,
 ];
 
 /// What applications of everybody need: to register prefixes for themselves, and to have their own

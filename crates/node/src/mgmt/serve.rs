@@ -3,6 +3,8 @@
 use super::command::Refusal;
 use super::dataset::{self, Request};
 use super::host::Host;
+use super::look::{DumpQuestion, Sight, TopQuestion};
+use super::policy::Privilege;
 use super::reply::{self, FRESHNESS_MS};
 use super::{Management, Output, Requester, events};
 use onym_tables::Tick;
@@ -100,8 +102,8 @@ impl Management {
         now: Tick,
         host: &mut dyn Host,
     ) -> Option<()> {
-        if dataset::is_log(interest.name)
-            && let Err(why) = self.authorizer.may_read_log(requester)
+        if let Some(privilege) = dataset::privilege_for(interest.name)
+            && let Err(why) = self.authorizer.may_read(requester, privilege)
         {
             let refusal = Refusal::new(403, why).into();
             self.send_dataset(reply::rejection(interest.name, &refusal));
@@ -113,13 +115,48 @@ impl Management {
             self.send_dataset(wire);
             return Some(());
         }
-        let json = dataset::onym_content(interest.name, host)?;
+        let content = match self.looked_at(interest.name, requester, host) {
+            Some(Ok(content)) => content,
+            Some(Err(refusal)) => {
+                self.send_dataset(reply::rejection(interest.name, &refusal.into()));
+                return Some(());
+            }
+            None => dataset::onym_content(interest.name, host)?.into_bytes(),
+        };
         let wire = if interest.can_be_prefix {
-            self.publish(interest.name, json.into_bytes(), FRESHNESS_MS, now, host)?
+            self.publish(interest.name, content, FRESHNESS_MS, now, host)?
         } else {
-            reply::single(interest.name, json.as_bytes())?
+            reply::single(interest.name, &content)?
         };
         self.send_dataset(wire);
         Some(())
+    }
+
+    /// `/localhost/onym/dump/<question>` and `/localhost/onym/top/<question>`; none for other names.
+    fn looked_at(
+        &self,
+        name: NameRef<'_>,
+        requester: Requester,
+        host: &mut dyn Host,
+    ) -> Option<Result<Vec<u8>, Refusal>> {
+        let [what, question] = [name.get(2)?, name.get(3)?];
+        if name.len() != ONYM_NAME_LEN || !what.is_generic() || !question.is_generic() {
+            return None;
+        }
+        let refused = |why| Refusal::new(400, why);
+        match what.value {
+            b"dump" => Some(
+                DumpQuestion::parse(question.value).and_then(|q| host.dump(&q)).map_err(refused),
+            ),
+            b"top" => {
+                let sight = match self.authorizer.may_read(requester, Privilege::Watch) {
+                    Ok(()) => Sight::Names,
+                    Err(why) => Sight::Counts { why },
+                };
+                let top = TopQuestion::parse(question.value).and_then(|q| host.top(&q, sight));
+                Some(top.map(String::into_bytes).map_err(refused))
+            }
+            _ => None,
+        }
     }
 }

@@ -23,6 +23,9 @@ impl Driver for Shard {
     #[inline]
     fn receive(&mut self, io: &mut Io, slot: Slot, packet: Packet) -> Option<&'static str> {
         if super::push::is_push(&packet) {
+            if self.is_watched() {
+                self.watch_push(io.now, &packet);
+            }
             self.push_packet(io, slot, packet);
             return None;
         }
@@ -130,6 +133,31 @@ impl Driver for Shard {
 
     #[inline]
     fn receive_row(&mut self, io: &mut Io, slot: Slot, frames: &[RxFrame]) -> usize {
+        let count = self.take_front(io, slot, frames);
+        if count > 0 && self.is_watched() {
+            self.watch_frames(io, slot, &frames[..count]);
+        }
+        count
+    }
+
+    fn admit(&mut self, io: &mut Io, slot: Slot, frames: &[RxFrame]) -> usize {
+        let may_ask = self.may_ask(io, slot, frames.len());
+        self.not_held(io, slot, &frames[..may_ask])
+    }
+
+    fn held(&mut self, io: &mut Io, slot: Slot) -> bool {
+        self.is_paused(io, slot) || self.is_blocked(io, slot) && self.hold(slot)
+    }
+
+    fn given_up(&mut self, io: &mut Io, id: FaceId, interest: &Buf) {
+        self.fw.interest_lost(io.now, id, interest, &mut self.out);
+    }
+}
+
+impl Shard {
+    /// Takes frames at the front of `frames` together; how many.
+    #[inline]
+    fn take_front(&mut self, io: &mut Io, slot: Slot, frames: &[RxFrame]) -> usize {
         if frames.first().and_then(|frame| PacketType::of(&frame.bytes))
             != Some(PacketType::PushApp)
         {
@@ -150,21 +178,6 @@ impl Driver for Shard {
         count
     }
 
-    fn admit(&mut self, io: &mut Io, slot: Slot, frames: &[RxFrame]) -> usize {
-        let may_ask = self.may_ask(io, slot, frames.len());
-        self.not_held(io, slot, &frames[..may_ask])
-    }
-
-    fn held(&mut self, io: &mut Io, slot: Slot) -> bool {
-        self.is_paused(io, slot) || self.is_blocked(io, slot) && self.hold(slot)
-    }
-
-    fn given_up(&mut self, io: &mut Io, id: FaceId, interest: &Buf) {
-        self.fw.interest_lost(io.now, id, interest, &mut self.out);
-    }
-}
-
-impl Shard {
     /// Whether what found no room at a peer would find it now; later the peer rings.
     fn is_due(&self) -> bool {
         self.to.iter().flatten().any(ToPeer::is_due)

@@ -22,6 +22,8 @@ mod push;
 #[cfg(test)]
 mod tests;
 mod told;
+mod watch;
+mod watch_order;
 
 pub(crate) use app::AppSide;
 pub(crate) use apps::About;
@@ -30,6 +32,7 @@ pub(crate) use hold::Hold;
 pub(crate) use order::{FaceOrder, Opening, Order, Route, ShardPort, TableOrder, ask_all};
 pub use push::PushDropped;
 pub(crate) use push::{Peer, PushParts, PushSide, PushState};
+pub(crate) use watch_order::{WatchOrder, Watched};
 
 use crate::cross::{FromPeer, ToPeer};
 use onym_engine::{Bell, Engine, Policy};
@@ -38,6 +41,7 @@ use onym_forward::{Event, Forwarder};
 use onym_frame::Buf;
 use onym_link::Outbox;
 use onym_tables::FaceId;
+use onym_watch::Watch;
 use rtrb::Producer;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -164,6 +168,8 @@ pub(crate) struct Shard {
     /// The push half, when it is enabled.
     push: Option<PushSide>,
     pub(crate) push_dropped: PushDropped,
+    /// What viewers are shown; none without viewers.
+    watch: Option<Box<Watch>>,
 }
 
 impl std::fmt::Debug for Shard {
@@ -206,6 +212,7 @@ impl Shard {
             paused: local::Paused::new(parts.hold),
             push: parts.push,
             push_dropped: PushDropped::default(),
+            watch: None,
         }
     }
 

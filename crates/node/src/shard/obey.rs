@@ -37,6 +37,7 @@ impl Shard {
             Order::Home { name, reply } => reply.send(self.chooser.by_name(name.value())),
             Order::State { reply } => reply.send(self.state(io)),
             Order::PushState { reply } => reply.send(self.push_state()),
+            Order::Watch(order) => self.obey_watch(io.now, order),
             Order::IsDrained { reply } => reply.send(self.is_drained(io)),
             Order::Stop => io.stop(),
         }

@@ -1,6 +1,6 @@
 //! Orders of other threads to a shard: a typed protocol, executed between two rounds.
 
-use super::PushState;
+use super::{PushState, WatchOrder};
 use crate::counts::ShardState;
 use onym_engine::mailbox::PATIENCE;
 use onym_engine::{Answer, OwnerCounters, Port, Reply};
@@ -118,10 +118,18 @@ pub(crate) enum Order {
     State { reply: Reply<ShardState> },
     /// What the shard counted of the push half.
     PushState { reply: Reply<PushState> },
+    /// About what viewers are shown.
+    Watch(WatchOrder),
     /// Whether every send queue is empty and nothing crosses.
     IsDrained { reply: Reply<bool> },
     /// The shard ends after this round.
     Stop,
+}
+
+impl From<WatchOrder> for Order {
+    fn from(order: WatchOrder) -> Self {
+        Self::Watch(order)
+    }
 }
 
 impl From<FaceOrder> for Order {

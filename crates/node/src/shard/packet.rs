@@ -15,7 +15,7 @@ impl Shard {
     #[inline]
     pub(super) fn accept(&mut self, now: Tick, packet: Packet) -> Option<Verdict> {
         if self.is_alone() {
-            return Some(self.fw.receive(now, packet, &mut self.out));
+            return Some(self.forward(now, packet));
         }
         let waiting = match self.discovery.load(Ordering::Acquire) {
             true => Waiting::Discovery,
@@ -27,7 +27,7 @@ impl Shard {
                 None
             }
             Some(way) => self.arrive(now, way.leg, packet),
-            None => Some(self.fw.receive(now, packet, &mut self.out)),
+            None => Some(self.forward(now, packet)),
         }
     }
 
@@ -46,7 +46,7 @@ impl Shard {
                         self.cross(home, Leg::Home, packet);
                         None
                     }
-                    None => Some(self.fw.receive(now, packet, &mut self.out)),
+                    None => Some(self.forward(now, packet)),
                 }
             }
             Leg::Discovery(home) => {
@@ -58,9 +58,29 @@ impl Shard {
                 self.cross(home.into(), leg, packet);
                 None
             }
-            Leg::Solicited => self.fw.receive_data(now, &packet, Share::Wanted, &mut self.out),
-            Leg::Home | Leg::Probe => Some(self.fw.receive(now, packet, &mut self.out)),
+            Leg::Solicited => {
+                let verdict = self.fw.receive_data(now, &packet, Share::Wanted, &mut self.out);
+                self.watch_received(now, &packet, verdict);
+                verdict
+            }
+            Leg::Home | Leg::Probe => Some(self.forward(now, packet)),
         }
+    }
+
+    /// A packet that is here to stay goes through the forwarder.
+    #[inline]
+    fn forward(&mut self, now: Tick, packet: Packet) -> Verdict {
+        if self.is_watched() {
+            return self.forward_watched(now, packet);
+        }
+        self.fw.receive(now, packet, &mut self.out)
+    }
+
+    #[cold]
+    fn forward_watched(&mut self, now: Tick, packet: Packet) -> Verdict {
+        let verdict = self.fw.receive(now, packet.clone(), &mut self.out);
+        self.watch_received(now, &packet, Some(verdict));
+        verdict
     }
 
     fn cross(&mut self, shard: usize, leg: Leg, packet: Packet) {
@@ -140,7 +160,10 @@ impl Shard {
         }
         face.queue.set_lane(if is_push { push_lane(face) } else { Lane::Pull });
         // Refusals are counted by the link service.
-        let _ = face.link.send(now, item, arena, &mut face.queue);
+        let sent = face.link.send(now, item, arena, &mut face.queue);
+        if self.is_watched() {
+            self.watch_sent(now, face.id, item, arena, sent);
+        }
         if is_push {
             self.note_hold(io, slot);
         }

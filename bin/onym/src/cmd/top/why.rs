@@ -1,0 +1,241 @@
+//! What slows a node down, by stated rules over one interval.
+
+use super::model::{Face, Node, Snapshot};
+use crate::plain;
+use serde::Serialize;
+
+/// A shard that is busier is the bottleneck.
+const BUSY: f64 = 0.95;
+/// A send queue that is fuller is.
+const QUEUE: f64 = 0.5;
+/// A table that is fuller is.
+const FULL: f64 = 0.9;
+/// Interests a second to a face below which nothing is said about its answers.
+const ASKED: f64 = 10.0;
+/// Answers to these, below which a face does not answer.
+const ANSWERED: f64 = 0.5;
+/// Lookups a second below which nothing is said about the cache.
+const LOOKUPS: f64 = 100.0;
+
+/// One finding.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct Reason {
+    /// The rule.
+    pub(super) rule: &'static str,
+    /// What was found, and what to do.
+    pub(super) sentence: String,
+}
+
+fn reason(rule: &'static str, sentence: String) -> Reason {
+    Reason { rule, sentence }
+}
+
+/// What is so now; what needs a comparison of counters is told when there is one.
+pub(super) fn since(now: &Snapshot, before: Option<&Snapshot>) -> Vec<Reason> {
+    let mut found = Vec::new();
+    found.extend(now.faces.iter().flat_map(of_face));
+    found.extend(tables(&now.node));
+    if let Some(before) = before.filter(|before| before.node.start_ms == now.node.start_ms) {
+        found.extend(shards(now, &before.node));
+        found.extend(counters(now, &before.node));
+    }
+    found
+}
+
+/// The findings as text.
+pub(super) fn text(found: &[Reason]) -> String {
+    if found.is_empty() {
+        return "Nothing: no queue is long, no table nearly full, no face silent, nothing is lost."
+            .to_owned();
+    }
+    let lines: Vec<_> = found.iter().map(|reason| reason.sentence.clone()).collect();
+    lines.join("\n")
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn of_face(face: &Face) -> Vec<Reason> {
+    let mut found = Vec::new();
+    let name = format!("Face {} ({})", face.face, plain::line(&face.uri));
+    if !face.up {
+        let what = format!("{name} is down: what is routed to it is lost until it connects again.");
+        found.push(reason("face_down", what));
+    }
+    let fill = face.queue_bytes as f64 / (face.queue_bytes_max.max(1)) as f64;
+    if fill > QUEUE {
+        let percent = fill * 100.0;
+        let next = match face.is_local {
+            true => "The application reads too slowly",
+            false => "The link or the peer is slower than what is sent to it",
+        };
+        let what = format!("The send queue of {name} is {percent:.0} % full. {next}.");
+        found.push(reason("queue", what));
+    } else if face.losses > 0.0 {
+        let what = format!("{name}: {:.0} packets a second are not sent.", face.losses);
+        found.push(reason("losses", what));
+    }
+    let answers = face.in_data + face.in_nacks;
+    if face.out_interests > ASKED && answers < ANSWERED * face.out_interests {
+        let what = format!(
+            "{name} answers {:.0} of {:.0} Interests a second: the producer behind it is slow, gone, \
+             or does not have what it announced.",
+            answers, face.out_interests
+        );
+        found.push(reason("silent", what));
+    }
+    found
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn tables(node: &Node) -> Vec<Reason> {
+    let fill = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
+    let mut found = Vec::new();
+    let pit =
+        fill(node.pit.entries, node.pit.entries_max).max(fill(node.pit.bytes, node.pit.bytes_max));
+    if node.pit.entries_max > 0 && pit > FULL {
+        let percent = pit * 100.0;
+        let what = format!(
+            "The PIT is {percent:.0} % full: Interests that nobody answers fill it, or pit.entries_max \
+             and pit.bytes_max are too small."
+        );
+        found.push(reason("pit", what));
+    }
+    if node.rib.routes_max > 0 && fill(node.rib.routes, node.rib.routes_max) > FULL {
+        let what = "Routes are nearly as many as tables.rib_routes_max.".to_owned();
+        found.push(reason("routes", what));
+    }
+    found
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn shards(now: &Snapshot, before: &Node) -> Vec<Reason> {
+    let interval_ns = now.interval_ms as f64 * 1e6;
+    if interval_ns <= 0.0 {
+        return Vec::new();
+    }
+    let pairs = now.node.busy_ns.iter().zip(&before.busy_ns).enumerate();
+    let busy = pairs
+        .map(|(shard, (now, before))| (shard, now.saturating_sub(*before) as f64 / interval_ns));
+    let sentence = |(shard, share): (usize, f64)| {
+        let percent = (share * 100.0).min(100.0);
+        let what = format!(
+            "Shard {shard} is busy {percent:.0} % of the time: the processor is the bottleneck. More \
+             shards help where there are more cores (key shards)."
+        );
+        reason("shard", what)
+    };
+    busy.filter(|(_, share)| *share > BUSY).map(sentence).collect()
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn counters(now: &Snapshot, before: &Node) -> Vec<Reason> {
+    let seconds = now.interval_ms as f64 / 1e3;
+    if seconds <= 0.0 {
+        return Vec::new();
+    }
+    let rate =
+        |of: &dyn Fn(&Node) -> u64| of(&now.node).saturating_sub(of(before)) as f64 / seconds;
+    let mut found = Vec::new();
+    let late = rate(&|n| n.frames_dropped.get("listener_full").copied().unwrap_or_default());
+    if late > 0.0 {
+        let what = format!(
+            "{late:.0} frames a second of new peers are lost before a shard takes them: receive \
+             buffers overflow (`onym doctor` says how to enlarge them)."
+        );
+        found.push(reason("receive", what));
+    }
+    let lookups = rate(&|n| n.cs.hits + n.cs.misses);
+    let is_full = now.node.cs.packets_max > 0
+        && now.node.cs.entries as f64 > FULL * now.node.cs.packets_max as f64
+        || now.node.cs.bytes_max > 0
+            && now.node.cs.bytes as f64 > FULL * now.node.cs.bytes_max as f64;
+    let hits = rate(&|n| n.cs.hits);
+    if lookups > LOOKUPS && is_full && hits < 0.1 * lookups && hits > 0.0 {
+        let what = format!(
+            "The content store is full and answers {:.0} % of the lookups: what is asked again is gone \
+             by then. Raise cs.packets_max and cs.bytes_max, or leave it.",
+            100.0 * hits / lookups
+        );
+        found.push(reason("cache", what));
+    }
+    found
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::model::Tables;
+    use super::*;
+
+    fn idle() -> Snapshot {
+        let face =
+            Face { face: 300, uri: "udp4://192.0.2.1:6363".into(), up: true, ..Face::default() };
+        let node = Node {
+            busy_ns: vec![0],
+            pit: Tables { entries_max: 100, bytes_max: 100, ..Tables::default() },
+            cs: Tables { packets_max: 100, ..Tables::default() },
+            rib: Tables { routes_max: 100, ..Tables::default() },
+            ..Node::default()
+        };
+        Snapshot {
+            interval_ms: 1000,
+            node,
+            faces: vec![face],
+            faces_count: 1,
+            ..Snapshot::default()
+        }
+    }
+
+    /// The rules that hold after `change`, compared with the state before it.
+    fn rules(change: impl FnOnce(&mut Snapshot)) -> Vec<&'static str> {
+        let before = idle();
+        let mut now = idle();
+        change(&mut now);
+        since(&now, Some(&before)).into_iter().map(|reason| reason.rule).collect()
+    }
+
+    #[test]
+    fn an_idle_node_has_nothing() {
+        assert!(rules(|_| {}).is_empty());
+        assert!(text(&[]).starts_with("Nothing: "));
+    }
+
+    #[test]
+    fn each_rule_holds_for_what_it_is_about_and_for_nothing_else() {
+        assert_eq!(rules(|s| s.faces[0].up = false), ["face_down"]);
+        let full =
+            |s: &mut Snapshot| (s.faces[0].queue_bytes, s.faces[0].queue_bytes_max) = (60, 100);
+        assert_eq!(rules(full), ["queue"]);
+        assert_eq!(rules(|s| s.faces[0].losses = 3.0), ["losses"]);
+        let silent =
+            |s: &mut Snapshot| (s.faces[0].out_interests, s.faces[0].in_data) = (100.0, 20.0);
+        assert_eq!(rules(silent), ["silent"]);
+        let answers =
+            |s: &mut Snapshot| (s.faces[0].out_interests, s.faces[0].in_data) = (100.0, 90.0);
+        assert!(rules(answers).is_empty());
+        assert_eq!(rules(|s| s.node.pit.entries = 95), ["pit"]);
+        assert_eq!(rules(|s| s.node.pit.bytes = 95), ["pit"]);
+        assert_eq!(rules(|s| s.node.rib.routes = 95), ["routes"]);
+        assert_eq!(rules(|s| s.node.busy_ns[0] = 990_000_000), ["shard"]);
+        assert!(rules(|s| s.node.busy_ns[0] = 900_000_000).is_empty());
+        let late =
+            |s: &mut Snapshot| s.node.frames_dropped = [("listener_full".to_owned(), 9)].into();
+        assert_eq!(rules(late), ["receive"]);
+        let small = |s: &mut Snapshot| {
+            s.node.cs = Tables {
+                entries: 100,
+                packets_max: 100,
+                hits: 5,
+                misses: 995,
+                ..Tables::default()
+            };
+        };
+        assert_eq!(rules(small), ["cache"]);
+    }
+
+    #[test]
+    fn a_node_that_started_again_is_not_compared() {
+        let mut now = idle();
+        (now.node.start_ms, now.node.busy_ns) = (7, vec![990_000_000]);
+        assert!(since(&now, Some(&idle())).is_empty());
+    }
+}

@@ -1,0 +1,265 @@
+//! `onym dump` and `onym top` as a person uses them: in a terminal, in a pipe, into a file.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use rustix::fs::{Mode, OFlags};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+use serde_json::Value;
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::process::{Child, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use support::{Place, Running, wait_until};
+
+/// Asks for a name that nobody has, until the other side has seen enough.
+fn ask_until(place: &Place, name: &str, mut enough: impl FnMut() -> bool) {
+    wait_until(name, || {
+        let ended = place.run(&["peek", name, "--lifetime", "50"]);
+        assert_ne!(ended.code, 0, "nobody has it");
+        enough()
+    });
+}
+
+/// The lines of a program that has ended, of which there are at least `count`.
+fn lines(running: &Running, count: usize) -> Vec<Value> {
+    wait_until("its lines", || running.out.text().lines().count() >= count);
+    running.out.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn packets_are_shown_with_their_verdict_and_nothing_of_management() {
+    let place = Place::new();
+    let _daemon = place.daemon(&[]);
+    let mut dump = place.start(&["dump", "--json", "--count", "2"]);
+    dump.wait_for("watching");
+    let mut ended = false;
+    ask_until(&place, "/nobody/has/this", || {
+        ended |= !dump.runs();
+        ended
+    });
+    assert_eq!(dump.end(), Some(0), "{}", dump.err.text());
+    let shown = lines(&dump, 2);
+    assert_eq!(shown.len(), 2);
+    let [came, went] = [&shown[0], &shown[1]];
+    assert_eq!((&came["kind"], &came["direction"]), (&"interest".into(), &"in".into()), "{came}");
+    assert_eq!(came["comment"], "no_route", "the verdict: {came}");
+    assert_eq!((&went["kind"], &went["direction"]), (&"nack".into(), &"out".into()), "{went}");
+    assert_eq!((&went["comment"], &went["nack_reason"]), (&"sent".into(), &"NoRoute".into()));
+    assert_eq!(came["name"], "/nobody/has/this");
+    wait_until("what it says at its end", || dump.err.text().contains("2 packets"));
+}
+
+#[test]
+fn a_filter_of_the_node_lets_through_what_it_says() {
+    let place = Place::new();
+    let _daemon = place.daemon(&["shards=2"]);
+    let filter = ["dump", "--json", "--prefix", "/wanted", "--kind", "interest", "-c", "1"];
+    let mut dump = place.start(&filter);
+    dump.wait_for("watching");
+    for _ in 0..3 {
+        place.run(&["peek", "/other/name", "--lifetime", "50"]);
+    }
+    ask_until(&place, "/wanted/name", || !dump.runs());
+    let shown = lines(&dump, 1);
+    assert_eq!((shown.len(), &shown[0]["name"]), (1, &"/wanted/name".into()), "{shown:?}");
+    let refused = place.run(&["dump", "--sample", "0"]);
+    assert_eq!(refused.code, 2, "{}", refused.err);
+}
+
+#[test]
+fn a_capture_is_read_by_dissect_and_can_be_anonymous() {
+    let place = Place::new();
+    let _daemon = place.daemon(&[]);
+    let write = ["dump", "-w", "seen.pcapng", "--count", "2", "--anonymous"];
+    let mut dump = place.start(&write);
+    dump.wait_for("watching");
+    ask_until(&place, "/private/person", || !dump.runs());
+    let ended = place.run(&["dissect", "seen.pcapng", "--json"]);
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    let shown: Vec<Value> =
+        ended.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(shown.len(), 2, "{}", ended.out);
+    assert_eq!(shown[0]["comment"], "no_route");
+    let name = shown[0]["name"].as_str().unwrap();
+    assert!(!name.contains("private") && name.matches('/').count() == 2, "{name}");
+    let octets = std::fs::read(place.path("seen.pcapng")).unwrap();
+    assert!(!octets.windows(7).any(|w| w == b"private"));
+}
+
+/// The size of the terminal.
+const ROWS: usize = 40;
+const COLUMNS: usize = 120;
+
+/// A terminal with a program in it, which ends with the test.
+struct Screen {
+    child: Child,
+    keys: File,
+    shown: Arc<Mutex<String>>,
+}
+
+impl Screen {
+    /// Starts `onym` in a new terminal.
+    fn start(place: &Place, args: &[&str]) -> Self {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let size = Winsize {
+            ws_row: u16::try_from(ROWS).unwrap(),
+            ws_col: u16::try_from(COLUMNS).unwrap(),
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        tcsetwinsize(&master, size).unwrap();
+        let path = ptsname(&master, Vec::new()).unwrap();
+        let slave = rustix::fs::open(path, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
+        let end = || Stdio::from(slave.try_clone().unwrap());
+        let mut command = place.command(args);
+        command.env("TERM", "xterm-256color").stdin(end()).stdout(end()).stderr(end());
+        let child = command.spawn().unwrap();
+        drop(slave);
+        let keys = File::from(master);
+        let mut from = keys.try_clone().unwrap();
+        let shown = Arc::new(Mutex::new(String::new()));
+        let to = Arc::clone(&shown);
+        thread::spawn(move || {
+            let mut piece = [0; 4096];
+            while let Ok(len @ 1..) = from.read(&mut piece) {
+                to.lock().unwrap().push_str(&String::from_utf8_lossy(&piece[..len]));
+            }
+        });
+        Self { child, keys, shown }
+    }
+
+    /// Waits until all of `texts` are on the screen.
+    fn wait_for(&self, texts: &[&str]) {
+        wait_until(&format!("{texts:?}"), || {
+            let shown = shown_after(&self.shown.lock().unwrap());
+            texts.iter().all(|text| shown.contains(text))
+        });
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).unwrap();
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What a terminal shows after `text`: text goes where the cursor is, and a command moves the cursor
+/// or clears the screen; other commands (colours, modes) change nothing that is read here.
+fn shown_after(text: &str) -> String {
+    let mut screen = vec![[' '; COLUMNS]; ROWS];
+    let (mut row, mut column) = (0, 0);
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        if c != '\x1b' {
+            if let Some(cell) = screen.get_mut(row).and_then(|line| line.get_mut(column)) {
+                *cell = c;
+            }
+            column += 1;
+            continue;
+        }
+        if rest.next() != Some('[') {
+            continue;
+        }
+        let mut numbers = String::new();
+        let command = rest.by_ref().find(|c| {
+            let is_command = c.is_ascii_alphabetic();
+            if !is_command {
+                numbers.push(*c);
+            }
+            is_command
+        });
+        match command {
+            Some('H') => {
+                let mut at = numbers.split(';').map(|n| n.parse::<usize>().unwrap_or(1) - 1);
+                (row, column) = (at.next().unwrap_or(0), at.next().unwrap_or(0));
+            }
+            Some('J') => screen.iter_mut().for_each(|line| line.fill(' ')),
+            _ => {}
+        }
+    }
+    let lines = screen.into_iter().map(|line| line.into_iter().collect::<String>());
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn the_screen_follows_the_keys() {
+    let place = Place::new();
+    let _daemon = place.daemon(&[]);
+    let mut screen = Screen::start(&place, &["top", "--every", "200"]);
+    screen.wait_for(&["faces by packets", "shards busy", "q end"]);
+    screen.press("3");
+    screen.wait_for(&["tables and drops", "content store", "Dropped packets"]);
+    screen.press("4");
+    screen.wait_for(&["The push half is off here"]);
+    screen.press("?");
+    screen.wait_for(&["packets marked for congestion"]);
+    screen.press("w");
+    screen.wait_for(&["what slows this node down"]);
+    screen.press("1s");
+    screen.wait_for(&["faces by in"]);
+    screen.press("\r");
+    screen.wait_for(&["remote", "round trip"]);
+    screen.press("p");
+    screen.wait_for(&["PAUSED"]);
+    screen.press("q");
+    let mut ended = None;
+    wait_until("the end of top", || {
+        ended = screen.child.try_wait().unwrap();
+        ended.is_some()
+    });
+    assert!(ended.unwrap().success());
+}
+
+#[test]
+fn one_second_of_traffic_is_told_with_prefixes_and_round_trips() {
+    let place = Place::new();
+    let _daemon = place.daemon(&[]);
+    std::fs::write(place.path("file"), vec![7; 4_000_000]).unwrap();
+    let _put = place.put(&["/videos/one", "file"]);
+    let told = thread::scope(|scope| {
+        let top = scope.spawn(|| {
+            let mut told = Value::Null;
+            wait_until("a second with traffic", || {
+                told = place.json(&["top", "--once", "--every", "1000"]);
+                told["prefixes"].as_array().is_some_and(|rows| !rows.is_empty())
+                    && told["faces"].as_array().unwrap().iter().any(|f| !f["rtt_us"].is_null())
+            });
+            told
+        });
+        while !top.is_finished() {
+            let got = place.run(&["get", "/videos/one", "-o", "copy"]);
+            assert_eq!(got.code, 0, "{}", got.err);
+        }
+        top.join().unwrap()
+    });
+    let row = &told["prefixes"][0];
+    assert_eq!(row["prefix"], "/videos/one", "{row}");
+    assert!(row["interests"].as_f64().unwrap() > 0.0, "{row}");
+    let faces = told["faces"].as_array().unwrap();
+    assert!(faces.iter().any(|face| face["in_packets"].as_f64().unwrap() > 0.0));
+    assert!(told["node"]["pit"]["entries_max"].as_u64().unwrap() > 0);
+    assert!(told["interval_ms"].as_u64().unwrap() >= 900);
+}
+
+/// A producer that does not answer is named, and a terminal is asked for where there is none.
+#[test]
+fn what_slows_a_node_down_is_said_in_sentences() {
+    let place = Place::new();
+    let _daemon = place.daemon(&[]);
+    let quiet = place.run(&["top", "--why"]);
+    assert!(quiet.out.starts_with("Nothing: "), "{}{}", quiet.out, quiet.err);
+    let no_terminal = place.run(&["top"]);
+    assert_eq!(no_terminal.code, 2, "{}", no_terminal.err);
+    assert!(no_terminal.err.contains("--once"), "{}", no_terminal.err);
+}

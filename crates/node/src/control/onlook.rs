@@ -1,0 +1,261 @@
+//! What `onym dump` and `onym top` are shown: the shards keep it, here it is put together.
+
+use super::status::Survey;
+use super::viewers::{Counted, PrefixShown, Rates};
+use super::{Io, Plane};
+use crate::mgmt::host::FaceCounters;
+use crate::mgmt::look::{DumpQuestion, FaceOrder, Sight, TopQuestion};
+use crate::shard::{WatchOrder, Watched};
+use onym_engine::clock::unix_ms;
+use onym_tables::FaceId;
+use onym_watch::{Record, record};
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// A face as a viewer is told. Rates are a second's.
+#[derive(Debug, Serialize)]
+struct FaceRow {
+    face: u32,
+    uri: String,
+    local_uri: String,
+    is_local: bool,
+    up: bool,
+    in_packets: f64,
+    out_packets: f64,
+    in_bytes: f64,
+    out_bytes: f64,
+    in_interests: f64,
+    in_data: f64,
+    in_nacks: f64,
+    out_interests: f64,
+    out_data: f64,
+    out_nacks: f64,
+    /// Not sent: the queue was full, the face was down, the packet did not fit.
+    losses: f64,
+    /// Marked for congestion.
+    marked: f64,
+    /// Sent again by the link's reliability.
+    repeated: f64,
+    queue_bytes: usize,
+    queue_bytes_max: usize,
+    rtt_us: Option<u64>,
+    total_in_bytes: u64,
+    total_out_bytes: u64,
+    total_losses: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct PushShown {
+    sent: u64,
+    delivered: u64,
+    lost: u64,
+    missed: u64,
+    backlog: u64,
+    applications: u64,
+    vertices: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Top {
+    /// Since the viewer asked last; 0 at its first question, then there are no rates.
+    interval_ms: u64,
+    /// `/localhost/onym/status/node`.
+    node: Value,
+    faces_count: usize,
+    faces: Vec<FaceRow>,
+    prefixes: Vec<PrefixShown>,
+    /// Why there are no prefixes.
+    prefixes_hidden: Option<String>,
+    push: Option<PushShown>,
+}
+
+/// The control plane looked at by viewers.
+pub(super) struct Onlooker<'a> {
+    pub(super) plane: &'a mut Plane,
+    pub(super) io: &'a mut Io,
+}
+
+impl Onlooker<'_> {
+    /// `/localhost/onym/dump`.
+    ///
+    /// # Errors
+    /// A sentence: there are too many viewers.
+    pub(super) fn dump(&mut self, question: &DumpQuestion) -> Result<Vec<u8>, String> {
+        let (now, viewer) = (self.io.now, question.viewer);
+        let Plane { shards, watches, .. } = &mut *self.plane;
+        watches.asked(now);
+        let filter = &question.filter;
+        let each = shards.ask_all(|reply| {
+            let filter = filter.clone();
+            WatchOrder::Take { viewer, filter, reply }
+        });
+        let is_refused = each.iter().any(Option::is_none);
+        if question.is_last || is_refused {
+            shards.tell_all(|| WatchOrder::End { viewer });
+        }
+        if is_refused {
+            let max = onym_watch::CAPTURES_MAX;
+            return Err(format!("{max} others watch already; wait until one of them ends"));
+        }
+        let offset = *watches
+            .unix_offset
+            .get_or_insert_with(|| i128::from(unix_ms()) * 1_000_000 - i128::from(now.0));
+        let missed = each.iter().flatten().map(|taken| taken.missed).sum();
+        let mut records: Vec<Record> = each.into_iter().flatten().flat_map(|t| t.records).collect();
+        // Each shard's are in order.
+        records.sort_by_key(|record| record.time_ns);
+        let mut batch = Vec::new();
+        for mut record in records {
+            record.time_ns = u64::try_from(i128::from(record.time_ns) + offset).unwrap_or_default();
+            record.write(&mut batch);
+        }
+        record::write_missed(&mut batch, missed);
+        Ok(batch)
+    }
+
+    /// `/localhost/onym/top`.
+    ///
+    /// # Errors
+    /// A sentence: there are too many viewers.
+    pub(super) fn top(&mut self, question: &TopQuestion, sight: Sight) -> Result<String, String> {
+        let now = self.io.now;
+        self.plane.watches.asked(now);
+        let (key, depth) = (self.plane.watches.key, question.depth);
+        let watched = self.plane.shards.ask_all(|reply| WatchOrder::Traffic { key, depth, reply });
+        let counted = self.counted();
+        let viewer = self.plane.watches.viewer(now, question.viewer)?;
+        let interval = now.since(viewer.asked);
+        viewer.asked = now;
+        let before = std::mem::replace(&mut viewer.faces, counted);
+        let rates = Rates { seconds: interval.as_secs_f64() };
+        let (prefixes, prefixes_hidden) = match sight {
+            Sight::Names => (viewer.prefixes(rates, &watched), None),
+            Sight::Counts { why } => (Vec::new(), Some(why)),
+        };
+        let after: Vec<(FaceId, Counted)> = viewer.faces.iter().map(|(id, c)| (*id, *c)).collect();
+        let faces_count = after.len();
+        let faces = self.faces(question, rates, &before, after, &watched);
+        let mut survey = Survey { plane: self.plane, io: self.io };
+        let node = serde_json::from_str(&survey.json()).map_err(|e| e.to_string())?;
+        let push = survey.snapshot(crate::push::ANSWER_MAX).push.map(|push| PushShown {
+            sent: push.publications[0],
+            delivered: push.publications[1],
+            lost: push.publications[2],
+            missed: push.dropped.missed,
+            backlog: push.dropped.backlog,
+            applications: push.apps,
+            vertices: push.vertices,
+        });
+        let interval_ms = u64::try_from(interval.as_millis()).unwrap_or_default();
+        let top = Top { interval_ms, node, faces_count, faces, prefixes, prefixes_hidden, push };
+        serde_json::to_string(&top).map_err(|e| e.to_string())
+    }
+
+    fn counted(&self) -> HashMap<FaceId, Counted> {
+        let packets = self.plane.shards.packet_counters();
+        let owners = self.plane.shards.owner_counters();
+        let each = self.plane.faces.iter().map(|record| {
+            let id = record.id;
+            let packets = packets.get(&id).copied().unwrap_or_default();
+            (id, Counted { packets, owner: owners.get(&id).copied().unwrap_or_default() })
+        });
+        each.collect()
+    }
+
+    /// The rows of the faces that the question asks for.
+    fn faces(
+        &self,
+        question: &TopQuestion,
+        rates: Rates,
+        before: &HashMap<FaceId, Counted>,
+        mut after: Vec<(FaceId, Counted)>,
+        watched: &[Watched],
+    ) -> Vec<FaceRow> {
+        let trips = round_trips(watched);
+        let past = |id| before.get(&id).copied();
+        if let Some(face) = question.face {
+            after.retain(|(id, _)| *id == face);
+        }
+        let weight = |(id, now): &(FaceId, Counted)| {
+            // A face that came since has no rate yet.
+            let past = past(*id).unwrap_or(*now);
+            let gone = |of: fn(&Counted) -> u64| of(now).saturating_sub(of(&past));
+            match question.order {
+                FaceOrder::Packets => gone(|c| sum(&c.packets)),
+                FaceOrder::In => gone(|c| c.owner.traffic.in_bytes),
+                FaceOrder::Out => gone(|c| c.owner.traffic.out_bytes),
+                FaceOrder::Losses => gone(Counted::losses),
+                FaceOrder::Queue => now.owner.queued as u64,
+                FaceOrder::RoundTrip => {
+                    trips.get(id).map_or(0, |d| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX))
+                }
+                FaceOrder::Number => u64::MAX - u64::from(id.0),
+            }
+        };
+        after.sort_by_cached_key(|face| (std::cmp::Reverse(weight(face)), face.0));
+        after.truncate(question.faces);
+        let rows = after.into_iter().map(|(id, now)| {
+            self.row(id, rates, past(id).unwrap_or(now), now, trips.get(&id).copied())
+        });
+        rows.flatten().collect()
+    }
+
+    fn row(
+        &self,
+        id: FaceId,
+        rates: Rates,
+        past: Counted,
+        now: Counted,
+        trip: Option<Duration>,
+    ) -> Option<FaceRow> {
+        let record = self.plane.faces.get(id)?;
+        let view = record.view(now.packets, &self.plane.settings, self.io.now);
+        let rate = |of: fn(&Counted) -> u64| rates.of(of(&past), of(&now));
+        Some(FaceRow {
+            face: id.0,
+            uri: view.remote_uri,
+            local_uri: view.local_uri,
+            is_local: view.scope == onym_wire::mgmt::Scope::Local,
+            up: view.up,
+            in_packets: rate(|c| c.packets.in_interests + c.packets.in_data + c.packets.in_nacks),
+            out_packets: rate(|c| {
+                c.packets.out_interests + c.packets.out_data + c.packets.out_nacks
+            }),
+            in_bytes: rate(|c| c.owner.traffic.in_bytes),
+            out_bytes: rate(|c| c.owner.traffic.out_bytes),
+            in_interests: rate(|c| c.packets.in_interests),
+            in_data: rate(|c| c.packets.in_data),
+            in_nacks: rate(|c| c.packets.in_nacks),
+            out_interests: rate(|c| c.packets.out_interests),
+            out_data: rate(|c| c.packets.out_data),
+            out_nacks: rate(|c| c.packets.out_nacks),
+            losses: rate(Counted::losses),
+            marked: rate(|c| c.owner.link.congestion_marked),
+            repeated: rate(|c| c.owner.link.reliability.retransmitted),
+            queue_bytes: now.owner.queued,
+            queue_bytes_max: record.queue_bytes_max,
+            rtt_us: trip.and_then(|d| u64::try_from(d.as_micros()).ok()),
+            total_in_bytes: now.owner.traffic.in_bytes,
+            total_out_bytes: now.owner.traffic.out_bytes,
+            total_losses: now.losses(),
+        })
+    }
+}
+
+/// The round trip of each face: that of the shard with most samples.
+fn round_trips(watched: &[Watched]) -> HashMap<FaceId, Duration> {
+    let mut best = HashMap::new();
+    for trip in watched.iter().flat_map(|w| &w.round_trips) {
+        let known = best.entry(trip.face).or_insert((trip.samples, trip.smoothed));
+        if trip.samples > known.0 {
+            *known = (trip.samples, trip.smoothed);
+        }
+    }
+    best.into_iter().map(|(face, (_, smoothed))| (face, smoothed)).collect()
+}
+
+fn sum(c: &FaceCounters) -> u64 {
+    c.in_interests + c.in_data + c.in_nacks + c.out_interests + c.out_data + c.out_nacks
+}

@@ -1,0 +1,165 @@
+//! Who looks at the node's traffic: what each was told last, and until when it is waited for.
+
+use super::shards::Shards;
+use crate::mgmt::host::FaceCounters;
+use crate::shard::{WatchOrder, Watched};
+use onym_engine::OwnerCounters;
+use onym_tables::{FaceId, Tick};
+use onym_watch::{LEASE, PrefixRow};
+use onym_wire::Name;
+use serde::Serialize;
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// Viewers of `onym top` at the same time.
+const VIEWERS_MAX: usize = 4;
+/// Prefixes of an answer.
+const PREFIXES_MAX: usize = 100;
+
+/// What a face had counted when a viewer asked last.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Counted {
+    pub(super) packets: FaceCounters,
+    pub(super) owner: OwnerCounters,
+}
+
+impl Counted {
+    /// Packets for this face that were not sent.
+    pub(super) fn losses(&self) -> u64 {
+        let o = &self.owner;
+        o.link.queue_full + o.link.over_mtu + o.traffic.face_gone + o.io.out_refused
+    }
+}
+
+/// One viewer of `onym top`, with what it was told last.
+#[derive(Debug)]
+pub(super) struct Viewer {
+    id: u64,
+    pub(super) asked: Tick,
+    pub(super) faces: HashMap<FaceId, Counted>,
+    prefixes: HashMap<Name, PrefixRow>,
+}
+
+/// The viewers of a node.
+#[derive(Debug)]
+pub(super) struct Watches {
+    viewers: Vec<Viewer>,
+    /// For hashes of names: not to be guessed by who sends them.
+    pub(super) key: u64,
+    /// What is between the shells' clock and Unix time, in nanoseconds; once found it stays, so that
+    /// records of one viewer are in order.
+    pub(super) unix_offset: Option<i128>,
+    /// When leases that were not renewed are over.
+    due: Tick,
+}
+
+impl Watches {
+    pub(super) const fn new(key: u64) -> Self {
+        Self { viewers: Vec::new(), key, unix_offset: None, due: Tick::NEVER }
+    }
+
+    pub(super) const fn poll_timeout(&self) -> Tick {
+        self.due
+    }
+
+    /// Ends what nobody asked about for long, when that is due.
+    pub(super) fn handle_timeout(&mut self, shards: &Shards, now: Tick) {
+        if self.due <= now {
+            self.due = Tick::NEVER;
+            self.viewers.retain(|viewer| now.since(viewer.asked) <= LEASE);
+            shards.tell_all(|| WatchOrder::EndLeases);
+        }
+    }
+
+    /// Somebody asks: its lease begins anew.
+    pub(super) fn asked(&mut self, now: Tick) {
+        self.due = now + LEASE + Duration::from_millis(1);
+    }
+}
+
+/// A prefix as a viewer is told, by samples. Rates are a second's.
+#[derive(Debug, Serialize)]
+pub(super) struct PrefixShown {
+    prefix: String,
+    interests: f64,
+    hits: f64,
+    drops: f64,
+    data: f64,
+    bytes: f64,
+}
+
+/// Counts as rates.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rates {
+    pub(super) seconds: f64,
+}
+
+impl Rates {
+    /// How many a second, rounded to tenths; 0 at a first question.
+    #[allow(clippy::cast_precision_loss)]
+    pub(super) fn of(self, before: u64, after: u64) -> f64 {
+        if self.seconds <= 0.0 {
+            return 0.0;
+        }
+        (after.saturating_sub(before) as f64 / self.seconds * 10.0).round() / 10.0
+    }
+}
+
+impl Watches {
+    /// The viewer with this number, a new one when there is room.
+    ///
+    /// # Errors
+    /// A sentence: there are too many.
+    pub(super) fn viewer(&mut self, now: Tick, id: u64) -> Result<&mut Viewer, String> {
+        self.viewers.retain(|viewer| viewer.id == id || now.since(viewer.asked) <= LEASE);
+        let place = match self.viewers.iter().position(|viewer| viewer.id == id) {
+            Some(place) => place,
+            None if self.viewers.len() < VIEWERS_MAX => {
+                let (faces, prefixes) = (HashMap::new(), HashMap::new());
+                self.viewers.push(Viewer { id, asked: now, faces, prefixes });
+                self.viewers.len() - 1
+            }
+            None => {
+                let what = "others look already; wait until one of them ends";
+                return Err(format!("{VIEWERS_MAX} {what}"));
+            }
+        };
+        Ok(&mut self.viewers[place])
+    }
+}
+
+impl Viewer {
+    /// Prefixes by their packets since the last question.
+    pub(super) fn prefixes(&mut self, rates: Rates, watched: &[Watched]) -> Vec<PrefixShown> {
+        let mut sums: HashMap<Name, PrefixRow> = HashMap::new();
+        for row in watched.iter().flat_map(|w| &w.prefixes) {
+            match sums.get_mut(&row.name) {
+                Some(sum) => sum.add(row),
+                None => drop(sums.insert(row.name.clone(), row.clone())),
+            }
+        }
+        let before = std::mem::replace(&mut self.prefixes, sums);
+        let mut shown: Vec<PrefixShown> = self
+            .prefixes
+            .values()
+            .map(|row| {
+                let past = before.get(&row.name);
+                let rate = |of: fn(&PrefixRow) -> u64| rates.of(past.map_or(0, of), of(row));
+                PrefixShown {
+                    prefix: row.name.to_string(),
+                    interests: rate(|r| r.interests),
+                    hits: rate(|r| r.hits),
+                    drops: rate(|r| r.drops),
+                    data: rate(|r| r.data),
+                    bytes: rate(|r| r.octets),
+                }
+            })
+            .filter(|row| row.interests + row.data > 0.0)
+            .collect();
+        shown.sort_by(|a, b| {
+            (b.interests + b.data).total_cmp(&(a.interests + a.data)).then(a.prefix.cmp(&b.prefix))
+        });
+        shown.truncate(PREFIXES_MAX);
+        shown
+    }
+}

@@ -1,0 +1,26 @@
+//! What the control thread asks of a shard for viewers.
+
+use onym_engine::Reply;
+use onym_watch::{Filter, PrefixRow, RoundTrip, Taken};
+
+/// What a shard counted of traffic while it was watched.
+#[derive(Debug, Default)]
+pub(crate) struct Watched {
+    /// Prefixes, in no order.
+    pub(crate) prefixes: Vec<PrefixRow>,
+    /// Faces that were measured, in no order.
+    pub(crate) round_trips: Vec<RoundTrip>,
+}
+
+/// An order about what viewers are shown.
+#[derive(Debug)]
+pub(crate) enum WatchOrder {
+    /// What was kept for a viewer since it asked last; none: there is no room for it.
+    Take { viewer: u64, filter: Filter, reply: Reply<Option<Taken>> },
+    /// A viewer that not every shard had room for goes.
+    End { viewer: u64 },
+    /// What was counted of prefixes of `depth` components, and of faces; `key` is for hashes.
+    Traffic { key: u64, depth: usize, reply: Reply<Watched> },
+    /// Ends what nobody asked about for long.
+    EndLeases,
+}

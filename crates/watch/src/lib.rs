@@ -1,0 +1,170 @@
+#![doc = include_str!("../README.md")]
+
+mod capture;
+mod filter;
+mod hidden;
+pub mod record;
+mod traffic;
+
+pub use capture::{CAPTURES_MAX, Capture, LEASE, RING_OCTETS, Taken};
+pub use filter::{Filter, FilterError};
+pub use hidden::hide;
+pub use record::{Direction, Kind, Record};
+pub use traffic::{PrefixRow, RoundTrip, Traffic};
+
+use onym_link::{LpIn, LpOut, Packet};
+use onym_tables::{FaceId, Tick};
+use onym_wire::lp::LpHeader;
+use onym_wire::tlv::{Element, Reader};
+use onym_wire::types;
+
+/// What became of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outcome {
+    /// In a word of the registry; `sent` for a copy in a send queue.
+    pub word: &'static str,
+    /// Whether that is a drop.
+    pub is_drop: bool,
+}
+
+/// A packet as the shell tells it.
+#[derive(Debug, Clone, Copy)]
+pub struct Seen<'a> {
+    /// When.
+    pub at: Tick,
+    /// The face that it came from or goes to.
+    pub face: FaceId,
+    /// Whether it comes or goes.
+    pub direction: Direction,
+    /// What it is.
+    pub kind: Kind,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// Its link-layer fields.
+    pub header: LpHeader<'a>,
+    /// The packet without them.
+    pub octets: &'a [u8],
+}
+
+impl<'a> Seen<'a> {
+    /// A packet that came, with its verdict.
+    #[must_use]
+    pub fn received(at: Tick, packet: &'a Packet, outcome: Outcome) -> Self {
+        Self {
+            at,
+            face: packet.face,
+            direction: Direction::In,
+            kind: packet.kind().into(),
+            outcome,
+            header: header_in(&packet.lp),
+            octets: &packet.bytes,
+        }
+    }
+}
+
+/// The fields that came with a packet.
+fn header_in(lp: &LpIn) -> LpHeader<'_> {
+    LpHeader {
+        pit_token: &lp.pit_token,
+        nack: lp.nack,
+        next_hop_face: lp.next_hop_face.map(Into::into),
+        no_cache: lp.no_cache,
+        congestion_mark: lp.congestion_mark.into(),
+        non_discovery: lp.non_discovery,
+        prefix_announcement: lp.prefix_announcement.as_deref(),
+        ..LpHeader::default()
+    }
+}
+
+/// The fields that go with a packet.
+#[must_use]
+pub fn header_out(lp: &LpOut) -> LpHeader<'_> {
+    LpHeader {
+        pit_token: &lp.pit_token,
+        nack: lp.nack,
+        no_cache: lp.no_cache,
+        congestion_mark: lp.congestion_mark.into(),
+        non_discovery: lp.non_discovery,
+        prefix_announcement: lp.prefix_announcement.as_deref(),
+        ..LpHeader::default()
+    }
+}
+
+/// What one thread watches. One without viewers is to be dropped ([`Watch::is_idle`]).
+#[derive(Debug, Default)]
+pub struct Watch {
+    captures: Vec<Capture>,
+    traffic: Option<Traffic>,
+}
+
+impl Watch {
+    /// Whether nobody looks.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.captures.is_empty() && self.traffic.is_none()
+    }
+
+    /// Takes note of a packet.
+    pub fn note(&mut self, seen: &Seen<'_>) {
+        let mut is_over = false;
+        for capture in &mut self.captures {
+            capture.note(seen);
+            is_over |= capture.is_over(seen.at);
+        }
+        if let Some(traffic) = &mut self.traffic {
+            traffic.note(seen);
+            is_over |= traffic.is_over(seen.at);
+        }
+        if is_over {
+            self.end_leases(seen.at);
+        }
+    }
+
+    /// Ends what nobody asked about for [`LEASE`].
+    pub fn end_leases(&mut self, now: Tick) {
+        self.captures.retain(|capture| !capture.is_over(now));
+        self.traffic.take_if(|traffic| traffic.is_over(now));
+    }
+
+    /// What the capture of `viewer` kept since it was asked last; begins it when there is none, or
+    /// when it asked for something else before. `None`: there are [`CAPTURES_MAX`] of others.
+    pub fn take(&mut self, now: Tick, viewer: u64, filter: &Filter) -> Option<Taken> {
+        self.end_leases(now);
+        if let Some(capture) = self.captures.iter_mut().find(|c| c.viewer() == viewer) {
+            return Some(capture.take(now, filter));
+        }
+        if self.captures.len() >= CAPTURES_MAX {
+            return None;
+        }
+        self.captures.push(Capture::new(now, viewer, filter.clone()));
+        Some(Taken::default())
+    }
+
+    /// Ends the capture of `viewer`.
+    pub fn end(&mut self, viewer: u64) {
+        self.captures.retain(|capture| capture.viewer() != viewer);
+    }
+
+    /// What was counted of prefixes and round trips since this began; begins it when it has not.
+    /// Prefixes have at most `depth` components; another depth begins anew.
+    pub fn traffic(&mut self, now: Tick, key: u64, depth: usize) -> &mut Traffic {
+        self.end_leases(now);
+        self.traffic.take_if(|traffic| traffic.depth() != depth);
+        let traffic = self.traffic.get_or_insert_with(|| Traffic::new(now, key, depth));
+        traffic.renew(now);
+        traffic
+    }
+}
+
+/// The VALUE of the name of an Interest, Data or Nack.
+#[inline]
+fn name_of<'a>(seen: &Seen<'a>) -> Option<&'a [u8]> {
+    if matches!(seen.kind, Kind::Push | Kind::PushApp) {
+        return None;
+    }
+    let packet = Element::parse(seen.octets).ok()?;
+    Reader::new(packet.value).expect(types::NAME).ok().map(|name| name.value)
+}
+
+#[cfg(test)]
+mod tests;
