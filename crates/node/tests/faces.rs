@@ -253,7 +253,7 @@ fn a_port_that_is_taken_stops_the_start_with_key_and_remedy() {
     let path = unix.split_once('=').unwrap().1.to_owned();
     let other = onym_face::UnixListener::bind(std::path::Path::new(&path)).unwrap();
     let error = onym_node::Node::start(with(1, &[&unix])).unwrap_err().to_string();
-    assert!(error.contains("faces.unix.path") && error.contains("left to it"), "{error}");
+    assert!(error.contains("faces.unix.path") && error.contains("left alone"), "{error}");
     assert!(other.local_uri().to_string().contains(&path));
 }
 

@@ -39,11 +39,11 @@ fn a_wrong_scenario_is_told_with_its_place_and_what_is_allowed() {
     for (text, expected) in [
         ("sede = 1".to_owned(), "unknown field `sede`, expected one of"),
         (format!("{link}dealy = \"1ms\""), "unknown field `dealy`"),
-        (format!("{link}delay = \"1\""), "link number 1, delay: \"1\" is no time"),
+        (format!("{link}delay = \"1\""), "link number 1, delay: \"1\" is not a time"),
         (format!("{link}loss = \"101%\""), "link number 1, loss"),
         (format!("{link}down = [[\"2s\", \"1s\"]]"), "2s is not before 1s"),
         ("[[link]]\nbetween = [\"a\", \"a\"]".to_owned(), "cannot be linked to itself"),
-        ("[links]\nrate = \"fast\"".to_owned(), "links: rate: \"fast\" is no rate"),
+        ("[links]\nrate = \"fast\"".to_owned(), "links: rate: \"fast\" is not a rate"),
         ("[[producer]]\nnode = \"x\"\nprefix = \"/\"".to_owned(), "\"x\" is no node"),
         (format!("{link}[[consumer]]\nnode = \"a\"\nprefix = \"/\"\nwindow = 0"), "less than 1"),
         (format!("{link}[[consumer]]\nnode = \"a\"\nprefix = \"/\"\nzipf = 1.0"), "only goes with"),
@@ -52,7 +52,7 @@ fn a_wrong_scenario_is_told_with_its_place_and_what_is_allowed() {
             "producer number 1, prefix",
         ),
         ("generate = \"cube:3\"".to_owned(), "generate: expected: line:N"),
-        ("duration = \"long\"".to_owned(), "duration: \"long\" is no time"),
+        ("duration = \"long\"".to_owned(), "duration: \"long\" is not a time"),
         ("routes = \"any\"".to_owned(), "routes: expected: routes shortest"),
     ] {
         let error = text.parse::<Scenario>().unwrap_err().to_string();
