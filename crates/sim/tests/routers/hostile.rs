@@ -6,6 +6,7 @@ use onym_crypto::signer::write_parameters;
 use onym_route::codec::{AdvEntry, Delta, Hello, INFINITY};
 use onym_route::names::sync_data;
 use onym_sim::routers::{Graph, RouterNetwork, Setting, router_name};
+use onym_tables::Tick;
 use onym_wire::signature::SignatureInfo;
 use onym_wire::{DataBuilder, InterestBuilder, Name, types};
 use std::collections::BTreeSet;
@@ -45,28 +46,35 @@ fn a_neighbour_without_a_key_changes_nothing() {
     assert!(refused > 0);
 }
 
-/// Somebody with the key of node `of`, who says what no router says.
+/// Somebody who took the place of a router with its key, and says what no router says.
 struct Liar {
     of: usize,
+    boot: u64,
+    /// The advertisement that the neighbours took last.
     seq: u64,
     said: u64,
 }
 
 impl Liar {
-    fn new(of: usize) -> Self {
-        Self { of, seq: 1_000, said: 0 }
+    /// In the place of `node`, whose last advertisement the neighbours have.
+    fn in_place_of(net: &mut RouterNetwork, node: usize) -> Self {
+        let mut of = None;
+        net.with(node, |router, now| of = Some(router.view(now)));
+        let view = of.unwrap();
+        net.kill_unseen(node);
+        Self { of: node, boot: view.boot, seq: view.seq, said: 0 }
     }
 
     /// A hello with the difference to the one before.
-    fn hello(&mut self, entries: Vec<AdvEntry>) -> Vec<u8> {
+    fn hello(&mut self, now: Tick, entries: Vec<AdvEntry>) -> Vec<u8> {
         let router = router_name(0, self.of);
-        let (base, first) = (self.seq, self.said == 0);
+        let base = self.seq;
         self.seq += 1;
         self.said += 1;
-        let delta = (!first).then(|| Delta { base, entries, ..Delta::default() });
+        let delta = Some(Delta { base, entries, ..Delta::default() });
         let hello = Hello {
             router: router.clone(),
-            boot: BOOT + 1,
+            boot: self.boot,
             seq: self.seq,
             delta,
             heard: Vec::new(),
@@ -76,7 +84,8 @@ impl Liar {
         hello.write(&mut content);
         let name = sync_data(router.as_ref());
         let info = SignatureInfo {
-            time: Some(BOOT * 1000 + self.said),
+            // Later than what the router said.
+            time: Some(self.boot * 1000 + now.0 / 1_000_000 + self.said),
             ..SignatureInfo::of_kind(types::SIGNATURE_DIGEST_SHA256)
         };
         let mut data = Vec::new();
@@ -111,11 +120,11 @@ fn ends(net: &RouterNetwork, node: usize) -> Vec<(usize, usize)> {
 fn a_liar_with_a_key_draws_what_it_can_and_leaves_nothing_behind() {
     let graph = Graph::grid(4);
     let evil = 5;
-    let mut net = RouterNetwork::unstarted(&graph, Setting::new(10, SEED));
-    (0..16).filter(|node| *node != evil).for_each(|node| net.start(node));
+    let mut net = RouterNetwork::new(&graph, Setting::new(10, SEED));
     settle(&mut net, 8_000);
-    let mut liar = Liar::new(evil);
+    let before: u64 = net.counters().iter().map(|c| c.deltas).sum();
     let victims = ends(&net, evil);
+    let mut liar = Liar::in_place_of(&mut net, evil);
     // For half a minute: it is next to everybody, by numbers that nobody gave.
     for turn in 0..300 {
         let own = router_name(0, evil);
@@ -124,16 +133,18 @@ fn a_liar_with_a_key_draws_what_it_can_and_leaves_nothing_behind() {
             let seq = ((BOOT + 1) << 16) + 100 + turn;
             entry(router_name(0, node), own.clone(), 0, seq)
         });
-        let hello = liar.hello(lies.collect());
+        let hello = liar.hello(net.now, lies.collect());
         for (node, link) in &victims {
             net.inject(*node, *link, &hello);
         }
         net.pass(100);
     }
     let counters = net.counters();
+    let taken = counters.iter().map(|c| c.deltas).sum::<u64>() - before;
     let most = counters.iter().map(|c| c.adverts).max().unwrap();
-    println!("seed {SEED}: a liar for 30 s: {most} advertisements of one node at most");
-    assert!(most <= 30 * 12, "ten in a second, and bursts: {most}");
+    println!("seed {SEED}: a liar for 30 s: {taken} lies taken, {most} advertisements of one node");
+    assert!(taken >= 300, "it is believed about its own ways: {taken}");
+    assert!(most <= 30 * 12 + 30, "ten in a second, and bursts: {most}");
     // It falls silent. Nothing of what it said outlives it.
     settle(&mut net, 40_000);
 }
@@ -142,24 +153,21 @@ fn a_liar_with_a_key_draws_what_it_can_and_leaves_nothing_behind() {
 fn a_flood_of_updates_costs_a_bounded_part() {
     let graph = Graph::grid(4);
     let evil = 5;
-    let mut net = RouterNetwork::unstarted(&graph, Setting::new(10, SEED));
-    (0..16).filter(|node| *node != evil).for_each(|node| net.start(node));
+    let mut net = RouterNetwork::new(&graph, Setting::new(10, SEED));
     settle(&mut net, 8_000);
-    let before = net.counters();
     let (victim, link) = ends(&net, evil)[0];
-    let mut liar = Liar::new(evil);
+    let mut liar = Liar::in_place_of(&mut net, evil);
+    let before = net.counters();
     let seconds = 5;
-    let begun = std::time::Instant::now();
     for turn in 0..seconds * 1000u64 {
         // A thousand a second, each of a hundred destinations that come and go.
         let made_up = |i: u64| router_name(0, 1000 + usize::try_from(i + turn % 7 * 50).unwrap());
         let own = router_name(0, evil);
         let entries = (0..100).map(|i| entry(made_up(i), own.clone(), 1 + turn % 9, 5 + turn));
-        let hello = liar.hello(entries.collect());
+        let hello = liar.hello(net.now, entries.collect());
         net.inject(victim, link, &hello);
         net.pass(1);
     }
-    let real = begun.elapsed();
     let after = net.counters();
     // Counters are in order of the living nodes.
     let at = victim - usize::from(victim > evil);
@@ -170,10 +178,10 @@ fn a_flood_of_updates_costs_a_bounded_part() {
     );
     println!(
         "seed {SEED}: {} hellos of 100 destinations in {seconds} s: {deltas} taken, {flooded} \
-         dropped, {adverts} advertisements, {:.0} % of a core for the whole network of 15",
-        seconds * 1000,
-        real.as_secs_f64() * 100.0 / seconds as f64
+         dropped, {adverts} advertisements",
+        seconds * 1000
     );
+    assert!(deltas > 0 && flooded > 0, "some are taken, and not all: {deltas}, {flooded}");
     // 100 destinations weigh seven checks: the burst, and what seconds allow.
     assert!(deltas <= 400 / 7 + seconds * 200 / 7 + 2, "{deltas}");
     assert!(adverts <= seconds * 10 + 30, "{adverts}");
