@@ -66,7 +66,7 @@ fn wrong_input_ends_with_its_code_and_says_what_is_allowed() {
     for (arguments, code, word) in [
         (&["--topology", "cube:3"][..], 2, "grid:COLUMNSxROWS"),
         (&["--topology", "line:3", "--strategy", "guess"], 2, "guess"),
-        (&["--topology", "line:3", "--delay", "5"], 2, "is no time"),
+        (&["--topology", "line:3", "--delay", "5"], 2, "is not a time"),
         (&["/does/not/exist.toml"], 1, "cannot be read"),
         (&[], 2, "<FILE>"),
         (&[VIDEO, "--count", "3"], 2, "cannot be used with"),

@@ -179,8 +179,8 @@ impl Onlooker<'_> {
             after.retain(|(id, _)| *id == face);
         }
         let weight = |(id, now): &(FaceId, Counted)| {
-            // A face that came since has no rate yet.
-            let past = past(*id).unwrap_or(*now);
+            // A face that came since began with nothing.
+            let past = past(*id).unwrap_or_default();
             let gone = |of: fn(&Counted) -> u64| of(now).saturating_sub(of(&past));
             match question.order {
                 FaceOrder::Packets => gone(|c| sum(&c.packets)),
@@ -197,7 +197,7 @@ impl Onlooker<'_> {
         after.sort_by_cached_key(|face| (std::cmp::Reverse(weight(face)), face.0));
         after.truncate(question.faces);
         let rows = after.into_iter().map(|(id, now)| {
-            self.row(id, rates, past(id).unwrap_or(now), now, trips.get(&id).copied())
+            self.row(id, rates, past(id).unwrap_or_default(), now, trips.get(&id).copied())
         });
         rows.flatten().collect()
     }

@@ -109,6 +109,16 @@ fn prefix_cells(row: &Prefix) -> [String; 6] {
     ]
 }
 
+/// The program and its version: ours tells the version alone.
+fn program(node: &Node) -> String {
+    let version = plain::line(&node.version);
+    if version.starts_with(|c: char| c.is_ascii_digit()) {
+        format!("onym {version}")
+    } else {
+        version.into_owned()
+    }
+}
+
 /// Everything of one second, as text.
 pub(super) fn text(snapshot: &Snapshot) -> String {
     let mut out = String::new();
@@ -117,7 +127,7 @@ pub(super) fn text(snapshot: &Snapshot) -> String {
     let _ = writeln!(
         out,
         "{}, up {up}, {}\n",
-        plain::line(&node.version),
+        program(node),
         human::count(snapshot.faces_count as u64, "face")
     );
     let faces = snapshot.faces.iter().map(|face| face_cells(face).to_vec());
@@ -243,7 +253,7 @@ fn header(app: &App) -> Vec<Line<'static>> {
     };
     vec![
         Line::styled(
-            format!("{}  up {up}  {} faces{state}", plain::line(&node.version), now.faces_count),
+            format!("{}  up {up}  {} faces{state}", program(node), now.faces_count),
             Style::new().add_modifier(Modifier::BOLD),
         ),
         Line::from(format!(
