@@ -35,9 +35,9 @@ enum Content {
 
 /// A responder over a folder.
 ///
-/// Links are not followed, whatever they lead to; what is neither file nor folder is not there, nor is
-/// a file that somebody else may have linked to (see [`is_lent`]). A file that changes has another version, and what is asked of the old one is refused: segments of
-/// two states of a file are never mixed.
+/// Symbolic links are not followed. What is neither file nor folder does not exist here, nor does a
+/// file that another user may have linked to (`is_lent`). A file that changes gets another version,
+/// and requests for the old one are refused: segments of two states of a file are never mixed.
 #[derive(Debug)]
 pub struct FolderAnswers {
     root: OwnedFd,

@@ -22,10 +22,10 @@ from onym_lab.library.router import daemon
 READY_S = 15.0
 NAME = "/owner/report"
 NEXT = "/owner/KEY/next"
-SCHEMA = '''#KEY: "KEY"/_/_/_
+SCHEMA = """#KEY: "KEY"/_/_/_
 #owner: "owner"/#KEY
 #report: "owner"/"report" <= #owner
-'''
+"""
 _DATE = re.compile(rb"\d{8}T\d{6}")
 
 
