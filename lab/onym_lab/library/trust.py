@@ -119,8 +119,8 @@ def fetch(given: Mapping[str, Any], seed: int, folder: Path) -> list[Row]:
     `publisher`: `owner`, `stranger` (a key of their own), `thief` (the owner's key, stolen),
     `lapsed` (the owner's key, whose certificate ended). `verify`: `integrity`, `key` (the owner's
     certificate), `new key` (that of the key that the owner made after the theft), `schema` (a trust
-    schema with the owner's certificate as anchor), `schema, listed` (the same, the stolen key on the
-    list of what is believed no longer).
+    schema with the owner's certificate as anchor), `schema, listed` (the same, with the stolen key
+    on the list of revoked keys).
     """
     options = pick(given, publisher="owner", verify="key", octets=100_000)
     who, how = str(options["publisher"]), str(options["verify"])
