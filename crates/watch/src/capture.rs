@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// Viewers that are shown packets at the same time.
 pub const CAPTURES_MAX: usize = 4;
-/// Octets that a capture keeps in one thread, with [`RECORD_OCTETS`] for each record.
+/// Octets that a capture keeps in one thread, with `RECORD_OCTETS` for each record.
 pub const RING_OCTETS: usize = 4 << 20;
 /// How long a viewer is waited for.
 pub const LEASE: Duration = Duration::from_secs(5);

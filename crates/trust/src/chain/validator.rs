@@ -20,7 +20,7 @@ pub enum OldData {
     #[default]
     Refuse,
     /// It is accepted when its chain was valid at a moment at which a witness saw it
-    /// ([`Context::witness_ms`]), and it says that it was signed before that. The signature's own
+    /// ([`super::Context::witness_ms`]), and it says that it was signed before that. The signature's own
     /// time alone proves nothing: who stole a key writes any time.
     AtWitnessedTime,
 }
