@@ -4,8 +4,8 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 use mimalloc::MiMalloc;
 use onym_bench::{
-    board, distribute, file, flood, index, load, memory, push, relay, rendezvous, run, services,
-    store,
+    board, distribute, file, flood, index, instructions, load, memory, push, relay, rendezvous,
+    run, services, store, tables,
 };
 use onym_sys::alloc_count::CountingAlloc;
 
@@ -34,6 +34,10 @@ enum Command {
     Get(file::GetArgs),
     /// Measures the tables' memory per entry.
     Memory(memory::MemoryArgs),
+    /// Measures what an exchange costs by what the tables hold.
+    Tables(tables::TablesArgs),
+    /// Counts a whole node's user instructions by callgrind; prints their sum.
+    Instructions(instructions::InstructionsArgs),
     /// Clients and servers around one router: content distribution; prints one line of JSON.
     Distribute(distribute::DistributeArgs),
     /// Compares index structures of a content store and a FIB.
@@ -70,6 +74,8 @@ fn main() -> Result<()> {
         Command::PushPart(args) => print(&push::part(&args)?),
         Command::Rendezvous(args) => rendezvous::run(&args),
         Command::Memory(args) => memory::run(&args),
+        Command::Tables(args) => tables::run(&args),
+        Command::Instructions(args) => print(&instructions::run(&args)?),
         Command::Distribute(args) => print(&distribute::run(&args)?),
         Command::Index(args) => index::run(&args),
         Command::Services(args) => services::run(&args),

@@ -46,7 +46,8 @@ fn unit(metric: &str) -> &'static str {
         | "frames_per_second"
         | "messages_per_second" => "1/s",
         "goodput_bps" => "bit/s",
-        "latency_mean_s" | "latency_p50_s" | "latency_p99_s" | "latency_p999_s" | "cpu_s" => "s",
+        "latency_mean_s" | "latency_p50_s" | "latency_p99_s" | "latency_p999_s"
+        | "latency_max_s" | "cpu_s" => "s",
         "rss_bytes" | "octets_per_entry" => "B",
         _ => "1",
     }

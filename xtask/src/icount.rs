@@ -1,4 +1,5 @@
-//! Instructions of the core, counted by callgrind and held below the ceilings of bench/budget.toml.
+//! Instructions of the core and of the whole daemon, counted by callgrind and held below the ceilings of
+//! bench/budget.toml.
 
 use crate::{Skipped, tidy};
 use anyhow::{Context, Result, bail, ensure};
@@ -18,6 +19,8 @@ struct Figure {
     /// Units of work within the counted function.
     units: u64,
     ceiling: u64,
+    /// Arguments of `onym-bench instructions`, for a figure of the whole daemon.
+    daemon: Option<Vec<String>>,
 }
 
 /// `icount [NAME...]`: all figures of the budget, or those named.
@@ -35,10 +38,11 @@ pub(crate) fn run(wanted: &[String]) -> Result<()> {
     let built = Command::new("cargo")
         .args(["build", "--quiet", "--release", "--locked", "--workspace"])
         .args(["--example", "core_icount", "--example", "push_core"])
+        .args(["--bin", "onym", "--bin", "onym-bench"])
         .current_dir(&root)
         .status()
         .context("cargo build")?;
-    ensure!(built.success(), "core_icount or push_core does not build");
+    ensure!(built.success(), "core_icount, push_core, onym or onym-bench does not build");
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     println!("{:24} {:>12} {:>9}", "figure", "instructions", "ceiling");
@@ -47,10 +51,16 @@ pub(crate) fn run(wanted: &[String]) -> Result<()> {
         if !wanted.is_empty() && !wanted.contains(&figure.name) {
             continue;
         }
-        // Figures of the push half are those that say so.
-        let example = if figure.name.starts_with("push_") { "push_core" } else { "core_icount" };
-        let program = target.join("release/examples").join(example);
-        let count = count(&program, &target, &figure.name)?.div_ceil(figure.units);
+        let count = match &figure.daemon {
+            Some(arguments) => of_daemon(&target.join("release/onym-bench"), arguments)?,
+            None => {
+                // Figures of the push half are those that say so.
+                let is_push = figure.name.starts_with("push_");
+                let example = if is_push { "push_core" } else { "core_icount" };
+                count(&target.join("release/examples").join(example), &target, &figure.name)?
+            }
+        };
+        let count = count.div_ceil(figure.units);
         let loose = count * 100 < figure.ceiling * (100 - LOOSE_PERCENT);
         let note = match (count > figure.ceiling, loose) {
             (true, _) => "  OVER",
@@ -85,7 +95,22 @@ fn figure(value: &toml::Value) -> Result<Figure> {
             .filter(|n| *n > 0)
             .with_context(|| format!("figure {name}: {key} is no positive number"))
     };
-    Ok(Figure { name: name.to_owned(), units: number("units")?, ceiling: number("ceiling")? })
+    let words = |list: &Vec<toml::Value>| {
+        list.iter().filter_map(|word| word.as_str().map(str::to_owned)).collect()
+    };
+    let daemon = value.get("daemon").and_then(toml::Value::as_array).map(words);
+    let (units, ceiling) = (number("units")?, number("ceiling")?);
+    Ok(Figure { name: name.to_owned(), units, ceiling, daemon })
+}
+
+/// Instructions of a whole daemon: what the program prints.
+fn of_daemon(program: &Path, arguments: &[String]) -> Result<u64> {
+    let run = Command::new(program).arg("instructions").args(arguments).output();
+    let run = run.with_context(|| format!("{}", program.display()))?;
+    let said = String::from_utf8_lossy(&run.stderr);
+    ensure!(run.status.success(), "onym-bench instructions failed:\n{said}");
+    let number = String::from_utf8_lossy(&run.stdout);
+    number.trim().parse().with_context(|| format!("onym-bench instructions said {number:?}"))
 }
 
 /// Instructions within the counted functions of one case.

@@ -183,7 +183,9 @@ pub fn create_face(client: &mut Client, wanted: &ControlParameters) -> Result<Cr
 /// # Errors
 /// Those of [`Client::command`].
 pub fn erase(client: &mut Client, prefix: &Name, limit: Option<u64>) -> Result<u64, Error> {
-    let mut erased = 0;
+    // Commands in a row that erase nothing while the node looks for more.
+    const IDLE_MAX: u32 = 1024;
+    let (mut erased, mut idle) = (0, 0);
     loop {
         let count = limit.map(|limit| limit - erased);
         let parameters =
@@ -191,8 +193,10 @@ pub fn erase(client: &mut Client, prefix: &Name, limit: Option<u64>) -> Result<u
         let done = client.command(["cs", "erase"], &parameters)?;
         let now = done.count.unwrap_or(0);
         erased += now;
-        // Capacity in the answer means that more is there.
-        if now == 0 || done.capacity.is_none() || limit.is_some_and(|limit| erased >= limit) {
+        idle = if now == 0 { idle + 1 } else { 0 };
+        // Capacity in the answer means that more may be there.
+        if idle > IDLE_MAX || done.capacity.is_none() || limit.is_some_and(|limit| erased >= limit)
+        {
             return Ok(erased);
         }
     }

@@ -307,8 +307,8 @@ impl Forwarder {
         self.cache.store.evict(ERASE_MAX) == ERASE_MAX
     }
 
-    /// Erases at most `limit` and at most 256 packets under `name`; says how many. Fewer than
-    /// both means that none is left.
+    /// Erases at most `limit` and at most 256 packets under `name`; says how many.
+    /// [`ContentStore::may_have_under`] says whether to go on.
     pub fn cs_erase(&mut self, name: NameRef<'_>, limit: usize) -> usize {
         self.cache.store.erase(name.value(), limit.min(ERASE_MAX))
     }

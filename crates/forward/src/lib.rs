@@ -109,6 +109,17 @@ impl<R: RouteStage, C: CacheStage> Forwarder<R, C> {
     pub fn handle_timeout(&mut self, now: Tick, out: &mut Outbox) {
         path::timers::run(self, now, out);
     }
+
+    /// When [`Forwarder::handle_timeout`] should be called next; `None` when nothing is to be done.
+    #[inline]
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Tick> {
+        let cache = self.cache.poll_timeout();
+        match self.pending.pit.next_due() {
+            None if cache == Tick::NEVER => None,
+            due => Some(due.map_or(cache, |due| due.min(cache))),
+        }
+    }
 }
 
 impl<R, C> Forwarder<R, C> {
@@ -119,13 +130,6 @@ impl<R, C> Forwarder<R, C> {
         let Pending { tokens, pit, .. } = &self.pending;
         let entry = tokens.decode(token).and_then(|(s, g)| pit.at_token(s, g));
         entry.is_some_and(|slot| pit.only_match(slot, name).is_some())
-    }
-
-    /// When [`Forwarder::handle_timeout`] should be called next; `None` when nothing is pending.
-    #[inline]
-    #[must_use]
-    pub fn poll_timeout(&self) -> Option<Tick> {
-        self.pending.pit.next_due()
     }
 
     /// What is pending.

@@ -17,8 +17,8 @@ use crate::verdict::Verdict;
 use onym_forward::stage::{Arrival, Cache, CacheStage, query_alone};
 use onym_frame::Buf;
 use onym_link::{LpOut, Packet, PacketKind, Payload};
-use onym_tables::HashKey;
 use onym_tables::cs::{Body, ContentStore, CsConfig, Demand, Inserted, Policy, Query};
+use onym_tables::{HashKey, Tick};
 use onym_wire::data::Data;
 use onym_wire::interest::Interest;
 use serde::Deserialize;
@@ -137,7 +137,8 @@ impl ContentCache {
         let mut all: Vec<(&[u8], u64)> = self
             .cache
             .store
-            .iter()
+            .list()
+            .into_iter()
             .map(|(data, until, _)| (data, ms(until.since(cx.now).as_millis())))
             .collect();
         all.sort_by_key(|(_, left)| std::cmp::Reverse(*left));
@@ -206,6 +207,14 @@ impl Element for ContentCache {
 
     fn resume(&mut self, cx: &mut Cx<'_>, packet: Packet) {
         transparent::cross(cx, packet);
+    }
+
+    fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
+        self.cache.handle_timeout(cx.now);
+    }
+
+    fn poll_timeout(&self) -> Option<Tick> {
+        Some(self.cache.poll_timeout()).filter(|due| *due != Tick::NEVER)
     }
 
     fn config(&self) -> KindConfig {

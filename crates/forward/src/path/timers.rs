@@ -1,8 +1,8 @@
-//! In: the time.  Out: entries that ended, and what strategies do on their timers.
+//! In: the time.  Out: entries that ended, what strategies do on their timers, and what the cache put off.
 //! Drops: none.  Counters: those of finalize and act.
 
 use super::{decide, finalize};
-use crate::stage::RouteStage;
+use crate::stage::{CacheStage, RouteStage};
 use crate::{Forwarder, fairness};
 use onym_link::Outbox;
 use onym_tables::Tick;
@@ -11,8 +11,13 @@ use onym_tables::pit::Due;
 /// Timers that one call runs: the rest waits for the next, so that packets are not kept waiting.
 const TIMERS_MAX: usize = 4096;
 
-pub(crate) fn run<R: RouteStage, C>(fw: &mut Forwarder<R, C>, now: Tick, out: &mut Outbox) {
-    let Forwarder { pending, strategies, routes, .. } = fw;
+pub(crate) fn run<R: RouteStage, C: CacheStage>(
+    fw: &mut Forwarder<R, C>,
+    now: Tick,
+    out: &mut Outbox,
+) {
+    let Forwarder { pending, strategies, routes, cache } = fw;
+    cache.handle_timeout(now);
     fairness::tick(pending, now);
     for _ in 0..TIMERS_MAX {
         match pending.pit.pop_due(now) {

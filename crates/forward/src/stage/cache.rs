@@ -18,6 +18,14 @@ pub trait CacheStage {
         0
     }
 
+    /// When [`CacheStage::handle_timeout`] should be called next.
+    fn poll_timeout(&self) -> Tick {
+        Tick::NEVER
+    }
+
+    /// Goes on with what lookups left to do.
+    fn handle_timeout(&mut self, _now: Tick) {}
+
     /// Keeps a Data, whose name has this hash, if it may be kept.
     fn admit(&mut self, now: Tick, arrival: &Arrival<'_>) -> Inserted;
 }
@@ -52,6 +60,16 @@ impl CacheStage for Cache {
 
     fn take_steps(&mut self) -> u32 {
         self.store.take_steps()
+    }
+
+    #[inline(always)]
+    fn poll_timeout(&self) -> Tick {
+        self.store.poll_timeout()
+    }
+
+    #[inline(always)]
+    fn handle_timeout(&mut self, now: Tick) {
+        self.store.handle_timeout(now);
     }
 
     #[inline(always)]

@@ -19,6 +19,9 @@ use onym_tables::fib::NextHop;
 use onym_wire::NAME_COMPONENTS_MAX;
 use onym_wire::name::{Name, NameRef};
 
+/// Turns of a shard that one command to erase takes while none is found.
+const ERASE_TURNS: u32 = 64;
+
 /// What the configuration means for one of `shards` shards.
 pub(crate) fn cs_config(cs: &Cs, shards: usize) -> CsConfig {
     CsConfig {
@@ -333,11 +336,17 @@ impl Shards {
         let mut left = usize::try_from(count).unwrap_or(usize::MAX);
         let mut erased = Erased::default();
         for port in &self.ports {
-            let name = name.to_name();
-            let limit = left;
-            // One beyond the limit is only looked for, so that "more" is true.
-            let done = port.ask(|reply| TableOrder::CsErase { name, limit, reply });
-            let (done, rest) = done.unwrap_or_default();
+            let (mut done, mut rest) = (0, true);
+            // A turn that erases nothing has looked at packets that were never looked at, and packets
+            // pass between turns. One beyond the limit is only looked for, so that "more" is true.
+            for _ in 0..ERASE_TURNS {
+                let (name, limit) = (name.to_name(), left);
+                let asked = port.ask(|reply| TableOrder::CsErase { name, limit, reply });
+                (done, rest) = asked.unwrap_or_default();
+                if done > 0 || !rest || left == 0 {
+                    break;
+                }
+            }
             erased.count += done as u64;
             left -= done.min(left);
             erased.more |= rest;

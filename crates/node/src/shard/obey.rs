@@ -126,7 +126,7 @@ impl Shard {
             }
             TableOrder::CsErase { name, limit, reply } => {
                 let done = self.fw.cs_erase(name.as_ref(), limit);
-                reply.send((done, self.fw.cs().has_under(name.as_ref().value())));
+                reply.send((done, self.fw.cs().may_have_under(name.as_ref().value())));
             }
         }
     }

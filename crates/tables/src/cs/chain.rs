@@ -30,10 +30,8 @@ impl ContentStore {
         }
         if before == NONE {
             self.index.replace(self.slots[slot as usize].hash, head, slot);
-            self.order.replace(head, slot);
-            if self.fresh.has(head) {
-                self.fresh.replace(head, slot);
-            }
+            self.canonical.replace(head, slot);
+            self.fresh.replace(head, slot);
         } else {
             self.slots[before as usize].same_next = slot;
         }
@@ -51,29 +49,12 @@ impl ContentStore {
         }
     }
 
-    /// The finger for names like `name`: of about its length, with the same start, and the same
-    /// octets before the last component if that is short, as a segment number is.
-    fn finger(name: &[u8]) -> usize {
-        const LAST_LEN: usize = 10;
-        let parent = &name[..name.len().saturating_sub(LAST_LEN)];
-        let tail = parent.last_chunk::<8>().map_or(0, |t| u64::from_le_bytes(*t));
-        let head = parent.first_chunk::<8>().map_or(0, |h| u64::from_le_bytes(*h));
-        let mixed = (head.rotate_left(23) ^ tail ^ (parent.len() as u64) << 56)
-            .wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        // The eight top bits.
-        #[allow(clippy::cast_possible_truncation)]
-        {
-            (mixed >> 56) as usize
+    /// The first packet in the chain of `slot`.
+    pub(super) fn first_of_chain(&self, slot: u32) -> u32 {
+        let mut head = slot;
+        while self.slots[head as usize].same_prev != NONE {
+            head = self.slots[head as usize].same_prev;
         }
-    }
-
-    #[inline(always)]
-    pub(super) fn enter_order(&mut self, slot: u32, name: &[u8]) {
-        let finger = Self::finger(name);
-        let left = self
-            .near(&self.order, self.fingers[finger], slot, name)
-            .unwrap_or_else(|| self.order.last_where(|other| self.name(other) < name));
-        self.order.insert_behind(left, slot);
-        self.fingers[finger] = slot;
+        head
     }
 }

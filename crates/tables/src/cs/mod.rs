@@ -3,12 +3,15 @@
 //!
 //! An exact Interest finds its Data by the hash of the name; one with CanBePrefix finds the
 //! canonically smallest, and with MustBeFresh too the smallest of those that are fresh: they have an
-//! order of their own, which stale ones leave. Packets that differ but have one name form a chain, ordered by implicit
-//! digest; the digest is computed only there, and when an Interest asks for one.
+//! order of their own, which stale ones leave. Packets enter an order when somebody asks for it, at
+//! most [`ENTER_MAX`] in a turn; until then they wait, and lookups by prefix do not know them. Packets
+//! that differ but have one name form a chain, ordered by implicit digest; the digest is computed only
+//! there, and when an Interest asks for one.
 
 mod body;
 mod chain;
 mod deferred;
+mod enter;
 mod lookup;
 mod order;
 mod queue;
@@ -22,10 +25,11 @@ use crate::index::HashIndex;
 use crate::wheel::Wheel;
 use crate::{Tick, room};
 use body::{Pool, Stored};
-use deferred::Deferred;
+use deferred::{Deferred, Marker, REGROUP_AT};
 use onym_frame::Buf;
-use order::{NONE, Order};
+use order::NONE;
 use queue::{Queue, Queues};
+use std::time::Duration;
 
 /// Different packets of one name that are kept; the last in order leaves for a further one.
 pub const VARIANTS_MAX: usize = 16;
@@ -33,12 +37,11 @@ pub const VARIANTS_MAX: usize = 16;
 /// Names under a prefix that one lookup with CanBePrefix examines; a match farther on is missed.
 pub const SCAN_MAX: usize = 1024;
 
-/// Packets that one lookup with CanBePrefix and MustBeFresh enters into the order of fresh ones.
-pub const ENTER_MAX: usize = 256;
+/// Packets that one turn, which has one time, enters into the orders.
+pub const ENTER_MAX: u32 = 256;
 
-const FINGERS: usize = 256;
-/// Neighbours of a finger that are tried before the whole order is searched.
-const FINGER_STEPS: usize = 8;
+/// How soon the store goes on to enter what a lookup found waiting, when no other lookup does.
+const GO_ON_AFTER: Duration = Duration::from_millis(10);
 
 /// Which packets leave first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -128,6 +131,13 @@ struct Slot {
     unsolicited: bool,
 }
 
+/// A turn is what has one time.
+#[derive(Debug)]
+struct Turn {
+    at: Tick,
+    left: u32,
+}
+
 /// The store. Full: the packet that the policy names leaves.
 #[derive(Debug)]
 pub struct ContentStore {
@@ -135,22 +145,32 @@ pub struct ContentStore {
     slots: Vec<Slot>,
     free: Vec<u32>,
     index: HashIndex,
-    order: Order,
-    /// The first packets of chains of which one may be fresh.
+    marker: Marker,
+    /// The first packets of chains, and those of which one may be fresh.
+    canonical: Deferred,
     fresh: Deferred,
+    /// What this turn may still enter.
+    turn: Turn,
+    /// When entering goes on.
+    due: Tick,
     queues: Queues,
     /// Ends of freshness, under `priority_fifo` only.
     wheel: Wheel,
     pool: Pool,
-    /// Slots inserted last, by what their names begin and end with: a hint.
-    fingers: Box<[u32; FINGERS]>,
     octets: usize,
-    /// What lookups looked at, entered and took out beyond one packet each, until it is taken.
+    /// Names that lookups compared to enter packets, and packets that they passed over, until it is
+    /// taken.
     steps: u32,
     /// Implicit digests of the few packets for which they matter.
     digests: Vec<[u8; 32]>,
     digests_free: Vec<u32>,
     sha256: fn(&[u8]) -> [u8; 32],
+}
+
+#[inline(always)]
+fn name_of(slots: &[Slot], slot: u32) -> &[u8] {
+    let s = &slots[slot as usize];
+    &s.stored.room()[s.name_at as usize..s.name_at as usize + s.name_len as usize]
 }
 
 impl ContentStore {
@@ -162,12 +182,14 @@ impl ContentStore {
             slots: Vec::new(),
             free: Vec::new(),
             index: HashIndex::new(),
-            order: Order::new(key.words([2, u64::MAX])),
+            marker: Marker::new(key),
+            canonical: Deferred::new(key.words([2, u64::MAX])),
             fresh: Deferred::new(key.words([3, u64::MAX])),
+            turn: Turn { at: Tick::NEVER, left: 0 },
+            due: Tick::NEVER,
             queues: Queues::new(),
             wheel: Wheel::default(),
             pool: Pool::new(),
-            fingers: Box::new([NONE; FINGERS]),
             octets: 0,
             steps: 0,
             digests: Vec::new(),
@@ -231,8 +253,7 @@ impl ContentStore {
 
     #[inline(always)]
     fn name(&self, slot: u32) -> &[u8] {
-        let s = &self.slots[slot as usize];
-        &s.stored.room()[s.name_at as usize..s.name_at as usize + s.name_len as usize]
+        name_of(&self.slots, slot)
     }
 
     #[inline(always)]
@@ -260,6 +281,9 @@ impl ContentStore {
         if let Some(head) = head {
             if let Some(slot) = self.same_packet(head, data) {
                 self.refresh(now, slot, fresh_until, unsolicited);
+                if fresh_until > now {
+                    self.fresh.note(head, self.marker.mark(name));
+                }
                 return Inserted::Refreshed;
             }
             self.trim_chain(head);
@@ -268,15 +292,20 @@ impl ContentStore {
         // The eviction may have taken the chain, or its first member.
         let head = head.and_then(|_| self.head(hash, name));
         let slot = self.fill(data, name, hash, fresh_until, unsolicited);
+        let mark = self.marker.mark(name);
+        let mut first = slot;
         match head {
-            Some(head) => self.join_chain(head, slot),
+            Some(head) => {
+                self.join_chain(head, slot);
+                first = self.first_of_chain(slot);
+            }
             None => {
                 self.index.insert(hash, slot);
-                self.enter_order(slot, name);
+                self.canonical.note(slot, mark);
             }
         }
         if freshness_ms > 0 {
-            self.fresh.note(slot);
+            self.fresh.note(first, mark);
         }
         let queue = self.queue_for(now, slot);
         self.queues.push(slot, queue);
@@ -287,9 +316,6 @@ impl ContentStore {
         let s = &mut self.slots[slot as usize];
         s.fresh_until = fresh_until;
         s.unsolicited &= unsolicited;
-        if fresh_until > now {
-            self.fresh.note(slot);
-        }
         let queue = self.queue_for(now, slot);
         self.queues.move_to(slot, queue);
     }
@@ -356,7 +382,9 @@ impl ContentStore {
         }
         room::push(&mut self.slots, slot);
         room::match_free(&self.slots, &mut self.free);
-        self.fresh.reserve(self.slots.len(), self.slots.capacity());
+        if self.slots.len() == REGROUP_AT {
+            self.regroup();
+        }
         (self.slots.len() - 1) as u32
     }
 
@@ -395,18 +423,14 @@ impl ContentStore {
         match (prev, next) {
             (NONE, NONE) => {
                 self.index.remove(hash, slot);
-                self.order.remove(slot);
-                if self.fresh.has(slot) {
-                    self.fresh.leave(slot);
-                }
+                self.canonical.leave(slot);
+                self.fresh.leave(slot);
             }
             (NONE, next) => {
                 self.slots[next as usize].same_prev = NONE;
                 self.index.replace(hash, slot, next);
-                self.order.replace(slot, next);
-                if self.fresh.has(slot) {
-                    self.fresh.replace(slot, next);
-                }
+                self.canonical.replace(slot, next);
+                self.fresh.replace(slot, next);
             }
             (prev, next) => {
                 self.slots[prev as usize].same_next = next;
@@ -419,48 +443,5 @@ impl ContentStore {
         self.octets -= stored.bytes().len();
         self.pool.release(stored);
         self.free.push(slot);
-    }
-
-    /// Erases at most `limit` packets whose name starts with `prefix` (a name's value); says how
-    /// many.
-    pub fn erase(&mut self, prefix: &[u8], limit: usize) -> usize {
-        let before = self.order.last_where(|other| self.name(other) < prefix);
-        let mut erased = 0;
-        while erased < limit {
-            let at = self.order.right(before);
-            if at == NONE || !self.name(at).starts_with(prefix) {
-                break;
-            }
-            self.remove(at);
-            erased += 1;
-        }
-        erased
-    }
-
-    /// Whether a packet's name starts with `prefix` (a name's value).
-    #[must_use]
-    pub fn has_under(&self, prefix: &[u8]) -> bool {
-        let at = self.order.right(self.order.last_where(|other| self.name(other) < prefix));
-        at != NONE && self.name(at).starts_with(prefix)
-    }
-
-    /// The packets in canonical order of their full names, each with what is left of its
-    /// freshness at the time of asking and whether it came unsolicited.
-    pub fn iter(&self) -> impl Iterator<Item = (&[u8], Tick, bool)> {
-        let mut at = self.order.first();
-        let mut head = at;
-        std::iter::from_fn(move || {
-            if at == NONE {
-                return None;
-            }
-            let s = &self.slots[at as usize];
-            let item = (s.stored.bytes(), s.fresh_until, s.unsolicited);
-            at = s.same_next;
-            if at == NONE {
-                at = self.order.right(head);
-                head = at;
-            }
-            Some(item)
-        })
     }
 }

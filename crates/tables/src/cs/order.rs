@@ -8,12 +8,13 @@ use crate::{Rng, room};
 pub(super) const NONE: u32 = u32::MAX;
 const LEVELS: usize = 12;
 
+/// The place of a slot. The fields serve those that do not stand in the order, too (`deferred`).
 #[derive(Debug, Clone, Copy)]
-struct Base {
-    left: u32,
-    right: u32,
+pub(super) struct Base {
+    pub(super) left: u32,
+    pub(super) right: u32,
     /// Lowest tower above this slot.
-    tower: u32,
+    pub(super) tower: u32,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -29,7 +30,7 @@ struct Tower {
 /// The order of slots, one in four with a tower.
 #[derive(Debug)]
 pub(super) struct Order {
-    bases: Vec<Base>,
+    pub(super) bases: Vec<Base>,
     towers: Vec<Tower>,
     free: Vec<u32>,
     first: u32,
@@ -48,10 +49,6 @@ impl Order {
             heads: [NONE; LEVELS],
             rng: Rng::new(seed),
         }
-    }
-
-    pub(super) fn first(&self) -> u32 {
-        self.first
     }
 
     pub(super) fn left(&self, slot: u32) -> u32 {
@@ -91,14 +88,17 @@ impl Order {
         }
     }
 
-    /// Puts `slot` behind `left` (`NONE`: in front of all).
-    #[inline(always)]
+    /// Makes places for all slots up to `slot`; `tower` says that nobody stands there.
+    #[cold]
+    pub(super) fn cover(&mut self, slot: u32, tower: u32) {
+        while slot as usize >= self.bases.len() {
+            room::push(&mut self.bases, Base { left: NONE, right: NONE, tower });
+        }
+    }
+
+    /// Puts `slot`, which has a place, behind `left` (`NONE`: in front of all).
     pub(super) fn insert_behind(&mut self, left: u32, slot: u32) {
         let right = self.right(left);
-        // Slots that are no head of a chain have a place here as well.
-        while slot as usize >= self.bases.len() {
-            room::push(&mut self.bases, Base { left: NONE, right: NONE, tower: NONE });
-        }
         self.bases[slot as usize] = Base { left, right, tower: NONE };
         match left {
             NONE => self.first = slot,
@@ -174,7 +174,6 @@ impl Order {
     }
 
     /// Takes `slot` out.
-    #[inline(always)]
     pub(super) fn remove(&mut self, slot: u32) {
         let Base { left, right, tower } = self.bases[slot as usize];
         match left {

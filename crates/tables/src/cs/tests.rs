@@ -164,7 +164,7 @@ proptest! {
             }
             let mut sorted = model.kept.clone();
             sorted.sort_by_key(Kept::key);
-            let listed: Vec<Vec<u8>> = cs.iter().map(|(bytes, _, _)| bytes.to_vec()).collect();
+            let listed: Vec<Vec<u8>> = cs.list().iter().map(|(bytes, _, _)| bytes.to_vec()).collect();
             let expected: Vec<Vec<u8>> = sorted.iter().map(|k| k.bytes.to_vec()).collect();
             prop_assert_eq!(listed, expected, "canonical order");
             prop_assert_eq!(cs.len(), model.kept.len());
@@ -240,7 +240,7 @@ fn different_packets_of_one_name_are_bounded() {
         put(&mut cs, Tick(1), &data(&[0], &[n]), 0);
     }
     assert!(cs.len() <= VARIANTS_MAX, "{}", cs.len());
-    assert_eq!(cs.iter().count(), cs.len());
+    assert_eq!(cs.list().len(), cs.len());
 }
 
 #[test]
@@ -296,33 +296,192 @@ fn stale_packets_do_not_stand_in_the_way_of_fresh_ones() {
     }
     put(&mut cs, now, &numbered(9000), 100_000);
     // None was ever looked for, so they are entered by the first lookups, some by each.
-    let later = Tick::from_ms(50);
+    let mut later = Tick::from_ms(50);
     let mut lookups = 0;
     while cs.find(later, &fresh_under(&prefix)).is_none() {
         lookups += 1;
+        later = later.plus_ms(1);
         assert!(lookups < 50, "the fresh one is not found");
-        assert!(cs.take_steps() as usize <= ENTER_MAX + SCAN_MAX);
+        assert!(cs.take_steps() <= ENTER_MAX * 20, "an order of 5000 is searched in few steps");
+    }
+    later = settle(&mut cs, later);
+    for _ in 0..5 {
+        let _ = cs.would_find(later, &fresh_under(&prefix));
     }
     cs.take_steps();
     for _ in 0..100 {
         assert_eq!(cs.find(later, &fresh_under(&prefix)).unwrap().bytes(), &*numbered(9000));
     }
     assert_eq!(cs.take_steps(), 0, "stale ones are looked at once");
-    // One that is fresh again is found again.
+    // One that is fresh again is found again, in a turn that may enter it.
     put(&mut cs, later, &numbered(7), 100_000);
+    later = later.plus_ms(1);
     assert_eq!(cs.find(later, &fresh_under(&prefix)).unwrap().bytes(), &*numbered(7));
 }
 
+/// Waits until what was asked for is entered.
+fn settle(cs: &mut ContentStore, mut now: Tick) -> Tick {
+    while cs.poll_timeout() != Tick::NEVER {
+        now = cs.poll_timeout();
+        cs.handle_timeout(now);
+    }
+    now
+}
+
+/// `count` numbers below it in an order that nobody foresees.
+fn shuffled(count: usize) -> Vec<usize> {
+    let (mut all, mut rng) = ((0..count).collect::<Vec<_>>(), crate::Rng::new(7));
+    for n in (1..count).rev() {
+        all.swap(n, usize::try_from(rng.below(n as u64 + 1)).unwrap());
+    }
+    all
+}
+
+fn under(name: &Name) -> Query<'_> {
+    Query { can_be_prefix: true, ..query(name) }
+}
+
+/// What `cs` says about the names that wait to be entered into the order of all.
+fn waiting(cs: &ContentStore) -> usize {
+    cs.canonical.waiting(deferred::Under::All)
+}
+
 #[test]
-fn what_nobody_looks_for_is_noted_once() {
-    let mut cs = store(10, Policy::Lru);
-    for n in 0..1000 {
-        put(&mut cs, Tick::from_ms(1), &numbered(n), 1000);
+fn names_in_any_order_cost_no_search_until_somebody_asks() {
+    let mut cs = store(2000, Policy::Lru);
+    for n in shuffled(10_000) {
         put(&mut cs, Tick::from_ms(1), &numbered(n), 1000);
     }
-    let mut noted = 0;
-    while cs.fresh.next_noted().is_some() {
-        noted += 1;
+    assert_eq!((cs.take_steps(), cs.len()), (0, 2000));
+    assert_eq!(waiting(&cs), 2000, "what left the store does not wait");
+}
+
+#[test]
+fn a_turn_enters_a_bounded_number_and_a_lookup_knows_what_was_entered() {
+    let mut cs = store(65_536, Policy::Lru);
+    let (prefix, now): (Name, _) = ("/a".parse().unwrap(), Tick::from_ms(1));
+    for n in shuffled(5000) {
+        put(&mut cs, now, &numbered(n), 0);
     }
-    assert!(noted <= 11, "{noted}");
+    for _ in 0..10 {
+        assert!(cs.find(now, &under(&prefix)).is_some(), "a match, perhaps not the smallest");
+        assert_eq!(waiting(&cs), 5000 - 256, "one turn, whoever asks");
+    }
+    cs.find(now.plus_ms(1), &under(&prefix));
+    assert_eq!(waiting(&cs), 5000 - 512);
+}
+
+#[test]
+fn what_a_lookup_found_waiting_is_entered_in_time_without_another_lookup() {
+    let mut cs = store(65_536, Policy::Lru);
+    let (prefix, mut now): (Name, _) = ("/a".parse().unwrap(), Tick::from_ms(1));
+    for n in shuffled(5000) {
+        put(&mut cs, now, &numbered(n), 100_000);
+    }
+    assert_eq!(cs.poll_timeout(), Tick::NEVER, "nobody asked");
+    cs.find(now, &under(&prefix));
+    cs.find(now, &fresh_under(&prefix));
+    let mut turns = 0;
+    while cs.poll_timeout() != Tick::NEVER {
+        assert_eq!(cs.poll_timeout(), now + GO_ON_AFTER);
+        now = cs.poll_timeout();
+        cs.handle_timeout(now);
+        turns += 1;
+        assert!(turns <= 2 * 5000 / ENTER_MAX as usize, "{turns}");
+    }
+    cs.take_steps();
+    for query in [under(&prefix), fresh_under(&prefix)] {
+        assert_eq!(cs.find(now, &query).unwrap().bytes(), &*numbered(0));
+    }
+    assert_eq!((waiting(&cs), cs.take_steps()), (0, 0));
+}
+
+#[test]
+fn names_that_begin_otherwise_keep_nobody_waiting() {
+    let mut cs = store(65_536, Policy::Lru);
+    let named = |text: String| {
+        let (mut out, name): (_, Name) = (Vec::new(), text.parse().unwrap());
+        DataBuilder::new(name.as_ref(), b"")
+            .write(&mut out, &SignatureInfo::default(), |_| Ok::<_, std::fmt::Error>([0; 32]))
+            .unwrap();
+        Buf::copy_from(&out)
+    };
+    let now = Tick::from_ms(1);
+    // Wherever the groups were made anew.
+    for n in 0..5000 {
+        put(&mut cs, now, &named(format!("/attacker/site/of/random/{n}")), 0);
+    }
+    let wanted = named("/victim/site/with/a/file/1/2".into());
+    put(&mut cs, now, &wanted, 0);
+    let prefix: Name = "/victim/site/with/a/file".parse().unwrap();
+    assert_eq!(cs.find(now, &under(&prefix)).unwrap().bytes(), &*wanted);
+    assert!(cs.take_steps() < 20 && waiting(&cs) == 5000, "{}", waiting(&cs));
+}
+
+#[test]
+fn erasing_goes_on_until_nothing_is_left() {
+    let mut cs = store(65_536, Policy::Lru);
+    for n in shuffled(3000) {
+        put(&mut cs, Tick::from_ms(1), &numbered(n), 1000);
+    }
+    let other = data(&[0], b"other");
+    put(&mut cs, Tick::from_ms(1), &other, 0);
+    let prefix: Name = "/a".parse().unwrap();
+    let (mut erased, mut calls) = (0, 0);
+    while cs.may_have_under(prefix.value()) {
+        let waits = waiting(&cs);
+        erased += cs.erase(prefix.value(), 256);
+        assert!(waits - waiting(&cs) <= 512, "256 erased and 256 entered");
+        calls += 1;
+        assert!(calls < 30, "{erased} erased");
+    }
+    assert_eq!((erased, cs.len()), (3000, 1));
+    assert!(cs.would_find(Tick::from_ms(1), &query(&name(&[0]))));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(6))]
+    /// Larger than a turn and than the groups of a small store: what is answered is there and
+    /// matches, and once everything asked for is entered it is the smallest.
+    #[test]
+    fn a_large_store_answers_with_what_it_has_and_in_time_with_the_smallest(
+        seed: u64, count in 300u64..9000, packets_max in 200usize..6000,
+        asked in prop::collection::vec((0u64..9000, any::<bool>()), 1..20),
+    ) {
+        let mut cs = store(packets_max, Policy::Lru);
+        let mut rng = crate::Rng::new(seed);
+        let mut now = Tick::from_ms(1);
+        let mut prefixes: Vec<Name> = vec!["/a".parse().unwrap(), "/a/00".parse().unwrap()];
+        for (n, ask) in &asked {
+            prefixes.push(format!("/a/{n:06}").parse().unwrap());
+            for _ in 0..count / asked.len() as u64 {
+                let n = usize::try_from(rng.below(9000)).unwrap();
+                put(&mut cs, now, &numbered(n), rng.below(2) * 1_000_000);
+            }
+            now = now.plus_ms(1);
+            let name = &prefixes[usize::try_from(rng.below(prefixes.len() as u64)).unwrap()];
+            let query = if *ask { under(name) } else { fresh_under(name) };
+            let held: Vec<Vec<u8>> = cs.list().iter().map(|(bytes, _, _)| bytes.to_vec()).collect();
+            if let Some(found) = cs.find(now, &query) {
+                prop_assert!(name_in(found.bytes()).starts_with(name.value()));
+                prop_assert!(held.iter().any(|bytes| bytes == found.bytes()));
+            }
+            if rng.below(4) == 0 {
+                cs.erase(name.value(), 3);
+            }
+        }
+        for name in &prefixes {
+            for query in [under(name), fresh_under(name)] {
+                let _ = cs.would_find(now, &query);
+                now = settle(&mut cs, now);
+                let expected = cs.list().into_iter()
+                    .find(|(bytes, until, _)| {
+                        name_in(bytes).starts_with(name.value()) && (!query.must_be_fresh || *until > now)
+                    })
+                    .map(|(bytes, _, _)| bytes.to_vec());
+                let found = cs.find(now, &query).map(|found| found.bytes().to_vec());
+                prop_assert_eq!(found, expected);
+            }
+        }
+    }
 }

@@ -1,0 +1,157 @@
+//! User instructions of a whole node for one exchange, counted by callgrind.
+//!
+//! The program `onym` as it ships runs under callgrind, with a configuration file and one Unix
+//! socket; this process is consumer and producer. It works in lockstep, so that the node has the same
+//! to do in each run: a round writes a window of Interests at once, waits until all came out, answers
+//! them at once, and waits for all Data. A run of few rounds is subtracted from one of many: start,
+//! registration, warm-up and end are in both.
+
+use crate::link::{Ends, connect_unix, register};
+use crate::packets::{DataTemplate, Exchange, InterestTemplate, PREFIX, Seen, see};
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A whole node under callgrind.
+#[derive(Debug, Args)]
+pub struct InstructionsArgs {
+    /// Interests in flight.
+    #[arg(long, default_value_t = 64)]
+    pub window: u32,
+    /// Rounds that are counted, one window of exchanges each.
+    #[arg(long, default_value_t = 250)]
+    pub rounds: u32,
+    /// Octets of content.
+    #[arg(long, default_value_t = 100)]
+    pub payload: usize,
+    /// Packets that the content store holds.
+    #[arg(long, default_value_t = 0)]
+    pub store: u32,
+    /// Forwarding threads.
+    #[arg(long, default_value_t = 1)]
+    pub shards: u32,
+    /// Where callgrind writes what it counted in the run of many rounds.
+    #[arg(long)]
+    pub profile: Option<PathBuf>,
+}
+
+/// Rounds before those that are counted.
+const WARM_UP: u32 = 50;
+/// Under callgrind everything takes fifty times as long.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The instructions of all counted exchanges, of which there are `window` times `rounds`.
+///
+/// # Errors
+/// When there is no valgrind, the node does not start or loses a packet.
+pub fn run(args: &InstructionsArgs) -> Result<u64> {
+    let folder = tempfile::tempdir()?;
+    let few = count(args, folder.path(), WARM_UP)?;
+    let many = count(args, folder.path(), WARM_UP + args.rounds)?;
+    many.checked_sub(few).context("more rounds took fewer instructions")
+}
+
+/// A process that ends with its owner.
+struct Node(Child);
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// All instructions of a node that carries so many rounds.
+fn count(args: &InstructionsArgs, folder: &Path, rounds: u32) -> Result<u64> {
+    let socket = folder.join("node.sock");
+    let config = folder.join("node.toml");
+    let text = format!(
+        "shards = {}\n[cs]\npackets_max = {}\n[faces.unix]\npath = \"{}\"\n\
+         [faces.udp]\nlisten = []\n[faces.tcp]\nlisten = []\n[faces.websocket]\nlisten = []\n",
+        args.shards,
+        args.store,
+        socket.display()
+    );
+    fs::write(&config, text)?;
+    let own = std::env::current_exe()?;
+    let profile = args.profile.clone().unwrap_or_else(|| folder.join("callgrind"));
+    let mut command = Command::new("valgrind");
+    command.arg("--tool=callgrind");
+    command.arg(format!("--callgrind-out-file={}", profile.display()));
+    command.arg(own.with_file_name("onym")).args(["daemon", "--config"]).arg(&config);
+    let (log, said) = (fs::File::create(folder.join("log"))?, folder.join("log"));
+    command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+    let mut node = Node(command.spawn().context("valgrind cannot be run")?);
+    let done = carry(args, &socket, rounds);
+    // What it counted is said when it ends by itself.
+    let pid = i32::try_from(node.0.id()).ok().and_then(rustix::process::Pid::from_raw);
+    if let Some(pid) = pid {
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+    }
+    let start = Instant::now();
+    while done.is_ok() && node.0.try_wait()?.is_none() && start.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    drop(node);
+    let said = fs::read_to_string(said)?;
+    done.with_context(|| format!("the node said:\n{said}"))?;
+    let line = said.lines().find_map(|line| line.split_once("Collected :"));
+    let (_, number) = line.with_context(|| format!("callgrind counted nothing:\n{said}"))?;
+    number.trim().parse().with_context(|| format!("callgrind said {number:?}"))
+}
+
+/// Carries rounds over the node at `socket`.
+fn carry(args: &InstructionsArgs, socket: &Path, rounds: u32) -> Result<()> {
+    let start = Instant::now();
+    while !socket.exists() {
+        ensure!(start.elapsed() < PATIENCE, "the node does not open its socket");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let consumer = connect_unix(socket)?;
+    let producer = register(connect_unix(socket)?, &PREFIX.parse()?)?;
+    let mut ends = Ends::new(vec![consumer, producer])?;
+    let (mut interests, mut data) = (InterestTemplate::new(), DataTemplate::new(args.payload));
+    for number in 0..rounds {
+        for slot in 0..args.window {
+            let interest = interests.write(Exchange { slot, number: number.into() });
+            ends.ends[0].push(interest, None);
+        }
+        let mut asked = Vec::new();
+        take(&mut ends, 1, args.window, |seen| {
+            if let Seen::Interest(exchange, token) = seen {
+                asked.push((exchange, token.to_vec()));
+            }
+        })?;
+        for (exchange, token) in &asked {
+            let (head, rest) = data.write(*exchange, token);
+            ends.ends[1].push(head, Some(rest));
+        }
+        let mut answered = 0;
+        take(&mut ends, 0, args.window, |seen| {
+            answered += u32::from(
+                matches!(seen, Seen::Data(exchange, _) if exchange.number == u64::from(number)),
+            );
+        })?;
+        ensure!(answered == args.window, "{answered} of {} were answered", args.window);
+    }
+    Ok(())
+}
+
+/// Sends what is queued, and takes so many packets from face `from`.
+fn take(ends: &mut Ends, from: usize, count: u32, mut each: impl FnMut(Seen<'_>)) -> Result<()> {
+    let (start, mut came, mut frames) = (Instant::now(), 0, Vec::new());
+    while came < count {
+        ends.flush()?;
+        ends.wait(Some(Instant::now() + Duration::from_millis(100)))?;
+        ends.receive(from, &mut frames)?;
+        for frame in frames.drain(..) {
+            came += 1;
+            each(see(&frame.bytes));
+        }
+        ensure!(start.elapsed() < PATIENCE, "{came} of {count} packets came");
+    }
+    Ok(())
+}
