@@ -3,7 +3,7 @@
 
     tests/routing/run.py ONYM [CASE...] [--octets N]
 
-Cases: killed, moves, line, lan, names, hub; without any, all. Exit status 77: not root, or no `ip`.
+Cases: killed, moves, line, lan, names, hub, border; without any, all. Exit status 77: not root, or no `ip`.
 """
 
 import argparse
@@ -150,9 +150,9 @@ def line(onym: str, stack: ExitStack, _: int) -> None:
     assert up < 5, up
 
 
-def share_keys(first: Node, other: Node) -> None:
+def share_keys(first: Node, other: Node, where: str = "routing") -> None:
     """What a second router of the network gets from the first."""
-    folder = other.folder / "routing"
+    folder = other.folder / where
     folder.mkdir()
     for name in ("network.cert", "network.key"):
         shutil.copy(first.folder / "routing" / name, folder / name)
@@ -265,7 +265,44 @@ def hub(onym: str, stack: ExitStack, _: int) -> None:
     print(f"hub: {found.strip()}")
 
 
-CASES = {case.__name__: case for case in (killed, moves, line, lan, names, hub)}
+def border(onym: str, stack: ExitStack, _: int) -> None:
+    """A node in two networks tells each what the other has: one prefix by one, or a summary."""
+    net = Net(onym, stack)
+    a, b, c = (net.node(n) for n in "abc")
+    net.join(a, b)
+    net.join(b, c)
+    inner, b.links = b.links[1], b.links[:1]
+    # Keys of /net are made by a, those of /far by c; the border gets both.
+    a.start(*QUICK)
+    c.start('routing.network="/far"', 'routing.router="/far/c"', *QUICK)
+    for node in (a, c):
+        until(lambda n=node: (n.folder / "routing" / "router.cert").exists(), "keys")
+    share_keys(a, b)
+    share_keys(c, b, "routing/far")
+    area = f'{{network="/far",router="/far/b",neighbour=[{inner}]}}'
+    summary = '{prefix="/far/site",cost=7}'
+    exports = (f'{{from="/far",to="/net",summary=[{summary}],others=false}},'
+               '{from="/net",to="/far"}')  # fmt: skip
+    b.start(*QUICK, f"routing.area=[{area}]", f"routing.export=[{exports}]")
+    (net.folder / "in").write_text("from the other network")
+    puts = [c.go("put", name, str(net.folder / "in"), stdout=subprocess.DEVNULL)
+            for name in ("/far/site/x", "/far/secret")]  # fmt: skip
+    a.go("put", "/net/app", str(net.folder / "in"), stdout=subprocess.DEVNULL)
+    known = took("the summary", lambda: a.knows("/far/site", "/net/b"))
+    until(lambda: c.knows("/net/app", "/far/b"), "the prefix of the other network")
+    for node, name in ((a, "/far/site/x"), (c, "/net/app")):
+        got = node.run("get", name, "-o", "-")
+        assert got == "from the other network", (name, got)
+    heard = [p["prefix"] for p in a.told("route", "prefixes")["remote"]]
+    assert not {"/far/site/x", "/far/secret"} & set(heard), heard
+    assert not a.reaches("/far/c"), "routers of the other network are not heard of"
+    puts[0].terminate()
+    gone = took("the summary to go", lambda: not a.knows("/far/site", "/net/b"))
+    print(f"border: a summary of the other network is known {known:.2f} s after the border is ready, "
+          f"and goes {gone:.2f} s after the last prefix under it")  # fmt: skip
+
+
+CASES = {case.__name__: case for case in (killed, moves, line, lan, names, hub, border)}
 
 
 def main() -> int:

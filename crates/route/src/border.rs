@@ -333,6 +333,12 @@ impl Border {
         (usize::try_from(id % count).unwrap_or_default(), id / count)
     }
 
+    /// The position among [`Border::routers`] of the router that asked with this number.
+    #[must_use]
+    pub fn asker(&self, id: u64) -> usize {
+        self.split(id).0
+    }
+
     /// The routers, in the order in which they were given.
     #[must_use]
     pub fn routers(&self) -> &[Router] {

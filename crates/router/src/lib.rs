@@ -20,7 +20,7 @@ pub use seen::{Figures, Seen};
 pub use state::{Keys, KeysError, next_boot};
 pub use trust::{Schema, Trust};
 
-use onym_route::{CostBy, Link};
+use onym_route::{CostBy, Export, Link};
 use onym_wire::Name;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -74,17 +74,16 @@ pub enum LinkChange {
 pub struct Settings {
     /// The forwarder: `unix:///path` or `tcp://host:port`.
     pub node: String,
-    /// Name of the network.
-    pub network: Name,
-    /// Name of the router.
-    pub router: Name,
-    /// Links to neighbours; one that is named by its host is followed when its address changes.
-    pub links: Vec<Link>,
+    /// The networks that this host is in, each by a router of its own; one at least. The first one has
+    /// the programs of this host.
+    pub areas: Vec<Area>,
+    /// What one of the networks hears of another.
+    pub exports: Vec<Export>,
     /// Time between two looks at host names. The system's resolver does not tell how long an answer is
     /// good.
     pub resolve_every: Duration,
-    /// Whether neighbours are looked for on links with several peers: the multicast faces of the
-    /// forwarder, which is on this machine.
+    /// Whether neighbours in the first network are looked for on links with several peers: the multicast
+    /// faces of the forwarder, which is on this machine.
     pub discover: bool,
     /// Time between two signs of life.
     pub advertise_interval: Duration,
@@ -101,6 +100,18 @@ pub struct Settings {
     pub cost_by: CostBy,
     /// Who is told which links are in use.
     pub link_watch: Option<LinkWatch>,
+}
+
+/// A network that this host is in.
+#[derive(Debug, Clone)]
+pub struct Area {
+    /// Name of the network.
+    pub network: Name,
+    /// Name of the router.
+    pub router: Name,
+    /// Links to neighbours. In the first network one that is named by its host is followed when its
+    /// address changes; in others links are named by addresses.
+    pub links: Vec<Link>,
     /// Folder of the bootstrap time and of neighbours held down; without it the clock must not go
     /// backward.
     pub state: Option<PathBuf>,

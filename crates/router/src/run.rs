@@ -1,5 +1,6 @@
 //! The router's thread.
 
+mod area;
 mod keys;
 mod meeting;
 mod routes;
@@ -8,18 +9,18 @@ mod told;
 use crate::command::{self, Answer, Commands, Order, Whose};
 use crate::connection::Connection;
 use crate::meet::hello::Hello;
-use crate::renewal::{Served, Watched};
 use crate::seen::{Figures, Seen as Shown};
-use crate::state::{Keys, KeysError};
-use crate::trust::{Step, Trust, Wanted};
+use crate::state::KeysError;
+use crate::trust::{Step, Wanted};
 use crate::watch::{self, Seen, Watch};
-use crate::{LinkWatch, Schema, Settings, held, names, next_boot};
+use crate::{LinkWatch, Settings, held};
+use area::{Opened, Own};
 use meeting::{Meeting, Timing};
 use onym_client::NodeUri;
-use onym_crypto::Signer;
 use onym_crypto::edge::{random_u64, unix_now_ms};
 use onym_endpoint::{Endpoint, Event, Inbound, Limits, Packet, Request, RequestId};
-use onym_route::{Command, Config, Output, Router, Verdict};
+use onym_route::border::BorderError;
+use onym_route::{Border, Command, Output, Verdict};
 use onym_tables::Tick;
 use onym_wire::Name;
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,6 +54,12 @@ pub enum Error {
     /// The names are wrong.
     #[error(transparent)]
     Names(#[from] onym_route::names::NamesError),
+    /// Networks and what one hears of another.
+    #[error(transparent)]
+    Border(#[from] BorderError),
+    /// A link of a further network that is named by its host.
+    #[error("the link {0} is in a further network: name it by its address")]
+    Host(String),
     /// The keys.
     #[error("the keys of the router: {0}")]
     Keys(#[from] KeysError),
@@ -136,15 +143,14 @@ struct Shell {
     node: NodeUri,
     is_over: Arc<AtomicBool>,
     origin: Instant,
-    router: Router,
+    router: Border,
     endpoint: Endpoint,
     commands: Commands,
-    trust: Trust,
-    served: Served,
-    keys: Option<Watched>,
-    /// Packets by the certificate that they need, and who asks for it.
-    parked: BTreeMap<Wanted, Vec<Parked>>,
-    asked: BTreeMap<RequestId, Wanted>,
+    /// The networks, in the order of the border's routers.
+    areas: Vec<Own>,
+    /// Packets by the network and the certificate that they need, and who asks for it.
+    parked: BTreeMap<(usize, Wanted), Vec<Parked>>,
+    asked: BTreeMap<RequestId, (usize, Wanted)>,
     watched: Receiver<Seen>,
     /// What the forwarder has to be announced, what it learned, and what is announced of both.
     announced_there: BTreeMap<(Name, u64), u64>,
@@ -153,7 +159,6 @@ struct Shell {
     /// Stale routes are looked for once.
     looked: bool,
     installed: BTreeSet<(Name, u64)>,
-    held: Option<held::Watched>,
     meeting: Option<Meeting>,
     link_watch: Option<LinkWatch>,
     links: BTreeMap<u64, u64>,
@@ -162,79 +167,37 @@ struct Shell {
     _watch: JoinHandle<()>,
 }
 
-/// What the state machine is told, the neighbours that are named by host, and the file of those that
-/// are held down.
-fn configured(
-    settings: &mut Settings,
-    unix_ms: u64,
-) -> Result<(Config, Vec<names::Host>, Option<held::Watched>), Error> {
-    let file = |name| settings.state.as_ref().map(|folder| folder.join(name));
-    let boot = next_boot(file("boot").as_deref(), unix_ms / 1000).map_err(Error::Boot)?;
-    let held = file(held::FILE).map(held::Watched::open).transpose().map_err(Error::Held)?;
-    let (network, router) = (settings.network.clone(), settings.router.clone());
-    let mut config = Config::new(network, router, boot, random_u64());
-    let (hosts, links) = names::split(std::mem::take(&mut settings.links));
-    config.links = links;
-    config.advertise_interval = settings.advertise_interval;
-    config.dead_interval = settings.dead_interval;
-    config.readvertise = settings.readvertise;
-    config.cost_by = settings.cost_by;
-    config.folder = settings.state.as_ref().map(|folder| folder.display().to_string());
-    let (held, names) = held.unzip();
-    config.held = names.into_iter().flatten().collect();
-    Ok((config, hosts, held))
-}
-
-/// Whose word counts.
-fn trusted(keys: Option<&Keys>, settings: &mut Settings, unix_ms: u64) -> Result<Trust, Error> {
-    Ok(match (keys, &settings.keys, settings.trust.take()) {
-        (Some(keys), _, Some(Schema { settings, base })) => {
-            Trust::schema(settings, &base, keys, unix_ms)?
-        }
-        (Some(keys), Some(folder), None) => {
-            Trust::keys(settings.network.clone(), folder, keys, unix_ms)?
-        }
-        _ => Trust::Insecure,
-    })
-}
-
 impl Shell {
     fn new(mut settings: Settings, is_over: Arc<AtomicBool>) -> Result<Self, Error> {
         let node: NodeUri =
             settings.node.parse().map_err(|_| Error::Node(settings.node.clone()))?;
         let unix_ms = unix_now_ms();
-        let (network, router) = (settings.network.clone(), settings.router.clone());
-        // Names first: a mistake there shall leave no files.
-        onym_route::Names::new(network.clone(), router.clone())?;
-        let watched_keys = settings
-            .keys
-            .clone()
-            .map(|folder| Watched::new(folder, network.clone(), router.clone()));
-        let keys = match &settings.keys {
-            Some(folder) => Some(Keys::open(folder, &network, &router, unix_ms)?),
-            None => None,
-        };
-        let (config, hosts, held) = configured(&mut settings, unix_ms)?;
-        let signer = keys.as_ref().map_or_else(Signer::digest, |keys| keys.signer.clone());
-        let wants_meeting = settings.discover || !hosts.is_empty();
-        let trust = trusted(keys.as_ref(), &mut settings, unix_ms)?;
+        let mut endpoint = Endpoint::new(random_u64(), Limits::default());
+        let (mut areas, mut routers, mut met) = (Vec::new(), Vec::new(), None);
+        for area in std::mem::take(&mut settings.areas) {
+            let opened = area::open(&settings, area, &mut endpoint, unix_ms)?;
+            let Opened { own, router, signer, hosts } = opened;
+            if areas.is_empty() {
+                met = Some((router.names().clone(), signer, hosts));
+            } else if let Some(host) = hosts.first() {
+                return Err(Error::Host(host.link.uri.clone()));
+            }
+            areas.push(own);
+            routers.push(router);
+        }
+        let router = Border::new(Tick(0), routers, std::mem::take(&mut settings.exports))?;
         let timing = Timing {
-            hello: config.advertise_interval,
-            dead: config.dead_interval,
+            hello: settings.advertise_interval,
+            dead: settings.dead_interval,
             resolve: settings.resolve_every,
         };
-        let router = Router::new(Tick(0), config, signer.clone(), unix_ms)?;
-        let mut endpoint = Endpoint::new(random_u64(), Limits::default());
-        let mut served = Served::default();
-        if let Some(keys) = keys {
-            let prefix = endpoint.serve(keys.certificate.key_name().to_name());
-            debug_assert!(prefix.is_ok(), "the first prefix has room");
-            served.renew(keys.certificate, unix_ms);
-        }
         let (seen, watched) = mpsc::sync_channel(1);
         let over = Arc::clone(&is_over);
-        let meeting = wants_meeting
-            .then(|| Meeting::start(&router, timing, signer, hosts, &mut endpoint, &over))
+        let meeting = met
+            .filter(|(_, _, hosts)| settings.discover || !hosts.is_empty())
+            .map(|(names, signer, hosts)| {
+                Meeting::start(names, timing, signer, hosts, &mut endpoint, &over)
+            })
             .transpose()
             .map_err(Error::Thread)?;
         let watched_for = Watch {
@@ -251,9 +214,7 @@ impl Shell {
             router,
             endpoint,
             commands: Commands::new(),
-            trust,
-            served,
-            keys: watched_keys,
+            areas,
             parked: BTreeMap::new(),
             asked: BTreeMap::new(),
             watched,
@@ -262,7 +223,6 @@ impl Shell {
             announced: BTreeMap::new(),
             looked: false,
             installed: BTreeSet::new(),
-            held,
             meeting,
             link_watch: settings.link_watch,
             links: BTreeMap::new(),
@@ -286,7 +246,7 @@ impl Shell {
                     if !std::mem::take(&mut first) {
                         let now = self.now();
                         self.announced.clear();
-                        self.router.forwarder_restarted(now);
+                        self.router.each(now, |router| router.forwarder_restarted(now));
                         self.meeting_forgets(now);
                     }
                     if let Err(error) = self.serve(&mut connection) {
@@ -313,7 +273,7 @@ impl Shell {
             self.turn(connection)?;
         }
         let now = self.now();
-        self.router.stop(now);
+        self.router.each(now, |router| router.stop(now));
         let until = Instant::now() + FAREWELL;
         loop {
             self.turn(connection)?;
@@ -327,7 +287,8 @@ impl Shell {
     /// Sends what is to be sent, waits a while, takes what came.
     fn turn(&mut self, connection: &mut Connection) -> io::Result<()> {
         let now = self.now();
-        self.router.set_clock(now, unix_now_ms());
+        let unix_ms = unix_now_ms();
+        self.router.each(now, |router| router.set_clock(now, unix_ms));
         self.router.handle_timeout(now);
         self.endpoint.handle_timeout(now);
         self.commands.watch_faces(now, &mut self.endpoint);
@@ -431,7 +392,9 @@ impl Shell {
                         self.greeted(now, &incoming);
                         continue;
                     }
-                    if let Some(certificate) = self.served.answer(&incoming.interest()) {
+                    let interest = incoming.interest();
+                    let found = self.areas.iter().find_map(|area| area.served.answer(&interest));
+                    if let Some(certificate) = found {
                         let wire = certificate.wire().to_vec();
                         self.endpoint.reply(&incoming, wire);
                     }
@@ -446,9 +409,9 @@ impl Shell {
             self.certificate(&wanted, Some(packet));
         } else if let Some(event) = self.commands.event(now, id, packet) {
             if command::is_up(&event) {
-                self.router.retry_links(now);
+                self.router.each(now, |router| router.retry_links(now));
             } else {
-                self.router.face_down(now, event.face_id);
+                self.router.each(now, |router| router.face_down(now, event.face_id));
                 self.meeting_lost(now, event.face_id);
             }
         } else if let Some(answer) = self.commands.answered(id, packet) {
@@ -460,9 +423,14 @@ impl Shell {
 
     fn check(&mut self, check: Check, packet: Packet, face: Option<u64>) {
         let now = self.now();
-        let wanted = match self.trust.check(&packet, face, unix_now_ms()) {
+        let at = match &check {
+            Check::Router(id) => self.router.asker(*id),
+            Check::Hello(..) => 0,
+        };
+        let Some(area) = self.areas.get_mut(at) else { return };
+        let wanted = match area.trust.check(&packet, face, unix_now_ms()) {
             Step::Done(verdict) => return self.judged(now, check, &packet, verdict),
-            Step::Fetch(wanted) => wanted,
+            Step::Fetch(wanted) => (at, wanted),
         };
         let waiting: usize = self.parked.values().map(Vec::len).sum();
         if waiting >= PARKED_MAX {
@@ -478,12 +446,12 @@ impl Shell {
                 lifetime: Duration::from_secs(1),
                 tries: 4,
                 next_hop_face: face,
-                ..Request::new(wanted.1.clone())
+                ..Request::new(wanted.1.1.clone())
             };
             match self.endpoint.express(now, &request) {
                 Ok(id) => self.asked.insert(id, wanted.clone()),
                 Err(e) => {
-                    self.trust.answered(&wanted, None, unix_now_ms());
+                    area.trust.answered(&wanted.1, None, unix_now_ms());
                     return self.judged(now, check, &packet, Verdict::Bad(e.to_string()));
                 }
             };
@@ -492,8 +460,10 @@ impl Shell {
     }
 
     /// A certificate came, or nobody has it: what waits for it is checked again.
-    fn certificate(&mut self, wanted: &Wanted, packet: Option<&Packet>) {
-        self.trust.answered(wanted, packet, unix_now_ms());
+    fn certificate(&mut self, wanted: &(usize, Wanted), packet: Option<&Packet>) {
+        if let Some(area) = self.areas.get_mut(wanted.0) {
+            area.trust.answered(&wanted.1, packet, unix_now_ms());
+        }
         for parked in self.parked.remove(wanted).unwrap_or_default() {
             self.check(parked.check, parked.packet, parked.face);
         }
@@ -513,17 +483,7 @@ impl Shell {
             return;
         }
         self.look_at = now.plus_ms(LOOK_MS);
-        if let Some(held) = self.held.as_mut().and_then(held::Watched::look) {
-            let before: BTreeSet<Name> = self.router.held().cloned().collect();
-            for router in before.difference(&held) {
-                tracing::info!(target: "onym::route", %router, "released");
-                self.router.release(now, router);
-            }
-            for router in held.difference(&before) {
-                tracing::info!(target: "onym::route", %router, "held down");
-                self.router.hold(now, router);
-            }
-        }
+        self.look_at_held(now);
         self.meeting_looks(now);
         self.tell_links();
         if !self.learned_there.is_empty() {
@@ -532,5 +492,21 @@ impl Shell {
         self.look_at_keys(now);
         let met = self.meeting.as_ref().map_or_else(Default::default, |m| m.meet.counters);
         self.shown.set(self.with_dates(Figures::of(&self.router, met)));
+    }
+    fn look_at_held(&mut self, now: Tick) {
+        for (at, area) in self.areas.iter_mut().enumerate() {
+            let Some(held) = area.held.as_mut().and_then(held::Watched::look) else { continue };
+            self.router.with(now, at, |own| {
+                let before: BTreeSet<Name> = own.held().cloned().collect();
+                for router in before.difference(&held) {
+                    tracing::info!(target: "onym::route", %router, "released");
+                    own.release(now, router);
+                }
+                for router in held.difference(&before) {
+                    tracing::info!(target: "onym::route", %router, "held down");
+                    own.hold(now, router);
+                }
+            });
+        }
     }
 }

@@ -3,7 +3,7 @@
 use crate::meet::Counters as Met;
 use onym_crypto::edge::unix_now_ms;
 use onym_metrics::{Page, Source, catalogue as m};
-use onym_route::Router;
+use onym_route::Border;
 use onym_route::router::Counters;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -34,20 +34,20 @@ pub struct Figures {
 }
 
 impl Figures {
-    pub(crate) fn of(router: &Router, met: Met) -> Self {
-        let (neighbours, one_sided) = router.neighbour_counts();
-        Self {
-            neighbours,
-            one_sided,
-            held: router.held().count() as u64,
-            routers: router.table().routes().count() as u64,
-            prefixes: router.prefixes().remote().count() as u64,
-            local_prefixes: router.prefixes().local().count() as u64,
-            met,
-            certificate_until: None,
-            anchor_until: None,
-            counters: router.counters(),
+    /// Those of all routers of a border together.
+    pub(crate) fn of(border: &Border, met: Met) -> Self {
+        let mut all = Self { met, ..Self::default() };
+        for router in border.routers() {
+            let (neighbours, one_sided) = router.neighbour_counts();
+            all.neighbours += neighbours;
+            all.one_sided += one_sided;
+            all.held += router.held().count() as u64;
+            all.routers += router.table().routes().count() as u64;
+            all.prefixes += router.prefixes().remote().count() as u64;
+            all.local_prefixes += router.prefixes().local().count() as u64;
+            all.counters += router.counters();
         }
+        all
     }
 }
 

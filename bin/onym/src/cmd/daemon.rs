@@ -75,7 +75,7 @@ pub(crate) fn run(args: Args, _cx: &Context) -> anyhow::Result<()> {
     }
     tell_bound(&node);
     let gateway = gateway::start(gateway, &node)?;
-    let keys = routing.as_ref().and_then(|settings| settings.keys.clone());
+    let keys = routing::key_folders(routing.as_ref());
     let routing = routing::start(routing, &node)?;
     let telling = readvertise::start(telling, &node)?;
     let ended = Ended::default();
@@ -89,7 +89,7 @@ pub(crate) fn run(args: Args, _cx: &Context) -> anyhow::Result<()> {
                 Failure::new(Exit::Failed, "the node does not start").why(error)
             })?;
         }
-        if let Some(folder) = keys {
+        for folder in keys {
             let node = watched.bound().unix.as_ref().map(|p| format!("unix://{}", p.display()));
             let watch = move || certificates::watch(&folder, node.as_deref(), end);
             let thread = std::thread::Builder::new().name("onym-certs".into());

@@ -1,5 +1,7 @@
 //! Checks of value ranges that types do not express.
 
+mod routing;
+
 use super::{Config, ConfigError, OneOrMany};
 use onym_wire::mgmt::Persistency;
 use onym_wire::push::{Id, Label, Strategy};
@@ -158,44 +160,6 @@ impl Config {
             check.between(&format!("push.link[{i}].cost"), link.cost.into(), 1, 65_535)?;
         }
         Ok(())
-    }
-
-    fn check_routing(&self, check: &Check<'_>) -> Result<(), ConfigError> {
-        let routing = &self.routing;
-        if routing.network.is_empty() {
-            return Ok(());
-        }
-        let has_socket = !self.faces.unix.path.0.is_empty();
-        let allowed = "routing needs a faces.unix.path";
-        check.that(has_socket, "routing.network", &routing.network, allowed)?;
-        let network = routing.network.parse::<onym_wire::Name>();
-        let good = network.as_ref().is_ok_and(|name| (1..=3).contains(&name.len()));
-        let allowed = "allowed is a name of one to three components, such as /example";
-        check.that(good, "routing.network", &routing.network, allowed)?;
-        let router = routing.router.parse::<onym_wire::Name>();
-        let under = matches!((&network, &router), (Ok(network), Ok(router))
-            if router.len() == network.len() + 1
-                && network.as_ref().is_prefix_of(router.as_ref()));
-        let allowed = "allowed is the network and one more component";
-        let good = routing.router.is_empty() || under;
-        check.that(good, "routing.router", &routing.router, allowed)?;
-        let good = matches!(routing.announce.as_str(), "client" | "all");
-        check.that(good, "routing.announce", &routing.announce, "allowed are client, all")?;
-        let (rtt, loss) = (routing.cost_rtt_ms, routing.cost_loss_percent);
-        check.that(rtt <= 600_000, "routing.cost_rtt_ms", &rtt, "allowed is 0 to 600000")?;
-        check.that(loss <= 100, "routing.cost_loss_percent", &loss, "allowed is 0 to 100")?;
-        let resolve = routing.resolve_interval_ms;
-        let allowed = "allowed is 1000 to 86400000";
-        let good = (1000..=86_400_000).contains(&resolve);
-        check.that(good, "routing.resolve_interval_ms", &resolve, allowed)?;
-        let interval = routing.advertise_interval_ms;
-        let good = (100..=600_000).contains(&interval);
-        let allowed = "allowed is 100 to 600000";
-        check.that(good, "routing.advertise_interval_ms", &interval, allowed)?;
-        let dead = routing.dead_interval_ms;
-        let good = (2 * interval..=10 * 600_000).contains(&dead);
-        let allowed = "allowed is twice the interval to 6000000";
-        check.that(good, "routing.dead_interval_ms", &dead, allowed)
     }
 
     fn check_gateway(&self, check: &Check<'_>) -> Result<(), ConfigError> {

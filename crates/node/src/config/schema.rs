@@ -20,7 +20,7 @@ pub use gateway::{Gateway, GatewayMap};
 pub use limits::{Cs, CsPolicy, CsVerify, Fib, Forward, Pit, Reassembly, Tables, Unsolicited};
 use onym_guard::Settings;
 pub use push::{Push, PushLink, PushRole, PushScheme, PushStages};
-pub use routing::{Routing, RoutingNeighbour};
+pub use routing::{Routing, RoutingArea, RoutingExport, RoutingNeighbour, RoutingSummary};
 
 /// The whole configuration of a node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

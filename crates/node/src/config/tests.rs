@@ -117,3 +117,29 @@ fn drop_ins_lie_over_the_file_in_the_order_of_their_names() {
     let error = Config::load(Some(&file), &[]).unwrap_err().to_string();
     assert!(error.contains("40-d.toml") && error.contains("line 3"), "{error}");
 }
+
+#[test]
+fn networks_of_a_border_and_what_they_tell_each_other_are_checked() {
+    let refused = |more: &str| {
+        let text = format!("[routing]\nnetwork = \"/net\"\n{more}");
+        Config::parse(&text, "given").err().map(|e| e.to_string())
+    };
+    let far = "[[routing.area]]\nnetwork = \"/far\"\n";
+    let link = "[[routing.area.neighbour]]\nuri = \"udp4://192.0.2.1:6363\"\n";
+    let export = "[[routing.export]]\nfrom = \"/far\"\nto = \"/net\"\n";
+    assert_eq!(refused(&format!("{far}{link}{export}")), None);
+    for (text, key) in [
+        ("[[routing.area]]\nnetwork = \"/net\"\n".to_owned(), "routing.area[0].network"),
+        (format!("{far}router = \"/net/a\"\n"), "routing.area[0].router"),
+        (format!("{far}{link}{link}"), "routing.area[0].neighbour"),
+        (export.to_owned(), "routing.export[0].from"),
+        (format!("{far}{export}{export}"), "routing.export[1].to"),
+        (format!("{far}{export}[[routing.export.summary]]\nprefix = \"x%\"\n"), "prefix"),
+        (far.replace("/far", "/n").repeat(16), "routing.area"),
+    ] {
+        let told = refused(&text);
+        assert!(told.as_ref().is_some_and(|told| told.contains(key)), "{key}: {told:?}");
+    }
+    let alone = Config::parse(far, "given").unwrap_err().to_string();
+    assert!(alone.contains("routing.network"), "{alone}");
+}

@@ -187,3 +187,31 @@ pub struct Counters {
     /// Notices that nobody took.
     pub notices_dropped: u64,
 }
+
+impl std::ops::AddAssign for Counters {
+    /// The sums of both.
+    fn add_assign(&mut self, other: Self) {
+        self.hellos_sent += other.hellos_sent;
+        self.hellos += other.hellos;
+        self.pings += other.pings;
+        self.malformed += other.malformed;
+        self.replayed += other.replayed;
+        self.flooded += other.flooded;
+        self.refused += other.refused;
+        self.neighbours_refused += other.neighbours_refused;
+        self.no_face += other.no_face;
+        self.adverts += other.adverts;
+        self.fetched += other.fetched;
+        self.deltas += other.deltas;
+        self.fetch_failures += other.fetch_failures;
+        self.prefix_operations += other.prefix_operations;
+        self.unpublished += other.unpublished;
+        self.probes += other.probes;
+        self.probes_lost += other.probes_lost;
+        self.cost_changes += other.cost_changes;
+        self.route_changes += other.route_changes;
+        self.commands += other.commands;
+        self.commands_failed += other.commands_failed;
+        self.notices_dropped += other.notices_dropped;
+    }
+}

@@ -10,7 +10,7 @@ use onym_crypto::Signer;
 use onym_crypto::edge::{random_u64, unix_now_ms};
 use onym_endpoint::{Endpoint, Incoming, Packet, PrefixId};
 use onym_route::router::CommandError;
-use onym_route::{Names, Notice, Router, Verdict};
+use onym_route::{Names, Notice, Verdict};
 use onym_tables::Tick;
 use onym_wire::Name;
 use std::io;
@@ -42,14 +42,13 @@ pub(super) struct Meeting {
 
 impl Meeting {
     pub(super) fn start(
-        router: &Router,
+        names: Names,
         timing: Timing,
         signer: Signer,
         hosts: Vec<Host>,
         endpoint: &mut Endpoint,
         is_over: &Arc<AtomicBool>,
     ) -> io::Result<Self> {
-        let names = router.names().clone();
         let prefix = endpoint.serve(hello::interests(&names)).map_err(io::Error::other)?;
         let found = match hosts.is_empty() {
             true => None,
@@ -113,13 +112,14 @@ impl Shell {
                 Output::Destroy { face } => self.order(now, Whose::Nobody, Order::Destroy { face }),
                 Output::Up { face, link } => {
                     tracing::info!(target: "onym::route", uri = link.uri, face, "a link is there");
-                    if !self.router.link_up(now, face, link) {
+                    let taken = self.router.with(now, 0, |router| router.link_up(now, face, link));
+                    if taken != Some(true) {
                         tracing::warn!(target: "onym::route", face, "too many links: it is not used");
                     }
                 }
                 Output::Down { face } => {
                     tracing::info!(target: "onym::route", face, "a link is not there any more");
-                    self.router.link_down(now, face);
+                    self.router.with(now, 0, |router| router.link_down(now, face));
                 }
             }
         }
@@ -155,9 +155,10 @@ impl Shell {
     /// Four times a second: by which faces neighbours are heard.
     pub(super) fn meeting_looks(&mut self, now: Tick) {
         let Some(meeting) = &mut self.meeting else { return };
+        let Some(router) = self.router.routers().first() else { return };
         let heard: Vec<(Name, u64)> =
-            self.router.heard_by().map(|(router, face)| (router.clone(), face)).collect();
-        let held = self.router.held().cloned().collect();
+            router.heard_by().map(|(router, face)| (router.clone(), face)).collect();
+        let held = router.held().cloned().collect();
         meeting.meet.look(now, &heard, &held);
         self.meeting_obeys(now);
     }

@@ -3,7 +3,7 @@
 use super::Shell;
 use crate::command::{Order, Whose};
 use crate::{LinkChange, LinkWatch};
-use onym_route::Command;
+use onym_route::{Command, Router};
 use onym_tables::Tick;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ impl Shell {
     pub(super) fn tell_links(&mut self) {
         let Some(LinkWatch(tell)) = &self.link_watch else { return };
         let mut links: BTreeMap<u64, u64> = BTreeMap::new();
-        for (face, cost) in self.router.links_in_use() {
+        for (face, cost) in self.router.routers().iter().flat_map(Router::links_in_use) {
             let least = links.entry(face).or_insert(cost);
             *least = cost.min(*least);
         }
@@ -51,7 +51,8 @@ impl Shell {
 
     /// Announces what the forwarder has, and withdraws what it has not any more.
     pub(super) fn announce(&mut self, now: Tick) {
-        let routers: BTreeSet<u64> = self.router.heard_by().map(|(_, face)| face).collect();
+        let heard = self.router.routers().iter().flat_map(Router::heard_by);
+        let routers: BTreeSet<u64> = heard.map(|(_, face)| face).collect();
         let mut wanted = self.announced_there.clone();
         for ((prefix, face), cost) in &self.learned_there {
             // What another router leads to it announces itself.
@@ -59,16 +60,18 @@ impl Shell {
                 wanted.entry((prefix.clone(), *face)).or_insert(*cost);
             }
         }
-        for ((prefix, face), cost) in &wanted {
-            if self.announced.get(&(prefix.clone(), *face)) != Some(cost) {
-                self.router.announce(now, prefix, *face, *cost);
+        self.router.with(now, 0, |router| {
+            for ((prefix, face), cost) in &wanted {
+                if self.announced.get(&(prefix.clone(), *face)) != Some(cost) {
+                    router.announce(now, prefix, *face, *cost);
+                }
             }
-        }
-        for (prefix, face) in self.announced.keys() {
-            if !wanted.contains_key(&(prefix.clone(), *face)) {
-                self.router.withdraw(now, prefix, *face);
+            for (prefix, face) in self.announced.keys() {
+                if !wanted.contains_key(&(prefix.clone(), *face)) {
+                    router.withdraw(now, prefix, *face);
+                }
             }
-        }
+        });
         self.announced = wanted;
     }
 }

@@ -2,9 +2,9 @@
 
 use crate::exit::{Exit, Failure};
 use onym_node::NodeHandle;
-use onym_node::config::Config;
-use onym_route::{CostBy, Link};
-use onym_router::{Announce, Handle, LinkChange, LinkWatch, Schema, Settings};
+use onym_node::config::{Config, RoutingArea, RoutingExport, RoutingNeighbour, RoutingSummary};
+use onym_route::{CostBy, Export, Link, Summary};
+use onym_router::{Announce, Area, Handle, LinkChange, LinkWatch, Schema, Settings};
 use onym_wire::Name;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,25 +18,31 @@ pub(super) fn settings(config: &Config, base: &Path) -> anyhow::Result<Option<Se
     if routing.network.is_empty() {
         return Ok(None);
     }
-    let network: Name = routing.network.parse()?;
-    let router = match routing.router.as_str() {
-        "" => of_host(&network),
-        name => name.parse()?,
-    };
-    let link = |n: &onym_node::config::RoutingNeighbour| Link {
-        uri: n.uri.clone(),
-        mtu: n.mtu,
-        cost: n.cost,
-    };
     let folder = match routing.folder.as_str() {
         "" => usual_folder(),
         folder => PathBuf::from(folder),
     };
+    let first = RoutingArea {
+        network: routing.network.clone(),
+        router: routing.router.clone(),
+        neighbour: routing.neighbour.clone(),
+        folder: folder.display().to_string(),
+        trust: routing.trust.clone(),
+    };
+    let areas = std::iter::once(&first).chain(&routing.area).enumerate();
+    let areas: anyhow::Result<_> = areas
+        .map(|(i, area)| {
+            let key = if i == 0 { "routing.trust" } else { "routing.area.trust" };
+            let trust = config.trust_of(key, &area.trust)?;
+            let trust =
+                trust.map(|settings| Schema { settings: settings.clone(), base: base.to_owned() });
+            area_of(area, &folder, routing.insecure, trust)
+        })
+        .collect();
     Ok(Some(Settings {
         node: String::new(),
-        network,
-        router,
-        links: routing.neighbour.iter().map(link).collect(),
+        areas: areas?,
+        exports: routing.export.iter().map(export_of).collect::<anyhow::Result<_>>()?,
         resolve_every: Duration::from_millis(routing.resolve_interval_ms),
         discover: routing.discover,
         advertise_interval: Duration::from_millis(routing.advertise_interval_ms),
@@ -50,12 +56,47 @@ pub(super) fn settings(config: &Config, base: &Path) -> anyhow::Result<Option<Se
             rtt: Duration::from_millis(routing.cost_rtt_ms),
             loss_percent: routing.cost_loss_percent,
         },
-        state: Some(folder.clone()),
-        keys: (!routing.insecure).then_some(folder),
-        trust: config
-            .trust_of("routing.trust", &routing.trust)?
-            .map(|settings| Schema { settings: settings.clone(), base: base.to_owned() }),
     }))
+}
+
+/// A network, whose folder lies in `folder` when it has none of its own.
+fn area_of(
+    area: &RoutingArea,
+    folder: &Path,
+    insecure: bool,
+    trust: Option<Schema>,
+) -> anyhow::Result<Area> {
+    let network: Name = area.network.parse()?;
+    let router = match area.router.as_str() {
+        "" => of_host(&network),
+        name => name.parse()?,
+    };
+    let link = |n: &RoutingNeighbour| Link { uri: n.uri.clone(), mtu: n.mtu, cost: n.cost };
+    let folder = match area.folder.as_str() {
+        // A colon is in no URI of a name.
+        "" => folder.join(network.to_string().trim_start_matches('/').replace('/', ":")),
+        folder => PathBuf::from(folder),
+    };
+    Ok(Area {
+        network,
+        router,
+        links: area.neighbour.iter().map(link).collect(),
+        state: Some(folder.clone()),
+        keys: (!insecure).then_some(folder),
+        trust,
+    })
+}
+
+fn export_of(export: &RoutingExport) -> anyhow::Result<Export> {
+    let summary = |s: &RoutingSummary| {
+        Ok(Summary { prefix: s.prefix.parse()?, cost: s.cost, always: s.always })
+    };
+    Ok(Export {
+        from: export.from.parse()?,
+        to: export.to.parse()?,
+        summaries: export.summary.iter().map(summary).collect::<anyhow::Result<_>>()?,
+        others: export.others,
+    })
 }
 
 /// Routing that looks for neighbours needs links to look on: the usual groups, when none is configured.
@@ -85,6 +126,12 @@ pub(crate) fn usual_folder() -> PathBuf {
     state.unwrap_or_else(|| PathBuf::from(".")).join("onym/routing")
 }
 
+/// Where the keys of the router are, for each of its networks.
+pub(super) fn key_folders(settings: Option<&Settings>) -> Vec<PathBuf> {
+    let areas = settings.into_iter().flat_map(|settings| &settings.areas);
+    areas.filter_map(|area| area.keys.clone()).collect()
+}
+
 /// Starts the router of a node that is ready.
 pub(super) fn start(
     settings: Option<Settings>,
@@ -98,14 +145,14 @@ pub(super) fn start(
         LinkChange::Up { face, cost } => found.up(face, cost),
         LinkChange::Down { face } => found.down(face),
     }));
-    let router = settings.router.clone();
+    let routers: Vec<String> = settings.areas.iter().map(|area| area.router.to_string()).collect();
     let handle = onym_router::start(settings).map_err(|error| {
         Failure::new(Exit::Failed, "the router does not start")
             .why(error)
             .next("check routing.network, routing.router and routing.folder")
     })?;
     node.add_metrics(handle.shown());
-    tracing::info!(%router, "routing");
+    tracing::info!(router = routers.join(", "), "routing");
     Ok(Some(handle))
 }
 

@@ -13,7 +13,7 @@ use map::Map;
 use onym_client::mgmt;
 use onym_client::transport::{self, Surroundings};
 use onym_route::{CostBy, Link};
-use onym_router::{Announce, Schema, Settings};
+use onym_router::{Announce, Area, Schema, Settings};
 use onym_wire::Name;
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -164,11 +164,19 @@ fn serve(args: Run, cx: &Context) -> anyhow::Result<()> {
         settings: onym_guard::Settings::of(&schema, args.anchors),
         base: PathBuf::new(),
     });
-    let settings = Settings {
-        node,
+    let area = Area {
         router: args.router.unwrap_or_else(|| daemon::of_host(&args.network)),
         network: args.network,
         links: args.neighbour.iter().map(link).collect(),
+        state: Some(folder.clone()),
+        keys: (!args.insecure).then_some(folder),
+        trust,
+    };
+    output::tell(format_args!("routing as {}", area.router));
+    let settings = Settings {
+        node,
+        areas: vec![area],
+        exports: Vec::new(),
         advertise_interval: Duration::from_millis(args.advertise_interval),
         dead_interval: Duration::from_millis(args.dead_interval),
         announce: if args.announce_all { Announce::All } else { Announce::Client },
@@ -178,11 +186,7 @@ fn serve(args: Run, cx: &Context) -> anyhow::Result<()> {
         link_watch: None,
         readvertise: true,
         cost_by: CostBy { rtt: Duration::from_millis(args.cost_rtt), loss_percent: args.cost_loss },
-        state: Some(folder.clone()),
-        keys: (!args.insecure).then_some(folder),
-        trust,
     };
-    output::tell(format_args!("routing as {}", settings.router));
     onym_router::run(settings, stop.flag()).map_err(|error| {
         Failure::new(Exit::Failed, "the router does not start")
             .why(error)

@@ -15,6 +15,10 @@ pub struct Routing {
     pub router: String,
     /// Links to neighbours. One end of a link is enough.
     pub neighbour: Vec<RoutingNeighbour>,
+    /// Further networks of this node, which is then a border between networks.
+    pub area: Vec<RoutingArea>,
+    /// What one network hears of another. Nothing is told between networks without an entry.
+    pub export: Vec<RoutingExport>,
     /// Time between two look-ups of host names of neighbours, in milliseconds.
     pub resolve_interval_ms: u64,
     /// Look for neighbours on links with several peers: on the multicast faces of this node, which
@@ -55,6 +59,8 @@ impl Default for Routing {
             network: String::new(),
             router: String::new(),
             neighbour: Vec::new(),
+            area: Vec::new(),
+            export: Vec::new(),
             resolve_interval_ms: 30_000,
             discover: false,
             folder: String::new(),
@@ -76,7 +82,7 @@ impl Default for Routing {
 pub struct RoutingNeighbour {
     /// Its URI, such as `udp4://192.0.2.1:6363`. A host name in place of the address,
     /// `udp://router.example`, is looked up again and again (`routing.resolve_interval_ms`), and the link
-    /// follows it.
+    /// follows it; not in a further network (`routing.area`).
     pub uri: String,
     /// MTU of the face, in octets.
     #[serde(default)]
@@ -84,6 +90,61 @@ pub struct RoutingNeighbour {
     /// Cost of the link.
     #[serde(default = "one")]
     pub cost: u64,
+}
+
+/// A further network of this node: it has a router of its own there, with keys of its own. A link is in
+/// one network.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RoutingArea {
+    /// Name of the network, one to three components.
+    pub network: String,
+    /// Name of this router in it. Empty: the network and the host's name.
+    #[serde(default)]
+    pub router: String,
+    /// Links to neighbours in it, by their addresses.
+    #[serde(default)]
+    pub neighbour: Vec<RoutingNeighbour>,
+    /// Folder of its keys, as `routing.folder`. Empty: a folder in that one.
+    #[serde(default)]
+    pub folder: String,
+    /// The entry of `trust` for it, as `routing.trust`.
+    #[serde(default)]
+    pub trust: String,
+}
+
+/// What is announced of one network in another, at a border.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RoutingExport {
+    /// The network that reaches it.
+    pub from: String,
+    /// The network that hears of it.
+    pub to: String,
+    /// Prefixes in place of all under them.
+    #[serde(default)]
+    pub summary: Vec<RoutingSummary>,
+    /// Whether prefixes under no summary are announced one by one.
+    #[serde(default = "yes")]
+    pub others: bool,
+}
+
+/// One prefix in place of many.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RoutingSummary {
+    /// What is announced.
+    pub prefix: String,
+    /// At what cost, whatever is under it.
+    #[serde(default = "one")]
+    pub cost: u64,
+    /// Whether it is announced at all times, not only while something under it is reached.
+    #[serde(default)]
+    pub always: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 fn one() -> u64 {
