@@ -1,7 +1,9 @@
 #![doc = include_str!("../README.md")]
 
+mod body;
 mod control;
 mod events;
+mod patch;
 pub mod uri;
 mod worker;
 
@@ -308,7 +310,7 @@ fn workers(
         let (mut worker, remote) = worker::engine(function, Arc::clone(shared), verifiers)
             .map_err(|e| HostError::System(format!("starting a thread: {e}")))?;
         let WorkerEngine { driver, io, .. } = &mut worker;
-        let done = driver.with(io, |f, now, out| f.change(now, config, out));
+        let done = driver.with(io, |f, now, out| patch::apply(f, now, config, out));
         done.map_err(|e| {
             let field = e.field.as_deref().unwrap_or("configuration");
             HostError::Usage(format!("--set {field}: {}", e.message))
@@ -332,7 +334,7 @@ fn start_http(
     socket: std::net::TcpListener,
     tls: Option<ServerTls>,
     app: Arc<App>,
-    posted: mpsc::Receiver<onym_services::element::Effect>,
+    posted: mpsc::Receiver<onym_services::element::RulesForFilter>,
 ) -> Result<Http, HostError> {
     let failed = |e: std::io::Error| HostError::System(format!("the control interface: {e}"));
     socket.set_nonblocking(true).map_err(failed)?;

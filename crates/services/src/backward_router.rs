@@ -11,7 +11,8 @@ mod hand_over;
 
 use crate::chain::{Came, Clients, Origin};
 use crate::config::{BackwardRouter as Config, KindConfig, Retransmission};
-use crate::element::{Cx, Element, Method, Refusal, Request};
+use crate::control::{Answer, Request};
+use crate::element::{Cx, Element, Refusal};
 use crate::histogram::Histogram;
 use crate::ports::Side;
 use crate::stats::{self, Durations, KindStats, PendingPeriod};
@@ -26,7 +27,6 @@ use onym_tables::fib::NextHop;
 use onym_tables::{FaceId, HashKey, Tick};
 use onym_wire::lp::NackReason;
 use onym_wire::name::Name;
-use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -306,10 +306,10 @@ impl Element for BackwardRouter {
         })
     }
 
-    fn control(&mut self, cx: &mut Cx<'_>, request: &Request<'_>) -> Result<Value, Refusal> {
-        match (request.resource, request.method) {
-            ("table", Method::Get) => Ok(self.export(cx, request)),
-            ("table", Method::Post) => self.import(cx, request),
+    fn control(&mut self, cx: &mut Cx<'_>, request: Request) -> Result<Answer, Refusal> {
+        match request {
+            Request::Export(page) => Ok(self.export(cx, page)),
+            Request::Import(table) => self.import(cx, table),
             _ => Err(Refusal::no_path()),
         }
     }

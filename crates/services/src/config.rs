@@ -6,7 +6,6 @@ mod content_store;
 mod name_filter;
 mod name_router;
 mod packet_dispatcher;
-mod patch;
 mod signature_verifier;
 mod strategy_forwarder;
 

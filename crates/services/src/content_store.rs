@@ -8,10 +8,11 @@
 
 use crate::chain::Origin;
 use crate::config::{CacheMode as Mode, ContentStore as Config, KindConfig, Order};
-use crate::element::{Cx, Element, Method, Refusal, Request, read};
+use crate::control::{Answer, CachedEntry, Entries, Import, Merged, Page, Request};
+use crate::element::{Cx, Element, Refusal};
 use crate::rendezvous;
 use crate::stats::{self, CachePeriod, KindStats};
-use crate::table::{self, Merged};
+use crate::table;
 use crate::transparent;
 use crate::verdict::Verdict;
 use onym_forward::stage::{Arrival, Cache, CacheStage, query_alone};
@@ -21,8 +22,6 @@ use onym_tables::cs::{Body, ContentStore, CsConfig, Demand, Inserted, Policy, Qu
 use onym_tables::{HashKey, Tick};
 use onym_wire::data::Data;
 use onym_wire::interest::Interest;
-use serde::Deserialize;
-use serde_json::{Value, json};
 
 #[derive(Debug, Default, Clone, Copy)]
 struct Lookups {
@@ -133,7 +132,7 @@ impl ContentCache {
 
     /// Packets with what is left of their freshness, the freshest first: in a cache of one
     /// producer those are the newest.
-    fn export(&self, cx: &Cx<'_>, request: &Request<'_>) -> Value {
+    fn export(&self, cx: &Cx<'_>, page: Page) -> Answer {
         let mut all: Vec<(&[u8], u64)> = self
             .cache
             .store
@@ -142,20 +141,17 @@ impl ContentCache {
             .map(|(data, until, _)| (data, ms(until.since(cx.now).as_millis())))
             .collect();
         all.sort_by_key(|(_, left)| std::cmp::Reverse(*left));
-        table::export(request, "content-store", &all, |(data, left)| {
-            Some(json!({ "data": table::encode(data), "fresh_ms": left }))
-        })
+        let entry = |(data, left): &(&[u8], u64)| CachedEntry {
+            data: table::encode(data),
+            fresh_ms: *left,
+        };
+        table::export(page, &all, entry, Entries::Cached)
     }
 
-    fn import(&mut self, cx: &Cx<'_>, request: &Request<'_>) -> Result<Value, Refusal> {
-        #[derive(Deserialize)]
-        struct Entry {
-            data: String,
-            fresh_ms: u64,
-        }
+    fn import(&mut self, cx: &Cx<'_>, table: Import) -> Result<Answer, Refusal> {
+        let Entries::Cached(entries) = table.entries else { return Err(Refusal::no_path()) };
         let mut done = Merged::default();
-        for value in table::chunk(request, "content-store")?.entries {
-            let entry: Entry = read(value)?;
+        for entry in entries {
             let bytes = Buf::copy_from(&table::decode("entries/data", &entry.data)?);
             let Ok(data) = Data::parse(&bytes) else {
                 done.refused += 1;
@@ -165,12 +161,12 @@ impl ContentCache {
             let hash = cx.key.name(name);
             match self.cache.store.insert(cx.now, &bytes, name, hash, entry.fresh_ms, Demand::Asked)
             {
-                Inserted::New => done.new += 1,
-                Inserted::Refreshed => done.merged += 1,
+                Inserted::New => done.add_new(),
+                Inserted::Refreshed => done.add_known(),
                 Inserted::Refused => done.refused += 1,
             }
         }
-        Ok(done.to_json())
+        Ok(done.into())
     }
 }
 
@@ -252,10 +248,10 @@ impl Element for ContentCache {
         })
     }
 
-    fn control(&mut self, cx: &mut Cx<'_>, request: &Request<'_>) -> Result<Value, Refusal> {
-        match (request.resource, request.method) {
-            ("table", Method::Get) => Ok(self.export(cx, request)),
-            ("table", Method::Post) => self.import(cx, request),
+    fn control(&mut self, cx: &mut Cx<'_>, request: Request) -> Result<Answer, Refusal> {
+        match request {
+            Request::Export(page) => Ok(self.export(cx, page)),
+            Request::Import(table) => self.import(cx, table),
             _ => Err(Refusal::no_path()),
         }
     }

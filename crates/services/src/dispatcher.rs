@@ -13,7 +13,8 @@ mod sessions;
 
 use crate::chain::{NextHops, Origin};
 use crate::config::{KindConfig, PacketDispatcher as Config};
-use crate::element::{Cx, Effect, Element, Method, Refusal, Request};
+use crate::control::{Answer, Request};
+use crate::element::{Cx, Effect, Element, Refusal};
 use crate::ports::Counts;
 use crate::registration::is_command;
 use crate::stats::{self, KindStats};
@@ -26,7 +27,6 @@ use onym_tables::{FaceId, Tick};
 use onym_wire::data::Data;
 use onym_wire::faceuri::FaceUri;
 use onym_wire::interest::Interest;
-use serde_json::Value;
 use sessions::count;
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -386,9 +386,9 @@ impl Element for PacketDispatcher {
         })
     }
 
-    fn control(&mut self, cx: &mut Cx<'_>, request: &Request<'_>) -> Result<Value, Refusal> {
-        match (request.resource, request.method) {
-            ("sessions", Method::Get) => Ok(self.list(cx)),
+    fn control(&mut self, cx: &mut Cx<'_>, request: Request) -> Result<Answer, Refusal> {
+        match request {
+            Request::Sessions => Ok(self.list(cx)),
             _ => Err(Refusal::no_path()),
         }
     }

@@ -2,10 +2,12 @@
 
 use crate::chain::Origin;
 use crate::config::KindConfig;
+use crate::control::{Answer, Request};
 use crate::events::Event;
 use crate::freeze::Freeze;
 use crate::ports::{FarEnd, Ports, Side};
 use crate::rendezvous;
+use crate::rule::Rule;
 use crate::settings::{Return, Settings};
 use crate::stats::KindStats;
 use crate::verdict::{Unsent, Verdict};
@@ -18,7 +20,6 @@ use onym_wire::data::Data;
 use onym_wire::interest::Interest;
 use onym_wire::lp::NackReason;
 use onym_wire::types::PacketType;
-use serde_json::Value;
 use std::fmt;
 
 /// Kinds of reasons for a refusal.
@@ -67,38 +68,6 @@ impl Refusal {
     }
 }
 
-/// What is done with a resource of the control interface.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Method {
-    /// Read.
-    Get,
-    /// Make it exactly so.
-    Put,
-    /// Add, remove or merge.
-    Post,
-}
-
-/// A request to an element.
-#[derive(Debug)]
-pub struct Request<'a> {
-    /// What is done.
-    pub method: Method,
-    /// The word behind `/v1/`.
-    pub resource: &'a str,
-    /// Members of the query.
-    pub query: &'a [(String, String)],
-    /// The body; null without one.
-    pub body: &'a Value,
-}
-
-impl Request<'_> {
-    /// A number in the query.
-    #[must_use]
-    pub fn number(&self, key: &str) -> Option<u64> {
-        self.query.iter().find(|(k, _)| k == key)?.1.parse().ok()
-    }
-}
-
 /// What an element asks its shell to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
@@ -113,17 +82,19 @@ pub enum Effect {
     },
     /// Close a face.
     Close(FaceId),
-    /// Post to the control interface of another service.
-    Post {
-        /// Where, without path.
-        url: String,
-        /// Bearer token.
-        token: Option<String>,
-        /// Path.
-        path: &'static str,
-        /// Body.
-        body: Value,
-    },
+    /// Hand rules to a name filter.
+    AddRules(RulesForFilter),
+}
+
+/// Rules that a name filter should have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RulesForFilter {
+    /// Where the control interface of the filter is, without path.
+    pub url: String,
+    /// Bearer token for it.
+    pub token: Option<String>,
+    /// The rules.
+    pub rules: Vec<Rule>,
 }
 
 /// One function. It owns its tables; faces, the clock and the outbox come with each call.
@@ -174,7 +145,7 @@ pub trait Element: Send + fmt::Debug {
     ///
     /// # Errors
     /// [`Refusal::no_path`] for what it does not have.
-    fn control(&mut self, _: &mut Cx<'_>, _: &Request<'_>) -> Result<Value, Refusal> {
+    fn control(&mut self, _: &mut Cx<'_>, _: Request) -> Result<Answer, Refusal> {
         Err(Refusal::no_path())
     }
 
@@ -380,17 +351,4 @@ pub fn name_of(packet: &Packet) -> Option<&[u8]> {
         PacketType::Data => Data::parse(&packet.bytes).ok().map(|d| d.name.value()),
         _ => None,
     }
-}
-
-/// Reads a configuration or a body.
-///
-/// # Errors
-/// The field, and what serde says of it.
-pub fn read<T: serde::de::DeserializeOwned>(value: Value) -> Result<T, Refusal> {
-    serde_path_to_error::deserialize(value).map_err(|e| Refusal {
-        reason: Reason::Invalid,
-        code: "invalid",
-        field: Some(e.path().to_string()).filter(|path| path != "."),
-        message: e.into_inner().to_string(),
-    })
 }

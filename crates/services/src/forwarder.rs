@@ -5,7 +5,8 @@
 //! by `routes_max`.  Verdicts: those of `onym-forward`, and `prefix_rejected` `delivered` `draining`.
 
 use crate::config::{Forwarder as Config, KindConfig};
-use crate::element::{Cx, Element, Method, Refusal, Request};
+use crate::control::{Answer, Request, SetRequest};
+use crate::element::{Cx, Element, Refusal};
 use crate::events::Event;
 use crate::name_router::{Routes, Spec};
 use crate::names;
@@ -20,7 +21,6 @@ use onym_wire::data::Data;
 use onym_wire::interest::Interest;
 use onym_wire::lp::NackReason;
 use onym_wire::name::Name;
-use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// The element.
@@ -212,13 +212,15 @@ impl Element for MergedForwarder {
         })
     }
 
-    fn control(&mut self, cx: &mut Cx<'_>, request: &Request<'_>) -> Result<Value, Refusal> {
-        match (request.resource, request.method) {
-            ("keys", _) => self.registrar.control(request),
-            ("routes", Method::Get) => self.routes.control(cx, request, self.config.routes_max),
-            ("routes", _) => {
+    fn control(&mut self, cx: &mut Cx<'_>, request: Request) -> Result<Answer, Refusal> {
+        match request {
+            Request::Keys(request) => self.registrar.keys.control(request),
+            Request::Routes(request) => {
+                let is_change = request != SetRequest::List;
                 let done = self.routes.control(cx, request, self.config.routes_max)?;
-                self.sync(cx);
+                if is_change {
+                    self.sync(cx);
+                }
                 Ok(done)
             }
             _ => Err(Refusal::no_path()),

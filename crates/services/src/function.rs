@@ -2,7 +2,8 @@
 //! and events.
 
 use crate::config::Config;
-use crate::element::{Cx, Effect, Element, Method, Refusal, Request};
+use crate::control::{Answer, Request};
+use crate::element::{Cx, Effect, Element, Refusal};
 use crate::events::Event;
 use crate::freeze::{Freeze, FreezeState, Limits};
 use crate::kind::Kind;
@@ -14,7 +15,6 @@ use crate::verify::Job;
 use onym_link::{Outbox, Packet, PacketKind};
 use onym_tables::{FaceId, HashKey, Rng, Tick};
 use serde::Serialize;
-use serde_json::{Map, Value};
 
 /// How far draining is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -283,22 +283,6 @@ impl Function {
         Ok(())
     }
 
-    /// Changes configuration keys: all of them or, when one is wrong, none. The words of those
-    /// that changed.
-    ///
-    /// # Errors
-    /// What is wrong.
-    pub fn change(
-        &mut self,
-        now: Now,
-        patch: &Map<String, Value>,
-        out: &mut Outbox,
-    ) -> Result<Vec<String>, Refusal> {
-        let (config, changed) = self.config().patched(patch)?;
-        self.configure(now, config, out)?;
-        Ok(changed)
-    }
-
     /// Asks the element for a resource of its kind.
     ///
     /// # Errors
@@ -306,9 +290,9 @@ impl Function {
     pub fn control(
         &mut self,
         now: Now,
-        request: &Request<'_>,
+        request: Request,
         out: &mut Outbox,
-    ) -> Result<Value, Refusal> {
+    ) -> Result<Answer, Refusal> {
         with_cx!(self, now.tick, now.unix_ms, out, |e, cx| e.control(cx, request))
     }
 
@@ -319,22 +303,5 @@ impl Function {
         let mut sent = self.sent_gone;
         self.ports.iter().for_each(|port| sent.add(&port.sent));
         Stats { kind: self.kind, verdicts: self.verdicts.clone(), sent, unsent: self.unsent, own }
-    }
-}
-
-/// Whether a resource is one that elements have.
-#[must_use]
-pub fn is_resource(word: &str) -> bool {
-    matches!(word, "routes" | "keys" | "trust" | "rules" | "table" | "sessions")
-}
-
-/// Whether a resource of an element takes this method.
-#[must_use]
-pub fn method_of(word: &str) -> Option<Method> {
-    match word {
-        "GET" => Some(Method::Get),
-        "PUT" => Some(Method::Put),
-        "POST" => Some(Method::Post),
-        _ => None,
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Bounded by [`KEYS_MAX`]; a set beyond is refused.
 
-use crate::element::{Method, Refusal, Request, read};
+use crate::control::{Answer, Changed, KeyInfo, KeySpec, Merged, SetRequest};
+use crate::element::Refusal;
 use crate::names;
 use crate::table::decode;
 use crate::verify::Secret;
@@ -10,8 +11,6 @@ use onym_crypto::cert::{identity_of_key, key_of_locator};
 use onym_crypto::{Certificate, PublicKey};
 use onym_wire::cert::ValidityPeriod;
 use onym_wire::name::{Name, NameRef};
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -63,48 +62,19 @@ impl Key {
         self.number
     }
 
-    fn to_json(&self) -> Value {
+    fn info(&self) -> KeyInfo {
         let kind = match &*self.secret {
             Secret::Public(key) => key.key_type().word(),
             Secret::Hmac(_) => "hmac",
         };
-        let prefixes: Vec<String> = self.prefixes.iter().map(ToString::to_string).collect();
-        json!({
-            "name": self.name.to_string(), "type": kind, "prefixes": prefixes,
-            "verified": self.verified, "failed": self.failed,
-        })
+        KeyInfo {
+            name: self.name.to_string(),
+            kind,
+            prefixes: self.prefixes.iter().map(ToString::to_string).collect(),
+            verified: self.verified,
+            failed: self.failed,
+        }
     }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct KeySpec {
-    #[serde(default)]
-    name: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    spki: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pem: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    certificate: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    hmac: Option<String>,
-    #[serde(default)]
-    prefixes: Vec<String>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Whole {
-    keys: Vec<KeySpec>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-#[derive(Default)]
-struct Change {
-    add: Vec<KeySpec>,
-    remove: Vec<String>,
 }
 
 /// Keys by name.
@@ -157,11 +127,8 @@ impl KeySet {
         }
         let spec = KeySpec {
             name: name.to_string(),
-            spki: None,
-            pem: None,
             certificate: Some(crate::table::encode(certificate.wire())),
-            hmac: None,
-            prefixes: Vec::new(),
+            ..KeySpec::default()
         };
         let Ok(key) = self.parse("certificate", &spec) else { return false };
         self.keys.insert(name.value().to_vec(), key);
@@ -171,65 +138,56 @@ impl KeySet {
     /// The resource `keys` of the control interface.
     ///
     /// # Errors
-    /// 422 when a key is wrong; then nothing was changed.
-    pub fn control(&mut self, request: &Request<'_>) -> Result<Value, Refusal> {
-        match request.method {
-            Method::Get => {
-                let keys: Vec<Value> = self.keys.values().map(Key::to_json).collect();
-                Ok(json!({ "keys": keys }))
+    /// What is wrong with a key; then nothing was changed.
+    pub fn control(&mut self, request: SetRequest<KeySpec, String>) -> Result<Answer, Refusal> {
+        match request {
+            SetRequest::List => {
+                Ok(Answer::Keys { keys: self.keys.values().map(Key::info).collect() })
             }
-            Method::Put => {
-                let whole: Whole = read(request.body.clone())?;
-                let mut named = Vec::new();
-                for (at, spec) in whole.keys.iter().enumerate() {
-                    named.push(self.parse(&format!("keys/{at}"), spec)?);
-                }
+            SetRequest::Replace(keys) => {
+                let named = self.parse_all("keys", &keys)?;
                 let keep: Vec<Vec<u8>> = named.iter().map(|k| k.name.value().to_vec()).collect();
                 let gone = |name: &&Vec<u8>| !keep.contains(name);
                 let remove: Vec<Vec<u8>> = self.keys.keys().filter(gone).cloned().collect();
-                self.change(named, &remove)
+                Ok(self.change(named, &remove)?.into())
             }
-            Method::Post => {
-                let change: Change = read(request.body.clone())?;
-                let mut add = Vec::new();
-                for (at, spec) in change.add.iter().enumerate() {
-                    add.push(self.parse(&format!("add/{at}"), spec)?);
-                }
-                let mut remove = Vec::new();
-                for (at, text) in change.remove.iter().enumerate() {
-                    remove.push(names::name(&format!("remove/{at}"), text)?.value().to_vec());
-                }
-                self.change(add, &remove)
+            SetRequest::Change { add, remove } => {
+                let add = self.parse_all("add", &add)?;
+                let name = |(at, text): (usize, &String)| {
+                    Ok(names::name(&format!("remove/{at}"), text)?.value().to_vec())
+                };
+                let remove: Result<Vec<_>, Refusal> = remove.iter().enumerate().map(name).collect();
+                Ok(self.change(add, &remove?)?.into())
             }
         }
     }
 
     /// Every key as it can be added again.
     #[must_use]
-    pub fn specs(&self) -> Vec<Value> {
-        self.keys.values().map(|k| serde_json::to_value(&k.spec).unwrap_or_default()).collect()
+    pub fn specs(&self) -> Vec<KeySpec> {
+        self.keys.values().map(|key| key.spec.clone()).collect()
     }
 
-    /// Adds keys that another instance exported: how many are new.
+    /// Adds keys that another instance exported.
     ///
     /// # Errors
-    /// 422 when one is wrong; then nothing was changed.
-    pub fn import(&mut self, entries: Vec<Value>) -> Result<Value, Refusal> {
-        let mut add = Vec::new();
-        for (at, value) in entries.into_iter().enumerate() {
-            add.push(self.parse(&format!("entries/{at}"), &read(value)?)?);
-        }
-        let done = self.change(add, &[])?;
-        let (new, merged) = (&done["added"], &done["unchanged"]);
-        Ok(json!({ "changed": done["changed"], "new": new, "merged": merged, "refused": 0 }))
+    /// What is wrong with a key; then nothing was changed.
+    pub fn import(&mut self, keys: &[KeySpec]) -> Result<Answer, Refusal> {
+        let add = self.parse_all("entries", keys)?;
+        Ok(Merged::from(self.change(add, &[])?).into())
     }
 
-    fn change(&mut self, add: Vec<Key>, remove: &[Vec<u8>]) -> Result<Value, Refusal> {
+    fn parse_all(&mut self, list: &str, keys: &[KeySpec]) -> Result<Vec<Key>, Refusal> {
+        let parse = |(at, spec)| self.parse(&format!("{list}/{at}"), spec);
+        keys.iter().enumerate().map(parse).collect()
+    }
+
+    fn change(&mut self, add: Vec<Key>, remove: &[Vec<u8>]) -> Result<Changed, Refusal> {
         let new = add.iter().filter(|k| !self.keys.contains_key(k.name.value())).count();
         if self.keys.len() + new > KEYS_MAX + remove.len() {
             return Err(Refusal::field("keys", format!("at most {KEYS_MAX} keys are kept")));
         }
-        let removed = remove.iter().filter(|n| self.keys.remove(*n).is_some()).count();
+        let removed = remove.iter().filter(|n| self.keys.remove(*n).is_some()).count() as u64;
         let (mut added, mut unchanged) = (0, 0);
         for key in add {
             let at = key.name.value().to_vec();
@@ -240,10 +198,7 @@ impl KeySet {
                 added += 1;
             }
         }
-        Ok(json!({
-            "changed": added + removed > 0, "added": added, "removed": removed,
-            "unchanged": unchanged,
-        }))
+        Ok(Changed::new(added, removed, unchanged))
     }
 
     fn parse(&mut self, field: &str, spec: &KeySpec) -> Result<Key, Refusal> {

@@ -4,6 +4,7 @@ mod backward_router;
 pub mod chain;
 pub mod config;
 mod content_store;
+pub mod control;
 mod dispatcher;
 pub mod element;
 pub mod events;
@@ -31,8 +32,9 @@ pub mod verdict;
 mod verifier;
 pub mod verify;
 
+pub use control::{Answer, Request};
 pub use dispatcher::{Path, Session};
-pub use element::{Element, Method, Reason, Refusal, Request};
+pub use element::{Element, Reason, Refusal};
 pub use events::Event;
 pub use function::{Function, Now};
 pub use kind::Kind;

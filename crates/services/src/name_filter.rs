@@ -8,7 +8,8 @@
 mod rules;
 
 use crate::config::{Action, KindConfig, NameFilter as Config};
-use crate::element::{Cx, Element, Method, Refusal, Request, name_of};
+use crate::control::{Answer, Entries, Request};
+use crate::element::{Cx, Element, Refusal, name_of};
 use crate::rule::Applies;
 use crate::stats::{self, KindStats};
 use crate::table;
@@ -18,7 +19,6 @@ use onym_link::{Packet, PacketKind};
 use onym_tables::Tick;
 use onym_wire::lp::NackReason;
 use rules::Rules;
-use serde_json::{Value, json};
 
 /// The element.
 #[derive(Debug)]
@@ -90,20 +90,17 @@ impl Element for NameFilter {
         })
     }
 
-    fn control(&mut self, cx: &mut Cx<'_>, request: &Request<'_>) -> Result<Value, Refusal> {
+    fn control(&mut self, cx: &mut Cx<'_>, request: Request) -> Result<Answer, Refusal> {
         let max = self.config.rules_max;
-        match (request.resource, request.method) {
-            ("rules", Method::Get) => Ok(json!({ "rules": self.rules.list(cx.now) })),
-            ("rules", Method::Put) => self.rules.put(cx, request, max),
-            ("rules", Method::Post) => self.rules.post(cx, request, max),
-            ("table", Method::Get) => {
-                let all = self.rules.specs(cx.now);
-                Ok(table::export(request, "name-filter", &all, |rule| Some(rule.clone())))
+        match request {
+            Request::Rules(request) => self.rules.control(cx, request, max),
+            Request::Export(page) => {
+                Ok(table::export(page, &self.rules.specs(cx.now), Clone::clone, Entries::Rules))
             }
-            ("table", Method::Post) => {
-                let chunk = table::chunk(request, "name-filter")?;
-                self.rules.import(cx, chunk.entries, max)
-            }
+            Request::Import(table) => match table.entries {
+                Entries::Rules(rules) => self.rules.import(cx, rules, max),
+                _ => Err(Refusal::no_path()),
+            },
             _ => Err(Refusal::no_path()),
         }
     }

@@ -10,7 +10,8 @@ mod routes;
 
 use crate::chain::{NextHops, Origin};
 use crate::config::{KindConfig, NameRouter as Config};
-use crate::element::{Cx, Element, Method, Refusal, Request};
+use crate::control::{Answer, Request};
+use crate::element::{Cx, Element, Refusal};
 use crate::events::{Event, RouteEvent};
 use crate::names;
 use crate::ports::Side;
@@ -25,7 +26,6 @@ use onym_wire::interest::Interest;
 use onym_wire::lp::NackReason;
 use onym_wire::name::Name;
 pub(crate) use routes::{Routes, Spec};
-use serde_json::Value;
 
 /// The element.
 #[derive(Debug)]
@@ -259,12 +259,12 @@ impl Element for NameRouter {
         })
     }
 
-    fn control(&mut self, cx: &mut Cx<'_>, request: &Request<'_>) -> Result<Value, Refusal> {
-        match (request.resource, request.method) {
-            ("keys", _) => self.registrar.control(request),
-            ("routes", _) => self.routes.control(cx, request, self.config.routes_max),
-            ("table", Method::Get) => Ok(self.routes.export(cx, request)),
-            ("table", Method::Post) => self.routes.import(cx, request, self.config.routes_max),
+    fn control(&mut self, cx: &mut Cx<'_>, request: Request) -> Result<Answer, Refusal> {
+        match request {
+            Request::Keys(request) => self.registrar.keys.control(request),
+            Request::Routes(request) => self.routes.control(cx, request, self.config.routes_max),
+            Request::Export(page) => Ok(self.routes.export(cx, page)),
+            Request::Import(table) => self.routes.import(cx, table, self.config.routes_max),
             _ => Err(Refusal::no_path()),
         }
     }

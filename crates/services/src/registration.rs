@@ -4,7 +4,7 @@
 //! in either format. Each gets an answer; a route is in the table before its answer leaves.
 
 use crate::config::RegistrationPolicy;
-use crate::element::{Cx, Refusal, Request};
+use crate::element::Cx;
 use crate::events::{Event, RouteEvent};
 use crate::keys::KeySet;
 use crate::stats::Registrations;
@@ -22,7 +22,6 @@ use onym_wire::mgmt::{
 };
 use onym_wire::name::{Name, NameRef};
 use onym_wire::{NAME_COMPONENTS_MAX, types};
-use serde_json::Value;
 
 /// How long answers are fresh, in milliseconds: a cache on the way must not keep them.
 const FRESHNESS_MS: u64 = 0;
@@ -232,14 +231,6 @@ impl Registrar {
     pub fn refuse(&mut self, cx: &mut Cx<'_>, packet: &Packet, code: u64, text: &str) {
         self.counters.refused += 1;
         respond(cx, packet, &ControlResponse::new(code, text));
-    }
-
-    /// The resource `keys`.
-    ///
-    /// # Errors
-    /// As [`KeySet::control`].
-    pub fn control(&mut self, request: &Request<'_>) -> Result<Value, Refusal> {
-        self.keys.control(request)
     }
 }
 

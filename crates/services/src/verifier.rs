@@ -13,7 +13,8 @@ mod sampling;
 mod trust;
 
 use crate::config::{KindConfig, SignatureVerifier as Config, VerifierMode as Mode};
-use crate::element::{Cx, Element, Method, Refusal, Request};
+use crate::control::{Answer, Entries, Request};
+use crate::element::{Cx, Element, Refusal};
 use crate::events::Event;
 use crate::histogram::Histogram;
 use crate::keys::KeySet;
@@ -30,7 +31,6 @@ use onym_tables::{FaceId, Tick};
 use onym_wire::data::Data;
 use onym_wire::types;
 use sampling::Sampling;
-use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use trust::Trust;
@@ -307,18 +307,18 @@ impl Element for SignatureVerifier {
         })
     }
 
-    fn control(&mut self, _: &mut Cx<'_>, request: &Request<'_>) -> Result<Value, Refusal> {
-        match (request.resource, request.method) {
-            ("keys", _) => self.keys.control(request),
-            ("trust", Method::Get) => Ok(self.trust.to_json()),
-            ("trust", Method::Put) => self.trust.put(request),
-            ("table", Method::Get) => {
-                let all = self.keys.specs();
-                Ok(table::export(request, "signature-verifier", &all, |k| Some(k.clone())))
+    fn control(&mut self, _: &mut Cx<'_>, request: Request) -> Result<Answer, Refusal> {
+        match request {
+            Request::Keys(request) => self.keys.control(request),
+            Request::Trust => Ok(Answer::Trust(self.trust.source())),
+            Request::SetTrust(source) => self.trust.set(source),
+            Request::Export(page) => {
+                Ok(table::export(page, &self.keys.specs(), Clone::clone, Entries::Keys))
             }
-            ("table", Method::Post) => {
-                self.keys.import(table::chunk(request, "signature-verifier")?.entries)
-            }
+            Request::Import(table) => match table.entries {
+                Entries::Keys(keys) => self.keys.import(&keys),
+                _ => Err(Refusal::no_path()),
+            },
             _ => Err(Refusal::no_path()),
         }
     }

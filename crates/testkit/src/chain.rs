@@ -2,18 +2,24 @@
 //! strategy forwarder. Each script face is a client of the dispatcher. Between functions go the frames
 //! that sockets would carry.
 
+mod control;
+
+pub use control::SETTINGS;
+
 use crate::core::{link_config, to_name};
 use crate::script::{CsSpec, Script};
 use crate::subject::{Bench, Count, Received, Subject};
 use crate::virtual_time::{self, InVirtualTime};
 use crate::wire::name::Component;
+use control::unsolicited;
 use onym_frame::{Buf, RxFrame, TxQueue};
 use onym_link::{Link, LinkConfig, Outbox, Packet, Received as FromLink};
 use onym_services::chain::Origin;
+use onym_services::config::{KindConfig, Order};
+use onym_services::control::{RouteSpec, SetRequest};
 use onym_services::element::Effect;
-use onym_services::{Function, Kind, Method, Now, Port, Request, Side};
+use onym_services::{Answer, Function, Kind, Now, Port, Side};
 use onym_tables::{FaceId, HashKey, Tick};
-use serde_json::{Value, json};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
@@ -135,29 +141,7 @@ impl ChainSubject {
             waiting: VecDeque::new(),
             strategies: BTreeMap::new(),
         };
-        chain.configure(
-            PD,
-            json!({ "consumer_path": "tcp4://127.0.0.1:1", "producer_path": "tcp4://127.0.0.1:2" }),
-        )?;
-        let regions = script.regions.iter().map(|parts| {
-            let name = crate::env::Env::default().name(parts)?;
-            Ok(to_name(&name)?.to_string())
-        });
-        let regions = regions.collect::<Result<Vec<_>, String>>()?;
-        chain.configure(NR, json!({ "strategy_forwarder": "up", "regions": regions }))?;
-        chain.configure(SF, json!({ "regions": regions }))?;
-        // The one setting that a chain with a strategy forwarder needs.
-        chain.configure(BR, json!({ "retransmission": "strategy" }))?;
-        for (key, value) in &script.config {
-            let number = || value.parse::<u64>().map_err(|e| format!("config {key}: {e}"));
-            match key.as_str() {
-                "pit.entries_max" => chain.configure(BR, json!({ "capacity": number()? }))?,
-                "forward.default_hop_limit" => {
-                    chain.configure(BR, json!({ "default_hop_limit": number()? }))?;
-                }
-                _ => {}
-            }
-        }
+        chain.set_up(script)?;
         chain.wire(CS, "up", BR, "in");
         chain.wire(BR, "up", NR, "in");
         chain.wire(NR, "up", SF, "in");
@@ -180,20 +164,6 @@ impl ChainSubject {
             chain.add(PD, port);
         }
         Ok(chain)
-    }
-
-    fn configure(&mut self, at: usize, patch: Value) -> Result<(), String> {
-        let Value::Object(patch) = patch else { return Err("not an object".into()) };
-        let now = self.moment();
-        let done = self.functions[at].change(now, &patch, &mut Outbox::default());
-        done.map(|_| ()).map_err(|e| e.message)
-    }
-
-    fn post_routes(&mut self, body: &Value) -> Result<(), String> {
-        let request = Request { method: Method::Post, resource: "routes", query: &[], body };
-        let now = self.moment();
-        let done = self.functions[NR].control(now, &request, &mut Outbox::default());
-        done.map(|_| ()).map_err(|e| e.message)
     }
 
     fn moment(&self) -> Now {
@@ -241,7 +211,7 @@ impl ChainSubject {
                 self.add(at, Port::new(a, label, Side::Producer));
             }
             Effect::Close(id) => self.close_face(at, id),
-            Effect::Post { .. } => {}
+            Effect::AddRules(_) => {}
         }
     }
 
@@ -372,45 +342,49 @@ impl Subject for ChainSubject {
         face: usize,
         cost: Option<u64>,
     ) -> Result<(), String> {
-        let mut route = json!({
-            "prefix": to_name(prefix)?.to_string(), "face": "up",
-            "via": self.clients[face].origin.map(Origin::to_hex),
-        });
-        let body = match cost {
-            Some(cost) => {
-                route["cost"] = cost.into();
-                json!({ "add": [route] })
-            }
-            None => json!({ "remove": [route] }),
+        let route = RouteSpec {
+            prefix: to_name(prefix)?.to_string(),
+            face: "up".to_owned(),
+            via: self.clients[face].origin.map(Origin::to_hex),
+            cost: cost.unwrap_or(0),
         };
-        self.post_routes(&body)
+        let (add, remove) = match cost {
+            Some(_) => (vec![route], Vec::new()),
+            None => (Vec::new(), vec![route]),
+        };
+        self.routes(SetRequest::Change { add, remove }).map(|_| ())
     }
 
     fn strategy(&mut self, prefix: &[Component], strategy: &str) -> Result<(), String> {
         self.strategies.insert(to_name(prefix)?.to_string(), strategy.to_owned());
         let strategies = self.strategies.clone();
-        self.configure(SF, json!({ "route_strategies": strategies }))?;
-        // Who answers loops must do as the strategy would.
+        self.configure(SF, |own| {
+            if let KindConfig::StrategyForwarder(own) = own {
+                own.route_strategies = strategies;
+            }
+        })?;
         let silent = self.strategies.values().any(|s| s.starts_with("multicast"));
-        self.configure(BR, json!({ "nack": !silent }))
+        self.backward_router(|own| own.nack = !silent)
     }
 
     fn cs(&mut self, spec: &CsSpec) -> Result<(), String> {
         if let Some(admit) = spec.admit {
-            self.configure(CS, json!({ "admit": admit }))?;
+            self.content_store(|own| own.admit = admit)?;
         }
         if let Some(serve) = spec.serve {
-            self.configure(CS, json!({ "serve": serve }))?;
+            self.content_store(|own| own.serve = serve)?;
         }
         if let Some(policy) = &spec.unsolicited {
-            self.configure(BR, json!({ "unsolicited": policy }))?;
+            let policy = unsolicited(policy)?;
+            self.backward_router(|own| own.unsolicited = policy)?;
         }
         if let Some(capacity) = spec.capacity {
-            self.configure(CS, json!({ "capacity": capacity }))?;
+            let capacity = usize::try_from(capacity).map_err(|e| format!("capacity: {e}"))?;
+            self.content_store(|own| own.capacity = capacity)?;
         }
         match spec.policy.as_deref() {
             Some("lru") | None => Ok(()),
-            Some(_) => self.configure(CS, json!({ "policy": "fifo" })),
+            Some(_) => self.content_store(|own| own.policy = Order::Fifo),
         }
     }
 
@@ -419,18 +393,17 @@ impl Subject for ChainSubject {
         let id = self.clients[face].id;
         self.close_face(PD, id);
         // What the manager does when the face of a producer is gone.
-        let request =
-            Request { method: Method::Get, resource: "routes", query: &[], body: &Value::Null };
-        let now = self.moment();
-        let listed = self.functions[NR].control(now, &request, &mut Outbox::default());
-        let listed = listed.map_err(|e| e.message)?;
+        let Answer::Routes { routes } = self.routes(SetRequest::List)? else { return Ok(()) };
         let via = self.clients[face].origin.map(Origin::to_hex);
-        let gone = listed["routes"].as_array().into_iter().flatten();
-        let gone: Vec<Value> = gone
-            .filter(|route| route["via"].as_str() == via.as_deref())
-            .map(|route| json!({ "prefix": route["prefix"], "face": "up", "via": via }))
-            .collect();
-        self.post_routes(&json!({ "remove": gone }))
+        let gone = routes.into_iter().filter(|route| route.via == via);
+        let remove = gone.map(|route| RouteSpec {
+            prefix: route.prefix,
+            face: "up".to_owned(),
+            via: route.via,
+            cost: 0,
+        });
+        let remove = remove.collect();
+        self.routes(SetRequest::Change { add: Vec::new(), remove }).map(|_| ())
     }
 
     fn verdicts(&mut self) -> Option<Vec<Count>> {

@@ -1,6 +1,6 @@
 //! The packet scripts against a chain of services that does what a node does.
 
-use onym_testkit::chain::Chain;
+use onym_testkit::chain::{Chain, SETTINGS};
 use onym_testkit::deviations::Deviations;
 use onym_testkit::run::Outcome;
 use onym_testkit::{files, report};
@@ -21,6 +21,9 @@ fn all_laws(chain: Chain) {
     let mut report = report::run_all(&chain, &scripts, 4);
     let gone = deviations.apply(&mut report);
     println!("{}", report.skips());
+    for (setting, reason) in SETTINGS {
+        println!("setting  {setting}: {reason}");
+    }
     println!("{}", report.summary());
     assert!(report.failures().is_empty(), "{}\n{}", report.failures().join("\n"), report.summary());
     assert!(gone.is_empty(), "take what is kept now out of deviations/chain.toml:\n{gone}");

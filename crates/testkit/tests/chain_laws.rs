@@ -4,14 +4,15 @@
 
 use onym_frame::Buf;
 use onym_link::{LpIn, Outbox, Packet, PacketKind};
+use onym_services::config::KindConfig;
+use onym_services::control::{RouteSpec, SetRequest};
 use onym_services::verdict::Verdict;
-use onym_services::{Function, Kind, Method, Now, Port, Request, Side};
+use onym_services::{Function, Kind, Now, Port, Request, Side};
 use onym_tables::{FaceId, HashKey, Rng, Tick};
 use onym_wire::data::DataBuilder;
 use onym_wire::interest::{Interest, InterestBuilder};
 use onym_wire::name::Name;
 use onym_wire::signature::SignatureInfo;
-use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// Packets of one run; one that reaches it does not end by itself.
@@ -71,7 +72,7 @@ impl Net {
                 net.given.push(0);
             }
             // Each router stands for several upstreams: a loop at one of them is no refusal.
-            net.configure(2 * node, &json!({ "nack": false }));
+            net.make_silent(2 * node);
             net.link(2 * node, 2 * node + 1);
         }
         let mut links = Vec::new();
@@ -106,10 +107,13 @@ impl Net {
         Now { tick: self.now, unix_ms: self.now.0 / 1_000_000 }
     }
 
-    fn configure(&mut self, at: usize, patch: &Value) {
+    /// A backward router that answers no loop by a Nack.
+    fn make_silent(&mut self, at: usize) {
+        let mut config = self.functions[at].config();
+        let KindConfig::BackwardRouter(own) = &mut config.own else { panic!("{config:?}") };
+        own.nack = false;
         let now = self.moment();
-        let patch = patch.as_object().unwrap_or_else(|| panic!("not an object"));
-        let done = self.functions[at].change(now, patch, &mut Outbox::default());
+        let done = self.functions[at].configure(now, config, &mut Outbox::default());
         done.unwrap_or_else(|e| panic!("{e}"));
     }
 
@@ -131,10 +135,11 @@ impl Net {
     }
 
     fn route(&mut self, at: usize, face: FaceId) {
-        let body = json!({ "add": [{ "prefix": "/data", "face": format!("f{}", face.0) }] });
-        let request = Request { method: Method::Post, resource: "routes", query: &[], body: &body };
+        let (prefix, face) = ("/data".to_owned(), format!("f{}", face.0));
+        let add = vec![RouteSpec { prefix, face, via: None, cost: 0 }];
+        let request = Request::Routes(SetRequest::Change { add, remove: Vec::new() });
         let now = self.moment();
-        let done = self.functions[at].control(now, &request, &mut Outbox::default());
+        let done = self.functions[at].control(now, request, &mut Outbox::default());
         done.unwrap_or_else(|e| panic!("{e}"));
     }
 

@@ -3,11 +3,11 @@
 use super::each::each;
 use super::refused::Refused;
 use super::{Answer, App, Call, method_refused, ok, refusal, stopping};
+use crate::body::read;
 use crate::uri;
 use crate::worker::order::{FaceOrder, FreezeChange, Wanted, Which};
 use crate::worker::{FaceChange, Order};
 use axum::http::StatusCode;
-use onym_services::element::read;
 use onym_services::freeze::Limits;
 use onym_services::{FarEnd, Kind, Side};
 use onym_tables::FaceId;

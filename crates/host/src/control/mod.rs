@@ -20,6 +20,7 @@ use onym_http::server::Caller;
 use onym_services::Kind;
 use onym_sys::peer::own_uid;
 use refused::Refused;
+use resources::Resource;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
@@ -248,9 +249,6 @@ async fn route(app: &Arc<App>, call: Call) -> Answer {
         ("GET" | "PUT" | "PATCH" | "DELETE", ["faces", label]) => {
             faces::one(app, &call, label).await
         }
-        (_, [word]) if onym_services::function::is_resource(word) => {
-            resources::element(app, &call, word).await
-        }
         (
             _,
             [
@@ -259,6 +257,10 @@ async fn route(app: &Arc<App>, call: Call) -> Answer {
             ]
             | ["freeze" | "faces", _],
         ) => Err(method_refused()),
+        (_, [word]) => match Resource::of(word) {
+            Some(resource) => resources::element(app, &call, resource).await,
+            None => Err(Refused::no_path()),
+        },
         _ => Err(Refused::no_path()),
     }
 }

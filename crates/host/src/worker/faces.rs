@@ -291,9 +291,9 @@ impl Worker {
             Effect::Close(id) => {
                 self.remove(io, id);
             }
-            Effect::Post { .. } => {
+            Effect::AddRules(rules) => {
                 // Full: the reports of a verifier come again with the next period.
-                let _ = self.shared.posts.try_send(effect);
+                let _ = self.shared.posts.try_send(rules);
             }
         }
     }

@@ -16,6 +16,7 @@ use onym_engine::{Clock, Engine, Jobs, ListenerId, Policy, clock::unix_ms, mailb
 use onym_face::{Listener, Peer};
 use onym_http::folders::Folders;
 use onym_link::Outbox;
+use onym_services::element::RulesForFilter;
 use onym_services::verify::Job;
 use onym_services::{Event, FarEnd, Function, Now, Side};
 use onym_tables::{FaceId, KeyedMap, Tick};
@@ -50,8 +51,8 @@ pub(crate) struct Shared {
     pub(crate) next_face: AtomicU32,
     pub(crate) faces: AtomicU32,
     pub(crate) clock: Clock,
-    /// What the control thread should post to other services.
-    pub(crate) posts: tokio::sync::mpsc::Sender<onym_services::element::Effect>,
+    /// Rules that the control thread should post to other services.
+    pub(crate) posts: tokio::sync::mpsc::Sender<RulesForFilter>,
     /// Where sockets may be that it connects to.
     pub(crate) folders: Folders,
 }
@@ -59,7 +60,7 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn new(
         boot: u64,
-        posts: tokio::sync::mpsc::Sender<onym_services::element::Effect>,
+        posts: tokio::sync::mpsc::Sender<RulesForFilter>,
         folders: Folders,
     ) -> Self {
         Self {

@@ -1,13 +1,12 @@
 //! Execution of the orders to a data thread.
 
 use super::order::{
-    Counted, FaceChange, FaceCounts, FaceOrder, ForElement, Found, FreezeChange, Wanted, Which,
+    Counted, FaceChange, FaceCounts, FaceOrder, Found, FreezeChange, Wanted, Which,
 };
 use super::{Io, Made, Order, Worker};
-use onym_services::element::Request;
+use crate::patch;
 use onym_services::{Port, Refusal};
 use onym_tables::FaceId;
-use serde_json::Value;
 
 impl Worker {
     pub(super) fn obey(&mut self, io: &mut Io, order: Order) {
@@ -43,11 +42,13 @@ impl Worker {
                 reply.send(serde_json::to_value(self.function.config()).unwrap_or_default())
             }
             Order::Configure { patch, reply } => {
-                reply.send(self.with(io, |f, now, out| f.change(now, &patch, out)));
+                reply.send(self.with(io, |f, now, out| patch::apply(f, now, &patch, out)));
             }
             Order::Stats(reply) => reply.send(self.stats(io)),
             Order::FaceCounts(reply) => reply.send(self.face_counts()),
-            Order::Element { request, reply } => reply.send(self.ask_element(io, &request)),
+            Order::Element { request, reply } => {
+                reply.send(self.with(io, |f, now, out| f.control(now, request, out)));
+            }
             Order::Stop => io.stop(),
             Order::Face(order) => self.obey_face(io, order),
         }
@@ -127,13 +128,6 @@ impl Worker {
         let id = self.create(io, Made::Created, uri, port);
         self.change(id, change);
         Ok(Found { id, is_new: true, is_changed: true })
-    }
-
-    fn ask_element(&mut self, io: &mut Io, request: &ForElement) -> Result<Value, Refusal> {
-        let ForElement { method, resource, query, body } = request;
-        self.with(io, |function, now, out| {
-            function.control(now, &Request { method: *method, resource, query, body }, out)
-        })
     }
 
     fn stats(&mut self, io: &Io) -> Counted {

@@ -3,11 +3,10 @@
 use super::{Arrival, Made};
 use onym_engine::{Load, Port};
 use onym_face::Face;
-use onym_services::element::Method;
 use onym_services::freeze::Limits;
 use onym_services::ports::Counts;
 use onym_services::stats::Stats;
-use onym_services::{FarEnd, Refusal, Side};
+use onym_services::{Answer, FarEnd, Refusal, Request, Side};
 use onym_tables::FaceId;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -110,15 +109,6 @@ pub(crate) struct FaceCounts {
     pub(crate) sent: Counts,
 }
 
-/// A request for the element.
-#[derive(Debug, Clone)]
-pub(crate) struct ForElement {
-    pub(crate) method: Method,
-    pub(crate) resource: String,
-    pub(crate) query: Vec<(String, String)>,
-    pub(crate) body: Value,
-}
-
 /// An order about a face, or all.
 #[derive(Debug)]
 pub(crate) enum FaceOrder {
@@ -162,7 +152,7 @@ pub(crate) enum Order {
     /// What each face counted.
     FaceCounts(Reply<Vec<FaceCounts>>),
     /// Something of the element's own.
-    Element { request: ForElement, reply: Reply<Result<Value, Refusal>> },
+    Element { request: Request, reply: Reply<Result<Answer, Refusal>> },
     /// The thread ends after this round.
     Stop,
 }

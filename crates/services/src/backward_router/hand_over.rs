@@ -2,76 +2,50 @@
 
 use super::BackwardRouter;
 use crate::chain::Origin;
-use crate::element::{Cx, Refusal, Request, read};
-use crate::table::{self, Merged};
+use crate::control::{Answer, Downstream, Entries, Import, Merged, Page, PendingEntry};
+use crate::element::{Cx, Refusal};
+use crate::table;
 use onym_forward::stage::Waiting;
 use onym_tables::pit::{InRecord, Token};
 use onym_wire::interest::Interest;
-use serde::Deserialize;
-use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-#[derive(Debug, Deserialize)]
-struct Downstream {
-    face: String,
-    #[serde(default)]
-    token: String,
-    nonce: u32,
-    remaining_ms: u64,
-    /// Who stands behind the face.
-    #[serde(default)]
-    origin: Option<u64>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Entry {
-    interest: String,
-    downstreams: Vec<Downstream>,
-}
-
 impl BackwardRouter {
-    pub(super) fn export(&self, cx: &Cx<'_>, request: &Request<'_>) -> Value {
+    pub(super) fn export(&self, cx: &Cx<'_>, page: Page) -> Answer {
         let mut all: Vec<Waiting<'_>> = self.fw.pending().iter().collect();
         all.sort_by_key(|waiting| std::cmp::Reverse(waiting.since));
-        table::export(request, "backward-router", &all, |waiting| {
-            let left = |r: &InRecord| {
-                u64::try_from(r.expiry.since(cx.now).as_millis()).unwrap_or(u64::MAX)
-            };
-            let one = |r: &InRecord| {
-                let client = self.clients.of(r.face);
-                json!({
-                    "face": cx.ports.label(client.map_or(r.face, |c| c.link)), "nonce": r.nonce,
-                    "origin": client.map(|c| c.origin.told()),
-                    "token": onym_crypto::digest::hex(&r.token), "remaining_ms": left(r),
-                })
-            };
-            let downstreams: Vec<Value> = waiting.downstreams.iter().map(one).collect();
-            let remaining = waiting.downstreams.iter().map(left).max().unwrap_or(0);
-            let interest = table::encode(waiting.interest);
-            Some(json!({
-                "interest": interest, "remaining_ms": remaining, "downstreams": downstreams,
-            }))
-        })
+        let left =
+            |r: &InRecord| u64::try_from(r.expiry.since(cx.now).as_millis()).unwrap_or(u64::MAX);
+        let downstream = |r: &InRecord| {
+            let client = self.clients.of(r.face);
+            Downstream {
+                face: cx.ports.label(client.map_or(r.face, |c| c.link)).to_owned(),
+                token: onym_crypto::digest::hex(&r.token),
+                nonce: r.nonce,
+                remaining_ms: left(r),
+                origin: client.map(|c| c.origin.told().get()),
+            }
+        };
+        let entry = |waiting: &Waiting<'_>| PendingEntry {
+            interest: table::encode(waiting.interest),
+            remaining_ms: waiting.downstreams.iter().map(left).max().unwrap_or(0),
+            downstreams: waiting.downstreams.iter().map(downstream).collect(),
+        };
+        table::export(page, &all, entry, Entries::Pending)
     }
 
-    pub(super) fn import(
-        &mut self,
-        cx: &mut Cx<'_>,
-        request: &Request<'_>,
-    ) -> Result<Value, Refusal> {
-        let chunk = table::chunk(request, "backward-router")?;
+    pub(super) fn import(&mut self, cx: &mut Cx<'_>, table: Import) -> Result<Answer, Refusal> {
+        let Entries::Pending(entries) = table.entries else { return Err(Refusal::no_path()) };
         let mut done = Merged::default();
-        for value in &chunk.entries {
-            let entry: Entry = read(value.clone())?;
+        for entry in entries {
             let wire = table::decode("entries/interest", &entry.interest)?;
-            let known = self.import_one(cx, &wire, &entry.downstreams, &chunk.faces)?;
-            match known {
+            match self.import_one(cx, &wire, &entry.downstreams, &table.faces)? {
                 None => done.refused += 1,
-                Some(true) => done.merged += 1,
-                Some(false) => done.new += 1,
+                Some(true) => done.add_known(),
+                Some(false) => done.add_new(),
             }
         }
-        Ok(done.to_json())
+        Ok(done.into())
     }
 
     /// Whether the entry was there already; `None` when it cannot be taken.

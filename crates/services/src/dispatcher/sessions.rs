@@ -1,10 +1,10 @@
 //! The resource `sessions`.
 
 use super::{PacketDispatcher, Path, Session};
+use crate::control::{Answer, SessionInfo, SessionState};
 use crate::element::Cx;
 use crate::ports::Counts;
 use onym_link::PacketKind;
-use serde_json::{Value, json};
 
 pub(super) fn count(counts: &mut Counts, kind: PacketKind) {
     match kind {
@@ -15,18 +15,22 @@ pub(super) fn count(counts: &mut Counts, kind: PacketKind) {
 }
 
 impl PacketDispatcher {
-    pub(super) fn list(&self, cx: &Cx<'_>) -> Value {
+    pub(super) fn list(&self, cx: &Cx<'_>) -> Answer {
         let one = |s: &Session| {
             let up = Path::BOTH.iter().all(|p| {
                 self.uri(*p).is_none()
                     || s.paths[*p as usize].is_some_and(|f| cx.ports.get(f).is_some_and(|p| p.up))
             });
-            json!({
-                "session": s.number, "client": cx.ports.label(s.client),
-                "id": s.client.0, "in": s.received, "out": s.sent,
-                "since_ms": s.since_ms, "state": if up { "up" } else { "connecting" },
-            })
+            SessionInfo {
+                session: s.number,
+                client: cx.ports.label(s.client).to_owned(),
+                id: s.client.0,
+                received: s.received,
+                sent: s.sent,
+                since_ms: s.since_ms,
+                state: if up { SessionState::Up } else { SessionState::Connecting },
+            }
         };
-        json!({ "sessions": self.sessions.values().map(one).collect::<Vec<_>>() })
+        Answer::Sessions { sessions: self.sessions.values().map(one).collect() }
     }
 }

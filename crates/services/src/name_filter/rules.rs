@@ -1,7 +1,8 @@
 //! The rules of a filter.
 
 use crate::config::Action;
-use crate::element::{Cx, Refusal, Request, read};
+use crate::control::{Answer, Changed, Merged, RuleId, RuleInfo, SetRequest};
+use crate::element::{Cx, Refusal};
 use crate::events::Event;
 use crate::names;
 use crate::rule::{Applies, Match, Rule};
@@ -9,35 +10,12 @@ use onym_tables::prefix_map::PrefixMap;
 use onym_tables::{HashKey, NameHashes, Tick};
 use onym_wire::name::Name;
 use regex::Regex;
-use serde::Deserialize;
-use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// Most regular expressions: each is tried for each packet.
 const REGEX_MAX: usize = 64;
 /// Most octets that a regular expression may take once compiled.
 const REGEX_SIZE_MAX: usize = 1 << 18;
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Which {
-    prefix: String,
-    #[serde(default, rename = "match")]
-    how: Match,
-}
-
-#[derive(Debug, Deserialize, Default)]
-#[serde(deny_unknown_fields, default)]
-struct Change {
-    add: Vec<Rule>,
-    remove: Vec<Which>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Whole {
-    rules: Vec<Rule>,
-}
 
 #[derive(Debug)]
 struct Kept {
@@ -49,6 +27,18 @@ struct Kept {
 }
 
 type Key = (Match, String);
+
+impl Kept {
+    fn key(&self) -> Key {
+        (self.spec.how, self.spec.prefix.clone())
+    }
+
+    /// What is left of its lifetime; none when it lasts.
+    fn left_ms(&self, now: Tick) -> Option<u64> {
+        let left = || u64::try_from(self.until.since(now).as_millis()).unwrap_or(u64::MAX);
+        (self.until != Tick::NEVER).then(left)
+    }
+}
 
 /// All rules: listed by what they match, and found by name.
 #[derive(Debug, Default)]
@@ -111,9 +101,14 @@ impl Rules {
         Ok(Kept { spec, until, hits: 0, regex, name })
     }
 
+    fn parse_all(list: &str, rules: Vec<Rule>, now: Tick) -> Result<Vec<Kept>, Refusal> {
+        let parse = |(at, rule)| Self::parse(&format!("{list}/{at}"), rule, now);
+        rules.into_iter().enumerate().map(parse).collect()
+    }
+
     /// Adds a rule; false when it was there (its lifetime begins again).
     fn add(&mut self, key: &HashKey, rule: Kept) -> bool {
-        let at = (rule.spec.how, rule.spec.prefix.clone());
+        let at = rule.key();
         if let Some(known) = self.all.get_mut(&at) {
             let same = Rule { lifetime_ms: None, ..known.spec.clone() }
                 == Rule { lifetime_ms: None, ..rule.spec.clone() };
@@ -145,7 +140,7 @@ impl Rules {
     }
 
     fn room(&self, add: &[Kept], leaving: usize, max: usize) -> Result<(), Refusal> {
-        let is_new = |r: &&Kept| !self.all.contains_key(&(r.spec.how, r.spec.prefix.clone()));
+        let is_new = |r: &&Kept| !self.all.contains_key(&r.key());
         let new: Vec<&Kept> = add.iter().filter(is_new).collect();
         if self.len() + new.len() > max + leaving {
             let text = format!("at most {max} rules are kept (rules_max)");
@@ -159,10 +154,10 @@ impl Rules {
         Ok(())
     }
 
-    fn change(&mut self, cx: &mut Cx<'_>, add: Vec<Kept>, remove: &[Key]) -> Value {
+    fn change(&mut self, cx: &mut Cx<'_>, add: Vec<Kept>, remove: &[Key]) -> Changed {
         let mut removed = 0;
         for at in remove {
-            removed += usize::from(self.remove(cx.key, at).is_some());
+            removed += u64::from(self.remove(cx.key, at).is_some());
         }
         let (mut added, mut unchanged) = (0, 0);
         for rule in add {
@@ -175,89 +170,65 @@ impl Rules {
             }
         }
         self.note_end();
-        json!({
-            "changed": added + removed > 0, "added": added, "removed": removed,
-            "unchanged": unchanged,
-        })
+        Changed::new(added, removed, unchanged)
     }
 
     fn note_end(&mut self) {
         self.end = self.all.values().map(|r| r.until).min().filter(|t| *t != Tick::NEVER);
     }
 
-    pub(super) fn put(
+    /// The resource `rules`.
+    pub(super) fn control(
         &mut self,
         cx: &mut Cx<'_>,
-        request: &Request<'_>,
+        request: SetRequest<Rule, RuleId>,
         max: usize,
-    ) -> Result<Value, Refusal> {
-        let whole: Whole = read(request.body.clone())?;
-        let mut add = Vec::new();
-        for (at, spec) in whole.rules.into_iter().enumerate() {
-            add.push(Self::parse(&format!("rules/{at}"), spec, cx.now)?);
+    ) -> Result<Answer, Refusal> {
+        match request {
+            SetRequest::List => Ok(Answer::Rules { rules: self.list(cx.now) }),
+            SetRequest::Replace(rules) => {
+                let add = Self::parse_all("rules", rules, cx.now)?;
+                let wanted: Vec<Key> = add.iter().map(Kept::key).collect();
+                let ours = self.all.iter().filter(|(_, r)| r.spec.origin == "operator");
+                let gone = ours.map(|(k, _)| k).filter(|k| !wanted.contains(k));
+                let remove: Vec<Key> = gone.cloned().collect();
+                self.room(&add, remove.len(), max)?;
+                Ok(self.change(cx, add, &remove).into())
+            }
+            SetRequest::Change { add, remove } => {
+                let add = Self::parse_all("add", add, cx.now)?;
+                let remove: Vec<Key> = remove.into_iter().map(|id| (id.how, id.prefix)).collect();
+                let leaving = remove.iter().filter(|k| self.all.contains_key(*k)).count();
+                self.room(&add, leaving, max)?;
+                Ok(self.change(cx, add, &remove).into())
+            }
         }
-        let wanted: Vec<Key> = add.iter().map(|r| (r.spec.how, r.spec.prefix.clone())).collect();
-        let ours = self.all.iter().filter(|(_, r)| r.spec.origin == "operator");
-        let remove: Vec<Key> =
-            ours.map(|(k, _)| k).filter(|k| !wanted.contains(k)).cloned().collect();
-        self.room(&add, remove.len(), max)?;
-        Ok(self.change(cx, add, &remove))
-    }
-
-    pub(super) fn post(
-        &mut self,
-        cx: &mut Cx<'_>,
-        request: &Request<'_>,
-        max: usize,
-    ) -> Result<Value, Refusal> {
-        let change: Change = read(request.body.clone())?;
-        let mut add = Vec::new();
-        for (at, spec) in change.add.into_iter().enumerate() {
-            add.push(Self::parse(&format!("add/{at}"), spec, cx.now)?);
-        }
-        let remove: Vec<Key> = change.remove.into_iter().map(|w| (w.how, w.prefix)).collect();
-        let leaving = remove.iter().filter(|k| self.all.contains_key(*k)).count();
-        self.room(&add, leaving, max)?;
-        Ok(self.change(cx, add, &remove))
     }
 
     pub(super) fn import(
         &mut self,
         cx: &mut Cx<'_>,
-        entries: Vec<Value>,
+        rules: Vec<Rule>,
         max: usize,
-    ) -> Result<Value, Refusal> {
-        let mut add = Vec::new();
-        for (at, value) in entries.into_iter().enumerate() {
-            add.push(Self::parse(&format!("entries/{at}"), read(value)?, cx.now)?);
-        }
+    ) -> Result<Answer, Refusal> {
+        let add = Self::parse_all("entries", rules, cx.now)?;
         self.room(&add, 0, max)?;
-        let done = self.change(cx, add, &[]);
-        let (new, merged) = (&done["added"], &done["unchanged"]);
-        Ok(json!({ "changed": done["changed"], "new": new, "merged": merged, "refused": 0 }))
+        Ok(Merged::from(self.change(cx, add, &[])).into())
     }
 
     /// Every rule with what is left of its lifetime, as it can be posted again.
-    pub(super) fn specs(&self, now: Tick) -> Vec<Value> {
-        let write = |rule: &Kept| {
-            let left = (rule.until != Tick::NEVER).then(|| left_ms(rule.until, now));
-            let spec = Rule { lifetime_ms: left, ..rule.spec.clone() };
-            serde_json::to_value(spec).unwrap_or_default()
-        };
-        self.all.values().map(write).collect()
+    pub(super) fn specs(&self, now: Tick) -> Vec<Rule> {
+        let one = |rule: &Kept| Rule { lifetime_ms: rule.left_ms(now), ..rule.spec.clone() };
+        self.all.values().map(one).collect()
     }
 
-    pub(super) fn list(&self, now: Tick) -> Vec<Value> {
-        let write = |rule: &Kept| {
-            let mut out = serde_json::to_value(&rule.spec).unwrap_or_default();
-            out["hits"] = rule.hits.into();
-            out["left_ms"] = match rule.until {
-                Tick::NEVER => Value::Null,
-                until => left_ms(until, now).into(),
-            };
-            out
+    fn list(&self, now: Tick) -> Vec<RuleInfo> {
+        let one = |kept: &Kept| RuleInfo {
+            rule: kept.spec.clone(),
+            hits: kept.hits,
+            left_ms: kept.left_ms(now),
         };
-        self.all.values().map(write).collect()
+        self.all.values().map(one).collect()
     }
 
     pub(super) fn next_end(&self) -> Option<Tick> {
@@ -278,8 +249,4 @@ impl Rules {
         }
         self.note_end();
     }
-}
-
-fn left_ms(until: Tick, now: Tick) -> u64 {
-    u64::try_from(until.since(now).as_millis()).unwrap_or(u64::MAX)
 }

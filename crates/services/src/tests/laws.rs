@@ -50,12 +50,12 @@ fn a_cache_hands_its_packets_over_with_what_is_left_of_their_freshness() {
         old.data(300, &format!("/a/{n}"));
     }
     old.wait(4000);
-    let chunk = old.get("table");
-    assert_eq!((chunk["entries"].as_array().unwrap().len(), &chunk["last"]), (5, &json!(true)));
-    assert_eq!(chunk["entries"][0]["fresh_ms"], 6000);
+    let table = old.export();
+    let Entries::Cached(entries) = &table.entries else { panic!("{table:?}") };
+    assert_eq!((entries.len(), table.last, entries[0].fresh_ms), (5, true, 6000));
     let mut new = Bed::new(Kind::ContentStore, &[256, 300]);
-    assert_eq!(new.post("table", chunk.clone())["new"], 5);
-    assert_eq!(new.post("table", chunk)["changed"], false, "the same chunk again");
+    assert_eq!(new.import(&table, &[])["new"], 5);
+    assert_eq!(new.import(&table, &[])["changed"], false, "the same part again");
     let fresh = |bed: &mut Bed, nonce| {
         let wire = interest_of("/a/1", nonce, |i| i.must_be_fresh = true);
         bed.take(packet(256, wire, &[], None)).0
@@ -94,8 +94,8 @@ fn a_filter_decides_by_the_deepest_rule_and_rules_end() {
         { "prefix": "/bad/good/one", "match": "exact", "action": "nack", "applies": "interest" },
         { "prefix": "^/re/.*secret", "match": "regex", "lifetime_ms": 1000 },
     ] });
-    assert_eq!(nf.ask(Method::Put, "rules", rules.clone()).unwrap()["added"], 4);
-    assert_eq!(nf.ask(Method::Put, "rules", rules).unwrap()["changed"], false);
+    assert_eq!(nf.put("rules", rules.clone())["added"], 4);
+    assert_eq!(nf.put("rules", rules)["changed"], false);
     assert_eq!(nf.interest(256, "/bad/x", 1), (Verdict::Filtered, vec![]));
     assert_eq!(nf.data(300, "/bad/x").0, Verdict::Filtered);
     assert_eq!(nf.interest(256, "/bad/good/x", 2).0, Verdict::Forwarded);
@@ -110,8 +110,8 @@ fn a_filter_decides_by_the_deepest_rule_and_rules_end() {
     nf.set(json!({ "drop_interest": false }));
     assert_eq!(nf.interest(256, "/bad/x", 7).0, Verdict::Forwarded);
     let twice = json!({ "add": [{ "prefix": "/x" }, { "prefix": "(", "match": "regex" }] });
-    assert_eq!(nf.ask(Method::Post, "rules", twice).unwrap_err().reason, Reason::Invalid);
-    let listed = nf.get("rules");
+    assert_eq!(nf.try_post("rules", twice).unwrap_err().reason, Reason::Invalid);
+    let listed = nf.get(Request::Rules(SetRequest::List));
     assert_eq!(listed["rules"].as_array().unwrap().len(), 3, "all or nothing: {listed}");
 }
 

@@ -5,11 +5,14 @@ mod laws;
 mod routers;
 mod verifier;
 
-use crate::element::{Effect, Method, Reason, Refusal, Request};
+use crate::config::{Config, KindConfig};
+use crate::control::{Answer, Entries, Import, Page, Request, SetRequest, Table, TrustSource};
+use crate::element::{Effect, Reason, Refusal, RulesForFilter};
 use crate::events::Event;
 use crate::function::{Function, Now};
 use crate::kind::Kind;
 use crate::ports::{Port, Side};
+use crate::rule::{Match, Rule};
 use crate::verdict::Verdict;
 use onym_crypto::{KeyType, PrivateKey, Signer};
 use onym_frame::Buf;
@@ -21,7 +24,8 @@ use onym_wire::interest::{Interest, InterestBuilder};
 use onym_wire::lp::NackReason;
 use onym_wire::mgmt::{ControlParameters, command_name};
 use onym_wire::name::Name;
-use serde_json::{Value, json};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
 
 /// Unix time at the start.
 const UNIX_MS: u64 = 1_700_000_000_000;
@@ -179,27 +183,66 @@ impl Bed {
         all
     }
 
-    fn set(&mut self, patch: Value) -> Vec<String> {
+    /// Changes some keys of the configuration.
+    fn set(&mut self, patch: Value) {
+        let mut config = serde_json::to_value(self.function.config()).unwrap();
+        config.as_object_mut().unwrap().extend(patch.as_object().unwrap().clone());
+        let config = config_of(self.function.kind(), config);
         let now = self.now();
-        let changed = self.function.change(now, patch.as_object().unwrap(), &mut self.out).unwrap();
+        self.function.configure(now, config, &mut self.out).unwrap();
         self.collect();
-        changed
     }
 
-    fn ask(&mut self, method: Method, resource: &str, body: Value) -> Result<Value, Refusal> {
-        let request = Request { method, resource, query: &[], body: &body };
+    fn ask(&mut self, request: Request) -> Result<Answer, Refusal> {
         let now = self.now();
-        let answer = self.function.control(now, &request, &mut self.out);
+        let answer = self.function.control(now, request, &mut self.out);
         self.collect();
         answer
     }
 
-    fn post(&mut self, resource: &str, body: Value) -> Value {
-        self.ask(Method::Post, resource, body).unwrap()
+    /// Makes these the members of a set.
+    fn put(&mut self, resource: &str, mut body: Value) -> Value {
+        let members = body[resource].take();
+        self.get(match resource {
+            "routes" => Request::Routes(SetRequest::Replace(of(members))),
+            "keys" => Request::Keys(SetRequest::Replace(of(members))),
+            _ => Request::Rules(SetRequest::Replace(of(members))),
+        })
     }
 
-    fn get(&mut self, resource: &str) -> Value {
-        self.ask(Method::Get, resource, Value::Null).unwrap()
+    /// Adds members to a set and takes others away, where that is allowed.
+    fn try_post(&mut self, resource: &str, mut body: Value) -> Result<Value, Refusal> {
+        let mut take = |list: &str| body.get_mut(list).map_or(json!([]), Value::take);
+        let (add, remove) = (take("add"), take("remove"));
+        self.ask(match resource {
+            "routes" => Request::Routes(SetRequest::Change { add: of(add), remove: of(remove) }),
+            "keys" => Request::Keys(SetRequest::Change { add: of(add), remove: of(remove) }),
+            _ => Request::Rules(SetRequest::Change { add: of(add), remove: of(remove) }),
+        })
+        .map(|answer| serde_json::to_value(answer).unwrap())
+    }
+
+    fn post(&mut self, resource: &str, body: Value) -> Value {
+        self.try_post(resource, body).unwrap()
+    }
+
+    fn get(&mut self, request: Request) -> Value {
+        serde_json::to_value(self.ask(request).unwrap()).unwrap()
+    }
+
+    /// The whole table.
+    fn export(&mut self) -> Table {
+        let Answer::Table(table) = self.ask(Request::Export(Page::default())).unwrap() else {
+            panic!("a table was asked for");
+        };
+        table
+    }
+
+    /// Merges a table of another instance.
+    fn import(&mut self, table: &Table, faces: &[(&str, &str)]) -> Value {
+        let faces = faces.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
+        let entries = table.entries.clone();
+        self.get(Request::Import(Import { entries, faces }))
     }
 
     fn stats(&mut self) -> Value {
@@ -245,6 +288,30 @@ impl Bed {
     }
 }
 
+fn of<T: DeserializeOwned>(value: Value) -> T {
+    serde_json::from_value(value).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// The configuration that `value` writes.
+fn config_of(kind: Kind, value: Value) -> Config {
+    let (common, own): (Map<String, Value>, Map<String, Value>) =
+        of::<Map<String, Value>>(value).into_iter().partition(|(key, _)| {
+            ["return", "hash_components", "queue_bytes_max", "report_ms"].contains(&key.as_str())
+        });
+    let own = Value::Object(own);
+    let own = match kind {
+        Kind::NameRouter => KindConfig::NameRouter(of(own)),
+        Kind::BackwardRouter => KindConfig::BackwardRouter(of(own)),
+        Kind::PacketDispatcher => KindConfig::PacketDispatcher(of(own)),
+        Kind::ContentStore => KindConfig::ContentStore(of(own)),
+        Kind::StrategyForwarder => KindConfig::StrategyForwarder(of(own)),
+        Kind::SignatureVerifier => KindConfig::SignatureVerifier(of(own)),
+        Kind::NameFilter => KindConfig::NameFilter(of(own)),
+        Kind::Forwarder => KindConfig::Forwarder(of(own)),
+    };
+    Config { own, common: of(Value::Object(common)) }
+}
+
 fn faces(sent: &[Sent]) -> Vec<u32> {
     sent.iter().map(|s| s.face).collect()
 }
@@ -265,10 +332,8 @@ fn every_kind_has_the_statistics_and_the_configuration_that_it_is_said_to_have()
         assert!(bed.stats()[&member].is_object(), "{member}");
         let config = serde_json::to_value(bed.function.config()).unwrap();
         assert_eq!(config["return"], "token", "{member}");
-        let none = json!({ "nothing_like_it": 1 });
-        let now = bed.now();
-        let refused = bed.function.change(now, none.as_object().unwrap(), &mut bed.out);
-        assert_eq!(refused.unwrap_err().reason, Reason::Invalid, "{member}");
-        assert!(bed.set(config).is_empty(), "{member}: its own configuration changes nothing");
+        let before = bed.function.config();
+        bed.set(config);
+        assert_eq!(bed.function.config(), before, "{member}: it is read as it is written");
     }
 }

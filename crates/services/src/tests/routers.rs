@@ -11,20 +11,20 @@ fn an_interest_goes_to_every_route_on_its_path_or_to_the_longest_only() {
         { "prefix": "/a/b", "face": "f302", "cost": 5 },
         { "prefix": "/a/b", "face": "f301" },
     ] });
-    assert_eq!(nr.ask(Method::Put, "routes", routes.clone()).unwrap()["added"], 4);
-    let again = nr.ask(Method::Put, "routes", routes).unwrap();
+    assert_eq!(nr.put("routes", routes.clone())["added"], 4);
+    let again = nr.put("routes", routes);
     assert_eq!((&again["changed"], &again["unchanged"]), (&json!(false), &json!(4)));
     assert_eq!(faces(&nr.interest(256, "/a/b/c", 1).1), [301, 302, 300]);
     nr.set(json!({ "match": "longest" }));
     assert_eq!(faces(&nr.interest(256, "/a/b/c", 2).1), [301, 302]);
     assert_eq!(faces(&nr.interest(256, "/x", 3).1), [300]);
     let fewer = json!({ "routes": [{ "prefix": "/a", "face": "f301" }] });
-    assert_eq!(nr.ask(Method::Put, "routes", fewer).unwrap()["removed"], 3);
+    assert_eq!(nr.put("routes", fewer)["removed"], 3);
     assert_eq!(nr.interest(256, "/x", 4), (Verdict::NoRoute, vec![]));
     nr.set(json!({ "nack": true }));
     assert_eq!(nr.interest(256, "/x", 5).1[0].reason, Some(150));
     let wrong = json!({ "add": [{ "prefix": "/b", "face": "nobody" }] });
-    assert_eq!(nr.ask(Method::Post, "routes", wrong).unwrap_err().code, "face_unknown");
+    assert_eq!(nr.try_post("routes", wrong).unwrap_err().code, "face_unknown");
 }
 
 #[test]
@@ -203,11 +203,11 @@ fn a_draining_router_refuses_what_is_new_and_hands_the_rest_over() {
     assert_eq!((verdict, sent[0].reason), (Verdict::Draining, Some(50)));
     assert_eq!(old.function.drain_state().pending, 1);
     old.wait(1000);
-    let mut chunk = old.get("table");
-    chunk["faces"] = json!({ "f256": "f258" });
+    let table = old.export();
     let mut new = Bed::new(Kind::BackwardRouter, &[257, 258, 300]);
-    assert_eq!(new.post("table", chunk.clone())["new"], 1);
-    assert_eq!(new.post("table", chunk)["changed"], false);
+    let faces = [("f256", "f258")];
+    assert_eq!(new.import(&table, &faces)["new"], 1);
+    assert_eq!(new.import(&table, &faces)["changed"], false);
     let (verdict, sent) = new.data(300, "/a");
     let mut told: Vec<(u32, &[u8])> = sent.iter().map(|s| (s.face, &*s.token)).collect();
     told.sort_unstable();

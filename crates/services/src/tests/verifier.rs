@@ -1,6 +1,7 @@
 //! The signature verifier.
 
 use super::*;
+use crate::control::TrustRule;
 use onym_crypto::{Certificate, cert::validity_of_days};
 
 fn take(bed: &mut Bed, data: Buf) -> Verdict {
@@ -66,8 +67,9 @@ fn rules_and_bindings_say_which_key_may_sign_what() {
     ] }),
     );
     assert_eq!(take(&mut sv, data_by(&b, "/a/1", 1, b"x")), Verdict::Forwarded);
-    let rules = json!({ "rules": [{ "data": "^/a/", "key": "/a" }] });
-    assert_eq!(sv.ask(Method::Put, "trust", rules).unwrap()["changed"], true);
+    let rules = vec![TrustRule { data: "^/a/".into(), key: "/a".into() }];
+    let set = sv.ask(Request::SetTrust(TrustSource::Rules { rules })).unwrap();
+    assert_eq!(set, Answer::TrustSet { changed: true, rules: 1 });
     assert_eq!(take(&mut sv, data_by(&b, "/a/1", 1, b"x")), Verdict::Untrusted);
     assert_eq!(take(&mut sv, data_by(&a, "/a/1", 1, b"x")), Verdict::Forwarded);
     assert_eq!(take(&mut sv, data_by(&a, "/c", 1, b"x")), Verdict::Forwarded, "no rule for it");
@@ -100,26 +102,25 @@ fn a_trust_schema_says_which_key_may_sign_what() {
     sv.post("keys", json!({ "add": [{ "certificate": root }, { "certificate": of_user }] }));
     let text = "#K: \"KEY\"/_/_/_\n#root: \"a\"/#K\n#user: \"a\"/u/#K <= #root\n\
                 #note: \"a\"/u/_ <= #user";
-    let put = sv.ask(Method::Put, "trust", json!({ "lightversec": text })).unwrap();
-    assert_eq!(put["changed"], true);
-    assert_eq!(sv.ask(Method::Get, "trust", json!({})).unwrap()["lightversec"], text);
+    let schema = TrustSource::LightVerSec { lightversec: text.to_owned() };
+    let set = sv.ask(Request::SetTrust(schema.clone())).unwrap();
+    assert_eq!(set, Answer::TrustSet { changed: true, rules: 0 });
+    assert_eq!(sv.ask(Request::Trust).unwrap(), Answer::Trust(schema));
     assert_eq!(take(&mut sv, data_by(&user, "/a/u/1", 1, b"x")), Verdict::Forwarded);
     for uri in ["/a/v/1", "/a/u/1/2", "/b"] {
         assert_eq!(take(&mut sv, data_by(&user, uri, 1, b"x")), Verdict::Untrusted, "{uri}");
     }
     // A wrong one changes nothing.
-    for wrong in [
-        json!({ "lightversec": "#a: " }),
-        json!({ "validator": "rule {" }),
-        json!({ "rules": [], "lightversec": text }),
-        json!({}),
-    ] {
-        assert!(sv.ask(Method::Put, "trust", wrong).is_err());
+    let validator =
+        |text: &str| TrustSource::Validator { validator: text.to_owned(), section: String::new() };
+    let wrong = TrustSource::LightVerSec { lightversec: "#a: ".to_owned() };
+    for wrong in [wrong, validator("rule {")] {
+        assert!(sv.ask(Request::SetTrust(wrong)).is_err());
     }
     assert_eq!(take(&mut sv, data_by(&user, "/a/v/1", 1, b"x")), Verdict::Untrusted);
     let conf =
         "rule {\n id all\n for data\n checker {\n type hierarchical\n sig-type ed25519\n }\n}";
-    sv.ask(Method::Put, "trust", json!({ "validator": conf })).unwrap();
+    sv.ask(Request::SetTrust(validator(conf))).unwrap();
     assert_eq!(take(&mut sv, data_by(&user, "/a/u/1/2", 1, b"x")), Verdict::Forwarded);
     assert_eq!(take(&mut sv, data_by(&user, "/a/v", 1, b"x")), Verdict::Untrusted);
 }
@@ -153,21 +154,18 @@ fn failures_become_rules_of_a_filter_but_never_against_what_is_good() {
     }
     take(&mut sv, data_by(&bad, "/mixed/good", 1, b"x"));
     sv.wait(2000);
-    let Some(Effect::Post { path, body, .. }) = sv.effects.pop() else {
+    let Some(Effect::AddRules(RulesForFilter { rules, .. })) = sv.effects.pop() else {
         panic!("no rules were sent")
     };
-    assert_eq!(path, "/v1/rules");
-    let rules: Vec<(String, String)> = body["add"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|r| (r["prefix"].as_str().unwrap().into(), r["match"].as_str().unwrap().into()))
-        .collect();
-    assert!(rules.contains(&("/fake".into(), "prefix".into())), "{rules:?}");
-    assert!(!rules.iter().any(|(p, _)| p == "/mixed" || p == "/mixed/good"), "{rules:?}");
+    let whole = |rule: &Rule| (rule.prefix.as_str(), rule.how) == ("/fake", Match::Prefix);
+    assert!(rules.iter().any(whole), "{rules:?}");
+    let good = |rule: &Rule| ["/mixed", "/mixed/good"].contains(&rule.prefix.as_str());
+    assert!(!rules.iter().any(good), "{rules:?}");
     assert_eq!(rules.len(), 5, "one prefix and four names, and then the cap");
     let mut nf = Bed::new(Kind::NameFilter, &[256, 300]);
-    assert_eq!(nf.post("rules", body)["added"], 5, "a filter takes what a verifier sends");
+    let add = SetRequest::Change { add: rules, remove: Vec::new() };
+    let told = nf.get(Request::Rules(add));
+    assert_eq!(told["added"], 5, "a filter takes what a verifier sends");
     assert_eq!(nf.data(300, "/fake/77").0, Verdict::Filtered);
     assert_eq!(nf.data(300, "/mixed/good").0, Verdict::Forwarded);
 }

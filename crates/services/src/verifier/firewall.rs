@@ -1,11 +1,11 @@
 //! Turns failed verifications into rules of a name filter: bounded, with a lifetime, and never for
 //! names with valid Data.
 
-use crate::config::Filter;
-use crate::element::{Cx, Effect};
+use crate::config::{Action, Filter};
+use crate::element::{Cx, Effect, RulesForFilter};
+use crate::rule::{Applies, Match, Rule};
 use onym_tables::Tick;
 use onym_wire::name::{Name, NameRef};
-use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Names that are remembered in a period, good and bad each; beyond, no rule is made from them.
@@ -60,14 +60,13 @@ impl Firewall {
             if !rules.is_empty() {
                 self.sent += rules.len() as u64;
                 let (url, token) = (target.url.clone(), target.token.clone());
-                let body = json!({ "add": rules });
-                cx.effects.push(Effect::Post { url, token, path: "/v1/rules", body });
+                cx.effects.push(Effect::AddRules(RulesForFilter { url, token, rules }));
             }
         }
         self.good[1] = std::mem::take(&mut self.good[0]);
     }
 
-    fn rules(&mut self, now: Tick, target: &Filter, bad: &BTreeSet<Vec<u8>>) -> Vec<Value> {
+    fn rules(&mut self, now: Tick, target: &Filter, bad: &BTreeSet<Vec<u8>>) -> Vec<Rule> {
         while self.alive.front().is_some_and(|end| *end <= now) {
             self.alive.pop_front();
         }
@@ -80,13 +79,13 @@ impl Firewall {
             let many = parents.get(parent).is_some_and(|n| *n >= target.after.max(1));
             !parent.is_empty() && many && !self.has_good(parent.value())
         };
-        let mut wanted: BTreeSet<(Name, &str)> = BTreeSet::new();
+        let mut wanted: BTreeSet<(Name, Match)> = BTreeSet::new();
         for name in bad.iter().filter_map(parse) {
             let parent = name.as_ref().drop_last(1).to_name();
             if whole(&parent) {
-                wanted.insert((parent, "prefix"));
+                wanted.insert((parent, Match::Prefix));
             } else if !self.is_good(name.value()) {
-                wanted.insert((name, "exact"));
+                wanted.insert((name, Match::Exact));
             }
         }
         let mut rules = Vec::new();
@@ -95,10 +94,14 @@ impl Firewall {
                 break;
             }
             self.alive.push_back(now.plus_ms(target.lifetime_ms));
-            rules.push(json!({
-                "prefix": name.to_string(), "match": how, "action": "drop", "applies": "data",
-                "lifetime_ms": target.lifetime_ms, "origin": "verifier",
-            }));
+            rules.push(Rule {
+                prefix: name.to_string(),
+                how,
+                action: Action::Drop,
+                applies: Applies::Data,
+                lifetime_ms: Some(target.lifetime_ms),
+                origin: "verifier".to_owned(),
+            });
         }
         rules
     }

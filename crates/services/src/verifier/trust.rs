@@ -1,6 +1,7 @@
 //! Which keys may sign which names: rules of expressions, or a trust schema.
 
-use crate::element::{Refusal, Request, read};
+use crate::control::{Answer, TrustRule, TrustSource};
+use crate::element::Refusal;
 use crate::keys::Key;
 use crate::names;
 use onym_trust::conf::{Rules, no_include};
@@ -8,39 +9,16 @@ use onym_trust::lvs::{Functions, Mode, Schema, compile};
 use onym_trust::{KeyForm, Policy, Subject};
 use onym_wire::name::{Name, NameRef};
 use regex::Regex;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// Most rules: each is tried for each Data.
 const RULES_MAX: usize = 64;
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Rule {
-    /// Regular expression over the URI of the Data's name.
-    data: String,
-    /// The key's name starts with this.
-    key: String,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Whole {
-    rules: Option<Vec<Rule>>,
-    /// LightVerSec.
-    lightversec: Option<String>,
-    /// Validator configuration of ndn-cxx; its anchors do not count here.
-    validator: Option<String>,
-    /// Where in the configuration the rules are.
-    section: String,
-}
-
 /// Rules in order, of which the first whose expression matches decides; none matches: any known key.
 /// Or a schema, which refuses what it does not allow.
 #[derive(Debug, Default)]
 pub(super) struct Trust {
-    rules: Vec<(Rule, Regex, Name)>,
+    rules: Vec<(TrustRule, Regex, Name)>,
     schema: Option<Written>,
 }
 
@@ -48,7 +26,7 @@ pub(super) struct Trust {
 #[derive(Debug)]
 struct Written {
     policy: Arc<dyn Policy>,
-    source: Value,
+    source: TrustSource,
 }
 
 impl Trust {
@@ -75,64 +53,60 @@ impl Trust {
         self.schema.is_some()
     }
 
-    pub(super) fn to_json(&self) -> Value {
+    pub(super) fn source(&self) -> TrustSource {
         match &self.schema {
             Some(schema) => schema.source.clone(),
-            None => {
-                json!({ "rules": self.rules.iter().map(|(rule, ..)| rule).collect::<Vec<_>>() })
-            }
+            None => TrustSource::Rules {
+                rules: self.rules.iter().map(|(rule, ..)| rule.clone()).collect(),
+            },
         }
     }
 
-    pub(super) fn put(&mut self, request: &Request<'_>) -> Result<Value, Refusal> {
-        let whole: Whole = read(request.body.clone())?;
-        let before = self.to_json();
-        match (whole.rules, whole.lightversec, whole.validator) {
-            (Some(rules), None, None) => {
+    pub(super) fn set(&mut self, source: TrustSource) -> Result<Answer, Refusal> {
+        let before = self.source();
+        let policy: Arc<dyn Policy> = match &source {
+            TrustSource::Rules { rules } => {
                 self.rules = compiled(rules)?;
                 self.schema = None;
+                return Ok(self.told(&before));
             }
-            (None, Some(text), None) => {
+            TrustSource::LightVerSec { lightversec } => {
                 let wrong =
                     |e: &dyn std::fmt::Display| Refusal::field("lightversec", e.to_string());
-                let model = compile(&text, Mode::Strict).map_err(|e| wrong(&e))?;
-                let schema = Schema::new(model, Functions::default()).map_err(|e| wrong(&e))?;
-                let source = json!({ "lightversec": text });
-                self.schema = Some(Written { policy: Arc::new(schema), source });
-                self.rules = Vec::new();
+                let model = compile(lightversec, Mode::Strict).map_err(|e| wrong(&e))?;
+                Arc::new(Schema::new(model, Functions::default()).map_err(|e| wrong(&e))?)
             }
-            (None, None, Some(text)) => {
-                let rules = Rules::parse(&text, &whole.section, &mut no_include);
+            TrustSource::Validator { validator, section } => {
+                let rules = Rules::parse(validator, section, &mut no_include);
                 let rules = rules.map_err(|e| Refusal::field("validator", e.to_string()))?;
                 if rules.allows_anything() {
                     let why =
                         "a trust anchor of type any turns all rules off: say so with no rules";
                     return Err(Refusal::field("validator", why));
                 }
-                let source = json!({ "validator": text, "section": whole.section });
-                self.schema = Some(Written { policy: Arc::new(rules), source });
-                self.rules = Vec::new();
+                Arc::new(rules)
             }
-            _ => {
-                let why = "exactly one of rules, lightversec and validator is given";
-                return Err(Refusal::field("", why));
-            }
-        }
-        let now = self.to_json();
-        Ok(json!({ "changed": now != before, "rules": self.rules.len() }))
+        };
+        self.schema = Some(Written { policy, source });
+        self.rules = Vec::new();
+        Ok(self.told(&before))
+    }
+
+    fn told(&self, before: &TrustSource) -> Answer {
+        Answer::TrustSet { changed: self.source() != *before, rules: self.rules.len() }
     }
 }
 
-fn compiled(rules: Vec<Rule>) -> Result<Vec<(Rule, Regex, Name)>, Refusal> {
+fn compiled(rules: &[TrustRule]) -> Result<Vec<(TrustRule, Regex, Name)>, Refusal> {
     if rules.len() > RULES_MAX {
         return Err(Refusal::field("rules", format!("at most {RULES_MAX} rules are kept")));
     }
     let mut all = Vec::new();
-    for (at, rule) in rules.into_iter().enumerate() {
+    for (at, rule) in rules.iter().enumerate() {
         let regex = regex::RegexBuilder::new(&rule.data).size_limit(1 << 18).build();
         let regex = regex.map_err(|e| Refusal::field(format!("rules/{at}/data"), e.to_string()))?;
         let key = names::name(&format!("rules/{at}/key"), &rule.key)?;
-        all.push((rule, regex, key));
+        all.push((rule.clone(), regex, key));
     }
     Ok(all)
 }

@@ -2,13 +2,15 @@
 
 use super::{Routes, Spec};
 use crate::chain::Origin;
-use crate::element::{Cx, Method, Reason, Refusal, Request, read};
+use crate::control::{
+    Answer, Changed, Entries, Import, Merged, Page, RouteEntry, RouteInfo, RouteOrigin, RouteSpec,
+    SetRequest,
+};
+use crate::element::{Cx, Reason, Refusal};
 use crate::names;
-use crate::table::{self, Merged};
+use crate::table;
 use onym_tables::{FaceId, Tick};
 use onym_wire::name::Name;
-use serde::Deserialize;
-use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// Who a route leads to behind its face, as the control interface writes it.
@@ -18,68 +20,46 @@ fn via(field: &str, text: Option<&str>) -> Result<Option<Origin>, Refusal> {
     origin.map(Some).ok_or_else(|| Refusal::field(field, "an origin: hexadecimal digits"))
 }
 
-fn origin(is_static: bool) -> &'static str {
-    if is_static { "static" } else { "registered" }
+fn origin(spec: &Spec) -> RouteOrigin {
+    if spec.is_static { RouteOrigin::Static } else { RouteOrigin::Registered }
 }
 
 fn left_ms(until: Tick, now: Tick) -> Option<u64> {
     (until != Tick::NEVER).then(|| u64::try_from(until.since(now).as_millis()).unwrap_or(u64::MAX))
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Written {
-    prefix: String,
-    face: String,
-    #[serde(default)]
-    via: Option<String>,
-    #[serde(default)]
-    cost: u64,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Whole {
-    routes: Vec<Written>,
-}
-
-#[derive(Debug, Deserialize, Default)]
-#[serde(deny_unknown_fields, default)]
-struct Change {
-    add: Vec<Written>,
-    remove: Vec<Written>,
-}
-
 impl Routes {
-    fn list(&self, cx: &Cx<'_>) -> Value {
-        let mut routes: Vec<(String, Value)> = Vec::new();
+    fn list(&self, cx: &Cx<'_>) -> Vec<RouteInfo> {
+        let mut all = Vec::new();
         for (prefix, route) in self.map.iter() {
-            for s in &route.specs {
-                let prefix = names::uri(prefix);
-                let value = json!({
-                    "prefix": prefix, "face": cx.ports.label(s.face), "id": s.face.0,
-                    "via": s.via.map(Origin::to_hex),
-                    "cost": s.cost, "origin": origin(s.is_static),
-                    "key": s.key.as_ref().map(ToString::to_string),
-                    "expires_ms": left_ms(s.until, cx.now),
-                    "interests": route.interests, "data": route.data, "bytes": route.bytes,
-                });
-                routes.push((prefix, value));
-            }
+            let prefix = names::uri(prefix);
+            all.extend(route.specs.iter().map(|s| RouteInfo {
+                prefix: prefix.clone(),
+                face: cx.ports.label(s.face).to_owned(),
+                id: s.face.0,
+                via: s.via.map(Origin::to_hex),
+                cost: s.cost,
+                origin: origin(s),
+                key: s.key.as_ref().map(ToString::to_string),
+                expires_ms: left_ms(s.until, cx.now),
+                interests: route.interests,
+                data: route.data,
+                bytes: route.bytes,
+            }));
         }
-        routes.sort_by(|a, b| a.0.cmp(&b.0));
-        json!({ "routes": routes.into_iter().map(|(_, v)| v).collect::<Vec<_>>() })
+        all.sort_by(|a, b| a.prefix.cmp(&b.prefix));
+        all
     }
 
-    fn parse(cx: &Cx<'_>, field: &str, w: &Written) -> Result<(Name, Spec), Refusal> {
-        let prefix = names::prefix(&format!("{field}/prefix"), &w.prefix)?;
-        let Some(port) = cx.ports.find(&w.face) else {
-            let message = format!("there is no face {:?}; GET /v1/faces lists them", w.face);
+    fn parse(cx: &Cx<'_>, field: &str, spec: &RouteSpec) -> Result<(Name, Spec), Refusal> {
+        let prefix = names::prefix(&format!("{field}/prefix"), &spec.prefix)?;
+        let Some(port) = cx.ports.find(&spec.face) else {
+            let message = format!("there is no face {:?}; GET /v1/faces lists them", spec.face);
             let field = Some(format!("{field}/face"));
             return Err(Refusal { reason: Reason::Invalid, code: "face_unknown", message, field });
         };
-        let (face, cost, until) = (port.id, w.cost, Tick::NEVER);
-        let via = via(&format!("{field}/via"), w.via.as_deref())?;
+        let (face, cost, until) = (port.id, spec.cost, Tick::NEVER);
+        let via = via(&format!("{field}/via"), spec.via.as_deref())?;
         Ok((prefix, Spec { face, via, cost, is_static: true, key: None, until }))
     }
 
@@ -87,16 +67,15 @@ impl Routes {
     pub(crate) fn control(
         &mut self,
         cx: &mut Cx<'_>,
-        request: &Request<'_>,
+        request: SetRequest<RouteSpec>,
         max: usize,
-    ) -> Result<Value, Refusal> {
+    ) -> Result<Answer, Refusal> {
         let (mut add, mut remove) = (Vec::new(), Vec::new());
-        match request.method {
-            Method::Get => return Ok(self.list(cx)),
-            Method::Put => {
-                let whole: Whole = read(request.body.clone())?;
-                for (at, w) in whole.routes.iter().enumerate() {
-                    add.push(Self::parse(cx, &format!("routes/{at}"), w)?);
+        match request {
+            SetRequest::List => return Ok(Answer::Routes { routes: self.list(cx) }),
+            SetRequest::Replace(routes) => {
+                for (at, spec) in routes.iter().enumerate() {
+                    add.push(Self::parse(cx, &format!("routes/{at}"), spec)?);
                 }
                 let wanted: BTreeSet<(&[u8], FaceId, Option<Origin>)> =
                     add.iter().map(|(n, s): &(Name, Spec)| (n.value(), s.face, s.via)).collect();
@@ -106,16 +85,15 @@ impl Routes {
                     remove.push((p.to_vec(), s.face, s.via));
                 }
             }
-            Method::Post => {
-                let change: Change = read(request.body.clone())?;
-                for (at, w) in change.add.iter().enumerate() {
-                    add.push(Self::parse(cx, &format!("add/{at}"), w)?);
+            SetRequest::Change { add: new, remove: old } => {
+                for (at, spec) in new.iter().enumerate() {
+                    add.push(Self::parse(cx, &format!("add/{at}"), spec)?);
                 }
-                for (at, w) in change.remove.iter().enumerate() {
-                    let prefix = names::prefix(&format!("remove/{at}/prefix"), &w.prefix)?;
+                for (at, spec) in old.iter().enumerate() {
+                    let prefix = names::prefix(&format!("remove/{at}/prefix"), &spec.prefix)?;
                     // A face that is gone took its routes along.
-                    if let Some(port) = cx.ports.find(&w.face) {
-                        let via = via(&format!("remove/{at}/via"), w.via.as_deref())?;
+                    if let Some(port) = cx.ports.find(&spec.face) {
+                        let via = via(&format!("remove/{at}/via"), spec.via.as_deref())?;
                         remove.push((prefix.value().to_vec(), port.id, via));
                     }
                 }
@@ -136,64 +114,50 @@ impl Routes {
                 _ => unchanged += 1,
             }
         }
-        Ok(json!({
-            "changed": added + removed > 0, "added": added, "removed": removed,
-            "unchanged": unchanged,
-        }))
+        Ok(Changed::new(added, removed, unchanged).into())
     }
 
-    pub(crate) fn export(&self, cx: &Cx<'_>, request: &Request<'_>) -> Value {
+    pub(crate) fn export(&self, cx: &Cx<'_>, page: Page) -> Answer {
         let mut all: Vec<(&[u8], &Spec)> = self.iter().collect();
         all.sort_by_key(|(prefix, s)| (*prefix, s.face));
-        table::export(request, "name-router", &all, |(prefix, s)| {
-            Some(json!({
-                "prefix": names::uri(prefix), "face": cx.ports.label(s.face), "cost": s.cost,
-                "via": s.via.map(Origin::to_hex), "origin": origin(s.is_static), "key": s.key.as_ref().map(ToString::to_string),
-                "expires_ms": left_ms(s.until, cx.now),
-            }))
-        })
+        let entry = |(prefix, s): &(&[u8], &Spec)| RouteEntry {
+            prefix: names::uri(prefix),
+            face: cx.ports.label(s.face).to_owned(),
+            via: s.via.map(Origin::to_hex),
+            cost: s.cost,
+            origin: origin(s),
+            key: s.key.as_ref().map(ToString::to_string),
+            expires_ms: left_ms(s.until, cx.now),
+        };
+        table::export(page, &all, entry, Entries::Routes)
     }
 
     pub(crate) fn import(
         &mut self,
         cx: &mut Cx<'_>,
-        request: &Request<'_>,
+        table: Import,
         max: usize,
-    ) -> Result<Value, Refusal> {
-        #[derive(Deserialize)]
-        struct Entry {
-            prefix: String,
-            face: String,
-            #[serde(default)]
-            via: Option<String>,
-            #[serde(default)]
-            cost: u64,
-            #[serde(default)]
-            origin: String,
-            key: Option<String>,
-            expires_ms: Option<u64>,
-        }
-        let chunk = table::chunk(request, "name-router")?;
+    ) -> Result<Answer, Refusal> {
+        let Entries::Routes(entries) = table.entries else { return Err(Refusal::no_path()) };
         let mut done = Merged::default();
-        for value in chunk.entries {
-            let entry: Entry = read(value)?;
+        for entry in entries {
             let prefix = names::prefix("entries/prefix", &entry.prefix)?;
-            let label = chunk.faces.get(&entry.face).unwrap_or(&entry.face);
+            let label = table.faces.get(&entry.face).unwrap_or(&entry.face);
             let Some(face) = cx.ports.find(label).map(|p| p.id) else {
                 done.refused += 1;
                 continue;
             };
             let key = entry.key.map(|k| names::name("entries/key", &k)).transpose()?;
             let until = entry.expires_ms.map_or(Tick::NEVER, |ms| cx.now.plus_ms(ms));
-            let is_static = entry.origin != "registered";
+            let is_static = entry.origin == RouteOrigin::Static;
             let via = via("entries/via", entry.via.as_deref())?;
             let spec = Spec { face, via, cost: entry.cost, is_static, key, until };
             match self.add(cx.key, prefix.value(), spec, max) {
-                Ok(true) => done.new += 1,
-                Ok(false) => done.merged += 1,
+                Ok(true) => done.add_new(),
+                Ok(false) => done.add_known(),
                 Err(_) => done.refused += 1,
             }
         }
-        Ok(done.to_json())
+        Ok(done.into())
     }
 }
