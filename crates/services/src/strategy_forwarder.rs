@@ -229,8 +229,10 @@ impl Element for StrategyForwarder {
                 interests: state.interests,
                 data: state.data,
                 outstanding: state.outstanding.into(),
-                rtt_ms: state.srtt_us.map(|us| us / 1000),
-                alive: !state.is_dead(cx.now),
+                rtt_ms: state
+                    .smoothed_rtt()
+                    .map(|rtt| u64::try_from(rtt.as_millis()).unwrap_or(u64::MAX)),
+                alive: !state.is_dead(),
             }
         };
         KindStats::StrategyForwarder(stats::StrategyForwarder {

@@ -1,4 +1,6 @@
-//! The strategies.
+//! The choice among the faces of the producer side for packets without next hops: load balancing
+//! among clones, or paths that lead to the same. It keeps no pending Interests; the README says why
+//! this is no strategy of `onym-forward`.
 
 use super::watch::Watch;
 use crate::config::{Strategy, StrategyForwarder as Config};
@@ -91,7 +93,7 @@ impl Chooser {
     ) {
         // By rank, equal ones by age: removing one leaves the order of the others as it is.
         out.sort_by_key(|id| (cx.ports.get(*id).map_or(0, |p| p.rank), *id));
-        let alive = out.iter().position(|id| !watch.state(*id).is_dead(cx.now));
+        let alive = out.iter().position(|id| !watch.state(*id).is_dead());
         let Some(best) = alive.or(if out.is_empty() { None } else { Some(0) }) else { return };
         let chosen = out[best];
         let probe = out[..best]
@@ -141,7 +143,7 @@ fn weighted(cx: &Cx<'_>, watch: &mut Watch, out: &mut Vec<FaceId>) {
 fn best(cx: &mut Cx<'_>, watch: &mut Watch, config: &Config, out: &mut Vec<FaceId>) {
     let key = |id: &FaceId| {
         let state = watch.state(*id);
-        (state.is_dead(cx.now), state.srtt_us.unwrap_or(0), state.outstanding)
+        (state.is_dead(), state.smoothed_rtt().unwrap_or_default(), state.outstanding)
     };
     let Some(chosen) = out.iter().copied().min_by_key(key) else { return };
     let due = |id: &FaceId| watch.state(*id).probed.plus_ms(config.probe_ms) <= cx.now;

@@ -1,8 +1,10 @@
 //! Unanswered Interests of each face: round-trip times, and faces that do not answer.
 
 use onym_link::PacketKind;
+use onym_tables::rtt::RttEstimator;
 use onym_tables::{FaceId, NameHashes, Tick};
 use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
 
 /// Interests watched at once; beyond, the oldest is forgotten.
 pub(super) const PENDING_MAX: usize = 65_536;
@@ -13,7 +15,7 @@ pub(super) struct State {
     pub(super) interests: u64,
     pub(super) data: u64,
     pub(super) outstanding: u32,
-    pub(super) srtt_us: Option<u64>,
+    rtt: RttEstimator,
     /// Unanswered since it answered last.
     silent: u32,
     /// Until when it is left alone; it is dead until it answers.
@@ -25,8 +27,13 @@ pub(super) struct State {
 
 impl State {
     /// Whether it is believed dead.
-    pub(super) fn is_dead(&self, _: Tick) -> bool {
+    pub(super) fn is_dead(&self) -> bool {
         self.dead_until.is_some()
+    }
+
+    /// Its smoothed round-trip time.
+    pub(super) fn smoothed_rtt(&self) -> Option<Duration> {
+        self.rtt.smoothed()
     }
 
     /// Whether it is dead and may be tried again.
@@ -111,13 +118,12 @@ impl Watch {
             sent = prefix.and_then(|p| self.pending.remove(&(p.hash, face)));
         }
         let Some((sent, _)) = sent else { return };
-        let us = u64::try_from(now.since(sent).as_micros()).unwrap_or(u64::MAX);
         let state = self.state_mut(face);
         state.outstanding = state.outstanding.saturating_sub(1);
         state.silent = 0;
         state.dead_until = None;
         state.data += 1;
-        state.srtt_us = Some(state.srtt_us.map_or(us, |old| (old * 7 + us) / 8));
+        state.rtt.sample(now.since(sent));
     }
 
     /// A Nack came from `face`.
