@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The laboratory in a Python environment of its own (lab/.venv, made when it is missing or old):
 #   scripts/lab.sh test                 format, lint, types and tests
-#   scripts/lab.sh experiments [NAME…]  the whole library, or the named ones; goes on where it was
+#   scripts/lab.sh experiments [NAME…]  the whole library, or the named ones, at the commit that is checked
+#                                       out; goes on where it was (--dry-run: what it would do)
 #   scripts/lab.sh ARGUMENTS…           onym-lab with these arguments
 set -euo pipefail
 cd "$(dirname "$0")/../lab"
@@ -29,19 +30,10 @@ case ${1:-} in
     shift
     cd ..
     cargo build --quiet --release --locked --package onym --package onym-bench
-    if [ $# = 0 ]; then
-      mapfile -t files < <(find lab/experiments -name '*.yaml' | sort)
-    else
-      files=("$@")
-    fi
-    failed=0
-    for file in "${files[@]}"; do
-      status=0
-      onym-lab run "$file" --plain || status=$?
-      # 3: this machine or the source tree lacks a part, which was named; 4: marked in its report.
-      case $status in 0 | 3 | 4) ;; *) failed=$((failed + 1)); printf 'lab: %s failed (%d)\n' "$file" "$status" >&2 ;; esac
-    done
-    exit $((failed > 0))
+    # What is measured together is of one commit; changes of the sources that are not committed are told.
+    commit=$(git describe --always --abbrev=12 --exclude '*' --dirty=+changes 2>/dev/null || echo none)
+    printf 'lab: results go to results/%s\n' "$commit" >&2
+    exec onym-lab --results "results/$commit" all --plain "$@"
     ;;
   *)
     cd ..

@@ -4,6 +4,9 @@
 use std::path::Path;
 use std::process::Command;
 
+/// What the program is made of, from the root of the source tree.
+const SOURCES: [&str; 5] = ["bin", "crates", "Cargo.lock", "Cargo.toml", ".cargo"];
+
 fn main() {
     let version = std::env::var("CARGO_PKG_VERSION").unwrap_or_default();
     // A commit, or a change of what the program is made of.
@@ -12,8 +15,8 @@ fn main() {
             watch(&path);
         }
     }
-    for folder in ["../../crates", "src", "../../Cargo.lock"] {
-        watch(folder);
+    for place in SOURCES {
+        watch(&format!("../../{place}"));
     }
     // An archive of the sources has no history: its maker names the commit.
     println!("cargo:rerun-if-env-changed=ONYM_COMMIT");
@@ -24,10 +27,12 @@ fn main() {
     );
 }
 
-/// The commit, with `+changes` where a file that is kept differs from it.
+/// The commit, with `+changes` where a kept file that the program is made of differs from it.
 fn described() -> Option<String> {
     let commit = git(&["rev-parse", "--short=12", "HEAD"])?;
-    let changed = git(&["status", "--porcelain", "--untracked-files=no"])?;
+    let mut status = vec!["-C", "../..", "status", "--porcelain", "--untracked-files=no", "--"];
+    status.extend(SOURCES);
+    let changed = git(&status)?;
     Some(if changed.is_empty() { commit } else { format!("{commit}+changes") })
 }
 

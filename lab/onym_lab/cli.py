@@ -54,7 +54,17 @@ def parser() -> argparse.ArgumentParser:
     resume = commands.add_parser("resume", help="go on with runs that did not end")
     resume.add_argument("experiment", nargs="?")
     resume.add_argument("run", nargs="?")
+    resume.add_argument("--any-binary", action="store_true", help="by another onym, too")
     resume.add_argument("--plain", action="store_true", help="one line for each step")
+    whole = commands.add_parser(
+        "all", help="run the whole library, or the named ones, and go on with what is not finished"
+    )
+    whole.add_argument("experiment", nargs="*", help="a name of the library; all without")
+    whole.add_argument("--scale", type=_scale, default=1.0, help="of those that have a scale")
+    whole.add_argument("--replications", type=_count, help="instead of each file's number")
+    whole.add_argument("--dry-run", action="store_true", help="what would run, and what is refused")
+    whole.add_argument("--any-binary", action="store_true", help="measure by another onym, too")
+    whole.add_argument("--plain", action="store_true", help="one line for each step")
 
     for name, what in (
         ("report", "write report and pictures again from what was measured"),
@@ -267,9 +277,26 @@ def _resume(args: argparse.Namespace) -> int:
             scale=plan["scale"],
             name=run.folder.name,
             replications=plan["replications"],
+            any_binary=args.any_binary,
         )
         worst = max(worst, _go(one, options, args.plain))
     return worst
+
+
+def _all(args: argparse.Namespace) -> int:
+    from onym_lab import campaign
+
+    wanted = campaign.Wanted(
+        args.results, args.experiment, args.scale, args.replications, args.any_binary
+    )
+    if args.dry_run:
+        for line in campaign.plan(wanted):
+            print(line)
+        return OK
+    ended = campaign.go(wanted, lambda one, options: _go(one, options, args.plain))
+    for line in campaign.told(ended):
+        print(line)
+    return FAILED if any(one.failed for one in ended) else OK
 
 
 def pick(args: argparse.Namespace) -> Run:
@@ -413,6 +440,7 @@ _COMMANDS = {
     "show": _show,
     "run": _run,
     "resume": _resume,
+    "all": _all,
     "report": _report,
     "derive": _derive,
     "verify": _verify,

@@ -176,9 +176,10 @@ class Deriver:
                 yield from self.link_rows(node.name, traffic[node.name], row)
 
     def end_rows(self, valid: pd.DataFrame, row: Any) -> Iterator[Row]:
-        """Tell how a node's pending Interests rose, and whether they still do at the end.
+        """Tell how a node's pending Interests rose, stayed, and whether they still rise at the end.
 
-        The quarters of the phase are counted in samples; four of them are too few.
+        The quarters of the phase are counted in samples; four of them are too few. All are shares,
+        so that they do not depend on how long the phase is.
         """
         quarter = len(valid) // 4
         if quarter < 2:
@@ -189,7 +190,12 @@ class Deriver:
         if held.mean() > 0:
             t = last["t"].to_numpy(dtype=float)
             slope = float(np.polyfit(t - t[0], held.to_numpy(), 1)[0])
-            yield row("pending_slope_end", slope / held.mean(), "1/s")
+            yield row("pending_change_end", slope * (t[-1] - t[0]) / held.mean(), "ratio")
+        before, after = (
+            valid.iloc[n * quarter : (n + 1) * quarter]["pending"].mean() for n in (1, 2)
+        )
+        if before > 0:
+            yield row("pending_middle", after / before, "ratio")
         if last["load"].notna().any():
             yield row("cpu_load_end", last["load"].mean(), UNITS["cpu_load"])
 

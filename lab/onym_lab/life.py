@@ -173,6 +173,8 @@ class Life:
         order = [(cell, replication) for cell, replication in self.run.plan["order"]]
         todo = [one for one in order if not self.run.replicate(*one).is_done]
         self.listener.planned(self.run, len(todo), len(order))
+        if todo and not self.options.any_binary:
+            provenance.same_programs(self.run, self.experiment, self.options.backend)
         if todo and self.options.backend != "bench":
             kept = [one for one in self.run.plan["cells"] if not one.get("skipped")]
             subjects = {self.experiment.spec(one["settings"], 1).subject for one in kept}
@@ -256,8 +258,10 @@ class Life:
         why = report(self.run) if self.options.report else None
         if why:
             self.listener.said(why)
+        took = sum(float(one.state.get("took", 0)) for one in self.run.replicates())
         write_json(
-            self.run.folder / "state.json", {"phase": "done", "ended": time.time(), "why": why}
+            self.run.folder / "state.json",
+            {"phase": "done", "ended": time.time(), "took": round(took, 1), "why": why},
         )
 
 
@@ -281,6 +285,8 @@ class Attempt:
         seed = design.seed_of(design.base_seed(life.experiment), replicate.replication)
         self.spec = life.experiment.spec(cell.settings, seed)
         self.done: list[str] = list(replicate.state.get("done", []))
+        self.took = float(replicate.state.get("took", 0))
+        self.since = time.monotonic()
 
     def go(self) -> None:
         """Do the phases that are left."""
@@ -300,9 +306,11 @@ class Attempt:
         note(self.replicate, phase=phase, done=self.done)
 
     def leave(self, phase: str) -> None:
-        """Note the end of a phase."""
+        """Note the end of a phase, and the seconds that all so far took."""
         self.done.append(phase)
-        note(self.replicate, phase=phase, done=self.done)
+        now = time.monotonic()
+        self.took, self.since = self.took + now - self.since, now
+        note(self.replicate, phase=phase, done=self.done, took=self.took)
 
     def measure(self) -> None:
         """Do everything that needs the testbed, from the beginning."""

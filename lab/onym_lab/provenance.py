@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import getpass
 import importlib.metadata
 import io
@@ -20,6 +21,7 @@ import zstandard
 
 from onym_lab import tools
 from onym_lab.experiment import Experiment
+from onym_lab.library import NeedsError, program
 from onym_lab.results import Run, digest, read_json, write_json
 
 PACKAGES = (
@@ -70,7 +72,7 @@ def _binary(path: Path | None) -> dict[str, Any] | None:
     if path is None:
         return None
     done = subprocess.run([str(path), "--version"], capture_output=True, text=True, check=False)
-    said = (done.stdout or done.stderr).strip().splitlines()
+    said = done.stdout.strip().splitlines() if done.returncode == 0 else []
     return {
         "sha256": digest(path),
         "version": said[0] if said else None,
@@ -116,21 +118,89 @@ def stale(version: str | None) -> str | None:
         return f"it was built from {said[1]}, which is not in this history"
     if changed:
         return f"it was built from {said[1]}, the source is at {head[:12]}"
+    dirty = _git("status", "--porcelain", "--untracked-files=no", "--", *SOURCES)
+    if dirty and not said[2]:
+        return f"it was built from {said[1]}, and the source has changes since: {dirty.split()[1]}"
+    if said[2] and not dirty:
+        return f"it was built from {said[1]} with changes that the source has not"
     return None
+
+
+def outdated(program: Path) -> str | None:
+    """Say which source is newer than a program of the tree that tells no commit.
+
+    None where none is. What cargo goes by, too: the times of files.
+    """
+    target = Path(os.environ.get("CARGO_TARGET_DIR", tools.ROOT / "target"))
+    if not program.is_relative_to(target.resolve()):
+        return None
+    listed = _git("ls-files", "--", *SOURCES, "bench") or ""
+    built = program.stat().st_mtime
+    for name in listed.splitlines():
+        source = tools.ROOT / name
+        is_source = source.suffix in (".rs", ".toml", ".lock") and source.exists()
+        if is_source and source.stat().st_mtime > built:
+            return f"{name} was changed after {program.name} was built"
+    return None
+
+
+BY_BENCH = ("index:", "profile:", "pushpull:", "replay:", "router:")
+"""Measurements that run ``onym-bench``."""
+
+
+def programs(experiment: Experiment, backend: str) -> dict[str, Path | None]:
+    """Find the programs that a run measures by: ours and, where they are on PATH, others'."""
+    found = {"onym": _onym(backend), "ndnd": tools.on_path("ndnd"), "nfd": tools.on_path("nfd")}
+    bench = experiment.data.get("bench", {})
+    wanted = str(bench.get("with", {}).get("run", ""))
+    if wanted.startswith("onym-bench") or str(bench.get("call", "")).startswith(BY_BENCH):
+        with contextlib.suppress(NeedsError):
+            found["onym-bench"] = program("onym-bench")
+    return found
+
+
+def refuse(found: dict[str, Path | None]) -> None:
+    """Refuse programs that are not made of the sources that are checked out.
+
+    Raises:
+        OtherProgramError: Which, and why.
+    """
+    onym, bench = (_binary(found["onym"]) or {}), found.get("onym-bench")
+    why = stale(onym["version"]) if onym else None
+    name = "onym"
+    if why is None and bench is not None:
+        name, why = bench.name, outdated(bench)
+    if why:
+        raise tools.OtherProgramError(
+            f"{name} is not that of the sources: {why}; `make build`, or --any-binary"
+        )
+
+
+def same_programs(run: Run, experiment: Experiment, backend: str) -> None:
+    """Refuse to go on with a run by other programs than it was begun with.
+
+    Raises:
+        OtherProgramError: Which program is another one.
+    """
+    noted = run.provenance.get("binaries") or {}
+    for name, path in programs(experiment, backend).items():
+        before = (noted.get(name) or {}).get("sha256")
+        if path is not None and before and digest(path) != before:
+            raise tools.OtherProgramError(
+                f"{run.folder.parent.name}/{run.folder.name} was begun with another {name}: "
+                "take that folder away, give this run a --name, or --any-binary"
+            )
 
 
 def gather(experiment: Experiment, backend: str, any_binary: bool = False) -> dict[str, Any]:
     """Gather everything that a reader needs to judge and to repeat a run.
 
     Raises:
-        MissingToolError: The program was made of other sources, and ``any_binary`` is not set.
+        OtherProgramError: A program was made of other sources, and ``any_binary`` is not set.
     """
-    onym = _binary(_onym(backend))
-    why = stale(onym["version"]) if onym else None
-    if why and not any_binary:
-        raise tools.MissingToolError(
-            f"onym is not that of the sources: {why}; `make build`, or --any-binary"
-        )
+    found = programs(experiment, backend)
+    if not any_binary:
+        refuse(found)
     status = _git("status", "--porcelain")
     memory = _text("/proc/meminfo") or "MemTotal: 0 kB"
     return {
@@ -140,11 +210,7 @@ def gather(experiment: Experiment, backend: str, any_binary: bool = False) -> di
         "commit": _git("rev-parse", "HEAD"),
         "dirty": bool(status) if status is not None else None,
         "command": ["onym-lab", *map(_word, sys.argv[1:])],
-        "binaries": {
-            "onym": onym,
-            "ndnd": _binary(tools.on_path("ndnd")),
-            "nfd": _binary(tools.on_path("nfd")),
-        },
+        "binaries": {name: _binary(path) for name, path in found.items()},
         "machine": {
             "system": platform.system(),
             "kernel": platform.release(),

@@ -15,6 +15,10 @@ class MissingToolError(Exception):
     """A program that is needed and not there."""
 
 
+class OtherProgramError(MissingToolError):
+    """A program that is there, and not the one that must be measured."""
+
+
 def onym() -> Path:
     """Find the program under test: `ONYM`, then the source tree's newest build, then PATH.
 

@@ -2,8 +2,8 @@
 
 Three network namespaces in a row, server - router - clients; the link to the server has a rate
 and, on what arrives at the router from it, loss. Needs root. HTTP is nginx and curl, one
-connection a consumer; the router forwards IP. Named data is a node in each namespace, ``onym put``
-and one ``onym get`` a consumer.
+connection a consumer; the router forwards IP. Named data is a forwarder in each namespace, onym's
+or another of :mod:`onym_lab.subject`, ``onym put`` and one ``onym get`` a consumer.
 """
 
 from __future__ import annotations
@@ -12,37 +12,48 @@ import json
 import os
 import shutil
 import subprocess
+import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from onym_lab import experiment as files
+from onym_lab import subject as forwarders
 from onym_lab.library import NeedsError, Row, call, pick, program, row
+from onym_lab.spec import Link, Spec
 from onym_lab.stats import jain
 
 HTTP = {"http1": ("8081", "--http1.1"), "http2": ("8082", "--http2-prior-knowledge")}
+FOREIGN = {"ndnd": ("ndnd",), "nfd": ("nfd", "nfdc")}
+"""Forwarders of others, and the programs that they are."""
+
 SERVER, ROUTER_S, ROUTER_C, CLIENT = "10.71.1.1", "10.71.1.2", "10.71.2.1", "10.71.2.2"
 AT_MOST_S = 300.0
 
 
-def needs(_: Mapping[str, Any]) -> None:
-    """Say what is missing.
+def needs(given: Mapping[str, Any]) -> None:
+    """Say what is missing for one kind of consumers.
 
     Raises:
-        NeedsError: Root, a tool of Debian's packages, or a program that is not built.
+        NeedsError: Root, a tool of Debian's packages, or a program that is not there.
     """
+    subject = str(given.get("subject", "onym"))
     program("onym")
     if os.geteuid() != 0:
         raise NeedsError("network namespaces need root")
-    tools = {
-        "ip": "iproute2",
-        "tc": "iproute2",
-        "iptables": "iptables",
-        "nginx": "nginx-light",
-        "curl": "curl",
-    }
+    tools = {"ip": "iproute2", "tc": "iproute2", "iptables": "iptables"}
+    if subject in HTTP:
+        tools |= {"nginx": "nginx-light", "curl": "curl"}
+    elif subject != "onym":
+        programs = FOREIGN.get(subject)
+        if programs is None:
+            raise NeedsError(f"no subject {subject!r}: onym, {', '.join((*FOREIGN, *HTTP))}")
+        for name in programs:
+            if not shutil.which(name):
+                raise NeedsError(f"{name} is not on PATH")
     missing = [package for tool, package in tools.items() if not shutil.which(tool)]
     if missing:
         raise NeedsError(f"missing Debian packages: {', '.join(dict.fromkeys(missing))}")
@@ -204,27 +215,18 @@ def _onym(net: Net, folder: Path, file: Path) -> Iterator[None]:
             node = ["--node", f"unix://{folder}/{name}.sock"]
             call([onym, "face", "create", f"udp4://{peer}:6363", *node])
             call([onym, "route", "add", "/web", "--via", f"udp4://{peer}:6363", *node])
-        put: list[str | Path] = [
-            onym,
-            "put",
-            "/web/file",
-            file,
-            "--segment-size",
-            "8000",
-            "--freshness",
-            "3600000",
-            "--node",
-            f"unix://{folder}/s.sock",
-        ]
-        stack.enter_context(_running(put, folder / "put.log"))
-        peek = [
-            str(onym),
-            "peek",
-            "/web/file/32=metadata",
-            "--prefix",
-            "--node",
-            f"unix://{folder}/s.sock",
-        ]
+        with _served(folder, file, folder / "s.sock"):
+            yield
+
+
+@contextmanager
+def _served(folder: Path, file: Path, socket: Path) -> Iterator[None]:
+    """Publish the file at a forwarder's socket."""
+    onym, node = program("onym"), f"unix://{socket}"
+    put: list[str | Path] = [onym, "put", "/web/file", file, "--node", node]
+    put += ["--segment-size", "8000", "--freshness", "3600000"]
+    peek = [str(onym), "peek", "/web/file/32=metadata", "--prefix", "--node", node]
+    with _running(put, folder / "put.log"):
         _until(
             "the file is published",
             lambda: subprocess.run(peek, capture_output=True, check=False).returncode == 0,
@@ -233,8 +235,65 @@ def _onym(net: Net, folder: Path, file: Path) -> Iterator[None]:
         yield
 
 
+def _foreign(name: str) -> Callable[[Net, Path, Path], AbstractContextManager[None]]:
+    """Forwarders of others in the three namespaces, with routes to the server's."""
+
+    @contextmanager
+    def serve(net: Net, folder: Path, file: Path) -> Iterator[None]:
+        forwarder = forwarders.make(name)
+        spec = _as_spec(name)
+        with ExitStack() as stack:
+            places = []
+            for here, where, peer in (
+                ("s", net.server, None),
+                ("r", net.router, SERVER),
+                ("c", net.clients, ROUTER_C),
+            ):
+                home = folder / here
+                home.mkdir()
+                ports = (
+                    [
+                        forwarders.Port("", peer, Link(here, "")),
+                    ]
+                    if peer
+                    else []
+                )
+                for port in ports:
+                    port.prefixes.append("/web")
+                place = forwarders.Place(
+                    spec.node(here), home, [], ports, "udp", {}, spec, space=where
+                )
+                argv = ["ip", "netns", "exec", where, *forwarder.prepare(place)]
+                log = folder / f"{here}.log"
+                stack.enter_context(_running(argv, log))
+                _until(f"{name} {here} answers", lambda p=place: forwarder.is_up(p), log)
+                places.append(place)
+            for place in places:
+                forwarder.settle(place)
+            (folder / "c.sock").symlink_to(places[2].socket)
+            with _served(folder, file, places[0].socket):
+                yield
+
+    return serve
+
+
+def _as_spec(name: str) -> Spec:
+    """The three nodes in the words of an experiment's file, with its defaults."""
+    text = f"""schema: onym-lab/1
+name: web
+title: Web
+topology: {{nodes: [s, r, c], links: [[s, r], [r, c]]}}
+subject: {name}
+apps: [{{id: file, node: s, kind: put, prefix: /web, octets: 1kB}}]
+"""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "web.yaml"
+        path.write_text(text)
+        return files.load(path).spec({}, 1)
+
+
 def _consumer(subject: str, net: Net, folder: Path) -> list[str]:
-    if subject == "onym":
+    if subject not in HTTP:
         return [
             str(program("onym")),
             "get",
@@ -264,7 +323,7 @@ def fetch(given: Mapping[str, Any], seed: int, folder: Path) -> list[Row]:
     file = folder / "file"
     file.write_bytes(bytes((seed + i) % 251 for i in range(1000)) * (options["octets"] // 1000))
     subject, count = str(options["subject"]), int(options["consumers"])
-    serve = _onym if subject == "onym" else _nginx
+    serve = _nginx if subject in HTTP else _onym if subject == "onym" else _foreign(subject)
     with network(str(options["rate"]), float(options["loss"])) as net, serve(net, folder, file):
         before = _sent(net)
         begun = time.monotonic()

@@ -46,6 +46,8 @@ class Measured:
     traffic: pd.DataFrame
     transfers: pd.DataFrame
     checks: pd.DataFrame
+    took: float | None = None
+    """Seconds that all replicates took together, where the run noted it."""
 
     @property
     def title(self) -> str:
@@ -66,13 +68,6 @@ class Measured:
     def labels(self) -> dict[str, str]:
         """The label of each cell, in the order of the plan."""
         return {str(c["cell"]): str(c["label"]) for c in self.plan.get("cells", [])}
-
-    @property
-    def replications(self) -> tuple[int, int]:
-        """How many replications the plan had, and how many the experiment's file asks for."""
-        design = self.experiment.get("design") or {}
-        asked = int(design.get("replications") or 1)
-        return int(self.plan.get("replications") or 1), asked
 
     @property
     def scale(self) -> float:
@@ -102,6 +97,7 @@ def load(folder: Path) -> Measured:
         traffic=_series(folder, "traffic"),
         transfers=_series(folder, "transfers"),
         checks=_checks(folder / "checks.csv"),
+        took=_json(folder / "state.json").get("took"),
     )
 
 

@@ -103,7 +103,9 @@ def _lines(measured: Measured, judged: pd.DataFrame, verdict: str, origin: str) 
 
 def _finding(row: Mapping[Hashable, object]) -> list[str]:
     verdict = str(row["verdict"]) or "for comparison"
-    mark = {"holds": "+", "differs": "+", "fails": "-"}.get(verdict, " ")
+    mark = {"holds": "+", "differs, and better": "+", "fails": "-", "differs, and worse": "-"}.get(
+        verdict, " "
+    )
     low, high = float(str(row["low"])), float(str(row["high"]))
     interval = "" if np.isnan(low) else f" [{number(low)} .. {number(high)}]"
     lines = _wrap(f"{mark} {row['says']}")

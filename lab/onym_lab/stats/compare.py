@@ -62,6 +62,36 @@ def ratio(ours: ArrayLike, theirs: ArrayLike, confidence: float = CONFIDENCE) ->
     return Interval(float(centre), float(low), float(high), confidence)
 
 
+def ratio_of_means(ours: ArrayLike, theirs: ArrayLike, confidence: float = CONFIDENCE) -> Interval:
+    """The ratio of the means of two paired samples by Fieller's theorem, for samples with zeros.
+
+    All ratios r are in the interval for which the mean of ``ours - r * theirs`` may be 0. Where the
+    base may itself be 0, the interval has no upper end; what is measured is not negative.
+    """
+    a = np.asarray(ours, dtype=np.float64).ravel()
+    b = np.asarray(theirs, dtype=np.float64).ravel()
+    count, nan, inf = a.size, float("nan"), float("inf")
+    centre = float(a.mean() / b.mean()) if b.mean() else inf
+    if count < 2:
+        return Interval(centre, nan, nan, confidence)
+    t2 = float(sps.t.ppf((1 + confidence) / 2, count - 1)) ** 2 / count
+    spread = np.cov(a, b)
+    base = float(b.mean() ** 2 - t2 * spread[1, 1])
+    cross = float(a.mean() * b.mean() - t2 * spread[0, 1])
+    top = float(a.mean() ** 2 - t2 * spread[0, 0])
+    inside = cross**2 - base * top
+    if base > 0:
+        # The centre is always inside; without spread it is all, but for rounding.
+        inside = max(inside, 0.0)
+    if base == 0 or inside < 0:
+        return Interval(centre, -inf, inf, confidence)
+    ends = sorted((cross + sign * inside**0.5) / base for sign in (-1, 1))
+    if base > 0:
+        return Interval(centre, ends[0], ends[1], confidence)
+    low = ends[1] if ends[0] < 0 else -inf
+    return Interval(centre, low, inf, confidence)
+
+
 def ratio_unpaired(ours: ArrayLike, theirs: ArrayLike, confidence: float = CONFIDENCE) -> Interval:
     """The ratio of the means of two independent samples, with its interval.
 

@@ -18,13 +18,22 @@ import numpy as np
 import pandas as pd
 from scipy import stats as sps
 
-from onym_lab.stats.compare import ratio, ratio_unpaired
+from onym_lab.stats.compare import ratio, ratio_of_means, ratio_unpaired
 from onym_lab.stats.intervals import Interval, Values, mean_interval
 
-Verdict = Literal["holds", "differs", "not settled", "not measured", "fails"]
+Verdict = Literal[
+    "holds", "differs, and better", "differs, and worse", "not settled", "not measured", "fails"
+]
 Entry = Mapping[str, Any]
 
-WORST = ("fails", "not measured", "not settled", "differs", "holds")
+WORST = (
+    "fails",
+    "not measured",
+    "not settled",
+    "differs, and worse",
+    "differs, and better",
+    "holds",
+)
 """Verdicts, the worst first."""
 
 DRAWS = 400
@@ -62,12 +71,16 @@ def settle(
         low = high = interval.centre
     if np.isnan(low) or np.isnan(high):
         return "not settled"
-    slack = 1e-9 * max(abs(low), abs(high), 1e-300)
-    if at_least <= low + slack and high - slack <= at_most:
+    if _reaches(low, at_least) and _reaches(-high, -at_most):
         return "holds"
-    if high + slack < at_least or low - slack > at_most:
+    if not _reaches(high, at_least) or not _reaches(-low, -at_most):
         return "fails"
     return "not settled"
+
+
+def _reaches(value: float, limit: float) -> bool:
+    """Whether a value is the limit or more, but for rounding."""
+    return value >= limit or bool(np.isclose(value, limit, rtol=1e-9, atol=0))
 
 
 def limits(entry: Entry) -> tuple[float, float]:
@@ -76,12 +89,14 @@ def limits(entry: Entry) -> tuple[float, float]:
 
 
 def pick(frame: pd.DataFrame, entry: Entry) -> pd.DataFrame:
-    """The rows of an aggregate that an entry's ``metric``, ``where`` and ``cell`` name."""
+    """The rows of an aggregate that an entry names: ``metric``, ``where``, ``except``, ``cell``."""
     rows = frame
     if entry.get("metric"):
         rows = rows[rows["metric"] == entry["metric"]]
     if entry.get("where"):
         rows = rows[rows["where"] == entry["where"]]
+    if entry.get("except"):
+        rows = rows[~rows["where"].isin(entry["except"])]
     for name, level in (entry.get("cell") or {}).items():
         key = f"factor_{name}"
         if key not in rows:
@@ -105,9 +120,18 @@ def place(entry: Entry) -> str:
     return where + (f" where {cell}" if cell else "")
 
 
-def _each(rows: pd.DataFrame, one: Callable[[pd.DataFrame], Finding]) -> Finding:
-    """The worst finding over the cells that the entry picks."""
+def _each(
+    rows: pd.DataFrame, one: Callable[[pd.DataFrame], Finding], any_of: bool = False
+) -> Finding:
+    """The worst finding over the cells that the entry picks.
+
+    Where one of them is enough, the best, and of equals the largest.
+    """
     found = [(str(label), one(cell)) for label, cell in rows.groupby("label", sort=False)]
+    if any_of:
+        label, best = max(found, key=lambda pair: (WORST.index(pair[1].verdict), pair[1].ours))
+        note = f" ({label}, of {len(found)})"
+        return Finding(best.verdict, best.why + note, best.ours, best.low, best.high)
     label, worst = min(found, key=lambda pair: WORST.index(pair[1].verdict))
     note = ""
     if len(found) > 1 and worst.verdict == "holds":
@@ -236,9 +260,13 @@ def _ratio(entry: Entry, good: pd.DataFrame) -> Finding:
     top = some(good, {"metric": entry.get("metric"), **entry["of"]})
     base = some(good, {"metric": entry.get("metric"), **entry["to"]})
     pairs = _pairs(top, base, {*entry["of"].get("cell", {}), *entry["to"].get("cell", {})})
-    if pairs is not None:
+    if pairs is not None and (pairs[["value_a", "value_b"]] > 0).all(axis=None):
         found = ratio(pairs["value_a"], pairs["value_b"])
         why = f"geometric mean of {len(pairs)} pairs"
+    elif pairs is not None and float(base["value"].mean()) > 0 < float(top["value"].mean()):
+        # A zero has no logarithm.
+        found = ratio_of_means(pairs["value_a"], pairs["value_b"])
+        why = f"{top['value'].mean():.4g} over {base['value'].mean():.4g}, {len(pairs)} pairs"
     elif float(base["value"].mean()) == 0:
         return Finding("not measured", f"{top['value'].mean():.4g} over 0")
     else:
@@ -251,16 +279,14 @@ def _ratio(entry: Entry, good: pd.DataFrame) -> Finding:
 def _pairs(top: pd.DataFrame, base: pd.DataFrame, named: set[str]) -> pd.DataFrame | None:
     """Values that differ in what the rule names only: same other factors, same replication.
 
-    None where values do not pair off, or a ratio of them has no logarithm.
+    None where they do not pair off.
     """
     others = [str(c) for c in top.columns if str(c).startswith("factor_") and c[7:] not in named]
     keys = [*others, "replication"]
     if top.duplicated(keys).any() or base.duplicated(keys).any():
         return None
     both = top.merge(base, on=keys, suffixes=("_a", "_b"))
-    if len(both) < 2 or (both[["value_a", "value_b"]] <= 0).any(axis=None):
-        return None
-    return both
+    return both if len(both) > 1 else None
 
 
 def _order(entry: Entry, good: pd.DataFrame) -> Finding:
@@ -290,22 +316,22 @@ def _bound(entry: Entry, good: pd.DataFrame) -> Finding:
         return Finding(kept, count, interval.centre, interval.low, interval.high)
 
     rows = some(good, entry)
-    # Places of one metric are things of their own: each must keep the bound.
+    # Places of one metric are things of their own: each must keep the bound, or any.
     where = rows["label"].astype(str) + " " + rows["where"].astype(str)
-    return _each(rows.assign(label=where.str.strip()), one)
+    return _each(rows.assign(label=where.str.strip()), one, bool(entry.get("any")))
 
 
 def _knee(entry: Entry, good: pd.DataFrame) -> Finding:
     """Whether a quantity rose, and stopped rising while its processor was busy.
 
     Reads what :mod:`onym_lab.derive` makes of a series: ``<metric>_rise`` (the mean of the last
-    quarter over that of the first), ``<metric>_slope_end`` (slope of the last quarter in shares of
+    quarter over that of the first), ``<metric>_change_end`` (change over the last quarter in shares of
     its mean a second) and ``cpu_load_end`` (percent, mean of the last quarter).
     """
-    metric = entry["metric"]
+    metric, most = entry["metric"], float(entry.get("change", 0.1))
     asked = (
         (f"{metric}_rise", float(entry.get("rise", 2)), np.inf),
-        (f"{metric}_slope_end", -float(entry.get("slope", 0.01)), float(entry.get("slope", 0.01))),
+        (f"{metric}_change_end", -most, most),
         ("cpu_load_end", float(entry.get("cpu", 95)), np.inf),
     )
     found = []
@@ -314,8 +340,8 @@ def _knee(entry: Entry, good: pd.DataFrame) -> Finding:
         found.append((settle(interval, low, high), name, interval))
     kept = min((one[0] for one in found), key=WORST.index)
     why = ", ".join(f"{name} {interval.centre:.3g}" for _, name, interval in found)
-    slope = found[1][2]
-    return Finding(kept, why, slope.centre, slope.low, slope.high)
+    change = found[1][2]
+    return Finding(kept, why, change.centre, change.low, change.high)
 
 
 KINDS: Mapping[str, Callable[[Entry, pd.DataFrame], Finding]] = {

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy import stats as sps
 
 from onym_lab.stats import design
-from onym_lab.stats.factorial import Analysis, Transform
+from onym_lab.stats.factorial import Analysis
 
 LEVEL = 0.01
 """Below this probability a check speaks up: many are read, few should cry wolf."""
@@ -65,14 +65,21 @@ def _independent(flat: np.ndarray[tuple[int], np.dtype[np.float64]], order: Arra
     return Check("no drift", p, p >= LEVEL, "residuals against the order of the runs")
 
 
+SIMPLE = {"none": 1.0, "log": 0.0, "sqrt": 0.5, "reciprocal root": -0.5, "reciprocal": -1.0}
+"""Powers that a reader can make sense of, those that are easiest to read first."""
+
+
 @dataclass(frozen=True)
 class BoxCox:
-    """The power that makes a model's residuals most normal, and the simple one near it."""
+    """The power that makes a model's residuals most normal, with its 95 % interval.
+
+    ``suggested`` names a simple power of the interval, or says that it contains none.
+    """
 
     best: float
     low: float
     high: float
-    suggested: Transform
+    suggested: str
 
 
 def box_cox(factors: Sequence[str], responses: ArrayLike) -> BoxCox:
@@ -91,11 +98,12 @@ def box_cox(factors: Sequence[str], responses: ArrayLike) -> BoxCox:
     scores = np.array([_likelihood(factors, table, power) for power in powers])
     inside = powers[scores >= scores.max() - float(sps.chi2.ppf(0.95, 1)) / 2]
     best = float(powers[int(np.argmax(scores))])
-    simple: dict[Transform, float] = {"none": 1.0, "sqrt": 0.5, "log": 0.0}
-    near = min(simple, key=lambda name: abs(simple[name] - best))
-    # Data in their own unit are easiest to read: kept when the interval allows.
-    keep = inside.min() <= 1.0 <= inside.max()
-    return BoxCox(best, float(inside.min()), float(inside.max()), "none" if keep else near)
+    low, high = float(inside.min()), float(inside.max())
+    # Data in their own unit are easiest to read, then a log: taken when the interval allows.
+    allowed = [name for name, power in SIMPLE.items() if low - 1e-9 <= power <= high + 1e-9]
+    if allowed[:1] not in (["none"], ["log"]):
+        allowed.sort(key=lambda name: abs(SIMPLE[name] - best))
+    return BoxCox(best, low, high, allowed[0] if allowed else "no simple power")
 
 
 def _likelihood(

@@ -17,6 +17,7 @@ from onym_lab.stats.kinds import (
     Entry,
     Finding,
     MissingError,
+    Verdict,
     kinds,
     pick,
     settle,
@@ -32,7 +33,8 @@ RUNS = {
     "fails": "not reproduced",
     "not measured": "not measured",
     "not settled": "not settled",
-    "differs": "differs, and better",
+    "differs, and worse": "differs, and worse",
+    "differs, and better": "differs, and better",
     "holds": "reproduced",
 }
 """What the worst rule of a run makes of the run."""
@@ -132,7 +134,10 @@ def _rule(entry: Entry, good: pd.DataFrame) -> Finding:
         found = KINDS[entry["kind"]](entry, good)
     except MissingError as missing:
         return Finding("not measured", str(missing))
-    if entry.get("differs") and found.verdict == "holds":
-        # The rule states our finding, which is the opposite of the paper's.
-        return Finding("differs", found.why, found.ours, found.low, found.high)
+    if entry.get("differs") and found.verdict == "fails":
+        # The rule states the paper's finding; ours is the opposite, and the file says what that is.
+        word: Verdict = (
+            "differs, and better" if entry["differs"] == "better" else "differs, and worse"
+        )
+        return Finding(word, found.why, found.ours, found.low, found.high)
     return found

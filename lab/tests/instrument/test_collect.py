@@ -215,3 +215,24 @@ onym_packets_total{verdict="satisfied",kind="data"} 9
     found = meter.read_metrics(page)
     assert (found["pending"], found["cs_hits"], found["interests_in"]) == (7, 5, 12)
     assert (found["data_in"], found["dropped"], found["verdicts"]) == (9, 2, {"no_route": 2})
+
+
+def test_how_pending_interests_end_does_not_depend_on_how_long_the_phase_is() -> None:
+    def row(metric: str, value: float, unit: str) -> dict[str, object]:
+        return {"metric": metric, "value": value, "unit": unit}
+
+    def told(seconds: float, pending: list[float]) -> dict[str, float]:
+        times = [seconds * i / len(pending) for i in range(len(pending))]
+        frame = pd.DataFrame({"t": times, "pending": pending, "load": 99.0})
+        rows = derive.Deriver.end_rows(None, frame, row)  # type: ignore[arg-type]
+        return {str(one["metric"]): float(str(one["value"])) for one in rows}
+
+    ramp = [float(i) for i in range(40)]
+    knee = [min(i, 20.0) for i in ramp]
+    for seconds in (10, 1000):
+        # A line that still rises at the end has risen by a quarter of its length there.
+        assert told(seconds, ramp)["pending_change_end"] == pytest.approx(0.26, abs=0.01)
+        assert told(seconds, knee)["pending_change_end"] == pytest.approx(0)
+        assert told(seconds, knee)["pending_rise"] == pytest.approx(20 / 4.5)
+        assert told(seconds, [5.0] * 40)["pending_middle"] == 1
+        assert told(seconds, ramp)["cpu_load_end"] == 99

@@ -8,7 +8,7 @@ import pytest
 
 from onym_lab import experiment as files
 from onym_lab.library import NeedsError, bench_rows, paper, parts, pick, profile, replay, zoo
-from onym_lab.report import keep
+from onym_lab.report import index
 
 
 def test_a_profile_is_read_and_names_are_shortened() -> None:
@@ -138,11 +138,11 @@ def test_node_names_of_the_zoo_are_words() -> None:
 def test_every_experiment_of_a_paper_stands_in_the_table_of_figures() -> None:
     named = {
         name
-        for paper in keep.figures()
+        for paper in index.figures()
         for one in paper["figures"]
         for name in one.get("experiments", [])
     }
     known = {files.load(path).name for path in files.library()}
     assert named <= known
     assert known - named == {"quickstart"}
-    assert all("why" in one or one["experiments"] for p in keep.figures() for one in p["figures"])
+    assert all("why" in one or one["experiments"] for p in index.figures() for one in p["figures"])

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import recorded
 
-from onym_lab.report import keep, write
+from onym_lab.report import index, keep, write
 from onym_lab.report.data import load, table
 from onym_lab.report.pictures import _busy, draw, responses
 
@@ -146,13 +146,18 @@ def test_a_kept_report_is_small_and_listed_with_its_verdict(
 ) -> None:
     place = keep.keep(run, tmp_path)
     assert place.name == "sample"
-    text = keep.index(tmp_path).read_text()
+    text = index.write(tmp_path).read_text()
     assert "| [sample](sample/report.html) | not reproduced (✗ 1 checks failed) | 2 of 3 |" in text
     assert "0123456789" in text
-    missed = text.partition("## Rules that are missed or not settled")[2].partition("\n## ")[0]
+    missed = text.partition("## Rules that are missed, differ or are not settled")[2].partition(
+        "\n## "
+    )[0]
     assert missed.count("\n| [sample](sample/report.html)") == 1
     assert "| not looked into |" in missed
-    assert sum(file.stat().st_size for file in place.iterdir()) < 1_500_000
+    assert sum(file.stat().st_size for file in place.iterdir()) < 400_000
+    page = (place / "report.html").read_text()
+    assert page.count("<figure>") == 1
+    assert keep.is_slim(page)
 
 
 def test_nodes_beside_the_path_come_last_in_a_picture() -> None:

@@ -194,10 +194,17 @@ def test_the_half_normal_plot_ends_with_the_largest(additive: stats.Analysis) ->
     assert points["quantile"].is_monotonic_increasing
 
 
-def test_box_cox_suggests_the_log_for_table_5() -> None:
+def test_box_cox_suggests_a_power_of_its_interval_only() -> None:
+    # For Table 5 the interval excludes the additive model and the log, too.
     power = stats.box_cox(FACTORS, TABLE_5)
-    assert power.suggested == "log"
-    assert power.high < 1
+    assert power.suggested == "reciprocal root"
+    assert power.low <= -0.5 <= power.high < 0
+
+
+def test_no_power_that_box_cox_allows_keeps_the_papers_third_contributor() -> None:
+    power = stats.box_cox(FACTORS, TABLE_5)
+    for one in np.linspace(power.low, power.high, 5):
+        assert stats.analyse(FACTORS, np.asarray(TABLE_5, dtype=float) ** one).share("BC") < 0.8
 
 
 def test_box_cox_does_not_depend_on_the_unit() -> None:

@@ -126,24 +126,58 @@ def test_a_single_value_settles_nothing_unless_it_repeats_exactly() -> None:
 
 
 def test_a_finding_that_is_the_opposite_of_the_papers_has_its_own_word() -> None:
-    row = one({"kind": "bound", "where": "n1", "at_least": 100, "differs": "better"})
-    assert row.verdict == "differs"
-    judged = judge(
-        {
-            "rules": [
-                {"id": "a", "metric": "pending_mean", "kind": "bound", "at_least": 1},
-                {
-                    "id": "b",
-                    "metric": "pending_mean",
-                    "kind": "bound",
-                    "at_least": 1,
-                    "differs": "better",
-                },
-            ]
-        },
-        aggregate(),
+    # What the paper found, in the rule; the opposite is better, or worse.
+    paper = {"kind": "bound", "where": "n1", "at_least": 200}
+    assert one(paper).verdict == "fails"
+    row = one({**paper, "differs": "better"})
+    assert (row.verdict, row.ours) == ("differs, and better", pytest.approx(100.25))
+    assert one({**paper, "differs": "worse"}).verdict == "differs, and worse"
+    # What holds and what is not settled stays so.
+    assert one({**paper, "at_least": 100, "differs": "better"}).verdict == "holds"
+    assert one({**paper, "at_least": 100.2, "differs": "better"}).verdict == "not settled"
+
+
+@pytest.mark.parametrize(
+    ("words", "run"),
+    [
+        (["holds", "differs, and better"], "differs, and better"),
+        (["differs, and worse", "differs, and better"], "differs, and worse"),
+        (["not settled", "differs, and worse"], "not settled"),
+        (["fails", "not measured"], "not reproduced"),
+        (["holds", ""], "reproduced"),
+    ],
+)
+def test_a_run_is_as_good_as_its_worst_rule(words: list[str], run: str) -> None:
+    assert verdict(pd.DataFrame({"verdict": words})) == run
+
+
+def test_of_several_places_every_one_must_keep_a_bound_or_any() -> None:
+    rule = {"kind": "bound", "at_least": 95, "cell": {"strength": "25%"}}
+    assert one(rule).verdict == "fails"
+    row = one({**rule, "any": True})
+    assert row.verdict == "holds"
+    assert "n1, of 5" in row.why
+    row = one({**rule, "any": True, "at_least": 200})
+    assert (row.verdict, row.ours) == ("fails", pytest.approx(100.25))
+
+
+def test_a_ratio_of_pairs_with_a_zero_is_fiellers() -> None:
+    place = {"metric": "pending_mean", "valid": True, "hop": 0, "label": "", "unit": ""}
+    values = {"n3": [263, 255, 256], "n5": [0, 9.7, 10.8]}
+    frame = pd.DataFrame(
+        [
+            {**place, "where": where, "replication": r, "value": value}
+            for where, several in values.items()
+            for r, value in enumerate(several, 1)
+        ]
     )
-    assert verdict(judged) == "differs, and better"
+    rule = {"id": "x", "kind": "ratio", "of": {"where": "n3"}, "to": {"where": "n5"}}
+    row = judge({"rules": [{**rule, "metric": "pending_mean", "at_least": 1.5}]}, frame).iloc[0]
+    # The base may be 0, so that there is no upper end; all of the interval is above the limit.
+    assert row.verdict == "holds"
+    assert 1.5 < row.low < row.ours < row.high == float("inf")
+    row = judge({"rules": [{**rule, "metric": "pending_mean", "at_least": 20}]}, frame).iloc[0]
+    assert row.verdict == "not settled"
 
 
 def test_a_ratio_of_something_to_itself_is_a_mistake_of_the_file() -> None:
@@ -173,11 +207,11 @@ def test_a_value_of_the_paper_is_no_gate_unless_it_says_within() -> None:
     assert verdict(judged.head(1)) == "no rules"
 
 
-def ends(rise: float, slope: float, load: float) -> pd.DataFrame:
+def ends(rise: float, change: float, load: float) -> pd.DataFrame:
     """What deriving makes of three series, a little apart."""
     base = aggregate()
     base = base[(base["where"] == "n2") & (base["replication"] < 4)]
-    numbers = {"pending_rise": rise, "pending_slope_end": slope, "cpu_load_end": load}
+    numbers = {"pending_rise": rise, "pending_change_end": change, "cpu_load_end": load}
     return pd.concat(
         [
             base.assign(metric=name, value=value * (1 + base["replication"] / 1000))
@@ -187,13 +221,13 @@ def ends(rise: float, slope: float, load: float) -> pd.DataFrame:
 
 
 def test_a_knee_has_risen_and_is_flat_at_a_busy_processor() -> None:
-    rule = {"id": "k", "kind": "knee", "metric": "pending", "where": "n2", "slope": 0.01, "cpu": 95}
+    rule = {"id": "k", "kind": "knee", "metric": "pending", "where": "n2", "change": 0.1, "cpu": 95}
 
     def verdict_of(frame: pd.DataFrame) -> str:
         return str(judge({"rules": [rule]}, frame).verdict[0])
 
     assert verdict_of(ends(3, 0.001, 99)) == "holds"
-    assert verdict_of(ends(3, 0.1, 99)) == "fails"
+    assert verdict_of(ends(3, 0.3, 99)) == "fails"
     assert verdict_of(ends(3, 0.001, 20)) == "fails"
     assert verdict_of(ends(1, 0.001, 99)) == "fails"
     assert verdict_of(aggregate()) == "not measured"
