@@ -427,7 +427,10 @@ def _topology(args: argparse.Namespace) -> int:
     try:
         made = topology.read(args.file)
     except topology.TopologyError as error:
-        print(f"onym-lab: {args.file}: {error}", file=sys.stderr)
+        print(f"onym-lab: {error}", file=sys.stderr)
+        return USAGE
+    except OSError as error:
+        print(f"onym-lab: {args.file}: {error.strerror}", file=sys.stderr)
         return USAGE
     print(f"{len(made.nodes)} nodes, {len(made.links)} links")
     for a, b, keys in made.links:

@@ -57,7 +57,7 @@ class Resolver:
         try:
             graph = topology.of(data["topology"], self.experiment.path.parent)
         except topology.TopologyError as error:
-            raise self.fail(("topology",), f"topology: {error}") from error
+            raise self.fail(("topology", *error.place), f"topology: {error}") from error
         except OSError as error:
             why = f"topology: {data['topology'].get('file')}: {error.strerror}"
             raise self.fail(("topology",), why) from error

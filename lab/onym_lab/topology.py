@@ -16,7 +16,12 @@ from onym_lab import units
 
 
 class TopologyError(Exception):
-    """A network that cannot be read or made: the line where it has one, and why."""
+    """A network that cannot be read or made: the line where it has one, and why.
+
+    ``place`` is where in an experiment's ``topology`` it is, where it is written there.
+    """
+
+    place: tuple[str | int, ...] = ()
 
 
 @dataclass
@@ -144,9 +149,17 @@ def of(raw: Mapping[str, Any], folder: Path) -> Topology:
     for number, (a, b) in enumerate(raw["links"]):
         # Where the file lists its nodes, a link to another is a slip of the pen.
         if unknown := [end for end in (a, b) if raw.get("nodes") and end not in made.nodes]:
-            raise TopologyError(f"links.{number}: {unknown[0]!r} is none of the nodes")
+            raise _at(number, f"{unknown[0]!r} is none of the nodes")
+        if a == b:
+            raise _at(number, f"{a!r} cannot be linked to itself")
         made.link(a, b)
     return made
+
+
+def _at(number: int, why: str) -> TopologyError:
+    error = TopologyError(f"links.{number}: {why}")
+    error.place = ("links", number)
+    return error
 
 
 def file_of(raw: Mapping[str, Any], folder: Path) -> Path:

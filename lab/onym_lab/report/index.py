@@ -165,7 +165,7 @@ def _missed(measured: Measured, verdicts: pd.DataFrame) -> list[str]:
     gates = _gates(verdicts)
     return [
         f"| [{name}]({name}/report.html) | {rule.says} | {rule.verdict} | {rule.paper} "
-        f"| {_ours(rule)} | {reasons.get(rule.id) or _reason(measured, rule)} |"
+        f"| {_ours(rule)} | {reasons.get(str(rule.id)) or _reason(measured, rule)} |"
         for rule in gates[gates["verdict"] != "holds"].itertuples()
     ]
 

@@ -89,7 +89,7 @@ def limits(entry: Entry) -> tuple[float, float]:
 
 
 def pick(frame: pd.DataFrame, entry: Entry) -> pd.DataFrame:
-    """The rows of an aggregate that an entry names: ``metric``, ``where``, ``except``, ``cell``."""
+    """The rows that an entry names: ``metric``, ``where``, ``except``, ``cell``."""
     rows = frame
     if entry.get("metric"):
         rows = rows[rows["metric"] == entry["metric"]]
@@ -325,8 +325,8 @@ def _knee(entry: Entry, good: pd.DataFrame) -> Finding:
     """Whether a quantity rose, and stopped rising while its processor was busy.
 
     Reads what :mod:`onym_lab.derive` makes of a series: ``<metric>_rise`` (the mean of the last
-    quarter over that of the first), ``<metric>_change_end`` (change over the last quarter in shares of
-    its mean a second) and ``cpu_load_end`` (percent, mean of the last quarter).
+    quarter over that of the first), ``<metric>_change_end`` (change over the last quarter in shares
+    of its mean) and ``cpu_load_end`` (percent, mean of the last quarter).
     """
     metric, most = entry["metric"], float(entry.get("change", 0.1))
     asked = (

@@ -6,6 +6,7 @@ import json
 import struct
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from onym_lab import derive

@@ -224,3 +224,14 @@ def test_every_file_of_the_library_is_good() -> None:
     # One failure, or one of each node.
     routing = {"routing-hub", "routing-each", "routing-prefix", "routing-late"}
     assert fixed == once | routing
+
+
+def test_a_link_of_a_file_to_an_unknown_node_is_refused_with_its_line(tmp_path: Path) -> None:
+    text = GOOD.replace(
+        "topology: {preset: line, n: 3}\n",
+        "topology:\n  nodes: [n1, n2, n3]\n  links:\n    - [n1, n2]\n    - [n2, n9]\n",
+    )
+    with pytest.raises(ExperimentError, match=r"file.yaml:8: topology: links.1: 'n9' is none of"):
+        load(tmp_path, text)
+    with pytest.raises(ExperimentError, match=r"file.yaml:8: .*'n2' cannot be linked to itself"):
+        load(tmp_path, text.replace("n9", "n2"))

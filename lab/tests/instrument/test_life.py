@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from onym_lab import cli, experiment, life, provenance
+from onym_lab import cli, experiment, life, provenance, tools
 from onym_lab.backend.base import Refused
 from onym_lab.results import Run
 from onym_lab.tools import MissingToolError, onym
@@ -267,23 +267,46 @@ def test_an_onym_of_other_sources_is_not_measured(monkeypatch: pytest.MonkeyPatc
     head = provenance._git("rev-parse", "HEAD")
     if head is None:
         pytest.skip("these sources have no history")
-    assert provenance.stale(f"onym 0.1.0 ({head[:12]})") is None
     assert "does not say the commit" in str(provenance.stale("onym 0.1.0"))
     assert "not in this history" in str(provenance.stale("onym 0.1.0 (0123456789ab)"))
     # A commit that changes a document makes the same program; one that changes a crate does not.
-    told = {"diff": ""}
+    told = {"diff": "", "status": ""}
     monkeypatch.setattr(provenance, "_git", lambda *words: told.get(words[0], head))
+    assert provenance.stale("onym 0.1.0 (0123456789ab)") is None
+    assert "that the source has not" in str(provenance.stale("onym 0.1.0 (0123456789ab+changes)"))
+    told["status"] = "M crates/wire/src/tlv.rs"
     assert provenance.stale("onym 0.1.0 (0123456789ab+changes)") is None
+    assert "since: crates/wire/src/tlv.rs" in str(provenance.stale("onym 0.1.0 (0123456789ab)"))
     told["diff"] = "crates/wire/src/lib.rs"
     assert "the source is at" in str(provenance.stale("onym 0.1.0 (0123456789ab)"))
 
 
-def test_a_run_is_named_by_its_experiment_or_by_both(whole: Run) -> None:
+def test_a_program_that_is_older_than_a_source_is_not_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, program = tmp_path / "bench" / "main.rs", tmp_path / "target" / "onym-bench"
+    for path in (source, program):
+        path.parent.mkdir()
+        path.write_text("")
+    monkeypatch.setattr(tools, "ROOT", tmp_path)
+    monkeypatch.delenv("CARGO_TARGET_DIR", raising=False)
+    monkeypatch.setattr(provenance, "_git", lambda *_: "bench/main.rs")
+    os.utime(source, (100, 100))
+    assert provenance.outdated(program) is None
+    os.utime(source, (2**32, 2**32))
+    assert provenance.outdated(program) == "bench/main.rs was changed after onym-bench was built"
+
+
+def test_a_run_is_named_by_its_experiment_or_by_both(whole: Run, tmp_path: Path) -> None:
     results, name = whole.folder.parents[1], whole.folder.parent.name
     assert cli.named(results, name).folder == whole.folder
     assert cli.named(results, f"{name}/{whole.folder.name}").folder == whole.folder
     assert cli.named(results, str(whole.folder)).folder == whole.folder
     assert cli.main(["--results", str(results), "diff", name, name]) == cli.OK
     assert cli.main(["--results", str(results), "cite", name]) == cli.OK
+    both = f"{name}/{whole.folder.name}"
+    target = tmp_path / "run.tar.zst"
+    assert cli.main(["--results", str(results), "archive", both, "-o", str(target)]) == cli.OK
+    assert target.stat().st_size > 0
     with pytest.raises(ValueError, match=f"no run 'other' of {name}"):
         cli.named(results, f"{name}/other")
