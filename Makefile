@@ -6,7 +6,7 @@ CARGO ?= cargo
 PREFIX ?= /usr/local
 XTASK := $(CARGO) run --quiet --package xtask --
 
-.PHONY: help demo test check build static deb docker-test kubernetes-test bench bench-services bench-containers replay experiments attacks interop conformance-foreign kernel-test kernel-debug-test fuzz builds gen install clean setup-base setup-test
+.PHONY: help demo test check build static deb docs docker-test kubernetes-test bench bench-services bench-containers replay experiments attacks interop conformance-foreign kernel-test kernel-debug-test fuzz builds gen install clean setup-base setup-test
 
 help:            ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 18
@@ -30,6 +30,10 @@ static: setup-base ## the binary without shared libraries, target/static/onym: w
 
 deb: build       ## Debian packages of the node, target/deb
 	scripts/deb.sh target/release/onym
+
+docs: setup-base ## the manual as a site with search, target/manual (mdBook, installed once into target/tools)
+	@scripts/setup.sh docs
+	PATH="$(CURDIR)/target/tools/bin:$$PATH" mdbook build docs/manual
 
 docker-test: setup-base ## the manager with the Docker engine, which is started when none runs
 	scripts/docker.sh

@@ -2,7 +2,7 @@
 # Installs what is missing on a Debian 12 machine: scripts/setup.sh GROUP...
 # Groups: base (compiler, Rust, namespaces), test (valgrind, Python and Node.js for the foreign clients),
 # kernel (headers and QEMU for nnet.ko; Debian kernels; PyYAML for kernel/tools/nlgen.py),
-# kernel-debug (source and tools for a debug kernel, sparse).
+# kernel-debug (source and tools for a debug kernel, sparse), docs (mdBook, by cargo).
 # Nothing is done for what is already there. Without root it uses sudo when that asks no password;
 # else it names what is missing and goes on, and what needs it is skipped by name.
 set -euo pipefail
@@ -29,6 +29,7 @@ declare -A files=(
 
 missing=()
 for group in "$@"; do
+  [ "$group" != docs ] || continue
   for pair in ${commands[$group]}; do
     command -v "${pair%%:*}" >/dev/null 2>&1 || missing+=("${pair##*:}")
   done
@@ -77,6 +78,12 @@ channel=$(sed -n 's/^channel = "\(.*\)"/\1/p' rust-toolchain.toml)
 if command -v rustup >/dev/null 2>&1 && ! rustup run "$channel" rustc --version >/dev/null 2>&1; then
   say "installing Rust $channel"
   rustup toolchain install "$channel" --profile minimal --component clippy --component rustfmt >&2
+fi
+if [[ " $* " == *" docs "* ]] && ! PATH="$PWD/target/tools/bin:$PATH" command -v mdbook >/dev/null 2>&1; then
+  # Without the parts that serve and watch: half of its dependencies.
+  say "building mdBook into target/tools (minutes, once)"
+  cargo install --quiet --locked --root target/tools --no-default-features --features search mdbook ||
+    { say "mdBook cannot be built; the manual is readable as it is: docs/manual/src/README.md"; exit 1; }
 fi
 if [[ " $* " == *" test "* ]]; then
   for part in rustfmt clippy; do

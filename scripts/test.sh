@@ -51,6 +51,7 @@ if [ "$mode" = all ]; then
   stage doors tests/doors/run.py "$(realpath "${CARGO_TARGET_DIR:-target}")/release/onym"
   # The dear ones are `make attacks`.
   stage attacks tests/doors/attacks.py "$(realpath "${CARGO_TARGET_DIR:-target}")/release/onym" pending addresses stale
+  stage manual tests/manual/test.sh "$(realpath "${CARGO_TARGET_DIR:-target}")/release/onym"
   stage packages tests/packages/run.sh "$(realpath "${CARGO_TARGET_DIR:-target}")/release/onym"
   stage push-lans tests/push-lans/run.py "$(realpath "${CARGO_TARGET_DIR:-target}")/release/onym"
   stage routing tests/routing/run.py "$(realpath "${CARGO_TARGET_DIR:-target}")/release/onym"

@@ -358,3 +358,20 @@ fn an_insertion_that_was_killed_in_the_middle_goes_on_where_it_was() {
     stop.store(true, Ordering::SeqCst);
     producer.join().unwrap();
 }
+
+/// Law: what a key signed is kept as it came, for whom the repository admits by that key.
+#[test]
+fn what_a_key_signed_is_kept_with_its_signature() {
+    let place = Place::new();
+    let _daemon = place.daemon(NO_CACHE);
+    let content = noise(20_000, 9);
+    fs::write(place.path("in"), &content).unwrap();
+    assert_eq!(place.run(&["key", "new", "/alice"]).code, 0);
+    assert_eq!(place.run(&["cert", "export", "/alice", "-o", "alice.ndncert"]).code, 0);
+    let _run = repo(&place, &["--allow-key", "alice.ndncert"]);
+    let kept = place.run(&["put", "/alice/film", "in", "--key", "/alice", "--repo", "/repo"]);
+    assert_eq!(kept.code, 0, "{}", kept.err);
+    let got = place.run(&["get", "/alice/film", "--verify", "/alice", "-o", "out"]);
+    assert_eq!(got.code, 0, "{}", got.err);
+    assert!(fs::read(place.path("out")).unwrap() == content);
+}

@@ -3,9 +3,8 @@
 use super::{Asked, DELETE_STEP, Error, NOTE_EVERY, Repo, Running, Stored, TRIES};
 use crate::command;
 use crate::job::Fetching;
-use onym_client::{Error as ClientError, Packet, Request, Unanswered};
+use onym_client::{Error as ClientError, Packet, Request, Unanswered, Verify};
 use onym_crypto::edge::unix_now_ms;
-use onym_crypto::verify;
 use onym_store::{Change, Done, Refused};
 use onym_wire::name::Name;
 use std::time::{Duration, Instant};
@@ -20,7 +19,9 @@ impl Repo {
         let Some(running) = self.running.get_mut(&job) else { return };
         let Some(fetching) = &mut running.fetching else { return };
         match answer {
-            Ok(packet) if verify::integrity(&packet.data()).is_ok() => {
+            // A signature by a key is for readers, who know whom they believe; who may have it
+            // stored was decided with the command.
+            Ok(packet) if Verify::Integrity.check(&packet.data()).is_ok() => {
                 let last = packet.data().final_block_id.and_then(|c| c.as_segment());
                 fetching.arrived(segment, packet.bytes().to_vec(), last);
             }

@@ -44,12 +44,28 @@ fn parse_line(topology: &mut Topology, number: usize, line: &str) -> Result<(), 
             Ok(())
         }
         _ => match first.split_once(':') {
+            // A node of Mini-NDN: `a: _`, with places that only its own routing reads.
+            Some((a, "")) if !a.is_empty() => parse_node_of_mini_ndn(topology, a, &rest),
             Some((a, b)) => parse_link(topology, a, b, &rest),
             None => Err(format!(
                 "{first:?} is not a line of a topology: expected a:b, node, producer, consumer, strategy or routes"
             )),
         },
     }
+}
+
+fn parse_node_of_mini_ndn(
+    topology: &mut Topology,
+    name: &str,
+    rest: &[&str],
+) -> Result<(), Fault> {
+    let rest = rest.strip_prefix(&["_"]).unwrap_or(rest);
+    for (key, _) in pairs(rest)? {
+        if !matches!(key, "network" | "router" | "radius" | "angle") {
+            return Err(unknown(key, "network, router, radius, angle; limits go to a line `node`"));
+        }
+    }
+    node(topology, name).map(drop)
 }
 
 fn parse_link(topology: &mut Topology, a: &str, b: &str, rest: &[&str]) -> Result<(), Fault> {

@@ -57,6 +57,24 @@ fn a_wrong_line_is_told_with_what_is_allowed() {
 }
 
 #[test]
+fn a_file_of_mini_ndn_is_a_topology() {
+    let text = "
+[nodes]
+hub: _ network=/world router=/hub.Router/ angle=0.5 radius=1
+a: _
+b:
+[links]
+a:hub delay=5ms bw=100
+b:hub delay=10ms loss=1
+";
+    let topology: Topology = text.parse().unwrap();
+    assert_eq!(topology.nodes().collect::<Vec<_>>(), ["hub", "a", "b"]);
+    assert_eq!(topology.links.len(), 2);
+    let error = "hub: _ cs=5".parse::<Topology>().unwrap_err().to_string();
+    assert!(error.contains("unknown key \"cs\": network"), "{error}");
+}
+
+#[test]
 fn an_unknown_strategy_is_told_with_its_line() {
     let topology: Topology = "a:b\nstrategy / best-guess".parse().unwrap();
     assert_eq!(topology.build(1).unwrap_err().line, 2);

@@ -141,7 +141,7 @@ fn give(client: &mut Client, what: &What, act: Act, object: ObjectParam) -> anyh
             .into()),
         _ => Err(Failure::new(
             Exit::NotFound,
-            format!("the object ended early after {} segments", human::count(ended.inserted, "packet")),
+            format!("the object ended early after {}", human::count(ended.inserted, "segment")),
         )
         .next("check that its producer answers, and try again: segments in the repository are not fetched twice")
         .into()),
