@@ -24,6 +24,7 @@ mod secrecy;
 mod secure;
 mod session;
 mod stop;
+mod supervised;
 mod target;
 
 use mimalloc::MiMalloc;
@@ -37,6 +38,12 @@ static MEMORY: OrEnd<MiMalloc> = OrEnd(MiMalloc);
 fn main() -> ExitCode {
     // A kernel without huge pages has none to do without: docs/decisions/0010-no-huge-pages.md.
     let _ = onym_sys::thread::without_huge_pages();
+    let mut words = std::env::args_os();
+    let called = words.next().unwrap_or_default();
+    if std::path::Path::new(&called).file_name().is_some_and(|name| name == "nfdc") {
+        let words: Vec<String> = words.map(|w| w.to_string_lossy().into_owned()).collect();
+        return cmd::nfdc::program(&words);
+    }
     let cli = match cli::parse() {
         Ok(cli) => cli,
         Err(error) => {

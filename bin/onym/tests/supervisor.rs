@@ -60,6 +60,30 @@ fn the_service_manager_hears_of_readiness_life_reloads_and_the_end() {
 }
 
 #[test]
+fn a_repository_and_a_manager_tell_readiness_life_and_the_end() {
+    let place = Place::new();
+    let _daemon = place.daemon(&[]);
+    for args in [
+        &["repo", "run", "--store", "data", "--name", "/repo"][..],
+        &["manager", "--listen", "127.0.0.1:0", "--state", "state"],
+    ] {
+        let socket = format!("{}.sock", args[0]);
+        let told = UnixDatagram::bind(place.path(&socket)).unwrap();
+        told.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut command = place.command(args);
+        command.env("NOTIFY_SOCKET", place.path(&socket)).env("WATCHDOG_USEC", "200000");
+        let mut program = Running::start(&mut command);
+        let before = wait_for(&told, "READY=1");
+        assert!(!before.concat().contains("WATCHDOG"), "{args:?}: {before:?}");
+        wait_for(&told, "WATCHDOG=1");
+        wait_for(&told, "WATCHDOG=1");
+        signal(&program, "-TERM");
+        wait_for(&told, "STOPPING=1");
+        assert_eq!(program.end(), Some(0), "{args:?}");
+    }
+}
+
+#[test]
 fn a_daemon_that_hangs_feeds_no_watchdog() {
     let place = Place::new();
     let told = UnixDatagram::bind(place.path("notify.sock")).unwrap();

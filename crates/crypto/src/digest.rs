@@ -11,6 +11,42 @@ pub fn sha256(parts: &[&[u8]]) -> [u8; 32] {
     out
 }
 
+/// SHA-256 of what comes piece by piece.
+pub struct Sha256(digest::Context);
+
+impl Sha256 {
+    /// Of nothing yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self(digest::Context::new(&digest::SHA256))
+    }
+
+    /// Adds `part` at the end.
+    pub fn update(&mut self, part: &[u8]) {
+        self.0.update(part);
+    }
+
+    /// The digest of all parts.
+    #[must_use]
+    pub fn finish(self) -> [u8; 32] {
+        let mut out = [0; 32];
+        out.copy_from_slice(self.0.finish().as_ref());
+        out
+    }
+}
+
+impl std::fmt::Debug for Sha256 {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Sha256")
+    }
+}
+
+impl Default for Sha256 {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 /// The digest in the library's form, which its signing calls take.
 pub(crate) fn digest_of(parts: &[&[u8]]) -> digest::Digest {
     // One piece needs no context, which the library would allocate.

@@ -17,7 +17,7 @@ pub mod text;
 pub mod verify;
 
 pub use cert::{Certificate, Issue};
-pub use digest::sha256;
+pub use digest::{Sha256, sha256};
 pub use edge::{Entropy, SystemEntropy};
 pub use error::Error;
 pub use key::{KeyType, Outside, PrivateKey};

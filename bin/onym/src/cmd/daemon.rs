@@ -9,6 +9,7 @@ mod supervisor;
 use crate::exit::{Exit, Failure};
 use crate::log_ring::{LogLines, Ring};
 use crate::output::{Context, write_line};
+use crate::supervised;
 use onym_node::config::{Changes, Config};
 use onym_node::log::{LogControl, LogLine};
 use onym_node::{Node, NodeHandle};
@@ -81,7 +82,7 @@ pub(crate) fn run(args: Args, _cx: &Context) -> anyhow::Result<()> {
     let ended = Ended::default();
     let (watched, end) = (&node, &ended);
     let watch =
-        supervisor::watchdog().map(|limit| move || supervisor::keep_alive(watched, end, limit));
+        supervised::watchdog().map(|limit| move || supervisor::keep_alive(watched, end, limit));
     std::thread::scope(|scope| {
         if let Some(watch) = watch {
             let thread = std::thread::Builder::new().name("onym-watchdog".into());
@@ -98,7 +99,7 @@ pub(crate) fn run(args: Args, _cx: &Context) -> anyhow::Result<()> {
             }
         }
         crate::output::tell(format_args!("ready"));
-        supervisor::tell_ready();
+        supervised::tell_ready();
         for signal in signals.forever() {
             if signal != SIGHUP {
                 break;
@@ -108,7 +109,7 @@ pub(crate) fn run(args: Args, _cx: &Context) -> anyhow::Result<()> {
         ended.set();
         anyhow::Ok(())
     })?;
-    supervisor::tell_stop();
+    supervised::tell_stop();
     tracing::info!("stopping");
     drop(telling);
     drop(routing);

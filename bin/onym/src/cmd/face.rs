@@ -1,10 +1,11 @@
 //! `onym face`: the faces of the node.
 
 use crate::cmd::kernel;
+use crate::cmd::nfdc::{self, Format};
 use crate::exit::{Exit, Failure};
 use crate::human;
 use crate::node_words as words;
-use crate::output::Context;
+use crate::output::{Context, write_line};
 use crate::plain;
 use crate::session;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -48,6 +49,9 @@ enum Command {
         /// Only faces with this scheme, such as udp4.
         #[arg(long, value_name = "TEXT")]
         scheme: Option<String>,
+        /// How the faces are printed, without --json.
+        #[arg(long, value_enum, default_value_t = Format::Table)]
+        format: Format,
     },
     /// Show one face with its counters.
     #[command(after_help = "Example:\n  onym face show 263")]
@@ -81,6 +85,10 @@ enum Command {
         face: String,
     },
 }
+
+/// What is meant without a command.
+const LIST: Command =
+    Command::List { remote: None, local: None, scheme: None, format: Format::Table };
 
 #[derive(Debug, clap::Args)]
 struct Settings {
@@ -221,8 +229,8 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     }
     let mut client = session::open(cx)?;
     let client = &mut client;
-    match args.command.unwrap_or(Command::List { remote: None, local: None, scheme: None }) {
-        Command::List { remote, local, scheme } => {
+    match args.command.unwrap_or(LIST) {
+        Command::List { remote, local, scheme, format } => {
             let filter = FaceQueryFilter {
                 uri: remote,
                 local_uri: local,
@@ -234,7 +242,12 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
             } else {
                 mgmt::faces_query(client, &filter)
             };
-            let faces: Vec<_> = faces.map_err(session::failure)?.iter().map(Shown::of).collect();
+            let faces = faces.map_err(session::failure)?;
+            if format == Format::Nfdc && !cx.json {
+                let lines: Vec<_> = faces.iter().map(nfdc::text::face).collect();
+                return write_line(&lines.join("\n"));
+            }
+            let faces: Vec<_> = faces.iter().map(Shown::of).collect();
             cx.print(&faces, |faces| list_text(faces))
         }
         Command::Show { face } => {
@@ -265,8 +278,10 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
 
 /// The same for the kernel stack; what only a daemon has is refused.
 fn on_kernel(command: Option<Command>, cx: &Context) -> anyhow::Result<()> {
-    match command.unwrap_or(Command::List { remote: None, local: None, scheme: None }) {
-        Command::List { remote: None, local: None, scheme: None } => kernel::faces(cx, |_| true),
+    match command.unwrap_or(LIST) {
+        Command::List { remote: None, local: None, scheme: None, format: Format::Table } => {
+            kernel::faces(cx, |_| true)
+        }
         Command::List { .. } => Err(kernel::unknown("filters of faces")),
         Command::Show { face } => {
             let found = kernel::find(&mut kernel::open()?, &face)?;

@@ -6,6 +6,7 @@ mod network;
 use crate::exit::{Exit, Failure};
 use crate::output::Context;
 use crate::secure::{self, Serving};
+use crate::supervised::{self, Alive};
 use anyhow::Result;
 use clap::ValueEnum;
 use doors::Doors;
@@ -243,6 +244,8 @@ async fn serve(args: &Args, state: &Path, token: Option<String>) -> Result<()> {
         "token_file": own.token_file.as_ref().or(args.token_file.as_ref()),
     });
     crate::output::tell(format_args!("ready {ready}"));
+    supervised::tell_ready();
+    tokio::spawn(keep_alive());
     let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
     tokio::select! {
         () = onym_http::server::serve_by(listener, tls, app) => {}
@@ -250,7 +253,18 @@ async fn serve(args: &Args, state: &Path, token: Option<String>) -> Result<()> {
         _ = terminate.recv() => {}
         _ = tokio::signal::ctrl_c() => {}
     }
+    supervised::tell_stop();
     Ok(())
+}
+
+/// Feeds the watchdog while the thread that answers comes by.
+async fn keep_alive() {
+    let Some(limit) = supervised::watchdog() else { return };
+    let mut alive = Alive::new();
+    loop {
+        alive.beat();
+        tokio::time::sleep(limit / 4).await;
+    }
 }
 
 /// A manager with a store of its own.

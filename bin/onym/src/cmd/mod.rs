@@ -1,6 +1,7 @@
 //! One file per command. Each has `Args` (what can be typed, and the help) and `run`.
 
 pub(crate) mod access;
+pub(crate) mod backup;
 pub(crate) mod bench;
 pub(crate) mod cert;
 pub(crate) mod chat;
@@ -26,6 +27,7 @@ pub(crate) mod man;
 pub(crate) mod manager;
 pub(crate) mod net;
 pub(crate) mod network;
+pub(crate) mod nfdc;
 pub(crate) mod peek;
 pub(crate) mod ping;
 pub(crate) mod ping_server;
@@ -35,6 +37,7 @@ pub(crate) mod publish;
 pub(crate) mod put;
 pub(crate) mod rendezvous;
 pub(crate) mod repo;
+pub(crate) mod restore;
 pub(crate) mod route;
 pub(crate) mod scope;
 pub(crate) mod serve;

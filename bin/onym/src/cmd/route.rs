@@ -5,10 +5,11 @@ mod lsdb;
 pub(crate) mod routing;
 
 use crate::cmd::kernel;
+use crate::cmd::nfdc::{self, Format};
 use crate::exit::{Exit, Failure};
 use crate::human;
 use crate::node_words as words;
-use crate::output::Context;
+use crate::output::{Context, write_line};
 use crate::session;
 use clap::Subcommand;
 use onym_client::blocking::Client;
@@ -49,6 +50,9 @@ enum Command {
         /// Only routes over this face (id).
         #[arg(long, value_name = "FACE")]
         via: Option<u64>,
+        /// How the routes are printed, without --json.
+        #[arg(long, value_enum, default_value_t = Format::Table)]
+        format: Format,
     },
     /// Add a route, or change one.
     #[command(after_help = "Example:\n  onym route add /example --via udp://router.example")]
@@ -90,6 +94,9 @@ enum Command {
     Routing(routing::Command),
 }
 
+/// What is meant without a command.
+const LIST: Command = Command::List { prefix: None, via: None, format: Format::Table };
+
 /// A route, as `--json` prints it.
 #[derive(Debug, Serialize)]
 pub(crate) struct Shown {
@@ -123,12 +130,19 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     }
     let mut client = session::open(cx)?;
     let client = &mut client;
-    match args.command.unwrap_or(Command::List { prefix: None, via: None }) {
-        Command::List { prefix, via } => {
+    match args.command.unwrap_or(LIST) {
+        Command::List { prefix, via, format } => {
             let under = |entry: &&RibEntry| {
                 prefix.as_ref().is_none_or(|p| p.as_ref().is_prefix_of(entry.name.as_ref()))
             };
             let rib = mgmt::rib(client).map_err(session::failure)?;
+            if format == Format::Nfdc && !cx.json {
+                let routes =
+                    rib.iter().filter(under).flat_map(|e| e.routes.iter().map(move |r| (e, r)));
+                let routes = routes.filter(|(_, r)| via.is_none_or(|face| face == r.face_id));
+                let lines = routes.map(|(entry, route)| nfdc::text::route(&entry.name, route));
+                return write_line(&lines.collect::<Vec<_>>().join("\n"));
+            }
             let routes: Vec<_> = rib
                 .iter()
                 .filter(under)
@@ -193,8 +207,9 @@ fn is_there(client: &mut Client, prefix: &Name, face: u64, origin: u64) -> anyho
 
 /// The same for the kernel stack; what only a daemon has is refused.
 fn on_kernel(command: Option<Command>, cx: &Context) -> anyhow::Result<()> {
-    match command.unwrap_or(Command::List { prefix: None, via: None }) {
-        Command::List { prefix, via } => kernel::routes(cx, prefix.as_ref(), via),
+    match command.unwrap_or(LIST) {
+        Command::List { format: Format::Nfdc, .. } => Err(kernel::unknown("this format")),
+        Command::List { prefix, via, .. } => kernel::routes(cx, prefix.as_ref(), via),
         Command::Add { no_inherit: true, .. } | Command::Add { capture: true, .. } => {
             Err(kernel::unknown("inheritance of routes"))
         }

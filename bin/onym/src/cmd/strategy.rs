@@ -1,7 +1,8 @@
 //! `onym strategy`: which strategy forwards which prefix.
 
+use crate::cmd::nfdc::{self, Format};
 use crate::human;
-use crate::output::Context;
+use crate::output::{Context, write_line};
 use crate::session;
 use clap::Subcommand;
 use onym_client::mgmt;
@@ -29,7 +30,11 @@ pub(crate) struct Args {
 enum Command {
     /// List prefixes with a strategy of their own.
     #[command(after_help = "Example:\n  onym strategy list --json")]
-    List,
+    List {
+        /// How they are printed, without --json.
+        #[arg(long, value_enum, default_value_t = Format::Table)]
+        format: Format,
+    },
     /// Show which strategy forwards a name.
     #[command(after_help = "Example:\n  onym strategy show /example/film")]
     Show {
@@ -66,10 +71,14 @@ impl Shown {
 
 pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     let parameters = |name| ControlParameters { name: Some(name), ..ControlParameters::default() };
-    let (verb, parameters) = match args.command.unwrap_or(Command::List) {
-        Command::List => {
+    let (verb, parameters) = match args.command.unwrap_or(Command::List { format: Format::Table }) {
+        Command::List { format } => {
             let mut client = session::open(cx)?;
             let list = mgmt::strategies(&mut client).map_err(session::failure)?;
+            if format == Format::Nfdc && !cx.json {
+                let lines: Vec<_> = list.iter().map(nfdc::text::strategy).collect();
+                return write_line(&lines.join("\n"));
+            }
             let list: Vec<_> = list.iter().map(Shown::of).collect();
             return cx.print(&list, |list| list_text(list));
         }

@@ -1,19 +1,11 @@
-//! What the service manager that started the node is told (`sd_notify(3)`): that it is ready, reads
-//! its configuration again, ends, and that it still answers. Without one nothing is told.
+//! What the service manager that started the node is told: that it is ready, reads its configuration
+//! again, ends, and that it still answers.
 
+use crate::supervised::{NotifyState, tell, tell_ready};
 use onym_node::NodeHandle;
-use sd_notify::NotifyState;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
-
-pub(super) fn tell_ready() {
-    tell(&[NotifyState::Ready]);
-}
-
-pub(super) fn tell_stop() {
-    tell(&[NotifyState::Stopping]);
-}
 
 /// Does `work` between the words for "reading the configuration" and "ready".
 pub(super) fn tell_reload(work: impl FnOnce()) {
@@ -53,11 +45,6 @@ impl Ended {
     }
 }
 
-/// How long the service manager waits for a sign of life (`WatchdogSec=`), `None` when it does not.
-pub(super) fn watchdog() -> Option<Duration> {
-    sd_notify::watchdog_enabled()
-}
-
 /// Feeds the watchdog while all threads of the node answer; else it bites after `limit`, and the
 /// service manager starts the node anew.
 pub(super) fn keep_alive(node: &NodeHandle, ended: &Ended, limit: Duration) {
@@ -67,11 +54,5 @@ pub(super) fn keep_alive(node: &NodeHandle, ended: &Ended, limit: Duration) {
             Ok(_) => tell(&[NotifyState::Watchdog]),
             Err(error) => tracing::error!(%error, "the node does not answer"),
         }
-    }
-}
-
-fn tell(states: &[NotifyState<'_>]) {
-    if let Err(error) = sd_notify::notify(states) {
-        tracing::debug!(%error, "the service manager was not told");
     }
 }

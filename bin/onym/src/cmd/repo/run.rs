@@ -4,6 +4,7 @@ use super::Place;
 use crate::exit::{Exit, Failure};
 use crate::human;
 use crate::output::Context;
+use crate::supervised::{self, Alive};
 use crate::{session, stop};
 use anyhow::Context as _;
 use onym_crypto::cert::Certificate;
@@ -127,7 +128,15 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
         bulk: bulk.as_ref().map(|bulk| bulk.address().to_string()),
     };
     cx.event(&ready, text)?;
-    repo.run(&mut || stop.is_set()).map_err(failure)
+    supervised::tell_ready();
+    let mut alive = Alive::new();
+    let mut ends = || {
+        alive.beat();
+        stop.is_set()
+    };
+    let ended = repo.run(&mut ends).map_err(failure);
+    supervised::tell_stop();
+    ended
 }
 
 fn text(line: &Line) -> String {
