@@ -6,7 +6,7 @@ CARGO ?= cargo
 PREFIX ?= /usr/local
 XTASK := $(CARGO) run --quiet --package xtask --
 
-.PHONY: help demo test check build static deb docs docker-test kubernetes-test bench bench-services bench-containers replay experiments attacks interop conformance-foreign kernel-test kernel-debug-test fuzz builds gen install clean setup-base setup-test
+.PHONY: help demo test check build static deb archive docs docker-test kubernetes-test bench bench-services bench-containers replay experiments attacks interop conformance-foreign kernel-test kernel-debug-test fuzz builds gen install clean setup-base setup-test
 
 help:            ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 18
@@ -30,6 +30,9 @@ static: setup-base ## the binary without shared libraries, target/static/onym: w
 
 deb: build       ## Debian packages of the node, target/deb
 	scripts/deb.sh target/release/onym
+
+archive: static  ## an archive with the static program and an install script, target/archive
+	scripts/archive.sh target/static/onym
 
 docs: setup-base ## the manual as a site with search, target/manual (mdBook, installed once into target/tools)
 	@scripts/setup.sh docs
@@ -92,12 +95,11 @@ builds: setup-base ## each library alone and with its features, and all by the o
 gen: setup-base  ## writes the generated documents again
 	$(XTASK) gen
 
-install: build   ## the binary, manual pages, completions and systemd unit under PREFIX (/usr/local)
-	install -D -m 755 target/release/onym $(DESTDIR)$(PREFIX)/bin/onym
-	target/release/onym man $(DESTDIR)$(PREFIX)/share/man/man1
-	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions
-	target/release/onym completions bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/onym
-	install -D -m 644 packaging/debian/onym.service $(DESTDIR)$(PREFIX)/lib/systemd/system/onym.service
+install: build   ## the binary, manual pages, completions and systemd units under PREFIX (/usr/local)
+	scripts/archive.sh target/release/onym target/archive/own
+	tar -C target/archive/own -xzf target/archive/own/onym-*.tar.gz
+	DESTDIR=$(DESTDIR) target/archive/own/onym-*/install.sh --prefix $(PREFIX)
+	rm -rf target/archive/own
 
 clean:           ## removes what was built
 	$(CARGO) clean

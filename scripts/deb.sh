@@ -24,12 +24,13 @@ export SOURCE_DATE_EPOCH
 
 install -D -m 755 "$binary" "$tree/usr/bin/onym"
 objcopy --strip-unneeded "$tree/usr/bin/onym"
-for unit in onym onym-manager; do
+for unit in onym onym-manager onym-repo; do
   install -D -m 644 "packaging/debian/$unit.service" "$tree/lib/systemd/system/$unit.service"
 done
 install -D -m 644 packaging/debian/onym.toml "$tree/etc/onym/onym.toml"
 install -d -m 755 "$tree/etc/onym/onym.toml.d"
 install -D -m 644 packaging/debian/onym-manager.default "$tree/etc/default/onym-manager"
+install -m 644 packaging/debian/onym-repo.default "$tree/etc/default/onym-repo"
 install -D -m 644 packaging/debian/50-onym.conf "$tree/usr/lib/sysctl.d/50-onym.conf"
 install -d "$tree/usr/share/man/man1"
 "$binary" man "$tree/usr/share/man/man1" >/dev/null
@@ -52,7 +53,7 @@ gzip -9nc CHANGELOG.md >"$doc/changelog.gz"
 
 install -d "$tree/DEBIAN"
 install -m 755 packaging/debian/postinst packaging/debian/prerm packaging/debian/postrm "$tree/DEBIAN/"
-printf '/etc/onym/onym.toml\n/etc/default/onym-manager\n' >"$tree/DEBIAN/conffiles"
+printf '/etc/onym/onym.toml\n/etc/default/onym-manager\n/etc/default/onym-repo\n' >"$tree/DEBIAN/conffiles"
 control() { # PACKAGE SECTION DEPENDS DESCRIPTION TREE
   cat >"$5/DEBIAN/control" <<END
 Package: $1

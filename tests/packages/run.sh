@@ -28,15 +28,43 @@ scripts/deb.sh "$binary" "$work/again" >/dev/null
 cmp "$new" "$work"/again/onym_*.deb || fail "two packages of one program differ"
 
 # Rust's libraries need what every Debian has, and adduser.
-mmdebstrap --quiet --variant=minbase --include=adduser,libgcc-s1 bookworm "$work/root" >/dev/null
+mmdebstrap --quiet --variant=apt --include=adduser,libgcc-s1 bookworm "$work/root" >/dev/null
 root=$work/root
 inside() { chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root "$@"; }
-listing() { (cd "$root" && find . -xdev \( -path ./proc -o -path ./sys -o -path ./dev -o -path ./tmp -o -path ./run -o -path ./var/log -o -path ./var/cache -o -path ./var/lib/dpkg \) -prune -o -printf '%P\n' | sort); }
+listing() { (cd "$root" && find . -xdev \( -path ./proc -o -path ./sys -o -path ./dev -o -path ./tmp -o -path ./run -o -path ./var/log -o -path ./var/cache -o -path ./var/lib/dpkg -o -path ./var/lib/apt \) -prune -o -printf '%P\n' | sort); }
 listing >"$work/before"
 
+# The archive first: installed, used, taken away; and what its script says where that cannot be.
+scripts/archive.sh "$binary" "$work/archive" >/dev/null
+scripts/archive.sh "$binary" "$work/archive2" >/dev/null
+cmp "$work"/archive/*.tar.gz "$work"/archive2/*.tar.gz || fail "two archives of one program differ"
+mkdir "$root/tmp/archive"
+tar -C "$root/tmp/archive" --strip-components=1 -xzf "$work"/archive/*.tar.gz
+inside /tmp/archive/install.sh >/dev/null || fail "the archive does not install"
+inside /usr/local/bin/onym --version >/dev/null || fail "the installed program does not start"
+grep -q '^ExecStart=/usr/local/bin/onym' "$root/usr/local/lib/systemd/system/onym.service" || fail "the unit starts another program"
+inside /tmp/archive/install.sh >/dev/null || fail "a second install fails"
+inside /tmp/archive/install.sh --uninstall >/dev/null || fail "the archive does not uninstall"
+inside /tmp/archive/install.sh --uninstall 2>"$work/said" && fail "nothing is uninstalled twice"
+grep -q 'next: name the folder' "$work/said" || fail "no next step: $(cat "$work/said")"
+inside setpriv --reuid 65534 --clear-groups /tmp/archive/install.sh 2>"$work/said" && fail "a user installs to /usr/local"
+grep -q -- '--prefix ~/.local' "$work/said" || fail "no next step: $(cat "$work/said")"
+echo riscv64 >"$root/tmp/archive/architecture"
+inside /tmp/archive/install.sh 2>"$work/said" && fail "a program of another machine is installed"
+grep -q 'is for riscv64' "$work/said" || fail "not told: $(cat "$work/said")"
+rm -rf "$root/tmp/archive"
+listing >"$work/after"
+diff "$work/before" "$work/after" || fail "uninstalling left something"
+
 cp "$old" "$root/tmp/old.deb"
-cp "$new" "$root/tmp/new.deb"
+cp "$new" "$root/tmp/onym.deb"
 inside dpkg --install /tmp/old.deb >/dev/null || fail "the package does not install"
+# The best of ten: how long it takes before anything is done.
+least=$(for _ in $(seq 10); do
+  begun=$(date +%s%N); inside onym --version >/dev/null; echo $((($(date +%s%N) - begun) / 1000000))
+done | sort -n | head -1)
+echo "start: $least ms"
+[ "$least" -lt 50 ] || fail "the program takes $least ms to start, which is 50 or more"
 inside getent passwd onym >/dev/null || fail "there is no user onym"
 inside getent group onym >/dev/null || fail "there is no group onym"
 inside onym check-config /etc/onym/onym.toml || fail "the configuration of the package is wrong"
@@ -80,12 +108,33 @@ printf '\n[cs]\npackets_max = 1234\n' >>"$root/etc/onym/onym.toml"
 printf 'shards = 1\n' >"$root/etc/onym/onym.toml.d/10-site.toml"
 mkdir -p "$root/var/lib/onym"
 echo kept >"$root/var/lib/onym/state"
-inside dpkg --install --force-confold /tmp/new.deb >/dev/null || fail "the upgrade fails"
+cat >"$root/etc/apt/apt.conf.d/99test" <<'END'
+APT::Get::Assume-Yes "true";
+APT::Sandbox::User "root";
+Dpkg::Use-Pty "0";
+Dpkg::Options:: "--force-confold";
+END
+inside apt-get install /tmp/onym.deb >"$work/said" 2>&1 || fail "the upgrade fails: $(cat "$work/said")"
+rm "$root/etc/apt/apt.conf.d/99test"
 [ "$(inside dpkg-query -W -f '${Version}' onym)" != 0.0.9 ] || fail "the version is the old one"
 inside onym daemon --config /etc/onym/onym.toml --print-config | grep -q 'packets_max = 1234' || fail "the upgrade lost a changed key"
 inside onym daemon --config /etc/onym/onym.toml --print-config | grep -q '^shards = 1$' || fail "the upgrade lost a drop-in"
 [ "$(cat "$root/var/lib/onym/state")" = kept ] || fail "the upgrade lost state"
 start
+stop
+
+# The repository's unit without a service manager: its user, its folder, its configuration.
+start
+mkdir -p "$root/var/lib/onym-repo"
+inside chown onym:onym /var/lib/onym-repo
+. packaging/debian/onym-repo.default
+chroot --userspec onym:onym "$root" /usr/bin/env HOME=/var/lib/onym-repo /usr/bin/onym repo run \
+  --store /var/lib/onym-repo --name "$NAME" $OPTIONS >"$work/repo" 2>&1 &
+repo=$!
+for _ in $(seq 300); do grep -q '^ready' "$work/repo" && break; sleep 0.1; done
+inside onym repo add /etc/onym/onym.toml --store /var/lib/onym-repo --as /kept/conf >/dev/null || fail "the repository takes no file: $(cat "$work/repo")"
+inside onym get /kept/conf | cmp - "$root/etc/onym/onym.toml" || fail "what the repository keeps is not got"
+kill $repo; wait $repo 2>/dev/null || true
 stop
 
 inside dpkg --remove onym >/dev/null
@@ -99,10 +148,10 @@ diff <(grep -v -e '^etc/.*-$' -e '^etc/.*\.lock$' "$work/before") <(grep -v -e '
 inside getent passwd onym >/dev/null && fail "purging left the user"
 
 if command -v systemd-analyze >/dev/null; then
-  for unit in onym onym-manager; do
+  for unit in onym onym-manager onym-repo; do
     score=$(systemd-analyze security --offline=true --no-pager "packaging/debian/$unit.service" 2>/dev/null | tail -1)
     echo "$unit.service: ${score#*→ }"
   done
-  systemd-analyze security --offline=true --threshold=30 packaging/debian/onym.service >/dev/null 2>&1 || fail "onym.service is exposed by more than 3.0"
+  systemd-analyze security --offline=true --threshold=30 packaging/debian/onym*.service >/dev/null 2>&1 || fail "a unit is exposed by more than 3.0"
 fi
 echo "packages: installed, used, upgraded, removed, purged"
