@@ -7,6 +7,8 @@ mod demo;
 mod generate;
 mod icount;
 mod licences;
+mod release;
+mod sbom;
 mod tidy;
 
 use anyhow::{Result, bail};
@@ -34,6 +36,12 @@ const ERRANDS: &[(&str, &str, Errand)] = &[
     ("gen", "writes the generated documents again", generate::run),
     ("icount", "instructions of the core against bench/budget.toml", icount::run),
     ("licences", "licences and bans of deny.toml", licences::run),
+    (
+        "release",
+        "cuts VERSION: changelog, tag, packages, SBOM, checksums; `--dry-run` says how",
+        release::run,
+    ),
+    ("sbom", "what the program is made of, as CycloneDX", sbom::run),
     ("tidy", "structure, sizes, words and documents of the tree", tidy::run),
 ];
 
