@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /* bpt.c: the binding prefix table. */
 #ifndef _NNET_BPT_H
 #define _NNET_BPT_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * What differs between the kernels that this compiles for. Kbuild looks into their
  * headers for what came in the middle of a series (NNET_HAS_*), for distributions

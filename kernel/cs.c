@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The content store: Data as the buffer it came in, found by the hash of its
  * name, and for CanBePrefix in the canonical order of names, which is that of

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /* cs.c: the content store. */
 #ifndef _NNET_CS_H
 #define _NNET_CS_H

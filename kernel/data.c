@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The path of a Data: the entries that it answers, the content store, those who
  * wait. Entry: nnet_data(), last.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Packets of lower faces handed to kernel threads, one per processor, because
  * network cards send all frames of an unknown EtherType to one. What local

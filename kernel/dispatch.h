@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /* dispatch.c: packets handed to threads. */
 #ifndef _NNET_DISPATCH_H
 #define _NNET_DISPATCH_H

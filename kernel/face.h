@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * face.c: faces, their ports and their slots; ether.c and udp.c: the faces that
  * have a device or a UDP peer behind them.

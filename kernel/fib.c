@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The forwarding information base: routable prefixes, written by privileged
  * tools only, and the strategy of each prefix.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /* fib.c: routable prefixes and their strategies. */
 #ifndef _NNET_FIB_H
 #define _NNET_FIB_H

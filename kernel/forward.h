@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * What the files of the path share: forward.c (entrance and exit), interest.c,
  * strategy.c, data.c, nack.c.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The path of an Interest: guard, content store, PIT, decision, out. Entry:
  * nnet_interest(), below its parts. Nothing is sent while a lock is held.

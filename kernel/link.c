@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * NDNLPv2 on a face: headers, cutting and joining. No reliability: its
  * acknowledgements are read and ignored.

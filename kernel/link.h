@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /* link.c: NDNLPv2 on a face. */
 #ifndef _NNET_LINK_H
 #define _NNET_LINK_H

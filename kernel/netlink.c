@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The netlink family: what spec/netlink/nnet.yaml promises. Policies and the
  * table of operations are generated from it; the operations are here and in

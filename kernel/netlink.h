@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /* What the operations of the netlink family share. */
 #ifndef _NNET_NETLINK_H
 #define _NNET_NETLINK_H

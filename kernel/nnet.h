@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * A network namespace, what is in it, and the order of its locks. Each part has
  * its header, named like the file that owns its types.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /* pit.c: pending Interests, and the nonces of those that ended. */
 #ifndef _NNET_PIT_H
 #define _NNET_PIT_H

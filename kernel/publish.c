@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * What a socket published: Data that the kernel answers with on its behalf.
  * Everything here is under pub->lock.

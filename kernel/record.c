@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Records of a pending Interest: who asked and who was asked; what a face and a
  * user may have pending; and the nonces of Interests that ended.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * SEQPACKET, the consumer: a window of Interests for the segments of one
  * object, retransmission, order by name, end of the object.

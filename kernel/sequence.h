@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * A SEQPACKET consumer: sequence.c has the window, consume.c the calls.
  * Everything is under q->lock, which the data path takes with bottom halves

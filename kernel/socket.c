@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The socket family. A socket's face comes with its first send or bind and
  * goes with the socket; the face's port points to the socket, whose memory

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Sockets: socket.c, bind.c, send.c, sockopt.c, message.c, publish.c; what of
  * sequence.c and consume.c they call.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The cache behind the cache: Data that leaves the kernel's memory is offered
  * to a store in user space over the netlink family, and Interests for what was

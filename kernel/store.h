@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /* store.c: the cache behind the cache. */
 #ifndef _NNET_STORE_H
 #define _NNET_STORE_H

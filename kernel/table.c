@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Hash heads with the first level of locks. The schemes stand behind one
  * interface so that they can be measured side by side.

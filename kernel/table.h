@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /* table.c: hash heads with the first level of locks. */
 #ifndef _NNET_TABLE_H
 #define _NNET_TABLE_H

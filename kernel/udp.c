@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Lower faces over UDP, IPv4 and IPv6: one pair of sockets per namespace.
  *

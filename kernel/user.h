@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /* user.c: what one user may take of the tables of a namespace. */
 #ifndef _NNET_USER_H
 #define _NNET_USER_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Every packet ends in exactly one verdict, every frame that is no packet in
  * one link verdict; the words are those of spec/registry.md. Declared here

@@ -23,6 +23,8 @@ case ${1:-} in
     ruff format --check --quiet .
     ruff check --quiet .
     mypy --no-error-summary
+    # Each file of the project says who may use it (REUSE.toml).
+    reuse --root .. lint --quiet || { reuse --root .. lint --lines; exit 1; }
     # Two at a time: most of them wait for processes.
     exec pytest --numprocesses 2 --dist loadfile
     ;;

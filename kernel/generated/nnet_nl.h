@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /* Written by kernel/tools/nlgen.py from spec/netlink/nnet.yaml; not by hand. */
 #ifndef _NNET_NL_H
 #define _NNET_NL_H

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0 OR MIT
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
 # Sourced, with `state` (a folder) and `apt` (options of apt-get, an array) set:
 # kernel headers of Debian's archive, unpacked below $state/root and not installed.
 

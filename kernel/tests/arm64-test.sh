@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# SPDX-License-Identifier: GPL-2.0 OR MIT
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
 # Boots Debian's arm64 kernel 6.1 under emulation with the module: arm64-test.sh TARGET
 # SCRIPTS: guest scripts that need no programs but nnet-test, the C examples, ip and
 # busybox: all but those that want onym, for which there is no Rust target here.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# SPDX-License-Identifier: GPL-2.0 OR MIT
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 usage() {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# SPDX-License-Identifier: GPL-2.0 OR MIT
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
 # Cross-builds the module for Debian's kernel 6.1 of another machine:
 #   build-cross.sh TARGET arm64|armhf|mipsel|mips64el|i386
 # Headers come by apt into TARGET, with lists of their own, so that the machine's

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# SPDX-License-Identifier: GPL-2.0 OR MIT
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
 # Builds the module outside the tree: build.sh KERNEL TARGET [make argument...]
 # KERNEL is a version with headers in /usr/src or a build directory.
 set -euo pipefail

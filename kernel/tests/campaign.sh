@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# SPDX-License-Identifier: GPL-2.0 OR MIT
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
 # The long campaign and a thousand faults of each kind on the debug kernel (KASAN,
 # lockdep, kmemleak, failslab), and the campaign and the scripts on one with KCSAN:
 # campaign.sh TARGET

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# SPDX-License-Identifier: GPL-2.0 OR MIT
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
 # sparse, checkpatch, and whether what is generated is fresh: check.sh TARGET
 # Left out of checkpatch, with the reason: MEMORY_BARRIER (acquire and release
 # pairs are explained where their variable is declared), LINUX_VERSION_CODE (one

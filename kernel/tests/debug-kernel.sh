@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# SPDX-License-Identifier: GPL-2.0 OR MIT
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
 # Builds a kernel with checkers from Debian's source, once: debug-kernel.sh TARGET [CHECKERS]
 # CHECKERS: kasan (with lockdep and kmemleak; default), kcsan (data races).
 # Prints the folder. Exit status 77 where tools are missing.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# SPDX-License-Identifier: GPL-2.0 OR MIT
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
 # Makes the source tree that DKMS takes, and builds it with DKMS in a tree of its own:
 #   dkms.sh TARGET          the test: every installed kernel's module is built and told by modinfo
 #   dkms.sh TARGET --tree   the source tree only: TARGET/dkms/nnet-VERSION, for /usr/src

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# SPDX-License-Identifier: GPL-2.0 OR MIT
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
 # python-ndn and NDNts, unmodified, with the programs of tests/interop, for a guest:
 #   guest-foreign.sh FOLDER, and FOLDER.node, the program that runs NDNts
 # They come from PyPI and npm and are kept. Exit status 77 where they cannot be had.

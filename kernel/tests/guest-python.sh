@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# SPDX-License-Identifier: GPL-2.0 OR MIT
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
 # What of Debian's Python a guest needs to run clients/python: guest-python.sh FOLDER
 # Nothing is made where there is none; the guest then leaves the Python calls out.
 set -euo pipefail

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# SPDX-License-Identifier: GPL-2.0 OR MIT
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
 # The folder of the headers of the newest cloud kernel of a series, had once:
 # headers.sh SERIES TARGET. Unpacked, not installed: the packages would bring an
 # image and its boot loader hooks with them.

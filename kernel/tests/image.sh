@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# SPDX-License-Identifier: GPL-2.0 OR MIT
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
 # The folder with Debian's image and modules of a kernel, had once: image.sh VERSION TARGET
 set -euo pipefail
 image=$2/images/$1

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# SPDX-License-Identifier: GPL-2.0 OR MIT
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
 # The guest scripts on a kernel with checkers, built once from Debian's source and
 # kept in TARGET: kernel-debug-test.sh TARGET
 # CHECKERS: kasan (with lockdep and kmemleak; default) or kcsan (data races).

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# SPDX-License-Identifier: GPL-2.0 OR MIT
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
 # Builds the module and boots stock Debian kernels with it: kernel-test.sh TARGET
 # KERNELS: versions or build folders (default: all whose headers are installed, and
 # the newest 6.12 of the archive). SCRIPTS: guest scripts.

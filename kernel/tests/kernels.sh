@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# SPDX-License-Identifier: GPL-2.0 OR MIT
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
 # Compiles the module against the kernels whose headers Debian's archive has, and
 # prints a table: kernels.sh TARGET [PATTERN]
 # Packages come into TARGET with lists of their own and are unpacked, not installed.

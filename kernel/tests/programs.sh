@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0 OR MIT
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
 # Sourced, with `here` and `target` set: builds what guests run beside nnet-test,
 # gathers the packet scripts and the Python module, and exports EXTRA and DATA for vm.sh.
 # ONYM: a binary to take instead. Without a release build the programs are those of the dev profile.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* Ends the virtual machine with an exit status: isa-debug-exit at port 0xf4. */
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: GPL-2.0 OR MIT
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
 """Rows of guests, "ROW CASE SUBJECT METRIC VALUE UNIT" on standard input, as JSON and CSV: rows.py BENCH [--json FILE] [--csv FILE]."""
 
 import argparse

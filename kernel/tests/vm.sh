@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# SPDX-License-Identifier: GPL-2.0 OR MIT
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
 # Boots a kernel with the module and runs guest scripts:
 #   vm.sh MODULE IMAGE MODULES_DIR SCRIPT[,SCRIPT...]
 # Environment: MEM (megabytes), SMP, LIMIT (seconds), EXTRA (files for /bin),

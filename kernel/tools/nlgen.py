@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: GPL-2.0 OR MIT
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
 """Write what user space and kernel share: the netlink family from
 spec/netlink/nnet.yaml, the sockets from spec/netlink/socket.yaml.
 
@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SPEC = ROOT / "spec/netlink/nnet.yaml"
 SOCKET = ROOT / "spec/netlink/socket.yaml"
 MAN = ROOT / "kernel/man/nnet.7.in"
-LICENCE = "SPDX-License-Identifier: GPL-2.0 OR MIT"
+LICENCE = "SPDX-License" "-Identifier: GPL-2.0-only OR MIT"
 NOTE = "Written by kernel/tools/nlgen.py from spec/netlink/nnet.yaml; not by hand."
 SIZES = {"u8": 1, "u16": 2, "u32": 4, "u64": 8}
 

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Runs every command of the manual and compares what it prints: tests/manual/run.py BINARY [PAGE...]
 
+With --cast FILE it records the one page that is named, as a terminal would show it (asciicast, text).
+
 A block of a page (docs/manual/src) is one of these:
 
   ```console            commands after "$ ", continued after "> ", and under each what it prints
@@ -14,12 +16,15 @@ command with & at its end goes on; it is waited for until it has printed what th
 
 Each page has machines of its own: network namespaces with loopback and eth0 on one bridge, an empty
 home, an empty /run, an own process namespace whose end is the end of all that the page started.
+Examples (docs/examples/*/README.md) are pages, too; each machine has the files of their folder. scp
+copies from one machine of a page to another.
 Exit codes: 0 the manual is true, 1 it is not, 77 this machine has no namespaces.
 """
 
 import argparse
 import concurrent.futures
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -33,6 +38,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 BOOK = ROOT / "docs/manual/src"
+EXAMPLES = ROOT / "docs/examples"
 COMMAND_S = 60.0  # longest time of a command, and of a background one until it has said its text
 FENCE = re.compile(r"^(`{3,})\s*([^`]*)$")
 LANGUAGES_NOT_RUN = {"sh", "bash", "shell"}
@@ -115,13 +121,43 @@ def lines(text: str) -> list[str]:
     return text.removesuffix("\n").split("\n") if text else []
 
 
+class Cast:
+    """What a terminal would show of a page, typed at a steady pace: asciicast version 2."""
+
+    TYPED_S, READ_S = 0.04, 1.2
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.events: list[tuple[float, str, str]] = []
+
+    def show(self, text: str, after: float) -> None:
+        self.now += after
+        self.events.append((round(self.now, 3), "o", text.replace("\n", "\r\n")))
+
+    def command(self, command: Command, printed: list[str], took: float) -> None:
+        self.show("$ ", 0)
+        for letter in command.text:
+            self.show(letter, self.TYPED_S)
+        self.show("\n", self.TYPED_S)
+        if printed:
+            self.show("\n".join(printed) + "\n", took)
+        self.now += self.READ_S
+
+    def write(self, file: Path) -> None:
+        head = {"version": 2, "width": 100, "height": 30, "title": "Onym: the first file"}
+        rows = [head, *(list(event) for event in self.events)]
+        file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
 class Host:
     """A machine of a page: a shell in namespaces of its own, which keeps its folder and jobs."""
 
-    def __init__(self, name: str, folder: Path, path: str):
+    def __init__(self, name: str, folder: Path, path: str, given: list[Path]):
         self.name, self.folder, self.count = name, folder, 0
         self.home = folder / "home"
         self.home.mkdir(parents=True)
+        for file in given:
+            shutil.copy(file, self.home)
         environment = {
             "PATH": path,
             "HOME": str(self.home),
@@ -152,7 +188,7 @@ class Host:
         address = f"ip address add 192.0.2.{number}/24 dev eth0 && ip link set eth0 up && ip route add default dev eth0"
         self.run(Command(0, address), 0)
 
-    def run(self, command: Command, status: int) -> None:
+    def run(self, command: Command, status: int) -> list[str]:
         self.count += 1
         base = self.folder / str(self.count)
         said, ended, text = base.with_suffix(".out"), base.with_suffix(".rc"), base.with_suffix(".cmd")
@@ -180,6 +216,7 @@ class Host:
             raise Untrue(self.difference(command, printed, f"ends with {came} and not {status}"))
         if command.line and not matches(command.expected, printed):
             raise Untrue(self.difference(command, printed, "prints something else"))
+        return printed
 
     def difference(self, command: Command, printed: list[str], what: str) -> str:
         shown = "\n".join(f"    {line}" for line in printed) or "    (nothing)"
@@ -196,17 +233,24 @@ def elsewhere(block: Block) -> int:
     return len(block.commands())
 
 
-def run_page(page: Path, folder: Path, path: str) -> str:
+def run_page(page: Path, folder: Path, path: str, cast: Cast) -> str:
     """All of a page, in the namespaces of this process."""
     found = blocks(page.read_text())
     subprocess.run(["ip", "link", "add", "lan", "type", "bridge"], check=True)
     subprocess.run(["ip", "link", "set", "lan", "up"], check=True)
     hosts: dict[str, Host] = {}
     ran = other = 0
+    is_example = page.is_relative_to(EXAMPLES)
+    given = [f for f in sorted(page.parent.iterdir()) if f.is_file() and f != page] if is_example else []
+    scp = folder / "bin/scp"
+    scp.parent.mkdir()
+    scp.write_text(f'#!/bin/sh\ncp "$1" {folder}/"${{2%%:*}}"/home/"${{2#*:}}"\n')
+    scp.chmod(0o755)
+    path = f"{scp.parent}:{path}"
 
     def host(name: str) -> Host:
         if name not in hosts:
-            hosts[name] = Host(name, folder / name, path)
+            hosts[name] = Host(name, folder / name, path, given)
             hosts[name].connect(ord(name) - ord("a") + 1)
         return hosts[name]
 
@@ -227,15 +271,20 @@ def run_page(page: Path, folder: Path, path: str) -> str:
             commands = block.commands()
             for command in commands:
                 status = int(block.options.get("exit", 0)) if command is commands[-1] else 0
-                host(block.host).run(command, status)
+                begun = time.monotonic()
+                printed = host(block.host).run(command, status)
+                cast.command(command, printed, time.monotonic() - begun)
                 ran += 1
     return f"{ran} commands on {len(hosts)} machines" + (f", {other} in other tests" if other else "")
 
 
-def inside(page: Path, path: str) -> int:
+def inside(page: Path, path: str, file: Path | None) -> int:
     with tempfile.TemporaryDirectory(prefix="onym-manual-") as folder:
         try:
-            print(run_page(page, Path(folder), path))
+            cast = Cast()
+            print(run_page(page, Path(folder), path, cast))
+            if file:
+                cast.write(file)
             return 0
         except Untrue as wrong:
             print(wrong)
@@ -279,6 +328,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("binary", type=Path)
     parser.add_argument("pages", nargs="*", type=Path)
+    parser.add_argument("--cast", type=Path, metavar="FILE")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     binary = args.binary.resolve()
@@ -286,29 +336,34 @@ def main() -> int:
         parser.error(f"{binary} is no program; build it: make build")
     path = f"{binary.parent}:/usr/sbin:/usr/bin:/sbin:/bin"
     if args.inside:
-        return inside(args.pages[0], path)
+        return inside(args.pages[0], path, args.cast)
 
     words = namespaces() if shutil.which("ip") and shutil.which("unshare") else None
     if not words:
         print("manual: skipped, namespaces cannot be made here (root, or user namespaces; iproute2)", file=sys.stderr)
         return 77
     every = sorted(BOOK.rglob("*.md"))
-    pages = [p.resolve() for p in args.pages] or [p for p in every if p.name != "SUMMARY.md"]
+    examples = [p for p in sorted(EXAMPLES.glob("*/README.md")) if "```console" in p.read_text()]
+    pages = [p.resolve() for p in args.pages] or [p for p in every if p.name != "SUMMARY.md"] + examples
     failed = check_book(every) if not args.pages else []
     for text in failed:
         print(f"manual: {text}", file=sys.stderr)
 
+    if args.cast and len(pages) != 1:
+        parser.error("--cast records one page")
+    recorded = ["--cast", args.cast.resolve()] if args.cast else []
+
     def one(page: Path) -> tuple[Path, int, str, float]:
         begun = time.monotonic()
         done = subprocess.run(
-            [*words, sys.executable, __file__, "--inside", binary, page], capture_output=True, text=True
+            [*words, sys.executable, __file__, "--inside", *recorded, binary, page], capture_output=True, text=True
         )
         return page, done.returncode, done.stdout + done.stderr, time.monotonic() - begun
 
     wrong = len(failed)
     with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         for page, status, text, seconds in pool.map(one, pages):
-            name = page.relative_to(BOOK) if page.is_relative_to(BOOK) else page
+            name = page.relative_to(ROOT) if page.is_relative_to(ROOT) else page
             if status == 0 and not text.startswith("0 commands on 0"):
                 print(f"{name}: {text.strip()} ({seconds:.1f} s)")
             elif status != 0:

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0 OR MIT
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
 # What a stranger can cost: each law on a module of its own.
 failed=0
 # ONLY: which laws, for those who look at one.

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0 OR MIT
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
 """Every call of clients/python/onym/kernel.py once, in the guest; a route to Face_local below /py is there."""
 
 import sys

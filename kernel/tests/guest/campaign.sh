@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0 OR MIT
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
 #
 #   witness, users 1000 and 1001, user 1002 in namespaces of their own
 #     host ----- veth ----- x: root, with frames

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0 OR MIT
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
 # The calls of the C library, the Rust crate and the Python module, and `onym … --kernel`.
 set -e
 insmod /nnet.ko $LOAD

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0 OR MIT
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
 # The packet scripts of the pull path; known differences are in the deviations.
 set -e
 insmod /nnet.ko $LOAD

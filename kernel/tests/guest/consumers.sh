@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0 OR MIT
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
 # Fifteen SEQPACKET consumers of one object, without cache, each with its window
 # (the paper's Fig. 7): memory of the whole guest beyond the start, processor
 # time of the whole guest. Only under -icount do the times mean anything.

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0 OR MIT
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
 # Instructions of an exchange, a cache hit and a publication. Only under -icount.
 set -e
 insmod /nnet.ko hash_bits=16

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0 OR MIT
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
 # A process that is killed, a device, a namespace and the module that are removed,
 # while traffic flows, ROUNDS times each; the first three in LANES at the same time.
 set -e

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0 OR MIT
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
 # Programs of others, as they come from PyPI and npm, put and fetch through the module
 # by the bridge's Unix socket: python-ndn and NDNts, each for the other.
 set -e

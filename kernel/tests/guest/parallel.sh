@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0 OR MIT
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
 # What processes on several processors get done at once, by scheme of LOCKS; REPEAT times
 # in turn. With /proc/lock_stat also what the locks of tables were waited for.
 set -e

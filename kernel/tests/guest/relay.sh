@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0 OR MIT
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
 #
 #   g (asks) ---- veth ---- r ---- veth ---- g (answers)
 #                       nnet (the module), onym or ndnd

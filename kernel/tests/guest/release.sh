@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0 OR MIT
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
 # A face that is released while fragments of packets that it knows come in: nothing
 # is left that touches it later. Debug builds widen the window between the steps.
 set -e

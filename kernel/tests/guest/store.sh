@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0 OR MIT
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
 # The cache behind the cache: what the kernel evicts is found again on disk.
 set -e
 insmod /nnet.ko $LOAD

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0 OR MIT
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
 # What must not break: each for a bounded number of rounds.
 set -e
 R=${ROUNDS:-300}

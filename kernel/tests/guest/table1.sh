@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0 OR MIT
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
 # Table 1 of the paper: the delay of a cache hit, in the kernel and in user space
 # behind netlink. Only under -icount do the times mean anything.
 set -e

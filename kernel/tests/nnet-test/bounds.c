@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* What a stranger can cost others: each command is one law of the security page. */
 #include "nnet-test.h"
 #include "internal.h"

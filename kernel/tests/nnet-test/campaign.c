@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The campaign: sequences of socket calls, netlink messages and frames from several
  * users and namespaces, drawn from a seed. What is sent is mostly well formed, of few

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * What an exchange, a cache hit and a publication cost. Under -icount shift=1 the
  * clock counts instructions, 2 ns each, those of this program among them.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* Several users at once, each doing what it likes; one who behaves is served all the time. */
 #include "nnet-test.h"
 

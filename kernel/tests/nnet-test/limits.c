@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* What one who may do nothing cannot do to others: link fields, faces, limits, rows. */
 #include "nnet-test.h"
 

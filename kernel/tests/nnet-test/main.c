@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The tests that run in the guest: nnet-test COMMAND ARGUMENT... Exit 0 when
  * the law holds; what did not hold is said.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * What the commands of nnet-test share. Each command takes its arguments and
  * gives the exit status: 0 when its law holds; what did not hold is said.

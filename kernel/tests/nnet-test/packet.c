@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* Packets made octet by octet, for what the library does not say. */
 #include "nnet-test.h"
 #include "internal.h"

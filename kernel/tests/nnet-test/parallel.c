@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* What several processors get done at the same time: by wall clock, so not under -icount. */
 #include "nnet-test.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* Pending Interests: how long, how many, whose, and what is left when who asked has gone. */
 #include "nnet-test.h"
 #include "internal.h"

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* What namespaces, devices and readers share: each command is one law. */
 #include "nnet-test.h"
 #include "internal.h"

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* The sockets of one host: binding, errors, publications, SEQPACKET. */
 #include "nnet-test.h"
 

@@ -54,11 +54,7 @@ fn parse_line(topology: &mut Topology, number: usize, line: &str) -> Result<(), 
     }
 }
 
-fn parse_node_of_mini_ndn(
-    topology: &mut Topology,
-    name: &str,
-    rest: &[&str],
-) -> Result<(), Fault> {
+fn parse_node_of_mini_ndn(topology: &mut Topology, name: &str, rest: &[&str]) -> Result<(), Fault> {
     let rest = rest.strip_prefix(&["_"]).unwrap_or(rest);
     for (key, _) in pairs(rest)? {
         if !matches!(key, "network" | "router" | "radius" | "angle") {

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /* Written by kernel/tools/nlgen.py from spec/netlink/socket.yaml; not by hand. */
 /*
  * AF_NNET: sockets of named data. What a program needs beside <sys/socket.h>.
