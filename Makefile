@@ -6,7 +6,7 @@ CARGO ?= cargo
 PREFIX ?= /usr/local
 XTASK := $(CARGO) run --quiet --package xtask --
 
-.PHONY: help demo test check build static deb archive docs docker-test kubernetes-test bench bench-services bench-containers replay experiments attacks interop conformance-foreign kernel-test kernel-debug-test fuzz builds gen install clean setup-base setup-test
+.PHONY: help demo test check build static deb archive packages-vm docs docker-test kubernetes-test bench bench-services bench-containers replay experiments attacks interop conformance-foreign kernel-test kernel-debug-test fuzz builds gen install clean setup-base setup-test
 
 help:            ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 18
@@ -33,6 +33,10 @@ deb: build       ## Debian packages of the node, target/deb
 
 archive: static  ## an archive with the static program and an install script, target/archive
 	scripts/archive.sh target/static/onym
+
+packages-vm: setup-test ## the package by a real systemd in a virtual machine (root; minutes)
+	$(CARGO) build --release --locked --package onym
+	tests/packages/vm.sh target/release/onym
 
 docs: setup-base ## the manual as a site with search, target/manual (mdBook, installed once into target/tools)
 	@scripts/setup.sh docs

@@ -12,7 +12,8 @@ A block of a page (docs/manual/src) is one of these:
   ```toml,file=NAME     written to NAME in the home of the machine (any language; host= as above)
 
 In what is printed … stands for anything within a line, and alone on its line for any lines. A
-command with & at its end goes on; it is waited for until it has printed what the page shows.
+command with & at its end goes on; it is waited for until it has printed what the page shows, and not
+looked at when the page shows nothing.
 
 Each page has machines of its own: network namespaces with loopback and eth0 on one bridge, an empty
 home, an empty /run, an own process namespace whose end is the end of all that the page started.
@@ -154,7 +155,7 @@ class Host:
 
     def __init__(self, name: str, folder: Path, path: str, given: list[Path]):
         self.name, self.folder, self.count = name, folder, 0
-        self.home = folder / "home"
+        self.home = folder / "place"
         self.home.mkdir(parents=True)
         for file in given:
             shutil.copy(file, self.home)
@@ -205,6 +206,8 @@ class Host:
             over = ended.exists()
             if said.exists():
                 printed = lines(said.read_text(errors="replace"))
+            if over and background and not command.expected:
+                return printed
             if over and (not background or matches(command.expected, printed)):
                 break
             late = time.monotonic() > deadline
@@ -244,7 +247,7 @@ def run_page(page: Path, folder: Path, path: str, cast: Cast) -> str:
     given = [f for f in sorted(page.parent.iterdir()) if f.is_file() and f != page] if is_example else []
     scp = folder / "bin/scp"
     scp.parent.mkdir()
-    scp.write_text(f'#!/bin/sh\ncp "$1" {folder}/"${{2%%:*}}"/home/"${{2#*:}}"\n')
+    scp.write_text(f'#!/bin/sh\ncp "$1" {folder}/"${{2%%:*}}"/place/"${{2#*:}}"\n')
     scp.chmod(0o755)
     path = f"{scp.parent}:{path}"
 

@@ -1,6 +1,7 @@
 //! What `nfdc` prints: one line for each thing, `key=value` between single spaces.
 
 use crate::node_words as words;
+use crate::plain;
 use onym_wire::mgmt::{
     CS_ADMIT, CS_SERVE, CsInfo, FACE_CONGESTION_MARKING, FACE_LOCAL_FIELDS, FACE_RELIABILITY,
     FaceStatus, FibEntry, ForwarderStatus, ROUTE_CAPTURE, ROUTE_CHILD_INHERIT, RibEntry, Route,
@@ -24,8 +25,8 @@ pub(crate) fn face_lines(face: &FaceStatus) -> String {
 fn parts(f: &FaceStatus) -> Vec<String> {
     let mut parts = vec![
         format!("faceid={}", f.face_id),
-        format!("remote={}", f.uri),
-        format!("local={}", f.local_uri),
+        format!("remote={}", plain::line(&f.uri)),
+        format!("local={}", plain::line(&f.local_uri)),
     ];
     if let Some(ms) = f.expiration_period_ms {
         parts.push(format!("expires={}s", ms / 1000));
@@ -136,7 +137,7 @@ pub(crate) fn section(heading: &str, lines: impl IntoIterator<Item = String>) ->
 pub(crate) fn general(s: &ForwarderStatus) -> String {
     let up = s.current_timestamp_ms.saturating_sub(s.start_timestamp_ms) / 1000;
     let mut parts = vec![
-        format!("version={}", s.nfd_version),
+        format!("version={}", plain::line(&s.nfd_version)),
         format!("startTime={}", time(s.start_timestamp_ms)),
         format!("currentTime={}", time(s.current_timestamp_ms)),
         format!("uptime={up} seconds"),
@@ -199,7 +200,7 @@ pub(crate) struct Report {
 pub(super) fn report(r: &Report) -> String {
     [
         general(&r.general),
-        section("Channels", r.channels.iter().cloned()),
+        section("Channels", r.channels.iter().map(|uri| plain::line(uri).into_owned())),
         section("Faces", r.faces.iter().map(face)),
         section("FIB", r.fib.iter().map(fib)),
         section("RIB", r.rib.iter().map(rib)),

@@ -166,7 +166,10 @@ pub(super) fn split(line: &str) -> Result<Vec<String>, String> {
 mod tests {
     use super::*;
 
-    fn given(line: &str) -> Result<(String, Vec<(&'static str, String)>), String> {
+    /// A command with its arguments.
+    type Typed = (String, Vec<(&'static str, String)>);
+
+    fn given(line: &str) -> Result<Typed, String> {
         let (form, given) = parse(&split(line)?)?;
         Ok((format!("{} {}", form.noun, form.verb), given.into_iter().collect()))
     }
