@@ -334,7 +334,7 @@ fn start_http(
     socket: std::net::TcpListener,
     tls: Option<ServerTls>,
     app: Arc<App>,
-    posted: mpsc::Receiver<onym_services::element::RulesForFilter>,
+    posted: mpsc::Receiver<onym_services::effect::RulesForFilter>,
 ) -> Result<Http, HostError> {
     let failed = |e: std::io::Error| HostError::System(format!("the control interface: {e}"));
     socket.set_nonblocking(true).map_err(failed)?;

@@ -9,7 +9,9 @@
 use crate::chain::Origin;
 use crate::config::{CacheMode as Mode, ContentStore as Config, KindConfig, Order};
 use crate::control::{Answer, CachedEntry, Entries, Import, Merged, Page, Request};
-use crate::element::{Cx, Element, Refusal};
+use crate::cx::Cx;
+use crate::element::Element;
+use crate::refusal::Refusal;
 use crate::rendezvous;
 use crate::stats::{self, CachePeriod, KindStats};
 use crate::table;

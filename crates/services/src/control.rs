@@ -2,6 +2,7 @@
 //!
 //! The serde form of the types is that of spec/services.md; who reads and writes it is the shell.
 
+mod entries;
 mod keys;
 mod routes;
 mod rules;
@@ -9,14 +10,12 @@ mod sessions;
 mod table;
 mod trust;
 
+pub use entries::{CachedEntry, Downstream, Entries, PendingEntry, RouteEntry};
 pub use keys::{KeyInfo, KeySpec};
 pub use routes::{RouteInfo, RouteOrigin, RouteSpec};
 pub use rules::{RuleId, RuleInfo};
 pub use sessions::{SessionInfo, SessionState};
-pub use table::{
-    CHUNK_MAX, CachedEntry, Downstream, Entries, Import, Merged, Page, PendingEntry, RouteEntry,
-    Table,
-};
+pub use table::{CHUNK_MAX, Import, Merged, Page, Table};
 pub use trust::{TrustRule, TrustSource};
 
 use serde::Serialize;

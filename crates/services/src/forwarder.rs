@@ -6,10 +6,12 @@
 
 use crate::config::{Forwarder as Config, KindConfig};
 use crate::control::{Answer, Request, SetRequest};
-use crate::element::{Cx, Element, Refusal};
+use crate::cx::Cx;
+use crate::element::Element;
 use crate::events::Event;
 use crate::name_router::{Routes, Spec};
 use crate::names;
+use crate::refusal::Refusal;
 use crate::registration::{Registrar, is_command};
 use crate::stats::{self, KindStats};
 use crate::verdict::Verdict;

@@ -3,11 +3,14 @@
 
 use crate::config::Config;
 use crate::control::{Answer, Request};
-use crate::element::{Cx, Effect, Element, Refusal};
+use crate::cx::Cx;
+use crate::effect::Effect;
+use crate::element::Element;
 use crate::events::Event;
 use crate::freeze::{Freeze, FreezeState, Limits};
 use crate::kind::Kind;
 use crate::ports::{Counts, Port, Ports, Side};
+use crate::refusal::Refusal;
 use crate::settings::Settings;
 use crate::stats::Stats;
 use crate::verdict::{Unsent, Verdict, Verdicts};

@@ -2,80 +2,21 @@
 //!
 //! Bounded by [`KEYS_MAX`]; a set beyond is refused.
 
-use crate::control::{Answer, Changed, KeyInfo, KeySpec, Merged, SetRequest};
-use crate::element::Refusal;
+mod key;
+mod read;
+
+pub use key::Key;
+
+use crate::control::{Answer, Changed, KeySpec, Merged, SetRequest};
 use crate::names;
-use crate::table::decode;
-use crate::verify::Secret;
-use onym_crypto::cert::{identity_of_key, key_of_locator};
-use onym_crypto::{Certificate, PublicKey};
-use onym_wire::cert::ValidityPeriod;
-use onym_wire::name::{Name, NameRef};
+use crate::refusal::Refusal;
+use onym_crypto::Certificate;
+use onym_crypto::cert::key_of_locator;
+use onym_wire::name::NameRef;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// Most keys.
 pub const KEYS_MAX: usize = 4096;
-
-/// Fewest octets of a shared secret.
-const SECRET_LEN_MIN: usize = 16;
-
-/// One key.
-#[derive(Debug, Clone)]
-pub struct Key {
-    /// Its name.
-    pub name: Name,
-    /// Full name of the certificate that it came with.
-    pub certificate: Option<Name>,
-    /// When it counts, where a certificate says so.
-    validity: Option<ValidityPeriod>,
-    /// What it verifies with.
-    pub secret: Arc<Secret>,
-    /// What it may sign for.
-    pub prefixes: Vec<Name>,
-    /// Signatures found right and wrong.
-    pub verified: u64,
-    /// Signatures found wrong.
-    pub failed: u64,
-    number: u64,
-    spec: KeySpec,
-}
-
-impl Key {
-    /// Whether it may sign for `name`.
-    #[must_use]
-    pub fn may_sign(&self, name: NameRef<'_>) -> bool {
-        self.prefixes.iter().any(|p| p.as_ref().is_prefix_of(name))
-    }
-
-    /// Whether its certificate is valid at this moment, in milliseconds since the Unix epoch; a key
-    /// without one always is.
-    #[must_use]
-    pub fn is_valid_at(&self, now_ms: u64) -> bool {
-        let second = i64::try_from(now_ms / 1000).unwrap_or(i64::MAX);
-        self.validity.is_none_or(|validity| validity.contains(second))
-    }
-
-    /// Its number in the set, never used again.
-    #[must_use]
-    pub fn number(&self) -> u64 {
-        self.number
-    }
-
-    fn info(&self) -> KeyInfo {
-        let kind = match &*self.secret {
-            Secret::Public(key) => key.key_type().word(),
-            Secret::Hmac(_) => "hmac",
-        };
-        KeyInfo {
-            name: self.name.to_string(),
-            kind,
-            prefixes: self.prefixes.iter().map(ToString::to_string).collect(),
-            verified: self.verified,
-            failed: self.failed,
-        }
-    }
-}
 
 /// Keys by name.
 #[derive(Debug, Default)]
@@ -182,6 +123,12 @@ impl KeySet {
         keys.iter().enumerate().map(parse).collect()
     }
 
+    fn parse(&mut self, field: &str, spec: &KeySpec) -> Result<Key, Refusal> {
+        let key = Key::read(self.next + 1, field, spec)?;
+        self.next += 1;
+        Ok(key)
+    }
+
     fn change(&mut self, add: Vec<Key>, remove: &[Vec<u8>]) -> Result<Changed, Refusal> {
         let new = add.iter().filter(|k| !self.keys.contains_key(k.name.value())).count();
         if self.keys.len() + new > KEYS_MAX + remove.len() {
@@ -199,55 +146,5 @@ impl KeySet {
             }
         }
         Ok(Changed::new(added, removed, unchanged))
-    }
-
-    fn parse(&mut self, field: &str, spec: &KeySpec) -> Result<Key, Refusal> {
-        let bad = |what: &str, why: String| Refusal::field(format!("{field}/{what}"), why);
-        let mut name = spec.name.clone();
-        let (mut of, mut validity) = (None, None);
-        let given = [&spec.spki, &spec.pem, &spec.certificate, &spec.hmac];
-        if given.iter().filter(|g| g.is_some()).count() != 1 {
-            return Err(bad("", "exactly one of spki, pem, certificate and hmac is given".into()));
-        }
-        let public = |what: &str, der: &[u8]| {
-            PublicKey::from_spki(der).map(Secret::Public).map_err(|e| bad(what, e.to_string()))
-        };
-        let secret = if let Some(text) = &spec.spki {
-            public("spki", &decode(field, text)?)?
-        } else if let Some(text) = &spec.pem {
-            let body = text.lines().filter(|l| !l.starts_with("-----")).collect::<String>();
-            public("pem", &decode(field, &body)?)?
-        } else if let Some(text) = &spec.certificate {
-            let wire = decode(field, text)?;
-            let parsed = Certificate::parse(&wire);
-            let certificate = parsed.map_err(|e| bad("certificate", e.to_string()))?;
-            if name.is_empty() {
-                name = certificate.key_name().to_string();
-            }
-            of = Some(certificate.name().to_name());
-            validity = Some(certificate.validity());
-            Secret::Public(certificate.public_key().clone())
-        } else {
-            let secret = decode(field, spec.hmac.as_deref().unwrap_or_default())?;
-            if secret.len() < SECRET_LEN_MIN {
-                let text = format!("a secret has at least {SECRET_LEN_MIN} octets");
-                return Err(bad("hmac", text));
-            }
-            Secret::Hmac(secret)
-        };
-        let name = names::name(&format!("{field}/name"), &name)?;
-        let mut prefixes = Vec::new();
-        for text in &spec.prefixes {
-            prefixes.push(names::name(&format!("{field}/prefixes"), text)?);
-        }
-        if prefixes.is_empty() {
-            let identity = identity_of_key(name.as_ref()).map(NameRef::to_name);
-            prefixes.push(identity.unwrap_or_else(|_| name.clone()));
-        }
-        self.next += 1;
-        let (number, spec) = (self.next, spec.clone());
-        let (secret, verified, failed) = (Arc::new(secret), 0, 0);
-        let certificate = of;
-        Ok(Key { name, certificate, validity, secret, prefixes, verified, failed, number, spec })
     }
 }

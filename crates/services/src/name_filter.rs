@@ -9,7 +9,9 @@ mod rules;
 
 use crate::config::{Action, KindConfig, NameFilter as Config};
 use crate::control::{Answer, Entries, Request};
-use crate::element::{Cx, Element, Refusal, name_of};
+use crate::cx::{Cx, name_of};
+use crate::element::Element;
+use crate::refusal::Refusal;
 use crate::rule::Applies;
 use crate::stats::{self, KindStats};
 use crate::table;

@@ -1,6 +1,6 @@
 //! Names in JSON and in tables.
 
-use crate::element::Refusal;
+use crate::refusal::Refusal;
 use onym_tables::hash::component_count;
 use onym_tables::{HashKey, Prefix};
 use onym_wire::NAME_COMPONENTS_MAX;

@@ -4,7 +4,7 @@
 //! in either format. Each gets an answer; a route is in the table before its answer leaves.
 
 use crate::config::RegistrationPolicy;
-use crate::element::Cx;
+use crate::cx::Cx;
 use crate::events::{Event, RouteEvent};
 use crate::keys::KeySet;
 use crate::stats::Registrations;

@@ -8,13 +8,16 @@
 
 mod choose;
 mod staged;
+mod state;
 mod watch;
 
 use crate::chain::NextHops;
 use crate::config::{KindConfig, Strategy, StrategyForwarder as Config};
-use crate::element::{Cx, Element, Refusal, name_of};
+use crate::cx::{Cx, name_of};
+use crate::element::Element;
 use crate::names;
 use crate::ports::Side;
+use crate::refusal::Refusal;
 use crate::stats::{self, KindStats, Upstream};
 use crate::transparent;
 use crate::verdict::Verdict;

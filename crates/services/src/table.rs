@@ -1,7 +1,7 @@
 //! Export of tables in parts, and base64.
 
 use crate::control::{Answer, CHUNK_MAX, Entries, Page, Table};
-use crate::element::Refusal;
+use crate::refusal::Refusal;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 

@@ -1,6 +1,6 @@
 //! Shared by transparent elements: a packet goes to the other side.
 
-use crate::element::Cx;
+use crate::cx::Cx;
 use crate::ports::Side;
 use crate::verdict::Verdict;
 use onym_link::{Packet, PacketKind};

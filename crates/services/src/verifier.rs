@@ -14,10 +14,12 @@ mod trust;
 
 use crate::config::{KindConfig, SignatureVerifier as Config, VerifierMode as Mode};
 use crate::control::{Answer, Entries, Request};
-use crate::element::{Cx, Element, Refusal};
+use crate::cx::Cx;
+use crate::element::Element;
 use crate::events::Event;
 use crate::histogram::Histogram;
 use crate::keys::KeySet;
+use crate::refusal::Refusal;
 use crate::stats::{self, Durations, FailurePeriod, KindStats};
 use crate::table;
 use crate::transparent;

@@ -17,7 +17,7 @@ use onym_link::{Link, LinkConfig, Outbox, Packet, Received as FromLink};
 use onym_services::chain::Origin;
 use onym_services::config::{KindConfig, Order};
 use onym_services::control::{RouteSpec, SetRequest};
-use onym_services::element::Effect;
+use onym_services::effect::Effect;
 use onym_services::{Answer, Function, Kind, Now, Port, Side};
 use onym_tables::{FaceId, HashKey, Tick};
 use std::collections::{BTreeMap, VecDeque};

@@ -1,7 +1,7 @@
 //! Posts to the control interfaces of other services: rules of a verifier for a filter.
 
 use onym_http::client::{Body, Client, Method};
-use onym_services::element::RulesForFilter;
+use onym_services::effect::RulesForFilter;
 use serde_json::json;
 use std::time::Duration;
 use tokio::sync::mpsc::Receiver;

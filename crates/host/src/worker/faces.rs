@@ -5,7 +5,7 @@ use crate::uri;
 use onym_engine::{LocalFace, Slot};
 use onym_face::Face;
 use onym_link::LinkConfig;
-use onym_services::element::Effect;
+use onym_services::effect::Effect;
 use onym_services::events::FaceEvent;
 use onym_services::{Event, FarEnd, Port, Side};
 use onym_tables::{FaceId, Tick};

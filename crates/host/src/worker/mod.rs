@@ -16,7 +16,7 @@ use onym_engine::{Clock, Engine, Jobs, ListenerId, Policy, clock::unix_ms, mailb
 use onym_face::{Listener, Peer};
 use onym_http::folders::Folders;
 use onym_link::Outbox;
-use onym_services::element::RulesForFilter;
+use onym_services::effect::RulesForFilter;
 use onym_services::verify::Job;
 use onym_services::{Event, FarEnd, Function, Now, Side};
 use onym_tables::{FaceId, KeyedMap, Tick};

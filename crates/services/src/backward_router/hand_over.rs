@@ -3,7 +3,8 @@
 use super::BackwardRouter;
 use crate::chain::Origin;
 use crate::control::{Answer, Downstream, Entries, Import, Merged, Page, PendingEntry};
-use crate::element::{Cx, Refusal};
+use crate::cx::Cx;
+use crate::refusal::Refusal;
 use crate::table;
 use onym_forward::stage::Waiting;
 use onym_tables::pit::{InRecord, Token};

@@ -2,7 +2,7 @@
 
 use super::{PacketDispatcher, Path, Session};
 use crate::control::{Answer, SessionInfo, SessionState};
-use crate::element::Cx;
+use crate::cx::Cx;
 use crate::ports::Counts;
 use onym_link::PacketKind;
 

@@ -2,9 +2,10 @@
 
 use crate::config::Action;
 use crate::control::{Answer, Changed, Merged, RuleId, RuleInfo, SetRequest};
-use crate::element::{Cx, Refusal};
+use crate::cx::Cx;
 use crate::events::Event;
 use crate::names;
+use crate::refusal::Refusal;
 use crate::rule::{Applies, Match, Rule};
 use onym_tables::prefix_map::PrefixMap;
 use onym_tables::{HashKey, NameHashes, Tick};

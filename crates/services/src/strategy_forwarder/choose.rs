@@ -4,7 +4,7 @@
 
 use super::watch::Watch;
 use crate::config::{Strategy, StrategyForwarder as Config};
-use crate::element::Cx;
+use crate::cx::Cx;
 use crate::events::Event;
 use crate::ports::Side;
 use crate::rendezvous;

@@ -5,9 +5,10 @@
 //! came from. The hop is counted by the backward router.
 
 use crate::chain::{Came, Clients, NextHops, Origin};
-use crate::element::{Cx, Refusal};
+use crate::cx::Cx;
 use crate::names;
 use crate::ports::Side;
+use crate::refusal::Refusal;
 use crate::verdict::Verdict;
 use onym_forward::stage::{Handed, Hops, NoCache};
 use onym_forward::{Config, FaceInfo, Forwarder, Verdict as Inner};

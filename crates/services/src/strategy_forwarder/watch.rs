@@ -1,53 +1,12 @@
 //! Unanswered Interests of each face: round-trip times, and faces that do not answer.
 
+use super::state::State;
 use onym_link::PacketKind;
-use onym_tables::rtt::RttEstimator;
 use onym_tables::{FaceId, NameHashes, Tick};
 use std::collections::{BTreeMap, VecDeque};
-use std::time::Duration;
 
 /// Interests watched at once; beyond, the oldest is forgotten.
 pub(super) const PENDING_MAX: usize = 65_536;
-
-/// What is known of one face.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct State {
-    pub(super) interests: u64,
-    pub(super) data: u64,
-    pub(super) outstanding: u32,
-    rtt: RttEstimator,
-    /// Unanswered since it answered last.
-    silent: u32,
-    /// Until when it is left alone; it is dead until it answers.
-    dead_until: Option<Tick>,
-    pub(super) probed: Tick,
-    /// Current weight of smooth weighted round robin.
-    pub(super) current: i64,
-}
-
-impl State {
-    /// Whether it is believed dead.
-    pub(super) fn is_dead(&self) -> bool {
-        self.dead_until.is_some()
-    }
-
-    /// Its smoothed round-trip time.
-    pub(super) fn smoothed_rtt(&self) -> Option<Duration> {
-        self.rtt.smoothed()
-    }
-
-    /// Whether it is dead and may be tried again.
-    pub(super) fn may_probe(&self, now: Tick, every_ms: u64) -> bool {
-        self.dead_until.is_some_and(|until| until <= now) && self.probed.plus_ms(every_ms) <= now
-    }
-
-    fn failed(&mut self, now: Tick, fail_after: u32, hold_down_ms: u64) {
-        self.silent += 1;
-        if self.silent >= fail_after.max(1) {
-            self.dead_until = Some(now.plus_ms(hold_down_ms));
-        }
-    }
-}
 
 /// All faces, and what they were asked.
 #[derive(Debug, Default)]
@@ -118,12 +77,7 @@ impl Watch {
             sent = prefix.and_then(|p| self.pending.remove(&(p.hash, face)));
         }
         let Some((sent, _)) = sent else { return };
-        let state = self.state_mut(face);
-        state.outstanding = state.outstanding.saturating_sub(1);
-        state.silent = 0;
-        state.dead_until = None;
-        state.data += 1;
-        state.rtt.sample(now.since(sent));
+        self.state_mut(face).answered(now.since(sent));
     }
 
     /// A Nack came from `face`.
@@ -136,9 +90,7 @@ impl Watch {
         hold_ms: u64,
     ) {
         if self.pending.remove(&(hash, face)).is_some() {
-            let state = self.state_mut(face);
-            state.outstanding = state.outstanding.saturating_sub(1);
-            state.failed(now, fail_after, hold_ms);
+            self.state_mut(face).failed(now, fail_after, hold_ms);
         }
     }
 
@@ -153,9 +105,7 @@ impl Watch {
             // Asked again since: the later time counts.
             if known.is_some_and(|(_, latest)| *latest <= now) {
                 self.pending.remove(&(hash, face));
-                let state = self.state_mut(face);
-                state.outstanding = state.outstanding.saturating_sub(1);
-                state.failed(now, fail_after, hold_down_ms);
+                self.state_mut(face).failed(now, fail_after, hold_down_ms);
             }
         }
     }

@@ -7,11 +7,12 @@ mod verifier;
 
 use crate::config::{Config, KindConfig};
 use crate::control::{Answer, Entries, Import, Page, Request, SetRequest, Table, TrustSource};
-use crate::element::{Effect, Reason, Refusal, RulesForFilter};
+use crate::effect::{Effect, RulesForFilter};
 use crate::events::Event;
 use crate::function::{Function, Now};
 use crate::kind::Kind;
 use crate::ports::{Port, Side};
+use crate::refusal::{Reason, Refusal};
 use crate::rule::{Match, Rule};
 use crate::verdict::Verdict;
 use onym_crypto::{KeyType, PrivateKey, Signer};

@@ -2,7 +2,7 @@
 //! and believed when a known key signed them.
 
 use super::trust::Trust;
-use crate::element::Cx;
+use crate::cx::Cx;
 use crate::keys::{Key, KeySet};
 use crate::verify::Secret;
 use onym_crypto::Certificate;

@@ -2,7 +2,8 @@
 //! names with valid Data.
 
 use crate::config::{Action, Filter};
-use crate::element::{Cx, Effect, RulesForFilter};
+use crate::cx::Cx;
+use crate::effect::{Effect, RulesForFilter};
 use crate::rule::{Applies, Match, Rule};
 use onym_tables::Tick;
 use onym_wire::name::{Name, NameRef};

@@ -1,9 +1,9 @@
 //! Which keys may sign which names: rules of expressions, or a trust schema.
 
 use crate::control::{Answer, TrustRule, TrustSource};
-use crate::element::Refusal;
 use crate::keys::Key;
 use crate::names;
+use crate::refusal::Refusal;
 use onym_trust::conf::{Rules, no_include};
 use onym_trust::lvs::{Functions, Mode, Schema, compile};
 use onym_trust::{KeyForm, Policy, Subject};

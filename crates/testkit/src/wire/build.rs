@@ -1,4 +1,4 @@
-//! What a script says, as octets.
+//! Packets of a script, as octets.
 
 use super::name::{self, Component};
 use super::tlv::{nni, put, sha256, tlv};

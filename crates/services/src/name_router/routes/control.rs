@@ -6,8 +6,9 @@ use crate::control::{
     Answer, Changed, Entries, Import, Merged, Page, RouteEntry, RouteInfo, RouteOrigin, RouteSpec,
     SetRequest,
 };
-use crate::element::{Cx, Reason, Refusal};
+use crate::cx::Cx;
 use crate::names;
+use crate::refusal::{Reason, Refusal};
 use crate::table;
 use onym_tables::{FaceId, Tick};
 use onym_wire::name::Name;

@@ -1,4 +1,4 @@
-//! What a push script looks at: information graphs, counters, frames that crossed a link.
+//! Observations of push scripts: information graphs, counters, frames that crossed a link.
 
 use super::super::run::an_id;
 use super::super::script::Line;
