@@ -139,6 +139,14 @@ impl<'a> Element<'a> {
     }
 }
 
+/// Offset of the VALUE of the first element within a packet, from the lengths of both: heads are in
+/// their shortest form, TYPEs below 253 and lengths below 65,536.
+#[inline(always)]
+#[must_use]
+pub const fn first_value_at(packet_len: usize, value_len: usize) -> usize {
+    4 + 2 * ((packet_len > 254) as usize + (value_len > 252) as usize)
+}
+
 /// Where an element is within a buffer: what packets are parsed with, cheaper than slices.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Head {

@@ -27,6 +27,7 @@ use crate::{Tick, room};
 use body::{Pool, Stored};
 use deferred::{Deferred, Marker, REGROUP_AT};
 use onym_frame::Buf;
+use onym_wire::tlv::first_value_at;
 use order::NONE;
 use queue::{Queue, Queues};
 use std::time::Duration;
@@ -361,7 +362,7 @@ impl ContentStore {
         fresh_until: Tick,
         unsolicited: bool,
     ) -> u32 {
-        let name_at = name.as_ptr().addr().wrapping_sub(data.as_ptr().addr());
+        let name_at = first_value_at(data.len(), name.len());
         debug_assert!(data.get(name_at..name_at + name.len()) == Some(name));
         let slot = Slot {
             hash,

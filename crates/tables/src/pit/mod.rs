@@ -18,6 +18,7 @@ use crate::index::HashIndex;
 use crate::wheel::Wheel;
 use crate::{Tick, room};
 use onym_wire::NAME_COMPONENTS_MAX;
+use onym_wire::tlv::first_value_at;
 
 const NONE: u32 = u32::MAX;
 
@@ -344,7 +345,7 @@ impl<I: Default> Pit<I> {
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation)]
     fn fill(&mut self, slot: u32, key: &Key<'_>, interest: &[u8]) {
-        let name_at = key.name.as_ptr().addr().wrapping_sub(interest.as_ptr().addr());
+        let name_at = first_value_at(interest.len(), key.name.len());
         debug_assert!(interest.get(name_at..name_at + key.name.len()) == Some(key.name));
         let s = &mut self.slots[slot as usize];
         // Exactly: room that doubles would stay with the slot.

@@ -82,3 +82,20 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn where_the_first_element_begins_follows_from_the_lengths() {
+    for value_len in (0..600).chain([1000, 8000]) {
+        for more in [0, 1, 100, 252, 253, 300] {
+            let mut inner = Vec::new();
+            put_tlv(&mut inner, 7, &vec![1; value_len]);
+            inner.extend(std::iter::repeat_n(9, more));
+            let mut packet = Vec::new();
+            put_tlv(&mut packet, 5, &inner);
+            let outer = Head::at(&packet, 0).unwrap();
+            let first = Head::at(&packet, outer.value).unwrap();
+            let at = first_value_at(packet.len(), value_len);
+            assert_eq!(at, first.value, "{value_len} of {}", packet.len());
+        }
+    }
+}
