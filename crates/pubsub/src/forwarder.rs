@@ -208,10 +208,11 @@ impl Forwarder {
     pub fn receive_start(
         &mut self,
         source: Source,
-        (start, len): (&mut [u8], usize),
+        start: &mut [u8],
+        len: usize,
         copies: &mut Copies,
     ) -> Verdict {
-        self.receive_row(1, source, (start, len), copies)
+        self.receive_row(1, source, start, len, copies)
     }
 
     /// As [`Forwarder::receive_start`] for a row of `frames` that are as long and start alike: one
@@ -220,7 +221,8 @@ impl Forwarder {
         &mut self,
         frames: usize,
         source: Source,
-        (start, len): (&mut [u8], usize),
+        start: &mut [u8],
+        len: usize,
         copies: &mut Copies,
     ) -> Verdict {
         let frames = frames as u64;
@@ -247,7 +249,7 @@ impl Forwarder {
             },
             Err(verdict) => verdict,
         };
-        self.counters.count(frames, verdict, copies.faces.len(), copies.is_delivered);
+        self.counters.count(frames, verdict, copies.faces.len(), copies.is_delivered.into());
         verdict
     }
 
@@ -278,7 +280,7 @@ impl Forwarder {
             Route::Flat { table, filter } => self.flat(from, table, &filter, copies)?,
             Route::Keyed { table, epoch, flow, filter } => {
                 let keys = self.keys_of(epoch).ok_or(Verdict::Epoch)?;
-                self.keyed(keys, from, (table, flow), &filter, copies)?;
+                self.keyed(keys, from, table, flow, &filter, copies)?;
             }
             Route::Stages(stages) => {
                 self.stages(from, &stages, copies);
@@ -354,7 +356,8 @@ impl Forwarder {
         &self,
         keys: &KeyedTags,
         from: Option<usize>,
-        (table, flow): (u8, u64),
+        table: u8,
+        flow: u64,
         filter: &Filter,
         copies: &mut Copies,
     ) -> Result<(), Verdict> {

@@ -55,18 +55,18 @@ impl Counters {
         self.verdicts[verdict as usize]
     }
 
-    /// Counts `frames` that all ended so, with so many copies of each.
+    /// Counts `frames` that all ended so, with so many copies and deliveries of each.
     pub(crate) fn count(
         &mut self,
         frames: u64,
         verdict: Verdict,
         copies: usize,
-        is_delivered: bool,
+        deliveries: usize,
     ) {
         self.received += frames;
         self.verdicts[verdict as usize] += frames;
         self.copies += frames * copies as u64;
-        self.deliveries += if is_delivered { frames } else { 0 };
+        self.deliveries += frames * deliveries as u64;
     }
 
     /// Whether the two equations hold: what was received equals the verdicts, and deliveries are

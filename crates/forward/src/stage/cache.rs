@@ -1,8 +1,7 @@
 //! The cache stage: a content store, or none.
 
-use super::{Held, Watch};
-use onym_link::Packet;
-use onym_tables::cs::{Body, ContentStore, Demand, Inserted, Query};
+use super::{Arrival, Held, Watch};
+use onym_tables::cs::{Body, ContentStore, Inserted, Query};
 use onym_tables::hash::NameHashes;
 use onym_tables::{HashKey, Tick};
 use onym_wire::data::Data;
@@ -28,19 +27,6 @@ pub trait CacheStage {
 
     /// Keeps a Data, whose name has this hash, if it may be kept.
     fn admit(&mut self, now: Tick, arrival: &Arrival<'_>) -> Inserted;
-}
-
-/// A Data that may be kept.
-#[derive(Debug)]
-pub struct Arrival<'a> {
-    /// The packet.
-    pub packet: &'a Packet,
-    /// Its view.
-    pub data: &'a Data<'a>,
-    /// Hash of its name.
-    pub hash: u64,
-    /// Whether a pending Interest asked for it.
-    pub demand: Demand,
 }
 
 /// The content store of a node or service.
@@ -89,13 +75,20 @@ impl CacheStage for Cache {
 }
 
 impl Cache {
-    /// A Data that was handed out to be verified is back: it is kept when it is good.
-    pub fn verified(&mut self, now: Tick, held: &Held, is_good: bool) {
+    /// A Data that was handed out to be verified is back, and is not kept.
+    pub fn rejected(&mut self) {
+        if let Some(watch) = &mut self.watch {
+            watch.is_back();
+        }
+    }
+
+    /// A Data that was handed out to be verified is back, and is good: it is kept.
+    pub fn verified(&mut self, now: Tick, held: &Held) {
         if let Some(watch) = &mut self.watch {
             watch.is_back();
         }
         let Ok(data) = Data::parse(&held.bytes) else { return };
-        if is_good && self.store.config().admit {
+        if self.store.config().admit {
             let name = data.name.value();
             // It was as fresh as it is when it came.
             let aged_ms = now.0.saturating_sub(held.since.0) / 1_000_000;

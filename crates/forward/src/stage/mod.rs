@@ -10,6 +10,7 @@
 //! A [`crate::Forwarder`] has one of each. A service, which does only a part of a node's work, uses the
 //! state of that part with the same functions.
 
+mod arrival;
 mod cache;
 mod pending;
 mod routes;
@@ -17,7 +18,8 @@ pub mod rules;
 mod strategies;
 mod watch;
 
-pub use cache::{Arrival, Cache, CacheStage, NoCache, query, query_alone};
+pub use arrival::Arrival;
+pub use cache::{Cache, CacheStage, NoCache, query, query_alone};
 pub use pending::{Pending, Waiting};
 pub use routes::{Handed, Hops, RouteStage, Routes, Target, Upstreams, first_delegation};
 pub use strategies::Strategies;

@@ -7,6 +7,7 @@
 
 mod carry;
 mod lane;
+mod obey;
 pub(crate) mod old;
 mod order;
 mod settings;

@@ -1,11 +1,9 @@
-//! What other threads ask of the push thread: a protocol of typed orders, carried out between two
-//! rounds in the order in which they came.
+//! What other threads ask of the push thread: a protocol of typed orders.
 
-use super::{Link, PushThread};
 use crate::config::PushLink;
 use crate::counts::PushCounts;
 use crate::shard::PushState;
-use onym_engine::{Io, Port, Reply};
+use onym_engine::{Port, Reply};
 use onym_pubsub::Kept;
 use onym_tables::FaceId;
 use onym_wire::push::Label;
@@ -95,31 +93,5 @@ impl PushPort {
         order: impl FnOnce(Reply<R>) -> PushOrder,
     ) -> Option<R> {
         self.port.ask(order).ok()?.wait_for(patience)
-    }
-}
-
-impl PushThread {
-    /// Does what `order` says.
-    pub(super) fn obey_order(&mut self, io: &mut Io<()>, order: PushOrder) {
-        match order {
-            PushOrder::FaceAdd { face, shard } => self.face_add(face, shard),
-            PushOrder::FaceRemove(face) => self.face_remove(face),
-            PushOrder::FaceDown(face) => self.face_down(face),
-            PushOrder::LinkAdd(NewLink { face, link, is_connected }) => {
-                let (number, cost) = (self.link_number(&link), link.cost);
-                let domain = link.domain.parse().ok();
-                self.link_add(Link { face, number, cost, is_connected, domain });
-            }
-            PushOrder::LinkRemove(face) => self.link_remove(face),
-            PushOrder::Counts { reply } => reply.send(self.counts()),
-            PushOrder::Show { question, reply } => reply.send(self.show(&question)),
-            PushOrder::Roster(nodes) => self.roster(nodes),
-            PushOrder::Recall(kept) => self.recall(kept),
-            // The end of each round hands over what is to be kept.
-            PushOrder::Stored => {}
-            PushOrder::Stop => io.stop(),
-            #[cfg(test)]
-            PushOrder::Occupy(until) => _ = until.recv(),
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! What applications are told, other than publications.
+//! Messages to applications other than publications.
 
 use super::parcel::Whose;
 use super::{Io, Shard};
@@ -22,11 +22,12 @@ impl Shard {
         io: &mut Io,
         slot: Slot,
         app: AppId,
-        (tag, id): (u32, Id),
+        tag: u32,
+        id: Id,
         refusal: Refusal,
     ) {
         if refusal != Refusal::NotPublisher {
-            return self.tell_refused(io, slot, (tag, id), status_of(refusal));
+            return self.tell_refused(io, slot, tag, id, status_of(refusal));
         }
         let (now, Some(push), Some(face)) = (io.now, &mut self.push, io.faces.get(slot)) else {
             return;
@@ -42,7 +43,7 @@ impl Shard {
     }
 
     /// Tells an application that a publication was refused; without a tag the same once a while.
-    fn tell_refused(&mut self, io: &mut Io, slot: Slot, (tag, id): (u32, Id), status: Status) {
+    fn tell_refused(&mut self, io: &mut Io, slot: Slot, tag: u32, id: Id, status: Status) {
         let (now, Some(face)) = (io.now, io.faces.get(slot)) else { return };
         if tag == 0 {
             let Some(app) = &mut face.state.app else { return };
@@ -76,7 +77,7 @@ impl Shard {
         let face = self.push.as_ref().and_then(|push| push.apps.face(app));
         let Some((slot, _)) = face.and_then(|face| io.faces.by_id(face)) else { return };
         if status != Status::OK {
-            self.tell_refused(io, slot, (tag, id), status);
+            self.tell_refused(io, slot, tag, id, status);
         } else if tag != 0 {
             self.tell_sent(io, slot, tag, Sent { local, frames });
         }
@@ -100,7 +101,7 @@ impl Shard {
             Event::Data { id, payload } => {
                 let row = FrameRow::one(Buf::copy_from(&payload));
                 let to = Whose::App(app);
-                return push.own.put(to, &id, (&row, 0), &mut None);
+                return push.own.put(to, &id, &row, 0, &mut None);
             }
             Event::Missed(count) => return self.tell_lost(io, slot, count),
             Event::StartPublish(id) => {

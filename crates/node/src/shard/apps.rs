@@ -130,7 +130,8 @@ pub(super) enum Took {
 pub(super) fn take_piece(
     partial: &mut Option<Partial>,
     message: &Message<'_>,
-    (offset, length): (u64, usize),
+    offset: u64,
+    length: usize,
     most: usize,
 ) -> Result<Took, String> {
     let is_first = offset == 0 && partial.is_none();

@@ -1,4 +1,4 @@
-//! Who is read no further, for how long, and whether something of the push half can be done now.
+//! Back-pressure of the push half: which faces are not read, and for how long.
 
 use super::push::PushSide;
 use super::{Io, Shard};

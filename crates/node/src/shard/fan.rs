@@ -82,7 +82,7 @@ impl Shard {
                     }
                 }
                 Item::Row { to, head, row, from } => {
-                    self.row(io, to, &parcel.octets[head.clone()], (row, *from));
+                    self.row(io, to, &parcel.octets[head.clone()], row, *from);
                 }
                 Item::Whole { .. } => {
                     if self.whole(io, parcel, at) == Delivered::InPart {
@@ -135,7 +135,7 @@ impl Shard {
     }
 
     /// Messages that have a head each and then what stands in a frame from octet `from` on.
-    fn row(&mut self, io: &mut Io, to: &Whose, head: &[u8], (row, from): (&FrameRow, usize)) {
+    fn row(&mut self, io: &mut Io, to: &Whose, head: &[u8], row: &FrameRow, from: usize) {
         let found = self.resolve(to, row.count());
         if let (true, Whose::Names(names, _), Some(push)) = (found.is_empty(), to, &mut self.push) {
             for frame in row.iter() {

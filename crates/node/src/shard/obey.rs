@@ -121,7 +121,10 @@ impl Shard {
             }
             TableOrder::Verified(judged) => {
                 for (held, is_good) in judged {
-                    self.fw.cache_mut().verified(io.now, &held, is_good);
+                    match is_good {
+                        true => self.fw.cache_mut().verified(io.now, &held),
+                        false => self.fw.cache_mut().rejected(),
+                    }
                 }
             }
             TableOrder::CsErase { name, limit, reply } => {

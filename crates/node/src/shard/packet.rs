@@ -96,7 +96,7 @@ impl Shard {
             self.report(Report::Forwarder(event));
         }
         if self.fw.cache_mut().watch.is_some() {
-            self.hand_out(io.now);
+            self.hand_out();
         }
         // Before anything leaves: an answer must not find the old state.
         if self.index == 0 && !self.is_alone() {
@@ -115,13 +115,13 @@ impl Shard {
 
     /// Asks for the judgement of Data that are verified before they are kept.
     #[cold]
-    fn hand_out(&mut self, now: Tick) {
+    fn hand_out(&mut self) {
         while let Some(held) = self.fw.cache_mut().watch.as_mut().and_then(|w| w.hand_out()) {
             match self.reports.push(Report::Verify(Box::new(held))) {
                 Ok(()) => self.reported = true,
-                Err(rtrb::PushError::Full(Report::Verify(held))) => {
+                Err(rtrb::PushError::Full(Report::Verify(_))) => {
                     self.counters.management_full += 1;
-                    self.fw.cache_mut().verified(now, &held, false);
+                    self.fw.cache_mut().rejected();
                 }
                 Err(rtrb::PushError::Full(_)) => {}
             }

@@ -93,13 +93,7 @@ pub(super) type Made = Option<(Id, Buf)>;
 
 impl Parcel {
     /// Adds the publications whose payloads stand in `row` from octet `from` on.
-    pub(super) fn put(
-        &mut self,
-        to: Whose,
-        id: &Id,
-        (row, from): (&FrameRow, usize),
-        made: &mut Made,
-    ) {
+    pub(super) fn put(&mut self, to: Whose, id: &Id, row: &FrameRow, from: usize, made: &mut Made) {
         let len = row.frame_len() - from;
         if len <= COPY_LEN_MAX {
             return self.run(to, id, row.iter().map(|frame| frame.get(from..).unwrap_or_default()));
@@ -182,7 +176,7 @@ mod tests {
         let apps: [Arc<[AppId]>; 2] = [[AppId(1)].into(), [AppId(2), AppId(3)].into()];
         let say = |parcel: &mut Parcel, which: usize, len: usize| {
             let to = Whose::Apps(Arc::clone(&apps[which]));
-            parcel.put(to, &id, (&of(&vec![7; len]), 0), &mut None);
+            parcel.put(to, &id, &of(&vec![7; len]), 0, &mut None);
         };
         say(&mut parcel, 0, 1);
         say(&mut parcel, 0, 2);
@@ -209,7 +203,7 @@ mod tests {
             let (mut parcel, mut octets) = (Parcel::default(), 0);
             let id: Id = "/1".parse().unwrap();
             while !parcel.is_full() {
-                parcel.put(Whose::App(AppId(1)), &id, (&of(&vec![7; len]), 0), &mut None);
+                parcel.put(Whose::App(AppId(1)), &id, &of(&vec![7; len]), 0, &mut None);
                 octets += len;
             }
             assert!((900 << 10..1200 << 10).contains(&octets), "{octets} of {len} each");

@@ -161,7 +161,7 @@ impl Shard {
         let data = Data::new(about.id(), about.strategy(), payload);
         let sent = match push.fib.publish(now, app, &data, &mut push.effects) {
             Ok(sent) => sent,
-            Err(refusal) => return self.refuse(io, slot, app, (about.tag(), data.id), refusal),
+            Err(refusal) => return self.refuse(io, slot, app, about.tag(), data.id, refusal),
         };
         let mut targets = push.effects.shards;
         if let Some(pass) = push.effects.pass.take() {
@@ -176,7 +176,7 @@ impl Shard {
         let Some(push) = &mut self.push else { return };
         push.hand(row, from);
         if !push.effects.head.is_empty() {
-            targets |= self.leave(io, (row, from));
+            targets |= self.leave(io, row, from);
         }
         if let Some(face) = io.faces.get(slot) {
             face.state.targets = targets;
@@ -185,14 +185,14 @@ impl Shard {
 
     /// The frame of a publication leaves, behind its head in the effects, where its filter says; the
     /// shards of these links.
-    pub(super) fn leave(&mut self, io: &mut Io, (row, from): (&FrameRow, usize)) -> u64 {
+    pub(super) fn leave(&mut self, io: &mut Io, row: &FrameRow, from: usize) -> u64 {
         let Some(push) = &mut self.push else { return 0 };
         let (mut head, mut copies) =
             (std::mem::take(&mut push.effects.head), std::mem::take(&mut push.copies));
         let mut targets = 0;
         if has_short_head(&head) {
             let len = head.len() + row.frame_len() - from;
-            push.forwarder.receive_start(Source::Own, (&mut head[..START], len), &mut copies);
+            push.forwarder.receive_start(Source::Own, &mut head[..START], len, &mut copies);
             for face in &copies.faces {
                 targets |= self.send_on(io, *face, &head, row, from);
             }
@@ -224,7 +224,7 @@ impl Shard {
         let most = self.push.as_ref().map_or(0, |push| push.apps.about.publication_bytes_max);
         let app_of = |io: &mut Io| io.faces.get(slot)?.state.app.take();
         let Some(mut app) = app_of(io) else { return Ok(()) };
-        let taken = take_piece(&mut app.partial, message, (piece.offset, length), most);
+        let taken = take_piece(&mut app.partial, message, piece.offset, length, most);
         if let Some(face) = io.faces.get(slot) {
             face.state.app = Some(app);
         }
@@ -232,8 +232,8 @@ impl Shard {
             Took::Piece => {}
             // Told at once, so that the rest need not be sent.
             Took::TooLarge => {
-                let what = (message.tag, message.id());
-                self.refuse(io, slot, number, what, Refusal::TooLarge);
+                let (tag, id) = (message.tag, message.id());
+                self.refuse(io, slot, number, tag, id, Refusal::TooLarge);
             }
             Took::All(Partial { publishing, payload, .. }) => {
                 let row = FrameRow::one(Buf::copy_from(&payload));

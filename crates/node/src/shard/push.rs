@@ -191,10 +191,10 @@ impl PushSide {
         }
         let mut made: Made = None;
         if let Some((apps, id)) = effects.list() {
-            own.put(Whose::Apps(Arc::clone(apps)), id, (row, from), &mut made);
+            own.put(Whose::Apps(Arc::clone(apps)), id, row, from, &mut made);
         }
         for (to, id) in effects.drain_others() {
-            own.put(to.into(), &id, (row, from), &mut made);
+            own.put(to.into(), &id, row, from, &mut made);
         }
         let Some(names) = effects.names.take() else { return };
         for shard in effects.of_lost() {
@@ -207,7 +207,7 @@ impl PushSide {
         for shard in effects.others() {
             if let Some(Some(peer)) = peers.get_mut(usize::from(shard)) {
                 let to = Whose::Names(Arc::clone(&names), effects.above);
-                peer.parcels_to.batch().put(to, id, (row, from), &mut made);
+                peer.parcels_to.batch().put(to, id, row, from, &mut made);
             }
         }
     }
@@ -330,8 +330,8 @@ impl Shard {
         // shared with what came.
         let mut head = [0; START];
         head.copy_from_slice(&row.first()[..START]);
-        let (from, start) = (Source::Face(face), (&mut head[..], row.frame_len()));
-        push.forwarder.receive_row(row.count(), from, start, &mut copies);
+        let (from, len) = (Source::Face(face), row.frame_len());
+        push.forwarder.receive_row(row.count(), from, &mut head, len, &mut copies);
         let mut targets = 0;
         for face in &copies.faces {
             targets |= self.send_on(io, *face, &head, row, START);

@@ -187,7 +187,7 @@ impl Shard {
                 push.send_up(crate::push::Up::Reached(pass), 0);
             } else {
                 let nothing = push.nothing.clone();
-                self.leave(io, (&nothing, 0));
+                self.leave(io, &nothing, 0);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What a shard shows of its packets while somebody looks (`onym-watch`).
+//! A shard's packets for viewers (`onym-watch`).
 
 use super::{Io, Shard, WatchOrder, Watched};
 use onym_engine::Slot;

@@ -108,10 +108,10 @@ impl Router {
         while let Some(event) = self.group.poll_event() {
             match event {
                 AloEvent::Publication { node, content, .. } => {
-                    self.on_operations(node, &content, false);
+                    self.on_operations(node, &content);
                 }
                 AloEvent::Snapshot { node, content, .. } => {
-                    self.on_operations(node, &content, true);
+                    self.on_snapshot(node, &content);
                 }
                 AloEvent::Verify { id, packet } => self.verify_group(now, id, &packet),
                 _ => {}
@@ -139,13 +139,28 @@ impl Router {
     }
 
     /// What the router `node` published. It speaks for itself only.
-    pub(super) fn on_operations(&mut self, node: Name, content: &[u8], replaces: bool) {
-        let ops = PrefixOps::parse(content).ok().filter(|ops| ops.exit_router == node);
-        let Some(mut ops) = ops else {
+    pub(super) fn on_operations(&mut self, node: Name, content: &[u8]) {
+        if let Some(ops) = self.operations(&node, content) {
+            self.apply(node, ops);
+        }
+    }
+
+    /// All prefixes of a router, in place of those known.
+    fn on_snapshot(&mut self, node: Name, content: &[u8]) {
+        if let Some(ops) = self.operations(&node, content) {
+            self.apply(node, PrefixOps { reset: true, ..ops });
+        }
+    }
+
+    fn operations(&mut self, node: &Name, content: &[u8]) -> Option<PrefixOps> {
+        let ops = PrefixOps::parse(content).ok().filter(|ops| ops.exit_router == *node);
+        if ops.is_none() {
             self.counters.malformed += 1;
-            return;
-        };
-        ops.reset |= replaces;
+        }
+        ops
+    }
+
+    fn apply(&mut self, node: Name, mut ops: PrefixOps) {
         // What came through this network leads back into it.
         ops.adds.retain(|add| !add.through.contains(&self.names.network));
         self.counters.prefix_operations += 1;

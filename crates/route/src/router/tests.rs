@@ -111,9 +111,9 @@ fn a_router_speaks_for_its_own_prefixes_only() {
         PrefixOps { exit_router: name("/net/victim"), adds: vec![add], ..PrefixOps::default() };
     let mut content = Vec::new();
     ops.write(&mut content);
-    router.on_operations(name("/net/liar"), &content, false);
+    router.on_operations(name("/net/liar"), &content);
     assert_eq!(router.prefixes().remote().count(), 0);
-    router.on_operations(name("/net/victim"), &content, false);
+    router.on_operations(name("/net/victim"), &content);
     assert_eq!(router.prefixes().remote().count(), 1);
     // Nor is anything taken that came through this network before.
     let through = vec![name("/other"), name("/net")];
@@ -121,7 +121,7 @@ fn a_router_speaks_for_its_own_prefixes_only() {
     let ops = PrefixOps { exit_router: name("/net/b"), adds: vec![add], ..PrefixOps::default() };
     let mut content = Vec::new();
     ops.write(&mut content);
-    router.on_operations(name("/net/b"), &content, false);
+    router.on_operations(name("/net/b"), &content);
     assert_eq!(router.prefixes().remote().count(), 1);
 }
 
@@ -306,7 +306,7 @@ fn a_prefix_that_the_forwarder_refuses_is_not_asked_again_soon() {
     let ops = PrefixOps { exit_router: name("/net/p"), adds, ..PrefixOps::default() };
     let mut content = Vec::new();
     ops.write(&mut content);
-    router.on_operations(name("/net/p"), &content, false);
+    router.on_operations(name("/net/p"), &content);
     let mut asked = 0;
     for ms in (10..30_000).step_by(100) {
         let now = Tick::from_ms(ms);

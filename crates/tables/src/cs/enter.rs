@@ -1,7 +1,7 @@
 //! What depends on the orders being whole: entering what waits, erasing, and listing.
 
 use super::deferred::Deferred;
-use super::{ContentStore, ENTER_MAX, GO_ON_AFTER, NONE, Slot, Turn, name_of};
+use super::{ContentStore, ENTER_MAX, GO_ON_AFTER, NONE, Query, Slot, Turn, name_of};
 use crate::Tick;
 
 impl Turn {
@@ -15,11 +15,11 @@ impl Turn {
 }
 
 impl ContentStore {
-    /// Enters what waits under `prefix`, as far as this turn may.
-    pub(super) fn enter_under(&mut self, now: Tick, prefix: &[u8], is_fresh: bool) {
-        let under = self.marker.under(prefix);
+    /// Enters what waits under the prefix of `query`, as far as this turn may.
+    pub(super) fn enter_under(&mut self, now: Tick, query: &Query<'_>) {
+        let under = self.marker.under(query.name);
         let Self { slots, canonical, fresh, .. } = self;
-        let order = if is_fresh { fresh } else { canonical };
+        let order = if query.must_be_fresh { fresh } else { canonical };
         if order.is_complete(under) {
             return;
         }

@@ -26,7 +26,7 @@ impl ContentStore {
         if !query.can_be_prefix || query.digest.is_some() {
             return None;
         }
-        self.enter_under(now, query.name, query.must_be_fresh);
+        self.enter_under(now, query);
         if query.must_be_fresh {
             return self.first_fresh(now, query);
         }

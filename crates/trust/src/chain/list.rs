@@ -26,7 +26,7 @@ impl Validator {
     pub(super) fn ask_list(&mut self, want: &Want, certificate: Certificate, now_ms: u64) {
         let mut name = certificate.key_name().to_name();
         name.append_keyword("auth");
-        let id = self.fetch(want, name.clone(), true);
+        let id = self.fetch_newest(want, name.clone());
         self.asks(want, id, name, State::List { certificate }, now_ms);
     }
 

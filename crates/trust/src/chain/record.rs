@@ -26,7 +26,7 @@ impl Validator {
         now_ms: u64,
     ) {
         let Some(name) = record_name(certificate.name(), revoker) else { return };
-        let id = self.fetch(want, name.clone(), true);
+        let id = self.fetch_newest(want, name.clone());
         let state = State::Record { certificate, issuer, revoker };
         self.asks(want, id, name, state, now_ms);
     }

@@ -68,8 +68,12 @@ impl Validator {
         Ok(())
     }
 
-    /// Asks for what `want` needs next.
-    pub(super) fn fetch(&mut self, want: &Want, name: Name, newest: bool) -> u64 {
+    /// Asks for the newest Data under `name`, which `want` needs next.
+    pub(super) fn fetch_newest(&mut self, want: &Want, name: Name) -> u64 {
+        self.fetch(want, name, true)
+    }
+
+    fn fetch(&mut self, want: &Want, name: Name, newest: bool) -> u64 {
         self.counts.fetches += 1;
         self.waiting.last_id += 1;
         let id = self.waiting.last_id;

@@ -82,14 +82,24 @@ impl Changes {
         change
     }
 
-    pub(super) fn publisher(&mut self, graph: &Graph, v: usize, node: Label, came: bool) {
+    pub(super) fn publisher_came(&mut self, graph: &Graph, v: usize, node: Label) {
         let change = self.of(graph, v);
-        note(&mut change.publishers, &mut change.publishers_gone, node, came);
+        note(&mut change.publishers, &mut change.publishers_gone, node);
     }
 
-    pub(super) fn subscriber(&mut self, graph: &Graph, v: usize, node: Label, came: bool) {
+    pub(super) fn publisher_went(&mut self, graph: &Graph, v: usize, node: Label) {
         let change = self.of(graph, v);
-        note(&mut change.subscribers, &mut change.subscribers_gone, node, came);
+        note(&mut change.publishers_gone, &mut change.publishers, node);
+    }
+
+    pub(super) fn subscriber_came(&mut self, graph: &Graph, v: usize, node: Label) {
+        let change = self.of(graph, v);
+        note(&mut change.subscribers, &mut change.subscribers_gone, node);
+    }
+
+    pub(super) fn subscriber_went(&mut self, graph: &Graph, v: usize, node: Label) {
+        let change = self.of(graph, v);
+        note(&mut change.subscribers_gone, &mut change.subscribers, node);
     }
 
     pub(super) fn renamed(&mut self, graph: &Graph, v: usize) {
@@ -103,22 +113,24 @@ impl Changes {
 }
 
 /// A node that comes and goes within one request did neither.
-fn note(came_set: &mut Nodes, gone_set: &mut Nodes, node: Label, came: bool) {
-    let (to, from) = if came { (came_set, gone_set) } else { (gone_set, came_set) };
+fn note(to: &mut Nodes, from: &mut Nodes, node: Label) {
     if !from.remove(node) {
         to.insert(node);
     }
 }
 
 impl Graph {
-    /// Tells the subscribers of `parent` that the scope came or went, with these ids.
-    pub(super) fn news(
-        &self,
-        parent: Option<usize>,
-        ids: Vec<Id>,
-        is_published: bool,
-        changes: &mut Changes,
-    ) {
+    /// Tells the subscribers of `parent` that a scope with these ids came.
+    pub(super) fn scope_came(&self, parent: Option<usize>, ids: Vec<Id>, changes: &mut Changes) {
+        self.news(parent, ids, true, changes);
+    }
+
+    /// Tells the subscribers of `parent` that a scope with these ids went.
+    fn scope_went(&self, parent: Option<usize>, ids: Vec<Id>, changes: &mut Changes) {
+        self.news(parent, ids, false, changes);
+    }
+
+    fn news(&self, parent: Option<usize>, ids: Vec<Id>, is_published: bool, changes: &mut Changes) {
         let Some(parent) = parent else { return };
         let nodes = self.at(parent).subscribers().collect::<Nodes>().to_vec();
         if !nodes.is_empty() && !ids.is_empty() {
@@ -141,7 +153,7 @@ impl Graph {
         let label = ids.first().and_then(Id::last);
         let served: Nodes = parent.iter().flat_map(|f| self.at(*f).subscribers()).collect();
         if is_scope {
-            self.news(parent, ids.clone(), false, changes);
+            self.scope_went(parent, ids.clone(), changes);
         } else if is_last {
             changes.gone(self, v);
         }
@@ -163,7 +175,7 @@ impl Graph {
             changes.renamed(self, v);
             for node in served.iter() {
                 if !self.is_served(v, *node) {
-                    changes.subscriber(self, v, *node, false);
+                    changes.subscriber_went(self, v, *node);
                 }
             }
         }

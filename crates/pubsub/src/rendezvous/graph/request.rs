@@ -23,6 +23,14 @@ struct Place {
     parent: Option<usize>,
 }
 
+/// How a vertex is held.
+struct Rule {
+    /// By a subscription, else by a publication.
+    is_subscription: bool,
+    /// The answer when it is not there.
+    missing: Status,
+}
+
 impl Graph {
     /// Does what `node` asks; a refused request changes nothing.
     ///
@@ -154,7 +162,7 @@ impl Graph {
         let place = self.place(full)?;
         let Some(v) = self.scope(&place.full) else {
             let v = self.make_at(node, &place, true, strategy)?;
-            self.news(place.parent, self.child_ids(place.parent, place.label), true, changes);
+            self.scope_came(place.parent, self.child_ids(place.parent, place.label), changes);
             self.hold(v, &place.full, node, is_subscription);
             return Ok(());
         };
@@ -174,7 +182,7 @@ impl Graph {
                 let nodes = vec![node];
                 changes.scopes.push(super::ScopeNews { is_published: true, ids, nodes });
             } else if !self.is_served(*child, node) {
-                changes.subscriber(self, *child, node, true);
+                changes.subscriber_came(self, *child, node);
             }
         }
     }
@@ -206,7 +214,7 @@ impl Graph {
             None => {
                 self.may_attach(v, parent, node, strategy)?;
                 self.attach(v, Some(parent), label);
-                self.news(Some(parent), self.child_ids(Some(parent), label), true, changes);
+                self.scope_came(Some(parent), self.child_ids(Some(parent), label), changes);
             }
         }
         self.hold(v, &target, node, false);
@@ -261,14 +269,14 @@ impl Graph {
     ) -> Result<usize, Status> {
         let v = self.make_at(node, place, false, strategy)?;
         for subscriber in self.effective_subscribers(v).iter() {
-            changes.subscriber(self, v, *subscriber, true);
+            changes.subscriber_came(self, v, *subscriber);
         }
         Ok(v)
     }
 
     fn advertise(&mut self, v: usize, full: &Id, node: Label, changes: &mut Changes) {
         if !self.at(v).has_publisher(node) {
-            changes.publisher(self, v, node, true);
+            changes.publisher_came(self, v, node);
         }
         self.hold(v, full, node, false);
     }
@@ -296,7 +304,7 @@ impl Graph {
                 changes.renamed(self, v);
                 let subscribers = self.effective_subscribers(v);
                 for subscriber in subscribers.iter().filter(|s| !served.contains(**s)) {
-                    changes.subscriber(self, v, *subscriber, true);
+                    changes.subscriber_came(self, v, *subscriber);
                 }
             }
         }
@@ -320,7 +328,7 @@ impl Graph {
             None => self.make_item(node, &place, strategy, changes)?,
         };
         if !self.is_served(v, node) {
-            changes.subscriber(self, v, node, true);
+            changes.subscriber_came(self, v, node);
         }
         self.hold(v, &place.full, node, true);
         Ok(())
@@ -333,8 +341,9 @@ impl Graph {
         full: &Id,
         node: Label,
         strategy: Strategy,
-        (is_subscription, missing): (bool, Status),
+        rule: Rule,
     ) -> Result<usize, Status> {
+        let Rule { is_subscription, missing } = rule;
         let v = v.ok_or(missing)?;
         if self.at(v).strategy != strategy {
             return Err(Status::STRATEGY);
@@ -351,7 +360,7 @@ impl Graph {
         strategy: Strategy,
         changes: &mut Changes,
     ) -> Result<(), Status> {
-        let rule = (false, Status::NO_SCOPE);
+        let rule = Rule { is_subscription: false, missing: Status::NO_SCOPE };
         let v = self.holder(self.scope(full), full, node, strategy, rule)?;
         let items: Vec<usize> =
             self.at(v).children.values().copied().filter(|c| !self.at(*c).is_scope).collect();
@@ -391,14 +400,14 @@ impl Graph {
         strategy: Strategy,
         changes: &mut Changes,
     ) -> Result<(), Status> {
-        let rule = (true, Status::NO_SCOPE);
+        let rule = Rule { is_subscription: true, missing: Status::NO_SCOPE };
         let v = self.holder(self.scope(full), full, node, strategy, rule)?;
         self.let_go(v, full, node, true);
         let items: Vec<usize> =
             self.at(v).children.values().copied().filter(|c| !self.at(*c).is_scope).collect();
         for item in items {
             if !self.is_served(item, node) {
-                changes.subscriber(self, item, node, false);
+                changes.subscriber_went(self, item, node);
             }
         }
         self.tidy_at(v, full, changes);
@@ -413,15 +422,15 @@ impl Graph {
         is_subscription: bool,
         changes: &mut Changes,
     ) -> Result<(), Status> {
-        let rule = (is_subscription, Status::NO_ITEM);
+        let rule = Rule { is_subscription, missing: Status::NO_ITEM };
         let v = self.holder(self.item(full), full, node, strategy, rule)?;
         self.let_go(v, full, node, is_subscription);
         if is_subscription {
             if !self.is_served(v, node) {
-                changes.subscriber(self, v, node, false);
+                changes.subscriber_went(self, v, node);
             }
         } else if !self.at(v).has_publisher(node) {
-            changes.publisher(self, v, node, false);
+            changes.publisher_went(self, v, node);
         }
         self.tidy_at(v, full, changes);
         Ok(())
