@@ -1,4 +1,4 @@
-//! A group: who may read, and a new key whenever somebody leaves.
+//! A group: its members, and a new key whenever one leaves.
 
 mod file;
 

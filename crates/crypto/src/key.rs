@@ -1,4 +1,4 @@
-//! Private keys: made, read, written, and used to sign.
+//! Private keys: generation, reading, writing, signing.
 
 use crate::digest::digest_of;
 pub use crate::kind::KeyType;

@@ -1,4 +1,4 @@
-//! Replay protection: what was seen from each signer, so that a signed Interest is accepted once.
+//! Replay protection: remembers signed Interests of each signer, so that each is accepted once.
 //!
 //! Checking and recording are two steps: a packet is recorded only after everything else about it
 //! was accepted (packet format 0.3, "Signed Interest").

@@ -1,4 +1,4 @@
-//! Connections that are being made, before they are the transport of a face.
+//! Connections in progress, before they are the transport of a face.
 
 use crate::poller::Poller;
 use onym_face::Face;

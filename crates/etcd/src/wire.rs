@@ -1,4 +1,4 @@
-//! The JSON of etcd's gateway: octets are base64, 64-bit numbers are strings, what is zero is absent.
+//! The JSON of etcd's gateway: octets in base64, 64-bit numbers as strings, zero values absent.
 
 use crate::model::{Compare, Entry, Lease, Operation};
 use base64::Engine as _;

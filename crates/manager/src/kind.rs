@@ -1,4 +1,4 @@
-//! The functions a network is made of, and what the manager must know about each of them.
+//! The kinds of functions, and what the manager knows of each.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What was meant by a name that is not there.
+//! Suggests the name that was meant by an unknown one.
 
 /// The nearest name, for a mistyped one.
 pub(crate) fn near(word: &str, names: &[&str]) -> String {

@@ -1,4 +1,4 @@
-//! What the manager must not forget: what is wanted, and what was started.
+//! Persistent state of the manager: the desired state, and the services started.
 //!
 //! It is one document, written whole: in a redb file by default, whose transactions survive a
 //! kill at any moment, or in etcd, where several managers stand by.

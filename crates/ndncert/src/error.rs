@@ -1,4 +1,4 @@
-//! What can go wrong, and the codes by which an authority says it.
+//! Errors, and their codes in the protocol.
 
 use onym_wire::Malformed;
 use std::fmt;

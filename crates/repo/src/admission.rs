@@ -1,4 +1,4 @@
-//! Who may insert and delete, and whose the packets are.
+//! Authorization: who may insert and delete, and who owns the packets.
 
 use onym_client::Schema;
 use onym_crypto::cert::{Certificate, key_of_locator};

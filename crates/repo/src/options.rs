@@ -1,4 +1,4 @@
-//! What a repository is told when it starts.
+//! Options of a repository.
 
 use crate::admission::Admission;
 use onym_crypto::signer::Signer;

@@ -1,4 +1,4 @@
-//! The bytes of ndn-dv, and the fields of ours beside them.
+//! The encoding of ndn-dv, with the fields that Onym adds.
 //!
 //! Numbers 201 to 214 mean different things in different places: decode by context.
 //! Unknown critical elements refuse an advertisement; a list of prefix operations skips them, as the

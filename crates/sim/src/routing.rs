@@ -1,4 +1,4 @@
-//! Routes over the graph: who may send to whom for a prefix.
+//! Routes over the graph: the next hops of each node for a prefix.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

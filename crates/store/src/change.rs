@@ -1,4 +1,4 @@
-//! What is asked of a store, and what becomes of it.
+//! Changes of a store, and their results.
 
 use onym_wire::name::Name;
 

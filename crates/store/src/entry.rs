@@ -1,4 +1,4 @@
-//! What the index says about a packet.
+//! The index entry of a packet.
 
 use crate::change::OwnerId;
 use crate::record::Place;

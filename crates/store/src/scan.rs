@@ -1,4 +1,4 @@
-//! Reading a segment from one end to the other, past what is damaged.
+//! Scans a segment and skips damaged records.
 
 use crate::disk::DiskFile;
 use crate::record::{BODY_MAX, HEADER, Place, Record, padded};

@@ -1,4 +1,4 @@
-//! What the application says of a signature.
+//! Verdicts of the application about signatures.
 
 /// Whether a packet is believed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

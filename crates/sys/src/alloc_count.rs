@@ -1,4 +1,4 @@
-//! A global allocator that counts, per thread, what was asked of it.
+//! A global allocator that counts allocations per thread.
 //!
 //! A test binary installs it once:
 //!

@@ -1,4 +1,4 @@
-//! `onym network`: a network begun, and machines brought in.
+//! `onym network`: creates a network and adds machines to it.
 
 mod invitation;
 mod join;

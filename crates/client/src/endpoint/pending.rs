@@ -1,4 +1,4 @@
-//! The pending Interest table of a client: who asked for what, until when.
+//! The pending Interests of a client.
 
 use crate::request::RequestId;
 use onym_crypto::digest::implicit_digest;

@@ -1,4 +1,4 @@
-//! The file that says which identity is the default one, and which key signs for an identity.
+//! The file of defaults: the default identity, and the default key of each identity.
 
 use super::files;
 use crate::{Error, cert};

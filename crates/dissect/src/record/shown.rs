@@ -1,4 +1,4 @@
-//! A record as an object of JSON: what is absent or usual is left out.
+//! A record as a JSON object, without absent and default members.
 
 use super::{Carrier, Direction, Record};
 use onym_wire::data::Data;

@@ -1,4 +1,4 @@
-//! The operations, once: routes and `spec/openapi.json` are made from this table.
+//! The table of operations, from which routes and `spec/openapi.json` are made.
 
 use axum::http::Method;
 

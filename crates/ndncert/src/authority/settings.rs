@@ -1,4 +1,4 @@
-//! What an authority is told, and what it tells its shell.
+//! Settings of an authority, and its orders to the shell.
 
 use crate::{RequestId, Secret};
 use onym_crypto::Certificate;

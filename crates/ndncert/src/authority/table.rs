@@ -1,4 +1,4 @@
-//! What is remembered of strangers, within bounds.
+//! Bounded tables of requests and replies.
 
 use super::challenge::Running;
 use crate::{Now, Session};

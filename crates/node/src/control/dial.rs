@@ -1,4 +1,4 @@
-//! From a target to a transport, now or when the connection is made.
+//! Transports for targets, at once or when the connection is made.
 
 use super::Io;
 use super::faces::NewFace;

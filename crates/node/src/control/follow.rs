@@ -1,4 +1,4 @@
-//! Which of our listeners a UDP face speaks from, where nobody said.
+//! Which listener a UDP face sends from when the configuration does not say.
 //!
 //! A face that is asked for speaks from the listener that has the address which the system would
 //! take. The peer may know us by another one: then it makes a face to a stranger of our frames, and

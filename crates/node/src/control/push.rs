@@ -1,4 +1,4 @@
-//! What the control thread does for the push half: faces, links, what is shown.
+//! The control thread's part of the push half: faces, links, datasets.
 
 use super::faces::{Faces, Record};
 use super::shards::Shards;

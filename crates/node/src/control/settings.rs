@@ -1,4 +1,4 @@
-//! The configuration in force, and what it says of a face.
+//! The configuration in force, and the settings of a face.
 
 use super::target::ip_of;
 use crate::config::Config;

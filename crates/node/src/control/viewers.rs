@@ -1,4 +1,4 @@
-//! Who looks at the node's traffic: what each was told last, and until when it is waited for.
+//! Viewers of the node's traffic: the state of each, and when its lease ends.
 
 use super::shards::Shards;
 use crate::mgmt::host::FaceCounters;

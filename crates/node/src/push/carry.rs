@@ -1,4 +1,4 @@
-//! What the control plane says goes to shards.
+//! Carries the output of the control plane to the shards.
 //!
 //! A change that concerns several shards is in the lanes of all before anything that announces it
 //! is in the lane of one, and a shard takes its lane before it takes anything else. So whoever acts

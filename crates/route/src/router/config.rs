@@ -1,4 +1,4 @@
-//! What a router is told before it starts.
+//! The configuration of a router.
 
 use super::CostBy;
 use crate::prefixes::PrefixLimits;

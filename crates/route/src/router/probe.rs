@@ -1,4 +1,4 @@
-//! Probes of links to neighbours of ours.
+//! Probes of links to Onym neighbours.
 //!
 //! A probe asks for a Data whose name nobody can have, so no cache answers.
 

@@ -1,4 +1,4 @@
-//! What a router says to a link with several peers: where it can be reached.
+//! Hellos on multi-access links: where a router can be reached.
 
 use onym_crypto::Signer;
 use onym_crypto::signer::write_parameters;

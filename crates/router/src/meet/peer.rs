@@ -1,4 +1,4 @@
-//! A neighbour to whom a face is made: the ways that there are, and which is tried.
+//! A neighbour for which a face is made: its addresses, and which one is tried.
 
 use super::lan::Way;
 use onym_tables::Tick;

@@ -1,4 +1,4 @@
-//! What was told to one place, and when to say it again: a state machine.
+//! Routes announced to one destination, and when each is repeated: a state machine.
 
 use onym_tables::Tick;
 use onym_wire::Name;

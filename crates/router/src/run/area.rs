@@ -1,4 +1,4 @@
-//! What the shell has for each network: keys, trust, and who is held down.
+//! The shell's state for each network: keys, trust, neighbours held down.
 
 use super::Error;
 use crate::names::{self, Host};

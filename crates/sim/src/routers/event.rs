@@ -1,4 +1,4 @@
-//! What is planned, in order of time.
+//! The queue of events, in order of time.
 
 use onym_tables::Tick;
 use std::cmp::Ordering;

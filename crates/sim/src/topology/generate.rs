@@ -1,4 +1,4 @@
-//! Networks made by a rule.
+//! Generated networks.
 
 use super::values::{Fault, at_least, at_most, number};
 use super::{AppSpec, LinkSpec, Topology};

@@ -1,4 +1,4 @@
-//! What is known of a group: the vector with its bounds, and what was forgotten.
+//! State of a group: the vector with its bounds, and forgotten entries.
 
 use super::vector::{StateVector, Update, entry_len};
 use onym_tables::Tick;

@@ -1,4 +1,4 @@
-//! An order that is made where somebody asks for it.
+//! An order that is built on demand, where lookups need it.
 //!
 //! What would enter it waits in groups of names that begin alike, which costs nearly nothing where
 //! nobody asks. Who asks for a prefix enters so many of its group first; while more wait there, the

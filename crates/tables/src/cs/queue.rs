@@ -1,4 +1,4 @@
-//! Who is evicted first: doubly linked queues through the slots.
+//! The order of eviction: doubly linked queues through the slots.
 
 use super::order::NONE;
 use crate::room;

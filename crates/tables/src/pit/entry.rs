@@ -1,4 +1,4 @@
-//! One pending Interest: who asked, who was asked, and until when.
+//! One PIT entry: its in-records and out-records.
 
 use super::Token;
 use crate::{FaceId, Tick};

@@ -1,4 +1,4 @@
-//! What is believed without being signed.
+//! Trust anchors.
 
 use crate::policy::{Denial, Policy};
 use onym_crypto::Certificate;

@@ -1,4 +1,4 @@
-//! Judging a packet with what is known, and saying which certificate is needed first.
+//! Judges a packet with the known certificates, or names the certificate that is needed first.
 
 use super::cache::Verified;
 use super::claim::{Claim, Context, is_full};

@@ -1,4 +1,4 @@
-//! What is believed no longer: a list of the operator, and records of issuers and owners.
+//! Revocation: a list of the operator, and records of issuers and owners.
 //!
 //! A record is Data of ndnrevoke: `/<identity>/REVOKE/<key id>/<issuer>/<version>/<revoker>`, where
 //! the revoker is the issuer's id, signed by the issuer's key, or `self`, signed by the key itself.

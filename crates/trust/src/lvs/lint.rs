@@ -1,4 +1,4 @@
-//! What is legal in a schema and probably not meant.
+//! Lints: legal in a schema, but probably not meant.
 
 use super::chain::{CompileError, Mode};
 use super::compile::compile;

@@ -1,4 +1,4 @@
-//! What the dates of a certificate say of it now.
+//! The state of a certificate by its dates.
 
 use onym_crypto::Certificate;
 

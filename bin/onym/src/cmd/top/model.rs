@@ -1,4 +1,4 @@
-//! What is shown, and how it follows the keys.
+//! The state of the screen, and how keys change it.
 
 use super::question::{Order, Question};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};

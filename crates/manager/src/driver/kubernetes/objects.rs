@@ -1,4 +1,4 @@
-//! What is made of a service in a cluster, and what is read from it.
+//! The Kubernetes objects of a service, and their state.
 
 use super::{KubernetesDriver, NOBODY, Port};
 use crate::driver::{DriverError, Order, words};

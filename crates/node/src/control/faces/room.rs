@@ -1,4 +1,4 @@
-//! Room for faces: how many there may be, and who of the strangers gives way.
+//! Limits of faces, and which strangers give way.
 
 use super::block::{Block, Newcomer};
 use super::record::Record;
