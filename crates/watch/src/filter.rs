@@ -1,6 +1,6 @@
 //! What a viewer wants to see, and its form in a name: `key=value` with `&` between.
 
-use crate::{Direction, Kind, Seen, name_of};
+use crate::{Direction, Kind, Seen};
 use onym_tables::FaceId;
 use onym_wire::name::{Name, NameRef};
 use std::fmt;
@@ -140,5 +140,5 @@ impl fmt::Display for Filter {
 
 fn is_under(prefix: NameRef<'_>, seen: &Seen<'_>) -> bool {
     // Components are whole elements, so a prefix in octets that ends one is a prefix in components.
-    name_of(seen).is_some_and(|value| value.starts_with(prefix.value()))
+    seen.name.is_some_and(|name| name.starts_with(prefix.value()))
 }

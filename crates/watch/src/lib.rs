@@ -15,7 +15,6 @@ pub use traffic::{PrefixRow, RoundTrip, Traffic};
 use onym_link::{LpIn, LpOut, Packet};
 use onym_tables::{FaceId, Tick};
 use onym_wire::lp::LpHeader;
-use onym_wire::tlv::{Element, Reader};
 use onym_wire::types;
 
 /// What became of a packet.
@@ -25,6 +24,44 @@ pub struct Outcome {
     pub word: &'static str,
     /// Whether that is a drop.
     pub is_drop: bool,
+}
+
+/// The link-layer fields that a packet came or goes with; a header is made of them for what is kept.
+#[derive(Debug, Clone, Copy)]
+pub enum Fields<'a> {
+    /// None.
+    Bare,
+    /// Those of a packet received.
+    In(&'a LpIn),
+    /// Those of a packet sent.
+    Out(&'a LpOut),
+}
+
+impl Fields<'_> {
+    fn header(&self) -> LpHeader<'_> {
+        match self {
+            Self::Bare => LpHeader::default(),
+            Self::In(lp) => LpHeader {
+                pit_token: &lp.pit_token,
+                nack: lp.nack,
+                next_hop_face: lp.next_hop_face.map(Into::into),
+                no_cache: lp.no_cache,
+                congestion_mark: lp.congestion_mark.into(),
+                non_discovery: lp.non_discovery,
+                prefix_announcement: lp.prefix_announcement.as_deref(),
+                ..LpHeader::default()
+            },
+            Self::Out(lp) => LpHeader {
+                pit_token: &lp.pit_token,
+                nack: lp.nack,
+                no_cache: lp.no_cache,
+                congestion_mark: lp.congestion_mark.into(),
+                non_discovery: lp.non_discovery,
+                prefix_announcement: lp.prefix_announcement.as_deref(),
+                ..LpHeader::default()
+            },
+        }
+    }
 }
 
 /// A packet as the shell tells it.
@@ -41,14 +78,17 @@ pub struct Seen<'a> {
     /// What became of it.
     pub outcome: Outcome,
     /// Its link-layer fields.
-    pub header: LpHeader<'a>,
+    pub fields: Fields<'a>,
     /// The packet without them.
     pub octets: &'a [u8],
+    /// The VALUE of the name of an Interest, Data or Nack ([`name_of`]).
+    pub name: Option<&'a [u8]>,
 }
 
 impl<'a> Seen<'a> {
     /// A packet that came, with its verdict.
     #[must_use]
+    #[inline]
     pub fn received(at: Tick, packet: &'a Packet, outcome: Outcome) -> Self {
         Self {
             at,
@@ -56,38 +96,39 @@ impl<'a> Seen<'a> {
             direction: Direction::In,
             kind: packet.kind().into(),
             outcome,
-            header: header_in(&packet.lp),
+            fields: Fields::In(&packet.lp),
             octets: &packet.bytes,
+            name: name_of(&packet.bytes),
         }
     }
 }
 
-/// The fields that came with a packet.
-fn header_in(lp: &LpIn) -> LpHeader<'_> {
-    LpHeader {
-        pit_token: &lp.pit_token,
-        nack: lp.nack,
-        next_hop_face: lp.next_hop_face.map(Into::into),
-        no_cache: lp.no_cache,
-        congestion_mark: lp.congestion_mark.into(),
-        non_discovery: lp.non_discovery,
-        prefix_announcement: lp.prefix_announcement.as_deref(),
-        ..LpHeader::default()
-    }
-}
-
-/// The fields that go with a packet.
+/// The VALUE of the name with which an Interest or Data begins.
 #[must_use]
-pub fn header_out(lp: &LpOut) -> LpHeader<'_> {
-    LpHeader {
-        pit_token: &lp.pit_token,
-        nack: lp.nack,
-        no_cache: lp.no_cache,
-        congestion_mark: lp.congestion_mark.into(),
-        non_discovery: lp.non_discovery,
-        prefix_announcement: lp.prefix_announcement.as_deref(),
-        ..LpHeader::default()
+#[inline]
+pub fn name_of(octets: &[u8]) -> Option<&[u8]> {
+    // Where the VALUE of an element with a type of one octet begins, and its length.
+    fn value(octets: &[u8], start: usize) -> Option<(usize, usize)> {
+        match *octets.get(start + 1)? {
+            len @ 0..=252 => Some((start + 2, len.into())),
+            253 => {
+                let len = octets.get(start + 2..start + 4)?;
+                Some((start + 4, u16::from_be_bytes([len[0], len[1]]).into()))
+            }
+            // No packet is so long.
+            _ => None,
+        }
     }
+    let typ = |at: usize| octets.get(at).copied().map(u32::from);
+    if !matches!(typ(0)?, types::INTEREST | types::DATA) {
+        return None;
+    }
+    let (start, _) = value(octets, 0)?;
+    if typ(start)? != types::NAME {
+        return None;
+    }
+    let (start, len) = value(octets, start)?;
+    octets.get(start..start + len)
 }
 
 /// What one thread watches. One without viewers is to be dropped ([`Watch::is_idle`]).
@@ -154,16 +195,6 @@ impl Watch {
         traffic.renew(now);
         traffic
     }
-}
-
-/// The VALUE of the name of an Interest, Data or Nack.
-#[inline]
-fn name_of<'a>(seen: &Seen<'a>) -> Option<&'a [u8]> {
-    if matches!(seen.kind, Kind::Push | Kind::PushApp) {
-        return None;
-    }
-    let packet = Element::parse(seen.octets).ok()?;
-    Reader::new(packet.value).expect(types::NAME).ok().map(|name| name.value)
 }
 
 #[cfg(test)]

@@ -145,9 +145,10 @@ impl Record {
 
     /// What `seen` is as a record of at most `snap` octets; its moment is the shell's.
     pub(crate) fn of(seen: &Seen<'_>, snap: usize) -> Self {
-        let len = seen.header.encoded_len(seen.octets.len()) + seen.octets.len();
+        let header = seen.fields.header();
+        let len = header.encoded_len(seen.octets.len()) + seen.octets.len();
         let mut frame = Vec::with_capacity(len.min(snap));
-        seen.header.write(&mut frame, seen.octets.len());
+        header.write(&mut frame, seen.octets.len());
         let room = snap.saturating_sub(frame.len()).min(seen.octets.len());
         frame.extend_from_slice(seen.octets.get(..room).unwrap_or_default());
         frame.truncate(snap);

@@ -25,8 +25,9 @@ fn seen<'a>(at_ms: u64, face: u32, direction: Direction, octets: &'a [u8]) -> Se
         direction,
         kind,
         outcome: Outcome { word: "forwarded", is_drop: false },
-        header: LpHeader::default(),
+        fields: Fields::Bare,
         octets,
+        name: name_of(octets),
     }
 }
 
@@ -39,8 +40,9 @@ fn data(name: &str) -> Vec<u8> {
 #[test]
 fn a_record_is_read_as_it_was_written_with_its_link_layer_fields() {
     let packet = interest("/a/b");
-    let header = LpHeader { nack: Some(NackReason::NO_ROUTE), ..LpHeader::default() };
-    let seen = Seen { header, kind: Kind::Nack, ..seen(7, 300, Direction::Out, &packet) };
+    let lp = LpOut { nack: Some(NackReason::NO_ROUTE), ..LpOut::default() };
+    let fields = Fields::Out(&lp);
+    let seen = Seen { fields, kind: Kind::Nack, ..seen(7, 300, Direction::Out, &packet) };
     let record = Record::of(&seen, 1000);
     let frame = onym_wire::lp::LpPacket::parse(&record.frame).unwrap();
     assert_eq!(frame.nack, Some(NackReason::NO_ROUTE));
@@ -48,6 +50,24 @@ fn a_record_is_read_as_it_was_written_with_its_link_layer_fields() {
     record.write(&mut batch);
     record::write_missed(&mut batch, 9);
     assert_eq!(record::parse(&batch).unwrap(), (vec![record], 9));
+}
+
+#[test]
+fn a_name_is_found_as_the_parser_finds_it() {
+    let long = format!("/{}/{}", "x".repeat(200), "y".repeat(300));
+    for name in ["/", "/a", "/a/b/c", &long] {
+        for packet in [interest(name), data(name)] {
+            let name: Name = name.parse().unwrap();
+            assert_eq!(name_of(&packet), Some(name.as_ref().value()));
+            for end in 0..packet.len() {
+                let whole = name_of(&packet[..end]).is_none_or(|n| n == name.as_ref().value());
+                assert!(whole, "cut after {end}");
+            }
+        }
+    }
+    assert_eq!(name_of(&[]), None);
+    assert_eq!(name_of(&[5, 2, 8, 0]), None, "an Interest without a name");
+    assert_eq!(name_of(&[5, 4, 7, 255, 8, 0]), None);
 }
 
 #[test]

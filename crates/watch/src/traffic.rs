@@ -1,6 +1,6 @@
 //! Prefixes by traffic and round trips of faces, by samples.
 
-use crate::{Direction, Kind, LEASE, Seen, name_of};
+use crate::{Direction, Kind, LEASE, Seen};
 use onym_tables::{FaceId, Tick};
 use onym_wire::name::{Name, NameRef};
 use siphasher::sip::SipHasher13;
@@ -150,7 +150,7 @@ impl Traffic {
 
     /// Counts a packet under its prefix, as [`SAMPLE`] of them.
     pub(crate) fn put(&mut self, seen: &Seen<'_>) {
-        let Some(prefix) = name_of(seen).map(|name| cut(name, self.depth)) else { return };
+        let Some(prefix) = seen.name.map(|name| cut(name, self.depth)) else { return };
         if !self.prefixes.contains_key(prefix) {
             let Some(row) = self.place_for(prefix) else { return };
             self.prefixes.insert(prefix.to_vec(), row);
@@ -184,7 +184,7 @@ impl Traffic {
     /// The slot of a packet that is measured, and its hash.
     #[inline]
     fn slot(&self, seen: &Seen<'_>) -> Option<(usize, u64)> {
-        let name = name_of(seen)?;
+        let name = seen.name?;
         if name.last().is_none_or(|octet| octet & 0x0f != 0) {
             return None;
         }

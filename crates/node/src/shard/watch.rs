@@ -6,8 +6,7 @@ use onym_forward::Verdict;
 use onym_frame::RxFrame;
 use onym_link::{LinkUnsent, LpIn, Outgoing, Packet, Transmit};
 use onym_tables::{FaceId, Tick};
-use onym_watch::{Direction, Kind, Outcome, Seen, Watch, header_out};
-use onym_wire::lp::LpHeader;
+use onym_watch::{Direction, Fields, Kind, Outcome, Seen, Watch, name_of};
 use onym_wire::types::PacketType;
 
 impl Shard {
@@ -50,7 +49,7 @@ impl Shard {
             _ => Kind::PushApp,
         };
         let outcome = Outcome { word: "received", is_drop: false };
-        note(watch, &Seen { kind, ..Seen::received(now, packet, outcome) });
+        watch.note(&Seen { kind, name: None, ..Seen::received(now, packet, outcome) });
     }
 
     /// Frames of the push half came in a row, without link-layer fields.
@@ -74,10 +73,11 @@ impl Shard {
         sent: Result<(), LinkUnsent>,
     ) {
         let Some(watch) = &mut self.watch else { return };
-        let (kind, header) = match &item.what {
-            Outgoing::Pull(kind, lp) => ((*kind).into(), header_out(lp)),
-            Outgoing::PushFrame => (Kind::Push, LpHeader::default()),
-            Outgoing::App(_) => (Kind::PushApp, LpHeader::default()),
+        let octets = item.bytes.octets(arena);
+        let (kind, fields, name) = match &item.what {
+            Outgoing::Pull(kind, lp) => ((*kind).into(), Fields::Out(lp), name_of(octets)),
+            Outgoing::PushFrame => (Kind::Push, Fields::Bare, None),
+            Outgoing::App(_) => (Kind::PushApp, Fields::Bare, None),
         };
         let word = match sent {
             Ok(()) => "sent",
@@ -90,24 +90,25 @@ impl Shard {
             direction: Direction::Out,
             kind,
             outcome: Outcome { word, is_drop: sent.is_err() },
-            header,
-            octets: item.bytes.octets(arena),
+            fields,
+            octets,
+            name,
         };
         note(watch, &seen);
     }
 }
 
 /// Management is not shown to those who look by it: each look would show the one before.
+#[inline]
 fn note(watch: &mut Watch, seen: &Seen<'_>) {
-    if !is_management(seen) {
+    if !seen.name.is_some_and(is_management) {
         watch.note(seen);
     }
 }
 
-/// Whether a packet is about `/localhost/nfd` or `/localhost/onym`.
-fn is_management(seen: &Seen<'_>) -> bool {
-    const OURS: [&[u8]; 2] = [b"\x08\x09localhost\x08\x03nfd", b"\x08\x09localhost\x08\x04onym"];
-    // The name is the first element: within the first octets of the packet.
-    let start = seen.octets.get(..32.min(seen.octets.len())).unwrap_or_default();
-    OURS.iter().any(|name| start.windows(name.len()).take(9).any(|window| window == *name))
+/// Whether a name is under `/localhost/nfd` or `/localhost/onym`.
+#[inline]
+fn is_management(name: &[u8]) -> bool {
+    let rest = name.strip_prefix(b"\x08\x09localhost");
+    rest.is_some_and(|rest| rest.starts_with(b"\x08\x03nfd") || rest.starts_with(b"\x08\x04onym"))
 }
