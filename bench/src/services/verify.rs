@@ -7,13 +7,13 @@ use onym_crypto::{KeyType, PrivateKey, Signer};
 use onym_engine::{Bell, Jobs};
 use onym_frame::Buf;
 use onym_link::{LpIn, Outbox, Packet};
+use onym_services::control::{KeySpec, Request, SetRequest};
 use onym_services::verify::Job;
-use onym_services::{Function, Kind, Method, Now, Port, Request, Side};
+use onym_services::{Function, Kind, Now, Port, Side};
 use onym_sys::epoll::{Epoll, Interest};
 use onym_tables::{FaceId, HashKey, Tick};
 use onym_wire::data::DataBuilder;
 use onym_wire::name::Name;
-use serde_json::json;
 use std::time::{Duration, Instant};
 
 /// Signed Data through the element, beside a loop that only verifies them: what that does a second.
@@ -24,9 +24,9 @@ pub(super) fn verifying(report: &mut Report, kind: KeyType, args: &ServicesArgs)
     let mut sv = Function::new(Kind::SignatureVerifier, HashKey::new(1, 2), 3);
     sv.face_added(now, Port::new(FaceId(256), "in", Side::Consumer), &mut out);
     sv.face_added(now, Port::new(FaceId(300), "out", Side::Producer), &mut out);
-    let body = json!({ "add": [{ "name": "/bench/KEY/1", "spki": spki }] });
-    let request = Request { method: Method::Post, resource: "keys", query: &[], body: &body };
-    sv.control(now, &request, &mut out).map_err(|e| anyhow::anyhow!(e.message))?;
+    let key = KeySpec { name: "/bench/KEY/1".into(), spki: Some(spki), ..KeySpec::default() };
+    let request = Request::Keys(SetRequest::Change { add: vec![key], remove: Vec::new() });
+    sv.control(now, request, &mut out).map_err(|e| anyhow::anyhow!(e.message))?;
     let job = |sv: &mut Function, packet: &Packet, out: &mut Outbox| -> Option<Job> {
         sv.receive(now, packet.clone(), out);
         sv.jobs().pop()
