@@ -251,15 +251,9 @@ def _foreign(name: str) -> Callable[[Net, Path, Path], AbstractContextManager[No
             ):
                 home = folder / here
                 home.mkdir()
-                ports = (
-                    [
-                        forwarders.Port("", peer, Link(here, "")),
-                    ]
-                    if peer
-                    else []
-                )
-                for port in ports:
-                    port.prefixes.append("/web")
+                ports = []
+                if peer:
+                    ports.append(forwarders.Port("", peer, Link(here, ""), prefixes=["/web"]))
                 place = forwarders.Place(
                     spec.node(here), home, [], ports, "udp", {}, spec, space=where
                 )
@@ -285,6 +279,7 @@ title: Web
 topology: {{nodes: [s, r, c], links: [[s, r], [r, c]]}}
 subject: {name}
 apps: [{{id: file, node: s, kind: put, prefix: /web, octets: 1kB}}]
+phases: {{measure: 1s}}
 """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "web.yaml"

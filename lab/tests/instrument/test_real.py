@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from onym_lab import experiment, life
 from onym_lab.backend import groups
 from onym_lab.backend.netns import Netns
-from onym_lab.results import Run, read_json
+from onym_lab.results import Replicate, Run, read_json
 from onym_lab.tools import MissingToolError, onym
 
 SMALL = """schema: onym-lab/1
@@ -28,13 +29,41 @@ phases: {{measure: {{until: done, at_most: 60s}}}}
 """
 
 # What the simulator and real processes must agree on. Counts are equal. Times of real processes
-# are at least the simulator's less a tenth; the machine may be busy, so that above them only an
-# order of magnitude is asked for.
+# are no shorter, since no timer fires early, and longer by two things only: each of the four delays
+# of an exchange ends with the next turn of its node, a millisecond later at most, a tenth of them;
+# and who is ready to run waits for a processor, which the kernel tells.
 EQUAL = (
     ("n1", "cs_hits"), ("first", "data"), ("second", "data"), ("server", "data"),
     ("first", "completed"), ("n1", "data_in"), ("n2", "data_in"),
 )  # fmt: skip
-LEAST, MOST = 0.9, 10.0
+LEAST, TURNS = 0.999, 1.1
+ROUNDS = 25
+"""200 names by eights: the exchanges that the first consumer makes one after the other."""
+
+
+def waited() -> float:
+    """Seconds so far in which something that was ready waited for a processor.
+
+    Pressure stall information; and what a hypervisor took, which is not in it.
+    """
+    some = re.search(r"^some .*total=(\d+)", Path("/proc/pressure/cpu").read_text())
+    assert some
+    stolen = int(Path("/proc/stat").read_text().split("\n", 1)[0].split()[8])
+    return int(some[1]) / 1e6 + stolen / os.sysconf("SC_CLK_TCK")
+
+
+class Waits(life.Listener):
+    """Notes how long was waited for a processor while it was measured."""
+
+    def __init__(self) -> None:
+        self.at: dict[str, float] = {}
+
+    def phase(self, replicate: Replicate, phase: str) -> None:
+        self.at[phase] = waited()
+
+    @property
+    def seconds(self) -> float:
+        return self.at["collect"] - self.at["measure"]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -45,11 +74,11 @@ def _program() -> None:
         pytest.skip(str(error))
 
 
-def go(text: str, root: Path, backend: str) -> Run:
+def go(text: str, root: Path, backend: str, listener: life.Listener | None = None) -> Run:
     path = root / "file.yaml"
     path.write_text(text)
     options = life.Options(root=root, backend=backend, report=False)
-    return life.Life(experiment.load(path), options, life.Listener()).go()
+    return life.Life(experiment.load(path), options, listener or life.Listener()).go()
 
 
 def value(run: Run, where: str, metric: str) -> float:
@@ -62,15 +91,24 @@ def value(run: Run, where: str, metric: str) -> float:
 @pytest.mark.parametrize("transport", ["udp", "tcp"])
 def test_simulator_and_real_processes_agree(tmp_path: Path, transport: str) -> None:
     text = SMALL.format(transport=transport)
-    simulated, real = (go(text, tmp_path, backend) for backend in ("sim", "loopback"))
+    if not Path("/proc/pressure/cpu").is_file():
+        pytest.skip("this kernel does not tell how long is waited for a processor (PSI)")
+    waits = Waits()
+    simulated, real = go(text, tmp_path, "sim"), go(text, tmp_path, "loopback", waits)
     for where, metric in EQUAL:
         a, b = value(simulated, where, metric), value(real, where, metric)
         # A node that is ready was probed: a Data or two more went through it.
         slack = 4 if where in ("n1", "n2", "server") and metric != "cs_hits" else 0
         assert a <= b <= a + slack, f"{where} {metric}: {a} simulated, {b} real"
-    for where, metric in (("first", "latency_p50"), ("first", "transfer_mean")):
-        a, b = value(simulated, where, metric), value(real, where, metric)
-        assert LEAST * a <= b <= MOST * a, f"{where} {metric}: {a} s simulated, {b} s real"
+    # At most half of the rounds can wait longer than twice the mean.
+    for metric, more in (
+        ("transfer_mean", waits.seconds),
+        ("latency_p50", 2 * waits.seconds / ROUNDS),
+    ):
+        a, b = value(simulated, "first", metric), value(real, "first", metric)
+        told = f"{metric}: {a} s simulated, {b} s real, {more:.3f} s waited for a processor"
+        print(told)
+        assert LEAST * a <= b <= TURNS * a + more, told
     # Two links of 10 ms, there and back.
     assert value(simulated, "first", "latency_p50") == pytest.approx(0.040, rel=0.02)
 
