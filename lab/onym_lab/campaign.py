@@ -80,7 +80,8 @@ def plan(wanted: Wanted) -> Iterator[str]:
         runs = (len(cells) - len(skipped)) * times
         done = sum(1 for _ in Run(wanted.root / one.name / options.run_name).replicates())
         line = f"{one.name:24} {options.backend:8} {runs:4} runs"
-        if "bench" not in one.data:
+        if options.backend not in ("bench", "sim"):
+            # A benchmark says nothing of its time, the simulator's is not the clock's.
             longest = max(one.spec(cell.settings, 1).at_most for cell in cells)
             most += (runs - done) * longest
             line += f", {longest:.0f} s each at most"
@@ -88,7 +89,7 @@ def plan(wanted: Wanted) -> Iterator[str]:
         line += f", {len(skipped)} cells skipped" if skipped else ""
         count += runs - done
         yield line
-    yield f"{count} runs to do; those of networks take {most / 3600:.1f} h at most"
+    yield f"{count} runs to do; those of real nodes take {most / 3600:.1f} h at most"
 
 
 def go(wanted: Wanted, run: Callable[[Experiment, life.Options], int]) -> list[Ended]:
