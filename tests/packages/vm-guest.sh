@@ -18,7 +18,8 @@ wait_for() { # WHAT COMMAND…
 pid() { systemctl show --property MainPID --value "$1"; }
 active() { [ "$(systemctl is-active "$1")" = active ]; }
 
-dpkg --install /tmp/onym.deb >/dev/null 2>&1 || fail "the package does not install"
+export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive
+dpkg --install /root/onym.deb >/tmp/said 2>&1 || fail "the package does not install: $(cat /tmp/said)"
 active onym || fail "the node is not active after installation"
 say "installed; the node is ready"
 systemctl enable --quiet --now onym-repo onym-manager || fail "repository or manager do not start"

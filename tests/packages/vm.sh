@@ -18,7 +18,7 @@ trap 'rm -rf --one-file-system "$work"' EXIT
 COMPRESS=gzip scripts/deb.sh "$binary" "$work/deb" >/dev/null
 mmdebstrap --quiet --variant=minbase --include=systemd-sysv,adduser,libgcc-s1 bookworm "$work/root" >/dev/null
 root=$work/root
-cp "$work"/deb/onym_*.deb "$root/tmp/onym.deb"
+cp "$work"/deb/onym_*.deb "$root/root/onym.deb"
 cp tests/packages/vm-guest.sh "$root/usr/local/bin/onym-test"
 cat >"$root/etc/systemd/system/onym-test.service" <<'END'
 [Unit]
