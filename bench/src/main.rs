@@ -9,7 +9,7 @@ use onym_bench::{
 };
 use onym_sys::alloc_count::CountingAlloc;
 
-// What is measured within this program has the memory that it has in `onym`, ordinary pages too.
+// What is measured within this program has the memory that it has in `onym`, and its pages.
 #[global_allocator]
 static ALLOC: CountingAlloc<MiMalloc> = CountingAlloc(MiMalloc);
 
@@ -61,7 +61,7 @@ enum Command {
 }
 
 fn main() -> Result<()> {
-    let _ = onym_sys::thread::without_huge_pages();
+    onym_sys::memory::huge_pages_where_advised();
     match Cli::parse().command {
         Command::Run(args) => run::run(&args),
         Command::Relay(args) => relay::run(&args),

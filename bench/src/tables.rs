@@ -171,7 +171,8 @@ impl Core {
             let hop = NextHop { face: UP, cost: 0 };
             core.fw.fib_add(core.now, route(n).as_ref(), hop, &mut core.out)?;
         }
-        while core.fw.pit_len() < sizes.pending as usize
+        // Of names that come at random some come twice, and wait or are kept once.
+        while core.pending.len() < sizes.pending as usize
             || core.fw.cs().len() < sizes.store as usize
         {
             core.block(&mut Turns::default())?;

@@ -36,8 +36,8 @@ use std::process::ExitCode;
 static MEMORY: OrEnd<MiMalloc> = OrEnd(MiMalloc);
 
 fn main() -> ExitCode {
-    // A kernel without huge pages has none to do without: docs/decisions/0010-no-huge-pages.md.
-    let _ = onym_sys::thread::without_huge_pages();
+    // docs/decisions/0010-huge-pages-for-slabs-only.md
+    onym_sys::memory::huge_pages_where_advised();
     let mut words = std::env::args_os();
     let called = words.next().unwrap_or_default();
     if std::path::Path::new(&called).file_name().is_some_and(|name| name == "nfdc") {

@@ -154,6 +154,20 @@ impl TxQueue {
         Ok(())
     }
 
+    /// Appends the frame `head` followed by `body`, both copied.
+    ///
+    /// # Errors
+    /// As [`TxQueue::push`].
+    #[inline]
+    pub fn push_joined(&mut self, head: &[u8], body: &[u8]) -> Result<(), Full> {
+        if head.len() + body.len() > self.room() && self.frames > 0 {
+            return Err(Full);
+        }
+        let head = self.store(head);
+        self.put_copy(head, body);
+        Ok(())
+    }
+
     /// Appends a frame for each of `row`: `head`, and then the frame's octets from `from` on. Those
     /// at the end that pass the bound, or the share of their half, are not taken; an empty queue
     /// takes any frame. How many were taken.

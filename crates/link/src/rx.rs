@@ -9,7 +9,7 @@ use crate::{LpIn, Packet};
 use onym_frame::{Buf, RxFrame};
 use onym_tables::pit::Token;
 use onym_tables::{FaceId, Tick};
-use onym_wire::lp::{LpPacket, ServiceFields};
+use onym_wire::lp::{LpPacket, ServiceFields, token_and_packet};
 use onym_wire::tlv::Malformed;
 use onym_wire::types::PacketType;
 use std::num::NonZeroU64;
@@ -18,9 +18,10 @@ impl Link {
     /// Takes one frame of the face: one TLV, without padding behind it.
     pub fn receive(&mut self, now: Tick, face: FaceId, frame: RxFrame) -> Received {
         let received = match PacketType::of(&frame.bytes) {
-            Some(PacketType::LpPacket) => {
-                self.receive_lp(now, face, &frame).unwrap_or_else(Received::Dropped)
-            }
+            Some(PacketType::LpPacket) => match with_token(face, &frame) {
+                Some(packet) => Received::Packet(packet),
+                None => self.receive_lp(now, face, &frame).unwrap_or_else(Received::Dropped),
+            },
             Some(typ) if !typ.is_push() || self.config.push => {
                 Received::Packet(Packet { face, bytes: frame.bytes, lp: LpIn::default() })
             }
@@ -125,6 +126,18 @@ impl Link {
             Outcome::Refused(verdict) => Err(verdict),
         }
     }
+}
+
+/// The Interest or Data of a frame that has nothing beside it but a token: no rule of this face is
+/// about such.
+#[inline]
+fn with_token(face: FaceId, frame: &RxFrame) -> Option<Packet> {
+    let (token, packet) = token_and_packet(&frame.bytes)?;
+    if !matches!(PacketType::of(packet), Some(PacketType::Interest | PacketType::Data)) {
+        return None;
+    }
+    let lp = LpIn { pit_token: Token::try_from(token).ok()?, ..LpIn::default() };
+    Some(Packet { face, bytes: frame.bytes.slice_of(packet), lp })
 }
 
 fn refusal(malformed: Malformed) -> FrameVerdict {

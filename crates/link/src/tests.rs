@@ -378,3 +378,53 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_token_alone_goes_and_comes_as_the_general_way_has_it() {
+    use onym_wire::lp::{LpHeader, LpPacket, token_and_packet};
+    for token_len in 1..=32 {
+        let octets: Vec<u8> = (0..token_len).collect();
+        for len in [10, 200, 215, 247, 252, 260, 300, 1025, 8000] {
+            let (body, lp) =
+                (data(len, 3), LpOut { pit_token: token(&octets), ..LpOut::default() });
+            let mut wire = Vec::new();
+            LpHeader { pit_token: &octets, ..LpHeader::default() }.write(&mut wire, len);
+            wire.extend_from_slice(&body);
+            let mut link = Link::new(LinkConfig::stream());
+            assert_eq!(sent(&mut link, PacketKind::Data, &body, lp.clone()), [wire.clone()]);
+            // The same from the arena.
+            let item = Transmit {
+                bytes: Payload::Arena(0..u32::try_from(len).unwrap()),
+                ..transmit(PacketKind::Data, &[], lp)
+            };
+            let mut queue = TxQueue::new(1 << 20);
+            link.send(Tick::default(), &item, &body, &mut queue).unwrap();
+            assert_eq!(frames(&mut queue), [wire.clone()]);
+            let general = LpPacket::parse(&wire).unwrap();
+            let (found, inside) = token_and_packet(&wire).expect("nothing else is in it");
+            assert_eq!((general.pit_token, general.fragment), (Some(found), Some(inside)));
+            let packet = packet(receive(&mut link, &wire));
+            assert_eq!((&*packet.lp.pit_token, &*packet.bytes), (&*octets, &*body));
+        }
+    }
+}
+
+#[test]
+fn the_short_way_takes_nothing_that_the_general_one_refuses() {
+    use onym_wire::lp::{LpPacket, token_and_packet};
+    let whole = hex("640f6203aabbcc50080606070308014140");
+    let mut taken = 0;
+    for at in 0..whole.len() {
+        for octet in 0..=255 {
+            let mut wire = whole.clone();
+            wire[at] = octet;
+            if let Some((token, inside)) = token_and_packet(&wire) {
+                let general = LpPacket::parse(&wire).expect("well-formed");
+                assert_eq!((general.pit_token, general.fragment), (Some(token), Some(inside)));
+                taken += 1;
+            }
+        }
+        assert!(token_and_packet(&whole[..at]).is_none());
+    }
+    assert!(taken > 256, "{taken}");
+}

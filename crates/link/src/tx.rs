@@ -15,6 +15,7 @@ use super::{Link, LinkConfig, LinkUnsent};
 use crate::{LpOut, Outgoing, PacketKind, Payload, Transmit};
 use onym_frame::{Buf, FrameRow, TxQueue};
 use onym_tables::Tick;
+use onym_tables::pit::TOKEN_LEN_MAX;
 use onym_wire::lp::{FRAGMENTS_MAX, LpHeader};
 use onym_wire::tlv::tlv_len;
 use onym_wire::types;
@@ -101,10 +102,12 @@ impl Link {
         body: Body<'_>,
         queue: &mut TxQueue,
     ) -> Result<(), LinkUnsent> {
-        let sent = if self.is_plain(fields, mark) && body.bytes.len() <= self.frame_len_max {
-            self.push_bare(body, queue)
-        } else {
-            self.send_with_fields(now, fields, mark, body, queue)
+        let sent = match self.token_alone(fields, mark) {
+            Some([]) if body.bytes.len() <= self.frame_len_max => self.push_bare(body, queue),
+            Some(token @ [_, ..]) if TOKEN_HEAD_MAX + body.bytes.len() <= self.frame_len_max => {
+                self.push_with_token(token, body, queue)
+            }
+            _ => self.send_with_fields(now, fields, mark, body, queue),
         };
         match sent {
             Ok(()) => {}
@@ -160,20 +163,21 @@ impl Link {
         own.max(1)
     }
 
-    /// Whether the packet needs no header.
-    fn is_plain(&self, fields: Fields<'_>, mark: u8) -> bool {
-        let has_none = match fields {
-            Fields::None => true,
+    /// The token, perhaps none, of a packet that needs no header field beside it.
+    #[inline]
+    fn token_alone<'a>(&self, fields: Fields<'a>, mark: u8) -> Option<&'a [u8]> {
+        let (token, has_none) = match fields {
+            Fields::None => (&[][..], true),
             Fields::Pull(_, lp) => {
-                lp.pit_token.is_empty()
-                    && lp.nack.is_none()
+                let has_none = lp.nack.is_none()
                     && !(lp.incoming_face.is_some() && self.tells_faces())
                     && !lp.no_cache
                     && !lp.non_discovery
-                    && lp.prefix_announcement.is_none()
+                    && lp.prefix_announcement.is_none();
+                (&*lp.pit_token, has_none)
             }
         };
-        mark == 0 && has_none && self.reliability.is_none()
+        (mark == 0 && has_none && self.reliability.is_none()).then_some(token)
     }
 
     /// Whether packets say where they came from.
@@ -185,6 +189,24 @@ impl Link {
         let pushed = match body.shared {
             Some(buf) => queue.push(&[], Some(buf)),
             None => queue.push(body.bytes, None),
+        };
+        pushed.map_err(|_| LinkUnsent::QueueFull)?;
+        self.counters.frames_out += 1;
+        Ok(())
+    }
+
+    /// What [`Link::send_with_fields`] does where the token is the only field, which is nearly always.
+    fn push_with_token(
+        &mut self,
+        token: &[u8],
+        body: Body<'_>,
+        queue: &mut TxQueue,
+    ) -> Result<(), LinkUnsent> {
+        let (head, len) = token_head(token, body.bytes.len());
+        let head = &head[..len];
+        let pushed = match body.shared {
+            Some(buf) => queue.push(head, Some(buf)),
+            None => queue.push_joined(head, body.bytes),
         };
         pushed.map_err(|_| LinkUnsent::QueueFull)?;
         self.counters.frames_out += 1;
@@ -404,6 +426,34 @@ impl Cut {
         let end = |index: usize| (self.first + index * self.room).min(len);
         if index == 0 { 0..end(0) } else { end(index - 1)..end(index) }
     }
+}
+
+/// Octets before the packet in a frame with a token: three heads and the longest token.
+const TOKEN_HEAD_MAX: usize = 4 + 2 + TOKEN_LEN_MAX + 4;
+
+/// What stands before a packet of `len` octets, below 64 KiB, in a frame whose only field is `token`:
+/// octets, and how many of them count.
+// TYPEs have one octet, lengths are below those of their arms.
+#[allow(clippy::cast_possible_truncation)]
+#[inline]
+fn token_head(token: &[u8], len: usize) -> ([u8; TOKEN_HEAD_MAX], usize) {
+    let mut out = [0; TOKEN_HEAD_MAX];
+    let mut put = |at: usize, typ: u32, len: usize| {
+        out[at] = typ as u8;
+        if len < 253 {
+            out[at + 1] = len as u8;
+            return at + 2;
+        }
+        out[at + 1] = 253;
+        out[at + 2..at + 4].copy_from_slice(&(len as u16).to_be_bytes());
+        at + 4
+    };
+    let fields = tlv_len(types::LP_PIT_TOKEN, token.len());
+    let at = put(0, types::LP_PACKET, fields + tlv_len(types::LP_FRAGMENT, len));
+    let value = put(at, types::LP_PIT_TOKEN, token.len());
+    let end = put(value + token.len(), types::LP_FRAGMENT, len);
+    out[value..value + token.len()].copy_from_slice(token);
+    (out, end)
 }
 
 /// Octets of an LpPacket with `fields_len` octets of fields and a fragment of `len`.

@@ -175,7 +175,7 @@ fn shards(
         made.reports.push(reports_rx);
         let mut fw = Forwarder::new(forwarder_config(config, index, count, key, seeds[2]));
         fw.cache_mut().watch = watch(config);
-        let chooser = Chooser { key, shards: count };
+        let chooser = Chooser::new(&key, count);
         let (discovery, control) = (Arc::clone(&discovery), Arc::clone(control));
         let reports = reports_tx;
         let parts = Parts {

@@ -66,6 +66,56 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for OrEnd<A> {
     }
 }
 
+/// How the kernel was told to back the memory of this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HugePages {
+    /// Huge pages where they are advised, which mimalloc does nowhere.
+    WhereAdvised,
+    /// None at all: this kernel gives them to any memory, and knows no other way.
+    Nowhere,
+}
+
+/// Has the kernel give this process and its children huge pages where they are advised only, so that it
+/// clears no two megabytes at once for memory that comes and goes.
+pub fn huge_pages_where_advised() -> HugePages {
+    // `PR_THP_DISABLE_EXCEPT_ADVISED`, of Linux 6.18.
+    const EXCEPT_ADVISED: libc::c_ulong = 1 << 1;
+    let unused: libc::c_ulong = 0;
+    // SAFETY: a request with numbers only.
+    let done = unsafe {
+        libc::prctl(libc::PR_SET_THP_DISABLE, 1 as libc::c_ulong, EXCEPT_ADVISED, unused, unused)
+    };
+    let file = "/sys/kernel/mm/transparent_hugepage/enabled";
+    let is_always = || std::fs::read_to_string(file).is_ok_and(|text| text.contains("[always]"));
+    if done != 0 && is_always() {
+        // A kernel without huge pages has none to do without.
+        let _ = rustix::thread::disable_transparent_huge_pages(true);
+        return HugePages::Nowhere;
+    }
+    HugePages::WhereAdvised
+}
+
+/// The allocator's own advice is turned off before it takes its first memory.
+#[cfg(all(feature = "mimalloc", target_os = "linux"))]
+mod without_advice {
+    use libmimalloc_sys::{_mi_option_last, mi_option_set, mi_option_t};
+
+    /// `mi_option_allow_thp`, which the binding does not name.
+    const ALLOW_THP: mi_option_t = 43;
+    const _: () = assert!(_mi_option_last == 47, "look up mi_option_allow_thp in mimalloc.h");
+
+    extern "C" fn set() {
+        // SAFETY: stores a number; mimalloc's own constructor, of an earlier priority, has run.
+        unsafe { mi_option_set(ALLOW_THP, 0) }
+    }
+
+    // In `main` it would be too late: memory is taken before.
+    // SAFETY: the section holds pointers to functions of this kind.
+    #[used]
+    #[unsafe(link_section = ".init_array")]
+    static SET: extern "C" fn() = set;
+}
+
 /// Has the allocator hand memory that is free back to the system, as far as this thread freed it; where
 /// the program's is mimalloc, which otherwise keeps it until the thread asks for more. Takes time in
 /// the order of a millisecond: for moments after which much is free.

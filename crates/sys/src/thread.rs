@@ -11,15 +11,6 @@ fn clock(id: ClockId) -> Duration {
     Duration::new(u64::try_from(t.tv_sec).unwrap_or(0), u32::try_from(t.tv_nsec).unwrap_or(0))
 }
 
-/// Has the kernel give this process and its children ordinary pages from now on, and clear no two
-/// megabytes at once for memory that an allocator advised to be huge pages.
-///
-/// # Errors
-/// As `prctl` (`PR_SET_THP_DISABLE`): a kernel that has none.
-pub fn without_huge_pages() -> io::Result<()> {
-    Ok(rustix::thread::disable_transparent_huge_pages(true)?)
-}
-
 /// CPU time that the calling thread has used.
 #[must_use]
 pub fn thread_cpu_time() -> Duration {

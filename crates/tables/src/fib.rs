@@ -120,6 +120,12 @@ impl Fib {
         self.map.longest_match(hashes, name, |_| true).map(|(p, hops)| (p, hops.as_slice()))
     }
 
+    /// Has the processor fetch where the prefixes of a name may be.
+    #[inline(always)]
+    pub fn prefetch(&self, hashes: &NameHashes) {
+        self.map.prefetch(hashes);
+    }
+
     /// Every prefix (its name's value) with its next hops, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[NextHop])> {
         self.map.iter().map(|(name, hops)| (name, hops.as_slice()))

@@ -169,12 +169,6 @@ impl HashKey {
         sip.finish_at(name, at, name.len())
     }
 
-    /// Hash of the name without an implicit digest component at its end: what chooses the shard.
-    #[must_use]
-    pub fn shard_name(&self, name: &[u8]) -> u64 {
-        self.name(&name[..without_digest(name)])
-    }
-
     /// Calls `visit` with hash and octets of each proper prefix of more than 32 components.
     pub fn each_long_prefix(&self, name: &[u8], mut visit: impl FnMut(u64, &[u8])) {
         let mut sip = self.start();
@@ -352,6 +346,16 @@ impl NameHashes {
         self.known
     }
 
+    /// Shows the hashes of the lengths in `wanted` (bits) that are known.
+    #[inline(always)]
+    pub fn each(&self, wanted: u64, mut visit: impl FnMut(u64)) {
+        let mut lengths = wanted & self.known;
+        while lengths != 0 {
+            visit(self.at[lengths.trailing_zeros() as usize]);
+            lengths &= lengths - 1;
+        }
+    }
+
     /// The prefix of `len` components of `name`, which must be the name that was hashed; `None`
     /// when it is shorter or that length was not asked for.
     #[inline]
@@ -424,11 +428,10 @@ mod tests {
         digested.extend_from_slice(&[5; 32]);
         let hashes = NameHashes::new(&key, &digested, 0);
         assert_eq!((hashes.undigested, hashes.undigested_len), (key.name(&plain), plain.len()));
-        assert_eq!(key.shard_name(&digested), key.name(&plain));
         // The same octets inside a longer component.
         let mut inside = vec![8, 35, 0, 1, 32];
         inside.extend_from_slice(&[5; 32]);
-        assert_eq!(key.shard_name(&inside), key.name(&inside));
+        assert_eq!(without_digest(&inside), inside.len());
     }
 
     #[test]

@@ -7,6 +7,9 @@
 /// Marks a bucket that holds nothing.
 const EMPTY: u32 = u32::MAX;
 
+/// An index up to this size is in the processor's caches.
+const CACHED: usize = 1 << 13;
+
 /// Buckets of a new index once something is inserted.
 const BUCKETS_MIN: usize = 16;
 
@@ -54,6 +57,14 @@ impl HashIndex {
         self.buckets.len().wrapping_sub(1)
     }
 
+    /// Has the processor fetch the bucket of `hash`, where it may not have it.
+    #[inline(always)]
+    pub fn prefetch(&self, hash: u64) {
+        if self.buckets.len() > CACHED {
+            onym_mem::prefetch(&self.buckets[tag(hash) as usize & self.mask()]);
+        }
+    }
+
     /// The first slot with this hash for which `same` holds.
     #[inline(always)]
     pub fn find(&self, hash: u64, mut same: impl FnMut(u32) -> bool) -> Option<u32> {
@@ -98,7 +109,7 @@ impl HashIndex {
     #[cold]
     fn grow(&mut self) {
         let count = (self.buckets.len() * 2).max(BUCKETS_MIN);
-        let empty = vec![Bucket { tag: 0, slot: EMPTY }; count];
+        let empty = onym_mem::filled(count, Bucket { tag: 0, slot: EMPTY });
         for bucket in std::mem::replace(&mut self.buckets, empty) {
             if bucket.slot != EMPTY {
                 self.place(bucket);

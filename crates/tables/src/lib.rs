@@ -4,6 +4,7 @@ pub mod bloom;
 pub mod cs;
 pub mod dead_nonces;
 pub mod fib;
+pub mod fold;
 pub mod hash;
 pub mod id;
 pub mod index;
@@ -17,6 +18,7 @@ mod room;
 pub mod rtt;
 pub mod wheel;
 
+pub use fold::FoldKey;
 pub use hash::{HashKey, NameHashes, Prefix};
 pub use id::{FaceId, Tick};
 pub use keyed::{KeyedHasher, KeyedMap, KeyedState};

@@ -58,6 +58,15 @@ impl<V> PrefixMap<V> {
         self.lengths
     }
 
+    /// Has the processor fetch where the prefixes of a name may be, in a map that it does not have.
+    #[inline(always)]
+    pub fn prefetch(&self, hashes: &NameHashes) {
+        const CACHED: usize = 1 << 10;
+        if self.nodes.len() > CACHED {
+            hashes.each(self.lengths, |hash| self.index.prefetch(hash));
+        }
+    }
+
     #[inline(always)]
     fn slot(&self, prefix: &Prefix<'_>) -> Option<u32> {
         self.index.find(prefix.hash, |slot| {

@@ -1,11 +1,11 @@
-//! Room for slabs: grown by an eighth, not doubled, so that little is held beyond what is used. A
-//! large slab is moved by the system's page tables, not copied.
+//! Room for slabs: grown by an eighth, not doubled, so that little is held beyond what is used; large
+//! ones in huge pages (`onym_mem`).
 
 /// Makes room in `slab` for `len` items in all.
 #[cold]
 pub(crate) fn reserve<T>(slab: &mut Vec<T>, len: usize) {
     let used = slab.len();
-    slab.reserve_exact((used / 8).max(64).max(len.saturating_sub(used)));
+    onym_mem::grow(slab, used + (used / 8).max(64).max(len.saturating_sub(used)));
 }
 
 /// Appends `item`.

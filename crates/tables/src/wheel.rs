@@ -113,6 +113,14 @@ impl Wheel {
         self.nodes.resize(len, IDLE_NODE);
     }
 
+    /// Has the processor fetch timer `id`.
+    #[inline(always)]
+    pub fn prefetch(&self, id: u32) {
+        if let Some(node) = self.nodes.get(id as usize) {
+            onym_mem::prefetch(node);
+        }
+    }
+
     /// Whether timer `id` is armed.
     #[must_use]
     pub fn is_armed(&self, id: u32) -> bool {

@@ -55,7 +55,19 @@ impl<'a> Data<'a> {
     /// refuse the packet, non-critical ones are skipped.
     #[inline]
     pub fn parse(wire: &'a [u8]) -> Result<Self, Malformed> {
-        match quick::parse(wire) {
+        Self::parse_expecting(wire, None)
+    }
+
+    /// As [`Data::parse`]; where the name is `expected`, its components are not looked at again.
+    ///
+    /// # Errors
+    /// As [`Data::parse`].
+    #[inline]
+    pub fn parse_expecting(
+        wire: &'a [u8],
+        expected: Option<NameRef<'_>>,
+    ) -> Result<Self, Malformed> {
+        match quick::parse(wire, expected) {
             Some(data) => Ok(data),
             None => Self::parse_any(wire),
         }

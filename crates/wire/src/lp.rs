@@ -8,7 +8,7 @@ mod tests;
 pub use header::LpHeader;
 pub use services::{SERVICE_NEXT_HOPS_MAX, ServiceFields};
 
-use crate::tlv::{self, Element, Malformed, Reader};
+use crate::tlv::{self, Element, Malformed, Reader, take};
 use crate::types;
 
 /// Most fragments of one packet, as in NFD.
@@ -96,6 +96,18 @@ pub struct LpPacket<'a> {
     pub prefix_announcement: Option<&'a [u8]>,
     /// The Ack elements.
     acks: &'a [u8],
+}
+
+/// Token and packet of an LpPacket that has these two and nothing else, as nearly all have. `None` says
+/// only that it is something else; what is found, [`LpPacket::parse`] would find.
+#[inline]
+#[must_use]
+pub fn token_and_packet(frame: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (value, []) = take(frame, types::LP_PACKET)? else { return None };
+    let (token, rest) = take(value, types::LP_PIT_TOKEN)?;
+    let (packet, []) = take(rest, types::LP_FRAGMENT)? else { return None };
+    let is_token = !token.is_empty() && token.len() <= PIT_TOKEN_LEN_MAX;
+    (is_token && !packet.is_empty()).then_some((token, packet))
 }
 
 /// Whether an unknown header field of this type can be ignored.

@@ -53,6 +53,15 @@ impl<'a> NameRef<'a> {
         Ok(Self::scan(value)?.0)
     }
 
+    /// The name with this VALUE and so many components, of which the caller knows both from a name that
+    /// was checked before, as a table does that keeps the octets of one. Of other octets the components
+    /// are not what they should be; nothing worse follows.
+    #[inline(always)]
+    #[must_use]
+    pub const fn known(value: &'a [u8], len: usize) -> Self {
+        Self { value, len }
+    }
+
     /// Checks a whole Name element.
     ///
     /// # Errors

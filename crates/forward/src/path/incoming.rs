@@ -27,6 +27,7 @@ impl<'a> Incoming<'a> {
         Key {
             can_be_prefix: self.interest.can_be_prefix,
             must_be_fresh: self.interest.must_be_fresh,
+            components: self.interest.name.len(),
             hint: self.hint,
             ..Key::new(self.interest.name.value(), self.hashes)
         }

@@ -12,6 +12,10 @@ pub trait CacheStage {
     /// The cached Data for `query`.
     fn find(&mut self, now: Tick, query: &Query<'_>) -> Option<Body<'_>>;
 
+    /// Has the processor fetch what a lookup or an insertion of a name with this hash meets.
+    #[inline(always)]
+    fn prefetch(&self, _hash: u64) {}
+
     /// Steps that searches took beyond usual ones since this was asked last.
     fn take_steps(&mut self) -> u32 {
         0
@@ -42,6 +46,11 @@ impl CacheStage for Cache {
     #[inline(always)]
     fn find(&mut self, now: Tick, query: &Query<'_>) -> Option<Body<'_>> {
         self.store.find(now, query)
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, hash: u64) {
+        self.store.prefetch(hash);
     }
 
     fn take_steps(&mut self) -> u32 {

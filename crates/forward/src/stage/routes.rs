@@ -34,6 +34,10 @@ pub trait RouteStage {
         slot: u32,
     ) -> (Prefix<'a>, &[NextHop]);
 
+    /// Has the processor fetch what [`RouteStage::next_hops`] will look at for a name.
+    #[inline(always)]
+    fn prefetch(&self, _hashes: &NameHashes) {}
+
     /// A face has gone.
     fn remove_face(&mut self, _face: FaceId) {}
 
@@ -84,6 +88,11 @@ pub fn first_delegation<'a, T>(
 }
 
 impl RouteStage for Routes {
+    #[inline(always)]
+    fn prefetch(&self, hashes: &NameHashes) {
+        self.fib.prefetch(hashes);
+    }
+
     #[inline(always)]
     fn lengths(&self) -> u64 {
         self.fib.lengths()

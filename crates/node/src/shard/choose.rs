@@ -1,6 +1,6 @@
 //! Which shard a packet belongs to.
 //!
-//! Exact Interests go by the keyed hash of the whole name, answers by the shard in our own token,
+//! Exact Interests go by a keyed hash of the whole name, answers by the shard in our own token,
 //! else by their name. Interests with CanBePrefix live in shard 0, after the content stores were
 //! asked; Data is shown to shard 0 first while it holds any of them.
 //!
@@ -12,8 +12,9 @@
 
 use crate::cross::Leg;
 use onym_link::Packet;
-use onym_tables::hash::HashKey;
+use onym_tables::hash::without_digest;
 use onym_tables::pit::TOKEN_LEN;
+use onym_tables::{FoldKey, HashKey};
 use onym_wire::types::{self, PacketType};
 
 /// The way of a packet that was just received by some shard: the first shard and what to do there.
@@ -35,7 +36,7 @@ pub(crate) enum Waiting {
 /// What decides, the same for all shards.
 #[derive(Debug, Clone)]
 pub(crate) struct Chooser {
-    pub(crate) key: HashKey,
+    key: FoldKey,
     pub(crate) shards: usize,
 }
 
@@ -44,6 +45,10 @@ const NAME: u8 = types::NAME as u8;
 const CAN_BE_PREFIX: u8 = types::CAN_BE_PREFIX as u8;
 
 impl Chooser {
+    pub(crate) fn new(key: &HashKey, shards: usize) -> Self {
+        Self { key: FoldKey::new(key), shards }
+    }
+
     /// The way of `packet`.
     /// `None` when no name can be found: the packet is malformed, and any shard can say so.
     pub(crate) fn way(&self, packet: &Packet, waiting: Waiting) -> Option<Way> {
@@ -92,10 +97,12 @@ impl Chooser {
         Some(self.by_name(name)).filter(|home| *home != index)
     }
 
-    /// The shard of exact Interests for a name (its value).
+    /// The shard of exact Interests for a name (its value), an implicit digest at its end left out.
     pub(crate) fn by_name(&self, name: &[u8]) -> usize {
-        let hash = self.key.shard_name(name);
-        usize::try_from(hash % self.shards as u64).unwrap_or(0)
+        let hash = self.key.octets(&name[..without_digest(name)]);
+        // The upper half of the product: below the number of shards.
+        let product = u128::from(hash) * self.shards as u128;
+        usize::try_from(product >> 64).unwrap_or(0)
     }
 }
 
@@ -139,7 +146,7 @@ mod tests {
     }
 
     fn chooser() -> Chooser {
-        Chooser { key: HashKey::new(1, 2), shards: 4 }
+        Chooser::new(&HashKey::new(1, 2), 4)
     }
 
     const NAME_A: [u8; 5] = [7, 3, 8, 1, b'a'];
@@ -151,6 +158,15 @@ mod tests {
         let up = chooser().way(&packet(&interest, &[]), Waiting::Exact).unwrap();
         let down = chooser().way(&packet(&data, &[]), Waiting::Exact).unwrap();
         assert_eq!((up.leg, up), (Leg::Home, down));
+    }
+
+    #[test]
+    fn a_name_and_the_same_with_its_digest_choose_the_same_shard() {
+        for n in 0..50 {
+            let plain = [8, 1, n];
+            let digested = [&plain[..], &[1, 32], &[n; 32]].concat();
+            assert_eq!(chooser().by_name(&plain), chooser().by_name(&digested));
+        }
     }
 
     #[test]

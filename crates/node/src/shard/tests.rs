@@ -58,7 +58,7 @@ fn bench_that_waits(shards: usize, hold: Duration) -> Bench {
     let shard = Shard::new(Parts {
         index: 0,
         fw: Forwarder::new(Config { hash_key: key, ..Config::default() }),
-        chooser: Chooser { key, shards },
+        chooser: Chooser::new(&key, shards),
         to,
         from,
         discovery: Arc::default(),

@@ -6,7 +6,7 @@
 //! number, and for nobody's packets but those that begin as the prefix does.
 
 use super::order::{NONE, Order};
-use crate::hash::HashKey;
+use crate::{FoldKey, HashKey};
 
 /// A name's group is told by so many of its first octets.
 const GROUP_OCTETS: usize = 24;
@@ -26,16 +26,14 @@ const WAITS: u32 = u32::MAX << 16;
 
 /// Says which group a name belongs to, under a key of this process.
 #[derive(Debug)]
-pub(super) struct Marker([u64; 3]);
+pub(super) struct Marker(FoldKey);
 
 impl Marker {
     pub(super) fn new(key: &HashKey) -> Self {
-        Self([5, 6, 7].map(|n| key.words([n, u64::MAX]) | 1))
+        Self(FoldKey::new(key))
     }
 
     /// The mark of a name; its upper bits are the group.
-    // The halves of a product.
-    #[allow(clippy::cast_possible_truncation)]
     #[inline(always)]
     pub(super) fn mark(&self, name: &[u8]) -> u64 {
         let begin = match name.first_chunk::<GROUP_OCTETS>() {
@@ -43,12 +41,7 @@ impl Marker {
             None => padded(name),
         };
         let (words, _) = begin.as_chunks::<8>();
-        let fold = |a: u64, b: u64| {
-            let product = u128::from(a) * u128::from(b);
-            product as u64 ^ (product >> 64) as u64
-        };
-        let [a, b, c] = [0, 1, 2].map(|n: usize| u64::from_le_bytes(words[n]) ^ self.0[n]);
-        fold(fold(a, b) ^ c, self.0[0])
+        self.0.words([0, 1, 2].map(|n: usize| u64::from_le_bytes(words[n])))
     }
 
     /// Where the names under `prefix` wait.
@@ -164,6 +157,14 @@ impl Deferred {
         }
         group.waiting -= 1;
         self.waiting -= 1;
+    }
+
+    /// Has the processor fetch the place of `slot`.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, slot: u32) {
+        if let Some(base) = self.order.bases.get(slot as usize) {
+            onym_mem::prefetch(base);
+        }
     }
 
     /// Takes `slot` out, wherever it is.

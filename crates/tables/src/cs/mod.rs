@@ -263,6 +263,26 @@ impl ContentStore {
             .find(hash, |slot| self.slots[slot as usize].hash == hash && self.name(slot) == name)
     }
 
+    /// Has the processor fetch what a lookup or an insertion of a name with this hash meets.
+    #[inline(always)]
+    pub fn prefetch(&self, hash: u64) {
+        self.index.prefetch(hash);
+    }
+
+    /// Has the processor fetch what the next eviction meets: it is some exchanges away.
+    #[inline(always)]
+    fn prefetch_next(&self) {
+        const CACHED: usize = 1 << 10;
+        if self.slots.len() > CACHED
+            && let Some(next) = self.queues.first()
+        {
+            onym_mem::prefetch(&self.slots[next as usize]);
+            self.queues.prefetch(next);
+            self.canonical.prefetch(next);
+            self.fresh.prefetch(next);
+        }
+    }
+
     /// Puts `data` in. `name`, a part of `data`, is the value of its name, and `hash` its hash.
     pub fn insert(
         &mut self,
@@ -348,6 +368,7 @@ impl ContentStore {
         {
             let Some(slot) = self.queues.first() else { break };
             self.remove(slot);
+            self.prefetch_next();
         }
     }
 

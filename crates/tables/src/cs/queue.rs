@@ -65,6 +65,14 @@ impl Queues {
         self.push(slot, queue);
     }
 
+    /// Has the processor fetch the place of `slot`.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, slot: u32) {
+        if let Some(link) = self.links.get(slot as usize) {
+            onym_mem::prefetch(link);
+        }
+    }
+
     /// The slot to evict.
     pub(super) fn first(&self) -> Option<u32> {
         self.heads.into_iter().find(|&slot| slot != NONE)

@@ -1,7 +1,8 @@
 //! Entries by their slot, and which are live.
 
-use super::{Entry, Lent, Pit};
+use super::{CACHED, Entry, Lent, Pit};
 use crate::hash::HashKey;
+use onym_wire::name::NameRef;
 
 impl<I: Default> Pit<I> {
     /// The entry in `slot`.
@@ -63,6 +64,35 @@ impl<I: Default> Pit<I> {
     #[must_use]
     pub fn generation(&self, slot: u32) -> u16 {
         self.slots[slot as usize].generation
+    }
+
+    /// Has the processor fetch what a lookup of a name with this hash, or its removal, meets.
+    #[inline(always)]
+    pub fn prefetch(&self, hash: u64) {
+        self.index.prefetch(hash);
+    }
+
+    /// Has the processor fetch the entry in `slot`, which may be none, and its timer.
+    #[inline(always)]
+    pub fn prefetch_slot(&self, slot: u32) {
+        if self.slots.len() > CACHED
+            && let Some(s) = self.slots.get(slot as usize)
+        {
+            onym_mem::prefetch(&s.interest);
+            onym_mem::prefetch(&s.entry.ins);
+            onym_mem::prefetch(&s.entry.outs);
+            self.wheel.prefetch(slot * 2);
+        }
+    }
+
+    /// The name that Data for the entry in `slot` most likely has: one without digest, which was
+    /// checked as part of its Interest.
+    #[inline]
+    #[must_use]
+    pub fn likely_name(&self, slot: u32) -> Option<NameRef<'_>> {
+        let s = &self.slots[slot as usize];
+        let is_plain = s.name_len == s.undigested_len && s.components > 0;
+        is_plain.then(|| NameRef::known(self.name(slot), s.components.into()))
     }
 
     /// The slot that a token names, when it still is in that generation.

@@ -29,6 +29,9 @@ pub const VARIANTS_MAX: usize = 64;
 /// A slot keeps the buffer of a usual Interest for the next one, a longer one is given back at once.
 const KEPT_LEN: usize = 512;
 
+/// A table of so many slots is in the processor's caches.
+const CACHED: usize = 1 << 10;
+
 /// What tells pending Interests apart.
 #[derive(Debug, Clone, Copy)]
 pub struct Key<'a> {
@@ -42,6 +45,8 @@ pub struct Key<'a> {
     pub can_be_prefix: bool,
     /// MustBeFresh.
     pub must_be_fresh: bool,
+    /// Components of the name; 0 where they were not counted.
+    pub components: usize,
     /// Hash of the forwarding hint, 0 when there is none (any more).
     pub hint: u64,
 }
@@ -56,6 +61,7 @@ impl<'a> Key<'a> {
             undigested_len: hashes.undigested_len,
             can_be_prefix: false,
             must_be_fresh: false,
+            components: 0,
             hint: 0,
         }
     }
@@ -95,7 +101,8 @@ struct Slot<I> {
     name_at: u16,
     name_len: u16,
     undigested_len: u16,
-    /// Of CanBePrefix entries only.
+    /// Of the name without an implicit digest; 0 where they were not counted, and the entry has no
+    /// CanBePrefix.
     components: u16,
     generation: u16,
     can_be_prefix: bool,
@@ -357,7 +364,7 @@ impl<I: Default> Pit<I> {
         s.name_at = name_at as u16;
         s.name_len = key.name.len() as u16;
         s.undigested_len = key.undigested_len as u16;
-        s.components = 0;
+        s.components = key.components as u16;
         s.can_be_prefix = key.can_be_prefix;
         s.must_be_fresh = key.must_be_fresh;
         s.live = true;

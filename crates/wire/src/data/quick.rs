@@ -9,12 +9,16 @@ use crate::types;
 
 /// The Data, if it has that layout. Then the general parser would find the same.
 #[inline(always)]
-pub(super) fn parse(wire: &[u8]) -> Option<Data<'_>> {
+pub(super) fn parse<'a>(wire: &'a [u8], expected: Option<NameRef<'_>>) -> Option<Data<'a>> {
     let (inner, []) = take(wire, types::DATA)? else { return None };
-    let (name, mut rest) = take(inner, types::NAME)?;
+    let (value, mut rest) = take(inner, types::NAME)?;
+    let name = match expected {
+        Some(expected) if expected.value() == value => NameRef::known(value, expected.len()),
+        _ => NameRef::plain(value)?,
+    };
     let mut data = Data {
         wire,
-        name: NameRef::plain(name)?,
+        name,
         content_type: types::CONTENT_BLOB,
         freshness_ms: 0,
         final_block_id: None,

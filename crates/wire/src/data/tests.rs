@@ -185,9 +185,29 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4000))]
     #[test]
     fn the_quick_way_finds_what_the_general_parser_finds(wire in nearly()) {
-        if let Some(quick) = quick::parse(&wire) {
+        if let Some(quick) = quick::parse(&wire, None) {
             let general = Data::parse_any(&wire).expect("what the quick way takes is well-formed");
             prop_assert_eq!(format!("{quick:?}"), format!("{general:?}"));
         }
     }
+}
+
+#[test]
+fn a_data_is_the_same_whatever_name_was_expected() {
+    let names = ["/a/b/c", "/a/b", "/a/b/d", "/", "/a/b/c/d"].map(name);
+    for data in &names {
+        let wire = data_wire(data);
+        let found = Data::parse(&wire).unwrap();
+        for expected in &names {
+            let other = Data::parse_expecting(&wire, Some(expected.as_ref())).unwrap();
+            assert_eq!(format!("{found:?}"), format!("{other:?}"), "{expected} expected");
+            assert_eq!(found.name.len(), other.name.len());
+        }
+    }
+    // A name that is malformed equals none that was checked.
+    let mut wire = data_wire(&name("/a/b/c"));
+    let at = wire.iter().position(|octet| *octet == b'c').unwrap();
+    wire[at - 1] = 9;
+    let expected = name("/a/b/c");
+    assert!(Data::parse_expecting(&wire, Some(expected.as_ref())).is_err());
 }

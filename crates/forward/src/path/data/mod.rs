@@ -44,13 +44,19 @@ pub(super) fn run<R: RouteStage, C: CacheStage>(
     out: &mut Outbox,
 ) -> Option<Verdict> {
     let Forwarder { pending, strategies, routes, cache } = fw;
+    let told = pit_match::told(pending, packet);
+    let expected = match told {
+        pit_match::Told::Entry(slot) => pending.pit.likely_name(slot),
+        _ => None,
+    };
     // Looked at where it is: the view is not small.
-    let parsed = Data::parse(&packet.bytes);
+    let parsed = Data::parse_expecting(&packet.bytes, expected);
     let data = match guard(pending, packet, &parsed, share) {
         Ok(data) => data,
         Err(verdict) => return (share != Share::Shown).then_some(verdict),
     };
-    let hash = pit_match::run(pending, packet, data);
+    let hash = pit_match::run(pending, told, data);
+    cache.prefetch(hash);
     if pending.matched.is_empty() && share != Share::Wanted {
         return (share == Share::Own)
             .then(|| cs_admit::unsolicited(pending, cache, now, packet, data, hash));

@@ -2,29 +2,54 @@
 //! A token of ours names the entry, and saves hashing when no other can match; a wrong token
 //! falls back to the name.
 //! Drops: none.  Counters: stale_tokens, foreign_tokens.
+//!
+//! The token is read before the Data is parsed: where the name is that of the entry, which was checked
+//! with its Interest, nothing of it is checked again.
 
 use crate::stage::Pending;
 use onym_link::Packet;
 use onym_tables::hash::NameHashes;
 use onym_wire::data::Data;
 
+/// What the token of a Data says.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Told {
+    /// There is none.
+    Nothing,
+    /// Octets that are no token of ours.
+    Foreign,
+    /// An entry that has ended.
+    Stale,
+    /// This entry.
+    Entry(u32),
+}
+
+/// Reads the token.
 #[inline(always)]
-pub(super) fn run(pending: &mut Pending, packet: &Packet, data: &Data<'_>) -> u64 {
+pub(super) fn told(pending: &Pending, packet: &Packet) -> Told {
+    let token = &packet.lp.pit_token;
+    if token.is_empty() {
+        return Told::Nothing;
+    }
+    let Some((slot, generation)) = pending.tokens.decode(token) else { return Told::Foreign };
+    pending.pit.prefetch_slot(slot);
+    pending.pit.at_token(slot, generation).map_or(Told::Stale, Told::Entry)
+}
+
+#[inline(always)]
+pub(super) fn run(pending: &mut Pending, told: Told, data: &Data<'_>) -> u64 {
     pending.matched.clear();
     let name = data.name.value();
-    let token = &packet.lp.pit_token;
-    if !token.is_empty() {
-        match pending.tokens.decode(token) {
-            None => pending.counters.foreign_tokens += 1,
-            Some((slot, generation)) => match pending.pit.at_token(slot, generation) {
-                None => pending.counters.stale_tokens += 1,
-                Some(slot) => {
-                    if let Some(hash) = pending.pit.only_match(slot, name) {
-                        pending.matched.push(slot);
-                        return hash;
-                    }
-                }
-            },
+    match told {
+        Told::Nothing => {}
+        Told::Foreign => pending.counters.foreign_tokens += 1,
+        Told::Stale => pending.counters.stale_tokens += 1,
+        Told::Entry(slot) => {
+            if let Some(hash) = pending.pit.only_match(slot, name) {
+                pending.pit.prefetch(hash);
+                pending.matched.push(slot);
+                return hash;
+            }
         }
     }
     let hashes = NameHashes::new(&pending.key, name, pending.pit.prefix_lengths());

@@ -37,6 +37,10 @@ pub(super) fn run<R: RouteStage, C: CacheStage>(
     let mut hashes = pending.hashes.take().unwrap_or_default();
     let lengths = fw.routes.lengths() | fw.strategies.choices.lengths();
     hashes.fill(&pending.key, interest.name.value(), lengths);
+    // All at once, and not one after the other as the stages come to them.
+    pending.pit.prefetch(hashes.undigested);
+    fw.cache.prefetch(hashes.undigested);
+    fw.routes.prefetch(&hashes);
     let incoming = guard::incoming(pending, packet, info, interest, &hashes);
     let verdict = admitted(fw, now, &incoming, out);
     fw.pending.hashes = Some(hashes);
