@@ -7,7 +7,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use onym_client::mgmt;
 use onym_client::push::{App, Error};
 use onym_wire::name::Name;
-use onym_wire::push::{Id, Kind, Status, Strategy};
+use onym_wire::push::{Id, Kind, Path, Status, Strategy};
 use serde_json::Value;
 
 /// Registers at the node of the command line.
@@ -61,24 +61,56 @@ fn advice(status: Status) -> &'static str {
         Status::IS_SCOPE | Status::NO_ITEM => "it is a scope: say --scope",
         Status::IS_ITEM | Status::NO_SCOPE => "it is an item: leave --scope out",
         Status::FULL => "a bound of the configuration is reached: see docs/config.md, `push`",
+        Status::WORD => "two words have the same label: choose another word",
         Status::OFF => "set push.enabled in the node's configuration",
         _ => "spec/push.md says what each status means",
     }
 }
 
-/// Publishes every scope above `id`, the highest first; those that are there are joined.
-pub(crate) fn scopes_above(app: &mut App, id: &Id, strategy: Strategy) -> anyhow::Result<()> {
-    for depth in 1..id.len() {
-        let scope = Id::from_labels(&id.labels()[..depth]);
-        let label = scope.last().map(Id::root).unwrap_or_default();
-        let parent = Id::from_labels(scope.parent());
-        let status = app.request(Kind::PUBLISH_SCOPE, &label, &parent, strategy);
-        match status.map_err(failure)? {
+/// Makes a request about a path.
+///
+/// # Errors
+/// Also for a status other than ok.
+pub(crate) fn ask(
+    app: &mut App,
+    kind: Kind,
+    path: &Path,
+    strategy: Strategy,
+) -> anyhow::Result<()> {
+    match app.request_path(kind, path, strategy).map_err(failure)? {
+        Status::OK => Ok(()),
+        status => Err(failure(Error::Refused { what: path.to_string(), status })),
+    }
+}
+
+/// Publishes every scope above `path`, the highest first; those that are there are joined.
+pub(crate) fn scopes_above(app: &mut App, path: &Path, strategy: Strategy) -> anyhow::Result<()> {
+    for scope in path.above() {
+        match app.request_path(Kind::PUBLISH_SCOPE, &scope, strategy).map_err(failure)? {
             Status::OK | Status::EXISTS => {}
             status => return Err(failure(Error::Refused { what: scope.to_string(), status })),
         }
     }
     Ok(())
+}
+
+/// The identifier `id` with the words of `path`, as far as it is that or beneath it; none: it has
+/// none.
+pub(crate) fn with_words(path: &Path, id: &Id) -> Option<String> {
+    let is_of = id.starts_with(&path.id) && path.words.iter().any(Option::is_some);
+    let mut words = path.words.clone();
+    words.resize(id.len(), None);
+    is_of.then(|| Path { id: id.clone(), words }.to_string())
+}
+
+/// Identifiers of JSON, each with its words where these are known.
+pub(crate) fn with_paths(told: &Value) -> String {
+    let ids = texts(&told["ids"]);
+    let both = |(at, id): (usize, &str)| match told["paths"][at].as_str() {
+        Some(path) => format!("{path} ({id})"),
+        None => id.to_owned(),
+    };
+    ids.into_iter().enumerate().map(both).collect::<Vec<_>>().join(" = ")
 }
 
 /// The dataset `what` of the node's push half.

@@ -113,6 +113,17 @@ class PushTest(unittest.TestCase):
         ]
         self.assertEqual([self.app.event(5) for _ in expected], expected)
 
+    def test_what_is_to_be_retained_is_answered_or_refused(self) -> None:
+        self.node.say(
+            Message(Kind.STATUS, tag=2, status=0), Message(Kind.STATUS, tag=3, status=12)
+        )
+        self.app.retain(ITEM, 10)
+        asked = self.node.hear()
+        self.assertEqual((asked.kind, asked.id, asked.number), (Kind.RETAIN, ITEM.octets, 10))
+        with self.assertRaises(RefusedError) as caught:
+            self.app.retain(ITEM, 70_000)
+        self.assertEqual(caught.exception.status, Status.BOUND)
+
     def test_publishing_is_told_what_became_of_it(self) -> None:
         self.node.say(Message(Kind.STATUS, tag=2, status=0, local=3, frames=2))
         self.assertEqual(self.app.publish_told(ITEM, b"abc"), Sent(3, 2))
@@ -192,8 +203,17 @@ class FormatTest(unittest.TestCase):
         self.assertEqual(Id.parse("/"), Id())
         self.assertEqual(Id.parse("/1") / 2, ITEM)
         self.assertEqual((ITEM.parent, ITEM.last), (Id.parse("/1"), Id.parse("/2")))
-        for wrong in ("", "1", "/g", "/1/", "//", "/12345678901234567", "/0x1"):
+        for wrong in ("", "1", "/=", "/1/", "//", "/*", "/a//b"):
             with self.assertRaises(MalformedError, msg=wrong):
+                Id.parse(wrong)
+
+    def test_a_path_of_words_is_a_path_of_labels(self) -> None:
+        path = Id.parse("/sensors/1/roof")
+        self.assertEqual(path, Id.parse("/7c874d9a3405a0f8/1/a3550b1ff0c47f8f"))
+        self.assertEqual((path.word, path.parent.word, path.last.word), ("roof", "", "roof"))
+        self.assertNotEqual(Id.parse("/=cafe"), Id.parse("/cafe"))
+        for wrong in ["/a//b", "/=", "/==x", "/*", "/a\nb", "/" + "x" * 65]:
+            with self.assertRaises(MalformedError):
                 Id.parse(wrong)
 
     def test_the_scope_of_fragments_follows_from_the_item(self) -> None:

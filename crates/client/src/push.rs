@@ -30,8 +30,8 @@ use onym_face::{CHUNK_LEN, Face};
 use onym_frame::{BufPool, RxFrame, TxQueue};
 use onym_sys::epoll::{Epoll, Interest, Ready};
 use onym_wire::push::app::{Message, kind};
-use onym_wire::push::{Id, Kind, Status, Strategy};
-use std::path::{Path, PathBuf};
+use onym_wire::push::{Id, Kind, Path, Status, Strategy};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -240,6 +240,25 @@ impl App {
         }
     }
 
+    /// The request `kind` for a path, whose last word, where it has one, the rendezvous knows then:
+    /// it refuses another word with the same label ([`Status::WORD`]).
+    ///
+    /// # Errors
+    /// [`Error`]; a status other than ok is none.
+    pub fn request_path(
+        &mut self,
+        kind: Kind,
+        path: &Path,
+        strategy: Strategy,
+    ) -> Result<Status, Error> {
+        let tag = self.tag()?;
+        let label = path.id.last().map(Id::root).unwrap_or_default();
+        let (id, prefix) = (label.octets(), path.id.parent().as_flattened());
+        let text = path.word().unwrap_or_default().as_bytes();
+        self.put(&Message { id, prefix, strategy, text, ..Message::new(kind, tag) })?;
+        Ok(self.wait_answer(tag, || format!("a request about {path}"))?.0)
+    }
+
     /// The request `kind` for the full identifier `id`: its last label beneath the others.
     fn simple(&mut self, kind: Kind, id: &Id, strategy: Strategy) -> Result<(), Error> {
         let label = id.last().map(Id::root).unwrap_or_default();
@@ -264,6 +283,23 @@ impl App {
     /// As [`App::publish_scope`].
     pub fn publish_item(&mut self, id: &Id, strategy: Strategy) -> Result<(), Error> {
         self.simple(Kind::PUBLISH_ITEM, id, strategy)
+    }
+
+    /// Has the node retain the last `count` publications of the item `id`, which this application
+    /// publishes, for who subscribes later; none: not any more. From then on it may be published
+    /// whether somebody subscribed or not.
+    ///
+    /// # Errors
+    /// As [`App::publish_scope`]; [`Status::FULL`] for more than 65,535, or where the node retains as
+    /// many items as it may; [`Status::UNKNOWN`] from a node that retains nothing.
+    pub fn retain(&mut self, id: &Id, count: u64) -> Result<(), Error> {
+        let tag = self.tag()?;
+        let (octets, number) = (id.octets(), count);
+        self.put(&Message { id: octets, number, ..Message::new(kind::RETAIN, tag) })?;
+        match self.wait_answer(tag, || format!("what is to be retained of {id}"))?.0 {
+            Status::OK => Ok(()),
+            status => Err(Error::Refused { what: id.to_string(), status }),
+        }
     }
 
     /// Subscribes to the scope `id`: to its items, and to news of the scopes right beneath it.
@@ -370,7 +406,7 @@ impl App {
         broker::want(self.boards()?, self.info().number, id.octets(), patience)
     }
 
-    fn boards(&self) -> Result<&Path, BoardError> {
+    fn boards(&self) -> Result<&std::path::Path, BoardError> {
         let none = || BoardError::Refused("blackboards need the Unix socket of the node".into());
         self.boards.as_deref().ok_or_else(none)
     }

@@ -6,7 +6,7 @@ mod bundles;
 mod send;
 
 use crate::courier::Traffic;
-use crate::data::{Data, Handout, Refusal};
+use crate::data::{Data, Published, Refusal};
 use crate::dispatcher::{self, Dispatcher, FragmentLimits, Origin, Request};
 use crate::fib::{self, Fib, Pass};
 use crate::forwarder::{self, Copies, Forwarder, LinkEntry, LinkError};
@@ -56,6 +56,8 @@ pub struct Config {
     pub trusted: Option<Trusted>,
     /// Octets of publications with algorithmic identifiers that are kept for who subscribes later.
     pub cache_octets_max: usize,
+    /// Octets of publications of items that are retained for who subscribes later.
+    pub retained_octets_max: usize,
     /// The label of the domain, where there are others.
     pub domain: Option<Label>,
     /// The key of messages between domains, where they have one.
@@ -82,6 +84,7 @@ impl Config {
             signing: None,
             trusted: None,
             cache_octets_max: 16 << 20,
+            retained_octets_max: 16 << 20,
             domain: None,
             federation_key: None,
         }
@@ -214,6 +217,7 @@ impl ControlPlane {
             frame_max: config.frame_max,
             reserve: config.signing.as_ref().map_or(0, Signing::overhead),
             cache_octets_max: config.cache_octets_max,
+            retained_octets_max: config.retained_octets_max,
             keep_alive: config.lease / 3,
             held_max: config.limits.room(),
             shards: config.shards,
@@ -486,7 +490,32 @@ impl ControlPlane {
         request: &Request,
         output: &mut Output,
     ) {
-        self.dispatcher.request(now, app, tag, request, &mut self.outbox);
+        self.request_named(now, app, tag, (request, None), output);
+    }
+
+    /// As [`ControlPlane::request`], with the word that the last label stands for.
+    pub fn request_named(
+        &mut self,
+        now: Tick,
+        app: AppId,
+        tag: u64,
+        what: (&Request, Option<&str>),
+        output: &mut Output,
+    ) {
+        self.dispatcher.request_named(now, app, tag, what, &mut self.outbox);
+        self.settle(now, output);
+    }
+
+    /// An application has the last `count` publications of an item of its own retained; its status
+    /// is an event with `tag`.
+    pub fn retain(
+        &mut self,
+        now: Tick,
+        app: AppId,
+        (tag, id, count): (u64, &Id, u64),
+        output: &mut Output,
+    ) {
+        self.dispatcher.retain(now, app, (tag, id, count), &mut self.outbox);
         self.settle(now, output);
     }
 
@@ -502,11 +531,11 @@ impl ControlPlane {
         (data, pass): (&Data<'_>, &Pass),
         shard: u16,
         output: &mut Output,
-    ) -> Result<(usize, Option<Handout>), Refusal> {
+    ) -> Result<Published, Refusal> {
         let origin = Origin { shard, number: pass.number };
         self.dispatcher.take(origin);
         let out = &mut self.outbox;
-        let done = self.dispatcher.publish(now, app, (data, pass.place), origin, out);
+        let done = self.dispatcher.publish(now, app, (data, pass), origin, out);
         self.settle(now, output);
         done
     }

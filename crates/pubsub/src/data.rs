@@ -111,6 +111,20 @@ pub struct Handout {
     pub except: Option<AppId>,
     /// Its place among the publications of its stream.
     pub place: Place,
+    /// What its frame says of what is retained of the item: how many publications, and the number
+    /// of the first.
+    pub retained: Option<(u32, u32)>,
+}
+
+/// What the control plane did of a publication.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Published {
+    /// Frames for the network.
+    pub frames: usize,
+    /// Applications of this node that got it from the control plane.
+    pub local: usize,
+    /// What the push FIB that passed it is to hand out.
+    pub handout: Option<Handout>,
 }
 
 /// The octets of a subscription's identifier.
@@ -144,6 +158,7 @@ impl Handout {
     #[must_use]
     pub fn kept(ids: &[Id], payload: &[u8]) -> Self {
         let (ids, payload) = (SmallVec::from(ids), Some(payload.into()));
-        Self { shard: 0, ids, payload, is_deep: false, except: None, place: Place::None }
+        let (place, retained) = (Place::None, None);
+        Self { shard: 0, ids, payload, is_deep: false, except: None, place, retained }
     }
 }

@@ -7,14 +7,17 @@ mod assert;
 mod cache;
 mod data;
 mod fragment;
+mod late;
 mod leave;
 mod leaving;
 mod notify;
 mod origin;
 mod pace;
 mod request;
+mod retained;
 mod share;
 mod tell;
+mod words;
 
 pub use crate::counters::Counters;
 pub use crate::data::{Data, Refusal, Sent};
@@ -22,6 +25,7 @@ pub use fragment::FragmentLimits;
 pub use leaving::LEAVE_MAX;
 pub use origin::Origin;
 pub use request::Request;
+pub use retained::{DEPTH_MAX as RETAINED_MAX, RetainedView};
 
 use crate::courier::{Courier, Traffic};
 use crate::data::Aliases;
@@ -31,12 +35,14 @@ use crate::publication::{AppId, Event, Outbox, Target, responsible};
 use crate::rendezvous::graph::Held;
 use cache::Cache;
 use fragment::{Reassembly, Repair};
+use late::Again;
 use leaving::Leaving;
 use onym_tables::{HashKey, KeyedMap, Tick};
 use onym_wire::push::{Control, Home, Id, Kind, Label, Role, RouteBuf, Sequence, Status, Strategy};
 use request::Waiting;
+use retained::Retained;
 use smallvec::SmallVec;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 /// Links that a publication may travel beyond the depth of its tree.
@@ -63,6 +69,8 @@ pub struct Config {
     pub reserve: usize,
     /// Octets of publications that are kept for who subscribes later.
     pub cache_octets_max: usize,
+    /// Octets of publications that are retained, of items.
+    pub retained_octets_max: usize,
     /// Links that a publication may travel beyond the depth of its tree.
     pub spare_hops: u8,
     /// Bounds of fragmentation.
@@ -85,12 +93,16 @@ impl Config {
             frame_max: 1400,
             reserve: 0,
             cache_octets_max: 16 << 20,
+            retained_octets_max: 16 << 20,
             spare_hops: SPARE_HOPS,
             fragments: FragmentLimits::default(),
             shards: 1,
         }
     }
 }
+
+/// A word that a label stands for.
+pub type Word = Box<str>;
 
 /// One application's part in a publication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,11 +111,15 @@ struct Publisher {
     is_started: bool,
     /// The push FIB of its shard has the item.
     is_installed: bool,
+    /// So many of the last publications are to be retained.
+    depth: u32,
+    /// They are: it is the first one.
+    is_open: bool,
 }
 
 impl Publisher {
     const fn new(app: AppId) -> Self {
-        Self { app, is_started: false, is_installed: false }
+        Self { app, is_started: false, is_installed: false, depth: 0, is_open: false }
     }
 }
 
@@ -115,6 +131,8 @@ struct Publishing {
     /// As it was asked.
     id: Id,
     prefix: Id,
+    /// The word of its last label.
+    word: Option<Word>,
     /// In the order in which they came; empty while the rendezvous is asked.
     publishers: SmallVec<[Publisher; 1]>,
     /// Who waits for the answer to the first request.
@@ -137,6 +155,8 @@ struct Subscribing {
     /// As it was asked.
     id: Id,
     prefix: Id,
+    /// The word of its last label.
+    word: Option<Word>,
     /// In the order in which they came.
     subscribers: SmallVec<[AppId; 2]>,
     waiting: SmallVec<[Waiting; 1]>,
@@ -150,6 +170,8 @@ struct Pending {
     /// As it was asked.
     id: Id,
     prefix: Id,
+    /// The word of its last label.
+    word: Option<Word>,
     strategy: Strategy,
     /// Who waits for a withdrawal.
     waiting: Option<Waiting>,
@@ -177,7 +199,7 @@ pub struct Dispatcher {
     /// Requests for which no rendezvous is known yet, or that will be made again.
     early: Vec<(Tick, Pending)>,
     /// Requests to the rendezvous within the node that are not answered, in order.
-    local: std::collections::VecDeque<Pending>,
+    local: VecDeque<Pending>,
     /// Of matched items with several names: a name, and one that is published here.
     names: KeyedMap<Id, Id>,
     epochs: KeyedMap<Label, u64>,
@@ -187,6 +209,9 @@ pub struct Dispatcher {
     repair: Repair,
     reassembly: Reassembly,
     cache: Cache,
+    retained: Retained,
+    /// What was said for a late subscriber, to be said once more then.
+    again: VecDeque<Again>,
     publication_number: u64,
     /// What each shard passed until now, by its number.
     taken: SmallVec<[u64; 1]>,
@@ -211,6 +236,8 @@ pub struct View {
     pub hops: u8,
     /// Names of the item.
     pub aliases: Vec<Id>,
+    /// Publications of it that are retained, of so many at most.
+    pub retained: Option<(usize, u32)>,
 }
 
 impl Publishing {
@@ -220,6 +247,31 @@ impl Publishing {
         let way =
             || Way { aliases: self.aliases.clone(), route: self.route.clone(), hops: self.hops };
         (!is_plain).then(|| Box::new(way()))
+    }
+}
+
+impl Subscribing {
+    /// The application has it no more; whether it had.
+    fn leave(&mut self, app: AppId) -> bool {
+        let before = self.subscribers.len();
+        self.subscribers.retain(|known| *known != app);
+        self.subscribers.len() != before
+    }
+}
+
+impl Pending {
+    fn new(now: Tick, request: &Request, full: Key) -> Self {
+        Self {
+            kind: request.kind,
+            full,
+            id: request.id.clone(),
+            prefix: request.prefix.clone(),
+            word: None,
+            strategy: request.strategy,
+            waiting: None,
+            is_assertion: false,
+            since: now,
+        }
     }
 }
 
@@ -238,7 +290,7 @@ impl Dispatcher {
             managers: Courier::new(config.node, config.boot),
             pending: KeyedMap::default(),
             early: Vec::new(),
-            local: std::collections::VecDeque::new(),
+            local: VecDeque::new(),
             names: KeyedMap::default(),
             epochs: KeyedMap::default(),
             rounds: KeyedMap::default(),
@@ -246,6 +298,8 @@ impl Dispatcher {
             repair: Repair::new(config.fragments),
             reassembly: Reassembly::new(config.fragments),
             cache: Cache::new(config.cache_octets_max),
+            retained: Retained::new(config.retained_octets_max),
+            again: VecDeque::new(),
             publication_number: first_number(config.node, config.boot),
             taken: SmallVec::new(),
             counters: Counters::default(),
@@ -277,6 +331,7 @@ impl Dispatcher {
             view.route.clone_from(&p.route);
             view.aliases = p.aliases.to_vec();
         }
+        view.retained = self.retained_of(id);
         view.subscribers = subscribed.map_or_else(Vec::new, |s| s.subscribers.to_vec());
         Some(view)
     }
@@ -337,6 +392,7 @@ impl Dispatcher {
             self.keep_alive(out);
         }
         self.fragments_timeout(now, out);
+        self.late_again(now, out);
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) has something to do.
@@ -350,6 +406,7 @@ impl Dispatcher {
             self.leaving.due(),
             self.reassembly.next_timeout(),
             self.repair.next_timeout(),
+            self.again.front().map(|again| again.due),
         ];
         parts.into_iter().flatten().min()
     }

@@ -84,6 +84,9 @@ pub enum Delta {
     Stopped(Key, AppId),
     /// The application publishes the item no more.
     Withdrawn(Key, AppId),
+    /// The last publications of the item, which the application publishes, are retained from now
+    /// on, or not any more: it goes by the control plane, whether it is started or not.
+    Retains(Key, AppId, bool),
     /// A subscription is asked for by the application: what comes for it before the answer is kept.
     Awaiting(Key, AppId),
     /// The application has the subscription.
@@ -123,6 +126,7 @@ impl Delta {
             Self::Started { app, .. }
             | Self::Stopped(_, app)
             | Self::Withdrawn(_, app)
+            | Self::Retains(_, app, _)
             | Self::Awaiting(_, app)
             | Self::Joined(_, app)
             | Self::Answered(_, app)
@@ -135,7 +139,10 @@ impl Delta {
 #[derive(Debug)]
 struct Item {
     app: AppId,
+    /// It may be published here; never while it is retained.
     is_started: bool,
+    /// Its last publications are retained: whether it would be started otherwise.
+    retains: Option<bool>,
     way: Option<Box<Way>>,
     /// What comes before the payload in its frames under a strategy, made when it is first needed.
     head: Option<(Strategy, Vec<u8>)>,
@@ -173,6 +180,8 @@ pub struct Pass {
     pub place: Place,
     /// The item that says how far it is; none: a publication.
     pub item: Option<Id>,
+    /// A publication of an item of which the last ones are retained: nobody got it here.
+    pub is_retained: bool,
 }
 
 /// What a publication needs beside its payload; the buffers are used again and again.
@@ -353,9 +362,10 @@ impl Fib {
             Delta::Started { key, app, way } => self.start(key, app, way),
             Delta::Stopped(key, app) => {
                 if let Some(item) = self.items.get_mut(&key).filter(|item| item.app == app) {
-                    item.is_started = false;
+                    item.set_started(false);
                 }
             }
+            Delta::Retains(key, app, is_retained) => self.retain(key, app, is_retained),
             Delta::Withdrawn(key, app) => {
                 self.items.remove_if(&key, |item| item.app == app);
             }
@@ -386,18 +396,41 @@ impl Fib {
 
     fn start(&mut self, key: Key, app: AppId, way: Option<Box<Way>>) {
         if let Some(item) = self.items.get_mut(&key) {
-            (item.app, item.is_started, item.found) = (app, true, None);
+            if item.app != app {
+                item.retains = None;
+            }
+            (item.app, item.found) = (app, None);
+            item.set_started(true);
             if item.way != way {
                 (item.way, item.head, item.names) = (way, None, None);
             }
             return;
         }
+        let numbers = self.new_numbers();
+        self.items.insert(key, Item { way, ..Item::new(app, numbers) });
+    }
+
+    fn new_numbers(&mut self) -> Numbers {
         self.streams += 1;
         let Config { node, boot, shard, .. } = self.config;
-        let numbers = Numbers::new(node, boot, self.streams, shard);
-        let (head, found, names) = (None, None, None);
-        let item = Item { app, is_started: true, way, head, numbers, fence: 0, found, names };
-        self.items.insert(key, item);
+        Numbers::new(node, boot, self.streams, shard)
+    }
+
+    /// Publications of an item go by the control plane from now on, or not any more. Its numbers
+    /// begin anew: who followed them here, or there, does not know of the others.
+    fn retain(&mut self, key: Key, app: AppId, is_retained: bool) {
+        let numbers = self.new_numbers();
+        let item =
+            self.items.get_or_insert(key, || Item { is_started: false, ..Item::new(app, numbers) });
+        if item.app != app {
+            (item.app, item.retains, item.is_started) = (app, None, false);
+        }
+        match (is_retained, item.retains) {
+            (true, None) => item.retains = Some(std::mem::take(&mut item.is_started)),
+            (false, Some(is_started)) => (item.is_started, item.retains) = (is_started, None),
+            _ => return,
+        }
+        (item.numbers, item.head, item.found) = (numbers, None, None);
     }
 
     /// The control plane is done with everything that was passed to it up to number `done`, and
@@ -474,6 +507,27 @@ impl Fib {
 }
 
 impl Item {
+    const fn new(app: AppId, numbers: Numbers) -> Self {
+        Self {
+            app,
+            is_started: true,
+            retains: None,
+            way: None,
+            head: None,
+            numbers,
+            fence: 0,
+            found: None,
+            names: None,
+        }
+    }
+
+    const fn set_started(&mut self, is_started: bool) {
+        match &mut self.retains {
+            Some(would_be) => *would_be = is_started,
+            None => self.is_started = is_started,
+        }
+    }
+
     /// All names of the item, which is `id` itself.
     fn aliases<'a>(&'a self, id: &'a Id) -> &'a [Id] {
         self.way.as_ref().map_or(std::slice::from_ref(id), |way| &way.aliases)

@@ -192,9 +192,13 @@ impl Node {
         output: &mut Output,
     ) -> Result<Sent, Refusal> {
         let Some(pass) = self.effects.pass.take() else { return Ok(sent) };
-        let (frames, handout) = self.plane.publish(now, app, (data, &pass), SHARD, output)?;
-        sent.frames = frames;
-        if let Some(handout) = handout {
+        let done = self.plane.publish(now, app, (data, &pass), SHARD, output)?;
+        sent.frames = done.frames;
+        if pass.is_retained {
+            sent.local = done.local;
+            self.obey(now, output);
+        }
+        if let Some(handout) = done.handout {
             sent.local = self.fib.hand_out(&handout, &mut self.effects);
         } else if !is_of_item(data.strategy) {
             sent.local = 0;
@@ -213,6 +217,13 @@ impl Node {
         output: &mut Output,
     ) {
         self.plane.request(now, app, tag, request, output);
+        self.obey(now, output);
+    }
+
+    /// An application has the last `count` publications of an item of its own retained; its status
+    /// is an event with `tag`.
+    pub fn retain(&mut self, now: Tick, app: AppId, what: (u64, &Id, u64), output: &mut Output) {
+        self.plane.retain(now, app, what, output);
         self.obey(now, output);
     }
 

@@ -166,7 +166,7 @@ impl Rendezvous {
             strategy: message.strategy,
         };
         self.heard(now, node, &request);
-        let (status, changes) = match self.judge(node, &request) {
+        let (status, changes) = match self.judge_named(node, &request, message.word.as_deref()) {
             Ok(changes) => (Status::OK, changes),
             Err(status) => (status, Changes::default()),
         };
@@ -246,6 +246,31 @@ impl Rendezvous {
         let root = id.first().unwrap_or_default();
         let owner = responsible(root, self.peers.iter().copied());
         owner.is_none_or(|owner| owner == self.config.node)
+    }
+
+    /// As `judge`, of a request that has a word for the last label (P-72).
+    #[inline]
+    fn judge_named(
+        &mut self,
+        node: Label,
+        request: &Request,
+        word: Option<&str>,
+    ) -> Result<Changes, Status> {
+        let (Some(word), Some(label)) = (word, request.id.last()) else {
+            return self.judge(node, request);
+        };
+        let full = request.prefix.child(label);
+        if Label::of_word(word) != label {
+            return Err(Status::WRONG_IDS);
+        }
+        if self.graph.has_other_word(&full, word) {
+            return Err(Status::WORD);
+        }
+        let done = self.judge(node, request);
+        if matches!(done, Ok(_) | Err(Status::EXISTS)) && !request.kind.is_withdrawal() {
+            self.graph.name(&full, word);
+        }
+        done
     }
 
     fn judge(&mut self, node: Label, request: &Request) -> Result<Changes, Status> {

@@ -8,7 +8,7 @@ use onym_pubsub::forwarder::LinkEntry;
 use onym_pubsub::node::{Config, Node, Output};
 use onym_pubsub::{AppId, Event};
 use onym_tables::{FaceId, Rng, Tick};
-use onym_wire::push::{Bundle, Frame, Label, Role, reserved};
+use onym_wire::push::{Bundle, Frame, Id, Label, Role, reserved};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::time::Duration;
@@ -479,6 +479,11 @@ impl PushNetwork {
         data: &Data<'_>,
     ) -> Option<Result<Sent, Refusal>> {
         self.with(node, Work::Publication, 1, |n, now, out| Some(n.publish(now, app, data, out)))
+    }
+
+    /// An application has the last `count` publications of an item of its own retained.
+    pub fn retain(&mut self, node: usize, app: AppId, tag: u64, id: &Id, count: u64) {
+        self.with(node, Work::Request, 1, |n, now, out| n.retain(now, app, (tag, id, count), out));
     }
 
     /// An application goes.

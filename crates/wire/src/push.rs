@@ -12,6 +12,7 @@ mod old;
 mod route;
 #[cfg(test)]
 mod tests;
+mod words;
 
 pub use bundle::Bundle;
 pub use control::{Control, DomainHop, DomainRoute, Home, Kind, Link, Role, Sequence};
@@ -20,6 +21,7 @@ pub use frame::{Frame, FrameBuilder, Head, Ids, Options, option};
 pub use id::{Id, IdError, Label};
 pub use old::{OLD_ETHERTYPE, OLD_UDP_PORT, OldFrame};
 pub use route::{Route, RouteBuf, Stage, Stages};
+pub use words::{Path, WORD_MAX, is_word, written};
 
 /// Version of the frame and of control messages.
 pub const VERSION: u8 = 1;
@@ -136,6 +138,9 @@ impl Status {
     /// Not on this kind of face.
     pub const NOT_HERE: Self = Self(20);
 
+    /// Another word has this label there.
+    pub const WORD: Self = Self(21);
+
     /// What it means, for people.
     #[must_use]
     pub const fn text(self) -> &'static str {
@@ -161,6 +166,7 @@ impl Status {
             18 => "not registered",
             19 => "the push half is off",
             20 => "not on this kind of face",
+            21 => "another word has this label",
             _ => "unknown status",
         }
     }

@@ -7,7 +7,7 @@ use crate::push_words;
 use crate::session;
 use onym_client::{Error, mgmt};
 use onym_wire::name::Name;
-use onym_wire::push::Id;
+use onym_wire::push::Path;
 use serde_json::Value;
 use std::fmt::Write as _;
 
@@ -57,13 +57,15 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
 /// What became, and would become, of a publication.
 fn push(id: &str, cx: &Context) -> anyhow::Result<()> {
     let wrong = |e| Failure::new(Exit::Usage, format!("{id} is not an identifier")).why(e);
-    let id: Id = id.parse().map_err(wrong)?;
-    let told = push_words::dataset(cx, "explain", Some(&id))?;
+    let path: Path = id.parse().map_err(wrong)?;
+    let told = push_words::dataset(cx, "explain", Some(&path.id))?;
     cx.print(&told, push_text)
 }
 
 fn push_text(told: &Value) -> String {
     let mut out = format!("{}\n", word(told, "sentence"));
+    let words = told["path"].as_str().map(|path| format!(", in words {path}")).unwrap_or_default();
+    let _ = writeln!(out, "  identifier    {}{words}", word(told, "id"));
     let _ = writeln!(out, "  rendezvous    {}", word(told, "rendezvous"));
     let (here, graph) = (&told["here"], &told["graph"]);
     if here.is_object() {
@@ -75,6 +77,10 @@ fn push_text(told: &Value) -> String {
             out,
             "  applications  {publishers} publish ({started} started), {subscribers} subscribed"
         );
+        if let Some(retained) = here["retained"].as_object() {
+            let (count, most) = (&retained["publications"], &retained["most"]);
+            let _ = writeln!(out, "  retained      {count} of at most {most} for late subscribers");
+        }
         if here["matched"] == true {
             let _ = writeln!(out, "  sent by       {}", topology::route(&here["route"]));
             let _ = writeln!(out, "  hops          {}", here["hops"]);

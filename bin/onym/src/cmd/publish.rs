@@ -12,7 +12,7 @@ use crate::stop::{self, Stop};
 use anyhow::Context as _;
 use onym_client::push::{App, Event, Publication, Sent};
 use onym_wire::Name;
-use onym_wire::push::{Filter, Id, Label, RouteBuf, Strategy};
+use onym_wire::push::{Filter, Id, Kind, Label, Path, RouteBuf, Strategy};
 use serde_json::json;
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
@@ -29,14 +29,20 @@ const LOOK: Duration = Duration::from_millis(200);
 #[command(after_help = "Examples:
   onym publish /1/2 notes.pdf                 one publication, when there is a subscriber
   sensor | onym publish /1/2 --lines --keep   each line is a publication, until stopped
+  onym publish /sensors/roof/temperature --text 21.5
   onym publish /1/2 --text hello --strategy node-local
   onym publish /1/2 --text hello --timeout 10 --json
+  onym publish /1/2 --text 21.5 --retain      who subscribes later starts with it, until stopped
+  sensor | onym publish /1/2 --lines --retain 10   and with the last ten lines
   onym publish /1/2 --text hello --strategy broadcast
   onym publish /1/2 --text hello --key /alice --for /alice/NAC/friends    who was let in reads it
   onym publish /1/2 --text hello --strategy link-local --to 00000000000000a1")]
 pub(crate) struct Args {
-    /// Identifier of the item: labels of 1 to 16 hexadecimal digits, such as /1/2.
-    id: Id,
+    /// Identifier of the item: words or labels of 1 to 16 hexadecimal digits, such as
+    /// /sensors/roof/temperature or /1/2. A word that is made of such digits is written with `=` in
+    /// front: /=cafe.
+    #[arg(value_name = "ID")]
+    path: Path,
     /// What to publish; standard input without it, or with `-`.
     file: Option<PathBuf>,
     /// Publish this text.
@@ -64,7 +70,7 @@ pub(crate) struct Args {
         value_name = "ID",
         required_if_eq_any([("strategy", "algorithmic-local"), ("strategy", "algorithmic-domain")])
     )]
-    about: Option<Id>,
+    about: Option<Path>,
     /// Encrypt for this group, /PREFIX/NAC/DATASET (`onym access`), and sign with --key.
     #[arg(long = "for", value_name = "GROUP", requires = "key")]
     group: Option<Name>,
@@ -76,6 +82,19 @@ pub(crate) struct Args {
     anchors: Vec<String>,
     #[command(flatten)]
     schema: schema::Options,
+    /// Publish at once, whether somebody subscribed or not, and keep the last publications at the
+    /// node for who subscribes later, one unless a number is given; until stopped. The node forgets
+    /// them then, and the oldest of whoever holds most where they are more than
+    /// `push.retained_bytes_max`.
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        num_args = 0..=1,
+        default_missing_value = "1",
+        value_parser = clap::value_parser!(u64).range(1..=65_535),
+        conflicts_with_all = ["keep", "timeout"]
+    )]
+    retain: Option<u64>,
     /// Keep running, and publish again whenever subscribers appear after there were none.
     #[arg(long)]
     keep: bool,
@@ -93,17 +112,26 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     let (item, strategy) = match args.strategy {
         Strategy::ALGORITHMIC_LOCAL => (args.about.as_ref(), Strategy::NODE_LOCAL),
         Strategy::ALGORITHMIC_DOMAIN => (args.about.as_ref(), Strategy::DOMAIN_LOCAL),
-        strategy if strategy.has_rendezvous() => (Some(&args.id), strategy),
+        strategy if strategy.has_rendezvous() => (Some(&args.path), strategy),
         strategy => (None, strategy),
     };
     if let Some(item) = item {
         push_words::scopes_above(&mut app, item, strategy)?;
-        app.publish_item(item, strategy).map_err(failure)?;
+        push_words::ask(&mut app, Kind::PUBLISH_ITEM, item, strategy)?;
+    }
+    let item = item.map(|path| &path.id);
+    if let Some(count) = args.retain {
+        let item = retained(&args)?;
+        app.retain(item, count).map_err(failure)?;
     }
     let whole = if args.lines { None } else { Some(input(&args, app.info().length_max, &stop)?) };
     if item.is_none() {
         send(&mut app, &args, publisher.as_mut(), whole.as_deref(), &stop, cx)?;
         return app.leave().map_err(failure);
+    }
+    if args.retain.is_some() {
+        send(&mut app, &args, publisher.as_mut(), whole.as_deref(), &stop, cx)?;
+        return until_stopped(app, &stop);
     }
     let deadline = args.timeout.map(|s| Instant::now() + Duration::from_secs(s));
     loop {
@@ -124,7 +152,7 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
             None if deadline.is_some_and(|d| Instant::now() >= d) => {
                 return Err(Failure::new(
                     Exit::NotFound,
-                    format!("nobody subscribed to {}", args.id),
+                    format!("nobody subscribed to {}", args.path),
                 )
                 .next("see `onym explain --push ID`")
                 .into());
@@ -134,6 +162,28 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     }
 }
 
+/// The item of which the last publications are to be retained.
+fn retained(args: &Args) -> anyhow::Result<&Id> {
+    if args.strategy.has_rendezvous() {
+        return Ok(&args.path.id);
+    }
+    let what = format!("--retain does not go with --strategy {}", args.strategy);
+    Err(Failure::new(Exit::Usage, what)
+        .why("a node retains publications of items, and this strategy knows none")
+        .next("leave --retain out, or use node-local, domain-local or inter-domain")
+        .into())
+}
+
+/// The node retains what was published, as long as this command runs.
+fn until_stopped(mut app: App, stop: &Stop) -> anyhow::Result<()> {
+    while !stop.is_set() {
+        if let Some(Event::Refused { id, status }) = app.event(Some(LOOK)).map_err(failure)? {
+            crate::output::tell(format_args!("a publication of {id} was refused: {status}"));
+        }
+    }
+    app.leave().map_err(failure)
+}
+
 /// What encrypts, where it is for a group.
 fn publisher(args: &Args, cx: &Context) -> anyhow::Result<Option<Publisher>> {
     let Some(group) = &args.group else { return Ok(None) };
@@ -141,7 +191,7 @@ fn publisher(args: &Args, cx: &Context) -> anyhow::Result<Option<Publisher>> {
     let whose = super::get::believed(&args.schema, anchors.collect::<anyhow::Result<_>>()?)?;
     let signer = session::signer(args.key.as_ref())?;
     let mut client = session::open(cx)?;
-    Publisher::new(&mut client, group, whose.as_ref(), &args.id, signer).map(Some)
+    Publisher::new(&mut client, group, whose.as_ref(), &args.path.id, signer).map(Some)
 }
 
 /// What is published: `args` and a payload.
@@ -153,8 +203,8 @@ fn publication<'a>(
     Publication {
         route,
         node: args.to,
-        about: args.about.as_ref(),
-        ..Publication::new(&args.id, args.strategy, payload)
+        about: args.about.as_ref().map(|path| &path.id),
+        ..Publication::new(&args.path.id, args.strategy, payload)
     }
 }
 
@@ -197,13 +247,14 @@ fn publish(
     let publication = publication(args, route.as_ref(), payload);
     let Sent { local, frames } = app.publish_told(&publication).map_err(failure)?;
     let told = json!({
-        "id": args.id.to_string(), "octets": payload.len(), "local": local, "frames": frames,
+        "id": args.path.id.to_string(), "path": push_words::with_words(&args.path, &args.path.id),
+        "octets": payload.len(), "local": local, "frames": frames,
     });
     cx.event(&told, |_| {
         let octets = payload.len();
         let octets = human::count(octets as u64, "octet");
         let (local, frames) = (human::count(local, "application"), human::count(frames, "frame"));
-        format!("{}: {octets}, {local} here, {frames} sent", args.id)
+        format!("{}: {octets}, {local} here, {frames} sent", args.path)
     })
 }
 
@@ -233,6 +284,9 @@ fn lines(
         count += 1;
         line.clear();
     }
-    let told = json!({ "id": args.id.to_string(), "publications": count });
-    cx.event(&told, |_| format!("{}: {count} publications", args.id))
+    let told = json!({
+        "id": args.path.id.to_string(), "path": push_words::with_words(&args.path, &args.path.id),
+        "publications": count,
+    });
+    cx.event(&told, |_| format!("{}: {count} publications", args.path))
 }

@@ -4,7 +4,7 @@ use crate::cmd::scope;
 use crate::output::{Context, write_line};
 use crate::push_picture::{Picture, Style};
 use crate::push_words::{self, texts, word};
-use onym_wire::push::Id;
+use onym_wire::push::Path;
 use serde_json::Value;
 use std::fmt::Write as _;
 
@@ -27,7 +27,7 @@ enum Command {
     /// The scopes and items with who publishes and who subscribed.
     Graph {
         /// Only what is below this identifier.
-        id: Option<Id>,
+        id: Option<Path>,
         #[command(flatten)]
         style: Style,
     },
@@ -40,7 +40,7 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
             cx.print(&told, status)
         }
         Command::Graph { id, style } => {
-            let told = push_words::dataset(cx, "graph", id.as_ref())?;
+            let told = push_words::dataset(cx, "graph", id.as_ref().map(|path| &path.id))?;
             match Picture::graph(&told).in_style(&style)? {
                 Some(picture) => write_line(&picture),
                 None => cx.print(&told, scope::list),
@@ -68,9 +68,12 @@ fn status(told: &Value) -> String {
     }
     let apps = told["apps"].as_array().map_or(0, Vec::len);
     let _ = writeln!(out, "applications {apps}");
-    for (title, member) in
-        [("frames", "verdicts"), ("dropped", "dropped"), ("publications", "publications")]
-    {
+    for (title, member) in [
+        ("frames", "verdicts"),
+        ("dropped", "dropped"),
+        ("publications", "publications"),
+        ("retained", "retained"),
+    ] {
         let _ = writeln!(out, "{title}");
         for (name, count) in told[member].as_object().into_iter().flatten() {
             let _ = writeln!(out, "  {name:24} {count}");

@@ -3,7 +3,7 @@
 use crate::output::Context;
 use crate::push_words::{self, failure, texts, word};
 use crate::stop;
-use onym_wire::push::{Id, Strategy};
+use onym_wire::push::{Kind, Path, Strategy};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -26,8 +26,8 @@ pub(crate) struct Args {
 enum Command {
     /// Publish a scope and those above it, until stopped.
     Publish {
-        /// Identifier: labels of 1 to 16 hexadecimal digits, such as /1/2.
-        id: Id,
+        /// Identifier: words or labels of 1 to 16 hexadecimal digits, such as /sensors/roof or /1/2.
+        id: Path,
         /// How the scope, and everything beneath it, is disseminated.
         #[arg(long, default_value = "domain-local", value_parser = push_words::strategies_of_scopes())]
         strategy: Strategy,
@@ -35,7 +35,7 @@ enum Command {
     /// List the scopes and items that the rendezvous of the node knows.
     List {
         /// Only what is below this identifier.
-        id: Option<Id>,
+        id: Option<Path>,
     },
 }
 
@@ -43,19 +43,19 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     match args.command {
         Command::Publish { id, strategy } => publish(&id, strategy, cx),
         Command::List { id } => {
-            let told = push_words::dataset(cx, "graph", id.as_ref())?;
+            let told = push_words::dataset(cx, "graph", id.as_ref().map(|path| &path.id))?;
             cx.print(&told, list)
         }
     }
 }
 
-fn publish(id: &Id, strategy: Strategy, cx: &Context) -> anyhow::Result<()> {
+fn publish(id: &Path, strategy: Strategy, cx: &Context) -> anyhow::Result<()> {
     let stop = stop::on_signal()?;
     let mut app = push_words::open(cx, "onym scope")?;
     app.stop_when(stop.flag());
     push_words::scopes_above(&mut app, id, strategy)?;
-    app.publish_scope(id, strategy).map_err(failure)?;
-    let told = json!({ "published": id.to_string(), "strategy": strategy.to_string() });
+    push_words::ask(&mut app, Kind::PUBLISH_SCOPE, id, strategy)?;
+    let told = json!({ "published": id.id.to_string(), "path": push_words::with_words(id, &id.id), "strategy": strategy.to_string() });
     cx.event(&told, |_| format!("{id} is published until this command ends"))?;
     while !stop.is_set() {
         app.event(Some(LOOK)).map_err(failure)?;
@@ -68,7 +68,7 @@ pub(crate) fn list(told: &Value) -> String {
     let mut out = String::new();
     for vertex in told["vertices"].as_array().into_iter().flatten() {
         let kind = if vertex["scope"] == true { "scope" } else { "item " };
-        let ids = texts(&vertex["ids"]).join(" = ");
+        let ids = push_words::with_paths(vertex);
         let _ = write!(out, "{kind} {ids} {}", word(vertex, "strategy"));
         for who in ["publishers", "subscribers"] {
             let nodes = texts(&vertex[who]);

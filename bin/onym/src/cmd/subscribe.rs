@@ -13,7 +13,7 @@ use anyhow::Context as _;
 use onym_client::push::{App, Event};
 use onym_frame::Buf;
 use onym_wire::Name;
-use onym_wire::push::{Id, Kind, Status, Strategy};
+use onym_wire::push::{Id, IdError, Kind, Path, Status, Strategy};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -36,10 +36,14 @@ const LOOK: Duration = Duration::from_millis(200);
   onym subscribe /1/2 --lines
   onym subscribe /1 --scope --json        items right beneath /1, and news of its scopes
   onym subscribe /1 --deep --lines        everything beneath /1
+  onym subscribe '/sensors/roof/*' --json     the items of a scope by its words
   onym subscribe /1/2 --lines --anchor alice.ndncert    what `onym publish --for` encrypted")]
 pub(crate) struct Args {
-    /// Identifier: labels of 1 to 16 hexadecimal digits, such as /1/2.
-    id: Id,
+    /// Identifier: words or labels of 1 to 16 hexadecimal digits, such as /sensors/roof or /1/2.
+    /// With `/*` behind it all items of that scope (--scope), with `/**` everything beneath it
+    /// (--deep).
+    #[arg(value_name = "ID", value_parser = Pattern::parse)]
+    of: Pattern,
     /// The identifier names a scope: subscribe to its items.
     #[arg(long)]
     scope: bool,
@@ -72,7 +76,32 @@ pub(crate) struct Args {
     lines: bool,
 }
 
-pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
+/// An identifier, and what of it is meant.
+#[derive(Debug, Clone)]
+pub(crate) struct Pattern {
+    path: Path,
+    /// All items of the scope.
+    is_scope: bool,
+    /// And of those below it.
+    is_deep: bool,
+}
+
+impl Pattern {
+    fn parse(text: &str) -> Result<Self, IdError> {
+        let deep = text.strip_suffix("/**");
+        let scope = deep.or_else(|| text.strip_suffix("/*"));
+        let path = match scope {
+            Some("") => Path::default(),
+            Some(scope) => scope.parse()?,
+            None => text.parse()?,
+        };
+        Ok(Self { path, is_scope: scope.is_some(), is_deep: deep.is_some() })
+    }
+}
+
+pub(crate) fn run(mut args: Args, cx: &Context) -> anyhow::Result<()> {
+    args.scope |= args.of.is_scope;
+    args.deep |= args.of.is_deep;
     let stop = stop::on_signal()?;
     let mut out: Box<dyn Write> = match &args.output {
         Some(path) => {
@@ -101,7 +130,7 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
             if patience.is_some_and(|p| last.elapsed() >= p) {
                 return Err(Failure::new(
                     Exit::NotFound,
-                    format!("nothing arrived for {}", args.id),
+                    format!("nothing arrived for {}", args.of.path),
                 )
                 .next("check for publishers with `onym explain --push ID`")
                 .into());
@@ -155,13 +184,11 @@ fn subscriber(args: &Args, cx: &Context) -> anyhow::Result<Option<Subscriber>> {
 
 fn subscribe(app: &mut App, args: &Args) -> anyhow::Result<()> {
     if args.strategy.has_rendezvous() {
-        push_words::scopes_above(app, &args.id, args.strategy)?;
+        push_words::scopes_above(app, &args.of.path, args.strategy)?;
     }
-    if args.scope || args.deep {
-        app.subscribe_scope(&args.id, args.strategy).map_err(failure)
-    } else {
-        app.subscribe_item(&args.id, args.strategy).map_err(failure)
-    }
+    let is_scope = args.scope || args.deep;
+    let kind = if is_scope { Kind::SUBSCRIBE_SCOPE } else { Kind::SUBSCRIBE_ITEM };
+    push_words::ask(app, kind, &args.of.path, args.strategy)
 }
 
 fn show(
@@ -178,11 +205,12 @@ fn show(
                 out.write_all(payload)?;
                 out.flush()?;
                 json!({
-                    "event": "data", "id": id.to_string(), "octets": payload.len(),
+                    "event": "data", "id": id.to_string(),
+                    "path": push_words::with_words(&args.of.path, id), "octets": payload.len(),
                     "seconds": seconds,
                 })
             }
-            _ => as_json(event),
+            _ => as_json(event, &args.of.path),
         };
         // Standard output: where there is no file, and beside one.
         return write_json(&line.to_string());
@@ -203,23 +231,38 @@ fn show(
             let lost = human::count(*number, "publication");
             tell(format_args!("{lost} lost on the way here: a node or link between failed"));
         }
-        Event::ScopePublished(id) => tell(format_args!("scope {id}")),
-        Event::ScopeUnpublished(id) => tell(format_args!("scope {id} is gone")),
+        Event::ScopePublished(id) => tell(format_args!("scope {}", both(&args.of.path, id))),
+        Event::ScopeUnpublished(id) => {
+            tell(format_args!("scope {} is gone", both(&args.of.path, id)));
+        }
         _ => {}
     }
     Ok(())
 }
 
-fn as_json(event: &Event) -> serde_json::Value {
+/// An identifier, with its words where they are known.
+fn both(path: &Path, id: &Id) -> String {
+    let words = push_words::with_words(path, id);
+    words.map_or_else(|| id.to_string(), |words| format!("{words} ({id})"))
+}
+
+fn as_json(event: &Event, path: &Path) -> serde_json::Value {
+    let words = |id: &Id| push_words::with_words(path, id);
     match event {
         Event::StartPublish(id) => json!({ "event": "start", "id": id.to_string() }),
         Event::StopPublish(id) => json!({ "event": "stop", "id": id.to_string() }),
-        Event::ScopePublished(id) => json!({ "event": "scope", "id": id.to_string() }),
-        Event::ScopeUnpublished(id) => json!({ "event": "unscope", "id": id.to_string() }),
+        Event::ScopePublished(id) => {
+            json!({ "event": "scope", "id": id.to_string(), "path": words(id) })
+        }
+        Event::ScopeUnpublished(id) => {
+            json!({ "event": "unscope", "id": id.to_string(), "path": words(id) })
+        }
         Event::Data { id, payload } => {
             let hex: String = payload.iter().map(|octet| format!("{octet:02x}")).collect();
             let text = std::str::from_utf8(payload).ok();
-            json!({ "event": "data", "id": id.to_string(), "hex": hex, "text": text })
+            json!({
+                "event": "data", "id": id.to_string(), "path": words(id), "hex": hex, "text": text,
+            })
         }
         Event::Missed(number) => json!({ "event": "missed", "number": number }),
         Event::Lost(number) => json!({ "event": "lost", "number": number }),

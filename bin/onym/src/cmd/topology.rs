@@ -6,7 +6,7 @@ use crate::exit::{Exit, Failure};
 use crate::output::{Context, write_line};
 use crate::push_picture::{Picture, Style};
 use crate::push_words::{self, texts, word};
-use onym_wire::push::Id;
+use onym_wire::push::Path;
 use serde_json::Value;
 use std::fmt::Write as _;
 
@@ -36,7 +36,7 @@ enum Command {
     /// The multicast trees of an item.
     Tree {
         /// Identifier of the item.
-        id: Id,
+        id: Path,
         #[command(flatten)]
         style: Style,
     },
@@ -53,7 +53,7 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
         }
         Command::Deploy(args) => deploy::run(&args, cx),
         Command::Tree { id, style } => {
-            let told = manager(push_words::dataset(cx, "topology", Some(&id))?)?;
+            let told = manager(push_words::dataset(cx, "topology", Some(&id.id))?)?;
             let found = told["matches"].as_array().is_some_and(|m| !m.is_empty());
             if !found {
                 return Err(Failure::new(
@@ -105,7 +105,7 @@ fn map(told: &Value) -> String {
 fn trees(matches: &Value) -> String {
     let mut out = String::new();
     for one in matches.as_array().into_iter().flatten() {
-        let _ = writeln!(out, "{}", texts(&one["ids"]).join(" = "));
+        let _ = writeln!(out, "{}", push_words::with_paths(one));
         let _ = writeln!(out, "  subscribers {}", texts(&one["subscribers"]).join(" "));
         for tree in one["trees"].as_array().into_iter().flatten() {
             let links: Vec<String> =

@@ -3,10 +3,12 @@
 #![allow(clippy::unwrap_used)]
 
 mod full;
+mod late;
 mod order;
 #[path = "../support/mod.rs"]
 mod support;
 mod two;
+mod words;
 
 use onym_client::push::{App, Event};
 use onym_frame::Buf;

@@ -181,6 +181,18 @@ class App:
         """Publishes an item; its data follows after `StartPublish`."""
         self._request(Kind.PUBLISH_ITEM, id, strategy)
 
+    def retain(self, id: Id, count: int = 1) -> None:  # noqa: A002
+        """Has the node retain the last `count` publications of this application's item `id`.
+
+        Who subscribes later starts with them; 0: not any more. From then on the item may be
+        published whether somebody subscribed or not. Raises `RefusedError`: `Status.BOUND` for more
+        than 65,535 or too many items, `Status.UNKNOWN_REQUEST` from a node that retains nothing.
+        """
+        what = f"retain {id}"
+        answer = self._answer(self._send(Message(Kind.RETAIN, id=id.octets, number=count)), what)
+        if answer.status:
+            raise RefusedError(answer.status, what)
+
     def unpublish_scope(self, id: Id, strategy: int = Strategy.DOMAIN_LOCAL) -> None:  # noqa: A002
         """Takes a scope back."""
         self._request(Kind.UNPUBLISH_SCOPE, id, strategy)
@@ -321,7 +333,9 @@ class App:
         self._ask(kind, id.last, id.parent, strategy)
 
     def _ask(self, kind: Kind, id: Id, prefix: Id, strategy: int) -> None:  # noqa: A002
-        request = Message(kind, id=id.octets, prefix=prefix.octets, strategy=strategy)
+        request = Message(
+            kind, id=id.octets, prefix=prefix.octets, strategy=strategy, text=id.word
+        )
         what = f"{kind.name.lower().replace('_', ' ')} {prefix / id}"
         answer = self._answer(self._send(request), what)
         if answer.status:

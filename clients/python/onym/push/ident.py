@@ -3,19 +3,35 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+import unicodedata
+from dataclasses import dataclass, field
 
 from onym._tlv import MalformedError
 
 LABEL = 8
 LABELS_MAX = 255
+WORD_MAX = 64
+"""Most octets of a word."""
+
+
+def label_of(word: str) -> bytes:
+    """The label of a word: FNV-1a of 64 bits (P-72)."""
+    value = 0xCBF29CE484222325
+    for octet in word.encode():
+        value = (value ^ octet) * 0x100000001B3 % (1 << 64)
+    return value.to_bytes(LABEL, "big")
 
 
 @dataclass(frozen=True, order=True)
 class Id:
-    """An absolute identifier; `Id()` is the empty prefix, the root."""
+    """An absolute identifier; `Id()` is the empty prefix, the root.
+
+    It may have words, the last of which is told to the node with a request. They are no part of it:
+    `Id.parse("/=cafe") == Id(label_of("cafe"))`.
+    """
 
     octets: bytes = b""
+    words: tuple[str | None, ...] = field(default=(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if len(self.octets) % LABEL or len(self.octets) > LABEL * LABELS_MAX:
@@ -23,16 +39,35 @@ class Id:
 
     @classmethod
     def parse(cls, text: str) -> Id:
-        """The identifier that `/0001/3333` is."""
+        """The identifier that `/0001/3333` or `/sensors/roof` is.
+
+        A word that would be read as hexadecimal digits has `=` in front.
+        """
         if text == "/":
             return cls()
         if not text.startswith("/"):
             raise MalformedError(f"{text!r} does not begin with a slash")
-        labels = text[1:].split("/")
         digits = set("0123456789abcdefABCDEF")
-        if any(not 1 <= len(label) <= 16 or not set(label) <= digits for label in labels):
-            raise MalformedError(f"{text!r}: labels are 1 to 16 hexadecimal digits")
-        return cls(b"".join(int(label, 16).to_bytes(LABEL, "big") for label in labels))
+        octets, words = b"", []
+        for part in text[1:].split("/"):
+            if 1 <= len(part) <= 16 and set(part) <= digits:
+                octets += int(part, 16).to_bytes(LABEL, "big")
+                words.append(None)
+                continue
+            word = part.removeprefix("=")
+            sound = word and not word.startswith(("=", "*")) and len(word.encode()) <= WORD_MAX
+            if not sound or any(unicodedata.category(c) == "Cc" for c in word):
+                raise MalformedError(
+                    f"{text!r}: a part is 1 to 16 hexadecimal digits, or a word of 1 to 64 octets"
+                )
+            octets += label_of(word)
+            words.append(word)
+        return cls(octets, tuple(words))
+
+    @property
+    def word(self) -> str:
+        """The word of its last label; empty: it has none."""
+        return (self.words[-1] or "") if self.words else ""
 
     @property
     def labels(self) -> list[bytes]:
@@ -42,12 +77,12 @@ class Id:
     @property
     def parent(self) -> Id:
         """All labels but the last."""
-        return Id(self.octets[:-LABEL])
+        return Id(self.octets[:-LABEL], self.words[:-1])
 
     @property
     def last(self) -> Id:
         """The last label alone."""
-        return Id(self.octets[-LABEL:])
+        return Id(self.octets[-LABEL:], self.words[-1:])
 
     def __truediv__(self, label: str | int | bytes | Id) -> Id:
         """The identifier with more labels behind it."""

@@ -30,6 +30,7 @@ class Kind(IntEnum):
     UNSUBSCRIBE_ITEM = 7
     PUBLISH = 8
     REGISTER = 9
+    RETAIN = 10
     LEAVE = 13
     START_PUBLISH = 100
     STOP_PUBLISH = 101
@@ -78,6 +79,7 @@ class Status(IntEnum):
     NOT_REGISTERED = 18
     PUSH_OFF = 19
     WRONG_FACE = 20
+    OTHER_WORD = 21
 
 
 class _Field(IntEnum):

@@ -136,6 +136,7 @@ impl Config {
         check.between("push.frame_bytes_max", push.frame_bytes_max, 512, 8800)?;
         check.between("push.publication_bytes_max", push.publication_bytes_max, 8192, 1 << 30)?;
         check.between("push.cache_bytes_max", push.cache_bytes_max, 0, 1 << 36)?;
+        check.between("push.retained_bytes_max", push.retained_bytes_max, 0, 1 << 36)?;
         check.between("push.apps_max", push.apps_max, 1, 1 << 24)?;
         check.between("push.app_queue_bytes_max", push.app_queue_bytes_max, 65_536, 1 << 30)?;
         let hold = usize::try_from(push.hold_ms).unwrap_or(usize::MAX);

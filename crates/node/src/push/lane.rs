@@ -17,7 +17,9 @@ pub(crate) enum Up {
     /// An application registered at a face of this shard.
     Came { app: AppId, face: FaceId, text: String },
     /// It asks for something.
-    Request { app: AppId, tag: u32, request: Request },
+    Request { app: AppId, tag: u32, request: Request, word: Option<Box<str>> },
+    /// It has the last publications of an item of its own retained.
+    Retain { app: AppId, tag: u32, id: Id, count: u64 },
     /// It left, or its face ended; behind everything else of it (P-57).
     Gone(AppId),
     /// It published what the push FIB passes.

@@ -68,6 +68,7 @@ impl Settings {
             frame_max: config.frame_bytes_max,
             key: key_of(&config.key),
             cache_octets_max: config.cache_bytes_max,
+            retained_octets_max: config.retained_bytes_max,
             domain: config.domain.parse().ok(),
             federation_key: key_of(&config.domain_key),
             ..NodeConfig::new(label, inside, roles, boot)

@@ -46,8 +46,12 @@ impl PushThread {
             Up::Came { app, face, text } => {
                 self.apps.insert(app, (face, text));
             }
-            Up::Request { app, tag, request } => {
-                self.plane.request(now, app, tag.into(), &request, &mut self.output);
+            Up::Request { app, tag, request, word } => {
+                let what = (&request, word.as_deref());
+                self.plane.request_named(now, app, tag.into(), what, &mut self.output);
+            }
+            Up::Retain { app, tag, id, count } => {
+                self.plane.retain(now, app, (tag.into(), &id, count), &mut self.output);
             }
             Up::Gone(app) => {
                 if self.apps.remove(&app).is_some() {
@@ -88,7 +92,7 @@ impl PushThread {
         let done = self.plane.publish(self.now, *app, (&data, pass), shard, &mut self.output);
         let (app, tag, id) = (*app, about.tag, about.id.clone());
         let (status, local, frames, handout) = match done {
-            Ok((frames, handout)) => (Status::OK, *local, frames, handout),
+            Ok(done) => (Status::OK, *local + done.local, done.frames, done.handout),
             Err(refusal) => (status_of(refusal), 0, 0, None),
         };
         let answer = Answer { app, tag, id, status, local, frames };

@@ -4,12 +4,12 @@ use super::{PushThread, Question};
 use crate::counts::PushCounts;
 use crate::shard::{PushDropped, PushState};
 use onym_pubsub::Verdict;
-use onym_pubsub::dispatcher::Counters;
+use onym_pubsub::dispatcher::{Counters, RetainedView};
 use onym_pubsub::rendezvous::graph::VertexView;
 use onym_pubsub::topology::{Federation, Map, MatchView, TreeView};
 use onym_tables::FaceId;
 use onym_tables::bloom::{Kind, Scheme};
-use onym_wire::push::{Id, Kind as MessageKind, Label, Role, Route, RouteBuf, Strategy};
+use onym_wire::push::{Id, Kind as MessageKind, Label, Path, Role, Route, RouteBuf, Strategy};
 use serde_json::{Value, json};
 
 /// Most scopes and items that are shown at once.
@@ -104,6 +104,7 @@ impl PushThread {
                 "duplicates": dispatcher.duplicates, "incomplete": dispatcher.incomplete,
                 "repaired": dispatcher.repaired, "repairs_asked": dispatcher.repairs_asked,
                 "malformed": dispatcher.malformed, "wrong_flow": dispatcher.wrong_flow },
+            "retained": retained_json(&self.plane.dispatcher.retained()),
             "control": self.control(dispatcher.refused),
         })
     }
@@ -154,7 +155,7 @@ impl PushThread {
                 if vertices.len() >= SHOWN_MAX || !view.ids.iter().any(|i| i.0.starts_with(id)) {
                     continue;
                 }
-                vertices.push(vertex_json(of, &view));
+                vertices.push(self.vertex_json(of, &view));
             }
         }
         json!({
@@ -236,6 +237,10 @@ impl PushThread {
             (Some(view), ..) if view.is_matched => {
                 "An application of this node publishes it, for subscribers of this node only."
             }
+            (Some(view), ..) if view.retained.is_some() => {
+                "An application of this node publishes it; nobody subscribed, and its last \
+                 publications are retained for who will."
+            }
             (Some(view), ..) if !view.publishers.is_empty() => {
                 "An application of this node publishes it; nobody subscribed, so it is stopped."
             }
@@ -252,6 +257,7 @@ impl PushThread {
         };
         json!({
             "id": id.to_string(),
+            "path": self.path(id),
             "sentence": sentence,
             "rendezvous": rendezvous,
             "managers": self.managers(),
@@ -265,31 +271,68 @@ impl PushThread {
                 "matched": view.is_matched,
                 "route": view.route.as_ref().map(route_json),
                 "hops": view.hops,
+                "retained": view.retained.map(|(count, most)| json!({
+                    "publications": count, "most": most,
+                })),
             })),
-            "graph": graph.map(|(of, view)| vertex_json(of, &view)),
+            "graph": graph.map(|(of, view)| self.vertex_json(of, &view)),
             "matches": matches.map(|m| self.matches_json(&m)),
         })
     }
 }
 
-fn vertex_json(of: &str, view: &VertexView) -> Value {
-    let mut publishers: Vec<Label> = view.ids.iter().flat_map(|i| i.1.clone()).collect();
-    let mut subscribers: Vec<Label> = view.ids.iter().flat_map(|i| i.2.clone()).collect();
-    for labels in [&mut publishers, &mut subscribers] {
-        labels.sort_unstable();
-        labels.dedup();
-    }
+/// What is retained for who subscribes later.
+fn retained_json(view: &RetainedView) -> Value {
     json!({
-        "of": of,
-        "ids": view.ids.iter().map(|i| i.0.to_string()).collect::<Vec<_>>(),
-        "scope": view.is_scope,
-        "strategy": view.strategy.to_string(),
-        "publishers": texts(&publishers),
-        "subscribers": texts(&subscribers),
+        "items": view.items, "streams": view.streams, "publications": view.publications,
+        "octets": view.octets, "octets_max": view.octets_max, "evicted": view.evicted,
+        "told": view.told, "replayed": view.replayed,
     })
 }
 
 impl PushThread {
+    /// The words that are known of an identifier (P-72); none: it has none.
+    fn path(&self, id: &Id) -> Option<String> {
+        let graphs = [self.plane.rendezvous.as_ref(), Some(&self.plane.inner)];
+        let graphs = graphs.into_iter().flatten().map(|r| r.graph().path(id));
+        let own = (1..=id.len()).map(|depth| {
+            let above = Id::from_labels(&id.labels()[..depth]);
+            self.plane.dispatcher.word(&above).map(str::to_owned)
+        });
+        let own = Path { id: id.clone(), words: own.collect() };
+        let all = graphs.chain([own]).reduce(|mut known, more| {
+            for (word, other) in known.words.iter_mut().zip(more.words) {
+                *word = word.take().or(other);
+            }
+            known
+        });
+        let all = all.filter(|path| path.words.iter().any(Option::is_some));
+        all.map(|path| path.to_string())
+    }
+
+    /// Those of several identifiers, in the same order.
+    fn paths<'a>(&self, ids: impl Iterator<Item = &'a Id>) -> Vec<Option<String>> {
+        ids.map(|id| self.path(id)).collect()
+    }
+
+    fn vertex_json(&self, of: &str, view: &VertexView) -> Value {
+        let mut publishers: Vec<Label> = view.ids.iter().flat_map(|i| i.1.clone()).collect();
+        let mut subscribers: Vec<Label> = view.ids.iter().flat_map(|i| i.2.clone()).collect();
+        for labels in [&mut publishers, &mut subscribers] {
+            labels.sort_unstable();
+            labels.dedup();
+        }
+        json!({
+            "of": of,
+            "ids": view.ids.iter().map(|i| i.0.to_string()).collect::<Vec<_>>(),
+            "paths": self.paths(view.ids.iter().map(|i| &i.0)),
+            "scope": view.is_scope,
+            "strategy": view.strategy.to_string(),
+            "publishers": texts(&publishers),
+            "subscribers": texts(&subscribers),
+        })
+    }
+
     /// Ones of a tag, where every tag has as many and filters have false positives by chance.
     fn ones_of_tags(&self) -> Option<i32> {
         match self.settings.node.forwarder.scheme.kind {
@@ -308,6 +351,7 @@ impl PushThread {
             };
             json!({
                 "ids": view.ids.iter().map(ToString::to_string).collect::<Vec<_>>(),
+                "paths": self.paths(view.ids.iter()),
                 "publishers": texts(&view.publishers),
                 "subscribers": texts(&view.subscribers),
                 "trees": view.trees.iter().map(tree).collect::<Vec<_>>(),

@@ -115,7 +115,13 @@ impl Shard {
                     strategy: message.strategy,
                 };
                 face.state.targets |= push.up_bit();
-                push.send_up(Up::Request { app: number, tag: message.tag, request }, 0);
+                let word = message.word().map(Box::from);
+                push.send_up(Up::Request { app: number, tag: message.tag, request, word }, 0);
+            }
+            kind::RETAIN => {
+                let (tag, id, count) = (message.tag, message.id(), message.number);
+                face.state.targets |= push.up_bit();
+                push.send_up(Up::Retain { app: number, tag, id, count }, 0);
             }
             _ => self.answer(io, slot, message.tag, Status::UNKNOWN),
         }

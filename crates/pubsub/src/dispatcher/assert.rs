@@ -1,6 +1,6 @@
 //! Keep-alives, and asserting everything again (P-41).
 
-use super::{Dispatcher, Pending, Request};
+use super::{Dispatcher, Pending, Request, Word};
 use crate::publication::Outbox;
 use crate::rendezvous::graph::{Held, digest_of};
 use onym_tables::{KeyedMap, Tick};
@@ -10,6 +10,7 @@ use onym_wire::push::{Control, Id, Kind, Label, Role, Strategy};
 struct Assertion {
     held: Held,
     request: Request,
+    word: Option<Word>,
     /// Somebody was told that it is done.
     is_settled: bool,
 }
@@ -30,23 +31,24 @@ impl Dispatcher {
         let of = |is_subscription: bool,
                   full: &Id,
                   (is_scope, strategy): (bool, Strategy),
-                  (id, prefix): (&Id, &Id),
+                  (id, prefix, word): (&Id, &Id, &Option<Word>),
                   is_settled: bool| {
             let kind = Kind(u8::from(!is_scope) + 4 * u8::from(is_subscription));
             let request = Request { kind, id: id.clone(), prefix: prefix.clone(), strategy };
             Assertion {
                 held: Held::new(is_scope, is_subscription, full.clone()),
                 request,
+                word: word.clone(),
                 is_settled,
             }
         };
         let publications = self.publications.iter().map(move |(full, p)| {
             let what = (p.is_scope, p.strategy);
-            of(false, full, what, (&p.id, &p.prefix), !p.publishers.is_empty())
+            of(false, full, what, (&p.id, &p.prefix, &p.word), !p.publishers.is_empty())
         });
         let subscriptions = self.subscriptions.iter().map(move |(full, s)| {
             let what = (s.is_scope, s.strategy);
-            of(true, full, what, (&s.id, &s.prefix), !s.subscribers.is_empty())
+            of(true, full, what, (&s.id, &s.prefix, &s.word), !s.subscribers.is_empty())
         });
         let is_theirs = |a: &Assertion| {
             a.request.strategy.has_rendezvous() && a.request.strategy != Strategy::NODE_LOCAL
@@ -106,6 +108,7 @@ impl Dispatcher {
             if self.rendezvous_of(&assertion.held.id).is_some_and(&is_wanted) {
                 let pending = Pending {
                     is_assertion: assertion.is_settled,
+                    word: assertion.word,
                     ..Pending::new(now, &assertion.request, self.key(assertion.held.id))
                 };
                 self.ask(now, pending, out);
@@ -143,6 +146,7 @@ impl Dispatcher {
             if moved.contains(&assertion.held) {
                 let pending = Pending {
                     is_assertion: assertion.is_settled,
+                    word: assertion.word,
                     ..Pending::new(now, &assertion.request, self.key(assertion.held.id))
                 };
                 self.ask(now, pending, out);

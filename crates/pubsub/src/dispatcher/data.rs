@@ -1,8 +1,8 @@
 //! Publications that a push FIB passed to the control plane, and frames of data that it did.
 
 use super::{Dispatcher, Origin, Subscribing};
-use crate::data::{Data, Handout, Place, Refusal, is_of_item, names_above};
-use crate::fib::OPTION_LEN;
+use crate::data::{Data, Handout, Place, Published, Refusal, is_of_item, names_above};
+use crate::fib::{OPTION_LEN, Pass};
 use crate::publication::{AppId, HOPS_MAX, Notice, Outbox, Publication, Target};
 use onym_tables::Tick;
 use onym_wire::push::{Frame, FrameBuilder, Id, Route, RouteBuf, Strategy, option, reserved};
@@ -10,13 +10,15 @@ use onym_wire::{PACKET_LEN_MAX, tlv};
 use smallvec::SmallVec;
 
 /// Where a publication goes.
-struct Way {
-    ids: Vec<Id>,
-    target: Option<Target>,
+pub(super) struct Way {
+    pub(super) ids: Vec<Id>,
+    pub(super) target: Option<Target>,
     reply: Option<RouteBuf>,
     hops: u8,
     /// It may be cut.
     item: Option<Vec<Id>>,
+    /// What its frames say of what is retained.
+    pub(super) retained: Option<(u32, u32)>,
 }
 
 impl Dispatcher {
@@ -29,16 +31,20 @@ impl Dispatcher {
         &mut self,
         now: Tick,
         app: AppId,
-        (data, place): (&Data<'_>, Place),
+        (data, pass): (&Data<'_>, &Pass),
         origin: Origin,
         out: &mut Outbox,
-    ) -> Result<(usize, Option<Handout>), Refusal> {
+    ) -> Result<Published, Refusal> {
+        let place = pass.place;
+        if pass.is_retained {
+            return self.publish_retained(now, app, (data, place), origin, out);
+        }
         if is_of_item(data.strategy) {
             let frames = match self.way_of_item(&data.id) {
                 Some(way) => self.send(now, (data, place), way, origin, out)?,
                 None => 0,
             };
-            return Ok((frames, None));
+            return Ok(Published { frames, ..Published::default() });
         }
         let root = data.id.first().ok_or(Refusal::Id)?;
         if reserved::is_reserved(root) {
@@ -59,8 +65,9 @@ impl Dispatcher {
             is_deep: true,
             except: Some(app),
             place,
+            retained: None,
         });
-        Ok((frames, handout))
+        Ok(Published { frames, local: 0, handout })
     }
 
     /// Why `app` may not publish an item that its push FIB does not know.
@@ -79,7 +86,7 @@ impl Dispatcher {
     }
 
     /// Sends a publication to other nodes, whole or in fragments; how many frames.
-    fn send(
+    pub(super) fn send(
         &mut self,
         now: Tick,
         (data, place): (&Data<'_>, Place),
@@ -93,6 +100,7 @@ impl Dispatcher {
             tlv::put_nni_tlv(&mut options, option::LIFETIME, data.lifetime_ms);
         }
         put_place(place, &mut options);
+        put_retained(way.retained, &mut options);
         let (strategy, hop_limit, ids) = (data.strategy, way.hops, way.ids);
         let (by, payload) = (Some(origin.shard), Vec::new());
         let mut publication =
@@ -116,12 +124,24 @@ impl Dispatcher {
         origin: Origin,
         out: &mut Outbox,
     ) {
+        self.say_reached(now, (id, place, self.reached_of(id, place)), origin, out);
+    }
+
+    /// Says how far an item is, and what is retained of it.
+    pub(super) fn say_reached(
+        &mut self,
+        now: Tick,
+        (id, place, retained): (&Id, Place, Option<(u32, u32)>),
+        origin: Origin,
+        out: &mut Outbox,
+    ) {
         let Some(Way { target: Some(target), ids, hops, .. }) = self.way_of_item(id) else {
             return;
         };
         let strategy = self.publications.get(id).map_or(Strategy::DOMAIN_LOCAL, |p| p.strategy);
         let mut options = Vec::new();
         put_place(place, &mut options);
+        put_retained(retained, &mut options);
         let (by, hop_limit, payload) = (Some(origin.shard), hops, Vec::new());
         let publication = Publication { target, strategy, hop_limit, by, ids, options, payload };
         self.send_behind(now, publication, origin, out);
@@ -129,8 +149,10 @@ impl Dispatcher {
 
     fn way_of(&self, app: AppId, data: &Data<'_>) -> Result<Way, Refusal> {
         let one = || vec![data.id.clone()];
-        let plain =
-            |ids, target, hops| Way { ids, target: Some(target), reply: None, hops, item: None };
+        let plain = |ids, target, hops| {
+            let (target, reply, item, retained) = (Some(target), None, None, None);
+            Way { ids, target, reply, hops, item, retained }
+        };
         match data.strategy {
             Strategy::LINK_LOCAL => {
                 let face = data.face.ok_or(Refusal::Unfit)?;
@@ -172,7 +194,7 @@ impl Dispatcher {
     }
 
     /// The way of an item, or of what is published beneath one.
-    fn way_of_item(&self, id: &Id) -> Option<Way> {
+    pub(super) fn way_of_item(&self, id: &Id) -> Option<Way> {
         let (entry, ids) = if let Some(entry) = self.publications.get(id) {
             (entry, entry.aliases.to_vec())
         } else {
@@ -182,7 +204,8 @@ impl Dispatcher {
         };
         let target = entry.route.clone().map(Target::Route);
         let hops = entry.hops.saturating_add(self.config.spare_hops);
-        Some(Way { item: Some(ids.clone()), ids, target, reply: entry.reply.clone(), hops })
+        let (item, reply) = (Some(ids.clone()), entry.reply.clone());
+        Some(Way { item, ids, target, reply, hops, retained: None })
     }
 
     /// The id, and the same beneath every known name of its parent.
@@ -216,8 +239,9 @@ impl Dispatcher {
         }
         let is_deep = !frame.strategy.has_rendezvous();
         let (payload, place) = (Some(frame.payload.into()), Place::of(frame));
-        let shard = origin.shard;
-        self.hand(Handout { shard, ids, payload, is_deep, except: None, place }, Vec::new(), out);
+        let (shard, retained) = (origin.shard, frame.options.retained);
+        let handout = Handout { shard, ids, payload, is_deep, except: None, place, retained };
+        self.hand(handout, Vec::new(), out);
     }
 
     /// Has a publication handed out, and `behind`, which waited for it; all of it waits where one
@@ -225,8 +249,13 @@ impl Dispatcher {
     pub(super) fn hand(&mut self, handout: Handout, behind: Vec<Handout>, out: &mut Outbox) {
         let all = std::iter::once(handout).chain(behind).collect();
         if let Some(all) = self.reassembly.wait(all) {
-            let notices = all.into_iter().map(|handout| Notice::Data(Box::new(handout)));
-            return out.notices.extend(notices);
+            for handout in all {
+                match handout.retained {
+                    Some(retained) => self.retained_came(handout, retained, out),
+                    None => out.notices.push(Notice::Data(Box::new(handout))),
+                }
+            }
+            return;
         }
         let given_up = self.reassembly.make_room(0);
         self.given_up(given_up, out);
@@ -263,6 +292,13 @@ fn put_place(place: Place, options: &mut Vec<u8>) {
     tlv::put_head(options, typ, OPTION_LEN - 2);
     options.extend_from_slice(&stream.to_be_bytes());
     options.extend_from_slice(&number.to_be_bytes());
+}
+
+fn put_retained(retained: Option<(u32, u32)>, options: &mut Vec<u8>) {
+    let Some((depth, first)) = retained else { return };
+    tlv::put_head(options, option::RETAINED, 8);
+    options.extend_from_slice(&depth.to_be_bytes());
+    options.extend_from_slice(&first.to_be_bytes());
 }
 
 /// Octets of the frame that this publication makes with so much payload.

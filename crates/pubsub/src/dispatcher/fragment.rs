@@ -200,6 +200,8 @@ pub(super) struct Partial {
     /// Its place in its stream, and what came behind it there.
     place: Place,
     behind: Vec<Handout>,
+    /// What it says of what is retained.
+    retained: Option<(u32, u32)>,
     /// The first of its fragments.
     origin_here: Origin,
 }
@@ -402,6 +404,7 @@ impl Dispatcher {
                 algorithmic,
                 place: Place::of(frame),
                 behind: Vec::new(),
+                retained: frame.options.retained,
                 origin_here: origin,
             };
             self.reassembly.partial.insert(scope.clone(), partial);
@@ -436,18 +439,18 @@ impl Dispatcher {
 
     /// The last fragment came.
     fn whole(&mut self, now: Tick, scope: &Id, partial: Partial, out: &mut Outbox) {
-        let Partial { mut ids, pieces, octets, algorithmic, place, behind, origin_here, .. } =
-            partial;
+        let Partial { mut ids, pieces, octets, algorithmic, place, behind, retained, .. } = partial;
         let mut payload = Vec::with_capacity(octets);
         pieces.into_iter().flatten().for_each(|piece| payload.extend_from_slice(&piece));
         if let (Some(lifetime_ms), [id]) = (algorithmic, &ids[..]) {
             self.cache.insert(now, id, &payload, None, lifetime_ms);
-        } else {
+        } else if retained.is_none() {
             ids.push(scope.clone());
         }
         let (ids, payload, is_deep) = (ids.into(), Some(payload.into()), algorithmic.is_some());
-        let shard = origin_here.shard;
-        self.hand(Handout { shard, ids, payload, is_deep, except: None, place }, behind, out);
+        let (shard, except) = (partial.origin_here.shard, None);
+        let handout = Handout { shard, ids, payload, is_deep, except, place, retained };
+        self.hand(handout, behind, out);
     }
 
     pub(super) fn fragments_timeout(&mut self, now: Tick, out: &mut Outbox) {
@@ -473,11 +476,12 @@ impl Dispatcher {
         partials: impl IntoIterator<Item = Partial>,
         out: &mut Outbox,
     ) {
-        for Partial { ids, place, behind, origin_here, .. } in partials {
+        for Partial { ids, place, behind, origin_here, retained, .. } in partials {
             self.counters.incomplete += 1;
             let (ids, is_deep) = (ids.into(), false);
             let shard = origin_here.shard;
-            let handout = Handout { shard, ids, payload: None, is_deep, except: None, place };
+            let (payload, except) = (None, None);
+            let handout = Handout { shard, ids, payload, is_deep, except, place, retained };
             self.hand(handout, behind, out);
         }
     }

@@ -80,7 +80,7 @@ impl Dispatcher {
             })
         };
         let Some(strategy) = of else { return };
-        let is_last = self.remove_held(held, &full, app, out) == Some(true);
+        let is_last = self.remove_held(now, held, &full, app, out) == Some(true);
         if !is_last || !strategy.has_rendezvous() {
             return;
         }

@@ -53,7 +53,10 @@ impl Dispatcher {
 
     fn obey(&mut self, now: Tick, message: &Control, is_node_local: bool, out: &mut Outbox) {
         match message.kind {
-            Kind::START | Kind::ROUTE => self.start(message, is_node_local, out),
+            Kind::START | Kind::ROUTE => {
+                self.start(message, is_node_local, out);
+                self.replay(now, message, out);
+            }
             Kind::STOP => self.stop(&message.ids, is_node_local, out),
             Kind::SCOPE_PUBLISHED => self.scopes(&message.ids, true, out),
             Kind::SCOPE_UNPUBLISHED => self.scopes(&message.ids, false, out),

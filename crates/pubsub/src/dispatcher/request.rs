@@ -1,6 +1,6 @@
 //! Requests of applications.
 
-use super::{Aliases, Dispatcher, Pending, Publisher, Publishing, Subscribing};
+use super::{Aliases, Dispatcher, Pending, Publisher, Publishing, Subscribing, Word};
 use crate::fib::Delta;
 use crate::names::Key;
 use crate::publication::{AppId, Event, Outbox, Target};
@@ -41,15 +41,28 @@ impl Dispatcher {
         request: &Request,
         out: &mut Outbox,
     ) {
+        self.request_named(now, app, tag, (request, None), out);
+    }
+
+    /// As [`Dispatcher::request`], with the word that the last label stands for (P-72).
+    pub fn request_named(
+        &mut self,
+        now: Tick,
+        app: AppId,
+        tag: u64,
+        (request, word): (&Request, Option<&str>),
+        out: &mut Outbox,
+    ) {
         let waiting = Waiting { app, tag, then: None };
         let status = match self.check(request) {
             Err(status) => Some(status),
+            Ok(full) if self.has_other_word(&full, word) => Some(Status::WORD),
             Ok(_) if !request.kind.is_withdrawal() && !self.has_room_for(app) => Some(Status::FULL),
             Ok(full) if request.strategy.has_rendezvous() => {
                 if request.kind.is_withdrawal() {
                     self.withdraw(now, waiting, request, full, out)
                 } else {
-                    self.join(now, waiting, request, full, out)
+                    self.join(now, waiting, (request, word), full, out)
                 }
             }
             Ok(full) => Some(self.implicit(app, request, full, out)),
@@ -59,6 +72,9 @@ impl Dispatcher {
             let is_new = status == Status::OK && !request.kind.is_withdrawal();
             if is_new && !request.strategy.has_rendezvous() {
                 self.tell_kept(now, app, request, out);
+            } else if is_new && !request.kind.is_of_publisher() {
+                let label = request.id.last().unwrap_or_default();
+                self.tell_retained(app, &request.prefix.child(label), out);
             }
         }
     }
@@ -110,6 +126,7 @@ impl Dispatcher {
                 strategy: request.strategy,
                 id: request.id.clone(),
                 prefix: request.prefix.clone(),
+                word: None,
                 subscribers: SmallVec::new(),
                 waiting: SmallVec::new(),
             });
@@ -155,7 +172,7 @@ impl Dispatcher {
         &mut self,
         now: Tick,
         waiting: Waiting,
-        request: &Request,
+        (request, word): (&Request, Option<&str>),
         full: Key,
         out: &mut Outbox,
     ) -> Option<Status> {
@@ -199,13 +216,21 @@ impl Dispatcher {
         }
         let held = Held::new(is_scope, is_subscription, Id::clone(&full));
         self.apps.entry(waiting.app).or_default().insert(held);
-        self.enter(request, &full, waiting, out);
-        self.ask(now, Pending::new(now, request, full), out);
+        self.enter((request, word), &full, waiting, out);
+        let word = word.map(Word::from);
+        self.ask(now, Pending { word, ..Pending::new(now, request, full) }, out);
         None
     }
 
     /// Notes a publication or subscription that the rendezvous is asked for.
-    fn enter(&mut self, request: &Request, full: &Key, waiting: Waiting, out: &mut Outbox) {
+    fn enter(
+        &mut self,
+        (request, word): (&Request, Option<&str>),
+        full: &Key,
+        waiting: Waiting,
+        out: &mut Outbox,
+    ) {
+        let word = word.map(Word::from);
         let (is_scope, strategy) = (request.kind.is_of_scope(), request.strategy);
         let (id, prefix) = (request.id.clone(), request.prefix.clone());
         let app = waiting.app;
@@ -216,6 +241,7 @@ impl Dispatcher {
                 strategy,
                 id,
                 prefix,
+                word,
                 publishers: SmallVec::new(),
                 waiting,
                 is_matched: false,
@@ -230,7 +256,7 @@ impl Dispatcher {
                 self.tell_awaiting(full, app, out);
             }
             let subscribers = SmallVec::new();
-            let entry = Subscribing { is_scope, strategy, id, prefix, subscribers, waiting };
+            let entry = Subscribing { is_scope, strategy, id, prefix, word, subscribers, waiting };
             self.subscriptions.insert(full.clone(), entry);
         }
     }
@@ -280,7 +306,7 @@ impl Dispatcher {
                 own.then.get_or_insert(waiting.tag);
                 return (!is_first).then_some(Status::NOT_THERE);
             }
-            match self.remove(is_subscription, &full, waiting.app, out) {
+            match self.remove(now, is_subscription, (&full, waiting.app), out) {
                 None => return Some(Status::NOT_THERE),
                 Some(false) => return Some(Status::OK),
                 Some(true) => {}
@@ -296,20 +322,21 @@ impl Dispatcher {
     /// there.
     pub(super) fn remove_held(
         &mut self,
+        now: Tick,
         held: &Held,
         full: &Key,
         app: AppId,
         out: &mut Outbox,
     ) -> Option<bool> {
-        self.remove(held.is_subscription, full, app, out)
+        self.remove(now, held.is_subscription, (full, app), out)
     }
 
     /// Removes an application; whether it was the last one, `None` when it was not there.
     fn remove(
         &mut self,
+        now: Tick,
         is_subscription: bool,
-        full: &Key,
-        app: AppId,
+        (full, app): (&Key, AppId),
         out: &mut Outbox,
     ) -> Option<bool> {
         let (is_scope, is_last) = if is_subscription {
@@ -321,8 +348,12 @@ impl Dispatcher {
             let is_last = self.subscriptions.remove_if(full, is_over).is_some();
             let is_scope = was_there?;
             self.tell_left(full, app, out);
+            if is_last {
+                self.forget_unwanted(full);
+            }
             (is_scope, is_last)
         } else {
+            self.end_retained(now, full, app, out);
             let p = self.publications.get_mut(full)?;
             let at = p.publishers.iter().position(|p| p.app == app)?;
             let publisher = p.publishers.remove(at);
@@ -338,6 +369,7 @@ impl Dispatcher {
             if is_last {
                 self.publications.remove(full);
             }
+            self.open_next(full, out);
             (is_scope, is_last)
         };
         self.leave(app, &Held::new(is_scope, is_subscription, Id::clone(full)));
@@ -387,6 +419,7 @@ impl Dispatcher {
             ids: vec![pending.id.clone()],
             prefix: pending.prefix.clone(),
             strategy: pending.strategy,
+            word: pending.word.clone(),
             ..self.message(pending.kind)
         };
         if pending.strategy == Strategy::NODE_LOCAL {
@@ -451,6 +484,7 @@ impl Dispatcher {
         let full = &pending.full;
         let (waiting, apps): (_, Vec<AppId>) = if pending.kind.is_of_publisher() {
             let Some(p) = self.publications.remove(full) else { return };
+            self.open_next(full, out);
             for publisher in p.publishers.iter().filter(|p| p.is_installed) {
                 out.delta(Delta::Withdrawn(full.clone(), publisher.app));
             }
@@ -459,6 +493,7 @@ impl Dispatcher {
             (p.waiting, p.publishers.iter().map(|p| p.app).collect())
         } else {
             let Some(s) = self.subscriptions.remove(full) else { return };
+            self.forget_unwanted(full);
             for app in &s.subscribers {
                 self.tell_left(full, *app, out);
             }
@@ -499,6 +534,7 @@ impl Dispatcher {
         self.tell_status(&waiting, Status::OK, out);
         if is_subscription {
             self.answered(pending, &waiting, out);
+            waiting.iter().for_each(|waiting| self.tell_retained(waiting.app, full, out));
         } else {
             self.elect_one(full, out);
         }
@@ -551,30 +587,6 @@ impl Dispatcher {
         if let Some(p) = self.publications.get_mut(full).filter(|p| !p.is_matched) {
             (p.is_matched, p.route, p.reply, p.hops, p.aliases) =
                 (true, route, reply, hops, aliases);
-        }
-    }
-}
-
-impl Subscribing {
-    /// The application has it no more; whether it had.
-    fn leave(&mut self, app: AppId) -> bool {
-        let before = self.subscribers.len();
-        self.subscribers.retain(|known| *known != app);
-        self.subscribers.len() != before
-    }
-}
-
-impl Pending {
-    pub(super) fn new(now: Tick, request: &Request, full: Key) -> Self {
-        Self {
-            kind: request.kind,
-            full,
-            id: request.id.clone(),
-            prefix: request.prefix.clone(),
-            strategy: request.strategy,
-            waiting: None,
-            is_assertion: false,
-            since: now,
         }
     }
 }

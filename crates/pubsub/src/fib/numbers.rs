@@ -270,11 +270,12 @@ impl Fib {
         let Some(item) = self.items.get_mut(id) else { return false };
         let Some(way) = item.way.as_ref().filter(|way| way.route.is_some()) else { return false };
         let Numbers { stream, next, .. } = item.numbers;
-        if self.config.reserve > 0 {
+        if self.config.reserve > 0 || item.retains.is_some() {
             self.passed += 1;
             item.fence = self.passed;
             let place = Place::Reached(stream, next);
-            effects.pass = Some(Pass { number: self.passed, place, item: Some(id.clone()) });
+            let item = Some(id.clone());
+            effects.pass = Some(Pass { number: self.passed, place, item, is_retained: false });
             return true;
         }
         let Some(route) = &way.route else { return false };

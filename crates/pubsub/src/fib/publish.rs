@@ -27,13 +27,16 @@ impl Fib {
         effects.clear();
         if !is_of_item(data.strategy) {
             self.passed += 1;
-            effects.pass = Some(Pass { number: self.passed, place: Place::None, item: None });
+            let (number, place) = (self.passed, Place::None);
+            effects.pass = Some(Pass { number, place, item: None, is_retained: false });
             return Ok(Sent::default());
         }
         let Some((key, item)) = self.items.entry(&data.id) else {
             return self.publish_beneath(now, app, data, effects);
         };
-        item.check(app)?;
+        if let Err(refusal) = item.check(app) {
+            return self.publish_retained(now, app, (data, &data.id), refusal, effects);
+        }
         let mut sent = Sent::default();
         if data.strategy != Strategy::NODE_LOCAL
             && let Some(Way { route: Some(route), hops, .. }) = item.way.as_deref()
@@ -87,7 +90,9 @@ impl Fib {
         let above = Id::from_labels(data.id.parent());
         let label = data.id.last().ok_or(Refusal::NotPublisher)?;
         let item = self.items.get_mut(&above).ok_or(Refusal::NotPublisher)?;
-        item.check(app)?;
+        if let Err(refusal) = item.check(app) {
+            return self.publish_retained(now, app, (data, &above), refusal, effects);
+        }
         let ids = item.beneath(&above, label);
         let mut sent = Sent::default();
         if data.strategy != Strategy::NODE_LOCAL
@@ -120,6 +125,34 @@ impl Fib {
     }
 }
 
+impl Fib {
+    /// What is published of an item of which the last publications are retained, whether it is
+    /// started or not: the control plane retains it, sends it, and hands it out (section 5.4).
+    #[cold]
+    fn publish_retained(
+        &mut self,
+        now: Tick,
+        app: AppId,
+        (data, of): (&Data<'_>, &Id),
+        refusal: Refusal,
+        effects: &mut Effects,
+    ) -> Result<Sent, Refusal> {
+        let item = self.items.get_mut(of).filter(|item| item.app == app);
+        let item = item.filter(|item| item.retains.is_some()).ok_or(refusal)?;
+        if data.payload.len() > self.config.octets_max {
+            return Err(Refusal::TooLarge);
+        }
+        pass(&mut self.passed, item, effects);
+        if let Some(pass) = &mut effects.pass {
+            pass.is_retained = true;
+        }
+        if item.is_sent() && item.numbers.begins() {
+            self.watched.add(now, of);
+        }
+        Ok(Sent::default())
+    }
+}
+
 impl Config {
     /// Whether a frame whose value has `len` octets leaves without the control plane. The head of
     /// its element is four octets, or more for what is too long anyway.
@@ -129,6 +162,11 @@ impl Config {
 }
 
 impl Item {
+    /// Whether it goes to other nodes.
+    fn is_sent(&self) -> bool {
+        self.way.as_ref().is_some_and(|way| way.route.is_some())
+    }
+
     /// Whether `app` may publish it now.
     fn check(&self, app: AppId) -> Result<(), Refusal> {
         match (self.app == app, self.is_started) {
@@ -144,7 +182,7 @@ fn pass(passed: &mut u64, item: &mut Item, effects: &mut Effects) {
     *passed += 1;
     item.fence = *passed;
     let place = Place::Number(item.numbers.stream(), item.numbers.take());
-    effects.pass = Some(Pass { number: *passed, place, item: None });
+    effects.pass = Some(Pass { number: *passed, place, item: None, is_retained: false });
 }
 
 /// The value of a frame up to its number, which is the last of its options.

@@ -96,9 +96,10 @@ impl Fib {
         }
         let place = Place::of(frame);
         // Fragments have an identifier of their own; caches may answer with what has a lifetime.
-        let is_apart = frame.strategy == Strategy::ALGORITHMIC_DOMAIN
-            && (ids.len() > 1 || frame.options.lifetime_ms.is_some());
-        if self.config.is_checked || is_apart || self.is_behind(place) {
+        let is_algorithmic = frame.strategy == Strategy::ALGORITHMIC_DOMAIN;
+        let is_apart = is_algorithmic && (ids.len() > 1 || frame.options.lifetime_ms.is_some());
+        let is_retained = frame.options.retained.is_some();
+        if self.config.is_checked || is_apart || is_retained || self.is_behind(place) {
             return self.pass_data(&ids[usize::from(is_apart && ids.len() > 1)..], place);
         }
         if !self.note(&ids, place, effects) {

@@ -7,7 +7,7 @@
 use super::{Faces, Frames, Node, Output};
 use crate::control::ControlPlane;
 use crate::counters::Counters;
-use crate::data::{Above, Data, Handout, Refusal, Sent};
+use crate::data::{Above, Data, Handout, Published, Refusal, Sent};
 use crate::dispatcher::Origin;
 use crate::fib::{Delta, Effects, Fib, LOOKS_MAX, Pass, Received};
 use crate::publication::{AppId, Event, Notice, To};
@@ -258,7 +258,7 @@ impl Node {
                 let data = Data { payload: &payload, ..data };
                 let shard = app.shard(self.plane.shards());
                 let done = self.plane.publish(now, app, (&data, &pass), shard, output);
-                if let Ok((_, Some(handout))) = done {
+                if let Ok(Published { handout: Some(handout), .. }) = done {
                     output.notices.push(Notice::Data(Box::new(handout)));
                 }
             }

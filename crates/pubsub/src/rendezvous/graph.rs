@@ -145,6 +145,8 @@ struct Vertex {
     strategy: Strategy,
     /// Ordered by id; most have one, and nothing of them lies elsewhere.
     paths: SmallVec<[Path; 1]>,
+    /// The word that its last label stands for, where it was published or subscribed to by one.
+    word: Option<Box<str>>,
     children: BTreeMap<[u8; 8], usize>,
 }
 
@@ -257,6 +259,34 @@ impl Graph {
             ids: vertex.paths.iter().map(of).collect(),
             children: vertex.children.keys().copied().map(Label).collect(),
         }
+    }
+
+    /// Whether what has this id, if something does, has another word than `word`.
+    pub(super) fn has_other_word(&self, id: &Id, word: &str) -> bool {
+        let vertex = self.index.get(id).map(|v| self.at(*v));
+        vertex.and_then(|vertex| vertex.word.as_deref()).is_some_and(|known| known != word)
+    }
+
+    /// What has this id has the word `word`, the label of which is its last.
+    pub(super) fn name(&mut self, id: &Id, word: &str) {
+        let Some(v) = self.index.get(id).copied() else { return };
+        if self.at(v).word.is_none() {
+            self.at_mut(v).word = Some(word.into());
+            self.octets += word.len();
+        }
+    }
+
+    /// The identifier with the words that are known of it.
+    #[must_use]
+    pub fn path(&self, id: &Id) -> onym_wire::push::Path {
+        let word = |depth: usize| {
+            let above = Id::from_labels(&id.labels()[..depth]);
+            let word = self.index.get(&above).and_then(|v| self.at(*v).word.clone());
+            // A second name may end in another label.
+            word.filter(|word| above.last() == Some(Label::of_word(word))).map(String::from)
+        };
+        let words = (1..=id.len()).map(word).collect();
+        onym_wire::push::Path { id: id.clone(), words }
     }
 
     /// What this node asserts, in no order.
@@ -385,6 +415,7 @@ impl Graph {
             is_scope,
             strategy,
             paths: SmallVec::new(),
+            word: None,
             children: BTreeMap::new(),
         };
         let v = match self.free.pop_first() {

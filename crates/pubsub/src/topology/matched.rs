@@ -25,6 +25,9 @@ pub(super) struct Way {
     links: Vec<u32>,
 }
 
+/// What publishers are to be told, and the ways of those that served others before to who came.
+type Plan = (BTreeMap<Label, Sent>, BTreeMap<Label, Option<RouteBuf>>);
+
 /// What a publisher was told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Sent {
@@ -171,6 +174,10 @@ impl TopologyManager {
             }
             return self.forget(now, key, out);
         }
+        let mut came = message.subscribers.clone();
+        if let Some(m) = self.matches.get(&key) {
+            came.retain(|subscriber| !m.subscribers.contains(subscriber));
+        }
         if message.is_full {
             if self.matches.len() >= super::MATCHES_MAX && !self.matches.contains_key(&key) {
                 self.refused += 1;
@@ -193,7 +200,7 @@ impl TopologyManager {
         if let Some(m) = self.matches.get_mut(&key) {
             (m.ids, m.version, m.stale) = (message.ids, message.version, None);
         }
-        self.renew(now, key, out);
+        self.renew_for(now, key, &came, out);
     }
 
     /// Ends a match: its publishers are stopped.
@@ -212,11 +219,18 @@ impl TopologyManager {
 
     /// Makes the trees of a match and tells publishers what changed for them.
     pub(super) fn renew(&mut self, now: Tick, key: (Label, u64), out: &mut Outbox) {
+        self.renew_for(now, key, &[], out);
+    }
+
+    /// As [`TopologyManager::renew`], for subscribers that came: a publisher that served others
+    /// before is told the way to those, for what it retains (P-68).
+    fn renew_for(&mut self, now: Tick, key: (Label, u64), came: &[Label], out: &mut Outbox) {
         let Some(mut m) = self.matches.remove(&key) else { return };
-        let wanted = self.plan(&mut m);
+        let (wanted, late) = self.plan(&mut m, came);
         for (node, sent) in &wanted {
             let before = m.sent.get(node);
-            if before == Some(sent) {
+            let late = late.get(node).and_then(Option::as_ref);
+            if before == Some(sent) && late.is_none() {
                 continue;
             }
             let kind = if before.is_some() { Kind::ROUTE } else { Kind::START };
@@ -224,6 +238,7 @@ impl TopologyManager {
                 ids: sent.ids.clone(),
                 route: sent.route.clone(),
                 reply: sent.reply.clone(),
+                late: late.cloned(),
                 hops: sent.hops,
                 ..self.message(kind)
             };
@@ -264,7 +279,7 @@ impl TopologyManager {
     }
 
     /// Each subscriber is served by its nearest publisher (P-29).
-    fn plan(&mut self, m: &mut Match) -> BTreeMap<Label, Sent> {
+    fn plan(&mut self, m: &mut Match, came: &[Label]) -> Plan {
         let mut served: BTreeMap<Label, Vec<Label>> = BTreeMap::new();
         let mut by_domains: BTreeMap<Label, Vec<Label>> = BTreeMap::new();
         m.is_partial = false;
@@ -289,14 +304,35 @@ impl TopologyManager {
         for publisher in by_domains.keys() {
             served.entry(*publisher).or_default();
         }
-        let mut wanted = BTreeMap::new();
+        let (mut wanted, mut late) = Plan::default();
         for (publisher, subscribers) in served {
+            if !came.is_empty() && m.sent.contains_key(&publisher) {
+                late.insert(publisher, self.way_to_late(m, publisher, &subscribers, came));
+            }
             let domains = by_domains.remove(&publisher).unwrap_or_default();
             if let Some(sent) = self.tree_for(m, publisher, &subscribers, &domains) {
                 wanted.insert(publisher, sent);
             }
         }
-        wanted
+        (wanted, late)
+    }
+
+    /// The way from a publisher to those of these subscribers that came at other nodes: mostly one
+    /// path, which is little beside the tree of all.
+    fn way_to_late(
+        &mut self,
+        m: &Match,
+        publisher: Label,
+        subscribers: &[Label],
+        came: &[Label],
+    ) -> Option<RouteBuf> {
+        let is_late = |s: &&Label| came.contains(s) && **s != publisher;
+        let late: Vec<Label> = subscribers.iter().filter(is_late).copied().collect();
+        if late.is_empty() {
+            return None;
+        }
+        let tree = self.map.tree(publisher, &late)?;
+        self.config.routing.data_route(&self.map, publisher, &tree, m.ids.first()?)
     }
 
     /// What a publisher is told about these subscribers and other domains.

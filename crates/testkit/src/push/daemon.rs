@@ -318,6 +318,13 @@ impl Runner {
         if word == "data" {
             return self.publish(name, tag, line);
         }
+        if word == "retain" {
+            let id = an_id(line.word(2, "an id")?)?;
+            let number = line.word(3, "a number")?.parse().map_err(|_| "no number")?;
+            let id = id.octets();
+            let request = Message { id, number, ..Message::new(kind::RETAIN, tag) };
+            return self.ask(name, tag, &request, line);
+        }
         let kind = KINDS.iter().find(|(known, _)| *known == word).map(|(_, kind)| *kind);
         let kind = kind.ok_or_else(|| format!("no request {word}"))?;
         let id = an_id(&format!("/{}", line.word(2, "an id")?.trim_start_matches('/')))?;
@@ -328,8 +335,19 @@ impl Runner {
             strategy: strategy(line, Strategy::DOMAIN_LOCAL)?,
             ..Message::new(kind, tag)
         };
+        self.ask(name, tag, &request, line)
+    }
+
+    /// Makes a request, which is answered as the line says.
+    fn ask(
+        &mut self,
+        name: &str,
+        tag: u32,
+        request: &Message<'_>,
+        line: &Line,
+    ) -> Result<(), String> {
         let app = self.app(name)?;
-        app.send(&request)?;
+        app.send(request)?;
         let wanted = line.options.get("status").map_or("0", String::as_str);
         if wanted == "-" {
             return Ok(());

@@ -107,6 +107,13 @@ impl Runner {
                 return Ok(());
             }
             "data" => return self.publish(node, app, line),
+            "retain" => {
+                let id = an_id(line.word(2, "an id")?)?;
+                let count = line.word(3, "a number")?.parse().map_err(|_| "no number")?;
+                self.tags += 1;
+                self.net.retain(node, app, self.tags, &id, count);
+                return self.answered(node, app, line);
+            }
             _ => {}
         }
         let kind = KINDS.iter().find(|(name, _)| *name == word).map(|(_, kind)| *kind);
@@ -118,8 +125,13 @@ impl Runner {
             strategy: strategy(line, Strategy::DOMAIN_LOCAL)?,
         };
         self.tags += 1;
+        self.net.request(node, app, self.tags, &request);
+        self.answered(node, app, line)
+    }
+
+    /// The last request of an application is answered as the line says.
+    fn answered(&mut self, node: usize, app: AppId, line: &Line) -> Result<(), String> {
         let tag = self.tags;
-        self.net.request(node, app, tag, &request);
         let wanted = line.options.get("status").map_or("0", String::as_str);
         if wanted == "-" {
             return Ok(());

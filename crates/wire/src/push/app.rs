@@ -15,6 +15,8 @@ pub mod kind {
     pub const PUBLISH: Kind = Kind(8);
     /// The application makes itself known.
     pub const REGISTER: Kind = Kind(9);
+    /// The node retains the last publications of an item for who subscribes later.
+    pub const RETAIN: Kind = Kind(10);
     /// The application takes everything back.
     pub const LEAVE: Kind = Kind(13);
     /// Data for an application.
@@ -161,6 +163,12 @@ impl<'a> Message<'a> {
     #[must_use]
     pub fn text(&self) -> std::borrow::Cow<'a, str> {
         String::from_utf8_lossy(self.text)
+    }
+
+    /// The word of the last label of a request; what is no word is as if it were not there.
+    #[must_use]
+    pub fn word(&self) -> Option<&'a str> {
+        std::str::from_utf8(self.text).ok().filter(|text| super::is_word(text))
     }
 
     /// Appends the message.

@@ -192,6 +192,8 @@ pub struct Control {
     pub status: Option<Status>,
     pub route: Option<RouteBuf>,
     pub reply: Option<RouteBuf>,
+    pub late: Option<RouteBuf>,
+    pub word: Option<Box<str>>,
     pub publishers: Vec<Label>,
     pub subscribers: Vec<Label>,
     pub gone: Vec<Label>,
@@ -253,6 +255,8 @@ impl Control {
             field::STATUS => self.status = Some(Status(octet(element)?)),
             field::ROUTE => self.route = Some(RouteBuf::parse(value)?),
             field::REPLY => self.reply = Some(RouteBuf::parse(value)?),
+            field::LATE => self.late = Some(RouteBuf::parse(value)?),
+            field::WORD => self.word = word(element),
             field::PUBLISHER => labels(element, &mut self.publishers)?,
             field::SUBSCRIBER => labels(element, &mut self.subscribers)?,
             field::GONE => labels(element, &mut self.gone)?,
@@ -295,10 +299,15 @@ impl Control {
         if self.kind.is_request() || self.kind == Kind::MATCH {
             tlv::put_tlv(out, field::STRATEGY, &[self.strategy.0]);
         }
+        if let Some(word) = &self.word {
+            tlv::put_tlv(out, field::WORD, word.as_bytes());
+        }
         if let Some(status) = self.status {
             tlv::put_tlv(out, field::STATUS, &[status.0]);
         }
-        for (typ, route) in [(field::ROUTE, &self.route), (field::REPLY, &self.reply)] {
+        let routes =
+            [(field::ROUTE, &self.route), (field::REPLY, &self.reply), (field::LATE, &self.late)];
+        for (typ, route) in routes {
             if let Some(route) = route {
                 tlv::put_tlv(out, typ, route.octets());
             }
@@ -379,6 +388,11 @@ impl Control {
 
 fn id(element: Element<'_>) -> Result<Id, Malformed> {
     Id::from_octets(element.value).ok_or(Malformed::Length(element.typ))
+}
+
+/// What is no word is as if it were not there.
+fn word(element: Element<'_>) -> Option<Box<str>> {
+    std::str::from_utf8(element.value).ok().filter(|text| super::is_word(text)).map(Box::from)
 }
 
 fn octet(element: Element<'_>) -> Result<u8, Malformed> {

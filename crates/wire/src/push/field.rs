@@ -26,6 +26,8 @@ pub(super) const MISSING: u32 = 45;
 pub(super) const MAC: u32 = 47;
 pub(super) const DOMAIN: u32 = 49;
 pub(super) const EXIT: u32 = 51;
+pub(super) const LATE: u32 = 54;
+pub(super) const WORD: u32 = 56;
 
 // Of messages between an application and its node (section 8).
 pub(super) const LENGTH: u32 = 65;

@@ -16,6 +16,8 @@ pub mod option {
     pub const LIFETIME: u32 = 34;
     /// Stream and number of the publication.
     pub const NUMBER: u32 = 36;
+    /// Publications of the item are retained: how many at most, and the number of the first one.
+    pub const RETAINED: u32 = 38;
     /// Stream and number of the next publication: nothing is published.
     pub const REACHED: u32 = 5;
 }
@@ -192,6 +194,9 @@ pub struct Options<'a> {
     pub number: Option<(u64, u32)>,
     /// Stream, and number that the next publication will have: this is none.
     pub reached: Option<(u64, u32)>,
+    /// Publications of the item are retained at its publisher's node: how many at most, and the number
+    /// of the first one.
+    pub retained: Option<(u32, u32)>,
 }
 
 /// Stream and number.
@@ -221,6 +226,13 @@ impl<'a> Options<'a> {
                 }
                 option::NUMBER => options.number = Some(numbered(element)?),
                 option::REACHED => options.reached = Some(numbered(element)?),
+                option::RETAINED => {
+                    let [a, b, c, d, e, f, g, h] = *element.value else {
+                        return Err(wrong(option::RETAINED));
+                    };
+                    let depth = u32::from_be_bytes([a, b, c, d]);
+                    options.retained = Some((depth, u32::from_be_bytes([e, f, g, h])));
+                }
                 option::LIFETIME => options.lifetime_ms = Some(element.nni()?),
                 other if tlv::is_critical(other) => return Err(Malformed::UnknownCritical(other)),
                 _ => {}

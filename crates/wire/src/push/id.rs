@@ -49,6 +49,11 @@ pub enum IdError {
     /// A label that is no hexadecimal number of 1 to 16 digits.
     #[error("a label has 1 to 16 hexadecimal digits, got {0:?}")]
     Label(String),
+    /// A part of a path that is neither a label nor a word.
+    #[error(
+        "a part of a path is a label of 1 to 16 hexadecimal digits, or a word of 1 to 64 octets, got {0:?}"
+    )]
+    Word(String),
     /// More than [`DEPTH_MAX`] labels.
     #[error("more than 255 labels")]
     TooDeep,

@@ -61,6 +61,10 @@ pub struct Push {
     /// Whether publishers and subscribers of node-local items are brought together on blackboards,
     /// at a socket beside the Unix socket (its path with `.boards`).
     pub boards: bool,
+    /// Most octets of publications of items that are retained for who subscribes later
+    /// (`onym publish --retain`), about: those of this node's applications, and those of other nodes
+    /// that somebody here subscribed to. At the bound whoever holds most loses the oldest.
+    pub retained_bytes_max: usize,
     /// Links to neighbours.
     pub link: Vec<PushLink>,
     /// Whether the neighbours that routing hears (`routing.network`) are links, too, at the costs that
@@ -136,6 +140,7 @@ impl Default for Push {
             keyed_secret: String::new(),
             epoch_s: 3600,
             boards: true,
+            retained_bytes_max: 16 << 20,
             link: Vec::new(),
             routing_links: true,
             frame_bytes_max: 8800,

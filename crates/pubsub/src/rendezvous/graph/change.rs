@@ -168,6 +168,7 @@ impl Graph {
         if is_last {
             if let Some(vertex) = self.vertices[v].take() {
                 self.by_number.remove(&vertex.number);
+                self.octets -= vertex.word.map_or(0, |word| word.len());
             }
             self.octets -= VERTEX_OCTETS;
             self.free(v);

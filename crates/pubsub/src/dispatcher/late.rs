@@ -1,0 +1,404 @@
+//! Late subscribers: what is retained of an item comes to them before what is new (section 5.4).
+//!
+//! Publications of an item of which the last ones are retained go by the control plane, at the node
+//! of its publisher and at those of its subscribers. So one place knows what who got, and what it
+//! tells an application is in order with the answers to the requests of that.
+
+use super::retained::{DEPTH_MAX, Entry, Gap, Holder, Source};
+use super::{Dispatcher, Origin};
+use crate::data::{Aliases, Data, Handout, Place, Published, Refusal, names_above};
+use crate::fib::Delta;
+use crate::names::Key;
+use crate::publication::{AppId, Event, Outbox, Target};
+use onym_tables::Tick;
+use onym_wire::push::{Control, Id, Kind, RouteBuf, Status, Strategy};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Time after which the last publication is sent once more to who came: no later one tells who got
+/// none of them that they are lost.
+const AGAIN: Duration = Duration::from_millis(500);
+/// So many wait for that; of more it is left out.
+const AGAIN_MAX: usize = 1024;
+
+/// A late subscriber at another node.
+#[derive(Debug)]
+pub(super) struct Again {
+    pub(super) due: Tick,
+    item: Id,
+    route: RouteBuf,
+}
+
+impl Dispatcher {
+    /// From now on the last `count` publications of an item that `app` publishes are retained; none:
+    /// not any more. Its status comes as an event with `tag`.
+    pub(crate) fn retain(
+        &mut self,
+        now: Tick,
+        app: AppId,
+        (tag, id, count): (u64, &Id, u64),
+        out: &mut Outbox,
+    ) {
+        if count == 0 {
+            self.end_retained(now, id, app, out);
+        }
+        let status = self.retain_for(app, id, count, out);
+        out.tell(app, Event::Status { tag, status });
+    }
+
+    fn retain_for(&mut self, app: AppId, id: &Id, count: u64, out: &mut Outbox) -> Status {
+        let Some((key, entry)) = self.publications.entry(id).filter(|(_, p)| !p.is_scope) else {
+            return Status::NO_ITEM;
+        };
+        let key = key.clone();
+        let Some(at) = entry.publishers.iter().position(|p| p.app == app) else {
+            return Status::NOT_THERE;
+        };
+        let depth = u32::try_from(count).ok().filter(|depth| *depth <= DEPTH_MAX);
+        let Some(depth) = depth else { return Status::FULL };
+        let before = std::mem::replace(&mut entry.publishers[at].depth, depth);
+        if at == 0 && !self.open_first(&key, out) {
+            if let Some(entry) = self.publications.get_mut(&key) {
+                entry.publishers[at].depth = before;
+            }
+            return Status::FULL;
+        }
+        Status::OK
+    }
+
+    /// Another application may be the first publisher of an item now, or none.
+    pub(super) fn open_next(&mut self, key: &Key, out: &mut Outbox) {
+        let first = self.publications.get(key).and_then(|entry| entry.publishers.first());
+        if self.retained.is_empty() && first.is_none_or(|first| first.depth == 0) {
+            return;
+        }
+        if !self.open_first(key, out) {
+            // No room: it is not retained.
+            self.retained.remove(&Source::Own(Id::clone(key)));
+        }
+    }
+
+    /// What the first publisher of an item wants to be retained of it is; whether there is room.
+    fn open_first(&mut self, key: &Key, out: &mut Outbox) -> bool {
+        let source = Source::Own(Id::clone(key));
+        let entry = self.publications.get_mut(key);
+        let wants =
+            entry.and_then(|entry| Some((entry.aliases.clone(), entry.publishers.first_mut()?)));
+        let Some((aliases, first)) = wants else {
+            self.retained.remove(&source);
+            return true;
+        };
+        if first.depth == 0 {
+            if std::mem::take(&mut first.is_open) {
+                out.delta(Delta::Retains(key.clone(), first.app, false));
+            }
+            self.retained.remove(&source);
+            return true;
+        }
+        if !self.retained.open(key, first.app, first.depth) {
+            first.depth = 0;
+            return false;
+        }
+        self.retained.name(&source, &aliases);
+        (first.is_installed, first.is_open) = (true, true);
+        out.delta(Delta::Retains(key.clone(), first.app, true));
+        true
+    }
+
+    /// Nothing is retained any more of what `app` published of an item, and the nodes of subscribers
+    /// hear it.
+    pub(super) fn end_retained(&mut self, now: Tick, item: &Id, app: AppId, out: &mut Outbox) {
+        if self.retained.is_empty() {
+            return;
+        }
+        let source = Source::Own(item.clone());
+        let history = self.retained.get(&source).filter(|h| h.holder == Holder::App(app));
+        let Some(history) = history else { return };
+        let (place, told) = (Place::Reached(history.stream, history.next()), (0, history.next()));
+        self.retained.remove(&source);
+        let shard = app.shard(self.config.shards);
+        let number = self.taken.get(usize::from(shard)).map_or(0, |taken| taken + 1);
+        self.say_reached(now, (item, place, Some(told)), Origin { shard, number }, out);
+    }
+
+    /// Retains a publication, sends it to other nodes, and hands it out here.
+    ///
+    /// # Errors
+    /// [`Refusal`]; then nobody gets anything.
+    pub(super) fn publish_retained(
+        &mut self,
+        now: Tick,
+        app: AppId,
+        (data, place): (&Data<'_>, Place),
+        origin: Origin,
+        out: &mut Outbox,
+    ) -> Result<Published, Refusal> {
+        let Some(mut way) = self.way_of_item(&data.id) else { return Ok(Published::default()) };
+        let payload: Arc<[u8]> = data.payload.into();
+        let mut ids = Aliases::from_elem(data.id.clone(), 1);
+        ids.extend(way.ids.iter().filter(|id| **id != data.id).cloned());
+        let source = self.retained.own(&data.id);
+        if let (Some(source), Place::Number(stream, number)) = (&source, place) {
+            let at = (stream, number);
+            let told = self.retained.push(source, at, ids.clone(), Arc::clone(&payload));
+            way.retained = told.map(|told| as_told(data.strategy, told, number));
+        }
+        let mut frames = 0;
+        if data.strategy != Strategy::NODE_LOCAL {
+            match self.send(now, (data, place), way, origin, out) {
+                Ok(sent) => frames = sent,
+                Err(refusal) => {
+                    source.iter().for_each(|source| self.retained.unpush(source));
+                    return Err(refusal);
+                }
+            }
+        }
+        self.counters.sent += u64::from(frames > 0);
+        let local = self.tell_data(&ids, &payload, Some(app), out);
+        Ok(Published { frames, local, handout: None })
+    }
+
+    /// What word of how far an item is says of what is retained of it.
+    pub(super) fn reached_of(&self, id: &Id, place: Place) -> Option<(u32, u32)> {
+        let Place::Reached(_, next) = place else { return None };
+        let strategy = self.publications.get(id).map(|p| p.strategy)?;
+        self.told_of(id).map(|told| as_told(strategy, told, next))
+    }
+
+    /// What the frames of an item say of what is retained of it.
+    fn told_of(&self, id: &Id) -> Option<(u32, u32)> {
+        if self.retained.is_empty() {
+            return None;
+        }
+        let source = self.retained.own(id)?;
+        self.retained.get(&source).map(|history| history.told())
+    }
+
+    /// Publications of an item of this node that are retained, and how many may be.
+    pub(super) fn retained_of(&self, id: &Id) -> Option<(usize, u32)> {
+        let history = self.retained.get(&Source::Own(id.clone()))?;
+        Some((history.entries.len(), history.depth))
+    }
+
+    /// What is retained, for the status.
+    #[must_use]
+    pub fn retained(&self) -> super::RetainedView {
+        self.retained.view()
+    }
+
+    /// Items were started, or have another way: what is retained of them goes to who came.
+    pub(super) fn replay(&mut self, now: Tick, message: &Control, out: &mut Outbox) {
+        let is_start = message.kind == Kind::START;
+        let route = if is_start { &message.route } else { &message.late };
+        let names = &message.ids;
+        for id in names {
+            let source = Source::Own(id.clone());
+            if self.retained.get(&source).is_none() {
+                continue;
+            }
+            self.retained.name(&source, names);
+            let Some(route) = route else { continue };
+            self.replay_from(now, (id, 0), route, out);
+            if self.again.len() < AGAIN_MAX {
+                let (due, route) = (now + AGAIN, route.clone());
+                self.again.push_back(Again { due, item: id.clone(), route });
+            }
+        }
+    }
+
+    /// Sends what is retained of an item once more, by `route`, from the entry `from` on.
+    fn replay_from(
+        &mut self,
+        now: Tick,
+        (item, from): (&Id, usize),
+        route: &RouteBuf,
+        out: &mut Outbox,
+    ) {
+        let source = Source::Own(item.clone());
+        let Some(history) = self.retained.get(&source) else { return };
+        let Holder::App(app) = history.holder else { return };
+        let (stream, first, told) = (history.stream, history.first, history.told());
+        let entries: Vec<Entry> = history.entries.iter().skip(from).cloned().collect();
+        let strategy = self.publications.get(item).map_or(Strategy::DOMAIN_LOCAL, |p| p.strategy);
+        let shard = app.shard(self.config.shards);
+        // Behind everything that the shard passed until now.
+        let number = self.taken.get(usize::from(shard)).map_or(0, |taken| taken + 1);
+        let origin = Origin { shard, number };
+        for (entry, at) in entries.iter().zip(from..) {
+            let Some(id) = entry.ids.first() else { continue };
+            let Some(mut way) = self.way_of_item(id) else { continue };
+            (way.target, way.retained) = (Some(Target::Route(route.clone())), Some(told));
+            let number = first.wrapping_add(u32::try_from(at).unwrap_or(0));
+            let data = Data::new(id.clone(), strategy, &entry.payload);
+            // What could be sent once can be sent again.
+            let _ = self.send(now, (&data, Place::Number(stream, number)), way, origin, out);
+            self.retained.replayed += 1;
+        }
+    }
+
+    /// What is due to be sent once more: the last publication, where it is short; a long one is
+    /// repaired.
+    pub(super) fn late_again(&mut self, now: Tick, out: &mut Outbox) {
+        while let Some(again) = self.again.pop_front_if(|again| again.due <= now) {
+            let source = Source::Own(again.item.clone());
+            let Some(history) = self.retained.get(&source) else { continue };
+            let last = history.entries.len().saturating_sub(1);
+            let Some(entry) = history.entries.back() else { continue };
+            if entry.payload.len() < self.config.frame_max / 2 {
+                self.replay_from(now, (&again.item, last), &again.route, out);
+            }
+        }
+    }
+
+    /// A publication of an item of which its publisher's node retains the last ones came, in its
+    /// place, or will not come.
+    pub(super) fn retained_came(
+        &mut self,
+        handout: Handout,
+        retained: (u32, u32),
+        out: &mut Outbox,
+    ) {
+        let Handout { ids, payload, place, .. } = handout;
+        if !self.is_wanted(&ids, false) {
+            self.counters.unwanted += 1;
+            return;
+        }
+        let (at, is_publication) = match place {
+            Place::Number(stream, number) if payload.is_some() => ((stream, number), true),
+            Place::Number(stream, number) => ((stream, number.wrapping_add(1)), false),
+            Place::Reached(stream, number) => ((stream, number), false),
+            Place::None => {
+                self.counters.malformed += 1;
+                return;
+            }
+        };
+        let noted = self.retained.note(at, is_publication, retained, &ids);
+        let (missed, is_new) = noted.unwrap_or((0, is_publication));
+        if missed > 0 {
+            self.counters.missing += u64::from(missed);
+            let count = self.tell(&ids, None, out, |_| Event::Missed(missed.into()));
+            self.retained.note_gap(at.0, missed.into(), count > 0);
+        }
+        if retained.0 == 0 {
+            // Not any more.
+            return self.retained.remove(&Source::Stream(at.0));
+        }
+        match payload {
+            Some(payload) if is_new => {
+                if noted.is_some() {
+                    self.retained.keep(at.0, ids[..].into(), Arc::clone(&payload));
+                }
+                self.tell_data(&ids, &payload, None, out);
+            }
+            Some(_) if is_publication => self.counters.duplicates += 1,
+            _ => {}
+        }
+    }
+
+    /// What is retained of items that `app` has just subscribed to by `name`.
+    pub(super) fn tell_retained(&mut self, app: AppId, name: &Id, out: &mut Outbox) {
+        if self.retained.is_empty() {
+            return;
+        }
+        for source in self.retained.find(name) {
+            let Some(history) = self.retained.get(&source) else { continue };
+            if history.holder == Holder::App(app) {
+                continue;
+            }
+            let mut told = 0;
+            for entry in &history.entries {
+                let ids = match (&source, entry.ids.first()) {
+                    (Source::Own(_), Some(id)) => self.way_of_item(id).map(|way| way.ids),
+                    _ => None,
+                };
+                let ids = ids.as_deref().unwrap_or(&entry.ids);
+                let by = |id: &&Id| names_above(id, false).any(|above| above == name.octets());
+                let Some(id) = ids.iter().find(by) else { continue };
+                if self.has_otherwise(app, ids, name) {
+                    continue;
+                }
+                // In its place; what was before the first one is nobody's loss, once it was told.
+                let Gap { missed, is_untold } = entry.gap;
+                if missed > 0 && (told > 0 || is_untold) {
+                    out.tell(app, Event::Missed(missed));
+                }
+                let (id, payload) = (id.clone(), Arc::clone(&entry.payload));
+                out.tell(app, Event::Data { id, payload });
+                told += 1;
+            }
+            let Gap { missed, is_untold } = history.gap;
+            if missed > 0 && (told > 0 || is_untold) {
+                out.tell(app, Event::Missed(missed));
+            }
+            self.retained.note_told(&source, told);
+            self.counters.delivered += told;
+        }
+    }
+
+    /// Whether `app` got publications of these names before it subscribed to `name`.
+    fn has_otherwise(&self, app: AppId, ids: &[Id], name: &Id) -> bool {
+        let mut names = ids.iter().flat_map(|id| names_above(id, false));
+        names.any(|other| {
+            let of = self.subscriptions.get(other).filter(|_| other != name.octets());
+            of.is_some_and(|s| s.subscribers.contains(&app))
+        })
+    }
+
+    /// Hands a publication out to who subscribed to one of its names; how many that are.
+    fn tell_data(
+        &mut self,
+        ids: &[Id],
+        payload: &Arc<[u8]>,
+        except: Option<AppId>,
+        out: &mut Outbox,
+    ) -> usize {
+        let data = |id: &Id| Event::Data { id: id.clone(), payload: Arc::clone(payload) };
+        let count = self.tell(ids, except, out, data);
+        self.counters.delivered += count as u64;
+        count
+    }
+
+    /// Tells who subscribed to one of these names, each application once; how many.
+    fn tell(
+        &self,
+        ids: &[Id],
+        except: Option<AppId>,
+        out: &mut Outbox,
+        event: impl Fn(&Id) -> Event,
+    ) -> usize {
+        let (mut told, mut count) = (BTreeSet::new(), 0);
+        for id in ids {
+            for name in names_above(id, false) {
+                let Some(of) = self.subscriptions.get(name) else { continue };
+                for app in of.subscribers.iter().filter(|app| Some(**app) != except) {
+                    if told.insert(*app) {
+                        out.tell(*app, event(id));
+                        count += 1;
+                    }
+                }
+            }
+        }
+        count
+    }
+
+    /// Nobody here has the subscription `name` any more: what came for it alone is forgotten, and
+    /// comes again when somebody subscribes.
+    pub(super) fn forget_unwanted(&mut self, name: &Id) {
+        if self.retained.is_empty() {
+            return;
+        }
+        for source in self.retained.find(name) {
+            let names = self.retained.names(&source);
+            if matches!(source, Source::Stream(_)) && !self.is_wanted(&names, false) {
+                self.retained.remove(&source);
+            }
+        }
+    }
+}
+
+/// What a frame that all get says of what is retained. In other domains nobody got that before, so
+/// nobody there is to miss it.
+fn as_told(strategy: Strategy, (depth, first): (u32, u32), number: u32) -> (u32, u32) {
+    (depth, if strategy == Strategy::INTER_DOMAIN { number } else { first })
+}
