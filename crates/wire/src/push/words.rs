@@ -56,9 +56,10 @@ impl Path {
 
     /// The paths of all scopes above it, the highest first.
     pub fn above(&self) -> impl Iterator<Item = Self> {
-        (1..self.words.len()).map(|depth| Self {
-            id: Id::from_labels(&self.id.labels()[..depth]),
-            words: self.words[..depth].to_vec(),
+        (1..self.words.len()).map(|depth| {
+            let labels: Vec<[u8; 8]> = self.id.labels().iter().take(depth).copied().collect();
+            let words = self.words.iter().take(depth).cloned().collect();
+            Self { id: Id::from_labels(&labels), words }
         })
     }
 }
