@@ -169,12 +169,12 @@ impl Link {
         let (token, has_none) = match fields {
             Fields::None => (&[][..], true),
             Fields::Pull(_, lp) => {
-                let has_none = lp.nack.is_none()
-                    && !(lp.incoming_face.is_some() && self.tells_faces())
-                    && !lp.no_cache
-                    && !lp.non_discovery
-                    && lp.prefix_announcement.is_none();
-                (&*lp.pit_token, has_none)
+                let has_one = lp.nack.is_some()
+                    || (lp.incoming_face.is_some() && self.tells_faces())
+                    || lp.no_cache
+                    || lp.non_discovery
+                    || lp.prefix_announcement.is_some();
+                (&*lp.pit_token, !has_one)
             }
         };
         (mark == 0 && has_none && self.reliability.is_none()).then_some(token)

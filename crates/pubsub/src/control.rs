@@ -3,6 +3,7 @@
 
 mod border;
 mod bundles;
+mod retain;
 mod send;
 
 use crate::courier::Traffic;
@@ -490,7 +491,7 @@ impl ControlPlane {
         request: &Request,
         output: &mut Output,
     ) {
-        self.request_named(now, app, tag, (request, None), output);
+        self.request_named(now, app, tag, request, None, output);
     }
 
     /// As [`ControlPlane::request`], with the word that the last label stands for.
@@ -499,23 +500,11 @@ impl ControlPlane {
         now: Tick,
         app: AppId,
         tag: u64,
-        what: (&Request, Option<&str>),
+        request: &Request,
+        word: Option<&str>,
         output: &mut Output,
     ) {
-        self.dispatcher.request_named(now, app, tag, what, &mut self.outbox);
-        self.settle(now, output);
-    }
-
-    /// An application has the last `count` publications of an item of its own retained; its status
-    /// is an event with `tag`.
-    pub fn retain(
-        &mut self,
-        now: Tick,
-        app: AppId,
-        (tag, id, count): (u64, &Id, u64),
-        output: &mut Output,
-    ) {
-        self.dispatcher.retain(now, app, (tag, id, count), &mut self.outbox);
+        self.dispatcher.request_named(now, app, tag, request, word, &mut self.outbox);
         self.settle(now, output);
     }
 
@@ -528,14 +517,15 @@ impl ControlPlane {
         &mut self,
         now: Tick,
         app: AppId,
-        (data, pass): (&Data<'_>, &Pass),
+        data: &Data<'_>,
+        pass: &Pass,
         shard: u16,
         output: &mut Output,
     ) -> Result<Published, Refusal> {
         let origin = Origin { shard, number: pass.number };
         self.dispatcher.take(origin);
         let out = &mut self.outbox;
-        let done = self.dispatcher.publish(now, app, (data, pass), origin, out);
+        let done = self.dispatcher.publish(now, app, data, pass, origin, out);
         self.settle(now, output);
         done
     }

@@ -192,7 +192,7 @@ impl Node {
         output: &mut Output,
     ) -> Result<Sent, Refusal> {
         let Some(pass) = self.effects.pass.take() else { return Ok(sent) };
-        let done = self.plane.publish(now, app, (data, &pass), SHARD, output)?;
+        let done = self.plane.publish(now, app, data, &pass, SHARD, output)?;
         sent.frames = done.frames;
         if pass.is_retained {
             sent.local = done.local;
@@ -222,8 +222,16 @@ impl Node {
 
     /// An application has the last `count` publications of an item of its own retained; its status
     /// is an event with `tag`.
-    pub fn retain(&mut self, now: Tick, app: AppId, what: (u64, &Id, u64), output: &mut Output) {
-        self.plane.retain(now, app, what, output);
+    pub fn retain(
+        &mut self,
+        now: Tick,
+        app: AppId,
+        tag: u64,
+        id: &Id,
+        count: u64,
+        output: &mut Output,
+    ) {
+        self.plane.retain(now, app, tag, id, count, output);
         self.obey(now, output);
     }
 

@@ -378,8 +378,8 @@ impl Shell {
             match event {
                 Event::Data { id, packet, .. } => self.answered(now, id, &packet),
                 Event::Unanswered { id, .. } => {
-                    if let Some(wanted) = self.asked.remove(&id) {
-                        self.certificate(&wanted, None);
+                    if let Some((at, wanted)) = self.asked.remove(&id) {
+                        self.certificate(at, wanted, None);
                         continue;
                     }
                     let (endpoint, unix_ms) = (&mut self.endpoint, unix_now_ms());
@@ -405,8 +405,8 @@ impl Shell {
     }
 
     fn answered(&mut self, now: Tick, id: RequestId, packet: &Packet) {
-        if let Some(wanted) = self.asked.remove(&id) {
-            self.certificate(&wanted, Some(packet));
+        if let Some((at, wanted)) = self.asked.remove(&id) {
+            self.certificate(at, wanted, Some(packet));
         } else if let Some(event) = self.commands.event(now, id, packet) {
             if command::is_up(&event) {
                 self.router.each(now, |router| router.retry_links(now));
@@ -460,11 +460,11 @@ impl Shell {
     }
 
     /// A certificate came, or nobody has it: what waits for it is checked again.
-    fn certificate(&mut self, wanted: &(usize, Wanted), packet: Option<&Packet>) {
-        if let Some(area) = self.areas.get_mut(wanted.0) {
-            area.trust.answered(&wanted.1, packet, unix_now_ms());
+    fn certificate(&mut self, at: usize, wanted: Wanted, packet: Option<&Packet>) {
+        if let Some(area) = self.areas.get_mut(at) {
+            area.trust.answered(&wanted, packet, unix_now_ms());
         }
-        for parked in self.parked.remove(wanted).unwrap_or_default() {
+        for parked in self.parked.remove(&(at, wanted)).unwrap_or_default() {
             self.check(parked.check, parked.packet, parked.face);
         }
     }

@@ -483,7 +483,7 @@ impl PushNetwork {
 
     /// An application has the last `count` publications of an item of its own retained.
     pub fn retain(&mut self, node: usize, app: AppId, tag: u64, id: &Id, count: u64) {
-        self.with(node, Work::Request, 1, |n, now, out| n.retain(now, app, (tag, id, count), out));
+        self.with(node, Work::Request, 1, |n, now, out| n.retain(now, app, tag, id, count, out));
     }
 
     /// An application goes.

@@ -241,12 +241,15 @@ impl Late {
     }
 }
 
-/// Publishes items of which the last `depth` publications are retained, while applications subscribe
-/// to the item or its scope at all nodes, and some leave and come back; what each heard.
-fn late(seed: u64, loss_ppm: u32, shards: u16, depth: u32, is_long: bool) -> Vec<Late> {
-    println!("seed {seed}, {shards} shards, depth {depth}");
+fn ask(net: &mut PushNetwork, node: usize, app: AppId, kind: Kind, child: &str, prefix: &str) {
+    let request = Request { kind, id: id(child), prefix: id(prefix), strategy: STRATEGY };
+    net.request(node, app, 7, &request);
+}
+
+/// Three nodes in a line, of which the first publishes an item with the last `depth` publications
+/// retained.
+fn retaining(seed: u64, loss_ppm: u32, shards: u16, depth: u32) -> PushNetwork {
     let mut net = PushNetwork::new(seed);
-    let mut rng = Rng::new(seed);
     for n in 0..3 {
         let role = if n == 1 { Role::RENDEZVOUS.and(Role::TOPOLOGY) } else { Role::default() };
         net.add_node(n + 1, role, |config| config.shards = shards);
@@ -255,10 +258,6 @@ fn late(seed: u64, loss_ppm: u32, shards: u16, depth: u32, is_long: bool) -> Vec
         net.link(n - 1, n, LinkConfig { loss_ppm, ..LinkConfig::default() });
     }
     net.run_for(Duration::from_secs(3));
-    let ask = |net: &mut PushNetwork, node, app, kind, child: &str, prefix: &str| {
-        let request = Request { kind, id: id(child), prefix: id(prefix), strategy: STRATEGY };
-        net.request(node, app, 7, &request);
-    };
     ask(&mut net, 0, PUBLISHER, Kind::PUBLISH_SCOPE, "/1", "/");
     net.run_for(Duration::from_secs(5));
     ask(&mut net, 0, PUBLISHER, Kind::PUBLISH_ITEM, "/2", "/1");
@@ -267,6 +266,15 @@ fn late(seed: u64, loss_ppm: u32, shards: u16, depth: u32, is_long: bool) -> Vec
     net.run_for(Duration::from_secs(1));
     let told: Vec<Event> = std::iter::from_fn(|| net.event(0, PUBLISHER)).collect();
     assert_eq!(told.last(), Some(&Event::Status { tag: 9, status: Status::OK }), "{told:?}");
+    net
+}
+
+/// Publishes items of which the last `depth` publications are retained, while applications subscribe
+/// to the item or its scope at all nodes, and some leave and come back; what each heard.
+fn late(seed: u64, loss_ppm: u32, shards: u16, depth: u32, is_long: bool) -> Vec<Late> {
+    println!("seed {seed}, {shards} shards, depth {depth}");
+    let mut net = retaining(seed, loss_ppm, shards, depth);
+    let mut rng = Rng::new(seed);
     let (mut all, mut gone): (Vec<Late>, Vec<Late>) = Default::default();
     for number in 0..PUBLICATIONS {
         let len = match rng.below(12) {

@@ -47,11 +47,11 @@ impl PushThread {
                 self.apps.insert(app, (face, text));
             }
             Up::Request { app, tag, request, word } => {
-                let what = (&request, word.as_deref());
-                self.plane.request_named(now, app, tag.into(), what, &mut self.output);
+                let (tag, word) = (tag.into(), word.as_deref());
+                self.plane.request_named(now, app, tag, &request, word, &mut self.output);
             }
             Up::Retain { app, tag, id, count } => {
-                self.plane.retain(now, app, (tag.into(), &id, count), &mut self.output);
+                self.plane.retain(now, app, tag.into(), &id, count, &mut self.output);
             }
             Up::Gone(app) => {
                 if self.apps.remove(&app).is_some() {
@@ -89,7 +89,7 @@ impl PushThread {
             about: about.about.clone(),
             lifetime_ms: about.lifetime_ms,
         };
-        let done = self.plane.publish(self.now, *app, (&data, pass), shard, &mut self.output);
+        let done = self.plane.publish(self.now, *app, &data, pass, shard, &mut self.output);
         let (app, tag, id) = (*app, about.tag, about.id.clone());
         let (status, local, frames, handout) = match done {
             Ok(done) => (Status::OK, *local + done.local, done.frames, done.handout),

@@ -31,17 +31,18 @@ impl Dispatcher {
         &mut self,
         now: Tick,
         app: AppId,
-        (data, pass): (&Data<'_>, &Pass),
+        data: &Data<'_>,
+        pass: &Pass,
         origin: Origin,
         out: &mut Outbox,
     ) -> Result<Published, Refusal> {
         let place = pass.place;
         if pass.is_retained {
-            return self.publish_retained(now, app, (data, place), origin, out);
+            return self.publish_retained(now, app, data, place, origin, out);
         }
         if is_of_item(data.strategy) {
             let frames = match self.way_of_item(&data.id) {
-                Some(way) => self.send(now, (data, place), way, origin, out)?,
+                Some(way) => self.send(now, data, place, way, origin, out)?,
                 None => 0,
             };
             return Ok(Published { frames, ..Published::default() });
@@ -52,7 +53,7 @@ impl Dispatcher {
         }
         let way = self.way_of(app, data)?;
         let ids = SmallVec::from(&way.ids[..]);
-        let frames = self.send(now, (data, place), way, origin, out)?;
+        let frames = self.send(now, data, place, way, origin, out)?;
         self.counters.sent += u64::from(frames > 0);
         if is_algorithmic(data.strategy) && data.lifetime_ms > 0 {
             self.cache.insert(now, &data.id, data.payload, Some(app), data.lifetime_ms);
@@ -89,7 +90,8 @@ impl Dispatcher {
     pub(super) fn send(
         &mut self,
         now: Tick,
-        (data, place): (&Data<'_>, Place),
+        data: &Data<'_>,
+        place: Place,
         way: Way,
         origin: Origin,
         out: &mut Outbox,
@@ -124,14 +126,16 @@ impl Dispatcher {
         origin: Origin,
         out: &mut Outbox,
     ) {
-        self.say_reached(now, (id, place, self.reached_of(id, place)), origin, out);
+        self.say_reached(now, id, place, self.reached_of(id, place), origin, out);
     }
 
     /// Says how far an item is, and what is retained of it.
     pub(super) fn say_reached(
         &mut self,
         now: Tick,
-        (id, place, retained): (&Id, Place, Option<(u32, u32)>),
+        id: &Id,
+        place: Place,
+        retained: Option<(u32, u32)>,
         origin: Origin,
         out: &mut Outbox,
     ) {
@@ -251,7 +255,7 @@ impl Dispatcher {
         if let Some(all) = self.reassembly.wait(all) {
             for handout in all {
                 match handout.retained {
-                    Some(retained) => self.retained_came(handout, retained, out),
+                    Some((depth, first)) => self.retained_came(handout, depth, first, out),
                     None => out.notices.push(Notice::Data(Box::new(handout))),
                 }
             }

@@ -4,7 +4,7 @@
 //! of its publisher and at those of its subscribers. So one place knows what who got, and what it
 //! tells an application is in order with the answers to the requests of that.
 
-use super::retained::{DEPTH_MAX, Entry, Gap, Holder, Source};
+use super::retained::{Came, DEPTH_MAX, Entry, Gap, Holder, Source};
 use super::{Dispatcher, Origin};
 use crate::data::{Aliases, Data, Handout, Place, Published, Refusal, names_above};
 use crate::fib::Delta;
@@ -37,7 +37,9 @@ impl Dispatcher {
         &mut self,
         now: Tick,
         app: AppId,
-        (tag, id, count): (u64, &Id, u64),
+        tag: u64,
+        id: &Id,
+        count: u64,
         out: &mut Outbox,
     ) {
         if count == 0 {
@@ -119,7 +121,7 @@ impl Dispatcher {
         self.retained.remove(&source);
         let shard = app.shard(self.config.shards);
         let number = self.taken.get(usize::from(shard)).map_or(0, |taken| taken + 1);
-        self.say_reached(now, (item, place, Some(told)), Origin { shard, number }, out);
+        self.say_reached(now, item, place, Some(told), Origin { shard, number }, out);
     }
 
     /// Retains a publication, sends it to other nodes, and hands it out here.
@@ -130,7 +132,8 @@ impl Dispatcher {
         &mut self,
         now: Tick,
         app: AppId,
-        (data, place): (&Data<'_>, Place),
+        data: &Data<'_>,
+        place: Place,
         origin: Origin,
         out: &mut Outbox,
     ) -> Result<Published, Refusal> {
@@ -140,13 +143,13 @@ impl Dispatcher {
         ids.extend(way.ids.iter().filter(|id| **id != data.id).cloned());
         let source = self.retained.own(&data.id);
         if let (Some(source), Place::Number(stream, number)) = (&source, place) {
-            let at = (stream, number);
-            let told = self.retained.push(source, at, ids.clone(), Arc::clone(&payload));
-            way.retained = told.map(|told| as_told(data.strategy, told, number));
+            let payload = Arc::clone(&payload);
+            let told = self.retained.push(source, stream, number, ids.clone(), payload);
+            way.retained = told.map(|(depth, first)| as_told(data.strategy, depth, first, number));
         }
         let mut frames = 0;
         if data.strategy != Strategy::NODE_LOCAL {
-            match self.send(now, (data, place), way, origin, out) {
+            match self.send(now, data, place, way, origin, out) {
                 Ok(sent) => frames = sent,
                 Err(refusal) => {
                     source.iter().for_each(|source| self.retained.unpush(source));
@@ -163,7 +166,7 @@ impl Dispatcher {
     pub(super) fn reached_of(&self, id: &Id, place: Place) -> Option<(u32, u32)> {
         let Place::Reached(_, next) = place else { return None };
         let strategy = self.publications.get(id).map(|p| p.strategy)?;
-        self.told_of(id).map(|told| as_told(strategy, told, next))
+        self.told_of(id).map(|(depth, first)| as_told(strategy, depth, first, next))
     }
 
     /// What the frames of an item say of what is retained of it.
@@ -199,7 +202,7 @@ impl Dispatcher {
             }
             self.retained.name(&source, names);
             let Some(route) = route else { continue };
-            self.replay_from(now, (id, 0), route, out);
+            self.replay_from(now, id, 0, route, out);
             if self.again.len() < AGAIN_MAX {
                 let (due, route) = (now + AGAIN, route.clone());
                 self.again.push_back(Again { due, item: id.clone(), route });
@@ -211,7 +214,8 @@ impl Dispatcher {
     fn replay_from(
         &mut self,
         now: Tick,
-        (item, from): (&Id, usize),
+        item: &Id,
+        from: usize,
         route: &RouteBuf,
         out: &mut Outbox,
     ) {
@@ -232,7 +236,7 @@ impl Dispatcher {
             let number = first.wrapping_add(u32::try_from(at).unwrap_or(0));
             let data = Data::new(id.clone(), strategy, &entry.payload);
             // What could be sent once can be sent again.
-            let _ = self.send(now, (&data, Place::Number(stream, number)), way, origin, out);
+            let _ = self.send(now, &data, Place::Number(stream, number), way, origin, out);
             self.retained.replayed += 1;
         }
     }
@@ -240,13 +244,14 @@ impl Dispatcher {
     /// What is due to be sent once more: the last publication, where it is short; a long one is
     /// repaired.
     pub(super) fn late_again(&mut self, now: Tick, out: &mut Outbox) {
-        while let Some(again) = self.again.pop_front_if(|again| again.due <= now) {
+        while self.again.front().is_some_and(|again| again.due <= now) {
+            let Some(again) = self.again.pop_front() else { return };
             let source = Source::Own(again.item.clone());
             let Some(history) = self.retained.get(&source) else { continue };
             let last = history.entries.len().saturating_sub(1);
             let Some(entry) = history.entries.back() else { continue };
             if entry.payload.len() < self.config.frame_max / 2 {
-                self.replay_from(now, (&again.item, last), &again.route, out);
+                self.replay_from(now, &again.item, last, &again.route, out);
             }
         }
     }
@@ -256,7 +261,8 @@ impl Dispatcher {
     pub(super) fn retained_came(
         &mut self,
         handout: Handout,
-        retained: (u32, u32),
+        depth: u32,
+        first: u32,
         out: &mut Outbox,
     ) {
         let Handout { ids, payload, place, .. } = handout;
@@ -264,30 +270,33 @@ impl Dispatcher {
             self.counters.unwanted += 1;
             return;
         }
-        let (at, is_publication) = match place {
-            Place::Number(stream, number) if payload.is_some() => ((stream, number), true),
-            Place::Number(stream, number) => ((stream, number.wrapping_add(1)), false),
-            Place::Reached(stream, number) => ((stream, number), false),
+        let (stream, number, came) = match place {
+            Place::Number(stream, number) if payload.is_some() => {
+                (stream, number, Came::Publication)
+            }
+            Place::Number(stream, number) => (stream, number.wrapping_add(1), Came::Word),
+            Place::Reached(stream, number) => (stream, number, Came::Word),
             Place::None => {
                 self.counters.malformed += 1;
                 return;
             }
         };
-        let noted = self.retained.note(at, is_publication, retained, &ids);
+        let is_publication = came == Came::Publication;
+        let noted = self.retained.note(stream, number, came, depth, first, &ids);
         let (missed, is_new) = noted.unwrap_or((0, is_publication));
         if missed > 0 {
             self.counters.missing += u64::from(missed);
             let count = self.tell(&ids, None, out, |_| Event::Missed(missed.into()));
-            self.retained.note_gap(at.0, missed.into(), count > 0);
+            self.retained.note_gap(stream, missed.into(), count);
         }
-        if retained.0 == 0 {
+        if depth == 0 {
             // Not any more.
-            return self.retained.remove(&Source::Stream(at.0));
+            return self.retained.remove(&Source::Stream(stream));
         }
         match payload {
             Some(payload) if is_new => {
                 if noted.is_some() {
-                    self.retained.keep(at.0, ids[..].into(), Arc::clone(&payload));
+                    self.retained.keep(stream, ids[..].into(), Arc::clone(&payload));
                 }
                 self.tell_data(&ids, &payload, None, out);
             }
@@ -399,6 +408,6 @@ impl Dispatcher {
 
 /// What a frame that all get says of what is retained. In other domains nobody got that before, so
 /// nobody there is to miss it.
-fn as_told(strategy: Strategy, (depth, first): (u32, u32), number: u32) -> (u32, u32) {
+fn as_told(strategy: Strategy, depth: u32, first: u32, number: u32) -> (u32, u32) {
     (depth, if strategy == Strategy::INTER_DOMAIN { number } else { first })
 }

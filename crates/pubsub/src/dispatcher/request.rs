@@ -41,7 +41,7 @@ impl Dispatcher {
         request: &Request,
         out: &mut Outbox,
     ) {
-        self.request_named(now, app, tag, (request, None), out);
+        self.request_named(now, app, tag, request, None, out);
     }
 
     /// As [`Dispatcher::request`], with the word that the last label stands for (P-72).
@@ -50,7 +50,8 @@ impl Dispatcher {
         now: Tick,
         app: AppId,
         tag: u64,
-        (request, word): (&Request, Option<&str>),
+        request: &Request,
+        word: Option<&str>,
         out: &mut Outbox,
     ) {
         let waiting = Waiting { app, tag, then: None };
@@ -62,7 +63,7 @@ impl Dispatcher {
                 if request.kind.is_withdrawal() {
                     self.withdraw(now, waiting, request, full, out)
                 } else {
-                    self.join(now, waiting, (request, word), full, out)
+                    self.join(now, waiting, request, word, full, out)
                 }
             }
             Ok(full) => Some(self.implicit(app, request, full, out)),
@@ -172,7 +173,8 @@ impl Dispatcher {
         &mut self,
         now: Tick,
         waiting: Waiting,
-        (request, word): (&Request, Option<&str>),
+        request: &Request,
+        word: Option<&str>,
         full: Key,
         out: &mut Outbox,
     ) -> Option<Status> {
@@ -216,7 +218,7 @@ impl Dispatcher {
         }
         let held = Held::new(is_scope, is_subscription, Id::clone(&full));
         self.apps.entry(waiting.app).or_default().insert(held);
-        self.enter((request, word), &full, waiting, out);
+        self.enter(request, word, &full, waiting, out);
         let word = word.map(Word::from);
         self.ask(now, Pending { word, ..Pending::new(now, request, full) }, out);
         None
@@ -225,7 +227,8 @@ impl Dispatcher {
     /// Notes a publication or subscription that the rendezvous is asked for.
     fn enter(
         &mut self,
-        (request, word): (&Request, Option<&str>),
+        request: &Request,
+        word: Option<&str>,
         full: &Key,
         waiting: Waiting,
         out: &mut Outbox,

@@ -34,6 +34,15 @@ pub(super) enum Source {
     Stream(u64),
 }
 
+/// What came from the node of a publisher.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Came {
+    /// A publication.
+    Publication,
+    /// Word of the number that comes next.
+    Word,
+}
+
 /// A publication that is retained.
 #[derive(Debug, Clone)]
 pub(super) struct Entry {
@@ -223,7 +232,8 @@ impl Retained {
     pub(super) fn push(
         &mut self,
         source: &Source,
-        (stream, number): (u64, u32),
+        stream: u64,
+        number: u32,
         ids: Aliases,
         payload: Arc<[u8]>,
     ) -> Option<(u32, u32)> {
@@ -243,9 +253,11 @@ impl Retained {
     /// too many.
     pub(super) fn note(
         &mut self,
-        (stream, number): (u64, u32),
-        is_publication: bool,
-        (depth, first): (u32, u32),
+        stream: u64,
+        number: u32,
+        came: Came,
+        depth: u32,
+        first: u32,
         ids: &[Id],
     ) -> Option<(u32, bool)> {
         let source = Source::Stream(stream);
@@ -267,6 +279,7 @@ impl Retained {
         if ahead > u32::MAX / 2 {
             return Some((0, false));
         }
+        let is_publication = came == Came::Publication;
         history.next = number.wrapping_add(is_publication.into());
         Some((ahead, is_publication))
     }
@@ -309,11 +322,11 @@ impl Retained {
         self.histories.get(source).map(|history| history.names.clone()).unwrap_or_default()
     }
 
-    /// So many publications never came; whether somebody was told.
-    pub(super) fn note_gap(&mut self, stream: u64, missed: u64, is_told: bool) {
+    /// So many publications never came, of which so many applications were told.
+    pub(super) fn note_gap(&mut self, stream: u64, missed: u64, told: usize) {
         if let Some(history) = self.histories.get_mut(&Source::Stream(stream)) {
             history.gap.missed += missed;
-            history.gap.is_untold |= !is_told;
+            history.gap.is_untold |= told == 0;
         }
     }
 
@@ -427,7 +440,7 @@ mod tests {
     fn publish(retained: &mut Retained, item: &str, number: u32, len: usize) -> (u32, u32) {
         let source = Source::Own(id(item));
         let (ids, payload) = (Aliases::from_elem(id(item), 1), vec![number as u8; len].into());
-        retained.push(&source, (7, number), ids, payload).unwrap()
+        retained.push(&source, 7, number, ids, payload).unwrap()
     }
 
     fn numbers(retained: &Retained, item: &str) -> Vec<u8> {
@@ -481,8 +494,9 @@ mod tests {
     fn what_another_node_retains_comes_first_once_and_what_is_lost_of_it_is_missed() {
         let mut retained = Retained::new(1 << 20);
         let ids = [id("/1/2")];
-        let mut note =
-            |stream, number, first| retained.note((stream, number), true, (3, first), &ids);
+        let mut note = |stream, number, first| {
+            retained.note(stream, number, Came::Publication, 3, first, &ids)
+        };
         // All of it comes; twice; and what is new.
         assert_eq!(
             [7, 8, 7, 8, 9].map(|n| note(1, n, 7).unwrap().1),
@@ -495,8 +509,8 @@ mod tests {
         // What its publisher retains has no room there: nothing comes before.
         assert_eq!(note(4, 9, 10), Some((0, true)));
         // How far it is.
-        assert_eq!(retained.note((4, 12), false, (3, 10), &ids), Some((2, false)));
-        assert_eq!(retained.note((4, 12), true, (3, 10), &ids), Some((0, true)));
+        assert_eq!(retained.note(4, 12, Came::Word, 3, 10, &ids), Some((2, false)));
+        assert_eq!(retained.note(4, 12, Came::Publication, 3, 10, &ids), Some((0, true)));
     }
 
     #[test]

@@ -257,7 +257,7 @@ impl Node {
             Thing::Publish(app, Owned { data, payload }, pass) => {
                 let data = Data { payload: &payload, ..data };
                 let shard = app.shard(self.plane.shards());
-                let done = self.plane.publish(now, app, (&data, &pass), shard, output);
+                let done = self.plane.publish(now, app, &data, &pass, shard, output);
                 if let Ok(Published { handout: Some(handout), .. }) = done {
                     output.notices.push(Notice::Data(Box::new(handout)));
                 }
