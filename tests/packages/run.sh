@@ -94,13 +94,13 @@ stop() {
 }
 start
 printf 'hello\n' >"$root/tmp/hello"
-inside onym put /example/hello /tmp/hello >"$work/put" 2>&1 &
+chroot "$root" /usr/bin/env -i PATH=/usr/bin HOME=/root onym put /example/hello /tmp/hello >"$work/put" 2>&1 &
 put=$!
 for _ in $(seq 300); do grep -q ready "$work/put" && break; sleep 0.1; done
 [ "$(inside onym get /example/hello)" = hello ] || fail "what was put is not got"
 inside setpriv --reuid 65534 --clear-groups onym cs erase / >/dev/null 2>"$work/refused" && fail "a stranger emptied the cache"
 grep -q 'group' "$work/refused" || fail "the refusal does not name the group: $(cat "$work/refused")"
-kill $put
+kill $put; wait $put 2>/dev/null || true
 stop
 
 # An upgrade keeps what was changed, and what a site added.
