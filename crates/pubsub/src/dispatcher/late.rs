@@ -192,6 +192,9 @@ impl Dispatcher {
 
     /// Items were started, or have another way: what is retained of them goes to who came.
     pub(super) fn replay(&mut self, now: Tick, message: &Control, out: &mut Outbox) {
+        if self.retained.is_empty() {
+            return;
+        }
         let is_start = message.kind == Kind::START;
         let route = if is_start { &message.route } else { &message.late };
         let names = &message.ids;

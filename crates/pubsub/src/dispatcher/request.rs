@@ -73,7 +73,7 @@ impl Dispatcher {
             let is_new = status == Status::OK && !request.kind.is_withdrawal();
             if is_new && !request.strategy.has_rendezvous() {
                 self.tell_kept(now, app, request, out);
-            } else if is_new && !request.kind.is_of_publisher() {
+            } else if is_new && !request.kind.is_of_publisher() && !self.retained.is_empty() {
                 let label = request.id.last().unwrap_or_default();
                 self.tell_retained(app, &request.prefix.child(label), out);
             }
@@ -219,8 +219,9 @@ impl Dispatcher {
         let held = Held::new(is_scope, is_subscription, Id::clone(&full));
         self.apps.entry(waiting.app).or_default().insert(held);
         self.enter(request, word, &full, waiting, out);
-        let word = word.map(Word::from);
-        self.ask(now, Pending { word, ..Pending::new(now, request, full) }, out);
+        let mut pending = Pending::new(now, request, full);
+        pending.word = word.map(Word::from);
+        self.ask(now, pending, out);
         None
     }
 

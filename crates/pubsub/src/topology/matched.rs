@@ -174,10 +174,12 @@ impl TopologyManager {
             }
             return self.forget(now, key, out);
         }
-        let mut came = message.subscribers.clone();
-        if let Some(m) = self.matches.get(&key) {
-            came.retain(|subscriber| !m.subscribers.contains(subscriber));
-        }
+        // Only who served others before has something for those that came.
+        let served = self.matches.get(&key).filter(|m| !m.sent.is_empty());
+        let came: Vec<Label> = served.map_or_else(Vec::new, |m| {
+            let subscribers = message.subscribers.iter().copied();
+            subscribers.filter(|subscriber| !m.subscribers.contains(subscriber)).collect()
+        });
         if message.is_full {
             if self.matches.len() >= super::MATCHES_MAX && !self.matches.contains_key(&key) {
                 self.refused += 1;
