@@ -162,8 +162,8 @@ impl Node {
         }
         let sent = self.publish_here(now, app, data)?;
         if !self.effects.head.is_empty() {
-            let mut octets = output.buffer();
-            octets.extend_from_slice(&self.effects.head);
+            // The buffers go round.
+            let mut octets = std::mem::replace(&mut self.effects.head, output.buffer());
             octets.extend_from_slice(data.payload);
             self.plane.send_own(octets, Some(SHARD), output);
         }

@@ -53,12 +53,11 @@ impl Fib {
             }
             let (numbers, config) = (&mut item.numbers, &self.config);
             let head = item.head.as_ref().map_or(&[][..], |(_, head)| head);
-            let len = head.len() + NUMBER_LEN + data.payload.len();
+            let len = head.len() + data.payload.len();
             if config.is_short(len) && item.fence <= self.done {
-                effects.head.reserve(head.len() + NUMBER_LEN + 4);
+                effects.head.reserve(head.len() + 4);
                 tlv::put_head(&mut effects.head, types::PUSH_FRAME, len);
-                effects.head.extend_from_slice(head);
-                effects.head.extend_from_slice(&numbers.take().to_be_bytes());
+                put_numbered(&mut effects.head, head, numbers.take());
                 sent.frames = 1;
             } else {
                 pass(&mut self.passed, item, effects);
@@ -103,11 +102,10 @@ impl Fib {
             }
             let hop_limit = hops.saturating_add(self.config.spare_hops);
             let head = head_of(hop_limit, data.strategy, route, (&ids, &item.numbers));
-            let len = head.len() + NUMBER_LEN + data.payload.len();
+            let len = head.len() + data.payload.len();
             if self.config.is_short(len) && item.fence <= self.done {
                 tlv::put_head(&mut effects.head, types::PUSH_FRAME, len);
-                effects.head.extend_from_slice(&head);
-                effects.head.extend_from_slice(&item.numbers.take().to_be_bytes());
+                put_numbered(&mut effects.head, &head, item.numbers.take());
                 sent.frames = 1;
             } else {
                 pass(&mut self.passed, item, effects);
@@ -185,7 +183,7 @@ fn pass(passed: &mut u64, item: &mut Item, effects: &mut Effects) {
     effects.pass = Some(Pass { number: *passed, place, item: None, is_retained: false });
 }
 
-/// The value of a frame up to its number, which is the last of its options.
+/// The value of a frame up to its payload, with room for its number, which is the last of its options.
 fn head_of(
     hop_limit: u8,
     strategy: Strategy,
@@ -196,7 +194,14 @@ fn head_of(
     numbers.put(option::NUMBER, 0, &mut options);
     let options = &options[..];
     FrameBuilder { hop_limit, strategy, route, ids, options, payload: &[] }.write(&mut frame);
-    let mut head = Element::parse(&frame).map(|e| e.value.to_vec()).unwrap_or_default();
-    head.truncate(head.len().saturating_sub(NUMBER_LEN));
-    head
+    Element::parse(&frame).map(|e| e.value.to_vec()).unwrap_or_default()
+}
+
+/// Appends a head of [`head_of`], at whose end the number stands.
+#[inline(always)]
+fn put_numbered(out: &mut Vec<u8>, head: &[u8], number: u32) {
+    out.extend_from_slice(head);
+    if let Some(room) = out.last_chunk_mut::<NUMBER_LEN>() {
+        *room = number.to_be_bytes();
+    }
 }
