@@ -151,3 +151,23 @@ fn a_folder_that_a_program_has_open_is_not_taken() {
     let mut manager = place.start(&["manager", "--listen", "127.0.0.1:0", "--state", "other"]);
     manager.wait_for("ready");
 }
+
+/// Where others write beside the place, they know the name of what is on its way there.
+#[test]
+fn a_folder_or_a_link_of_somebody_else_gets_nothing_of_a_backup() {
+    let place = filled();
+    assert_eq!(place.run(&with(&["backup", "b.tar"], &PARTS)).code, 0);
+    fs::create_dir(place.path("theirs")).unwrap();
+    for lay in ["mkdir keys2.restoring-$$", "ln -s theirs keys2.restoring-$$"] {
+        // The shell becomes the program: the number of the process is known before.
+        let script = format!("{lay}; exec \"$0\" restore b.tar --only keys --keys keys2");
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &script, env!("CARGO_BIN_EXE_onym")]).current_dir(place.path(""));
+        let done = shell.output().unwrap();
+        let said = String::from_utf8(done.stderr).unwrap();
+        assert_eq!(done.status.code(), Some(1), "{lay}: {said}");
+        assert!(said.contains("cannot be written"), "{lay}: {said}");
+        assert!(!place.path("keys2").exists(), "{lay}");
+        assert!(fs::read_dir(place.path("theirs")).unwrap().next().is_none(), "{lay}");
+    }
+}

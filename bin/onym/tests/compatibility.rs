@@ -57,6 +57,9 @@ fn missing(version: &Path, file: &str, now: &BTreeSet<String>) -> Vec<String> {
     then.lines().filter(|line| !now.contains(*line)).map(str::to_owned).collect()
 }
 
+/// Where the parts of a backup are.
+const PARTS: [&str; 6] = ["--config", "etc/onym.toml", "--keys", "keys", "--routing", "routing"];
+
 #[test]
 fn commands_options_and_metrics_of_earlier_versions_are_still_there() {
     let place = Place::new();
@@ -88,17 +91,7 @@ fn a_backup_of_an_earlier_version_is_restored() {
     for version in recorded() {
         let place = Place::new();
         let file = version.join("onym.backup");
-        let words = [
-            "restore",
-            file.to_str().unwrap(),
-            "--config",
-            "etc/onym.toml",
-            "--keys",
-            "keys",
-            "--routing",
-            "routing",
-        ];
-        let done = place.run(&words);
+        let done = place.run(&[&["restore", file.to_str().unwrap()], &PARTS[..]].concat());
         assert_eq!(done.code, 0, "{}: {}", file.display(), done.err);
         let checked = place.run(&["check-config", "etc/onym.toml"]);
         assert_eq!(checked.code, 0, "{}", checked.err);
@@ -135,16 +128,6 @@ fn record() {
     assert!(key.env("ONYM_KEYSTORE", place.path("keys")).output().unwrap().status.success());
     let file = folder.join("onym.backup");
     let _ = fs::remove_file(&file);
-    let words = [
-        "backup",
-        file.to_str().unwrap(),
-        "--config",
-        "etc/onym.toml",
-        "--keys",
-        "keys",
-        "--routing",
-        "routing",
-    ];
-    let made = place.run(&words);
+    let made = place.run(&[&["backup", file.to_str().unwrap()], &PARTS[..]].concat());
     assert_eq!(made.code, 0, "{}", made.err);
 }

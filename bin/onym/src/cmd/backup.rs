@@ -8,10 +8,11 @@ use crate::human;
 use crate::output::Context;
 use onym_crypto::edge::unix_now_ms;
 use places::{Place, Places};
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
-use std::io::BufWriter;
+use std::io::{self, BufWriter};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use tape::Writer;
@@ -98,6 +99,8 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
 struct Found {
     path: String,
     at: PathBuf,
+    /// How it is opened.
+    flags: OFlags,
 }
 
 fn write(out: File, found: &[Found]) -> anyhow::Result<()> {
@@ -108,9 +111,15 @@ fn write(out: File, found: &[Found]) -> anyhow::Result<()> {
     let mut tape = Writer::new(BufWriter::new(out), now / 1000);
     tape.add(LABEL, 0o600, label.len() as u64, &label[..])?;
     for file in found {
-        let open = File::open(&file.at)
-            .map_err(|e| anyhow::anyhow!("{} cannot be read: {e}", file.at.display()))?;
+        let cannot = |e| anyhow::anyhow!("{} cannot be read: {e}", file.at.display());
+        // What was a file a moment ago may be a link or a pipe now, where others write, too.
+        let flags = (file.flags | OFlags::NONBLOCK).bits().cast_signed();
+        let open = File::options().read(true).custom_flags(flags).open(&file.at);
+        let open = open.map_err(cannot)?;
         let meta = open.metadata()?;
+        if !meta.is_file() {
+            return Err(cannot(io::ErrorKind::InvalidInput.into()));
+        }
         tape.add(&file.path, meta.mode(), meta.len(), open)?;
     }
     let out = tape.finish()?.into_inner().map_err(|e| anyhow::anyhow!("{}", e.error()))?;
@@ -122,7 +131,8 @@ fn write(out: File, found: &[Found]) -> anyhow::Result<()> {
 fn files(place: &Place) -> anyhow::Result<Vec<Found>> {
     let Ok(meta) = fs::metadata(&place.at) else { return Ok(Vec::new()) };
     if place.is_file {
-        return Ok(vec![Found { path: place.prefix.clone(), at: place.at.clone() }]);
+        let (path, at) = (place.prefix.clone(), place.at.clone());
+        return Ok(vec![Found { path, at, flags: OFlags::empty() }]);
     }
     let mut found = Vec::new();
     if meta.is_dir() {
@@ -132,7 +142,7 @@ fn files(place: &Place) -> anyhow::Result<Vec<Found>> {
 }
 
 fn walk(folder: &Path, prefix: &str, found: &mut Vec<Found>) -> anyhow::Result<()> {
-    let cannot = |e: std::io::Error| {
+    let cannot = |e: io::Error| {
         Failure::new(Exit::Failed, format!("{} cannot be read", folder.display())).why(e)
     };
     let entries = fs::read_dir(folder).map_err(cannot)?.collect::<Result<Vec<_>, _>>();
@@ -156,7 +166,7 @@ fn walk(folder: &Path, prefix: &str, found: &mut Vec<Found>) -> anyhow::Result<(
             if name.ends_with(".redb") {
                 idle(&at)?;
             }
-            found.push(Found { path, at });
+            found.push(Found { path, at, flags: OFlags::NOFOLLOW });
         }
     }
     Ok(())

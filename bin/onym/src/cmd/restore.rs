@@ -28,7 +28,7 @@ const LABEL_MAX: u64 = 64 << 10;
 #[command(after_help = "Examples:
   onym restore onym.backup --list
   onym restore onym.backup
-  onym restore onym.backup --only keys --keys /tmp/keys
+  onym restore onym.backup --only keys --keys ./keys
   onym restore all.backup --replace --state repo=/var/lib/onym-repo")]
 pub(crate) struct Args {
     /// File that `onym backup` wrote.
@@ -64,11 +64,16 @@ struct Bound {
     place: Place,
     /// Beside the place, and on its file system.
     staging: PathBuf,
+    /// It was made by this run.
+    is_made: bool,
     files: usize,
 }
 
 impl Drop for Bound {
     fn drop(&mut self) {
+        if !self.is_made {
+            return;
+        }
         // Nothing is there any more once it took its place.
         let _ = if self.place.is_file {
             fs::remove_file(&self.staging)
@@ -165,7 +170,7 @@ fn bound(args: &Args) -> anyhow::Result<Vec<Bound>> {
         .map(|place| {
             let mut staging = place.at.clone().into_os_string();
             staging.push(format!(".restoring-{}", std::process::id()));
-            Bound { place, staging: PathBuf::from(staging), files: 0 }
+            Bound { place, staging: PathBuf::from(staging), is_made: false, files: 0 }
         })
         .collect();
     if bound.is_empty() {
@@ -193,7 +198,7 @@ fn free(place: &Place, replace: bool) -> anyhow::Result<()> {
 }
 
 /// A new file on its way to `below` in its place.
-fn create(bound: &Bound, below: &str, mode: u32) -> anyhow::Result<File> {
+fn create(bound: &mut Bound, below: &str, mode: u32) -> anyhow::Result<File> {
     let at = if bound.place.is_file {
         if let Some(folder) = bound.staging.parent() {
             fs::create_dir_all(folder)?;
@@ -205,19 +210,25 @@ fn create(bound: &Bound, below: &str, mode: u32) -> anyhow::Result<File> {
     let cannot = |e: io::Error| {
         Failure::new(Exit::Failed, format!("{} cannot be written", at.display())).why(e)
     };
-    if !bound.place.is_file
-        && let Some(folder) = at.parent()
-    {
-        if let Some(above) = bound.staging.parent() {
-            fs::create_dir_all(above).map_err(cannot)?;
+    if !bound.place.is_file {
+        if !bound.is_made {
+            if let Some(above) = bound.staging.parent() {
+                fs::create_dir_all(above).map_err(cannot)?;
+            }
+            // A new one: whoever made it before, as a folder or as a link, would reach what it gets.
+            DirBuilder::new().mode(0o700).create(&bound.staging).map_err(cannot)?;
+            bound.is_made = true;
         }
-        // What only its owner may reach, until it is known what it is.
-        DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(cannot)?;
+        if let Some(folder) = at.parent() {
+            DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(cannot)?;
+        }
     }
     // Never more than its owner may write; never set-user-ID.
     let mode = mode & 0o755 | 0o600;
     let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&at);
-    Ok(file.map_err(cannot)?)
+    let file = file.map_err(cannot)?;
+    bound.is_made = true;
+    Ok(file)
 }
 
 /// Everything was read and is right.
