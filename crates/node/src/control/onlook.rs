@@ -123,9 +123,15 @@ impl Onlooker<'_> {
         let now = self.io.now;
         self.plane.watches.asked(now);
         let (key, depth) = (self.plane.watches.key, question.depth);
-        let watched = self.plane.shards.ask_all(|reply| WatchOrder::Traffic { key, depth, reply });
+        // Whoever may not see names has no packet looked at either: that costs every face.
+        let watched = match sight {
+            Sight::Names => {
+                self.plane.shards.ask_all(|reply| WatchOrder::Traffic { key, depth, reply })
+            }
+            Sight::Counts { .. } => Vec::new(),
+        };
         let counted = self.counted();
-        let viewer = self.plane.watches.viewer(now, question.viewer)?;
+        let viewer = self.plane.watches.viewer(now, question.viewer, &sight)?;
         let interval = now.since(viewer.asked);
         viewer.asked = now;
         let before = std::mem::replace(&mut viewer.faces, counted);

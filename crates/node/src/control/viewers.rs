@@ -2,6 +2,7 @@
 
 use super::shards::Shards;
 use crate::mgmt::host::FaceCounters;
+use crate::mgmt::look::Sight;
 use crate::shard::{WatchOrder, Watched};
 use onym_engine::OwnerCounters;
 use onym_tables::{FaceId, Tick};
@@ -35,6 +36,8 @@ impl Counted {
 #[derive(Debug)]
 pub(super) struct Viewer {
     id: u64,
+    /// It may see names.
+    is_trusted: bool,
     pub(super) asked: Tick,
     pub(super) faces: HashMap<FaceId, Counted>,
     prefixes: HashMap<Name, PrefixRow>,
@@ -106,17 +109,30 @@ impl Rates {
 }
 
 impl Watches {
-    /// The viewer with this number, a new one when there is room.
+    /// The viewer with this number, a new one when there is room. One who may see names takes the
+    /// place of one who may not.
     ///
     /// # Errors
     /// A sentence: there are too many.
-    pub(super) fn viewer(&mut self, now: Tick, id: u64) -> Result<&mut Viewer, String> {
-        self.viewers.retain(|viewer| viewer.id == id || now.since(viewer.asked) <= LEASE);
-        let place = match self.viewers.iter().position(|viewer| viewer.id == id) {
+    pub(super) fn viewer(
+        &mut self,
+        now: Tick,
+        id: u64,
+        sight: &Sight,
+    ) -> Result<&mut Viewer, String> {
+        let is_trusted = *sight == Sight::Names;
+        let is_same = |viewer: &Viewer| (viewer.id, viewer.is_trusted) == (id, is_trusted);
+        self.viewers.retain(|viewer| is_same(viewer) || now.since(viewer.asked) <= LEASE);
+        let is_known = self.viewers.iter().any(is_same);
+        if !is_known && is_trusted && self.viewers.len() >= VIEWERS_MAX {
+            let stranger = self.viewers.iter().position(|viewer| !viewer.is_trusted);
+            stranger.map(|at| self.viewers.swap_remove(at));
+        }
+        let place = match self.viewers.iter().position(is_same) {
             Some(place) => place,
             None if self.viewers.len() < VIEWERS_MAX => {
                 let (faces, prefixes) = (HashMap::new(), HashMap::new());
-                self.viewers.push(Viewer { id, asked: now, faces, prefixes });
+                self.viewers.push(Viewer { id, is_trusted, asked: now, faces, prefixes });
                 self.viewers.len() - 1
             }
             None => {
@@ -161,5 +177,27 @@ impl Viewer {
         });
         shown.truncate(PREFIXES_MAX);
         shown
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_who_may_not_see_names_do_not_lock_out_those_who_may() {
+        let mut watches = Watches::new(1);
+        let counts = Sight::Counts { why: String::new() };
+        for id in 0..9 {
+            let done = watches.viewer(Tick(id), id, &counts);
+            assert_eq!(done.is_ok(), id < VIEWERS_MAX as u64, "{id}");
+        }
+        for id in 0..9 {
+            let done = watches.viewer(Tick(id), id, &Sight::Names);
+            assert_eq!(done.is_ok(), id < VIEWERS_MAX as u64, "{id}");
+        }
+        assert!(watches.viewers.iter().all(|viewer| viewer.is_trusted));
+        // Nobody is another one by saying the same number.
+        assert!(watches.viewer(Tick(9), 0, &counts).is_err());
     }
 }
