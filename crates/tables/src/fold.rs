@@ -1,8 +1,9 @@
 //! A cheaper keyed hash, for choices that no table depends on: which shard, which group.
 //!
-//! Products of 64 by 64 bits, folded, under secret words: a tenth of SipHash's instructions. Who does
-//! not know the words cannot aim at a shard or a group; who learned them could load one more than the
-//! others, and no more. Buckets of tables, where strangers could make searches long, keep SipHash.
+//! Multiplies pairs of words, mixed with secret ones, and folds the products: fewer instructions than
+//! SipHash, and weaker. An attacker who does not know the secret cannot aim at a shard or a group; one
+//! who learned it could load one more than the others, and nothing else. Hash tables, where collisions
+//! make searches long, keep SipHash.
 
 use crate::hash::HashKey;
 

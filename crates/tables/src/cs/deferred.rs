@@ -1,9 +1,9 @@
 //! An order that is built on demand, where lookups need it.
 //!
-//! What would enter it waits in groups of names that begin alike, which costs nearly nothing where
-//! nobody asks. Who asks for a prefix enters so many of its group first; while more wait there, the
-//! order does not know them. So entering a packet is paid once, by lookups, each pays for a bounded
-//! number, and for nobody's packets but those that begin as the prefix does.
+//! A new packet waits in a group of names with the same first octets, which takes a few instructions
+//! and compares no names. A lookup by prefix first enters packets that wait in the group of its
+//! prefix, up to a limit; those beyond the limit are not in the order yet. So a packet is entered at
+//! most once, and a lookup pays for a bounded number of packets whose names begin like its prefix.
 
 use super::order::{NONE, Order};
 use crate::{FoldKey, HashKey};
@@ -167,7 +167,7 @@ impl Deferred {
         }
     }
 
-    /// Takes `slot` out, wherever it is.
+    /// Takes `slot` out of the order or of its group.
     #[inline(always)]
     pub(super) fn leave(&mut self, slot: u32) {
         match self.state(slot) {
