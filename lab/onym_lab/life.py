@@ -261,7 +261,7 @@ class Life:
         took = sum(float(one.state.get("took", 0)) for one in self.run.replicates())
         write_json(
             self.run.folder / "state.json",
-            {"phase": "done", "ended": time.time(), "took": round(took, 1), "why": why},
+            {"phase": "done", "ended": time.time(), "took": round(took, 3), "why": why},
         )
 
 

@@ -9,6 +9,7 @@ use serde_json::Value;
 use std::io::{BufRead as _, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -25,26 +26,34 @@ pub(crate) fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
+/// How long the output of a process that has ended is read on: its children may keep the pipe open.
+const REST: Duration = Duration::from_secs(2);
+
 /// What a process wrote so far.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Said(Arc<Mutex<String>>);
+pub(crate) struct Said {
+    text: Arc<Mutex<String>>,
+    /// It is all there is.
+    is_whole: Arc<AtomicBool>,
+}
 
 impl Said {
     fn of(pipe: impl Read + Send + 'static) -> Self {
         let said = Self::default();
-        let to = Arc::clone(&said.0);
+        let to = said.clone();
         thread::spawn(move || {
             for line in BufReader::new(pipe).lines().map_while(Result::ok) {
-                let mut text = to.lock().unwrap();
+                let mut text = to.text.lock().unwrap();
                 text.push_str(&line);
                 text.push('\n');
             }
+            to.is_whole.store(true, Ordering::Release);
         });
         said
     }
 
     pub(crate) fn text(&self) -> String {
-        self.0.lock().unwrap().clone()
+        self.text.lock().unwrap().clone()
     }
 }
 
@@ -67,8 +76,15 @@ impl Running {
     /// Waits until it wrote `text`, on either side.
     pub(crate) fn wait_for(&mut self, text: &str) {
         let end = Instant::now() + PATIENCE;
-        while !self.out.text().contains(text) && !self.err.text().contains(text) {
+        let has = |said: &Said| said.text().contains(text);
+        while !has(&self.out) && !has(&self.err) {
             let exited = self.child.try_wait().unwrap();
+            if exited.is_some() {
+                self.read_on();
+                if has(&self.out) || has(&self.err) {
+                    return;
+                }
+            }
             let all = format!("{}{}", self.out.text(), self.err.text());
             assert!(exited.is_none(), "ended with {exited:?} before it said {text:?}: {all}");
             assert!(Instant::now() < end, "did not say {text:?}: {all}");
@@ -81,14 +97,24 @@ impl Running {
         self.child.try_wait().unwrap().is_none()
     }
 
-    /// Waits for its end; the exit code, `None` after a signal.
+    /// Waits for its end and what it wrote; the exit code, `None` after a signal.
     pub(crate) fn end(&mut self) -> Option<i32> {
         let mut status = None;
         wait_until("the end of a process", || {
             status = self.child.try_wait().unwrap();
             status.is_some()
         });
+        self.read_on();
         status.unwrap().code()
+    }
+
+    /// Waits until everything that it wrote was read, now that it has ended.
+    fn read_on(&self) {
+        let end = Instant::now() + REST;
+        let is_whole = |said: &Said| said.is_whole.load(Ordering::Acquire);
+        while !(is_whole(&self.out) && is_whole(&self.err)) && Instant::now() < end {
+            thread::sleep(Duration::from_millis(2));
+        }
     }
 
     /// `kill -9`.
