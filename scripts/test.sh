@@ -39,9 +39,9 @@ stage python-client env PYTHONPATH=clients/python python3 -m unittest discover -
 if [ "$mode" = all ]; then
   stage laboratory scripts/lab.sh test
   stage documentation env RUSTDOCFLAGS="-D warnings" cargo doc --quiet --locked --workspace --no-deps
-  stage instructions cargo run --quiet --locked --package xtask -- icount
   # What the stages below use; with the whole workspace, so that features are the same everywhere.
-  stage release cargo build --quiet --release --locked --workspace --bin onym --bin onym-testkit --bin xtask
+  stage release cargo build --quiet --release --locked --workspace --bin onym --bin onym-testkit --bin xtask --bin onym-bench --bin core_icount --bin push_core
+  stage instructions cargo run --quiet --locked --package xtask -- icount
   stage page scripts/web.sh "${CARGO_TARGET_DIR:-target}/release/onym"
   stage python-ndn tests/interop/run.sh python
   stage ndnts tests/interop/run.sh ndnts

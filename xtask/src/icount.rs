@@ -34,11 +34,11 @@ pub(crate) fn run(wanted: &[String]) -> Result<()> {
     if !found.is_ok_and(|status| status.success()) {
         return Err(Skipped("there is no valgrind: scripts/setup.sh test".to_owned()).into());
     }
-    // Of the workspace, so that what a release is made of is not compiled with other features.
+    // Programs of the workspace and no examples, whose dependencies of tests would have all of it
+    // compiled with other features than a release.
     let built = Command::new("cargo")
         .args(["build", "--quiet", "--release", "--locked", "--workspace"])
-        .args(["--example", "core_icount", "--example", "push_core"])
-        .args(["--bin", "onym", "--bin", "onym-bench"])
+        .args(["--bin", "core_icount", "--bin", "push_core", "--bin", "onym", "--bin", "onym-bench"])
         .current_dir(&root)
         .status()
         .context("cargo build")?;
@@ -56,8 +56,8 @@ pub(crate) fn run(wanted: &[String]) -> Result<()> {
             None => {
                 // Figures of the push half are those that say so.
                 let is_push = figure.name.starts_with("push_");
-                let example = if is_push { "push_core" } else { "core_icount" };
-                count(&target.join("release/examples").join(example), &target, &figure.name)?
+                let program = if is_push { "push_core" } else { "core_icount" };
+                count(&target.join("release").join(program), &target, &figure.name)?
             }
         };
         let count = count.div_ceil(figure.units);

@@ -4,8 +4,9 @@
 
 #![allow(clippy::disallowed_methods, reason = "a measuring program has a clock")]
 
-#[path = "../tests/pair/mod.rs"]
+#[path = "../../../crates/pubsub/tests/pair/mod.rs"]
 mod pair;
+#[path = "../../../crates/pubsub/examples/round/mod.rs"]
 mod round;
 
 use onym_pubsub::dispatcher::Data;
