@@ -38,7 +38,16 @@ pub(crate) fn run(wanted: &[String]) -> Result<()> {
     // compiled with other features than a release.
     let built = Command::new("cargo")
         .args(["build", "--quiet", "--release", "--locked", "--workspace"])
-        .args(["--bin", "core_icount", "--bin", "push_core", "--bin", "onym", "--bin", "onym-bench"])
+        .args([
+            "--bin",
+            "core_icount",
+            "--bin",
+            "push_core",
+            "--bin",
+            "onym",
+            "--bin",
+            "onym-bench",
+        ])
         .current_dir(&root)
         .status()
         .context("cargo build")?;

@@ -73,17 +73,17 @@ impl NameRouter {
         if let Some(face) = self.handed_to(cx) {
             return self.hand_on(cx, packet, &interest, face);
         }
-        if is_local_scope(name) {
-            // Consumers have no business with the router, and these names go no further.
-            self.no_route += 1;
-            return Verdict::NoRoute;
-        }
-        let matching = self.config.matching;
         self.chosen.clear();
-        self.routes.faces(cx.key, name.value(), matching, &mut self.chosen);
+        // Consumers have no business with the router, and names of local scope go no further.
+        let is_local = is_local_scope(name);
+        if !is_local {
+            let matching = self.config.matching;
+            self.routes.faces(cx.key, name.value(), matching, &mut self.chosen);
+        }
         if self.chosen.is_empty() {
             self.no_route += 1;
-            if self.config.nack {
+            // Nobody will ever serve a name of local scope: whoever asked need not wait for it.
+            if self.config.nack || is_local {
                 cx.nack(packet, NackReason::NO_ROUTE);
             }
             return Verdict::NoRoute;

@@ -33,7 +33,7 @@ pub struct NameRouter {
     /// Which routes an Interest takes.
     #[serde(rename = "match")]
     pub matching: Matching,
-    /// Whether an Interest without a route is answered by Nack NoRoute.
+    /// Whether an Interest without a route is answered by Nack NoRoute; one of local scope always is.
     pub nack: bool,
     /// Whether Data counts only from a face with a route that is a prefix of its name.
     pub check_prefix: bool,

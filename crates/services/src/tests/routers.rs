@@ -28,6 +28,17 @@ fn an_interest_goes_to_every_route_on_its_path_or_to_the_longest_only() {
 }
 
 #[test]
+fn a_name_of_local_scope_is_refused_at_once_whatever_the_routes() {
+    let mut nr = Bed::new(Kind::NameRouter, &[256, 300]);
+    nr.post("routes", json!({ "add": [{ "prefix": "/", "face": "f300" }] }));
+    for name in ["/localhost/nlsr/rib/register/x", "/localhop/x"] {
+        let (verdict, sent) = nr.interest(256, name, 1);
+        assert_eq!((verdict, sent.len()), (Verdict::NoRoute, 1), "{name}");
+        assert_eq!((sent[0].face, sent[0].reason), (256, Some(150)), "{name}");
+    }
+}
+
+#[test]
 fn data_of_a_face_that_did_not_register_the_prefix_is_dropped() {
     let mut nr = Bed::new(Kind::NameRouter, &[256, 300, 301]);
     nr.post("routes", json!({ "add": [{ "prefix": "/a", "face": "f300" }] }));
