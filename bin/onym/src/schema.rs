@@ -3,7 +3,8 @@
 use crate::exit::{Exit, Failure};
 use onym_crypto::Certificate;
 use onym_guard::schema::{self, Loaded, Names, Source, Unusable};
-use onym_trust::chain::Revoked;
+use onym_trust::chain::{Records, Revoked};
+use onym_wire::Name;
 use std::path::{Path, PathBuf};
 
 /// The options of commands that judge by a schema.
@@ -24,6 +25,13 @@ pub(crate) struct Options {
     /// sha256: and the digest of a public key.
     #[arg(long, value_name = "FILE", requires = "trust")]
     revoked: Option<PathBuf>,
+    /// Look records of revocation up for certificates of this identity and those under it. May be
+    /// given more than once.
+    #[arg(long, value_name = "IDENTITY", requires = "trust")]
+    records: Vec<Name>,
+    /// Refuse a certificate under --records unless its issuer says now that it is not revoked.
+    #[arg(long, requires = "records")]
+    records_needed: bool,
 }
 
 impl Options {
@@ -41,6 +49,12 @@ impl Options {
                 .next("write the name of a key or certificate, or sha256:HEX, on each line")
                 .into()
         })
+    }
+
+    /// Whose records of revocation are looked up.
+    pub(crate) fn records(&self) -> Records {
+        let (prefixes, needed) = (self.records.clone(), self.records_needed);
+        Records { prefixes, needed, ..Records::default() }
     }
 
     /// Reads the schema, when one is named, and the anchors that it names itself.

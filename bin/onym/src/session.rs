@@ -11,7 +11,7 @@ use onym_crypto::signer::Signer;
 use onym_crypto::store::KeyStore;
 use onym_wire::{NackReason, Name};
 use std::io::ErrorKind;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Connects to the node of the command line.
 pub(crate) fn open(cx: &Context) -> anyhow::Result<Client> {
@@ -29,12 +29,19 @@ fn open_with(cx: &Context, options: ClientOptions) -> anyhow::Result<Client> {
 
 /// Answers until `stop` is set, and tells on standard error what becomes of the connection.
 pub(crate) fn serve_until(client: &mut Client, stop: &Stop) -> anyhow::Result<()> {
+    serve_for(client, stop, Duration::MAX)
+}
+
+/// As [`serve_until`], for `time` at most.
+pub(crate) fn serve_for(client: &mut Client, stop: &Stop, time: Duration) -> anyhow::Result<()> {
     let mut tell = |happened| {
         if let Happened::Notice(notice) = happened {
             crate::output::tell(format_args!("onym: {}", notice_text(&notice)));
         }
     };
-    client.run(Duration::from_millis(500), &mut || stop.is_set(), &mut tell).map_err(failure)
+    let start = Instant::now();
+    let mut over = || stop.is_set() || start.elapsed() >= time;
+    client.run(Duration::from_millis(500).min(time), &mut over, &mut tell).map_err(failure)
 }
 
 /// The signer that `--key` names: identity, key or certificate of the key store; a digest without.

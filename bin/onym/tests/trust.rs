@@ -148,6 +148,81 @@ fn what_is_published_and_fetched_follows_the_schema() {
 }
 
 #[test]
+fn a_certificate_that_was_revoked_is_believed_no_longer_by_who_looks_records_up() {
+    let place = place();
+    let _daemon = place.daemon(&[]);
+    let done = |args: &[&str]| {
+        let ended = place.run(args);
+        assert_eq!(ended.code, 0, "{args:?}: {}", ended.err);
+        ended.out
+    };
+    done(&["key", "new", "/a"]);
+    done(&["cert", "export", "/a", "-o", "root.ndncert"]);
+    fs::write(place.path("in"), vec![7; 100]).unwrap();
+    let mut puts = Vec::new();
+    for user in ["x", "y"] {
+        let (identity, request, issued) =
+            (format!("/a/{user}"), format!("{user}.req"), format!("{user}.ndncert"));
+        done(&["key", "new", &identity]);
+        done(&["cert", "export", &identity, "-o", &request]);
+        done(&["cert", "issue", &request, "--signer", "/a", "-o", &issued]);
+        done(&["cert", "install", &issued]);
+        puts.push(place.put(&[&format!("{identity}/film"), "in", "--key", &identity]));
+    }
+    let serve = |more: &[&str], ready: &str| {
+        let mut serve = Running::start(&mut place.command(&[&["cert", "serve"], more].concat()));
+        serve.wait_for(ready);
+        serve
+    };
+    let served = serve(&[], "ready: ");
+    let base = ["--trust", "site.lvs", "--objects", "--anchor", "root.ndncert"];
+    let get = |name: &str, how: &[&str]| {
+        place.run(&[&["get", name, "-o", "out"], &base[..], how].concat())
+    };
+    let (x, y) = (["--records", "/a/x"], ["--records", "/a", "--records-needed"]);
+    let before = get("/a/x/film", &x);
+    assert_eq!(before.code, 0, "there is no record: {}", before.err);
+    let silent = get("/a/y/film", &y);
+    assert!(silent.code == 1 && silent.err.contains("nobody says whether"), "{}", silent.err);
+
+    // By the issuer: whoever looks records up learns of it, from the server that runs already.
+    let words = ["cert", "revoke", "x.ndncert", "--reason", "key-compromise", "--list", "revoked"];
+    assert!(done(&words).contains("record by its issuer  /a/x/REVOKE/"));
+    let why = "is revoked by a record of its issuer: the key is in wrong hands";
+    support::wait_until("the record is served", || {
+        let refused = get("/a/x/film", &x);
+        refused.code == 1 && refused.err.contains(why)
+    });
+    assert_eq!(get("/a/x/film", &[]).code, 0, "who asks for no records");
+    let listed = get("/a/x/film", &["--revoked", "revoked"]);
+    assert!(listed.code == 1 && listed.err.contains("is revoked"), "{}", listed.err);
+    done(&words);
+    assert_eq!(fs::read_to_string(place.path("revoked")).unwrap().lines().count(), 1, "once");
+    drop(served);
+
+    // With the issuer's word that there is none.
+    let served = serve(&["--vouch", "/a"], "1 records under");
+    let vouched = get("/a/y/film", &y);
+    assert_eq!(vouched.code, 0, "{}", vouched.err);
+    let revoked = get("/a/x/film", &x);
+    assert!(revoked.err.contains(why), "{}", revoked.err);
+    // By the key itself.
+    let own = done(&["cert", "revoke", "y.ndncert", "--signer", "/a/y"]);
+    assert!(own.contains("record by its owner") && own.contains("/self"), "{own}");
+    support::wait_until("the record of the owner is served", || {
+        let refused = get("/a/y/film", &y);
+        refused.code == 1 && refused.err.contains("is revoked by a record of its owner")
+    });
+    drop(served);
+
+    let anchor = place.run(&["cert", "revoke", "root.ndncert"]);
+    assert!(anchor.code == 1 && anchor.err.contains("self-signed"), "{}", anchor.err);
+    done(&["key", "new", "/mallory"]);
+    let stranger = place.run(&["cert", "revoke", "x.ndncert", "--signer", "/mallory"]);
+    assert!(stranger.code == 5 && stranger.err.contains("no key here can"), "{}", stranger.err);
+}
+
+#[test]
 fn a_key_file_of_ndnd_is_imported_and_left_as_it_is() {
     let place = place();
     let recorded = include_str!("../../../spec/vectors/trust/basic.txt");

@@ -6,13 +6,14 @@ use crate::error::Error;
 use crate::fetch::{FetchError, FetchOptions, Progress};
 use crate::producer::{Respond, ResponderId};
 use crate::registration::{NotRegistered, RegistrationId, RouteOptions};
-use crate::request::{Packet, Request, RequestId};
+use crate::request::{Packet, Request, RequestId, Unanswered};
 use crate::schema::Trust;
 use crate::serve::Object;
 use crate::verify::Verify;
 use onym_crypto::Signer;
 use onym_face::Face;
 use onym_tables::Tick;
+use onym_trust::chain::record_by;
 use onym_wire::data::Data;
 use onym_wire::mgmt::{Block as _, ControlParameters, ControlResponse};
 use onym_wire::name::Name;
@@ -231,10 +232,7 @@ impl Client {
             .map_err(|source| Error::Answer { command: command(), source })
     }
 
-    fn wait_for(
-        &mut self,
-        id: RequestId,
-    ) -> Result<Result<Packet, crate::request::Unanswered>, Error> {
+    fn wait_for(&mut self, id: RequestId) -> Result<Result<Packet, Unanswered>, Error> {
         loop {
             self.driver.turn();
             while let Some(event) = self.driver.endpoint.poll_event() {
@@ -322,20 +320,26 @@ impl Client {
     /// anchor.
     fn follow(&mut self, name: &Name, trust: &dyn Trust) -> Result<(), Error> {
         while let Some(wanted) = trust.wanted() {
+            let is_record = record_by(wanted.as_ref()).is_some();
             // By the name of a key any certificate of it will do.
             let request =
                 Request { can_be_prefix: true, must_be_fresh: true, ..Request::new(wanted) };
-            let packet = match self.request(&request) {
-                Ok(packet) => packet,
-                Err(error) => {
-                    trust.not_found();
-                    return Err(error);
+            let silence = match self.request(&request) {
+                Ok(packet) => {
+                    trust.certificate(packet.bytes()).map_err(|e| not_verified(name, e))?;
+                    continue;
                 }
+                Err(silence) => silence,
             };
-            trust
-                .certificate(packet.bytes())
-                .map_err(|source| FetchError::NotVerified { name: name.clone(), source })
-                .map_err(Error::Fetch)?;
+            let has_node =
+                !matches!(silence, Error::Unanswered { why: Unanswered::Disconnected, .. });
+            match (trust.not_found(), &silence) {
+                // A record of revocation need not exist.
+                (Ok(()), Error::Unanswered { .. }) if has_node => {}
+                (Err(source), _) if is_record => return Err(not_verified(name, source)),
+                // Why a certificate did not come says more than that it is missing.
+                _ => return Err(silence),
+            }
         }
         Ok(())
     }
@@ -507,6 +511,10 @@ pub enum Happened {
     Event(Event),
     /// Something about the connection.
     Notice(Notice),
+}
+
+fn not_verified(name: &Name, source: onym_crypto::Error) -> Error {
+    Error::Fetch(FetchError::NotVerified { name: name.clone(), source })
 }
 
 /// Events that nobody waits for at the moment.

@@ -5,7 +5,9 @@ use onym_crypto::edge::unix_now_ms;
 use onym_crypto::store::KeyStore;
 use onym_crypto::{Certificate, Error, Signer};
 use onym_guard::{Guard, GuardError, Notice};
-use onym_trust::chain::{Context, Event, Failure, Fetch, Limits, Refusal, Revoked, Trusted};
+use onym_trust::chain::{
+    Context, Event, Failure, Fetch, Limits, Records, Refusal, Revoked, Trusted,
+};
 use onym_trust::suggest::{Candidate, Unfit, suggest};
 use onym_trust::{Hierarchy, Policy, Subject};
 use onym_wire::data::Data;
@@ -27,8 +29,12 @@ pub trait Trust: Verifier {
     /// [`Error::Untrusted`] when a chain ends there.
     fn certificate(&self, wire: &[u8]) -> Result<(), Error>;
 
-    /// Nobody has the certificate that was wanted: it is not wanted any more.
-    fn not_found(&self);
+    /// Nobody has the certificate or record that was wanted: it is not wanted any more.
+    ///
+    /// # Errors
+    /// [`Error::Untrusted`] when a chain ends there. It need not: what is not revoked need not have
+    /// a record.
+    fn not_found(&self) -> Result<(), Error>;
 }
 
 /// Verifies Data by a trust schema: its rules say which key signs which name, a chain of
@@ -80,6 +86,11 @@ impl Schema {
     /// Believes what this list names no longer.
     pub fn set_revoked(&self, revoked: Revoked) {
         self.state().guard.validator_mut().set_revoked(revoked);
+    }
+
+    /// Looks records of revocation up before it believes these certificates.
+    pub fn set_records(&self, records: Records) {
+        self.state().guard.validator_mut().set_records(records);
     }
 
     /// Who signed `data`, judged by the rules about `subject`: the name that it speaks about.
@@ -177,10 +188,8 @@ impl Trust for Schema {
         self.wanted().map_or(Ok(()), |wanted| self.answer(&wanted, Some(wire)))
     }
 
-    fn not_found(&self) {
-        if let Some(wanted) = self.wanted() {
-            let _ = self.answer(&wanted, None);
-        }
+    fn not_found(&self) -> Result<(), Error> {
+        self.wanted().map_or(Ok(()), |wanted| self.answer(&wanted, None))
     }
 }
 

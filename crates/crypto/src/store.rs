@@ -6,6 +6,7 @@ mod defaults;
 mod files;
 mod kept;
 mod protect;
+mod records;
 
 use crate::digest::hex;
 use crate::{Certificate, Error, KeyType, PrivateKey, SafeBag, Signer, cert, sha256, text};

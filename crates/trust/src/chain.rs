@@ -19,5 +19,7 @@ pub use anchors::{AnchorError, Anchors, GroupChange};
 pub use claim::Context;
 pub use event::{Event, Failure, Fetch, Trusted};
 pub use refusal::{Element, Refusal};
-pub use revocation::{ListError, Records, Revoked, Revoker, record, record_name};
+pub use revocation::{
+    ListError, Records, Revoked, Revoker, no_record_name, record, record_by, record_name,
+};
 pub use validator::{Counts, Limits, OldData, Validator};

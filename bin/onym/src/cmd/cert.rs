@@ -3,6 +3,7 @@
 mod authority;
 mod condition;
 mod request;
+mod revoke;
 mod serve;
 mod status;
 
@@ -44,6 +45,7 @@ enum Challenge {
   onym cert serve /alice                           so that others find it by its name
   onym cert request ca.ndncert --for /ca/alice     from an authority, by a code
   onym cert renew ca.ndncert --keep                when a third of its time is left
+  onym cert revoke alice-by-root.ndncert           its key is believed no longer
   onym cert status                                 days left, and what depends on it
   onym cert show /alice
   onym cert show alice.ndncert --json")]
@@ -101,12 +103,28 @@ enum Command {
   onym cert serve                        every identity of the key store
   onym cert serve /alice /root --json
 
-Registers IDENTITY/KEY for each identity. A consumer that trusts an anchor finds so what leads from a
-segment to it: `onym get --anchor`. A certificate is served with what its issuer signed, as it is.")]
+Registers IDENTITY/KEY for each identity, and IDENTITY/REVOKE where the key store has a record of
+`onym cert revoke`. A consumer that trusts an anchor finds so what leads from a segment to it: `onym get
+--anchor`. A certificate is served with what its issuer signed, as it is.")]
     Serve {
         /// Identities; without any, all those of the key store.
         identities: Vec<Name>,
+        /// Say for certificates under this identity that it has not revoked them, unless there is a
+        /// record, signed with its key at the time of asking: where `records_needed` is set they
+        /// count with that only. Registers the identity. May be given more than once.
+        #[arg(long, value_name = "IDENTITY")]
+        vouch: Vec<Name>,
     },
+    /// Revoke a certificate: a record of its issuer, or of its own key, that it is believed no longer.
+    #[command(after_help = "Examples:
+  onym cert revoke alice-by-root.ndncert                         with the issuer's key
+  onym cert revoke /alice --signer /alice --reason key-compromise   by the key itself
+  onym cert revoke alice-by-root.ndncert --list /etc/onym/revoked   on this machine at once
+
+The record is stored beside the keys, and `onym cert serve` serves it, at once where it is running.
+Whoever looks records up (`records` of a [[trust]] entry, `onym get --records`) believes the certificate no
+longer; the list (`revoked`, `--revoked`) needs no network.")]
+    Revoke(revoke::Args),
     /// Get a certificate from an authority (NDNCERT 0.3).
     #[command(after_help = "Examples:
   onym cert request ca.ndncert --for /ca/alice                       by a code of its operator
@@ -182,7 +200,8 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
             store.add_certificate(&certificate).map_err(failure)?;
             cx.print(&CertRow::from(&certificate), |row| format!("installed {}", row.name))
         }
-        Command::Serve { identities } => serve::run(&store, identities, cx),
+        Command::Serve { identities, vouch } => serve::run(&store, identities, &vouch, cx),
+        Command::Revoke(args) => revoke::run(&args, &store, cx),
         Command::Request(args) => request::request(&args, &store, cx),
         Command::Renew(args) => request::renew(&args, &store, cx),
         Command::Authority(args) => authority::run(&args, &store, cx),

@@ -222,6 +222,7 @@ pub(super) fn believed(
     if let Some(revoked) = options.revoked()? {
         schema.set_revoked(revoked);
     }
+    schema.set_records(options.records());
     Ok(Some(Whose::Schema(Arc::new(schema))))
 }
 

@@ -176,6 +176,24 @@ pub fn record_name(certificate: NameRef<'_>, revoker: Revoker) -> Option<Name> {
     Some(name.with(parts.key_id).with(parts.issuer_id).with(parts.version).with(by))
 }
 
+/// Name of the issuer's statement at `now_ms` that there is no record of this name.
+#[must_use]
+pub fn no_record_name(record: NameRef<'_>, now_ms: u64) -> Name {
+    let mut name = record.to_name().with(NACK);
+    name.append_timestamp(now_ms.saturating_mul(1000));
+    name
+}
+
+/// Whether `name` is that of a record, and by whom it would be made.
+#[must_use]
+pub fn record_by(name: NameRef<'_>) -> Option<Revoker> {
+    let identity = name.len().checked_sub(5)?;
+    let mut tail = name.components().skip(identity);
+    let is_record = tail.next() == Some(REVOKE);
+    let by = if tail.last() == Some(ISSUER_SELF) { Revoker::Owner } else { Revoker::Issuer };
+    is_record.then_some(by)
+}
+
 /// What a record or its absence says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Answer {
