@@ -44,6 +44,7 @@ class Face:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
         self._pending: dict[bytes, list[asyncio.Future[Data]]] = {}
+        self._under: dict[bytes, list[asyncio.Future[Data]]] = {}
         self._served: dict[bytes, Callable[[Interest], bytes | None]] = {}
         self._task = asyncio.create_task(self._read())
 
@@ -83,22 +84,34 @@ class Face:
                 return await self._ask(wanted, packet, lifetime_ms)
         raise UnansweredError("no answer in time")
 
-    async def _ask(self, wanted: bytes, packet: bytes, lifetime_ms: int) -> Data:
-        if sum(map(len, self._pending.values())) >= PENDING_MAX:
+    async def request_packet(self, wanted: bytes, *, newest: bool = False) -> bytes:
+        """The Data of exactly this name, as it came, or with `newest` a fresh one under it."""
+        lifetime_ms, tries = 1000, 4
+        for _ in range(tries):
+            packet = write_interest(wanted, secrets.token_bytes(4), lifetime_ms, newest=newest)
+            with contextlib.suppress(UnansweredError):
+                return (await self._ask(wanted, packet, lifetime_ms, newest=newest)).wire
+        raise UnansweredError("no answer in time")
+
+    async def _ask(
+        self, wanted: bytes, packet: bytes, lifetime_ms: int, *, newest: bool = False
+    ) -> Data:
+        pending = self._under if newest else self._pending
+        if sum(map(len, pending.values())) >= PENDING_MAX:
             raise UnansweredError("too many requests at the same time")
         future: asyncio.Future[Data] = asyncio.get_running_loop().create_future()
-        self._pending.setdefault(wanted, []).append(future)
+        pending.setdefault(wanted, []).append(future)
         self._writer.write(packet)
         try:
             return await asyncio.wait_for(future, lifetime_ms / 1000)
         except TimeoutError:
             raise UnansweredError("no answer in time") from None
         finally:
-            waiting = self._pending.get(wanted, [])
+            waiting = pending.get(wanted, [])
             if future in waiting:
                 waiting.remove(future)
             if not waiting:
-                self._pending.pop(wanted, None)
+                pending.pop(wanted, None)
 
     def serve(self, prefix: bytes, answer: Callable[[Interest], bytes | None]) -> None:
         """Answers Interests under `prefix` with the Data that `answer` gives, if any."""
@@ -157,14 +170,19 @@ class Face:
             typ, value = next(elements(frame))
         if typ == INTEREST and nacked:
             wanted = next(elements(value))[1]
-            for future in self._pending.pop(wanted, []):
+            refused = self._pending.pop(wanted, []) + self._under.pop(wanted, [])
+            for future in refused:
                 if not future.done():
                     future.set_exception(UnansweredError("refused with a Nack"))
         elif typ == INTEREST:
             self._answer(read_interest(frame, token))
         elif typ == DATA:
             data = read_data(frame)
-            for future in self._pending.pop(data.name, []):
+            answered = self._pending.pop(data.name, [])
+            # Octets of a name begin with those of another one where components do.
+            for under in [name for name in self._under if data.name.startswith(name)]:
+                answered += self._under.pop(under)
+            for future in answered:
                 if not future.done():
                     future.set_result(data)
 
@@ -180,8 +198,9 @@ class Face:
         self._writer.write(data)
 
     def _fail(self) -> None:
-        for futures in self._pending.values():
+        for futures in [*self._pending.values(), *self._under.values()]:
             for future in futures:
                 if not future.done():
                     future.set_exception(UnansweredError("the connection to the node is gone"))
         self._pending.clear()
+        self._under.clear()

@@ -69,13 +69,23 @@ class Data:
     name: bytes
     content: bytes
     last_segment: int | None
+    wire: bytes = b""
 
 
 def write_interest(
-    wanted: bytes, nonce: bytes, lifetime_ms: int, parameters: bytes | None = None
+    wanted: bytes,
+    nonce: bytes,
+    lifetime_ms: int,
+    parameters: bytes | None = None,
+    *,
+    newest: bool = False,
 ) -> bytes:
-    """An Interest for exactly `wanted`; with parameters their digest is added to the name."""
-    middle = element(0x0A, nonce) + element(0x0C, nni(lifetime_ms))
+    """An Interest for exactly `wanted`, or with `newest` for something fresh under it.
+
+    With parameters their digest is added to the name.
+    """
+    middle = element(0x21, b"") + element(0x12, b"") if newest else b""
+    middle += element(0x0A, nonce) + element(0x0C, nni(lifetime_ms))
     tail = b"" if parameters is None else element(PARAMETERS, parameters)
     if parameters is not None:
         wanted += element(PARAMETERS_DIGEST, hashlib.sha256(tail).digest())
@@ -158,4 +168,4 @@ def read_data(wire: bytes) -> Data:
     last = dict(elements(found.get(0x14, b""))).get(0x1A)
     segment = dict(elements(last)).get(SEGMENT) if last is not None else None
     last_segment = None if segment is None else read_nni(segment)
-    return Data(found[NAME], found.get(0x15, b""), last_segment)
+    return Data(found[NAME], found.get(0x15, b""), last_segment, wire)
