@@ -55,6 +55,9 @@ pub struct Config {
     pub signing: Option<Signing>,
     /// Whose publications are delivered here; without it everybody's.
     pub trusted: Option<Trusted>,
+    /// Whose control messages are obeyed, beside the keys of the domains; those of this node are
+    /// signed then, too. Without it nobody's signature is asked for.
+    pub control: Option<Trusted>,
     /// Octets of publications with algorithmic identifiers that are kept for who subscribes later.
     pub cache_octets_max: usize,
     /// Octets of publications of items that are retained for who subscribes later.
@@ -84,6 +87,7 @@ impl Config {
             key: None,
             signing: None,
             trusted: None,
+            control: None,
             cache_octets_max: 16 << 20,
             retained_octets_max: 16 << 20,
             domain: None,
@@ -145,7 +149,7 @@ pub struct Dropped {
     pub malformed: u64,
     /// No MAC of the domain, or a wrong one.
     pub mac: u64,
-    /// Publications without the signature of somebody who is trusted.
+    /// Publications and control messages without the signature of somebody who is trusted.
     pub signature: u64,
     /// For a part that this node does not have, or from who may not send it.
     pub misdirected: u64,
@@ -228,6 +232,8 @@ impl ControlPlane {
             octets_max: config.link_state_octets_max,
             ..link_state::Config::new(config.node, config.inside, config.role, config.boot.into())
         };
+        let signing = config.signing.as_ref().filter(|_| config.control.is_some());
+        let bundles_reserve = signing.map_or(0, Signing::overhead);
         Self {
             forwarder: forwarder_of(&config),
             dispatcher: Dispatcher::new(dispatcher),
@@ -240,7 +246,7 @@ impl ControlPlane {
             is_border_changed: false,
             outbox: Outbox::default(),
             copies: Copies::default(),
-            bundles: Bundles::default(),
+            bundles: Bundles::new(bundles_reserve),
             is_held: false,
             config,
         }
@@ -402,12 +408,24 @@ impl ControlPlane {
             self.dropped.mac += 1;
             return;
         }
+        if !self.may_control(&frame) {
+            return;
+        }
         for message in Bundle::messages(frame.payload) {
             match message {
                 Ok(message) => self.control(now, &id, message, face),
                 Err(_) => self.dropped.malformed += 1,
             }
         }
+    }
+
+    /// Whether a control message is signed by somebody whose control messages are obeyed. Others are
+    /// counted.
+    fn may_control(&mut self, frame: &Frame<'_>) -> bool {
+        let control = self.config.control.as_ref();
+        let is_good = control.is_none_or(|trusted| trusted.check(frame).is_ok());
+        self.dropped.signature += u64::from(!is_good);
+        is_good
     }
 
     /// A publication for applications of this node.

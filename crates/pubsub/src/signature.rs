@@ -1,4 +1,6 @@
-//! Signatures of publications: made by the publisher's node, checked where they are delivered.
+//! Signatures of publications: made by the publisher's node, checked where they are delivered. A
+//! control message is a publication too: where nodes are told whose they obey, each frame of them
+//! is signed by the node that sends it.
 //!
 //! The value of the option is the digest of the key (32), an octet for the algorithm, and the
 //! signature of strategy, ids, the other options, and payload (spec/push.md, section 5.2).

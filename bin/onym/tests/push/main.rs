@@ -417,6 +417,84 @@ fn a_node_that_trusts_somebody_delivers_only_what_is_signed_so() {
     assert_eq!(got, Some(Event::Data { id: item(1), payload }));
 }
 
+/// Nodes whose keys `/net` vouches for are a domain; what another one says is obeyed by none.
+const DOMAIN: &str = "\
+#K: \"KEY\"/_/_/_
+#root: \"net\"/#K
+#node: \"net\"/n/#K <= #root
+#control: \"push-control\"/_part/_label <= #node
+#item: \"push\"/_/_ <= #node
+";
+
+#[test]
+fn a_domain_that_trusts_keys_obeys_no_node_whose_key_nobody_vouches_for() {
+    let domain = Strategy::DOMAIN_LOCAL;
+    let ports: [u16; 3] = ports();
+    let places = [(); 3].map(|()| Place::new());
+    let run = |place: &Place, args: &[&str]| {
+        let ended = place.run(args);
+        assert_eq!(ended.code, 0, "{args:?}: {}", ended.err);
+    };
+    let shared = places[0].path("certificates");
+    std::fs::create_dir(&shared).unwrap();
+    std::fs::write(places[0].path("domain.lvs"), DOMAIN).unwrap();
+    run(&places[0], &["key", "new", "/net"]);
+    run(&places[0], &["cert", "export", "/net", "-o", "root.cert"]);
+    // The last one signs for itself, as a node of the domain.
+    for (place, identity, is_vouched) in
+        [(0, "/net/a", true), (1, "/net/b", true), (2, "/net/b", false)]
+    {
+        let request = shared.join(format!("{place}.cert")).display().to_string();
+        run(&places[place], &["key", "new", identity]);
+        run(&places[place], &["cert", "export", identity, "-o", &request]);
+        let issue = ["cert", "issue", &request, "--signer", "/net", "-o", &request];
+        if is_vouched {
+            run(&places[0], &issue);
+        }
+    }
+    let entry = format!(
+        "trust=[{{name=\"push\", schema={:?}, anchors=[{:?}]}}]",
+        places[0].path("domain.lvs"),
+        places[0].path("root.cert"),
+    );
+    let publishers = format!("push.publishers=[{shared:?}]");
+    let start = |i: usize| {
+        let others = if i == 0 { vec![1, 2] } else { vec![0] };
+        let link = |other: &usize| format!("{{face=\"udp4://127.0.0.1:{}\"}}", ports[*other]);
+        let links: Vec<String> = others.iter().map(link).collect();
+        let own = [
+            format!("push.node=\"{}\"", i + 1),
+            format!("push.roles={}", if i == 0 { "[\"rendezvous\", \"topology\"]" } else { "[]" }),
+            format!("faces.udp.listen=127.0.0.1:{}", ports[i]),
+            format!("push.link=[{}]", links.join(", ")),
+            format!("push.sign_key={}", if i == 0 { "/net/a" } else { "/net/b" }),
+        ];
+        let own: Vec<&str> = own.iter().map(String::as_str).collect();
+        let trust = [entry.as_str(), &publishers, "push.trust=push", "push.trust_control=true"];
+        push_daemon(&places[i], &[&own[..], &trust[..]].concat())
+    };
+    let _daemons = [start(0), start(1), start(2)];
+    ask_until("the rendezvous is known", || {
+        places[1].json(&["rendezvous", "status"])["homes"][0]["node"] == "0001"
+    });
+    let open = |i: usize| App::open(Some(&places[i].node()), "test").unwrap();
+    let (mut publisher, mut subscriber) = (open(1), open(0));
+    publisher.publish_scope(&scope(1), domain).unwrap();
+    publisher.publish_item(&item(1), domain).unwrap();
+    subscriber.subscribe_item(&item(1), domain).unwrap();
+    let started = publisher.event(Some(support::PATIENCE)).unwrap();
+    assert_eq!(started, Some(Event::StartPublish(item(1))));
+    publisher.publish(&item(1), domain, b"hello").unwrap();
+    publisher.drain().unwrap();
+    let got = subscriber.event(Some(support::PATIENCE)).unwrap();
+    assert_eq!(got, Some(Event::Data { id: item(1), payload: Buf::copy_from(b"hello") }));
+    ask_until("what the stranger says is counted", || {
+        places[0].json(&["rendezvous", "status"])["control"]["signature"].as_u64() > Some(0)
+    });
+    let seen = places[0].json(&["topology", "map"]).to_string();
+    assert!(seen.contains("0002") && !seen.contains("0003"), "{seen}");
+}
+
 #[test]
 fn a_publication_for_a_group_is_read_by_its_members_and_by_nobody_else() {
     let place = Place::new();

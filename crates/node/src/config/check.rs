@@ -149,6 +149,10 @@ impl Config {
         let good = push.etcd.is_empty() || (push.state.is_empty() && !push.node.is_empty());
         let allowed = "needs push.node, the same at each start, and goes without push.state";
         check.that(good, "push.etcd", &push.etcd.join(", "), allowed)?;
+        let good = !push.trust_control || !(push.trust.is_empty() || push.sign_key.is_empty());
+        let allowed =
+            "needs push.trust, which says whose are obeyed, and push.sign_key for its own";
+        check.that(good, "push.trust_control", &push.trust_control, allowed)?;
         for (i, link) in push.link.iter().enumerate() {
             let allowed = "allowed is a face URI, such as udp4://192.0.2.1:6363";
             let parses = link.face.parse::<onym_wire::FaceUri>().is_ok();

@@ -107,7 +107,9 @@ impl Settings {
             let guard = onym_guard::Guard::open(rules.clone(), base, onym_engine::clock::unix_ms());
             let publishers = trust::publishers(&config.publishers, base);
             let publishers = publishers.map_err(|e| format!("push.publishers: {e}"))?;
-            self.node.trusted = Some(trust::trusted(guard.map_err(wrong)?, publishers));
+            let trusted = trust::trusted(guard.map_err(wrong)?, publishers);
+            self.node.control = config.trust_control.then(|| trusted.clone());
+            self.node.trusted = Some(trusted);
         }
         Ok(())
     }

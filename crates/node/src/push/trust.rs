@@ -3,7 +3,7 @@
 //! fetched.
 //!
 //! For rules the item `/LABEL/LABEL` is Data of the name `/push/LABEL/LABEL`, each label a component
-//! of 8 octets.
+//! of 8 octets; a control message to a part of a node is Data `/push-control/PART/LABEL`.
 
 use onym_crypto::Certificate;
 use onym_guard::{Guard, GuardError};
@@ -11,6 +11,7 @@ use onym_pubsub::{Rules, Trusted};
 use onym_trust::Subject;
 use onym_trust::chain::{Context, Event, Failure};
 use onym_wire::Name;
+use onym_wire::push::{Label, reserved};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -61,11 +62,30 @@ pub(super) fn publishers(
 
 fn name_of(item: &[[u8; 8]]) -> Name {
     let mut name = Name::new();
-    name.append_generic("push");
-    for label in item {
+    let part = item.first().and_then(|root| part_of(Label(*root)));
+    match part {
+        Some(part) => name.append_generic("push-control").append_generic(part),
+        None => name.append_generic("push"),
+    };
+    for label in item.iter().skip(usize::from(part.is_some())) {
         name.append_generic(label);
     }
     name
+}
+
+/// The part of a node that a reserved root stands for (spec/push.md, section 6).
+fn part_of(root: Label) -> Option<&'static str> {
+    Some(match root {
+        reserved::RENDEZVOUS => "rendezvous",
+        reserved::TOPOLOGY => "topology",
+        reserved::DISPATCHER => "dispatcher",
+        reserved::REPAIR => "repair",
+        reserved::LINK_STATE => "link-state",
+        reserved::HELLO => "hello",
+        reserved::DOMAINS => "domains",
+        root if reserved::is_reserved(root) => "other",
+        _ => return None,
+    })
 }
 
 impl Rules for Publishers {
@@ -147,6 +167,22 @@ mod tests {
         let issue = Issue { issuer_id: Component::generic(b"i"), now_ms, validity };
         let certificate = Certificate::issue(&request, by, &issue).unwrap();
         (Signer::digest(), certificate)
+    }
+
+    #[test]
+    fn rules_tell_control_messages_from_publications() {
+        let one = Label::from_u64(1).0;
+        let uri = |item: &[[u8; 8]]| name_of(item).to_string();
+        assert_eq!(uri(&[one, one]), "/push/%00%00%00%00%00%00%00%01/%00%00%00%00%00%00%00%01");
+        let node = "%00%00%00%00%00%00%00%01";
+        for (root, part) in [
+            (reserved::RENDEZVOUS, "rendezvous"),
+            (reserved::HELLO, "hello"),
+            (Label([0xff; 8]), "rendezvous"),
+            (Label([0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 7]), "other"),
+        ] {
+            assert_eq!(uri(&[root.0, one]), format!("/push-control/{part}/{node}"));
+        }
     }
 
     #[test]

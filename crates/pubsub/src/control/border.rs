@@ -29,6 +29,9 @@ impl ControlPlane {
             self.dropped.mac += 1;
             return;
         }
+        if !self.may_control(frame) {
+            return;
+        }
         let Ok(message) = Control::parse(frame.payload) else {
             self.dropped.malformed += 1;
             return;

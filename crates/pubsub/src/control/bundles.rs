@@ -33,9 +33,16 @@ pub(super) struct Bundles {
     /// In the order of their first messages.
     open: Vec<Open>,
     places: KeyedMap<(Id, RouteBuf), usize>,
+    /// Octets of a frame that are not for messages.
+    reserve: usize,
 }
 
 impl Bundles {
+    /// Nothing waits; `reserve` octets of each frame are for what is added to it, a signature.
+    pub(super) fn new(reserve: usize) -> Self {
+        Self { reserve, ..Self::default() }
+    }
+
     /// Adds a control message; returns what has to leave for it to find room, or the message when
     /// it goes by no forwarding part.
     pub(super) fn add(&mut self, publication: Publication) -> Option<Publication> {
@@ -48,7 +55,8 @@ impl Bundles {
             self.open.push(Open { publication, bundle });
             return None;
         };
-        if open.bundle.len() + publication.payload.len() + FIELD_HEAD > OCTETS_MAX {
+        let octets_max = OCTETS_MAX.saturating_sub(self.reserve);
+        if open.bundle.len() + publication.payload.len() + FIELD_HEAD > octets_max {
             return Some(std::mem::replace(open, Open { publication, bundle }).close());
         }
         open.bundle.push(&publication.payload);

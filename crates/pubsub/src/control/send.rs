@@ -81,7 +81,8 @@ impl ControlPlane {
         if let (None, Some(key)) = (by, key) {
             key.seal(&mut publication.payload);
         }
-        if let (Some(_), Some(signing)) = (by, &self.config.signing) {
+        let is_signed = by.is_some() || self.config.control.is_some();
+        if let (true, Some(signing)) = (is_signed, &self.config.signing) {
             signing.sign(&mut publication);
         }
         let link = RouteBuf::from(Route::Link);

@@ -150,6 +150,77 @@ fn only_publications_of_who_is_trusted_are_delivered() {
     assert_eq!(receiver.dropped.signature, 2);
 }
 
+/// Lets a key speak to one part of nodes only.
+#[derive(Debug)]
+struct Part(Label);
+
+impl crate::Rules for Part {
+    fn may(&self, _: &[u8; 32], item: &[[u8; 8]]) -> bool {
+        item.first() == Some(&self.0.0)
+    }
+}
+
+#[test]
+fn only_control_messages_of_who_is_trusted_are_obeyed() {
+    use onym_crypto::{KeyType, PrivateKey};
+    let key = || PrivateKey::generate(KeyType::Ed25519).unwrap();
+    let (known, stranger, own) = (key(), key(), key());
+    let hello = Part(reserved::HELLO);
+    let everybody = [known.public_key().unwrap()];
+    let trusted = Trusted::new(everybody.clone());
+    let control = |key: Option<PrivateKey>, control: Option<Trusted>, label, inside| -> Node {
+        let mut config = Config::new(Label::from_u64(label), inside, Role(0), 1);
+        config.signing = key.map(|key| Signing::new(key).unwrap());
+        config.control = control;
+        Node::new(config)
+    };
+    let link = LinkEntry { face: FaceId(256), number: 10, is_external: false };
+    let cases = [
+        // Signed by somebody known, by a stranger, not at all, and as the rules do not let it.
+        (Some(known), trusted.clone(), true),
+        (Some(stranger), trusted.clone(), false),
+        (None, trusted.clone(), false),
+        (Some(key()), trusted, false),
+    ];
+    let mut refused = 0;
+    for (number, (signer, trusts, is_obeyed)) in cases.into_iter().enumerate() {
+        let own = PrivateKey::from_pkcs8(&own.to_pkcs8().unwrap()).unwrap();
+        let mut receiver = control(Some(own), Some(trusts), 1, 0);
+        receiver.link_add(Tick(0), link, 1).unwrap();
+        let signs = signer.is_some().then(|| Trusted::new([]));
+        let mut sender = control(signer, signs, 2, 1);
+        let mut sent = Output::default();
+        sender.link_add(Tick(0), link, 1).unwrap();
+        sender.handle_timeout(Tick(0), &mut sent);
+        let mut frames = std::mem::take(&mut sent.frames);
+        assert!(!frames.is_empty(), "it says hello");
+        let mut output = Output::default();
+        for frame in &mut frames {
+            receiver.receive(Tick(0), FaceId(256), &mut frame.octets, &mut output);
+        }
+        let taken = receiver.taken(Kind::HELLO);
+        assert_eq!(taken > 0, is_obeyed, "case {number}");
+        let expected = if is_obeyed { 0 } else { frames.len() as u64 };
+        assert_eq!(receiver.dropped.signature, expected, "case {number}");
+        refused += expected;
+    }
+    assert!(refused >= 3);
+    // The rules are asked about the part that a message is for.
+    let known = key();
+    let trusts = Trusted::new([known.public_key().unwrap()]).with_rules(Arc::new(hello));
+    let mut receiver = control(Some(own), Some(trusts), 1, 0);
+    receiver.link_add(Tick(0), link, 1).unwrap();
+    let mut sender = control(Some(known), Some(Trusted::new([])), 2, 1);
+    sender.link_add(Tick(0), link, 1).unwrap();
+    let mut sent = Output::default();
+    sender.handle_timeout(Tick(0), &mut sent);
+    for frame in &mut sent.frames {
+        receiver.receive(Tick(0), FaceId(256), &mut frame.octets, &mut Output::default());
+    }
+    let [hello, states] = [Kind::HELLO, Kind::LINK_STATE].map(|kind| receiver.taken(kind));
+    assert!(hello > 0 && states == 0, "{hello} hellos, {states} link states");
+}
+
 #[test]
 fn who_subscribes_later_hears_what_is_still_good() {
     let mut node = node(Role(3));

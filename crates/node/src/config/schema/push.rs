@@ -32,6 +32,12 @@ pub struct Push {
     /// `/LABEL/LABEL` is Data `/push/LABEL/LABEL` there, each label a component of 8 octets. Empty:
     /// everything is delivered.
     pub trust: String,
+    /// Whether `trust` says whose control messages are obeyed, too, and this node signs its own with
+    /// `sign_key`: a message to a part of a node (rendezvous, topology, dispatcher, repair,
+    /// link-state, hello, domains) is Data `/push-control/PART/LABEL`, the label that of the node
+    /// that sends it, for dispatcher and repair of the one that it is for, for domains of the domain.
+    /// The same in the whole domain.
+    pub trust_control: bool,
     /// Files and folders with the certificates of publishers, and those between them and the
     /// anchors: a publication names its key by digest, by which none can be fetched.
     pub publishers: Vec<String>,
@@ -127,6 +133,7 @@ impl Default for Push {
             key: String::new(),
             sign_key: String::new(),
             trust: String::new(),
+            trust_control: false,
             publishers: Vec::new(),
             cache_bytes_max: 16 << 20,
             domain: String::new(),
