@@ -82,6 +82,12 @@ class Node:
         ran = subprocess.run(self.command(*words), capture_output=True, check=False, text=True)
         return ran.stdout
 
+    def refused(self, *words: str) -> str:
+        """What a command that fails says."""
+        ran = subprocess.run(self.command(*words), capture_output=True, check=False, text=True)
+        assert ran.returncode != 0, ran.stdout
+        return ran.stderr
+
     def told(self, *words: str) -> dict | list:
         ran = subprocess.run(
             self.command(*words, "--json"), capture_output=True, check=False, text=True

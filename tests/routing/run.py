@@ -266,20 +266,27 @@ def hub(onym: str, stack: ExitStack, _: int) -> None:
 
 
 def border(onym: str, stack: ExitStack, _: int) -> None:
-    """A node in two networks tells each what the other has: one prefix by one, or a summary."""
+    """A node in two networks tells each what the other has: one prefix by one, or a summary.
+
+    In the further network it finds one neighbour on a LAN, and has a link to another.
+    """
     net = Net(onym, stack)
-    a, b, c = (net.node(n) for n in "abc")
+    a, b, c, d = (net.node(n) for n in "abcd")
     net.join(a, b)
-    net.join(b, c)
+    net.join(b, d)
+    net.lan([b, c], "10.78.0")
     inner, b.links = b.links[1], b.links[:1]
     # Keys of /net are made by a, those of /far by c; the border gets both.
     a.start(*QUICK)
-    c.start('routing.network="/far"', 'routing.router="/far/c"', *QUICK)
+    far = ('routing.network="/far"', *QUICK)
+    c.start(*far, 'routing.router="/far/c"', "routing.discover=true")
     for node in (a, c):
         until(lambda n=node: (n.folder / "routing" / "router.cert").exists(), "keys")
+    share_keys(c, d)
+    d.start(*far, 'routing.router="/far/d"')
     share_keys(a, b)
     share_keys(c, b, "routing/far")
-    area = f'{{network="/far",router="/far/b",neighbour=[{inner}]}}'
+    area = f'{{network="/far",router="/far/b",discover=true,neighbour=[{inner}]}}'
     summary = '{prefix="/far/site",cost=7}'
     exports = (f'{{from="/far",to="/net",summary=[{summary}],others=false}},'
                '{from="/net",to="/far"}')  # fmt: skip
@@ -289,17 +296,46 @@ def border(onym: str, stack: ExitStack, _: int) -> None:
             for name in ("/far/site/x", "/far/secret")]  # fmt: skip
     a.go("put", "/net/app", str(net.folder / "in"), stdout=subprocess.DEVNULL)
     known = took("the summary", lambda: a.knows("/far/site", "/net/b"))
-    until(lambda: c.knows("/net/app", "/far/b"), "the prefix of the other network")
-    for node, name in ((a, "/far/site/x"), (c, "/net/app")):
+    for node in (c, d):
+        until(lambda n=node: n.knows("/net/app", "/far/b"), "the prefix of the other network")
+    until(lambda: d.knows("/far/site/x", "/far/c"), "the prefix of the neighbour that was found")
+    for node, name in ((a, "/far/site/x"), (c, "/net/app"), (d, "/far/site/x")):
         got = node.run("get", name, "-o", "-")
-        assert got == "from the other network", (name, got)
+        assert got == "from the other network", (node.name, name, got)
     heard = [p["prefix"] for p in a.told("route", "prefixes")["remote"]]
     assert not {"/far/site/x", "/far/secret"} & set(heard), heard
     assert not a.reaches("/far/c"), "routers of the other network are not heard of"
+    border_tells(b)
     puts[0].terminate()
     gone = took("the summary to go", lambda: not a.knows("/far/site", "/net/b"))
     print(f"border: a summary of the other network is known {known:.2f} s after the border is ready, "
           f"and goes {gone:.2f} s after the last prefix under it")  # fmt: skip
+
+
+def border_tells(b: Node) -> None:
+    """Each network of a border has its datasets, and is operated for itself."""
+    of = ("--network", "/far")
+
+    def neighbours(*more: str) -> list[str]:
+        return sorted(n["router"] for n in b.told("route", "neighbours", *more))
+
+    assert neighbours() == ["/net/a"], neighbours()
+    assert neighbours(*of) == ["/far/c", "/far/d"], neighbours(*of)
+    assert b.told("route", "status")["networks"] == ["/net", "/far"]
+    assert "the node is not in /else" in b.refused("route", "status", "--network", "/else")
+    told = b.told("route", "explain", "/far/site/x", *of)
+    assert [r["router"] for r in told["routers"]] == ["/far/c"] and told["outside"] is None, told
+    told = b.told("route", "explain", "/far/site/x")["outside"]
+    assert told["announced"] is None, "only its summary is told"
+    assert b.told("route", "explain", "/far/site/x")["routers"] == []
+    told = b.told("route", "explain", "/far/site")["outside"]
+    assert (told["announced"], told["through"], told["is_summary"]) == (7, ["/far"], True), told
+    folder = ("--folder", str(b.folder / "routing"))
+    b.run("route", "hold", "/far/d", *folder)
+    until(lambda: neighbours(*of) == ["/far/c"], "a neighbour held down in the further network")
+    assert neighbours() == ["/net/a"], neighbours()
+    b.run("route", "release", "/far/d", *folder)
+    until(lambda: neighbours(*of) == ["/far/c", "/far/d"], "it is back")
 
 
 CASES = {case.__name__: case for case in (killed, moves, line, lan, names, hub, border)}

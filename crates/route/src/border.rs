@@ -100,7 +100,8 @@ pub struct Border {
 }
 
 impl Border {
-    /// A border of `routers`. The first one serves the programs of this host.
+    /// A border of `routers`. The first one serves the programs of this host; each answers about its
+    /// own network.
     ///
     /// # Errors
     /// [`BorderError`].
@@ -127,7 +128,8 @@ impl Border {
             pairs.push(Pair { from, to, export, under });
         }
         if routers.len() > 1 {
-            routers.iter_mut().for_each(Router::become_border);
+            routers.iter_mut().for_each(|router| router.become_border(networks.clone()));
+            routers.iter_mut().skip(1).for_each(Router::leave_programs);
         }
         let mut border = Self { routers, pairs, ends: BTreeMap::new(), refused: 0 };
         let always = border.pairs.iter().flat_map(|pair| {
@@ -251,7 +253,8 @@ impl Border {
 
     /// Takes a packet; says whether it was for one of the routers.
     pub fn receive(&mut self, now: Tick, packet: &Inbound<'_>) -> bool {
-        let taken = self.routers.iter_mut().any(|router| router.receive(now, packet));
+        // The first router serves names above those of the others.
+        let taken = self.routers.iter_mut().rev().any(|router| router.receive(now, packet));
         self.exchange(now);
         taken
     }

@@ -127,6 +127,11 @@ impl Prefixes {
         self.outside.get(prefix)
     }
 
+    /// What other networks on this host reach.
+    pub fn outsides(&self) -> impl Iterator<Item = (&Arc<Name>, &Outside)> {
+        self.outside.iter()
+    }
+
     fn has_room_for(&mut self, prefix: &Name) -> bool {
         let known = self.local.contains_key(prefix) || self.outside.contains_key(prefix);
         let fits = known || self.local.len() + self.outside.len() < self.limits.local_max;

@@ -23,7 +23,8 @@ pub use config::{Config, Link, next_boot};
 pub use measure::CostBy;
 pub use output::{Command, CommandError, Counters, Notice, Output, Verdict, Why};
 pub use view::{
-    DestinationView, Explanation, LinkView, NeighbourView, OfferView, RefusalView, View,
+    DestinationView, Explanation, LinkView, NeighbourView, OfferView, OutsideView, RefusalView,
+    View,
 };
 
 use crate::names::{self, Names, NamesError};
@@ -83,6 +84,8 @@ struct Served {
     passive: PrefixId,
     advert: PrefixId,
     local: PrefixId,
+    /// What programs ask about this network.
+    area: PrefixId,
 }
 
 /// A router of one network.
@@ -108,8 +111,9 @@ pub struct Router {
     group: Alo,
     prefixes: Prefixes,
     untold: Untold,
-    /// Whether there are other networks on this host, and what changed for them.
+    /// Whether there are other networks on this host, all of them, and what changed for them.
     is_border: bool,
+    networks: Vec<Name>,
     reaches_changed: BTreeSet<Arc<Name>>,
     /// Routers whose prefixes are followed.
     followed: BTreeSet<Arc<Name>>,
@@ -156,6 +160,7 @@ impl Router {
             passive: serve(&names.sync_passive),
             advert: serve(&names.advert),
             local: serve(&local::prefix()),
+            area: serve(&local::area_prefix(names.network.as_ref())),
         };
         let table = Table::new(Arc::clone(&own), config.boot << SEQ_BITS, config.table);
         let mut router = Self {
@@ -172,6 +177,7 @@ impl Router {
             prefixes: Prefixes::new(Arc::clone(&own), config.prefixes),
             untold: Untold::new(now),
             is_border: false,
+            networks: vec![names.network.clone()],
             reaches_changed: BTreeSet::new(),
             followed: BTreeSet::new(),
             answers: VecDeque::new(),
@@ -269,6 +275,9 @@ impl Router {
                 }
                 Event::Interest { prefix, incoming } if prefix == self.served.local => {
                     self.serve_local(now, &incoming);
+                }
+                Event::Interest { prefix, incoming } if prefix == self.served.area => {
+                    self.serve_dataset(now, &incoming, local::AREA_LEN);
                 }
                 Event::Interest { prefix, incoming } => {
                     debug_assert!([self.served.active, self.served.passive].contains(&prefix));

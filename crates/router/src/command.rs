@@ -37,7 +37,8 @@ pub(crate) enum Order {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Whose {
     Router(u64),
-    Meet(u64),
+    /// The meeting of the network with this number.
+    Meet(usize, u64),
     Nobody,
 }
 

@@ -15,6 +15,7 @@ mod trust;
 mod watch;
 
 pub use meet::Counters as Met;
+pub use meet::hello::Hello as Greeting;
 pub use run::{Error, Handle, run, start};
 pub use seen::{Figures, Seen};
 pub use state::{Keys, KeysError, next_boot};
@@ -82,9 +83,6 @@ pub struct Settings {
     /// Time between two looks at host names. The system's resolver does not tell how long an answer is
     /// good.
     pub resolve_every: Duration,
-    /// Whether neighbours in the first network are looked for on links with several peers: the multicast
-    /// faces of the forwarder, which is on this machine.
-    pub discover: bool,
     /// Time between two signs of life.
     pub advertise_interval: Duration,
     /// A neighbour that is silent for so long is dead.
@@ -109,9 +107,13 @@ pub struct Area {
     pub network: Name,
     /// Name of the router.
     pub router: Name,
-    /// Links to neighbours. In the first network one that is named by its host is followed when its
-    /// address changes; in others links are named by addresses.
+    /// Links to neighbours. One that is named by its host is followed when its address changes.
     pub links: Vec<Link>,
+    /// Whether neighbours in this network are looked for on links with several peers: the multicast faces
+    /// of the forwarder, which is on this machine.
+    pub discover: bool,
+    /// Prefixes that other routers of the network may announce, and all under them; empty for any.
+    pub accept: Vec<Name>,
     /// Folder of the bootstrap time and of neighbours held down; without it the clock must not go
     /// backward.
     pub state: Option<PathBuf>,

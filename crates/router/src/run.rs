@@ -4,18 +4,20 @@ mod area;
 mod keys;
 mod meeting;
 mod routes;
+#[cfg(test)]
+mod tests;
 mod told;
 
 use crate::command::{self, Answer, Commands, Order, Whose};
 use crate::connection::Connection;
+use crate::meet::Counters as Met;
 use crate::meet::hello::Hello;
 use crate::seen::{Figures, Seen as Shown};
 use crate::state::KeysError;
 use crate::trust::{Step, Wanted};
 use crate::watch::{self, Seen, Watch};
 use crate::{LinkWatch, Settings, held};
-use area::{Opened, Own};
-use meeting::{Meeting, Timing};
+use area::Own;
 use onym_client::NodeUri;
 use onym_crypto::edge::{random_u64, unix_now_ms};
 use onym_endpoint::{Endpoint, Event, Inbound, Limits, Packet, Request, RequestId};
@@ -57,9 +59,6 @@ pub enum Error {
     /// Networks and what one hears of another.
     #[error(transparent)]
     Border(#[from] BorderError),
-    /// A link of a further network that is named by its host.
-    #[error("the link {0} is in a further network: name it by its address")]
-    Host(String),
     /// The keys.
     #[error("the keys of the router: {0}")]
     Keys(#[from] KeysError),
@@ -128,8 +127,8 @@ pub fn run(settings: Settings, is_over: Arc<AtomicBool>) -> Result<(), Error> {
 enum Check {
     /// For the router, by its number.
     Router(u64),
-    /// A hello that came by a link with several peers.
-    Hello(u64, Box<Hello>),
+    /// A hello for the network `at` that came by `lan`, a link with several peers.
+    Hello { at: usize, lan: u64, hello: Box<Hello> },
 }
 
 /// A packet that waits for a certificate.
@@ -159,7 +158,6 @@ struct Shell {
     /// Stale routes are looked for once.
     looked: bool,
     installed: BTreeSet<(Name, u64)>,
-    meeting: Option<Meeting>,
     link_watch: Option<LinkWatch>,
     links: BTreeMap<u64, u64>,
     look_at: Tick,
@@ -173,40 +171,21 @@ impl Shell {
             settings.node.parse().map_err(|_| Error::Node(settings.node.clone()))?;
         let unix_ms = unix_now_ms();
         let mut endpoint = Endpoint::new(random_u64(), Limits::default());
-        let (mut areas, mut routers, mut met) = (Vec::new(), Vec::new(), None);
+        let (mut areas, mut routers): (Vec<Own>, _) = (Vec::new(), Vec::new());
         for area in std::mem::take(&mut settings.areas) {
-            let opened = area::open(&settings, area, &mut endpoint, unix_ms)?;
-            let Opened { own, router, signer, hosts } = opened;
-            if areas.is_empty() {
-                met = Some((router.names().clone(), signer, hosts));
-            } else if let Some(host) = hosts.first() {
-                return Err(Error::Host(host.link.uri.clone()));
-            }
+            let (own, router) = area::open(&settings, area, &mut endpoint, unix_ms, &is_over)?;
             areas.push(own);
             routers.push(router);
         }
         let router = Border::new(Tick(0), routers, std::mem::take(&mut settings.exports))?;
-        let timing = Timing {
-            hello: settings.advertise_interval,
-            dead: settings.dead_interval,
-            resolve: settings.resolve_every,
-        };
         let (seen, watched) = mpsc::sync_channel(1);
-        let over = Arc::clone(&is_over);
-        let meeting = met
-            .filter(|(_, _, hosts)| settings.discover || !hosts.is_empty())
-            .map(|(names, signer, hosts)| {
-                Meeting::start(names, timing, signer, hosts, &mut endpoint, &over)
-            })
-            .transpose()
-            .map_err(Error::Thread)?;
         let watched_for = Watch {
             node: settings.node,
             announce: settings.announce,
             learned: settings.learned,
-            lans: settings.discover,
+            lans: areas.iter().any(Own::discovers),
         };
-        let watch = watch::start(watched_for, over, seen);
+        let watch = watch::start(watched_for, Arc::clone(&is_over), seen);
         Ok(Self {
             node,
             is_over,
@@ -223,7 +202,6 @@ impl Shell {
             announced: BTreeMap::new(),
             looked: false,
             installed: BTreeSet::new(),
-            meeting,
             link_watch: settings.link_watch,
             links: BTreeMap::new(),
             look_at: Tick(0),
@@ -247,7 +225,7 @@ impl Shell {
                         let now = self.now();
                         self.announced.clear();
                         self.router.each(now, |router| router.forwarder_restarted(now));
-                        self.meeting_forgets(now);
+                        self.meetings_forget(now);
                     }
                     if let Err(error) = self.serve(&mut connection) {
                         tracing::warn!(
@@ -297,7 +275,7 @@ impl Shell {
         self.meet(now);
         self.flush(connection)?;
         let due = self.router.poll_timeout().min(self.endpoint.poll_timeout());
-        let due = due.min(self.meeting_due());
+        let due = due.min(self.meetings_due());
         let patience = due.since(self.now()).min(TURN);
         let mut frames = Vec::new();
         connection.receive(patience, &mut |frame| frames.push(frame.to_vec()))?;
@@ -358,7 +336,7 @@ impl Shell {
             Whose::Router(id) => {
                 self.router.completed(now, id, answer.result.map(|done| done.face));
             }
-            Whose::Meet(id) => self.met(now, id, answer.result),
+            Whose::Meet(at, id) => self.met(now, at, id, answer.result),
             Whose::Nobody => {}
         }
     }
@@ -388,8 +366,8 @@ impl Shell {
                     }
                 }
                 Event::Interest { prefix, incoming } => {
-                    if self.meeting.as_ref().is_some_and(|meeting| meeting.prefix == prefix) {
-                        self.greeted(now, &incoming);
+                    if let Some(at) = self.areas.iter().position(|area| area.meets_by(prefix)) {
+                        self.greeted(now, at, &incoming);
                         continue;
                     }
                     let interest = incoming.interest();
@@ -412,7 +390,7 @@ impl Shell {
                 self.router.each(now, |router| router.retry_links(now));
             } else {
                 self.router.each(now, |router| router.face_down(now, event.face_id));
-                self.meeting_lost(now, event.face_id);
+                self.meetings_lose(now, event.face_id);
             }
         } else if let Some(answer) = self.commands.answered(id, packet) {
             self.completed(now, answer);
@@ -425,7 +403,7 @@ impl Shell {
         let now = self.now();
         let at = match &check {
             Check::Router(id) => self.router.asker(*id),
-            Check::Hello(..) => 0,
+            Check::Hello { at, .. } => *at,
         };
         let Some(area) = self.areas.get_mut(at) else { return };
         let wanted = match area.trust.check(&packet, face, unix_now_ms()) {
@@ -472,7 +450,9 @@ impl Shell {
     fn judged(&mut self, now: Tick, check: Check, packet: &Packet, verdict: Verdict) {
         match check {
             Check::Router(id) => self.router.verified(now, id, verdict),
-            Check::Hello(face, hello) => self.greeting_judged(now, face, &hello, packet, verdict),
+            Check::Hello { at, lan, hello } => {
+                self.greeting_judged(now, at, lan, &hello, packet, verdict);
+            }
         }
     }
 
@@ -484,15 +464,19 @@ impl Shell {
         }
         self.look_at = now.plus_ms(LOOK_MS);
         self.look_at_held(now);
-        self.meeting_looks(now);
+        self.meetings_look(now);
         self.tell_links();
         if !self.learned_there.is_empty() {
             self.announce(now);
         }
         self.look_at_keys(now);
-        let met = self.meeting.as_ref().map_or_else(Default::default, |m| m.meet.counters);
+        let mut met = Met::default();
+        for area in &self.areas {
+            met += area.meeting.as_ref().map_or_else(Met::default, |m| m.meet.counters);
+        }
         self.shown.set(self.with_dates(Figures::of(&self.router, met)));
     }
+
     fn look_at_held(&mut self, now: Tick) {
         for (at, area) in self.areas.iter_mut().enumerate() {
             let Some(held) = area.held.as_mut().and_then(held::Watched::look) else { continue };

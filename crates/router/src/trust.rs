@@ -20,6 +20,9 @@ use std::sync::Arc;
 const REVOKED: &str = "revoked";
 /// Seconds between two looks at anchor and list.
 const REFRESH_S: u64 = 5;
+/// A certificate that nobody had is asked for again after this time: its owner's words may come before
+/// the way to it.
+const ASK_AGAIN_MS: u64 = 1_000;
 
 /// What is checked.
 #[derive(Debug)]
@@ -93,7 +96,8 @@ impl Trust {
         Ok(Self::by(Guard::open(settings, base, now_ms)?, keys))
     }
 
-    fn by(guard: Guard, keys: &Keys) -> Self {
+    fn by(mut guard: Guard, keys: &Keys) -> Self {
+        guard.validator_mut().ask_again_after(ASK_AGAIN_MS);
         let own = keys.certificate.clone();
         Self::Rules(Box::new(Rules { guard, own, fetches: BTreeMap::new() }))
     }
@@ -432,6 +436,17 @@ mod tests {
         let narrow = text.replace(" | \"b\"", "");
         let why = judged(&mut schema(&narrow), &packet, &second, NOW).unwrap_err();
         assert!(why.contains("/net/b"), "{why}");
+    }
+
+    #[test]
+    fn a_certificate_that_nobody_had_is_asked_for_again_after_a_second() {
+        let place = tempfile::tempdir().unwrap();
+        let (_, second, mut trust, packet) = two(place.path());
+        let Step::Fetch(wanted) = trust.check(&packet, Some(7), NOW) else { panic!("unknown") };
+        trust.answered(&wanted, None, NOW);
+        let soon = trust.check(&packet, Some(7), NOW + ASK_AGAIN_MS - 1);
+        assert!(matches!(soon, Step::Done(Verdict::Bad(_))), "not for each packet");
+        assert_eq!(judged(&mut trust, &packet, &second, NOW + ASK_AGAIN_MS), Ok(()));
     }
 
     #[test]

@@ -131,6 +131,7 @@ fn networks_of_a_border_and_what_they_tell_each_other_are_checked() {
     for (text, key) in [
         ("[[routing.area]]\nnetwork = \"/net\"\n".to_owned(), "routing.area[0].network"),
         (format!("{far}router = \"/net/a\"\n"), "routing.area[0].router"),
+        (format!("{far}accept = [\"no name\"]\n"), "routing.area[0].accept"),
         (format!("{far}{link}{link}"), "routing.area[0].neighbour"),
         (export.to_owned(), "routing.export[0].from"),
         (format!("{far}{export}{export}"), "routing.export[1].to"),

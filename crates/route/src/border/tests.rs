@@ -1,6 +1,9 @@
 use super::*;
 use crate::Config;
+use crate::codec::PrefixOps;
 use onym_crypto::Signer;
+use onym_wire::name::Component;
+use onym_wire::{Data, InterestBuilder};
 
 const UNIX_MS: u64 = 1_700_000_000_000;
 
@@ -124,4 +127,71 @@ fn a_network_that_is_full_refuses_what_the_others_have_and_counts_it() {
         announce(&mut border, &format!("/app/{i}"), 1);
     }
     assert_eq!((told(&border).len(), border.refused()), (2, 3));
+}
+
+/// What is answered to a program of the host that asks for a dataset.
+fn asked(border: &mut Border, name: &Name) -> Option<serde_json::Value> {
+    let builder = InterestBuilder { nonce: Some([1; 4]), ..InterestBuilder::new(name.as_ref()) };
+    let mut wire = Vec::new();
+    builder.write(&mut wire);
+    while border.poll_transmit(Tick(2)).is_some() {}
+    border.receive(Tick(2), &Inbound::bare(&wire));
+    let answer = border.poll_transmit(Tick(2))?;
+    serde_json::from_slice(Data::parse(&answer.wire).unwrap().content).ok()
+}
+
+fn nested(name: &Name) -> Component<'static> {
+    let mut wire = Vec::new();
+    name.as_ref().write_tlv(&mut wire);
+    Component::generic(wire.leak())
+}
+
+#[test]
+fn each_network_answers_about_itself_and_the_first_one_for_the_host() {
+    let mut border = border(vec![export("/in", "/out", &[])]);
+    announce(&mut border, "/app", 4);
+    let local = name("/localhost/nlsr");
+    let of = |network: &str| name("/localhost/nlsr/area").with(nested(&name(network)));
+    let word =
+        |name: &Name, word: &'static str| name.clone().with(Component::generic(word.as_bytes()));
+    let seen = asked(&mut border, &word(&local, "view")).unwrap();
+    assert_eq!((&seen["router"], &seen["networks"][1]), (&"/in/x".into(), &"/out".into()));
+    for (network, router) in [("/in", "/in/x"), ("/out", "/out/x")] {
+        let seen = asked(&mut border, &word(&of(network), "view")).unwrap();
+        assert_eq!(seen["router"], router);
+    }
+    assert_eq!(asked(&mut border, &word(&of("/else"), "view")), None);
+    // What comes from another network is told as that.
+    let app = nested(&name("/app"));
+    let explained = asked(&mut border, &word(&of("/out"), "explain").with(app)).unwrap();
+    let outside = &explained["outside"];
+    assert_eq!((&outside["announced"], &outside["through"][0]), (&4.into(), &"/in".into()));
+    let at_home = asked(&mut border, &word(&local, "explain").with(app)).unwrap();
+    assert_eq!((&at_home["local"], &at_home["outside"]), (&4.into(), &serde_json::Value::Null));
+    // Programs announce in the first network only.
+    let verb = word(&word(&of("/out"), "rib"), "register").with(Component::generic(b""));
+    assert_eq!(asked(&mut border, &verb), None);
+    assert_eq!(border.routers()[1].prefixes().local().count(), 0);
+}
+
+#[test]
+fn what_a_router_says_beyond_its_networks_names_is_neither_used_nor_told() {
+    let mut config = Config::new(name("/in"), name("/in/x"), UNIX_MS / 1000, 7);
+    config.accept = vec![name("/in"), name("/shared")];
+    let bounded = Router::new(Tick(0), config, Signer::digest(), UNIX_MS).unwrap();
+    let all = vec![export("/in", "/out", &[("/in", false)])];
+    let mut border = Border::new(Tick(0), vec![bounded, router("/out")], all).unwrap();
+    let add = |uri: &str| PrefixAdd { name: name(uri), cost: 0, through: Vec::new() };
+    let lies = ["/", "/out", "/out/app", "/inn", "/in/app", "/shared"].map(add);
+    let evil = name("/in/evil");
+    let ops = PrefixOps { exit_router: evil.clone(), adds: lies.into(), ..PrefixOps::default() };
+    let mut content = Vec::new();
+    ops.write(&mut content);
+    for at in 0..2 {
+        border.with(Tick(1), at, |r| r.on_operations(evil.clone(), &content));
+    }
+    let known = |at: usize| border.routers()[at].prefixes().remote().map(|n| n.to_string());
+    assert_eq!(known(0).collect::<Vec<_>>(), ["/in/app", "/shared"]);
+    assert_eq!(border.routers()[0].view(Tick(1)).counters.not_accepted, 4);
+    assert_eq!(known(1).count(), 6, "without a list anything is accepted");
 }

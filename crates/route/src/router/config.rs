@@ -45,6 +45,8 @@ pub struct Config {
     pub table: Limits,
     /// Bounds of the prefix tables.
     pub prefixes: PrefixLimits,
+    /// Prefixes that other routers of the network may announce, and all under them; empty for any.
+    pub accept: Vec<Name>,
     /// Whether `/localhost/nlsr/rib/…` announces prefixes. Every program of the host can, as those
     /// commands carry no signature.
     pub readvertise: bool,
@@ -69,6 +71,7 @@ impl Config {
             neighbours_max: 256,
             table: Limits::default(),
             prefixes: PrefixLimits::default(),
+            accept: Vec::new(),
             readvertise: true,
             seed,
         }

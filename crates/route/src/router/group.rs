@@ -139,7 +139,7 @@ impl Router {
     }
 
     /// What the router `node` published. It speaks for itself only.
-    pub(super) fn on_operations(&mut self, node: Name, content: &[u8]) {
+    pub(crate) fn on_operations(&mut self, node: Name, content: &[u8]) {
         if let Some(ops) = self.operations(&node, content) {
             self.apply(node, ops);
         }
@@ -163,6 +163,12 @@ impl Router {
     fn apply(&mut self, node: Name, mut ops: PrefixOps) {
         // What came through this network leads back into it.
         ops.adds.retain(|add| !add.through.contains(&self.names.network));
+        let heard = ops.adds.len();
+        let accept = &self.config.accept;
+        let is_accepted =
+            |name: &Name| accept.iter().any(|a| a.as_ref().is_prefix_of(name.as_ref()));
+        ops.adds.retain(|add| accept.is_empty() || is_accepted(&add.name));
+        self.counters.not_accepted += (heard - ops.adds.len()) as u64;
         self.counters.prefix_operations += 1;
         let changed = self.prefixes.apply(&Arc::new(node), &ops);
         self.reaches_change(&changed);
@@ -284,9 +290,15 @@ impl Router {
         here.into_iter().chain(exits).filter(apart).min_by_key(|(cost, _)| *cost)
     }
 
-    /// Another network is on this host: changes of what is reached are reported from now on.
-    pub(crate) fn become_border(&mut self) {
+    /// There are several networks on this host: changes of what is reached are reported from now on.
+    pub(crate) fn become_border(&mut self, networks: Vec<Name>) {
         self.is_border = true;
+        self.networks = networks;
+    }
+
+    /// Programs of the host are served by another router: this one answers about its network only.
+    pub(crate) fn leave_programs(&mut self) {
+        self.endpoint.stop_serving(self.served.local);
     }
 
     /// A prefix whose reach may be another since this was asked; only at a border.

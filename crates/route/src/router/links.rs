@@ -170,6 +170,12 @@ impl Router {
         used.filter_map(|n| Some((n.face()?, n.cost())))
     }
 
+    /// Whether this router speaks or is heard by `face`: it has a link there.
+    #[must_use]
+    pub fn has_face(&self, face: u64) -> bool {
+        self.links.faces.contains(&face) || self.heard_by().any(|(_, by)| by == face)
+    }
+
     /// Neighbours that are heard, by each face.
     pub fn heard_by(&self) -> impl Iterator<Item = (&Name, u64)> {
         self.neighbours.iter().flat_map(|n| n.faces.iter().map(|f| (&*n.name, f.face)))

@@ -15,24 +15,34 @@ const SEGMENT_LEN: usize = 7000;
 /// Answers of several segments that are kept for who reads them.
 const KEPT: usize = 8;
 
+/// Components of [`prefix`].
+const LOCAL_LEN: usize = 2;
+/// Components of [`area_prefix`].
+pub(super) const AREA_LEN: usize = 4;
+
 /// `/localhost/nlsr`.
 pub(super) fn prefix() -> Name {
     Name::new().with(Component::generic(b"localhost")).with(Component::generic(b"nlsr"))
 }
 
+/// `/localhost/nlsr/area/<network>`, the name in one component: datasets of this network, which is one of
+/// several of a host.
+pub(super) fn area_prefix(network: NameRef<'_>) -> Name {
+    let mut wire = Vec::new();
+    network.write_tlv(&mut wire);
+    prefix().with(Component::generic(b"area")).with(Component::generic(&wire))
+}
+
 impl Router {
     pub(super) fn serve_local(&mut self, now: Tick, incoming: &Incoming) {
         let interest = incoming.interest();
-        let rest = interest.name.suffix(2);
+        let rest = interest.name.suffix(LOCAL_LEN);
         let word = |index| rest.get(index).filter(|c| c.is_generic()).map(|c| c.value);
         match (word(0), word(1)) {
             (Some(b"rib"), Some(verb @ (b"register" | b"unregister"))) => {
                 self.serve_command(now, incoming, verb == b"register");
             }
-            (Some(what @ (b"status" | b"view" | b"explain")), _) => {
-                self.serve_dataset(now, incoming, what);
-            }
-            _ => {}
+            _ => self.serve_dataset(now, incoming, LOCAL_LEN),
         }
     }
 
@@ -77,11 +87,12 @@ impl Router {
         })
     }
 
-    fn serve_dataset(&mut self, now: Tick, incoming: &Incoming, what: &[u8]) {
+    /// The dataset whose word is component `at` of the name.
+    pub(super) fn serve_dataset(&mut self, now: Tick, incoming: &Incoming, at: usize) {
         let name = incoming.interest().name;
         let versioned = name.components().position(|c| c.as_version().is_some());
-        if let Some(at) = versioned {
-            let (version, segment) = (name.prefix(at + 1), name.get(at + 1));
+        if let Some(end) = versioned {
+            let (version, segment) = (name.prefix(end + 1), name.get(end + 1));
             let kept = self.answers.iter().find(|(kept, _)| kept.as_ref() == version).cloned();
             let segment = segment.and_then(Component::as_segment);
             if let (Some((version, content)), Some(segment)) = (kept, segment) {
@@ -89,7 +100,7 @@ impl Router {
             }
             return;
         }
-        let Some(content) = self.dataset(now, what, name) else { return };
+        let Some(content) = self.dataset(now, name.suffix(at)) else { return };
         let mut version = name.to_name();
         version.append_version(self.unix_ms(now));
         self.answer(now, incoming, &version, &content, 0);
@@ -99,10 +110,11 @@ impl Router {
         }
     }
 
-    /// The content of a dataset; JSON for those of ours.
-    fn dataset(&mut self, now: Tick, what: &[u8], name: NameRef<'_>) -> Option<Vec<u8>> {
-        let argument = || NameRef::parse(name.get(3)?.value).ok().map(|name| name.to_name());
-        match what {
+    /// The content of a dataset, by its word and what is asked about; JSON for those of ours.
+    fn dataset(&mut self, now: Tick, asked: NameRef<'_>) -> Option<Vec<u8>> {
+        let word = asked.get(0).filter(|c| c.is_generic())?;
+        let argument = || NameRef::parse(asked.get(1)?.value).ok().map(|name| name.to_name());
+        match word.value {
             b"status" => {
                 let mut content = Vec::new();
                 self.status().write(&mut content);

@@ -170,6 +170,8 @@ pub struct Counters {
     pub fetch_failures: u64,
     /// Operations on prefix tables of others.
     pub prefix_operations: u64,
+    /// Prefixes of others that the configuration does not accept from them.
+    pub not_accepted: u64,
     /// Operations of ours that could not be published.
     pub unpublished: u64,
     /// Probes of links sent.
@@ -205,6 +207,7 @@ impl std::ops::AddAssign for Counters {
         self.deltas += other.deltas;
         self.fetch_failures += other.fetch_failures;
         self.prefix_operations += other.prefix_operations;
+        self.not_accepted += other.not_accepted;
         self.unpublished += other.unpublished;
         self.probes += other.probes;
         self.probes_lost += other.probes_lost;

@@ -14,6 +14,8 @@ const PREFIXES_SHOWN: usize = 10_000;
 pub struct View {
     /// The network.
     pub network: String,
+    /// All networks of this host, the one that serves its programs first.
+    pub networks: Vec<String>,
     /// The router.
     pub router: String,
     /// Its bootstrap time, seconds since the Unix epoch.
@@ -28,6 +30,8 @@ pub struct View {
     pub destinations: Vec<DestinationView>,
     /// Prefixes that programs here announce, with their cost.
     pub local_prefixes: Vec<(String, u64)>,
+    /// Prefixes that this host has in other networks.
+    pub outside_prefixes: Vec<OutsideView>,
     /// Prefixes of other routers.
     pub prefixes: Vec<PrefixView>,
     /// Neighbours that are held down.
@@ -112,6 +116,21 @@ pub struct PrefixView {
     pub ways: Vec<(u64, u64)>,
 }
 
+/// A prefix that this host has in another network.
+#[derive(Debug, Clone, Serialize)]
+pub struct OutsideView {
+    /// The prefix.
+    pub prefix: String,
+    /// Cost at which this host reaches it there, or of its summary.
+    pub cost: u64,
+    /// Cost at which it is announced in this network; none where no export says so.
+    pub announced: Option<u64>,
+    /// The networks that it came through, the first one first, as far as it is announced.
+    pub through: Vec<String>,
+    /// Whether it stands for all under it.
+    pub is_summary: bool,
+}
+
 /// A router that is reached.
 #[derive(Debug, Clone, Serialize)]
 pub struct DestinationView {
@@ -147,6 +166,8 @@ pub struct Explanation {
     pub prefix: Option<String>,
     /// Cost at which programs here announce it.
     pub local: Option<u64>,
+    /// What this host has of it in another network.
+    pub outside: Option<OutsideView>,
     /// In a sentence.
     pub summary: String,
     /// Faces in use, best first, with the cost by each.
@@ -208,6 +229,7 @@ impl Router {
             exits: self.prefixes.exits(name).map(|(r, cost)| (r.to_string(), cost)).collect(),
             ways: self.prefix_ways(name),
         };
+        let outside = self.prefixes.outsides().map(|(name, outside)| outside_view(name, outside));
         let refused = |refusal: &super::Refusal| RefusalView {
             router: refusal.router.to_string(),
             key: refusal.key.as_ref().map(Name::to_string),
@@ -216,6 +238,7 @@ impl Router {
         };
         View {
             network: self.names.network.to_string(),
+            networks: self.networks.iter().map(Name::to_string).collect(),
             router: self.own.to_string(),
             boot: self.config.boot,
             seq: self.publisher.seq,
@@ -223,6 +246,7 @@ impl Router {
             links: links.collect(),
             destinations: destinations.collect(),
             local_prefixes: self.prefixes.local().map(|(n, cost)| (n.to_string(), cost)).collect(),
+            outside_prefixes: outside.take(PREFIXES_SHOWN).collect(),
             prefixes: self.prefixes.remote().take(PREFIXES_SHOWN).map(prefix).collect(),
             held: self.links.held().map(Name::to_string).collect(),
             folder: self.config.folder.clone(),
@@ -243,11 +267,12 @@ impl Router {
             };
             let (ways, routers) = (self.face_hops(name), vec![router]);
             let name = name.to_string();
-            return Explanation { name, prefix: None, local: None, summary, ways, routers };
+            let (prefix, local, outside) = (None, None, None);
+            return Explanation { name, prefix, local, outside, summary, ways, routers };
         }
         let prefixes = (0..=name.len()).rev().map(|len| name.as_ref().prefix(len).to_name());
         let announced = |prefix: &Name| {
-            self.prefixes.local_cost(prefix).is_some()
+            self.prefixes.host_cost(prefix).is_some()
                 || self.prefixes.exits(prefix).next().is_some()
         };
         let Some(prefix) = prefixes.into_iter().find(announced) else {
@@ -255,6 +280,7 @@ impl Router {
                 name: name.to_string(),
                 prefix: None,
                 local: None,
+                outside: None,
                 summary: "nobody announces it: routes are announced only where an application or \
                           operator says so (origin client)"
                     .to_owned(),
@@ -266,13 +292,15 @@ impl Router {
         let routers: Vec<_> = exits.map(|(r, cost)| self.explain_router(r, cost)).collect();
         let ways = self.prefix_ways(&prefix);
         let local = self.prefixes.local_cost(&prefix);
-        let summary = match (ways.first(), local) {
-            (Some((face, cost)), _) => format!("by face {face} at cost {cost}"),
-            (None, Some(_)) => "announced here, and nobody is nearer".to_owned(),
-            (None, None) => "its routers are not reached".to_owned(),
+        let outside = self.prefixes.outside(&prefix).map(|found| outside_view(&prefix, found));
+        let summary = match (ways.first(), local, &outside) {
+            (Some((face, cost)), ..) => format!("by face {face} at cost {cost}"),
+            (None, Some(_), _) => "announced here, and nobody is nearer".to_owned(),
+            (None, None, Some(_)) => "another network of this host is nearest".to_owned(),
+            (None, None, None) => "its routers are not reached".to_owned(),
         };
         let (name, prefix) = (name.to_string(), Some(prefix.to_string()));
-        Explanation { name, prefix, local, summary, ways, routers }
+        Explanation { name, prefix, local, outside, summary, ways, routers }
     }
 
     /// Neighbours, and those of them that do not hear this router.
@@ -306,5 +334,16 @@ impl Router {
 
     fn label(&self, peer: crate::PeerId) -> String {
         self.neighbour_name(peer).map_or_else(|| "gone".to_owned(), Name::to_string)
+    }
+}
+
+fn outside_view(prefix: &Name, outside: &crate::prefixes::Outside) -> OutsideView {
+    let through = outside.told.iter().flat_map(|told| &told.through);
+    OutsideView {
+        prefix: prefix.to_string(),
+        cost: outside.cost,
+        announced: outside.told.as_ref().map(|told| told.cost),
+        through: through.map(Name::to_string).collect(),
+        is_summary: outside.is_summary,
     }
 }

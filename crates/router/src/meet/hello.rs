@@ -21,29 +21,34 @@ const LIFETIME_MS: u64 = 1000;
 /// To the forwarder here and the one there.
 const HOP_LIMIT: u8 = 2;
 
-/// `/localhop/N/32=DV/32=ADS/32=FIND`: Interests carry the hello as a Data.
-pub(crate) fn interests(names: &Names) -> Name {
-    names.sync.clone().with(Component::keyword(WORD))
-}
-
 /// `/localhop/R/32=DV/32=ADV/32=FIND`: that Data.
 fn data_name(router: NameRef<'_>) -> Name {
     names::advert_prefix(router).with(Component::keyword(WORD))
 }
 
-/// What was said.
+/// What a router says on a link with several peers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Hello {
-    pub(crate) router: Name,
+pub struct Hello {
+    /// The router.
+    pub router: Name,
     /// SignatureTime: a later hello has a later one; 0 when there is none.
-    pub(crate) signed_ms: u64,
-    pub(crate) interval_ms: u64,
-    pub(crate) reach: Vec<FaceUri>,
+    pub signed_ms: u64,
+    /// Time until it says so again, in milliseconds.
+    pub interval_ms: u64,
+    /// Where it is reached.
+    pub reach: Vec<FaceUri>,
 }
 
 impl Hello {
+    /// `/localhop/N/32=DV/32=ADS/32=FIND`: Interests carry the hello as a Data.
+    #[must_use]
+    pub fn prefix(names: &Names) -> Name {
+        names.sync.clone().with(Component::keyword(WORD))
+    }
+
     /// Reads a hello and gives the Data whose signature is to be checked.
-    pub(crate) fn read(names: &Names, incoming: &Incoming) -> Option<(Self, Packet)> {
+    #[must_use]
+    pub fn read(names: &Names, incoming: &Incoming) -> Option<(Self, Packet)> {
         let interest = incoming.interest();
         onym_crypto::verify::check_parameters_digest(&interest).ok()?;
         let packet = Packet::parse(interest.app_parameters?).ok()?;
@@ -57,8 +62,9 @@ impl Hello {
         Some((hello, packet))
     }
 
-    /// The Interest that says it, with a Nonce.
-    pub(crate) fn write(&self, names: &Names, signer: &Signer, nonce: [u8; 4]) -> Option<Vec<u8>> {
+    /// The Interest that says it, with a Nonce; none when it cannot be signed.
+    #[must_use]
+    pub fn write(&self, names: &Names, signer: &Signer, nonce: [u8; 4]) -> Option<Vec<u8>> {
         let mut content = Vec::new();
         for uri in self.reach.iter().take(REACH_MAX) {
             tlv::put_tlv(&mut content, REACH, uri.to_string().as_bytes());
@@ -69,7 +75,7 @@ impl Hello {
         let info = SignatureInfo { time: Some(self.signed_ms), ..signer.info() };
         let mut data = Vec::new();
         builder.write(&mut data, &info, |signed| signer.sign(&[signed])).ok()?;
-        let name = interests(names);
+        let name = Self::prefix(names);
         let interest = InterestBuilder {
             nonce: Some(nonce),
             lifetime_ms: Some(LIFETIME_MS),

@@ -87,6 +87,19 @@ pub struct Counters {
     pub full: u64,
 }
 
+impl std::ops::AddAssign for Counters {
+    /// The sums of both.
+    fn add_assign(&mut self, other: Self) {
+        self.said += other.said;
+        self.taken += other.taken;
+        self.refused += other.refused;
+        self.flooded += other.flooded;
+        self.replayed += other.replayed;
+        self.elsewhere += other.elsewhere;
+        self.full += other.full;
+    }
+}
+
 fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
@@ -342,6 +355,17 @@ impl Meet {
                 self.outputs.push_back(Output::Make { id, way, mtu });
             }
         }
+    }
+
+    /// Begins to make a face to `uri` for the next host, and tells the number.
+    #[cfg(test)]
+    pub(crate) fn make_for_tests(&mut self, now: Tick, uri: &str) -> u64 {
+        let way = Way { kind: lan::Kind::Udp4, uri: uri.to_owned(), local: None };
+        let link = Link { uri: uri.to_owned(), mtu: None, cost: 1 };
+        self.resolved(now, self.peers.len(), &link, vec![way]);
+        self.handle_timeout(now);
+        self.outputs.clear();
+        self.next_id - 1
     }
 
     pub(crate) fn poll_output(&mut self) -> Option<Output> {

@@ -1,16 +1,19 @@
 //! The shell's state for each network: keys, trust, neighbours held down.
 
 use super::Error;
-use crate::names::{self, Host};
+use super::meeting::{Meeting, Timing};
+use crate::names;
 use crate::renewal::{Served, Watched};
 use crate::state::Keys;
 use crate::trust::Trust;
 use crate::{Area, Schema, Settings, held, next_boot};
 use onym_crypto::Signer;
 use onym_crypto::edge::random_u64;
-use onym_endpoint::Endpoint;
+use onym_endpoint::{Endpoint, PrefixId};
 use onym_route::{Config, Router};
 use onym_tables::Tick;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// A network, as long as the router runs.
 pub(super) struct Own {
@@ -18,15 +21,20 @@ pub(super) struct Own {
     pub(super) served: Served,
     pub(super) keys: Option<Watched>,
     pub(super) held: Option<held::Watched>,
+    /// For neighbours that are looked for, or named by their hosts.
+    pub(super) meeting: Option<Meeting>,
 }
 
-/// What starts the router of one network.
-pub(super) struct Opened {
-    pub(super) own: Own,
-    pub(super) router: Router,
-    pub(super) signer: Signer,
-    /// Neighbours that are named by host.
-    pub(super) hosts: Vec<Host>,
+impl Own {
+    /// Whether neighbours are looked for.
+    pub(super) fn discovers(&self) -> bool {
+        self.meeting.as_ref().is_some_and(|meeting| meeting.discover)
+    }
+
+    /// Whether hellos under this prefix are for it.
+    pub(super) fn meets_by(&self, prefix: PrefixId) -> bool {
+        self.meeting.as_ref().is_some_and(|meeting| meeting.prefix == prefix)
+    }
 }
 
 /// Opens the files of a network, serves its certificate and makes its router.
@@ -35,8 +43,9 @@ pub(super) fn open(
     area: Area,
     endpoint: &mut Endpoint,
     unix_ms: u64,
-) -> Result<Opened, Error> {
-    let Area { network, router, links, state, keys: folder, trust } = area;
+    is_over: &Arc<AtomicBool>,
+) -> Result<(Own, Router), Error> {
+    let Area { network, router, links, discover, accept, state, keys: folder, trust } = area;
     // Names first: a mistake there shall leave no files.
     onym_route::Names::new(network.clone(), router.clone())?;
     let watched =
@@ -52,6 +61,7 @@ pub(super) fn open(
     let (hosts, links) = names::split(links);
     let config = Config {
         links,
+        accept,
         advertise_interval: settings.advertise_interval,
         dead_interval: settings.dead_interval,
         readvertise: settings.readvertise,
@@ -75,5 +85,14 @@ pub(super) fn open(
         debug_assert!(prefix.is_ok(), "the first prefixes have room");
         served.renew(keys.certificate, unix_ms);
     }
-    Ok(Opened { own: Own { trust, served, keys: watched, held }, router, signer, hosts })
+    let meeting = match discover || !hosts.is_empty() {
+        true => {
+            let (names, timing) =
+                (router.names().clone(), Timing { discover, ..Timing::of(settings) });
+            let meeting = Meeting::start(names, timing, signer, hosts, endpoint, is_over);
+            Some(meeting.map_err(Error::Thread)?)
+        }
+        false => None,
+    };
+    Ok((Own { trust, served, keys: watched, held, meeting }, router))
 }

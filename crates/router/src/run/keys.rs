@@ -24,7 +24,7 @@ impl Shell {
                         );
                     }
                     self.router.with(now, at, |router| router.renew(keys.signer.clone()));
-                    if let Some(meeting) = self.meeting.as_mut().filter(|_| at == 0) {
+                    if let Some(meeting) = &mut area.meeting {
                         meeting.renew(keys.signer.clone());
                     }
                     area.trust.renew(&keys);

@@ -2,8 +2,10 @@
 
 use super::told::tell;
 use super::{Check, Shell};
+use crate::Settings;
 use crate::command::{Done, Order, Whose};
-use crate::meet::hello::{self, Hello};
+use crate::meet::hello::Hello;
+use crate::meet::lan::Lan;
 use crate::meet::{Made, Meet, Output};
 use crate::names::{self, Found, Host};
 use onym_crypto::Signer;
@@ -19,8 +21,10 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
-/// Times of meeting.
+/// Times of meeting, and whether neighbours are looked for.
 pub(super) struct Timing {
+    /// On links with several peers.
+    pub(super) discover: bool,
     /// Between two hellos.
     pub(super) hello: Duration,
     /// Silence after which another way is tried.
@@ -29,9 +33,22 @@ pub(super) struct Timing {
     pub(super) resolve: Duration,
 }
 
-/// What a router has that meets neighbours.
+impl Timing {
+    /// Those of `settings`, for neighbours named by hosts.
+    pub(super) fn of(settings: &Settings) -> Self {
+        Self {
+            discover: false,
+            hello: settings.advertise_interval,
+            dead: settings.dead_interval,
+            resolve: settings.resolve_every,
+        }
+    }
+}
+
+/// What a router has that meets neighbours, in one network.
 pub(super) struct Meeting {
     pub(super) meet: Meet,
+    pub(super) discover: bool,
     pub(super) prefix: PrefixId,
     names: Names,
     signer: Signer,
@@ -49,13 +66,14 @@ impl Meeting {
         endpoint: &mut Endpoint,
         is_over: &Arc<AtomicBool>,
     ) -> io::Result<Self> {
-        let prefix = endpoint.serve(hello::interests(&names)).map_err(io::Error::other)?;
+        let prefix = endpoint.serve(Hello::prefix(&names)).map_err(io::Error::other)?;
         let found = match hosts.is_empty() {
             true => None,
             false => Some(names::follow(hosts.clone(), timing.resolve, Arc::clone(is_over))?),
         };
         let meet = Meet::new(names.router.clone(), timing.hello, timing.dead, random_u64());
-        Ok(Self { meet, prefix, names, signer, signed_ms: 0, hosts, found })
+        let discover = timing.discover;
+        Ok(Self { meet, discover, prefix, names, signer, signed_ms: 0, hosts, found })
     }
 
     /// Signs by another certificate from now on.
@@ -78,57 +96,88 @@ impl Meeting {
 }
 
 impl Shell {
-    pub(super) fn meeting_due(&self) -> Tick {
-        self.meeting.as_ref().map_or(Tick::NEVER, |meeting| meeting.meet.poll_timeout())
+    /// The meetings, each with the number of its network.
+    fn meetings(&mut self) -> impl Iterator<Item = (usize, &mut Meeting)> {
+        let areas = self.areas.iter_mut().enumerate();
+        areas.filter_map(|(at, area)| Some((at, area.meeting.as_mut()?)))
+    }
+
+    fn meeting(&mut self, at: usize) -> Option<&mut Meeting> {
+        self.areas.get_mut(at)?.meeting.as_mut()
+    }
+
+    pub(super) fn meetings_due(&self) -> Tick {
+        let meetings = self.areas.iter().filter_map(|area| area.meeting.as_ref());
+        meetings.map(|meeting| meeting.meet.poll_timeout()).min().unwrap_or(Tick::NEVER)
     }
 
     /// Takes what was found, and does what follows.
     pub(super) fn meet(&mut self, now: Tick) {
-        let Some(meeting) = &mut self.meeting else { return };
-        while let Some(found) = meeting.found.as_ref().and_then(|found| found.try_recv().ok()) {
-            if let Some(host) = meeting.hosts.get(found.index) {
-                meeting.meet.resolved(now, found.index, &host.link, found.ways);
+        for (_, meeting) in self.meetings() {
+            while let Some(found) = meeting.found.as_ref().and_then(|found| found.try_recv().ok()) {
+                if let Some(host) = meeting.hosts.get(found.index) {
+                    meeting.meet.resolved(now, found.index, &host.link, found.ways);
+                }
             }
+            meeting.meet.handle_timeout(now);
         }
-        meeting.meet.handle_timeout(now);
-        self.meeting_obeys(now);
+        self.meetings_obey(now);
     }
 
-    fn meeting_obeys(&mut self, now: Tick) {
-        while let Some(output) =
-            self.meeting.as_mut().and_then(|meeting| meeting.meet.poll_output())
-        {
-            match output {
-                Output::Say { lan, reach, interval_ms } => {
-                    let Some(meeting) = &mut self.meeting else { return };
-                    if let Some(wire) = meeting.greeting(reach, interval_ms) {
-                        self.endpoint.notify(wire, Some(lan));
-                    }
-                }
-                Output::Make { id, way, mtu } => {
-                    let order = Order::Make { uri: way.uri, local: way.local, mtu };
-                    self.order(now, Whose::Meet(id), order);
-                }
-                Output::Destroy { face } => self.order(now, Whose::Nobody, Order::Destroy { face }),
-                Output::Up { face, link } => {
-                    tracing::info!(target: "onym::route", uri = link.uri, face, "a link is there");
-                    let taken = self.router.with(now, 0, |router| router.link_up(now, face, link));
-                    if taken != Some(true) {
-                        tracing::warn!(target: "onym::route", face, "too many links: it is not used");
-                    }
-                }
-                Output::Down { face } => {
-                    tracing::info!(target: "onym::route", face, "a link is not there any more");
-                    self.router.with(now, 0, |router| router.link_down(now, face));
-                }
+    fn meetings_obey(&mut self, now: Tick) {
+        for at in 0..self.areas.len() {
+            while let Some(output) = self.meeting(at).and_then(|meeting| meeting.meet.poll_output())
+            {
+                self.meeting_obeys(now, at, output);
             }
         }
     }
 
-    /// The forwarder made a face, or did not.
-    pub(super) fn met(&mut self, now: Tick, id: u64, result: Result<Done, CommandError>) {
-        let Some(meeting) = &mut self.meeting else { return };
+    fn meeting_obeys(&mut self, now: Tick, at: usize, output: Output) {
+        match output {
+            Output::Say { lan, reach, interval_ms } => {
+                let Some(meeting) = self.meeting(at) else { return };
+                if let Some(wire) = meeting.greeting(reach, interval_ms) {
+                    self.endpoint.notify(wire, Some(lan));
+                }
+            }
+            Output::Make { id, way, mtu } => {
+                let order = Order::Make { uri: way.uri, local: way.local, mtu };
+                self.order(now, Whose::Meet(at, id), order);
+            }
+            Output::Destroy { face } => self.order(now, Whose::Nobody, Order::Destroy { face }),
+            Output::Up { face, link } => {
+                tracing::info!(target: "onym::route", uri = link.uri, face, "a link is there");
+                let taken = self.router.with(now, at, |router| router.link_up(now, face, link));
+                if taken != Some(true) {
+                    tracing::warn!(target: "onym::route", face, "too many links: it is not used");
+                }
+            }
+            Output::Down { face } => {
+                tracing::info!(target: "onym::route", face, "a link is not there any more");
+                self.router.with(now, at, |router| router.link_down(now, face));
+            }
+        }
+    }
+
+    /// The forwarder made a face, or did not. A link is in one network: of several in which the same
+    /// neighbour was met, the one that has the face keeps it.
+    pub(super) fn met(
+        &mut self,
+        now: Tick,
+        at: usize,
+        id: u64,
+        result: Result<Done, CommandError>,
+    ) {
+        let others = self.router.routers().iter().enumerate().filter(|(of, _)| *of != at);
+        let is_taken = |face| others.clone().any(|(_, router)| router.has_face(face));
         let made = match result {
+            Ok(Done { face: Some(face), .. }) if is_taken(face) => {
+                tracing::info!(
+                    target: "onym::route", face, "another network of this host has this link already"
+                );
+                Err(())
+            }
             Ok(Done { face: Some(face), is_new }) => Ok(Made { face, is_own: is_new }),
             Ok(Done { face: None, .. }) => Err(()),
             Err(error) => {
@@ -136,57 +185,64 @@ impl Shell {
                 Err(())
             }
         };
-        meeting.meet.made(now, id, made);
-        self.meeting_obeys(now);
+        if let Some(meeting) = self.meeting(at) {
+            meeting.meet.made(now, id, made);
+        }
+        self.meetings_obey(now);
     }
 
-    pub(super) fn meeting_lost(&mut self, now: Tick, face: u64) {
-        if let Some(meeting) = &mut self.meeting {
-            meeting.meet.face_gone(now, face);
-        }
+    pub(super) fn meetings_lose(&mut self, now: Tick, face: u64) {
+        self.meetings().for_each(|(_, meeting)| meeting.meet.face_gone(now, face));
     }
 
-    pub(super) fn meeting_forgets(&mut self, now: Tick) {
-        if let Some(meeting) = &mut self.meeting {
-            meeting.meet.forget_faces(now);
-        }
+    pub(super) fn meetings_forget(&mut self, now: Tick) {
+        self.meetings().for_each(|(_, meeting)| meeting.meet.forget_faces(now));
+    }
+
+    /// The links with several peers that the forwarder has, when they were looked at.
+    pub(super) fn meetings_see(&mut self, now: Tick, lans: Option<Vec<Lan>>) {
+        let Some(lans) = lans else { return };
+        let discovering = self.meetings().filter(|(_, meeting)| meeting.discover);
+        discovering.for_each(|(_, meeting)| meeting.meet.set_lans(now, lans.clone()));
     }
 
     /// Four times a second: by which faces neighbours are heard.
-    pub(super) fn meeting_looks(&mut self, now: Tick) {
-        let Some(meeting) = &mut self.meeting else { return };
-        let Some(router) = self.router.routers().first() else { return };
-        let heard: Vec<(Name, u64)> =
-            router.heard_by().map(|(router, face)| (router.clone(), face)).collect();
-        let held = router.held().cloned().collect();
-        meeting.meet.look(now, &heard, &held);
-        self.meeting_obeys(now);
+    pub(super) fn meetings_look(&mut self, now: Tick) {
+        for (area, router) in self.areas.iter_mut().zip(self.router.routers()) {
+            let Some(meeting) = &mut area.meeting else { continue };
+            let heard: Vec<(Name, u64)> =
+                router.heard_by().map(|(router, face)| (router.clone(), face)).collect();
+            let held = router.held().cloned().collect();
+            meeting.meet.look(now, &heard, &held);
+        }
+        self.meetings_obey(now);
     }
 
-    /// A hello came; it counts when its signature holds.
-    pub(super) fn greeted(&mut self, now: Tick, incoming: &Incoming) {
-        let (Some(meeting), Some(face)) = (&mut self.meeting, incoming.face) else { return };
-        if !meeting.meet.allow(now, face) {
+    /// A hello for the network `at` came; it counts when its signature holds.
+    pub(super) fn greeted(&mut self, now: Tick, at: usize, incoming: &Incoming) {
+        let (Some(meeting), Some(lan)) = (self.meeting(at), incoming.face) else { return };
+        if !meeting.meet.allow(now, lan) {
             return;
         }
         if let Some((hello, packet)) = Hello::read(&meeting.names, incoming)
             && hello.router != meeting.names.router
         {
-            self.check(Check::Hello(face, Box::new(hello)), packet, Some(face));
+            self.check(Check::Hello { at, lan, hello: Box::new(hello) }, packet, Some(lan));
         }
     }
 
     pub(super) fn greeting_judged(
         &mut self,
         now: Tick,
-        face: u64,
+        at: usize,
+        lan: u64,
         hello: &Hello,
         packet: &Packet,
         verdict: Verdict,
     ) {
-        let Some(meeting) = &mut self.meeting else { return };
+        let Some(meeting) = self.meeting(at) else { return };
         match verdict {
-            Verdict::Good => meeting.meet.heard(now, face, hello),
+            Verdict::Good => meeting.meet.heard(now, lan, hello),
             Verdict::Bad(why) => {
                 meeting.meet.counters.refused += 1;
                 let locator = packet.data().signature_info().key_locator;

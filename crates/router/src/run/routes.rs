@@ -41,9 +41,7 @@ impl Shell {
             }
             self.installed.clear();
         }
-        if let (Some(meeting), Some(lans)) = (&mut self.meeting, seen.lans) {
-            meeting.meet.set_lans(now, lans);
-        }
+        self.meetings_see(now, seen.lans);
         self.announced_there = seen.announced;
         self.learned_there = seen.learned;
         self.announce(now);

@@ -177,3 +177,25 @@ fn a_default_route_stands_for_everything_and_leads_nowhere_twice() {
     assert_eq!(inside, size, "its own area but itself, and the default route");
     assert_eq!(net.looping(&prefix("/site/nobody")), 0);
 }
+
+#[test]
+fn what_a_router_says_beyond_the_export_of_its_area_is_not_heard_in_others() {
+    let (count, size) = (3, 6);
+    let mut net = network(count, size, summaries(count));
+    net.pass(15_000);
+    let liar = 4;
+    let others = size..net.len();
+    let lies = ["/", "/site", "/site/a2", "/site/a2/n7", "/other"].map(prefix);
+    let seen = |net: &RouterNetwork, node: usize| {
+        (net.remote(node), lies.clone().map(|lie| net.hops(node, &lie)))
+    };
+    let before: Vec<_> = others.clone().map(|node| seen(&net, node)).collect();
+    for lie in &lies {
+        net.with(liar, |router, now| assert!(router.announce(now, lie, 300, 0)));
+    }
+    net.pass(35_000);
+    assert!(net.leads(5, &lies[4], liar), "its own area believes it");
+    for (node, before) in others.zip(before) {
+        assert_eq!(seen(&net, node), before, "node {node}");
+    }
+}

@@ -19,6 +19,10 @@ impl Failures {
         Self { by_want: BTreeMap::new(), keep_ms }
     }
 
+    pub(super) const fn keep_for(&mut self, keep_ms: u64) {
+        self.keep_ms = keep_ms;
+    }
+
     pub(super) fn clear(&mut self) {
         self.by_want.clear();
     }

@@ -253,6 +253,12 @@ impl Validator {
         self.settle(want, Err(refusal), now_ms);
     }
 
+    /// Asks again for what could not be had after this time, in place of [`Limits::failure_ms`].
+    pub const fn ask_again_after(&mut self, failure_ms: u64) {
+        self.limits.failure_ms = failure_ms;
+        self.failures.keep_for(failure_ms);
+    }
+
     /// Gives up what was asked for too long ago and forgets old failures. Call it now and then.
     pub fn advance(&mut self, now_ms: u64) {
         self.failures.forget_old(now_ms);

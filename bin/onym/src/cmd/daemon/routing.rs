@@ -26,6 +26,8 @@ pub(super) fn settings(config: &Config, base: &Path) -> anyhow::Result<Option<Se
         network: routing.network.clone(),
         router: routing.router.clone(),
         neighbour: routing.neighbour.clone(),
+        discover: routing.discover,
+        accept: routing.accept.clone(),
         folder: folder.display().to_string(),
         trust: routing.trust.clone(),
     };
@@ -44,7 +46,6 @@ pub(super) fn settings(config: &Config, base: &Path) -> anyhow::Result<Option<Se
         areas: areas?,
         exports: routing.export.iter().map(export_of).collect::<anyhow::Result<_>>()?,
         resolve_every: Duration::from_millis(routing.resolve_interval_ms),
-        discover: routing.discover,
         advertise_interval: Duration::from_millis(routing.advertise_interval_ms),
         dead_interval: Duration::from_millis(routing.dead_interval_ms),
         announce: if routing.announce == "all" { Announce::All } else { Announce::Client },
@@ -73,14 +74,15 @@ fn area_of(
     };
     let link = |n: &RoutingNeighbour| Link { uri: n.uri.clone(), mtu: n.mtu, cost: n.cost };
     let folder = match area.folder.as_str() {
-        // A colon is in no URI of a name.
-        "" => folder.join(network.to_string().trim_start_matches('/').replace('/', ":")),
+        "" => area_folder(folder, &network),
         folder => PathBuf::from(folder),
     };
     Ok(Area {
         network,
         router,
         links: area.neighbour.iter().map(link).collect(),
+        discover: area.discover,
+        accept: area.accept.iter().map(|name| name.parse()).collect::<Result<_, _>>()?,
         state: Some(folder.clone()),
         keys: (!insecure).then_some(folder),
         trust,
@@ -99,11 +101,19 @@ fn export_of(export: &RoutingExport) -> anyhow::Result<Export> {
     })
 }
 
+/// The folder of a further network that has no other, in that of the first one.
+pub(crate) fn area_folder(first: &Path, network: &Name) -> PathBuf {
+    // A colon is in no URI of a name.
+    first.join(network.to_string().trim_start_matches('/').replace('/', ":"))
+}
+
 /// Routing that looks for neighbours needs links to look on: the usual groups, when none is configured.
 pub(super) fn join_groups(config: &mut Config) {
     let faces = &mut config.faces;
     let none = faces.udp.multicast.0.is_empty() && faces.ether.interfaces.0.is_empty();
-    if !config.routing.network.is_empty() && config.routing.discover && none {
+    let routing = &config.routing;
+    let discovers = routing.discover || routing.area.iter().any(|area| area.discover);
+    if !routing.network.is_empty() && discovers && none {
         faces.udp.multicast.0 = GROUPS.map(str::to_owned).to_vec();
     }
 }

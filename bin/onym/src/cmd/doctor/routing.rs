@@ -1,7 +1,7 @@
 //! The router of the node that answers: clocks, keys, MTU and links that work one way only.
 
 use super::Finding;
-use crate::cmd::route::routing::ask;
+use crate::cmd::route::routing::{ask, networks};
 use crate::output::Context;
 use serde_json::Value;
 
@@ -14,8 +14,17 @@ const FETCHES_MAX: u64 = 5;
 
 pub(super) fn check(cx: &Context, checks: &mut Vec<Finding>) {
     // A node without a router is no mistake.
-    if let Ok(view) = ask(cx, "view", None) {
-        checks.extend(judge(&view));
+    let Ok(first) = ask(cx, None, "view", None) else { return };
+    checks.extend(judge(&first));
+    for network in networks(&first).iter().skip(1) {
+        match ask(cx, Some(network), "view", None) {
+            Ok(view) => checks.extend(judge(&view)),
+            Err(error) => checks.push(Finding::failed(
+                "routing",
+                format!("the router in {network} does not answer: {error}"),
+                "look at the log of the node",
+            )),
+        }
     }
 }
 

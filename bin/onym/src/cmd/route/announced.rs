@@ -29,11 +29,11 @@ pub(crate) fn tell_soon(cx: &Context, prefix: &Name, origin: Option<u64>) {
 fn judge(cx: &Context, prefix: &Name, was_asked: bool) -> Option<String> {
     let until = Instant::now() + PATIENCE;
     loop {
-        let Ok(told) = try_ask(cx, "explain", Some(prefix)) else {
+        let Ok(told) = try_ask(cx, None, "explain", Some(prefix)) else {
             return was_asked.then(|| no_router(prefix));
         };
         if told["prefix"] == prefix.to_string() && !told["local"].is_null() {
-            let view = try_ask(cx, "view", None).unwrap_or_default();
+            let view = try_ask(cx, None, "view", None).unwrap_or_default();
             return Some(announced(prefix, &told, &view));
         }
         if Instant::now() >= until {

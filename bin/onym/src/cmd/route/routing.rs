@@ -28,18 +28,20 @@ pub(crate) enum Command {
   onym route run /lab --router /lab/a --insecure")]
     Run(Run),
     /// Show the router of the node.
-    Status,
+    Status(Of),
     /// Show neighbours of the router.
-    Neighbours,
+    Neighbours(Of),
     /// Show the reachable routers, and the neighbours that lead to them.
-    Table,
+    Table(Of),
     /// Show the prefixes that routers announce, and the ways to them.
-    Prefixes,
+    Prefixes(Of),
     /// Explain which way a name takes, and why.
     #[command(after_help = "Example:\n  onym route explain /example/app")]
     Explain {
         /// A name, or a router.
         name: Name,
+        #[command(flatten)]
+        of: Of,
     },
     /// Hold a neighbour down: nothing is heard from it or said to it, until it is released.
     ///
@@ -51,12 +53,20 @@ pub(crate) enum Command {
     Release(Held),
     /// Print the map that the router sees: for Graphviz, or with --json as routers and links.
     #[command(after_help = "Example:\n  onym route map | dot -Tsvg -o map.svg")]
-    Map,
+    Map(Of),
     /// Show the link state database and the routing table of NLSR, where NLSR runs over the node.
     #[command(after_help = "Examples:
   onym route lsdb
   onym route lsdb --router /ndn/site/%C1.Router/r1 --json")]
     Lsdb(super::lsdb::Args),
+}
+
+/// The network that is asked about.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Of {
+    /// One of several networks of the node; without it, the one that has its programs.
+    #[arg(long, value_name = "NAME")]
+    network: Option<Name>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -113,34 +123,35 @@ pub(crate) struct Held {
 pub(crate) fn run(command: Command, cx: &Context) -> anyhow::Result<()> {
     match command {
         Command::Run(args) => serve(args, cx),
-        Command::Status => {
-            let view = view(cx)?;
+        Command::Status(of) => {
+            let view = view(cx, of.network.as_ref())?;
             cx.print(&status(&view), |_| status_text(&view))
         }
-        Command::Neighbours => {
-            let view = view(cx)?;
+        Command::Neighbours(of) => {
+            let view = view(cx, of.network.as_ref())?;
             cx.print(&view["neighbours"], neighbours_text)
         }
-        Command::Table => {
-            let view = view(cx)?;
+        Command::Table(of) => {
+            let view = view(cx, of.network.as_ref())?;
             cx.print(&view["destinations"], table_text)
         }
-        Command::Prefixes => {
-            let view = view(cx)?;
+        Command::Prefixes(of) => {
+            let view = view(cx, of.network.as_ref())?;
             let both = serde_json::json!({
-                "local": view["local_prefixes"], "remote": view["prefixes"],
+                "local": view["local_prefixes"], "outside": view["outside_prefixes"],
+                "remote": view["prefixes"],
             });
             cx.print(&both, prefixes_text)
         }
-        Command::Explain { name } => {
-            let told = ask(cx, "explain", Some(&name))?;
+        Command::Explain { name, of } => {
+            let told = ask(cx, of.network.as_ref(), "explain", Some(&name))?;
             cx.print(&told, explain_text)
         }
         Command::Hold(args) => hold::hold(args, cx),
         Command::Release(args) => hold::release(args, cx),
         Command::Lsdb(args) => super::lsdb::run(&args, cx),
-        Command::Map => {
-            let view = view(cx)?;
+        Command::Map(of) => {
+            let view = view(cx, of.network.as_ref())?;
             let map = Map::of(&view);
             if cx.json { cx.print(&map, |_| String::new()) } else { write_line(&map.dot()) }
         }
@@ -168,6 +179,8 @@ fn serve(args: Run, cx: &Context) -> anyhow::Result<()> {
         router: args.router.unwrap_or_else(|| daemon::of_host(&args.network)),
         network: args.network,
         links: args.neighbour.iter().map(link).collect(),
+        discover: args.discover,
+        accept: Vec::new(),
         state: Some(folder.clone()),
         keys: (!args.insecure).then_some(folder),
         trust,
@@ -181,7 +194,6 @@ fn serve(args: Run, cx: &Context) -> anyhow::Result<()> {
         dead_interval: Duration::from_millis(args.dead_interval),
         announce: if args.announce_all { Announce::All } else { Announce::Client },
         resolve_every: Duration::from_secs(30),
-        discover: args.discover,
         learned: true,
         link_watch: None,
         readvertise: true,
@@ -197,19 +209,39 @@ fn serve(args: Run, cx: &Context) -> anyhow::Result<()> {
 
 // --- asking
 
-pub(super) fn view(cx: &Context) -> anyhow::Result<Value> {
-    ask(cx, "view", None)
+pub(super) fn view(cx: &Context, network: Option<&Name>) -> anyhow::Result<Value> {
+    ask(cx, network, "view", None)
 }
 
-/// Asks the router of the node for a dataset.
-pub(crate) fn ask(cx: &Context, what: &str, about: Option<&Name>) -> anyhow::Result<Value> {
-    try_ask(cx, what, about).map_err(|error| match error {
+/// Asks the router of the node for a dataset, of one of its networks or of the first.
+pub(crate) fn ask(
+    cx: &Context,
+    network: Option<&Name>,
+    what: &str,
+    about: Option<&Name>,
+) -> anyhow::Result<Value> {
+    if let Some(network) = network {
+        let all = networks(&ask(cx, None, "view", None)?);
+        if !all.contains(network) {
+            let all: Vec<String> = all.iter().map(Name::to_string).collect();
+            return Err(Failure::new(Exit::NotFound, format!("the node is not in {network}"))
+                .why(format!("its router is in {}", all.join(", ")))
+                .next("name one of them, or configure `routing.area`")
+                .into());
+        }
+    }
+    try_ask(cx, network, what, about).map_err(|error| match error {
         Unasked::Node(error) | Unasked::Answer(error) => error,
         Unasked::NoRouter(error) => Failure::new(Exit::NotFound, "no router answers on this node")
             .why(error)
             .next("set routing.network in the node's configuration, or start `onym route run`")
             .into(),
     })
+}
+
+/// The networks of the node, the one that has its programs first.
+pub(crate) fn networks(view: &Value) -> Vec<Name> {
+    rows(&view["networks"]).filter_map(|name| name.as_str()?.parse().ok()).collect()
 }
 
 /// Why a router told nothing.
@@ -220,14 +252,26 @@ pub(crate) enum Unasked {
 }
 
 /// As [`ask`], for who does without an answer.
-pub(crate) fn try_ask(cx: &Context, what: &str, about: Option<&Name>) -> Result<Value, Unasked> {
+pub(crate) fn try_ask(
+    cx: &Context,
+    network: Option<&Name>,
+    what: &str,
+    about: Option<&Name>,
+) -> Result<Value, Unasked> {
     let mut client = session::open(cx).map_err(Unasked::Node)?;
-    let mut name = Name::new();
-    name.append_generic("localhost").append_generic("nlsr").append_generic(what);
-    if let Some(about) = about {
+    let nested = |inner: &Name| {
         let mut wire = Vec::new();
-        about.as_ref().write_tlv(&mut wire);
-        name.append_generic(wire);
+        inner.as_ref().write_tlv(&mut wire);
+        wire
+    };
+    let mut name = Name::new();
+    name.append_generic("localhost").append_generic("nlsr");
+    if let Some(network) = network {
+        name.append_generic("area").append_generic(nested(network));
+    }
+    name.append_generic(what);
+    if let Some(about) = about {
+        name.append_generic(nested(about));
     }
     let content = mgmt::fetch_dataset(&mut client, name).map_err(Unasked::NoRouter)?;
     let read = serde_json::from_slice(&content).context("the router's answer cannot be parsed");
@@ -254,8 +298,8 @@ fn count(value: &Value) -> usize {
 
 fn status(view: &Value) -> Value {
     serde_json::json!({
-        "network": view["network"], "router": view["router"], "boot": view["boot"],
-        "seq": view["seq"], "neighbours": count(&view["neighbours"]),
+        "network": view["network"], "networks": view["networks"], "router": view["router"],
+        "boot": view["boot"], "seq": view["seq"], "neighbours": count(&view["neighbours"]),
         "destinations": count(&view["destinations"]), "prefixes": count(&view["prefixes"]),
         "local_prefixes": count(&view["local_prefixes"]), "links": view["links"],
         "held": view["held"], "counters": view["counters"],
@@ -280,6 +324,10 @@ fn status_text(view: &Value) -> String {
     }
     for held in rows(&view["held"]) {
         let _ = write!(out, "\nheld down {}", held.as_str().unwrap_or("?"));
+    }
+    for other in rows(&view["networks"]).filter(|network| **network != view["network"]) {
+        let other = other.as_str().unwrap_or("?");
+        let _ = write!(out, "\nalso in {other}: onym route status --network {other}");
     }
     out
 }
@@ -321,6 +369,9 @@ fn prefixes_text(both: &Value) -> String {
     for row in rows(&both["local"]) {
         let _ = writeln!(out, "{} announced here, cost {}", row[0].as_str().unwrap_or("?"), row[1]);
     }
+    for p in rows(&both["outside"]) {
+        let _ = writeln!(out, "{} {}", text(p, "prefix"), outside_text(p));
+    }
     for p in rows(&both["remote"]) {
         let exits: Vec<String> = rows(&p["exits"])
             .map(|exit| format!("{} ({})", exit[0].as_str().unwrap_or("?"), exit[1]))
@@ -333,6 +384,16 @@ fn prefixes_text(both: &Value) -> String {
     out.trim_end().to_owned()
 }
 
+/// What is said of a prefix of another network.
+fn outside_text(outside: &Value) -> String {
+    let kind = if outside["is_summary"] == true { "a summary, " } else { "" };
+    let through: Vec<&str> = rows(&outside["through"]).filter_map(Value::as_str).collect();
+    match outside["announced"].as_u64() {
+        Some(cost) => format!("{kind}announced here for {}, cost {cost}", through.join(", ")),
+        None => "of another network, not announced here".to_owned(),
+    }
+}
+
 fn explain_text(told: &Value) -> String {
     let mut out = format!("{}: {}", text(told, "name"), text(told, "summary"));
     if let Some(prefix) = told["prefix"].as_str() {
@@ -340,6 +401,9 @@ fn explain_text(told: &Value) -> String {
     }
     if let Some(cost) = told["local"].as_u64() {
         let _ = write!(out, "\nannounced here at cost {cost}");
+    }
+    if told["outside"].is_object() {
+        let _ = write!(out, "\n{}", outside_text(&told["outside"]));
     }
     for router in rows(&told["routers"]) {
         let reached = router["reached"].as_u64();

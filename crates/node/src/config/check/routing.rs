@@ -8,6 +8,8 @@ use onym_wire::Name;
 const AREAS_MAX: usize = 16;
 /// Prefixes that summarise others, at most, for each pair of networks.
 const SUMMARIES_MAX: usize = 256;
+/// Prefixes that routers of a network may announce, at most.
+const ACCEPT_MAX: usize = 256;
 const NETWORK: &str = "allowed is a name of one to three components, such as /example";
 
 impl Config {
@@ -23,6 +25,7 @@ impl Config {
         check.that(has_socket, "routing.network", &routing.network, allowed)?;
         let network = check.network("routing.network", &routing.network)?;
         check.router("routing.router", &network, &routing.router)?;
+        check.accept("routing.accept", &routing.accept)?;
         let good = matches!(routing.announce.as_str(), "client" | "all");
         check.that(good, "routing.announce", &routing.announce, "allowed are client, all")?;
         let (rtt, loss) = (routing.cost_rtt_ms, routing.cost_loss_percent);
@@ -57,6 +60,7 @@ fn check_border(check: &Check<'_>, routing: &Routing, first: Name) -> Result<(),
         let is_new = !networks.contains(&network);
         check.that(is_new, &key("network"), &area.network, "the node is in it already")?;
         check.router(&key("router"), &network, &area.router)?;
+        check.accept(&key("accept"), &area.accept)?;
         networks.push(network);
         for link in &area.neighbour {
             let is_new = !links.contains(&link.uri.as_str());
@@ -92,6 +96,13 @@ fn check_border(check: &Check<'_>, routing: &Routing, first: Name) -> Result<(),
 }
 
 impl Check<'_> {
+    fn accept(&self, key: &str, names: &[String]) -> Result<(), ConfigError> {
+        let allowed = format!("allowed are {ACCEPT_MAX} names");
+        self.that(names.len() <= ACCEPT_MAX, key, &names.len(), &allowed)?;
+        let allowed = "allowed are names, such as /example/site";
+        names.iter().try_for_each(|name| self.that(crate::names::parses(name), key, name, allowed))
+    }
+
     fn network(&self, key: &str, text: &str) -> Result<Name, ConfigError> {
         let name = text.parse::<Name>().ok().filter(|name| (1..=3).contains(&name.len()));
         self.that(name.is_some(), key, &text, NETWORK)?;

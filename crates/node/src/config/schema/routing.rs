@@ -15,6 +15,8 @@ pub struct Routing {
     pub router: String,
     /// Links to neighbours. One end of a link is enough.
     pub neighbour: Vec<RoutingNeighbour>,
+    /// Prefixes that other routers of the network may announce, and all under them. Empty: any.
+    pub accept: Vec<String>,
     /// Further networks of this node, which is then a border between networks.
     pub area: Vec<RoutingArea>,
     /// What one network hears of another. Nothing is told between networks without an entry.
@@ -59,6 +61,7 @@ impl Default for Routing {
             network: String::new(),
             router: String::new(),
             neighbour: Vec::new(),
+            accept: Vec::new(),
             area: Vec::new(),
             export: Vec::new(),
             resolve_interval_ms: 30_000,
@@ -82,7 +85,7 @@ impl Default for Routing {
 pub struct RoutingNeighbour {
     /// Its URI, such as `udp4://192.0.2.1:6363`. A host name in place of the address,
     /// `udp://router.example`, is looked up again and again (`routing.resolve_interval_ms`), and the link
-    /// follows it; not in a further network (`routing.area`).
+    /// follows it.
     pub uri: String,
     /// MTU of the face, in octets.
     #[serde(default)]
@@ -102,9 +105,17 @@ pub struct RoutingArea {
     /// Name of this router in it. Empty: the network and the host's name.
     #[serde(default)]
     pub router: String,
-    /// Links to neighbours in it, by their addresses.
+    /// Links to neighbours in it.
     #[serde(default)]
     pub neighbour: Vec<RoutingNeighbour>,
+    /// Look for neighbours in it, as `routing.discover` does in the first network. A neighbour that is in
+    /// several networks of this node gets a link in the one where it is met first.
+    #[serde(default)]
+    pub discover: bool,
+    /// What its routers may announce, as `routing.accept`: at a border they cannot draw what belongs to
+    /// another network then.
+    #[serde(default)]
+    pub accept: Vec<String>,
     /// Folder of its keys, as `routing.folder`. Empty: a folder in that one.
     #[serde(default)]
     pub folder: String,

@@ -1,7 +1,7 @@
 //! `onym route hold` and `release`: the list in the folder of the router, which its owner may write.
 
-use super::{Held, view};
-use crate::cmd::daemon::routing::usual_folder;
+use super::{Held, networks, view};
+use crate::cmd::daemon::routing::{area_folder, usual_folder};
 use crate::exit::{Exit, Failure};
 use crate::output::Context;
 use onym_router::held;
@@ -32,16 +32,19 @@ pub(super) fn release(args: Held, cx: &Context) -> anyhow::Result<()> {
 type Change<'a> = &'a dyn Fn(&mut BTreeSet<Name>);
 
 fn change(args: Held, cx: &Context, change: Change<'_>) -> anyhow::Result<()> {
-    let seen = view(cx)?;
-    let network: Name = seen["network"].as_str().unwrap_or_default().parse()?;
+    let all = networks(&view(cx, None)?);
     let router = args.router;
-    if router.len() != network.len() + 1 || !network.as_ref().is_prefix_of(router.as_ref()) {
-        return Err(Failure::new(Exit::Usage, format!("{router} is not a router of {network}"))
+    let Some(at) = all.iter().position(|network| is_router_of(network, &router)) else {
+        let all: Vec<String> = all.iter().map(Name::to_string).collect();
+        let all = all.join(", ");
+        return Err(Failure::new(Exit::Usage, format!("{router} is not a router of {all}"))
             .why("the name of a router is that of the network with one more component")
             .next("`onym route neighbours` lists them")
             .into());
-    }
-    let path = folder(args.folder, &seen)?.join(held::FILE);
+    };
+    // A single network is asked about as the first one.
+    let network = all.get(at).filter(|_| at > 0);
+    let path = folder(args.folder, network, &view(cx, network)?)?.join(held::FILE);
     let failed = |error: std::io::Error| {
         Failure::new(Exit::Refused, format!("{} cannot be changed", path.display()))
             .why(error)
@@ -52,7 +55,7 @@ fn change(args: Held, cx: &Context, change: Change<'_>) -> anyhow::Result<()> {
     held::write(&path, &list).map_err(failed)?;
     let is_held = list.contains(&router);
     let until = Instant::now() + PATIENCE;
-    while shows(&view(cx)?, &router) != is_held {
+    while shows(&view(cx, network)?, &router) != is_held {
         if Instant::now() > until {
             return Err(Failure::new(Exit::Failed, "the router did not apply the change")
                 .why(format!(
@@ -78,10 +81,16 @@ fn shows(view: &Value, router: &Name) -> bool {
     view["held"].as_array().into_iter().flatten().any(|held| *held == name)
 }
 
-/// The folder of the router that answers. What the router says of it is not followed, only told: any
+fn is_router_of(network: &Name, router: &Name) -> bool {
+    router.len() == network.len() + 1 && network.as_ref().is_prefix_of(router.as_ref())
+}
+
+/// The folder of the router that answers, in a further `network` or in the first one. What the router says of it is not followed, only told: any
 /// program of this host could be that router, and root would write where it says.
-fn folder(named: Option<PathBuf>, seen: &Value) -> anyhow::Result<PathBuf> {
-    let folder = named.unwrap_or_else(usual_folder);
+fn folder(named: Option<PathBuf>, network: Option<&Name>, seen: &Value) -> anyhow::Result<PathBuf> {
+    let first = named.unwrap_or_else(usual_folder);
+    let inner = network.map(|network| area_folder(&first, network));
+    let folder = inner.filter(|inner| inner.is_dir()).unwrap_or(first);
     if boot(&folder).is_some_and(|boot| seen["boot"] == boot) {
         return Ok(folder);
     }
