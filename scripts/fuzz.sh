@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 export PATH="$HOME/.cargo/bin:$PATH"
 seconds=${FUZZ_SECONDS:-60}
 targets=("$@")
-[ ${#targets[@]} -gt 0 ] || targets=(decode names reassembly pull_script management trust_model trust_text sync ndncert keys dissect)
+[ ${#targets[@]} -gt 0 ] || targets=(decode names reassembly pull_script management trust_model trust_text sync route ndncert keys dissect)
 
 say() { printf 'fuzz: %s\n' "$*"; }
 

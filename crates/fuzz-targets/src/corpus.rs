@@ -85,6 +85,7 @@ pub fn seeds(target: &str) -> io::Result<Vec<Vec<u8>>> {
         "trust_model" => octets_in("spec/vectors/trust/lvs-cases.json")?,
         "trust_text" => trust_texts()?,
         "sync" => sync_states(),
+        "route" => routing(),
         "ndncert" => issuance()?,
         "keys" => key_files()?,
         _ => Vec::new(),
@@ -111,6 +112,36 @@ fn sync_states() -> Vec<Vec<u8>> {
         table.encode(Form::Plain),
         table.encode(Form::Zlib),
     ]
+}
+
+/// An advertisement, a hello with what ours add, operations with networks that a prefix came through, a
+/// hello by which routers find each other; then rounds of them for a border.
+fn routing() -> Vec<Vec<u8>> {
+    let advertisement =
+        b"\xca\x1e\xcc\x0a\x07\x08\x08\x03net\x08\x01a\xce\x0a\x07\x08\x08\x03net\x08\x01a\
+        \xd0\x01\x00\xd2\x01\x10";
+    let hello =
+        b"\xc9\x17\xca\x15\x07\x08\x08\x03net\x08\x01p\xd2\x09\xd4\x04\x6b\x04\x4d\xc2\xd6\x01\x02\
+        \xfd\xff\x08\x10\xfd\xff\x0a\x01\x01\xfd\xff\x0c\x07\x07\x05\x08\x03abc";
+    let operations =
+        b"\xcc\x0a\x07\x08\x08\x03net\x08\x01p\xfd\x01\x2e\x00\xfd\x01\x30\x18\x07\x03\x08\x01n\
+        \xd0\x01\x00\xfd\xff\x12\x0c\x07\x05\x08\x03net\x07\x03\x08\x01n";
+    let removal = b"\xcc\x0a\x07\x08\x08\x03net\x08\x01p\xfd\x01\x32\x05\x07\x03\x08\x01n";
+    let greeting = b"\xfd\xff\x12\x15udp4://192.0.2.1:6363\xfd\xff\x14\x02\x13\x88";
+    let contents: [&[u8]; 5] = [advertisement, hello, operations, removal, greeting];
+    let rounds = (0..contents.len()).map(|first| {
+        let mut choices = Vec::new();
+        for step in 0..6usize {
+            let content = contents[(first + step) % contents.len()];
+            let kind = u8::try_from((first + step) % 4).unwrap_or(0);
+            let len = u16::try_from(content.len()).unwrap_or(0).to_be_bytes();
+            choices.extend_from_slice(&[0, 100, kind]);
+            choices.extend_from_slice(&len);
+            choices.extend_from_slice(content);
+        }
+        choices
+    });
+    contents.iter().map(|content| content.to_vec()).chain(rounds).collect()
 }
 
 /// Texts that `trust_text` reads, behind the octet that says as what.

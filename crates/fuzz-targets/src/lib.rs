@@ -12,6 +12,7 @@ mod names;
 mod ndncert;
 mod pull_script;
 mod reassembly;
+mod route;
 mod sync;
 mod trust;
 
@@ -24,6 +25,7 @@ pub use names::names;
 pub use ndncert::ndncert;
 pub use pull_script::pull_script;
 pub use reassembly::reassembly;
+pub use route::route;
 pub use sync::sync;
 pub use trust::{trust_model, trust_text};
 
@@ -39,7 +41,7 @@ pub struct Target {
 }
 
 /// Everything that is fuzzed.
-pub const TARGETS: [Target; 11] = [
+pub const TARGETS: [Target; 12] = [
     Target { name: "decode", run: decode, len_max: 2048 },
     Target { name: "dissect", run: dissect, len_max: 4096 },
     Target { name: "names", run: names, len_max: 512 },
@@ -49,6 +51,7 @@ pub const TARGETS: [Target; 11] = [
     Target { name: "trust_model", run: trust_model, len_max: 2048 },
     Target { name: "trust_text", run: trust_text, len_max: 1024 },
     Target { name: "sync", run: sync, len_max: 4096 },
+    Target { name: "route", run: route, len_max: 4096 },
     Target { name: "ndncert", run: ndncert, len_max: 2048 },
     Target { name: "keys", run: keys, len_max: 4096 },
 ];

@@ -4,11 +4,15 @@ use crate::Feed;
 use onym_crypto::Signer;
 use onym_endpoint::Inbound;
 use onym_sync::alo::{Alo, AloConfig, Snapshots, read_history, read_index};
-use onym_sync::psync::{Form, Full, FullConfig, Iblt};
+use onym_sync::ps::{Mapping, PsConfig, PsEvent, PubSub};
+use onym_sync::psync::{
+    Bloom, Consumer, ConsumerConfig, Form, Full, FullConfig, Iblt, Producer, ProducerConfig,
+};
 use onym_sync::svs::{Check, StateVector, Svs, SvsConfig, SyncPacket, Version};
 use onym_tables::Tick;
 use onym_wire::tlv::Element;
-use onym_wire::{DataBuilder, InterestBuilder, Name};
+use onym_wire::{Data, DataBuilder, Interest, InterestBuilder, Name};
+use std::time::Duration;
 
 const UNIX_MS: u64 = 1_795_444_162_000;
 
@@ -22,8 +26,17 @@ pub fn sync(input: &[u8]) {
     }
     let _ = read_history(input);
     let _ = read_index(input);
+    if let Ok(Some(mapping)) = Mapping::parse(input) {
+        let mut wire = Vec::new();
+        mapping.write(&mut wire);
+        let again = Mapping::parse(&wire).expect("law: what is written can be read");
+        let entries = again.map(|mapping| mapping.entries).into_iter().flatten();
+        assert!(entries.rev().eq(mapping.entries));
+    }
     table(input);
     participants(&mut Feed::new(input));
+    by_names(&mut Feed::new(input));
+    partial(&mut Feed::new(input));
 }
 
 /// A vector that is accepted is read as the same after it was written again.
@@ -107,4 +120,82 @@ fn participants(feed: &mut Feed<'_>) {
     let mut wire = Vec::new();
     svs.vector().write(Version::V3, &mut wire);
     assert!(wire.len() <= 500 + 4, "{} octets", wire.len());
+}
+
+/// `content` as the answer to the Interest `asked`.
+fn answer(asked: &[u8], content: &[u8], more: &[u8]) -> Vec<u8> {
+    let mut of = Interest::parse(asked).expect("law: what leaves can be read").name.to_name();
+    if !more.is_empty() {
+        of.append_generic(more).append_version(1).append_segment(0);
+    }
+    let mut wire = Vec::new();
+    let data = DataBuilder { content_type: 6, ..DataBuilder::new(of.as_ref(), content) };
+    Signer::digest().sign_data(&data, &mut wire).expect("a digest");
+    wire
+}
+
+/// What is delivered is a Data, whatever comes as mapping and publication.
+fn by_names(feed: &mut Feed<'_>) {
+    let svs = SvsConfig::new(name("/g"), Some(name("/a")), 10, Signer::digest());
+    let svs = SvsConfig { check: Check::Nothing, ..svs };
+    let signer = Signer::digest();
+    let config = PsConfig { svs, signer, freshness: Duration::from_secs(1) };
+    let mut member = PubSub::new(Tick(0), UNIX_MS, config, 4);
+    member.subscribe(Name::new());
+    let mut now = Tick(0);
+    for _ in 0..4 {
+        now = now.plus_ms(u64::from(feed.short()));
+        let len = feed.below(1000);
+        let octets = feed.octets(len);
+        for packet in packets(octets) {
+            member.receive(now, &Inbound::bare(&packet));
+        }
+        member.handle_timeout(now);
+        for _ in 0..8 {
+            let Some(transmit) = member.poll_transmit(now) else { break };
+            if Interest::parse(&transmit.wire).is_ok() {
+                let packet = answer(&transmit.wire, octets, &[]);
+                member.receive(now, &Inbound::bare(&packet));
+            }
+        }
+        while let Some(event) = member.poll_event() {
+            if let PsEvent::Publication { packet, .. } = event {
+                assert!(Data::parse(&packet).is_ok(), "law: a Data is delivered");
+            }
+        }
+    }
+}
+
+/// A filter is as it was written; producer and consumer take anything.
+fn partial(feed: &mut Feed<'_>) {
+    let (count, mistakes) = (u64::from(feed.short()), u64::from(feed.short()));
+    let len = feed.below(100);
+    let octets = feed.octets(len);
+    if let Ok(bloom) = Bloom::read(count, mistakes, octets) {
+        let mut of = Name::new();
+        bloom.append_to(&mut of);
+        assert_eq!(of.as_ref().get(2).map(|bits| bits.value.len()), Some(octets.len()));
+    }
+    let mut producer = Producer::new(1, ProducerConfig::new(name("/p"), Signer::digest()), 5);
+    let config = ConsumerConfig { check: Check::Nothing, ..ConsumerConfig::new(name("/p")) };
+    let mut consumer = Consumer::new(Tick(0), config, 6);
+    let mut now = Tick(0);
+    producer.publish(now, &name("/x"));
+    consumer.subscribe(now, name("/x"), 0);
+    for _ in 0..4 {
+        now = now.plus_ms(u64::from(feed.short()));
+        let len = feed.below(500);
+        let octets = feed.octets(len).to_vec();
+        producer.receive(now, &Inbound::bare(&octets));
+        consumer.handle_timeout(now);
+        while let Some(transmit) = consumer.poll_transmit() {
+            producer.receive(now, &Inbound::bare(&transmit.wire));
+            let packet = answer(&transmit.wire, &octets, b"table");
+            consumer.receive(now, &Inbound::bare(&packet));
+        }
+        while let Some(transmit) = producer.poll_transmit() {
+            consumer.receive(now, &Inbound::bare(&transmit.wire));
+        }
+        while consumer.poll_event().is_some() {}
+    }
 }
