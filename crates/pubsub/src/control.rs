@@ -419,15 +419,6 @@ impl ControlPlane {
         }
     }
 
-    /// Whether a control message is signed by somebody whose control messages are obeyed. Others are
-    /// counted.
-    fn may_control(&mut self, frame: &Frame<'_>) -> bool {
-        let control = self.config.control.as_ref();
-        let is_good = control.is_none_or(|trusted| trusted.check(frame).is_ok());
-        self.dropped.signature += u64::from(!is_good);
-        is_good
-    }
-
     /// A publication for applications of this node.
     pub(crate) fn deliver_data(&mut self, now: Tick, frame: &Frame<'_>, origin: Origin) {
         let trusted = self.config.trusted.as_ref();

@@ -1,4 +1,5 @@
-//! A node at the border of its domain: what comes from other domains and goes to them.
+//! What comes from elsewhere: whose messages are obeyed, and a node at the border of its domain, to
+//! which others send.
 
 use super::ControlPlane;
 use crate::dispatcher::Origin;
@@ -7,6 +8,15 @@ use onym_tables::{FaceId, Tick};
 use onym_wire::push::{Control, Frame, Id, Kind, Role, Route, reserved};
 
 impl ControlPlane {
+    /// Whether a control message is signed by somebody whose control messages are obeyed. Others are
+    /// counted.
+    pub(super) fn may_control(&mut self, frame: &Frame<'_>) -> bool {
+        let control = self.config.control.as_ref();
+        let is_good = control.is_none_or(|trusted| trusted.check(frame).is_ok());
+        self.dropped.signature += u64::from(!is_good);
+        is_good
+    }
+
     /// A frame that another domain has for this node: data that a filter of this domain brought
     /// here, or a message between domains, which goes to the topology managers.
     pub(super) fn deliver_abroad(
