@@ -1,4 +1,4 @@
-//! Suggests the name that was meant by an unknown one.
+//! Suggests the nearest known name for an unknown one.
 
 /// The nearest name, for a mistyped one.
 pub(crate) fn near(word: &str, names: &[&str]) -> String {

@@ -1,4 +1,4 @@
-//! Applications of this node, and who of them hears something.
+//! Applications of this node, and which of them is told something.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
 //! The control plane of a node: graph, rendezvous, topology, link state, sessions, fragments and
-//! their repair, signatures. The one place of wiring: hands publications from part to part.
+//! their repair, signatures. Only here are parts wired: publications go from part to part.
 
 mod border;
 mod bundles;

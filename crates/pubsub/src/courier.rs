@@ -1,8 +1,8 @@
-//! Order and repetition of control messages between two parts (P-40).
+//! Order and retransmission of control messages between two parts (P-40).
 //!
-//! A sender repeats from the first message that is not acknowledged; a receiver takes the next one
-//! only. So messages arrive in order and once, whatever the network loses. Within a node nothing is
-//! lost: its parts number what they say to each other and acknowledge nothing.
+//! A sender repeats from the first unacknowledged message; a receiver accepts only the next one.
+//! Messages arrive once and in order, whatever the network loses. Within a node nothing is lost:
+//! parts number their messages and acknowledge nothing.
 
 use onym_tables::{KeyedMap, Tick};
 use onym_wire::push::{Control, Label, Sequence};

@@ -1,10 +1,10 @@
-//! The push FIB of a shard: what a publication needs there, and nothing that takes long.
+//! The push FIB of a shard: all that a publication needs there, and nothing that takes long.
 //!
-//! For an item it has the application that publishes it, what comes before the payload in its
-//! frames, and its numbers; for an identifier those of this shard who subscribed, and which other
-//! shards have such. The control plane changes it by a [`Delta`] for each item and subscription.
-//! What a FIB cannot do itself it passes to the control plane, and whatever belongs behind that
-//! follows it there until the control plane is done (a fence): nothing is overtaken.
+//! For each item it has the publishing application, the head of its frames, and its numbers; for
+//! each identifier the subscribers of this shard and which other shards have some. The control
+//! plane changes it by one [`Delta`] per item and subscription. What a FIB cannot do itself is
+//! passed to the control plane, and so is everything that must stay behind that, until the control
+//! plane is done with it (a fence), so the order is kept.
 
 mod awaited;
 mod numbers;

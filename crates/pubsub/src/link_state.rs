@@ -1,9 +1,9 @@
 //! Neighbours of this node, and the flooding of link states.
 //!
-//! A hello crosses each link every second. A neighbour that is not heard for some time is gone
-//! (later on a connection, whose end the shell tells at once), and
-//! the node says so to everybody. A hello carries the digest of all link states that its sender
-//! knows; where two neighbours differ, they exchange them: so what a loss held back comes later.
+//! A hello crosses each link every second. A neighbour that is silent too long is gone (later on a
+//! connection, whose end the shell reports at once), and the node floods that. A hello carries the
+//! digest of all link states known to its sender; neighbours whose digests differ exchange their
+//! link states, so losses only delay them.
 
 use crate::publication::{Outbox, Publication, Target};
 use onym_tables::{FaceId, HashKey, Tick};

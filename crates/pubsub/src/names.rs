@@ -1,5 +1,5 @@
-//! Tables by identifier that share one hash: a request, its answer and what they change at a shard
-//! ask several tables for the same identifier, which is hashed once.
+//! Tables by identifier that share one hash. A request, its answer and the changes that they cause
+//! at a shard look up the same identifier in several tables; it is hashed once.
 
 use crate::shrink::Shrink;
 use hashbrown::HashTable;

@@ -1,6 +1,5 @@
-//! A whole node in memory: the control plane and the push FIBs of its shards, as the simulator and
-//! tests use it. Between several shards everything crosses as between threads, in an order that is
-//! drawn (`shards`).
+//! A whole node in memory, for the simulator and tests: the control plane and the push FIBs of its
+//! shards. With several shards everything crosses as between threads, in a drawn order (`shards`).
 
 mod shards;
 #[cfg(test)]

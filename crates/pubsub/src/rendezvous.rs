@@ -1,6 +1,6 @@
-//! The rendezvous: matches publishers and subscribers, and says what changed.
+//! The rendezvous: matches publishers with subscribers and reports what changed.
 //!
-//! One instance serves a node (strategy node-local), another one the domain.
+//! One instance serves the node (strategy node-local), another one the domain.
 
 mod going;
 pub mod graph;

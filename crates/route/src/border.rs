@@ -1,14 +1,15 @@
-//! Areas: routers of several networks on one host, and what one network hears of another.
+//! Areas: routers of several networks on one host, and what one network learns of another.
 //!
-//! An area is a network of its own, with its own routers, advertisements and prefix group, so deployed
-//! routers can be in it. A host at a border has a router in each of its networks. What one reaches, the
-//! others announce as their own, one prefix by one or as a summary.
+//! An area is a network of its own, with its own routers, advertisements and prefix group, so
+//! deployed routers can be part of it. A border host has a router in each of its networks. Prefixes
+//! that one of them reaches are announced by the others as their own, one by one or as a summary.
 //!
-//! **No loops at rest.** Costs add up across borders, so every router is nearer to a prefix than all
-//! that send it packets for it; a border takes ways of all its networks under this one rule. A prefix
-//! names the networks that it came through and enters none of them again: nothing keeps itself alive
-//! around a ring of networks. A summary stands for prefixes of its own network alone, or for
-//! configuration; names under it that the border does not know end at the border.
+//! **No loops once converged.** Costs add up across borders, so every router is nearer to a prefix
+//! than all that send it packets for it; a border selects among the ways of all its networks by
+//! this rule. A prefix lists the networks that it came through and enters none of them again, so
+//! none sustains itself around a ring of networks. A summary covers prefixes of its own network
+//! alone, or follows the configuration; names under it that the border does not know end at the
+//! border.
 
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,7 @@
 //! A router: one state machine over an [`Endpoint`].
 //!
-//! A shell gives it packets, answers of the forwarder, what became of faces, verdicts about signatures
-//! and `now`; it takes packets ([`Router::poll_transmit`]) and [`Output`]s, and calls
+//! Its shell passes in packets, answers of the forwarder, changes of faces, results of signature
+//! checks and `now`; it takes packets ([`Router::poll_transmit`]) and [`Output`]s, and calls
 //! [`Router::handle_timeout`] at [`Router::poll_timeout`].
 
 mod adverts;

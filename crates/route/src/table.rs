@@ -1,13 +1,14 @@
 //! The routing table: a distance vector with a feasibility condition.
 //!
-//! Each destination counts a number of its own (`seq`). A way by a neighbour is *feasible* when what the
-//! neighbour advertises is newer than everything advertised here, or as new and strictly nearer
-//! (the condition of DUAL's SNC and of Babel, RFC 8966, section 3.5.1). Along feasible ways the pair
-//! (seq, metric) strictly improves, so no set of them, best and backup, ever closes a loop, whatever was
-//! lost or late.
-//! A destination whose ways are all unfeasible is *starved*: its own router is asked to count on.
+//! Each destination has a number (`seq`) that its own router increments. A way through a neighbour
+//! is *feasible* when what the neighbour advertises is newer than everything advertised here, or as
+//! new and strictly nearer (the condition of DUAL's SNC and of Babel, RFC 8966, section 3.5.1).
+//! Along feasible ways the pair (seq, metric) strictly improves, so no set of them, best and
+//! backup, ever closes a loop, whatever was lost or late. A destination whose ways are all
+//! unfeasible is *starved*: its router is asked to increment its number.
 //!
-//! Peers that send no number are followed as plain ndn-dv is: split horizon by OtherCost, infinity 16.
+//! Peers that send no number are handled as in plain ndn-dv: split horizon by OtherCost, infinity
+//! 16.
 
 mod select;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Where services run: one interface, three engines.
+//! Where services run: one interface for processes, Docker and Kubernetes.
 
 mod archive;
 mod check;

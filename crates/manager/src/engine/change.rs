@@ -1,5 +1,5 @@
-//! From one wanted network to another as a whole, and back when a step fails; and back to what is
-//! wanted when something went wrong by itself.
+//! Changes from one desired network to another as a whole, with rollback when a step fails; and
+//! repair when something failed on its own.
 
 use super::orders::{ChangeError, Done, Target};
 use super::{Core, Failures};

@@ -1,4 +1,4 @@
-//! One task that makes all changes, in turn, and watches in between.
+//! One task that makes all changes, one after the other, and observes in between.
 
 mod change;
 mod journal;

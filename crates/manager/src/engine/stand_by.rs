@@ -1,7 +1,7 @@
 //! Several managers of one network: one leads, the others stand by.
 //!
-//! The one that leads holds a seat in etcd and writes its state there, each write on condition
-//! that it still holds the seat. When it is silent for the time of the lease another one takes the
+//! The leader holds a seat in etcd and writes its state there, each write on condition that it
+//! still holds the seat. When it is silent for the time of the lease, another manager takes the
 //! seat, reads the state and adopts what runs, as after a restart.
 
 use super::{Core, Manager, Message, Options, Shared, Standing, WAITING_MAX};

@@ -1,9 +1,9 @@
-//! From what was declared, and what the manager decided on top of it, to the network that must
-//! run: guards in loops, verifiers, clones with their balancers and collectors.
+//! From the declared network and the manager's decisions to the network that must run: guards in
+//! loops, verifiers, clones with their balancers and collectors.
 //!
-//! It is a function: the same description and decisions give the same network, whatever was
-//! running before. So a change, a killed service and a restart of the manager are one thing:
-//! expand, compare with what runs, and do the difference.
+//! It is a pure function: the same description and decisions give the same network, whatever ran
+//! before. A change, a killed service and a restart of the manager are therefore handled alike:
+//! expand, compare with what runs, apply the difference.
 
 mod scale;
 

@@ -1,9 +1,9 @@
-//! Clones of a function, so that the whole still looks like one (paper, section 4.2).
+//! Clones of a function, arranged so that together they behave like one (paper, section 4.2).
 //!
-//! A function with one source and one target is surrounded: a balancer before, a collector (a
-//! backward router) after, unless what comes after tells its sources apart itself.
-//! A backward router gets a balancer for each source, and its targets serve all clones.
-//! A name router gets both, and the same routes in all clones.
+//! A function with one source and one target gets a balancer before it and a collector (a backward
+//! router) behind it, unless the next function distinguishes its sources itself. A backward router
+//! gets a balancer for each source, and its targets serve all clones. A name router gets both, and
+//! all clones have the same routes.
 
 use crate::kind::{Cardinality, Kind};
 use crate::network::{Ends, Function, Network, Origin, Side, Transport, reversed};

@@ -1,5 +1,5 @@
-//! When to scale and when to verify: pure state machines. Statistics go in, decisions come out;
-//! they have no clock, so the paper's Fig. 5 and Fig. 7 are replayed in virtual time.
+//! When to scale and when to verify: state machines. Statistics go in, decisions come out. They
+//! have no clock, so the paper's Fig. 5 and Fig. 7 are replayed in virtual time.
 
 mod cost;
 mod poison;

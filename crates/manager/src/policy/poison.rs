@@ -1,5 +1,5 @@
-//! Content poisoning (paper, section 5.4): the hit ratio of a cache falls, a verifier is placed
-//! before it, moved toward where the fakes come from, and removed after ten clean periods.
+//! Content poisoning (paper, section 5.4). When the hit ratio of a cache falls, a verifier is
+//! placed before it, moved toward the source of the fakes, and removed after ten clean periods.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,8 @@
 //! Scaling out and in (paper, section 5.3), with hysteresis and the headroom rule.
 //!
-//! The paper scales up above 80% of a function's processor share and down below 20%, looked at
-//! every 20 s, and so adds a third backward router that the name router behind it cannot feed.
-//! The headroom rule asks first what the neighbours could still take.
+//! The paper scales out above 80% of a function's processor share and in below 20%, measured every
+//! 20 s; so it adds a third backward router that the name router behind it cannot feed. The
+//! headroom rule first checks what the neighbours can still take.
 
 use super::Cost;
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! Whose requests a door of the manager answers, and how a browser comes to be one of them.
+//! Which requests a listener of the manager answers, and how a browser obtains a session.
 
 use super::Refusal;
 use crate::engine::random_hex;

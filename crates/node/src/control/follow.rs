@@ -1,14 +1,14 @@
 //! Which listener a UDP face sends from when the configuration does not say.
 //!
-//! A face that is asked for speaks from the listener that has the address which the system would
-//! take. The peer may know us by another one: then it makes a face to a stranger of our frames, and
-//! none of them counts as the link that it knows. So the face of a neighbour moves to the listener at
-//! which the neighbour's frames arrive, unless some come to where it is. A `local` of its own holds
-//! it where it is.
+//! A new face uses the listener with the address that the system would choose. The peer may know
+//! this node by another address: it then creates a face to a stranger for our frames, and does not
+//! count them for the link that it configured. So the face of a neighbour moves to the listener at
+//! which that neighbour's frames arrive, unless some arrive at its present one. A configured
+//! `local` prevents moves.
 //!
-//! Anybody can send in the name of an address, and one who could move a face would take the link
-//! away for as long as they go on. So a face moves for a hello with the MAC of the domain (`push.key`)
-//! and for nothing else; without a key it stays, and the log names the `local` that moves it.
+//! Source addresses can be forged, and whoever could move a face would take the link away. A face
+//! therefore moves only for a hello with the MAC of the domain (`push.key`). Without a key it
+//! stays, and the log names the `local` that would move it.
 
 use super::Io;
 use super::faces::Origin;

@@ -1,7 +1,8 @@
-//! The control thread: the life of faces, the tables' masters, management, and requests of others.
+//! The control thread: creates and closes faces, owns the RIB and the master copies of tables, runs
+//! management, and serves requests of other threads.
 //!
-//! It owns no packet. It changes the shards by orders and waits for their answers, so that what it
-//! tells others is already so.
+//! It owns no packet. It changes the shards by orders and waits for their answers, so what it reports
+//! is already in force.
 //!
 //! | file | what |
 //! |---|---|

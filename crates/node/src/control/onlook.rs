@@ -1,4 +1,4 @@
-//! What `onym dump` and `onym top` are shown: the shards keep it, here it is put together.
+//! Puts together what the shards recorded for `onym dump` and `onym top`.
 
 use super::status::Survey;
 use super::viewers::{Counted, PrefixShown, Rates};

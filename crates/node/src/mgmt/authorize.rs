@@ -1,20 +1,20 @@
 //! Authorization of commands.
 //!
 //! Rules only grant: a command is executed when a rule matches, and refused when none does.
-//! Without rules of their own, operators may do everything, other local faces register prefixes for
-//! themselves that are nobody else's, and others nothing; `/localhop` is off.
+//! Without configured rules, operators may do everything, other local faces may register prefixes
+//! for themselves that no other user has, everybody else may do nothing, and `/localhop` is off.
 //!
-//! Whose signature counts beyond the keys that rules name says a guard: the rules of an entry of
-//! `trust`, or hierarchy from the anchors of a key. What a command is about for rules:
+//! Rules can name keys. Whether another key's signature counts is decided by a guard: the rules of an
+//! entry of `trust`, or hierarchy from the anchors of a key. The name that a guard judges:
 //!
-//! | rules | name that they are asked about |
+//! | rules | name |
 //! |---|---|
 //! | hierarchy | the prefix that is registered or announced |
 //! | LightVerSec | the command without parameters, followed by that prefix |
 //! | validator configuration | the Interest's own, as ndn-cxx does |
 //!
-//! Replay is judged per key and only where a signature proves something: a DigestSha256 command on
-//! a local face is accepted in any order, since everybody on the machine could make it again.
+//! Replay is checked per key, and only where a signature proves something: a DigestSha256 command on
+//! a local face is accepted in any order, because every local program could produce it again.
 
 use super::Requester;
 use super::command::{Command, Module, Verb};

@@ -1,8 +1,8 @@
 //! What crosses between a shard and the push thread.
 //!
-//! Up: what applications ask for and what push FIBs pass, in one lane. Down: what the thread tells
-//! a shard, which the shard takes before anything else and whatever it waits for; and publications
-//! in a lane of their own, which may have to wait for room at their receivers.
+//! Up, in one lane: requests of applications, and what push FIBs pass. Down, in two lanes: what the
+//! thread tells a shard, which the shard reads before anything else and in every state; and
+//! publications, which may have to wait for room at their receivers.
 
 use crate::cross::{FromPeer, Load, ToPeer};
 use onym_frame::Buf;

@@ -1,9 +1,9 @@
 //! The push half in the daemon.
 //!
-//! One thread works for dispatcher, rendezvous, topology manager and link state
-//! (`onym_pubsub::ControlPlane`). Shards do everything with publications that a look at tables of
-//! their own is enough for: they pass frames of neighbours on, publish and hand out. What they
-//! cannot do crosses to the thread, and what that tells them crosses back (`lane`).
+//! One thread runs dispatcher, rendezvous, topology manager and link state
+//! (`onym_pubsub::ControlPlane`). Shards handle publications for which their own tables are enough:
+//! they forward frames of neighbours, publish, and deliver. Everything else crosses to the thread,
+//! and its results cross back (`lane`).
 
 mod carry;
 mod lane;

@@ -1,4 +1,4 @@
-//! What shards have for the control plane.
+//! Executes what shards send to the control plane.
 
 use super::PushThread;
 use super::lane::{Answer, Down, Passed, Up};

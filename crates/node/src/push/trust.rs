@@ -1,9 +1,8 @@
-//! Whose publications are delivered: the rules of an entry of `trust`, and the certificates of the
-//! publishers, which are files: a publication names its key by digest, by which nothing can be
-//! fetched.
+//! Whose publications are delivered: by the rules of an entry of `trust`. The publishers'
+//! certificates are files, because a publication names its key by digest, which cannot be fetched.
 //!
-//! For rules the item `/LABEL/LABEL` is Data of the name `/push/LABEL/LABEL`, each label a component
-//! of 8 octets; a control message to a part of a node is Data `/push-control/PART/LABEL`.
+//! For rules, the item `/LABEL/LABEL` is Data named `/push/LABEL/LABEL`, each label a component of
+//! 8 octets; a control message to a part of a node is Data named `/push-control/PART/LABEL`.
 
 use onym_crypto::Certificate;
 use onym_guard::{Guard, GuardError};

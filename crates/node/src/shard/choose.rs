@@ -1,14 +1,17 @@
 //! Which shard a packet belongs to.
 //!
 //! Exact Interests go by a keyed hash of the whole name, answers by the shard in our own token,
-//! else by their name. Interests with CanBePrefix live in shard 0, after the content stores were
-//! asked; Data is shown to shard 0 first while it holds any of them.
+//! else by their name. Interests with CanBePrefix are pending in shard 0, after all content stores
+//! were asked; Data visits shard 0 first while it holds any of them.
 //!
-//! Not as with one shard, and said here because no packet tells: a face that asked for a name by an
-//! exact Interest and by one with CanBePrefix gets the Data for each; of several matches in the
-//! cache a prefix Interest gets that of the first shard that has one, not the smallest name; the
-//! limits of tables are shared out, so that the order of eviction is each shard's own; and what
-//! strategies measured of a prefix is known to the shard that measured it.
+//! Differences to a single shard, which no packet shows:
+//!
+//! - a face that asked for a name by an exact Interest and by one with CanBePrefix gets the Data for
+//!   each;
+//! - of several cached matches, a prefix Interest gets that of the first shard asked that has one,
+//!   not the smallest name;
+//! - the limits of tables are divided among the shards, and each evicts in its own order;
+//! - what strategies measured of a prefix is known only to the shard that measured it.
 
 use crate::cross::Leg;
 use onym_link::Packet;

@@ -1,12 +1,12 @@
-//! What parcels bring, into the queues of faces; and holding back while those are long.
+//! Parcels into the send queues of faces, and holding back while these are long.
 //!
-//! A face in whose queue more than [`HOLD_AT`] octets of the push half wait holds the push half of its shard back: no
-//! publication is taken from other shards and the push thread, from applications and from neighbours
-//! on streams, so that who publishes waits, until the queue is half as long. An application does so
-//! for `push.hold_ms` only; a neighbour, behind which applications may do the same, as long as
-//! anything leaves to it, and [`NEIGHBOUR`] times as long without. What takes longer is slow, and
-//! until it has caught up nobody waits for it. What does not find room in its queue then is lost to it
-//! alone, and applications are told (P-56, P-59).
+//! A face with more than [`HOLD_AT`] octets of the push half queued holds back the push half of its
+//! shard until its queue is half as long: no publications are taken from other shards, the push
+//! thread, applications, or neighbours on streams, so publishers wait. An application may hold back
+//! for `push.hold_ms`; a neighbour, behind which applications may do the same, as long as anything
+//! leaves to it, and [`NEIGHBOUR`] times as long if nothing does. A face that takes longer is slow,
+//! and nobody waits for it until it has caught up; publications that do not fit its queue are lost
+//! to it alone, and applications are told (P-56, P-59).
 
 use super::app::{miss, tell_missed};
 use super::parcel::{Item, Parcel, Whose, data_message};

@@ -2,18 +2,18 @@
 //!
 //! ```text
 //! its queue      what its face does
-//! below half     all is read from it, as far as the answers have room below half
-//! half full      nothing more is read from it until half is free: it waits, and its questions with it
-//! meanwhile      what it asked for before may fill four times its queue (for [`WIDE_MAX`] faces of
-//!                a shard), marked from three quarters of one on
-//! for hold_ms    nothing left to it: it is read again, and its Data is marked at once, then dropped
-//!                as `queue_full`, until the queue is below half
+//! below half     reads everything, as long as the answers fit below half
+//! half full      reads nothing until half is free; further Interests wait in the socket
+//! meanwhile      answers to earlier Interests may fill four times its queue (for [`WIDE_MAX`] faces
+//!                of a shard); beyond three quarters of one queue they are marked
+//! after hold_ms  without progress it reads again; Data is marked, then dropped as `queue_full`,
+//!                until the queue is below half
 //! ```
 //!
-//! Only Data that goes to it counts, as only that it asked for itself: Interests of others, however
-//! many, do not keep its answers from being read. Between nodes there is none of this, but for the
-//! time that two nodes on one machine may take each other for applications: two ends that both stop
-//! reading wait for each other, at most for `faces.hold_ms`.
+//! Only Data counts, because the application asked for it: a flood of Interests towards it does not
+//! stop its answers from being read. There is no such back-pressure between nodes, except while two
+//! nodes on one machine take each other for applications: two ends that both stop reading wait for
+//! each other for at most `faces.hold_ms`.
 
 use super::{Hold, Io, LocalFace, Shard};
 use onym_engine::Slot;

@@ -1,6 +1,5 @@
-//! Publications on their way to applications and links, and who is told what never came: of this
-//! shard, or one batch of them for each other shard. What is longer than [`COPY_LEN_MAX`] is not
-//! copied but shared.
+//! Publications and loss reports on their way to applications and links: of this shard, or a batch
+//! of them for another shard. Payloads over [`COPY_LEN_MAX`] are shared, not copied.
 
 use crate::cross::Load;
 use onym_frame::{Buf, COPY_LEN_MAX, FrameRow};

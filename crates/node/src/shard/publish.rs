@@ -1,5 +1,5 @@
-//! Messages of applications (spec/push.md, section 8): what they publish is done here, what they ask
-//! for crosses to the push thread.
+//! Messages of applications (spec/push.md, section 8). Publications are handled here; requests
+//! cross to the push thread.
 
 use super::apps::{Partial, Took, take_piece};
 use super::push::PushSide;

@@ -1,9 +1,9 @@
-//! The push half in a shard: frames through a forwarder of its own, publications through a push FIB
-//! of its own, and the lanes to and from the other shards and the push thread.
+//! The push half of a shard: its copy of the forwarder, its push FIB, and its lanes to and from the
+//! other shards and the push thread.
 //!
-//! A frame of data for this node belongs to the shard that its stream chooses, which follows the
-//! numbers. Room in a lane is credit: an application or a neighbour on a stream whose last message
-//! went to a lane without room is read no further, and others are.
+//! A data frame for this node belongs to the shard of its stream, which follows the numbers. Room
+//! in a lane is credit: a face whose last message went to a full lane is not read, if it is an
+//! application or a neighbour on a stream; other faces go on.
 
 use super::apps::{About, Apps};
 use super::fan::Reached;

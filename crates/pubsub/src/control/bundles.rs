@@ -1,8 +1,7 @@
-//! Control messages that wait for others to the same place (P-46).
+//! Control messages are collected by destination during a round (P-46).
 //!
-//! A node that has much to do says much to each of its peers: the messages of one round travel in
-//! few frames, and one acknowledgement answers them all. A message waits for the end of the round
-//! in which it was said and for nothing else.
+//! A busy node sends many messages to each peer: those of one round share few frames and one
+//! acknowledgement. A message waits for the end of its round and for nothing else.
 
 use crate::publication::{Publication, Target};
 use onym_tables::KeyedMap;

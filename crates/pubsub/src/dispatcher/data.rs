@@ -1,4 +1,4 @@
-//! Publications that a push FIB passed to the control plane, and frames of data that it did.
+//! Publications and data frames that a push FIB passed to the control plane.
 
 use super::{Dispatcher, Origin, Subscribing};
 use crate::data::{Data, Handout, Place, Published, Refusal, is_of_item, names_above};

@@ -1,8 +1,8 @@
-//! Late subscribers: what is retained of an item comes to them before what is new (section 5.4).
+//! Late subscribers: they get what is retained of an item before what is new (section 5.4).
 //!
-//! Publications of an item of which the last ones are retained go by the control plane, at the node
-//! of its publisher and at those of its subscribers. So one place knows what who got, and what it
-//! tells an application is in order with the answers to the requests of that.
+//! Publications of a retained item go through the control plane, at the node of its publisher and
+//! at those of its subscribers. One place therefore knows who got what, and its messages to an
+//! application are in order with the answers to that application's requests.
 
 use super::retained::{Came, DEPTH_MAX, Entry, Gap, Holder, Source};
 use super::{Dispatcher, Origin};

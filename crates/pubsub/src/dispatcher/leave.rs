@@ -1,8 +1,8 @@
-//! Applications that leave: what they held is taken back in portions.
+//! Applications that leave: what they published and subscribed to is withdrawn in portions.
 //!
-//! One that published hundreds of thousands of scopes would otherwise hold the thread for seconds,
-//! and everything that taking them back makes to be said would be in memory at once. Until its turn
-//! comes an identifier stays as it was: who left hears nothing, and is not asked.
+//! Withdrawing hundreds of thousands of scopes at once would block the thread for seconds and hold
+//! all resulting messages in memory. Until its turn comes an identifier keeps its state; the
+//! application that left gets no messages for it.
 
 use super::leaving::LEAVE_MAX;
 use super::{Dispatcher, Pending, Request};

@@ -1,4 +1,4 @@
-//! What is still to be taken back of applications that left.
+//! What is still to be withdrawn for applications that left.
 
 use crate::publication::AppId;
 use crate::rendezvous::graph::Held;

@@ -1,4 +1,4 @@
-//! Shares of what applications may assert.
+//! Shares of the number of scopes and items that applications may assert.
 
 use super::Dispatcher;
 use crate::publication::AppId;

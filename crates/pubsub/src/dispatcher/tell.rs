@@ -1,5 +1,5 @@
-//! Changes of push FIBs: what concerns an application is for its shard, and that there are receivers
-//! for all.
+//! Changes of push FIBs. What concerns one application is for its shard; that an identifier has
+//! receivers is for all shards.
 
 use super::Dispatcher;
 use crate::fib::{Delta, Other};

@@ -1,6 +1,6 @@
-//! Publications that come before the answer to the subscription that they are for (P-25): a rendezvous
-//! that matches answers the subscriber and starts the publisher at once, and what the publisher
-//! says may be faster, or the answer may be lost and said again.
+//! Publications that arrive before the answer to their subscription (P-25). A rendezvous answers
+//! the subscriber and starts the publisher at the same time, and the publication may be faster, or
+//! the answer may be lost and repeated.
 
 use super::Kept;
 use crate::data::names_above;

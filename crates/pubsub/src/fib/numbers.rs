@@ -1,5 +1,5 @@
-//! Publications that did not come: they are numbered where they are published, and who receives
-//! sees which numbers are left out (P-59).
+//! Missing publications: the publisher's node numbers them, and a receiver sees which numbers are
+//! skipped (P-59).
 
 use super::{Effects, Fib, Pass};
 use crate::data::Place;

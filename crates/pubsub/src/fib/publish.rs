@@ -1,4 +1,5 @@
-//! A publication of an application of this shard: the one way in which it leaves and is handed out.
+//! A publication of an application of this shard: the only path by which one leaves and is
+//! delivered.
 
 use super::numbers::{NUMBER_LEN, Numbers};
 use super::{Config, Effects, Fib, Item, Pass, Way};

@@ -1,4 +1,4 @@
-//! Frames of data that came for this node: the one way in which they are handed out.
+//! Data frames for this node: the only path by which they are delivered.
 
 use super::{Effects, Fib};
 use crate::data::{Above, Place, is_of_item};

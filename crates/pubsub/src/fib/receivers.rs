@@ -1,5 +1,5 @@
-//! Those who subscribed, and what the last publication that came found among them: the next one is
-//! mostly of the same item, and is known by the octets in front of its number.
+//! Subscribers, and a cache of those that the last received publication had: the next one is mostly
+//! of the same item, recognized by the octets before its number.
 
 use super::numbers::NUMBER_LEN;
 use super::{Effects, Found, There};

@@ -1,8 +1,9 @@
-//! Which links a flat filter holds.
+//! Which links a flat filter contains.
 //!
-//! A few are tested one by one. Of more, 64 at a time: for every four bits of a filter and each
-//! value that these can have, the links whose tags have no other ones there are known. The filter
-//! holds those that are in all 64 rows that it selects, however many there are.
+//! A few links are tested one by one. With more, they are tested 64 at a time: for each four bits
+//! of a filter and each of their 16 values there is a row of the links whose tags have no other
+//! bits set there. The filter contains the links that are in all 64 rows that it selects, however
+//! many links there are.
 
 use onym_wire::push::Filter;
 

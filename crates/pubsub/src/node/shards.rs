@@ -1,8 +1,9 @@
-//! The push FIBs of a node of several shards, and what crosses between them and the control plane.
+//! The push FIBs of a node with several shards, and what crosses between them and the control
+//! plane.
 //!
-//! Each pair has a lane, in which things keep their order; which lane goes on next is drawn, and at
-//! times nothing does until the next call. So it is with threads, but that here nothing is full.
-//! A shard obeys what the control plane tells it before it does anything else, whatever that is.
+//! Each pair has a lane that keeps its order. Which lane is served next is drawn from a seeded
+//! generator, and a draw may also end the call. This models threads, except that no lane is ever
+//! full. As in a real shard, what the control plane tells is obeyed before anything else.
 
 use super::{Faces, Frames, Node, Output};
 use crate::control::ControlPlane;

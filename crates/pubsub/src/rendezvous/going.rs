@@ -1,4 +1,4 @@
-//! What is still to be taken back of nodes.
+//! What is still to be withdrawn for nodes.
 
 use super::graph::Held;
 use onym_tables::Tick;

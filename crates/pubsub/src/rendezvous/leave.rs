@@ -1,4 +1,4 @@
-//! Nodes that are silent, and what a node asserts no more: it is taken back in portions.
+//! Silent nodes, and assertions that a node gave up: they are withdrawn in portions.
 
 use super::Rendezvous;
 use super::going::{GO_MAX, Why};

@@ -1,9 +1,8 @@
 //! Routes between domains, exchanged as paths of domains (section 3.4).
 //!
-//! A domain tells each neighbour the domains that it reaches, with the path and the tags of the
-//! exits on it; nothing of its inside. Of several paths the shortest counts, then the one over the
-//! neighbour with the smallest label. A path that leads through the own domain is refused, so there
-//! are no circles.
+//! A domain tells each neighbour which domains it reaches, with the path and the tags of the exits
+//! on it, and nothing about its inside. The shortest path wins, then the one over the neighbour
+//! with the smallest label. A path that contains the own domain is refused, so there are no loops.
 
 use onym_tables::HashKey;
 use onym_tables::bloom::{StageBuilt, build_stage};

@@ -1,10 +1,10 @@
-//! What a topology manager does for the inter-domain strategy (spec/push.md, section 6.1).
+//! The topology manager's part of the inter-domain strategy (spec/push.md, section 6.1).
 //!
-//! Domains tell each other routes, from neighbour to neighbour, and facts, flooded from domain to
-//! domain: what each publishes, and whose publications it wants. At the rendezvous of a domain
-//! another domain stands as one node with the label of the domain: it publishes what it said that
-//! it publishes, and subscribes where it said that it wants this domain's publication. All of it is
-//! leased, said again from time to time, and forgotten when it is not. What changes is said at once.
+//! Domains exchange routes with their neighbours, and flood facts: what each domain publishes, and
+//! whose publications it wants. To the rendezvous another domain looks like one node labelled with
+//! that domain: it publishes what it announced, and subscribes where it announced interest in this
+//! domain's publications. All of this is leased, refreshed periodically, and forgotten when it is
+//! not refreshed. Changes are sent at once.
 
 mod pace;
 mod say;

@@ -1,9 +1,9 @@
-//! Fragments that were lost where there is no way back to their publisher: who is asked for them
+//! Repair of fragments lost where there is no way back to their publisher: who is asked for them
 //! (spec/push.md, P-64 and P-65).
 //!
-//! A node asks the topology managers of its domain; these know by the match who serves it. A domain
-//! asks the next one on the way to the domain that serves, in its own name, so that nothing of an
-//! inside is told, and what several nodes or domains miss is asked for once.
+//! A node asks the topology managers of its domain, which know from the match who serves it. A
+//! domain asks the next domain towards the serving one, in its own name, so that nothing about its
+//! inside is revealed; what several nodes or domains miss is requested once.
 
 use super::TopologyManager;
 use super::domains::PATH_MAX;

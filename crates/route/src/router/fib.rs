@@ -1,4 +1,4 @@
-//! What the forwarder shall know and what it knows: the difference becomes commands.
+//! Desired and known routes of the forwarder; the difference becomes commands.
 
 use super::CommandError;
 use onym_tables::Tick;

@@ -1,4 +1,4 @@
-//! Signs of life of neighbours, and the advertisements that they carry.
+//! Hellos of neighbours, and the advertisements that they carry.
 
 use super::check::Subject;
 use super::neighbour::{Said, Segment};

@@ -1,5 +1,5 @@
-//! What is measured of a link: round-trip time, loss, whether packets of full size pass; and what that
-//! adds to its cost.
+//! Measurements of a link: round-trip time, loss, whether full-size packets pass; and what they add
+//! to its cost.
 
 use crate::table::PeerId;
 use onym_tables::Tick;

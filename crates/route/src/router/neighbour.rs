@@ -1,4 +1,4 @@
-//! Neighbours: by which faces they are heard, what they said last, what of it was taken.
+//! Neighbours: the faces on which they are heard, what they sent last, and what they acknowledged.
 
 use super::measure::Measure;
 use super::{Config, Why};

@@ -1,4 +1,4 @@
-//! What a router wants done, and what it tells.
+//! What a router asks its shell to do, and what it reports.
 
 use onym_endpoint::Packet;
 use onym_wire::Name;

@@ -1,4 +1,4 @@
-//! When and how this router speaks: signs of life, advertisements, repetitions.
+//! When this router sends: hellos, advertisements, repetitions.
 
 use super::Router;
 use crate::codec::{Delta, Heard, Hello};

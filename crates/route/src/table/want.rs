@@ -1,8 +1,8 @@
-//! Asking a destination's router to count on.
+//! Requests that the router of a destination increment its number.
 //!
-//! A request travels as a part of advertisements, hop by hop, towards the destination; each router
-//! passes a number on once in a while, so a request costs each router one advertisement, which it
-//! shares with everything else that is due.
+//! A request travels in advertisements, hop by hop, towards the destination. Each router forwards a
+//! request for a number only once in a while, so it costs each router one advertisement, which is
+//! shared with everything else that is due.
 
 use super::select::Ask;
 use super::{Destination, PeerId, Table};

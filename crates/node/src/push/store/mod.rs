@@ -1,9 +1,9 @@
-//! What of a rendezvous or topology node outlives it (P-44): its epoch, the published scopes, and,
-//! with several nodes, who serves. In a file on one node, in etcd on several.
+//! Persistent state of a rendezvous or topology node (P-44): its epoch, the published scopes, and,
+//! with several nodes, which nodes serve. In a file for one node, in etcd for several.
 //!
-//! A thread of its own reads and writes: no request waits for it. The push thread hands it a batch
-//! of scopes that changed when it has done the one before; what changes meanwhile stays noted in
-//! the rendezvous, each scope once. What cannot be written is tried again.
+//! A separate thread does the I/O, so no request waits for it. The push thread hands it a batch of
+//! changed scopes when the previous batch is written; scopes that change meanwhile stay marked in
+//! the rendezvous, each once. Failed writes are retried.
 
 mod etcd;
 mod file;

@@ -1,4 +1,4 @@
-//! When a domain speaks to others (P-66).
+//! When a domain sends to other domains (P-66).
 
 use super::super::SETTLE;
 use onym_tables::Tick;

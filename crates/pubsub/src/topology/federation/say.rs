@@ -1,5 +1,5 @@
-//! What a topology manager says for its domain: routes and facts to other domains, their facts to
-//! the rendezvous, filters to border nodes. What changed at once, everything from time to time
+//! What a topology manager sends for its domain: routes and facts to other domains, facts of those
+//! to the rendezvous, filters to border nodes. Changes are sent at once, everything periodically
 //! (P-61, P-66).
 
 use super::{FACTS_MAX, Fact, Federation, messages};
