@@ -22,6 +22,7 @@ pub(crate) fn run(words: &[String]) -> Result<()> {
 
 fn alone(root: &Path) -> Result<()> {
     let manifests = tidy::library_manifests(root)?;
+    let mut faults = Vec::new();
     for (name, features) in &manifests {
         let mut ways = vec![vec!["--no-default-features"]];
         if !features.is_empty() {
@@ -31,9 +32,11 @@ fn alone(root: &Path) -> Result<()> {
             println!("{name} {}", way.join(" "));
             let mut cargo = Command::new("cargo");
             cargo.args(["check", "--quiet", "--locked", "--lib", "--package", name]).args(&way);
-            check(root, cargo, &format!("{name} does not build alone with {}", way.join(" ")))?;
+            let fault = format!("{name} does not build alone with {}", way.join(" "));
+            faults.extend(check(root, cargo, &fault).err().map(|error| error.to_string()));
         }
     }
+    ensure!(faults.is_empty(), "{}", faults.join("\n"));
     println!("builds: {} libraries", manifests.len());
     Ok(())
 }
