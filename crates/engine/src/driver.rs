@@ -6,10 +6,10 @@ use crate::face::Slot;
 use crate::io::{Io, ListenerId};
 pub use crate::policy::Policy;
 use crate::poller::Poller;
+use crate::sync::Epoll;
 use onym_face::{Face, Incoming};
 use onym_frame::{Buf, RxFrame};
 use onym_link::Packet;
-use onym_sys::epoll::Epoll;
 use onym_tables::{FaceId, Tick};
 use std::time::Duration;
 

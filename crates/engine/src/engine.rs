@@ -7,9 +7,9 @@ use crate::face::Slot;
 use crate::io::{BELL, Io, Turns};
 use crate::mailbox::Mailbox;
 use crate::poller::Poller;
-use crate::sync::Arc;
+use crate::sync::{Arc, Epoll};
 use onym_face::{FaceError, Flush, Ready as More};
-use onym_sys::epoll::{Epoll, Ready};
+use onym_sys::epoll::Ready;
 use onym_tables::Tick;
 use std::time::Duration;
 

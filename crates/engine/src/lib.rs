@@ -25,13 +25,14 @@ pub use face::{FaceMap, Faces, LocalFace, OwnerCounters, Place, Slot, Traffic};
 pub use io::{Counters, Io, ListenerId};
 pub use jobs::Jobs;
 pub use mailbox::{Load, Mailbox, Refused, mailbox};
+pub use onym_sys::epoll::Waker;
 pub use poller::Poller;
 pub use reply::{Answer, Reply, reply};
 
 /// A bell whose waker is an eventfd.
-pub type Bell = bell::Bell<onym_sys::epoll::Waker>;
+pub type Bell = bell::Bell<Waker>;
 /// Puts orders into the mailbox of an engine.
-pub type Port<O> = mailbox::Port<O, onym_sys::epoll::Waker>;
+pub type Port<O> = mailbox::Port<O, Waker>;
 
 impl Bell {
     /// A bell that nobody has rung.
@@ -39,12 +40,13 @@ impl Bell {
     /// # Errors
     /// Out of descriptors.
     pub fn new() -> std::io::Result<std::sync::Arc<Self>> {
-        Ok(std::sync::Arc::new(Self::of(onym_sys::epoll::Waker::new()?)))
+        Ok(std::sync::Arc::new(Self::of(Waker::new()?)))
     }
 }
 
 /// What the checkers of schedules put their own in place of.
 mod sync {
+    pub(crate) use onym_sys::epoll::Epoll;
     pub(crate) use rtrb as spsc;
     pub(crate) use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, atomic, mpsc};
     pub(crate) use std::thread;

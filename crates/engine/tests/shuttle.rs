@@ -7,6 +7,7 @@
 
 /// What the sources of the engine find as `crate::sync` here.
 pub mod sync {
+    pub use crate::model::ModelPoller as Epoll;
     pub use crate::spsc;
     pub use shuttle::sync::{Arc, Condvar, Mutex, MutexGuard, atomic, mpsc};
     pub use shuttle::thread;
@@ -205,7 +206,7 @@ fn interest(number: u8) -> [u8; 5] {
 fn passes(threads: usize, is_silent: bool) {
     const COUNT: u8 = 5;
     let hub = Hub::new();
-    let bells = [(); 2].map(|()| Arc::new(Bell::of(ModelWaker::new(&hub))));
+    let bells = [(); 2].map(|()| Arc::new(Bell::of(ModelWaker::of(&hub))));
     let ring = Ring::default();
     let to = Some((Arc::clone(&ring), Arc::clone(&bells[1])));
     let mut first = passer(&bells[0], threads, to, Ring::default());
@@ -255,7 +256,7 @@ fn without_the_bell_something_stays() {
 /// Two threads give more orders than the mailbox holds, and one ends the engine meanwhile.
 fn orders() {
     let hub = Hub::new();
-    let bell = Arc::new(Bell::of(ModelWaker::new(&hub)));
+    let bell = Arc::new(Bell::of(ModelWaker::of(&hub)));
     let one = node(&hub, &bell, passer(&bell, 1, None, Ring::default()), 1);
     let engine = thread::spawn(move || one.engine.run());
     let askers = [(); 2].map(|()| {
@@ -290,7 +291,7 @@ fn a_full_mailbox_gives_an_order_back() {
     shuttle::check_random(
         || {
             let hub = Hub::new();
-            let bell = Arc::new(Bell::of(ModelWaker::new(&hub)));
+            let bell = Arc::new(Bell::of(ModelWaker::of(&hub)));
             let (port, mut mailbox) = mailbox::<u8, _>(&bell, 2);
             assert_eq!([1, 2].map(|n| port.try_send(n)), [Ok(()); 2]);
             assert_eq!(port.try_send(3), Err(Refused::Full(3)));

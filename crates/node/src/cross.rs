@@ -5,20 +5,11 @@
 //! and is woken when a batch comes back. Packets of the pull half (`Batch`) that cross on behalf of
 //! others cannot wait and are dropped and counted (`crossing_full`).
 
-use onym_engine::Bell;
+use crate::bounds::{BATCH_BYTES, BATCH_MAX, DEPTH, ROUND_MAX};
 use onym_engine::ring::{Receiver, Sender, ring};
+use onym_engine::{Bell, Waker};
 use onym_link::{Outbox, Packet, Payload, Transmit};
-use onym_sys::epoll::Waker;
 use std::sync::Arc;
-
-/// Batches under way in one direction.
-const DEPTH: usize = 8;
-/// Most packets, and most transmissions, of one batch.
-pub(crate) const BATCH_MAX: usize = 2048;
-/// Octets of a batch that are enough for once.
-pub(crate) const BATCH_BYTES: usize = 1 << 20;
-/// What one round of a shard sends a peer at most of its own accord.
-const ROUND_MAX: usize = 1024;
 
 /// What fills a batch.
 pub(crate) trait Load: Default {

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod bounds;
 pub mod config;
 mod control;
 mod counts;
@@ -14,6 +15,7 @@ mod push;
 mod remote;
 pub mod rib;
 mod shard;
+mod sides;
 mod subnet;
 mod throttle;
 

@@ -117,7 +117,7 @@ impl Driver<ModelPoller> for Shard {
 fn both_are_full(takes: Takes) {
     const COUNT: u8 = 9;
     let hub = Hub::new();
-    let bells = [(); 2].map(|()| Arc::new(Bell::of(ModelWaker::new(&hub))));
+    let bells = [(); 2].map(|()| Arc::new(Bell::of(ModelWaker::of(&hub))));
     let (there, arrives) = ring(1, &bells[0], &bells[1], Batch::new);
     let (back, returns) = ring(1, &bells[1], &bells[0], Batch::new);
     let ends = [(there, returns), (back, arrives)];

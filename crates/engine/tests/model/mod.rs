@@ -53,8 +53,14 @@ pub struct ModelWaker {
 }
 
 impl ModelWaker {
+    /// One that is not woken, of the hub of this execution.
+    pub fn new() -> io::Result<Self> {
+        let hub = HUB.with(|hub| hub.borrow().clone()).unwrap();
+        Ok(Self::of(&hub))
+    }
+
     /// One that is not woken.
-    pub fn new(hub: &Arc<Hub>) -> Self {
+    pub fn of(hub: &Arc<Hub>) -> Self {
         Self { hub: Arc::clone(hub), fd: Waker::new().unwrap() }
     }
 
@@ -123,7 +129,8 @@ impl Poller for ModelPoller {
                     out.push(Ready { token: *token, readable: true, writable: false });
                 }
             }
-            if !out.is_empty() || timeout.is_some() {
+            // No time passes: a wait that only a timer would end is one for ever.
+            if !out.is_empty() || timeout == Some(Duration::ZERO) {
                 return Ok(());
             }
             readable = self.hub.changed.wait(readable).unwrap();
@@ -155,7 +162,7 @@ pub struct Peer {
 
 /// Both ends of a stream.
 pub fn pipe(hub: &Arc<Hub>) -> (PipeFace, Peer) {
-    let [waker, theirs] = [(); 2].map(|()| Arc::new(ModelWaker::new(hub)));
+    let [waker, theirs] = [(); 2].map(|()| Arc::new(ModelWaker::of(hub)));
     let [incoming, outgoing] = [(); 2].map(|()| Lane::default());
     let peer = Peer {
         waker: Arc::clone(&waker),

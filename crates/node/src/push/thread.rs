@@ -142,7 +142,11 @@ impl Driver for PushThread {
 
     fn idle(&mut self, _: &mut Io<()>) -> Idle {
         let is_due = |lanes: &PushLanes| lanes.told.is_due() || lanes.data.is_due();
-        let has_work = self.lanes.iter().any(is_due)
+        // The end of the round may have handed over the change that the rest waited for: no room
+        // is waited for then, and nobody rings.
+        let is_handed_over = self.is_late && self.lanes.iter().all(|lanes| lanes.told.is_empty());
+        let has_work = is_handed_over
+            || self.lanes.iter().any(is_due)
             || (0..self.lanes.len()).any(|shard| self.lanes[shard].up.waits() && self.takes(shard));
         if has_work { Idle::Work } else { Idle::Sleep }
     }
