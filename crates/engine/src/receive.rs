@@ -22,13 +22,15 @@ impl<F, P: Poller> Io<F, P> {
         face.traffic.in_bytes += frame.bytes.len() as u64;
         face.traffic.in_frames += 1;
         face.heard = now;
-        match face.link.receive(now, face.id, frame) {
-            Received::Packet(mut packet) => {
-                if face.is_pressed && PacketType::of(&packet.bytes) == Some(PacketType::Data) {
-                    face.mark(&mut packet);
-                }
-                driver.receive(self, slot, packet)
-            }
+        let mut received = face.link.receive(now, face.id, frame);
+        if face.is_pressed
+            && let Received::Packet(packet) = &mut received
+            && PacketType::of(&packet.bytes) == Some(PacketType::Data)
+        {
+            face.mark(packet);
+        }
+        match received {
+            Received::Packet(packet) => driver.receive(self, slot, packet),
             Received::Dropped(verdict) => {
                 self.counters.frames_dropped += 1;
                 verdict.closes_stream().then_some(verdict.label())

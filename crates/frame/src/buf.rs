@@ -73,6 +73,23 @@ impl Buf {
         self.slice(start..start + part.len())
     }
 
+    /// As [`Buf::slice`], for who needs the whole no more: no reference is counted.
+    ///
+    /// # Panics
+    /// If the part is not within the buffer.
+    #[inline]
+    #[must_use]
+    pub fn into_slice(mut self, range: Range<usize>) -> Self {
+        assert!(range.start <= range.end && range.end <= self.len as usize);
+        // No truncation: both ends are at most `self.len`, a u32.
+        #[allow(clippy::cast_possible_truncation)]
+        {
+            self.start += range.start as u32;
+            self.len = (range.end - range.start) as u32;
+        }
+        self
+    }
+
     /// Octets.
     #[inline]
     #[must_use]
@@ -282,7 +299,7 @@ mod tests {
         let mut chunk = pool.take();
         chunk[..3].copy_from_slice(b"abc");
         let whole = pool.freeze(chunk);
-        let part = whole.slice(1..3);
+        let part = whole.slice(0..4).into_slice(1..3);
         let address = whole.as_ptr();
         drop(whole);
         assert_ne!(pool.take().as_ptr(), address, "still referred to by the part");

@@ -147,7 +147,7 @@ impl TxQueue {
         let head = self.store(head);
         match body {
             Some(body) if body.len() > COPY_LEN_MAX => {
-                self.put(head, Some(FrameRow::one(body.clone())));
+                self.put(head, FrameRow::one(body.clone()));
             }
             body => self.put_copy(head, body.map_or(&[], |body| body)),
         }
@@ -188,7 +188,7 @@ impl TxQueue {
             }
         } else {
             let head = self.store(head);
-            self.put(head, Some(row.rests(from).take(fit)));
+            self.put(head, row.rests(from).take(fit));
         }
         fit
     }
@@ -201,27 +201,28 @@ impl TxQueue {
     }
 
     /// Appends a frame whose body is short, as a part of its head.
+    #[inline]
     fn put_copy(&mut self, head: Range<u64>, body: &[u8]) {
         self.arena.extend_from_slice(body);
-        self.put(head.start..head.end + body.len() as u64, None);
+        let head = head.start..head.end + body.len() as u64;
+        self.append(TxRow { head, bodies: None, lane: self.lane, pins: 0 });
     }
 
-    fn put(&mut self, head: Range<u64>, bodies: Option<FrameRow>) {
+    fn put(&mut self, head: Range<u64>, bodies: FrameRow) {
         let last = self.rows.back().and_then(|row| row.bodies.as_ref());
-        let pins = bodies.as_ref().map_or(0, |row| {
-            let body = row.first();
-            if last.is_some_and(|last| last.first().shares_chunk(body)) {
-                0
-            } else {
-                body.chunk_len()
-            }
-        });
+        let body = bodies.first();
+        let is_pinned = last.is_some_and(|last| last.first().shares_chunk(body));
+        let pins = if is_pinned { 0 } else { body.chunk_len() };
+        self.pinned += pins;
         // A chunk is shorter than 4 GiB.
         let pins = u32::try_from(pins).unwrap_or(u32::MAX);
-        let row = TxRow { head, bodies, lane: self.lane, pins };
+        self.append(TxRow { head, bodies: Some(bodies), lane: self.lane, pins });
+    }
+
+    #[inline]
+    fn append(&mut self, row: TxRow) {
         let (count, octets) = (row.count(), row.count() * row.frame_len());
         self.rows.push_back(row);
-        self.pinned += pins as usize;
         self.frames += count;
         self.bytes += octets;
         self.push_bytes += if self.lane == Lane::Pull { 0 } else { octets };

@@ -13,15 +13,29 @@ use onym_wire::lp::{LpPacket, ServiceFields, token_and_packet};
 use onym_wire::tlv::Malformed;
 use onym_wire::types::PacketType;
 use std::num::NonZeroU64;
+use std::ops::Range;
 
 impl Link {
     /// Takes one frame of the face: one TLV, without padding behind it.
+    #[inline]
     pub fn receive(&mut self, now: Tick, face: FaceId, frame: RxFrame) -> Received {
-        let received = match PacketType::of(&frame.bytes) {
-            Some(PacketType::LpPacket) => match with_token(face, &frame) {
-                Some(packet) => Received::Packet(packet),
-                None => self.receive_lp(now, face, &frame).unwrap_or_else(Received::Dropped),
+        let (pit_token, bytes) = match PacketType::of(&frame.bytes) {
+            Some(PacketType::Interest | PacketType::Data) => (Token::new(), frame.bytes),
+            Some(PacketType::LpPacket) => match with_token(&frame.bytes) {
+                Some((token, packet)) => (token, frame.bytes.into_slice(packet)),
+                None => return self.receive_other(now, face, frame),
             },
+            _ => return self.receive_other(now, face, frame),
+        };
+        self.counters.verdicts[FrameVerdict::Packet as usize] += 1;
+        Received::Packet(Packet { face, bytes, lp: LpIn { pit_token, ..LpIn::default() } })
+    }
+
+    fn receive_other(&mut self, now: Tick, face: FaceId, frame: RxFrame) -> Received {
+        let received = match PacketType::of(&frame.bytes) {
+            Some(PacketType::LpPacket) => {
+                self.receive_lp(now, face, &frame).unwrap_or_else(Received::Dropped)
+            }
             Some(typ) if !typ.is_push() || self.config.push => {
                 Received::Packet(Packet { face, bytes: frame.bytes, lp: LpIn::default() })
             }
@@ -128,16 +142,16 @@ impl Link {
     }
 }
 
-/// The Interest or Data of a frame that has nothing beside it but a token: no rule of this face is
-/// about such.
+/// Token, and where the Interest or Data is, of a frame that has nothing beside it: no rule of this
+/// face is about such.
 #[inline]
-fn with_token(face: FaceId, frame: &RxFrame) -> Option<Packet> {
-    let (token, packet) = token_and_packet(&frame.bytes)?;
+fn with_token(frame: &[u8]) -> Option<(Token, Range<usize>)> {
+    let (token, packet) = token_and_packet(frame)?;
     if !matches!(PacketType::of(packet), Some(PacketType::Interest | PacketType::Data)) {
         return None;
     }
-    let lp = LpIn { pit_token: Token::try_from(token).ok()?, ..LpIn::default() };
-    Some(Packet { face, bytes: frame.bytes.slice_of(packet), lp })
+    // The packet is what the frame ends with.
+    Some((Token::try_from(token).ok()?, frame.len() - packet.len()..frame.len()))
 }
 
 fn refusal(malformed: Malformed) -> FrameVerdict {
