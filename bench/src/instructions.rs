@@ -10,6 +10,8 @@ use crate::link::{Ends, connect_unix, register};
 use crate::packets::{DataTemplate, Exchange, InterestTemplate, PREFIX, Seen, see};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
+use onym_wire::interest::InterestBuilder;
+use onym_wire::name::Name;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -33,6 +35,9 @@ pub struct InstructionsArgs {
     /// Forwarding threads.
     #[arg(long, default_value_t = 1)]
     pub shards: u32,
+    /// Whether an Interest with CanBePrefix waits for another name all the time.
+    #[arg(long)]
+    pub asked: bool,
     /// Where callgrind writes what it counted in the run of many rounds.
     #[arg(long)]
     pub profile: Option<PathBuf>,
@@ -113,6 +118,14 @@ fn carry(args: &InstructionsArgs, socket: &Path, rounds: u32) -> Result<()> {
     let consumer = connect_unix(socket)?;
     let producer = register(connect_unix(socket)?, &PREFIX.parse()?)?;
     let mut ends = Ends::new(vec![consumer, producer])?;
+    if args.asked {
+        let name = format!("{PREFIX}/elsewhere").parse::<Name>()?;
+        let (mut wire, lifetime_ms) = (Vec::new(), Some(3_600_000));
+        let asked = InterestBuilder { can_be_prefix: true, ..InterestBuilder::new(name.as_ref()) };
+        InterestBuilder { lifetime_ms, nonce: Some([1; 4]), ..asked }.write(&mut wire);
+        ends.ends[0].push(&wire, None);
+        take(&mut ends, 1, 1, |_| {})?;
+    }
     let (mut interests, mut data) = (InterestTemplate::new(), DataTemplate::new(args.payload));
     for number in 0..rounds {
         for slot in 0..args.window {

@@ -11,6 +11,7 @@ use onym_link::Outbox;
 use onym_tables::cs::{ContentStore, CsConfig};
 use onym_tables::fib::{Fib, FibError, NextHop};
 use onym_tables::hash::NameHashes;
+use onym_tables::pit::Prefixes;
 use onym_tables::{FaceId, HashKey, Prefix, Tick};
 use onym_wire::NAME_COMPONENTS_MAX;
 use onym_wire::interest::Interest;
@@ -143,12 +144,12 @@ impl<R: RouteStage, C> Forwarder<R, C> {
         &self.strategies.choices
     }
 
-    /// Whether Interests with CanBePrefix are pending: only then need Data of other shards be
-    /// shown to this one.
+    /// What Interests with CanBePrefix are pending for, if that is different than when it was asked
+    /// last: only such Data of other shards need be shown to this one.
     #[inline]
-    #[must_use]
-    pub fn has_discovery_entries(&self) -> bool {
-        self.pending.pit.has_prefix_entries()
+    pub fn changed_prefixes(&mut self) -> Option<&Prefixes> {
+        let prefixes = self.pending.pit.prefixes_mut();
+        prefixes.take_changed().then_some(prefixes)
     }
 
     /// Pending Interests.

@@ -69,12 +69,14 @@ impl<R: RouteStage, C: CacheStage> Forwarder<R, C> {
     }
 
     /// Takes one packet. What is to be sent is appended to `out`.
+    #[inline(always)]
     pub fn receive(&mut self, now: Tick, packet: Packet, out: &mut Outbox) -> Verdict {
         path::run(self, now, &packet, out)
     }
 
     /// Takes a Data that concerns several shards: a shard in which Interests with CanBePrefix may
-    /// wait is shown it, then its own shard takes it. `None`: shown, and nobody waits for it here.
+    /// wait is shown it, then its own shard takes it. `None`: shown, and nobody waits for it here;
+    /// or its token says that it belongs here, and leads to nothing that it satisfies.
     pub fn receive_data(
         &mut self,
         now: Tick,
@@ -123,15 +125,6 @@ impl<R: RouteStage, C: CacheStage> Forwarder<R, C> {
 }
 
 impl<R, C> Forwarder<R, C> {
-    /// Whether `token` is one of ours for a pending Interest of exactly this name (its value), so
-    /// that Data which brings it back needs no look at its name.
-    #[must_use]
-    pub fn token_fits(&self, token: &[u8], name: &[u8]) -> bool {
-        let Pending { tokens, pit, .. } = &self.pending;
-        let entry = tokens.decode(token).and_then(|(s, g)| pit.at_token(s, g));
-        entry.is_some_and(|slot| pit.only_match(slot, name).is_some())
-    }
-
     /// What is pending.
     #[must_use]
     pub fn pending(&self) -> &Pending {

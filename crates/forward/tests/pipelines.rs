@@ -117,13 +117,13 @@ fn must_be_fresh_and_can_be_prefix_make_entries_of_their_own_and_one_data_satisf
     b.interest(260, &I::new("/a", 4).prefix());
     b.interest(261, &I::new("/a", 5));
     assert_eq!((b.fw.pit_len(), b.left().len()), (5, 5));
-    assert!(b.fw.has_discovery_entries());
+    assert_ne!(b.fw.changed_prefixes().unwrap().lengths(), 0);
     assert_eq!(b.data(257, "/a/b", 0), Verdict::Satisfied);
     let mut left = b.short();
     left.sort();
     assert_eq!(left, ["256 data /a/b", "258 data /a/b", "259 data /a/b", "260 data /a/b"]);
     assert_eq!(b.fw.pit_len(), 1, "the exact Interest for /a waits on");
-    assert!(!b.fw.has_discovery_entries());
+    assert_eq!(b.fw.changed_prefixes().unwrap().lengths(), 0);
     b.check();
 }
 

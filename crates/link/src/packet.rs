@@ -134,6 +134,15 @@ pub struct Transmit {
 }
 
 impl Transmit {
+    /// Takes it; what stays has no octets and is for no face.
+    #[inline]
+    #[must_use]
+    pub const fn take(&mut self) -> Self {
+        let nothing =
+            Self { face: FaceId::INVALID, what: Outgoing::PushFrame, bytes: Payload::Arena(0..0) };
+        std::mem::replace(self, nothing)
+    }
+
     /// Kind and link-layer fields of a packet of the pull half; `None` for anything else.
     #[inline]
     #[must_use]

@@ -107,8 +107,12 @@ impl ToPeer {
         Ok(())
     }
 
-    /// Sends `item`, whose arena is `arena`, with the next batch.
-    pub(crate) fn transmit(&mut self, arena: &[u8], item: Transmit) -> Result<(), CrossingFull> {
+    /// Takes `item`, whose arena is `arena`, and sends it with the next batch.
+    pub(crate) fn transmit(
+        &mut self,
+        arena: &[u8],
+        item: &mut Transmit,
+    ) -> Result<(), CrossingFull> {
         if self.current.out.items.len() >= BATCH_MAX {
             self.flush();
         }
@@ -116,15 +120,12 @@ impl ToPeer {
             return Err(CrossingFull);
         }
         let Batch { out, .. } = &mut *self.current;
-        let bytes = match item.bytes {
-            shared @ Payload::Shared(_) => shared,
-            own @ Payload::Arena(_) => {
-                let start = position(&out.arena);
-                out.arena.extend_from_slice(own.octets(arena));
-                Payload::Arena(start..position(&out.arena))
-            }
-        };
-        out.items.push(Transmit { bytes, ..item });
+        if let Payload::Arena(range) = &mut item.bytes {
+            let start = position(&out.arena);
+            out.arena.extend_from_slice(&arena[range.start as usize..range.end as usize]);
+            *range = start..position(&out.arena);
+        }
+        out.items.push(item.take());
         Ok(())
     }
 
@@ -239,12 +240,12 @@ mod tests {
         let (mut to, mut from) = ends();
         for text in ["abc", "de"] {
             let bytes = Payload::Arena(0..u32::try_from(text.len()).unwrap());
-            let item = Transmit {
+            let mut item = Transmit {
                 face: FaceId(300),
                 what: Outgoing::Pull(PacketKind::Interest, LpOut::default()),
                 bytes,
             };
-            to.transmit(text.as_bytes(), item).unwrap();
+            to.transmit(text.as_bytes(), &mut item).unwrap();
         }
         assert!(to.flush());
         let batch = from.next().unwrap();

@@ -8,7 +8,8 @@ use crate::cross::direction;
 use crate::push::{self, PushEngine, PushOrder, PushPort, PushThread, Settings};
 use crate::remote::{FoundLinks, NodeError, Remote};
 use crate::shard::{
-    Chooser, ORDERS_MAX, Order, POLICY, Parts, PushSide, Shard, ShardEngine, ShardPort, ask_all,
+    Chooser, ORDERS_MAX, Order, POLICY, Parts, PushSide, Shard, ShardEngine, ShardPort, Wanted,
+    ask_all,
 };
 use crate::sides::sides;
 use onym_board::broker::{self, Broker};
@@ -20,7 +21,6 @@ use onym_tables::HashKey;
 use rtrb::RingBuffer;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -165,8 +165,8 @@ fn shards(
             from[b][a] = Some(rx);
         }
     }
-    let discovery = Arc::new(AtomicBool::new(false));
     let key = HashKey::new(seeds[0], seeds[1]);
+    let wanted = Arc::new(Wanted::new(key));
     let mut made = Made { shards: Vec::new(), ports: Vec::new(), reports: Vec::new() };
     for (index, (to, from)) in to.into_iter().zip(from).enumerate() {
         let (port, mailbox) = mailbox(&bells[index], ORDERS_MAX);
@@ -176,7 +176,7 @@ fn shards(
         let mut fw = Forwarder::new(forwarder_config(config, index, count, key, seeds[2]));
         fw.cache_mut().watch = watch(config);
         let chooser = Chooser::new(&key, count);
-        let (discovery, control) = (Arc::clone(&discovery), Arc::clone(control));
+        let (wanted, control) = (Arc::clone(&wanted), Arc::clone(control));
         let reports = reports_tx;
         let parts = Parts {
             index,
@@ -184,7 +184,7 @@ fn shards(
             chooser,
             to,
             from,
-            discovery,
+            wanted,
             reports,
             control,
             push: (!sides.is_empty()).then(|| sides.remove(0)),

@@ -183,6 +183,36 @@ impl HashKey {
         }
     }
 
+    /// Whether `is_one` says so of the hash of the name or of a prefix of it, of those with the numbers
+    /// of components in `lengths` (as bits).
+    #[must_use]
+    pub fn any_prefix(
+        &self,
+        name: &[u8],
+        lengths: u64,
+        mut is_one: impl FnMut(u64) -> bool,
+    ) -> bool {
+        let mut sip = self.start();
+        let (mut at, mut end, mut count) = (0, 0, 0);
+        let mut lengths = lengths & LENGTHS;
+        while lengths != 0 {
+            let len = lengths.trailing_zeros();
+            lengths &= lengths - 1;
+            while count < len {
+                if end >= name.len() {
+                    return false;
+                }
+                end = component_end(name, end);
+                count += 1;
+            }
+            at = sip.words(name, at, end);
+            if is_one(sip.finish_at(name, at, end)) {
+                return true;
+            }
+        }
+        false
+    }
+
     /// [`words`](Self::words) of which the first is given now and the second later, many times.
     #[inline]
     #[must_use]

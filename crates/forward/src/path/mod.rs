@@ -50,7 +50,7 @@ pub(crate) fn run<R: RouteStage, C: CacheStage>(
 }
 
 /// Takes a Data that concerns several shards; the verdict is counted by the shard that it belongs
-/// to. `None` when it is only shown and nobody here waits for it.
+/// to. `None` when it is only shown and nobody here waits for it, or when its token says nothing.
 pub(crate) fn run_data<R: RouteStage, C: CacheStage>(
     fw: &mut Forwarder<R, C>,
     now: Tick,
@@ -58,7 +58,12 @@ pub(crate) fn run_data<R: RouteStage, C: CacheStage>(
     share: Share,
     out: &mut Outbox,
 ) -> Option<Verdict> {
-    let verdict = data::run(fw, now, packet, share, out);
+    fairness::tick(&mut fw.pending, now);
+    let verdict = if packet.bytes.len() > PACKET_LEN_MAX {
+        (share != Share::Shown).then_some(Verdict::TooLarge)
+    } else {
+        data::run(fw, now, packet, share, out)
+    };
     if let (Some(verdict), true) = (verdict, share != Share::Shown) {
         fw.pending.counters.note(PacketKind::Data, verdict);
     }

@@ -2,7 +2,7 @@
 //!
 //! Exact Interests go by a keyed hash of the whole name, answers by the shard in our own token,
 //! else by their name. Interests with CanBePrefix are pending in shard 0, after all content stores
-//! were asked; Data visits shard 0 first while it holds any of them.
+//! were asked; Data that may answer one of them (`wanted`) visits shard 0 first.
 //!
 //! Differences to a single shard, which no packet shows:
 //!
@@ -13,6 +13,7 @@
 //! - the limits of tables are divided among the shards, and each evicts in its own order;
 //! - what strategies measured of a prefix is known only to the shard that measured it.
 
+use super::wanted::Wanted;
 use crate::cross::Leg;
 use onym_link::Packet;
 use onym_tables::hash::without_digest;
@@ -25,15 +26,6 @@ use onym_wire::types::{self, PacketType};
 pub(crate) struct Way {
     pub(crate) shard: usize,
     pub(crate) leg: Leg,
-}
-
-/// What shard 0 holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Waiting {
-    /// Interests with CanBePrefix, which any Data may answer.
-    Discovery,
-    /// None of them.
-    Exact,
 }
 
 /// What decides, the same for all shards.
@@ -52,55 +44,63 @@ impl Chooser {
         Self { key: FoldKey::new(key), shards }
     }
 
-    /// The way of `packet`.
+    /// The way of `packet`, where shard 0 waits for what is `wanted`.
     /// `None` when no name can be found: the packet is malformed, and any shard can say so.
-    pub(crate) fn way(&self, packet: &Packet, waiting: Waiting) -> Option<Way> {
-        let (kind, name, after) = name_of(&packet.bytes)?;
-        if kind == PacketType::Data {
-            if waiting == Waiting::Discovery {
-                let home = u8::try_from(self.by_name(name)).unwrap_or(0);
-                return Some(Way { shard: 0, leg: Leg::Discovery(home) });
-            }
-            return Some(self.by_token(packet).unwrap_or_else(|| self.home(name)));
+    #[inline]
+    pub(crate) fn way(&self, packet: &Packet, wanted: &Wanted) -> Option<Way> {
+        let is_data = PacketType::of(&packet.bytes)? == PacketType::Data;
+        if is_data {
+            return self.way_of_data(packet, wanted);
         }
-        let prefix = after.first() == Some(&CAN_BE_PREFIX);
-        Some(match (packet.lp.nack.is_some(), prefix) {
-            (true, true) => Way { shard: 0, leg: Leg::Home },
-            (false, true) => Way { shard: self.shards - 1, leg: Leg::Probe },
-            (_, false) => self.home(name),
+        let (name, after) = name_of(&packet.bytes)?;
+        if after.first() != Some(&CAN_BE_PREFIX) {
+            return Some(self.home(name));
+        }
+        Some(match packet.lp.nack {
+            Some(_) => Way { shard: 0, leg: Leg::Home },
+            None => Way { shard: self.shards - 1, leg: Leg::Probe },
         })
     }
 
+    #[inline]
+    fn way_of_data(&self, packet: &Packet, wanted: &Wanted) -> Option<Way> {
+        if !wanted.is_empty() {
+            let (name, _) = name_of(&packet.bytes)?;
+            if wanted.may_be(name) {
+                let home = u8::try_from(self.by_name(name)).unwrap_or(0);
+                return Some(Way { shard: 0, leg: Leg::Discovery(home) });
+            }
+        }
+        if let Some(way) = self.by_token(packet) {
+            return Some(way);
+        }
+        name_of(&packet.bytes).map(|(name, _)| self.home(name))
+    }
+
     /// Where exact Interests for a name live.
+    #[inline]
     fn home(&self, name: &[u8]) -> Way {
         Way { shard: self.by_name(name), leg: Leg::Home }
     }
 
-    /// The way that a token of ours says. It saves hashing the name, and may be wrong: the shard
-    /// checks. Data for discovery Interests, of shard 0, is cached where exact Interests look.
+    /// The way that a token of ours says. It saves finding and hashing the name, and may be wrong:
+    /// the shard checks.
+    #[inline]
     fn by_token(&self, packet: &Packet) -> Option<Way> {
         let token = &packet.lp.pit_token;
         let shard = usize::from(*token.first()?);
-        let ours = token.len() == TOKEN_LEN && shard != 0 && shard < self.shards;
+        let ours = token.len() == TOKEN_LEN && shard < self.shards;
         ours.then_some(Way { shard, leg: Leg::Token })
     }
 
-    /// Whether a Data that came by its token is in the right shard, this one being `index`;
-    /// `fits` says whether the token leads to an Interest of a name. Else the shard it belongs to.
-    pub(crate) fn misled(
-        &self,
-        packet: &Packet,
-        index: usize,
-        fits: impl Fn(&[u8], &[u8]) -> bool,
-    ) -> Option<usize> {
-        let (_, name, _) = name_of(&packet.bytes)?;
-        if fits(&packet.lp.pit_token, name) {
-            return None;
-        }
+    /// The shard of a Data whose token misled it to shard `index`; `None`: that one.
+    pub(crate) fn home_elsewhere(&self, packet: &Packet, index: usize) -> Option<usize> {
+        let (name, _) = name_of(&packet.bytes)?;
         Some(self.by_name(name)).filter(|home| *home != index)
     }
 
     /// The shard of exact Interests for a name (its value), an implicit digest at its end left out.
+    #[inline]
     pub(crate) fn by_name(&self, name: &[u8]) -> usize {
         let hash = self.key.octets(&name[..without_digest(name)]);
         // The upper half of the product: below the number of shards.
@@ -109,18 +109,19 @@ impl Chooser {
     }
 }
 
-/// Type of the packet, value of its Name, and what follows the Name.
-fn name_of(packet: &[u8]) -> Option<(PacketType, &[u8], &[u8])> {
-    let kind = PacketType::of(packet)?;
-    if !matches!(kind, PacketType::Interest | PacketType::Data) {
+/// Value of the Name of an Interest or Data, and what follows it.
+#[inline]
+fn name_of(packet: &[u8]) -> Option<(&[u8], &[u8])> {
+    if !matches!(PacketType::of(packet), Some(PacketType::Interest | PacketType::Data)) {
         return None;
     }
     let (_, value, _) = element(packet)?;
     let (typ, name, after) = element(value)?;
-    (typ == NAME).then_some((kind, name, after))
+    (typ == NAME).then_some((name, after))
 }
 
 /// First element of `bytes` when its type has one octet: type, value, rest.
+#[inline]
 fn element(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (&typ, rest) = bytes.split_first()?;
     let (&first, rest) = rest.split_first()?;
@@ -140,7 +141,8 @@ mod tests {
     use onym_frame::Buf;
     use onym_link::LpIn;
     use onym_tables::FaceId;
-    use onym_tables::pit::Token;
+    use onym_tables::hash::NameHashes;
+    use onym_tables::pit::{Key, Pit, Token};
 
     fn packet(bytes: &[u8], token: &[u8]) -> Packet {
         let pit_token = Token::try_from(token).unwrap();
@@ -149,7 +151,36 @@ mod tests {
     }
 
     fn chooser() -> Chooser {
-        Chooser::new(&HashKey::new(1, 2), 4)
+        Chooser::new(&KEY, 4)
+    }
+
+    const KEY: HashKey = HashKey::new(1, 2);
+
+    fn nothing() -> Wanted {
+        Wanted::new(KEY)
+    }
+
+    /// Law: Data that answers an Interest with CanBePrefix sees it first; other Data goes its way, and
+    /// all does again when that has ended.
+    #[test]
+    fn only_data_that_may_answer_a_discovery_is_shown_to_it() {
+        let wanted = nothing();
+        let (mut pit, name): (Pit<u8>, _) = (Pit::new(10), &NAME_A[2..]);
+        let interest = [&[5, 7][..], &NAME_A, &[0x21, 0]].concat();
+        let hashes = NameHashes::new(&KEY, name, 0);
+        let key = Key { can_be_prefix: true, ..Key::new(&interest[4..7], &hashes) };
+        let slot = pit.insert(&pit.look(&key), &key, &interest).unwrap();
+        wanted.tell(pit.prefixes_mut());
+        let leg = |wanted: &Wanted, n: u8| {
+            let data = [6, 8, 7, 6, 8, 1, n, 8, 1, b'x'];
+            chooser().way(&packet(&data, &[]), wanted).unwrap().leg
+        };
+        assert!(matches!(leg(&wanted, b'a'), Leg::Discovery(_)));
+        let shown = (0..=255).filter(|n| leg(&wanted, *n) != Leg::Home).count();
+        assert_eq!(shown, 1);
+        pit.erase(slot);
+        wanted.tell(pit.prefixes_mut());
+        assert_eq!(leg(&wanted, b'a'), Leg::Home);
     }
 
     const NAME_A: [u8; 5] = [7, 3, 8, 1, b'a'];
@@ -158,8 +189,8 @@ mod tests {
     fn an_interest_and_its_data_choose_the_same_shard() {
         let interest = [&[5, 5][..], &NAME_A].concat();
         let data = [&[6, 5][..], &NAME_A].concat();
-        let up = chooser().way(&packet(&interest, &[]), Waiting::Exact).unwrap();
-        let down = chooser().way(&packet(&data, &[]), Waiting::Exact).unwrap();
+        let up = chooser().way(&packet(&interest, &[]), &nothing()).unwrap();
+        let down = chooser().way(&packet(&data, &[]), &nothing()).unwrap();
         assert_eq!((up.leg, up), (Leg::Home, down));
     }
 
@@ -175,41 +206,32 @@ mod tests {
     #[test]
     fn a_token_of_ours_is_a_hint_and_a_foreign_one_is_not() {
         let data = [&[6, 5][..], &NAME_A].concat();
-        let by_name = chooser().way(&packet(&data, &[]), Waiting::Exact).unwrap().shard;
-        for shard in 1..4_u8 {
+        let by_name = chooser().way(&packet(&data, &[]), &nothing()).unwrap().shard;
+        for shard in 0..4_u8 {
             let token = [shard, 0, 0, 0, 0, 0];
             assert_eq!(
-                chooser().way(&packet(&data, &token), Waiting::Exact).unwrap(),
+                chooser().way(&packet(&data, &token), &nothing()).unwrap(),
                 Way { shard: shard.into(), leg: Leg::Token }
             );
-            let misled =
-                |fits: bool| chooser().misled(&packet(&data, &token), shard.into(), |_, _| fits);
             let other = (by_name != usize::from(shard)).then_some(by_name);
-            assert_eq!((misled(true), misled(false)), (None, other));
+            assert_eq!(chooser().home_elsewhere(&packet(&data, &token), shard.into()), other);
         }
         for token in [&[2][..], &[9, 0, 0, 0, 0, 0], &[2, 0, 0, 0, 0, 0, 0]] {
-            assert_eq!(
-                chooser().way(&packet(&data, token), Waiting::Exact).unwrap().shard,
-                by_name
-            );
+            assert_eq!(chooser().way(&packet(&data, token), &nothing()).unwrap().shard, by_name);
         }
     }
 
     #[test]
-    fn discovery_interests_are_probed_and_data_sees_them_first() {
+    fn discovery_interests_are_probed_from_the_last_shard_on() {
         let interest = [&[5, 7][..], &NAME_A, &[0x21, 0]].concat();
-        let way = chooser().way(&packet(&interest, &[]), Waiting::Exact).unwrap();
+        let way = chooser().way(&packet(&interest, &[]), &nothing()).unwrap();
         assert_eq!(way, Way { shard: 3, leg: Leg::Probe });
-        let data = [&[6, 5][..], &NAME_A].concat();
-        let home = chooser().way(&packet(&data, &[]), Waiting::Exact).unwrap().shard;
-        let way = chooser().way(&packet(&data, &[]), Waiting::Discovery).unwrap();
-        assert_eq!(way, Way { shard: 0, leg: Leg::Discovery(u8::try_from(home).unwrap()) });
     }
 
     #[test]
     fn a_packet_without_a_name_has_no_way() {
         for bytes in [&[][..], &[5], &[5, 0], &[5, 3, 8, 1, 1], &[5, 200, 7], &[9, 2, 7, 0]] {
-            assert_eq!(chooser().way(&packet(bytes, &[]), Waiting::Exact), None);
+            assert_eq!(chooser().way(&packet(bytes, &[]), &nothing()), None);
         }
     }
 }

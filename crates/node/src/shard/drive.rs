@@ -158,10 +158,10 @@ impl Shard {
     /// Takes frames at the front of `frames` together; how many.
     #[inline]
     fn take_front(&mut self, io: &mut Io, slot: Slot, frames: &[RxFrame]) -> usize {
-        if frames.first().and_then(|frame| PacketType::of(&frame.bytes))
-            != Some(PacketType::PushApp)
-        {
-            return self.push_row(io, slot, frames);
+        match frames.first().and_then(|frame| PacketType::of(&frame.bytes)) {
+            Some(PacketType::PushApp) => {}
+            Some(PacketType::PushFrame) => return self.push_row(io, slot, frames),
+            _ => return 0,
         }
         let count = self.begin_messages(io, slot, frames);
         for frame in &frames[..count] {
@@ -201,11 +201,10 @@ impl Shard {
                 }
             }
             self.send_out(io);
-            let mut out = std::mem::take(&mut batch.out);
-            for item in out.items.drain(..) {
+            let out = &mut batch.out;
+            for item in &mut out.items {
                 self.transmit(io, &out.arena, item);
             }
-            batch.out = out;
             if let Some(peer) = &mut self.from[peer] {
                 peer.give_back(batch);
             }

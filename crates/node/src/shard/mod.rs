@@ -22,6 +22,7 @@ mod push;
 #[cfg(test)]
 mod tests;
 mod told;
+mod wanted;
 mod watch;
 mod watch_order;
 
@@ -32,6 +33,7 @@ pub(crate) use hold::Hold;
 pub(crate) use order::{FaceOrder, Opening, Order, Route, ShardPort, TableOrder, ask_all};
 pub use push::PushDropped;
 pub(crate) use push::{Peer, PushParts, PushSide, PushState};
+pub(crate) use wanted::Wanted;
 pub(crate) use watch_order::{WatchOrder, Watched};
 
 use crate::cross::{FromPeer, ToPeer};
@@ -45,7 +47,6 @@ use onym_watch::Watch;
 use rtrb::Producer;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// Numbers of the engine of a shard.
@@ -153,8 +154,8 @@ pub(crate) struct Shard {
     /// By shard; none for this one.
     to: Vec<Option<ToPeer>>,
     from: Vec<Option<FromPeer>>,
-    /// Whether shard 0 holds Interests with CanBePrefix.
-    discovery: Arc<AtomicBool>,
+    /// What Interests with CanBePrefix wait for in shard 0.
+    wanted: Arc<Wanted>,
     reports: Producer<Report>,
     /// Reports that found the ring full and must not be lost: that a face ended or changed,
     /// once per face.
@@ -185,7 +186,7 @@ pub(crate) struct Parts {
     pub(crate) chooser: Chooser,
     pub(crate) to: Vec<Option<ToPeer>>,
     pub(crate) from: Vec<Option<FromPeer>>,
-    pub(crate) discovery: Arc<AtomicBool>,
+    pub(crate) wanted: Arc<Wanted>,
     pub(crate) reports: Producer<Report>,
     pub(crate) control: Arc<Bell>,
     pub(crate) push: Option<PushSide>,
@@ -203,7 +204,7 @@ impl Shard {
             chooser: parts.chooser,
             to: parts.to,
             from: parts.from,
-            discovery: parts.discovery,
+            wanted: parts.wanted,
             reports: parts.reports,
             late: VecDeque::new(),
             reported: false,

@@ -1,6 +1,5 @@
 //! Packets to their shard and through its forwarder, and what it produced to the faces.
 
-use super::choose::Waiting;
 use super::{Io, LocalFace, Report, Shard};
 use crate::cross::Leg;
 use onym_engine::{Place, Slot};
@@ -8,20 +7,15 @@ use onym_forward::{Share, Verdict};
 use onym_frame::{Buf, Lane};
 use onym_link::{Outgoing, Packet, PacketKind, Payload, Transmit};
 use onym_tables::{FaceId, Tick};
-use std::sync::atomic::Ordering;
 
 impl Shard {
     /// A packet that was just received from outside: it goes to its shard.
-    #[inline]
+    #[inline(always)]
     pub(super) fn accept(&mut self, now: Tick, packet: Packet) -> Option<Verdict> {
         if self.is_alone() {
             return Some(self.forward(now, packet));
         }
-        let waiting = match self.discovery.load(Ordering::Acquire) {
-            true => Waiting::Discovery,
-            false => Waiting::Exact,
-        };
-        match self.chooser.way(&packet, waiting) {
+        match self.chooser.way(&packet, &self.wanted) {
             Some(way) if way.shard != self.index => {
                 self.cross(way.shard, way.leg, packet);
                 None
@@ -40,8 +34,12 @@ impl Shard {
                 None
             }
             Leg::Token => {
-                let fits = |token: &[u8], name: &[u8]| self.fw.token_fits(token, name);
-                match self.chooser.misled(&packet, self.index, fits) {
+                let verdict = self.fw.receive_data(now, &packet, Share::Hinted, &mut self.out);
+                if verdict.is_some() {
+                    self.watch_received(now, &packet, verdict);
+                    return verdict;
+                }
+                match self.chooser.home_elsewhere(&packet, self.index) {
                     Some(home) => {
                         self.cross(home, Leg::Home, packet);
                         None
@@ -68,7 +66,7 @@ impl Shard {
     }
 
     /// A packet that is here to stay goes through the forwarder.
-    #[inline]
+    #[inline(always)]
     fn forward(&mut self, now: Tick, packet: Packet) -> Verdict {
         if self.is_watched() {
             return self.forward_watched(now, packet);
@@ -99,14 +97,17 @@ impl Shard {
             self.hand_out();
         }
         // Before anything leaves: an answer must not find the old state.
-        if self.index == 0 && !self.is_alone() {
-            self.discovery.store(self.fw.has_discovery_entries(), Ordering::Release);
+        if self.index == 0
+            && !self.is_alone()
+            && let Some(prefixes) = self.fw.changed_prefixes()
+        {
+            self.wanted.tell(prefixes);
         }
         if self.out.items.is_empty() {
             return;
         }
         let mut out = std::mem::take(&mut self.out);
-        for item in out.items.drain(..) {
+        for item in &mut out.items {
             self.transmit(io, &out.arena, item);
         }
         out.clear();
@@ -128,10 +129,11 @@ impl Shard {
         }
     }
 
-    /// Puts one packet into the send queue of its face, wherever that is.
-    pub(super) fn transmit(&mut self, io: &mut Io, arena: &[u8], item: Transmit) {
+    /// Puts one packet into the send queue of its face, wherever that is; where it leaves this shard,
+    /// it is taken out of `item`.
+    pub(super) fn transmit(&mut self, io: &mut Io, arena: &[u8], item: &mut Transmit) {
         match io.faces.place(item.face) {
-            Some(Place::Here(slot)) => self.transmit_here(io, slot, arena, &item),
+            Some(Place::Here(slot)) => self.transmit_here(io, slot, arena, item),
             Some(Place::There(shard)) => {
                 let peer = self.to.get_mut(usize::from(shard)).and_then(Option::as_mut);
                 if peer.is_none_or(|p| p.transmit(arena, item).is_err()) {
@@ -173,9 +175,9 @@ impl Shard {
         io.queued(slot);
     }
 
-    fn hand_to_management(&mut self, arena: &[u8], item: Transmit) {
+    fn hand_to_management(&mut self, arena: &[u8], item: &mut Transmit) {
         let incoming = item.as_pull().and_then(|(_, lp)| lp.incoming_face);
-        let bytes = match item.bytes {
+        let bytes = match item.take().bytes {
             Payload::Shared(buf) => buf,
             own @ Payload::Arena(_) => Buf::copy_from(own.octets(arena)),
         };

@@ -61,7 +61,7 @@ fn bench_that_waits(shards: usize, hold: Duration) -> Bench {
         chooser: Chooser::new(&key, shards),
         to,
         from,
-        discovery: Arc::default(),
+        wanted: Arc::new(Wanted::new(key)),
         reports: reports_tx,
         control: Bell::new().unwrap(),
         push: None,

@@ -38,8 +38,8 @@ impl Shard {
             Down::Frame(faces, bytes) => {
                 for face in faces {
                     let bytes = Payload::Shared(bytes.clone());
-                    let item = Transmit { face, what: Outgoing::PushFrame, bytes };
-                    self.transmit(io, &[], item);
+                    let mut item = Transmit { face, what: Outgoing::PushFrame, bytes };
+                    self.transmit(io, &[], &mut item);
                 }
             }
             Down::Forwarder(forwarder) => push.forwarder.take_over(*forwarder),

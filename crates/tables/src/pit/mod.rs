@@ -6,18 +6,19 @@
 
 mod access;
 pub mod entry;
+mod prefixes;
 #[cfg(test)]
 mod tests;
 mod token;
 
 pub use entry::{Entry, InRecord, OutRecord};
+pub use prefixes::{LONG, MARK_WORDS, Prefixes, mark_of};
 pub use token::{SLOTS_MAX, TOKEN_LEN, TOKEN_LEN_MAX, Token, TokenCodec, TokenTooLong};
 
 use crate::hash::{HashKey, NameHashes, component_count};
 use crate::index::HashIndex;
 use crate::wheel::Wheel;
 use crate::{Tick, room};
-use onym_wire::NAME_COMPONENTS_MAX;
 use onym_wire::tlv::first_value_at;
 
 const NONE: u32 = u32::MAX;
@@ -151,10 +152,8 @@ pub struct Pit<I> {
     index: HashIndex,
     wheel: Wheel,
     entries_max: usize,
-    /// CanBePrefix entries by number of components, and the numbers with any as bits; the last
-    /// count is of names beyond the table's 32 components.
-    prefix_counts: [u32; NAME_COMPONENTS_MAX + 2],
-    prefix_lengths: u64,
+    /// CanBePrefix entries.
+    prefixes: Prefixes,
     octets: usize,
     octets_max: usize,
 }
@@ -169,8 +168,7 @@ impl<I: Default> Pit<I> {
             index: HashIndex::new(),
             wheel: Wheel::default(),
             entries_max: entries_max.min(SLOTS_MAX),
-            prefix_counts: [0; NAME_COMPONENTS_MAX + 2],
-            prefix_lengths: 0,
+            prefixes: Prefixes::new(),
             octets: 0,
             octets_max: usize::MAX,
         }
@@ -239,13 +237,19 @@ impl<I: Default> Pit<I> {
     #[inline]
     #[must_use]
     pub fn prefix_lengths(&self) -> u64 {
-        self.prefix_lengths
+        self.prefixes.lengths() & !LONG
     }
 
     /// Whether a CanBePrefix entry exists.
     #[must_use]
     pub fn has_prefix_entries(&self) -> bool {
-        self.prefix_lengths != 0 || self.prefix_counts[NAME_COMPONENTS_MAX + 1] != 0
+        self.prefixes.lengths() != 0
+    }
+
+    /// What CanBePrefix entries wait for.
+    #[inline]
+    pub fn prefixes_mut(&mut self) -> &mut Prefixes {
+        &mut self.prefixes
     }
 
     fn name(&self, slot: u32) -> &[u8] {
@@ -311,7 +315,7 @@ impl<I: Default> Pit<I> {
         if key.can_be_prefix {
             let components = component_count(&key.name[..key.undigested_len]);
             self.slots[slot as usize].components = u16::try_from(components).unwrap_or(u16::MAX);
-            self.count_prefix(components, 1);
+            self.prefixes.count(components, key.hash, 1);
         }
         Ok(slot)
     }
@@ -380,17 +384,6 @@ impl<I: Default> Pit<I> {
         (s.prev, s.next) = (head, next);
     }
 
-    fn count_prefix(&mut self, components: usize, by: i32) {
-        let len = components.min(NAME_COMPONENTS_MAX + 1);
-        self.prefix_counts[len] = self.prefix_counts[len].wrapping_add_signed(by);
-        if len <= NAME_COMPONENTS_MAX {
-            let bit = 1 << len;
-            let any = self.prefix_counts[len] != 0;
-            self.prefix_lengths =
-                if any { self.prefix_lengths | bit } else { self.prefix_lengths & !bit };
-        }
-    }
-
     /// Erases the entry in `slot` with its timers.
     pub fn erase(&mut self, slot: u32) {
         self.wheel.cancel(slot * 2);
@@ -419,7 +412,7 @@ impl<I: Default> Pit<I> {
             (prev, next) => self.slots[prev as usize].next = next,
         }
         if can_be_prefix {
-            self.count_prefix(components, -1);
+            self.prefixes.count(components, hash, -1);
         }
         self.free.push(slot);
     }
@@ -462,7 +455,7 @@ impl<I: Default> Pit<I> {
                 }
             });
         }
-        let mut lengths = self.prefix_lengths & hashes.lengths();
+        let mut lengths = self.prefix_lengths() & hashes.lengths();
         while lengths != 0 {
             let len = lengths.trailing_zeros() as usize;
             lengths &= lengths - 1;
@@ -472,7 +465,7 @@ impl<I: Default> Pit<I> {
                 self.prefix_matches(prefix.hash, prefix.bytes, out);
             }
         }
-        if self.prefix_counts[NAME_COMPONENTS_MAX + 1] != 0 {
+        if self.prefixes.lengths() & LONG != 0 {
             key.each_long_prefix(name, |hash, prefix| self.prefix_matches(hash, prefix, out));
         }
     }

@@ -124,6 +124,19 @@ proptest! {
                         .collect();
                     expected.sort_unstable();
                     prop_assert_eq!(&found, &expected);
+                    // Law: who sees the marks alone misses none that waits.
+                    let prefixes = pit.prefixes_mut();
+                    let (lengths, marks) = (prefixes.lengths(), *prefixes.marks());
+                    let is_marked = |hash: u64| {
+                        let (word, bit) = mark_of(hash);
+                        marks[word] & bit != 0
+                    };
+                    let may_wait = KEY.any_prefix(value, lengths, is_marked);
+                    let waits = model.iter().any(|(asked, slot)| {
+                        let wire = asked.wire();
+                        expected.contains(slot) && Interest::parse(&wire).unwrap().can_be_prefix
+                    });
+                    prop_assert!(may_wait || !waits);
                     for slot in pit.iter().collect::<Vec<_>>() {
                         if let Some(hash) = pit.only_match(slot, value) {
                             prop_assert_eq!(&found, &vec![slot]);

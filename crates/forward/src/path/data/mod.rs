@@ -21,6 +21,9 @@ pub enum Share {
     /// It belongs to another shard, which counts and caches it; Interests with CanBePrefix may
     /// wait for it here.
     Shown,
+    /// Its token says that it belongs here. Where that leads to no entry that this Data alone
+    /// satisfies, nothing is done and its name decides.
+    Hinted,
 }
 
 /// Takes a Data of this shard alone.
@@ -34,7 +37,8 @@ pub(super) fn run_own<R: RouteStage, C: CacheStage>(
     run(fw, now, packet, Share::Own, out).expect("invariant: a Data of this shard has a verdict")
 }
 
-/// Takes a Data. `None` for one that is only shown and that nobody here waits for.
+/// Takes a Data. `None` for one that is only shown and that nobody here waits for, and for one whose
+/// token says nothing.
 #[inline(always)]
 pub(super) fn run<R: RouteStage, C: CacheStage>(
     fw: &mut Forwarder<R, C>,
@@ -51,11 +55,15 @@ pub(super) fn run<R: RouteStage, C: CacheStage>(
     };
     // Looked at where it is: the view is not small.
     let parsed = Data::parse_expecting(&packet.bytes, expected);
+    let only = parsed.as_ref().ok().and_then(|data| pit_match::only(pending, told, data));
+    if share == Share::Hinted && only.is_none() && parsed.is_ok() {
+        return None;
+    }
     let data = match guard(pending, packet, &parsed, share) {
         Ok(data) => data,
         Err(verdict) => return (share != Share::Shown).then_some(verdict),
     };
-    let hash = pit_match::run(pending, told, data);
+    let hash = pit_match::run(pending, told, only, data);
     cache.prefetch(hash);
     if pending.matched.is_empty() && share != Share::Wanted {
         return (share == Share::Own)

@@ -36,22 +36,36 @@ pub(super) fn told(pending: &Pending, packet: &Packet) -> Told {
     pending.pit.at_token(slot, generation).map_or(Told::Stale, Told::Entry)
 }
 
+/// An entry that a Data satisfies and no other one.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Only {
+    slot: u32,
+    /// Hash of its name, which is that of the Data.
+    hash: u64,
+}
+
+/// The entry that the token names, where the Data satisfies it and no other.
 #[inline(always)]
-pub(super) fn run(pending: &mut Pending, told: Told, data: &Data<'_>) -> u64 {
+pub(super) fn only(pending: &Pending, told: Told, data: &Data<'_>) -> Option<Only> {
+    let Told::Entry(slot) = told else { return None };
+    let hash = pending.pit.only_match(slot, data.name.value())?;
+    Some(Only { slot, hash })
+}
+
+#[inline(always)]
+pub(super) fn run(pending: &mut Pending, told: Told, only: Option<Only>, data: &Data<'_>) -> u64 {
     pending.matched.clear();
-    let name = data.name.value();
+    if let Some(Only { slot, hash }) = only {
+        pending.pit.prefetch(hash);
+        pending.matched.push(slot);
+        return hash;
+    }
     match told {
-        Told::Nothing => {}
+        Told::Nothing | Told::Entry(_) => {}
         Told::Foreign => pending.counters.foreign_tokens += 1,
         Told::Stale => pending.counters.stale_tokens += 1,
-        Told::Entry(slot) => {
-            if let Some(hash) = pending.pit.only_match(slot, name) {
-                pending.pit.prefetch(hash);
-                pending.matched.push(slot);
-                return hash;
-            }
-        }
     }
+    let name = data.name.value();
     let hashes = NameHashes::new(&pending.key, name, pending.pit.prefix_lengths());
     let mut digest = None;
     pending.pit.matches(
