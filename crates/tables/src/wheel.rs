@@ -109,7 +109,9 @@ impl Wheel {
 
     #[cold]
     fn grow(&mut self, len: usize) {
-        reserve(&mut self.nodes, len);
+        if len > self.nodes.capacity() {
+            reserve(&mut self.nodes, len);
+        }
         self.nodes.resize(len, IDLE_NODE);
     }
 
