@@ -3,7 +3,7 @@
 use crate::mailbox::mailbox;
 use crate::model::{Hub, Peer, pipe};
 use crate::push::{self, PushEngine, PushOrder, PushThread, Settings};
-use crate::shard::{Chooser, FaceOrder, Opening, Order, POLICY, Parts, Shard, ShardEngine};
+use crate::shard::{Chooser, FaceOrder, Opening, Order, POLICY, Parts, Shard, ShardEngine, Wanted};
 use crate::sides::sides;
 use crate::sync::thread::{self, JoinHandle};
 use crate::{Bell, Clock, Driver as _, Port, Reply, reply};
@@ -118,7 +118,7 @@ fn shard(
         chooser: Chooser::new(&key, bells.len()),
         to: bells.iter().map(|_| None).collect(),
         from: bells.iter().map(|_| None).collect(),
-        discovery: Arc::default(),
+        wanted: Arc::new(Wanted::new(key)),
         reports,
         control: Bell::new().expect("an eventfd"),
         push: Some(side),
