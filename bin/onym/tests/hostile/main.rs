@@ -36,6 +36,7 @@ const CASES: &[(&str, &[&str])] = &[
     ("cert list", &[]),
     ("cert renew", &["FILE"]),
     ("cert request", &["FILE", "--for", "/nobody"]),
+    ("cert revoke", &["FILE"]),
     ("cert self-sign", &["/nobody"]),
     ("cert serve", &["/nobody"]),
     ("cert show", &["FILE"]),
