@@ -43,7 +43,7 @@ pub(super) struct Args {
     /// Why.
     #[arg(long, value_enum, default_value_t = Reason::Unspecified)]
     reason: Reason,
-    /// Also add it to this list, which `revoked` of a [[trust]] entry and --revoked name. Without a
+    /// Also add it to this list, which `revoked` of a trust entry and --revoked name. Without a
     /// key that can revoke it, only that.
     #[arg(long, value_name = "FILE")]
     list: Option<PathBuf>,
