@@ -197,8 +197,7 @@ def one_lan(onym: str, stack: ExitStack, kind: str) -> None:
     all_ = lambda: all(n.reaches(f"/net/{o.name}", f"/net/{o.name}")  # noqa: E731
                        for n in (a, b, c) for o in (a, b, c) if n is not o)  # fmt: skip
     found = took("three routers that found each other", all_)
-    # Of both the one whose hello is believed first.
-    scheme = {"ipv6": "udp6://[fe80", "ipv4": "udp4", "both": "udp", "ethernet": "ether"}[kind]
+    scheme = {"ipv6": "udp6://[fe80", "ipv4": "udp4", "both": "udp6", "ethernet": "ether"}[kind]
     until(lambda: all(len(faces(n, "")) == 2 for n in (a, b, c)), "one face to each neighbour")
     assert all(len(faces(n, scheme)) == 2 for n in (a, b, c)), faces(a, "")
     until(lambda: "/net/s" in a.log() and "refused" in a.log(), "the stranger is refused")

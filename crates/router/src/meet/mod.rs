@@ -148,8 +148,9 @@ impl Meet {
     pub(crate) fn set_lans(&mut self, now: Tick, lans: Vec<Lan>) {
         let there: BTreeSet<u64> = lans.iter().map(|lan| lan.face).collect();
         self.places.retain(|face, _| there.contains(face));
+        // The same for all: of several kinds of address the best is known as soon as the others.
+        let jitter = self.rng.below(ANSWER_MS);
         for lan in lans {
-            let jitter = self.rng.below(ANSWER_MS);
             if lan.reach.is_none() && !self.places.contains_key(&lan.face) {
                 let (face, interface) = (lan.face, &lan.interface.name);
                 tracing::warn!(
@@ -207,7 +208,7 @@ impl Meet {
         let interface = place.lan.interface.name.clone();
         let here = |who: &Who| matches!(who, Who::Met(_, at) if *at == interface);
         let count = self.peers.keys().filter(|who| here(who)).count();
-        let who = Who::Met(hello.router.clone(), interface);
+        let who = Who::Met(hello.router.clone(), interface.clone());
         let is_new = !self.peers.contains_key(&who);
         if is_new && count >= PEERS_MAX {
             self.counters.full += 1;
@@ -221,8 +222,16 @@ impl Meet {
             return;
         }
         self.counters.taken += 1;
-        if is_new && let Some(place) = self.places.get_mut(&face) {
-            let jitter = self.rng.below(ANSWER_MS);
+        if is_new {
+            self.answer(now, &interface);
+        }
+    }
+
+    /// Says soon that this router is there, by all kinds of address of an interface: who came is to
+    /// choose among them.
+    fn answer(&mut self, now: Tick, interface: &str) {
+        let jitter = self.rng.below(ANSWER_MS);
+        for place in self.places.values_mut().filter(|p| p.lan.interface.name == interface) {
             let earliest = place.said.map_or(now, |said| said.plus_ms(SPACING_MS));
             place.say_at = place.say_at.min(now.plus_ms(jitter).max(earliest));
         }

@@ -126,7 +126,11 @@ fn repetitions_strangers_addresses_and_crowds_make_no_faces() {
 }
 
 #[test]
-fn a_newcomer_is_answered_soon_and_hellos_keep_their_distance() {
+fn a_newcomer_is_answered_soon_by_all_kinds_of_address_and_hellos_keep_their_distance() {
+    [300, 301].map(newcomer_heard_by_300_is_answered_by);
+}
+
+fn newcomer_heard_by_300_is_answered_by(face: u64) {
     let mut meet = meet();
     let mut said = Vec::new();
     for ms in 0..20_000 {
@@ -136,7 +140,7 @@ fn a_newcomer_is_answered_soon_and_hellos_keep_their_distance() {
         }
         meet.handle_timeout(now);
         while let Some(output) = meet.poll_output() {
-            if matches!(output, Output::Say { lan: 300, .. }) {
+            if matches!(output, Output::Say { lan, .. } if lan == face) {
                 said.push(ms);
             }
         }
