@@ -127,7 +127,7 @@ fn repetitions_strangers_addresses_and_crowds_make_no_faces() {
 
 #[test]
 fn a_newcomer_is_answered_soon_by_all_kinds_of_address_and_hellos_keep_their_distance() {
-    [300, 301].map(newcomer_heard_by_300_is_answered_by);
+    [300, 301].into_iter().for_each(newcomer_heard_by_300_is_answered_by);
 }
 
 fn newcomer_heard_by_300_is_answered_by(face: u64) {
