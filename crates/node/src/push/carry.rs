@@ -7,7 +7,7 @@
 use super::PushThread;
 use super::lane::Down;
 use onym_frame::Buf;
-use onym_pubsub::{Event, Faces, Frames, Notice};
+use onym_pubsub::{AppId, Delta, Event, Faces, Frames, Notice};
 
 impl PushThread {
     /// Sends what the parts of the node want sent.
@@ -52,6 +52,9 @@ impl PushThread {
         for notice in notices.drain(..) {
             match notice {
                 Notice::Delta(delta) if delta.is_first() => {
+                    if let Delta::Retains(_, app, _) = delta {
+                        *self.settling.entry(app).or_default() += self.lanes.len();
+                    }
                     let shard = delta.shard(self.plane.shards());
                     changed = true;
                     if let Some(lanes) = self.lanes.get_mut(usize::from(shard)) {
@@ -115,6 +118,35 @@ impl PushThread {
             for (shard, thing, octets) in std::mem::take(&mut self.late) {
                 self.tell(shard, thing, octets);
             }
+            self.release_settled();
+        }
+    }
+
+    /// A shard handed out, or passed, all that an application published before what it retains
+    /// changed.
+    pub(super) fn settled(&mut self, app: AppId) {
+        let Some(left) = self.settling.get_mut(&app) else { return };
+        *left -= 1;
+        if *left % self.lanes.len() == 0 {
+            self.settled.push(app);
+        }
+        if *left == 0 {
+            self.settling.remove(&app);
+        }
+    }
+
+    /// Applications all of whose publications are settled are read again, once what was told because
+    /// of these is in the lanes of all shards.
+    pub(super) fn release_settled(&mut self) {
+        if self.settled.is_empty() || self.is_late {
+            return;
+        }
+        if !self.flush_told() {
+            self.is_late = true;
+            return;
+        }
+        for app in std::mem::take(&mut self.settled) {
+            self.tell(app.shard(self.plane.shards()).into(), Down::Release(app), 0);
         }
     }
 

@@ -32,6 +32,9 @@ pub(crate) enum Up {
     Frame { face: FaceId, number: u64, bytes: Buf },
     /// Frames that found no room, the last of them with this number.
     Dropped(u64),
+    /// The shard handed out, or passed, all that the application published before what it retains
+    /// changed.
+    Settled(AppId),
 }
 
 /// A publication that a push FIB passed.
@@ -90,6 +93,8 @@ pub(crate) enum Down {
     Answer(Answer),
     /// So much of what the shard passed is done.
     Done(u64),
+    /// All shards settled what the application published before what it retains changed.
+    Release(AppId),
 }
 
 /// What became of a publication.

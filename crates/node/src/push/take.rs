@@ -34,6 +34,7 @@ impl PushThread {
             self.lanes[shard].up.give_back(batch);
             self.plane.release(self.now, &mut self.output);
             self.carry_out();
+            self.release_settled();
             for (thing, octets) in answers {
                 self.data(shard, thing, octets);
             }
@@ -69,6 +70,7 @@ impl PushThread {
                 let from = (face, Origin { shard: at, number });
                 self.plane.deliver_frame(now, from, &bytes, &mut self.output);
             }
+            Up::Settled(app) => self.settled(app),
             Up::Dropped(number) => self.plane.dropped_frame(Origin { shard: at, number }),
         }
     }

@@ -49,6 +49,11 @@ pub(crate) struct PushThread {
     /// Not every shard has a change in its lane, for want of room there: what stands behind it waits.
     pub(super) is_late: bool,
     pub(super) late: VecDeque<(usize, Down, usize)>,
+    /// Applications that are not read until all shards settled what these published before a
+    /// change; so many settlements are still to come.
+    pub(super) settling: BTreeMap<AppId, usize>,
+    /// Those of which none is.
+    pub(super) settled: Vec<AppId>,
     /// How far each shard was told that the thread is.
     pub(super) done: Vec<u64>,
     /// By shard: until when it held faces back, [`Tick::NEVER`] while it does.
@@ -172,6 +177,8 @@ impl PushThread {
             held_until: parts.held_until,
             is_late: false,
             late: VecDeque::new(),
+            settling: BTreeMap::new(),
+            settled: Vec::new(),
             keeper: parts.keeper,
         };
         if !parts.recalled.is_empty() {

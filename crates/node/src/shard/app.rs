@@ -25,6 +25,8 @@ pub(crate) struct AppSide {
     pub(super) number: Option<AppId>,
     /// A publication of which pieces are still to come.
     pub(super) partial: Option<Partial>,
+    /// So many changes of what it retains are not settled yet: it is not read.
+    pub(super) settling: u32,
     /// The refusal told last without a tag.
     pub(super) refused: Option<(Id, Status, Tick)>,
     /// Publications that it did not get and was not told of.

@@ -1,9 +1,12 @@
 //! Back-pressure of the push half: which faces are not read, and for how long.
 
+use super::app::AppSide;
 use super::push::PushSide;
 use super::{Io, Shard};
+use crate::push::Up;
 use onym_engine::Slot;
 use onym_frame::RxFrame;
+use onym_pubsub::AppId;
 use onym_tables::Tick;
 use onym_wire::PACKET_LEN_MAX;
 use onym_wire::types::PacketType;
@@ -11,6 +14,36 @@ use std::sync::atomic::Ordering;
 
 /// Octets of the push half that one turn of a face brings, about.
 const TURN_BYTES: usize = 1 << 20;
+
+impl PushSide {
+    /// What the application publishes from now on goes another way than what it published before,
+    /// by the push thread or by it no more: it is not read until all shards handed that out, so
+    /// nothing is overtaken.
+    pub(super) fn settle(&mut self, io: &mut Io, app: AppId) {
+        if self.shards == 1 {
+            return;
+        }
+        for peer in self.peers.iter_mut().flatten() {
+            peer.parcels_to.batch().settled(app);
+        }
+        // Behind what it had passed to the push thread.
+        self.send_up(Up::Settled(app), 0);
+        if let Some(app) = self.app_mut(io, app) {
+            app.settling += 1;
+        }
+    }
+
+    /// All shards handed out what the application published before one such change.
+    pub(super) fn release(&mut self, io: &mut Io, app: AppId) {
+        if let Some(app) = self.app_mut(io, app) {
+            app.settling = app.settling.saturating_sub(1);
+        }
+    }
+
+    fn app_mut<'a>(&self, io: &'a mut Io, app: AppId) -> Option<&'a mut AppSide> {
+        io.faces.by_id(self.apps.face(app)?)?.1.state.app.as_deref_mut()
+    }
+}
 
 impl Shard {
     /// How many of `frames` come before one that the push half has no room for now: an application
@@ -46,12 +79,14 @@ impl Shard {
         frames.iter().position(waits).unwrap_or(frames.len())
     }
 
-    /// Whether what the face in `slot` brings has to wait: for a face that holds back, or for room in
-    /// the lanes that its last message took.
+    /// Whether what the face in `slot` brings has to wait: for a face that holds back, for room in
+    /// the lanes that its last message took, or until what it published is settled.
     pub(super) fn is_blocked(&mut self, io: &mut Io, slot: Slot) -> bool {
         let Some(push) = &mut self.push else { return false };
-        let targets = io.faces.peek(slot).map_or(0, |face| face.state.targets);
-        !push.is_free() || targets != 0 && push.full() & targets != 0
+        let Some(face) = io.faces.peek(slot) else { return !push.is_free() };
+        let targets = face.state.targets;
+        let is_settling = || face.state.app.as_ref().is_some_and(|app| app.settling > 0);
+        !push.is_free() || is_settling() || targets != 0 && push.full() & targets != 0
     }
 
     /// Notes that a face is put aside until the push half has room; whether there is one.

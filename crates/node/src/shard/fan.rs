@@ -11,6 +11,7 @@
 use super::app::{miss, tell_missed};
 use super::parcel::{Item, Parcel, Whose, data_message};
 use super::{Hold, Io, LocalFace, Shard};
+use crate::push::Up;
 use onym_engine::Slot;
 use onym_face::Transport;
 use onym_frame::{Buf, FrameRow};
@@ -90,6 +91,11 @@ impl Shard {
                     }
                 }
                 Item::Missed { to, count } => self.missed(io, to, *count),
+                Item::Settled(app) => {
+                    if let Some(push) = &mut self.push {
+                        push.send_up(Up::Settled(*app), 0);
+                    }
+                }
                 Item::Frames { face, head, row } => {
                     let head = &parcel.octets[head.clone()];
                     self.frames_here(io, *face, head, row.as_ref());

@@ -55,6 +55,8 @@ pub(super) enum Item {
     Whole { to: Whose, message: Buf },
     /// So many publications never came.
     Missed { to: Whose, count: u64 },
+    /// All that the application published before this is handed out: the push thread hears it.
+    Settled(AppId),
     /// Frames for a link, as [`Item::Row`]; none: the head is all.
     Frames { face: FaceId, head: Range<usize>, row: Option<(FrameRow, usize)> },
 }
@@ -139,6 +141,11 @@ impl Parcel {
     /// Adds that so many publications never came.
     pub(super) fn missed(&mut self, to: Whose, count: u64) {
         self.items.push(Item::Missed { to, count });
+    }
+
+    /// Adds that the push thread hears when everything before this is handed out.
+    pub(super) fn settled(&mut self, app: AppId) {
+        self.items.push(Item::Settled(app));
     }
 
     /// Adds frames for a link: for each of `row`, `head` and then what stands in it from `from` on.

@@ -11,7 +11,7 @@ use crate::cross::Load as _;
 use crate::push::Down;
 use onym_frame::{Buf, FrameRow};
 use onym_link::{Outgoing, Payload, Transmit};
-use onym_pubsub::{Above, LOOKS_MAX};
+use onym_pubsub::{Above, Delta, LOOKS_MAX};
 
 impl Shard {
     /// Does all that the push thread told.
@@ -28,6 +28,9 @@ impl Shard {
         let Some(push) = &mut self.push else { return };
         match thing {
             Down::Delta(delta) => {
+                if let Delta::Retains(_, app, _) = delta {
+                    push.settle(io, app);
+                }
                 for (ids, payload) in push.fib.apply(delta) {
                     let who = push.fib.arrive(&ids, Above::Parent, &mut push.effects);
                     push.fib.delivered(who);
@@ -59,6 +62,7 @@ impl Shard {
             }
             Down::Answer(answer) => self.tell_answer(io, answer),
             Down::Done(done) => push.fib.done(done),
+            Down::Release(app) => push.release(io, app),
         }
     }
 
