@@ -145,3 +145,38 @@ fn told_before_announced() {
 fn a_subscription_is_known_to_all_shards_before_its_status_is_told() {
     check(100, 50, told_before_announced);
 }
+
+/// The same for a shard that is about to read from the publisher while all of that happens.
+fn told_before_read() {
+    const EARLY: u8 = 2;
+    let (node, apps) = start(2, &[0, 0, 1]);
+    let Ok([mut first, mut before, mut late]) = <[App; 3]>::try_from(apps) else { unreachable!() };
+    open(&mut first, 1);
+    subscribe(&mut before, 1);
+    assert_eq!(first.next(), Said::Start(item(1)));
+    let (go, went) = channel();
+    let late = thread::spawn(move || {
+        subscribe(&mut late, 1);
+        go.send(()).expect("somebody waits");
+        loop {
+            // What was published before it was told may come, too.
+            match late.next() {
+                Said::Data(_, payload) if payload[0] < EARLY => {}
+                Said::Data(_, payload) => break assert_eq!(payload[0], EARLY),
+                other => panic!("{other:?}"),
+            }
+        }
+        late
+    });
+    (0..EARLY).for_each(|number| first.publish(&item(1), &[number; 20]));
+    went.recv().expect("it is subscribed");
+    (EARLY..EARLY + 2).for_each(|number| first.publish(&item(1), &[number; 20]));
+    take_all(&mut before, &[1], EARLY + 2);
+    let _late = late.join().expect("it got what was published after it was told");
+    node.stop();
+}
+
+#[test]
+fn what_a_shard_reads_comes_behind_what_it_is_told() {
+    check(50, 1200, told_before_read);
+}
