@@ -1,8 +1,8 @@
-//! Carries the output of the control plane to the shards.
+//! Puts the output of the control plane into the lanes of the shards.
 //!
-//! A change that concerns several shards is in the lanes of all before anything that announces it
-//! is in the lane of one, and a shard takes its lane before it takes anything else. So whoever acts
-//! on an announcement finds the change made at every shard (decision 0012).
+//! A change that concerns several shards is in the told lanes of all of them before the event that
+//! announces it is in any, and a shard reads its told lane before anything else. So whoever acts on
+//! an announcement finds the change made at every shard (decision 0012).
 
 use super::PushThread;
 use super::lane::Down;
@@ -45,7 +45,8 @@ impl PushThread {
         self.tell_done();
     }
 
-    /// Puts what stands before all that announces it into the lanes, and takes it out of `notices`.
+    /// Puts the changes that must precede their announcements into the lanes, and takes them out of
+    /// `notices`.
     fn put_first(&mut self, notices: &mut Vec<Notice>) {
         let mut changed = false;
         let mut rest = Vec::with_capacity(notices.len());
@@ -70,7 +71,7 @@ impl PushThread {
         }
     }
 
-    /// Hands over what shards are told; whether nothing of it is left behind.
+    /// Flushes the told lanes; whether nothing is left for want of room.
     fn flush_told(&mut self) -> bool {
         let mut is_all = true;
         for lanes in &mut self.lanes {
@@ -111,7 +112,7 @@ impl PushThread {
         }
     }
 
-    /// Tells shards what waited until a change was in all lanes.
+    /// Puts into the lanes what waited until a change was in all of them.
     pub(super) fn late_again(&mut self) {
         if self.is_late && self.flush_told() {
             self.is_late = false;
@@ -153,7 +154,7 @@ impl PushThread {
     /// Gives a shard a publication, or what became of one.
     pub(super) fn data(&mut self, shard: usize, thing: Down, octets: usize) {
         if let Some(lanes) = self.lanes.get_mut(shard) {
-            // It takes more than there is room for: who brings more is asked before.
+            // It may exceed the room: `takes` looks at that before more is read.
             lanes.data.has_place();
             lanes.data.batch().push(thing, octets);
         }

@@ -32,8 +32,8 @@ pub(crate) enum Up {
     Frame { face: FaceId, number: u64, bytes: Buf },
     /// Frames that found no room, the last of them with this number.
     Dropped(u64),
-    /// The shard handed out, or passed, all that the application published before what it retains
-    /// changed.
+    /// The shard has delivered or passed everything that the application published before its
+    /// `retain` changed.
     Settled(AppId),
 }
 
@@ -93,7 +93,7 @@ pub(crate) enum Down {
     Answer(Answer),
     /// So much of what the shard passed is done.
     Done(u64),
-    /// All shards settled what the application published before what it retains changed.
+    /// All shards have settled what the application published before its `retain` changed.
     Release(AppId),
 }
 

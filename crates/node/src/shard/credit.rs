@@ -16,9 +16,9 @@ use std::sync::atomic::Ordering;
 const TURN_BYTES: usize = 1 << 20;
 
 impl PushSide {
-    /// What the application publishes from now on goes another way than what it published before,
-    /// by the push thread or by it no more: it is not read until all shards handed that out, so
-    /// nothing is overtaken.
+    /// From now on publications of the application go by the push thread and no longer by parcels,
+    /// or the other way round. It is not read until all shards have delivered the earlier ones, so
+    /// none is overtaken.
     pub(super) fn settle(&mut self, io: &mut Io, app: AppId) {
         if self.shards == 1 {
             return;
@@ -26,14 +26,14 @@ impl PushSide {
         for peer in self.peers.iter_mut().flatten() {
             peer.parcels_to.batch().settled(app);
         }
-        // Behind what it had passed to the push thread.
+        // Behind its publications that were passed to the push thread.
         self.send_up(Up::Settled(app), 0);
         if let Some(app) = self.app_mut(io, app) {
             app.settling += 1;
         }
     }
 
-    /// All shards handed out what the application published before one such change.
+    /// All shards have delivered what the application published before one such change.
     pub(super) fn release(&mut self, io: &mut Io, app: AppId) {
         if let Some(app) = self.app_mut(io, app) {
             app.settling = app.settling.saturating_sub(1);
@@ -50,7 +50,7 @@ impl Shard {
     /// waits, and so does a neighbour on a stream, and neither loses anything.
     pub(super) fn not_held(&mut self, io: &mut Io, slot: Slot, frames: &[RxFrame]) -> usize {
         if self.push.as_ref().is_some_and(PushSide::is_told) {
-            // What the frames come after is done before them.
+            // A frame may have been sent because of an announcement: its change comes first.
             self.take_told(io);
             self.hand_out_own(io);
         }

@@ -55,7 +55,7 @@ pub(super) enum Item {
     Whole { to: Whose, message: Buf },
     /// So many publications never came.
     Missed { to: Whose, count: u64 },
-    /// All that the application published before this is handed out: the push thread hears it.
+    /// Everything that the application published before this is delivered: the push thread is told.
     Settled(AppId),
     /// Frames for a link, as [`Item::Row`]; none: the head is all.
     Frames { face: FaceId, head: Range<usize>, row: Option<(FrameRow, usize)> },
@@ -143,7 +143,7 @@ impl Parcel {
         self.items.push(Item::Missed { to, count });
     }
 
-    /// Adds that the push thread hears when everything before this is handed out.
+    /// Adds a mark: the push thread is told when everything before it is delivered.
     pub(super) fn settled(&mut self, app: AppId) {
         self.items.push(Item::Settled(app));
     }

@@ -1,8 +1,9 @@
-//! What the push thread tells a shard, and publications that come from other threads.
+//! The told lane of the push thread, and publications that come from other threads.
 //!
-//! What is told is taken before anything else, whatever came and whoever holds back: what another
-//! shard or an application does because of an announcement finds the change made. Publications wait
-//! while a face holds back, and those that make others while a shard that may get them has no room.
+//! The told lane has the changes of the push FIB and the events of applications. It is read before
+//! anything else, even while a face holds back: whoever acts on an announcement finds the change made
+//! at every shard. Publications wait while a face holds back; those that may produce further ones
+//! also wait until every shard that may receive these has room.
 
 use super::fan::{Delivered, Reached};
 use super::push::{Full, Rest};
@@ -14,7 +15,7 @@ use onym_link::{Outgoing, Payload, Transmit};
 use onym_pubsub::{Above, Delta, LOOKS_MAX};
 
 impl Shard {
-    /// Does all that the push thread told.
+    /// Obeys everything in the told lane.
     pub(super) fn take_told(&mut self, io: &mut Io) {
         while let Some(mut batch) = self.push.as_mut().and_then(|push| push.lanes.told.next()) {
             batch.drain().for_each(|thing| self.obey_told(io, thing));
@@ -66,7 +67,7 @@ impl Shard {
         }
     }
 
-    /// What other shards and the push thread bring, a batch of each, as far as it may go now.
+    /// Takes a batch from the push thread and from each other shard, unless it has to wait.
     pub(super) fn take_publications(&mut self, io: &mut Io) {
         self.take_told(io);
         self.hand_out_own(io);
@@ -90,18 +91,18 @@ impl Shard {
         }
     }
 
-    /// Whether publications may be handed out now: nobody holds back, and nothing waits before them.
+    /// Whether publications may be handed out now: no face holds back, and none wait before them.
     fn may_deliver(&mut self, io: &mut Io) -> bool {
         !self.is_held_back(io) && self.push.as_ref().is_some_and(|push| push.is_free())
     }
 
-    /// Whether publications may be taken that other shards get, too.
+    /// Whether publications may be taken that are for other shards, too.
     pub(super) fn may_make(&mut self, io: &mut Io) -> bool {
         self.may_deliver(io) && self.push.as_mut().is_some_and(|push| push.has_places())
     }
 
-    /// Whether frames may be taken that may be passed to the push thread, too. That thread waits for
-    /// none of them.
+    /// Whether frames may be taken that may have to be passed to the push thread. That thread never
+    /// waits for them.
     pub(super) fn may_follow(&mut self, io: &mut Io) -> bool {
         self.may_make(io) && self.push.as_mut().is_some_and(|push| push.lanes.up.has_place())
     }
