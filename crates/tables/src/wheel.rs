@@ -285,6 +285,21 @@ mod tests {
         }
     }
 
+    /// Timers move to other memory about once for each eighth that they grow by, also when they are
+    /// many enough for huge pages.
+    #[test]
+    fn timers_move_only_when_they_outgrow_their_room() {
+        let (mut wheel, mut moves, mut at) = (Wheel::default(), 0, std::ptr::null());
+        for id in 0..400_000 {
+            wheel.arm(id, Tick(u64::from(id)));
+            if wheel.nodes.as_ptr() != at {
+                (at, moves) = (wheel.nodes.as_ptr(), moves + 1);
+            }
+        }
+        assert!(size_of_val(&wheel.nodes[..]) > 4 << 20, "too few for huge pages");
+        assert!(moves < 100, "{moves} moves");
+    }
+
     #[test]
     fn polling_at_the_moment_it_names_reaches_every_timer() {
         let mut wheel = Wheel::default();
