@@ -5,8 +5,8 @@
 mod support;
 
 use onym_wire::mgmt::{
-    Block as _, ControlParameters, FaceEventKind, FaceEventNotification, RibEntry, Scope,
-    parse_list,
+    Block as _, ControlParameters, FaceEventKind, FaceEventNotification, Persistency, RibEntry,
+    Scope, parse_list,
 };
 use support::{App, name, quiet, socket_dir, start, tcp_app, unix_app, until, with};
 
@@ -74,6 +74,31 @@ fn subscribers_hear_of_faces_that_come_and_go() {
     drop(io);
     let (seq, gone) = event(&mut watcher);
     assert_eq!((seq, gone.kind, gone.face_id), (2, FaceEventKind::Destroyed, u64::from(id.0)));
+}
+
+#[test]
+fn subscribers_hear_that_nobody_is_at_the_other_end_of_a_face_that_goes_on() {
+    let (_dir, unix) = socket_dir();
+    let node = start(with(1, &[&unix, "faces.udp.listen=127.0.0.1:0"]));
+    let mut watcher = unix_app(&node);
+    // A port that was free a moment ago.
+    let port = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let create = ControlParameters {
+        uri: Some(format!("udp4://127.0.0.1:{port}")),
+        face_persistency: Some(Persistency::Permanent),
+        ..ControlParameters::default()
+    };
+    let made = watcher.command("/localhost/nfd", "faces/create", &create);
+    let face = made.body.unwrap().face_id.unwrap();
+    let route = ControlParameters { face_id: Some(face), ..named("/far") };
+    assert_eq!(watcher.command("/localhost/nfd", "rib/register", &route).code, 200);
+    // The watcher's own face and this one were the first two events.
+    watcher.interest("/localhost/nfd/faces/events/seq=2");
+    watcher.interest("/far/1");
+    let (_, content) = watcher.take_data();
+    let told = FaceEventNotification::parse(&content).unwrap();
+    assert_eq!((told.kind, told.face_id), (FaceEventKind::Refused, face));
+    assert!(node.snapshot().unwrap().faces.iter().any(|(id, _)| u64::from(id.0) == face));
 }
 
 #[test]

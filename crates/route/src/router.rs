@@ -7,6 +7,7 @@
 mod adverts;
 mod check;
 mod config;
+mod doubt;
 mod fib;
 mod group;
 mod hello;
@@ -378,6 +379,7 @@ impl Router {
         self.open_links(now);
         self.refetch(now);
         self.probe(now);
+        self.inquire(now);
         self.send_due(now);
         self.tell_due(now);
         self.progress(now);

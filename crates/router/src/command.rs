@@ -8,8 +8,8 @@ use onym_tables::Tick;
 use onym_wire::InterestBuilder;
 use onym_wire::Name;
 use onym_wire::mgmt::{
-    self, Block, ControlParameters, ControlResponse, FACE_LOCAL_FIELDS, FaceEventKind,
-    FaceEventNotification, ORIGIN_APP, ORIGIN_NLSR, Persistency,
+    self, Block, ControlParameters, ControlResponse, FACE_LOCAL_FIELDS, FaceEventNotification,
+    ORIGIN_APP, ORIGIN_NLSR, Persistency,
 };
 use onym_wire::tlv::Element;
 use std::collections::BTreeMap;
@@ -233,11 +233,6 @@ impl Commands {
         }
         event
     }
-}
-
-/// Whether a face carries packets after this event.
-pub(crate) fn is_up(event: &FaceEventNotification) -> bool {
-    matches!(event.kind, FaceEventKind::Created | FaceEventKind::Up)
 }
 
 fn spell(order: &Order) -> (&'static str, &'static str, ControlParameters) {

@@ -8,7 +8,7 @@ mod routes;
 mod tests;
 mod told;
 
-use crate::command::{self, Answer, Commands, Order, Whose};
+use crate::command::{Answer, Commands, Order, Whose};
 use crate::connection::Connection;
 use crate::meet::Counters as Met;
 use crate::meet::hello::Hello;
@@ -25,6 +25,7 @@ use onym_route::border::BorderError;
 use onym_route::{Border, Command, Output, Verdict};
 use onym_tables::Tick;
 use onym_wire::Name;
+use onym_wire::mgmt::FaceEventKind;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
@@ -386,11 +387,18 @@ impl Shell {
         if let Some((at, wanted)) = self.asked.remove(&id) {
             self.certificate(at, wanted, Some(packet));
         } else if let Some(event) = self.commands.event(now, id, packet) {
-            if command::is_up(&event) {
-                self.router.each(now, |router| router.retry_links(now));
-            } else {
-                self.router.each(now, |router| router.face_down(now, event.face_id));
-                self.meetings_lose(now, event.face_id);
+            let face = event.face_id;
+            match event.kind {
+                FaceEventKind::Created | FaceEventKind::Up => {
+                    self.router.each(now, |router| router.retry_links(now));
+                }
+                FaceEventKind::Refused => {
+                    self.router.each(now, |router| router.face_refused(now, face));
+                }
+                FaceEventKind::Destroyed | FaceEventKind::Down => {
+                    self.router.each(now, |router| router.face_down(now, face));
+                    self.meetings_lose(now, face);
+                }
             }
         } else if let Some(answer) = self.commands.answered(id, packet) {
             self.completed(now, answer);

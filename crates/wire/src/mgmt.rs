@@ -107,7 +107,9 @@ enumeration! {
 enumeration! {
     /// What happened to a face.
     FaceEventKind {
-        #[default] Created = 1 "created", Destroyed = 2 "destroyed", Up = 3 "up", Down = 4 "down"
+        #[default] Created = 1 "created", Destroyed = 2 "destroyed", Up = 3 "up", Down = 4 "down",
+        /// The network said that nobody is there (spec/registry.md). Anybody can forge that.
+        Refused = 128 "refused"
     }
 }
 

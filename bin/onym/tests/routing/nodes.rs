@@ -57,7 +57,13 @@ pub(crate) fn node(name: &str, to: &[u16], more: &[&str]) -> Node {
 }
 
 pub(crate) const INSECURE: &[&str] = &["routing.insecure=true"];
-/// Nobody tells that a killed process is gone: its neighbours notice by its silence.
+/// Hellos each second, and the dead interval that is the default.
+pub(crate) const PATIENT: &[&str] = &[
+    "routing.insecure=true",
+    "routing.advertise_interval_ms=1000",
+    "routing.dead_interval_ms=30000",
+];
+/// Silent neighbours are dead after three seconds.
 pub(crate) const QUICK: &[&str] = &[
     "routing.insecure=true",
     "routing.advertise_interval_ms=1000",

@@ -291,7 +291,10 @@ impl Plane {
         match self.faces.get(id).map(|record| record.persistency) {
             None => {}
             Some(Persistency::OnDemand) => _ = self.face_remove(id, reason),
-            Some(_) => tracing::debug!(face = id.0, reason, "an error that the face survives"),
+            Some(_) => {
+                tracing::debug!(face = id.0, reason, "an error that the face survives");
+                self.tell(id, Event::Refused);
+            }
         }
     }
 

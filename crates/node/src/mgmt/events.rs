@@ -29,6 +29,8 @@ pub enum FaceEvent {
     Up,
     /// It cannot send for the time being.
     Down,
+    /// The network said that nobody is there; the face goes on.
+    Refused,
 }
 
 /// What a subscriber asks for.
@@ -147,6 +149,7 @@ fn notification(event: FaceEvent, face: &FaceView) -> FaceEventNotification {
             FaceEvent::Destroyed => FaceEventKind::Destroyed,
             FaceEvent::Up => FaceEventKind::Up,
             FaceEvent::Down => FaceEventKind::Down,
+            FaceEvent::Refused => FaceEventKind::Refused,
         },
         face_id: u64::from(face.id.0),
         uri: face.remote_uri.clone(),

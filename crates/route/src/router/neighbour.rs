@@ -1,5 +1,6 @@
 //! Neighbours: the faces on which they are heard, what they sent last, and what they acknowledged.
 
+use super::doubt::Doubt;
 use super::measure::Measure;
 use super::{Config, Why};
 use crate::table::PeerId;
@@ -25,6 +26,7 @@ pub(super) struct FaceHeard {
     /// The configured cost.
     base: u64,
     pub(super) measure: Measure,
+    pub(super) doubt: Doubt,
 }
 
 impl FaceHeard {
@@ -131,14 +133,17 @@ impl Neighbour {
     pub(super) fn hear(&mut self, now: Tick, face: u64, cost: u64) -> bool {
         let before = (self.face(), self.cost(), self.faces.len());
         match self.faces.iter_mut().find(|f| f.face == face) {
-            Some(found) => (found.heard, found.base) = (now, cost),
+            Some(found) => {
+                (found.heard, found.base) = (now, cost);
+                found.doubt.settle();
+            }
             None => {
                 if self.faces.len() >= FACES_MAX {
                     let oldest = self.faces.iter().map(|f| f.heard).min();
                     self.faces.retain(|f| Some(f.heard) != oldest);
                 }
-                let measure = Measure::new(now);
-                self.faces.push(FaceHeard { face, heard: now, base: cost, measure });
+                let (measure, doubt) = (Measure::new(now), Doubt::default());
+                self.faces.push(FaceHeard { face, heard: now, base: cost, measure, doubt });
             }
         }
         self.sort_faces();
@@ -276,7 +281,8 @@ impl Neighbours {
         let again = self.by_id.values().map(|n| n.refetch_at);
         let ours = self.by_id.values().filter(|n| n.ours);
         let probes = ours.flat_map(|n| n.faces.iter().map(|f| f.measure.next));
-        dead.chain(again).chain(probes).min().unwrap_or(Tick::NEVER)
+        let doubts = self.by_id.values().flat_map(|n| n.faces.iter().map(|f| f.doubt.due()));
+        dead.chain(again).chain(probes).chain(doubts).min().unwrap_or(Tick::NEVER)
     }
 
     pub(super) fn faces(&self) -> Vec<u64> {

@@ -93,6 +93,8 @@ pub enum Why {
     Silent,
     /// Its face is down.
     FaceDown,
+    /// The network refused what was sent to it, and no probe was answered.
+    Refused,
     /// It said goodbye.
     Goodbye,
     /// An operator holds it down.
@@ -108,6 +110,7 @@ impl Why {
         match self {
             Self::Silent => "silent for the dead interval",
             Self::FaceDown => "its face is down",
+            Self::Refused => "its host refuses packets, and it answers no probe",
             Self::Goodbye => "it said goodbye",
             Self::Held => "held down by an operator",
             Self::OneSided => "it does not hear this router",
@@ -178,6 +181,8 @@ pub struct Counters {
     pub probes: u64,
     /// Of them without an answer.
     pub probes_lost: u64,
+    /// Times a face was doubted because the network refused what was sent by it.
+    pub doubts: u64,
     /// Times a measured cost changed.
     pub cost_changes: u64,
     /// Times the ways to a destination changed.
@@ -211,6 +216,7 @@ impl std::ops::AddAssign for Counters {
         self.unpublished += other.unpublished;
         self.probes += other.probes;
         self.probes_lost += other.probes_lost;
+        self.doubts += other.doubts;
         self.cost_changes += other.cost_changes;
         self.route_changes += other.route_changes;
         self.commands += other.commands;

@@ -8,7 +8,7 @@ use super::{Router, Why};
 use crate::names;
 use onym_endpoint::{Incoming, Packet, Request, RequestId};
 use onym_tables::Tick;
-use onym_wire::DataBuilder;
+use onym_wire::{DataBuilder, Name};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,19 +54,23 @@ impl Router {
             }
         }
         for (probe, name) in due {
-            let mut name = names::advert_prefix(name.as_ref().as_ref());
-            name.append_keyword(if probe.is_full { FULL } else { PING });
-            name.append_generic(self.rng.next_u64().to_be_bytes());
-            let request = Request {
-                must_be_fresh: true,
-                lifetime: LIFETIME,
-                next_hop_face: Some(probe.face),
-                ..Request::new(name)
-            };
-            if let Ok(id) = self.endpoint.express(now, &request) {
-                self.probes.open.insert(id, probe);
-                self.counters.probes += 1;
-            }
+            self.send_probe(now, probe, &name);
+        }
+    }
+
+    pub(super) fn send_probe(&mut self, now: Tick, probe: Probe, router: &Name) {
+        let mut name = names::advert_prefix(router.as_ref());
+        name.append_keyword(if probe.is_full { FULL } else { PING });
+        name.append_generic(self.rng.next_u64().to_be_bytes());
+        let request = Request {
+            must_be_fresh: true,
+            lifetime: LIFETIME,
+            next_hop_face: Some(probe.face),
+            ..Request::new(name)
+        };
+        if let Ok(id) = self.endpoint.express(now, &request) {
+            self.probes.open.insert(id, probe);
+            self.counters.probes += 1;
         }
     }
 
@@ -123,6 +127,7 @@ impl Router {
     }
 
     pub(super) fn echoed(&mut self, now: Tick, echo: Echo) {
+        self.settle_doubt(echo.probe.peer, echo.probe.face);
         self.measured(now, echo.probe, |measure| {
             if echo.probe.is_full { measure.full(Some(())) } else { measure.answered(echo.rtt) }
         });

@@ -232,6 +232,98 @@ fn a_neighbour_held_down_hears_goodbye_and_then_nothing_on_its_link() {
     assert_eq!(active, [300]);
 }
 
+/// A neighbour `/net/p` of ours at the face 300; what waits to be sent is taken.
+fn with_neighbour(now: Tick) -> Router {
+    let mut router = router();
+    let p = name("/net/p");
+    let heard = vec![crate::codec::Heard { router: name("/net/x"), seq: 1 }];
+    let (boot, seq) = (UNIX_MS / 1000, 1);
+    let said = Hello { router: p.clone(), boot, seq, delta: None, heard, goodbye: false };
+    let mut content = Vec::new();
+    said.write(&mut content);
+    let prefix = router.names().sync_active.clone();
+    let wire = signed(&names::sync_data(p.as_ref()), &content, UNIX_MS);
+    let builder = InterestBuilder { nonce: Some([1; 4]), ..InterestBuilder::new(prefix.as_ref()) };
+    let mut interest = Vec::new();
+    write_parameters(&builder, &wire, &mut interest);
+    give(&mut router, now, &interest, Some(300));
+    while router.poll_transmit(now).is_some() {}
+    router
+}
+
+fn signed(of: &Name, content: &[u8], time: u64) -> Vec<u8> {
+    let kind = SignatureInfo::of_kind(types::SIGNATURE_DIGEST_SHA256);
+    let info = SignatureInfo { time: Some(time), ..kind };
+    let mut data = Vec::new();
+    let builder = DataBuilder::new(of.as_ref(), content);
+    builder.write(&mut data, &info, |part| Ok::<_, ()>(onym_crypto::sha256(&[part]))).unwrap();
+    data
+}
+
+/// Passes `ms`, each of them one turn, and answers probes where `is_alive`; how many left.
+fn pass(router: &mut Router, from_ms: u64, ms: u64, is_alive: bool) -> usize {
+    let mut probes = 0;
+    for at in from_ms..from_ms + ms {
+        let now = Tick::from_ms(at);
+        router.handle_timeout(now);
+        while let Some(sent) = router.poll_transmit(now) {
+            let Ok(interest) = Interest::parse(&sent.wire) else { continue };
+            if !interest.name.components().any(|c| c.is_keyword(b"PING")) {
+                continue;
+            }
+            assert_eq!(sent.next_hop_face, Some(300));
+            probes += 1;
+            if is_alive {
+                let data = signed(&interest.name.to_name(), b"", UNIX_MS + at);
+                let pit_token = &sent.pit_token[..];
+                let face = Some(300);
+                let inbound = Inbound { wire: &data, pit_token, nack: None, incoming_face: face };
+                router.receive(now, &inbound);
+            }
+        }
+        settle(router, now);
+    }
+    probes
+}
+
+#[test]
+fn a_neighbour_whose_host_refuses_packets_and_that_answers_no_probe_is_gone_at_once() {
+    let mut router = with_neighbour(Tick::from_ms(1));
+    pass(&mut router, 2, 500, true);
+    router.face_refused(Tick::from_ms(502), 300);
+    assert_eq!((neighbours(&router), router.counters().doubts), (1, 1), "asked first");
+    let probes = pass(&mut router, 502, 201, false);
+    assert_eq!((probes, neighbours(&router)), (5, 0), "five probes, 40 ms apart");
+}
+
+#[test]
+fn forged_refusals_take_no_neighbour_down_and_cost_a_bounded_number_of_probes() {
+    let mut router = with_neighbour(Tick::from_ms(1));
+    pass(&mut router, 2, 500, true);
+    let mut probes = 0;
+    for ms in 502..10_502 {
+        router.face_refused(Tick::from_ms(ms), 300);
+        probes += pass(&mut router, ms, 1, true);
+    }
+    assert_eq!((neighbours(&router), router.counters().doubts), (1, 10), "one a second");
+    assert!(probes <= 10 + 2, "{probes}: the first answer ends a doubt");
+    // What it says itself ends a doubt, too.
+    router.face_refused(Tick::from_ms(11_000), 300);
+    let said = hello(UNIX_MS / 1000, 2, UNIX_MS + 11_010);
+    give(&mut router, Tick::from_ms(11_010), &said, Some(300));
+    pass(&mut router, 11_011, 2_000, false);
+    assert_eq!(neighbours(&router), 1);
+}
+
+#[test]
+fn a_refused_face_of_a_deployed_router_waits_for_the_dead_interval() {
+    let mut router = router();
+    give(&mut router, Tick::from_ms(1), &hello(UNIX_MS / 1000, 1, UNIX_MS), Some(300));
+    router.face_refused(Tick::from_ms(2), 300);
+    assert_eq!(pass(&mut router, 2, 5_000, false), 0, "it knows no probes");
+    assert_eq!((neighbours(&router), router.counters().doubts), (1, 0));
+}
+
 #[test]
 fn somebody_of_our_own_name_is_told_once_and_changes_nothing() {
     let mut router = router();

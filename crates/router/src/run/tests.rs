@@ -269,7 +269,7 @@ fn a_link_that_one_network_has_is_not_made_one_of_another() {
     let routers = place.shell.router.routers();
     assert!(routers[0].has_face(FACE) && !routers[FAR].has_face(FACE));
     let now = place.shell.now();
-    let done = |face| Ok(command::Done { face: Some(face), is_new: false });
+    let done = |face| Ok(crate::command::Done { face: Some(face), is_new: false });
     for (face, links) in [(FACE, 0), (FACE + 1, 1)] {
         let meeting = place.shell.areas[FAR].meeting.as_mut().unwrap();
         let id = meeting.meet.make_for_tests(now, &format!("udp4://192.0.2.{links}:6363"));
