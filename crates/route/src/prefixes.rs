@@ -2,6 +2,7 @@
 
 use crate::codec::{PrefixAdd, PrefixOps};
 use onym_wire::Name;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -26,7 +27,7 @@ impl Default for PrefixLimits {
 pub const PREFIX_COST_MAX: u64 = u32::MAX as u64;
 
 /// Networks that a prefix came through, the first one first; none for most.
-type Through = Option<Arc<[Name]>>;
+type Through = Option<Arc<Vec<Name>>>;
 
 /// A router that announces a prefix.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +35,47 @@ struct Exit {
     router: Arc<Name>,
     cost: u64,
     through: Through,
+}
+
+/// The routers that announce a prefix: mostly one, which costs no allocation of its own.
+#[derive(Debug)]
+enum Exits {
+    One(Exit),
+    Many(Vec<Exit>),
+}
+
+impl Exits {
+    fn as_slice(&self) -> &[Exit] {
+        match self {
+            Self::One(exit) => std::slice::from_ref(exit),
+            Self::Many(exits) => exits,
+        }
+    }
+
+    fn as_mut_slice(&mut self) -> &mut [Exit] {
+        match self {
+            Self::One(exit) => std::slice::from_mut(exit),
+            Self::Many(exits) => exits,
+        }
+    }
+
+    fn push(&mut self, exit: Exit) {
+        match self {
+            Self::One(first) => *self = Self::Many(vec![first.clone(), exit]),
+            Self::Many(exits) => exits.push(exit),
+        }
+    }
+
+    /// Takes `router` out; whether nobody is left.
+    fn remove(&mut self, router: &Name) -> bool {
+        match self {
+            Self::One(exit) => *exit.router == *router,
+            Self::Many(exits) => {
+                exits.retain(|exit| *exit.router != *router);
+                exits.is_empty()
+            }
+        }
+    }
 }
 
 /// What a router of another network on this host reaches.
@@ -56,7 +98,7 @@ pub struct Prefixes {
     local: BTreeMap<Arc<Name>, BTreeMap<u64, u64>>,
     outside: BTreeMap<Arc<Name>, Outside>,
     remote: BTreeMap<Arc<Name>, BTreeSet<Arc<Name>>>,
-    exits: BTreeMap<Arc<Name>, Vec<Exit>>,
+    exits: BTreeMap<Arc<Name>, Exits>,
     total: usize,
     refused: u64,
 }
@@ -207,13 +249,13 @@ impl Prefixes {
 
     fn add(&mut self, router: &Arc<Name>, add: &PrefixAdd) -> Option<Arc<Name>> {
         let cost = add.cost.min(PREFIX_COST_MAX);
-        let through: Through = (!add.through.is_empty()).then(|| add.through.as_slice().into());
+        let through: Through = (!add.through.is_empty()).then(|| Arc::new(add.through.clone()));
         let prefix = match self.exits.get_key_value(&add.name) {
             Some((prefix, _)) => Arc::clone(prefix),
             None => Arc::new(add.name.clone()),
         };
         let exit = Exit { router: Arc::clone(router), cost, through };
-        let exits = self.exits.get_mut(&prefix);
+        let exits = self.exits.get_mut(&prefix).map(Exits::as_mut_slice);
         if let Some(known) =
             exits.and_then(|exits| exits.iter_mut().find(|known| known.router == *router))
         {
@@ -228,8 +270,10 @@ impl Prefixes {
         }
         self.total += 1;
         announced.insert(Arc::clone(&prefix));
-        let exits = self.exits.entry(Arc::clone(&prefix)).or_insert_with(|| Vec::with_capacity(1));
-        exits.push(exit);
+        match self.exits.entry(Arc::clone(&prefix)) {
+            Entry::Vacant(place) => _ = place.insert(Exits::One(exit)),
+            Entry::Occupied(mut exits) => exits.get_mut().push(exit),
+        }
         Some(prefix)
     }
 
@@ -242,11 +286,8 @@ impl Prefixes {
     }
 
     fn remove_exit(&mut self, router: &Arc<Name>, prefix: &Arc<Name>) {
-        if let Some(exits) = self.exits.get_mut(prefix) {
-            exits.retain(|exit| exit.router != *router);
-            if exits.is_empty() {
-                self.exits.remove(prefix);
-            }
+        if self.exits.get_mut(prefix).is_some_and(|exits| exits.remove(router)) {
+            self.exits.remove(prefix);
         }
     }
 
@@ -265,13 +306,17 @@ impl Prefixes {
 
     /// Who announces `prefix`, at what cost; this host not counted.
     pub fn exits(&self, prefix: &Name) -> impl Iterator<Item = (&Arc<Name>, u64)> {
-        self.exits.get(prefix).into_iter().flatten().map(|exit| (&exit.router, exit.cost))
+        let exits = self.exits.get(prefix).map_or(&[][..], Exits::as_slice);
+        exits.iter().map(|exit| (&exit.router, exit.cost))
     }
 
     /// As [`Prefixes::exits`], with the networks that the prefix came through.
     pub fn exits_through(&self, prefix: &Name) -> impl Iterator<Item = (&Arc<Name>, u64, &[Name])> {
-        let exits = self.exits.get(prefix).into_iter().flatten();
-        exits.map(|exit| (&exit.router, exit.cost, exit.through.as_deref().unwrap_or_default()))
+        let exits = self.exits.get(prefix).map_or(&[][..], Exits::as_slice);
+        exits.iter().map(|exit| {
+            let through = exit.through.as_deref().map_or(&[][..], Vec::as_slice);
+            (&exit.router, exit.cost, through)
+        })
     }
 
     /// Prefixes announced here by programs, with their cost.

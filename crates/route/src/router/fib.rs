@@ -14,20 +14,60 @@ const RETRY_MS: u64 = 500;
 /// One that the forwarder refused is tried again after this time.
 const REFUSED_MS: u64 = 60_000;
 
+/// Lists of next hops that no prefix uses are looked for when there are twice as many as after the last
+/// look, and this many at least.
+const POOL_MIN: usize = 64;
+
+/// Faces and costs, best first.
 type Hops = Vec<(u64, u64)>;
 
+/// Each list of next hops once: the prefixes of a router mostly have the same ones.
 #[derive(Debug, Default)]
+struct Pool {
+    lists: BTreeSet<Arc<Hops>>,
+    kept: usize,
+}
+
+impl Pool {
+    /// The one list that equals `hops`.
+    fn shared(&mut self, hops: Hops) -> Arc<Hops> {
+        if let Some(known) = self.lists.get(&hops) {
+            return Arc::clone(known);
+        }
+        if self.lists.len() >= POOL_MIN.max(2 * self.kept) {
+            self.lists.retain(|list| Arc::strong_count(list) > 1);
+            self.kept = self.lists.len();
+        }
+        let hops = Arc::new(hops);
+        self.lists.insert(Arc::clone(&hops));
+        hops
+    }
+}
+
+#[derive(Debug)]
 struct Prefix {
-    wanted: Hops,
-    installed: Hops,
+    wanted: Arc<Hops>,
+    installed: Arc<Hops>,
     /// Commands under way.
     in_flight: usize,
+}
+
+impl Prefix {
+    /// The installed hops are others: without `face`, and with it at `cost`.
+    fn set_installed(&mut self, pool: &mut Pool, face: u64, cost: Option<u64>) {
+        let mut hops: Hops = Vec::with_capacity(self.installed.len() + 1);
+        hops.extend(self.installed.iter().filter(|(known, _)| *known != face));
+        hops.extend(cost.map(|cost| (face, cost)));
+        hops.sort_unstable_by_key(|(face, cost)| (*cost, *face));
+        self.installed = pool.shared(hops);
+    }
 }
 
 /// Routes by prefix.
 #[derive(Debug, Default)]
 pub(super) struct Fib {
     prefixes: BTreeMap<Arc<Name>, Prefix>,
+    pool: Pool,
     dirty: BTreeSet<Arc<Name>>,
     retry: BTreeSet<(Tick, Arc<Name>)>,
     in_flight: usize,
@@ -48,9 +88,13 @@ impl Fib {
         if !self.prefixes.contains_key(prefix) && wanted.is_empty() {
             return;
         }
-        let entry = self.prefixes.entry(Arc::clone(prefix)).or_default();
-        if entry.wanted != wanted {
-            entry.wanted = wanted;
+        let empty = || {
+            let none = self.pool.shared(Vec::new());
+            Prefix { wanted: Arc::clone(&none), installed: none, in_flight: 0 }
+        };
+        let entry = self.prefixes.entry(Arc::clone(prefix)).or_insert_with(empty);
+        if *entry.wanted != wanted {
+            entry.wanted = self.pool.shared(wanted);
             self.dirty.insert(Arc::clone(prefix));
         }
     }
@@ -74,7 +118,7 @@ impl Fib {
             return;
         }
         // Popped from the end: what is new first, so that there is no gap.
-        for (face, _) in &prefix.installed {
+        for (face, _) in prefix.installed.iter() {
             if !prefix.wanted.iter().any(|(wanted, _)| wanted == face) {
                 self.ready.push((Arc::clone(name), *face, None));
             }
@@ -91,9 +135,8 @@ impl Fib {
 
     /// A command was carried out: the route has this cost, or is removed.
     pub(super) fn installed(&mut self, name: &Arc<Name>, face: u64, cost: Option<u64>) {
-        let Some(prefix) = self.answered(name) else { return };
-        prefix.installed.retain(|(installed, _)| *installed != face);
-        prefix.installed.extend(cost.map(|cost| (face, cost)));
+        let Some((prefix, pool)) = self.answered(name) else { return };
+        prefix.set_installed(pool, face, cost);
         self.dirty.insert(Arc::clone(name));
     }
 
@@ -106,10 +149,10 @@ impl Fib {
         cost: Option<u64>,
         error: CommandError,
     ) {
-        let Some(prefix) = self.answered(name) else { return };
+        let Some((prefix, pool)) = self.answered(name) else { return };
         if cost.is_none() {
             // A route that cannot be removed is gone, or goes with its face.
-            prefix.installed.retain(|(installed, _)| *installed != face);
+            prefix.set_installed(pool, face, None);
         }
         // What the forwarder refuses, a name that is too long for it, is not asked again soon.
         let refused = matches!(error, CommandError::Refused(400..=499));
@@ -117,20 +160,23 @@ impl Fib {
         self.retry.insert((now.plus_ms(wait), Arc::clone(name)));
     }
 
-    fn answered(&mut self, name: &Arc<Name>) -> Option<&mut Prefix> {
+    fn answered(&mut self, name: &Arc<Name>) -> Option<(&mut Prefix, &mut Pool)> {
         self.in_flight = self.in_flight.saturating_sub(1);
         let prefix = self.prefixes.get_mut(name)?;
         prefix.in_flight = prefix.in_flight.saturating_sub(1);
-        Some(prefix)
+        Some((prefix, &mut self.pool))
     }
 
     /// The forwarder took the routes of a face away with it.
     pub(super) fn face_gone(&mut self, face: u64) {
         for (name, prefix) in &mut self.prefixes {
-            let before = prefix.installed.len();
-            prefix.installed.retain(|(installed, _)| *installed != face);
-            prefix.wanted.retain(|(wanted, _)| *wanted != face);
-            if before != prefix.installed.len() {
+            let has = |hops: &Hops| hops.iter().any(|(known, _)| *known == face);
+            if has(&prefix.wanted) {
+                let others = prefix.wanted.iter().filter(|(known, _)| *known != face);
+                prefix.wanted = self.pool.shared(others.copied().collect());
+            }
+            if has(&prefix.installed) {
+                prefix.set_installed(&mut self.pool, face, None);
                 self.dirty.insert(Arc::clone(name));
             }
         }
@@ -141,7 +187,7 @@ impl Fib {
         self.ready.clear();
         self.in_flight = 0;
         for (name, prefix) in &mut self.prefixes {
-            prefix.installed.clear();
+            prefix.installed = self.pool.shared(Vec::new());
             prefix.in_flight = 0;
             self.dirty.insert(Arc::clone(name));
         }
@@ -160,5 +206,46 @@ impl Fib {
     /// Prefixes with next hops.
     pub(super) fn len(&self) -> usize {
         self.prefixes.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(i: usize) -> Arc<Name> {
+        Arc::new(format!("/p/{i}").parse().unwrap())
+    }
+
+    /// Carries out all commands.
+    fn obey(fib: &mut Fib) {
+        while let Some((prefix, face, cost)) = fib.next(Tick(0)) {
+            fib.installed(&prefix, face, cost);
+        }
+    }
+
+    #[test]
+    fn prefixes_with_the_same_next_hops_share_one_list_of_them() {
+        let mut fib = Fib::default();
+        (0..1000).for_each(|i| fib.set(&name(i), vec![(300, 2), (301, 2), (302, 5)]));
+        obey(&mut fib);
+        let lists: BTreeSet<_> = fib.prefixes.values().map(|p| Arc::as_ptr(&p.installed)).collect();
+        assert_eq!(lists.len(), 1);
+        assert!(fib.prefixes.values().all(|p| Arc::ptr_eq(&p.wanted, &p.installed)));
+        fib.face_gone(301);
+        assert!(fib.prefixes.values().all(|p| *p.installed == [(300, 2), (302, 5)]));
+    }
+
+    #[test]
+    fn lists_that_no_prefix_uses_any_more_go() {
+        let mut fib = Fib::default();
+        for cost in 0..10_000 {
+            (0..3).for_each(|i| fib.set(&name(i), vec![(300 + i as u64, cost)]));
+            obey(&mut fib);
+        }
+        assert!(fib.pool.lists.len() <= 2 * POOL_MIN, "{}", fib.pool.lists.len());
+        (0..3).for_each(|i| fib.set(&name(i), Vec::new()));
+        obey(&mut fib);
+        assert_eq!(fib.len(), 0);
     }
 }
