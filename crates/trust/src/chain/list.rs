@@ -11,9 +11,50 @@ use onym_crypto::Certificate;
 use onym_crypto::verify::Signed;
 use onym_wire::Name;
 use onym_wire::data::Data;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Most certificates of a list that are tried.
 const TRIED_MAX: usize = 4;
+/// Keys whose newest list is remembered; for another one, the key of the oldest memory is forgotten.
+const KEYS_MAX: usize = 1024;
+
+/// What a list says: its version, and the certificates that are still to be tried.
+#[derive(Debug, Clone)]
+pub(super) struct Listed {
+    version: Option<u64>,
+    left: VecDeque<Name>,
+}
+
+/// The newest lists of keys, so that nobody brings back a certificate that its owner has taken off
+/// the list. A key is remembered once a list of it led to an anchor: strangers take no room.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Newest {
+    by_key: BTreeMap<[u8; 32], Option<u64>>,
+    order: VecDeque<[u8; 32]>,
+}
+
+impl Newest {
+    /// Whether a list that the key signed counts. A list without version is older than any with one.
+    fn takes(&mut self, key: &[u8; 32], version: Option<u64>) -> bool {
+        let Some(newest) = self.by_key.get_mut(key) else { return true };
+        let is_taken = version >= *newest;
+        *newest = version.max(*newest);
+        is_taken
+    }
+
+    fn remember(&mut self, key: [u8; 32], version: Option<u64>) {
+        let newest = self.by_key.entry(key).or_insert_with(|| {
+            self.order.push_back(key);
+            version
+        });
+        *newest = version.max(*newest);
+        if self.order.len() > KEYS_MAX
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.by_key.remove(&oldest);
+        }
+    }
+}
 
 impl Validator {
     /// Whether what is under way for `want` is a list.
@@ -34,9 +75,12 @@ impl Validator {
     pub(super) fn take_list(&mut self, want: Want, got: Result<&[u8], String>, now_ms: u64) {
         let state = self.waiting.wanted.get(&want).map(|wanted| wanted.state.clone());
         let Some(State::List { certificate }) = state else { return };
-        let result = match got.and_then(|wire| read(wire, &certificate)) {
-            Ok(names) => self.next_listed(&want, certificate, names, now_ms),
-            Err(_) => Err(Refusal::NotAnAnchor(certificate.name().to_name())),
+        let key = certificate.public_key().key_digest();
+        let listed = got.and_then(|wire| read(wire, &certificate)).ok();
+        let listed = listed.filter(|listed| self.newest.takes(&key, listed.version));
+        let result = match listed {
+            Some(listed) => self.next_listed(&want, certificate, listed, now_ms),
+            None => Err(Refusal::NotAnAnchor(certificate.name().to_name())),
         };
         if let Some(result) = result.transpose() {
             self.settle(want, result, now_ms);
@@ -48,21 +92,20 @@ impl Validator {
         &mut self,
         want: &Want,
         certificate: Certificate,
-        mut left: Vec<Name>,
+        mut listed: Listed,
         now_ms: u64,
     ) -> Result<Option<()>, Refusal> {
-        while !left.is_empty() {
-            let name = left.remove(0);
+        while let Some(name) = listed.left.pop_front() {
             if self.find(name.as_ref(), now_ms).is_some() {
-                return self.listed(want, certificate, &name, left, now_ms);
+                return self.listed(want, certificate, &name, listed, now_ms);
             }
             // It waits as for an issuer's.
             self.asks(want, 0, name.clone(), State::Fetching, now_ms);
             if self.link(want, certificate.clone(), name, now_ms).is_ok() {
                 if let Some(wanted) = self.waiting.wanted.get_mut(want)
-                    && let State::Issuer { listed, .. } = &mut wanted.state
+                    && let State::Issuer { listed: waits, .. } = &mut wanted.state
                 {
-                    *listed = Some(left);
+                    *waits = Some(listed);
                 }
                 return Ok(None);
             }
@@ -76,14 +119,14 @@ impl Validator {
         want: &Want,
         certificate: Certificate,
         name: &Name,
-        left: Vec<Name>,
+        listed: Listed,
         now_ms: u64,
     ) -> Result<Option<()>, Refusal> {
         let found = self.find(name.as_ref(), now_ms);
         let same = found
             .filter(|(other, ..)| other.public_key().spki() == certificate.public_key().spki());
         let Some((_, window, depth, anchor)) = same else {
-            return self.next_listed(want, certificate, left, now_ms);
+            return self.next_listed(want, certificate, listed, now_ms);
         };
         let depth = depth + 1;
         if depth > self.limits.depth {
@@ -91,6 +134,7 @@ impl Validator {
         }
         let window = Window::of(&certificate, Element::Chain).within(&window);
         let anchor = anchor.to_name();
+        self.newest.remember(certificate.public_key().key_digest(), listed.version);
         let has_records = self.records.are_about(&certificate);
         let recorded = has_records.then_some((now_ms, self.records.keep_ms));
         self.cache.insert(Verified { certificate, window, depth, anchor, recorded });
@@ -106,20 +150,21 @@ impl Validator {
     ) -> Result<Option<()>, Refusal> {
         let state = self.waiting.wanted.get(want).map(|wanted| wanted.state.clone());
         match state {
-            Some(State::Issuer { certificate, listed: Some(left), .. }) => {
-                self.next_listed(want, certificate, left, now_ms)
+            Some(State::Issuer { certificate, listed: Some(listed), .. }) => {
+                self.next_listed(want, certificate, listed, now_ms)
             }
             _ => Err(refusal.clone()),
         }
     }
 }
 
-/// The certificates that a list names, if it is one of the key of `certificate`, signed by it.
-fn read(wire: &[u8], certificate: &Certificate) -> Result<Vec<Name>, String> {
+/// What a list says, if it is one of the key of `certificate`, signed by it.
+fn read(wire: &[u8], certificate: &Certificate) -> Result<Listed, String> {
     let data = Data::parse(wire).map_err(|e| e.to_string())?;
     Signed::data(&data).verify_key(certificate.public_key()).map_err(|e| e.to_string())?;
     let mut names = certificate_list(&data, certificate.key_name()).map_err(|e| e.to_string())?;
     names.retain(|name| certificate.name() != *name);
     names.truncate(TRIED_MAX);
-    Ok(names)
+    let version = data.name.get(certificate.key_name().len() + 1);
+    Ok(Listed { version: version.and_then(|c| c.as_version()), left: names.into() })
 }

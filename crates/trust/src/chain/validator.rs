@@ -4,6 +4,7 @@ use super::anchors::{AnchorError, Anchors, GroupChange};
 use super::cache::Cache;
 use super::event::{Event, Failure};
 use super::failures::Failures;
+use super::list::Newest;
 use super::refusal::Refusal;
 use super::revocation::{Records, Revoked};
 use super::waiting::Waiting;
@@ -98,6 +99,7 @@ pub struct Validator {
     pub(super) failures: Failures,
     pub(super) revoked: Revoked,
     pub(super) records: Records,
+    pub(super) newest: Newest,
     pub(super) counts: Counts,
     pub(super) events: VecDeque<Event>,
 }
@@ -115,6 +117,7 @@ impl Validator {
             failures: Failures::new(limits.failure_ms),
             revoked: Revoked::default(),
             records: Records::default(),
+            newest: Newest::default(),
             counts: Counts::default(),
             events: VecDeque::new(),
         }

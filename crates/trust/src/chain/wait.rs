@@ -319,9 +319,10 @@ impl Validator {
         else {
             return Err(Refusal::Busy("the certificate was forgotten"));
         };
-        if let Some(left) = listed {
-            let (certificate, issuer, left) = (certificate.clone(), issuer.clone(), left.clone());
-            return self.listed(want, certificate, &issuer, left, now_ms);
+        if let Some(listed) = listed {
+            let (certificate, issuer) = (certificate.clone(), issuer.clone());
+            let listed = listed.clone();
+            return self.listed(want, certificate, &issuer, listed, now_ms);
         }
         let (certificate, issuer) = (certificate.clone(), issuer.clone());
         let malformed = |e: onym_wire::Malformed| Refusal::Malformed(e.to_string());

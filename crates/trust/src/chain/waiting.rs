@@ -2,6 +2,7 @@
 //! that is asked.
 
 use super::claim::{Context, OwnedClaim};
+use super::list::Listed;
 use super::revocation::Revoker;
 use onym_crypto::Certificate;
 use onym_wire::Name;
@@ -42,9 +43,8 @@ pub(super) enum State {
     Issuer {
         certificate: Certificate,
         issuer: Name,
-        /// It is by its own key: `issuer` is a certificate of the same key from its list, and these
-        /// are left.
-        listed: Option<Vec<Name>>,
+        /// It is by its own key: `issuer` is a certificate of the same key from this list.
+        listed: Option<Listed>,
     },
     /// It is by its own key; the list of its certificates is asked for.
     List { certificate: Certificate },

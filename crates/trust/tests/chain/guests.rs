@@ -3,7 +3,7 @@
 use super::world::{
     Chain, Form, Limits, NOW_MS, Party, chain_with, issued, name, self_signed, signed_at,
 };
-use onym_trust::chain::Refusal;
+use onym_trust::chain::{Records, Refusal, Revoked};
 use onym_wire::Name;
 use onym_wire::cert::{CertTime, ValidityPeriod};
 use onym_wire::data::DataBuilder;
@@ -183,4 +183,40 @@ fn a_list_of_another_key_or_without_a_certificate_that_counts_leads_nowhere() {
     chain.world.answers.insert(at, data("/a/s/KEY/s/32=auth/v=3", &listing, (-1, 1), &own));
     assert_eq!(chain.world.judge(&packet), Err(Refusal::NotAnAnchor(own.certificate)));
     assert_eq!(chain.world.validator.waiting(), 0);
+}
+
+/// Negative 39: once a list led to an anchor, no older one of that key counts.
+#[test]
+fn a_list_that_is_older_than_one_that_counted_leads_nowhere() {
+    let on = Limits { certificate_lists: true, ..Limits::default() };
+    let (mut chain, own, first) = listed(on);
+    let at = name("/a/s/KEY/s/32=auth");
+    let list = |uri: &str, names: &[&Name]| {
+        let content: Vec<u8> = names.iter().flat_map(|name| name_tlv(name)).collect();
+        data(uri, &content, (-1, 1), &own)
+    };
+    let packet = signed_at("/a/s/n", &own, &own.certificate, None);
+    let site = chain.site.certificate.clone();
+    let refused = Err(Refusal::NotAnAnchor(own.certificate.clone()));
+    let mut judge = |answer: &[u8]| {
+        chain.world.answers.insert(at.clone(), answer.to_vec());
+        // Nothing that was verified, and no failure, is at hand.
+        chain.world.validator.set_revoked(Revoked::default());
+        chain.world.now_ms += 60_000;
+        chain.world.validator.set_records(Records::default());
+        chain.world.judge(&packet).map(|trusted| trusted.key)
+    };
+    let believed = Ok(own.certificate.clone());
+    let third = list("/a/s/KEY/s/32=auth/v=3", &[&site]);
+    assert_eq!(judge(&first), believed, "version 1");
+    assert_eq!(judge(&third), believed, "version 3");
+    assert_eq!(judge(&third), believed, "again");
+    // What somebody kept of before, and one that hides its version.
+    assert_eq!(judge(&first), refused);
+    assert_eq!(judge(&list("/a/s/KEY/s/32=auth", &[&site])), refused);
+    // The owner withdraws the certificate: the list before does not bring it back.
+    let gone = name("/a/s/KEY/s/x/v=3");
+    assert_eq!(judge(&list("/a/s/KEY/s/32=auth/v=4", &[&gone])), refused);
+    assert_eq!(judge(&third), refused);
+    assert_eq!(judge(&list("/a/s/KEY/s/32=auth/v=5", &[&site])), believed);
 }
