@@ -5,10 +5,10 @@
 //! The value of the option is the digest of the key (32), an octet for the algorithm, and the
 //! signature of strategy, ids, the other options, and payload (spec/push.md, section 5.2).
 
-use crate::publication::Publication;
+use crate::publication::{Publication, algorithmic_scope};
 use onym_crypto::{KeyType, PrivateKey, PublicKey};
 use onym_tables::KeyedMap;
-use onym_wire::push::{Frame, Id, Options, option};
+use onym_wire::push::{Frame, Id, Options, Strategy, option};
 use onym_wire::tlv::{self, Reader};
 use std::sync::Arc;
 
@@ -130,8 +130,7 @@ impl Trusted {
         }
         // What the rules forbid is not worth a check.
         let rules = self.rules.as_deref();
-        let mut ids = frame.ids;
-        if rules.is_some_and(|rules| !ids.all(|item| rules.may(&digest, item))) {
+        if rules.is_some_and(|rules| !items_of(frame).all(|item| rules.may(&digest, item))) {
             return Err(Unsigned::Forbidden);
         }
         let names = octets_of(frame.ids);
@@ -140,6 +139,19 @@ impl Trusted {
         let kind = key.key_type().signature_type();
         key.verify(kind, &parts, signature).map_err(|_| Unsigned::Wrong)
     }
+}
+
+/// What a frame is delivered as: its identifiers, less that of a fragment, which is beneath its item
+/// (spec/push.md, section 5.1).
+fn items_of<'a>(frame: &Frame<'a>) -> impl Iterator<Item = &'a [[u8; 8]]> {
+    let mut ids = frame.ids;
+    let is_fragment = match (frame.strategy, ids.next(), ids.next()) {
+        (Strategy::ALGORITHMIC_DOMAIN, Some([above @ .., _, _]), Some(item)) => {
+            above == item || above == algorithmic_scope(&Id::from_labels(item)).labels()
+        }
+        _ => false,
+    };
+    frame.ids.skip(usize::from(is_fragment))
 }
 
 /// Identifiers as a frame has them.
@@ -166,7 +178,7 @@ fn without_signature(options: &Options<'_>) -> Vec<u8> {
 mod tests {
     use super::*;
     use crate::publication::Target;
-    use onym_wire::push::{FrameBuilder, Label, Route, RouteBuf, Strategy};
+    use onym_wire::push::{FrameBuilder, Label, Route, RouteBuf};
 
     fn publication() -> Publication {
         let mut options = Vec::new();
@@ -251,6 +263,44 @@ mod tests {
             let mut signed = Publication { ids, ..publication() };
             signing.sign(&mut signed);
             assert_eq!(judge(&trusted, &signed), expected);
+        }
+    }
+
+    /// Lets a key sign the item `/1/2` only.
+    #[derive(Debug)]
+    struct Only;
+
+    impl Rules for Only {
+        fn may(&self, _: &[u8; 32], item: &[[u8; 8]]) -> bool {
+            item == "/1/2".parse::<Id>().unwrap().labels()
+        }
+    }
+
+    #[test]
+    fn rules_are_asked_about_the_item_of_a_fragment_and_not_about_its_own_identifier() {
+        let key = PrivateKey::generate(KeyType::Ed25519).unwrap();
+        let trusted = Trusted::new([key.public_key().unwrap()]).with_rules(Arc::new(Only));
+        let signing = Signing::new(key).unwrap();
+        let id = |text: &str| text.parse::<Id>().unwrap();
+        let beneath = |id: &Id| id.child(Label::from_u64(7)).child(Label::from_u64(3 << 32));
+        let [own, other] = ["/1/2", "/1/9"].map(|item| beneath(&algorithmic_scope(&id(item))));
+        let cut = Strategy::ALGORITHMIC_DOMAIN;
+        for (ids, strategy, is_good) in [
+            (vec![own.clone(), id("/1/2")], cut, true),
+            (vec![beneath(&id("/1/2")), id("/1/2")], cut, true),
+            // A fragment of another item's publication, by its place or by what it is delivered as.
+            (vec![other, id("/1/2")], cut, false),
+            (vec![own.clone(), id("/1/2"), id("/1/9")], cut, false),
+            (vec![own.clone(), id("/1/9")], cut, false),
+            (vec![own.clone()], cut, false),
+            (vec![algorithmic_scope(&id("/1/2")), id("/1/2")], cut, false),
+            // What is no fragment is delivered by all its identifiers.
+            (vec![own, id("/1/2")], Strategy::DOMAIN_LOCAL, false),
+        ] {
+            let mut signed = Publication { ids, strategy, ..publication() };
+            signing.sign(&mut signed);
+            let expected = if is_good { Ok(()) } else { Err(Unsigned::Forbidden) };
+            assert_eq!(judge(&trusted, &signed), expected, "{:?}", signed.ids);
         }
     }
 
