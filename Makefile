@@ -34,6 +34,9 @@ deb: build       ## Debian packages of the node, target/deb
 archive: static  ## an archive with the static program and an install script, target/archive
 	scripts/archive.sh target/static/onym
 
+image: static   ## an image of the static program for container engines, onym:VERSION (Docker engine)
+	scripts/image.sh target/static/onym
+
 packages-vm: setup-test ## the package by a real systemd in a virtual machine (root; minutes)
 	$(CARGO) build --release --locked --package onym
 	tests/packages/vm.sh target/release/onym

@@ -94,3 +94,6 @@ kill "$put" || true
 net down
 until_true 30 nothing
 echo "docker: nothing is left"
+
+# The image of a node, in the same engine.
+DOCKER_HOST=unix://$socket tests/image/run.sh "$binary" || { [ $? = 77 ] && [ "${CI:-}" != true ]; }

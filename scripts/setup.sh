@@ -25,7 +25,7 @@ declare -A files=(
 )
 
 # A user may have no use for an engine: its stage is then skipped. CI has one.
-[ "${CI:-}" = true ] && commands[test]+=" dockerd:docker.io"
+[ "${CI:-}" = true ] && commands[test]+=" dockerd:docker.io docker-compose:docker-compose"
 
 missing=()
 for group in "$@"; do
