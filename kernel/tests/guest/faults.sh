@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 # A process that is killed, a device, a namespace and the module that are removed,
 # while traffic flows, ROUNDS times each; the first three in LANES at the same time.
+# SEED: of the first lane; each has 100,000 of its own.
 set -e
-N=${ROUNDS:-5} L=${LANES:-1}
-seed=0 running= device=
+N=${ROUNDS:-5} L=${LANES:-1} S=${SEED:-0}
+seed=$S running= device=
 lay() {
   ip netns add x$lane
   ip link add v$lane type veth peer name w$lane netns x$lane
@@ -41,10 +42,11 @@ namespaces() {
 # all WHAT: in every lane.
 all() {
   lanes=
-  for lane in $(seq $L); do (seed=$((lane * 100000)); $1 $(((N + L - 1) / L))) & lanes="$lanes $!"; done
+  for lane in $(seq $L); do (seed=$((S + lane * 100000)); $1 $(((N + L - 1) / L))) & lanes="$lanes $!"; done
   for p in $lanes; do wait $p || exit 1; done
   echo "$1 that went: $(((N + L - 1) / L * L))"
 }
+echo "seed $S, $L lanes"
 insmod /nnet.ko $LOAD
 nnet-test ctl route /a 1
 all processes
