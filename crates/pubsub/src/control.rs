@@ -62,6 +62,8 @@ pub struct Config {
     pub cache_octets_max: usize,
     /// Octets of publications of items that are retained for who subscribes later.
     pub retained_octets_max: usize,
+    /// Octets of them that an application may be told and not have taken.
+    pub reader_octets_max: usize,
     /// The label of the domain, where there are others.
     pub domain: Option<Label>,
     /// The key of messages between domains, where they have one.
@@ -90,6 +92,7 @@ impl Config {
             control: None,
             cache_octets_max: 16 << 20,
             retained_octets_max: 16 << 20,
+            reader_octets_max: 4 << 20,
             domain: None,
             federation_key: None,
         }
@@ -223,6 +226,7 @@ impl ControlPlane {
             reserve: config.signing.as_ref().map_or(0, Signing::overhead),
             cache_octets_max: config.cache_octets_max,
             retained_octets_max: config.retained_octets_max,
+            reader_octets_max: config.reader_octets_max,
             keep_alive: config.lease / 3,
             held_max: config.limits.room(),
             shards: config.shards,

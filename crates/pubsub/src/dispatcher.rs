@@ -13,6 +13,7 @@ mod leaving;
 mod notify;
 mod origin;
 mod pace;
+mod readers;
 mod request;
 mod retained;
 mod share;
@@ -39,6 +40,7 @@ use late::Again;
 use leaving::Leaving;
 use onym_tables::{HashKey, KeyedMap, Tick};
 use onym_wire::push::{Control, Home, Id, Kind, Label, Role, RouteBuf, Sequence, Status, Strategy};
+use readers::Readers;
 use request::Waiting;
 use retained::Retained;
 use smallvec::SmallVec;
@@ -71,6 +73,8 @@ pub struct Config {
     pub cache_octets_max: usize,
     /// Octets of publications that are retained, of items.
     pub retained_octets_max: usize,
+    /// Octets of what is retained that an application may be told and not have taken.
+    pub reader_octets_max: usize,
     /// Links that a publication may travel beyond the depth of its tree.
     pub spare_hops: u8,
     /// Bounds of fragmentation.
@@ -94,6 +98,7 @@ impl Config {
             reserve: 0,
             cache_octets_max: 16 << 20,
             retained_octets_max: 16 << 20,
+            reader_octets_max: 4 << 20,
             spare_hops: SPARE_HOPS,
             fragments: FragmentLimits::default(),
             shards: 1,
@@ -210,6 +215,10 @@ pub struct Dispatcher {
     reassembly: Reassembly,
     cache: Cache,
     retained: Retained,
+    /// How far applications are in what is retained.
+    readers: Readers,
+    /// Lanes to shards have no room.
+    is_full: bool,
     /// What was said for a late subscriber, to be said once more then.
     again: VecDeque<Again>,
     publication_number: u64,
@@ -299,6 +308,8 @@ impl Dispatcher {
             reassembly: Reassembly::new(config.fragments),
             cache: Cache::new(config.cache_octets_max),
             retained: Retained::new(config.retained_octets_max),
+            readers: Readers::new(config.reader_octets_max),
+            is_full: false,
             again: VecDeque::new(),
             publication_number: first_number(config.node, config.boot),
             taken: SmallVec::new(),

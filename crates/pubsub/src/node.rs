@@ -234,6 +234,12 @@ impl Node {
         self.obey(now, output);
     }
 
+    /// An application has taken everything that it was told before [`Event::Mark`].
+    pub fn took(&mut self, now: Tick, app: AppId, output: &mut Output) {
+        self.plane.took(now, app, output);
+        self.obey(now, output);
+    }
+
     /// An application is gone.
     pub fn disconnect(&mut self, now: Tick, app: AppId, output: &mut Output) {
         self.plane.disconnect(now, app, output);

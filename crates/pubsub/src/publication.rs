@@ -94,6 +94,11 @@ pub enum Event {
     ScopeUnpublished(Id),
     /// So many publications never came.
     Missed(u64),
+    /// So many publications that are retained were forgotten before the application had room for them.
+    NoRoom(u64),
+    /// No event: its shell says when the application has taken everything before
+    /// ([`ControlPlane::took`](crate::ControlPlane::took)).
+    Mark,
     /// A publication.
     Data {
         /// The id, of those of the item, that was subscribed.

@@ -416,8 +416,13 @@ impl PushNetwork {
         slot.busy = now + debt + times(costs.event, told) + times(costs.sent, sent);
         slot.has_next = false;
         let at = slot.busy;
+        let mut marks = Vec::new();
         for (to, event) in output.events.drain(..) {
             for app in to.apps() {
+                if event == Event::Mark && self.news.is_some() {
+                    marks.push(*app);
+                    continue;
+                }
                 match &mut self.news {
                     Some(news) => news.push((at, node, *app, event.clone())),
                     None => slot.events.entry(*app).or_default().push_back(event.clone()),
@@ -432,6 +437,9 @@ impl PushNetwork {
             }
         }
         self.slots[node].next.frames = frames;
+        for app in marks {
+            self.with(node, Work::Free, 1, |n, now, out| n.took(now, app, out));
+        }
     }
 
     fn send(&mut self, node: usize, face: FaceId, at: Tick, octets: Vec<u8>) {
@@ -492,9 +500,23 @@ impl PushNetwork {
         self.slots[node].events.remove(&app);
     }
 
-    /// The next event of an application.
+    /// The next event of an application, which has taken what was before it.
     pub fn event(&mut self, node: usize, app: AppId) -> Option<Event> {
-        self.slots[node].events.get_mut(&app)?.pop_front()
+        loop {
+            match self.slots[node].events.get_mut(&app)?.pop_front()? {
+                Event::Mark => self.with(node, Work::Free, 1, |n, now, out| n.took(now, app, out)),
+                event => return Some(event),
+            }
+        }
+    }
+
+    /// Octets of publications that an application has not taken.
+    #[must_use]
+    pub fn waiting(&self, node: usize, app: AppId) -> usize {
+        let events = self.slots[node].events.get(&app).into_iter().flatten();
+        events
+            .map(|event| if let Event::Data { payload, .. } = event { payload.len() } else { 0 })
+            .sum()
     }
 
     /// Lets time go by, until something is so; whether it became so.

@@ -72,7 +72,7 @@ struct Heard {
 impl Heard {
     fn take(&mut self, event: &Event, what: &str) {
         match event {
-            Event::Missed(count) => {
+            Event::Missed(count) | Event::NoRoom(count) => {
                 self.missed += count;
                 let count = u32::try_from(*count).expect("few are missed");
                 self.gone.extend(self.next.iter().flat_map(|next| *next..next + count));
@@ -248,11 +248,14 @@ fn ask(net: &mut PushNetwork, node: usize, app: AppId, kind: Kind, child: &str, 
 
 /// Three nodes in a line, of which the first publishes an item with the last `depth` publications
 /// retained.
-fn retaining(seed: u64, loss_ppm: u32, shards: u16, depth: u32) -> PushNetwork {
+fn retaining(seed: u64, loss_ppm: u32, shards: u16, depth: u32, window: usize) -> PushNetwork {
     let mut net = PushNetwork::new(seed);
     for n in 0..3 {
         let role = if n == 1 { Role::RENDEZVOUS.and(Role::TOPOLOGY) } else { Role::default() };
-        net.add_node(n + 1, role, |config| config.shards = shards);
+        net.add_node(n + 1, role, |config| {
+            config.shards = shards;
+            config.reader_octets_max = window;
+        });
     }
     for n in 1..3 {
         net.link(n - 1, n, LinkConfig { loss_ppm, ..LinkConfig::default() });
@@ -273,7 +276,7 @@ fn retaining(seed: u64, loss_ppm: u32, shards: u16, depth: u32) -> PushNetwork {
 /// to the item or its scope at all nodes, and some leave and come back; what each heard.
 fn late(seed: u64, loss_ppm: u32, shards: u16, depth: u32, is_long: bool) -> Vec<Late> {
     println!("seed {seed}, {shards} shards, depth {depth}");
-    let mut net = retaining(seed, loss_ppm, shards, depth);
+    let mut net = retaining(seed, loss_ppm, shards, depth, 4 << 20);
     let mut rng = Rng::new(seed);
     let (mut all, mut gone): (Vec<Late>, Vec<Late>) = Default::default();
     for number in 0..PUBLICATIONS {
@@ -404,4 +407,96 @@ fn a_value_that_is_retained_reaches_who_comes_after_its_publisher_is_quiet() {
     }
     // Lost both times: one in 25.
     assert!(got * 100 >= asked * 80, "{got} of {asked}");
+}
+
+/// Octets of what is retained that a reader may not have taken, where there is more for it.
+const WINDOW: usize = 4096;
+
+/// A node of three publishes an item of which the last `depth` publications are retained, and
+/// applications that read a little at a time come late; what each heard, and whether it had got
+/// everything when the last one was published.
+fn readers(seed: u64, shards: u16, depth: u32, may_stop: bool) -> Vec<(Heard, bool)> {
+    println!("seed {seed}, {shards} shards, depth {depth}");
+    let mut net = retaining(seed, 0, shards, depth, WINDOW);
+    let mut rng = Rng::new(seed);
+    let mut readers: Vec<(usize, AppId, bool, Heard)> = Vec::new();
+    for number in 0..PUBLICATIONS {
+        let mut payload = number.to_be_bytes().to_vec();
+        payload.resize(4 + rng.below(1000) as usize, 7);
+        let sent = net.publish(0, PUBLISHER, &Data::new(id("/1/2"), STRATEGY, &payload));
+        sent.expect("up").expect("it is retained, whether it is started or not");
+        net.run_for(Duration::from_millis(rng.below(3)));
+        if number >= PUBLICATIONS / 2 && rng.below(10) == 0 && readers.len() < 8 {
+            let (node, app) = (rng.below(3) as usize, AppId(100 + u64::from(number)));
+            ask(&mut net, node, app, Kind::SUBSCRIBE_ITEM, "/2", "/1");
+            if rng.below(2) == 0 {
+                // It gets the same by another subscription, and nothing of it twice.
+                ask(&mut net, node, app, Kind::SUBSCRIBE_SCOPE, "/1", "/");
+            }
+            readers.push((node, app, may_stop && rng.below(2) == 0, Heard::default()));
+        }
+        for (node, app, has_stopped, heard) in &mut readers {
+            let what = format!("seed {seed}, {shards} shards, {app:?} of node {node}");
+            let waiting = net.waiting(*node, *app);
+            assert!(waiting < WINDOW * 3 / 2 + 2000, "{what}: {waiting} octets wait");
+            for _ in 0..if *has_stopped { 0 } else { 1 + rng.below(4) } {
+                take_one(&mut net, *node, *app, heard, &what);
+            }
+        }
+    }
+    let mut all = Vec::new();
+    for (node, app, _, mut heard) in readers {
+        let had_all = heard.next == Some(PUBLICATIONS);
+        let what = format!("seed {seed}, {shards} shards, {app:?} of node {node}");
+        while take_one(&mut net, node, app, &mut heard, &what) {
+            net.run_for(Duration::from_millis(1));
+        }
+        all.push((heard, had_all));
+    }
+    all
+}
+
+fn take_one(net: &mut PushNetwork, node: usize, app: AppId, heard: &mut Heard, what: &str) -> bool {
+    let mut event = None;
+    net.run_until(Duration::from_millis(20), |net| {
+        event = net.event(node, app);
+        event.is_some()
+    });
+    match &event {
+        None => return false,
+        Some(Event::Status { status, .. }) => assert_eq!(*status, Status::OK, "{what}"),
+        Some(event) => heard.take(event, what),
+    }
+    true
+}
+
+/// However long a history is, no more of it waits for its reader than a window; what is published
+/// meanwhile comes behind it, and nothing is missed (P-73).
+#[test]
+fn a_long_history_comes_as_fast_as_each_reads_it() {
+    let mut behind = 0;
+    for seed in 51..=53 {
+        for shards in [1, 3] {
+            for (heard, had_all) in readers(seed, shards, PUBLICATIONS, false) {
+                assert_eq!((heard.got, heard.missed), (PUBLICATIONS, 0), "seed {seed}");
+                behind += usize::from(!had_all);
+            }
+        }
+    }
+    assert!(behind > 10, "{behind} were behind when the last one was published");
+}
+
+/// Who does not read loses the oldest, and hears how many.
+#[test]
+fn what_a_history_forgets_before_its_reader_comes_to_it_is_told() {
+    let mut missed = 0;
+    for seed in 61..=63 {
+        for shards in [1, 3] {
+            for (heard, _) in readers(seed, shards, 20, true) {
+                assert_eq!(heard.next, Some(PUBLICATIONS), "seed {seed}: {heard:?}");
+                missed += heard.missed;
+            }
+        }
+    }
+    assert!(missed > 100, "{missed}");
 }

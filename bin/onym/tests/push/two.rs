@@ -8,6 +8,10 @@ const PATIENT: u32 = 60_000;
 
 /// Two nodes, the first one the rendezvous and the one that connects.
 fn two_nodes_over_tcp(hold_ms: u32) -> ([Place; 2], [Running; 2]) {
+    two_nodes_with(hold_ms, &[])
+}
+
+fn two_nodes_with(hold_ms: u32, sets: &[&str]) -> ([Place; 2], [Running; 2]) {
     let places = [Place::new(), Place::new()];
     let [port] = ports();
     let there = format!("push.link=[{{face=\"tcp4://127.0.0.1:{port}\"}}]");
@@ -15,8 +19,9 @@ fn two_nodes_over_tcp(hold_ms: u32) -> ([Place; 2], [Running; 2]) {
     let here = "push.link=[{face=\"tcp4://127.0.0.1:0\"}]";
     let listen = format!("faces.tcp.listen=127.0.0.1:{port}");
     let hold = format!("push.hold_ms={hold_ms}");
-    let first = push_daemon(&places[0], &["push.node=a", &hold, &there]);
-    let second = push_daemon(&places[1], &["push.node=b", "push.roles=[]", &hold, &listen, here]);
+    let here = ["push.node=b", "push.roles=[]", &hold, &listen, here];
+    let first = push_daemon(&places[0], &[&["push.node=a", &hold, &there], sets].concat());
+    let second = push_daemon(&places[1], &[&here, sets].concat());
     ask_until("the second node knows the rendezvous", || {
         let status = places[1].json(&["rendezvous", "status"]);
         status["homes"].as_array().is_some_and(|homes| !homes.is_empty())
@@ -269,4 +274,47 @@ fn after_the_kill_of_a_node_between_a_subscriber_is_told_that_cause_and_not_that
         assert!(!told.contains("too slow"), "{told}");
         subscriber.out.text().contains("after") && told.contains("lost on the way here")
     });
+}
+
+/// What is retained is many times what may wait for an application, and its publisher does not stop:
+/// whoever subscribes late and reads gets all of it, whether at the publisher's node or at another
+/// one, in order and before what is new (P-73).
+#[test]
+fn a_long_history_comes_as_fast_as_its_subscriber_reads() {
+    const COUNT: u32 = 1200;
+    const MORE: u32 = 100;
+    let domain = Strategy::DOMAIN_LOCAL;
+    let sets = ["push.app_queue_bytes_max=400000", "shards=2"];
+    let (places, _daemons) = two_nodes_with(PATIENT, &sets);
+    let open = |i: usize| App::open(Some(&places[i].node()), "test").unwrap();
+    let mut publisher = open(0);
+    publisher.publish_scope(&scope(1), domain).unwrap();
+    publisher.publish_item(&item(1), domain).unwrap();
+    publisher.retain(&item(1), (COUNT + MORE).into()).unwrap();
+    let mut payload = vec![7; 3000];
+    let mut publish = |publisher: &mut App, number: u32| {
+        payload[..4].copy_from_slice(&number.to_be_bytes());
+        publisher.publish(&item(1), domain, &payload).unwrap();
+    };
+    (0..COUNT).for_each(|number| publish(&mut publisher, number));
+    publisher.drain().unwrap();
+    let mut apps = [open(0), open(1), open(0), open(1)];
+    for app in &mut apps {
+        app.subscribe_item(&item(1), domain).unwrap();
+    }
+    (COUNT..COUNT + MORE).for_each(|number| publish(&mut publisher, number));
+    publisher.drain().unwrap();
+    // One after the other: those that do not read yet hold nobody up.
+    let begun = std::time::Instant::now();
+    for (at, app) in apps.iter_mut().enumerate() {
+        for number in 0..COUNT + MORE {
+            match app.event(Some(support::PATIENCE)).unwrap() {
+                Some(Event::Data { payload, .. }) => {
+                    assert_eq!(payload[..4], number.to_be_bytes(), "subscriber {at}");
+                }
+                other => panic!("{other:?} instead of publication {number}, subscriber {at}"),
+            }
+        }
+    }
+    assert!(begun.elapsed() < Duration::from_millis(PATIENT.into()), "somebody held them up");
 }

@@ -20,6 +20,8 @@ pub(crate) enum Up {
     Request { app: AppId, tag: u32, request: Request, word: Option<Box<str>> },
     /// It has the last publications of an item of its own retained.
     Retain { app: AppId, tag: u32, id: Id, count: u64 },
+    /// It has taken everything that it was told before its mark.
+    Took(AppId),
     /// It left, or its face ended; behind everything else of it (P-57).
     Gone(AppId),
     /// It published what the push FIB passes.

@@ -2,6 +2,7 @@
 
 use super::trust;
 use crate::config::{self, PushRole, PushScheme, PushStages};
+use crate::shard::HOLD_AT;
 use onym_crypto::{KeyStore, sha256};
 use onym_pubsub::forwarder;
 use onym_pubsub::node::Config as NodeConfig;
@@ -69,6 +70,8 @@ impl Settings {
             key: key_of(&config.key),
             cache_octets_max: config.cache_bytes_max,
             retained_octets_max: config.retained_bytes_max,
+            // With what is left of a mark, less than what holds others back.
+            reader_octets_max: (config.app_queue_bytes_max / 2).min(HOLD_AT / 2),
             domain: config.domain.parse().ok(),
             federation_key: key_of(&config.domain_key),
             ..NodeConfig::new(label, inside, roles, boot)

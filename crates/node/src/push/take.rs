@@ -54,6 +54,7 @@ impl PushThread {
             Up::Retain { app, tag, id, count } => {
                 self.plane.retain(now, app, tag.into(), &id, count, &mut self.output);
             }
+            Up::Took(app) => self.plane.took(now, app, &mut self.output),
             Up::Gone(app) => {
                 if self.apps.remove(&app).is_some() {
                     self.plane.disconnect(now, app, &mut self.output);

@@ -103,6 +103,8 @@ impl Driver for PushThread {
         self.now = io.now;
         if !self.is_late && self.plane.next_timeout() <= self.now {
             self.excuse_held();
+            let is_full = self.lanes.iter_mut().any(|lanes| !lanes.data.has_place());
+            self.plane.dispatcher.set_full(is_full);
             self.plane.handle_timeout(self.now, &mut self.output);
             self.carry_out();
             if self.plane.take_emptied() {

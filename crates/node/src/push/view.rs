@@ -286,7 +286,8 @@ fn retained_json(view: &RetainedView) -> Value {
     json!({
         "items": view.items, "streams": view.streams, "publications": view.publications,
         "octets": view.octets, "octets_max": view.octets_max, "evicted": view.evicted,
-        "told": view.told, "replayed": view.replayed,
+        "told": view.told, "replayed": view.replayed, "unsent": view.unsent,
+        "lagging": view.lagging, "replays": view.replays,
     })
 }
 

@@ -103,7 +103,10 @@ impl Shard {
                 let to = Whose::App(app);
                 return push.own.put(to, &id, &row, 0, &mut None);
             }
-            Event::Missed(count) => return self.tell_lost(io, slot, count),
+            // Behind what it was told before.
+            Event::Missed(count) => return push.own.missed(Whose::App(app), count),
+            Event::NoRoom(count) => return push.own.no_room(app, count),
+            Event::Mark => return push.own.mark(app),
             Event::StartPublish(id) => {
                 if let Some(app) = &mut face.state.app {
                     app.refused = None;

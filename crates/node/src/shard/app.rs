@@ -1,7 +1,9 @@
 //! Messages of the push half into the queues of applications; what finds no room there.
 
 use super::apps::Partial;
+use super::hold::HOLD_AT;
 use super::{Hold, Io, LocalFace, Shard};
+use crate::push::Up;
 use onym_engine::Slot;
 use onym_frame::{Buf, FrameRow, Lane, TxQueue};
 use onym_link::{AppMessage, Payload};
@@ -33,6 +35,8 @@ pub(crate) struct AppSide {
     pub(super) missed: u64,
     /// A publication waits until no more octets than these wait for it.
     pub(super) until: Option<usize>,
+    /// The push thread is to know when it has taken what waits for it.
+    pub(super) is_marked: bool,
 }
 
 impl Shard {
@@ -122,6 +126,38 @@ impl Shard {
             io.flush(slot);
         } else if has_missed || face.state.hold == Hold::Slow {
             face.tell_flushed();
+        }
+        self.say_taken(io, slot);
+    }
+
+    /// So many publications that an application had no room for are told in their place.
+    pub(super) fn no_room(&mut self, io: &mut Io, app: AppId, count: u64) {
+        let face = self.push.as_ref().and_then(|push| push.apps.face(app));
+        if let Some((slot, _)) = face.and_then(|face| io.faces.by_id(face)) {
+            self.miss(io, slot, usize::try_from(count).unwrap_or(usize::MAX));
+        }
+    }
+
+    /// The push thread is to know when an application has taken what waits for it.
+    pub(super) fn mark(&mut self, io: &mut Io, app: AppId) {
+        let face = self.push.as_ref().and_then(|push| push.apps.face(app));
+        let Some((slot, face)) = face.and_then(|face| io.faces.by_id(face)) else { return };
+        if let Some(app) = &mut face.state.app {
+            app.is_marked = true;
+        }
+        self.say_taken(io, slot);
+    }
+
+    /// Tells the push thread that an application has taken nearly everything, where it is to know.
+    fn say_taken(&mut self, io: &mut Io, slot: Slot) {
+        let (Some(push), Some(face)) = (&mut self.push, io.faces.get(slot)) else { return };
+        let Some(app) = face.state.app.as_mut().filter(|app| app.is_marked) else { return };
+        if face.queue.bytes() > (push.app_queue_bytes_max / 4).min(HOLD_AT / 4) {
+            return face.tell_flushed();
+        }
+        app.is_marked = false;
+        if let Some(number) = app.number {
+            push.send_up(Up::Took(number), 0);
         }
     }
 }

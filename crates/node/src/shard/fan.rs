@@ -9,6 +9,7 @@
 //! to it alone, and applications are told (P-56, P-59).
 
 use super::app::{miss, tell_missed};
+use super::hold::HOLD_AT;
 use super::parcel::{Item, Parcel, Whose, data_message};
 use super::{Hold, Io, LocalFace, Shard};
 use crate::push::Up;
@@ -23,8 +24,6 @@ use onym_wire::push::app::Message;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// Octets in the queue of a face that hold the push half back.
-const HOLD_AT: usize = 256 << 10;
 /// Octets with which that ends.
 const RELEASE_AT: usize = HOLD_AT / 2;
 
@@ -96,6 +95,8 @@ impl Shard {
                         push.send_up(Up::Settled(*app), 0);
                     }
                 }
+                Item::NoRoom { app, count } => self.no_room(io, *app, *count),
+                Item::Mark { app } => self.mark(io, *app),
                 Item::Frames { face, head, row } => {
                     let head = &parcel.octets[head.clone()];
                     self.frames_here(io, *face, head, row.as_ref());

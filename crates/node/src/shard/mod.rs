@@ -29,7 +29,7 @@ mod watch_order;
 pub(crate) use app::AppSide;
 pub(crate) use apps::About;
 pub(crate) use choose::Chooser;
-pub(crate) use hold::Hold;
+pub(crate) use hold::{HOLD_AT, Hold};
 pub(crate) use order::{FaceOrder, Opening, Order, Route, ShardPort, TableOrder, ask_all};
 pub use push::PushDropped;
 pub(crate) use push::{Peer, PushParts, PushSide, PushState};

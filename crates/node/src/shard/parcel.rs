@@ -57,6 +57,10 @@ pub(super) enum Item {
     Missed { to: Whose, count: u64 },
     /// Everything that the application published before this is delivered: the push thread is told.
     Settled(AppId),
+    /// So many publications an application had no room for.
+    NoRoom { app: AppId, count: u64 },
+    /// The push thread is to know when an application has taken what is before.
+    Mark { app: AppId },
     /// Frames for a link, as [`Item::Row`]; none: the head is all.
     Frames { face: FaceId, head: Range<usize>, row: Option<(FrameRow, usize)> },
 }
@@ -146,6 +150,16 @@ impl Parcel {
     /// Adds a mark: the push thread is told when everything before it is delivered.
     pub(super) fn settled(&mut self, app: AppId) {
         self.items.push(Item::Settled(app));
+    }
+
+    /// Adds that an application had no room for so many publications.
+    pub(super) fn no_room(&mut self, app: AppId, count: u64) {
+        self.items.push(Item::NoRoom { app, count });
+    }
+
+    /// Adds that the push thread is to know when an application has taken what is before.
+    pub(super) fn mark(&mut self, app: AppId) {
+        self.items.push(Item::Mark { app });
     }
 
     /// Adds frames for a link: for each of `row`, `head` and then what stands in it from `from` on.

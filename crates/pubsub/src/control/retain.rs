@@ -20,4 +20,12 @@ impl ControlPlane {
         self.dispatcher.retain(now, app, tag, id, count, &mut self.outbox);
         self.settle(now, output);
     }
+
+    /// An application has taken everything that it was told before [`Event::Mark`].
+    ///
+    /// [`Event::Mark`]: crate::Event::Mark
+    pub fn took(&mut self, now: Tick, app: AppId, output: &mut Output) {
+        self.dispatcher.took(app, &mut self.outbox);
+        self.settle(now, output);
+    }
 }

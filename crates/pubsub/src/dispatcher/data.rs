@@ -21,6 +21,16 @@ pub(super) struct Way {
     pub(super) retained: Option<(u32, u32)>,
 }
 
+/// What leaves of a publication.
+pub(super) enum Prepared {
+    /// It is for nobody at other nodes.
+    Nowhere,
+    /// A frame.
+    Whole(Publication),
+    /// Without payload: it is to be cut, with these names of its item, and this way back.
+    Long(Publication, Vec<Id>, Option<RouteBuf>),
+}
+
 impl Dispatcher {
     /// Publishes what a push FIB passed: to other nodes, for what is of an item, whose receivers
     /// here that has served; otherwise to both, the latter by what is returned. How many frames.
@@ -96,7 +106,28 @@ impl Dispatcher {
         origin: Origin,
         out: &mut Outbox,
     ) -> Result<usize, Refusal> {
-        let Some(target) = way.target else { return Ok(0) };
+        match self.prepare(data, place, way)? {
+            Prepared::Nowhere => Ok(0),
+            Prepared::Whole(mut publication) => {
+                publication.by = Some(origin.shard);
+                self.send_behind(now, publication, origin, out);
+                Ok(1)
+            }
+            Prepared::Long(mut publication, item, reply) => {
+                publication.by = Some(origin.shard);
+                self.cut(now, (publication, item), reply, data.payload, origin, out)
+            }
+        }
+    }
+
+    /// What leaves of a publication for other nodes.
+    pub(super) fn prepare(
+        &self,
+        data: &Data<'_>,
+        place: Place,
+        way: Way,
+    ) -> Result<Prepared, Refusal> {
+        let Some(target) = way.target else { return Ok(Prepared::Nowhere) };
         let mut options = Vec::new();
         if is_algorithmic(data.strategy) && data.lifetime_ms > 0 {
             tlv::put_nni_tlv(&mut options, option::LIFETIME, data.lifetime_ms);
@@ -104,17 +135,16 @@ impl Dispatcher {
         put_place(place, &mut options);
         put_retained(way.retained, &mut options);
         let (strategy, hop_limit, ids) = (data.strategy, way.hops, way.ids);
-        let (by, payload) = (Some(origin.shard), Vec::new());
+        let (by, payload) = (None, Vec::new());
         let mut publication =
             Publication { target, strategy, hop_limit, by, ids, options, payload };
         let len = frame_len(&publication, data.payload.len()) + self.config.reserve;
         if len <= self.config.frame_max || (way.item.is_none() && len <= PACKET_LEN_MAX) {
             publication.payload = data.payload.to_vec();
-            self.send_behind(now, publication, origin, out);
-            return Ok(1);
+            return Ok(Prepared::Whole(publication));
         }
         let item = way.item.ok_or(Refusal::TooLong)?;
-        self.cut(now, (publication, item), way.reply, data.payload, origin, out)
+        Ok(Prepared::Long(publication, item, way.reply))
     }
 
     /// An item says how far it is.

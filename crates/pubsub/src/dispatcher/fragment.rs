@@ -1,6 +1,7 @@
 //! Publications longer than a frame: cut, put together, repaired (section 5.1).
 
 use super::data::frame_len;
+use super::late::Replay;
 use super::pace::Pace;
 use super::{Dispatcher, Origin, Refusal};
 use crate::data::{Handout, Place};
@@ -44,7 +45,7 @@ impl Default for FragmentLimits {
 
 /// A publication that may be asked for again, or one that fits a frame and waits behind such.
 #[derive(Debug)]
-struct Kept {
+pub(super) struct Kept {
     /// Who passed it.
     origin: Origin,
     /// It fits a frame and is not kept when it has left.
@@ -60,9 +61,27 @@ struct Kept {
     next: u32,
     /// When fragments were repeated last.
     repeated: KeyedMap<u32, Tick>,
+    /// It is no publication: those of a history leave here.
+    replay: Option<Box<Replay>>,
 }
 
 impl Kept {
+    /// What leaves as it is, when its turn comes.
+    fn whole(origin: Origin, publication: Publication, payload: Vec<u8>) -> Self {
+        Self {
+            origin,
+            is_whole: true,
+            publication,
+            scope: Id::default(),
+            piece: payload.len(),
+            payload,
+            until: Tick::NEVER,
+            next: 0,
+            repeated: KeyedMap::default(),
+            replay: None,
+        }
+    }
+
     fn count(&self) -> u32 {
         if self.is_whole {
             return 1;
@@ -98,17 +117,27 @@ pub(super) struct Repair {
     octets: usize,
     /// Octets of those that were not sent whole yet: the last ones of `kept`.
     unsent: usize,
+    /// Those of them that are histories.
+    replays: usize,
     pace: Pace,
 }
 
 impl Repair {
     pub(super) fn new(limits: FragmentLimits) -> Self {
-        Self { limits, kept: VecDeque::new(), octets: 0, unsent: 0, pace: Pace::default() }
+        Self {
+            limits,
+            kept: VecDeque::new(),
+            octets: 0,
+            unsent: 0,
+            replays: 0,
+            pace: Pace::default(),
+        }
     }
 
     fn keep(&mut self, kept: Kept) {
         self.octets += kept.payload.len();
         self.unsent += kept.payload.len();
+        self.replays += usize::from(kept.replay.is_some());
         self.kept.push_back(kept);
         while self.octets > self.limits.octets_max
             && self.kept.front().is_some_and(|k| k.until != Tick::NEVER)
@@ -137,16 +166,19 @@ impl Repair {
         unsent.find(|kept| kept.origin.shard == shard).map(|kept| kept.origin.number)
     }
 
-    /// The fragments that may leave now.
-    fn portion(&mut self, now: Tick, out: &mut Outbox) {
+    /// The fragments that may leave now; whether a history is next.
+    fn portion(&mut self, now: Tick, out: &mut Outbox) -> bool {
         if !self.has_unsent() {
-            return;
+            return false;
         }
         for kept in self.kept.range_mut(self.first_unsent()..) {
+            if kept.replay.is_some() {
+                return self.pace.room(now) > 0;
+            }
             let len = kept.payload.len();
             while kept.next < kept.count() {
                 if self.pace.room(now) == 0 {
-                    return;
+                    return false;
                 }
                 let Some(fragment) = kept.take(kept.next) else { break };
                 self.pace.take(fragment.payload.len());
@@ -158,6 +190,57 @@ impl Repair {
             self.octets -= if kept.is_whole { len } else { 0 };
         }
         self.expire(now);
+        false
+    }
+
+    /// Histories that are on their way.
+    pub(super) const fn replays(&self) -> usize {
+        self.replays
+    }
+
+    /// Has a history leave behind what was not sent yet.
+    pub(super) fn keep_replay(&mut self, origin: Origin, replay: Replay) {
+        let Replay { route, .. } = &replay;
+        let publication = Publication {
+            target: Target::Route(route.clone()),
+            strategy: Strategy::DOMAIN_LOCAL,
+            hop_limit: 0,
+            by: None,
+            ids: Vec::new(),
+            options: Vec::new(),
+            payload: Vec::new(),
+        };
+        let replay = Some(Box::new(replay));
+        self.keep(Kept { replay, ..Kept::whole(origin, publication, Vec::new()) });
+    }
+
+    /// Takes the history that is next, for as long as it says what leaves.
+    pub(super) fn take_replay(&mut self) -> Option<(Origin, Box<Replay>)> {
+        let first = self.first_unsent();
+        let kept = self.kept.get_mut(first)?;
+        Some((kept.origin, kept.replay.take()?))
+    }
+
+    /// Puts it back, behind a publication of it that is cut; `None`: it is at its end.
+    pub(super) fn give_replay(&mut self, replay: Option<Box<Replay>>, before: Option<Kept>) {
+        let first = self.first_unsent();
+        match (replay, self.kept.get_mut(first)) {
+            (Some(replay), Some(kept)) => kept.replay = Some(replay),
+            _ => {
+                self.kept.remove(first);
+                self.replays -= 1;
+            }
+        }
+        if let Some(kept) = before {
+            self.octets += kept.payload.len();
+            self.unsent += kept.payload.len();
+            self.kept.insert(first, kept);
+        }
+    }
+
+    /// Counts what left beside this.
+    pub(super) fn note_sent(&mut self, octets: usize) {
+        self.pace.take(octets);
     }
 
     fn drop_oldest(&mut self) {
@@ -287,16 +370,36 @@ impl Reassembly {
 }
 
 impl Dispatcher {
+    /// Sends what may leave now.
+    pub(super) fn portion(&mut self, now: Tick, out: &mut Outbox) {
+        while self.repair.portion(now, out) && self.replay_one(out) {}
+    }
+
     /// Sends a long publication as fragments, as fast as receivers take them; how many.
     pub(super) fn cut(
         &mut self,
         now: Tick,
-        (mut publication, item): (Publication, Vec<Id>),
+        whole: (Publication, Vec<Id>),
         reply: Option<RouteBuf>,
         payload: &[u8],
         origin: Origin,
         out: &mut Outbox,
     ) -> Result<usize, Refusal> {
+        let kept = self.cut_up(whole, reply, payload, origin)?;
+        let count = kept.count();
+        self.repair.keep(kept);
+        self.portion(now, out);
+        Ok(count as usize)
+    }
+
+    /// A long publication as its fragments.
+    pub(super) fn cut_up(
+        &mut self,
+        (mut publication, item): (Publication, Vec<Id>),
+        reply: Option<RouteBuf>,
+        payload: &[u8],
+        origin: Origin,
+    ) -> Result<Kept, Refusal> {
         if payload.len() > self.config.fragments.octets_max {
             return Err(Refusal::TooLarge);
         }
@@ -322,13 +425,19 @@ impl Dispatcher {
         let piece = piece.filter(|p| *p >= 64).ok_or(Refusal::TooLong)?;
         let (until, next) = (Tick::NEVER, 0);
         let (payload, repeated) = (payload.to_vec(), KeyedMap::default());
-        let is_whole = false;
-        let kept =
-            Kept { origin, is_whole, publication, scope, payload, piece, until, next, repeated };
-        let count = kept.count();
-        self.repair.keep(kept);
-        self.repair.portion(now, out);
-        Ok(count as usize)
+        let (is_whole, replay) = (false, None);
+        Ok(Kept {
+            origin,
+            is_whole,
+            publication,
+            scope,
+            payload,
+            piece,
+            until,
+            next,
+            repeated,
+            replay,
+        })
     }
 
     /// Sends what fits a frame, behind what was not sent whole yet.
@@ -343,18 +452,8 @@ impl Dispatcher {
             return out.publish(publication);
         }
         let payload = std::mem::take(&mut publication.payload);
-        self.repair.keep(Kept {
-            origin,
-            is_whole: true,
-            publication,
-            scope: Id::default(),
-            piece: payload.len(),
-            payload,
-            until: Tick::NEVER,
-            next: 0,
-            repeated: KeyedMap::default(),
-        });
-        self.repair.portion(now, out);
+        self.repair.keep(Kept::whole(origin, publication, payload));
+        self.portion(now, out);
     }
 
     /// A fragment that came: its own id first, then the names of the item.
@@ -455,7 +554,7 @@ impl Dispatcher {
 
     pub(super) fn fragments_timeout(&mut self, now: Tick, out: &mut Outbox) {
         self.repair.expire(now);
-        self.repair.portion(now, out);
+        self.portion(now, out);
         let is_due = |p: &Partial| p.due <= now;
         let mut due: Vec<Id> = self
             .reassembly

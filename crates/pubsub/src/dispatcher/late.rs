@@ -4,7 +4,8 @@
 //! at those of its subscribers. One place therefore knows who got what, and its messages to an
 //! application are in order with the answers to that application's requests.
 
-use super::retained::{Came, DEPTH_MAX, Entry, Gap, Holder, Source};
+use super::data::Prepared;
+use super::retained::{Came, DEPTH_MAX, Holder, Source};
 use super::{Dispatcher, Origin};
 use crate::data::{Aliases, Data, Handout, Place, Published, Refusal, names_above};
 use crate::fib::Delta;
@@ -21,6 +22,23 @@ use std::time::Duration;
 const AGAIN: Duration = Duration::from_millis(500);
 /// So many wait for that; of more it is left out.
 const AGAIN_MAX: usize = 1024;
+
+/// Most histories that are on their way to other nodes; who comes when there are as many gets what is
+/// new, and is told that it missed the rest.
+const REPLAYS_MAX: usize = 1024;
+/// What a frame takes beside the payload, about.
+const FRAME: usize = 64;
+
+/// A history on its way to late subscribers at other nodes: what of it left, and no publication.
+#[derive(Debug)]
+pub(super) struct Replay {
+    item: Id,
+    stream: u64,
+    /// The next entry, and the one that came when it began: from there on everybody gets it.
+    at: u64,
+    end: u64,
+    pub(super) route: RouteBuf,
+}
 
 /// A late subscriber at another node.
 #[derive(Debug)]
@@ -77,7 +95,7 @@ impl Dispatcher {
         }
         if !self.open_first(key, out) {
             // No room: it is not retained.
-            self.retained.remove(&Source::Own(Id::clone(key)));
+            self.end_history(&Source::Own(Id::clone(key)), out);
         }
     }
 
@@ -88,14 +106,14 @@ impl Dispatcher {
         let wants =
             entry.and_then(|entry| Some((entry.aliases.clone(), entry.publishers.first_mut()?)));
         let Some((aliases, first)) = wants else {
-            self.retained.remove(&source);
+            self.end_history(&source, out);
             return true;
         };
         if first.depth == 0 {
             if std::mem::take(&mut first.is_open) {
                 out.delta(Delta::Retains(key.clone(), first.app, false));
             }
-            self.retained.remove(&source);
+            self.end_history(&source, out);
             return true;
         }
         if !self.retained.open(key, first.app, first.depth) {
@@ -118,7 +136,7 @@ impl Dispatcher {
         let history = self.retained.get(&source).filter(|h| h.holder == Holder::App(app));
         let Some(history) = history else { return };
         let (place, told) = (Place::Reached(history.stream, history.next()), (0, history.next()));
-        self.retained.remove(&source);
+        self.end_history(&source, out);
         let shard = app.shard(self.config.shards);
         let number = self.taken.get(usize::from(shard)).map_or(0, |taken| taken + 1);
         self.say_reached(now, item, place, Some(told), Origin { shard, number }, out);
@@ -158,8 +176,14 @@ impl Dispatcher {
             }
         }
         self.counters.sent += u64::from(frames > 0);
-        let local = self.tell_data(&ids, &payload, Some(app), out);
+        let local = self.tell_kept_data(source.as_ref(), (&ids, &payload), Some(app), out);
         Ok(Published { frames, local, handout: None })
+    }
+
+    /// Forgets a history, when those who are still to hear of it were told.
+    fn end_history(&mut self, source: &Source, out: &mut Outbox) {
+        self.finish_all(source, out);
+        self.retained.remove(source);
     }
 
     /// What word of how far an item is says of what is retained of it.
@@ -187,7 +211,13 @@ impl Dispatcher {
     /// What is retained, for the status.
     #[must_use]
     pub fn retained(&self) -> super::RetainedView {
-        self.retained.view()
+        let (lagging, replays) = (self.readers.lags(), self.repair.replays());
+        super::RetainedView { lagging, replays, ..self.retained.view() }
+    }
+
+    /// Whether lanes to shards have no room: then no history goes on.
+    pub fn set_full(&mut self, is_full: bool) {
+        self.is_full = is_full;
     }
 
     /// Items were started, or have another way: what is retained of them goes to who came.
@@ -213,35 +243,71 @@ impl Dispatcher {
         }
     }
 
-    /// Sends what is retained of an item once more, by `route`, from the entry `from` on.
-    fn replay_from(
-        &mut self,
-        now: Tick,
-        item: &Id,
-        from: usize,
-        route: &RouteBuf,
-        out: &mut Outbox,
-    ) {
+    /// Sends what is retained of an item once more, by `route`, from the entry that stands at `at`
+    /// on, behind everything that its shard passed until now.
+    fn replay_from(&mut self, now: Tick, item: &Id, at: u64, route: &RouteBuf, out: &mut Outbox) {
         let source = Source::Own(item.clone());
         let Some(history) = self.retained.get(&source) else { return };
         let Holder::App(app) = history.holder else { return };
-        let (stream, first, told) = (history.stream, history.first, history.told());
-        let entries: Vec<Entry> = history.entries.iter().skip(from).cloned().collect();
-        let strategy = self.publications.get(item).map_or(Strategy::DOMAIN_LOCAL, |p| p.strategy);
+        if self.repair.replays() >= REPLAYS_MAX {
+            self.retained.unsent += history.end().saturating_sub(at);
+            return;
+        }
         let shard = app.shard(self.config.shards);
-        // Behind everything that the shard passed until now.
         let number = self.taken.get(usize::from(shard)).map_or(0, |taken| taken + 1);
-        let origin = Origin { shard, number };
-        for (entry, at) in entries.iter().zip(from..) {
-            let Some(id) = entry.ids.first() else { continue };
-            let Some(mut way) = self.way_of_item(id) else { continue };
-            (way.target, way.retained) = (Some(Target::Route(route.clone())), Some(told));
-            let number = first.wrapping_add(u32::try_from(at).unwrap_or(0));
+        let (stream, end) = (history.stream, history.end());
+        let replay = Replay { item: item.clone(), stream, at, end, route: route.clone() };
+        self.repair.keep_replay(Origin { shard, number }, replay);
+        self.portion(now, out);
+    }
+
+    /// The next publication of the history that is next leaves; whether one did, or the history is at
+    /// its end.
+    pub(super) fn replay_one(&mut self, out: &mut Outbox) -> bool {
+        if self.is_full {
+            return false;
+        }
+        let Some((origin, mut replay)) = self.repair.take_replay() else { return false };
+        let source = Source::Own(replay.item.clone());
+        let history = self.retained.get(&source).filter(|h| h.stream == replay.stream);
+        let found = history.and_then(|history| {
+            replay.at = replay.at.max(history.popped());
+            let is_left = replay.at < replay.end;
+            let entry = history.entry(replay.at).filter(|_| is_left)?.clone();
+            let ahead = u32::try_from(replay.at - history.popped()).ok()?;
+            Some((entry, history.first.wrapping_add(ahead), history.told()))
+        });
+        let Some((entry, number, told)) = found else {
+            self.repair.give_replay(None, None);
+            return true;
+        };
+        replay.at += 1;
+        self.retained.replayed += 1;
+        let mut before = None;
+        if let Some(id) = entry.ids.first()
+            && let Some(mut way) = self.way_of_item(id)
+        {
+            let strategy =
+                self.publications.get(&replay.item).map_or(Strategy::DOMAIN_LOCAL, |p| p.strategy);
+            (way.target, way.retained) = (Some(Target::Route(replay.route.clone())), Some(told));
             let data = Data::new(id.clone(), strategy, &entry.payload);
             // What could be sent once can be sent again.
-            let _ = self.send(now, &data, Place::Number(stream, number), way, origin, out);
-            self.retained.replayed += 1;
+            match self.prepare(&data, Place::Number(replay.stream, number), way) {
+                Ok(Prepared::Whole(mut publication)) => {
+                    publication.by = Some(origin.shard);
+                    self.repair.note_sent(entry.payload.len() + FRAME);
+                    out.publish(publication);
+                }
+                Ok(Prepared::Long(mut publication, item, reply)) => {
+                    publication.by = Some(origin.shard);
+                    let whole = (publication, item);
+                    before = self.cut_up(whole, reply, &entry.payload, origin).ok();
+                }
+                Ok(Prepared::Nowhere) | Err(_) => {}
+            }
         }
+        self.repair.give_replay(Some(replay), before);
+        true
     }
 
     /// What is due to be sent once more: the last publication, where it is short; a long one is
@@ -251,7 +317,7 @@ impl Dispatcher {
             let Some(again) = self.again.pop_front() else { return };
             let source = Source::Own(again.item.clone());
             let Some(history) = self.retained.get(&source) else { continue };
-            let last = history.entries.len().saturating_sub(1);
+            let last = history.end().saturating_sub(1);
             let Some(entry) = history.entries.back() else { continue };
             if entry.payload.len() < self.config.frame_max / 2 {
                 self.replay_from(now, &again.item, last, &again.route, out);
@@ -285,113 +351,72 @@ impl Dispatcher {
             }
         };
         let is_publication = came == Came::Publication;
+        let source = Source::Stream(stream);
+        if self.retained.get(&source).is_none() {
+            // Another stream begins: that is the end of those before (P-69).
+            let before: Vec<_> = ids.iter().flat_map(|id| self.retained.find(id)).collect();
+            for stream in before.iter().filter(|source| matches!(source, Source::Stream(_))) {
+                self.finish_all(stream, out);
+            }
+        }
         let noted = self.retained.note(stream, number, came, depth, first, &ids);
         let (missed, is_new) = noted.unwrap_or((0, is_publication));
         if missed > 0 {
             self.counters.missing += u64::from(missed);
-            let count = self.tell(&ids, None, out, |_| Event::Missed(missed.into()));
+            let who = self.who(&ids, None, Some(&source));
+            let count = who.len();
+            who.into_iter().for_each(|(app, _)| out.tell(app, Event::Missed(missed.into())));
             self.retained.note_gap(stream, missed.into(), count);
         }
         if depth == 0 {
             // Not any more.
-            return self.retained.remove(&Source::Stream(stream));
+            return self.end_history(&Source::Stream(stream), out);
         }
         match payload {
             Some(payload) if is_new => {
                 if noted.is_some() {
                     self.retained.keep(stream, ids[..].into(), Arc::clone(&payload));
                 }
-                self.tell_data(&ids, &payload, None, out);
+                self.tell_kept_data(Some(&source), (&ids, &payload), None, out);
             }
             Some(_) if is_publication => self.counters.duplicates += 1,
             _ => {}
         }
     }
 
-    /// What is retained of items that `app` has just subscribed to by `name`.
-    pub(super) fn tell_retained(&mut self, app: AppId, name: &Id, out: &mut Outbox) {
-        if self.retained.is_empty() {
-            return;
-        }
-        for source in self.retained.find(name) {
-            let Some(history) = self.retained.get(&source) else { continue };
-            if history.holder == Holder::App(app) {
-                continue;
-            }
-            let mut told = 0;
-            for entry in &history.entries {
-                let ids = match (&source, entry.ids.first()) {
-                    (Source::Own(_), Some(id)) => self.way_of_item(id).map(|way| way.ids),
-                    _ => None,
-                };
-                let ids = ids.as_deref().unwrap_or(&entry.ids);
-                let by = |id: &&Id| names_above(id, false).any(|above| above == name.octets());
-                let Some(id) = ids.iter().find(by) else { continue };
-                if self.has_otherwise(app, ids, name) {
-                    continue;
-                }
-                // In its place; what was before the first one is nobody's loss, once it was told.
-                let Gap { missed, is_untold } = entry.gap;
-                if missed > 0 && (told > 0 || is_untold) {
-                    out.tell(app, Event::Missed(missed));
-                }
-                let (id, payload) = (id.clone(), Arc::clone(&entry.payload));
-                out.tell(app, Event::Data { id, payload });
-                told += 1;
-            }
-            let Gap { missed, is_untold } = history.gap;
-            if missed > 0 && (told > 0 || is_untold) {
-                out.tell(app, Event::Missed(missed));
-            }
-            self.retained.note_told(&source, told);
-            self.counters.delivered += told;
-        }
-    }
-
-    /// Whether `app` got publications of these names before it subscribed to `name`.
-    fn has_otherwise(&self, app: AppId, ids: &[Id], name: &Id) -> bool {
-        let mut names = ids.iter().flat_map(|id| names_above(id, false));
-        names.any(|other| {
-            let of = self.subscriptions.get(other).filter(|_| other != name.octets());
-            of.is_some_and(|s| s.subscribers.contains(&app))
-        })
-    }
-
-    /// Hands a publication out to who subscribed to one of its names; how many that are.
-    fn tell_data(
+    /// Hands a publication out that may be the last one of a history.
+    fn tell_kept_data(
         &mut self,
-        ids: &[Id],
-        payload: &Arc<[u8]>,
+        source: Option<&Source>,
+        (ids, payload): (&[Id], &Arc<[u8]>),
         except: Option<AppId>,
         out: &mut Outbox,
     ) -> usize {
-        let data = |id: &Id| Event::Data { id: id.clone(), payload: Arc::clone(payload) };
-        let count = self.tell(ids, except, out, data);
-        self.counters.delivered += count as u64;
-        count
+        let history = source.and_then(|source| Some((source, self.retained.get(source)?)));
+        let kept = history.map(|(source, history)| (source, history.ends_with(payload)));
+        self.tell_data(kept, (ids, payload), except, out)
     }
 
-    /// Tells who subscribed to one of these names, each application once; how many.
-    fn tell(
+    /// Who subscribed to one of these names, and by which; not those who are behind in a history.
+    pub(super) fn who(
         &self,
         ids: &[Id],
         except: Option<AppId>,
-        out: &mut Outbox,
-        event: impl Fn(&Id) -> Event,
-    ) -> usize {
-        let (mut told, mut count) = (BTreeSet::new(), 0);
+        behind: Option<&Source>,
+    ) -> Vec<(AppId, Id)> {
+        let (mut seen, mut who) = (BTreeSet::new(), Vec::new());
         for id in ids {
             for name in names_above(id, false) {
                 let Some(of) = self.subscriptions.get(name) else { continue };
                 for app in of.subscribers.iter().filter(|app| Some(**app) != except) {
-                    if told.insert(*app) {
-                        out.tell(*app, event(id));
-                        count += 1;
+                    let is_behind = behind.is_some_and(|of| self.readers.is_behind(*app, of));
+                    if !is_behind && seen.insert(*app) {
+                        who.push((*app, id.clone()));
                     }
                 }
             }
         }
-        count
+        who
     }
 
     /// Nobody here has the subscription `name` any more: what came for it alone is forgotten, and

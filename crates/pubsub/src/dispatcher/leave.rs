@@ -24,6 +24,7 @@ impl Dispatcher {
             self.leaving.push(now, app, held);
         }
         self.leave_on(now, out);
+        self.readers.forget(app);
         out.forget(app);
     }
 

@@ -77,6 +77,8 @@ pub(super) struct History {
     names: Vec<Id>,
     /// What never came behind the last one.
     pub(super) gap: Gap,
+    /// Entries that were forgotten.
+    popped: u64,
 }
 
 impl History {
@@ -90,7 +92,28 @@ impl History {
             entries: VecDeque::new(),
             names: Vec::new(),
             gap: Gap::default(),
+            popped: 0,
         }
+    }
+
+    /// Where its first entry stands among all that it ever had.
+    pub(super) const fn popped(&self) -> u64 {
+        self.popped
+    }
+
+    /// Where the next one will stand.
+    pub(super) fn end(&self) -> u64 {
+        self.popped + self.entries.len() as u64
+    }
+
+    /// The entry that stands there.
+    pub(super) fn entry(&self, at: u64) -> Option<&Entry> {
+        self.entries.get(usize::try_from(at.checked_sub(self.popped)?).ok()?)
+    }
+
+    /// Whether this is the last of its publications.
+    pub(super) fn ends_with(&self, payload: &Arc<[u8]>) -> bool {
+        self.entries.back().is_some_and(|entry| Arc::ptr_eq(&entry.payload, payload))
     }
 
     /// The number that comes next.
@@ -123,6 +146,12 @@ pub struct RetainedView {
     pub told: u64,
     /// Publications sent once more for subscribers at other nodes.
     pub replayed: u64,
+    /// Publications not sent to such, as too many histories were on their way.
+    pub unsent: u64,
+    /// Histories in which an application of this node is behind, for each of them.
+    pub lagging: usize,
+    /// Subscribers at other nodes to whom a history is on its way, for each history.
+    pub replays: usize,
 }
 
 /// The publications that are retained.
@@ -141,6 +170,7 @@ pub(super) struct Retained {
     pub(super) evicted: u64,
     pub(super) told: u64,
     pub(super) replayed: u64,
+    pub(super) unsent: u64,
 }
 
 fn size(ids: &[Id], payload: &[u8]) -> usize {
@@ -161,6 +191,7 @@ impl Retained {
             evicted: 0,
             told: 0,
             replayed: 0,
+            unsent: 0,
         }
     }
 
@@ -179,6 +210,9 @@ impl Retained {
             evicted: self.evicted,
             told: self.told,
             replayed: self.replayed,
+            unsent: self.unsent,
+            lagging: 0,
+            replays: 0,
         }
     }
 
@@ -400,6 +434,7 @@ impl Retained {
         let Some(history) = self.histories.get_mut(source) else { return false };
         let Some(entry) = history.entries.pop_front() else { return false };
         history.first = history.first.wrapping_add(1);
+        history.popped += 1;
         let holder = history.holder;
         self.order.remove(&(holder, entry.serial));
         self.weigh(holder, 0, size(&entry.ids, &entry.payload));
@@ -408,10 +443,20 @@ impl Retained {
 
     /// The last publication was refused after all: nothing is retained, so that there is no hole.
     pub(super) fn unpush(&mut self, source: &Source) {
+        // As if that one had never been there.
+        self.pop_last(source);
         self.clear(source);
         if let Some(history) = self.histories.get_mut(source) {
             history.first = history.next;
         }
+    }
+
+    fn pop_last(&mut self, source: &Source) {
+        let Some(history) = self.histories.get_mut(source) else { return };
+        let Some(entry) = history.entries.pop_back() else { return };
+        let holder = history.holder;
+        self.order.remove(&(holder, entry.serial));
+        self.weigh(holder, 0, size(&entry.ids, &entry.payload));
     }
 
     fn weigh(&mut self, holder: Holder, more: usize, less: usize) {

@@ -208,7 +208,8 @@ pub(super) fn show(event: &Event) -> String {
         Event::StopPublish(id) => format!("stop {id}"),
         Event::ScopePublished(id) => format!("scope {id}"),
         Event::ScopeUnpublished(id) => format!("unscope {id}"),
-        Event::Missed(count) => format!("missed {count}"),
+        Event::Missed(count) | Event::NoRoom(count) => format!("missed {count}"),
+        Event::Mark => "mark".into(),
         Event::Data { id, payload } => {
             let text = std::str::from_utf8(payload).ok().filter(|t| t.len() <= 40);
             match text.filter(|t| t.bytes().all(|b| b.is_ascii_graphic())) {

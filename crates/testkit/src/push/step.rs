@@ -198,7 +198,9 @@ impl Runner {
             | (Event::StopPublish(id), "stop")
             | (Event::ScopePublished(id), "scope")
             | (Event::ScopeUnpublished(id), "unscope") => *id == an_id(line.word(2, "an id")?)?,
-            (Event::Missed(count), "missed") => line.word(2, "a number")? == count.to_string(),
+            (Event::Missed(count) | Event::NoRoom(count), "missed") => {
+                line.word(2, "a number")? == count.to_string()
+            }
             (Event::Data { id, payload: got }, "data") => {
                 *id == an_id(line.word(2, "an id")?)? && got[..] == payload(line)?[..]
             }

@@ -1,0 +1,334 @@
+//! How what is retained comes to applications of this node: as fast as each takes it (P-73).
+//!
+//! An application is told a window of octets at most that it has not taken. Where there is more for
+//! it, the dispatcher remembers how far it is in each history and no publication: what comes is in
+//! the history, and is told from there. What that forgets before its turn comes is told as missed.
+
+use super::Dispatcher;
+use super::retained::{Entry, Gap, Holder, Source};
+use crate::data::names_above;
+use crate::publication::{AppId, Event, Outbox};
+use onym_wire::push::Id;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Most histories in which an application lags, over all applications.
+const LAGS_MAX: usize = 65_536;
+/// Most subscriptions of one application that begin in one history while it lags there.
+const PASSES_MAX: usize = 16;
+/// What a publication takes in a queue beside identifier and payload, about.
+const OVERHEAD: usize = 64;
+
+/// The applications that were told what is retained, and how far they are.
+#[derive(Debug)]
+pub(super) struct Readers {
+    /// Octets that one of them may not have taken.
+    window: usize,
+    apps: BTreeMap<AppId, Reader>,
+    /// Histories in which they lag.
+    lags: usize,
+}
+
+#[derive(Debug, Default)]
+struct Reader {
+    /// Octets that it was told and may not have taken, and those of them behind the mark.
+    told: usize,
+    behind: usize,
+    is_marked: bool,
+    lags: BTreeMap<Source, Lag>,
+}
+
+/// How far an application is in a history.
+#[derive(Debug)]
+struct Lag {
+    at: u64,
+    /// What was published from here on is new to it; what was before is for these subscriptions.
+    since: u64,
+    late: Vec<Id>,
+    /// What subscriptions that came meanwhile get of what is before `at`; the last one first.
+    passes: Vec<Pass>,
+    /// It was told something.
+    is_begun: bool,
+}
+
+/// What a subscription gets of a history that its application was past.
+#[derive(Debug)]
+struct Pass {
+    name: Id,
+    at: u64,
+    end: u64,
+}
+
+/// What came of a look at a history.
+enum Step {
+    Told(usize),
+    Nothing,
+    /// The application is at its end.
+    End,
+}
+
+impl Readers {
+    pub(super) const fn new(window: usize) -> Self {
+        Self { window, apps: BTreeMap::new(), lags: 0 }
+    }
+
+    /// An application is gone.
+    pub(super) fn forget(&mut self, app: AppId) {
+        if let Some(reader) = self.apps.remove(&app) {
+            self.lags -= reader.lags.len();
+        }
+    }
+
+    /// Histories in which an application lags, over all.
+    pub(super) const fn lags(&self) -> usize {
+        self.lags
+    }
+
+    pub(super) fn is_behind(&self, app: AppId, source: &Source) -> bool {
+        self.lags > 0 && self.apps.get(&app).is_some_and(|r| r.lags.contains_key(source))
+    }
+
+    fn lag(&mut self, app: AppId, source: &Source, lag: Lag) {
+        let reader = self.apps.entry(app).or_default();
+        if reader.lags.insert(source.clone(), lag).is_none() {
+            self.lags += 1;
+        }
+    }
+
+    fn has_room(&self, app: AppId) -> bool {
+        self.apps.get(&app).is_none_or(|reader| reader.told < self.window)
+    }
+
+    /// Counts what an application is told; from half a window on it is asked to say when it has
+    /// taken that.
+    fn note(&mut self, app: AppId, octets: usize, out: &mut Outbox) {
+        let reader = self.apps.entry(app).or_default();
+        reader.told += octets;
+        if reader.is_marked {
+            reader.behind += octets;
+        } else if reader.told >= self.window / 2 {
+            (reader.is_marked, reader.behind) = (true, 0);
+            out.tell(app, Event::Mark);
+        }
+    }
+}
+
+impl Dispatcher {
+    /// What is retained of items that `app` has just subscribed to by `name`.
+    pub(super) fn tell_retained(&mut self, app: AppId, name: &Id, out: &mut Outbox) {
+        if self.retained.is_empty() {
+            return;
+        }
+        for source in self.retained.find(name) {
+            let Some(history) = self.retained.get(&source) else { continue };
+            let (first, end) = (history.popped(), history.end());
+            if history.holder == Holder::App(app) {
+                continue;
+            }
+            let known = self.readers.apps.get_mut(&app).and_then(|r| r.lags.get_mut(&source));
+            if let Some(lag) = known {
+                if lag.passes.len() < PASSES_MAX {
+                    lag.passes.push(Pass { name: name.clone(), at: first, end: lag.at });
+                    lag.late.push(name.clone());
+                } else {
+                    out.tell(app, Event::NoRoom(lag.at.saturating_sub(first)));
+                }
+            } else if self.readers.lags < LAGS_MAX {
+                let (late, passes) = (vec![name.clone()], Vec::new());
+                let lag = Lag { at: first, since: end, late, passes, is_begun: false };
+                self.readers.lag(app, &source, lag);
+            } else if end > first {
+                out.tell(app, Event::NoRoom(end - first));
+            }
+        }
+        self.read_on(app, out);
+    }
+
+    /// An application has taken everything that it was told before its mark.
+    pub(crate) fn took(&mut self, app: AppId, out: &mut Outbox) {
+        let Some(reader) = self.readers.apps.get_mut(&app) else { return };
+        (reader.is_marked, reader.told) = (false, std::mem::take(&mut reader.behind));
+        self.read_on(app, out);
+    }
+
+    /// Tells an application as much as its window takes of the histories in which it lags.
+    fn read_on(&mut self, app: AppId, out: &mut Outbox) {
+        while self.readers.has_room(app) {
+            let next = self.readers.apps.get_mut(&app).and_then(|r| r.lags.pop_first());
+            let Some((source, mut lag)) = next else { break };
+            self.readers.lags -= 1;
+            if !self.read(app, &source, &mut lag, out) {
+                self.readers.lag(app, &source, lag);
+            }
+        }
+    }
+
+    /// Reads one history until its end or that of the window; whether it was the former.
+    fn read(&mut self, app: AppId, source: &Source, lag: &mut Lag, out: &mut Outbox) -> bool {
+        while self.readers.has_room(app) {
+            match self.step(app, source, lag, out) {
+                Step::Told(octets) => self.readers.note(app, octets, out),
+                Step::Nothing => {}
+                Step::End => return true,
+            }
+        }
+        false
+    }
+
+    /// Tells an application all of a history that is about to go, or that does not have what comes
+    /// next: its queue has room or it hears what it missed.
+    pub(super) fn finish(&mut self, app: AppId, source: &Source, out: &mut Outbox) {
+        let lag = self.readers.apps.get_mut(&app).and_then(|r| r.lags.remove(source));
+        let Some(mut lag) = lag else { return };
+        self.readers.lags -= 1;
+        loop {
+            match self.step(app, source, &mut lag, out) {
+                Step::Told(octets) => self.readers.note(app, octets, out),
+                Step::Nothing => {}
+                Step::End => return,
+            }
+        }
+    }
+
+    /// As [`Self::finish`], for all applications.
+    pub(super) fn finish_all(&mut self, source: &Source, out: &mut Outbox) {
+        if self.readers.lags == 0 {
+            return;
+        }
+        let apps = self.readers.apps.iter().filter(|(_, r)| r.lags.contains_key(source));
+        for app in apps.map(|(app, _)| *app).collect::<Vec<_>>() {
+            self.finish(app, source, out);
+        }
+    }
+
+    /// Looks at the next publication of a history, and tells it where the application wants it.
+    fn step(&mut self, app: AppId, source: &Source, lag: &mut Lag, out: &mut Outbox) -> Step {
+        let Some(history) = self.retained.get(source) else { return Step::End };
+        let popped = history.popped();
+        if let Some(pass) = lag.passes.last_mut() {
+            let at = pass.at.max(popped);
+            pass.at = at + 1;
+            let name = [pass.name.clone()];
+            let entry = history.entry(at).filter(|_| at < pass.end).cloned();
+            let Some(entry) = entry else {
+                lag.passes.pop();
+                return Step::Nothing;
+            };
+            return self.tell_entry((app, source), &entry, Some(&name), lag, out);
+        }
+        // What it never had is not missed before it began.
+        let from = if lag.is_begun { lag.at } else { lag.at.max(lag.since.min(popped)) };
+        if popped > from {
+            out.tell(app, Event::NoRoom(popped - from));
+        }
+        lag.at = lag.at.max(popped);
+        let Some(entry) = history.entry(lag.at).cloned() else {
+            let Gap { missed, is_untold } = history.gap;
+            if missed > 0 && (lag.is_begun || is_untold) {
+                out.tell(app, Event::Missed(missed));
+                self.retained.note_told(source, 0);
+            }
+            return Step::End;
+        };
+        let is_late = lag.at < lag.since;
+        lag.at += 1;
+        let late = std::mem::take(&mut lag.late);
+        let step = self.tell_entry((app, source), &entry, is_late.then_some(&late[..]), lag, out);
+        lag.late = late;
+        step
+    }
+
+    fn tell_entry(
+        &mut self,
+        (app, source): (AppId, &Source),
+        entry: &Entry,
+        late: Option<&[Id]>,
+        lag: &mut Lag,
+        out: &mut Outbox,
+    ) -> Step {
+        let Some(id) = self.wanted(app, source, entry, late) else { return Step::Nothing };
+        // In its place; what was before the first one is nobody's loss, once it was told.
+        let Gap { missed, is_untold } = entry.gap;
+        if missed > 0 && (lag.is_begun || is_untold) {
+            out.tell(app, Event::Missed(missed));
+        }
+        lag.is_begun = true;
+        let octets = octets(&id, &entry.payload);
+        out.tell(app, Event::Data { id, payload: Arc::clone(&entry.payload) });
+        self.retained.note_told(source, late.is_some().into());
+        self.counters.delivered += 1;
+        Step::Told(octets)
+    }
+
+    /// The name by which `app` wants a publication; none for one that it had: which other
+    /// subscriptions than these `late` ones brought it.
+    fn wanted(
+        &self,
+        app: AppId,
+        source: &Source,
+        entry: &Entry,
+        late: Option<&[Id]>,
+    ) -> Option<Id> {
+        let ids = match (source, entry.ids.first()) {
+            (Source::Own(_), Some(id)) => self.way_of_item(id).map(|way| way.ids),
+            _ => None,
+        };
+        let mut found = None;
+        for id in ids.as_deref().unwrap_or(&entry.ids) {
+            for name in names_above(id, false) {
+                let of = self.subscriptions.get(name);
+                if !of.is_some_and(|s| s.subscribers.contains(&app)) {
+                    continue;
+                }
+                if late.is_some_and(|late| late.iter().all(|late| late.octets() != name)) {
+                    return None;
+                }
+                found.get_or_insert(id);
+            }
+        }
+        found.cloned()
+    }
+
+    /// Hands a publication of a history out to who subscribed to one of its names, now or when each
+    /// comes to it; how many that are. `is_kept`: it is the last one of the history.
+    pub(super) fn tell_data(
+        &mut self,
+        source: Option<(&Source, bool)>,
+        (ids, payload): (&[Id], &Arc<[u8]>),
+        except: Option<AppId>,
+        out: &mut Outbox,
+    ) -> usize {
+        let end = source.and_then(|(source, _)| self.retained.get(source)).map(|h| h.end());
+        let who = self.who(ids, except, None);
+        let count = who.len();
+        for (app, id) in who {
+            match (source, end) {
+                (Some((source, true)), Some(end)) => {
+                    if self.readers.is_behind(app, source) {
+                        continue;
+                    }
+                    if !self.readers.has_room(app) && self.readers.lags < LAGS_MAX {
+                        let (late, passes, at) = (Vec::new(), Vec::new(), end - 1);
+                        let lag = Lag { at, since: at, late, passes, is_begun: true };
+                        self.readers.lag(app, source, lag);
+                        continue;
+                    }
+                }
+                (Some((source, false)), _) => self.finish(app, source, out),
+                _ => {}
+            }
+            self.readers_told(app, &id, payload, out);
+        }
+        count
+    }
+
+    fn readers_told(&mut self, app: AppId, id: &Id, payload: &Arc<[u8]>, out: &mut Outbox) {
+        out.tell(app, Event::Data { id: id.clone(), payload: Arc::clone(payload) });
+        self.counters.delivered += 1;
+        self.readers.note(app, octets(id, payload), out);
+    }
+}
+
+fn octets(id: &Id, payload: &[u8]) -> usize {
+    id.octets().len() + payload.len() + OVERHEAD
+}
