@@ -38,7 +38,11 @@ fn an_old_node_and_a_daemon_exchange_publications_by_filters() {
     // By the number of its inside, from the old node.
     let mut octets = Vec::new();
     OldFrame::write(&mut octets, &bit(1), std::slice::from_ref(&id), b"old");
-    let wanted = Some(Event::Data { id: id.clone(), payload: onym_frame::Buf::copy_from(b"old") });
+    let wanted = Some(Event::Data {
+        id: id.clone(),
+        payload: onym_frame::Buf::copy_from(b"old"),
+        came_by: Some(Strategy::IMPLICIT),
+    });
     wait_until("the publication of the old node", || {
         old.send_to(b"no frame", &daemon).unwrap();
         old.send_to(&octets, &daemon).unwrap();

@@ -1,7 +1,11 @@
 """The push client against a daemon: with ONYM set to the path of the `onym` program."""
 
+import json
 import os
+import pathlib
+import socket
 import subprocess
+import sys
 import tempfile
 import unittest
 from collections.abc import Iterator
@@ -14,7 +18,7 @@ LONG = 30.0
 
 
 @contextmanager
-def daemon() -> Iterator[str]:
+def daemon(*more: str) -> Iterator[str]:
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/node.sock"
         settings = [
@@ -23,6 +27,7 @@ def daemon() -> Iterator[str]:
             "faces.tcp.listen=[]",
             "faces.websocket.listen=[]",
             "push.enabled=true",
+            *more,
         ]
         words = [word for setting in settings for word in ("--set", setting)]
         node = subprocess.Popen(
@@ -41,6 +46,14 @@ def daemon() -> Iterator[str]:
         finally:
             node.terminate()
             node.communicate(timeout=LONG)
+
+
+def way_of(node: str, item: str) -> list[str]:
+    """Table and filter of the tree of an item."""
+    words = [PROGRAM or "onym", "--node", node, "--json", "topology", "tree", item]
+    said = subprocess.run(words, check=True, stdout=subprocess.PIPE, timeout=LONG).stdout
+    route = json.loads(said)[0]["trees"][0]["route"]
+    return [str(route["table"]), str(route["filter"])]
 
 
 @unittest.skipUnless(PROGRAM, "ONYM does not name the program")
@@ -82,6 +95,41 @@ class DaemonTest(unittest.TestCase):
             self.assertEqual(giver.event(LONG), StartPublish(item))
             taker.leave()
             self.assertEqual(giver.event(LONG), StopPublish(item))
+
+    def test_subscribers_are_told_by_which_strategy_a_publication_came(self) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        first = ["push.node=a", "push.inside=1"]
+        first.append(f'push.link=[{{face="tcp4://127.0.0.1:{port}", number=2}}]')
+        second = ["push.node=b", "push.inside=3", "push.roles=[]"]
+        second += [f"faces.tcp.listen=127.0.0.1:{port}"]
+        second += ['push.link=[{face="tcp4://127.0.0.1:0", number=4}]']
+        example = pathlib.Path(__file__).parent.parent / "examples" / "strategies.py"
+        with daemon(*second) as there, daemon(*first) as here:
+            run = [sys.executable, str(example)]
+            listen = [*run, there, "listen"]
+            with subprocess.Popen(listen, stdout=subprocess.PIPE, text=True) as listener:
+                assert listener.stdout is not None
+                self.assertEqual(listener.stdout.readline(), "ready\n")
+                with App.open(here, "another") as another:
+                    another.publish_scope(Id.parse("/1"))
+                    another.publish_item(Id.parse("/1/2"))
+                    self.assertEqual(another.event(LONG), StartPublish(Id.parse("/1/2")))
+                    way = way_of(here, "/1/2")
+                publish = [*run, here, "publish", "b", *way]
+                subprocess.run(publish, check=True, timeout=LONG)
+                said, _ = listener.communicate(timeout=LONG)
+        self.assertEqual(
+            said.splitlines(),
+            [
+                "DOMAIN_LOCAL: to subscribers",
+                "LINK_LOCAL: to a neighbour",
+                "BROADCAST: to all neighbours",
+                "IMPLICIT: by a filter",
+                "ALGORITHMIC_DOMAIN: the end",
+            ],
+        )
 
 
 if __name__ == "__main__":

@@ -72,7 +72,7 @@ pub struct App {
     is_idle: bool,
     info: Option<NodeInfo>,
     last_tag: u32,
-    partial: Option<(Id, usize, Vec<u8>)>,
+    partial: Option<exchange::Partial>,
     /// Where the node brings blackboards together.
     boards: Option<PathBuf>,
     stop: Option<Arc<AtomicBool>>,

@@ -216,7 +216,9 @@ impl<'a> Session<'a> {
         while let Some(event) = self.app.event(Some(Duration::ZERO))? {
             let now = self.client.now();
             match event {
-                Event::Data { id, payload } => self.gateway.published(now, &id, payload.to_vec()),
+                Event::Data { id, payload, .. } => {
+                    self.gateway.published(now, &id, payload.to_vec())
+                }
                 Event::StartPublish(id) => self.gateway.started(now, &id),
                 Event::StopPublish(id) => self.gateway.stopped(&id),
                 Event::Missed(count) | Event::Lost(count) => {

@@ -105,8 +105,8 @@ pub struct Handout {
     pub ids: SmallVec<[Id; 2]>,
     /// What was published; nothing of it came where it was given up.
     pub payload: Option<Arc<[u8]>>,
-    /// Whether every identifier above counts (P-28).
-    pub is_deep: bool,
+    /// The strategy without rendezvous that it came by: then every identifier above counts (P-28).
+    pub came_by: Option<Strategy>,
     /// The application of this node that published it.
     pub except: Option<AppId>,
     /// Its place among the publications of its stream.
@@ -158,7 +158,7 @@ impl Handout {
     #[must_use]
     pub fn kept(ids: &[Id], payload: &[u8]) -> Self {
         let (ids, payload) = (SmallVec::from(ids), Some(payload.into()));
-        let (place, retained) = (Place::None, None);
-        Self { shard: 0, ids, payload, is_deep: false, except: None, place, retained }
+        let (place, retained, came_by) = (Place::None, None, None);
+        Self { shard: 0, ids, payload, came_by, except: None, place, retained }
     }
 }

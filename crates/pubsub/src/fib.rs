@@ -200,6 +200,8 @@ pub struct Effects {
     pub shards: u64,
     /// Which identifiers above count there.
     pub above: Above,
+    /// The strategy without rendezvous that it came by.
+    pub came_by: Option<Strategy>,
     /// So many publications never came, which other shards are told.
     pub lost: u64,
     /// Names of the item, where there are such shards.
@@ -218,7 +220,7 @@ impl Effects {
         self.head.clear();
         self.is_list = false;
         let is_used = !self.to.is_empty() || !self.missed.is_empty() || self.pass.is_some();
-        if is_used || self.shards | self.lost_at != 0 {
+        if is_used || self.shards | self.lost_at != 0 || self.came_by.is_some() {
             self.reset();
         }
     }
@@ -229,6 +231,7 @@ impl Effects {
         self.missed.clear();
         (self.shards, self.there, self.lost, self.lost_at) = (0, 0, 0, 0);
         (self.names, self.pass, self.above) = (None, None, Above::Parent);
+        self.came_by = None;
     }
 
     /// The one list that gets it here, if that is so.
@@ -454,7 +457,7 @@ impl Fib {
     /// Hands out what the control plane put together, checked or kept; how many get it.
     pub fn hand_out(&mut self, handout: &Handout, effects: &mut Effects) -> usize {
         effects.clear();
-        let Handout { ids, payload, is_deep, except, place, .. } = handout;
+        let Handout { ids, payload, came_by, except, place, .. } = handout;
         if payload.is_none() {
             self.given_up(ids, *place, effects);
             return 0;
@@ -462,8 +465,9 @@ impl Fib {
         if !self.note(ids, *place, effects) {
             return 0;
         }
-        let above = if *is_deep { Above::All } else { Above::Parent };
+        let above = if came_by.is_some() { Above::All } else { Above::Parent };
         let count = self.receivers.find(ids, above, *except, effects);
+        effects.came_by = *came_by;
         effects.name(ids, above);
         self.counters.delivered += count as u64;
         if count == 0 && except.is_none() && effects.shards == 0 {

@@ -321,7 +321,8 @@ impl Node {
             return;
         }
         let payload: Arc<[u8]> = payload.into();
-        let data = |id: Id| Event::Data { id, payload: Arc::clone(&payload) };
+        let came_by = effects.came_by;
+        let data = |id: Id| Event::Data { id, payload: Arc::clone(&payload), came_by };
         output.events.extend(effects.drain().map(|(to, id)| (to, data(id))));
     }
 }

@@ -105,6 +105,8 @@ pub enum Event {
         id: Id,
         /// What was published; shared by everybody who gets it.
         payload: Arc<[u8]>,
+        /// The strategy that it came by, one without rendezvous; none: that of the scope (P-74).
+        came_by: Option<Strategy>,
     },
 }
 

@@ -45,7 +45,10 @@ fn publish(net: &mut PushNetwork, publisher: usize, text: &str) -> (Vec<usize>, 
     let mut got = vec![0; net.len()];
     for (node, got) in got.iter_mut().enumerate() {
         while let Some(event) = net.event(node, SUBSCRIBER) {
-            assert_eq!(event, Event::Data { id: id("/1/2"), payload: text.as_bytes().into() });
+            assert_eq!(
+                event,
+                Event::Data { id: id("/1/2"), payload: text.as_bytes().into(), came_by: None }
+            );
             *got += 1;
         }
     }

@@ -116,7 +116,7 @@ pub(crate) fn run(mut args: Args, cx: &Context) -> anyhow::Result<()> {
     let begun = Instant::now();
     subscribe(&mut app, &args)?;
     let patience = args.timeout.map(Duration::from_secs);
-    let (mut last, mut count) = (Instant::now(), 0);
+    let (mut last, mut count, mut by) = (Instant::now(), 0, args.strategy);
     // Scopes whose subscription is not answered; the application bounds their number.
     let mut asked = BTreeMap::new();
     while !stop.is_set() && args.count.is_none_or(|most| count < most) {
@@ -137,7 +137,7 @@ pub(crate) fn run(mut args: Args, cx: &Context) -> anyhow::Result<()> {
             }
             continue;
         };
-        if let (Event::Data { id, payload }, Some(subscriber)) = (&mut event, &mut subscriber) {
+        if let (Event::Data { id, payload, .. }, Some(subscriber)) = (&mut event, &mut subscriber) {
             match subscriber.open(id, payload) {
                 Ok(plain) => *payload = Buf::copy_from(&plain),
                 Err(error) => {
@@ -150,8 +150,12 @@ pub(crate) fn run(mut args: Args, cx: &Context) -> anyhow::Result<()> {
                 }
             }
         }
-        if let Event::Data { .. } = event {
+        if let Event::Data { came_by, .. } = event {
             (last, count) = (Instant::now(), count + 1);
+            let strategy = came_by.unwrap_or(args.strategy);
+            if std::mem::replace(&mut by, strategy) != strategy && !cx.json {
+                tell(format_args!("what follows came by the strategy {strategy}"));
+            }
         }
         if let (Event::ScopePublished(id), true) = (&event, args.deep) {
             // Its status comes among the events of a busy scope: it is not waited for.
@@ -200,17 +204,17 @@ fn show(
 ) -> anyhow::Result<()> {
     if cx.json {
         let line = match event {
-            Event::Data { id, payload } if args.output.is_some() => {
+            Event::Data { id, payload, came_by } if args.output.is_some() => {
                 let seconds = begun.elapsed().as_secs_f64();
                 out.write_all(payload)?;
                 out.flush()?;
                 json!({
                     "event": "data", "id": id.to_string(),
                     "path": push_words::with_words(&args.of.path, id), "octets": payload.len(),
-                    "seconds": seconds,
+                    "seconds": seconds, "strategy": came_by.unwrap_or(args.strategy).to_string(),
                 })
             }
-            _ => as_json(event, &args.of.path),
+            _ => as_json(event, args),
         };
         // Standard output: where there is no file, and beside one.
         return write_json(&line.to_string());
@@ -246,8 +250,8 @@ fn both(path: &Path, id: &Id) -> String {
     words.map_or_else(|| id.to_string(), |words| format!("{words} ({id})"))
 }
 
-fn as_json(event: &Event, path: &Path) -> serde_json::Value {
-    let words = |id: &Id| push_words::with_words(path, id);
+fn as_json(event: &Event, args: &Args) -> serde_json::Value {
+    let words = |id: &Id| push_words::with_words(&args.of.path, id);
     match event {
         Event::StartPublish(id) => json!({ "event": "start", "id": id.to_string() }),
         Event::StopPublish(id) => json!({ "event": "stop", "id": id.to_string() }),
@@ -257,11 +261,12 @@ fn as_json(event: &Event, path: &Path) -> serde_json::Value {
         Event::ScopeUnpublished(id) => {
             json!({ "event": "unscope", "id": id.to_string(), "path": words(id) })
         }
-        Event::Data { id, payload } => {
+        Event::Data { id, payload, came_by } => {
             let hex: String = payload.iter().map(|octet| format!("{octet:02x}")).collect();
             let text = std::str::from_utf8(payload).ok();
             json!({
                 "event": "data", "id": id.to_string(), "path": words(id), "hex": hex, "text": text,
+                "strategy": came_by.unwrap_or(args.strategy).to_string(),
             })
         }
         Event::Missed(number) => json!({ "event": "missed", "number": number }),

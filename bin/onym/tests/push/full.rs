@@ -40,7 +40,7 @@ fn read(n: u64, app: &mut App) {
     let (mut next, mut got, mut missed) = (BTreeMap::<Id, u32>::new(), 0, 0);
     while got + missed < all {
         match app.event(Some(support::PATIENCE)).unwrap() {
-            Some(Event::Data { id, payload }) => {
+            Some(Event::Data { id, payload, .. }) => {
                 assert_eq!(payload.len(), LEN);
                 let number = u32::from_be_bytes(*payload.first_chunk().unwrap());
                 let next = next.entry(id.clone()).or_default();

@@ -45,7 +45,7 @@ fn subscribe(app: &mut App, what: &str) {
     let mut left = 2 * 2 * COUNT;
     while left > 0 {
         match app.event(Some(support::PATIENCE)).unwrap() {
-            Some(Event::Data { id, payload }) if payload.len() >= 8 => {
+            Some(Event::Data { id, payload, .. }) if payload.len() >= 8 => {
                 let number = u32::from_be_bytes(*payload.first_chunk().unwrap());
                 let next = next.entry(id.clone()).or_default();
                 assert_eq!(number, *next, "{what}: {id}");

@@ -4,10 +4,10 @@
 use super::*;
 
 /// On a loaded machine a subscriber may be slow for long.
-const PATIENT: u32 = 60_000;
+pub(super) const PATIENT: u32 = 60_000;
 
 /// Two nodes, the first one the rendezvous and the one that connects.
-fn two_nodes_over_tcp(hold_ms: u32) -> ([Place; 2], [Running; 2]) {
+pub(super) fn two_nodes_over_tcp(hold_ms: u32) -> ([Place; 2], [Running; 2]) {
     two_nodes_with(hold_ms, &[])
 }
 
@@ -129,7 +129,7 @@ fn what_is_published_right_before_the_connection_ends_arrives() {
         publisher.drain().unwrap();
         drop(publisher);
         let payload = Buf::copy_from(&root.to_be_bytes());
-        let wanted = Some(Event::Data { id: item(root), payload });
+        let wanted = Some(Event::Data { id: item(root), payload, came_by: None });
         assert_eq!(subscriber.event(Some(support::PATIENCE)).unwrap(), wanted);
     }
 }

@@ -100,6 +100,8 @@ class Data:
 
     id: Id
     payload: bytes
+    came_by: Strategy | None = None
+    """The strategy that it came by, where that is one without rendezvous; else that of the scope."""
 
 
 @dataclass(frozen=True)
@@ -430,7 +432,7 @@ class App:
         payload = message.payload or b""
         if message.length is None or message.offset is None:
             self._piece = None
-            self._events.append(Data(Id(message.id), payload))
+            self._events.append(Data(Id(message.id), payload, _strategy(message)))
             return
         if message.offset == 0:
             if message.length > self._publication_max:
@@ -443,5 +445,10 @@ class App:
         if len(held) > (first.length or 0):
             raise MalformedError("pieces longer than the whole")
         if len(held) == first.length:
-            self._events.append(Data(Id(first.id), bytes(held)))
+            self._events.append(Data(Id(first.id), bytes(held), _strategy(first)))
             self._piece = None
+
+
+def _strategy(message: Message) -> Strategy | None:
+    known = message.strategy is not None and message.strategy in Strategy.__members__.values()
+    return Strategy(message.strategy) if known else None

@@ -5,13 +5,22 @@ use onym_face::{FaceError, Flush, Ready as More};
 use onym_frame::Buf;
 use onym_sys::epoll::Interest;
 use onym_wire::push::app::{Message, PIECE_MAX, kind};
-use onym_wire::push::{Id, Kind, Status};
+use onym_wire::push::{Id, Kind, Status, Strategy};
 use onym_wire::types::PacketType;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 fn gone(error: FaceError) -> Error {
     Error::Gone(error.to_string())
+}
+
+/// A publication of which pieces are still to come.
+#[derive(Debug)]
+pub(super) struct Partial {
+    id: Id,
+    came_by: Option<Strategy>,
+    length: usize,
+    payload: Vec<u8>,
 }
 
 impl App {
@@ -171,13 +180,19 @@ impl App {
         let piece = message.piece().map_err(|e| Error::Malformed(e.to_string()))?;
         let Some(piece) = piece else {
             let payload = octets.slice_of(message.payload);
-            return Ok(Some(Event::Data { id: message.id(), payload }));
+            let (id, came_by) = (message.id(), message.came_by);
+            return Ok(Some(Event::Data { id, payload, came_by }));
         };
         if piece.offset == 0 {
             let length = usize::try_from(piece.length).map_err(|_| malformed("too long"))?;
-            self.partial = Some((message.id(), length, Vec::new()));
+            self.partial = Some(Partial {
+                id: message.id(),
+                came_by: message.came_by,
+                length,
+                payload: Vec::new(),
+            });
         }
-        let Some((_, length, payload)) = &mut self.partial else {
+        let Some(Partial { length, payload, .. }) = &mut self.partial else {
             return Err(malformed("a piece without a first one"));
         };
         if payload.len() as u64 != piece.offset || *length as u64 != piece.length {
@@ -187,9 +202,10 @@ impl App {
         if payload.len() < *length {
             return Ok(None);
         }
-        let whole = |(id, _, payload): (Id, usize, Vec<u8>)| Event::Data {
-            id,
-            payload: Buf::copy_from(&payload),
+        let whole = |partial: Partial| Event::Data {
+            id: partial.id,
+            payload: Buf::copy_from(&partial.payload),
+            came_by: partial.came_by,
         };
         Ok(self.partial.take().map(whole))
     }

@@ -105,7 +105,7 @@ mod tests {
     use onym_wire::push::Id;
 
     fn data(octets: usize) -> Event {
-        Event::Data { id: Id::default(), payload: Buf::copy_from(&vec![7; octets]) }
+        Event::Data { id: Id::default(), payload: Buf::copy_from(&vec![7; octets]), came_by: None }
     }
 
     fn start() -> Event {

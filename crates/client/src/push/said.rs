@@ -71,6 +71,9 @@ pub enum Event {
         id: Id,
         /// What was published.
         payload: Buf,
+        /// The strategy that it came by, where that is one without rendezvous: link-local, broadcast,
+        /// implicit or algorithmic; none: that of the scope that is subscribed.
+        came_by: Option<Strategy>,
     },
     /// So many publications were not delivered, because the application did not keep up; also when it
     /// waited for room or for an answer and did not take its events.

@@ -1,6 +1,6 @@
 //! Messages to applications other than publications.
 
-use super::parcel::Whose;
+use super::parcel::{Called, Whose};
 use super::{Io, Shard};
 use crate::push::{Answer, Up, status_of};
 use onym_engine::Slot;
@@ -98,10 +98,10 @@ impl Shard {
             Event::Status { tag, status } => {
                 return self.answer(io, slot, u32::try_from(tag).unwrap_or(0), status);
             }
-            Event::Data { id, payload } => {
+            Event::Data { id, payload, came_by } => {
                 let row = FrameRow::one(Buf::copy_from(&payload));
                 let to = Whose::App(app);
-                return push.own.put(to, &id, &row, 0, &mut None);
+                return push.own.put(to, Called { id: &id, came_by }, &row, 0, &mut None);
             }
             // Behind what it was told before.
             Event::Missed(count) => return push.own.missed(Whose::App(app), count),

@@ -10,7 +10,7 @@
 
 use super::app::{miss, tell_missed};
 use super::hold::HOLD_AT;
-use super::parcel::{Item, Parcel, Whose, data_message};
+use super::parcel::{Called, Item, Parcel, Whose, data_message};
 use super::{Hold, Io, LocalFace, Shard};
 use crate::push::Up;
 use onym_engine::Slot;
@@ -19,8 +19,8 @@ use onym_frame::{Buf, FrameRow};
 use onym_link::{AppMessage, Payload};
 use onym_pubsub::To;
 use onym_tables::FaceId;
-use onym_wire::push::Id;
 use onym_wire::push::app::Message;
+use onym_wire::push::{Id, Strategy};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -81,8 +81,8 @@ impl Shard {
                         }
                     }
                 }
-                Item::Row { to, head, row, from } => {
-                    self.row(io, to, &parcel.octets[head.clone()], row, *from);
+                Item::Row { to, head, row, from, came_by } => {
+                    self.row(io, to, &parcel.octets[head.clone()], *came_by, row, *from);
                 }
                 Item::Whole { .. } => {
                     if self.whole(io, parcel, at) == Delivered::InPart {
@@ -142,7 +142,15 @@ impl Shard {
     }
 
     /// Messages that have a head each and then what stands in a frame from octet `from` on.
-    fn row(&mut self, io: &mut Io, to: &Whose, head: &[u8], row: &FrameRow, from: usize) {
+    fn row(
+        &mut self,
+        io: &mut Io,
+        to: &Whose,
+        head: &[u8],
+        came_by: Option<Strategy>,
+        row: &FrameRow,
+        from: usize,
+    ) {
         let found = self.resolve(to, row.count());
         if let (true, Whose::Names(names, _), Some(push)) = (found.is_empty(), to, &mut self.push) {
             for frame in row.iter() {
@@ -152,7 +160,8 @@ impl Shard {
         for (faces, id) in found {
             let renamed = id.map(|id| {
                 let mut head = Vec::new();
-                data_message(&id, &[]).write_head(row.frame_len() - from, &mut head);
+                let message = data_message(Called { id: &id, came_by }, &[]);
+                message.write_head(row.frame_len() - from, &mut head);
                 head
             });
             let head = renamed.as_deref().unwrap_or(head);
@@ -194,14 +203,15 @@ impl Shard {
     /// Finds, once, who gets a publication that is cut.
     fn found_for_whole(&mut self, to: &Whose, message: &Buf, parcel: &mut Parcel, at: usize) {
         let found = self.resolve(to, 1);
-        let payload = Message::parse(message).map(|message| message.payload).unwrap_or_default();
+        let told = Message::parse(message).unwrap_or_default();
+        let (payload, came_by) = (told.payload, told.came_by);
         if let (true, Whose::Names(names, _), Some(push)) = (found.is_empty(), to, &mut self.push) {
             push.fib.nobody(names, payload);
         }
         let each = found.into_iter().map(|(faces, id)| {
             let message = id.map_or_else(
                 || message.clone(),
-                |id| Buf::copy_from(&data_message(&id, payload).octets()),
+                |id| Buf::copy_from(&data_message(Called { id: &id, came_by }, payload).octets()),
             );
             Item::Whole { to: Whose::Faces(faces), message }
         });
@@ -352,7 +362,8 @@ impl<'a> Run<'a> {
     fn renamed(self, id: &Id) -> Renamed {
         let mut renamed = Renamed::default();
         for message in self.messages() {
-            data_message(id, message.payload).write(&mut renamed.octets);
+            let called = Called { id, came_by: message.came_by };
+            data_message(called, message.payload).write(&mut renamed.octets);
             renamed.ends.push(renamed.octets.len());
         }
         renamed

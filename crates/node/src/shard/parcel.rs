@@ -5,8 +5,8 @@ use crate::cross::Load;
 use onym_frame::{Buf, COPY_LEN_MAX, FrameRow};
 use onym_pubsub::{Above, AppId, To};
 use onym_tables::FaceId;
-use onym_wire::push::Id;
 use onym_wire::push::app::{Message, PIECE_MAX, kind};
+use onym_wire::push::{Id, Strategy};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ pub(super) enum Item {
     /// [`Parcel::ends`].
     Run { to: Whose, octets: Range<usize>, ends: Range<usize> },
     /// Messages that have a head each and then what stands in a frame from octet `from` on.
-    Row { to: Whose, head: Range<usize>, row: FrameRow, from: usize },
+    Row { to: Whose, head: Range<usize>, row: FrameRow, from: usize, came_by: Option<Strategy> },
     /// A message that is cut for its applications.
     Whole { to: Whose, message: Buf },
     /// So many publications never came.
@@ -88,9 +88,17 @@ impl Load for Parcel {
     }
 }
 
+/// The identifier of a publication, and the strategy without rendezvous that it came by.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Called<'a> {
+    pub(super) id: &'a Id,
+    pub(super) came_by: Option<Strategy>,
+}
+
 /// What an application hears of a publication.
-pub(super) fn data_message<'a>(id: &'a Id, payload: &'a [u8]) -> Message<'a> {
-    Message { id: id.octets(), payload, ..Message::new(kind::DATA, 0) }
+pub(super) fn data_message<'a>(called: Called<'a>, payload: &'a [u8]) -> Message<'a> {
+    let Called { id, came_by } = called;
+    Message { id: id.octets(), came_by, payload, ..Message::new(kind::DATA, 0) }
 }
 
 /// The message of a long publication, made once for all shards.
@@ -98,23 +106,35 @@ pub(super) type Made = Option<(Id, Buf)>;
 
 impl Parcel {
     /// Adds the publications whose payloads stand in `row` from octet `from` on.
-    pub(super) fn put(&mut self, to: Whose, id: &Id, row: &FrameRow, from: usize, made: &mut Made) {
+    pub(super) fn put(
+        &mut self,
+        to: Whose,
+        called: Called<'_>,
+        row: &FrameRow,
+        from: usize,
+        made: &mut Made,
+    ) {
+        let Called { id, came_by } = called;
         let len = row.frame_len() - from;
         if len <= COPY_LEN_MAX {
-            return self.run(to, id, row.iter().map(|frame| frame.get(from..).unwrap_or_default()));
+            return self.run(
+                to,
+                called,
+                row.iter().map(|frame| frame.get(from..).unwrap_or_default()),
+            );
         }
         self.shared += len * row.count();
         if len <= PIECE_MAX {
             let start = self.octets.len();
-            data_message(id, &[]).write_head(len, &mut self.octets);
+            data_message(called, &[]).write_head(len, &mut self.octets);
             let (head, row) = (start..self.octets.len(), row.clone());
-            return self.items.push(Item::Row { to, head, row, from });
+            return self.items.push(Item::Row { to, head, row, from, came_by });
         }
         let message = match made {
             Some((known, message)) if known == id => message.clone(),
             _ => {
                 let mut head = Vec::new();
-                data_message(id, &[]).write_head(len, &mut head);
+                data_message(called, &[]).write_head(len, &mut head);
                 let message = Buf::joined(&head, row.first().get(from..).unwrap_or_default());
                 *made = Some((id.clone(), message.clone()));
                 message
@@ -124,10 +144,10 @@ impl Parcel {
     }
 
     /// Adds short publications.
-    fn run<'a>(&mut self, to: Whose, id: &Id, payloads: impl Iterator<Item = &'a [u8]>) {
+    fn run<'a>(&mut self, to: Whose, called: Called<'_>, payloads: impl Iterator<Item = &'a [u8]>) {
         let (start, first) = (self.octets.len(), self.ends.len());
         for payload in payloads {
-            data_message(id, payload).write(&mut self.octets);
+            data_message(called, payload).write(&mut self.octets);
             self.ends.push(self.octets.len());
         }
         match self.items.last_mut() {
@@ -196,7 +216,7 @@ mod tests {
         let apps: [Arc<[AppId]>; 2] = [[AppId(1)].into(), [AppId(2), AppId(3)].into()];
         let say = |parcel: &mut Parcel, which: usize, len: usize| {
             let to = Whose::Apps(Arc::clone(&apps[which]));
-            parcel.put(to, &id, &of(&vec![7; len]), 0, &mut None);
+            parcel.put(to, Called { id: &id, came_by: None }, &of(&vec![7; len]), 0, &mut None);
         };
         say(&mut parcel, 0, 1);
         say(&mut parcel, 0, 2);
@@ -223,7 +243,13 @@ mod tests {
             let (mut parcel, mut octets) = (Parcel::default(), 0);
             let id: Id = "/1".parse().unwrap();
             while !parcel.is_full() {
-                parcel.put(Whose::App(AppId(1)), &id, &of(&vec![7; len]), 0, &mut None);
+                parcel.put(
+                    Whose::App(AppId(1)),
+                    Called { id: &id, came_by: None },
+                    &of(&vec![7; len]),
+                    0,
+                    &mut None,
+                );
                 octets += len;
             }
             assert!((900 << 10..1200 << 10).contains(&octets), "{octets} of {len} each");

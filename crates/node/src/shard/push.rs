@@ -8,7 +8,7 @@
 use super::apps::{About, Apps};
 use super::fan::Reached;
 use super::packet::push_lane;
-use super::parcel::{Made, Parcel, Whose};
+use super::parcel::{Called, Made, Parcel, Whose};
 use super::{Io, Shard};
 use crate::cross::{FromPeer, Load, ToPeer};
 use crate::push::{ShardLanes, Things, Up};
@@ -186,15 +186,16 @@ impl PushSide {
     /// is for applications here, in this shard's own parcel, and for those of other shards in theirs.
     pub(super) fn hand(&mut self, row: &FrameRow, from: usize) {
         let Self { effects, own, peers, .. } = self;
+        let came_by = effects.came_by;
         for (app, count) in effects.missed.drain(..) {
             own.missed(Whose::App(app), count);
         }
         let mut made: Made = None;
         if let Some((apps, id)) = effects.list() {
-            own.put(Whose::Apps(Arc::clone(apps)), id, row, from, &mut made);
+            own.put(Whose::Apps(Arc::clone(apps)), Called { id, came_by }, row, from, &mut made);
         }
         for (to, id) in effects.drain_others() {
-            own.put(to.into(), &id, row, from, &mut made);
+            own.put(to.into(), Called { id: &id, came_by }, row, from, &mut made);
         }
         let Some(names) = effects.names.take() else { return };
         for shard in effects.of_lost() {
@@ -207,7 +208,7 @@ impl PushSide {
         for shard in effects.others() {
             if let Some(Some(peer)) = peers.get_mut(usize::from(shard)) {
                 let to = Whose::Names(Arc::clone(&names), effects.above);
-                peer.parcels_to.batch().put(to, id, row, from, &mut made);
+                peer.parcels_to.batch().put(to, Called { id, came_by }, row, from, &mut made);
             }
         }
     }

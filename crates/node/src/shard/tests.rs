@@ -359,7 +359,7 @@ fn publications_that_fill_the_queue_of_an_application_one_by_one_wait_for_it_and
     let id: Id = "/1/2".parse().unwrap();
     for len in lens {
         let payload = vec![7; len].into();
-        let event = onym_pubsub::Event::Data { id: id.clone(), payload };
+        let event = onym_pubsub::Event::Data { id: id.clone(), payload, came_by: None };
         thread.told.batch().push(Down::Tell(AppId(1), event), len);
     }
     assert!(thread.told.flush());

@@ -66,14 +66,15 @@ impl Dispatcher {
         let frames = self.send(now, data, place, way, origin, out)?;
         self.counters.sent += u64::from(frames > 0);
         if is_algorithmic(data.strategy) && data.lifetime_ms > 0 {
-            self.cache.insert(now, &data.id, data.payload, Some(app), data.lifetime_ms);
+            let (strategy, lifetime_ms) = (data.strategy, data.lifetime_ms);
+            self.cache.insert(now, &data.id, data.payload, strategy, Some(app), lifetime_ms);
         }
         let payload = (data.strategy != Strategy::LINK_LOCAL).then(|| data.payload.into());
         let handout = payload.map(|payload| Handout {
             shard: origin.shard,
             ids,
             payload: Some(payload),
-            is_deep: true,
+            came_by: Some(data.strategy),
             except: Some(app),
             place,
             retained: None,
@@ -269,12 +270,12 @@ impl Dispatcher {
         if let (Strategy::ALGORITHMIC_DOMAIN, Some(lifetime_ms), [id]) =
             (frame.strategy, frame.options.lifetime_ms, &ids[..])
         {
-            self.cache.insert(now, id, frame.payload, None, lifetime_ms);
+            self.cache.insert(now, id, frame.payload, frame.strategy, None, lifetime_ms);
         }
-        let is_deep = !frame.strategy.has_rendezvous();
+        let came_by = Some(frame.strategy).filter(|strategy| !strategy.has_rendezvous());
         let (payload, place) = (Some(frame.payload.into()), Place::of(frame));
         let (shard, retained) = (origin.shard, frame.options.retained);
-        let handout = Handout { shard, ids, payload, is_deep, except: None, place, retained };
+        let handout = Handout { shard, ids, payload, came_by, except: None, place, retained };
         self.hand(handout, Vec::new(), out);
     }
 

@@ -1,8 +1,7 @@
 //! Publications longer than a frame: cut, put together, repaired (section 5.1).
 
 use super::data::frame_len;
-use super::late::Replay;
-use super::pace::Pace;
+use super::repair::{FragmentLimits, Kept, Repair};
 use super::{Dispatcher, Origin, Refusal};
 use crate::data::{Handout, Place};
 use crate::missing::{FRAGMENTS_MAX, Ranges, fragments};
@@ -25,246 +24,6 @@ const ASKS_FAR_MAX: u32 = 16;
 const SAME: Duration = Duration::from_millis(20);
 /// Publications that were put together and are remembered, so that late fragments are known.
 const DONE_MAX: usize = 256;
-
-/// Bounds of fragmentation.
-#[derive(Debug, Clone, Copy)]
-pub struct FragmentLimits {
-    /// Most publications that are put together at once.
-    pub publications_max: usize,
-    /// Most octets of publications that are put together, and of those kept for repair.
-    pub octets_max: usize,
-    /// Time for which a publication is kept for repair after it was sent or asked for.
-    pub keep: Duration,
-}
-
-impl Default for FragmentLimits {
-    fn default() -> Self {
-        Self { publications_max: 64, octets_max: 64 << 20, keep: Duration::from_secs(10) }
-    }
-}
-
-/// A publication that may be asked for again, or one that fits a frame and waits behind such.
-#[derive(Debug)]
-pub(super) struct Kept {
-    /// Who passed it.
-    origin: Origin,
-    /// It fits a frame and is not kept when it has left.
-    is_whole: bool,
-    /// Without label of the fragment and payload.
-    publication: Publication,
-    scope: Id,
-    payload: Vec<u8>,
-    piece: usize,
-    /// It is forgotten then; never before it was sent whole.
-    until: Tick,
-    /// The first fragment that was not sent yet.
-    next: u32,
-    /// When fragments were repeated last.
-    repeated: KeyedMap<u32, Tick>,
-    /// It is no publication: those of a history leave here.
-    replay: Option<Box<Replay>>,
-}
-
-impl Kept {
-    /// What leaves as it is, when its turn comes.
-    fn whole(origin: Origin, publication: Publication, payload: Vec<u8>) -> Self {
-        Self {
-            origin,
-            is_whole: true,
-            publication,
-            scope: Id::default(),
-            piece: payload.len(),
-            payload,
-            until: Tick::NEVER,
-            next: 0,
-            repeated: KeyedMap::default(),
-            replay: None,
-        }
-    }
-
-    fn count(&self) -> u32 {
-        if self.is_whole {
-            return 1;
-        }
-        u32::try_from(self.payload.len().div_ceil(self.piece)).unwrap_or(u32::MAX)
-    }
-
-    /// What leaves next as fragment `index`.
-    fn take(&mut self, index: u32) -> Option<Publication> {
-        if !self.is_whole {
-            return self.fragment(index);
-        }
-        let payload = std::mem::take(&mut self.payload);
-        Some(Publication { payload, ..self.publication.clone() })
-    }
-
-    fn fragment(&self, index: u32) -> Option<Publication> {
-        let start = usize::try_from(index).ok()?.checked_mul(self.piece)?;
-        let end = (start + self.piece).min(self.payload.len());
-        let payload = self.payload.get(start..end)?.to_vec();
-        let label = Label::from_u64((u64::from(self.count()) << 32) | u64::from(index));
-        let mut ids = vec![self.scope.child(label)];
-        ids.extend_from_slice(&self.publication.ids);
-        Some(Publication { ids, payload, ..self.publication.clone() })
-    }
-}
-
-/// Publications that are sent and kept for repair, the oldest first.
-#[derive(Debug)]
-pub(super) struct Repair {
-    limits: FragmentLimits,
-    kept: VecDeque<Kept>,
-    octets: usize,
-    /// Octets of those that were not sent whole yet: the last ones of `kept`.
-    unsent: usize,
-    /// Those of them that are histories.
-    replays: usize,
-    pace: Pace,
-}
-
-impl Repair {
-    pub(super) fn new(limits: FragmentLimits) -> Self {
-        Self {
-            limits,
-            kept: VecDeque::new(),
-            octets: 0,
-            unsent: 0,
-            replays: 0,
-            pace: Pace::default(),
-        }
-    }
-
-    fn keep(&mut self, kept: Kept) {
-        self.octets += kept.payload.len();
-        self.unsent += kept.payload.len();
-        self.replays += usize::from(kept.replay.is_some());
-        self.kept.push_back(kept);
-        while self.octets > self.limits.octets_max
-            && self.kept.front().is_some_and(|k| k.until != Tick::NEVER)
-        {
-            self.drop_oldest();
-        }
-    }
-
-    /// Whether something was not sent whole yet.
-    fn has_unsent(&self) -> bool {
-        self.kept.back().is_some_and(|kept| kept.until == Tick::NEVER)
-    }
-
-    /// Where those begin that were not sent whole: what was is kept for seconds, many thousands of
-    /// short ones.
-    fn first_unsent(&self) -> usize {
-        self.kept.partition_point(|kept| kept.until != Tick::NEVER)
-    }
-
-    /// The first thing that this shard passed and that was not sent whole.
-    pub(super) fn waiting(&self, shard: u16) -> Option<u64> {
-        if !self.has_unsent() {
-            return None;
-        }
-        let mut unsent = self.kept.range(self.first_unsent()..);
-        unsent.find(|kept| kept.origin.shard == shard).map(|kept| kept.origin.number)
-    }
-
-    /// The fragments that may leave now; whether a history is next.
-    fn portion(&mut self, now: Tick, out: &mut Outbox) -> bool {
-        if !self.has_unsent() {
-            return false;
-        }
-        for kept in self.kept.range_mut(self.first_unsent()..) {
-            if kept.replay.is_some() {
-                return self.pace.room(now) > 0;
-            }
-            let len = kept.payload.len();
-            while kept.next < kept.count() {
-                if self.pace.room(now) == 0 {
-                    return false;
-                }
-                let Some(fragment) = kept.take(kept.next) else { break };
-                self.pace.take(fragment.payload.len());
-                kept.next += 1;
-                out.publish(fragment);
-            }
-            kept.until = if kept.is_whole { now } else { now + self.limits.keep };
-            self.unsent -= len;
-            self.octets -= if kept.is_whole { len } else { 0 };
-        }
-        self.expire(now);
-        false
-    }
-
-    /// Histories that are on their way.
-    pub(super) const fn replays(&self) -> usize {
-        self.replays
-    }
-
-    /// Has a history leave behind what was not sent yet.
-    pub(super) fn keep_replay(&mut self, origin: Origin, replay: Replay) {
-        let Replay { route, .. } = &replay;
-        let publication = Publication {
-            target: Target::Route(route.clone()),
-            strategy: Strategy::DOMAIN_LOCAL,
-            hop_limit: 0,
-            by: None,
-            ids: Vec::new(),
-            options: Vec::new(),
-            payload: Vec::new(),
-        };
-        let replay = Some(Box::new(replay));
-        self.keep(Kept { replay, ..Kept::whole(origin, publication, Vec::new()) });
-    }
-
-    /// Takes the history that is next, for as long as it says what leaves.
-    pub(super) fn take_replay(&mut self) -> Option<(Origin, Box<Replay>)> {
-        let first = self.first_unsent();
-        let kept = self.kept.get_mut(first)?;
-        Some((kept.origin, kept.replay.take()?))
-    }
-
-    /// Puts it back, behind a publication of it that is cut; `None`: it is at its end.
-    pub(super) fn give_replay(&mut self, replay: Option<Box<Replay>>, before: Option<Kept>) {
-        let first = self.first_unsent();
-        match (replay, self.kept.get_mut(first)) {
-            (Some(replay), Some(kept)) => kept.replay = Some(replay),
-            _ => {
-                self.kept.remove(first);
-                self.replays -= 1;
-            }
-        }
-        if let Some(kept) = before {
-            self.octets += kept.payload.len();
-            self.unsent += kept.payload.len();
-            self.kept.insert(first, kept);
-        }
-    }
-
-    /// Counts what left beside this.
-    pub(super) fn note_sent(&mut self, octets: usize) {
-        self.pace.take(octets);
-    }
-
-    fn drop_oldest(&mut self) {
-        if let Some(kept) = self.kept.pop_front() {
-            self.octets -= kept.payload.len();
-        }
-    }
-
-    fn expire(&mut self, now: Tick) {
-        while self.kept.front().is_some_and(|k| k.until <= now) {
-            self.drop_oldest();
-        }
-    }
-
-    pub(super) fn next_timeout(&self) -> Option<Tick> {
-        let portion = self.has_unsent().then(|| self.pace.next());
-        portion.or_else(|| self.kept.front().map(|k| k.until))
-    }
-
-    /// Whether so much waits to be sent that applications had better wait.
-    pub(super) fn is_backlogged(&self) -> bool {
-        self.unsent > self.limits.octets_max / 2
-    }
-}
 
 /// A publication of which fragments came.
 #[derive(Debug)]
@@ -379,13 +138,13 @@ impl Dispatcher {
     pub(super) fn cut(
         &mut self,
         now: Tick,
-        whole: (Publication, Vec<Id>),
+        (publication, item): (Publication, Vec<Id>),
         reply: Option<RouteBuf>,
         payload: &[u8],
         origin: Origin,
         out: &mut Outbox,
     ) -> Result<usize, Refusal> {
-        let kept = self.cut_up(whole, reply, payload, origin)?;
+        let kept = self.cut_up(publication, item, reply, payload, origin)?;
         let count = kept.count();
         self.repair.keep(kept);
         self.portion(now, out);
@@ -395,7 +154,8 @@ impl Dispatcher {
     /// A long publication as its fragments.
     pub(super) fn cut_up(
         &mut self,
-        (mut publication, item): (Publication, Vec<Id>),
+        mut publication: Publication,
+        item: Vec<Id>,
         reply: Option<RouteBuf>,
         payload: &[u8],
         origin: Origin,
@@ -542,13 +302,15 @@ impl Dispatcher {
         let mut payload = Vec::with_capacity(octets);
         pieces.into_iter().flatten().for_each(|piece| payload.extend_from_slice(&piece));
         if let (Some(lifetime_ms), [id]) = (algorithmic, &ids[..]) {
-            self.cache.insert(now, id, &payload, None, lifetime_ms);
+            let by = Strategy::ALGORITHMIC_DOMAIN;
+            self.cache.insert(now, id, &payload, by, None, lifetime_ms);
         } else if retained.is_none() {
             ids.push(scope.clone());
         }
-        let (ids, payload, is_deep) = (ids.into(), Some(payload.into()), algorithmic.is_some());
+        let (ids, payload) = (ids.into(), Some(payload.into()));
+        let came_by = algorithmic.map(|_| Strategy::ALGORITHMIC_DOMAIN);
         let (shard, except) = (partial.origin_here.shard, None);
-        let handout = Handout { shard, ids, payload, is_deep, except, place, retained };
+        let handout = Handout { shard, ids, payload, came_by, except, place, retained };
         self.hand(handout, behind, out);
     }
 
@@ -577,10 +339,10 @@ impl Dispatcher {
     ) {
         for Partial { ids, place, behind, origin_here, retained, .. } in partials {
             self.counters.incomplete += 1;
-            let (ids, is_deep) = (ids.into(), false);
+            let (ids, came_by) = (ids.into(), None);
             let shard = origin_here.shard;
             let (payload, except) = (None, None);
-            let handout = Handout { shard, ids, payload, is_deep, except, place, retained };
+            let handout = Handout { shard, ids, payload, came_by, except, place, retained };
             self.hand(handout, behind, out);
         }
     }

@@ -176,7 +176,7 @@ impl Dispatcher {
             }
         }
         self.counters.sent += u64::from(frames > 0);
-        let local = self.tell_kept_data(source.as_ref(), (&ids, &payload), Some(app), out);
+        let local = self.tell_data(source.as_ref(), &ids, &payload, Some(app), out);
         Ok(Published { frames, local, handout: None })
     }
 
@@ -300,8 +300,7 @@ impl Dispatcher {
                 }
                 Ok(Prepared::Long(mut publication, item, reply)) => {
                     publication.by = Some(origin.shard);
-                    let whole = (publication, item);
-                    before = self.cut_up(whole, reply, &entry.payload, origin).ok();
+                    before = self.cut_up(publication, item, reply, &entry.payload, origin).ok();
                 }
                 Ok(Prepared::Nowhere) | Err(_) => {}
             }
@@ -377,24 +376,11 @@ impl Dispatcher {
                 if noted.is_some() {
                     self.retained.keep(stream, ids[..].into(), Arc::clone(&payload));
                 }
-                self.tell_kept_data(Some(&source), (&ids, &payload), None, out);
+                self.tell_data(Some(&source), &ids, &payload, None, out);
             }
             Some(_) if is_publication => self.counters.duplicates += 1,
             _ => {}
         }
-    }
-
-    /// Hands a publication out that may be the last one of a history.
-    fn tell_kept_data(
-        &mut self,
-        source: Option<&Source>,
-        (ids, payload): (&[Id], &Arc<[u8]>),
-        except: Option<AppId>,
-        out: &mut Outbox,
-    ) -> usize {
-        let history = source.and_then(|source| Some((source, self.retained.get(source)?)));
-        let kept = history.map(|(source, history)| (source, history.ends_with(payload)));
-        self.tell_data(kept, (ids, payload), except, out)
     }
 
     /// Who subscribed to one of these names, and by which; not those who are behind in a history.

@@ -82,6 +82,8 @@ impl Dispatcher {
         };
         let Some(strategy) = of else { return };
         let is_last = self.remove_held(now, held, &full, app, out) == Some(true);
+        // What came for what it still held is not for it.
+        self.readers.forget(app);
         if !is_last || !strategy.has_rendezvous() {
             return;
         }

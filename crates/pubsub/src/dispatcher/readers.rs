@@ -214,7 +214,7 @@ impl Dispatcher {
                 lag.passes.pop();
                 return Step::Nothing;
             };
-            return self.tell_entry((app, source), &entry, Some(&name), lag, out);
+            return self.tell_entry(app, source, &entry, Some(&name), lag, out);
         }
         // What it never had is not missed before it began.
         let from = if lag.is_begun { lag.at } else { lag.at.max(lag.since.min(popped)) };
@@ -233,14 +233,15 @@ impl Dispatcher {
         let is_late = lag.at < lag.since;
         lag.at += 1;
         let late = std::mem::take(&mut lag.late);
-        let step = self.tell_entry((app, source), &entry, is_late.then_some(&late[..]), lag, out);
+        let step = self.tell_entry(app, source, &entry, is_late.then_some(&late[..]), lag, out);
         lag.late = late;
         step
     }
 
     fn tell_entry(
         &mut self,
-        (app, source): (AppId, &Source),
+        app: AppId,
+        source: &Source,
         entry: &Entry,
         late: Option<&[Id]>,
         lag: &mut Lag,
@@ -254,7 +255,7 @@ impl Dispatcher {
         }
         lag.is_begun = true;
         let octets = octets(&id, &entry.payload);
-        out.tell(app, Event::Data { id, payload: Arc::clone(&entry.payload) });
+        out.tell(app, Event::Data { id, payload: Arc::clone(&entry.payload), came_by: None });
         self.retained.note_told(source, late.is_some().into());
         self.counters.delivered += 1;
         Step::Told(octets)
@@ -289,33 +290,36 @@ impl Dispatcher {
         found.cloned()
     }
 
-    /// Hands a publication of a history out to who subscribed to one of its names, now or when each
-    /// comes to it; how many that are. `is_kept`: it is the last one of the history.
+    /// Hands a publication of a history, if it is of one, out to who subscribed to one of its names,
+    /// now or when each comes to it; how many that are.
     pub(super) fn tell_data(
         &mut self,
-        source: Option<(&Source, bool)>,
-        (ids, payload): (&[Id], &Arc<[u8]>),
+        source: Option<&Source>,
+        ids: &[Id],
+        payload: &Arc<[u8]>,
         except: Option<AppId>,
         out: &mut Outbox,
     ) -> usize {
-        let end = source.and_then(|(source, _)| self.retained.get(source)).map(|h| h.end());
+        let history = source.and_then(|source| self.retained.get(source));
+        // None: it found no room in the history.
+        let last = history.filter(|history| history.ends_with(payload)).map(|h| h.end() - 1);
         let who = self.who(ids, except, None);
         let count = who.len();
         for (app, id) in who {
-            match (source, end) {
-                (Some((source, true)), Some(end)) => {
+            match (source, last) {
+                (Some(source), Some(at)) => {
                     if self.readers.is_behind(app, source) {
                         continue;
                     }
                     if !self.readers.has_room(app) && self.readers.lags < LAGS_MAX {
-                        let (late, passes, at) = (Vec::new(), Vec::new(), end - 1);
+                        let (late, passes) = (Vec::new(), Vec::new());
                         let lag = Lag { at, since: at, late, passes, is_begun: true };
                         self.readers.lag(app, source, lag);
                         continue;
                     }
                 }
-                (Some((source, false)), _) => self.finish(app, source, out),
-                _ => {}
+                (Some(source), None) => self.finish(app, source, out),
+                (None, _) => {}
             }
             self.readers_told(app, &id, payload, out);
         }
@@ -323,9 +327,11 @@ impl Dispatcher {
     }
 
     fn readers_told(&mut self, app: AppId, id: &Id, payload: &Arc<[u8]>, out: &mut Outbox) {
-        out.tell(app, Event::Data { id: id.clone(), payload: Arc::clone(payload) });
+        let (id, payload, came_by) = (id.clone(), Arc::clone(payload), None);
+        let octets = octets(&id, &payload);
+        out.tell(app, Event::Data { id, payload, came_by });
         self.counters.delivered += 1;
-        self.readers.note(app, octets(id, payload), out);
+        self.readers.note(app, octets, out);
     }
 }
 

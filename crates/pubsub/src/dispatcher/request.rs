@@ -85,9 +85,7 @@ impl Dispatcher {
         let Some(label) = request.id.last() else { return };
         let kept = self.cache.beneath(now, &request.prefix.child(label), app);
         self.counters.cached += kept.len() as u64;
-        for (id, payload) in kept {
-            out.tell(app, Event::Data { id, payload });
-        }
+        kept.into_iter().for_each(|event| out.tell(app, event));
     }
 
     /// The full identifier, when the shape of the request allows one.

@@ -119,6 +119,7 @@ impl Fib {
         }
         let above = if frame.strategy.has_rendezvous() { Above::Parent } else { Above::All };
         let count = self.receivers.find(&ids, above, None, effects);
+        effects.came_by = Some(frame.strategy).filter(|strategy| !strategy.has_rendezvous());
         effects.name(&ids, above);
         self.counters.delivered += count as u64;
         if count == 0 && effects.shards == 0 {

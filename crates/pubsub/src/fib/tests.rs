@@ -74,7 +74,7 @@ impl Halves {
     fn note(&mut self, payload: &[u8]) {
         let missed = self.effects.missed.drain(..).map(|(_, count)| Event::Missed(count));
         self.heard.extend(missed);
-        let data = |(_, id)| Event::Data { id, payload: payload.into() };
+        let data = |(_, id)| Event::Data { id, payload: payload.into(), came_by: None };
         self.heard.extend(self.effects.drain().map(data));
     }
 
@@ -170,7 +170,7 @@ fn what_comes_before_the_answer_is_told_behind_it() {
     assert!(!halves.came(&[id("/1/2")], STRATEGY, None, b"early"));
     assert!(halves.heard.is_empty(), "{:?}", halves.heard);
     halves.answer(request, Status::OK);
-    let data = Event::Data { id: id("/1/2"), payload: b"early"[..].into() };
+    let data = Event::Data { id: id("/1/2"), payload: b"early"[..].into(), came_by: None };
     assert_eq!(halves.heard, [Event::Status { tag: 7, status: Status::OK }, data]);
     assert_eq!((halves.fib.counters.delivered, halves.fib.counters.unwanted), (1, 0));
 }

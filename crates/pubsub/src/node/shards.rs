@@ -13,7 +13,7 @@ use crate::dispatcher::Origin;
 use crate::fib::{Delta, Effects, Fib, LOOKS_MAX, Pass, Received};
 use crate::publication::{AppId, Event, Notice, To};
 use onym_tables::{FaceId, Rng, Tick};
-use onym_wire::push::Id;
+use onym_wire::push::{Id, Strategy};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -50,6 +50,7 @@ enum Thing {
         names: Arc<[Id]>,
         above: Above,
         payload: Arc<[u8]>,
+        came_by: Option<Strategy>,
     },
     Missed(Arc<[Id]>, u64),
 }
@@ -306,8 +307,9 @@ impl Node {
                 self.hand(at, payload, output);
             }
             Thing::Done(done) => fib.done(done),
-            Thing::Arrives { names, above, payload } => {
+            Thing::Arrives { names, above, payload, came_by } => {
                 let count = fib.arrive(&names, above, effects);
+                effects.came_by = came_by;
                 fib.delivered(count);
                 if count == 0 {
                     fib.nobody(&names, &payload);
@@ -371,7 +373,7 @@ impl Node {
     fn hand(&mut self, at: u16, payload: &[u8], output: &mut Output) {
         let Some(shards) = &mut self.shards else { return };
         let effects = &mut shards.effects;
-        let above = effects.above;
+        let (above, came_by) = (effects.above, effects.came_by);
         let (lost, of_lost, of_data) = (effects.lost, effects.of_lost(), effects.others());
         if let Some(names) = effects.names.take() {
             let payload: Arc<[u8]> = payload.into();
@@ -381,7 +383,7 @@ impl Node {
             }
             for other in of_data {
                 let (names, payload) = (Arc::clone(&names), Arc::clone(&payload));
-                let arrives = Thing::Arrives { names, above, payload };
+                let arrives = Thing::Arrives { names, above, payload, came_by };
                 shards.put(At::Shard(at), At::Shard(other), false, arrives);
             }
         }

@@ -255,7 +255,7 @@ fn who_subscribes_later_hears_what_is_still_good() {
     let told: Vec<&Event> = output.events.iter().map(|(_, event)| event).collect();
     let (id, payload) = ("/1/9/1".parse().unwrap(), b"kept"[..].into());
     let status = Event::Status { tag: 1, status: Status::OK };
-    assert_eq!(told, [&status, &Event::Data { id, payload }]);
+    assert_eq!(told, [&status, &Event::Data { id, payload, came_by: Some(local) }]);
 }
 
 #[test]
@@ -281,7 +281,8 @@ fn a_node_local_publication_is_ready_as_soon_as_its_item_is_started() {
     assert_eq!(other, Err(Refusal::NotPublisher));
     let sent = node.publish(Tick(0), publisher, &data, &mut output);
     assert_eq!(sent, Ok(Sent { local: 1, frames: 0 }));
-    let told = (To::All([subscriber].into()), Event::Data { id, payload: payload.into() });
+    let told =
+        (To::All([subscriber].into()), Event::Data { id, payload: payload.into(), came_by: None });
     assert_eq!((&output.events[..], output.frames.len()), (&[told][..], 0));
 }
 

@@ -210,11 +210,12 @@ pub(super) fn show(event: &Event) -> String {
         Event::ScopeUnpublished(id) => format!("unscope {id}"),
         Event::Missed(count) | Event::NoRoom(count) => format!("missed {count}"),
         Event::Mark => "mark".into(),
-        Event::Data { id, payload } => {
+        Event::Data { id, payload, came_by } => {
+            let by = came_by.map_or_else(String::new, |by| format!(" by={by}"));
             let text = std::str::from_utf8(payload).ok().filter(|t| t.len() <= 40);
             match text.filter(|t| t.bytes().all(|b| b.is_ascii_graphic())) {
-                Some(text) => format!("data {id} text={text}"),
-                None => format!("data {id} size={}", payload.len()),
+                Some(text) => format!("data {id} text={text}{by}"),
+                None => format!("data {id} size={}{by}", payload.len()),
             }
         }
     }

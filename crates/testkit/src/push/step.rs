@@ -201,7 +201,7 @@ impl Runner {
             (Event::Missed(count) | Event::NoRoom(count), "missed") => {
                 line.word(2, "a number")? == count.to_string()
             }
-            (Event::Data { id, payload: got }, "data") => {
+            (Event::Data { id, payload: got, .. }, "data") => {
                 *id == an_id(line.word(2, "an id")?)? && got[..] == payload(line)?[..]
             }
             _ => false,

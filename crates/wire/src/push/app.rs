@@ -51,6 +51,9 @@ pub struct Message<'a> {
     pub prefix: &'a [u8],
     /// How it is disseminated.
     pub strategy: Strategy,
+    /// Of a publication that is told: the strategy that it came by, one without rendezvous; none:
+    /// that of the scope that is subscribed (P-74).
+    pub came_by: Option<Strategy>,
     /// The answer.
     pub status: Option<Status>,
     /// Octets of a forwarding part, checked.
@@ -115,6 +118,9 @@ impl<'a> Message<'a> {
             field::ID => self.id = labels(element)?,
             field::PREFIX => self.prefix = labels(element)?,
             field::ABOUT => self.about = labels(element)?,
+            field::STRATEGY if self.kind == kind::DATA => {
+                self.came_by = Some(Strategy(octet(element)?));
+            }
             field::STRATEGY => self.strategy = Strategy(octet(element)?),
             field::STATUS => self.status = Some(Status(octet(element)?)),
             field::ROLE => self.role = Role(octet(element)?),
@@ -196,6 +202,9 @@ impl<'a> Message<'a> {
         }
         if self.kind.is_request() || self.kind == kind::PUBLISH {
             tlv::put_tlv(out, field::STRATEGY, &[self.strategy.0]);
+        }
+        if let Some(strategy) = self.came_by {
+            tlv::put_tlv(out, field::STRATEGY, &[strategy.0]);
         }
         if let Some(status) = self.status {
             tlv::put_tlv(out, field::STATUS, &[status.0]);
