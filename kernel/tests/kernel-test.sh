@@ -19,6 +19,7 @@ if [ -n "$missing" ]; then
   exit 77
 fi
 failed=0
+"$here/security.sh" || failed=1
 if python3 -c 'import yaml' 2>/dev/null; then "$here/../tools/nlgen.py" --check || failed=1; fi
 [ -n "${KERNELS:-}" ] || case $kernels in
   *6.12.*) ;;
