@@ -143,18 +143,31 @@ fn who_left_reads_nothing_new_and_who_came_reads_nothing_old() {
     assert!(matches!(world.read(&mut reader(2)).0, Err(Error::NotMember(_))), "not for him");
 }
 
+/// Negative 40, the removed member, in the form of NAC.
 #[test]
-fn a_group_of_rsa_keys_reads_the_same_way() {
+fn a_group_of_rsa_keys_reads_the_same_way_and_who_left_reads_nothing_new() {
     let mut group = group(Form::Nac);
-    let alice = PrivateKey::generate(KeyType::Rsa).unwrap();
-    let own = name("/alice/KEY/1");
-    let certificate = Certificate::self_signed(own.as_ref(), &alice, NOW).unwrap();
-    group.grant(Member::try_from(&certificate).unwrap()).unwrap();
-    let card = Member::Point(own.clone(), ReadingKey::generate().unwrap().public());
+    let keys = [(); 2].map(|()| PrivateKey::generate(KeyType::Rsa).unwrap());
+    let names = ["/alice/KEY/1", "/bob/KEY/1"].map(name);
+    for (own, key) in names.iter().zip(&keys) {
+        let certificate = Certificate::self_signed(own.as_ref(), key, NOW).unwrap();
+        group.grant(Member::try_from(&certificate).unwrap()).unwrap();
+    }
+    let card = Member::Point(names[0].clone(), ReadingKey::generate().unwrap().public());
     assert!(matches!(group.grant(card), Err(Error::Member(..))), "a card in a group of RSA keys");
-    let world = World::new(group);
-    let mut reader = Reader::new(vec![Own::Rsa(own, Box::new(alice))], None);
-    assert_eq!(world.read(&mut reader).0.unwrap(), b"hello");
+    let mut world = World::new(group);
+    let mut readers: Vec<Reader> = names
+        .iter()
+        .zip(keys)
+        .map(|(own, key)| Reader::new(vec![Own::Rsa(own.clone(), Box::new(key))], None))
+        .collect();
+    for reader in &mut readers {
+        assert_eq!(world.read(reader).0.unwrap(), b"hello");
+    }
+    world.group.revoke(names[1].as_ref(), 0).unwrap();
+    world.publish("/prod/2");
+    assert_eq!(world.read(&mut readers[0]).0.unwrap(), b"hello");
+    assert!(matches!(world.read(&mut readers[1]).0, Err(Error::NotMember(_))), "who left");
 }
 
 #[test]

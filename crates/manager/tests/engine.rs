@@ -245,6 +245,8 @@ links = ["cs1 -> nr", "cs2 => nr"]
 functions.cs1.kind = "CS"
 functions.nr.kind = "NR"
 functions.cs2.kind = "CS"
+[trust]
+lightversec = '#data: _/_ <= #key #key: "KEY"/_'
 [policies.poisoning]
 period_ms = 100
 samples = 1
@@ -282,6 +284,9 @@ async fn a_poisoned_cache_gets_a_verifier_that_goes_after_ten_clean_periods() {
     {
         let mut world = driver.world.lock().unwrap();
         assert_eq!(world.named("cs1.sv0").config["drop"], true);
+        // It judges by the schema of the network.
+        let trust = &world.named("cs1.sv0").trust;
+        assert!(trust["lightversec"].as_str().is_some_and(|t| t.starts_with("#data")), "{trust}");
     }
     poisoned.store(false, std::sync::atomic::Ordering::Relaxed);
     until("it is removed", || links(&manager) == ["cs1 -> nr", "cs2 => nr"]).await;
@@ -314,6 +319,38 @@ async fn keys_reach_routers_and_verifiers_and_are_withdrawn() {
     let remove = vec!["/a/KEY/1".to_owned()];
     manager.change(Change::Keys { add: Default::default(), remove }).await.unwrap();
     assert_eq!((count("sv"), count("nr")), (0, 0));
+}
+
+/// Law: all verifiers judge by the schema of the description, one that comes later too; the rules
+/// come before the keys, so that no key ever counts without them; a wrong schema changes nothing.
+#[tokio::test]
+async fn the_schema_of_a_network_reaches_its_verifiers_before_any_key_and_nobody_else() {
+    let (driver, folder) = (FakeDriver::default(), tempfile::tempdir().unwrap());
+    let manager = manager(&driver, folder.path()).await;
+    let network = |schema: &str| {
+        format!(
+            "network = \"t\"\nlinks = [\"sv -> nr\"]\nfunctions.sv.kind = \"SV\"\n\
+             functions.nr.kind = \"NR\"\n[trust]\nlightversec = {schema:?}\n"
+        )
+    };
+    let [one, two] = ["#data: _/_ <= #key #key: \"KEY\"/_", "#data: _ <= #key #key: \"KEY\"/_"];
+    manager.change(apply(&network(one))).await.unwrap();
+    let trust = |name: &str| {
+        let mut world = driver.world.lock().unwrap();
+        world.named(name).trust["lightversec"].as_str().map(ToOwned::to_owned)
+    };
+    assert_eq!((trust("sv").as_deref(), trust("nr")), (Some(one), None));
+    let calls = driver.world.lock().unwrap().calls.clone();
+    let at = |call: &str| calls.iter().position(|c| c == call).unwrap_or_else(|| panic!("{call}"));
+    assert!(at("PUT sv/trust") < at("PUT sv/keys"), "{calls:?}");
+    // Another schema, and a verifier that comes with it.
+    let more = network(two).replace("\"sv -> nr\"", "\"sv -> sw\", \"sw -> nr\"");
+    manager.change(apply(&(more + "[functions.sw]\nkind = \"SV\"\n"))).await.unwrap();
+    assert_eq!((trust("sv").as_deref(), trust("sw").as_deref()), (Some(two), Some(two)));
+    // One that is none is told with its place, and nothing is sent.
+    let wrong = read(&network("#data: _ <= #nobody"), Form::Toml).unwrap_err().to_string();
+    assert!(wrong.contains("trust") && wrong.contains("#nobody"), "{wrong}");
+    assert_eq!(trust("sv").as_deref(), Some(two));
 }
 
 #[tokio::test]

@@ -317,6 +317,38 @@ fn a_step_without_a_challenge_or_with_another_one_is_refused() {
     assert!(onym_ndncert::message::ChallengeRequest::read(&plain).is_ok());
 }
 
+/// Law: a step without a selected challenge, as the client of the C++ code sends its second one, gets
+/// error 2, and the authority goes on with others.
+#[test]
+fn a_step_without_a_selected_challenge_gets_an_error_and_ends_its_request() {
+    let mut world = World::new();
+    let alice = key();
+    let exchange = KeyExchange::generate().unwrap();
+    let request = anchor_like(&alice, "/ca/alice");
+    let new = NewRequest { point: exchange.public().to_vec(), certificate: request }.write();
+    let signer = Signer::key(copy(&alice), name("/ca/alice/KEY/k"));
+    let reply = world.data(now(0), &signed("/ca/CA/NEW", &new, &signer));
+    let began = NewReply::read(Data::parse(&reply).unwrap().content).unwrap();
+    let mut session =
+        exchange.session(&began.point, &began.salt, began.id, &mut Seeded(5)).unwrap();
+    let mut uri = name("/ca/CA/CHALLENGE");
+    uri.append_generic(began.id.0);
+    let mut step = |world: &mut World, plain: &[u8]| {
+        let sealed = session.seal(plain).unwrap().write();
+        world.data(now(1), &signed(&uri.to_string(), &sealed, &signer))
+    };
+    let mut pin = Vec::new();
+    tlv::put_tlv(&mut pin, 161, b"pin");
+    assert_eq!(error_of(&step(&mut world, &pin)), None, "the code is asked for");
+    let mut plain = Vec::new();
+    tlv::put_tlv(&mut plain, 133, b"code");
+    tlv::put_tlv(&mut plain, 135, world.codes[0].as_bytes());
+    assert_eq!(error_of(&step(&mut world, &plain)), Some(2));
+    assert_eq!(error_of(&step(&mut world, &pin)), Some(4), "that request is over");
+    assert_eq!(world.authority.counters().issued, 0);
+    world.by_pin(now(2), "/ca/bob", &key());
+}
+
 #[test]
 fn possession_proves_its_own_identity_only_and_only_while_it_is_valid() {
     let mut world = World::new();

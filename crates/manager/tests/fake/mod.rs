@@ -26,6 +26,7 @@ pub(crate) struct Service {
     pub(crate) config: Map<String, Value>,
     pub(crate) routes: Vec<Value>,
     pub(crate) keys: Value,
+    pub(crate) trust: Value,
     pub(crate) stats: Value,
     pub(crate) events: Vec<Value>,
     pub(crate) cpu_ns: u64,
@@ -41,6 +42,15 @@ impl Service {
             face["draining"] = change["draining"].clone();
         }
         true
+    }
+
+    /// `PUT` of keys or of a trust schema.
+    fn keep(&mut self, what: &str, body: Value) -> Value {
+        match what {
+            "keys" => self.keys = body["keys"].clone(),
+            _ => self.trust = body,
+        }
+        json!({"changed": true})
     }
 
     fn set_routes(&mut self, body: &Value) -> Option<Value> {
@@ -173,10 +183,7 @@ async fn serve(
             Some(answer) => answer,
             None => return refused(422, "face_unknown"),
         },
-        ("PUT", "keys") => {
-            service.keys = body["keys"].clone();
-            json!({"changed": true})
-        }
+        ("PUT", what @ ("keys" | "trust")) => service.keep(what, body),
         ("GET", "events") => json!({"events": service.events}),
         ("DELETE", "freeze") => json!({"frozen": false, "sent": kept, "dropped": 0}),
         ("GET", "drain") => json!({"draining": true, "pending": 0, "empty": true}),
