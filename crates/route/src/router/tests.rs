@@ -453,3 +453,81 @@ fn what_changes_together_is_published_together() {
     router.handle_timeout(Tick::from_ms(11));
     assert_eq!(router.group.svs().seq(), before + 2);
 }
+
+/// What `/net/p` advertises to so many destinations, as a deployed router does.
+fn advertised(count: usize) -> Vec<u8> {
+    let entry = |destination: Name, cost| crate::codec::AdvEntry {
+        destination,
+        next_hop: name("/net/p"),
+        cost,
+        other_cost: 16,
+        seq: None,
+        metric: None,
+    };
+    let far = (0..count).map(|i| entry(name(&format!("/net/far-away-{i:04}")), 3));
+    let entries = std::iter::once(entry(name("/net/p"), 0)).chain(far).collect();
+    let mut content = Vec::new();
+    crate::codec::Advert { entries, requests: Vec::new() }.write(&mut content);
+    content
+}
+
+/// Answers requests for segments of `content` for 300 ms; after each what is no answer: the segment again,
+/// and the next one before its turn. How many segments were asked for.
+fn serve_segments(router: &mut Router, from_ms: u64, content: &[u8]) -> usize {
+    let pieces: Vec<&[u8]> = content.chunks(8000).collect();
+    let mut last = Name::new();
+    last.append_segment(pieces.len() as u64 - 1);
+    let mut asked = 0;
+    for at in from_ms..from_ms + 300 {
+        let now = Tick::from_ms(at);
+        router.handle_timeout(now);
+        while let Some(sent) = router.poll_transmit(now) {
+            let Ok(interest) = Interest::parse(&sent.wire) else { continue };
+            let wanted = interest.name.last().and_then(onym_wire::Component::as_segment);
+            let is_advert = interest.name.components().any(|c| c.is_keyword(b"ADV"));
+            let Some(wanted) = wanted.filter(|_| is_advert) else { continue };
+            asked += 1;
+            let base = interest.name.drop_last(1).to_name();
+            for segment in [wanted + 1, wanted, wanted] {
+                let Some(piece) = pieces.get(usize::try_from(segment).unwrap()) else { continue };
+                let mut of = base.clone();
+                of.append_segment(segment);
+                let kind = SignatureInfo::of_kind(types::SIGNATURE_DIGEST_SHA256);
+                let final_block_id = last.as_ref().last();
+                let builder =
+                    DataBuilder { final_block_id, ..DataBuilder::new(of.as_ref(), piece) };
+                let mut wire = Vec::new();
+                let digest = |part: &[u8]| Ok::<_, ()>(onym_crypto::sha256(&[part]));
+                builder.write(&mut wire, &kind, digest).unwrap();
+                let pit_token = &sent.pit_token[..];
+                let incoming_face = Some(300);
+                let inbound = Inbound { wire: &wire, pit_token, nack: None, incoming_face };
+                router.receive(now, &inbound);
+                settle(router, now);
+            }
+        }
+        settle(router, now);
+    }
+    asked
+}
+
+#[test]
+fn an_advertisement_of_many_segments_is_taken_whole_whatever_comes_twice_or_before_its_turn() {
+    let mut router = router();
+    let content = advertised(600);
+    assert!(content.len() > 2 * 8000);
+    give(&mut router, Tick::from_ms(1), &hello(UNIX_MS / 1000, 1, UNIX_MS), Some(300));
+    let asked = serve_segments(&mut router, 2, &content);
+    assert_eq!((asked, router.table.routes().count()), (content.len().div_ceil(8000), 601));
+    // One that was cut changes nothing, and is not asked for again until there is a newer one.
+    let said = hello(UNIX_MS / 1000, 2, UNIX_MS + 4_000);
+    give(&mut router, Tick::from_ms(4_000), &said, Some(300));
+    let cut = &content[..content.len() - 3];
+    assert_eq!(serve_segments(&mut router, 4_001, cut), asked);
+    assert_eq!((router.counters().malformed, router.table.routes().count()), (1, 601));
+    // An empty one withdraws everything.
+    let said = hello(UNIX_MS / 1000, 3, UNIX_MS + 8_000);
+    give(&mut router, Tick::from_ms(8_000), &said, Some(300));
+    serve_segments(&mut router, 8_001, &advertised(0));
+    assert_eq!(router.table.routes().count(), 1);
+}

@@ -123,6 +123,16 @@ fn peers_without_numbers_are_followed_as_ndn_dv_is() {
     table.replace(PeerId(1), &advert(&[entry("d", "q", 14, None)]));
     turn(&mut table, 0);
     assert_eq!(hops(&table, "d"), [(1, 15)]);
+    for beyond in [16, 17, u64::MAX] {
+        let back = AdvEntry { other_cost: beyond, ..entry("d", "x", 2, None) };
+        table.replace(PeerId(1), &advert(&[back]));
+        turn(&mut table, 0);
+        assert_eq!(hops(&table, "d"), [], "no other way: {beyond}");
+    }
+    table.replace(PeerId(1), &advert(&[entry("d", "q", 1, None)]));
+    table.replace(PeerId(1), &advert(&[]));
+    turn(&mut table, 0);
+    assert_eq!(hops(&table, "d"), [], "all is withdrawn");
 }
 
 #[test]
