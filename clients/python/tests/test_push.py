@@ -13,6 +13,7 @@ from onym.push import (
     Data,
     Id,
     MalformedError,
+    Lost,
     Missed,
     Refused,
     RefusedError,
@@ -101,6 +102,7 @@ class PushTest(unittest.TestCase):
             Message(Kind.SCOPE_PUBLISHED, id=scope.octets),
             Message(Kind.DATA, id=ITEM.octets, payload=b"x"),
             Message(Kind.MISSED, number=3),
+            Message(Kind.MISSED, number=2, status=Status.NO_RENDEZVOUS),
             Message(Kind.STOP_PUBLISH, id=ITEM.octets),
             Message(Kind.STATUS, status=16, id=ITEM.octets),
         )
@@ -108,6 +110,7 @@ class PushTest(unittest.TestCase):
             ScopePublished(scope),
             Data(ITEM, b"x"),
             Missed(3),
+            Lost(2),
             StopPublish(ITEM),
             Refused(ITEM, Status.STOPPED),
         ]

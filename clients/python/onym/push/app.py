@@ -112,6 +112,13 @@ class Missed:
 
 
 @dataclass(frozen=True)
+class Lost:
+    """So many publications were lost on their way to the node of this application."""
+
+    count: int
+
+
+@dataclass(frozen=True)
 class Refused:
     """Data that was published without waiting for an answer was refused."""
 
@@ -119,7 +126,16 @@ class Refused:
     status: int
 
 
-Event = StartPublish | StopPublish | ScopePublished | ScopeUnpublished | Data | Missed | Refused
+Event = (
+    StartPublish
+    | StopPublish
+    | ScopePublished
+    | ScopeUnpublished
+    | Data
+    | Missed
+    | Lost
+    | Refused
+)
 
 
 class App:
@@ -415,6 +431,8 @@ class App:
                 self._events.append(Refused(Id(message.id), message.status or 0))
             case Kind.DATA:
                 self._delivery(message)
+            case Kind.MISSED if message.status == Status.NO_RENDEZVOUS:
+                self._events.append(Lost(message.number))
             case Kind.MISSED:
                 self._events.append(Missed(message.number))
             case Kind.START_PUBLISH:
