@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shutil
 import socket
 import subprocess
 import sys
@@ -56,6 +57,46 @@ def way_of(node: str, item: str) -> list[str]:
     return [str(route["table"]), str(route["filter"])]
 
 
+BY_STRATEGY = [
+    "DOMAIN_LOCAL: to subscribers",
+    "LINK_LOCAL: to a neighbour",
+    "BROADCAST: to all neighbours",
+    "IMPLICIT: by a filter",
+    "ALGORITHMIC_DOMAIN: the end",
+]
+
+
+@contextmanager
+def two_nodes() -> Iterator[tuple[str, str]]:
+    """Two neighbours; the first one, `a`, has all roles, the other one is `b`."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    first = ["push.node=a", "push.inside=1"]
+    first.append(f'push.link=[{{face="tcp4://127.0.0.1:{port}", number=2}}]')
+    second = ["push.node=b", "push.inside=3", "push.roles=[]"]
+    second += [f"faces.tcp.listen=127.0.0.1:{port}"]
+    second += ['push.link=[{face="tcp4://127.0.0.1:0", number=4}]']
+    with daemon(*second) as there, daemon(*first) as here:
+        yield here, there
+
+
+def strategies(program: list[str], here: str, there: str) -> list[str]:
+    """What the example `program` says that it heard, after it published by every strategy."""
+    listen = [*program, there, "listen"]
+    with subprocess.Popen(listen, stdout=subprocess.PIPE, text=True) as listener:
+        assert listener.stdout is not None
+        assert listener.stdout.readline() == "ready\n"
+        with App.open(here, "another") as another:
+            another.publish_scope(Id.parse("/1"))
+            another.publish_item(Id.parse("/1/2"))
+            assert another.event(LONG) == StartPublish(Id.parse("/1/2"))
+            way = way_of(here, "/1/2")
+        subprocess.run([*program, here, "publish", "b", *way], check=True, timeout=LONG)
+        said, _ = listener.communicate(timeout=LONG)
+    return said.splitlines()
+
+
 @unittest.skipUnless(PROGRAM, "ONYM does not name the program")
 class DaemonTest(unittest.TestCase):
     def test_what_one_application_publishes_another_gets_whatever_its_length(self) -> None:
@@ -97,38 +138,25 @@ class DaemonTest(unittest.TestCase):
             self.assertEqual(giver.event(LONG), StopPublish(item))
 
     def test_subscribers_are_told_by_which_strategy_a_publication_came(self) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        first = ["push.node=a", "push.inside=1"]
-        first.append(f'push.link=[{{face="tcp4://127.0.0.1:{port}", number=2}}]')
-        second = ["push.node=b", "push.inside=3", "push.roles=[]"]
-        second += [f"faces.tcp.listen=127.0.0.1:{port}"]
-        second += ['push.link=[{face="tcp4://127.0.0.1:0", number=4}]']
         example = pathlib.Path(__file__).parent.parent / "examples" / "strategies.py"
-        with daemon(*second) as there, daemon(*first) as here:
-            run = [sys.executable, str(example)]
-            listen = [*run, there, "listen"]
-            with subprocess.Popen(listen, stdout=subprocess.PIPE, text=True) as listener:
-                assert listener.stdout is not None
-                self.assertEqual(listener.stdout.readline(), "ready\n")
-                with App.open(here, "another") as another:
-                    another.publish_scope(Id.parse("/1"))
-                    another.publish_item(Id.parse("/1/2"))
-                    self.assertEqual(another.event(LONG), StartPublish(Id.parse("/1/2")))
-                    way = way_of(here, "/1/2")
-                publish = [*run, here, "publish", "b", *way]
-                subprocess.run(publish, check=True, timeout=LONG)
-                said, _ = listener.communicate(timeout=LONG)
+        with two_nodes() as (here, there):
+            said = strategies([sys.executable, str(example)], here, there)
+        self.assertEqual(said, BY_STRATEGY)
+
+    @unittest.skipUnless(shutil.which("make") and shutil.which("cc"), "make or cc is missing")
+    def test_the_library_for_c_publishes_by_every_strategy(self) -> None:
+        library = pathlib.Path(__file__).parents[2] / "c"
+        with tempfile.TemporaryDirectory() as out, two_nodes() as (here, there):
+            programs = [f"{out}/push_strategies", f"{out}/tests/push"]
+            flags = "CFLAGS=-O1 -Wall -Wextra -Werror"
+            make = ["make", "-s", "-C", str(library), f"OUT={out}", flags, *programs]
+            subprocess.run(make, check=True, timeout=LONG)
+            said = strategies([programs[0]], here, there)
+            subprocess.run([programs[1], here], check=True, timeout=LONG)
+        named = [line.partition(":") for line in said]
         self.assertEqual(
-            said.splitlines(),
-            [
-                "DOMAIN_LOCAL: to subscribers",
-                "LINK_LOCAL: to a neighbour",
-                "BROADCAST: to all neighbours",
-                "IMPLICIT: by a filter",
-                "ALGORITHMIC_DOMAIN: the end",
-            ],
+            [name.upper().replace("-", "_") + colon + text for name, colon, text in named],
+            BY_STRATEGY,
         )
 
 
