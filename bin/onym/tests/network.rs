@@ -4,6 +4,9 @@
 
 mod support;
 
+use onym_crypto::cert::{Issue, validity_of_days};
+use onym_crypto::edge::unix_now_ms;
+use onym_crypto::{Certificate, KeyType, PrivateKey, Signer};
 use std::fs;
 use std::net::UdpSocket;
 use std::os::unix::fs::PermissionsExt as _;
@@ -129,4 +132,72 @@ fn a_network_is_begun_and_joined_by_two_commands_and_then_routes() {
         assert!(!said.text().contains(&token), "the token in what was said");
     }
     assert!(!format!("{}{}{}", joined.out, joined.err, refused.err).contains(&token));
+}
+
+/// A certificate of the key with `left` of 90 days left.
+fn aged(name: onym_wire::NameRef<'_>, key: &PrivateKey, signer: &Signer, left: u32) -> Certificate {
+    let now_ms = unix_now_ms();
+    let request = Certificate::self_signed(name, key, now_ms).unwrap();
+    let mut validity = validity_of_days(now_ms, left);
+    // An hour more: so many whole days, however long the test takes.
+    validity.not_after.0 += 3600;
+    validity.not_before.0 = validity.not_after.0 - 90 * 86_400;
+    let issuer_id = onym_wire::Component::generic(b"NDNCERT");
+    Certificate::issue(&request, signer, &Issue { issuer_id, now_ms, validity }).unwrap()
+}
+
+/// Law: whoever operates a router whose certificate is in its last third, with an authority that
+/// does not answer, reads it in the log and in `doctor`, with the name of the certificate; and of a key of the store in `cert status` and `doctor`.
+#[test]
+fn a_certificate_in_its_last_third_is_told_everywhere_while_the_authority_is_away() {
+    let place = Place::new();
+    let init = ["network", "init", "/example", "--router", "/example/a", "--folder", "net"];
+    assert_eq!(place.run(&init).code, 0);
+    let read = |file: &str| fs::read_to_string(place.path("net").join(file)).unwrap();
+    let anchor = Certificate::from_text(&read("network.cert")).unwrap();
+    let [network, router] = ["net/network.key", "net/router.key"]
+        .map(|file| PrivateKey::from_pkcs8(&fs::read(place.path(file)).unwrap()).unwrap());
+    let signer = Signer::key(network, anchor.name().to_name());
+    let fresh = Certificate::from_text(&read("router.cert")).unwrap();
+    let router = aged(fresh.key_name(), &router, &signer, 20);
+    fs::write(place.path("net/router.cert"), router.to_text()).unwrap();
+    // Whoever has the network's key renews for itself: this one no longer has it.
+    fs::remove_file(place.path("net/network.key")).unwrap();
+
+    let config = place.path("net/onym.toml");
+    let mut command = place.command(&["daemon", "--config", config.to_str().unwrap()]);
+    for set in [
+        format!("faces.unix.path={}", place.path("nfd.sock").display()),
+        format!("faces.udp.listen=127.0.0.1:{}", port()),
+        "faces.udp.multicast=[]".into(),
+        "faces.tcp.listen=".into(),
+        "faces.websocket.listen=".into(),
+        "shards=1".into(),
+    ] {
+        command.args(["--set", &set]);
+    }
+    let mut daemon = Running::start(&mut command);
+    daemon.wait_for("expires soon: it is being renewed");
+    daemon.wait_for("not renewed: ");
+    let said = daemon.err.text();
+    let name = router.name().to_string();
+    for word in ["expires soon", "not renewed: "] {
+        let line = said.lines().find(|line| line.contains(word)).unwrap();
+        assert!(line.contains(&name) && line.contains("days_left=20"), "{line}");
+    }
+    let doctor = place.run(&["doctor", "--config", config.to_str().unwrap()]).out;
+    let line = format!("{name} has 20 days left: a third of its time");
+    assert!(doctor.contains(&line), "{doctor}");
+
+    // A key of the store.
+    let store = onym_crypto::store::KeyStore::new(place.path("keys"));
+    let user: onym_wire::Name = "/example/user/KEY/1".parse().unwrap();
+    let own = PrivateKey::generate(KeyType::Ed25519).unwrap();
+    let certificate = aged(user.as_ref(), &own, &signer, 10);
+    store.add_key(user.as_ref(), &own).unwrap();
+    store.add_certificate(&certificate).unwrap();
+    let status = place.run(&["cert", "status"]).out;
+    assert!(status.contains("RENEW NOW") && status.contains("/example/user/KEY/1/"), "{status}");
+    let doctor = place.run(&["doctor"]).out;
+    assert!(doctor.contains("/example/user/KEY/1 expires in 10 days"), "{doctor}");
 }

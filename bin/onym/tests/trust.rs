@@ -234,3 +234,32 @@ fn a_key_file_of_ndnd_is_imported_and_left_as_it_is() {
     let list = place.run(&["cert", "list"]);
     assert!(list.out.contains("/CAX/v=1795444859508"), "{}", list.out);
 }
+
+/// Law: a certificate is found by its full name, and by the name of its key, with or without the
+/// issuer, as ndnd, NDNts and ndn-cxx ask: then the newest that counts comes, and it is fresh.
+#[test]
+fn a_certificate_is_served_at_every_name_that_others_ask_by() {
+    let place = place();
+    let _daemon = place.daemon(&[]);
+    assert_eq!(place.run(&["key", "new", "/a/x"]).code, 0);
+    assert_eq!(place.run(&["cert", "self-sign", "/a/x"]).code, 0);
+    let rows = place.json(&["cert", "status"]);
+    let of = |row: &serde_json::Value| row["certificate"].as_str().unwrap().to_owned();
+    let mut names: Vec<onym_wire::Name> =
+        rows.as_array().unwrap().iter().map(|row| of(row).parse().unwrap()).collect();
+    names.sort();
+    let [old, new] = names.try_into().unwrap();
+    let mut serve = Running::start(&mut place.command(&["cert", "serve"]));
+    serve.wait_for("ready: ");
+    let peek = |name: &str, more: &[&str]| {
+        place.json(&[&["peek", name, "--fresh"], more].concat())["name"].clone()
+    };
+    for dropped in 1..=2 {
+        let prefix = new.as_ref().drop_last(dropped).to_string();
+        assert_eq!(peek(&prefix, &["--prefix"]), new.to_string(), "{prefix}");
+    }
+    // Last, because the node keeps both from here on.
+    for name in [&old, &new] {
+        assert_eq!(peek(&name.to_string(), &[]), name.to_string(), "by its full name");
+    }
+}

@@ -7,6 +7,7 @@ mod event;
 mod failures;
 mod judge;
 mod list;
+mod listed;
 mod record;
 mod refusal;
 mod revocation;

@@ -2,6 +2,7 @@
 //! same key, and one of those may have a chain to an anchor.
 
 use super::cache::Verified;
+use super::listed::Listed;
 use super::refusal::{Element, Refusal};
 use super::validator::Validator;
 use super::waiting::{State, Want};
@@ -11,50 +12,9 @@ use onym_crypto::Certificate;
 use onym_crypto::verify::Signed;
 use onym_wire::Name;
 use onym_wire::data::Data;
-use std::collections::{BTreeMap, VecDeque};
 
 /// Most certificates of a list that are tried.
 const TRIED_MAX: usize = 4;
-/// Keys whose newest list is remembered; for another one, the key of the oldest memory is forgotten.
-const KEYS_MAX: usize = 1024;
-
-/// What a list says: its version, and the certificates that are still to be tried.
-#[derive(Debug, Clone)]
-pub(super) struct Listed {
-    version: Option<u64>,
-    left: VecDeque<Name>,
-}
-
-/// The newest lists of keys, so that nobody brings back a certificate that its owner has taken off
-/// the list. A key is remembered once a list of it led to an anchor: strangers take no room.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Newest {
-    by_key: BTreeMap<[u8; 32], Option<u64>>,
-    order: VecDeque<[u8; 32]>,
-}
-
-impl Newest {
-    /// Whether a list that the key signed counts. A list without version is older than any with one.
-    fn takes(&mut self, key: &[u8; 32], version: Option<u64>) -> bool {
-        let Some(newest) = self.by_key.get_mut(key) else { return true };
-        let is_taken = version >= *newest;
-        *newest = version.max(*newest);
-        is_taken
-    }
-
-    fn remember(&mut self, key: [u8; 32], version: Option<u64>) {
-        let newest = self.by_key.entry(key).or_insert_with(|| {
-            self.order.push_back(key);
-            version
-        });
-        *newest = version.max(*newest);
-        if self.order.len() > KEYS_MAX
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.by_key.remove(&oldest);
-        }
-    }
-}
 
 impl Validator {
     /// Whether what is under way for `want` is a list.

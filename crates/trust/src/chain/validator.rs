@@ -4,7 +4,7 @@ use super::anchors::{AnchorError, Anchors, GroupChange};
 use super::cache::Cache;
 use super::event::{Event, Failure};
 use super::failures::Failures;
-use super::list::Newest;
+use super::listed::Newest;
 use super::refusal::Refusal;
 use super::revocation::{Records, Revoked};
 use super::waiting::Waiting;

@@ -2,7 +2,7 @@
 //! that is asked.
 
 use super::claim::{Context, OwnedClaim};
-use super::list::Listed;
+use super::listed::Listed;
 use super::revocation::Revoker;
 use onym_crypto::Certificate;
 use onym_wire::Name;

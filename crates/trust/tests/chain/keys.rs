@@ -1,9 +1,11 @@
 //! Keys and signatures that are not what they say.
 
 use super::world::{Form, NOW_MS, Party, certificate, chain, name, signed};
+use onym_crypto::verify::Signed;
 use onym_crypto::{Certificate, KeyType, PrivateKey, PublicKey, Signer};
 use onym_trust::chain::{Context, Limits, Refusal, Validator};
 use onym_trust::lvs::{Functions, Mode, Schema, compile};
+use onym_wire::Interest;
 use onym_wire::data::{Data, DataBuilder};
 use onym_wire::signature::{KeyLocator, SignatureInfo};
 use std::sync::Arc;
@@ -62,16 +64,29 @@ fn the_recorded_signatures_are_made_again() {
         der.extend(first..first + 32);
         PrivateKey::from_pkcs8(&der).unwrap()
     };
-    for (word, seed_at, signer) in [("CERT", 0, 0), ("CERT2", 32, 0), ("DATA", 0, 32)] {
+    for (word, signer, content) in [
+        ("CERT", 0, Some(0)),
+        ("CERT2", 0, Some(32)),
+        ("DATA", 32, None),
+        ("CROSSSCHEMA", 0, None),
+        ("DATA-CROSS", 0, None),
+        ("NDNDKEY", 0, None),
+    ] {
         let wire = recorded(word);
         let data = Data::parse(&wire).unwrap();
         let mut signature = Vec::new();
         seed(signer).sign(&[data.signed_range], &mut signature).unwrap();
         assert_eq!(signature, data.signature_value, "{word}");
-        if word != "DATA" {
-            assert_eq!(data.content, seed(seed_at).spki(), "{word}");
+        if let Some(content) = content {
+            assert_eq!(data.content, seed(content).spki(), "{word}");
         }
     }
+    // A right Ed25519 signature is the one that is made, and an HMAC is made to be compared.
+    let (ed25519, hmac) = (recorded("SI-ED"), recorded("SI-HMAC"));
+    let [ed25519, hmac] = [&ed25519, &hmac].map(|wire| Interest::parse(wire).unwrap());
+    let key = seed(32).public_key().unwrap();
+    assert!(Signed::interest(&ed25519).unwrap().verify_key(&key).is_ok());
+    assert!(Signed::interest(&hmac).unwrap().verify_hmac(&[0; 16]).is_ok());
     // NDNts' P-256 certificate and ndnd's RSA-free key packet.
     let bag = recorded("SAFEBAG");
     let opened = onym_crypto::SafeBag::parse(&bag).unwrap();
