@@ -16,9 +16,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod call;
 mod exchange;
 mod inbox;
 mod said;
+mod token;
 
 pub use said::{Error, Event, NodeInfo, Publication, Sent};
 

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod call;
 mod full;
 mod late;
 mod order;
