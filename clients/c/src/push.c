@@ -21,6 +21,7 @@ enum {
 	ANSWER_MS = 30000,           // longer than a dispatcher looks for a rendezvous
 	EVENTS_MAX = 65536,          // that wait; publications beyond are missed, others -ENOBUFS at twice that
 	OCTETS_MAX = 16 << 20,       // of publications that wait
+	LENGTH_MAX = 1 << 30,        // of a publication, whatever a node grants
 };
 
 enum kind { PUBLISH = 8, REGISTER = 9, RETAIN = 10, STATUS = 106, REGISTERED = 110 };
@@ -472,7 +473,7 @@ static int register_as(struct onym_push *app, const char *name)
 		return error;
 	if (app->answer.kind != REGISTERED)
 		return -EACCES;
-	app->length_max = app->answer.length;
+	app->length_max = app->answer.length < LENGTH_MAX ? app->answer.length : LENGTH_MAX;
 	return 0;
 }
 

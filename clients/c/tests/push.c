@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* push NODE: what the library says and hears, against a node with a push half. */
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <onym/push.h>
 
@@ -110,6 +114,80 @@ static void long_publications(const char *node)
 	free(payload);
 }
 
+/* A node that grants any length, and then says `said`. */
+struct hostile {
+	int fd;
+	const uint8_t *said;
+	size_t len;
+};
+
+static void *play(void *arg)
+{
+	static const uint8_t granted[] = { 0xf2, 16, 1, 110, 0, 0, 0, 1, 65, 8, 255, 255, 255, 255, 255, 255, 255, 255 };
+	const struct hostile *node = arg;
+	uint8_t octets[512];
+	int fd = accept(node->fd, NULL, NULL);
+
+	CHECK(fd >= 0 && read(fd, octets, sizeof(octets)) > 0);
+	CHECK(write(fd, granted, sizeof(granted)) == sizeof(granted));
+	CHECK(write(fd, node->said, node->len) == (ssize_t)node->len);
+	while (read(fd, octets, sizeof(octets)) > 0)
+		;
+	close(fd);
+	return NULL;
+}
+
+/* What a node says that it never should ends the connection, and takes no memory that it claims. */
+static void hostile_nodes(void)
+{
+	static const uint8_t huge[] = {
+		0xf2, 32, 1, 104, 0, 0, 0, 0, 65, 8, 255, 255, 255, 255, 255, 255, 255, 128, 67, 1, 0, 71, 11,
+		'o', 'n', 'y', 'm', ' ', 'p', 'a', 'y', 'l', 'o', 'a',
+	};
+	static const uint8_t behind[] = { 0xf2, 15, 1, 104, 0, 0, 0, 0, 65, 1, 9, 67, 1, 4, 71, 1, 'x' };
+	static const uint8_t beyond[] = { 0xf2, 17, 1, 104, 0, 0, 0, 0, 65, 1, 2, 67, 1, 0, 71, 3, 'x', 'y', 'z' };
+	static const uint8_t id[] = { 0xf2, 11, 1, 104, 0, 0, 0, 0, 1, 3, 7, 7, 7 };
+	static const uint8_t field[] = { 0xf2, 9, 1, 100, 0, 0, 0, 0, 1, 8, 7 };
+	static const uint8_t number[] = { 0xf2, 11, 1, 109, 0, 0, 0, 0, 25, 3, 1, 2, 3 };
+	static const uint8_t empty[] = { 0xf2, 0 };
+	static const uint8_t version[] = { 0xf2, 6, 9, 104, 0, 0, 0, 0 };
+	static const uint8_t endless[] = { 0xf2, 254, 255, 255, 255, 255 };
+	static const struct hostile all[] = {
+		{ 0, huge, sizeof(huge) }, { 0, behind, sizeof(behind) }, { 0, beyond, sizeof(beyond) },
+		{ 0, id, sizeof(id) }, { 0, field, sizeof(field) }, { 0, number, sizeof(number) },
+		{ 0, empty, sizeof(empty) }, { 0, version, sizeof(version) }, { 0, endless, sizeof(endless) },
+	};
+	char folder[] = "/tmp/onym-push-XXXXXX";
+	struct sockaddr_un where = { .sun_family = AF_UNIX };
+
+	CHECK(mkdtemp(folder));
+	snprintf(where.sun_path, sizeof(where.sun_path), "%s/node.sock", folder);
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+		struct hostile node = all[i];
+		struct onym_push *app;
+		struct onym_push_event event;
+		pthread_t thread;
+		int got;
+
+		node.fd = socket(AF_UNIX, SOCK_STREAM, 0);
+		CHECK(node.fd >= 0 && !bind(node.fd, (struct sockaddr *)&where, sizeof(where)) && !listen(node.fd, 1));
+		CHECK(!pthread_create(&thread, NULL, play, &node));
+		app = onym_push_open(where.sun_path, "x");
+		/* It may come with the grant, or behind it. */
+		got = app ? onym_push_event(app, &event, node.said == endless ? 50 : PATIENCE) : -errno;
+		CHECK(!app || onym_push_length_max(app) <= 1 << 30);
+		if (got != (node.said == endless ? 0 : -EPROTO)) {
+			fprintf(stderr, "hostile node %zu: %d\n", i, got);
+			exit(1);
+		}
+		onym_push_close(app);
+		CHECK(!pthread_join(thread, NULL));
+		close(node.fd);
+		unlink(where.sun_path);
+	}
+	rmdir(folder);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2) {
@@ -119,6 +197,7 @@ int main(int argc, char **argv)
 	identifiers();
 	routes();
 	CHECK(!onym_push_open("/nonexistent/onym.sock", "x") && errno == ENOENT);
+	hostile_nodes();
 	long_publications(argv[1]);
 	puts("ok");
 	return 0;
