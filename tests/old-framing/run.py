@@ -120,8 +120,8 @@ def setns(fd: int) -> None:
         raise OSError(ctypes.get_errno(), "setns")
 
 
-def heard(app: App, payload: bytes, item: Id = ITEM) -> bool:
-    return app.event(0.2) == Data(item, payload)
+def heard(app: App, payload: bytes, item: Id = ITEM, by: Strategy = Strategy.IMPLICIT) -> bool:
+    return app.event(0.2) == Data(item, payload, by)
 
 
 def publish(giver: App, filter_: bytes, payload: bytes, is_there: Callable[[], bool]) -> None:
@@ -177,7 +177,7 @@ def check(onym: str, stack: ExitStack) -> None:
 
     def sent_to_all() -> bool:
         wire.send(head + old_frame(b"\xff" * 32, b"to all", FOR_ALL))
-        return heard(apps["a"], b"to all", FOR_ALL)
+        return heard(apps["a"], b"to all", FOR_ALL, Strategy.BROADCAST)
 
     apps["a"].subscribe_item(FOR_ALL, Strategy.BROADCAST)
     until(sent_to_all, "the publication for neighbours")
