@@ -257,7 +257,7 @@ fn run(place: &Place, mood: Mood) -> Vec<String> {
 }
 
 /// Cases at the same time.
-const PARTS: usize = 8;
+const PARTS: usize = 24;
 
 /// One case as text and as JSON; the forms that had hostile text in them, made plain.
 fn try_case(
