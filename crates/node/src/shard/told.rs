@@ -112,9 +112,20 @@ impl Shard {
         if !self.may_deliver(io) {
             return;
         }
+        let waits = |push: &super::push::PushSide| {
+            push.peers[shard].as_ref().is_some_and(|peer| peer.parcels_from.waits())
+        };
+        if !self.push.as_ref().is_some_and(waits) {
+            return;
+        }
+        // What was told before the parcel was sent is delivered before it, publications too.
+        self.take_told(io);
+        self.hand_out_own(io);
+        if !self.may_deliver(io) {
+            return;
+        }
         let of = |push: &mut super::push::PushSide| push.peers[shard].as_mut()?.parcels_from.next();
         let Some(parcel) = self.push.as_mut().and_then(of) else { return };
-        self.take_told(io);
         let mut rest = Rest { from: Some(shard), parcel, at: Reached::default() };
         let delivered = self.deliver(io, &mut rest.parcel, &mut rest.at);
         self.delivered(delivered, rest);
