@@ -17,7 +17,7 @@ fn port() -> u16 {
 }
 
 /// A daemon by the configuration in the folder `net` of its place, listening at `port`.
-fn daemon(place: &Place, port: u16) -> Running {
+fn starting(place: &Place, port: u16) -> Running {
     let config = place.path("net/onym.toml");
     let mut command = place.command(&["daemon", "--config", config.to_str().unwrap()]);
     for set in [
@@ -30,7 +30,12 @@ fn daemon(place: &Place, port: u16) -> Running {
     ] {
         command.args(["--set", &set]);
     }
-    let mut daemon = Running::start(&mut command);
+    Running::start(&mut command)
+}
+
+/// A node of the place, which is ready.
+fn daemon(place: &Place, port: u16) -> Running {
+    let mut daemon = starting(place, port);
     daemon.wait_for("ready\n");
     daemon
 }
@@ -164,19 +169,7 @@ fn a_certificate_in_its_last_third_is_told_everywhere_while_the_authority_is_awa
     // Whoever has the network's key renews for itself: this one no longer has it.
     fs::remove_file(place.path("net/network.key")).unwrap();
 
-    let config = place.path("net/onym.toml");
-    let mut command = place.command(&["daemon", "--config", config.to_str().unwrap()]);
-    for set in [
-        format!("faces.unix.path={}", place.path("nfd.sock").display()),
-        format!("faces.udp.listen=127.0.0.1:{}", port()),
-        "faces.udp.multicast=[]".into(),
-        "faces.tcp.listen=".into(),
-        "faces.websocket.listen=".into(),
-        "shards=1".into(),
-    ] {
-        command.args(["--set", &set]);
-    }
-    let mut daemon = Running::start(&mut command);
+    let mut daemon = starting(place, port());
     daemon.wait_for("expires soon: it is being renewed");
     daemon.wait_for("not renewed: ");
     let said = daemon.err.text();
