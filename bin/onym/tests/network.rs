@@ -17,7 +17,7 @@ fn port() -> u16 {
 }
 
 /// A daemon by the configuration in the folder `net` of its place, listening at `port`.
-fn starting(place: &Place, port: u16) -> Running {
+fn daemon(place: &Place, port: u16) -> Running {
     let config = place.path("net/onym.toml");
     let mut command = place.command(&["daemon", "--config", config.to_str().unwrap()]);
     for set in [
@@ -30,12 +30,7 @@ fn starting(place: &Place, port: u16) -> Running {
     ] {
         command.args(["--set", &set]);
     }
-    Running::start(&mut command)
-}
-
-/// A node of the place, which is ready.
-fn daemon(place: &Place, port: u16) -> Running {
-    let mut daemon = starting(place, port);
+    let mut daemon = Running::start(&mut command);
     daemon.wait_for("ready\n");
     daemon
 }
@@ -169,7 +164,19 @@ fn a_certificate_in_its_last_third_is_told_everywhere_while_the_authority_is_awa
     // Whoever has the network's key renews for itself: this one no longer has it.
     fs::remove_file(place.path("net/network.key")).unwrap();
 
-    let mut daemon = starting(place, port());
+    let config = place.path("net/onym.toml");
+    let mut command = place.command(&["daemon", "--config", config.to_str().unwrap()]);
+    for set in [
+        format!("faces.unix.path={}", place.path("nfd.sock").display()),
+        format!("faces.udp.listen=127.0.0.1:{}", port()),
+        "faces.udp.multicast=[]".into(),
+        "faces.tcp.listen=".into(),
+        "faces.websocket.listen=".into(),
+        "shards=1".into(),
+    ] {
+        command.args(["--set", &set]);
+    }
+    let mut daemon = Running::start(&mut command);
     daemon.wait_for("expires soon: it is being renewed");
     daemon.wait_for("not renewed: ");
     let said = daemon.err.text();
