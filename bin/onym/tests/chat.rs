@@ -6,7 +6,7 @@ mod support;
 
 use std::io::Write as _;
 use std::process::{ChildStdin, Command, Stdio};
-use support::{Place, Running};
+use support::{Place, Running, wait_until};
 
 struct Member {
     running: Running,
@@ -28,7 +28,7 @@ impl Member {
 
     fn hears(&mut self, line: &str) {
         let running = &mut self.running;
-        support::wait_until(line, || running.out.text().lines().any(|l| l == line));
+        wait_until(line, || running.out.text().lines().any(|l| l == line));
     }
 }
 
@@ -97,6 +97,36 @@ fn a_chat_ends_after_its_input_when_told_and_speaks_json() {
     alice.say("done");
     let Member { mut running, keys } = alice;
     drop(keys);
-    support::wait_until("the line", || bob.running.out.text().contains("\"text\":\"done\""));
-    support::wait_until("the end", || !running.runs());
+    wait_until("the line", || bob.running.out.text().contains("\"text\":\"done\""));
+    wait_until("the end", || !running.runs());
+}
+
+/// ndnd's example `std/examples/svs/alo-history`, where it is on PATH under that name.
+#[test]
+fn members_of_ndnds_library_and_ours_read_each_other() {
+    let place = Place::new();
+    let mut theirs = Command::new("alo-history");
+    theirs.arg("/theirs").current_dir(place.path("."));
+    theirs.env("NDN_CLIENT_TRANSPORT", format!("unix://{}", place.path("nfd.sock").display()));
+    if let Err(error) = Command::new("alo-history").current_dir(place.path(".")).output() {
+        println!("skipped: alo-history of ndnd is not on PATH: {error}");
+        return;
+    }
+    let _daemon = place.daemon(&[]);
+    let (reader, writer) = std::io::pipe().unwrap();
+    let theirs = Running::start(theirs.stdin(Stdio::from(reader)));
+    let mut keys = ChildStdin::from(std::os::fd::OwnedFd::from(writer));
+    wait_until("their member", || theirs.err.text().contains("Joined"));
+    let mut ours = Member::join(&mut place.command(&["chat", "/ndn/svs", "--as", "/ours"]));
+    ours.hears("/theirs: Entered the chat room");
+    ours.say("hello");
+    wait_until("our line", || theirs.out.text().lines().any(|line| line == "/ours: hello"));
+    writeln!(keys, "hello, ours").unwrap();
+    ours.hears("/theirs: hello, ours");
+    // A snapshot of ten lines, and what follows it.
+    for n in 1..=25 {
+        ours.say(&format!("line {n}"));
+    }
+    let their_lines = || theirs.out.text().lines().filter(|l| l.starts_with("/ours: line")).count();
+    wait_until("all lines", || their_lines() == 25);
 }

@@ -131,6 +131,8 @@ catalogue! {
         "Times the measured cost of a link changed.";
     ROUTE_PROBES_LOST: Counter Count "onym_route_probes_lost_total" [] on Router,
         "Probes of links without an answer.";
+    ROUTE_DOUBTS: Counter Count "onym_route_doubts_total" [] on Router,
+        "Times a neighbour was asked for a sign of life because the network said that nobody is there.";
     ROUTE_COMMANDS: Counter Count "onym_route_commands_total" ["result"] on Router,
         "Commands for the forwarder, by result (done, failed).";
 

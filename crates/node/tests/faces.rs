@@ -7,7 +7,9 @@ mod support;
 use onym_face::Listener as _;
 use onym_node::config::Config;
 use onym_pubsub::DomainKey;
-use onym_wire::mgmt::{ControlParameters, Persistency};
+use onym_wire::mgmt::{
+    Block as _, ControlParameters, FaceEventKind, FaceEventNotification, Persistency,
+};
 use onym_wire::push::{Control, FrameBuilder, Kind, Label, Route, RouteBuf, Strategy, reserved};
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, UdpSocket};
@@ -100,6 +102,42 @@ fn an_idle_on_demand_datagram_face_is_closed_and_a_stream_is_not() {
     udp.interest("/nowhere/again");
     udp.take_nack();
     assert_eq!(node.faces().unwrap().len(), 2);
+}
+
+#[test]
+fn a_face_ends_by_a_refusal_only_when_its_peer_is_silent() {
+    let (node, _dir) = node_with_sockets(&[]);
+    let (mut watcher, mut producer) = (unix_app(&node), unix_app(&node));
+    let p = ControlParameters { name: Some("/a".parse().unwrap()), ..ControlParameters::default() };
+    assert_eq!(producer.command("/localhost/nfd", "rib/register", &p).code, 200);
+    let mut seq = 0;
+    // A peer asks and is away when the answer comes: its host refuses the answer.
+    let mut refused = |uri: &str| {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.connect(node.bound().udp[0]).unwrap();
+        socket.send(&support::interest_wire(uri, 7)).unwrap();
+        assert_eq!(producer.take_interest().0.to_string(), uri);
+        let local = socket.local_addr().unwrap();
+        drop(socket);
+        producer.data(uri, b"here");
+        loop {
+            watcher.interest(&format!("/localhost/nfd/faces/events/seq={seq}"));
+            seq += 1;
+            let event = FaceEventNotification::parse(&watcher.take_data().1).unwrap();
+            if event.kind == FaceEventKind::Refused {
+                return (local, event.face_id);
+            }
+        }
+    };
+    let (local, there) = refused("/a/there");
+    let back = UdpSocket::bind(local).unwrap();
+    back.connect(node.bound().udp[0]).unwrap();
+    back.send(&support::interest_wire("/nowhere", 7)).unwrap();
+    let (_, gone) = refused("/a/gone");
+    let faces = || node.faces().unwrap().into_iter().map(|f| u64::from(f.id.0));
+    assert!(faces().any(|id| id == gone), "not at once");
+    until("the face of the silent one is closed", || faces().all(|id| id != gone));
+    assert!(faces().any(|id| id == there), "the other one was heard");
 }
 
 #[test]

@@ -112,6 +112,7 @@ impl Source for Seen {
         page.single(&m::ROUTE_CHANGES, c.route_changes)?;
         page.single(&m::ROUTE_COST_CHANGES, c.cost_changes)?;
         page.single(&m::ROUTE_PROBES_LOST, c.probes_lost)?;
+        page.single(&m::ROUTE_DOUBTS, c.doubts)?;
         let mut left = page.family(&m::ROUTE_CERTIFICATE)?;
         let now_s = i64::try_from(unix_now_ms() / 1000).unwrap_or(i64::MAX);
         for (of, until) in [("router", f.certificate_until), ("anchor", f.anchor_until)] {

@@ -36,6 +36,8 @@ fn a_line_of_three_finds_its_ways_and_loses_and_finds_another_one() {
     let _d = node("d", &[a.port, c.port], PATIENT);
     let both = |node: &Node| node.place.run(&["route", "table"]).out.contains("/net/d (2)");
     wait_until("an equal way", || both(&c));
+    let shared = c.place.run(&["strategy", "list"]).out;
+    assert!(shared.contains("equal~flow"), "equal ways share what there is: {shared}");
     b.daemon.kill();
     let other = took("the other way", || reaches(&c, "/net/a", "/net/d"));
     println!("the middle was killed; the other way is taken after {other:?}");

@@ -4,6 +4,7 @@
 use super::retx::{bad, unknown};
 use super::{Action, Ctx, Parameters, Retx, Strategy, StrategyError, Suppression};
 use onym_tables::FaceId;
+use onym_tables::fib::NextHop;
 use onym_tables::hash::component_end;
 use onym_wire::lp::NackReason;
 
@@ -35,9 +36,17 @@ impl BestRoute {
     }
 
     /// Of the eligible next hops of lowest cost the one that has this flow.
-    #[cold]
     fn shared(ctx: &Ctx<'_>, ingress: FaceId) -> Option<FaceId> {
-        let lowest = ctx.eligible(ingress).next()?;
+        let mut eligible = ctx.eligible(ingress);
+        let lowest = eligible.next()?;
+        match eligible.next() {
+            Some(hop) if hop.cost == lowest.cost => Self::chosen(ctx, ingress, lowest),
+            _ => Some(lowest.face),
+        }
+    }
+
+    #[cold]
+    fn chosen(ctx: &Ctx<'_>, ingress: FaceId, lowest: NextHop) -> Option<FaceId> {
         let equal = ctx.eligible(ingress).take_while(|hop| hop.cost == lowest.cost);
         // By face, so that a next hop that comes or goes moves its own flows only; keyed, so that two
         // nodes in a row do not choose alike.

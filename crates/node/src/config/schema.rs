@@ -45,7 +45,8 @@ pub struct Config {
     pub reassembly: Reassembly,
     /// Strategy by prefix: `"/prefix" = "name"`, with parameters as in
     /// `"/prefix" = "/localhost/nfd/strategy/asf/v=5/probing-interval~30000"`. Names without a slash
-    /// are looked for under `/localhost/nfd/strategy`.
+    /// are looked for under `/localhost/nfd/strategy`. `"/"` is for all other names: `best-route` without
+    /// it, and `best-route/v=5/equal~flow` in a node with routing, where equal ways share what there is.
     pub strategy: BTreeMap<String, String>,
     /// Registration of prefixes.
     pub rib: Rib,

@@ -35,6 +35,7 @@ impl<'a> Applier<'a> {
     /// A sentence with the key and what is wrong.
     pub(super) fn all(&mut self) -> Result<(), String> {
         self.regions();
+        self.strategy("/", self.everywhere())?;
         self.strategies(&Config::default())?;
         for prefix in ["/localhost/nfd", "/localhost/onym"] {
             self.route_internal(prefix, 0);
@@ -98,13 +99,20 @@ impl<'a> Applier<'a> {
         self.route_internal("/localhop/nfd", if is_on { 0 } else { COST_LOCALHOP_OFF });
     }
 
+    /// The strategy of all names without another one. Routing finds equal ways, so that they share
+    /// what there is.
+    fn everywhere(&self) -> &'static str {
+        let is_routed = !self.plane.settings.config.routing.network.is_empty();
+        if is_routed { "best-route/v=5/equal~flow" } else { "best-route" }
+    }
+
     /// Sets the strategies of the configuration and unsets those that only `old` has.
     fn strategies(&self, old: &Config) -> Result<(), String> {
         let new = &self.plane.settings.config.strategy;
         for prefix in old.strategy.keys().filter(|p| !new.contains_key(*p)) {
             if let Ok(name) = prefix.parse::<Name>() {
                 if name.as_ref().is_empty() {
-                    self.strategy("/", "best-route")?;
+                    self.strategy("/", self.everywhere())?;
                 } else {
                     self.plane.shards.strategy_unset(name.as_ref());
                 }

@@ -4,7 +4,7 @@
 
 use super::Io;
 use super::dial::{Asked, Dialed, Dialer, NotDialed, Purpose, Ways};
-use super::faces::{Block, Faces, NewFace, Newcomer, Origin, Record, room};
+use super::faces::{Block, Doubt, Faces, NewFace, Newcomer, Origin, Record, room};
 use super::listeners::Listeners;
 use super::push::PushHalf;
 use super::routes::Routes;
@@ -23,6 +23,9 @@ use onym_tables::{FaceId, Tick};
 use onym_wire::faceuri::FaceUri;
 use onym_wire::mgmt::{Persistency, Scope};
 use std::time::Duration;
+
+/// How long a peer may be silent after the network said that it is not there.
+const DOUBT: Duration = Duration::from_secs(2);
 
 /// What management is to be told when it is not at work.
 #[derive(Debug)]
@@ -288,14 +291,16 @@ impl Plane {
 
     /// The transport of a face had an error that it may survive.
     pub(super) fn face_erred(&mut self, id: FaceId, reason: &str) {
-        match self.faces.get(id).map(|record| record.persistency) {
-            None => {}
-            Some(Persistency::OnDemand) => _ = self.face_remove(id, reason),
-            Some(_) => {
-                tracing::debug!(face = id.0, reason, "an error that the face survives");
-                self.tell(id, Event::Refused);
-            }
+        let now = self.clock.now();
+        let in_frames =
+            |shards: &Shards| shards.owner_counters().get(&id).map_or(0, |c| c.traffic.in_frames);
+        let Some(record) = self.faces.get_mut(id) else { return };
+        if record.persistency == Persistency::OnDemand && record.doubt.is_none() {
+            let in_frames = in_frames(&self.shards);
+            record.doubt = Some(Doubt { in_frames, until: now + DOUBT });
         }
+        tracing::debug!(face = id.0, reason, "an error that the face survives");
+        self.tell(id, Event::Refused);
     }
 
     /// The transport of a face ended.
@@ -351,6 +356,11 @@ impl Plane {
     pub(super) fn handle_timeout(&mut self, io: &mut Io) {
         let now = io.now;
         self.reconnect(io);
+        if self.faces.has_doubts(now) {
+            for id in self.faces.silent(&self.shards.owner_counters(), now) {
+                self.face_remove(id, "nobody is there");
+            }
+        }
         if self.faces.next_idle_check <= now {
             let timeout = self.settings.idle_timeout();
             self.faces.next_idle_check = now + timeout / 2;

@@ -8,6 +8,7 @@ mod record;
 pub(super) mod room;
 
 pub(super) use block::{Block, Newcomer};
+pub(super) use record::Doubt;
 pub(crate) use record::{NewFace, Origin, Record};
 
 use crate::counts::LinkSums;
@@ -115,8 +116,26 @@ impl Faces {
     }
 
     pub(super) fn poll_timeout(&self) -> Tick {
-        let reconnect = self.iter().map(|r| r.reconnect).min();
-        reconnect.unwrap_or(Tick::NEVER).min(self.next_idle_check)
+        let due = |r: &Record| r.reconnect.min(r.doubt.map_or(Tick::NEVER, |doubt| doubt.until));
+        self.iter().map(due).min().unwrap_or(Tick::NEVER).min(self.next_idle_check)
+    }
+
+    /// Whether the time of a doubted face is over.
+    pub(super) fn has_doubts(&self, now: Tick) -> bool {
+        self.iter().any(|r| r.doubt.is_some_and(|doubt| doubt.until <= now))
+    }
+
+    /// Ends the doubts whose time is over; the faces whose peers were silent meanwhile.
+    pub(super) fn silent(&mut self, counters: &FaceMap<OwnerCounters>, now: Tick) -> Vec<FaceId> {
+        let mut silent = Vec::new();
+        for record in self.records.values_mut() {
+            let Some(doubt) = record.doubt.filter(|doubt| doubt.until <= now) else { continue };
+            record.doubt = None;
+            if counters.get(&record.id).map_or(0, |c| c.traffic.in_frames) == doubt.in_frames {
+                silent.push(record.id);
+            }
+        }
+        silent
     }
 
     /// Notes which faces had traffic since this was called last.

@@ -49,6 +49,8 @@ pub(crate) struct Record {
     pub(crate) backoff: Duration,
     /// When it is connected again.
     pub(crate) reconnect: Tick,
+    /// The network said that nobody is there, which its peer can prove wrong.
+    pub(in crate::control) doubt: Option<Doubt>,
     /// Frames counted when it was last looked at, and when they last changed.
     pub(crate) frames: u64,
     pub(crate) active: Tick,
@@ -122,6 +124,16 @@ impl Ends {
     }
 }
 
+/// A face that the network said leads nowhere. Anybody can forge that, so the face ends only when its
+/// peer stays silent.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::control) struct Doubt {
+    /// Frames of the peer so far.
+    pub(in crate::control) in_frames: u64,
+    /// Without another one until then the face ends.
+    pub(in crate::control) until: Tick,
+}
+
 impl Record {
     /// The record of a new face that the shard `owner` does the I/O of.
     pub(in crate::control) fn new(
@@ -166,6 +178,7 @@ impl Record {
             target: new.target.clone(),
             backoff: Duration::from_millis(defaults.reconnect_min_ms),
             reconnect: if new.io.is_some() { Tick::NEVER } else { now },
+            doubt: None,
             frames: 0,
             active: now,
             origin: new.origin,
