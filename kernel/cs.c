@@ -4,13 +4,11 @@
  * name, and for CanBePrefix in the canonical order of names, which is that of
  * their octets.
  *
- * Bucket locks cover chains, cs->order_lock the order, cs->lock the queue and
- * the sums; none is held together with another. A packet that is evicted is
- * marked dead and out of the queue first; then it leaves its chain and the
- * order.
+ * Chains are read under RCU, and bucket locks are for who changes them;
+ * cs->order_lock covers the order, cs->lock the queue and the sums. None is held
+ * together with another. A packet that is evicted is marked dead and out of the
+ * queue first; then it leaves its chain and the order.
  */
-#include <crypto/sha2.h>
-
 #include "nnet.h"
 
 int nnet_cs_init(struct nnet_net *nn)
@@ -26,7 +24,7 @@ int nnet_cs_init(struct nnet_net *nn)
 	cs->admit = true;
 	cs->serve = true;
 	cs->unsolicited = NNET_UNSOLICITED_DROP;
-	return nnet_table_init(&cs->table, nnet_hash_bits, nnet_lock_scheme);
+	return nnet_table_init(&cs->table, nnet_hash_bits);
 }
 
 void nnet_cs_sum(struct nnet_net *nn, struct nnet_cs_sums *s)
@@ -137,12 +135,11 @@ out:
 /* Takes a dead packet out of its chain and the order. */
 static void nnet_cs_unlink(struct nnet_cs *cs, struct nnet_cs_packet *p)
 {
-	struct nnet_table *t = &cs->table;
-	struct nnet_bucket *b = nnet_bucket(t, p->hash);
+	struct nnet_bucket *b = nnet_bucket(&cs->table, p->hash);
 
-	nnet_write_lock(t, b);
+	spin_lock_bh(&b->lock);
 	hlist_del_rcu(&p->node);
-	nnet_write_unlock(t, b);
+	spin_unlock_bh(&b->lock);
 	spin_lock_bh(&cs->order_lock);
 	rb_erase(&p->order, &cs->order);
 	RB_CLEAR_NODE(&p->order);
@@ -263,12 +260,10 @@ static struct nnet_cs_packet *nnet_cs_probe(struct nnet_net *nn,
 					    const struct nnet_view *v, u64 hash,
 					    u16 len, const u8 *digest)
 {
-	struct nnet_table *t = &nn->cs.table;
-	struct nnet_bucket *b = nnet_bucket(t, hash);
+	struct nnet_bucket *b = nnet_bucket(&nn->cs.table, hash);
 	struct nnet_cs_packet *p, *found = NULL;
 
 	rcu_read_lock();
-	nnet_read_lock(t, b);
 	hlist_for_each_entry_rcu(p, &b->head, node, true) {
 		if (!nnet_cs_named(p, hash, v->name, len) ||
 		    READ_ONCE(p->dead) ||
@@ -284,7 +279,6 @@ static struct nnet_cs_packet *nnet_cs_probe(struct nnet_net *nn,
 			break;
 		}
 	}
-	nnet_read_unlock(t, b);
 	rcu_read_unlock();
 	return found;
 }
@@ -389,13 +383,11 @@ static bool nnet_cs_refresh(struct nnet_net *nn, const struct sk_buff *skb,
 			    const struct nnet_view *v,
 			    const struct nnet_key *key)
 {
-	struct nnet_table *t = &nn->cs.table;
-	struct nnet_bucket *b = nnet_bucket(t, key->full);
+	struct nnet_bucket *b = nnet_bucket(&nn->cs.table, key->full);
 	struct nnet_cs_packet *p;
 	bool found = false;
 
 	rcu_read_lock();
-	nnet_read_lock(t, b);
 	hlist_for_each_entry_rcu(p, &b->head, node, true) {
 		if (p->hash == key->full && p->name_len == v->name_len &&
 		    p->skb->len == skb->len && !READ_ONCE(p->dead) &&
@@ -406,7 +398,6 @@ static bool nnet_cs_refresh(struct nnet_net *nn, const struct sk_buff *skb,
 			break;
 		}
 	}
-	nnet_read_unlock(t, b);
 	rcu_read_unlock();
 	return found;
 }
@@ -458,12 +449,11 @@ static struct nnet_cs_packet *nnet_cs_packet_new(struct sk_buff *skb,
 static struct nnet_cs_packet *nnet_cs_link(struct nnet_cs *cs,
 					   struct nnet_cs_packet *p)
 {
-	struct nnet_table *t = &cs->table;
-	struct nnet_bucket *b = nnet_bucket(t, p->hash);
+	struct nnet_bucket *b = nnet_bucket(&cs->table, p->hash);
 	struct nnet_cs_packet *q, *oldest = NULL;
 	unsigned int same = 0;
 
-	nnet_write_lock(t, b);
+	spin_lock_bh(&b->lock);
 	hlist_for_each_entry(q, &b->head, node) {
 		if (q->dead || !nnet_cs_named(q, p->hash, p->name, p->name_len))
 			continue;
@@ -473,7 +463,7 @@ static struct nnet_cs_packet *nnet_cs_link(struct nnet_cs *cs,
 	if (same < NNET_CS_SAME_MAX || !refcount_inc_not_zero(&oldest->ref))
 		oldest = NULL;
 	hlist_add_head_rcu(&p->node, &b->head);
-	nnet_write_unlock(t, b);
+	spin_unlock_bh(&b->lock);
 	return oldest;
 }
 

@@ -20,10 +20,6 @@ unsigned int nnet_hash_bits = 12;
 module_param_named(hash_bits, nnet_hash_bits, uint, 0444);
 MODULE_PARM_DESC(hash_bits, "heads of each table, as a power of two: 4 to 20");
 
-unsigned int nnet_lock_scheme = NNET_LOCK_RW;
-module_param_named(locks, nnet_lock_scheme, uint, 0444);
-MODULE_PARM_DESC(locks, "of PIT and content store: 0 readers-writer lock per bucket, 1 RCU, 2 one lock");
-
 unsigned int nnet_ns_packets = 65536;
 module_param_named(ns_packets, nnet_ns_packets, uint, 0444);
 MODULE_PARM_DESC(ns_packets, "most packets that the content store of a namespace may be given by who does not administrate the host");
@@ -208,8 +204,7 @@ static int __init nnet_init(void)
 		return -EINVAL;
 	}
 	if (nnet_hash_bits < NNET_HASH_BITS_MIN ||
-	    nnet_hash_bits > NNET_HASH_BITS_MAX ||
-	    nnet_lock_scheme > NNET_LOCK_ONE)
+	    nnet_hash_bits > NNET_HASH_BITS_MAX)
 		return -EINVAL;
 	get_random_bytes(&nnet_secret, sizeof(nnet_secret));
 	err = nnet_selftest();

@@ -356,7 +356,9 @@ static struct genl_family nnet_nl_family __ro_after_init = {
 	.n_ops = ARRAY_SIZE(nnet_nl_ops),
 	.mcgrps = nnet_nl_groups,
 	.n_mcgrps = ARRAY_SIZE(nnet_nl_groups),
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 1, 0)
 	.resv_start_op = NNET_CMD_FACE_NEW,
+#endif
 };
 
 int __init nnet_netlink_init(void)

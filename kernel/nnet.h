@@ -7,7 +7,7 @@
  *   nn->control (mutex)		FIB, BPT, faces: every change of them
  *   lock_sock
  *   sk->nnet lock (tp->lock, pub->lock)
- *   bucket of the PIT or CS
+ *   bucket of the PIT or CS (writers of its chain)
  *   pending Interest (entry->lock)
  *   cs->order_lock, cs->lock, nn->face_lock, nn->user_lock, face->rx_lock	never
  *				nested in each other
@@ -166,7 +166,6 @@ extern siphash_key_t nnet_secret;
 extern struct workqueue_struct *nnet_wq;
 extern int nnet_family;
 extern unsigned int nnet_hash_bits;
-extern unsigned int nnet_lock_scheme;
 extern unsigned int nnet_ns_packets, nnet_ns_pit;
 extern unsigned long nnet_ns_pit_bytes;
 extern unsigned long nnet_ns_bytes;

@@ -3,12 +3,12 @@
  * The pending Interest table: one Interest kept per entry, whose name is the
  * entry's name.
  *
- * First level: the lock of a bucket covers its chain. Second level: the lock
- * of an entry covers its records. A bucket's lock is never taken inside an
- * entry's. Whoever finds an entry dead unlinks it and looks again.
+ * First level: chains are read under RCU, and the lock of a bucket is for who
+ * changes its chain. Second level: the lock of an entry covers its records. A
+ * bucket's lock is never taken inside an entry's. Whoever finds an entry dead
+ * unlinks it and looks again.
  */
 #include <linux/mm.h>
-#include <crypto/sha2.h>
 
 #include "nnet.h"
 
@@ -22,8 +22,7 @@ int nnet_pit_init(struct nnet_net *nn)
 			    GFP_KERNEL_ACCOUNT);
 	if (!nn->dead)
 		return -ENOMEM;
-	return nnet_table_init(&nn->pit.table, nnet_hash_bits,
-			       nnet_lock_scheme);
+	return nnet_table_init(&nn->pit.table, nnet_hash_bits);
 }
 
 /* Nobody uses the table any more but timers. */
@@ -37,12 +36,12 @@ void nnet_pit_exit(struct nnet_net *nn)
 		struct nnet_bucket *b = &t->buckets[i];
 
 		for (;;) {
-			nnet_write_lock(t, b);
+			spin_lock_bh(&b->lock);
 			e = hlist_entry_safe(b->head.first, struct nnet_pending,
 					     node);
 			if (e)
 				refcount_inc(&e->ref);
-			nnet_write_unlock(t, b);
+			spin_unlock_bh(&b->lock);
 			if (!e)
 				break;
 			spin_lock_bh(&e->lock);
@@ -89,11 +88,9 @@ static bool nnet_pending_is(const struct nnet_pending *e,
 }
 
 /*
- * Chains are read under RCU whatever the lock, so entries and the Interests
- * that hold their names live until readers have gone: the Interest is freed
- * with the last reference, and a reader reads names of entries in the chain
- * only, which the table refers to; so a name is compared after a reference is
- * taken where readers are free.
+ * An entry lives until readers of its chain have gone, but the Interest that
+ * holds its name goes with the last reference: so a name is compared after a
+ * reference is taken. Context: RCU, or the lock of the bucket.
  */
 static struct nnet_pending *nnet_pit_chain(struct nnet_bucket *b,
 					   const struct nnet_view *v, u64 hash,
@@ -131,14 +128,13 @@ struct nnet_pending *nnet_pit_find(struct nnet_net *nn,
 				   const struct nnet_key *key)
 {
 	u64 hash = nnet_pit_hash(v, key);
-	struct nnet_table *t = &nn->pit.table;
-	struct nnet_bucket *b = nnet_bucket(t, hash);
+	struct nnet_bucket *b = nnet_bucket(&nn->pit.table, hash);
 	unsigned int variants = 0;
 	struct nnet_pending *e;
 
-	nnet_read_lock(t, b);
+	rcu_read_lock();
 	e = nnet_pit_chain(b, v, hash, &variants);
-	nnet_read_unlock(t, b);
+	rcu_read_unlock();
 	return e;
 }
 
@@ -215,8 +211,7 @@ struct nnet_pending *nnet_pit_insert(struct nnet_net *nn, struct sk_buff *skb,
 				     const struct nnet_key *key, bool *is_new)
 {
 	u64 hash = nnet_pit_hash(v, key);
-	struct nnet_table *t = &nn->pit.table;
-	struct nnet_bucket *b = nnet_bucket(t, hash);
+	struct nnet_bucket *b = nnet_bucket(&nn->pit.table, hash);
 	bool variant = v->hint || (v->flags & NNET_V_DIGEST);
 	struct nnet_pending *e, *new;
 	unsigned int variants = 0;
@@ -227,7 +222,7 @@ struct nnet_pending *nnet_pit_insert(struct nnet_net *nn, struct sk_buff *skb,
 	new = nnet_pending_new(nn, skb, v, key);
 	if (!new)
 		return ERR_PTR(-ENOMEM);
-	nnet_write_lock(t, b);
+	spin_lock_bh(&b->lock);
 	e = nnet_pit_chain(b, v, hash, &variants);
 	if (!e && variant && variants >= NNET_PIT_VARIANTS_MAX)
 		e = ERR_PTR(-ENOBUFS);
@@ -235,7 +230,7 @@ struct nnet_pending *nnet_pit_insert(struct nnet_net *nn, struct sk_buff *skb,
 		hlist_add_head_rcu(&new->node, &b->head);
 		nnet_pit_tally(new, 1);
 	}
-	nnet_write_unlock(t, b);
+	spin_unlock_bh(&b->lock);
 	if (!e) {
 		*is_new = true;
 		return new;
@@ -248,17 +243,16 @@ struct nnet_pending *nnet_pit_insert(struct nnet_net *nn, struct sk_buff *skb,
 /* Takes an entry out of its chain; the second call does nothing. */
 void nnet_pit_unlink(struct nnet_pending *e)
 {
-	struct nnet_table *t = &e->nn->pit.table;
-	struct nnet_bucket *b = nnet_bucket(t, e->hash);
+	struct nnet_bucket *b = nnet_bucket(&e->nn->pit.table, e->hash);
 	bool was;
 
-	nnet_write_lock(t, b);
+	spin_lock_bh(&b->lock);
 	was = !hlist_unhashed(&e->node);
 	if (was) {
 		hlist_del_init_rcu(&e->node);
 		nnet_pit_tally(e, -1);
 	}
-	nnet_write_unlock(t, b);
+	spin_unlock_bh(&b->lock);
 	if (was)
 		nnet_pit_put(e);
 }
@@ -348,11 +342,10 @@ static unsigned int nnet_take_chain(struct nnet_net *nn, struct nnet_arrival *a,
 				    u64 hash, u16 len, bool prefix,
 				    struct nnet_pending **found, unsigned int n)
 {
-	struct nnet_table *t = &nn->pit.table;
-	struct nnet_bucket *b = nnet_bucket(t, hash);
+	struct nnet_bucket *b = nnet_bucket(&nn->pit.table, hash);
 	struct nnet_pending *e;
 
-	nnet_read_lock(t, b);
+	rcu_read_lock();
 	hlist_for_each_entry_rcu(e, &b->head, node, true) {
 		if (n == NNET_MATCH_MAX)
 			break;
@@ -364,7 +357,7 @@ static unsigned int nnet_take_chain(struct nnet_net *nn, struct nnet_arrival *a,
 		else
 			nnet_pit_put(e);
 	}
-	nnet_read_unlock(t, b);
+	rcu_read_unlock();
 	return n;
 }
 
@@ -400,14 +393,13 @@ unsigned int nnet_pit_take(struct nnet_net *nn, struct nnet_arrival *a,
 unsigned int nnet_pit_under(struct nnet_net *nn, u32 bucket, const u8 *name,
 			    u16 len, struct nnet_pending **found)
 {
-	struct nnet_table *t = &nn->pit.table;
-	struct nnet_bucket *b = &t->buckets[bucket];
+	struct nnet_bucket *b = &nn->pit.table.buckets[bucket];
 	struct nnet_pending *e;
 	unsigned int n = 0;
 
 	if (hlist_empty(&b->head))
 		return 0;
-	nnet_read_lock(t, b);
+	rcu_read_lock();
 	hlist_for_each_entry_rcu(e, &b->head, node, true) {
 		if (n == NNET_MATCH_MAX)
 			break;
@@ -418,7 +410,7 @@ unsigned int nnet_pit_under(struct nnet_net *nn, u32 bucket, const u8 *name,
 		else
 			nnet_pit_put(e);
 	}
-	nnet_read_unlock(t, b);
+	rcu_read_unlock();
 	return n;
 }
 

@@ -33,12 +33,6 @@ enum nnet_dispatch {
 	NNET_DISPATCH_RANDOM = 3,
 };
 
-enum nnet_lock {
-	NNET_LOCK_RW = 0,
-	NNET_LOCK_RCU = 1,
-	NNET_LOCK_ONE = 2,
-};
-
 enum nnet_attr {
 	NNET_A_FACE_ID = 1,	/* u32 */
 	NNET_A_FACE_KIND = 2,	/* u8 */

@@ -19,12 +19,11 @@ Experiments:
   fig6      goodput by content size: applications, and a router beside onym daemon
   fig7      memory and processor time of 15 consumers
   table2    a router beside onym daemon and, when on PATH, ndnd: frames of 1500 octets
-  locks     Data a second by lock scheme, on one processor and on two
   cost      instructions of an exchange, a cache hit and a publication of one host
   parallel  exchanges and hits a second, of one process and of one on each of two
-            processors, and of a router by dispatcher, by lock scheme: by wall clock,
-            with a thread of QEMU for each processor, so the machine must be quiet and
-            have two; REPEAT times (5)
+            processors, and of a router by dispatcher: by wall clock, with a thread
+            of QEMU for each processor, so the machine must be quiet and have two;
+            REPEAT times (5)
 
 COUNT: Data of a run. RUNNER: a command that runs each guest. ONYM, NDND: binaries. MEM: megabytes of the guest (table1).
 LIMIT: seconds of the machine that a guest may take (900; table1 with 1 GB takes some 10 minutes on a quiet one).
@@ -41,12 +40,12 @@ while [ $# -gt 0 ]; do
     *) experiment=$1; shift ;;
   esac
 done
-case $experiment in table1 | fig5 | fig6 | fig7 | table2 | locks | cost | parallel) ;; *) usage >&2; exit 2 ;; esac
+case $experiment in table1 | fig5 | fig6 | fig7 | table2 | cost | parallel) ;; *) usage >&2; exit 2 ;; esac
 target=$(realpath -m "$target")
 # Before 6.5 a second processor does not come up under -icount; both numbers of
 # processors are measured on one kernel, and all else on the oldest.
 which=head
-case $experiment in fig5 | locks) which=tail ;; esac
+case $experiment in fig5) which=tail ;; esac
 version=$(ls -d /usr/src/linux-headers-*-amd64 2>/dev/null | sed 's/.*linux-headers-//' | sort -V | $which -n 1)
 [ -n "$version" ] || { echo "missing: linux-headers-cloud-amd64 (scripts/setup.sh kernel)" >&2; exit 77; }
 "$here/build.sh" "$version" "$target" >&2
@@ -85,11 +84,6 @@ case $experiment in
     for smp in ${PROCESSORS:-1 2}; do
       guest "$smp" relay "DISPATCH=${DISPATCH:-0:0 1:0 2:0 3:0 1:1 2:1 3:1}" "COUNT=${COUNT:-1000}"
     done ;;
-  locks)
-    for smp in ${PROCESSORS:-1 2}; do
-      # Two processors touch the tables only where threads forward: by random, the paper's way.
-      guest "$smp" relay "LOCKS=0 1 2" "DISPATCH=0:0 3:0" "COUNT=${COUNT:-1000}"
-    done ;;
   fig6)
     guest 1 hosts "COUNT=${COUNT:-2000}"
     for size in ${CONTENTS:-200 400 600 800 1000 1200 1400}; do
@@ -99,7 +93,7 @@ case $experiment in
   cost) guest 1 cost "COUNT=${COUNT:-2000}" ;;
   parallel)
     accel=tcg,thread=multi clock=
-    guest 2 parallel "REPEAT=${REPEAT:-5}" "MS=${MS:-1000}" "LOCKS=${LOCKS:-0 1 2}"
+    guest 2 parallel "REPEAT=${REPEAT:-5}" "MS=${MS:-1000}"
     for again in $(seq "${REPEAT:-5}"); do
       guest 2 relay "DISPATCH=${DISPATCH:-0:0 1:0 1:1 3:1}" "COUNT=${COUNT:-6000}"
     done ;;

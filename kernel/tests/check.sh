@@ -6,7 +6,8 @@
 # source for two kernels, in compat.h), MACRO_WITH_FLOW_CONTROL (LAW() of the
 # self-test), COMPLEX_MACRO and BRACKET_SPACE (lists of counters),
 # EMBEDDED_FILENAME (names of other files in comments), CONSTANT_COMPARISON (the
-# macro of kernel versions), LONG_LINE (words of module parameters and counters).
+# macro of kernel versions), LONG_LINE (words of module parameters and counters),
+# NEW_TYPEDEFS (names of a newer kernel, for an older one).
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 kernel=$here/..
@@ -31,7 +32,7 @@ if [ -n "$tarball" ]; then
   [ -x "$scripts/checkpatch.pl" ] || { mkdir -p "$scripts"; tar xf "$tarball" -C "$scripts" --strip-components=2 \
     linux-source-6.1/scripts/{checkpatch.pl,const_structs.checkpatch,spelling.txt}; }
   (cd "$kernel" && perl "$scripts/checkpatch.pl" --no-tree --terse --quiet --ignore \
-    MEMORY_BARRIER,LINUX_VERSION_CODE,MACRO_WITH_FLOW_CONTROL,COMPLEX_MACRO,BRACKET_SPACE,EMBEDDED_FILENAME,CONSTANT_COMPARISON,LONG_LINE \
+    MEMORY_BARRIER,LINUX_VERSION_CODE,MACRO_WITH_FLOW_CONTROL,COMPLEX_MACRO,BRACKET_SPACE,EMBEDDED_FILENAME,CONSTANT_COMPARISON,LONG_LINE,NEW_TYPEDEFS \
     -f ./*.[ch] selftest/*.c include/uapi/linux/*.h generated/*.[ch]) || failed=1
   echo "checkpatch: done"
 else

@@ -3,7 +3,8 @@
 # Compiles the module against the kernels whose headers Debian's archive has, and
 # prints a table: kernels.sh TARGET [PATTERN]
 # Packages come into TARGET with lists of their own and are unpacked, not installed.
-# RELEASES: bookworm with its updates, security and backports, and what is newer.
+# RELEASES: bookworm with its updates, security and backports, what is newer, and
+# bullseye for 5.10.
 # A kernel of a newer release is compiled by this machine's compiler, without the
 # options that this does not know; its tools run with that release's C library.
 # BOOT: guest scripts that the newest that compiles is booted with (a cloud kernel).
@@ -17,7 +18,7 @@ mkdir -p "$state"/{lists/partial,cache/archives/partial,bin}
 key=signed-by=/usr/share/keyrings/debian-archive-keyring.gpg
 # The archives that this machine asks.
 archive() { apt-get indextargets --format '$(REPO_URI)' "Release: $1" | sort -u | head -1; }
-for r in ${RELEASES:-bookworm bookworm-updates bookworm-backports bookworm-security trixie-backports}; do
+for r in ${RELEASES:-bullseye bullseye-security bookworm bookworm-updates bookworm-backports bookworm-security trixie-backports}; do
   of=bookworm
   case $r in *-security) of=bookworm-security ;; esac
   echo "deb [$key] $(archive "$of") $r main"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# What the tables' schemes of locks gain from a second processor: pit.c, record.c, cs.c
+# What the tables gain from a second processor, and which locks are waited for: pit.c, record.c, cs.c
 # and table.c under threads of a process (tables/tables.c): tables.sh TARGET
 # REPEAT, MS: of the windows (40, 5). OTHER: ns of other work between operations, a table
 # for each (0 3000). SANITIZE: sanitizers to build with, for a look.

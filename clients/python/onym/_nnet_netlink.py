@@ -7,7 +7,6 @@ FACE_KIND = {"local": 1, "socket": 2, "ether": 3, "udp": 4}
 STRATEGY = {"best-route": 1, "multicast": 2, "random": 3}
 UNSOLICITED = {"drop": 0, "local": 1, "network": 2, "all": 3}
 DISPATCH = {"inline": 0, "name": 1, "prefix": 2, "random": 3}
-LOCK = {"rw": 0, "rcu": 1, "one": 2}
 
 ATTRIBUTES = {
     "face-id": (1, "u32"),

@@ -51,16 +51,6 @@ pub mod dispatch {
     pub const RANDOM: u8 = 3;
 }
 
-/// Values of `lock`.
-pub mod lock {
-    /// `rw`.
-    pub const RW: u8 = 0;
-    /// `rcu`.
-    pub const RCU: u8 = 1;
-    /// `one`.
-    pub const ONE: u8 = 2;
-}
-
 /// Attributes.
 pub mod attr {
     /// u32.

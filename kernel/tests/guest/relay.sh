@@ -4,7 +4,7 @@
 #                       nnet (the module), onym or ndnd
 #
 # Data packets a second through a router: rows for every SUBJECT, LINK (ether, udp4),
-# SIZE (octets of content, or f1500: of the frame), scheme of LOCKS and DISPATCH
+# SIZE (octets of content, or f1500: of the frame) and DISPATCH
 # (mode:separate). Only under -icount do the times mean anything: they count
 # instructions of the whole guest, those of the generator among them.
 set -e
@@ -25,7 +25,7 @@ waits() { i=0; while ! grep -qs "$1" $2; do sleep 0.3; i=$((i+1)); [ $i -lt 300 
 word() { echo $1 | cut -d' ' -f$(($2 + 1)); }
 measure() {
   SUBJECT=$1; export SUBJECT
-  CASE="link=$2,size=$3,cores=$(nproc),locks=$4,dispatch=$5,separate=$6"; export CASE
+  CASE="link=$2,size=$3,cores=$(nproc),dispatch=$4,separate=$5"; export CASE
   printf "$SUBJECT $CASE: "
   case $2 in
     ether) in_ g nnet-test relay ether g1 $(mac r r1) g2 $(mac r r2) $N $3 || true ;;
@@ -34,15 +34,15 @@ measure() {
 }
 nnet() {
   lay
-  insmod /nnet.ko hash_bits=16 locks=$3
+  insmod /nnet.ko hash_bits=16
   case $1 in
     ether) asks=$(in_ r nnet-test ctl ether r1 $(mac g g1)); f=$(in_ r nnet-test ctl ether r2 $(mac g g2)) ;;
     udp4) asks=$(in_ r nnet-test ctl udp4 10.0.1.1 6363); f=$(in_ r nnet-test ctl udp4 10.0.2.1 6363) ;;
   esac
   in_ r nnet-test ctl route /Net-A/prdc-01 $f
-  mode=${4%:*} separate=${4#*:}
+  mode=${3%:*} separate=${3#*:}
   [ $mode = 0 ] || in_ r nnet-test ctl dispatch $mode $separate
-  measure nnet $1 $2 $(word 'rwlock rcu table' $3) $(word 'inline name prefix random' $mode) $separate
+  measure nnet $1 $2 $(word 'inline name prefix random' $mode) $separate
   # Who forwarded how many: what the threads of each processor took.
   [ $mode = 0 ] || in_ r awk 'NR > 2 && $2 { printf "  processor %s: %s packets\n", $1, $2 }' /proc/net/nnet/dispatch
   unload; clear_
@@ -63,7 +63,7 @@ onym_() {
     udp4) f=udp4://10.0.2.1:6363 ;;
   esac
   in_ r onym route add /Net-A/prdc-01 --via "$f" > /dev/null
-  measure onym $1 $2 - - -
+  measure onym $1 $2 - -
   kill $(pidof onym); wait 2>/dev/null || true
   clear_
 }
@@ -88,7 +88,7 @@ Y
   i=0; until in_ r ndnd fw route-add prefix=/Net-A/prdc-01 face=udp4://10.0.2.1:6363 > /tmp/ndnd.add 2>&1; do
     sleep 0.5; i=$((i+1)); [ $i -lt 60 ] || { cat /tmp/ndnd.log /tmp/ndnd.add; exit 1; }
   done
-  measure ndnd $1 $2 - - -
+  measure ndnd $1 $2 - -
   kill $(pidof ndnd); wait 2>/dev/null || true
   clear_
 }
@@ -97,7 +97,7 @@ for link in $LINKS; do
   for size in ${CONTENTS:-1400}; do
     for subject in ${SUBJECTS:-nnet}; do
       case $subject in
-        nnet) for locks in ${LOCKS:-0}; do for d in ${DISPATCH:-0:0}; do nnet $link $size $locks $d; done; done ;;
+        nnet) for d in ${DISPATCH:-0:0}; do nnet $link $size $d; done ;;
         onym) onym_ $link $size ;;
         ndnd) [ ! -x /bin/ndnd ] || ndnd_ $link $size ;;
       esac

@@ -92,6 +92,18 @@ int cached_prefix(int argc, char **argv)
 	CHECK(answers(c, "/order/b", NNET_CAN_BE_PREFIX, "/order/b"));
 	CHECK(answers(c, "/order/z", NNET_CAN_BE_PREFIX, "/order/z/a"));
 	CHECK(answers(c, "/order/c", 0, "/order/c"));
+	/* Those that are stale are passed over, among many second components. */
+	for (int i = 0; i < 28; i++) {
+		static const char *const fresh[] = { "/mixed/bb", "/mixed/ba/x" };
+		char uri[16];
+
+		snprintf(uri, sizeof(uri), "/mixed/a%c", 'a' + i);
+		struct onym_name n = name_of(i < 26 ? uri : fresh[i - 26]);
+
+		offer(fd, &n, "x", i < 26 ? 0 : 60000);
+	}
+	CHECK(answers(c, "/mixed", NNET_CAN_BE_PREFIX | NNET_MUST_BE_FRESH, "/mixed/ba/x"));
+	CHECK(answers(c, "/mixed", NNET_CAN_BE_PREFIX, "/mixed/aa"));
 	CHECK(alike(few, many));
 	CHECK(!store_all(control, NNET_UNSOLICITED_DROP));
 	return 0;

@@ -285,13 +285,25 @@ static uint64_t down_ns(const char *device)
 	return begun;
 }
 
+/* The least of some, for somebody else may have the processor meanwhile. */
+static uint64_t least_down_ns(const char *device)
+{
+	uint64_t least = down_ns(device), again;
+
+	for (int i = 0; i < 4; i++) {
+		again = down_ns(device);
+		least = again < least ? again : least;
+	}
+	return least;
+}
+
 /* downs DEVICE: a device that goes does not look through the routes for each face of it. */
 int downs(int argc, char **argv)
 {
-	uint64_t before = down_ns(argv[0]), after;
+	uint64_t before = least_down_ns(argv[0]), after;
 
 	routes(onym_ctl_open(), "/routes", 20000, 1);
-	after = down_ns(argv[0]);
+	after = least_down_ns(argv[0]);
 	printf("a device with 900 faces goes in %llu us, with 20000 routes in %llu us\n",
 	       (unsigned long long)before / 1000, (unsigned long long)after / 1000);
 	CHECK(alike(before, after));

@@ -45,8 +45,8 @@ typedef struct { u64 key[2]; } siphash_key_t;
 #define GFP_KERNEL_ACCOUNT 0
 #define ETH_ALEN 6
 #define U32_MAX UINT32_MAX
-#define LINUX_VERSION_CODE 0
-#define KERNEL_VERSION(a, b, c) 1
+#define KERNEL_VERSION(a, b, c) ((a) << 16 | (b) << 8 | (c))
+#define LINUX_VERSION_CODE KERNEL_VERSION(6, 1, 0)
 #define BIT(n) (1UL << (n))
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define READ_ONCE(x) (*(const volatile __typeof__(x) *)&(x))
@@ -113,52 +113,37 @@ struct lock_class { const char *word; };
 extern struct lock_class lock_classes[CLASSES_MAX];
 extern __thread u64 lock_taken[CLASSES_MAX], lock_contended[CLASSES_MAX];
 unsigned int lock_class_of(const char *word);
-typedef struct { u32 v; u32 class; } spinlock_t, rwlock_t;
+typedef struct { u32 v; u32 class; } spinlock_t;
 #define spin_lock_init(l) (*(l) = (spinlock_t){ 0, lock_class_of(#l) })
-#define rwlock_init(l) (*(l) = (rwlock_t){ 0, lock_class_of(#l) })
 
-static inline bool lock_try(spinlock_t *l, u32 to)
+static inline bool lock_try(spinlock_t *l)
 {
 	u32 free_ = 0;
 
-	return __atomic_compare_exchange_n(&l->v, &free_, to, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+	return __atomic_compare_exchange_n(&l->v, &free_, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
-static inline void lock_take(spinlock_t *l, u32 to)
+static inline void spin_lock(spinlock_t *l)
 {
 	lock_taken[l->class]++;
-	if (lock_try(l, to))
+	if (lock_try(l))
 		return;
 	lock_contended[l->class]++;
 	do {
 		while (READ_ONCE(l->v))
 			cpu_relax();
-	} while (!lock_try(l, to));
+	} while (!lock_try(l));
 }
-#define spin_lock(l) lock_take(l, 1)
-#define spin_lock_bh(l) lock_take(l, 1)
+#define spin_lock_bh spin_lock
 #define spin_unlock(l) __atomic_store_n(&(l)->v, 0, __ATOMIC_RELEASE)
 #define spin_unlock_bh(l) spin_unlock(l)
 static inline bool spin_trylock_bh(spinlock_t *l)
 {
-	bool mine = !READ_ONCE(l->v) && lock_try(l, 1);
+	bool mine = !READ_ONCE(l->v) && lock_try(l);
 
 	lock_taken[l->class]++;
 	lock_contended[l->class] += !mine;
 	return mine;
 }
-enum { WRITER = 1, READER = 512 };
-static inline void read_lock_bh(rwlock_t *l)
-{
-	lock_taken[l->class]++;
-	if (!(__atomic_add_fetch(&l->v, READER, __ATOMIC_ACQUIRE) & WRITER))
-		return;
-	lock_contended[l->class]++;
-	while (__atomic_load_n(&l->v, __ATOMIC_ACQUIRE) & WRITER)
-		cpu_relax();
-}
-#define read_unlock_bh(l) ((void)__atomic_fetch_sub(&(l)->v, READER, __ATOMIC_RELEASE))
-#define write_lock_bh(l) lock_take(l, WRITER)
-#define write_unlock_bh(l) ((void)__atomic_fetch_sub(&(l)->v, WRITER, __ATOMIC_RELEASE))
 #define local_bh_disable() ((void)0)
 #define local_bh_enable() ((void)0)
 struct mutex { int unused; };

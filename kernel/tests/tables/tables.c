@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * PIT and content store of the module (pit.c, record.c, cs.c, table.c as they are)
- * under threads of a process, one on each of two processors: what each scheme of
- * locks gets done, and how often a lock was taken while somebody had it.
+ * under threads of a process, one on each of two processors: what they get done, and
+ * how often a lock was taken while somebody had it.
  *
  *   tables REPEAT MS OTHER
  *
@@ -10,7 +10,7 @@
  * cached in a full store. hit: Interests for 64 packets, which all threads ask for.
  * Between operations a thread works OTHER ns on memory of its own: what a packet costs
  * beside the tables.
- * Windows of MS take turns over schemes and numbers of threads, REPEAT times. One in
+ * Windows of MS take turns over operations and numbers of threads, REPEAT times. One in
  * which a thread had less than 98 % of its processor is thrown away, so the machine
  * need not be quiet; medians of those kept, with their number.
  */
@@ -21,10 +21,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { THREADS = 2, CACHED = 64, STORE = 4096, CONTENT = 1000, WINDOWS_MAX = 512, SCHEMES = 3 };
+enum { THREADS = 2, CACHED = 64, STORE = 4096, CONTENT = 1000, WINDOWS_MAX = 512 };
 
 unsigned long jiffies = 1000;
-unsigned int nnet_hash_bits = 16, nnet_lock_scheme;
+unsigned int nnet_hash_bits = 16;
 siphash_key_t nnet_secret = { { 0x0706050403020100, 0x0f0e0d0c0b0a0908 } };
 struct lock_class lock_classes[CLASSES_MAX];
 __thread u64 lock_taken[CLASSES_MAX], lock_contended[CLASSES_MAX];
@@ -363,7 +363,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-static void tables_up(struct nnet_net *nn, unsigned int scheme, int hits)
+static void tables_up(struct nnet_net *nn, int hits)
 {
 	struct nnet_slot *slot = slots[nn - nets];
 	static struct shot s;
@@ -373,7 +373,6 @@ static void tables_up(struct nnet_net *nn, unsigned int scheme, int hits)
 	u32 i;
 
 	memset(nn, 0, sizeof(*nn));
-	nnet_lock_scheme = scheme;
 	nn->slots = slot;
 	for (i = 0; i < NNET_FACES_MAX; i++, slot++) {
 		memset(slot, 0, sizeof(*slot));
@@ -458,7 +457,7 @@ static double middle(struct result *r)
 /* One thread; two on the same tables; two with tables of their own. */
 enum { ALONE, SHARED, APART, WAYS };
 
-static void row(const char *what, const char *locks, struct result r[WAYS])
+static void row(const char *what, struct result r[WAYS])
 {
 	struct result *two = &r[SHARED];
 	u64 taken = 0, contended = 0;
@@ -466,7 +465,7 @@ static void row(const char *what, const char *locks, struct result r[WAYS])
 
 	for (c = 0; c < CLASSES_MAX; c++)
 		taken += two->taken[c], contended += two->contended[c];
-	printf("| %s | %s | %.0f | %.2f | %.2f | %d, %d, %d | %.1f | %.1f |", what, locks, middle(&r[ALONE]),
+	printf("| %s | %.0f | %.2f | %.2f | %d, %d, %d | %.1f | %.1f |", what, middle(&r[ALONE]),
 	       middle(two) / middle(&r[ALONE]), middle(&r[APART]) / middle(&r[ALONE]), r[ALONE].n, two->n,
 	       r[APART].n, (double)taken / two->done, taken ? contended * 1e3 / taken : 0.0);
 	for (c = 0; c < CLASSES_MAX && lock_classes[c].word; c++)
@@ -477,27 +476,25 @@ static void row(const char *what, const char *locks, struct result r[WAYS])
 
 int main(int argc, char **argv)
 {
-	static const char *const word[] = { "rwlock", "rcu", "table" }, *const what[] = { "exchange", "hit" };
-	static struct result all[2][SCHEMES][WAYS];
+	static const char *const what[] = { "exchange", "hit" };
+	static struct result all[2][WAYS];
 	int repeat = argc > 1 ? atoi(argv[1]) : 40, ms = argc > 2 ? atoi(argv[2]) : 5;
-	int again, hits, scheme, way, t;
+	int again, hits, way, t;
 
 	rounds_between = rounds_of(argc > 3 ? atoi(argv[3]) : 0);
 
 	for (again = 0; again < repeat; again++)
-		for (hits = 0; hits < 2; hits++)
-			for (scheme = 0; scheme < SCHEMES; scheme++) {
-				for (t = 0; t < THREADS; t++)
-					tables_up(&nets[t], scheme, hits);
-				for (way = 0; way < WAYS; way++)
-					window(&all[hits][scheme][way], way == ALONE ? 1 : THREADS, way == APART, hits, ms);
-				for (t = 0; t < THREADS; t++)
-					tables_down(&nets[t]);
-			}
-	printf("| what | locks | one thread, /s | two, of one | two, each its tables | windows | taken an operation | contended of 1000 taken | by class |\n"
-	       "|---|---|---|---|---|---|---|---|---|\n");
+		for (hits = 0; hits < 2; hits++) {
+			for (t = 0; t < THREADS; t++)
+				tables_up(&nets[t], hits);
+			for (way = 0; way < WAYS; way++)
+				window(&all[hits][way], way == ALONE ? 1 : THREADS, way == APART, hits, ms);
+			for (t = 0; t < THREADS; t++)
+				tables_down(&nets[t]);
+		}
+	printf("| what | one thread, /s | two, of one | two, each its tables | windows | taken an operation | contended of 1000 taken | by class |\n"
+	       "|---|---|---|---|---|---|---|---|\n");
 	for (hits = 0; hits < 2; hits++)
-		for (scheme = 0; scheme < SCHEMES; scheme++)
-			row(what[hits], word[scheme], all[hits][scheme]);
+		row(what[hits], all[hits]);
 	return 0;
 }
