@@ -6,13 +6,14 @@ root=$here/../..
 profile=dev built=debug
 [ ! -x "$root/target/release/onym" ] || profile=release built=release
 onym=${ONYM:-$root/target/$built/onym}
-wanted="--package onym-testkit --package onym-kernel"
-[ -n "${ONYM:-}" ] || wanted="$wanted --package onym"
+wanted="--bin onym-testkit"
+[ -n "${ONYM:-}" ] || wanted="$wanted --bin onym"
 build() { cargo build --quiet --locked --profile $profile --manifest-path "$root/Cargo.toml" "$@"; }
-# The runner of packet scripts. Without examples, whose own dependencies would have it compiled anew.
+# Of the whole workspace, as a release is: packages by themselves have other features, and most
+# of the workspace would be compiled and linked once more. Without examples, for the same reason.
 # shellcheck disable=SC2086
-build $wanted --bins
-# An example that makes every call of the Rust crate, of what the whole workspace is made of.
+build --workspace $wanted
+# An example that makes every call of the Rust crate.
 build --workspace --example calls
 EXTRA="$onym $root/target/$built/onym-testkit $root/target/$built/examples/calls"
 DATA=$target/guest-data
