@@ -32,6 +32,7 @@ measure() {
     udp4) in_ g nnet-test relay udp4 10.0.1.1 10.0.1.2 10.0.2.1 10.0.2.2 $N $3 || true ;;
   esac
 }
+threads_ns() { cat /proc/[0-9]*/stat | awk '$2 ~ /^\(nnet\/[0-9]+\)$/ { print $1 }' | while read p; do cut -d' ' -f1 /proc/$p/schedstat; done | awk '{ n += $1 } END { printf "%d", n }'; }
 nnet() {
   lay
   insmod /nnet.ko hash_bits=16
@@ -42,9 +43,11 @@ nnet() {
   in_ r nnet-test ctl route /Net-A/prdc-01 $f
   mode=${3%:*} separate=${3#*:}
   [ $mode = 0 ] || in_ r nnet-test ctl dispatch $mode $separate
+  before=$(threads_ns)
   measure nnet $1 $2 $(word 'inline name prefix random' $mode) $separate
-  # Who forwarded how many: what the threads of each processor took.
+  # Who forwarded how many: what the threads of each processor took, and how long they had it.
   [ $mode = 0 ] || in_ r awk 'NR > 2 && $2 { printf "  processor %s: %s packets\n", $1, $2 }' /proc/net/nnet/dispatch
+  [ $mode = 0 ] || echo "  threads ran for $((($(threads_ns) - before) / 1000)) us"
   unload; clear_
 }
 onym_() {
