@@ -63,6 +63,7 @@ commands! {
     Strategy(strategy) in "Node",
     Log(log) in "Node",
     Explain(explain) in "Node",
+    Trace(trace) in "Node",
     CheckConfig(check_config) in "Node",
     Import(import) in "Node",
     Backup(backup) in "Node",

@@ -5,6 +5,7 @@ use crate::faces::{FaceCounters, FaceInfo, Faces};
 use crate::path::{decide, finalize};
 use crate::stage::{CacheStage, RouteStage, query_alone};
 use crate::strategy::Strategy;
+use crate::trace::Gate;
 use crate::{Counters, Event, Forwarder, UnsolicitedPolicy};
 use onym_frame::Buf;
 use onym_link::Outbox;
@@ -198,6 +199,13 @@ impl<R: RouteStage, C> Forwarder<R, C> {
     /// Whether shares bind under contention from now on.
     pub fn set_fairness(&mut self, on: bool) {
         self.pending.config.fairness = on;
+    }
+
+    /// Whether trace requests (RFC 9507) that end at this node are delivered to management.
+    pub fn set_traces(&mut self, on: bool) {
+        if on != self.pending.traces.is_some() {
+            self.pending.traces = on.then(|| Box::new(Gate::new()));
+        }
     }
 
     /// Everything that was counted.

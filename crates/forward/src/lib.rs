@@ -10,6 +10,7 @@ pub mod fairness;
 mod path;
 pub mod stage;
 pub mod strategy;
+mod trace;
 pub mod verdict;
 
 pub use choice::ChoiceError;

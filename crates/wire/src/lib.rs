@@ -12,6 +12,7 @@ pub mod name;
 pub mod push;
 pub mod signature;
 pub mod tlv;
+pub mod trace;
 pub mod types;
 mod validity;
 

@@ -1,6 +1,6 @@
 //! `onym explain NAME`: what the node would do with an Interest, and which table decides.
 
-use crate::cmd::topology;
+use crate::cmd::{topology, trace};
 use crate::exit::{Exit, Failure};
 use crate::output::Context;
 use crate::push_words;
@@ -8,17 +8,19 @@ use crate::session;
 use onym_client::{Error, mgmt};
 use onym_wire::name::Name;
 use onym_wire::push::Path;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fmt::Write as _;
 
 /// Explain what the node would do with an Interest or a publication.
 ///
 /// Nothing is sent for the name, and nothing changes. The answer is that for an Interest from an
-/// application on the node's own machine.
+/// application on the node's own machine. With --across trace requests are sent (see `onym trace`),
+/// and the answer is who would end the Interest, wherever that is.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   onym explain /example/file
   onym explain /example/file/v=1/seg=0 --json
+  onym explain --across /example/file              which node ends it, why, and what to do
   onym explain --push /1/2                         who subscribed, which filter, which links
   onym --node udp4://192.0.2.1:6363 explain /a     refused: only applications of its machine may ask")]
 pub(crate) struct Args {
@@ -27,6 +29,9 @@ pub(crate) struct Args {
     /// Explain a publication of the push half.
     #[arg(long)]
     push: bool,
+    /// Follow the name from node to node.
+    #[arg(long, conflicts_with = "push")]
+    across: bool,
 }
 
 pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
@@ -35,6 +40,9 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     }
     let wrong = |e| Failure::new(Exit::Usage, format!("{} is not a name", args.name)).why(e);
     let asked: Name = args.name.parse().map_err(wrong)?;
+    if args.across {
+        return across(&asked, cx);
+    }
     let mut client = session::open(cx)?;
     let mut wire = Vec::new();
     asked.as_ref().write_tlv(&mut wire);
@@ -52,6 +60,23 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     })?;
     let told: Value = serde_json::from_slice(&content)?;
     cx.print(&told, text)
+}
+
+/// Who ends an Interest for the name, in whichever node.
+fn across(name: &Name, cx: &Context) -> anyhow::Result<()> {
+    let found = trace::quietly(name, cx)?;
+    let text = name.to_string();
+    let each = found.ends.iter().map(
+        |end| json!({ "end": end, "reached": end.is_reached(), "sentence": end.sentence(&text) }),
+    );
+    let told = json!({
+        "name": text, "nodes": found.hops, "ends": each.collect::<Vec<_>>(),
+        "pinged": found.pinged,
+    });
+    cx.print(&told, |told| {
+        let ends = told["ends"].as_array().into_iter().flatten();
+        ends.map(|end| format!("{}\n", word(end, "sentence"))).collect()
+    })
 }
 
 /// What became, and would become, of a publication.
@@ -184,7 +209,6 @@ fn hop_text(hop: &Value, chosen: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn the_text_says_what_happens_first_and_then_what_each_table_holds() {

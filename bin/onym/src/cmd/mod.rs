@@ -48,4 +48,5 @@ pub(crate) mod strategy;
 pub(crate) mod subscribe;
 pub(crate) mod top;
 pub(crate) mod topology;
+pub(crate) mod trace;
 pub(crate) mod trust;

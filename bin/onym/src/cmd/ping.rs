@@ -1,7 +1,5 @@
 //! `onym ping`: round trips to a prefix, with the names of ndnping or of RFC 9508.
 
-pub(crate) mod echo;
-
 use crate::exit::{Exit, Failure};
 use crate::output::Context;
 use crate::session;
@@ -9,6 +7,7 @@ use crate::stop;
 use onym_client::{Error, Request, Unanswered};
 use onym_crypto::{Entropy as _, SystemEntropy};
 use onym_wire::Name;
+use onym_wire::trace::{self, Kind, Reply};
 use serde::Serialize;
 use std::time::{Duration, Instant};
 
@@ -131,7 +130,7 @@ fn ping(
     let name = if args.echo {
         let mut nonce = [0; 4];
         SystemEntropy.fill(&mut nonce);
-        echo::request(&args.prefix, nonce)
+        trace::request(Kind::Echo, &args.prefix, nonce)
     } else {
         let mut name = args.prefix.clone();
         name.append_generic("ping");
@@ -151,8 +150,8 @@ fn ping(
     match client.request(&request) {
         Ok(packet) => {
             let rtt_ms = ms(start.elapsed());
-            let reply = args.echo.then(|| echo::reply(packet.data().content)).flatten();
-            let (sender, code) = reply.map(|(name, code)| (name.to_string(), code)).unzip();
+            let reply = args.echo.then(|| Reply::parse(packet.data().content).ok()).flatten();
+            let (sender, code) = reply.map(|r| (r.sender.to_string(), r.code)).unzip();
             Ok(Line::Answered { prefix, sequence, rtt_ms, sender, code })
         }
         Err(Error::Unanswered { why: Unanswered::Timeout, .. }) => {
@@ -217,7 +216,7 @@ fn text(line: &Line) -> String {
         Line::Answered { prefix, sequence, rtt_ms, sender, code } => {
             let mut text = format!("content from {prefix}: seq={sequence} time={rtt_ms:.3} ms");
             if let (Some(sender), Some(code)) = (sender, code) {
-                text += &format!(" sender={sender} code={code} ({})", echo::meaning(*code));
+                text += &format!(" sender={sender} code={code} ({})", trace::meaning(*code));
             }
             text
         }

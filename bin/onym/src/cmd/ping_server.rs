@@ -1,6 +1,5 @@
 //! `onym ping-server`: answers pings.
 
-use super::ping::echo;
 use super::route::announced;
 use crate::output::Context;
 use crate::session;
@@ -10,6 +9,7 @@ use onym_crypto::signer::write_digest_data;
 use onym_wire::Name;
 use onym_wire::data::DataBuilder;
 use onym_wire::mgmt::ORIGIN_CLIENT;
+use onym_wire::trace;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -58,10 +58,12 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     let content = vec![b'a'; usize::from(args.size)];
     let respond = move |incoming: &Incoming, out: &mut Vec<u8>| {
         let name = incoming.interest().name;
-        let is_echo = args.echo && echo::target(name).is_some();
+        let is_echo =
+            args.echo && trace::Request::of(name).is_some_and(|r| r.kind == trace::Kind::Echo);
         let (content, freshness_ms) = if is_echo {
-            let reply = echo::content(args.prefix.as_ref(), echo::APPLICATION);
-            (Cow::Owned(reply), echo::FRESHNESS_MS)
+            let (sender, code) = (args.prefix.as_ref(), trace::APPLICATION);
+            let reply = trace::Reply { sender, code, more: None };
+            (Cow::Owned(reply.to_content()), trace::FRESHNESS_MS)
         } else if pings.as_ref().is_prefix_of(name) {
             (Cow::Borrowed(content.as_slice()), args.freshness)
         } else {

@@ -57,8 +57,9 @@ pub(crate) fn interest<R: RouteStage>(
     out: &mut Outbox,
 ) -> Verdict {
     let mut upstream = Upstream::new(incoming, slot);
-    if let Some(face) = incoming.packet.lp.next_hop_face {
-        // The application chose: no strategy, no scope check.
+    if let Some(face) = incoming.next_hop {
+        // The application chose, or it is a trace request for this node: no strategy, no scope
+        // check.
         let face = FaceId::of_told(face);
         if pending.faces.get(face).is_none() {
             return Verdict::NextHopFaceInvalid;

@@ -6,6 +6,7 @@ use onym_tables::FaceId;
 use onym_tables::hash::NameHashes;
 use onym_tables::pit::Key;
 use onym_wire::interest::Interest;
+use std::num::NonZeroU64;
 
 /// An Interest that passed the guard.
 #[derive(Debug)]
@@ -18,6 +19,8 @@ pub(crate) struct Incoming<'a> {
     pub(crate) nonce: u32,
     /// The HopLimit to send it with.
     pub(crate) hop_limit: Option<u8>,
+    /// The one face that it is for, whatever the strategy says.
+    pub(crate) next_hop: Option<NonZeroU64>,
     /// Hash of the forwarding hint; 0 when there is none or its region is ours.
     pub(crate) hint: u64,
 }

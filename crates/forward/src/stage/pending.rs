@@ -2,6 +2,7 @@
 
 use crate::fairness::Window;
 use crate::strategy::Info;
+use crate::trace::Gate;
 use crate::{Config, Counters, FaceInfo, Faces};
 use onym_tables::dead_nonces::DeadNonces;
 use onym_tables::hash::NameHashes;
@@ -24,6 +25,8 @@ pub struct Pending {
     pub(crate) regions: Vec<Name>,
     pub(crate) counters: Counters,
     pub(crate) window: Window,
+    /// Absent while nobody may trace.
+    pub(crate) traces: Option<Box<Gate>>,
     /// Who the Data that is being taken in comes from, where several stand behind its face.
     pub(crate) behind: Option<FaceId>,
     /// How long the upstream took that answered last, in nanoseconds.
@@ -63,6 +66,7 @@ impl Pending {
             regions: Vec::new(),
             counters: Counters::default(),
             window: Window::default(),
+            traces: None,
             behind: None,
             waited_ns: 0,
             matched: Vec::new(),

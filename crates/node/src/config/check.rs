@@ -3,6 +3,7 @@
 mod routing;
 
 use super::{Config, ConfigError, OneOrMany};
+use crate::subnet::Subnet;
 use onym_wire::mgmt::Persistency;
 use onym_wire::push::{Id, Label, Strategy};
 use std::net::SocketAddr;
@@ -61,7 +62,19 @@ impl Config {
         self.check_push(&check)?;
         self.check_gateway(&check)?;
         self.check_routing(&check)?;
+        self.check_trace(&check)?;
         check.addresses("metrics.listen", &self.metrics.listen)
+    }
+
+    fn check_trace(&self, check: &Check<'_>) -> Result<(), ConfigError> {
+        for from in &self.trace.from.0 {
+            let good = matches!(from.as_str(), "local" | "any") || Subnet::parse(from).is_some();
+            let allowed = "allowed are local, any and subnets such as 192.0.2.0/24";
+            check.that(good, "trace.from", from, allowed)?;
+        }
+        let name = &self.trace.name;
+        let good = name.is_empty() || (crate::names::parses(name) && name != "/");
+        check.that(good, "trace.name", name, "allowed is a name, such as /example/router")
     }
 
     fn check_faces(&self, check: &Check<'_>) -> Result<(), ConfigError> {
@@ -88,7 +101,7 @@ impl Config {
         }
         for subnet in &faces.tcp.local.0 {
             let allowed = "allowed is address/length, such as 127.0.0.0/8";
-            let good = crate::subnet::Subnet::parse(subnet).is_some();
+            let good = Subnet::parse(subnet).is_some();
             check.that(good, "faces.tcp.local", subnet, allowed)?;
         }
         check.between("faces.udp.mtu", faces.udp.mtu, 64, 8800)?;

@@ -41,6 +41,7 @@ const LIVE: &[&str] = &[
     "strategy",
     "tables.rib_routes_max",
     "tables.rib_routes_per_face_max",
+    "trace",
     "trust",
 ];
 

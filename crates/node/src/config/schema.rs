@@ -69,6 +69,8 @@ pub struct Config {
     pub gateway: Gateway,
     /// Routing.
     pub routing: Routing,
+    /// Who may trace names through this node.
+    pub trace: Trace,
     /// Metrics over HTTP.
     pub metrics: Metrics,
     /// Log output.
@@ -166,6 +168,26 @@ pub struct StaticRoute {
 
 fn yes() -> bool {
     true
+}
+
+/// Trace requests (RFC 9507): what this node does with a name, told to whoever may ask. Who may
+/// trace learns faces, routes and strategies, and may send requests on by a face of its choice.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Trace {
+    /// Who is answered: `local` (applications on this machine), addresses of peers such as
+    /// `192.0.2.0/24`, or `any`; others hear nothing. A face makes 20 requests a second. Empty:
+    /// nobody.
+    pub from: OneOrMany,
+    /// What this node is called in its replies; routed to it, the name is answered to echo requests
+    /// (RFC 9508), too. Empty: the router's name, else one made of the host's name.
+    pub name: String,
+}
+
+impl Default for Trace {
+    fn default() -> Self {
+        Self { from: OneOrMany::of(&["local"]), name: String::new() }
+    }
 }
 
 /// Metrics over HTTP.

@@ -15,8 +15,8 @@ use onym_tables::fib::NextHop;
 use onym_wire::mgmt::{FACE_CONGESTION_MARKING, FACE_RELIABILITY, Persistency};
 use onym_wire::name::Name;
 
-/// Cost of the route to management under `/localhop/nfd` while that is off for others.
-const COST_LOCALHOP_OFF: u64 = u32::MAX as u64;
+/// Cost of a route to management where the routes of applications go first.
+const COST_LAST: u64 = u32::MAX as u64;
 
 /// Brings the parts to what the configuration in force says.
 pub(super) struct Applier<'a> {
@@ -34,6 +34,8 @@ impl<'a> Applier<'a> {
     /// # Errors
     /// A sentence with the key and what is wrong.
     pub(super) fn all(&mut self) -> Result<(), String> {
+        self.forwarding();
+        self.trace_name("");
         self.regions();
         self.strategy("/", self.everywhere())?;
         self.strategies(&Config::default())?;
@@ -64,10 +66,9 @@ impl<'a> Applier<'a> {
             plane.shards.cs_apply(&config.cs);
         }
         plane.routes.set_max(config.tables.rib_routes_max);
-        let default_hop_limit = config.forward.default_hop_limit;
-        let is_fair = config.forward.fairness;
-        plane.shards.ask_all(|reply| Order::Forwarding { default_hop_limit, is_fair, reply });
         plane.faces.next_idle_check = plane.clock.now();
+        self.forwarding();
+        self.trace_name(&old.trace.name);
         self.regions();
         self.localhop();
         self.strategies(&old)?;
@@ -75,6 +76,32 @@ impl<'a> Applier<'a> {
         self.faces_and_routes()?;
         self.push_links()?;
         Ok(found)
+    }
+
+    fn forwarding(&self) {
+        let config = &self.plane.settings.config;
+        let default_hop_limit = config.forward.default_hop_limit;
+        let is_fair = config.forward.fairness;
+        let is_traced = !config.trace.from.0.is_empty();
+        self.plane.shards.ask_all(|reply| Order::Forwarding {
+            default_hop_limit,
+            is_fair,
+            is_traced,
+            reply,
+        });
+    }
+
+    /// Requests for the name of this node come to management, unless an application has it.
+    fn trace_name(&self, old: &str) {
+        let new = &self.plane.settings.config.trace.name;
+        if old != new
+            && let Ok(name) = old.parse::<Name>()
+        {
+            self.plane.shards.fib_unset(name.as_ref(), FaceId::INTERNAL);
+        }
+        if !new.is_empty() {
+            self.route_internal(new, COST_LAST);
+        }
     }
 
     fn regions(&self) {
@@ -96,7 +123,7 @@ impl<'a> Applier<'a> {
     /// application registered under that name goes first.
     fn localhop(&self) {
         let is_on = self.plane.settings.config.rib.localhop;
-        self.route_internal("/localhop/nfd", if is_on { 0 } else { COST_LOCALHOP_OFF });
+        self.route_internal("/localhop/nfd", if is_on { 0 } else { COST_LAST });
     }
 
     /// The strategy of all names without another one. Routing finds equal ways, so that they share

@@ -14,6 +14,8 @@ pub(super) struct Explainer<'a> {
     shards: &'a Shards,
     faces: &'a Faces,
     cs_serves: bool,
+    /// Where the Interest would come from.
+    ingress: FaceId,
 }
 
 /// How an Interest asks.
@@ -28,7 +30,19 @@ enum Asking {
 impl<'a> Explainer<'a> {
     pub(super) fn of(plane: &'a Plane) -> Self {
         let cs_serves = plane.settings.config.cs.serve;
-        Self { shards: &plane.shards, faces: &plane.faces, cs_serves }
+        let ingress = FaceId::NULL;
+        Self { shards: &plane.shards, faces: &plane.faces, cs_serves, ingress }
+    }
+
+    /// The same for an Interest for exactly `name` that the face `from` brings: how it would end,
+    /// whether an application here is asked, and the members of the explanation.
+    pub(super) fn for_face(mut self, name: &Name, from: FaceId) -> Option<(Verdict, bool, Value)> {
+        self.ingress = from;
+        let asked = name.clone();
+        let home = self.shards.ask(0, |reply| Order::Home { name: asked, reply })?;
+        let e = self.explain_in(home, name, Asking::Exact)?;
+        let is_here = e.chosen.iter().any(|face| self.faces.is_local(*face));
+        Some((e.verdict, is_here, self.told(name, e.verdict, &e)))
     }
 
     /// `/localhost/onym/explain`: JSON. Its members are listed in the README of this crate.
@@ -71,7 +85,10 @@ impl<'a> Explainer<'a> {
 
     fn explain_in(&self, shard: usize, name: &Name, asking: Asking) -> Option<Explanation> {
         let (name, can_be_prefix) = (name.clone(), asking == Asking::Prefix);
-        self.shards.ask(shard, |reply| Order::Explain { name, can_be_prefix, reply }).flatten()
+        let ingress = self.ingress;
+        self.shards
+            .ask(shard, |reply| Order::Explain { name, can_be_prefix, ingress, reply })
+            .flatten()
     }
 
     /// One explanation as JSON, when the Interest ends in `verdict`.

@@ -9,11 +9,12 @@ use super::onlook::Onlooker;
 use super::plane::Plane;
 use super::status::Survey;
 use super::target::{Target, ip_of};
+use super::trace::Tracer;
 use crate::log::LogControl;
 use crate::mgmt::Host;
 use crate::mgmt::host::{
     Creation, CsView, FaceCounters, FaceError, FaceProps, FaceSpec, FaceView, NodeView, RouteSpec,
-    TableError, Ticket, User,
+    TableError, Ticket, Traced, User,
 };
 use crate::mgmt::look::{DumpQuestion, Sight, TopQuestion};
 use onym_engine::clock::unix_ms;
@@ -220,6 +221,14 @@ impl Host for ManagementHost<'_> {
 
     fn top(&mut self, question: &TopQuestion, sight: Sight) -> Result<String, String> {
         Onlooker { plane: self.plane, io: self.io }.top(question, sight)
+    }
+
+    fn may_trace(&mut self, face: FaceId) -> bool {
+        Tracer::of(self.plane).admits(face)
+    }
+
+    fn traced(&mut self, target: NameRef<'_>, from: FaceId) -> Option<Traced> {
+        Tracer::of(self.plane).tell(target, from)
     }
 
     fn log_json(&mut self) -> Option<String> {

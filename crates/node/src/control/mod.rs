@@ -39,6 +39,7 @@ mod settings;
 mod shards;
 mod status;
 mod target;
+mod trace;
 mod viewers;
 
 pub(crate) use shards::{cs_config, unsolicited};

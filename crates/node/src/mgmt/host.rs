@@ -220,6 +220,17 @@ pub struct NodeView {
     pub unsatisfied_interests: u64,
 }
 
+/// What a node tells about a name to whoever traces it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Traced {
+    /// What the node is called.
+    pub sender: Name,
+    /// A code of [`onym_wire::trace`].
+    pub code: u16,
+    /// What would be done with an Interest for the name, as JSON.
+    pub more: String,
+}
+
 /// What the management protocol asks of the node.
 pub trait Host {
     /// Unix time, in milliseconds.
@@ -328,6 +339,17 @@ pub trait Host {
     fn top(&mut self, question: &TopQuestion, sight: Sight) -> Result<String, String> {
         let _ = (question, sight);
         Err("this program shows no traffic".to_owned())
+    }
+    /// Whether the face may trace names through this node.
+    fn may_trace(&mut self, face: FaceId) -> bool {
+        let _ = face;
+        false
+    }
+    /// What would be done with an Interest for `target` from the face `from`; none when the shards
+    /// do not answer.
+    fn traced(&mut self, target: NameRef<'_>, from: FaceId) -> Option<Traced> {
+        let _ = (target, from);
+        None
     }
     /// `/localhost/onym/log/lines`: the log as JSON; `None` when the program keeps none.
     fn log_json(&mut self) -> Option<String> {

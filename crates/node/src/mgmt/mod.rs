@@ -15,6 +15,7 @@
 //! | `dataset`, `serve` | the lists, and the segments they are sent in |
 //! | `events` | the stream of face events |
 //! | `guards` | whose signatures count: entries of `trust`, and the certificates they ask for |
+//! | `trace` | requests that trace a name, and those that are sent on |
 //! | `reply` | Data |
 //!
 //! What differs from NFD, and why:
@@ -49,6 +50,7 @@ mod reply;
 mod serve;
 #[cfg(test)]
 mod tests;
+mod trace;
 mod verbs;
 
 pub use blank::Blank;
@@ -74,8 +76,10 @@ use onym_trust::chain::Context;
 use onym_wire::cert::PrefixAnnouncement;
 use onym_wire::mgmt::ControlResponse;
 use onym_wire::name::{Name, NameRef};
+use onym_wire::trace::Request;
 use onym_wire::{Data, Interest, PACKET_LEN_MAX};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use trace::Relays;
 
 /// Most commands that wait for certificates.
 const WAITING_MAX: usize = 64;
@@ -140,6 +144,7 @@ pub struct Management {
     routable_prefixes: Vec<Name>,
     datasets: Datasets,
     events: Events,
+    relays: Relays,
     /// Commands whose signer is not known yet, by ticket.
     waiting: BTreeMap<u64, (Vec<u8>, Requester)>,
     /// Data whose signer is not known yet.
@@ -197,6 +202,7 @@ impl Management {
             routable_prefixes: options.routable_prefixes,
             datasets: Datasets::default(),
             events: Events::default(),
+            relays: Relays::default(),
             waiting: BTreeMap::new(),
             verifying: BTreeSet::new(),
             creations: HashMap::new(),
@@ -348,6 +354,9 @@ impl Management {
         now: Tick,
         host: &mut dyn Host,
     ) -> Option<()> {
+        if let Some(request) = Request::of(interest.name) {
+            return self.trace(interest, &request, requester, now, host);
+        }
         let space = space_of(interest.name)?;
         // Scope is the forwarder's rule; it is checked again because so much depends on it.
         let may_enter = match space {
@@ -414,6 +423,9 @@ impl Management {
     /// A Data that came on `face` for an Interest of [`Output::Interest`].
     pub fn data(&mut self, wire: &[u8], face: FaceId, now: Tick, host: &mut dyn Host) {
         let Ok(data) = Data::parse(wire) else { return };
+        if self.relayed(&data) {
+            return;
+        }
         self.authorizer.fetcher.take(&data, face, host.unix_ms());
         self.work(now, host);
     }

@@ -4,7 +4,7 @@ use onym_crypto::signer::write_digest_data;
 use onym_wire::data::DataBuilder;
 use onym_wire::mgmt::{Block as _, ControlResponse};
 use onym_wire::name::NameRef;
-use onym_wire::{PACKET_LEN_MAX, types};
+use onym_wire::{PACKET_LEN_MAX, trace, types};
 
 /// How long answers are fresh, in milliseconds.
 pub(super) const FRESHNESS_MS: u64 = 1000;
@@ -47,4 +47,10 @@ pub(super) fn single(name: NameRef<'_>, content: &[u8]) -> Option<Vec<u8>> {
         return None;
     }
     Some(write(&DataBuilder { freshness_ms: FRESHNESS_MS, ..DataBuilder::new(name, content) }))
+}
+
+/// The reply to a trace or echo request.
+pub(super) fn traced(name: NameRef<'_>, content: &[u8]) -> Vec<u8> {
+    let freshness_ms = trace::FRESHNESS_MS;
+    write(&DataBuilder { freshness_ms, ..DataBuilder::new(name, content) })
 }

@@ -4,6 +4,7 @@ mod access;
 mod foreign;
 mod hostile;
 mod lists;
+mod trace;
 mod verbs;
 
 use super::host::*;
@@ -52,6 +53,8 @@ struct FakeHost {
     created: Vec<(Ticket, FaceSpec)>,
     updated: Vec<(FaceId, FaceProps)>,
     users: BTreeMap<u32, User>,
+    traced: Option<Traced>,
+    tracers: Vec<FaceId>,
 }
 
 impl Default for FakeHost {
@@ -73,6 +76,8 @@ impl Default for FakeHost {
             created: Vec::new(),
             updated: Vec::new(),
             users: [(APP.0, User { uid: Some(0), is_operator: true })].into(),
+            traced: None,
+            tracers: Vec::new(),
         }
     }
 }
@@ -191,6 +196,12 @@ impl Host for FakeHost {
     }
     fn status_json(&mut self) -> String {
         "{\"faces\":2}".into()
+    }
+    fn may_trace(&mut self, face: FaceId) -> bool {
+        self.tracers.contains(&face)
+    }
+    fn traced(&mut self, _target: NameRef<'_>, _from: FaceId) -> Option<Traced> {
+        self.traced.clone()
     }
     fn explain_json(&mut self, name: NameRef<'_>) -> String {
         format!("{{\"name\":\"{name}\"}}")

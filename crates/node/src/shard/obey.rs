@@ -25,13 +25,14 @@ impl Shard {
                 self.fw.set_regions(regions);
                 reply.send(());
             }
-            Order::Forwarding { default_hop_limit, is_fair, reply } => {
+            Order::Forwarding { default_hop_limit, is_fair, is_traced, reply } => {
                 self.fw.set_default_hop_limit(default_hop_limit);
                 self.fw.set_fairness(is_fair);
+                self.fw.set_traces(is_traced);
                 reply.send(());
             }
-            Order::Explain { name, can_be_prefix, reply } => {
-                let question = Question { can_be_prefix, ..Question::new(name.as_ref()) };
+            Order::Explain { name, can_be_prefix, ingress, reply } => {
+                let question = Question { can_be_prefix, ingress, ..Question::new(name.as_ref()) };
                 reply.send(self.fw.explain(io.now, &question));
             }
             Order::Home { name, reply } => reply.send(self.chooser.by_name(name.value())),

@@ -109,9 +109,9 @@ pub(crate) enum Order {
     /// The regions of the network.
     Regions { regions: Vec<Name>, reply: Reply<()> },
     /// How Interests are forwarded.
-    Forwarding { default_hop_limit: u8, is_fair: bool, reply: Reply<()> },
-    /// What would be done with an Interest.
-    Explain { name: Name, can_be_prefix: bool, reply: Reply<Option<Explanation>> },
+    Forwarding { default_hop_limit: u8, is_fair: bool, is_traced: bool, reply: Reply<()> },
+    /// What would be done with an Interest from the face `ingress`.
+    Explain { name: Name, can_be_prefix: bool, ingress: FaceId, reply: Reply<Option<Explanation>> },
     /// The shard of exact Interests for a name.
     Home { name: Name, reply: Reply<usize> },
     /// What the shard counted.

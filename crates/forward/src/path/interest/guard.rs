@@ -8,8 +8,12 @@ use crate::faces::FaceInfo;
 use crate::stage::Pending;
 use crate::stage::rules;
 use onym_link::Packet;
+use onym_tables::FaceId;
+use onym_tables::Tick;
 use onym_tables::hash::NameHashes;
 use onym_wire::interest::Interest;
+use onym_wire::trace;
+use std::num::NonZeroU64;
 
 /// What the face and the link-layer fields allow.
 pub(super) fn link_fields(pending: &mut Pending, packet: &Packet) -> Result<FaceInfo, Verdict> {
@@ -41,6 +45,7 @@ pub(super) fn network_fields(
 
 pub(super) fn incoming<'a>(
     pending: &mut Pending,
+    now: Tick,
     packet: &'a Packet,
     info: FaceInfo,
     interest: &'a Interest<'a>,
@@ -50,6 +55,10 @@ pub(super) fn incoming<'a>(
         Some(limit) => Some(limit.saturating_sub(pending.config.hop)),
         None => Some(pending.config.default_hop_limit).filter(|limit| *limit > 0),
     };
+    let next_hop = match hop_limit {
+        Some(0) => last_hop(pending, now, packet, info, interest),
+        _ => packet.lp.next_hop_face,
+    };
     Incoming {
         packet,
         interest,
@@ -58,6 +67,27 @@ pub(super) fn incoming<'a>(
         hashes,
         nonce: interest.nonce.map_or_else(|| pending.rng.next_u32(), u32::from_be_bytes),
         hop_limit,
+        next_hop,
         hint: pending.hint_of(interest),
     }
+}
+
+/// Where an Interest goes whose HopLimit this node used up: a trace request that its face may make
+/// goes to management.
+#[cold]
+fn last_hop(
+    pending: &mut Pending,
+    now: Tick,
+    packet: &Packet,
+    info: FaceInfo,
+    interest: &Interest<'_>,
+) -> Option<NonZeroU64> {
+    let asked = packet.lp.next_hop_face;
+    let Some(gate) = &mut pending.traces else { return asked };
+    let request = trace::Request::of(interest.name);
+    let is_trace = request.is_some_and(|request| request.kind == trace::Kind::Trace);
+    if asked.is_none() && is_trace && gate.admits(now, packet.face, info.scope) {
+        return FaceId::INTERNAL.told();
+    }
+    asked
 }

@@ -41,7 +41,7 @@ pub(super) fn run<R: RouteStage, C: CacheStage>(
     pending.pit.prefetch(hashes.undigested);
     fw.cache.prefetch(hashes.undigested);
     fw.routes.prefetch(&hashes);
-    let incoming = guard::incoming(pending, packet, info, interest, &hashes);
+    let incoming = guard::incoming(pending, now, packet, info, interest, &hashes);
     let verdict = admitted(fw, now, &incoming, out);
     fw.pending.hashes = Some(hashes);
     verdict

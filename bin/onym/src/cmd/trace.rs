@@ -1,0 +1,110 @@
+//! `onym trace NAME`: the path of a name, hop by hop (RFC 9507).
+
+pub(crate) mod end;
+pub(crate) mod hop;
+pub(crate) mod walk;
+
+use crate::exit::{Exit, Failure};
+use crate::output::Context;
+use crate::session;
+use crate::stop;
+use end::End;
+use onym_wire::Name;
+use serde::Serialize;
+use std::time::Duration;
+use walk::{Told, Walk};
+
+/// Show the path of a name hop by hop, with what each node decides.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  onym trace /example/file
+  onym trace /example/file --json
+  onym trace /ndn/edu/example --timeout 4000 --hops 20
+
+Sends trace requests of RFC 9507, with one hop more each time. A node tells its name, the face that
+the request came by, what it would do with an Interest for the name, and why; where a node would ask
+several others, each way is followed, and the ways are shown as a tree. The times are those of the
+whole way there and back.
+A `*` is a hop that did not answer: a forwarder without RFC 9507, or one that does not let this node
+trace (`trace.from` of its configuration). The hops behind it are counted all the same. When the end
+of the way did not answer, the hops to a ping server under the name are counted, if there is one.
+The name itself is not asked for. Exit code 0 when a way ends at an application, a content store
+or a node of this name, else 5.")]
+pub(crate) struct Args {
+    /// The name.
+    name: Name,
+    /// Hops to go at most.
+    #[arg(short = 'm', long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u8).range(1..=200))]
+    hops: u8,
+    /// How long to wait for the answer of a hop, in milliseconds.
+    #[arg(short = 'o', long, value_name = "MS", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(10..=60_000))]
+    timeout: u64,
+}
+
+/// What is said at the end.
+#[derive(Debug, Serialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+enum Summary<'a> {
+    Summary { name: String, hops: usize, ends: &'a [End], pinged: Option<u8> },
+}
+
+pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
+    let mut tell = |told: &Told<'_>| cx.event(told, Told::text);
+    let found = follow(&args, cx, &mut tell)?;
+    let (name, ends) = (args.name.to_string(), found.ends.as_slice());
+    let summary = Summary::Summary { name, hops: found.hops, ends, pinged: found.pinged };
+    cx.event(&summary, text)?;
+    if ends.iter().any(End::is_reached) {
+        return Ok(());
+    }
+    let what = format!("no way of {} was followed to its end", args.name);
+    Err(Failure::new(Exit::NotFound, what).next("see what each way ends with, above").into())
+}
+
+/// What a trace found.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) hops: usize,
+    pub(crate) ends: Vec<End>,
+    /// Hops to a ping server under the name, where the end did not answer.
+    pub(crate) pinged: Option<u8>,
+}
+
+/// Follows the ways of a name; `tell` is told each hop.
+fn follow(
+    args: &Args,
+    cx: &Context,
+    tell: &mut dyn FnMut(&Told<'_>) -> anyhow::Result<()>,
+) -> anyhow::Result<Found> {
+    let stop = stop::on_signal()?;
+    let client = session::open(cx)?;
+    let timeout = Duration::from_millis(args.timeout);
+    let mut walk = Walk::new(client, &args.name, timeout, args.hops, &stop);
+    walk.run(tell)?;
+    let is_lost = walk.ends.iter().any(|end| matches!(end, End::Silent { .. }));
+    let pinged = if is_lost { walk.pinged()? } else { None };
+    Ok(Found { hops: walk.hops, ends: walk.ends, pinged })
+}
+
+/// As [`follow`], with the usual bounds and without a word.
+pub(crate) fn quietly(name: &Name, cx: &Context) -> anyhow::Result<Found> {
+    let args = Args { name: name.clone(), hops: 30, timeout: 1000 };
+    follow(&args, cx, &mut |_| Ok(()))
+}
+
+fn text(summary: &Summary<'_>) -> String {
+    let Summary::Summary { ends, pinged, name, .. } = summary;
+    let mut lines: Vec<String> = ends.iter().map(|end| end.sentence(name)).collect();
+    if ends.iter().any(|end| matches!(end, End::Silent { .. })) {
+        lines.push(match pinged {
+            Some(hops) => format!(
+                "a ping server under {name} answers with a hop limit of {hops}: {hops} forwarders \
+                 lie on the way, this node's and the server's among them"
+            ),
+            None => format!(
+                "nothing answers pings under {name}, so how far the way goes cannot be said"
+            ),
+        });
+    }
+    lines.join("\n")
+}

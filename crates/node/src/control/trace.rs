@@ -1,0 +1,92 @@
+//! What this node tells about a name to whoever traces it, and who may.
+
+use super::explain::Explainer;
+use super::plane::Plane;
+use super::target::ip_of;
+use crate::config::Config;
+use crate::mgmt::host::Traced;
+use crate::subnet::Subnet;
+use onym_forward::Verdict;
+use onym_tables::FaceId;
+use onym_wire::faceuri::FaceUri;
+use onym_wire::name::{Name, NameRef};
+use onym_wire::trace;
+use serde_json::{Value, json};
+
+/// Faces and next hops that are told of each list.
+const LISTED_MAX: usize = 16;
+/// Octets of what is told beside the code.
+const TOLD_MAX: usize = 4000;
+
+/// The control plane asked by tracers.
+pub(super) struct Tracer<'a> {
+    plane: &'a Plane,
+}
+
+impl<'a> Tracer<'a> {
+    pub(super) fn of(plane: &'a Plane) -> Self {
+        Self { plane }
+    }
+
+    /// Whether the configuration lets this face trace.
+    pub(super) fn admits(&self, face: FaceId) -> bool {
+        let Some(record) = self.plane.faces.get(face) else { return false };
+        let is_local = self.plane.faces.is_local(face);
+        let address = record.remote.parse::<FaceUri>().ok().and_then(|uri| ip_of(&uri));
+        self.plane.settings.config.trace.from.0.iter().any(|from| match from.as_str() {
+            "any" => true,
+            "local" => is_local,
+            subnet => {
+                let net = Subnet::parse(subnet);
+                net.zip(address).is_some_and(|(net, address)| net.contains(address))
+            }
+        })
+    }
+
+    /// What would be done with an Interest for `target` that the face `from` brings.
+    pub(super) fn tell(&self, target: NameRef<'_>, from: FaceId) -> Option<Traced> {
+        let explainer = Explainer::of(self.plane);
+        let (verdict, is_here, mut told) = explainer.for_face(&target.to_name(), from)?;
+        let code = match verdict {
+            Verdict::Delivered => trace::FORWARDER,
+            Verdict::CsHit => trace::OBJECT,
+            _ if is_here => trace::APPLICATION,
+            _ => trace::HOP_LIMIT,
+        };
+        if let Some(members) = told.as_object_mut() {
+            for list in members.values_mut().filter_map(Value::as_array_mut) {
+                list.truncate(LISTED_MAX);
+            }
+            members.insert("face".into(), from.0.into());
+            let uri = self.plane.faces.get(from).map(|record| record.remote.as_str());
+            members.insert("uri".into(), uri.into());
+        }
+        let mut more = told.to_string();
+        if more.len() > TOLD_MAX {
+            let (word, decides) = (&told["verdict"], &told["decides"]);
+            more = json!({ "verdict": word, "decides": decides, "face": from.0 }).to_string();
+        }
+        Some(Traced { sender: self_name(&self.plane.settings.config), code, more })
+    }
+}
+
+/// What this node is called in replies.
+fn self_name(config: &Config) -> Name {
+    let host = || rustix::system::uname().nodename().to_bytes().to_vec();
+    let stated = [&config.trace.name, &config.routing.router];
+    if let Some(name) = stated.into_iter().find(|name| !name.is_empty()) {
+        return name.parse().unwrap_or_default();
+    }
+    let mut name = Name::new();
+    match config.routing.network.parse::<Name>() {
+        Ok(network) if !config.routing.network.is_empty() => {
+            name.append(network.as_ref()).append_generic(host());
+        }
+        // Several nodes of a host are told apart.
+        _ => {
+            name.append_generic("localhost").append_generic("node").append_generic(host());
+            name.append_generic(std::process::id().to_string());
+        }
+    }
+    name
+}
