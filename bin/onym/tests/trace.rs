@@ -26,7 +26,7 @@ impl Node {
     }
 
     /// Starts it with a name and routes of `/app`; whoever comes from this machine may trace.
-    fn start(&mut self, name: &str, via: &[&Node], sets: &[&str]) {
+    fn start(&mut self, name: &str, via: &[&Self], sets: &[&str]) {
         let routes = via.iter().map(|to| format!("{{prefix=\"/app\", via=\"{}\"}}", to.uri()));
         let routes = format!("route=[{}]", routes.collect::<Vec<_>>().join(","));
         let (listen, name) =

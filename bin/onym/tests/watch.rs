@@ -4,15 +4,21 @@
 
 mod support;
 
+use onym_wire::{InterestBuilder, Name};
 use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{Read as _, Write as _};
+use std::net::UdpSocket;
+use std::os::unix::net::UnixStream;
 use std::process::{Child, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::{Duration, Instant};
 use support::{Place, Running, wait_until};
 
 /// Asks for a name that nobody has, until the other side has seen enough.
@@ -262,4 +268,132 @@ fn what_slows_a_node_down_is_said_in_sentences() {
     let no_terminal = place.run(&["top"]);
     assert_eq!(no_terminal.code, 2, "{}", no_terminal.err);
     assert!(no_terminal.err.contains("--once"), "{}", no_terminal.err);
+}
+
+/// An application of the node of `place` that speaks for itself.
+fn application(place: &Place) -> UnixStream {
+    let stream = UnixStream::connect(place.path("nfd.sock")).unwrap();
+    stream.set_nonblocking(true).unwrap();
+    stream
+}
+
+/// An Interest that lasts for so long.
+fn interest(name: &str, lifetime_ms: u64) -> Vec<u8> {
+    let (name, mut wire) = (name.parse::<Name>().unwrap(), Vec::new());
+    let (nonce, lifetime_ms) = (Some([7; 4]), Some(lifetime_ms));
+    InterestBuilder { nonce, lifetime_ms, ..InterestBuilder::new(name.as_ref()) }.write(&mut wire);
+    wire
+}
+
+/// Writes what the node takes.
+fn push(mut stream: &UnixStream, wire: &[u8]) {
+    let mut left = wire;
+    // Half a packet would end the face.
+    while !left.is_empty() {
+        match stream.write(left) {
+            Ok(written) => left = &left[written..],
+            Err(_) if left.len() == wire.len() => return,
+            Err(_) => thread::yield_now(),
+        }
+    }
+}
+
+/// Reads what there is.
+fn discard(mut stream: &UnixStream) {
+    let mut octets = [0; 1 << 16];
+    while stream.read(&mut octets).is_ok_and(|n| n > 0) {}
+}
+
+/// Law: what slows a node down is named, each thing by its rule, when it happens: more datagrams
+/// than are read, a shard without a pause, a producer that is silent, a table and a queue that are
+/// full, a cache that keeps nothing long enough, a face whose other end is away.
+// One node with everything wrong at the same time.
+#[allow(clippy::too_many_lines)]
+#[test]
+fn each_reason_is_named_when_it_happens() {
+    let place = Place::new();
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let own = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let port = own.local_addr().unwrap().port();
+    drop(own);
+    let away = format!(
+        "face=[{{uri=\"tcp4://127.0.0.1:{port}\",persistency=\"permanent\"}},{{uri=\"udp4://{}\"}}]",
+        silent.local_addr().unwrap()
+    );
+    let silent_uri = format!("udp4://{}", silent.local_addr().unwrap());
+    let listen = format!("faces.udp.listen=127.0.0.1:{port}");
+    let _daemon = place.daemon(&[
+        &listen,
+        "faces.udp.multicast=[]",
+        "faces.udp.receive_buffer_bytes=4096",
+        "faces.queue_bytes_max=100000",
+        "faces.hold_ms=60000",
+        "pit.entries_max=64",
+        "cs.packets_max=20",
+        "tables.rib_routes_max=3",
+        &away,
+    ]);
+    std::fs::write(place.path("file"), vec![7; 1_000_000]).unwrap();
+    let _put = place.put(&["/film/v=1", "file"]);
+    assert_eq!(place.run(&["route", "add", "/gone", "--via", &silent_uri]).code, 0);
+    assert_eq!(place.run(&["route", "add", "/third", "--via", &silent_uri]).code, 0);
+
+    let over = AtomicBool::new(false);
+    let goes_on = || !over.load(Ordering::Relaxed);
+    let idle = application(&place);
+    thread::scope(|scope| {
+        // More datagrams than there is room for.
+        scope.spawn(|| {
+            let from = UdpSocket::bind("127.0.0.1:0").unwrap();
+            let wire = interest("/nobody", 10);
+            while goes_on() {
+                let _ = from.send_to(&wire, ("127.0.0.1", port));
+            }
+        });
+        // More Interests than a shard forwards.
+        scope.spawn(|| {
+            let app = application(&place);
+            let wire = interest("/nobody", 10).repeat(1000);
+            while goes_on() {
+                push(&app, &wire);
+                discard(&app);
+            }
+        });
+        // Interests that nobody answers: some that fill the table, some that end soon.
+        scope.spawn(|| {
+            let (long, short) = (application(&place), application(&place));
+            for number in (0..).take_while(|_| goes_on()) {
+                push(&long, &interest(&format!("/gone/{number}"), 60_000));
+                push(&short, &interest(&format!("/third/{number}"), 20));
+                thread::sleep(Duration::from_millis(2));
+            }
+        });
+        // Who asks for much, and reads nothing.
+        for segment in 0..100 {
+            push(&idle, &interest(&format!("/film/v=1/seg={segment}"), 60_000));
+        }
+        // More content than fits the store, and some of it twice.
+        scope.spawn(|| {
+            let app = application(&place);
+            for segment in (0..120).cycle().take_while(|_| goes_on()) {
+                let wire = interest(&format!("/film/v=1/seg={segment}"), 100);
+                push(&app, &wire);
+                thread::sleep(Duration::from_millis(2));
+                discard(&app);
+                if segment % 30 == 0 {
+                    push(&app, &wire);
+                }
+            }
+        });
+        let wanted = ["cache", "face_down", "pit", "queue", "receive", "routes", "shard", "silent"];
+        let mut seen = BTreeSet::new();
+        let end = Instant::now() + support::PATIENCE;
+        while !wanted.iter().all(|rule| seen.contains(*rule)) && Instant::now() < end {
+            let told = place.json(&["top", "--why"]);
+            let rules = told.as_array().unwrap().iter().map(|r| r["rule"].as_str().unwrap());
+            seen.extend(rules.map(str::to_owned));
+        }
+        over.store(true, Ordering::Relaxed);
+        assert!(wanted.iter().all(|rule| seen.contains(*rule)), "{seen:?}");
+    });
 }

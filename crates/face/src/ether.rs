@@ -202,7 +202,7 @@ impl Face for EtherFace {
     }
 
     fn counters(&self) -> Counters {
-        self.counters
+        self.counters.with_overflow_of(&self.socket)
     }
 }
 

@@ -5,7 +5,7 @@ use onym_frame::{BufPool, RxFrame, TxQueue};
 use onym_sys::peer::Credentials;
 use onym_wire::faceuri::FaceUri;
 use onym_wire::mgmt::{LinkType, Scope};
-use rustix::fd::BorrowedFd;
+use rustix::fd::{AsFd, BorrowedFd};
 use std::fmt;
 
 /// Whether more frames may be waiting after [`Face::receive`].
@@ -76,12 +76,23 @@ pub struct Counters {
     pub in_malformed: u64,
     /// Datagrams that came to this socket from somebody else than the peer.
     pub in_foreign: u64,
+    /// Datagrams that the kernel dropped because they were not read in time.
+    pub in_overflowed: u64,
     /// Frames given up because the network does not take their length.
     pub out_too_long: u64,
     /// Frames given up because the network refused them for another reason.
     pub out_refused: u64,
     /// Frames that a fault wrapper dropped on purpose, both directions.
     pub faults: u64,
+}
+
+impl Counters {
+    /// These, and what the kernel dropped of what came to `socket`; asked for when somebody wants
+    /// to know, and never on the path of a packet.
+    pub(crate) fn with_overflow_of(self, socket: impl AsFd) -> Self {
+        let in_overflowed = onym_sys::socket::receive_fill(socket).dropped;
+        Self { in_overflowed, ..self }
+    }
 }
 
 /// Carries opaque frames, each one TLV. Owned by one thread; never parses names.

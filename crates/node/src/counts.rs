@@ -20,6 +20,8 @@ pub struct LinkSums {
     pub trailing_in: u64,
     /// Datagrams from somebody else than the peer of their socket.
     pub foreign_in: u64,
+    /// Datagrams that the kernel dropped because they were not read in time.
+    pub overflowed_in: u64,
     /// Packets not sent because the send queue was full.
     pub queue_full: u64,
     /// Packets not sent because they do not fit the face.
@@ -56,6 +58,7 @@ impl LinkSums {
         self.malformed_in += io.in_malformed;
         self.trailing_in += io.in_trailing;
         self.foreign_in += io.in_foreign;
+        self.overflowed_in += io.in_overflowed;
     }
 }
 
@@ -182,6 +185,7 @@ impl Snapshot {
             ("datagram_malformed", self.links.malformed_in),
             ("datagram_trailing", self.links.trailing_in),
             ("datagram_foreign", self.links.foreign_in),
+            ("receive_overflow", self.links.overflowed_in),
             ("listener_full", self.listener_full),
             ("push_off", self.sum(|s| s.push_off)),
         ];

@@ -56,12 +56,15 @@ pub struct ReceiveFill {
     pub used: usize,
     /// Octets above which datagrams are dropped.
     pub limit: usize,
+    /// Datagrams that the kernel dropped since the socket was made, mostly for want of room.
+    pub dropped: u64,
 }
 
 /// Asks how full the receive buffer is (`SO_MEMINFO`); zeros where the kernel does not tell.
 #[must_use]
 pub fn receive_fill(fd: impl AsFd) -> ReceiveFill {
-    // SK_MEMINFO_RMEM_ALLOC and SK_MEMINFO_RCVBUF are the first two of the values.
+    // SK_MEMINFO_RMEM_ALLOC and SK_MEMINFO_RCVBUF are the first two of the values, and
+    // SK_MEMINFO_DROPS is the ninth.
     let mut values = [0_u32; 16];
     let mut len = size_of_val(&values) as libc::socklen_t;
     // SAFETY: the descriptor is open for the call; the kernel writes at most `len` octets of the
@@ -79,7 +82,7 @@ pub fn receive_fill(fd: impl AsFd) -> ReceiveFill {
         return ReceiveFill::default();
     }
     let at = |i: usize| usize::try_from(values[i]).unwrap_or(usize::MAX);
-    ReceiveFill { used: at(0), limit: at(1) }
+    ReceiveFill { used: at(0), limit: at(1), dropped: values[8].into() }
 }
 
 /// Lets datagrams longer than the path's MTU leave as IP fragments instead of being refused.

@@ -128,7 +128,7 @@ impl Face for UdpFace {
     }
 
     fn counters(&self) -> Counters {
-        self.counters
+        self.counters.with_overflow_of(&self.socket)
     }
 }
 

@@ -63,7 +63,7 @@ impl Listener for UdpListener {
     }
 
     fn counters(&self) -> Counters {
-        self.counters
+        self.counters.with_overflow_of(&self.socket)
     }
 
     fn accept(

@@ -255,6 +255,6 @@ impl Face for UdpMulticastFace {
     }
 
     fn counters(&self) -> Counters {
-        self.counters
+        self.counters.with_overflow_of(&self.receiver)
     }
 }

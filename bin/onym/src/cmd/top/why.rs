@@ -86,13 +86,23 @@ fn of_face(face: &Face) -> Vec<Reason> {
 }
 
 #[allow(clippy::cast_precision_loss)]
+fn fill(part: u64, whole: u64) -> f64 {
+    part as f64 / whole.max(1) as f64
+}
+
+/// How full the PIT is, in entries or octets.
+fn pit_fill(node: &Node) -> f64 {
+    fill(node.pit.entries, node.pit.entries_max).max(fill(node.pit.bytes, node.pit.bytes_max))
+}
+
+fn is_full_of_interests(node: &Node) -> bool {
+    node.pit.entries_max > 0 && pit_fill(node) > FULL
+}
+
 fn tables(node: &Node) -> Vec<Reason> {
-    let fill = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
     let mut found = Vec::new();
-    let pit =
-        fill(node.pit.entries, node.pit.entries_max).max(fill(node.pit.bytes, node.pit.bytes_max));
-    if node.pit.entries_max > 0 && pit > FULL {
-        let percent = pit * 100.0;
+    if is_full_of_interests(node) {
+        let percent = pit_fill(node) * 100.0;
         let what = format!(
             "The PIT is {percent:.0} % full: Interests that nobody answers fill it, or pit.entries_max \
              and pit.bytes_max are too small."
@@ -135,13 +145,28 @@ fn counters(now: &Snapshot, before: &Node) -> Vec<Reason> {
     let rate =
         |of: &dyn Fn(&Node) -> u64| of(&now.node).saturating_sub(of(before)) as f64 / seconds;
     let mut found = Vec::new();
-    let late = rate(&|n| n.frames_dropped.get("listener_full").copied().unwrap_or_default());
-    if late > 0.0 {
+    let dropped =
+        |word: &str| rate(&|n: &Node| n.frames_dropped.get(word).copied().unwrap_or_default());
+    let (overflow, late) = (dropped("receive_overflow"), dropped("listener_full"));
+    if overflow + late > 0.0 {
         let what = format!(
-            "{late:.0} frames a second of new peers are lost before a shard takes them: receive \
-             buffers overflow (`onym doctor` says how to enlarge them)."
+            "{:.0} datagrams a second are lost before a shard takes them: receive buffers overflow. \
+             Enlarge them (faces.udp.receive_buffer_bytes; `onym doctor` says what the kernel \
+             grants), or slow the senders down.",
+            overflow + late
         );
         found.push(reason("receive", what));
+    }
+    let refused = rate(&|n| {
+        let of = |word: &str| n.dropped.get(word).copied().unwrap_or_default();
+        of("pit_full") + of("pit_share")
+    });
+    if refused > 0.0 && !is_full_of_interests(&now.node) {
+        let what = format!(
+            "{refused:.0} Interests a second are refused because their face has its share of the PIT: \
+             Interests that nobody answers fill it, or pit.entries_max and pit.bytes_max are too small."
+        );
+        found.push(reason("pit", what));
     }
     let lookups = rate(&|n| n.cs.hits + n.cs.misses);
     let is_full = now.node.cs.packets_max > 0
@@ -214,12 +239,15 @@ mod tests {
         assert!(rules(answers).is_empty());
         assert_eq!(rules(|s| s.node.pit.entries = 95), ["pit"]);
         assert_eq!(rules(|s| s.node.pit.bytes = 95), ["pit"]);
+        let refused = |s: &mut Snapshot| s.node.dropped = [("pit_share".to_owned(), 9)].into();
+        assert_eq!(rules(refused), ["pit"], "before the table is full");
         assert_eq!(rules(|s| s.node.rib.routes = 95), ["routes"]);
         assert_eq!(rules(|s| s.node.busy_ns[0] = 990_000_000), ["shard"]);
         assert!(rules(|s| s.node.busy_ns[0] = 900_000_000).is_empty());
-        let late =
-            |s: &mut Snapshot| s.node.frames_dropped = [("listener_full".to_owned(), 9)].into();
-        assert_eq!(rules(late), ["receive"]);
+        for word in ["listener_full", "receive_overflow"] {
+            let late = |s: &mut Snapshot| s.node.frames_dropped = [(word.to_owned(), 9)].into();
+            assert_eq!(rules(late), ["receive"]);
+        }
         let small = |s: &mut Snapshot| {
             s.node.cs = Tables {
                 entries: 100,
