@@ -83,6 +83,8 @@ commands! {
     Repo(repo) in "Content",
     Serve(serve) in "Content",
     Ls(ls) in "Content",
+    Cp(cp) in "Content",
+    Sync(sync) in "Content",
     Scope(scope) in "Push",
     Publish(publish) in "Push",
     Subscribe(subscribe) in "Push",
@@ -152,6 +154,8 @@ const OTHER_WORDS: &[(&str, &str)] = &[
     ("fetch", "get"),
     ("cat", "get"),
     ("list", "ls"),
+    ("copy", "cp"),
+    ("mirror", "sync"),
     ("start", "daemon"),
     ("info", "status"),
 ];

@@ -4,6 +4,7 @@
 
 mod cli;
 mod cmd;
+mod copy;
 mod enrol;
 mod exit;
 mod human;
@@ -19,6 +20,7 @@ mod passphrase;
 mod plain;
 mod push_picture;
 mod push_words;
+mod remote;
 mod schema;
 mod secrecy;
 mod secure;

@@ -69,7 +69,7 @@ pub(crate) enum Whose {
 
 impl Whose {
     /// A Data that was verified.
-    fn ask(&self, client: &mut Client, request: &Request) -> Result<Packet, Error> {
+    pub(crate) fn ask(&self, client: &mut Client, request: &Request) -> Result<Packet, Error> {
         match self {
             Self::Schema(schema) => client.request_trusted(request, &**schema),
             Self::Key(_) => {

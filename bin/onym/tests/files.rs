@@ -4,9 +4,20 @@
 
 mod support;
 
-use std::fs;
-use std::os::unix::fs::symlink;
-use support::{Place, noise};
+use onym_client::blocking::Client;
+use onym_client::{ClientOptions, Incoming, RouteOptions};
+use onym_crypto::Signer;
+use onym_repo::file::{FOLDER, FileMetadata};
+use onym_repo::reply::{self, Made};
+use onym_wire::Name;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use support::{Place, noise, wait_until};
 
 /// Law: what is in a folder is what is listed and fetched, whatever its size and depth; nothing
 /// outside of it is reached, by a link, by `..` or by a name that is no file's.
@@ -77,4 +88,188 @@ fn a_file_that_changed_is_another_version() {
     let new = place.json(&get)["name"].as_str().unwrap().to_owned();
     assert_ne!(old, new);
     assert!(fs::read(place.path("out")).unwrap() == noise(40_000, 2));
+}
+
+/// What is at and below a folder: names, and the digests of files.
+fn tree(at: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![at.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            let content = if path.is_dir() { None } else { Some(fs::read(&path).unwrap()) };
+            if content.is_none() {
+                folders.push(path.clone());
+            }
+            found.insert(path.strip_prefix(at).unwrap().to_owned(), content);
+        }
+    }
+    found
+}
+
+/// Law: a copied folder is the folder, its times included; a second sync fetches what changed and
+/// nothing else, and removes what has gone when it is told to, and only then.
+#[test]
+fn a_folder_is_copied_and_kept_in_step() {
+    let place = Place::new();
+    let _daemon = place.daemon(&["cs.serve=false"]);
+    fs::create_dir_all(place.path("shelf/deep/empty")).unwrap();
+    for (name, size) in [("none", 0), ("one", 1), ("long", 100_000), ("deep/two", 7000)] {
+        fs::write(place.path("shelf").join(name), noise(size, 7)).unwrap();
+    }
+    let script = fs::File::create(place.path("shelf/run.sh")).unwrap();
+    script.set_permissions(Permissions::from_mode(0o755)).unwrap();
+    let mut serve = place.start(&["serve", "shelf", "/alice/shelf"]);
+    serve.wait_for("ready: ");
+    let same = || assert!(tree(&place.path("shelf")) == tree(&place.path("here")), "differs");
+
+    assert_eq!(place.run(&["cp", "/alice/shelf", "here"]).code, 2, "a folder needs --recursive");
+    let copied = place.json(&["cp", "--recursive", "/alice/shelf", "here"]);
+    assert_eq!((copied["files"].as_u64(), copied["bytes"].as_u64()), (Some(5), Some(107_001)));
+    same();
+    let modified = |path: &str| fs::metadata(place.path(path)).unwrap().modified().unwrap();
+    assert_eq!(modified("here/long"), modified("shelf/long"));
+    let mode = fs::metadata(place.path("here/run.sh")).unwrap().permissions().mode();
+    assert_ne!(mode & 0o100, 0, "what can be executed there can be executed here");
+
+    let again = place.json(&["sync", "/alice/shelf", "here"]);
+    assert_eq!((again["files"].as_u64(), again["same"].as_u64()), (Some(0), Some(5)));
+    fs::write(place.path("shelf/one"), "changed").unwrap();
+    fs::remove_file(place.path("shelf/deep/two")).unwrap();
+    fs::remove_dir(place.path("shelf/deep/empty")).unwrap();
+    let dry = place.run(&["sync", "/alice/shelf", "here", "--delete", "--dry-run"]);
+    assert_eq!(dry.code, 0, "{}", dry.err);
+    for line in ["fetched here/one", "removed here/deep/two", "removed here/deep/empty"] {
+        assert!(dry.err.contains(line), "{line}: {}", dry.err);
+    }
+    let kept = place.json(&["sync", "/alice/shelf", "here"]);
+    assert_eq!((kept["files"].as_u64(), kept["removed"].as_u64()), (Some(1), Some(0)));
+    assert!(place.path("here/deep/two").exists(), "nothing is removed unasked");
+    symlink(place.path("shelf"), place.path("here/deep/link")).unwrap();
+    let gone = place.json(&["sync", "/alice/shelf", "here", "--delete"]);
+    assert_eq!((gone["files"].as_u64(), gone["removed"].as_u64()), (Some(0), Some(3)));
+    same();
+
+    // One file into a folder gets its own name.
+    fs::create_dir(place.path("into")).unwrap();
+    assert_eq!(place.run(&["cp", "/alice/shelf/one", "into"]).code, 0);
+    assert_eq!(fs::read(place.path("into/one")).unwrap(), b"changed");
+    assert_eq!(place.run(&["cp", "/alice/shelf/missing", "into"]).code, 5);
+    assert_eq!(tree(&place.path("into")).len(), 1, "no part is left");
+}
+
+/// Law: a copy that was killed goes on with the segments that it had, and is whole; a file has its
+/// name only when it is; a copy of another version begins anew.
+#[test]
+fn an_interrupted_copy_goes_on_where_it_ended() {
+    let place = Place::new();
+    let _daemon = place.daemon(&["cs.serve=false"]);
+    fs::create_dir_all(place.path("shelf")).unwrap();
+    fs::create_dir_all(place.path("here")).unwrap();
+    let content = noise(24_000_000, 3);
+    fs::write(place.path("shelf/film"), &content).unwrap();
+    let mut serve = place.start(&["serve", "shelf", "/alice/shelf"]);
+    serve.wait_for("ready: ");
+    let parts = || {
+        let parts = fs::read_dir(place.path("here")).unwrap().map(|entry| entry.unwrap());
+        let parts = parts.filter(|e| e.file_name().to_string_lossy().ends_with(".onym-part"));
+        parts.map(|part| part.metadata().unwrap().len()).collect::<Vec<_>>()
+    };
+    let interrupt = || {
+        let mut copy = place.start(&["cp", "/alice/shelf/film", "here"]);
+        wait_until("a part of the file", || parts().iter().any(|len| *len > 100_000));
+        copy.kill();
+        assert!(!place.path("here/film").exists(), "a half file has no name");
+        parts()[0]
+    };
+    let had = interrupt();
+    assert!(had < content.len() as u64, "it was interrupted too late");
+    let done = place.json(&["cp", "/alice/shelf/film", "here"]);
+    assert_eq!(
+        done["resumed"].as_u64(),
+        Some(had - had % 6144),
+        "what had come is not fetched again"
+    );
+    assert!(fs::read(place.path("here/film")).unwrap() == content);
+    assert!(parts().is_empty());
+
+    fs::remove_file(place.path("here/film")).unwrap();
+    interrupt();
+    let other = noise(1_000_000, 4);
+    fs::write(place.path("shelf/film"), &other).unwrap();
+    let done = place.json(&["cp", "/alice/shelf/film", "here"]);
+    assert_eq!(done["resumed"].as_u64(), Some(0));
+    assert!(fs::read(place.path("here/film")).unwrap() == other);
+    assert!(parts().is_empty(), "the part of the other version is gone");
+}
+
+/// Law: a range is those octets of the file, of what `onym serve` and what `onym put` serves.
+#[test]
+fn a_range_is_those_octets() {
+    let place = Place::new();
+    let _daemon = place.daemon(&[]);
+    fs::create_dir_all(place.path("shelf")).unwrap();
+    let content = noise(100_000, 5);
+    fs::write(place.path("shelf/film"), &content).unwrap();
+    let mut serve = place.start(&["serve", "shelf", "/alice/shelf"]);
+    serve.wait_for("ready: ");
+    let _put = place.put(&["/alice/put", "shelf/film"]);
+    for name in ["/alice/shelf/film", "/alice/put"] {
+        for (range, expected) in [
+            ("0-0", 0..1),
+            ("6143-6144", 6143..6145),
+            ("50000-", 50_000..100_000),
+            ("-10", 99_990..100_000),
+            ("99999-200000", 99_999..100_000),
+        ] {
+            let got = place.run(&["get", name, "-o", "out", "--range", range]);
+            assert_eq!(got.code, 0, "{name} {range}: {}", got.err);
+            assert!(fs::read(place.path("out")).unwrap() == content[expected], "{name} {range}");
+        }
+        let got = place.run(&["get", name, "-o", "beyond", "--range", "100000-"]);
+        assert_eq!((got.code, place.path("beyond").exists()), (5, false), "{}", got.err);
+    }
+}
+
+/// Law: a producer whose folders have no end, and whose listings name what is outside, ends a copy
+/// with a reason, and nothing is written outside.
+#[test]
+fn folders_without_end_end_a_copy() {
+    let place = Place::new();
+    let _daemon = place.daemon(&["cs.serve=false"]);
+    let over = Arc::new(AtomicBool::new(false));
+    let (stop, node) = (Arc::clone(&over), place.node());
+    let listing = b"../\0..\0x/\0.a.0123456789abcdef.onym-part\0";
+    let respond = move |incoming: &Incoming, out: &mut Vec<u8>| {
+        let name = incoming.interest().name;
+        let signer = Signer::digest();
+        if let Some(segment) = name.last().and_then(|last| last.as_segment()) {
+            return reply::segment_of(name, segment, listing, &signer, out);
+        }
+        let mut versioned = name.drop_last(1).to_name();
+        versioned.append_keyword("ls").append_version(1);
+        let metadata = FileMetadata { name: versioned, mode: FOLDER, ..FileMetadata::default() };
+        reply::metadata(&signer, name, Made::at(1), &metadata, out)
+    };
+    let producer = std::thread::spawn(move || {
+        let options = ClientOptions { node: Some(node), ..ClientOptions::default() };
+        let mut client = Client::open(options).unwrap();
+        let prefix: Name = "/mallory".parse().unwrap();
+        client.respond(prefix.clone(), Box::new(respond)).unwrap();
+        client.register(prefix, RouteOptions::default()).unwrap();
+        let mut is_over = || stop.load(Ordering::SeqCst);
+        client.run(Duration::from_millis(5), &mut is_over, &mut |_| {}).unwrap();
+    });
+    wait_until("a route", || place.run(&["route", "list"]).out.contains("/mallory"));
+    fs::create_dir(place.path("in")).unwrap();
+    let copied = place.run(&["cp", "-r", "/mallory/folder", "in/here"]);
+    over.store(true, Ordering::SeqCst);
+    producer.join().unwrap();
+    assert_eq!(copied.code, 4, "{}", copied.err);
+    assert!(copied.err.contains("64 folders deep"), "{}", copied.err);
+    let names: BTreeSet<String> = tree(&place.path("in"))
+        .keys()
+        .map(|path| path.file_name().unwrap().to_string_lossy().into_owned())
+        .collect();
+    assert_eq!(names, ["here", "x"].map(str::to_owned).into(), "nothing else was made");
 }

@@ -73,6 +73,37 @@ fn files_outlive_who_added_them_and_are_found_by_every_way() {
     assert_eq!(place.json(&["repo", "stats", "--store", "data"])["packets"], 3);
 }
 
+/// Law: the store is in step with a watched folder: what comes, changes and goes there does here,
+/// also what did so while no repository ran; earlier versions are gone.
+#[test]
+fn a_watched_folder_is_kept_in_step() {
+    let place = Place::new();
+    let _daemon = place.daemon(NO_CACHE);
+    fs::create_dir_all(place.path("shelf/deep")).unwrap();
+    fs::write(place.path("shelf/one"), noise(20_000, 1)).unwrap();
+    fs::write(place.path("shelf/deep/two"), noise(9000, 2)).unwrap();
+    let watch = ["--watch", "shelf=/lib/shelf", "--watch-every", "10"];
+    let packets = || place.json(&["repo", "stats", "--store", "data"])["packets"].as_u64().unwrap();
+    let settles = |count: u64| wait_until("the store", || packets() == count);
+    let mut run = repo(&place, &watch);
+    settles(5);
+    fetches(&place, "/lib/shelf/one", &noise(20_000, 1));
+    fs::write(place.path("shelf/one"), noise(50_000, 3)).unwrap();
+    fs::remove_file(place.path("shelf/deep/two")).unwrap();
+    fs::write(place.path("shelf/three"), noise(1, 4)).unwrap();
+    // Seven of the new file, one of another: no state between has as many.
+    settles(8);
+    fetches(&place, "/lib/shelf/one", &noise(50_000, 3));
+    assert_eq!(place.run(&["get", "/lib/shelf/deep/two"]).code, 5);
+    run.kill();
+    fs::remove_file(place.path("shelf/one")).unwrap();
+    fs::write(place.path("shelf/four"), noise(9000, 5)).unwrap();
+    let _run = repo(&place, &watch);
+    settles(3);
+    fetches(&place, "/lib/shelf/four", &noise(9000, 5));
+    fetches(&place, "/lib/shelf/three", &noise(1, 4));
+}
+
 #[test]
 fn an_object_that_a_command_brought_outlives_its_producer_and_a_deleted_one_is_gone() {
     let place = Place::new();

@@ -4,7 +4,13 @@ use onym_crypto::signer::Signer;
 use onym_wire::data::DataBuilder;
 use onym_wire::name::{Component, Name};
 use onym_wire::tlv;
-use std::io::{self, Read};
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+/// Folders in folders, at most.
+const DEPTH_MAX: usize = 32;
 
 /// How segments are made.
 #[derive(Debug)]
@@ -57,4 +63,55 @@ pub fn segments(
         take(packet)?;
     }
     Ok(last + 1)
+}
+
+/// The regular files at and below `path`, each with its name below `name`. Links are not followed.
+///
+/// # Errors
+/// Those of the operating system.
+pub fn files(path: &Path, name: &Name) -> io::Result<Vec<(PathBuf, Name)>> {
+    let mut files = Vec::new();
+    walk(path, name, &mut files, 0)?;
+    Ok(files)
+}
+
+fn walk(
+    path: &Path,
+    name: &Name,
+    files: &mut Vec<(PathBuf, Name)>,
+    depth: usize,
+) -> io::Result<()> {
+    let kind = if depth == 0 { fs::metadata(path)? } else { fs::symlink_metadata(path)? };
+    if kind.is_file() {
+        files.push((path.to_path_buf(), name.clone()));
+    }
+    if kind.is_dir() && depth < DEPTH_MAX {
+        let mut entries = fs::read_dir(path)?.collect::<io::Result<Vec<_>>>()?;
+        entries.sort_by_key(fs::DirEntry::file_name);
+        for entry in entries {
+            let mut below = name.clone();
+            below.append_generic(entry.file_name().as_encoded_bytes());
+            walk(&entry.path(), &below, files, depth + 1)?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes the segments of the file `path`; its version is the time of its last change.
+///
+/// # Errors
+/// Those of [`segments`], and of the operating system.
+pub fn segments_of_file(
+    path: &Path,
+    name: &Name,
+    options: &AddOptions,
+    take: &mut dyn FnMut(Vec<u8>) -> io::Result<()>,
+) -> io::Result<()> {
+    let file = File::open(path)?;
+    let metadata = file.metadata()?;
+    let changed = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let version = u64::try_from(changed.as_nanos()).unwrap_or(u64::MAX);
+    let mut from = BufReader::with_capacity(256 << 10, file);
+    segments(name, version, metadata.len(), &mut from, options, take)?;
+    Ok(())
 }

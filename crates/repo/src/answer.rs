@@ -1,7 +1,7 @@
 //! Answering Interests from the store: packets as they came, metadata and listings from the index.
 
 use crate::file::{FILE, FOLDER, FileMetadata, LISTED_MAX, Listed, write_listing};
-use crate::reply;
+use crate::reply::{self, Made};
 use onym_client::producer::{Answer, Incoming, Respond};
 use onym_crypto::edge::unix_now_ms;
 use onym_crypto::signer::Signer;
@@ -104,7 +104,7 @@ impl StoreAnswers {
             return match object {
                 Some(object) => {
                     let metadata = file_metadata(object);
-                    Ok(reply::metadata(&self.signer, name, now_ms, &metadata, out))
+                    Ok(reply::metadata(&self.signer, name, Made::at(now_ms), &metadata, out))
                 }
                 None => self.folder(name, of, now_ms, out),
             };
@@ -154,7 +154,7 @@ impl StoreAnswers {
             self.listings.pop_front();
         }
         self.listings.push_back((versioned, content));
-        Ok(reply::metadata(&self.signer, name, now_ms, &metadata, out))
+        Ok(reply::metadata(&self.signer, name, Made::at(now_ms), &metadata, out))
     }
 }
 

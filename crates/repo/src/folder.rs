@@ -2,7 +2,7 @@
 //! when they are asked for.
 
 use crate::file::{FILE, FOLDER, FileMetadata, LISTED_MAX, Listed, write_listing};
-use crate::reply;
+use crate::reply::{self, Made};
 use onym_client::producer::{Answer, Incoming, Respond};
 use onym_crypto::edge::unix_now_ms;
 use onym_crypto::signer::Signer;
@@ -23,8 +23,6 @@ const OPEN_MAX: usize = 64;
 const DEPTH_MAX: usize = 64;
 /// Entries of a folder that are looked at for a listing, at most.
 const LOOKED_MAX: usize = 2 * LISTED_MAX;
-/// ContentType of an answer that there is nothing.
-const CONTENT_NACK: u64 = 3;
 
 /// What an open name has.
 #[derive(Debug)]
@@ -122,7 +120,9 @@ impl FolderAnswers {
     ) -> io::Result<Answer> {
         let found = self.find(path)?;
         let kind = found.as_ref().map(|found| FileType::from_raw_mode(found.stat.st_mode));
-        let (Some(found), Some(kind)) = (found, kind) else { return Ok(self.nothing(asked, out)) };
+        let (Some(found), Some(kind)) = (found, kind) else {
+            return Ok(reply::nothing(&self.signer, asked, 1, out));
+        };
         let mut versioned = self.prefix.clone();
         for component in path {
             versioned.append_generic(component.value);
@@ -149,10 +149,10 @@ impl FolderAnswers {
                 let listing = listing(found.fd)?;
                 self.keep(versioned.clone(), Content::Listing(listing));
             }
-            _ => return Ok(self.nothing(asked, out)),
+            _ => return Ok(reply::nothing(&self.signer, asked, 1, out)),
         }
         metadata.name = versioned;
-        Ok(reply::metadata(&self.signer, asked, unix_now_ms(), &metadata, out))
+        Ok(reply::metadata(&self.signer, asked, Made::at(unix_now_ms()), &metadata, out))
     }
 
     fn last_segment(&self, size: u64) -> u64 {
@@ -165,16 +165,6 @@ impl FolderAnswers {
             self.open.pop_front();
         }
         self.open.push_back((versioned, content));
-    }
-
-    /// That there is nothing called `asked`.
-    fn nothing(&self, asked: NameRef<'_>, out: &mut Vec<u8>) -> Answer {
-        let data = DataBuilder {
-            content_type: CONTENT_NACK,
-            freshness_ms: 1,
-            ..DataBuilder::new(asked, &[])
-        };
-        reply::signed(&self.signer, &data, out)
     }
 
     fn segment(

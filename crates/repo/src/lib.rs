@@ -11,8 +11,9 @@ pub mod folder;
 pub mod job;
 pub mod once;
 pub mod options;
-mod reply;
+pub mod reply;
 pub mod repo;
+pub mod watch;
 
 pub use admission::{Act, Admission, NotAdmitted};
 pub use options::RepoOptions;

@@ -1,6 +1,7 @@
 //! `onym get`: fetch a segmented object.
 
 mod opened;
+mod range;
 
 use crate::cmd::cert;
 use crate::exit::{Exit, Failure};
@@ -23,6 +24,7 @@ use onym_crypto::edge::unix_now_ms;
 use onym_crypto::store::KeyStore;
 use onym_wire::Name;
 use opened::{Plan, Take};
+use range::Octets;
 use serde::Serialize;
 use std::fs;
 use std::io::{self, IsTerminal as _};
@@ -35,6 +37,7 @@ use std::time::{Duration, Instant};
 #[command(after_help = "Examples:
   onym get /example/film -o film.mkv
   onym get /example/film/v=1700000000000 > film.mkv
+  onym get /example/film --range 1000000-1999999 > second-megabyte
   onym get /example/film -o film.mkv --verify alice.ndncert --json
   onym get /example/film -o film.mkv --verify /alice
   onym get /alice/film -o film.mkv --anchor root.ndncert
@@ -50,6 +53,15 @@ pub(crate) struct Args {
     /// Where to write; without it, or with `-`, standard output.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Fetch these octets only: FIRST-LAST, counted from 0, FIRST- for all from there, -N for the last
+    /// N. The metadata of the object says in which segments they are.
+    #[arg(
+        long,
+        value_name = "OCTETS",
+        conflicts_with = "no_discovery",
+        allow_hyphen_values = true
+    )]
+    range: Option<Octets>,
     /// Take the name as the versioned name, whatever its last component.
     #[arg(long)]
     no_discovery: bool,
@@ -159,8 +171,11 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     let whose = whose(&args, anchors)?;
     let group = args.group.clone();
     let opened = if args.encrypted { Take::AsItIs } else { Take::Opened(group) };
-    let plan = Plan::new(args.name.clone(), options, whose, opened)?;
+    let mut plan = Plan::new(args.name.clone(), options, whose, opened)?;
     let mut client = session::open(cx)?;
+    if let Some(octets) = args.range {
+        plan.narrow(&mut client, octets)?;
+    }
     let mut target = Target::open(args.output.as_deref().filter(|_| !to_stdout))?;
     if matches!(target, Target::File(_)) {
         // So that no half file is left; what is written elsewhere ends as any program does.
@@ -202,6 +217,14 @@ pub(super) fn believed(
     options: &schema::Options,
     anchors: Vec<Certificate>,
 ) -> anyhow::Result<Option<Whose>> {
+    Ok(believed_by(options, anchors)?.map(Whose::Schema))
+}
+
+/// The same as a schema.
+pub(super) fn believed_by(
+    options: &schema::Options,
+    anchors: Vec<Certificate>,
+) -> anyhow::Result<Option<Arc<Schema>>> {
     let not_taken = |error| {
         Failure::new(Exit::Failed, "the schema does not accept the trust anchor").why(error)
     };
@@ -210,7 +233,7 @@ pub(super) fn believed(
             return Ok(None);
         }
         let schema = Schema::hierarchy(anchors).map_err(not_taken)?;
-        return Ok(Some(Whose::Schema(Arc::new(schema))));
+        return Ok(Some(Arc::new(schema)));
     };
     let anchors: Vec<Certificate> = anchors.into_iter().chain(own).collect();
     if anchors.is_empty() && !loaded.policy.allows_anything() {
@@ -223,7 +246,7 @@ pub(super) fn believed(
         schema.set_revoked(revoked);
     }
     schema.set_records(options.records());
-    Ok(Some(Whose::Schema(Arc::new(schema))))
+    Ok(Some(Arc::new(schema)))
 }
 
 fn options(args: &Args) -> anyhow::Result<FetchOptions> {
@@ -256,7 +279,8 @@ fn options(args: &Args) -> anyhow::Result<FetchOptions> {
     let find = if args.no_discovery { Find::Nothing } else { Find::Auto };
     let bounds =
         FetchBounds { size_max: args.size_max, follow: args.follow, ..FetchBounds::default() };
-    Ok(FetchOptions { pipeline, find, must_be_fresh: args.fresh, verify, bounds, open: None })
+    let must_be_fresh = args.fresh;
+    Ok(FetchOptions { pipeline, find, must_be_fresh, verify, bounds, ..FetchOptions::default() })
 }
 
 /// A key is believed while its certificate is valid. Anchors are checked where a chain reaches them.

@@ -2,11 +2,9 @@
 
 use crate::exit::{Exit, Failure};
 use crate::output::Context;
-use crate::{plain, session};
-use onym_client::blocking::Client;
-use onym_client::fetch::FetchBounds;
-use onym_client::{FetchOptions, Find, Request, Verify};
-use onym_repo::file::{FileMetadata, parse_listing};
+use crate::remote::Remote;
+use crate::{human, plain, session};
+use onym_repo::file::Listed;
 use onym_wire::Name;
 use serde::Serialize;
 
@@ -14,6 +12,7 @@ use serde::Serialize;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   onym ls /alice/photos
+  onym ls /alice/photos --long
   onym ls /alice/photos --json
 
 By the ndn6 file protocol: folders of `onym serve`, ndn6-tools and NDN-DPDK, and what a repository of
@@ -21,61 +20,57 @@ By the ndn6 file protocol: folders of `onym serve`, ndn6-tools and NDN-DPDK, and
 pub(crate) struct Args {
     /// Name of the folder.
     name: Name,
+    /// Show size and time of the last change, which are asked for file by file.
+    #[arg(short, long)]
+    long: bool,
 }
-
-/// Octets of a listing that are taken, at most.
-const LISTING_MAX: u64 = 16 << 20;
 
 /// One name, as `--json` prints it.
 #[derive(Debug, Serialize)]
 struct Shown {
     name: String,
     folder: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    size: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changed_ms: Option<u64>,
 }
 
 pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
-    let mut client = session::open(cx)?;
-    let listing = versioned(&mut client, &args.name)?;
-    let bounds = FetchBounds { size_max: LISTING_MAX, ..FetchBounds::default() };
-    let options = FetchOptions { find: Find::Nothing, bounds, ..FetchOptions::default() };
-    let mut content = Vec::new();
-    client.fetch(listing, options, &mut content, &mut |_| {}).map_err(session::failure)?;
-    let text = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
-    let shown: Vec<Shown> = parse_listing(&content)
-        .into_iter()
-        .map(|one| Shown { name: text(&one.name), folder: one.is_folder })
-        .collect();
+    let mut remote = Remote::new(session::open(cx)?, None, u64::MAX);
+    let Some(listed) = remote.list(&args.name)? else {
+        return Err(Failure::new(Exit::NotFound, format!("{} is not a folder", args.name))
+            .next("`onym get` and `onym cp` fetch a file")
+            .into());
+    };
+    let shown = listed.iter().map(|one| shown(&mut remote, &args, one));
+    let shown = shown.collect::<anyhow::Result<Vec<_>>>()?;
     cx.print(&shown, |shown| {
-        let line = |one: &Shown| {
-            format!("{}{}", plain::line(&one.name), if one.folder { "/" } else { "" })
-        };
-        shown.iter().map(line).collect::<Vec<_>>().join("\n")
+        shown.iter().map(|one| line(one, args.long)).collect::<Vec<_>>().join("\n")
     })
 }
 
-/// The name of the newest listing of `folder`.
-fn versioned(client: &mut Client, folder: &Name) -> anyhow::Result<Name> {
-    let mut name = folder.clone();
-    name.append_keyword("ls");
-    let listing = name.clone();
-    name.append_keyword("metadata");
-    let request =
-        Request { can_be_prefix: true, must_be_fresh: true, retries: 3, ..Request::new(name) };
-    let packet = client.request(&request).map_err(session::failure)?;
-    let data = packet.data();
-    if data.content_type == 3 {
-        return Err(Failure::new(Exit::NotFound, format!("{folder} is not a folder"))
-            .next("`onym get` fetches a file")
-            .into());
+fn shown(remote: &mut Remote, args: &Args, one: &Listed) -> anyhow::Result<Shown> {
+    let name = String::from_utf8_lossy(&one.name).into_owned();
+    let mut shown = Shown { name, folder: one.is_folder, size: None, changed_ms: None };
+    if args.long {
+        let mut below = args.name.clone();
+        below.append_generic(&one.name);
+        // What has gone meanwhile stays without size.
+        if let Some(metadata) = remote.metadata(&below)? {
+            shown.size = metadata.size;
+            shown.changed_ms = Some(metadata.mtime_ns / 1_000_000);
+        }
     }
-    let refused = |why: &str| {
-        Failure::new(Exit::Failed, format!("the metadata of {folder} cannot be parsed")).why(why)
-    };
-    Verify::Integrity.check(&data).map_err(|e| refused(&e.to_string()))?;
-    let metadata = FileMetadata::parse(data.content).map_err(|e| refused(&e.to_string()))?;
-    // Nobody vouched for it: it leads nowhere else.
-    if !listing.as_ref().is_prefix_of(metadata.name.as_ref()) {
-        return Err(refused(&format!("it leads to {}", metadata.name)).into());
+    Ok(shown)
+}
+
+fn line(one: &Shown, long: bool) -> String {
+    let name = format!("{}{}", plain::line(&one.name), if one.folder { "/" } else { "" });
+    if !long {
+        return name;
     }
-    Ok(metadata.name)
+    let size = one.size.map_or_else(|| "-".to_owned(), |size| size.to_string());
+    let changed = one.changed_ms.map_or_else(|| "-".to_owned(), human::moment_ms);
+    format!("{size:>12}  {changed:<23}  {name}")
 }

@@ -3,6 +3,7 @@
 mod bounds;
 
 use super::*;
+use crate::fetch::Segments;
 use crate::fetch::{FetchError, FetchOptions, PipelineOptions, Progress};
 use crate::producer::{Answer, Incoming, Respond};
 use crate::registration::RouteOptions;
@@ -227,6 +228,38 @@ fn objects_of_every_length_around_a_segment_arrive_whole() {
         assert_eq!(progress.segments, len.div_ceil(1000).max(1) as u64);
         assert_eq!(progress.unverified, 0);
     }
+}
+
+/// Law: a fetch of some segments asks for those and no others, also when the first of them is what
+/// discovery finds, and counts them as if they were an object.
+#[test]
+fn some_segments_are_fetched_and_no_others() {
+    let file = content(10_500);
+    for law in laws() {
+        for (first, last, octets) in [
+            (0, None, 0..10_500),
+            (0, Some(0), 0..1000),
+            (3, Some(7), 3000..8000),
+            (3, None, 3000..10_500),
+            (10, Some(10), 10_000..10_500),
+            (9, Some(12), 9000..10_500),
+        ] {
+            let mut net = Net::new(CLEAN, 1);
+            net.serve("/f", file.clone(), 1000);
+            let segments = Segments { first, last, size: Some(1000) };
+            let (got, progress) =
+                net.fetch("/f", FetchOptions { segments, ..with_law(law) }).unwrap();
+            assert!(got == file[octets.clone()], "{law:?} {segments:?}");
+            let count = (octets.len() as u64).div_ceil(1000);
+            assert_eq!((progress.segments, progress.segments_total), (count, Some(count)));
+            assert!(progress.counters.received <= count, "{segments:?}");
+        }
+    }
+    let mut net = Net::new(CLEAN, 1);
+    net.serve("/f", file, 1000);
+    let segments = Segments { first: 2, last: None, size: Some(999) };
+    let error = net.fetch("/f", FetchOptions { segments, ..FetchOptions::default() }).unwrap_err();
+    assert!(matches!(error, FetchError::Uneven { octets: 1000, size: 999, .. }), "{error}");
 }
 
 #[test]

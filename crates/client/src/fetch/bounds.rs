@@ -1,33 +1,35 @@
 //! Counts what a producer has sent, against [`FetchBounds`].
 
-use super::report::{FetchBounds, FetchError, SEGMENT_OCTETS_MIN};
+use super::report::{FetchBounds, FetchError, SEGMENT_OCTETS_MIN, Segments};
 use onym_wire::name::Name;
 
 #[derive(Debug)]
 pub(crate) struct Taken {
     bounds: FetchBounds,
+    segments: Segments,
     /// Octets, each segment before the last one as [`SEGMENT_OCTETS_MIN`] at least.
     octets: u64,
-    /// Length of the first segment: what the others are expected to have.
+    /// Length of the first segment that was asked for: what the others are expected to have.
     first: u64,
     end_moves: u32,
 }
 
 impl Taken {
-    pub(crate) fn new(bounds: FetchBounds) -> Self {
-        Self { bounds, octets: 0, first: 0, end_moves: 0 }
+    pub(crate) fn new(bounds: FetchBounds, segments: Segments) -> Self {
+        Self { bounds, segments, octets: 0, first: 0, end_moves: 0 }
     }
 
     fn too_large(&self, name: &Name, last: Option<u64>) -> FetchError {
         FetchError::TooLarge { name: name.clone(), size_max: self.bounds.size_max, last }
     }
 
-    /// Segments `0..last` of `len` octets each fit.
+    /// The segments asked for before `last` fit, with `len` octets each.
     fn fits(&self, last: u64, len: u64) -> bool {
-        u128::from(last) * u128::from(len) <= u128::from(self.bounds.size_max)
+        let before = last.saturating_sub(self.segments.first);
+        u128::from(before) * u128::from(len) <= u128::from(self.bounds.size_max)
     }
 
-    /// Metadata announced a size.
+    /// Metadata announced a size; of a part it says nothing.
     pub(crate) fn announced(
         &self,
         name: &Name,
@@ -35,7 +37,9 @@ impl Taken {
         last: Option<u64>,
     ) -> Result<(), FetchError> {
         match size {
-            Some(size) if size > self.bounds.size_max => Err(self.too_large(name, last)),
+            Some(size) if size > self.bounds.size_max && self.segments == Segments::default() => {
+                Err(self.too_large(name, last))
+            }
             _ => Ok(()),
         }
     }
@@ -50,7 +54,7 @@ impl Taken {
     ) -> Result<(), FetchError> {
         let counted = if last == Some(segment) { len } else { len.max(SEGMENT_OCTETS_MIN) };
         self.octets = self.octets.saturating_add(counted);
-        if segment == 0 {
+        if segment == self.segments.first {
             self.first = len;
         }
         let expected = last.is_none_or(|last| self.fits(last, self.first));

@@ -2,12 +2,16 @@
 
 mod bounds;
 mod discovery;
+mod part;
 pub(crate) mod pipeline;
 mod report;
 
 pub use discovery::Find;
+pub use part::Part;
 pub use pipeline::{PipelineCounters, PipelineOptions};
-pub use report::{FetchBounds, FetchError, FetchId, FetchOptions, Progress, SEGMENT_OCTETS_MIN};
+pub use report::{
+    FetchBounds, FetchError, FetchId, FetchOptions, Progress, SEGMENT_OCTETS_MIN, Segments,
+};
 
 use crate::request::{Packet, Unanswered};
 use crate::verify::{Verified, Verify};
@@ -68,11 +72,11 @@ impl Fetch {
         let mut fetch = Self {
             phase: Phase::Discovering(Discovery::new(now, options.find)),
             prefix: Name::new(),
-            pipeline: Pipeline::new(options.pipeline, 0),
+            pipeline: Pipeline::new(options.pipeline, options.segments.first),
             patient_until: Tick(0),
             bytes: 0,
             unverified: 0,
-            taken: Taken::new(options.bounds),
+            taken: Taken::new(options.bounds, options.segments),
             outages: 0,
             came: None,
             gap: Duration::ZERO,
@@ -80,6 +84,10 @@ impl Fetch {
             name,
             options,
         };
+        if let Some(last) = fetch.options.segments.last {
+            let last = last.max(fetch.options.segments.first);
+            let _ = fetch.pipeline.set_last(last);
+        }
         let find = fetch.options.find;
         if find == Find::Nothing || (find == Find::Auto && versioned) {
             fetch.start(fetch.name.clone());
@@ -98,10 +106,11 @@ impl Fetch {
     }
 
     pub(crate) fn progress(&self) -> Progress {
+        let first = self.options.segments.first;
         Progress {
             name: matches!(self.phase, Phase::Segments).then(|| self.prefix.clone()),
-            segments: self.pipeline.base(),
-            segments_total: self.pipeline.last().map(|last| last + 1),
+            segments: self.pipeline.base() - first,
+            segments_total: self.pipeline.last().map(|last| (last + 1).saturating_sub(first)),
             bytes: self.bytes,
             unverified: self.unverified,
             gap: self.gap,
@@ -194,6 +203,7 @@ impl Fetch {
     ) -> Result<(), FetchError> {
         let verified = self.check(data)?;
         let content = self.content(data, bytes)?;
+        self.check_length(segment, data, content.len() as u64)?;
         if let Some(last) = data.final_block_id.and_then(|c| c.as_segment()) {
             self.end_at(last)?;
         }
@@ -219,7 +229,20 @@ impl Fetch {
         }
     }
 
+    fn check_length(&self, segment: u64, data: &Data<'_>, octets: u64) -> Result<(), FetchError> {
+        let wanted = self.options.segments;
+        let Some(size) = wanted.size else { return Ok(()) };
+        let ends = data.final_block_id.and_then(|c| c.as_segment()) == Some(segment);
+        let may_be_short = ends || wanted.last == Some(segment);
+        if octets == size || (may_be_short && octets < size) {
+            return Ok(());
+        }
+        Err(FetchError::Uneven { name: self.prefix.clone(), segment, octets, size })
+    }
+
+    /// The object ends with segment `last`; what is asked for may end before.
     fn end_at(&mut self, last: u64) -> Result<(), FetchError> {
+        let last = self.options.segments.last.map_or(last, |wanted| wanted.min(last));
         let name = &self.prefix;
         self.taken.end(name, self.pipeline.last(), last)?;
         self.pipeline
@@ -316,10 +339,10 @@ impl Fetch {
         if whole {
             self.end_at(0)?;
         }
-        if segment == 0 {
+        if segment == self.options.segments.first {
             // It was not asked for by the pipeline; ask and answer at once.
             let _ = self.pipeline.next_send(now);
-            self.take_segment(now, 0, &data, packet.bytes(), packet.congestion_mark)?;
+            self.take_segment(now, segment, &data, packet.bytes(), packet.congestion_mark)?;
         }
         Ok(())
     }

@@ -25,6 +25,20 @@ pub struct FetchOptions {
     pub open: Option<Arc<dyn Opener>>,
     /// What the producer can make of it at most.
     pub bounds: FetchBounds,
+    /// Which segments.
+    pub segments: Segments,
+}
+
+/// The segments of an object that a fetch hands out; by default all.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Segments {
+    /// The first one.
+    pub first: u64,
+    /// The last one; the object may end before it. `None` is the end of the object.
+    pub last: Option<u64>,
+    /// Octets of content that each has, but the last one of the object or of these: a fetch ends
+    /// with [`FetchError::Uneven`] when another has not.
+    pub size: Option<u64>,
 }
 
 /// What a fetch takes from its producer at most.
@@ -130,6 +144,18 @@ pub enum FetchError {
         /// The last segment, where the producer named one.
         last: Option<u64>,
     },
+    /// A segment is not as long as [`Segments::size`] says.
+    #[error("segment {segment} of {name} has {octets} octets of content, {size} were announced")]
+    Uneven {
+        /// The versioned name.
+        name: Name,
+        /// The segment.
+        segment: u64,
+        /// What it has.
+        octets: u64,
+        /// What it should have.
+        size: u64,
+    },
     /// The end of the object moved more often than [`FetchBounds::end_moves_max`] allows.
     #[error("the end of {name} moved {moves} times")]
     EndUnsettled {
@@ -164,7 +190,7 @@ pub struct Progress {
     pub name: Option<Name>,
     /// Segments handed out.
     pub segments: u64,
-    /// Segments in all, once known.
+    /// Segments in all that were asked for, once known.
     pub segments_total: Option<u64>,
     /// Octets of content handed out.
     pub bytes: u64,

@@ -1,11 +1,14 @@
 //! Fetching what may be encrypted: keys are searched when the first segment says which.
 
+use super::range::Octets;
 use crate::exit::{Exit, Failure};
 use crate::secrecy::{Opening, Whose};
 use crate::session;
 use onym_client::blocking::{Client, Watch};
+use onym_client::fetch::Part;
 use onym_client::verify::Verified;
-use onym_client::{Error, FetchError, FetchOptions, Opener, Progress};
+use onym_client::{Error, FetchError, FetchOptions, Find, Opener, Progress, Request};
+use onym_repo::file::FileMetadata;
 use onym_wire::Name;
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -27,6 +30,8 @@ pub(super) struct Plan {
     options: FetchOptions,
     whose: Option<Whose>,
     opening: Arc<Opening>,
+    /// The octets to write, when not all.
+    part: Option<Part>,
 }
 
 impl Plan {
@@ -49,7 +54,44 @@ impl Plan {
         let verified = if whose.is_some() { Verified::Yes } else { Verified::No };
         let opening = Arc::new(Opening::new(verified, group));
         options.open = is_opened.then(|| Arc::<Opening>::clone(&opening) as Arc<dyn Opener>);
-        Ok(Self { name, options, whose, opening })
+        Ok(Self { name, options, whose, opening, part: None })
+    }
+
+    /// Fetches `octets` of the newest version only; its metadata says where they are.
+    pub(super) fn narrow(&mut self, client: &mut Client, octets: Octets) -> anyhow::Result<()> {
+        let mut asked = self.name.clone();
+        asked.append_keyword("metadata");
+        let request =
+            Request { can_be_prefix: true, must_be_fresh: true, retries: 3, ..Request::new(asked) };
+        let packet = match &self.whose {
+            Some(whose) => whose.ask(client, &request),
+            None => client.request(&request),
+        };
+        let packet = packet.map_err(session::failure)?;
+        let data = packet.data();
+        let name = self.name.clone();
+        let unknown = |why: &str| {
+            Failure::new(Exit::Failed, format!("cannot tell where these octets of {name} are"))
+                .why(why.to_owned())
+                .next("without --range all of it is fetched")
+        };
+        self.options.verify.check(&data).map_err(|e| unknown(&e.to_string()))?;
+        let metadata = FileMetadata::parse(data.content).map_err(|e| unknown(&e.to_string()))?;
+        let is_within = name.as_ref().is_prefix_of(metadata.name.as_ref());
+        if !is_within && self.whose.is_none() && !self.options.bounds.follow {
+            return Err(unknown(&format!("its metadata leads to {}", metadata.name)).into());
+        }
+        let (Some(size), Some(segment)) = (metadata.size, metadata.segment_size) else {
+            return Err(unknown("its metadata says no size").into());
+        };
+        let Some(part) = octets.within(size).and_then(|octets| Part::of(octets, segment)) else {
+            return Err(Failure::new(Exit::NotFound, format!("{name} has {size} octets")).into());
+        };
+        self.options.segments = part.segments;
+        self.options.find = Find::Nothing;
+        self.name = metadata.name;
+        self.part = Some(part);
+        Ok(())
     }
 
     fn once(
@@ -72,10 +114,10 @@ impl Plan {
         sink: &mut dyn Write,
         watch: &mut dyn FnMut(Watch<'_>),
     ) -> anyhow::Result<Progress> {
-        let mut sink = Counted { sink, octets: 0 };
+        let mut sink = Counted { sink, octets: 0, part: self.part.clone() };
         for _ in 0..KEYS_MAX {
             let error = match self.once(client, &mut sink, watch) {
-                Ok(progress) => return Ok(progress),
+                Ok(progress) => return sink.whole(progress),
                 Err(error) => error,
             };
             // What was handed out cannot be begun again.
@@ -84,7 +126,8 @@ impl Plan {
                 _ => return Err(session::failure(error)),
             }
         }
-        self.once(client, &mut sink, watch).map_err(session::failure)
+        let progress = self.once(client, &mut sink, watch).map_err(session::failure)?;
+        sink.whole(progress)
     }
 }
 
@@ -96,17 +139,34 @@ fn needed(error: &Error) -> Option<Name> {
     }
 }
 
-/// A sink that counts.
+/// A sink that counts, and writes what was asked for.
 struct Counted<'a> {
     sink: &'a mut dyn Write,
     octets: u64,
+    part: Option<Part>,
+}
+
+impl Counted<'_> {
+    /// The end of a fetch; where a part was asked for, all of it came.
+    fn whole(&self, progress: Progress) -> anyhow::Result<Progress> {
+        match &self.part {
+            None => Ok(progress),
+            Some(part) if part.left() == 0 => Ok(Progress { bytes: self.octets, ..progress }),
+            Some(_) => Err(Failure::new(Exit::Failed, "the object is shorter than it says").into()),
+        }
+    }
 }
 
 impl Write for Counted<'_> {
     fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
-        let written = self.sink.write(octets)?;
-        self.octets += written as u64;
-        Ok(written)
+        // Each call brings one segment, and none is brought in parts.
+        let wanted = match &mut self.part {
+            None => octets,
+            Some(part) => &octets[part.cut(octets)],
+        };
+        self.sink.write_all(wanted)?;
+        self.octets += wanted.len() as u64;
+        Ok(octets.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {

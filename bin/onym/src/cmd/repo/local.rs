@@ -7,15 +7,14 @@ use crate::output::Context;
 use crate::session;
 use crate::target::Target;
 use anyhow::Context as _;
-use onym_repo::add::{AddOptions, segments};
+use onym_repo::add::{AddOptions, files, segments_of_file};
 use onym_repo::door::{self, Ask, Said};
 use onym_store::{Error, Folder, Options, Store};
 use onym_wire::{Data, Name};
-use std::fs::{self, File};
-use std::io::{self, BufReader, Write};
+use std::fs;
+use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
+use std::path::PathBuf;
 
 /// Put a file, or the files of a folder, into a store.
 #[derive(Debug, clap::Args)]
@@ -155,14 +154,13 @@ pub(crate) fn add(args: &Add, cx: &Context) -> anyhow::Result<()> {
         freshness_ms: args.freshness,
         signer: session::signer(args.key.as_ref())?,
     };
-    let mut files = Vec::new();
-    walk(&args.path, &args.name, &mut files, 0)
+    let files = files(&args.path, &args.name)
         .with_context(|| format!("cannot read {}", args.path.display()))?;
     let stream = connect(&args.place)?;
     let root = Ask::Insert { root: args.name.to_string() };
     let mut send = |out: &mut dyn Write| {
         for (path, name) in &files {
-            send_file(path, name, &options, out)?;
+            segments_of_file(path, name, &options, &mut |packet| out.write_all(&packet))?;
         }
         Ok(())
     };
@@ -182,49 +180,6 @@ pub(crate) fn add(args: &Add, cx: &Context) -> anyhow::Result<()> {
             said.had
         )
     })
-}
-
-/// Folders in folders, at most.
-const DEPTH_MAX: usize = 32;
-
-/// The regular files at and below `path`, with their names. Links are not followed.
-fn walk(
-    path: &Path,
-    name: &Name,
-    files: &mut Vec<(PathBuf, Name)>,
-    depth: usize,
-) -> io::Result<()> {
-    let kind = if depth == 0 { fs::metadata(path)? } else { fs::symlink_metadata(path)? };
-    if kind.is_file() {
-        files.push((path.to_path_buf(), name.clone()));
-    }
-    if kind.is_dir() && depth < DEPTH_MAX {
-        let mut entries = fs::read_dir(path)?.collect::<io::Result<Vec<_>>>()?;
-        entries.sort_by_key(fs::DirEntry::file_name);
-        for entry in entries {
-            let mut below = name.clone();
-            below.append_generic(entry.file_name().as_encoded_bytes());
-            walk(&entry.path(), &below, files, depth + 1)?;
-        }
-    }
-    Ok(())
-}
-
-fn send_file(
-    path: &Path,
-    name: &Name,
-    options: &AddOptions,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let file = File::open(path)?;
-    let metadata = file.metadata()?;
-    let changed = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let version = u64::try_from(changed.as_nanos()).unwrap_or(u64::MAX);
-    let mut from = BufReader::with_capacity(256 << 10, file);
-    segments(name, version, metadata.len(), &mut from, options, &mut |packet| {
-        out.write_all(&packet)
-    })?;
-    Ok(())
 }
 
 pub(crate) fn list(args: &List, cx: &Context) -> anyhow::Result<()> {

@@ -10,8 +10,10 @@ use anyhow::Context as _;
 use onym_crypto::cert::Certificate;
 use onym_crypto::edge::unix_now_ms;
 use onym_guard::{Guard, Settings};
+use onym_repo::add::AddOptions;
 use onym_repo::admission::{Admission, Everybody, Keys, Names, Nobody, Rules};
 use onym_repo::door::{Bulk, BulkRule};
+use onym_repo::watch::{self, Watched};
 use onym_repo::{Repo, RepoOptions, repo};
 use onym_store::{Bounds, Folder, Options, Store};
 use onym_wire::Name;
@@ -19,6 +21,7 @@ use serde::Serialize;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Serve a store, and take commands and bulk insertions, until stopped.
 #[derive(Debug, clap::Args)]
@@ -26,8 +29,10 @@ use std::sync::Arc;
   onym repo run --store data --name /example/repo --serve /example
   onym repo run --store data --name /example/repo --allow-key alice.ndncert --bulk 127.0.0.1:7376
   onym repo run --store data --name /example/repo --trust site.lvs --anchor root.ndncert
+  onym repo run --store data --name /example/repo --watch photos=/example/photos --key /example
 
-Prints `ready` once the node routes the name of the repository here.")]
+Prints `ready` once the node routes the name of the repository here. A file of a watched folder is taken
+when two looks in a row found it unchanged.")]
 pub(crate) struct Args {
     #[command(flatten)]
     place: Place,
@@ -37,6 +42,13 @@ pub(crate) struct Args {
     /// Prefix that is served from the start; may be given more than once.
     #[arg(long, value_name = "PREFIX")]
     serve: Vec<Name>,
+    /// Keep the store in step with this folder: its files are under NAME, and what changes or goes
+    /// there does here. May be given more than once.
+    #[arg(long, value_name = "FOLDER=NAME", value_parser = watched)]
+    watch: Vec<Watched>,
+    /// How often watched folders are looked at, in milliseconds.
+    #[arg(long, value_name = "MS", default_value_t = 2000, value_parser = clap::value_parser!(u64).range(10..))]
+    watch_every: u64,
     /// Certificate (a file) whose owner may insert and delete under its identity; may be repeated.
     #[arg(long, value_name = "FILE")]
     allow_key: Vec<PathBuf>,
@@ -77,6 +89,26 @@ pub(crate) struct Args {
     owner_octets_max: u64,
 }
 
+/// Octets of content in a segment of a watched file.
+const SEGMENT: usize = 8000;
+/// How long caches take it as fresh.
+const FRESHNESS_MS: u64 = 10_000;
+
+/// `FOLDER=NAME`.
+fn watched(text: &str) -> Result<Watched, String> {
+    let (folder, name) =
+        text.rsplit_once("=/").ok_or("write FOLDER=NAME, such as photos=/a/photos")?;
+    let name: Name = format!("/{name}").parse().map_err(|e| format!("{e}"))?;
+    let folder = PathBuf::from(folder);
+    if name.is_empty() {
+        return Err("the name of a folder has a component at least".into());
+    }
+    if !folder.is_dir() {
+        return Err(format!("{} is no folder", folder.display()));
+    }
+    Ok(Watched { folder, name })
+}
+
 /// One line of the output.
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
@@ -111,15 +143,24 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
             .why(e)
             .next("use a loopback address, or admit keys with --allow-key")
     })?;
+    let serve = args.serve.iter().chain(args.watch.iter().map(|watched| &watched.name));
     let options = RepoOptions {
         name: args.name.clone(),
-        serve: args.serve,
+        serve: serve.cloned().collect(),
         admission,
         signer: Arc::new(session::signer(args.key.as_ref())?),
     };
     let mut repo = Repo::open(client, Arc::clone(&store), options).map_err(failure)?;
     onym_repo::door::listen(&folder.join("repo.sock"), &store, repo.roots())
         .context("cannot open the local socket")?;
+    for watched in args.watch {
+        let folder = watched.folder.display().to_string();
+        let every = Duration::from_millis(args.watch_every);
+        let signer = session::signer(args.key.as_ref())?;
+        let options = AddOptions { segment_size: SEGMENT, freshness_ms: FRESHNESS_MS, signer };
+        watch::start(watched, options, &store, every)
+            .with_context(|| format!("cannot watch {folder}"))?;
+    }
     let ready = Line::Ready {
         name: args.name.to_string(),
         packets: stats.total.packets,
