@@ -112,6 +112,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("onym-store", &["onym-wire", "onym-frame", "onym-crypto"]),
     // An application of a node.
     ("onym-repo", &["onym-wire", "onym-frame", "onym-crypto", "onym-client", "onym-store"]),
+    // An application of a node, with a server for strangers.
+    ("onym-web", &["onym-wire", "onym-frame", "onym-crypto", "onym-client", "onym-repo"]),
     // An application of both halves: never the data path of either.
     ("onym-gateway", &["onym-wire", "onym-frame", "onym-crypto", "onym-tables", "onym-client"]),
     // By the control interface of services only: never the data path.
@@ -179,6 +181,8 @@ const DEV_EDGES: &[(&str, &[&str])] = &[
     ("onym-wire", &["onym-crypto"]),
     // Rules that a test writes down.
     ("onym-repo", &["onym-trust"]),
+    // A node's end of a connection in memory.
+    ("onym-web", &["onym-face"]),
     // The counting allocator.
     ("onym-forward", &["onym-sys"]),
     ("onym-pubsub", &["onym-sys"]),

@@ -85,6 +85,7 @@ commands! {
     Ls(ls) in "Content",
     Cp(cp) in "Content",
     Sync(sync) in "Content",
+    Gateway(gateway) in "Content",
     Scope(scope) in "Push",
     Publish(publish) in "Push",
     Subscribe(subscribe) in "Push",

@@ -15,16 +15,19 @@ use std::time::{Duration, Instant};
 
 /// Connects to the node of the command line.
 pub(crate) fn open(cx: &Context) -> anyhow::Result<Client> {
-    open_with(cx, ClientOptions::default())
+    let options = ClientOptions { node: cx.node.clone(), ..ClientOptions::default() };
+    Client::open(options).map_err(failure)
 }
 
 /// Connects to the node of the command line and, when it goes away, waits for it without end.
 pub(crate) fn open_forever(cx: &Context) -> anyhow::Result<Client> {
-    open_with(cx, ClientOptions { reconnect_for: Duration::MAX, ..ClientOptions::default() })
+    Client::open(forever(cx)).map_err(failure)
 }
 
-fn open_with(cx: &Context, options: ClientOptions) -> anyhow::Result<Client> {
-    Client::open(ClientOptions { node: cx.node.clone(), ..options }).map_err(failure)
+/// How a program connects that waits for its node without end.
+pub(crate) fn forever(cx: &Context) -> ClientOptions {
+    let reconnect_for = Duration::MAX;
+    ClientOptions { node: cx.node.clone(), reconnect_for, ..ClientOptions::default() }
 }
 
 /// Answers until `stop` is set, and tells on standard error what becomes of the connection.

@@ -79,7 +79,7 @@ fn a_file_that_changed_is_another_version() {
     let get = ["get", "/alice/shelf/page", "-o", "out"];
     let old = place.json(&get)["name"].as_str().unwrap().to_owned();
     // A later time than that of the first writing, on any clock of a file system.
-    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(10);
+    let later = std::time::SystemTime::now() + Duration::from_secs(10);
     fs::write(place.path("shelf/page"), noise(40_000, 2)).unwrap();
     let file = fs::File::options().write(true).open(place.path("shelf/page")).unwrap();
     file.set_modified(later).unwrap();

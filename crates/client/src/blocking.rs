@@ -7,13 +7,12 @@ use crate::fetch::{FetchError, FetchOptions, Progress};
 use crate::producer::{Respond, ResponderId};
 use crate::registration::{NotRegistered, RegistrationId, RouteOptions};
 use crate::request::{Packet, Request, RequestId, Unanswered};
-use crate::schema::Trust;
+use crate::schema::{Trust, did_not_come};
 use crate::serve::Object;
 use crate::verify::Verify;
 use onym_crypto::Signer;
 use onym_face::Face;
 use onym_tables::Tick;
-use onym_trust::chain::record_by;
 use onym_wire::data::Data;
 use onym_wire::mgmt::{Block as _, ControlParameters, ControlResponse};
 use onym_wire::name::Name;
@@ -320,25 +319,17 @@ impl Client {
     /// anchor.
     fn follow(&mut self, name: &Name, trust: &dyn Trust) -> Result<(), Error> {
         while let Some(wanted) = trust.wanted() {
-            let is_record = record_by(wanted.as_ref()).is_some();
             // By the name of a key any certificate of it will do.
-            let request =
-                Request { can_be_prefix: true, must_be_fresh: true, ..Request::new(wanted) };
-            let silence = match self.request(&request) {
+            let request = Request {
+                can_be_prefix: true,
+                must_be_fresh: true,
+                ..Request::new(wanted.clone())
+            };
+            match self.request(&request) {
                 Ok(packet) => {
                     trust.certificate(packet.bytes()).map_err(|e| not_verified(name, e))?;
-                    continue;
                 }
-                Err(silence) => silence,
-            };
-            let has_node =
-                !matches!(silence, Error::Unanswered { why: Unanswered::Disconnected, .. });
-            match (trust.not_found(), &silence) {
-                // A record of revocation need not exist.
-                (Ok(()), Error::Unanswered { .. }) if has_node => {}
-                (Err(source), _) if is_record => return Err(not_verified(name, source)),
-                // Why a certificate did not come says more than that it is missing.
-                _ => return Err(silence),
+                Err(silence) => did_not_come(trust, name, &wanted, silence)?,
             }
         }
         Ok(())

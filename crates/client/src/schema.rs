@@ -1,12 +1,15 @@
 //! Data believed by a trust schema, anchors and the certificates between.
 
+use crate::error::Error as ClientError;
+use crate::fetch::FetchError;
+use crate::request::Unanswered;
 use crate::verify::Verifier;
 use onym_crypto::edge::unix_now_ms;
 use onym_crypto::store::KeyStore;
 use onym_crypto::{Certificate, Error, Signer};
 use onym_guard::{Guard, GuardError, Notice};
 use onym_trust::chain::{
-    Context, Event, Failure, Fetch, Limits, Records, Refusal, Revoked, Trusted,
+    Context, Event, Failure, Fetch, Limits, Records, Refusal, Revoked, Trusted, record_by,
 };
 use onym_trust::suggest::{Candidate, Unfit, suggest};
 use onym_trust::{Hierarchy, Policy, Subject};
@@ -35,6 +38,26 @@ pub trait Trust: Verifier {
     /// [`Error::Untrusted`] when a chain ends there. It need not: what is not revoked need not have
     /// a record.
     fn not_found(&self) -> Result<(), Error>;
+}
+
+/// What it means to `trust` that what it wanted because of the Data `name` did not come.
+pub(crate) fn did_not_come<T: Trust + ?Sized>(
+    trust: &T,
+    name: &Name,
+    wanted: &Name,
+    silence: ClientError,
+) -> Result<(), ClientError> {
+    let has_node =
+        !matches!(silence, ClientError::Unanswered { why: Unanswered::Disconnected, .. });
+    match (trust.not_found(), &silence) {
+        // A record of revocation need not exist.
+        (Ok(()), ClientError::Unanswered { .. }) if has_node => Ok(()),
+        (Err(source), _) if record_by(wanted.as_ref()).is_some() => {
+            Err(FetchError::NotVerified { name: name.clone(), source }.into())
+        }
+        // Why a certificate did not come says more than that it is missing.
+        _ => Err(silence),
+    }
 }
 
 /// Verifies Data by a trust schema: its rules say which key signs which name, a chain of

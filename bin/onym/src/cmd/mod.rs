@@ -16,6 +16,7 @@ pub(crate) mod dump;
 pub(crate) mod explain;
 pub(crate) mod face;
 pub(crate) mod fib;
+pub(crate) mod gateway;
 pub(crate) mod get;
 pub(crate) mod hub;
 pub(crate) mod import;

@@ -62,6 +62,8 @@ const CASES: &[(&str, &[&str])] = &[
     ("face show", &["263"]),
     ("face update", &["263", "--mtu", "1400"]),
     ("fib list", &[]),
+    ("gateway http", &["--listen", "127.0.0.1:0"]),
+    ("gateway origin", &["http://127.0.0.1:1", "/a"]),
     ("get", &["/a", "-o", "out"]),
     ("get", &["/a", "-o", "out", "--range", "0-9"]),
     ("get", &["/a/v=1", "-o", "out", "--verify", "FILE"]),

@@ -2,6 +2,7 @@
 
 mod group;
 mod task;
+mod trust;
 
 pub use group::{Believe, Group};
 
@@ -15,6 +16,8 @@ use onym_face::Face;
 use onym_frame::Buf;
 use onym_wire::mgmt::{Block as _, ControlParameters, ControlResponse};
 use onym_wire::name::Name;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 use task::{Ask, Task};
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -56,6 +59,19 @@ impl Fetch {
     /// The next piece of content, in order; `None` at the end, whose kind [`Fetch::end`] tells.
     pub async fn next(&mut self) -> Option<Buf> {
         self.pieces.recv().await
+    }
+
+    /// As [`Fetch::next`], for what is polled: a piece, `None` at a good end, or why there is none.
+    /// After `None` or an error it is not polled any more.
+    pub fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Buf, Error>>> {
+        if let Some(piece) = ready!(self.pieces.poll_recv(cx)) {
+            return Poll::Ready(Some(Ok(piece)));
+        }
+        Poll::Ready(match ready!(Pin::new(&mut self.end).poll(cx)) {
+            Ok(Ok(_)) => None,
+            Ok(Err(error)) => Some(Err(Error::Fetch(error))),
+            Err(_) => Some(Err(gone())),
+        })
     }
 
     /// How the fetch ended. Pieces that were not read are dropped.
@@ -177,6 +193,7 @@ impl Client {
         let (pieces, receiver) = mpsc::channel(PIECES_MAX);
         let (done, end) = oneshot::channel();
         let (started, start) = oneshot::channel();
+        let options = Box::new(options);
         self.ask(Ask::Fetch { name, options, pieces, done, started }).await?;
         start.await.map_err(|_| gone())??;
         Ok(Fetch { pieces: receiver, end })

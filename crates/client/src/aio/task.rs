@@ -29,7 +29,7 @@ pub(super) enum Ask {
     Command([&'static str; 2], Box<ControlParameters>, Answered),
     Fetch {
         name: Name,
-        options: FetchOptions,
+        options: Box<FetchOptions>,
         pieces: mpsc::Sender<Buf>,
         done: oneshot::Sender<Result<Progress, FetchError>>,
         started: Done<()>,
@@ -125,7 +125,7 @@ impl Task {
                 }
             }
             Ask::Fetch { name, options, pieces, done, started } => {
-                let fetch = endpoint.fetch(now, name, options).map_err(Error::from);
+                let fetch = endpoint.fetch(now, name, *options).map_err(Error::from);
                 let _ = started.send(fetch.map(|id| {
                     self.readers.push(Reader { id, pieces, done, held: None });
                 }));

@@ -20,10 +20,10 @@ impl FromStr for Octets {
         let number = |text: &str| text.parse::<u64>().map_err(|_| wrong());
         let (first, last) = text.split_once('-').ok_or_else(wrong)?;
         match (first, last) {
-            ("", last) => number(last).map(Octets::Last),
-            (first, "") => Ok(Octets::From(number(first)?, None)),
+            ("", last) => number(last).map(Self::Last),
+            (first, "") => Ok(Self::From(number(first)?, None)),
             (first, last) => match (number(first)?, number(last)?) {
-                (first, last) if first <= last => Ok(Octets::From(first, Some(last))),
+                (first, last) if first <= last => Ok(Self::From(first, Some(last))),
                 _ => Err(wrong()),
             },
         }
@@ -35,10 +35,10 @@ impl Octets {
     pub(super) fn within(self, size: u64) -> Option<RangeInclusive<u64>> {
         let end = size.checked_sub(1)?;
         match self {
-            Octets::Last(0) => None,
-            Octets::Last(count) => Some(size.saturating_sub(count)..=end),
-            Octets::From(first, _) if first > end => None,
-            Octets::From(first, last) => Some(first..=last.map_or(end, |last| last.min(end))),
+            Self::Last(0) => None,
+            Self::Last(count) => Some(size.saturating_sub(count)..=end),
+            Self::From(first, _) if first > end => None,
+            Self::From(first, last) => Some(first..=last.map_or(end, |last| last.min(end))),
         }
     }
 }

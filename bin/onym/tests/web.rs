@@ -1,0 +1,387 @@
+//! Names for HTTP clients.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use support::{Place, Running, noise};
+
+/// An answer: its status, headers in small letters, body.
+struct Answer {
+    status: u16,
+    headers: HashMap<String, String>,
+    body: Vec<u8>,
+}
+
+impl Answer {
+    fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", String::as_str)
+    }
+}
+
+/// A gateway, and where it listens.
+struct Gateway {
+    _process: Running,
+    address: String,
+}
+
+impl Gateway {
+    fn start(place: &Place, more: &[&str]) -> Self {
+        let mut args = vec!["gateway", "http", "--listen", "127.0.0.1:0"];
+        args.extend(more);
+        let mut process = place.start(&args);
+        process.wait_for("ready: http://");
+        let said = process.out.text();
+        let address = said.trim().strip_prefix("ready: http://").unwrap();
+        Self { address: address.strip_suffix("/ndn/").unwrap().to_owned(), _process: process }
+    }
+
+    /// One request on a connection of its own.
+    fn ask(&self, method: &str, path: &str, lines: &[&str]) -> Answer {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let mut head = format!("{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n");
+        for line in lines {
+            head += line;
+            head += "\r\n";
+        }
+        stream.write_all(format!("{head}\r\n").as_bytes()).unwrap();
+        let mut all = Vec::new();
+        stream.read_to_end(&mut all).unwrap();
+        let end = all.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
+        let head = String::from_utf8(all[..end].to_vec()).unwrap();
+        let (line, rest) = head.split_once("\r\n").unwrap_or((&head, ""));
+        let headers = rest.lines().filter_map(|line| line.split_once(": "));
+        let headers = headers.map(|(n, v)| (n.to_lowercase(), v.to_owned())).collect();
+        let status = line.split(' ').nth(1).unwrap().parse().unwrap();
+        Answer { status, headers, body: all[end + 4..].to_vec() }
+    }
+
+    fn get(&self, path: &str, lines: &[&str]) -> Answer {
+        self.ask("GET", path, lines)
+    }
+}
+
+/// Law: what HTTP clients may ask of a file, they get of a name: all of it or a part, only if it
+/// changed, only its head; a version is for ever.
+#[test]
+fn a_name_is_a_resource_of_http() {
+    let place = Place::new();
+    let _daemon = place.daemon(&[]);
+    let content = noise(100_000, 5);
+    fs::create_dir_all(place.path("shelf")).unwrap();
+    fs::write(place.path("shelf/film.mp4"), &content).unwrap();
+    let mut serve = place.start(&["serve", "shelf", "/alice/shelf"]);
+    serve.wait_for("ready: ");
+    let _put = place.put(&["/alice/put", "shelf/film.mp4"]);
+    let gateway = Gateway::start(&place, &[]);
+
+    let film = "/ndn/alice/shelf/film.mp4";
+    let whole = gateway.get(film, &[]);
+    assert_eq!(whole.status, 200, "{}", String::from_utf8_lossy(&whole.body));
+    assert!(whole.body == content);
+    for (name, value) in [
+        ("content-length", "100000"),
+        ("content-type", "video/mp4"),
+        ("accept-ranges", "bytes"),
+        ("access-control-allow-origin", "*"),
+        ("cache-control", "public, max-age=0"),
+        ("cache-status", "onym; fwd=uri-miss"),
+    ] {
+        assert_eq!(whole.header(name), value, "{name}");
+    }
+    assert!(whole.header("last-modified").ends_with("GMT"));
+    let etag = whole.header("etag").to_owned();
+
+    let head = gateway.ask("HEAD", film, &[]);
+    assert_eq!((head.status, head.body.len()), (200, 0));
+    for name in ["content-length", "content-type", "etag", "last-modified", "accept-ranges"] {
+        assert_eq!(head.header(name), whole.header(name), "{name}");
+    }
+    for (range, expected) in [("0-0", 0..1), ("6143-6144", 6143..6145), ("-7", 99_993..100_000)] {
+        let part = gateway.get(film, &[&format!("range: bytes={range}")]);
+        assert_eq!(part.status, 206, "{range}");
+        assert!(part.body == content[expected.clone()], "{range}");
+        let told = format!("bytes {}-{}/100000", expected.start, expected.end - 1);
+        assert_eq!(part.header("content-range"), told);
+        assert_eq!(part.header("content-length"), expected.len().to_string());
+    }
+    let beyond = gateway.get(film, &["range: bytes=100000-"]);
+    assert_eq!((beyond.status, beyond.header("content-range")), (416, "bytes */100000"));
+    let same = gateway.get(film, &[&format!("if-none-match: {etag}")]);
+    assert_eq!((same.status, same.body.len(), same.header("etag")), (304, 0, &*etag));
+    let resumed = gateway.get(film, &["if-range: \"other\"", "range: bytes=5-"]);
+    assert_eq!((resumed.status, resumed.body.len()), (200, 100_000), "it is another version");
+
+    let name = place.json(&["get", "/alice/put", "-o", "out"])["name"].as_str().unwrap().to_owned();
+    let fixed = gateway.get(&format!("/ndn{name}"), &["range: bytes=8000-16000"]);
+    assert_eq!(fixed.status, 206);
+    assert!(fixed.body == content[8000..=16_000]);
+    assert_eq!(fixed.header("cache-control"), "public, max-age=31536000, immutable");
+}
+
+/// Law: a folder is a page, or JSON, and what is no name, nobody's or not for others is refused with
+/// the status that says so.
+#[test]
+fn folders_and_refusals_are_those_of_http() {
+    let place = Place::new();
+    let _daemon = place.daemon(&[]);
+    fs::create_dir_all(place.path("shelf/a b")).unwrap();
+    fs::write(place.path("shelf/none.txt"), "").unwrap();
+    fs::write(place.path("shelf/a b/x=y.html"), "<p>").unwrap();
+    let mut serve = place.start(&["serve", "shelf", "/alice/shelf"]);
+    serve.wait_for("ready: ");
+    let _put = place.put(&["/alice/put", "shelf/a b/x=y.html"]);
+    let gateway = Gateway::start(&place, &[]);
+
+    let empty = gateway.get("/ndn/alice/shelf/none.txt", &[]);
+    assert_eq!((empty.status, empty.header("content-length")), (200, "0"));
+    let moved = gateway.get("/ndn/alice/shelf/a%20b", &[]);
+    assert_eq!((moved.status, moved.header("location")), (301, "./a%20b/"));
+    let page = gateway.get("/ndn/alice/shelf/a%20b/", &[]);
+    assert_eq!((page.status, page.header("content-type")), (200, "text/html; charset=utf-8"));
+    assert!(String::from_utf8(page.body).unwrap().contains("href=\"./x%3Dy.html\""));
+    let listed = gateway.get("/ndn/alice/shelf/", &["accept: application/json"]);
+    let listed: serde_json::Value = serde_json::from_slice(&listed.body).unwrap();
+    assert_eq!(listed[0], serde_json::json!({"name": "a b", "folder": true}));
+    assert_eq!(gateway.get("/ndn/alice/shelf/a%20b/x=y.html", &[]).body, b"<p>");
+
+    for (path, status) in [
+        ("/ndn/alice/shelf/missing", 404),
+        ("/ndn/alice/put/v=1", 404),
+        ("/ndn/nobody/is/there", 502),
+        ("/ndn/localhost/nfd/status/general", 403),
+        ("/ndn/alice//x", 400),
+        ("/elsewhere", 404),
+    ] {
+        assert_eq!(gateway.get(path, &[]).status, status, "{path}");
+    }
+    let write = gateway.ask("PUT", "/ndn/alice/put", &[]);
+    assert_eq!((write.status, write.header("allow")), (405, "GET, HEAD, OPTIONS"));
+    let asked = gateway.ask("OPTIONS", "/ndn/alice/put", &["access-control-request-method: GET"]);
+    assert_eq!(
+        (asked.status, asked.header("access-control-allow-methods")),
+        (204, "GET, HEAD, OPTIONS")
+    );
+}
+
+/// Law: what nobody vouches for does not leave, not one octet of it; what somebody does, does.
+#[test]
+fn only_what_is_verified_leaves() {
+    let place = Place::new();
+    let _daemon = place.daemon(&[]);
+    for identity in ["/alice", "/mallory"] {
+        assert_eq!(place.run(&["key", "new", identity]).code, 0);
+    }
+    let export = place.run(&["cert", "export", "/alice", "-o", "alice.ndncert"]);
+    assert_eq!(export.code, 0, "{}", export.err);
+    fs::create_dir_all(place.path("site")).unwrap();
+    fs::write(place.path("site/index.html"), "<p>secret of nobody").unwrap();
+    let mut good = place.start(&["serve", "site", "/alice/site", "--key", "/alice"]);
+    good.wait_for("ready: ");
+    let mut bad = place.start(&["serve", "site", "/alice/other", "--key", "/mallory"]);
+    bad.wait_for("ready: ");
+    let mut unsigned = place.start(&["serve", "site", "/alice/unsigned"]);
+    unsigned.wait_for("ready: ");
+    let gateway = Gateway::start(&place, &["--anchor", "alice.ndncert", "--root", "/alice/site"]);
+    let page = gateway.get("/", &[]);
+    assert_eq!((page.status, &*page.body), (200, &b"<p>secret of nobody"[..]));
+    assert_eq!(gateway.get("/index.html", &[]).header("content-type"), "text/html; charset=utf-8");
+    for name in ["other", "unsigned"] {
+        let refused = gateway.get(&format!("/ndn/alice/{name}/index.html"), &[]);
+        let text = String::from_utf8(refused.body).unwrap();
+        assert_eq!(refused.status, 502, "{name}: {text}");
+        assert!(!text.contains("secret"), "{text}");
+    }
+}
+
+/// An HTTP server with pages, which notes what it is asked.
+struct Server {
+    url: String,
+    asked: Arc<Mutex<Vec<String>>>,
+    pages: Arc<Mutex<HashMap<&'static str, String>>>,
+}
+
+impl Server {
+    /// Each page is the head of its answer and its body; one with an ETag is not sent again.
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let (asked, pages) = (Arc::<Mutex<Vec<String>>>::default(), Arc::default());
+        let server = Self { url, asked: Arc::clone(&asked), pages: Arc::clone(&pages) };
+        thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                let mut request = String::new();
+                let mut octets = [0; 4096];
+                while !request.contains("\r\n\r\n") {
+                    match stream.read(&mut octets) {
+                        Ok(len) if len > 0 => {
+                            request += &String::from_utf8_lossy(&octets[..len]);
+                        }
+                        _ => break,
+                    }
+                }
+                let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
+                let pages: std::sync::MutexGuard<'_, HashMap<&'static str, String>> =
+                    pages.lock().unwrap();
+                let missing = "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n".to_owned();
+                let page = pages.get(&*path).unwrap_or(&missing);
+                let etag = page.lines().find_map(|line| line.strip_prefix("etag: "));
+                let same = etag.is_some_and(|etag| request.contains(etag));
+                let (told, answer) = if same {
+                    (format!("{path} same"), "HTTP/1.1 304 Not Modified\r\n\r\n")
+                } else {
+                    (path.clone(), &**page)
+                };
+                asked.lock().unwrap().push(told);
+                let _ = stream.write_all(answer.as_bytes());
+            }
+        });
+        server
+    }
+
+    fn page(&self, path: &'static str, head: &str, body: &str) {
+        let page = format!("HTTP/1.1 200 OK\r\n{head}content-length: {}\r\n\r\n{body}", body.len());
+        self.pages.lock().unwrap().insert(path, page);
+    }
+
+    fn asked(&self) -> Vec<String> {
+        std::mem::take(&mut self.asked.lock().unwrap())
+    }
+}
+
+/// Law: a page of an HTTP server is an object of its name; it is fetched again when it is not fresh
+/// any more and no sooner, and not sent again when it did not change; what is for one client only is
+/// nobody's.
+#[test]
+fn an_http_server_has_names() {
+    let place = Place::new();
+    let _daemon = place.daemon(&["cs.serve=false"]);
+    let server = Server::start();
+    server.page("/film", "cache-control: max-age=600\r\n", &"long ".repeat(5000));
+    server.page("/news", "etag: \"one\"\r\n", "first");
+    server.page("/a%20b/?q=1", "", "query");
+    server.page("/account", "cache-control: private\r\n", "secret");
+    server.page("/cookie", "set-cookie: a=b\r\n", "secret");
+    let moved = "HTTP/1.1 302 Found\r\nlocation: /film\r\ncontent-length: 0\r\n\r\n";
+    server.pages.lock().unwrap().insert("/moved", moved.into());
+    let mut origin = place.start(&["gateway", "origin", &server.url, "/alice/web"]);
+    origin.wait_for("ready: ");
+    let get = |name: &str| place.run(&["get", &format!("/alice/web{name}")]);
+
+    for _ in 0..2 {
+        assert_eq!(get("/film").out, "long ".repeat(5000));
+    }
+    assert_eq!(server.asked(), ["/film"], "it is fresh for ten minutes");
+    assert_eq!(get("/moved").out.len(), 25_000);
+    server.asked();
+    let version = |out: &str| place.json(&["get", "/alice/web/news", "-o", out])["name"].clone();
+    let first = version("first");
+    assert_eq!(version("again"), first);
+    assert_eq!(server.asked(), ["/news", "/news same"], "the server was asked whether it changed");
+    server.page("/news", "etag: \"two\"\r\n", "second");
+    assert_ne!(version("second"), first);
+    assert_eq!(fs::read(place.path("second")).unwrap(), b"second");
+    server.asked();
+    assert_eq!(get("/a%20b/%3Fq%3D1").code, 5, "a / at the end is a component");
+    assert_eq!(get("/a%20b/.../%3Fq%3D1").out, "query");
+    for name in ["/account", "/cookie", "/missing"] {
+        let refused = get(name);
+        assert_eq!(refused.code, 5, "{name}: {}", refused.err);
+        assert!(!refused.out.contains("secret"));
+    }
+    // And back: HTTP by names by HTTP.
+    let gateway = Gateway::start(&place, &[]);
+    let film = gateway.get("/ndn/alice/web/film", &["range: bytes=24995-"]);
+    assert_eq!((film.status, &*film.body), (206, &b"long "[..]));
+    assert_eq!(gateway.get("/ndn/alice/web/account", &[]).status, 404);
+}
+
+/// Whether a program of others is on this machine.
+fn has(program: &str) -> bool {
+    let found = Command::new(program).arg("--version").output().is_ok_and(|o| o.status.success());
+    if !found {
+        println!("skipped: there is no {program}");
+    }
+    found
+}
+
+fn runs(command: &mut Command) -> String {
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{command:?}: {text}{error}");
+    text + &error
+}
+
+/// Law: clients that know nothing of names do through the gateway what they do with a web server:
+/// curl resumes and fetches only what changed, apt updates its lists and downloads packages.
+#[test]
+fn curl_and_apt_work_through_the_gateway() {
+    let place = Place::new();
+    let _daemon = place.daemon(&[]);
+    let content = noise(100_000, 9);
+    fs::create_dir_all(place.path("debian")).unwrap();
+    fs::write(place.path("debian/onym-test_1_all.deb"), &content).unwrap();
+    let digest = onym_crypto::digest::hex(&onym_crypto::sha256(&[&content]));
+    let stanza = format!(
+        "Package: onym-test\nVersion: 1\nArchitecture: all\nMaintainer: a <a@example>\n\
+         Filename: ./onym-test_1_all.deb\nSize: 100000\nSHA256: {digest}\nDescription: a test\n\n"
+    );
+    fs::write(place.path("debian/Packages"), stanza).unwrap();
+    let mut serve = place.start(&["serve", "debian", "/alice/debian"]);
+    serve.wait_for("ready: ");
+    let gateway = Gateway::start(&place, &[]);
+    let url = format!("http://{}/ndn/alice/debian", gateway.address);
+    if has("curl") {
+        let file = place.path("film");
+        fs::write(&file, &content[..33_333]).unwrap();
+        let url = format!("{url}/onym-test_1_all.deb");
+        let curl = || {
+            let mut curl = Command::new("curl");
+            curl.args(["-sS", "--noproxy", "*", "-o"]).arg(&file).arg(&url);
+            curl
+        };
+        runs(curl().args(["-C", "-"]));
+        assert!(fs::read(&file).unwrap() == content, "the rest was fetched");
+        let told = runs(curl().args(["-w", "%{http_code} %{size_download}", "-z"]).arg(&file));
+        assert_eq!(told, "304 0");
+    }
+    if has("apt-get") {
+        for folder in ["state/lists/partial", "cache/archives/partial", "etc"] {
+            fs::create_dir_all(place.path("apt").join(folder)).unwrap();
+        }
+        fs::write(place.path("apt/state/status"), "").unwrap();
+        let sources = place.path("apt/etc/sources.list");
+        fs::write(&sources, format!("deb [trusted=yes] {url} ./\n")).unwrap();
+        let apt = |words: &[&str]| {
+            let mut apt = Command::new("apt-get");
+            let at = |key: &str, path: &str| format!("{key}={}", place.path(path).display());
+            for option in [
+                at("Dir::Etc", "apt/etc"),
+                at("Dir::Etc::sourcelist", "apt/etc/sources.list"),
+                "Dir::Etc::sourceparts=-".into(),
+                at("Dir::State", "apt/state"),
+                at("Dir::State::status", "apt/state/status"),
+                at("Dir::Cache", "apt/cache"),
+                "APT::Sandbox::User=root".into(),
+                "Acquire::Languages=none".into(),
+                "Acquire::http::Proxy=DIRECT".into(),
+                "Debug::NoLocking=true".into(),
+            ] {
+                apt.arg("-o").arg(option);
+            }
+            apt.args(words).current_dir(place.dir()).env("LC_ALL", "C");
+            runs(&mut apt)
+        };
+        apt(&["update"]);
+        apt(&["download", "onym-test"]);
+        assert!(fs::read(place.path("onym-test_1_all.deb")).unwrap() == content);
+    }
+}
