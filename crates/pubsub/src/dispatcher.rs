@@ -5,6 +5,7 @@
 
 mod assert;
 mod cache;
+mod children;
 mod data;
 mod fragment;
 mod late;
@@ -36,6 +37,7 @@ use crate::names::{Hashing, Key, Names};
 use crate::publication::{AppId, Event, Outbox, Target, responsible};
 use crate::rendezvous::graph::Held;
 use cache::Cache;
+use children::Children;
 use fragment::Reassembly;
 use late::Again;
 use leaving::Leaving;
@@ -193,6 +195,8 @@ pub struct Dispatcher {
     config: Config,
     publications: Names<Publishing>,
     subscriptions: Names<Subscribing>,
+    /// Scopes beneath those that are subscribed to.
+    children: Children,
     /// What each application publishes and subscribes to.
     apps: BTreeMap<AppId, BTreeSet<Held>>,
     /// What is still to be taken back of those that left.
@@ -294,6 +298,7 @@ impl Dispatcher {
         Self {
             publications: Names::new(&hashing),
             subscriptions: Names::new(&hashing),
+            children: Children::default(),
             apps: BTreeMap::new(),
             leaving: Leaving::default(),
             homes: Vec::new(),
@@ -400,6 +405,7 @@ impl Dispatcher {
         }
         self.early_again(now, out);
         self.leave_on(now, out);
+        self.children_timeout(now, out);
         if self.next_keep_alive <= now {
             self.next_keep_alive = now + self.config.keep_alive;
             self.keep_alive(out);
@@ -417,6 +423,7 @@ impl Dispatcher {
             early,
             Some(self.next_keep_alive),
             self.leaving.due(),
+            self.children.next_timeout(),
             self.reassembly.next_timeout(),
             self.repair.next_timeout(),
             self.again.front().map(|again| again.due),

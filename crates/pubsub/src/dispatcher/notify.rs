@@ -58,8 +58,9 @@ impl Dispatcher {
                 self.replay(now, message, out);
             }
             Kind::STOP => self.stop(&message.ids, is_node_local, out),
-            Kind::SCOPE_PUBLISHED => self.scopes(&message.ids, true, out),
-            Kind::SCOPE_UNPUBLISHED => self.scopes(&message.ids, false, out),
+            kind @ (Kind::SCOPE_PUBLISHED | Kind::SCOPE_UNPUBLISHED) => {
+                self.scopes(kind, &message.ids, out);
+            }
             Kind::RESPONSE => self.response(now, message, is_node_local, out),
             Kind::ASSERT if !is_node_local => {
                 self.note_epoch(message);
@@ -155,22 +156,16 @@ impl Dispatcher {
         }
     }
 
-    /// Scopes came or went: who subscribed to the parent hears it, by that parent's id.
-    fn scopes(&mut self, ids: &[Id], is_published: bool, out: &mut Outbox) {
-        for id in ids {
-            let Some(entry) =
-                self.subscriptions.get(id.parent().as_flattened()).filter(|s| s.is_scope)
-            else {
-                continue;
-            };
-            for app in entry.subscribers.iter() {
-                let event = if is_published {
-                    Event::ScopePublished(id.clone())
-                } else {
-                    Event::ScopeUnpublished(id.clone())
-                };
-                out.tell(*app, event);
-            }
+    /// A publication under a further name of an item that is matched already shares its filter.
+    pub(super) fn inherit(&mut self, full: &Id) {
+        let other = self.names.get(full).and_then(|ours| self.publications.get(ours));
+        let other = other.filter(|p| p.is_matched && p.aliases.contains(full));
+        let Some(other) = other else { return };
+        let (route, reply, hops) = (other.route.clone(), other.reply.clone(), other.hops);
+        let aliases = other.aliases.clone();
+        if let Some(p) = self.publications.get_mut(full).filter(|p| !p.is_matched) {
+            (p.is_matched, p.route, p.reply, p.hops, p.aliases) =
+                (true, route, reply, hops, aliases);
         }
     }
 }

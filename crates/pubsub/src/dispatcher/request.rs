@@ -73,9 +73,8 @@ impl Dispatcher {
             let is_new = status == Status::OK && !request.kind.is_withdrawal();
             if is_new && !request.strategy.has_rendezvous() {
                 self.tell_kept(now, app, request, out);
-            } else if is_new && !request.kind.is_of_publisher() && !self.retained.is_empty() {
-                let label = request.id.last().unwrap_or_default();
-                self.tell_retained(app, &request.prefix.child(label), out);
+            } else if is_new && !request.kind.is_of_publisher() {
+                self.tell_what_is_there(app, request, out);
             }
         }
     }
@@ -198,6 +197,9 @@ impl Dispatcher {
             }
             if has || others.iter().any(|w| w.app == waiting.app) {
                 return Some(Status::EXISTS);
+            }
+            if is_subscription && !self.children.is_whole(&full) {
+                return Some(Status::FULL);
             }
             let held = self.apps.entry(waiting.app).or_default();
             held.insert(Held::new(is_scope, is_subscription, Id::clone(&full)));
@@ -352,6 +354,7 @@ impl Dispatcher {
             self.tell_left(full, app, out);
             if is_last {
                 self.forget_unwanted(full);
+                self.children.forget(full);
             }
             (is_scope, is_last)
         } else {
@@ -475,6 +478,9 @@ impl Dispatcher {
         // The rendezvous knew of this node from before: so it is done.
         let is_done = matches!(status, Status::OK | Status::EXISTS);
         if is_done {
+            if status == Status::OK && pending.kind == Kind::SUBSCRIBE_SCOPE {
+                self.children.doubt(&pending.full, now + 3 * self.config.keep_alive);
+            }
             return self.settle_done(now, &pending, out);
         }
         let is_early = matches!(status, Status::NO_PARENT | Status::NO_SCOPE | Status::NO_ITEM);
@@ -496,6 +502,7 @@ impl Dispatcher {
         } else {
             let Some(s) = self.subscriptions.remove(full) else { return };
             self.forget_unwanted(full);
+            self.children.forget(full);
             for app in &s.subscribers {
                 self.tell_left(full, *app, out);
             }
@@ -563,6 +570,7 @@ impl Dispatcher {
             // Everybody who waited has gone.
             if is_subscription {
                 self.subscriptions.remove(full);
+                self.children.forget(full);
             } else {
                 self.publications.remove(full);
             }
@@ -576,19 +584,6 @@ impl Dispatcher {
     fn answered(&self, pending: &Pending, waiting: &[Waiting], out: &mut Outbox) {
         if self.is_kept_before(pending.strategy) {
             waiting.iter().for_each(|waiting| self.tell_answered(&pending.full, waiting.app, out));
-        }
-    }
-
-    /// A publication under a further name of an item that is matched already shares its filter.
-    fn inherit(&mut self, full: &Id) {
-        let other = self.names.get(full).and_then(|ours| self.publications.get(ours));
-        let other = other.filter(|p| p.is_matched && p.aliases.contains(full));
-        let Some(other) = other else { return };
-        let (route, reply, hops) = (other.route.clone(), other.reply.clone(), other.hops);
-        let aliases = other.aliases.clone();
-        if let Some(p) = self.publications.get_mut(full).filter(|p| !p.is_matched) {
-            (p.is_matched, p.route, p.reply, p.hops, p.aliases) =
-                (true, route, reply, hops, aliases);
         }
     }
 }
