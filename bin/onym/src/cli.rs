@@ -89,6 +89,8 @@ commands! {
     Scope(scope) in "Push",
     Publish(publish) in "Push",
     Subscribe(subscribe) in "Push",
+    Call(call) in "Push",
+    Answer(answer) in "Push",
     Rendezvous(rendezvous) in "Push",
     Topology(topology) in "Push",
     Key(key) in "Trust",

@@ -103,6 +103,12 @@ pub(crate) fn with_words(path: &Path, id: &Id) -> Option<String> {
     is_of.then(|| Path { id: id.clone(), words }.to_string())
 }
 
+/// An identifier for people, with its words where `path` has them.
+pub(crate) fn both(path: &Path, id: &Id) -> String {
+    let words = with_words(path, id);
+    words.map_or_else(|| id.to_string(), |words| format!("{words} ({id})"))
+}
+
 /// Identifiers of JSON, each with its words where these are known.
 pub(crate) fn with_paths(told: &Value) -> String {
     let ids = texts(&told["ids"]);

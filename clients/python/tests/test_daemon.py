@@ -1,5 +1,6 @@
 """The push client against a daemon: with ONYM set to the path of the `onym` program."""
 
+import asyncio
 import json
 import os
 import pathlib
@@ -12,7 +13,19 @@ import unittest
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from onym.push import App, Data, Id, RefusedError, StartPublish, Status, StopPublish, Strategy
+from onym.push import (
+    App,
+    Data,
+    Id,
+    RefusedError,
+    StartPublish,
+    Status,
+    StopPublish,
+    Strategy,
+    aio,
+)
+from onym.push.call import CallRefusedError, Client, GoneError, NoServerError, Server
+from onym.push.live import Came, Watch, Went, announce_aio
 
 PROGRAM = os.environ.get("ONYM")
 LONG = 30.0
@@ -142,6 +155,56 @@ class DaemonTest(unittest.TestCase):
         with two_nodes() as (here, there):
             said = strategies([sys.executable, str(example)], here, there)
         self.assertEqual(said, BY_STRATEGY)
+
+    def test_requests_are_replied_to_and_publishers_come_and_go_over_two_nodes(self) -> None:
+        async def both(here: str, there: str) -> None:
+            service, item = Id.parse("/services/sort"), Id.parse("/services/temperature")
+            strategy = Strategy.DOMAIN_LOCAL
+            watching = await aio.App.open(here)
+            await watching.publish_scope(service.parent)
+            watch = await Watch.begin_aio(watching, item)
+            async with await aio.App.open(there) as publisher:
+                await publisher.publish_scope(service.parent)
+                await publisher.publish_item(item)
+                token = await announce_aio(publisher, item)
+                self.assertEqual(await change(watching, watch), Came(token))
+            self.assertEqual(await change(watching, watch), Went(token))
+            serving = await aio.App.open(here)
+            await serving.publish_scope(service.parent)
+            asking = await aio.App.open(there)
+            await asking.publish_scope(service.parent)
+            server = await Server.over(serving, service, strategy)
+            client = await Client.over(asking, service, strategy)
+
+            async def serve() -> None:
+                async for request in server:
+                    if request.payload == b"no":
+                        await request.refuse("because")
+                    else:
+                        await request.reply(request.payload[::-1])
+
+            task = asyncio.create_task(serve())
+            long = os.urandom(100_000)
+            payloads = [b"", b"ab", long, *(bytes([n]) * n for n in range(200))]
+            replies = await asyncio.gather(*(client.call(p, LONG) for p in payloads))
+            self.assertEqual(replies, [payload[::-1] for payload in payloads])
+            with self.assertRaisesRegex(CallRefusedError, "because"):
+                await client.call(b"no", LONG)
+            await server.close()
+            await task
+            with self.assertRaises((GoneError, NoServerError)):
+                await client.call(b"x", 0.2)
+            await client.close()
+            await watching.close()
+
+        async def change(app: aio.App, watch: Watch) -> Came | Went:
+            while (event := await app.event(LONG)) is not None:
+                if told := watch.change(event):
+                    return told
+            raise AssertionError("no change")
+
+        with two_nodes() as (here, there):
+            asyncio.run(both(here, there))
 
     @unittest.skipUnless(shutil.which("make") and shutil.which("cc"), "make or cc is missing")
     def test_the_library_for_c_publishes_by_every_strategy(self) -> None:

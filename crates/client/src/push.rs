@@ -19,6 +19,7 @@
 pub mod call;
 mod exchange;
 mod inbox;
+pub mod live;
 mod said;
 mod token;
 

@@ -1,8 +1,10 @@
 //! One file per command. Each has `Args` (what can be typed, and the help) and `run`.
 
 pub(crate) mod access;
+pub(crate) mod answer;
 pub(crate) mod backup;
 pub(crate) mod bench;
+pub(crate) mod call;
 pub(crate) mod cert;
 pub(crate) mod chat;
 pub(crate) mod check_config;

@@ -10,9 +10,9 @@ use crate::secrecy::Publisher;
 use crate::session;
 use crate::stop::{self, Stop};
 use anyhow::Context as _;
-use onym_client::push::{App, Event, Publication, Sent};
+use onym_client::push::{App, Event, Publication, Sent, live};
 use onym_wire::Name;
-use onym_wire::push::{Filter, Id, Kind, Label, Path, RouteBuf, Strategy};
+use onym_wire::push::{Filter, Id, Kind, Label, Path, RouteBuf, Status, Strategy};
 use serde_json::json;
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
@@ -34,6 +34,7 @@ const LOOK: Duration = Duration::from_millis(200);
   onym publish /1/2 --text hello --timeout 10 --json
   onym publish /1/2 --text 21.5 --retain      who subscribes later starts with it, until stopped
   sensor | onym publish /1/2 --lines --retain 10   and with the last ten lines
+  sensor | onym publish /1/2 --lines --alive  subscribers may know that it is there
   onym publish /1/2 --text hello --strategy broadcast
   onym publish /1/2 --text hello --key /alice --for /alice/NAC/friends    who was let in reads it
   onym publish /1/2 --text hello --strategy link-local --to 00000000000000a1")]
@@ -95,6 +96,9 @@ pub(crate) struct Args {
         conflicts_with_all = ["keep", "timeout"]
     )]
     retain: Option<u64>,
+    /// Say of this publisher that it lives, as long as the command runs: `onym subscribe --publishers`.
+    #[arg(long)]
+    alive: bool,
     /// Keep running, and publish again whenever subscribers appear after there were none.
     #[arg(long)]
     keep: bool,
@@ -118,6 +122,11 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     if let Some(item) = item {
         push_words::scopes_above(&mut app, item, strategy)?;
         push_words::ask(&mut app, Kind::PUBLISH_ITEM, item, strategy)?;
+        if args.alive {
+            live::announce(&mut app, item, strategy).map_err(failure)?;
+        }
+    } else if args.alive {
+        return Err(no_graph("--alive", args.strategy).into());
     }
     let item = item.map(|path| &path.id);
     if let Some(count) = args.retain {
@@ -131,7 +140,7 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     }
     if args.retain.is_some() {
         send(&mut app, &args, publisher.as_mut(), whole.as_deref(), &stop, cx)?;
-        return until_stopped(app, &stop);
+        return until_stopped(app, &args, &stop);
     }
     let deadline = args.timeout.map(|s| Instant::now() + Duration::from_secs(s));
     loop {
@@ -146,9 +155,7 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
                     return app.leave().map_err(failure);
                 }
             }
-            Some(Event::Refused { id, status }) => {
-                crate::output::tell(format_args!("a publication of {id} was refused: {status}"));
-            }
+            Some(Event::Refused { id, status }) => refused(&args, &id, status),
             None if deadline.is_some_and(|d| Instant::now() >= d) => {
                 return Err(Failure::new(
                     Exit::NotFound,
@@ -167,21 +174,29 @@ fn retained(args: &Args) -> anyhow::Result<&Id> {
     if args.strategy.has_rendezvous() {
         return Ok(&args.path.id);
     }
-    let what = format!("--retain does not go with --strategy {}", args.strategy);
-    Err(Failure::new(Exit::Usage, what)
-        .why("a node retains publications of items, and this strategy knows none")
-        .next("leave --retain out, or use node-local, domain-local or inter-domain")
-        .into())
+    Err(no_graph("--retain", args.strategy).into())
+}
+
+/// An option needs an item, and the strategy knows none.
+fn no_graph(option: &str, strategy: Strategy) -> Failure {
+    Failure::new(Exit::Usage, format!("{option} does not go with --strategy {strategy}"))
+        .why("it is for items, and this strategy knows none")
+        .next(format!("leave {option} out, or use node-local, domain-local or inter-domain"))
 }
 
 /// The node retains what was published, as long as this command runs.
-fn until_stopped(mut app: App, stop: &Stop) -> anyhow::Result<()> {
+fn until_stopped(mut app: App, args: &Args, stop: &Stop) -> anyhow::Result<()> {
     while !stop.is_set() {
         if let Some(Event::Refused { id, status }) = app.event(Some(LOOK)).map_err(failure)? {
-            crate::output::tell(format_args!("a publication of {id} was refused: {status}"));
+            refused(args, &id, status);
         }
     }
     app.leave().map_err(failure)
+}
+
+fn refused(args: &Args, id: &Id, status: Status) {
+    let id = push_words::both(&args.path, id);
+    crate::output::tell(format_args!("a publication of {id} was refused: {status}"));
 }
 
 /// What encrypts, where it is for a group.

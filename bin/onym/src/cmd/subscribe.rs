@@ -10,6 +10,7 @@ use crate::secrecy::Subscriber;
 use crate::session;
 use crate::stop;
 use anyhow::Context as _;
+use onym_client::push::live::{Change, Watch};
 use onym_client::push::{App, Event};
 use onym_frame::Buf;
 use onym_wire::Name;
@@ -34,6 +35,7 @@ const LOOK: Duration = Duration::from_millis(200);
 #[command(after_help = "Examples:
   onym subscribe /1/2 --count 1 -o notes.pdf
   onym subscribe /1/2 --lines
+  onym subscribe /1/2 --lines --publishers     and which publishers come and go
   onym subscribe /1 --scope --json        items right beneath /1, and news of its scopes
   onym subscribe /1 --deep --lines        everything beneath /1
   onym subscribe '/sensors/roof/*' --json     the items of a scope by its words
@@ -50,6 +52,10 @@ pub(crate) struct Args {
     /// Subscribe to a scope and all scopes below it.
     #[arg(long)]
     deep: bool,
+    /// Tell, too, which publishers of the item there are, come and go, of those that say so
+    /// (`onym publish --alive`).
+    #[arg(long, conflicts_with_all = ["scope", "deep"])]
+    publishers: bool,
     /// How it is disseminated.
     #[arg(long, default_value = "domain-local", value_parser = push_words::strategies())]
     strategy: Strategy,
@@ -114,18 +120,14 @@ pub(crate) fn run(mut args: Args, cx: &Context) -> anyhow::Result<()> {
     let mut app = push_words::open(cx, "onym subscribe")?;
     app.stop_when(stop.flag());
     let begun = Instant::now();
-    subscribe(&mut app, &args)?;
+    let mut watch = subscribe(&mut app, &args)?;
     let patience = args.timeout.map(Duration::from_secs);
     let (mut last, mut count, mut by) = (Instant::now(), 0, args.strategy);
     // Scopes whose subscription is not answered; the application bounds their number.
     let mut asked = BTreeMap::new();
     while !stop.is_set() && args.count.is_none_or(|most| count < most) {
         let event = app.event(Some(LOOK)).map_err(failure)?;
-        while let Some((tag, status)) = app.poll_answer() {
-            if let (Some(scope), false) = (asked.remove(&tag), status == Status::OK) {
-                tell(format_args!("scope {scope} is not subscribed: {status}"));
-            }
-        }
+        look_at_answers(&mut app, &mut asked, &args.of.path);
         let Some(mut event) = event else {
             if patience.is_some_and(|p| last.elapsed() >= p) {
                 return Err(Failure::new(
@@ -143,7 +145,8 @@ pub(crate) fn run(mut args: Args, cx: &Context) -> anyhow::Result<()> {
                 Err(error) => {
                     // Anybody may publish: what he publishes does not end this command.
                     tell(format_args!(
-                        "a publication of {id} is left out: {}",
+                        "a publication of {} is left out: {}",
+                        push_words::both(&args.of.path, id),
                         plain::line(&format!("{error:#}"))
                     ));
                     continue;
@@ -157,6 +160,10 @@ pub(crate) fn run(mut args: Args, cx: &Context) -> anyhow::Result<()> {
                 tell(format_args!("what follows came by the strategy {strategy}"));
             }
         }
+        if let Some(change) = watch.as_mut().and_then(|watch| watch.change(&event)) {
+            publisher(change, &args, cx)?;
+            continue;
+        }
         if let (Event::ScopePublished(id), true) = (&event, args.deep) {
             // Its status comes among the events of a busy scope: it is not waited for.
             let label = id.last().map(Id::root).unwrap_or_default();
@@ -168,6 +175,16 @@ pub(crate) fn run(mut args: Args, cx: &Context) -> anyhow::Result<()> {
     }
     out.flush()?;
     app.leave().map_err(failure)
+}
+
+/// Tells which scopes are not subscribed after all.
+fn look_at_answers(app: &mut App, asked: &mut BTreeMap<u32, Id>, path: &Path) {
+    while let Some((tag, status)) = app.poll_answer() {
+        if let (Some(scope), false) = (asked.remove(&tag), status == Status::OK) {
+            let scope = push_words::both(path, &scope);
+            tell(format_args!("scope {scope} is not subscribed: {status}"));
+        }
+    }
 }
 
 /// What decrypts, where only that is wanted.
@@ -186,13 +203,40 @@ fn subscriber(args: &Args, cx: &Context) -> anyhow::Result<Option<Subscriber>> {
     }
 }
 
-fn subscribe(app: &mut App, args: &Args) -> anyhow::Result<()> {
+/// Subscribes; what watches publishers, where that is wanted.
+fn subscribe(app: &mut App, args: &Args) -> anyhow::Result<Option<Watch>> {
+    let path = &args.of.path;
     if args.strategy.has_rendezvous() {
-        push_words::scopes_above(app, &args.of.path, args.strategy)?;
+        push_words::scopes_above(app, path, args.strategy)?;
     }
     let is_scope = args.scope || args.deep;
+    if args.publishers && is_scope {
+        return Err(Failure::new(Exit::Usage, "--publishers needs an item, and this is a scope")
+            .next("name one item")
+            .into());
+    }
     let kind = if is_scope { Kind::SUBSCRIBE_SCOPE } else { Kind::SUBSCRIBE_ITEM };
-    push_words::ask(app, kind, &args.of.path, args.strategy)
+    push_words::ask(app, kind, path, args.strategy)?;
+    let watch = args.publishers.then(|| Watch::begin(app, path, args.strategy));
+    watch.transpose().map_err(failure)
+}
+
+/// Tells of a publisher that came or went.
+fn publisher(change: Change, args: &Args, cx: &Context) -> anyhow::Result<()> {
+    let (event, token, what) = match change {
+        Change::Came(token) => ("publisher", token, "is there"),
+        Change::Went(token) => ("publisher-gone", token, "is gone"),
+    };
+    if !cx.json {
+        tell(format_args!("publisher {token} {what}"));
+        return Ok(());
+    }
+    let path = &args.of.path;
+    let line = json!({
+        "event": event, "id": path.id.to_string(), "path": push_words::with_words(path, &path.id),
+        "publisher": token.to_string(),
+    });
+    write_json(&line.to_string())
 }
 
 fn show(
@@ -235,19 +279,15 @@ fn show(
             let lost = human::count(*number, "publication");
             tell(format_args!("{lost} lost on the way here: a node or link between failed"));
         }
-        Event::ScopePublished(id) => tell(format_args!("scope {}", both(&args.of.path, id))),
+        Event::ScopePublished(id) => {
+            tell(format_args!("scope {}", push_words::both(&args.of.path, id)))
+        }
         Event::ScopeUnpublished(id) => {
-            tell(format_args!("scope {} is gone", both(&args.of.path, id)));
+            tell(format_args!("scope {} is gone", push_words::both(&args.of.path, id)));
         }
         _ => {}
     }
     Ok(())
-}
-
-/// An identifier, with its words where they are known.
-fn both(path: &Path, id: &Id) -> String {
-    let words = push_words::with_words(path, id);
-    words.map_or_else(|| id.to_string(), |words| format!("{words} ({id})"))
 }
 
 fn as_json(event: &Event, args: &Args) -> serde_json::Value {

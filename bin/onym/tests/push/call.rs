@@ -65,3 +65,45 @@ fn a_request_is_replied_to_refused_or_failed_and_its_client_is_told_which() {
         }
     }
 }
+
+#[test]
+fn a_command_answers_what_the_command_line_asks() {
+    let place = Place::new();
+    let _daemon = push_daemon(&place, &["push.node=a"]);
+    let none = place.run(&["call", "/services/sort", "--text", "x", "--timeout", "0"]);
+    assert_eq!(none.code, 5, "{}", none.err);
+    assert!(none.err.contains("nobody serves requests there"), "{}", none.err);
+    let script = "read -r word rest; [ \"$word\" = no ] && { echo because >&2; exit 1; }; \
+                  printf '%s' \"$word$word\"";
+    let mut server =
+        place.start(&["answer", "/services/sort", "--count", "3", "--", "sh", "-c", script]);
+    let call = |more: &[&str]| {
+        place.run(&[&["call", "/services/sort", "--timeout", "60"][..], more].concat())
+    };
+    let told = call(&["--text", "so so\n"]);
+    assert_eq!((told.code, &told.out[..]), (0, "soso"), "{}", told.err);
+    let told = call(&["--text", "x\n", "--json"]);
+    let told: Value = serde_json::from_str(&told.out).unwrap();
+    let wanted = ("/services/sort", "xx", 2);
+    assert_eq!(
+        (&told["path"], &told["text"], &told["octets"]),
+        (&wanted.0.into(), &wanted.1.into(), &wanted.2.into())
+    );
+    let refused = call(&["--text", "no\n"]);
+    assert_eq!((refused.code, refused.out.is_empty()), (4, true), "{}", refused.err);
+    assert!(refused.err.contains("the server refused: because"), "{}", refused.err);
+    assert_eq!(server.end(), Some(0), "{}", server.err.text());
+    wait_until("its last line is read", || server.out.text().lines().count() == 3);
+    let text =
+        ["answer", "/services/motto", "--text", "ad astra", "--timeout", "60", "--count", "1"];
+    let mut server = place.start(&text);
+    let file = place.path("reply");
+    let output = file.to_str().unwrap();
+    let asked =
+        place.run(&["call", "/services/motto", "--text", "", "--timeout", "60", "-o", output]);
+    assert_eq!((asked.code, asked.out.is_empty()), (0, true), "{}", asked.err);
+    assert_eq!(std::fs::read(&file).unwrap(), b"ad astra");
+    assert_eq!(server.end(), Some(0), "{}", server.err.text());
+    let nobody = place.run(&["answer", "/services/motto", "--text", "x", "--timeout", "0"]);
+    assert_eq!(nobody.code, 5, "{}", nobody.err);
+}

@@ -5,6 +5,7 @@
 mod call;
 mod full;
 mod late;
+mod live;
 mod order;
 mod strategies;
 #[path = "../support/mod.rs"]

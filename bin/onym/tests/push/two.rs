@@ -11,7 +11,7 @@ pub(super) fn two_nodes_over_tcp(hold_ms: u32) -> ([Place; 2], [Running; 2]) {
     two_nodes_with(hold_ms, &[])
 }
 
-fn two_nodes_with(hold_ms: u32, sets: &[&str]) -> ([Place; 2], [Running; 2]) {
+pub(super) fn two_nodes_with(hold_ms: u32, sets: &[&str]) -> ([Place; 2], [Running; 2]) {
     let places = [Place::new(), Place::new()];
     let [port] = ports();
     let there = format!("push.link=[{{face=\"tcp4://127.0.0.1:{port}\"}}]");

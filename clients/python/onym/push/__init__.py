@@ -1,8 +1,7 @@
 """Publish/subscribe: an application of the push half of a node (spec/push.md, sections 4 and 8)."""
 
 from onym._tlv import MalformedError
-from onym.push.app import (
-    App,
+from onym.push._inbox import (
     ClosedError,
     Data,
     Event,
@@ -18,6 +17,7 @@ from onym.push.app import (
     StartPublish,
     StopPublish,
 )
+from onym.push.app import App
 from onym.push.board import BoardError, BoardMissed, BoardPublisher, BoardSubscriber
 from onym.push.ident import Id, algorithmic
 from onym.push.message import Status, Strategy

@@ -6,136 +6,26 @@ import contextlib
 import select
 import socket
 import time
-from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-from onym import _places, _tlv
-from onym._tlv import MalformedError
+from onym import _places
 from onym.push import board
+from onym.push._inbox import (
+    EVENTS_MAX,
+    ClosedError,
+    Event,
+    Inbox,
+    RefusedError,
+    Sent,
+    SilentError,
+)
 from onym.push.ident import Id
-from onym.push.message import MESSAGE_MAX, TYPE, Kind, Message, Status, Strategy
+from onym.push.message import Kind, Message, Strategy, publication, request
 
 ANSWER_WITHIN = 10.0
 """Seconds within which a node answers; one without push half says nothing."""
-
-EVENTS_MAX = 65_536
-"""Events that wait for `event`; with more, nothing is read, and the node counts what is missed."""
-
-
-class ClosedError(Exception):
-    """The connection ended."""
-
-
-class SilentError(Exception):
-    """The node does not answer: it has no push half, or is of another kind."""
-
-
-class RefusedError(Exception):
-    """A request was answered with another status than ok."""
-
-    def __init__(self, status: int, what: str) -> None:
-        name = status
-        with contextlib.suppress(ValueError):
-            name = Status(status)
-        text = name.name.lower().replace("_", " ") if isinstance(name, Status) else f"{status}"
-        super().__init__(f"{what}: {text}")
-        self.status = name
-
-
-@dataclass(frozen=True)
-class NodeInfo:
-    """What the node said of itself."""
-
-    node: bytes
-    application: int
-    publication_max: int
-    epoch: int
-    program: str
-
-
-@dataclass(frozen=True)
-class Sent:
-    """What became of a publication."""
-
-    local: int
-    """Applications of this node that got it."""
-    frames: int
-    """Frames that left for other nodes."""
-
-
-@dataclass(frozen=True)
-class StartPublish:
-    """The item has subscribers: publish."""
-
-    id: Id
-
-
-@dataclass(frozen=True)
-class StopPublish:
-    """The item has none any more."""
-
-    id: Id
-
-
-@dataclass(frozen=True)
-class ScopePublished:
-    """A scope came into being beneath one that is subscribed."""
-
-    id: Id
-
-
-@dataclass(frozen=True)
-class ScopeUnpublished:
-    """A scope is gone."""
-
-    id: Id
-
-
-@dataclass(frozen=True)
-class Data:
-    """A publication."""
-
-    id: Id
-    payload: bytes
-    came_by: Strategy | None = None
-    """The strategy that it came by, where that is one without rendezvous; else that of the scope."""
-
-
-@dataclass(frozen=True)
-class Missed:
-    """So many publications were not delivered, for want of room."""
-
-    count: int
-
-
-@dataclass(frozen=True)
-class Lost:
-    """So many publications were lost on their way to the node of this application."""
-
-    count: int
-
-
-@dataclass(frozen=True)
-class Refused:
-    """Data that was published without waiting for an answer was refused."""
-
-    id: Id
-    status: int
-
-
-Event = (
-    StartPublish
-    | StopPublish
-    | ScopePublished
-    | ScopeUnpublished
-    | Data
-    | Missed
-    | Lost
-    | Refused
-)
 
 
 class App:
@@ -150,21 +40,12 @@ class App:
     def __init__(self, connection: socket.socket, name: str = "python") -> None:
         """Registers over a stream socket that is connected to a node."""
         self._socket = connection
-        self._buffer = bytearray()
-        self._events: deque[Event] = deque()
-        self._answers: dict[int, Message] = {}
+        self._inbox = Inbox()
         self._tag = 0
-        self._piece: tuple[Message, bytearray] | None = None
-        self._publication_max = 0
         self._boards: str | None = None
         tag = self._send(Message(Kind.REGISTER, text=name))
         answer = self._answer(tag, "register")
-        if answer.kind != Kind.REGISTERED:
-            raise RefusedError(answer.status or 0, "register")
-        self._publication_max = answer.length or 0
-        self.info = NodeInfo(
-            answer.node, answer.number, self._publication_max, answer.epoch, answer.text
-        )
+        self.info = self._inbox.registered(answer)
 
     @classmethod
     def open(cls, node: str | None = None, name: str = "python") -> Self:
@@ -256,7 +137,8 @@ class App:
         Waits while the node does not keep up. With an algorithmic strategy, caches may answer with it
         for `lifetime_ms` milliseconds.
         """
-        self._send(self._data(id, payload, strategy, about, route, node, lifetime_ms), tag=0)
+        data = publication(id, payload, strategy, about, route, node, lifetime_ms)
+        self._send(data, tag=0)
 
     def publish_told(
         self,
@@ -270,7 +152,7 @@ class App:
         lifetime_ms: int = 0,
     ) -> Sent:
         """Publishes data and waits for what became of it."""
-        tag = self._send(self._data(id, payload, strategy, about, route, node, lifetime_ms))
+        tag = self._send(publication(id, payload, strategy, about, route, node, lifetime_ms))
         answer = self._answer(tag, f"publish {id}")
         if answer.status:
             raise RefusedError(answer.status, f"publish {id}")
@@ -295,10 +177,10 @@ class App:
     def event(self, timeout: float | None = None) -> Event | None:
         """The next event, waiting for `timeout` seconds at most, or as long as it takes."""
         end = None if timeout is None else time.monotonic() + timeout
-        while not self._events:
+        while not self._inbox.events:
             if not self._take(end):
                 return None
-        return self._events.popleft()
+        return self._inbox.events.popleft()
 
     def events(self, timeout: float | None = None) -> Iterator[Event]:
         """Events, until none comes for `timeout` seconds."""
@@ -326,36 +208,12 @@ class App:
     ) -> None:
         self.close()
 
-    @staticmethod
-    def _data(
-        id: Id,  # noqa: A002
-        payload: bytes,
-        strategy: int,
-        about: Id | None,
-        route: bytes,
-        node: bytes,
-        lifetime_ms: int,
-    ) -> Message:
-        return Message(
-            Kind.PUBLISH,
-            id=id.octets,
-            strategy=strategy,
-            about=about.octets if about else b"",
-            route=route,
-            node=node,
-            lifetime=lifetime_ms,
-            payload=payload,
-        )
-
     def _request(self, kind: Kind, id: Id, strategy: int) -> None:  # noqa: A002
         self._ask(kind, id.last, id.parent, strategy)
 
     def _ask(self, kind: Kind, id: Id, prefix: Id, strategy: int) -> None:  # noqa: A002
-        request = Message(
-            kind, id=id.octets, prefix=prefix.octets, strategy=strategy, text=id.word
-        )
         what = f"{kind.name.lower().replace('_', ' ')} {prefix / id}"
-        answer = self._answer(self._send(request), what)
+        answer = self._answer(self._send(request(kind, id, prefix, strategy)), what)
         if answer.status:
             raise RefusedError(answer.status, what)
 
@@ -379,7 +237,7 @@ class App:
     def _wait(self, *, writing: bool, end: float | None = None) -> bool:
         """Waits until something can be read, which is taken, or written."""
         left = None if end is None else max(0.0, end - time.monotonic())
-        reads = not writing or len(self._events) < EVENTS_MAX
+        reads = not writing or len(self._inbox.events) < EVENTS_MAX
         readable, writable, _ = select.select(
             [self._socket] if reads else [], [self._socket] if writing else [], [], left
         )
@@ -389,10 +247,10 @@ class App:
 
     def _answer(self, tag: int, what: str) -> Message:
         end = time.monotonic() + ANSWER_WITHIN
-        while tag not in self._answers:
+        while tag not in self._inbox.answers:
             if not self._take(end):
                 raise SilentError(f"{what}: the node does not answer")
-        return self._answers.pop(tag)
+        return self._inbox.answers.pop(tag)
 
     def _take(self, end: float | None) -> bool:
         return self._wait(writing=False, end=end)
@@ -407,66 +265,4 @@ class App:
             octets = b""
         if not octets:
             raise ClosedError("the node closed the connection")
-        self._buffer += octets
-        at = 0
-        while (found := _tlv.head(self._buffer, at)) is not None:
-            typ, start, stop = found
-            if stop - at > MESSAGE_MAX:
-                raise MalformedError("an element longer than 8800 octets")
-            if stop > len(self._buffer):
-                break
-            # Packets of the pull half may come between; they are not ours.
-            if typ == TYPE:
-                self._message(Message.parse(bytes(self._buffer[start:stop])))
-            at = stop
-        del self._buffer[:at]
-
-    def _message(self, message: Message) -> None:
-        match message.kind:
-            case Kind.REGISTERED:
-                self._answers[message.tag] = message
-            case Kind.STATUS if message.tag:
-                self._answers[message.tag] = message
-            case Kind.STATUS:
-                self._events.append(Refused(Id(message.id), message.status or 0))
-            case Kind.DATA:
-                self._delivery(message)
-            case Kind.MISSED if message.status == Status.NO_RENDEZVOUS:
-                self._events.append(Lost(message.number))
-            case Kind.MISSED:
-                self._events.append(Missed(message.number))
-            case Kind.START_PUBLISH:
-                self._events.append(StartPublish(Id(message.id)))
-            case Kind.STOP_PUBLISH:
-                self._events.append(StopPublish(Id(message.id)))
-            case Kind.SCOPE_PUBLISHED:
-                self._events.append(ScopePublished(Id(message.id)))
-            case Kind.SCOPE_UNPUBLISHED:
-                self._events.append(ScopeUnpublished(Id(message.id)))
-            case _:
-                pass
-
-    def _delivery(self, message: Message) -> None:
-        payload = message.payload or b""
-        if message.length is None or message.offset is None:
-            self._piece = None
-            self._events.append(Data(Id(message.id), payload, _strategy(message)))
-            return
-        if message.offset == 0:
-            if message.length > self._publication_max:
-                raise MalformedError("a publication longer than the node said")
-            self._piece = (message, bytearray())
-        if self._piece is None or message.offset != len(self._piece[1]):
-            raise MalformedError("a piece that does not follow the one before")
-        first, held = self._piece
-        held += payload
-        if len(held) > (first.length or 0):
-            raise MalformedError("pieces longer than the whole")
-        if len(held) == first.length:
-            self._events.append(Data(Id(first.id), bytes(held), _strategy(first)))
-            self._piece = None
-
-
-def _strategy(message: Message) -> Strategy | None:
-    known = message.strategy is not None and message.strategy in Strategy.__members__.values()
-    return Strategy(message.strategy) if known else None
+        self._inbox.feed(octets)

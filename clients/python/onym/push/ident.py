@@ -88,13 +88,30 @@ class Id:
         """The identifier with more labels behind it."""
         match label:
             case Id():
-                return Id(self.octets + label.octets)
+                more = label
             case int():
-                return Id(self.octets + label.to_bytes(LABEL, "big"))
+                more = Id(label.to_bytes(LABEL, "big"))
             case bytes():
-                return Id(self.octets + label)
+                more = Id(label)
             case _:
-                return Id(self.octets + Id.parse("/" + label).octets)
+                more = Id.parse("/" + label)
+        return Id(self.octets + more.octets, self._all_words() + more._all_words())
+
+    def _all_words(self) -> tuple[str | None, ...]:
+        return self.words or (None,) * len(self)
+
+    @property
+    def path(self) -> str:
+        """As it is written with the words that it has: `/sensors/roof`, which `parse` reads."""
+        digits = set("0123456789abcdefABCDEF")
+        parts = []
+        for label, word in zip(self.labels, self._all_words(), strict=True):
+            if word is None:
+                parts.append(label.hex().upper())
+            else:
+                marked = len(word) <= 2 * LABEL and set(word) <= digits
+                parts.append(f"={word}" if marked else word)
+        return "/" + "/".join(parts)
 
     def __len__(self) -> int:
         return len(self.octets) // LABEL

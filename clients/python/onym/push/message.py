@@ -8,6 +8,7 @@ from enum import IntEnum
 
 from onym import _tlv
 from onym._tlv import MalformedError
+from onym.push.ident import Id
 
 TYPE = 0xF2
 VERSION = 1
@@ -218,3 +219,30 @@ _SINGLE: dict[int, str] = {
     _Field.STATUS: "status",
     _Field.ROLE: "role",
 }
+
+
+def request(kind: Kind, id: Id, prefix: Id, strategy: int) -> Message:  # noqa: A002
+    """The request `kind` for what has the label `id` beneath `prefix`."""
+    return Message(kind, id=id.octets, prefix=prefix.octets, strategy=strategy, text=id.word)
+
+
+def publication(
+    id: Id,  # noqa: A002
+    payload: bytes,
+    strategy: int,
+    about: Id | None = None,
+    route: bytes = b"",
+    node: bytes = b"",
+    lifetime_ms: int = 0,
+) -> Message:
+    """A publication, with what its strategy needs beside."""
+    return Message(
+        Kind.PUBLISH,
+        id=id.octets,
+        strategy=strategy,
+        about=about.octets if about else b"",
+        route=route,
+        node=node,
+        lifetime=lifetime_ms,
+        payload=payload,
+    )

@@ -1,6 +1,8 @@
 //! Requests and replies over items (P-76, P-77): a convention between applications.
 
 mod server;
+#[cfg(test)]
+mod tests;
 
 pub use server::{Request, Server};
 
@@ -193,10 +195,12 @@ impl Client {
     /// Waits no longer for the reply with this number; why it did not come.
     pub fn give_up(&mut self, number: u64) -> CallError {
         self.open.remove(&number);
-        match self.lost {
-            0 => CallError::Late,
-            lost => CallError::Lost(lost),
+        let lost = self.lost;
+        if self.open.is_empty() {
+            // Nothing that is asked later was lost.
+            self.lost = 0;
         }
+        if lost == 0 { CallError::Late } else { CallError::Lost(lost) }
     }
 
     /// The application, to poll its descriptor.

@@ -112,6 +112,21 @@ impl Server {
         &self.app
     }
 
+    /// Ends: waits at most `patience` for the way to clients that replies wait for, then takes
+    /// everything back. Who asks meanwhile is told that the server went.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn leave(mut self, patience: Duration) -> Result<(), Error> {
+        let until = Instant::now() + patience;
+        while self.askers.values().any(|asker| !asker.waiting.is_empty()) {
+            let left = until.saturating_duration_since(Instant::now());
+            let Some(event) = self.app.event(Some(left))? else { break };
+            self.obey(event)?;
+        }
+        self.app.leave()
+    }
+
     fn answer(&mut self, request: Request, code: u8, octets: &[u8]) -> Result<(), Error> {
         let Request { client, number, .. } = request;
         let Some(asker) = self.askers.get_mut(&client) else {
