@@ -4,6 +4,7 @@ SHELL := /bin/bash
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 CARGO ?= cargo
 PREFIX ?= /usr/local
+OUT = $${CARGO_TARGET_DIR:-target}
 XTASK := $(CARGO) run --quiet --package xtask --
 
 .PHONY: help demo test check build static deb archive packages-vm docs docker-test kubernetes-test bench bench-services bench-containers replay experiments attacks interop conformance-foreign kernel-test kernel-debug-test fuzz builds gen install clean setup-base setup-test
@@ -12,8 +13,9 @@ help:            ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 18
 
 demo: setup-base ## three nodes, one 100 MB file, fetched twice, verified
-	$(CARGO) build --release --locked --package onym
-	$(XTASK) demo
+	@echo "Building onym for the demonstration, once. Each crate is named as it is begun."
+	$(CARGO) build --profile demo --locked --package onym --package xtask
+	$(OUT)/demo/xtask demo --program $(OUT)/demo/onym
 
 test: setup-test ## everything that CI runs, set-up included
 	scripts/test.sh

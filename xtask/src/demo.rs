@@ -28,6 +28,7 @@ enum Place {
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let mut size_mb = 100;
     let mut place = Place::Namespaces;
+    let mut program = None;
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         match word.as_str() {
@@ -36,7 +37,12 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
                 size_mb = text.parse().with_context(|| format!("--size {text}"))?;
             }
             "--loopback" => place = Place::Loopback,
-            other => bail!("{other}: the demonstration takes --size MB and --loopback"),
+            "--program" => {
+                program = Some(PathBuf::from(words.next().context("--program needs a path")?));
+            }
+            other => {
+                bail!("{other}: the demonstration takes --size MB, --program PATH and --loopback")
+            }
         }
     }
     if place == Place::Namespaces && std::env::var_os(MARK).is_none() {
@@ -46,7 +52,14 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         println!("This system allows no network namespaces here: three nodes on loopback instead.");
         place = Place::Loopback;
     }
-    Demo::new(place, size_mb)?.run()
+    Demo::new(place, size_mb, program.map_or_else(released, Ok)?)?.run()
+}
+
+/// The program of the release build.
+fn released() -> Result<PathBuf> {
+    let target = std::env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| tidy::root().map(|r| r.join("target")), |t| Ok(PathBuf::from(t)))?;
+    Ok(target.join("release/onym"))
 }
 
 /// Runs the demonstration again inside namespaces of its own; `None` when they cannot be had.
@@ -122,11 +135,12 @@ fn end(child: &mut Child) {
 }
 
 impl Demo {
-    fn new(place: Place, size_mb: u64) -> Result<Self> {
-        let target = std::env::var_os("CARGO_TARGET_DIR")
-            .map_or_else(|| tidy::root().map(|r| r.join("target")), |t| Ok(PathBuf::from(t)))?;
-        let onym = target.join("release/onym");
-        ensure!(onym.exists(), "{} is not built: cargo build --release", onym.display());
+    fn new(place: Place, size_mb: u64, onym: PathBuf) -> Result<Self> {
+        ensure!(
+            onym.exists(),
+            "{} is not there: `make build` makes target/release/onym",
+            onym.display()
+        );
         Ok(Self { place, size_mb, onym, folder: tempdir::Folder::new(place)?, nodes: Vec::new() })
     }
 
