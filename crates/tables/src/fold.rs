@@ -3,7 +3,7 @@
 //! Multiplies pairs of words, mixed with secret ones, and folds the products: fewer instructions than
 //! SipHash, and weaker. An attacker who does not know the secret cannot aim at a shard or a group; one
 //! who learned it could load one more than the others, and nothing else. Hash tables, where collisions
-//! make searches long, keep SipHash.
+//! make searches long, have NH (`nh.rs`).
 
 use crate::hash::HashKey;
 
@@ -20,14 +20,14 @@ impl std::fmt::Debug for FoldKey {
 // The halves of a product.
 #[allow(clippy::cast_possible_truncation)]
 #[inline(always)]
-const fn fold(a: u64, b: u64) -> u64 {
+pub(crate) const fn fold(a: u64, b: u64) -> u64 {
     let product = a as u128 * b as u128;
     product as u64 ^ (product >> 64) as u64
 }
 
 /// Makes the upper bits, which choose, depend on all.
 #[inline(always)]
-const fn spread(folded: u64) -> u64 {
+pub(crate) const fn spread(folded: u64) -> u64 {
     (folded ^ folded >> 29).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 

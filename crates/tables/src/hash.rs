@@ -1,14 +1,17 @@
-//! Keyed hashes of names: SipHash-1-3 of the name's value.
+//! Keyed hashes of names, and how names are hashed with all their prefixes.
 //!
 //! One pass over a name yields the hashes of all prefixes that some table asks for: at the end of
-//! each, a copy of the state is finished with the octets that do not fill a word.
+//! each, a copy of the sum is finished with the octets that do not fill a step.
 
+use crate::nh::{Secret, Sum};
+use crate::sip::Sip;
 use onym_wire::NAME_COMPONENTS_MAX;
 
 /// The key of this process; drawn by the shell at start, since names come from strangers.
 #[derive(Clone, Copy)]
 pub struct HashKey {
     key: [u64; 2],
+    secret: Secret,
     /// Hash of the empty name: nearly every table has a default entry.
     empty: u64,
 }
@@ -16,93 +19,6 @@ pub struct HashKey {
 impl std::fmt::Debug for HashKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("HashKey(..)")
-    }
-}
-
-/// The state of SipHash between two words.
-#[derive(Clone, Copy)]
-pub(crate) struct Sip([u64; 4]);
-
-impl Sip {
-    #[inline(always)]
-    pub(crate) const fn start([k0, k1]: [u64; 2]) -> Self {
-        Self([
-            k0 ^ 0x736f_6d65_7073_6575,
-            k1 ^ 0x646f_7261_6e64_6f6d,
-            k0 ^ 0x6c79_6765_6e65_7261,
-            k1 ^ 0x7465_6462_7974_6573,
-        ])
-    }
-
-    #[inline(always)]
-    const fn round(&mut self) {
-        let v = &mut self.0;
-        v[0] = v[0].wrapping_add(v[1]);
-        v[2] = v[2].wrapping_add(v[3]);
-        v[1] = v[1].rotate_left(13) ^ v[0];
-        v[3] = v[3].rotate_left(16) ^ v[2];
-        v[0] = v[0].rotate_left(32);
-        v[2] = v[2].wrapping_add(v[1]);
-        v[0] = v[0].wrapping_add(v[3]);
-        v[1] = v[1].rotate_left(17) ^ v[2];
-        v[3] = v[3].rotate_left(21) ^ v[0];
-        v[2] = v[2].rotate_left(32);
-    }
-
-    #[inline(always)]
-    pub(crate) const fn word(&mut self, word: u64) {
-        self.0[3] ^= word;
-        self.round();
-        self.0[0] ^= word;
-    }
-
-    #[inline(always)]
-    pub(crate) const fn finish(mut self) -> u64 {
-        self.0[2] ^= 0xff;
-        self.round();
-        self.round();
-        self.round();
-        self.0[0] ^ self.0[1] ^ self.0[2] ^ self.0[3]
-    }
-
-    /// Absorbs the whole words of `name[at..end]`; returns how far that was.
-    #[inline(always)]
-    fn words(&mut self, name: &[u8], mut at: usize, end: usize) -> usize {
-        let (pairs, rest) = name[at..end].as_chunks::<16>();
-        for pair in pairs {
-            let pair = u128::from_le_bytes(*pair);
-            // The lower and the upper half.
-            #[allow(clippy::cast_possible_truncation)]
-            self.word(pair as u64);
-            self.word((pair >> 64) as u64);
-        }
-        at += 16 * pairs.len();
-        if let Some(chunk) = rest.first_chunk::<8>() {
-            self.word(u64::from_le_bytes(*chunk));
-            at += 8;
-        }
-        at
-    }
-
-    /// The hash of `name[..end]`, of which the words before `at` were absorbed.
-    #[inline(always)]
-    fn finish_at(mut self, name: &[u8], at: usize, end: usize) -> u64 {
-        self.word(tail(name, at, end) | (end as u64) << 56);
-        self.finish()
-    }
-}
-
-/// The octets `name[at..end]`, fewer than eight, as a number.
-#[inline(always)]
-fn tail(name: &[u8], at: usize, end: usize) -> u64 {
-    let mask = (1_u64 << (8 * (end - at))) - 1;
-    if let Some(word) = name.get(at..at + 8) {
-        return u64::from_le_bytes(word.try_into().expect("invariant: eight octets")) & mask;
-    }
-    match name.last_chunk::<8>() {
-        // The last word of the name, shifted to where `at` is.
-        Some(last) if at < end => (u64::from_le_bytes(*last) >> (8 * (at + 8 - name.len()))) & mask,
-        _ => name[at..end].iter().rev().fold(0, |word, &b| (word << 8) | u64::from(b)),
     }
 }
 
@@ -143,9 +59,8 @@ impl HashKey {
     /// The key made of two random words.
     #[must_use]
     pub const fn new(k0: u64, k1: u64) -> Self {
-        let mut sip = Sip::start([k0, k1]);
-        sip.word(0);
-        Self { key: [k0, k1], empty: sip.finish() }
+        let secret = Secret::new([k0, k1]);
+        Self { key: [k0, k1], secret, empty: Sum::start().of_nothing(&secret) }
     }
 
     /// Hash of the empty name.
@@ -164,19 +79,19 @@ impl HashKey {
     /// is `name`. Equal to what [`NameHashes`] gives for the same components.
     #[must_use]
     pub fn name(&self, name: &[u8]) -> u64 {
-        let mut sip = self.start();
-        let at = sip.words(name, 0, name.len());
-        sip.finish_at(name, at, name.len())
+        let mut sum = Sum::start();
+        let at = sum.absorb(&self.secret, name, 0, name.len());
+        sum.finish_at(&self.secret, name, at, name.len())
     }
 
     /// Calls `visit` with hash and octets of each proper prefix of more than 32 components.
     pub fn each_long_prefix(&self, name: &[u8], mut visit: impl FnMut(u64, &[u8])) {
-        let mut sip = self.start();
+        let mut sum = Sum::start();
         let (mut at, mut end, mut count) = (0, 0, 0);
         while end < name.len() {
             if count > NAME_COMPONENTS_MAX {
-                at = sip.words(name, at, end);
-                visit(sip.finish_at(name, at, end), &name[..end]);
+                at = sum.absorb(&self.secret, name, at, end);
+                visit(sum.finish_at(&self.secret, name, at, end), &name[..end]);
             }
             end = component_end(name, end);
             count += 1;
@@ -192,7 +107,7 @@ impl HashKey {
         lengths: u64,
         mut is_one: impl FnMut(u64) -> bool,
     ) -> bool {
-        let mut sip = self.start();
+        let mut sum = Sum::start();
         let (mut at, mut end, mut count) = (0, 0, 0);
         let mut lengths = lengths & LENGTHS;
         while lengths != 0 {
@@ -205,8 +120,8 @@ impl HashKey {
                 end = component_end(name, end);
                 count += 1;
             }
-            at = sip.words(name, at, end);
-            if is_one(sip.finish_at(name, at, end)) {
+            at = sum.absorb(&self.secret, name, at, end);
+            if is_one(sum.finish_at(&self.secret, name, at, end)) {
                 return true;
             }
         }
@@ -341,7 +256,7 @@ impl NameHashes {
     // end and so never equals a stored prefix.
     #[allow(clippy::cast_possible_truncation)]
     pub fn fill(&mut self, key: &HashKey, name: &[u8], wanted: u64) {
-        let mut sip = key.start();
+        let (secret, mut sum) = (&key.secret, Sum::start());
         let (mut at, mut end, mut count) = (0, 0, 0);
         let mut wanted = wanted & LENGTHS & !1;
         (self.at[0], self.ends[0], self.known) = (key.empty, 0, 1);
@@ -355,13 +270,13 @@ impl NameHashes {
                 end = component_end(name, end);
                 count += 1;
             }
-            at = sip.words(name, at, end);
-            self.at[len] = sip.finish_at(name, at, end);
+            at = sum.absorb(secret, name, at, end);
+            self.at[len] = sum.finish_at(secret, name, at, end);
             self.ends[len] = end as u16;
             self.known |= 1 << len;
         }
-        at = sip.words(name, at, name.len());
-        self.whole = sip.finish_at(name, at, name.len());
+        at = sum.absorb(secret, name, at, name.len());
+        self.whole = sum.finish_at(secret, name, at, name.len());
         self.undigested = self.whole;
         self.undigested_len = without_digest(name);
         if self.undigested_len != name.len() {
@@ -428,18 +343,6 @@ mod tests {
         }
         assert_eq!(hashes.whole, key.name(&whole));
         assert!(hashes.prefix(&whole, 21).is_none());
-    }
-
-    #[test]
-    fn the_hash_is_siphash_1_3() {
-        use std::hash::Hasher;
-        let key = HashKey::new(7, 9);
-        let bytes: Vec<u8> = (0..64).collect();
-        for len in 0..64 {
-            let mut reference = siphasher::sip::SipHasher13::new_with_keys(7, 9);
-            reference.write(&bytes[..len]);
-            assert_eq!(key.name(&bytes[..len]), reference.finish(), "{len} octets");
-        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Hash tables of what strangers name: each with a key of its own, for SipHash-1-3.
 
-use crate::hash::Sip;
+use crate::sip::Sip;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 

@@ -10,12 +10,14 @@ pub mod id;
 pub mod index;
 mod keyed;
 pub mod measurements;
+mod nh;
 mod outcomes;
 pub mod pit;
 pub mod prefix_map;
 pub mod rng;
 mod room;
 pub mod rtt;
+mod sip;
 pub mod wheel;
 
 pub use fold::FoldKey;
