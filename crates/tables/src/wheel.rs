@@ -3,6 +3,10 @@
 //! Timers are numbered by their owner (the slots of a slab), so that nothing is allocated per
 //! timer once the owner has stopped growing. A timer never fires early; it fires at the first
 //! [`Wheel::pop`] at or after its moment, rounded up to about a millisecond.
+//!
+//! Most timers are cancelled and armed again for a later moment. Such a one stays where it is linked;
+//! when the time of that place comes, it is linked where it belongs then, or nowhere. So a timer that
+//! is armed and cancelled all the time is linked once in its time, and not each time.
 
 use crate::Tick;
 use crate::room::reserve;
@@ -14,6 +18,8 @@ const SLOTS: usize = 1 << SLOT_BITS;
 const LEVELS: usize = 7;
 /// The farthest moment that the wheel tells apart: about 146 years. Later ones fire then.
 const UNIT_MAX: u64 = (1 << (SLOT_BITS as u64 * LEVELS as u64)) - 1;
+/// In place of a unit: the timer is linked, and not armed.
+const CANCELLED: u64 = (1 << 48) - 1;
 const NONE: u32 = u32::MAX;
 /// `Node::place` of a timer that is not armed, or that is in the list of due timers.
 const IDLE: u16 = u16::MAX;
@@ -26,7 +32,8 @@ struct Node {
     when: When,
 }
 
-/// The unit at which a timer fires (48 bits) and its place: level times 64 plus slot.
+/// The unit at which a timer fires (48 bits), and where it is linked, which is no later: level times
+/// 64 plus slot.
 #[derive(Debug, Clone, Copy)]
 struct When(u64);
 
@@ -60,7 +67,7 @@ pub struct Wheel {
     used: [u64; LEVELS],
     due: u32,
     armed: usize,
-    /// No timer fires before this unit: nearly every call of [`Wheel::pop`] ends here.
+    /// No timer is linked before this unit: nearly every call of [`Wheel::pop`] ends here.
     soonest: u64,
 }
 
@@ -94,17 +101,28 @@ impl Wheel {
     /// Arms timer `id` for `at`, wherever it was before. [`Tick::NEVER`] cancels it.
     #[inline]
     pub fn arm(&mut self, id: u32, at: Tick) {
-        self.cancel(id);
         if at == Tick::NEVER {
-            return;
+            return self.cancel(id);
         }
         if id as usize >= self.nodes.len() {
             self.grow(id as usize + 1);
         }
         let unit = at.0.div_ceil(1 << UNIT_BITS).min(UNIT_MAX);
-        self.armed += 1;
+        let place = self.place_of(unit);
+        let node = &mut self.nodes[id as usize];
+        let (linked, was) = (node.when.place(), node.when.unit());
+        self.armed += usize::from(linked == IDLE || was == CANCELLED);
         self.soonest = self.soonest.min(unit);
-        self.place(id, unit);
+        // Places are in the order of time, and what is due is before all.
+        if linked == DUE || linked <= place && place != DUE {
+            node.when = When::new(unit, linked);
+            return;
+        }
+        if linked != IDLE {
+            let (prev, next) = (node.prev, node.next);
+            self.unlink(prev, next, linked);
+        }
+        self.link(id, unit, place);
     }
 
     #[cold]
@@ -126,35 +144,37 @@ impl Wheel {
     /// Whether timer `id` is armed.
     #[must_use]
     pub fn is_armed(&self, id: u32) -> bool {
-        self.nodes.get(id as usize).is_some_and(|n| n.when.place() != IDLE)
+        self.nodes
+            .get(id as usize)
+            .is_some_and(|n| n.when.place() != IDLE && n.when.unit() != CANCELLED)
     }
 
     /// Cancels timer `id`, if it is armed.
     #[inline]
     pub fn cancel(&mut self, id: u32) {
         let Some(node) = self.nodes.get_mut(id as usize) else { return };
-        let place = node.when.place();
-        if place == IDLE {
+        let linked = node.when.place();
+        if linked == IDLE || node.when.unit() == CANCELLED {
             return;
         }
-        node.when = When(u64::from(IDLE));
-        let (prev, next) = (node.prev, node.next);
-        self.unlink(prev, next, place);
+        node.when = When::new(CANCELLED, linked);
         self.armed -= 1;
     }
 
-    fn place(&mut self, id: u32, unit: u64) {
+    /// Where a timer for `unit` is linked.
+    #[inline(always)]
+    fn place_of(&self, unit: u64) -> u16 {
         if unit <= self.now {
-            self.link(id, unit, DUE);
-            return;
+            return DUE;
         }
         // The highest digit in which `unit` differs from now tells the level.
         let level = (63 - (unit ^ self.now).leading_zeros()) / SLOT_BITS;
         let slot = (unit >> (level * SLOT_BITS)) & (SLOTS as u64 - 1);
-        self.used[level as usize] |= 1 << slot;
         // No truncation: the level is below 7, the slot below 64.
         #[allow(clippy::cast_possible_truncation)]
-        self.link(id, unit, level as u16 * SLOTS as u16 + slot as u16);
+        {
+            level as u16 * SLOTS as u16 + slot as u16
+        }
     }
 
     #[inline(always)]
@@ -165,6 +185,9 @@ impl Wheel {
 
     #[inline]
     fn link(&mut self, id: u32, unit: u64, place: u16) {
+        if let Some(used) = self.used.get_mut(place as usize / SLOTS) {
+            *used |= 1 << (place as usize % SLOTS);
+        }
         let next = std::mem::replace(self.head(place), id);
         if next != NONE {
             self.nodes[next as usize].prev = id;
@@ -198,9 +221,12 @@ impl Wheel {
     }
 
     /// The moment at which [`Wheel::pop`] should be called: exact for timers within 64 ms, else
-    /// perhaps earlier than the timer; `None` when nothing is armed.
+    /// perhaps earlier than the timer, as where one was that was cancelled; `None` when nothing is armed.
     #[must_use]
     pub fn next(&self) -> Option<Tick> {
+        if self.armed == 0 {
+            return None;
+        }
         if self.due != NONE {
             return Some(Tick(self.now << UNIT_BITS));
         }
@@ -215,22 +241,38 @@ impl Wheel {
     }
 
     fn pop_at(&mut self, unit: u64) -> Option<u32> {
-        while self.due == NONE {
-            match self.next_slot() {
-                Some((level, slot, at)) if at <= unit => {
-                    self.now = at;
-                    self.cascade(level, slot);
-                }
-                next => {
-                    self.now = self.now.max(unit);
-                    self.soonest = next.map_or(u64::MAX, |(_, _, at)| at);
-                    return None;
+        loop {
+            while self.due == NONE {
+                match self.next_slot() {
+                    Some((level, slot, at)) if at <= unit => {
+                        self.now = at;
+                        self.cascade(level, slot);
+                    }
+                    next => {
+                        self.now = self.now.max(unit);
+                        self.soonest = next.map_or(u64::MAX, |(_, _, at)| at);
+                        return None;
+                    }
                 }
             }
+            let id = self.due;
+            let Node { prev, next, when } = self.nodes[id as usize];
+            self.unlink(prev, next, DUE);
+            if when.unit() <= self.now {
+                self.nodes[id as usize].when = When(IDLE.into());
+                self.armed -= 1;
+                return Some(id);
+            }
+            self.link_again(id, when);
         }
-        let id = self.due;
-        self.cancel(id);
-        Some(id)
+    }
+
+    /// Links a timer that was taken out of its place where it belongs now.
+    fn link_again(&mut self, id: u32, when: When) {
+        match when.unit() {
+            CANCELLED => self.nodes[id as usize].when = When(IDLE.into()),
+            unit => self.link(id, unit, self.place_of(unit)),
+        }
     }
 
     /// Spreads a slot whose time has come over the levels below, or into the list of due timers.
@@ -239,7 +281,7 @@ impl Wheel {
         self.used[level] &= !(1 << slot);
         while id != NONE {
             let Node { next, when, .. } = self.nodes[id as usize];
-            self.place(id, when.unit());
+            self.link_again(id, when);
             id = next;
         }
     }
@@ -298,6 +340,34 @@ mod tests {
         }
         assert!(size_of_val(&wheel.nodes[..]) > 4 << 20, "too few for huge pages");
         assert!(moves < 100, "{moves} moves");
+    }
+
+    /// Law: a timer that is cancelled and armed for later again and again is linked once, and fires at
+    /// its last moment; one that stays cancelled leaves its place when the time of that comes.
+    #[test]
+    fn a_timer_that_never_comes_to_fire_stays_where_it_is() {
+        let mut wheel = Wheel::default();
+        let place = |wheel: &Wheel, id: usize| wheel.nodes[id].when.place();
+        for id in 0..2 {
+            wheel.arm(id, Tick::from_ms(4000));
+        }
+        let linked = place(&wheel, 0);
+        for ms in 1..3000 {
+            assert_eq!(wheel.pop(Tick::from_ms(ms)), None);
+            (0..2).for_each(|id| wheel.cancel(id));
+            assert_eq!((wheel.len(), wheel.next()), (0, None));
+            (0..2).for_each(|id| wheel.arm(id, Tick::from_ms(4000 + ms)));
+            assert_eq!(place(&wheel, 0), linked);
+        }
+        wheel.cancel(1);
+        assert_eq!(wheel.pop(Tick::from_ms(6990)), None);
+        assert_eq!((wheel.len(), place(&wheel, 1)), (1, IDLE));
+        assert_eq!(wheel.pop(Tick::from_ms(7001)), Some(0));
+        assert_eq!((wheel.len(), wheel.next()), (0, None));
+        // For earlier it moves.
+        wheel.arm(0, Tick::from_ms(90_000));
+        wheel.arm(0, Tick::from_ms(7100));
+        assert_eq!(wheel.pop(Tick::from_ms(7102)), Some(0));
     }
 
     #[test]
