@@ -55,10 +55,11 @@ impl<'a> Data<'a> {
     /// refuse the packet, non-critical ones are skipped.
     #[inline]
     pub fn parse(wire: &'a [u8]) -> Result<Self, Malformed> {
-        Self::parse_expecting(wire, None)
+        Self::parse_expecting(wire, None).map(|(data, _)| data)
     }
 
-    /// As [`Data::parse`]; where the name is `expected`, its components are not looked at again.
+    /// As [`Data::parse`]; where the name is `expected`, its components are not looked at again, and
+    /// that is said.
     ///
     /// # Errors
     /// As [`Data::parse`].
@@ -66,10 +67,10 @@ impl<'a> Data<'a> {
     pub fn parse_expecting(
         wire: &'a [u8],
         expected: Option<NameRef<'_>>,
-    ) -> Result<Self, Malformed> {
+    ) -> Result<(Self, bool), Malformed> {
         match quick::parse(wire, expected) {
-            Some(data) => Ok(data),
-            None => Self::parse_any(wire),
+            Some(found) => Ok(found),
+            None => Self::parse_any(wire).map(|data| (data, false)),
         }
     }
 

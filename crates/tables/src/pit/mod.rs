@@ -429,11 +429,18 @@ impl<I: Default> Pit<I> {
     #[inline]
     #[must_use]
     pub fn only_match(&self, slot: u32, data_name: &[u8]) -> Option<u64> {
+        self.only_one(slot).filter(|_| self.name(slot) == data_name)
+    }
+
+    /// As [`Pit::only_match`], of Data that has the name of the entry.
+    #[inline]
+    #[must_use]
+    pub fn only_one(&self, slot: u32) -> Option<u64> {
         let s = &self.slots[slot as usize];
         let alone = s.prev == NONE && s.next == NONE && s.name_len == s.undigested_len;
         // The entry itself may be a CanBePrefix one.
         let discovery = self.has_prefix_entries();
-        (alone && !discovery && self.name(slot) == data_name).then_some(s.hash)
+        (alone && !discovery).then_some(s.hash)
     }
 
     /// Pushes the slots of all entries that Data of this name satisfies. `hashes` must cover

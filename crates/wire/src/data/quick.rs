@@ -7,14 +7,16 @@ use crate::signature::SignatureInfo;
 use crate::tlv::{self, take};
 use crate::types;
 
-/// The Data, if it has that layout. Then the general parser would find the same.
+/// The Data, if it has that layout, and whether its name is `expected`. Then the general parser would
+/// find the same.
 #[inline(always)]
-pub(super) fn parse<'a>(wire: &'a [u8], expected: Option<NameRef<'_>>) -> Option<Data<'a>> {
+pub(super) fn parse<'a>(wire: &'a [u8], expected: Option<NameRef<'_>>) -> Option<(Data<'a>, bool)> {
     let (inner, []) = take(wire, types::DATA)? else { return None };
     let (value, mut rest) = take(inner, types::NAME)?;
+    let expected = expected.filter(|expected| expected.value() == value);
     let name = match expected {
-        Some(expected) if expected.value() == value => NameRef::known(value, expected.len()),
-        _ => NameRef::plain(value)?,
+        Some(expected) => NameRef::known(value, expected.len()),
+        None => NameRef::plain(value)?,
     };
     let mut data = Data {
         wire,
@@ -42,7 +44,7 @@ pub(super) fn parse<'a>(wire: &'a [u8], expected: Option<NameRef<'_>>) -> Option
     data.signature_info = info;
     data.signature_value = value;
     data.signed_range = inner.get(..inner.len() - tail.len())?;
-    Some(data)
+    Some((data, expected.is_some()))
 }
 
 #[inline(always)]

@@ -55,7 +55,10 @@ pub(super) fn run<R: RouteStage, C: CacheStage>(
     };
     // Looked at where it is: the view is not small.
     let parsed = Data::parse_expecting(&packet.bytes, expected);
-    let only = parsed.as_ref().ok().and_then(|data| pit_match::only(pending, told, data));
+    let only = match &parsed {
+        Ok((data, has_name)) => pit_match::only(pending, told, data, *has_name),
+        Err(_) => None,
+    };
     if share == Share::Hinted && only.is_none() && parsed.is_ok() {
         return None;
     }
@@ -81,14 +84,14 @@ pub(super) fn run<R: RouteStage, C: CacheStage>(
 fn guard<'a, 'p>(
     pending: &mut Pending,
     packet: &Packet,
-    parsed: &'p Result<Data<'a>, Malformed>,
+    parsed: &'p Result<(Data<'a>, bool), Malformed>,
     share: Share,
 ) -> Result<&'p Data<'a>, Verdict> {
     let face = pending.faces.get_mut(packet.face).ok_or(Verdict::IngressGone)?;
     face.counters.in_data += u64::from(share != Share::Shown);
     let info = face.info;
     rules::data_fields(&packet.lp)?;
-    let data = parsed.as_ref().map_err(|_| Verdict::Malformed)?;
+    let (data, _) = parsed.as_ref().map_err(|_| Verdict::Malformed)?;
     rules::data(data, info)?;
     Ok(data)
 }

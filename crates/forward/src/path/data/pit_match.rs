@@ -44,11 +44,15 @@ pub(super) struct Only {
     hash: u64,
 }
 
-/// The entry that the token names, where the Data satisfies it and no other.
+/// The entry that the token names, where the Data satisfies it and no other; `has_name` says that its
+/// name was found to be that of the entry.
 #[inline(always)]
-pub(super) fn only(pending: &Pending, told: Told, data: &Data<'_>) -> Option<Only> {
+pub(super) fn only(pending: &Pending, told: Told, data: &Data<'_>, has_name: bool) -> Option<Only> {
     let Told::Entry(slot) = told else { return None };
-    let hash = pending.pit.only_match(slot, data.name.value())?;
+    let hash = match has_name {
+        true => pending.pit.only_one(slot)?,
+        false => pending.pit.only_match(slot, data.name.value())?,
+    };
     Some(Only { slot, hash })
 }
 
