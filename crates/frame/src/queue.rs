@@ -9,11 +9,16 @@ use std::ops::Range;
 /// contiguous piece; longer ones are sent from where they are (scatter-gather).
 pub const COPY_LEN_MAX: usize = 1024;
 
-/// One frame to send, or a row of them: `head` in the queue's arena, then the body of each.
+/// One frame to send, or a row of them of one length: `head` in the queue's arena and then the body of
+/// each; or, where they have no bodies, one behind the other in the arena.
 #[derive(Debug)]
 struct TxRow {
     head: Range<u64>,
     bodies: Option<FrameRow>,
+    /// Octets of each frame.
+    len: usize,
+    /// Frames without bodies.
+    copies: usize,
     lane: Lane,
     /// Octets that its bodies keep alive and the row before does not.
     pins: u32,
@@ -32,15 +37,27 @@ pub enum Lane {
 }
 
 impl TxRow {
-    /// Octets of each frame.
-    fn frame_len(&self) -> usize {
-        let head = usize::try_from(self.head.end - self.head.start).unwrap_or(0);
-        head + self.bodies.as_ref().map_or(0, FrameRow::frame_len)
+    /// Frames.
+    #[inline]
+    fn count(&self) -> usize {
+        self.bodies.as_ref().map_or(self.copies, FrameRow::count)
     }
 
-    /// Frames.
-    fn count(&self) -> usize {
-        self.bodies.as_ref().map_or(1, FrameRow::count)
+    /// Where the octets in the arena of frame `from` and those behind it are, up to frame `to`.
+    #[inline]
+    fn copied(&self, from: usize, to: usize) -> Range<u64> {
+        self.head.start + (from * self.len) as u64..self.head.start + (to * self.len) as u64
+    }
+
+    /// Takes the first `count` frames off, of which there are not more; whether that leaves some.
+    fn skip(&mut self, count: usize) -> bool {
+        if let Some(bodies) = self.bodies.take() {
+            self.bodies = bodies.skip(count);
+            return self.bodies.is_some();
+        }
+        self.copies -= count;
+        self.head.start += (count * self.len) as u64;
+        self.copies > 0
     }
 }
 
@@ -204,8 +221,19 @@ impl TxQueue {
     #[inline]
     fn put_copy(&mut self, head: Range<u64>, body: &[u8]) {
         self.arena.extend_from_slice(body);
-        let head = head.start..head.end + body.len() as u64;
-        self.append(TxRow { head, bodies: None, lane: self.lane, pins: 0 });
+        let end = head.end + body.len() as u64;
+        let len = usize::try_from(end - head.start).unwrap_or(0);
+        self.count(1, len);
+        if let Some(last) = self.rows.back_mut()
+            && last.bodies.is_none()
+            && (last.len, last.lane, last.head.end) == (len, self.lane, head.start)
+        {
+            last.head.end = end;
+            last.copies += 1;
+            return;
+        }
+        let head = head.start..end;
+        self.rows.push_back(TxRow { head, bodies: None, len, copies: 1, lane: self.lane, pins: 0 });
     }
 
     fn put(&mut self, head: Range<u64>, bodies: FrameRow) {
@@ -216,13 +244,16 @@ impl TxQueue {
         self.pinned += pins;
         // A chunk is shorter than 4 GiB.
         let pins = u32::try_from(pins).unwrap_or(u32::MAX);
-        self.append(TxRow { head, bodies: Some(bodies), lane: self.lane, pins });
+        let len = usize::try_from(head.end - head.start).unwrap_or(0) + bodies.frame_len();
+        self.count(bodies.count(), len);
+        let (bodies, lane) = (Some(bodies), self.lane);
+        self.rows.push_back(TxRow { head, bodies, len, copies: 0, lane, pins });
     }
 
+    /// Counts `count` frames more, of so many octets each.
     #[inline]
-    fn append(&mut self, row: TxRow) {
-        let (count, octets) = (row.count(), row.count() * row.frame_len());
-        self.rows.push_back(row);
+    fn count(&mut self, count: usize, len: usize) {
+        let octets = count * len;
         self.frames += count;
         self.bytes += octets;
         self.push_bytes += if self.lane == Lane::Pull { 0 } else { octets };
@@ -275,11 +306,12 @@ impl TxQueue {
     /// The waiting frames in order, each as its two parts (the second is empty for small frames).
     /// The first parts of neighbouring small frames are contiguous in memory.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
-        self.rows.iter().flat_map(|row| {
-            let head = self.arena_part(&row.head);
-            let lone: Option<&[u8]> = row.bodies.is_none().then_some(&[]);
+        self.rows.iter().flat_map(move |row| {
+            let none: &[u8] = &[];
+            let copied = (0..row.copies).map(move |n| self.arena_part(&row.copied(n, n + 1)));
             let bodies = row.bodies.iter().flat_map(FrameRow::iter);
-            lone.into_iter().chain(bodies).map(move |body| (head, body))
+            let whole = bodies.map(move |body| (self.arena_part(&row.head), body));
+            copied.map(move |frame| (frame, none)).chain(whole)
         })
     }
 
@@ -289,7 +321,7 @@ impl TxQueue {
         let mut before = from.frame;
         self.rows
             .range(from.row.min(self.rows.len())..)
-            .map(move |row| (row.frame_len(), row.count() - std::mem::take(&mut before)))
+            .map(move |row| (row.len, row.count() - std::mem::take(&mut before)))
     }
 
     /// Describes whole frames, from `from` on and at most `frames_max` of them, as few contiguous
@@ -303,18 +335,24 @@ impl TxQueue {
         let mut pieces = Pieces { queue: self, out, used: 0, run: None };
         let mut done = Gathered { next: from, ..Gathered::default() };
         'all: for row in self.rows.range(from.row.min(self.rows.len())..) {
-            let len = row.frame_len();
-            match &row.bodies {
-                None if done.frames == frames_max || !pieces.add(&row.head, None) => break,
-                None => done.count(len),
-                Some(bodies) => {
-                    for body in bodies.iter_from(done.next.frame) {
-                        if done.frames == frames_max || !pieces.add(&row.head, Some(body)) {
-                            break 'all;
-                        }
-                        done.count(len);
-                    }
+            let Some(bodies) = &row.bodies else {
+                let first = done.next.frame;
+                let last = row.copies.min(first + (frames_max - done.frames));
+                if first == last || !pieces.add(&row.copied(first, last), None) {
+                    break;
                 }
+                done.count(last - first, row.len);
+                if last < row.copies {
+                    break;
+                }
+                done.next = TxPlace { row: done.next.row + 1, frame: 0 };
+                continue;
+            };
+            for body in bodies.iter_from(done.next.frame) {
+                if done.frames == frames_max || !pieces.add(&row.head, Some(body)) {
+                    break 'all;
+                }
+                done.count(1, row.len);
             }
             done.next = TxPlace { row: done.next.row + 1, frame: 0 };
         }
@@ -348,11 +386,10 @@ impl TxQueue {
         {
             let gone = left.min(row.count());
             left -= gone;
-            let octets = gone * row.frame_len();
+            let octets = gone * row.len;
             self.bytes -= octets;
             self.push_bytes -= if row.lane == Lane::Pull { 0 } else { octets };
-            row.bodies = row.bodies.take().and_then(|bodies| bodies.skip(gone));
-            if row.bodies.is_none() {
+            if !row.skip(gone) {
                 self.pinned -= row.pins as usize;
                 self.rows.pop_front();
             }
@@ -388,11 +425,11 @@ impl TxQueue {
 }
 
 impl Gathered {
-    /// One frame more, of the row where `next` is.
-    fn count(&mut self, len: usize) {
-        self.frames += 1;
-        self.octets += len;
-        self.next.frame += 1;
+    /// So many frames more, of the row where `next` is, of so many octets each.
+    fn count(&mut self, count: usize, len: usize) {
+        self.frames += count;
+        self.octets += count * len;
+        self.next.frame += count;
     }
 }
 
@@ -442,161 +479,4 @@ impl<'a> Pieces<'a, '_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::RxFrame;
-    use proptest::collection::vec;
-    use proptest::{prop_assert_eq, proptest};
-
-    #[test]
-    fn the_queue_refuses_what_passes_its_bound_and_keeps_order() {
-        let mut queue = TxQueue::new(10);
-        assert_eq!(queue.push(b"abcd", None), Ok(()));
-        assert_eq!(queue.push(b"ef", Some(&Buf::copy_from(b"gh"))), Ok(()));
-        assert_eq!(queue.push(b"xyz", None), Err(Full));
-        let frames: Vec<_> = queue.iter().map(|(a, b)| [a, b].concat()).collect();
-        assert_eq!(frames, [b"abcd".to_vec(), b"efgh".to_vec()]);
-        queue.pop(1);
-        assert_eq!((queue.len(), queue.bytes()), (1, 4));
-        assert_eq!(queue.push(b"xyz", None), Ok(()));
-        queue.pop(9);
-        assert!(queue.is_empty() && queue.bytes() == 0);
-    }
-
-    #[test]
-    fn a_chunk_is_pinned_once_by_frames_that_stand_together() {
-        let mut queue = TxQueue::new(1 << 20);
-        let chunks = [10_000, 20_000].map(|len| Buf::copy_from(&vec![7; len]));
-        let parts = [(0, 0), (0, 3000), (1, 0), (0, 6000), (1, 9000)];
-        for (chunk, at) in parts {
-            let row = FrameRow::one(chunks[chunk].slice(0..at + 2000));
-            assert_eq!(queue.push_row(b"head", &row, at), 1);
-        }
-        // Short ones are copied.
-        queue.push(b"", Some(&chunks[1].slice(0..COPY_LEN_MAX))).unwrap();
-        assert_eq!(queue.pinned(), 2 * (10_000 + 20_000));
-        assert_eq!(queue.bytes(), 5 * 2004 + COPY_LEN_MAX);
-        let left = [0, 1, 2, 3, 4, 5].map(|_| {
-            queue.pop(1);
-            queue.pinned()
-        });
-        assert_eq!(left, [60_000, 50_000, 30_000, 20_000, 0, 0]);
-    }
-
-    /// Frames of each half that leave a queue of 100 KiB, of so many of 1000 octets that come for
-    /// each one that leaves.
-    fn leaving(pull: usize, push: usize) -> [usize; 2] {
-        let mut queue = TxQueue::new(100 << 10);
-        let mut left = [0; 2];
-        for _ in 0..10_000 {
-            for (lane, count, first) in [(Lane::Push, push, 0xf0), (Lane::Pull, pull, 6)] {
-                queue.set_lane(lane);
-                (0..count).for_each(|_| _ = queue.push(&[first; 1000], None));
-            }
-            let first = queue.iter().next().map(|(head, _)| head[0]);
-            left[usize::from(first == Some(0xf0))] += usize::from(first.is_some());
-            queue.pop(1);
-            assert!(queue.bytes() <= 100 << 10 && queue.push_bytes() <= queue.bytes());
-        }
-        left
-    }
-
-    #[test]
-    fn neither_half_keeps_the_other_out_of_a_queue() {
-        assert_eq!(leaving(0, 10), [0, 10_000]);
-        assert_eq!(leaving(10, 0), [10_000, 0]);
-        for (pull, push) in [(2, 2), (1, 50), (50, 1)] {
-            let [pulled, pushed] = leaving(pull, push);
-            assert_eq!(pulled + pushed, 10_000, "the link is never idle");
-            assert!(pulled.min(pushed) > 4500, "{pull}, {push}: {pulled}, {pushed}");
-        }
-    }
-
-    #[test]
-    fn neighbouring_small_frames_are_gathered_as_one_piece() {
-        let large = Buf::copy_from(&[7; COPY_LEN_MAX + 1]);
-        let mut queue = TxQueue::new(1 << 20);
-        for head in [&b"ab"[..], b"cd"] {
-            queue.push(head, None).unwrap();
-        }
-        queue.push(b"h", Some(&large)).unwrap();
-        queue.push(b"", Some(&large)).unwrap();
-        queue.push(b"ef", None).unwrap();
-        let mut out = [IoSlice::new(&[]); 8];
-        let front = TxPlace::default();
-        let all = queue.gather(front, usize::MAX, &mut out);
-        assert_eq!((all.slices, all.frames, all.octets), (4, 5, 7 + 2 * large.len()));
-        let pieces: Vec<&[u8]> = out[..4].iter().map(|p| &**p).collect();
-        assert_eq!(pieces, [&b"abcdh"[..], &large, &large, b"ef"]);
-        let one = queue.gather(front, 1, &mut out).next;
-        assert_eq!(queue.gather(one, 1, &mut out).octets, 2);
-        let few = queue.gather(front, 9, &mut out[..2]);
-        assert_eq!((few.slices, few.frames, few.octets), (2, 3, 5 + large.len()));
-        assert_eq!(queue.advance(5), 1, "two frames whole, one octet of the third");
-        let lens = [(large.len() + 1, 1), (large.len(), 1), (2, 1)];
-        assert_eq!(queue.lens(front).collect::<Vec<_>>(), lens);
-    }
-
-    /// What is gathered with `pieces_max` pieces at a time, `frames_max` frames at a time.
-    fn gathered(queue: &TxQueue, frames_max: usize, pieces_max: usize) -> (usize, Vec<u8>) {
-        let (mut frames, mut octets, mut at) = (0, Vec::new(), TxPlace::default());
-        loop {
-            let mut out = vec![IoSlice::new(&[]); pieces_max];
-            let done = queue.gather(at, frames_max, &mut out);
-            if done.frames == 0 {
-                return (frames, octets);
-            }
-            let before = octets.len();
-            out[..done.slices].iter().for_each(|piece| octets.extend_from_slice(piece));
-            assert_eq!(octets.len() - before, done.octets);
-            (frames, at) = (frames + done.frames, done.next);
-        }
-    }
-
-    /// Frames as long as each other in one chunk, `gap` octets between them.
-    fn row(count: usize, len: usize, gap: usize) -> FrameRow {
-        let octets: Vec<u8> = (0..=255).cycle().take(count * (len + gap)).collect();
-        let chunk = Buf::copy_from(&octets);
-        let frame = |n: usize| chunk.slice(n * (len + gap)..n * (len + gap) + len);
-        let frames = (0..count).map(|n| RxFrame { endpoint: 0, bytes: frame(n) });
-        FrameRow::of(&frames.collect::<Vec<_>>()).unwrap()
-    }
-
-    /// All that can be asked of a queue but what it keeps in memory.
-    fn seen(queue: &TxQueue) -> (Vec<Vec<u8>>, Vec<usize>, [usize; 4]) {
-        let frames = queue.iter().map(|(head, body)| [head, body].concat()).collect();
-        let lens = queue.lens(TxPlace::default());
-        let lens = lens.flat_map(|(len, count)| std::iter::repeat_n(len, count)).collect();
-        (frames, lens, [queue.len(), queue.bytes(), queue.push_bytes(), queue.room()])
-    }
-
-    proptest! {
-        #[test]
-        fn a_queue_does_with_a_row_what_it_does_with_its_frames(
-            steps in vec((0..3_usize, (1..9_usize, 0..4_usize, 0..3_usize), 0..5_usize, 0..4_usize,
-                0..3_usize, 0..60_000_usize, (1..9_usize, 2..7_usize)), 1..60),
-        ) {
-            let [mut rows, mut frames] = [TxQueue::new(40_000), TxQueue::new(40_000)];
-            for (lane, (count, len, gap), head, from, does, amount, limits) in steps {
-                let lane = [Lane::Pull, Lane::Push, Lane::PushHeldBack][lane];
-                [&mut rows, &mut frames].into_iter().for_each(|queue| queue.set_lane(lane));
-                let (row, head) = (row(count, 5 + 600 * len, gap), &b"head"[..head]);
-                let bodies: Vec<Buf> = row.iter().map(|f| Buf::copy_from(&f[from..])).collect();
-                let taken = rows.push_row(head, &row, from);
-                let pushed = bodies.iter().take_while(|body| frames.push(head, Some(body)).is_ok());
-                prop_assert_eq!(taken, pushed.count());
-                match does {
-                    0 => {
-                        let octets = amount.min(rows.bytes());
-                        prop_assert_eq!(rows.advance(octets), frames.advance(octets));
-                    }
-                    1 => [&mut rows, &mut frames].into_iter().for_each(|q| q.pop(amount % 6)),
-                    _ => {}
-                }
-                prop_assert_eq!(seen(&rows), seen(&frames));
-                prop_assert_eq!(gathered(&rows, limits.0, limits.1), gathered(&frames, 9, 9));
-                prop_assert_eq!(rows.is_empty(), rows.pinned() + rows.arena.len() == 0);
-            }
-        }
-    }
-}
+mod tests;

@@ -15,7 +15,7 @@ use super::{Link, LinkConfig, LinkUnsent};
 use crate::{LpOut, Outgoing, PacketKind, Payload, Transmit};
 use onym_frame::{Buf, FrameRow, TxQueue};
 use onym_tables::Tick;
-use onym_tables::pit::TOKEN_LEN_MAX;
+use onym_tables::pit::{TOKEN_LEN, TOKEN_LEN_MAX};
 use onym_wire::lp::{FRAGMENTS_MAX, LpHeader};
 use onym_wire::tlv::tlv_len;
 use onym_wire::types;
@@ -437,7 +437,19 @@ const TOKEN_HEAD_MAX: usize = 4 + 2 + TOKEN_LEN_MAX + 4;
 #[allow(clippy::cast_possible_truncation)]
 #[inline]
 fn token_head(token: &[u8], len: usize) -> ([u8; TOKEN_HEAD_MAX], usize) {
+    const SHORT: usize = 4 + TOKEN_LEN + 2;
     let mut out = [0; TOKEN_HEAD_MAX];
+    // Our own token before a short packet, as on nearly all Interests: all lengths have one octet.
+    if let &[a, b, c, d, e, f] = token
+        && len <= 252 - (SHORT - 2)
+    {
+        let [lp, token, fragment] =
+            [types::LP_PACKET, types::LP_PIT_TOKEN, types::LP_FRAGMENT].map(|typ| typ as u8);
+        let whole = (len + SHORT - 2) as u8;
+        let head = [lp, whole, token, TOKEN_LEN as u8, a, b, c, d, e, f, fragment, len as u8];
+        out[..SHORT].copy_from_slice(&head);
+        return (out, SHORT);
+    }
     let mut put = |at: usize, typ: u32, len: usize| {
         out[at] = typ as u8;
         if len < 253 {
