@@ -29,6 +29,12 @@ stage() {
   fi
 }
 
+# What later stages download comes while others compute. A stage whose files did not come tries itself.
+if [ "$mode" = all ]; then
+  scripts/fetch.sh "${CARGO_TARGET_DIR:-target}" >"$log/fetch" 2>&1 &
+  fetch=$!
+fi
+
 stage format cargo fmt --all --check
 stage lint cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
 # A target that fails hides no other one.
@@ -37,10 +43,11 @@ stage licences cargo run --quiet --locked --package xtask -- licences
 stage tidy cargo run --quiet --locked --package xtask -- tidy
 stage python-client env PYTHONPATH=clients/python python3 -m unittest discover -s clients/python/tests
 if [ "$mode" = all ]; then
+  printf '== fetch\n'; wait "$fetch"; cat "$log/fetch"
   stage laboratory scripts/lab.sh test
   stage documentation env RUSTDOCFLAGS="-D warnings" cargo doc --quiet --locked --workspace --no-deps
   # What the stages below use; with the whole workspace, so that features are the same everywhere.
-  stage release cargo build --quiet --release --locked --workspace --bin onym --bin onym-testkit --bin xtask --bin onym-bench --bin core_icount --bin push_core
+  stage release cargo build --quiet --release --locked --workspace --bin onym --bin onym-testkit --bin onym-bench --bin core_icount --bin push_core
   stage instructions cargo run --quiet --locked --package xtask -- icount
   stage page scripts/web.sh "${CARGO_TARGET_DIR:-target}/release/onym"
   stage python-ndn tests/interop/run.sh python
@@ -58,7 +65,7 @@ if [ "$mode" = all ]; then
   stage service-ethernet tests/service-ethernet/run.py "$(realpath "${CARGO_TARGET_DIR:-target}")/release/onym"
   stage kernel kernel/tests/kernel-test.sh "$PWD/target/kernel"
   stage dkms kernel/tests/dkms.sh "$PWD/target/kernel"
-  stage demonstration "${CARGO_TARGET_DIR:-target}/release/xtask" demo --size 20
+  stage demonstration cargo run --quiet --locked --package xtask -- demo --size 20
   stage containers scripts/docker.sh
 fi
 printf 'time: %d s\n' $((SECONDS - begun))

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Foreign programs against a node: tests/interop/run.sh python|ndnts|foreign|all [--only WORD]
-# Installs the foreign libraries (PyPI, npm) under target/; exit status 77 when they cannot be had.
+# fetch-python and fetch-ndnts install only. Installs the foreign libraries (PyPI, npm) under target/; exit status 77 when they cannot be had.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 target=${CARGO_TARGET_DIR:-target}
@@ -31,6 +31,8 @@ skip() { echo "skipped: $1"; exit 77; }
 case ${1:-all} in
   python) python_ready || skip "python-ndn cannot be installed" ;;
   ndnts) ndnts_ready || skip "NDNts cannot be installed" ;;
+  fetch-python) python_ready; exit ;;
+  fetch-ndnts) ndnts_ready; exit ;;
   foreign) ;;
   all) python_ready || skip "python-ndn cannot be installed"; ndnts_ready || skip "NDNts cannot be installed" ;;
   *) echo "usage: $0 python|ndnts|foreign|all" >&2; exit 2 ;;

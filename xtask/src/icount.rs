@@ -4,8 +4,11 @@
 use crate::{Skipped, tidy};
 use anyhow::{Context, Result, bail, ensure};
 use std::fs;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What is counted in core_icount: the functions whose names start so.
 const COUNTED: &str = "--toggle-collect=*counted_*";
@@ -55,19 +58,16 @@ pub(crate) fn run(wanted: &[String]) -> Result<()> {
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     println!("{:24} {:>12} {:>9}", "figure", "instructions", "ceiling");
+    let figures: Vec<_> = figures
+        .iter()
+        .filter(|figure| wanted.is_empty() || wanted.contains(&figure.name))
+        .collect();
+    let mut cores = of_cores(&figures, &target).into_iter();
     let mut over = Vec::new();
-    for figure in &figures {
-        if !wanted.is_empty() && !wanted.contains(&figure.name) {
-            continue;
-        }
+    for figure in figures {
         let count = match &figure.daemon {
             Some(arguments) => of_daemon(&target.join("release/onym-bench"), arguments)?,
-            None => {
-                // Figures of the push half are those that say so.
-                let is_push = figure.name.starts_with("push_");
-                let program = if is_push { "push_core" } else { "core_icount" };
-                count(&target.join("release").join(program), &target, &figure.name)?
-            }
+            None => cores.next().context("a figure was not counted")??,
         };
         let count = count.div_ceil(figure.units);
         let loose = count * 100 < figure.ceiling * (100 - LOOSE_PERCENT);
@@ -110,6 +110,35 @@ fn figure(value: &toml::Value) -> Result<Figure> {
     let daemon = value.get("daemon").and_then(toml::Value::as_array).map(words);
     let (units, ceiling) = (number("units")?, number("ceiling")?);
     Ok(Figure { name: name.to_owned(), units, ceiling, daemon })
+}
+
+/// Instructions of the figures without a daemon, in their order. Each is counted by a process that has one
+/// thread and no clock, so that others beside it change nothing: as many at a time as there are cores.
+fn of_cores(figures: &[&Figure], target: &Path) -> Vec<Result<u64>> {
+    let cases: Vec<_> = figures.iter().filter(|f| f.daemon.is_none()).collect();
+    let next = AtomicUsize::new(0);
+    let counted = Mutex::new(Vec::new());
+    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    std::thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(|| {
+                while let Some((at, figure)) = {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    cases.get(at).map(|figure| (at, figure))
+                } {
+                    // Figures of the push half are those that say so.
+                    let is_push = figure.name.starts_with("push_");
+                    let program = if is_push { "push_core" } else { "core_icount" };
+                    let program = target.join("release").join(program);
+                    let count = count(&program, target, &figure.name);
+                    counted.lock().expect("invariant: no panic under this lock").push((at, count));
+                }
+            });
+        }
+    });
+    let mut counted = counted.into_inner().expect("invariant: no panic under this lock");
+    counted.sort_by_key(|(at, _)| *at);
+    counted.into_iter().map(|(_, count)| count).collect()
 }
 
 /// Instructions of a whole daemon: what the program prints.
