@@ -24,7 +24,7 @@ last component that begins with ? is the query. A page is fetched when somebody 
 ask meanwhile, and kept as long as the server says it is fresh; after that the server is asked whether it
 changed. What is for one client only (private, no-store, cookies) is not given to anybody.")]
 pub(crate) struct Args {
-    /// Where the server is: http://host[:port][/path].
+    /// Where the server is: `http://host:port/path`, port and path where it has them.
     url: String,
     /// What the names begin with.
     name: Name,
