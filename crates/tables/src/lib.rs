@@ -10,6 +10,7 @@ pub mod id;
 pub mod index;
 mod keyed;
 pub mod measurements;
+mod mix;
 mod nh;
 mod outcomes;
 pub mod pit;

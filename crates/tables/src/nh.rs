@@ -12,7 +12,7 @@
 //! The secret words are as many as 256 octets of a name need; for what is behind, the sum so far is
 //! folded into the start of the next one.
 
-use crate::fold::{fold, spread};
+use crate::mix::{fold, spread};
 use crate::sip::Sip;
 
 /// Octets that two secret words are for.

@@ -56,7 +56,8 @@ pub(super) fn run<R: RouteStage, C: CacheStage>(
     // Looked at where it is: the view is not small.
     let parsed = Data::parse_expecting(&packet.bytes, expected);
     let only = match &parsed {
-        Ok((data, has_name)) => pit_match::only(pending, told, data, *has_name),
+        Ok((_, true)) => pit_match::only_named(pending, told),
+        Ok((data, false)) => pit_match::only(pending, told, data),
         Err(_) => None,
     };
     if share == Share::Hinted && only.is_none() && parsed.is_ok() {

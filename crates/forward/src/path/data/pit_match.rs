@@ -44,15 +44,19 @@ pub(super) struct Only {
     hash: u64,
 }
 
-/// The entry that the token names, where the Data satisfies it and no other; `has_name` says that its
-/// name was found to be that of the entry.
+/// The entry that the token names, where the Data satisfies it and no other.
 #[inline(always)]
-pub(super) fn only(pending: &Pending, told: Told, data: &Data<'_>, has_name: bool) -> Option<Only> {
+pub(super) fn only(pending: &Pending, told: Told, data: &Data<'_>) -> Option<Only> {
     let Told::Entry(slot) = told else { return None };
-    let hash = match has_name {
-        true => pending.pit.only_one(slot)?,
-        false => pending.pit.only_match(slot, data.name.value())?,
-    };
+    let hash = pending.pit.only_match(slot, data.name.value())?;
+    Some(Only { slot, hash })
+}
+
+/// The same for a Data whose name was found to be that of the entry.
+#[inline(always)]
+pub(super) fn only_named(pending: &Pending, told: Told) -> Option<Only> {
+    let Told::Entry(slot) = told else { return None };
+    let hash = pending.pit.only_one(slot)?;
     Some(Only { slot, hash })
 }
 
