@@ -109,6 +109,10 @@ fn interest(name: &Name, nonce: u32, can_be_prefix: bool, must_be_fresh: bool) -
     Buf::copy_from(&out)
 }
 
+fn packet(face: FaceId, bytes: Buf, pit_token: Token) -> Packet {
+    Packet { face, bytes, lp: LpIn { pit_token, ..LpIn::default() } }
+}
+
 fn data(name: &Name) -> Result<Buf> {
     let (mut out, content) = (Vec::new(), [0x5a; 100]);
     DataBuilder { freshness_ms: 10_000, ..DataBuilder::new(name.as_ref(), &content) }.write(
@@ -181,8 +185,7 @@ impl Core {
     }
 
     fn receive(&mut self, face: FaceId, bytes: Buf, pit_token: Token) -> Verdict {
-        let lp = LpIn { pit_token, ..LpIn::default() };
-        self.fw.receive(self.now, Packet { face, bytes, lp }, &mut self.out)
+        self.fw.receive(self.now, packet(face, bytes, pit_token), &mut self.out)
     }
 
     fn number(&mut self) -> u32 {
@@ -206,20 +209,26 @@ impl Core {
         let (mut asked, mut answers) = (numbers.into_iter().zip(asked), answers.into_iter());
         while asked.len() > 0 {
             self.now = self.now + TURN_TIME;
+            let ending = (self.pending.len() + TURN).saturating_sub(most);
+            let tokens = self.pending.drain(..ending.min(self.pending.len()));
+            let came = |(bytes, (_, token))| packet(UP, bytes, token);
+            let came: Vec<Packet> = answers.by_ref().zip(tokens).map(came).collect();
+            let (numbers, up): (Vec<u32>, Vec<Packet>) =
+                asked.by_ref().take(TURN).map(|(n, b)| (n, packet(DOWN, b, Token::new()))).unzip();
             let began = thread_cpu_time();
-            for (n, bytes) in asked.by_ref().take(TURN) {
-                self.receive(DOWN, bytes, Token::new());
+            if self.fw.foresees() {
+                let batch = up.iter().chain(&came).map(|p| (&*p.bytes, &*p.lp.pit_token));
+                self.fw.foresee(batch);
+            }
+            for (n, packet) in numbers.into_iter().zip(up) {
+                self.fw.receive(self.now, packet, &mut self.out);
                 let sent = self.out.items.first().and_then(Transmit::as_pull);
                 let token = sent.map_or_else(Token::new, |(_, lp)| lp.pit_token.clone());
                 self.pending.push_back((n, token));
                 self.out.clear();
             }
-            while self.pending.len() > most {
-                let (Some(bytes), Some((_, token))) = (answers.next(), self.pending.pop_front())
-                else {
-                    break;
-                };
-                self.receive(UP, bytes, token);
+            for packet in came {
+                self.fw.receive(self.now, packet, &mut self.out);
                 self.out.clear();
             }
             self.fw.handle_timeout(self.now, &mut self.out);

@@ -13,6 +13,9 @@ use onym_link::Packet;
 use onym_tables::{FaceId, Tick};
 use std::time::Duration;
 
+/// Frames that a driver looks at before it takes them.
+pub const BATCH: usize = 32;
+
 /// The turn of a face.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Turn {
@@ -98,6 +101,11 @@ pub trait Driver<P: Poller = Epoll>: Sized {
     fn receive_row(&mut self, io: &mut Io<Self::Face, P>, slot: Slot, frames: &[RxFrame]) -> usize {
         let _ = (io, slot, frames);
         0
+    }
+
+    /// Looks at frames of a face that are taken next, at most [`BATCH`].
+    fn foresee(&mut self, frames: &[RxFrame]) {
+        let _ = frames;
     }
 
     /// How many of `frames` may be taken now; the others wait, in their order.

@@ -2,7 +2,7 @@
 
 use crate::bell::Bell;
 use crate::clock::Clock;
-use crate::driver::{Driver, FaceEvent, Idle, Policy};
+use crate::driver::{BATCH, Driver, FaceEvent, Idle, Policy};
 use crate::face::Slot;
 use crate::io::{BELL, Io, Turns};
 use crate::mailbox::Mailbox;
@@ -187,9 +187,14 @@ impl<D: Driver<P>, P: Poller> Engine<D, P> {
         let is_over = result.as_ref().is_err_and(FaceError::is_fatal);
         let turn = if is_over { frames.len() } else { budget.handle.min(frames.len()) };
         let taken = self.driver.admit(&mut self.io, slot, &frames[..turn]);
-        let (mut count, mut broken) = (0, None);
+        let (mut count, mut seen, mut broken) = (0, 0, None);
         let mut rest = frames.drain(..taken);
         while broken.is_none() {
+            if count >= seen {
+                let batch = rest.as_slice();
+                self.driver.foresee(batch.get(..BATCH).unwrap_or(batch));
+                seen = count + BATCH;
+            }
             let row = self.driver.receive_row(&mut self.io, slot, rest.as_slice());
             if row > 0 {
                 count += row;

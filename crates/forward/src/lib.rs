@@ -19,7 +19,7 @@ pub use control::RouteError;
 pub use event::Event;
 pub use explain::{Explanation, Hop, Question};
 pub use faces::{Face, FaceCounters, FaceInfo, Faces};
-pub use path::Share;
+pub use path::{BATCH, Share};
 pub use verdict::{Counters, Unsent, Verdict};
 
 use onym_link::{Outbox, Packet, PacketKind};
@@ -67,6 +67,19 @@ impl<R: RouteStage, C: CacheStage> Forwarder<R, C> {
     pub fn with(config: Config, routes: R, cache: C) -> Self {
         let strategies = Strategies::new(&config);
         Self { pending: Pending::new(config), strategies, routes, cache }
+    }
+
+    /// Whether [`Forwarder::foresee`] is of use: a table is larger than the processor's caches.
+    #[inline]
+    #[must_use]
+    pub fn foresees(&self) -> bool {
+        path::ahead::is_useful(self)
+    }
+
+    /// Has the processor fetch what the packets will meet that are received next, of which there are
+    /// at most [`BATCH`]: octets and PIT token of each. Says nothing about what becomes of them.
+    pub fn foresee<'a>(&mut self, packets: impl Iterator<Item = (&'a [u8], &'a [u8])>) {
+        path::ahead::run(self, packets);
     }
 
     /// Takes one packet. What is to be sent is appended to `out`.

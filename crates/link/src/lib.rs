@@ -17,6 +17,7 @@ pub use packet::{
     AppMessage, LpIn, LpOut, Outbox, Outgoing, Packet, PacketKind, Payload, Transmit,
 };
 pub use reliability::ReliabilityCounters;
+pub use rx::glance;
 pub use verdict::FrameVerdict;
 
 use congestion::Congestion;

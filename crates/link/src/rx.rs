@@ -142,6 +142,18 @@ impl Link {
     }
 }
 
+/// PIT token and packet of a frame that holds a whole Interest or Data and no other field, as nearly all
+/// do: a look at it before it is received.
+#[inline]
+#[must_use]
+pub fn glance(frame: &[u8]) -> Option<(&[u8], &[u8])> {
+    match PacketType::of(frame)? {
+        PacketType::Interest | PacketType::Data => Some((&[], frame)),
+        PacketType::LpPacket => token_and_packet(frame),
+        _ => None,
+    }
+}
+
 /// Token, and where the Interest or Data is, of a frame that has nothing beside it: no rule of this
 /// face is about such.
 #[inline]

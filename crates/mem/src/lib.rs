@@ -66,6 +66,18 @@ pub fn prefetch<T>(place: &T) {
     let _ = place;
 }
 
+/// As [`prefetch`] for all lines of `place`, which is some lines long at most.
+#[inline(always)]
+pub fn prefetch_whole<T>(place: &[T]) {
+    const LINE: usize = 64;
+    for first in place.iter().step_by((LINE / size_of::<T>().max(1)).max(1)) {
+        prefetch(first);
+    }
+    if let Some(last) = place.last() {
+        prefetch(last);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,5 +116,8 @@ mod tests {
         prefetch(&());
         prefetch(&[0_u8; 3]);
         prefetch(&vec![1_u64; 9]);
+        prefetch_whole::<u64>(&[]);
+        prefetch_whole(&[[7_u8; 200]; 3]);
+        prefetch_whole(&[(); 3]);
     }
 }

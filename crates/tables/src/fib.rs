@@ -126,6 +126,25 @@ impl Fib {
         self.map.prefetch(hashes);
     }
 
+    /// Whether the processor may not have what a match meets.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_large(&self) -> bool {
+        self.map.is_large()
+    }
+
+    /// Has the processor fetch the entries of a name's prefixes, most likely.
+    #[inline(always)]
+    pub fn prefetch_found(&self, hashes: &NameHashes) {
+        self.map.prefetch_found(hashes);
+    }
+
+    /// As [`Fib::prefetch_found`], when that is done, their names.
+    #[inline(always)]
+    pub fn prefetch_names(&self, hashes: &NameHashes) {
+        self.map.prefetch_names(hashes);
+    }
+
     /// Every prefix (its name's value) with its next hops, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[NextHop])> {
         self.map.iter().map(|(name, hops)| (name, hops.as_slice()))

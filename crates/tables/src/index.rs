@@ -85,6 +85,12 @@ impl HashIndex {
         }
     }
 
+    /// The slot under this hash, most likely: half of the hash is compared and nothing else.
+    #[inline(always)]
+    pub fn likely(&self, hash: u64) -> Option<u32> {
+        self.find(hash, |_| true)
+    }
+
     /// Adds `slot` under `hash`. Grows, which allocates, when five eighths are in use.
     #[inline]
     pub fn insert(&mut self, hash: u64, slot: u32) {

@@ -61,10 +61,44 @@ impl<V> PrefixMap<V> {
     /// Has the processor fetch where the prefixes of a name may be, in a map that it does not have.
     #[inline(always)]
     pub fn prefetch(&self, hashes: &NameHashes) {
-        const CACHED: usize = 1 << 10;
-        if self.nodes.len() > CACHED {
+        if self.is_large() {
             hashes.each(self.lengths, |hash| self.index.prefetch(hash));
         }
+    }
+
+    /// Whether the processor may not have what a match meets.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_large(&self) -> bool {
+        const CACHED: usize = 1 << 10;
+        self.nodes.len() > CACHED
+    }
+
+    /// Has the processor fetch the entries of the prefixes of a name, most likely.
+    #[inline(always)]
+    pub fn prefetch_found(&self, hashes: &NameHashes) {
+        self.each_likely(hashes, |node| {
+            onym_mem::prefetch(node);
+            onym_mem::prefetch(&node.value);
+        });
+    }
+
+    /// As [`PrefixMap::prefetch_found`], when that is done, their names.
+    #[inline(always)]
+    pub fn prefetch_names(&self, hashes: &NameHashes) {
+        self.each_likely(hashes, |node| onym_mem::prefetch_whole(&node.name));
+    }
+
+    #[inline(always)]
+    fn each_likely(&self, hashes: &NameHashes, visit: impl Fn(&Node<V>)) {
+        if !self.is_large() {
+            return;
+        }
+        hashes.each(self.lengths, |hash| {
+            if let Some(slot) = self.index.likely(hash) {
+                visit(&self.nodes[slot as usize]);
+            }
+        });
     }
 
     #[inline(always)]

@@ -70,6 +70,15 @@ impl<'a> NameRef<'a> {
         Self::parse_value(Element::parse_as(wire, types::NAME)?.value)
     }
 
+    /// VALUE of the name with which an Interest or Data begins; nothing of it is checked.
+    #[inline]
+    #[must_use]
+    pub fn value_in(packet: &'a [u8]) -> Option<&'a [u8]> {
+        let (inner, _) =
+            tlv::take(packet, types::INTEREST).or_else(|| tlv::take(packet, types::DATA))?;
+        tlv::take(inner, types::NAME).map(|(value, _)| value)
+    }
+
     /// The name with this VALUE, if no component of it is a digest or has a long TYPE or LENGTH.
     #[inline(always)]
     pub(crate) fn plain(value: &'a [u8]) -> Option<Self> {

@@ -8,6 +8,7 @@
 //! ```
 
 pub(crate) mod act;
+pub(crate) mod ahead;
 pub(crate) mod data;
 pub(crate) mod decide;
 pub(crate) mod emit;
@@ -18,6 +19,7 @@ pub(crate) mod nack;
 pub(crate) mod scope;
 pub(crate) mod timers;
 
+pub use ahead::BATCH;
 pub use data::Share;
 pub(crate) use scope::{is_localhop, is_localhost};
 

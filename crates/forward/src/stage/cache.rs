@@ -16,6 +16,25 @@ pub trait CacheStage {
     #[inline(always)]
     fn prefetch(&self, _hash: u64) {}
 
+    /// Whether the processor may not have what a lookup or an insertion meets; then the following
+    /// three, each when the one before it is done for a whole batch, have it fetched.
+    #[inline(always)]
+    fn is_large(&self) -> bool {
+        false
+    }
+
+    /// For an Interest whose name has this hash.
+    #[inline(always)]
+    fn prefetch_found(&self, _hash: u64) {}
+
+    /// As [`CacheStage::prefetch_found`], the octets of an answer.
+    #[inline(always)]
+    fn prefetch_hit(&self, _hash: u64) {}
+
+    /// For the room of so many Data; in the second step what those leave that go.
+    #[inline(always)]
+    fn prefetch_room(&self, _count: usize, _step: usize) {}
+
     /// Steps that searches took beyond usual ones since this was asked last.
     fn take_steps(&mut self) -> u32 {
         0
@@ -51,6 +70,29 @@ impl CacheStage for Cache {
     #[inline(always)]
     fn prefetch(&self, hash: u64) {
         self.store.prefetch(hash);
+    }
+
+    #[inline(always)]
+    fn is_large(&self) -> bool {
+        self.store.is_large()
+    }
+
+    #[inline(always)]
+    fn prefetch_found(&self, hash: u64) {
+        self.store.prefetch_found(hash);
+    }
+
+    #[inline(always)]
+    fn prefetch_hit(&self, hash: u64) {
+        self.store.prefetch_hit(hash);
+    }
+
+    #[inline(always)]
+    fn prefetch_room(&self, count: usize, step: usize) {
+        match step {
+            0 => self.store.prefetch_evictions(count),
+            _ => self.store.prefetch_evicted(count),
+        }
     }
 
     fn take_steps(&mut self) -> u32 {

@@ -1,6 +1,7 @@
 //! The state of the PIT stage: pending Interests, dead nonces, faces and counters.
 
 use crate::fairness::Window;
+use crate::path::ahead::Ahead;
 use crate::strategy::Info;
 use crate::trace::Gate;
 use crate::{Config, Counters, FaceInfo, Faces};
@@ -34,6 +35,8 @@ pub struct Pending {
     /// Room used again for each packet.
     pub(crate) matched: Vec<u32>,
     pub(crate) told: Vec<FaceId>,
+    /// What is known of packets that come next.
+    pub(crate) ahead: Ahead,
     /// Absent while a packet uses it.
     pub(crate) hashes: Option<Box<NameHashes>>,
 }
@@ -71,6 +74,7 @@ impl Pending {
             waited_ns: 0,
             matched: Vec::new(),
             told: Vec::new(),
+            ahead: Ahead::default(),
             hashes: None,
             config,
         }

@@ -38,6 +38,21 @@ pub trait RouteStage {
     #[inline(always)]
     fn prefetch(&self, _hashes: &NameHashes) {}
 
+    /// Whether the processor may not have that; then the following two, each when the one before it is
+    /// done for a whole batch, have it fetch what is behind.
+    #[inline(always)]
+    fn is_large(&self) -> bool {
+        false
+    }
+
+    /// The entries of a name's prefixes.
+    #[inline(always)]
+    fn prefetch_found(&self, _hashes: &NameHashes) {}
+
+    /// The names of these.
+    #[inline(always)]
+    fn prefetch_names(&self, _hashes: &NameHashes) {}
+
     /// A face has gone.
     fn remove_face(&mut self, _face: FaceId) {}
 
@@ -91,6 +106,21 @@ impl RouteStage for Routes {
     #[inline(always)]
     fn prefetch(&self, hashes: &NameHashes) {
         self.fib.prefetch(hashes);
+    }
+
+    #[inline(always)]
+    fn is_large(&self) -> bool {
+        self.fib.is_large()
+    }
+
+    #[inline(always)]
+    fn prefetch_found(&self, hashes: &NameHashes) {
+        self.fib.prefetch_found(hashes);
+    }
+
+    #[inline(always)]
+    fn prefetch_names(&self, hashes: &NameHashes) {
+        self.fib.prefetch_names(hashes);
     }
 
     #[inline(always)]

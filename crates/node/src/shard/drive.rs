@@ -3,9 +3,10 @@
 use super::{FaceState, Io, Order, Report, Shard};
 use crate::cross::ToPeer;
 use onym_engine::{Driver, FaceEvent, Idle, Slot, Turn};
+use onym_forward::BATCH;
 use onym_forward::verdict::Verdict;
 use onym_frame::{Buf, FrameRow, RxFrame};
-use onym_link::Packet;
+use onym_link::{Packet, glance};
 use onym_tables::{FaceId, Tick};
 use onym_wire::push::app::Message;
 use onym_wire::types::PacketType;
@@ -140,6 +141,15 @@ impl Driver for Shard {
         count
     }
 
+    #[inline]
+    fn foresee(&mut self, frames: &[RxFrame]) {
+        // With several shards most belong to others, which look at what crosses.
+        if self.is_alone() && self.fw.foresees() {
+            let glances = frames.iter().filter_map(|frame| glance(&frame.bytes));
+            self.fw.foresee(glances.map(|(token, packet)| (packet, token)));
+        }
+    }
+
     fn admit(&mut self, io: &mut Io, slot: Slot, frames: &[RxFrame]) -> usize {
         let may_ask = self.may_ask(io, slot, frames.len());
         self.not_held(io, slot, &frames[..may_ask])
@@ -192,7 +202,14 @@ impl Shard {
         for peer in 0..self.from.len() {
             // One batch each: a peer that sends all the time has its share of the round.
             let Some(mut batch) = self.from[peer].as_mut().and_then(|p| p.next()) else { continue };
-            for (leg, packet) in batch.packets.drain(..) {
+            let (mut packets, mut seen) = (batch.packets.drain(..), 0);
+            loop {
+                if seen == 0 && self.fw.foresees() {
+                    let next = packets.as_slice().iter();
+                    self.fw.foresee(next.map(|(_, p)| (&*p.bytes, &*p.lp.pit_token)));
+                }
+                seen = (seen + 1) % BATCH;
+                let Some((leg, packet)) = packets.next() else { break };
                 let id = packet.face;
                 if let Some(verdict @ (Verdict::Malformed | Verdict::TooLarge)) =
                     self.arrive(io.now, leg, packet)

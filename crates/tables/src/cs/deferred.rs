@@ -167,6 +167,15 @@ impl Deferred {
         }
     }
 
+    /// Has the processor fetch the neighbours of `slot`, in the order or among those that wait.
+    #[inline(always)]
+    pub(super) fn prefetch_neighbours(&self, slot: u32) {
+        if let Some(base) = self.order.bases.get(slot as usize) {
+            self.prefetch(base.left);
+            self.prefetch(base.right);
+        }
+    }
+
     /// Takes `slot` out of the order or of its group.
     #[inline(always)]
     pub(super) fn leave(&mut self, slot: u32) {

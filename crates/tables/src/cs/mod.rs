@@ -8,6 +8,7 @@
 //! that differ but have one name form a chain, ordered by implicit digest; the digest is computed only
 //! there, and when an Interest asks for one.
 
+mod ahead;
 mod body;
 mod chain;
 mod deferred;
@@ -40,6 +41,9 @@ pub const SCAN_MAX: usize = 1024;
 
 /// Packets that one turn, which has one time, enters into the orders.
 pub const ENTER_MAX: u32 = 256;
+
+/// A store of so many packets is in the processor's caches.
+const CACHED: usize = 1 << 10;
 
 /// How soon the store goes on to enter what a lookup found waiting, when no other lookup does.
 const GO_ON_AFTER: Duration = Duration::from_millis(10);
@@ -272,14 +276,10 @@ impl ContentStore {
     /// Has the processor fetch what the next eviction meets: it is some exchanges away.
     #[inline(always)]
     fn prefetch_next(&self) {
-        const CACHED: usize = 1 << 10;
-        if self.slots.len() > CACHED
+        if self.is_large()
             && let Some(next) = self.queues.first()
         {
-            onym_mem::prefetch(&self.slots[next as usize]);
-            self.queues.prefetch(next);
-            self.canonical.prefetch(next);
-            self.fresh.prefetch(next);
+            self.prefetch_places(next);
         }
     }
 

@@ -73,6 +73,14 @@ impl Queues {
         }
     }
 
+    /// The slots in the order in which they are evicted when nothing is used or moved.
+    pub(super) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        self.heads.iter().flat_map(|head| {
+            let on = |slot: &u32| Some(self.links[*slot as usize].next).filter(|s| *s != NONE);
+            std::iter::successors(Some(*head).filter(|slot| *slot != NONE), on)
+        })
+    }
+
     /// The slot to evict.
     pub(super) fn first(&self) -> Option<u32> {
         self.heads.into_iter().find(|&slot| slot != NONE)

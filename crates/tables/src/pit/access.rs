@@ -75,7 +75,7 @@ impl<I: Default> Pit<I> {
     /// Has the processor fetch the entry in `slot`, which may be none, and its timer.
     #[inline(always)]
     pub fn prefetch_slot(&self, slot: u32) {
-        if self.slots.len() > CACHED
+        if self.is_large()
             && let Some(s) = self.slots.get(slot as usize)
         {
             onym_mem::prefetch(&s.interest);
@@ -83,6 +83,31 @@ impl<I: Default> Pit<I> {
             onym_mem::prefetch(&s.entry.outs);
             self.wheel.prefetch(slot * 2);
         }
+    }
+
+    /// Whether the processor may not have what a lookup meets.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_large(&self) -> bool {
+        self.slots.len() > CACHED
+    }
+
+    /// Has the processor fetch the entry that a lookup of a name with this hash finds, if any.
+    #[inline(always)]
+    pub fn prefetch_found(&self, hash: u64) {
+        if let Some(slot) = self.index.likely(hash) {
+            self.prefetch_slot(slot);
+        }
+    }
+
+    /// Has the processor fetch what the end of the entry in `slot` meets beside the entry: its
+    /// Interest and its place in the index. The hash of its name.
+    #[inline(always)]
+    pub fn prefetch_end(&self, slot: u32) -> Option<u64> {
+        let s = self.slots.get(slot as usize).filter(|s| s.live)?;
+        onym_mem::prefetch_whole(&s.interest);
+        self.index.prefetch(s.hash);
+        Some(s.hash)
     }
 
     /// The name that Data for the entry in `slot` most likely has: one without digest, which was

@@ -36,11 +36,13 @@ pub(super) fn run<R: RouteStage, C: CacheStage>(
     // Kept between packets, because it is large; the hashes of one name are used by every stage.
     let mut hashes = pending.hashes.take().unwrap_or_default();
     let lengths = fw.routes.lengths() | fw.strategies.choices.lengths();
-    hashes.fill(&pending.key, interest.name.value(), lengths);
-    // All at once, and not one after the other as the stages come to them.
-    pending.pit.prefetch(hashes.undigested);
-    fw.cache.prefetch(hashes.undigested);
-    fw.routes.prefetch(&hashes);
+    if !pending.ahead.take(interest.name.value(), lengths, &mut hashes) {
+        hashes.fill(&pending.key, interest.name.value(), lengths);
+        // All at once, and not one after the other as the stages come to them.
+        pending.pit.prefetch(hashes.undigested);
+        fw.cache.prefetch(hashes.undigested);
+        fw.routes.prefetch(&hashes);
+    }
     let incoming = guard::incoming(pending, now, packet, info, interest, &hashes);
     let verdict = admitted(fw, now, &incoming, out);
     fw.pending.hashes = Some(hashes);
