@@ -217,6 +217,7 @@ impl Shard {
                     self.report(Report::Malformed { id, word: verdict.label() });
                 }
             }
+            drop(packets);
             self.send_out(io);
             let out = &mut batch.out;
             for item in &mut out.items {
