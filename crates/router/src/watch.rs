@@ -1,4 +1,4 @@
-//! The routes of the forwarder, read each second by a thread of its own.
+//! The routes of the forwarder, read twice a second by a thread of its own.
 
 use crate::Announce;
 use crate::meet::lan::{self, Lan};
