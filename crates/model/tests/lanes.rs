@@ -52,7 +52,7 @@ fn take_all(app: &mut App, items: &[u8], count: u8) {
 fn check(random: usize, pct: usize, law: fn()) {
     let config = || {
         let mut config = Config::new();
-        config.stack_size = 1 << 18;
+        config.stack_size = 1 << 19;
         config
     };
     Runner::new(RandomScheduler::new(random), config()).run(law);

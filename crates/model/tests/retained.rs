@@ -47,7 +47,7 @@ fn law(changes: &[(u8, u64)]) {
 fn check(law: fn()) {
     let config = || {
         let mut config = Config::new();
-        config.stack_size = 1 << 18;
+        config.stack_size = 1 << 19;
         config
     };
     Runner::new(RandomScheduler::new(100), config()).run(law);

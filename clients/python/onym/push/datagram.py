@@ -15,8 +15,7 @@ from collections import OrderedDict, deque
 from types import TracebackType
 from typing import Self
 
-from onym.push.app import (
-    App,
+from onym.push._inbox import (
     Data,
     Event,
     Refused,
@@ -24,6 +23,7 @@ from onym.push.app import (
     StartPublish,
     StopPublish,
 )
+from onym.push.app import App
 from onym.push.ident import LABEL, Id
 from onym.push.message import Status, Strategy
 
