@@ -41,7 +41,7 @@ use children::Children;
 use fragment::Reassembly;
 use late::Again;
 use leaving::Leaving;
-use onym_tables::{HashKey, KeyedMap, Tick};
+use onym_tables::{KeyedMap, SipKey, Tick};
 use onym_wire::push::{Control, Home, Id, Kind, Label, Role, RouteBuf, Sequence, Status, Strategy};
 use readers::Readers;
 use repair::Repair;
@@ -449,5 +449,5 @@ impl Dispatcher {
 /// Numbers of publications begin here: several nodes publish the same item, and their numbers are
 /// not to meet.
 fn first_number(node: Label, boot: u32) -> u64 {
-    HashKey::new(node.to_u64(), boot.into()).words([0, 1])
+    SipKey::new(node.to_u64(), boot.into()).words([0, 1])
 }

@@ -6,7 +6,7 @@
 //! link states, so losses only delay them.
 
 use crate::publication::{Outbox, Publication, Target};
-use onym_tables::{FaceId, HashKey, Tick};
+use onym_tables::{FaceId, SipKey, Tick};
 use onym_wire::push::{Control, Kind, Label, Link, Role, reserved};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -379,7 +379,7 @@ fn essence(message: Control) -> Control {
 }
 
 fn part(node: Label, number: u64) -> u64 {
-    HashKey::new(0, 0).words([node.to_u64(), number])
+    SipKey::new(0, 0).words([node.to_u64(), number])
 }
 
 /// Tells the topology manager of this node.

@@ -4,7 +4,7 @@ pub use crate::app::{AppId, To};
 use crate::data::Handout;
 use crate::fib::Delta;
 use onym_crypto::sha256;
-use onym_tables::{FaceId, HashKey};
+use onym_tables::{FaceId, SipKey};
 use onym_wire::push::{Control, Id, Label, RouteBuf, Status, Strategy, reserved};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -176,7 +176,7 @@ impl Outbox {
 /// Which of `nodes` is responsible for `what`: the highest random weight (P-42).
 #[must_use]
 pub fn responsible(what: Label, nodes: impl IntoIterator<Item = Label>) -> Option<Label> {
-    let weight = |n: &Label| (HashKey::new(0, 0).words([what.to_u64(), n.to_u64()]), *n);
+    let weight = |n: &Label| (SipKey::new(0, 0).words([what.to_u64(), n.to_u64()]), *n);
     nodes.into_iter().max_by_key(weight)
 }
 

@@ -1,7 +1,7 @@
 //! Bloom filters over links: tags of links, keyed tags, stages (`spec/push.md`, section 3).
 
-use crate::HashKey;
-use crate::hash::FirstWord;
+use crate::SipKey;
+use crate::sip::FirstWord;
 use onym_wire::push::{Filter, Stage};
 
 mod stage;
@@ -68,7 +68,7 @@ impl Scheme {
             Kind::Bits => number / Filter::BITS + 1,
             Kind::Tags { k, .. } => u32::from(k.clamp(1, K_MAX)),
         };
-        let key = HashKey::new(self.seed, u64::from(table));
+        let key = SipKey::new(self.seed, u64::from(table));
         let mut filter = Filter::EMPTY;
         let mut j = 0;
         while filter.ones() < ones.min(u32::from(K_MAX)) {
@@ -81,7 +81,7 @@ impl Scheme {
     /// The tag of link `number` in stages.
     #[must_use]
     pub fn stage_tag(&self, number: u32) -> u64 {
-        HashKey::new(self.seed, 0x100).words([u64::from(number), 0])
+        SipKey::new(self.seed, 0x100).words([u64::from(number), 0])
     }
 }
 
@@ -89,7 +89,7 @@ impl Scheme {
 #[derive(Debug, Clone, Copy)]
 pub struct KeyedTags {
     /// By table.
-    keys: [HashKey; TABLES_MAX as usize],
+    keys: [SipKey; TABLES_MAX as usize],
     k: u32,
 }
 
@@ -99,7 +99,7 @@ impl KeyedTags {
     pub fn new(secret: [u64; 2], k: u8) -> Self {
         let mut table = 0;
         let keys = [(); TABLES_MAX as usize].map(|()| {
-            let key = HashKey::new(secret[0], secret[1] ^ table);
+            let key = SipKey::new(secret[0], secret[1] ^ table);
             table += 1;
             key
         });
@@ -110,7 +110,7 @@ impl KeyedTags {
     /// share with it.
     #[must_use]
     pub fn of_node(master: [u64; 2], node: u64, epoch: u8, k: u8) -> Self {
-        let key = HashKey::new(master[0], master[1]);
+        let key = SipKey::new(master[0], master[1]);
         let half = |n: u64| key.words([node, (u64::from(epoch) << 1) | n]);
         Self::new([half(0), half(1)], k)
     }
@@ -224,14 +224,14 @@ impl Positions {
 }
 
 #[inline]
-fn stage_hash(key: &HashKey, tag: u64) -> Positions {
+fn stage_hash(key: &SipKey, tag: u64) -> Positions {
     let hash = key.words([tag, 0]);
     Positions { at: hash as u32, step: (hash >> 32) as u32 | 1 }
 }
 
 #[inline]
-fn stage_key(seed: u8, index: u8) -> HashKey {
-    HashKey::new(u64::from(seed), u64::from(index))
+fn stage_key(seed: u8, index: u8) -> SipKey {
+    SipKey::new(u64::from(seed), u64::from(index))
 }
 
 /// Share of ones that is expected of a filter of `bits` bits with `members` tags of `k` ones each.

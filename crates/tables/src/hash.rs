@@ -4,13 +4,13 @@
 //! each, a copy of the sum is finished with the octets that do not fill a step.
 
 use crate::nh::{Secret, Sum};
-use crate::sip::Sip;
+use crate::sip::SipKey;
 use onym_wire::NAME_COMPONENTS_MAX;
 
 /// The key of this process; drawn by the shell at start, since names come from strangers.
 #[derive(Clone, Copy)]
 pub struct HashKey {
-    key: [u64; 2],
+    words: SipKey,
     secret: Secret,
     /// Hash of the empty name: nearly every table has a default entry.
     empty: u64,
@@ -60,7 +60,8 @@ impl HashKey {
     #[must_use]
     pub const fn new(k0: u64, k1: u64) -> Self {
         let secret = Secret::new([k0, k1]);
-        Self { key: [k0, k1], secret, empty: Sum::start().of_nothing(&secret) }
+        let words = SipKey::new(k0, k1);
+        Self { words, secret, empty: Sum::start().of_nothing(&secret) }
     }
 
     /// Hash of the empty name.
@@ -68,11 +69,6 @@ impl HashKey {
     #[must_use]
     pub const fn empty_name(&self) -> u64 {
         self.empty
-    }
-
-    #[inline(always)]
-    fn start(&self) -> Sip {
-        Sip::start(self.key)
     }
 
     /// Hash of the whole name whose value (the components, without type and length of the name)
@@ -128,44 +124,11 @@ impl HashKey {
         false
     }
 
-    /// [`words`](Self::words) of which the first is given now and the second later, many times.
-    #[inline]
-    #[must_use]
-    pub fn first_word(&self, word: u64) -> FirstWord {
-        let mut sip = self.start();
-        sip.word(word);
-        FirstWord(sip)
-    }
-
     /// Hash of words that are no name, such as a token's slot and generation.
     #[inline]
     #[must_use]
     pub fn words(&self, words: [u64; 2]) -> u64 {
-        let mut sip = self.start();
-        sip.word(words[0]);
-        sip.word(words[1]);
-        sip.finish()
-    }
-}
-
-/// A hash of two words of which the first was given.
-#[derive(Clone, Copy)]
-pub struct FirstWord(Sip);
-
-impl std::fmt::Debug for FirstWord {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("FirstWord(..)")
-    }
-}
-
-impl FirstWord {
-    /// The hash of both words.
-    #[inline]
-    #[must_use]
-    pub fn then(&self, word: u64) -> u64 {
-        let mut sip = self.0;
-        sip.word(word);
-        sip.finish()
+        self.words.words(words)
     }
 }
 

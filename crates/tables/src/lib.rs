@@ -26,3 +26,4 @@ pub use hash::{HashKey, NameHashes, Prefix};
 pub use id::{FaceId, Tick};
 pub use keyed::{KeyedHasher, KeyedMap, KeyedState};
 pub use rng::Rng;
+pub use sip::{FirstWord, SipKey};

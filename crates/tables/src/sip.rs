@@ -46,3 +46,88 @@ impl Sip {
         self.0[0] ^ self.0[1] ^ self.0[2] ^ self.0[3]
     }
 }
+
+/// A key of SipHash-1-3, for what is short and no name. Nodes compare some of these hashes, so they stay
+/// what they are.
+#[derive(Clone, Copy)]
+pub struct SipKey([u64; 2]);
+
+impl std::fmt::Debug for SipKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SipKey(..)")
+    }
+}
+
+impl SipKey {
+    /// The key made of two words.
+    #[must_use]
+    pub const fn new(k0: u64, k1: u64) -> Self {
+        Self([k0, k1])
+    }
+
+    /// [`words`](Self::words) of which the first is given now and the second later, many times.
+    #[inline]
+    #[must_use]
+    pub const fn first_word(&self, word: u64) -> FirstWord {
+        let mut sip = Sip::start(self.0);
+        sip.word(word);
+        FirstWord(sip)
+    }
+
+    /// Hash of two words, such as a token's slot and generation.
+    #[inline]
+    #[must_use]
+    pub const fn words(&self, words: [u64; 2]) -> u64 {
+        self.first_word(words[0]).then(words[1])
+    }
+
+    /// SipHash-1-3 of octets.
+    #[must_use]
+    pub fn octets(&self, octets: &[u8]) -> u64 {
+        let mut sip = Sip::start(self.0);
+        let (words, rest) = octets.as_chunks::<8>();
+        for word in words {
+            sip.word(u64::from_le_bytes(*word));
+        }
+        let last = rest.iter().rev().fold(0, |word, octet| (word << 8) | u64::from(*octet));
+        sip.word(last | (octets.len() as u64) << 56);
+        sip.finish()
+    }
+}
+
+/// A hash of two words of which the first was given.
+#[derive(Clone, Copy)]
+pub struct FirstWord(Sip);
+
+impl std::fmt::Debug for FirstWord {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("FirstWord(..)")
+    }
+}
+
+impl FirstWord {
+    /// The hash of both words.
+    #[inline]
+    #[must_use]
+    pub const fn then(self, word: u64) -> u64 {
+        let mut sip = self.0;
+        sip.word(word);
+        sip.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::hash::Hasher as _;
+
+    #[test]
+    fn the_hash_of_octets_is_siphash_1_3() {
+        let octets: Vec<u8> = (0..70).collect();
+        for len in 0..70 {
+            let mut reference = siphasher::sip::SipHasher13::new_with_keys(7, 9);
+            reference.write(&octets[..len]);
+            assert_eq!(SipKey::new(7, 9).octets(&octets[..len]), reference.finish(), "{len}");
+        }
+    }
+}

@@ -3,7 +3,7 @@
 
 use super::{Effects, Fib, Pass};
 use crate::data::Place;
-use onym_tables::{HashKey, KeyedMap, Tick};
+use onym_tables::{KeyedMap, SipKey, Tick};
 use onym_wire::push::{FrameBuilder, Id, Label, Strategy, option};
 use onym_wire::tlv;
 use std::collections::VecDeque;
@@ -35,7 +35,7 @@ impl Numbers {
     /// The numbers of item number `count` at a shard of a node in this life of it: nobody else's,
     /// and they say nothing of the node.
     pub(super) fn new(node: Label, boot: u32, count: u64, shard: u16) -> Self {
-        let stream = HashKey::new(node.to_u64(), boot.into()).words([count, shard.into()]);
+        let stream = SipKey::new(node.to_u64(), boot.into()).words([count, shard.into()]);
         Self { stream, next: 0, told: 0, seen: 0, is_watched: false }
     }
 

@@ -12,7 +12,7 @@ pub use change::{Changes, ItemChange, ScopeNews};
 pub use nodes::Nodes;
 
 use crate::shrink::Shrink;
-use onym_tables::{HashKey, KeyedMap, KeyedState};
+use onym_tables::{KeyedMap, KeyedState, SipKey};
 use onym_wire::push::{Id, Label, Status, Strategy};
 use smallvec::SmallVec;
 use std::cmp::Ordering;
@@ -109,7 +109,7 @@ impl Held {
 #[must_use]
 pub fn digest_of(held: &Held) -> u64 {
     let kind = (u64::from(held.is_scope) << 1) | u64::from(held.is_subscription);
-    HashKey::new(kind, 0).name(held.id.octets())
+    SipKey::new(kind, 0).octets(held.id.octets())
 }
 
 /// What one node asserts.

@@ -4,7 +4,7 @@
 //! on it, and nothing about its inside. The shortest path wins, then the one over the neighbour
 //! with the smallest label. A path that contains the own domain is refused, so there are no loops.
 
-use onym_tables::HashKey;
+use onym_tables::SipKey;
 use onym_tables::bloom::{StageBuilt, build_stage};
 use onym_wire::push::{DomainHop, DomainRoute, Label, RouteBuf};
 use std::collections::{BTreeMap, BTreeSet};
@@ -227,7 +227,7 @@ impl Domains {
             best.values().flat_map(|r| r.path.iter().map(|h| h.exit).chain([r.delivery])).collect();
         let built = members.iter().map(|(depth, ours)| {
             let index = u8::try_from(*depth).ok()?;
-            let key = HashKey::new(STRANGERS, u64::from(index));
+            let key = SipKey::new(STRANGERS, u64::from(index));
             let strangers = (0..STRANGERS).map(|n| key.words([n, 0]));
             let theirs: Vec<u64> = known.difference(ours).copied().chain(strangers).collect();
             build_stage(index, &ours.iter().copied().collect::<Vec<_>>(), &theirs)
@@ -253,7 +253,7 @@ mod tests {
 
     /// Domains with these links, all routes exchanged until nothing changes.
     fn exchanged(count: usize, links: &[(usize, usize)]) -> Vec<Domains> {
-        let tag = |a: usize, b: usize| HashKey::new(9, a as u64).words([b as u64, 1]);
+        let tag = |a: usize, b: usize| SipKey::new(9, a as u64).words([b as u64, 1]);
         let mut all: Vec<Domains> =
             (0..count).map(|n| Domains::new(domain(n), tag(n, 10_000))).collect();
         for (a, b) in links {

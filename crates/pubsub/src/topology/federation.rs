@@ -12,7 +12,7 @@ mod say;
 use super::domains::Domains;
 use super::{SETTLE, TopologyManager};
 use crate::publication::Outbox;
-use onym_tables::{HashKey, Tick};
+use onym_tables::{SipKey, Tick};
 use onym_wire::push::{Control, DomainRoute, Filter, Id, Kind, Label, Role, RouteBuf, reserved};
 use pace::Pace;
 use say::Said;
@@ -116,9 +116,9 @@ pub struct Federation {
 
 impl Federation {
     pub(super) fn new(own: Label, node: Label, boot: u32, seed: u64) -> Self {
-        let delivery = HashKey::new(seed, own.to_u64()).words([own.to_u64(), 0]);
+        let delivery = SipKey::new(seed, own.to_u64()).words([own.to_u64(), 0]);
         // Several topology managers of a domain number their messages apart.
-        let number = (HashKey::new(0, u64::from(boot)).words([node.to_u64(), 0]) >> 32) << 32;
+        let number = (SipKey::new(0, u64::from(boot)).words([node.to_u64(), 0]) >> 32) << 32;
         Self {
             own,
             domains: Domains::new(own, delivery),
@@ -308,7 +308,7 @@ impl TopologyManager {
             self.repairs.neighbour_gone(gone);
         }
         for neighbour in exits.keys() {
-            let tag = HashKey::new(seed, own.to_u64()).words([neighbour.to_u64(), 1]);
+            let tag = SipKey::new(seed, own.to_u64()).words([neighbour.to_u64(), 1]);
             federation.domains.neighbour_set(*neighbour, tag);
         }
         federation.exits = exits;
