@@ -36,6 +36,8 @@ pub type NameValue = Arc<[u8]>;
 pub const ORIGIN_APP: u16 = 0;
 /// Origin of routes learned from prefix announcements (NFD's `prefixann`).
 pub const ORIGIN_PREFIX_ANNOUNCEMENT: u16 = 129;
+/// Origin of routes that routing makes (NFD's `nlsr`).
+pub const ORIGIN_ROUTING: u16 = 128;
 /// Cost of routes learned from prefix announcements.
 pub const COST_PREFIX_ANNOUNCEMENT: u64 = 2048;
 
@@ -124,6 +126,7 @@ pub struct Rib {
     routes_max: usize,
     by_face: HashMap<FaceId, BTreeSet<NameValue>>,
     expiries: BTreeSet<(Tick, NameValue, FaceId, u16)>,
+    changes: u64,
 }
 
 impl Rib {
@@ -136,7 +139,14 @@ impl Rib {
             routes_max,
             by_face: HashMap::new(),
             expiries: BTreeSet::new(),
+            changes: 0,
         }
+    }
+
+    /// Routes that came, went or changed cost or flags since the start, those of routing apart.
+    #[must_use]
+    pub fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// Changes the bound; routes that are there stay.
@@ -212,6 +222,10 @@ impl Rib {
         }
         let expiry = (route.expiry, Arc::clone(&name_value), route.face, route.origin);
         self.by_face.entry(route.face).or_default().insert(Arc::clone(&name_value));
+        let told = before.routes.get(at.unwrap_or(usize::MAX)).map(|old| (old.cost, old.flags));
+        if told != Some((route.cost, route.flags)) {
+            self.count(route.origin);
+        }
         let entry = self.entries.entry(Arc::clone(&name_value)).or_default();
         match at {
             Ok(at) => {
@@ -279,6 +293,7 @@ impl Rib {
         let (name, before) = (Arc::clone(name), entry.clone());
         for route in before.routes.iter().filter(|route| which(route)) {
             self.routes -= 1;
+            self.count(route.origin);
             self.expiries.remove(&(route.expiry, Arc::clone(&name), route.face, route.origin));
         }
         let entry = self.entries.entry(Arc::clone(&name)).or_default();
@@ -297,6 +312,10 @@ impl Rib {
         }
         self.update(&name, &before, updates);
         true
+    }
+
+    fn count(&mut self, origin: u16) {
+        self.changes += u64::from(origin != ORIGIN_ROUTING);
     }
 
     /// Tells what follows from the change of `name`, whose routes were `before`.

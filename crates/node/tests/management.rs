@@ -102,6 +102,33 @@ fn subscribers_hear_that_nobody_is_at_the_other_end_of_a_face_that_goes_on() {
 }
 
 #[test]
+fn subscribers_hear_of_routes_that_come_end_and_go() {
+    let node = start(quiet(2));
+    let (_, io) = node.attach(Scope::Local).unwrap();
+    let mut watcher = App::new(io);
+    let (_, io) = node.attach(Scope::Local).unwrap();
+    let mut app = App::new(io);
+    let hear = |watcher: &mut App, seq: u64, changes: u64| {
+        let (name, content) = watcher.take_data();
+        assert_eq!(name.to_string(), format!("/localhost/onym/rib/events/seq={seq}"));
+        assert_eq!(content, format!("{{\"changes\":{changes}}}").into_bytes());
+        watcher.interest(&format!("/localhost/onym/rib/events/seq={}", seq + 1));
+    };
+    watcher.interest("/localhost/onym/rib/events/seq=0");
+    let p = ControlParameters { expiration_period_ms: Some(50), ..named("/short") };
+    assert_eq!(app.command("/localhost/nfd", "rib/register", &p).code, 200);
+    hear(&mut watcher, 0, 1);
+    // Its end, of which nobody asked the node anything.
+    hear(&mut watcher, 1, 2);
+    let routing = ControlParameters { origin: Some(128), ..named("/routed") };
+    assert_eq!(app.command("/localhost/nfd", "rib/register", &routing).code, 200);
+    assert_eq!(app.command("/localhost/nfd", "rib/register", &named("/long")).code, 200);
+    hear(&mut watcher, 2, 3);
+    drop(app);
+    hear(&mut watcher, 3, 4);
+}
+
+#[test]
 fn a_registration_ends_with_its_time_and_with_its_face() {
     let node = start(quiet(2));
     let (_, io) = node.attach(Scope::Local).unwrap();

@@ -451,9 +451,11 @@ def prefix(net: Network, _: Mapping[str, Any], rng: random.Random) -> list[Row]:
     server = node.spawn(*node.command("ping-server", "/moving", "--announce"), inside=False)
     name = "/moving/ping"
     announced = until_all("the prefix", others, lambda other: other.knows([name]))
+    begun = time.monotonic()
     server.terminate()
     server.wait()
-    withdrawn = net.gone(name, others)
+    net.gone(name, others)
+    withdrawn = time.monotonic() - begun
     return [
         *rows,
         row("all", "announced", "s", announced),

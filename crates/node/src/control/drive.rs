@@ -82,9 +82,13 @@ impl Driver for Control {
             let mut host = ManagementHost { plane, io, log: self.log.as_deref() };
             self.management.handle_timeout(now, &mut host);
         }
+        if self.plane.routes.changes() != self.rib_changes {
+            // Routes ended: who waits for it is told now, not with the next request.
+            self.dispatch(io);
+        }
     }
 
-    /// Tells management what happened to faces, and sends what it wants sent, by shard 0, which
+    /// Tells management what happened to faces and routes, and sends what it wants sent, by shard 0, which
     /// passes it to where it belongs.
     fn dispatch(&mut self, io: &mut Io) {
         self.tell_news(io);
@@ -192,8 +196,13 @@ impl Control {
         self.management.announced(&data, &parsed, face, now, &mut host)
     }
 
-    /// Tells management what happened to faces.
+    /// Tells management what happened to faces and routes.
     fn tell_news(&mut self, io: &Io) {
+        let changes = self.plane.routes.changes();
+        if changes != self.rib_changes {
+            self.rib_changes = changes;
+            self.management.rib_changed(changes, io.now);
+        }
         for news in self.plane.news.drain(..) {
             match news {
                 News::Face(event, view) => self.management.face_event(event, &view, io.now),

@@ -92,6 +92,8 @@ pub(crate) enum NoFace {}
 pub(crate) struct Control {
     plane: Plane,
     management: Management,
+    /// Changes of the RIB that management was told of.
+    rib_changes: u64,
     /// The log of the program around the node.
     log: Option<Arc<dyn LogControl>>,
     /// What shards tell, by shard.
@@ -150,6 +152,7 @@ impl Control {
         let control = Self {
             plane,
             management,
+            rib_changes: 0,
             log: None,
             reports: parts.reports,
             verifying: BTreeMap::new(),

@@ -43,6 +43,11 @@ impl Routes {
         self.rib.len()
     }
 
+    /// Changes since the start, those of routing apart.
+    pub(super) fn changes(&self) -> u64 {
+        self.rib.changes()
+    }
+
     /// Changes the bound; routes that are there stay.
     pub(super) fn set_max(&mut self, routes_max: usize) {
         self.rib.set_routes_max(routes_max);

@@ -1,4 +1,5 @@
-//! The stream of face events: `/localhost/nfd/faces/events/seq=N`.
+//! Streams of events: faces at `/localhost/nfd/faces/events/seq=N`, changes of the RIB that are not
+//! routing's own at `/localhost/onym/rib/events/seq=N`.
 //!
 //! A subscriber's Interest waits in the PIT until an event exists; then the Data satisfies it.
 
@@ -9,7 +10,7 @@ use onym_tables::Tick;
 use onym_wire::data::DataBuilder;
 use onym_wire::interest::{Interest, LIFETIME_DEFAULT_MS};
 use onym_wire::mgmt::{Block as _, FaceEventKind, FaceEventNotification};
-use onym_wire::name::Name;
+use onym_wire::name::{Name, NameRef};
 use std::collections::VecDeque;
 
 /// Events kept for subscribers that are behind; older ones are forgotten.
@@ -42,21 +43,17 @@ pub(super) enum Requested {
     Number(u64),
 }
 
-/// What `interest` asks of the stream; `None` when it is about something else.
-pub(super) fn requested(interest: &Interest<'_>) -> Option<Requested> {
-    let mut parts = interest.name.components().map(|c| if c.is_generic() { c.value } else { b"" });
-    let is_stream = parts.next() == Some(b"localhost".as_slice())
-        && parts.next() == Some(b"nfd".as_slice())
-        && parts.next() == Some(b"faces".as_slice())
-        && parts.next() == Some(b"events".as_slice());
-    if !is_stream {
-        return None;
-    }
-    match (interest.name.len(), interest.name.get(4)) {
-        (4, _) if interest.can_be_prefix => Some(Requested::Next),
-        (5, Some(component)) => component.as_sequence_num().map(Requested::Number),
-        _ => None,
-    }
+/// The name of a stream: four generic components.
+type Stream = [&'static str; 4];
+
+const FACES: Stream = ["localhost", "nfd", "faces", "events"];
+const RIB: Stream = ["localhost", "onym", "rib", "events"];
+
+fn is_under(name: NameRef<'_>, stream: &Stream) -> bool {
+    let is_part = |(at, part): (usize, &&str)| {
+        name.get(at).is_some_and(|c| c.is_generic() && c.value == part.as_bytes())
+    };
+    stream.iter().enumerate().all(is_part)
 }
 
 #[derive(Debug)]
@@ -65,9 +62,10 @@ struct Waiting {
     until: Tick,
 }
 
-/// The stream.
-#[derive(Debug, Default)]
+/// One stream.
+#[derive(Debug)]
 pub(super) struct Events {
+    stream: Stream,
     /// The content of the last events; the number of the first is `first`.
     kept: VecDeque<Vec<u8>>,
     first: u64,
@@ -76,6 +74,32 @@ pub(super) struct Events {
 }
 
 impl Events {
+    fn new(stream: Stream) -> Self {
+        Self { stream, kept: VecDeque::new(), first: 0, newest_at: None, waiting: VecDeque::new() }
+    }
+
+    /// The stream of face events.
+    pub(super) fn of_faces() -> Self {
+        Self::new(FACES)
+    }
+
+    /// The stream of changes of the RIB.
+    pub(super) fn of_rib() -> Self {
+        Self::new(RIB)
+    }
+
+    /// What `interest` asks of this stream; `None` when it is about something else.
+    pub(super) fn requested(&self, interest: &Interest<'_>) -> Option<Requested> {
+        if !is_under(interest.name, &self.stream) {
+            return None;
+        }
+        match (interest.name.len(), interest.name.get(self.stream.len())) {
+            (4, _) if interest.can_be_prefix => Some(Requested::Next),
+            (5, Some(component)) => component.as_sequence_num().map(Requested::Number),
+            _ => None,
+        }
+    }
+
     /// The Data that answers now, or nothing and the Interest waits.
     pub(super) fn subscribe(
         &mut self,
@@ -103,18 +127,13 @@ impl Events {
     }
 
     /// Adds an event; the Data, when someone waits for it.
-    pub(super) fn publish(
-        &mut self,
-        event: FaceEvent,
-        face: &FaceView,
-        now: Tick,
-    ) -> Option<Vec<u8>> {
+    pub(super) fn publish(&mut self, content: Vec<u8>, now: Tick) -> Option<Vec<u8>> {
         let number = self.next_number();
         if self.kept.len() >= KEPT_COUNT {
             self.kept.pop_front();
             self.first += 1;
         }
-        self.kept.push_back(notification(event, face).to_wire());
+        self.kept.push_back(content);
         self.newest_at = Some(now);
         self.waiting.retain(|w| w.until > now);
         let alive = self.waiting.len();
@@ -132,8 +151,10 @@ impl Events {
         let at = usize::try_from(number.checked_sub(self.first)?).ok()?;
         let content = self.kept.get(at)?;
         let mut name = Name::new();
-        name.append_generic("localhost").append_generic("nfd");
-        name.append_generic("faces").append_generic("events").append_sequence_num(number);
+        for part in self.stream {
+            name.append_generic(part);
+        }
+        name.append_sequence_num(number);
         let mut wire = Vec::new();
         let data =
             DataBuilder { freshness_ms: FRESHNESS_MS, ..DataBuilder::new(name.as_ref(), content) };
@@ -142,8 +163,9 @@ impl Events {
     }
 }
 
-fn notification(event: FaceEvent, face: &FaceView) -> FaceEventNotification {
-    FaceEventNotification {
+/// The content of an event of a face.
+pub(super) fn notification(event: FaceEvent, face: &FaceView) -> Vec<u8> {
+    let told = FaceEventNotification {
         kind: match event {
             FaceEvent::Created => FaceEventKind::Created,
             FaceEvent::Destroyed => FaceEventKind::Destroyed,
@@ -158,5 +180,6 @@ fn notification(event: FaceEvent, face: &FaceView) -> FaceEventNotification {
         face_persistency: face.persistency,
         link_type: face.link_type,
         flags: face.flags,
-    }
+    };
+    told.to_wire()
 }

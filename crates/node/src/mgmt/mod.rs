@@ -3,7 +3,7 @@
 //! ```text
 //! Interest ─► Management::interest ─► Host (the node) ─► Management::poll_output ─► Data
 //!             Management::data  (certificates it asked for)                     ─► Interest
-//!             Management::face_created, face_event, handle_timeout
+//!             Management::face_created, face_event, rib_changed, handle_timeout
 //! ```
 //!
 //! | file | what |
@@ -13,7 +13,7 @@
 //! | `policy`, `authorize` | who may do what: rules, signatures, replay |
 //! | `verbs` | the verbs, a file per module |
 //! | `dataset`, `serve` | the lists, and the segments they are sent in |
-//! | `events` | the stream of face events |
+//! | `events` | the streams of events: faces, the RIB |
 //! | `guards` | whose signatures count: entries of `trust`, and the certificates they ask for |
 //! | `trace` | requests that trace a name, and those that are sent on |
 //! | `reply` | Data |
@@ -143,7 +143,8 @@ pub struct Management {
     authorizer: Authorizer,
     routable_prefixes: Vec<Name>,
     datasets: Datasets,
-    events: Events,
+    face_events: Events,
+    rib_events: Events,
     relays: Relays,
     /// Commands whose signer is not known yet, by ticket.
     waiting: BTreeMap<u64, (Vec<u8>, Requester)>,
@@ -201,7 +202,8 @@ impl Management {
             authorizer: Authorizer::new(options.policy, options.trust),
             routable_prefixes: options.routable_prefixes,
             datasets: Datasets::default(),
-            events: Events::default(),
+            face_events: Events::of_faces(),
+            rib_events: Events::of_rib(),
             relays: Relays::default(),
             waiting: BTreeMap::new(),
             verifying: BTreeSet::new(),
@@ -482,9 +484,16 @@ impl Management {
 
     /// Something happened to a face; subscribers are told.
     pub fn face_event(&mut self, event: FaceEvent, face: &FaceView, now: Tick) {
-        if let Some(wire) = self.events.publish(event, face, now) {
-            self.out.push_back(Output::Data { wire, no_cache: true });
-        }
+        let wire = self.face_events.publish(events::notification(event, face), now);
+        self.out.extend(wire.map(|wire| Output::Data { wire, no_cache: true }));
+    }
+
+    /// Routes that routing did not make changed, `changes` of them since the start; subscribers
+    /// are told, once for what changed in one turn.
+    pub fn rib_changed(&mut self, changes: u64, now: Tick) {
+        let content = serde_json::json!({ "changes": changes }).to_string();
+        let wire = self.rib_events.publish(content.into_bytes(), now);
+        self.out.extend(wire.map(|wire| Output::Data { wire, no_cache: true }));
     }
 
     /// Answers over a network are cached, since a command that is sent again because its answer

@@ -6,7 +6,7 @@ use super::host::Host;
 use super::look::{DumpQuestion, Sight, TopQuestion};
 use super::policy::Privilege;
 use super::reply::{self, FRESHNESS_MS};
-use super::{Management, Output, Requester, events};
+use super::{Management, Output, Requester};
 use onym_tables::Tick;
 use onym_wire::Interest;
 use onym_wire::name::NameRef;
@@ -26,11 +26,9 @@ impl Management {
         now: Tick,
         host: &mut dyn Host,
     ) -> Option<bool> {
-        if let Some(events) = events::requested(interest) {
-            if let Some(wire) = self.events.subscribe(interest, events, now) {
-                self.out.push_back(Output::Data { wire, no_cache: true });
-            }
-            self.counters.datasets += 1;
+        if let Some(requested) = self.face_events.requested(interest) {
+            let wire = self.face_events.subscribe(interest, requested, now);
+            self.send_event(wire);
             return Some(true);
         }
         let Some(request) = Request::of(interest.name) else { return Some(false) };
@@ -65,6 +63,12 @@ impl Management {
         self.datasets.publish(name, content, freshness_ms, host.unix_ms(), now)
     }
 
+    /// Answers a subscriber, or lets it wait.
+    fn send_event(&mut self, wire: Option<Vec<u8>>) {
+        self.counters.datasets += 1;
+        self.out.extend(wire.map(|wire| Output::Data { wire, no_cache: true }));
+    }
+
     fn send_dataset(&mut self, wire: Vec<u8>) {
         self.counters.datasets += 1;
         self.out.push_back(Output::Data { wire, no_cache: true });
@@ -94,7 +98,8 @@ impl Management {
         Some(())
     }
 
-    /// Our own namespace: JSON, in segments when the Interest allows it, else in one Data.
+    /// Our own namespace: JSON, in segments when the Interest allows it, else in one Data; and the
+    /// events of the RIB.
     pub(super) fn onym(
         &mut self,
         interest: &Interest<'_>,
@@ -107,6 +112,11 @@ impl Management {
         {
             let refusal = Refusal::new(403, why).into();
             self.send_dataset(reply::rejection(interest.name, &refusal));
+            return Some(());
+        }
+        if let Some(requested) = self.rib_events.requested(interest) {
+            let wire = self.rib_events.subscribe(interest, requested, now);
+            self.send_event(wire);
             return Some(());
         }
         // A question is answered by what is so now; only its further segments are of then.

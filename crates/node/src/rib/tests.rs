@@ -200,6 +200,30 @@ enum Step {
     Time(u64),
 }
 
+#[test]
+fn what_changes_is_counted_but_for_the_routes_of_routing() {
+    let mut rib = Rib::new(100);
+    let mut updates = Vec::new();
+    let add = |rib: &mut Rib, route: Route| {
+        rib.register(name("/A").as_ref(), route, &mut Vec::new()).unwrap();
+        rib.changes()
+    };
+    assert_eq!(add(&mut rib, route(1, ORIGIN_APP, 1, 0)), 1);
+    assert_eq!(add(&mut rib, route(1, ORIGIN_APP, 1, 0)), 1, "the same once more");
+    let lasting = Route { expiry: Tick::from_ms(9), ..route(1, ORIGIN_APP, 1, 0) };
+    assert_eq!(add(&mut rib, lasting), 1, "only its end is another");
+    assert_eq!(add(&mut rib, route(1, ORIGIN_APP, 2, 0)), 2, "another cost");
+    assert_eq!(add(&mut rib, route(1, ORIGIN_ROUTING, 1, 0)), 2);
+    let short = Route { expiry: Tick::from_ms(5), ..route(2, ORIGIN_PREFIX_ANNOUNCEMENT, 1, 0) };
+    assert_eq!(add(&mut rib, short), 3);
+    rib.handle_timeout(Tick::from_ms(5), &mut updates);
+    assert_eq!(rib.changes(), 4, "it ended");
+    rib.remove_face(FaceId(1), &mut updates);
+    assert_eq!(rib.changes(), 5, "of two routes one is routing's");
+    rib.unregister(name("/A").as_ref(), FaceId(1), ORIGIN_APP, &mut updates);
+    assert_eq!(rib.changes(), 5, "what is not there does not go");
+}
+
 fn any_uri() -> impl Strategy<Value = String> {
     // Short, long and 0xff components, so that neighbours in octets are met.
     let component = prop_oneof![Just("A"), Just("B"), Just("AA"), Just("%FF"), Just("%FF%FF")];

@@ -235,6 +235,26 @@ fn old_events_are_no_news_and_old_subscribers_are_forgotten() {
 }
 
 #[test]
+fn changes_of_the_rib_are_a_stream_of_their_own() {
+    let mut world = World::default();
+    let change = |world: &mut World, changes| {
+        world.management.rib_changed(changes, world.now);
+        world.management.poll_output()
+    };
+    let stream = name("/localhost/onym/rib/events");
+    assert!(answer(&mut world, &stream, true).is_none(), "silent until something changed");
+    let Some(Output::Data { wire, no_cache: true }) = change(&mut world, 3) else { panic!() };
+    let data = Data::parse(&wire).unwrap();
+    assert_eq!(data.name, name("/localhost/onym/rib/events/seq=0"));
+    assert_eq!(data.content, br#"{"changes":3}"#);
+    assert!(change(&mut world, 4).is_none(), "nobody waits: nothing is sent");
+    assert!(answer(&mut world, &name("/localhost/onym/rib/events/seq=1"), false).is_some());
+    assert!(event(&mut world, FaceEvent::Up).is_none(), "a face is no route");
+    let far = ask(&name("/localhost/onym/rib/events/seq=1"), false);
+    assert!(world.send(&far, PEER).is_empty(), "who is not here is not told");
+}
+
+#[test]
 fn our_own_namespace_answers_in_one_data_or_in_segments() {
     let mut world = World::default();
     let uri = name("/localhost/onym/status/node");
