@@ -1,5 +1,6 @@
 //! Options of a link service.
 
+use crate::PathMtu;
 use std::time::Duration;
 
 /// When to mark packets because the send queue stays long.
@@ -74,7 +75,10 @@ pub struct LinkConfig {
     /// The peer is a service of the same chain: say where packets entered the chain and which next
     /// hops Interests have, and take the same from it. Without it both are ignored and not sent.
     pub services: bool,
-    /// First Sequence number of fragments; arbitrary, best different after each start.
+    /// What is done about the MTU of the path.
+    pub path: PathMtu,
+    /// First Sequence number of fragments, and what probes of the path begin with; arbitrary, best
+    /// different after each start.
     pub first_sequence: u64,
     /// Bounds of reassembly.
     pub reassembly_limits: ReassemblyLimits,
@@ -96,6 +100,7 @@ impl LinkConfig {
             self_learning: true,
             push: false,
             services: false,
+            path: PathMtu::Off,
             first_sequence: 0,
             reassembly_limits: ReassemblyLimits::default(),
             reliability_limits: ReliabilityLimits::default(),
@@ -112,6 +117,7 @@ impl LinkConfig {
     /// A datagram face (UDP, Ethernet) with frames of at most `mtu` octets.
     #[must_use]
     pub fn datagram(mtu: usize) -> Self {
-        Self { mtu: Some(mtu), fragmentation: true, reassembly: true, ..Self::stream() }
+        let path = PathMtu::Answer;
+        Self { mtu: Some(mtu), fragmentation: true, reassembly: true, path, ..Self::stream() }
     }
 }

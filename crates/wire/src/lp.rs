@@ -1,11 +1,13 @@
 //! NDNLPv2: the link-layer packet, its header fields, Nacks.
 
 mod header;
+mod path;
 mod services;
 #[cfg(test)]
 mod tests;
 
 pub use header::LpHeader;
+pub use path::PathField;
 pub use services::{SERVICE_NEXT_HOPS_MAX, ServiceFields};
 
 use crate::tlv::{self, Element, Malformed, Reader, take};
