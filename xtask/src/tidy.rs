@@ -40,7 +40,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("onym-token", &["onym-crypto"]),
     ("onym-link", &["onym-wire", "onym-frame", "onym-tables"]),
     // What a shard shows of its packets: never more than it was handed.
-    ("onym-watch", &["onym-wire", "onym-tables", "onym-link"]),
+    ("onym-watch", &["onym-wire", "onym-frame", "onym-tables", "onym-link"]),
     ("onym-forward", &["onym-wire", "onym-frame", "onym-link", "onym-crypto", "onym-tables"]),
     ("onym-pubsub", &["onym-wire", "onym-crypto", "onym-tables"]),
     ("onym-face", &["onym-wire", "onym-frame", "onym-sys"]),

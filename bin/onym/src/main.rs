@@ -12,6 +12,7 @@ mod input;
 mod invitations;
 mod keeper;
 mod key_files;
+mod log_json;
 mod log_ring;
 mod network_folder;
 mod node_words;

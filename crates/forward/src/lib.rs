@@ -12,6 +12,7 @@ pub mod stage;
 pub mod strategy;
 mod trace;
 pub mod verdict;
+mod waiting;
 
 pub use choice::ChoiceError;
 pub use config::{Config, UnsolicitedPolicy};
@@ -86,6 +87,11 @@ impl<R: RouteStage, C: CacheStage> Forwarder<R, C> {
     #[inline(always)]
     pub fn receive(&mut self, now: Tick, packet: Packet, out: &mut Outbox) -> Verdict {
         path::run(self, now, &packet, out)
+    }
+
+    /// The same for a packet that is looked at afterwards.
+    pub fn receive_kept(&mut self, now: Tick, packet: &Packet, out: &mut Outbox) -> Verdict {
+        path::run(self, now, packet, out)
     }
 
     /// Takes a Data that concerns several shards: a shard in which Interests with CanBePrefix may

@@ -172,6 +172,7 @@ fn link_packet(packet: &LpPacket<'_>) {
         tx_sequence: packet.tx_sequence,
         non_discovery: packet.non_discovery,
         prefix_announcement: packet.prefix_announcement,
+        trace_context: packet.trace_context,
         ..LpHeader::default()
     };
     let mut frame = Vec::new();

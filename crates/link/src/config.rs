@@ -1,6 +1,5 @@
 //! Options of a link service.
 
-use crate::PathMtu;
 use std::time::Duration;
 
 /// When to mark packets because the send queue stays long.
@@ -75,10 +74,9 @@ pub struct LinkConfig {
     /// The peer is a service of the same chain: say where packets entered the chain and which next
     /// hops Interests have, and take the same from it. Without it both are ignored and not sent.
     pub services: bool,
-    /// What is done about the MTU of the path.
-    pub path: PathMtu,
-    /// First Sequence number of fragments, and what probes of the path begin with; arbitrary, best
-    /// different after each start.
+    /// Take and send the contexts of traces with Interests; without it they are ignored and not sent.
+    pub traces: bool,
+    /// First Sequence number of fragments; arbitrary, best different after each start.
     pub first_sequence: u64,
     /// Bounds of reassembly.
     pub reassembly_limits: ReassemblyLimits,
@@ -100,7 +98,7 @@ impl LinkConfig {
             self_learning: true,
             push: false,
             services: false,
-            path: PathMtu::Off,
+            traces: false,
             first_sequence: 0,
             reassembly_limits: ReassemblyLimits::default(),
             reliability_limits: ReliabilityLimits::default(),
@@ -117,7 +115,6 @@ impl LinkConfig {
     /// A datagram face (UDP, Ethernet) with frames of at most `mtu` octets.
     #[must_use]
     pub fn datagram(mtu: usize) -> Self {
-        let path = PathMtu::Answer;
-        Self { mtu: Some(mtu), fragmentation: true, reassembly: true, path, ..Self::stream() }
+        Self { mtu: Some(mtu), fragmentation: true, reassembly: true, ..Self::stream() }
     }
 }

@@ -25,7 +25,7 @@ pub struct LpIn {
     /// Interest must not be treated as a discovery.
     pub non_discovery: bool,
     /// A prefix announcement (one Data TLV) that came with a Data. On an Interest between services
-    /// of one chain: its next hops.
+    /// of one chain: its next hops; on another one the context of its trace, where the face takes it.
     pub prefix_announcement: Option<Buf>,
 }
 
@@ -96,7 +96,8 @@ pub struct LpOut {
     pub no_cache: bool,
     /// Interest is not a discovery.
     pub non_discovery: bool,
-    /// Prefix announcement to attach to a Data; between services, the next hops of an Interest.
+    /// Prefix announcement to attach to a Data; between services, the next hops of an Interest;
+    /// elsewhere the context of the trace of an Interest, which not every face sends.
     pub prefix_announcement: Option<Buf>,
 }
 

@@ -9,7 +9,7 @@ use crate::{LpIn, Packet};
 use onym_frame::{Buf, RxFrame};
 use onym_tables::pit::Token;
 use onym_tables::{FaceId, Tick};
-use onym_wire::lp::{LpPacket, PathField, ServiceFields, token_and_packet};
+use onym_wire::lp::{LpPacket, ServiceFields, token_and_packet};
 use onym_wire::tlv::Malformed;
 use onym_wire::types::PacketType;
 use std::num::NonZeroU64;
@@ -69,13 +69,12 @@ impl Link {
         let packet = LpPacket::parse(&frame.bytes).map_err(refusal)?;
         let acks = self.receive_acks(now, &packet);
         let Some(fragment) = packet.fragment else {
-            let any = self.receive_path(now, &frame.bytes) || acks;
-            return if any { Ok(Received::Idle) } else { Err(FrameVerdict::LpEmpty) };
+            return if acks { Ok(Received::Idle) } else { Err(FrameVerdict::LpEmpty) };
         };
         self.receive_sequence(now, &packet)?;
         let told = match self.config.services {
             true => told_by_service(&packet, &frame.bytes)?,
-            false => ServiceFields::default(),
+            false => Told { attached: self.context(&packet), ..Told::default() },
         };
         let (bytes, lp) = if !packet.is_fragmented() {
             let bytes = frame.bytes.slice_of(fragment);
@@ -90,14 +89,9 @@ impl Link {
         Ok(Received::Packet(Packet { face, bytes, lp }))
     }
 
-    /// Whether a frame without a packet says something of the path, to a face that listens to it.
-    fn receive_path(&mut self, now: Tick, frame: &[u8]) -> bool {
-        let (Some(path), Some(field)) = (&mut self.path, PathField::parse(frame)) else {
-            return false;
-        };
-        path.receive(now, field, frame.len());
-        self.settle_lengths();
-        true
+    /// The context of the trace of an Interest, where this face takes it.
+    fn context<'a>(&self, packet: &LpPacket<'a>) -> Option<&'a [u8]> {
+        packet.trace_context.filter(|_| self.config.traces && begins_interest(packet))
     }
 
     /// Whether there were acknowledgements.
@@ -129,7 +123,7 @@ impl Link {
         now: Tick,
         endpoint: u64,
         packet: &LpPacket<'_>,
-        told: ServiceFields<'_>,
+        told: Told<'_>,
     ) -> Result<Option<(Buf, LpIn)>, FrameVerdict> {
         if !self.config.reassembly {
             return Err(FrameVerdict::FragRefused);
@@ -184,24 +178,38 @@ fn refusal(malformed: Malformed) -> FrameVerdict {
     }
 }
 
+/// What a frame says beside the fields of NDNLPv2 itself.
+#[derive(Clone, Copy, Default)]
+struct Told<'a> {
+    /// Where the packet entered a chain of services.
+    origin: Option<NonZeroU64>,
+    /// What goes with an Interest in the place of an announcement: next hops, or a context.
+    attached: Option<&'a [u8]>,
+}
+
+/// Whether an Interest begins in this frame.
+fn begins_interest(packet: &LpPacket<'_>) -> bool {
+    packet.frag_index == 0
+        && packet.nack.is_none()
+        && packet.fragment.and_then(PacketType::of) == Some(PacketType::Interest)
+}
+
 /// What a service of the same chain says of a packet, by the frame that has its beginning.
-fn told_by_service<'a>(
-    packet: &LpPacket<'_>,
-    frame: &'a [u8],
-) -> Result<ServiceFields<'a>, FrameVerdict> {
+fn told_by_service<'a>(packet: &LpPacket<'_>, frame: &'a [u8]) -> Result<Told<'a>, FrameVerdict> {
     let told = ServiceFields::parse(frame).map_err(refusal)?;
-    let begins = packet.frag_index == 0;
-    let is_interest = packet.fragment.and_then(PacketType::of) == Some(PacketType::Interest)
-        && packet.nack.is_none();
+    let begins = begins_interest(packet);
     // Next hops take the place of an announcement, and an origin that of a face.
     let is_forbidden = packet.next_hop_face.is_some()
-        || begins && is_interest && packet.prefix_announcement.is_some()
-        || !(begins && is_interest) && told.next_hops.is_some();
-    if is_forbidden { Err(FrameVerdict::UnexpectedField) } else { Ok(told) }
+        || begins && packet.prefix_announcement.is_some()
+        || !begins && told.next_hops.is_some();
+    if is_forbidden {
+        return Err(FrameVerdict::UnexpectedField);
+    }
+    Ok(Told { origin: told.origin, attached: told.next_hops })
 }
 
 /// The fields of a packet that matter to forwarding. `IncomingFaceId` of a peer is ignored.
-fn fields(packet: &LpPacket<'_>, told: ServiceFields<'_>, keep: impl FnOnce(&[u8]) -> Buf) -> LpIn {
+fn fields(packet: &LpPacket<'_>, told: Told<'_>, keep: impl FnOnce(&[u8]) -> Buf) -> LpIn {
     let mut pit_token = Token::new();
     if let Some(token) = packet.pit_token {
         pit_token = Token::try_from(token).expect("invariant: the parser allows 32 octets");
@@ -215,17 +223,21 @@ fn fields(packet: &LpPacket<'_>, told: ServiceFields<'_>, keep: impl FnOnce(&[u8
         next_hop_face: packet.next_hop_face.map(face).or(told.origin),
         no_cache: packet.no_cache,
         non_discovery: packet.non_discovery,
-        prefix_announcement: packet.prefix_announcement.or(told.next_hops).map(keep),
+        prefix_announcement: packet.prefix_announcement.or(told.attached).map(keep),
     }
 }
 
 /// Applies the rules about which field may go with which packet, and what this face allows.
 fn checked(config: &LinkConfig, mut lp: LpIn, bytes: &[u8]) -> Result<LpIn, FrameVerdict> {
     let is_face_chosen = lp.next_hop_face.is_some() && !config.services;
+    // An announcement is a Data element and begins as one.
+    let is_context =
+        |octets: &Buf| config.traces && PacketType::of(octets) != Some(PacketType::Data);
+    let has_context = lp.prefix_announcement.as_ref().is_some_and(is_context);
     let forbidden = match (PacketType::of(bytes), lp.nack) {
         (Some(PacketType::Interest), None) => {
             lp.no_cache
-                || (lp.prefix_announcement.is_some() && !config.services)
+                || (lp.prefix_announcement.is_some() && !config.services && !has_context)
                 || (is_face_chosen && !config.local_fields)
         }
         (Some(PacketType::Interest), Some(_)) => {
@@ -246,7 +258,7 @@ fn checked(config: &LinkConfig, mut lp: LpIn, bytes: &[u8]) -> Result<LpIn, Fram
     }
     if !config.self_learning && !config.services {
         lp.non_discovery = false;
-        lp.prefix_announcement = None;
+        lp.prefix_announcement = lp.prefix_announcement.filter(|_| has_context);
     }
     Ok(lp)
 }

@@ -9,9 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 mod hostile;
-mod path;
 mod reliable;
 mod services;
+mod traces;
 
 const FACE: FaceId = FaceId(300);
 /// Interest /A of the vectors.

@@ -35,6 +35,8 @@ catalogue! {
 
     FACES: Gauge Count "onym_faces" [] on Node,
         "Faces.";
+    FACES_DOWN: Gauge Count "onym_faces_down" [] on Node,
+        "Permanent faces that are not connected.";
     FACES_REFUSED: Counter Count "onym_faces_refused_total" [] on Node,
         "Faces refused because of a limit.";
     FACE_RECEIVED_PACKETS: Counter Count "onym_face_received_packets_total" ["face", "kind"] on Node,
@@ -50,6 +52,8 @@ catalogue! {
         "PIT entries.";
     PIT_BYTES: Gauge Bytes "onym_pit_bytes" [] on Node,
         "Octets of the PIT.";
+    PIT_FULL: Gauge Ratio "onym_pit_full_ratio" [] on Node,
+        "How full the PIT is, in entries or octets, whichever is nearer to its bound; of the fullest shard.";
     PIT_SATISFIED: Counter Count "onym_pit_satisfied_interests_total" [] on Node,
         "Pending Interests that were answered by Data.";
     PIT_UNSATISFIED: Counter Count "onym_pit_unsatisfied_interests_total" [] on Node,
@@ -64,6 +68,8 @@ catalogue! {
         "Data packets in the content store.";
     CS_BYTES: Gauge Bytes "onym_cs_bytes" [] on Node Service,
         "Octets of the content store.";
+    CS_FULL: Gauge Ratio "onym_cs_full_ratio" [] on Node,
+        "How full the content store is, in packets or octets, whichever is nearer to its bound; of the fullest shard.";
     CS_LOOKUPS: Counter Count "onym_cs_lookups_total" ["result"] on Node Service,
         "Lookups in the content store, by result (hit, miss).";
     CS_VERIFIED: Counter Count "onym_cs_verified_total" ["result"] on Node,
@@ -85,6 +91,8 @@ catalogue! {
         "Certificates that an entry of trust keeps, by kind (anchor, cached, revoked: entries of the list).";
     TRUST_ANCHOR_LEFT: Gauge Seconds "onym_trust_anchor_left_seconds" ["trust"] on Node,
         "Time until the anchor of an entry of trust that ends first ends; negative: it is over.";
+    SPANS: Counter Count "onym_spans_total" ["result"] on Node,
+        "Interests recorded on their way, by result (begun; left_out: not recorded, because of a bound; exported, refused: by the collector; lost: it did not keep up).";
     SHARD_BUSY: Counter Seconds "onym_shard_busy_seconds_total" ["shard"] on Node,
         "Time that a shard spent not waiting.";
 

@@ -123,6 +123,7 @@ fn shard(
         control: Bell::new().expect("an eventfd"),
         push: Some(side),
         hold: Duration::ZERO,
+        spans: None,
     });
     (port, ShardEngine::new(shard, mailbox, Clock::start(), POLICY).expect("a poller"))
 }

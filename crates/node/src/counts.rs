@@ -87,6 +87,8 @@ pub struct ShardState {
     pub push_off: u64,
     /// Data under prefixes that are verified before they are kept.
     pub verify: onym_forward::stage::WatchCounts,
+    /// Interests that were recorded on their way.
+    pub spans: onym_watch::SpanCounts,
     /// Time spent not waiting, in nanoseconds.
     pub busy_ns: u64,
 }
@@ -112,6 +114,17 @@ pub struct PushCounts {
     pub vertices: u64,
 }
 
+/// What became of spans that ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ExportCounts {
+    /// Taken by the collector.
+    pub exported: u64,
+    /// Refused by it for good.
+    pub refused: u64,
+    /// Lost, because the collector did not keep up or was not there.
+    pub lost: u64,
+}
+
 /// The node at one moment.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
@@ -121,10 +134,17 @@ pub struct Snapshot {
     pub links: LinkSums,
     /// What each face counted.
     pub faces: Vec<(FaceId, FaceCounters)>,
+    /// Of these, permanent ones that are not connected.
+    pub faces_down: u64,
     /// Faces refused because of a limit.
     pub faces_refused: u64,
     /// Frames that reached a listener faster than their shard took them.
     pub listener_full: u64,
+    /// How full the PIT and the content store are, from 0 to 1: the fullest shard, by the bound that
+    /// is nearest.
+    pub pit_full: f64,
+    /// As above.
+    pub cs_full: f64,
     /// Routes in the RIB.
     pub rib_routes: u64,
     /// What the push half counted; none when it is off.
@@ -135,6 +155,16 @@ pub struct Snapshot {
     pub trust: Vec<(String, onym_guard::Status)>,
     /// Data that were verified to be kept: good and refused.
     pub verified: [u64; 2],
+    /// What became of spans.
+    pub exported: ExportCounts,
+}
+
+/// How full a table is with two bounds, each given with what is used of it.
+#[must_use]
+pub(crate) fn fullness(used: [(u64, usize); 2]) -> f64 {
+    #[allow(clippy::cast_precision_loss)]
+    let share = |(used, max): (u64, usize)| used as f64 / max.max(1) as f64;
+    used.into_iter().filter(|(used, _)| *used > 0).map(share).fold(0.0, f64::max)
 }
 
 impl Snapshot {

@@ -1,6 +1,6 @@
 //! A whole node in this process.
 
-use crate::config::{Changes, Config};
+use crate::config::{Changes, Config, Telemetry};
 use crate::control::open::{self, Bound};
 use crate::control::request::Request;
 use crate::control::{self, Control, REQUESTS_MAX};
@@ -12,12 +12,14 @@ use crate::shard::{
     ask_all,
 };
 use crate::sides::sides;
+use crate::telemetry::{Exporter, Exporting};
 use onym_board::broker::{self, Broker};
 use onym_crypto::{Entropy as _, SystemEntropy};
 use onym_engine::{Bell, Clock, Port, Reply, mailbox};
 use onym_forward::Forwarder;
 use onym_forward::stage::{Watch, WatchRule};
 use onym_tables::HashKey;
+use onym_watch::SpanSettings;
 use rtrb::RingBuffer;
 use std::path::Path;
 use std::sync::Arc;
@@ -40,6 +42,7 @@ pub struct NodeHandle {
     notes: Vec<String>,
     boards: Option<Broker>,
     pub(crate) http: Option<crate::metrics::Server>,
+    spans: Option<Exporter>,
 }
 
 /// Reports of a shard that wait for the control thread.
@@ -94,8 +97,10 @@ impl Node {
             notes: opened.notes.clone(),
             boards: None,
             http: None,
+            spans: None,
         };
         let listen_http = config.metrics.listen.clone();
+        let exporting = Exporting::of(&config);
         let has_boards = config.push.enabled && config.push.boards;
         let parts = control::Parts {
             clock,
@@ -105,6 +110,7 @@ impl Node {
             push,
             reports: made.reports,
             mailbox: inbox,
+            exported: exporting.counts(),
         };
         let mut control = Control::engine(parts).map_err(NodeError::Setup)?;
         let (applied_tx, applied) = mpsc::sync_channel(1);
@@ -121,6 +127,7 @@ impl Node {
             handle.bound.metrics = server.addresses();
             handle.http = Some(server);
         }
+        handle.spans = exporting.start(handle.remote(), clock)?;
         if has_boards {
             handle.start_boards();
         }
@@ -189,11 +196,22 @@ fn shards(
             control,
             push: (!sides.is_empty()).then(|| sides.remove(0)),
             hold: Duration::from_millis(config.faces.hold_ms),
+            spans: spans(&config.telemetry, count),
         };
         let engine = ShardEngine::new(Shard::new(parts), mailbox, clock, POLICY);
         made.shards.push(engine.map_err(&failed)?);
     }
     Ok(made)
+}
+
+/// Which Interests one of `count` shards records; the rate of the node is shared out evenly.
+fn spans(telemetry: &Telemetry, count: usize) -> Option<SpanSettings> {
+    let rate = telemetry.spans_per_second as usize;
+    (!telemetry.collector.is_empty()).then(|| SpanSettings {
+        sample: telemetry.sample,
+        rate_max: u32::try_from(rate.div_ceil(count)).unwrap_or(u32::MAX),
+        seed: random()[0],
+    })
 }
 
 /// The push half before its thread runs.
@@ -394,6 +412,7 @@ impl NodeHandle {
     /// Ends the threads.
     fn end(&mut self) {
         self.http = None;
+        self.spans = None;
         self.boards = None;
         let _ = self.ask(|reply| Request::Stop { reply });
         for port in &self.ports {

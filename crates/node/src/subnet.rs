@@ -1,5 +1,6 @@
 //! Subnets, for deciding which TCP peers are local.
 
+use onym_wire::mgmt::Scope;
 use std::net::IpAddr;
 
 /// `address/length`.
@@ -32,6 +33,18 @@ impl Subnet {
         let (bits, v4) = bits_of(address.to_canonical());
         v4 == self.v4 && bits & self.mask == self.network
     }
+}
+
+/// Whether a face is among `peers`: `local`, `any` and subnets, as the configuration has them.
+pub(crate) fn includes(peers: &[String], scope: Scope, address: Option<IpAddr>) -> bool {
+    peers.iter().any(|peer| match peer.as_str() {
+        "any" => true,
+        "local" => scope == Scope::Local,
+        subnet => {
+            let net = Subnet::parse(subnet);
+            net.zip(address).is_some_and(|(net, address)| net.contains(address))
+        }
+    })
 }
 
 fn bits_of(address: IpAddr) -> (u128, bool) {

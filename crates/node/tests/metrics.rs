@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+#[path = "../../metrics/tests/selectors/mod.rs"]
+mod selectors;
 mod support;
 
 use onym_crypto::{Certificate, KeyType, PrivateKey};
@@ -97,7 +99,35 @@ fn the_counters_are_there_in_the_form_of_prometheus() {
     let names: BTreeSet<&str> = found.keys().map(|s| s.split('{').next().unwrap()).collect();
     let of_node = ALL.iter().filter(|metric| metric.programs.contains(&Program::Node));
     assert_eq!(names, of_node.map(|metric| metric.name).collect(), "those of docs/metrics.md");
+    dashboard_and_alerts_find_their_series(&found);
     assert!(get(node.bound().metrics[0], "/other").0.starts_with("HTTP/1.1 404"));
+}
+
+/// Law: each query of the dashboard and each alert rule finds a series on the page of a running node,
+/// with each value of a label that it asks for. Those of a router are on pages of nodes with one.
+fn dashboard_and_alerts_find_their_series(found: &HashMap<String, f64>) {
+    let has = |name: &str, label: Option<&str>| {
+        found.keys().any(|series| {
+            let is_of =
+                series.strip_prefix(name).is_some_and(|r| r.is_empty() || r.starts_with('{'));
+            is_of && label.is_none_or(|label| series.contains(label))
+        })
+    };
+    for expression in selectors::expressions() {
+        for selector in selectors::selectors(&expression) {
+            let name = &selector.name;
+            if name.starts_with("onym_route_") {
+                continue;
+            }
+            assert!(has(name, None), "{name}: {expression}");
+            for (label, values) in &selector.matchers {
+                for value in values {
+                    let label = format!("{label}=\"{value}\"");
+                    assert!(has(name, Some(&label)), "{name}{{{label}}}: {expression}");
+                }
+            }
+        }
+    }
 }
 
 #[test]

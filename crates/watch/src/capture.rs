@@ -1,5 +1,6 @@
 //! What one viewer is shown of packets: a bounded ring that is taken whole.
 
+use crate::filter::Tail;
 use crate::{Filter, Record, Seen};
 use onym_tables::Tick;
 use std::collections::VecDeque;
@@ -28,6 +29,8 @@ pub struct Taken {
 pub struct Capture {
     viewer: u64,
     filter: Filter,
+    /// Of the prefix of the filter.
+    tail: Option<Tail>,
     asked: Tick,
     /// How many fit since the last one that was kept.
     skipped: u32,
@@ -37,8 +40,14 @@ pub struct Capture {
 
 impl Capture {
     pub(crate) fn new(now: Tick, viewer: u64, filter: Filter) -> Self {
-        let taken = Taken::default();
-        Self { viewer, filter, asked: now, skipped: 0, octets: 0, taken }
+        let (taken, tail) = (Taken::default(), tail(&filter));
+        Self { viewer, filter, tail, asked: now, skipped: 0, octets: 0, taken }
+    }
+
+    /// Whether a packet may be wanted; it errs to yes.
+    #[inline]
+    pub(crate) fn may_want(&self, packet: &[u8]) -> bool {
+        self.tail.is_none_or(|tail| tail.may_begin(packet))
     }
 
     pub(crate) const fn viewer(&self) -> u64 {
@@ -72,8 +81,13 @@ impl Capture {
         self.octets = 0;
         if self.filter != *filter {
             self.filter = filter.clone();
+            self.tail = tail(filter);
             self.skipped = 0;
         }
         std::mem::take(&mut self.taken)
     }
+}
+
+fn tail(filter: &Filter) -> Option<Tail> {
+    filter.prefix.as_ref().map(|prefix| Tail::of(prefix.as_ref()))
 }

@@ -138,6 +138,43 @@ impl fmt::Display for Filter {
     }
 }
 
+/// The last octets of a prefix, by which most packets of other names are told apart without a look at
+/// their elements.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Tail {
+    /// From the first octet of the name's VALUE.
+    at: usize,
+    octets: u64,
+    mask: u64,
+}
+
+impl Tail {
+    pub(crate) fn of(prefix: NameRef<'_>) -> Self {
+        let value = prefix.value();
+        let len = value.len().min(8);
+        let at = value.len() - len;
+        let mut octets = [0; 8];
+        octets[..len].copy_from_slice(&value[at..]);
+        let mask = if len == 8 { u64::MAX } else { (1 << (8 * len)) - 1 };
+        Self { at, octets: u64::from_le_bytes(octets), mask }
+    }
+
+    /// Whether an Interest or Data may have a name under the prefix; it errs to yes.
+    #[inline]
+    pub(crate) fn may_begin(self, packet: &[u8]) -> bool {
+        let start = match packet {
+            // The packet has up to 252 octets, or up to 65,535; the name in it up to 252.
+            [_, ..=252, _, ..=252, ..] => 4,
+            [_, 253, _, _, _, ..=252, ..] => 6,
+            _ => return true,
+        } + self.at;
+        match packet.get(start..).and_then(<[u8]>::first_chunk) {
+            Some(octets) => u64::from_le_bytes(*octets) & self.mask == self.octets,
+            None => self.at == 0,
+        }
+    }
+}
+
 fn is_under(prefix: NameRef<'_>, seen: &Seen<'_>) -> bool {
     // Components are whole elements, so a prefix in octets that ends one is a prefix in components.
     seen.name.is_some_and(|name| name.starts_with(prefix.value()))

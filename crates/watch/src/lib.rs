@@ -4,12 +4,14 @@ mod capture;
 mod filter;
 mod hidden;
 pub mod record;
+mod spans;
 mod traffic;
 
 pub use capture::{CAPTURES_MAX, Capture, LEASE, RING_OCTETS, Taken};
 pub use filter::{Filter, FilterError};
 pub use hidden::hide;
 pub use record::{Direction, Kind, Record};
+pub use spans::{End, FACES_MAX, OPEN_MAX, SPANS_MAX, Span, SpanCounts, SpanSettings, Spans, Wait};
 pub use traffic::{PrefixRow, RoundTrip, Traffic};
 
 use onym_link::{LpIn, LpOut, Packet};
@@ -38,7 +40,20 @@ pub enum Fields<'a> {
 }
 
 impl Fields<'_> {
-    fn header(&self) -> LpHeader<'_> {
+    /// What goes with an Interest in the place of an announcement is the context of its trace.
+    fn header(&self, kind: Kind) -> LpHeader<'_> {
+        let header = self.written();
+        match kind {
+            Kind::Interest => LpHeader {
+                trace_context: header.prefix_announcement,
+                prefix_announcement: None,
+                ..header
+            },
+            _ => header,
+        }
+    }
+
+    fn written(&self) -> LpHeader<'_> {
         match self {
             Self::Bare => LpHeader::default(),
             Self::In(lp) => LpHeader {
@@ -131,33 +146,72 @@ pub fn name_of(octets: &[u8]) -> Option<&[u8]> {
     octets.get(start..start + len)
 }
 
+/// Who wants to see a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wanted {
+    by_captures: bool,
+    by_traffic: bool,
+}
+
 /// What one thread watches. One without viewers is to be dropped ([`Watch::is_idle`]).
 #[derive(Debug, Default)]
 pub struct Watch {
     captures: Vec<Capture>,
     traffic: Option<Traffic>,
+    /// Where Interests are recorded on their way; not a viewer.
+    pub spans: Option<Box<Spans>>,
 }
 
 impl Watch {
-    /// Whether nobody looks.
+    /// Whether there is nothing to do.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.captures.is_empty() && self.traffic.is_none()
+        !self.has_viewers() && self.spans.is_none()
     }
 
-    /// Takes note of a packet.
-    pub fn note(&mut self, seen: &Seen<'_>) {
+    /// Whether somebody looks.
+    #[inline]
+    #[must_use]
+    pub fn has_viewers(&self) -> bool {
+        !self.captures.is_empty() || self.traffic.is_some()
+    }
+
+    /// Counts a packet, by its kind, direction, token and octets; who wants to see it. Mostly nobody
+    /// does, and it is not looked at further.
+    #[inline]
+    pub fn glance(
+        &mut self,
+        kind: Kind,
+        direction: Direction,
+        token: &[u8],
+        octets: &[u8],
+    ) -> Option<Wanted> {
+        let by_captures = self.captures.iter().any(|capture| capture.may_want(octets));
+        let traffic = self.traffic.as_mut();
+        let by_traffic = traffic.is_some_and(|traffic| traffic.counts(kind, direction, token));
+        (by_captures || by_traffic).then_some(Wanted { by_captures, by_traffic })
+    }
+
+    /// Takes note of a packet that [`Self::glance`] found wanted.
+    pub fn keep(&mut self, wanted: Wanted, seen: &Seen<'_>) {
         let mut is_over = false;
-        for capture in &mut self.captures {
+        for capture in self.captures.iter_mut().filter(|_| wanted.by_captures) {
             capture.note(seen);
             is_over |= capture.is_over(seen.at);
         }
-        if let Some(traffic) = &mut self.traffic {
-            traffic.note(seen);
+        if let Some(traffic) = self.traffic.as_mut().filter(|_| wanted.by_traffic) {
+            traffic.look(seen);
             is_over |= traffic.is_over(seen.at);
         }
         if is_over {
             self.end_leases(seen.at);
+        }
+    }
+
+    /// Takes note of a packet that is not of the pull half.
+    pub fn note(&mut self, seen: &Seen<'_>) {
+        if let Some(wanted) = self.glance(seen.kind, seen.direction, &[], seen.octets) {
+            self.keep(wanted, seen);
         }
     }
 

@@ -145,7 +145,7 @@ impl Record {
 
     /// What `seen` is as a record of at most `snap` octets; its moment is the shell's.
     pub(crate) fn of(seen: &Seen<'_>, snap: usize) -> Self {
-        let header = seen.fields.header();
+        let header = seen.fields.header(seen.kind);
         let len = header.encoded_len(seen.octets.len()) + seen.octets.len();
         let mut frame = Vec::with_capacity(len.min(snap));
         header.write(&mut frame, seen.octets.len());

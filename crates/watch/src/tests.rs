@@ -78,6 +78,16 @@ fn what_is_cut_off_is_told() {
 }
 
 #[test]
+fn most_packets_of_other_names_are_told_apart_by_a_glance() {
+    let filter = Filter { prefix: Some("/net/site/alpha".parse().unwrap()), ..Filter::default() };
+    let capture = Capture::new(Tick(0), 1, filter);
+    assert!(capture.may_want(&interest("/net/site/alpha/1")));
+    for name in ["/net/site/beta/1", "/net/site/gamma/1", "/net/site/alphb", "/n"] {
+        assert!(!capture.may_want(&interest(name)) && !capture.may_want(&data(name)), "{name}");
+    }
+}
+
+#[test]
 fn a_filter_takes_what_it_says() {
     let (a, ab) = (interest("/a"), interest("/ab"));
     let filter = |text: &str| {
@@ -146,33 +156,48 @@ fn one_of_so_many_is_kept() {
     assert_eq!(watch.take(Tick(2), 1, &filter).unwrap().records.len(), 9);
 }
 
+/// Shows a packet with a token of a pending Interest whose generation ends so; none: without a token.
+fn told(traffic: &mut Traffic, seen: &Seen<'_>, generation: Option<u8>) {
+    let token = generation.map(|low| [0, 0, 0, 0, 0, low]);
+    let token = token.as_ref().map_or(&[][..], |token| token);
+    if traffic.counts(seen.kind, seen.direction, token) {
+        traffic.look(seen);
+    }
+}
+
+/// Law: one Interest in 16, by its token; where upstreams return none, by its name.
 #[test]
 fn a_round_trip_is_from_the_interest_sent_to_the_data_of_that_face() {
-    let mut traffic = Traffic::new(Tick(0), 7, 2);
-    for n in 0..64_u64 {
-        let name = format!("/a/seg={n}");
-        traffic.note(&seen(n * 100, 300, Direction::Out, &interest(&name)));
-        // Another face has the same name: no answer of this one.
-        traffic.note(&seen(n * 100 + 1, 301, Direction::In, &data(&name)));
-        traffic.note(&seen(n * 100 + 20, 300, Direction::In, &data(&name)));
+    for (generation, which) in [
+        (Some as fn(u8) -> Option<u8>, "tokens that end in 0x_0"),
+        (|_| None, "names that end in 0x_0"),
+    ] {
+        let mut traffic = Traffic::new(Tick(0), 7, 2);
+        for n in 0..64_u8 {
+            let (name, at, token) = (format!("/a/seg={n}"), u64::from(n) * 100, generation(n));
+            told(&mut traffic, &seen(at, 300, Direction::Out, &interest(&name)), Some(n));
+            // Another face has the same name: no answer of this one.
+            told(&mut traffic, &seen(at + 1, 301, Direction::In, &data(&name)), token);
+            told(&mut traffic, &seen(at + 20, 300, Direction::In, &data(&name)), token);
+        }
+        let trips = traffic.round_trips();
+        assert_eq!(trips.len(), 1);
+        assert_eq!((trips[0].face, trips[0].samples), (FaceId(300), 4), "{which}");
+        assert_eq!(trips[0].smoothed.as_millis(), 20);
     }
-    let trips = traffic.round_trips();
-    assert_eq!(trips.len(), 1);
-    assert_eq!((trips[0].face, trips[0].samples), (FaceId(300), 4), "names that end in 0x_0");
-    assert_eq!(trips[0].smoothed.as_millis(), 20);
 }
 
 #[test]
 fn a_repeated_interest_is_not_measured() {
     let mut traffic = Traffic::new(Tick(0), 7, 2);
-    let name = "/a/seg=16";
-    traffic.note(&seen(0, 300, Direction::Out, &interest(name)));
-    traffic.note(&seen(900, 300, Direction::Out, &interest(name)));
-    traffic.note(&seen(901, 300, Direction::In, &data(name)));
+    let (ask, answer) = (interest("/a/seg=16"), data("/a/seg=16"));
+    told(&mut traffic, &seen(0, 300, Direction::Out, &ask), Some(16));
+    told(&mut traffic, &seen(900, 300, Direction::Out, &ask), Some(16));
+    told(&mut traffic, &seen(901, 300, Direction::In, &answer), Some(16));
     assert!(traffic.round_trips().is_empty());
     // What comes too late neither.
-    traffic.note(&seen(1000, 300, Direction::Out, &interest(name)));
-    traffic.note(&seen(60_000, 300, Direction::In, &data(name)));
+    told(&mut traffic, &seen(1000, 300, Direction::Out, &ask), Some(16));
+    told(&mut traffic, &seen(60_000, 300, Direction::In, &answer), Some(16));
     assert!(traffic.round_trips().is_empty());
 }
 
@@ -184,10 +209,11 @@ fn hits_drops_and_octets_stand_beside_their_prefix() {
         for _ in 0..160 {
             let outcome = Outcome { word, is_drop: word == "no_route" };
             let seen = Seen { outcome, ..seen(0, 256, Direction::In, &ask) };
-            traffic.note(&seen);
+            told(&mut traffic, &seen, Some(1));
         }
     }
-    (0..320).for_each(|_| traffic.note(&seen(0, 256, Direction::Out, &answer)));
+    let sent = seen(0, 256, Direction::Out, &answer);
+    (0..320).for_each(|_| told(&mut traffic, &sent, Some(1)));
     let rows = traffic.prefixes();
     assert_eq!(rows.len(), 1);
     let row = &rows[0];
@@ -196,7 +222,35 @@ fn hits_drops_and_octets_stand_beside_their_prefix() {
     assert_eq!(row.octets, 320 * answer.len() as u64);
 }
 
+/// A packet in which all lengths are as short as can be, and one in which they are not.
+fn packets(name: &str, pad: usize) -> [Vec<u8>; 2] {
+    let name: Name = name.parse().unwrap();
+    [types::INTEREST, types::DATA].map(|typ| {
+        let mut wire = Vec::new();
+        tlv::put_nested(&mut wire, typ, |out| {
+            name.as_ref().write_tlv(out);
+            tlv::put_tlv(out, types::NONCE, &vec![7; pad]);
+        });
+        wire
+    })
+}
+
 proptest! {
+    /// Law: the glance by the last octets of a prefix misses nothing that is under it.
+    #[test]
+    fn a_glance_misses_no_packet_under_a_prefix(
+        prefix in "(/[ab]{1,9}){0,4}", rest in "(/[ab]{1,3}){0,3}", long: bool, pad in 0_usize..600,
+    ) {
+        let tail = if long { format!("/{}", "c".repeat(260)) } else { String::new() };
+        let of: Name = if prefix.is_empty() { "/" } else { &prefix }.parse().unwrap();
+        let filter = Filter { prefix: Some(of.clone()), ..Filter::default() };
+        let capture = Capture::new(Tick(0), 1, filter.clone());
+        for packet in packets(&format!("{prefix}{rest}{tail}/x"), pad) {
+            prop_assert!(filter.takes(&seen(0, 256, Direction::In, &packet)));
+            prop_assert!(capture.may_want(&packet), "{of}");
+        }
+    }
+
     /// Space-Saving: a prefix with more than a 256th of what was sampled has a row, and no count is
     /// too low, nor too high by more than its error.
     #[test]

@@ -1,6 +1,7 @@
 //! Prefixes by traffic and round trips of faces, by samples.
 
 use crate::{Direction, Kind, LEASE, Seen};
+use onym_tables::pit::TOKEN_LEN;
 use onym_tables::{FaceId, Tick};
 use onym_wire::name::{Name, NameRef};
 use siphasher::sip::SipHasher13;
@@ -89,6 +90,9 @@ pub struct Traffic {
     prefixes: HashMap<Vec<u8>, PrefixRow>,
     probes: Vec<Option<Probe>>,
     round_trips: HashMap<FaceId, RoundTrip>,
+    /// Data come without tokens of ours: round trips are sampled by names then, which costs a look
+    /// at each.
+    is_by_name: bool,
 }
 
 impl Traffic {
@@ -101,6 +105,7 @@ impl Traffic {
             prefixes: HashMap::new(),
             probes: vec![None; PROBES],
             round_trips: HashMap::new(),
+            is_by_name: false,
         }
     }
 
@@ -128,23 +133,38 @@ impl Traffic {
         self.round_trips.values().copied().collect()
     }
 
+    /// Counts a packet; whether it is one of those that are looked at ([`Self::look`]).
     #[inline]
-    pub(crate) fn note(&mut self, seen: &Seen<'_>) {
-        match (seen.kind, seen.direction) {
-            (Kind::Interest, Direction::In) => self.count(seen, 0),
-            (Kind::Data, Direction::Out) => self.count(seen, 1),
-            (Kind::Interest, Direction::Out) => self.probe(seen),
-            (Kind::Data, Direction::In) => self.answer(seen),
-            _ => {}
+    pub(crate) fn counts(&mut self, kind: Kind, direction: Direction, token: &[u8]) -> bool {
+        match (kind, direction) {
+            (Kind::Interest, Direction::In) => self.skips(0),
+            (Kind::Data, Direction::Out) => self.skips(1),
+            (Kind::Interest, Direction::Out) => self.is_by_name || is_probe(token),
+            (Kind::Data, Direction::In) => {
+                self.is_by_name |= token.len() != TOKEN_LEN;
+                self.is_by_name || is_probe(token)
+            }
+            _ => false,
         }
     }
 
     #[inline]
-    fn count(&mut self, seen: &Seen<'_>, which: usize) {
+    fn skips(&mut self, which: usize) -> bool {
         self.skipped[which] += 1;
-        if self.skipped[which] == SAMPLE {
-            self.skipped[which] = 0;
-            self.put(seen);
+        if self.skipped[which] < SAMPLE {
+            return false;
+        }
+        self.skipped[which] = 0;
+        true
+    }
+
+    /// Looks at a packet that [`Self::counts`] chose.
+    pub(crate) fn look(&mut self, seen: &Seen<'_>) {
+        match (seen.kind, seen.direction) {
+            (Kind::Interest, Direction::In) | (Kind::Data, Direction::Out) => self.put(seen),
+            (Kind::Interest, Direction::Out) => self.probe(seen),
+            (Kind::Data, Direction::In) => self.answer(seen),
+            _ => {}
         }
     }
 
@@ -185,7 +205,7 @@ impl Traffic {
     #[inline]
     fn slot(&self, seen: &Seen<'_>) -> Option<(usize, u64)> {
         let name = seen.name?;
-        if name.last().is_none_or(|octet| octet & 0x0f != 0) {
+        if self.is_by_name && name.last().is_none_or(|octet| octet & 0x0f != 0) {
             return None;
         }
         let mut hasher = SipHasher13::new_with_keys(self.key, seen.face.0.into());
@@ -221,6 +241,13 @@ impl Traffic {
         round_trip.samples += 1;
         round_trip.smoothed = round_trip.smoothed * 7 / 8 + took / 8;
     }
+}
+
+/// Whether the round trip of a packet with this token is measured: of one in 16, by its generation,
+/// which is as good as random.
+#[inline]
+fn is_probe(token: &[u8]) -> bool {
+    matches!(token, [_, _, _, _, _, low] if low & 0x0f == 0)
 }
 
 /// The first `depth` components of a name, fewer where they are long.

@@ -9,7 +9,7 @@ mod tests;
 
 use crate::data::Data;
 use crate::interest::Interest;
-use crate::lp::LpPacket;
+use crate::lp::{LpPacket, TraceContext};
 use crate::mgmt::{Block, ControlParameters, ControlResponse};
 use crate::name::{Component, NameRef};
 use crate::tlv::{Element, Reader};
@@ -163,7 +163,10 @@ fn fmt_fields(f: &mut fmt::Formatter<'_>, packet: &LpPacket<'_>) -> fmt::Result 
     ] {
         f.write_str(if is_set { label } else { "" })?;
     }
-    Ok(())
+    match packet.trace_context.and_then(TraceContext::parse) {
+        Some(TraceContext { trace, span }) => write!(f, " trace={trace:032x}/{span:016x}"),
+        None => Ok(()),
+    }
 }
 
 fn fmt_packet(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {

@@ -1,13 +1,13 @@
 //! NDNLPv2: the link-layer packet, its header fields, Nacks.
 
+mod context;
 mod header;
-mod path;
 mod services;
 #[cfg(test)]
 mod tests;
 
+pub use context::TraceContext;
 pub use header::LpHeader;
-pub use path::PathField;
 pub use services::{SERVICE_NEXT_HOPS_MAX, ServiceFields};
 
 use crate::tlv::{self, Element, Malformed, Reader, take};
@@ -96,6 +96,8 @@ pub struct LpPacket<'a> {
     pub non_discovery: bool,
     /// A prefix announcement: one Data element.
     pub prefix_announcement: Option<&'a [u8]>,
+    /// The trace that an Interest belongs to, in octets that [`TraceContext::parse`] reads.
+    pub trace_context: Option<&'a [u8]>,
     /// The Ack elements.
     acks: &'a [u8],
 }
@@ -200,6 +202,9 @@ impl<'a> LpPacket<'a> {
             types::LP_PREFIX_ANNOUNCEMENT => {
                 Element::parse_as(value, types::DATA)?;
                 self.prefix_announcement = Some(value);
+            }
+            types::LP_TRACE_CONTEXT if TraceContext::parse(value).is_some() => {
+                self.trace_context = Some(value);
             }
             typ if is_ignorable(typ) => {}
             typ => return Err(Malformed::UnknownHeader(typ)),

@@ -7,10 +7,11 @@ pub(crate) mod routing;
 mod supervisor;
 
 use crate::exit::{Exit, Failure};
+use crate::log_json::JsonLines;
 use crate::log_ring::{LogLines, Ring};
 use crate::output::{Context, write_line};
 use crate::supervised;
-use onym_node::config::{Changes, Config};
+use onym_node::config::{Changes, Config, LogFormat};
 use onym_node::log::{LogControl, LogLine};
 use onym_node::{Node, NodeHandle};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -138,6 +139,10 @@ fn start_log(config: &Config) -> anyhow::Result<Arc<DaemonLog>> {
         .with_ansi(colours)
         .with_writer(|| LogLines)
         .log_internal_errors(false);
+    let lines = match config.log.format {
+        LogFormat::Text => lines.boxed(),
+        LogFormat::Json => lines.event_format(JsonLines).boxed(),
+    };
     let ring = Ring::default();
     let kept = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(ring.clone());
     tracing_subscriber::registry().with(filter).with(lines).with(kept).init();

@@ -41,6 +41,15 @@ impl Check<'_> {
         Ok(())
     }
 
+    fn peers(&self, key: &str, list: &OneOrMany) -> Result<(), ConfigError> {
+        for item in &list.0 {
+            let good = matches!(item.as_str(), "local" | "any") || Subnet::parse(item).is_some();
+            let allowed = "allowed are local, any and subnets such as 192.0.2.0/24";
+            self.that(good, key, item, allowed)?;
+        }
+        Ok(())
+    }
+
     fn between(&self, key: &str, value: usize, min: usize, max: usize) -> Result<(), ConfigError> {
         let allowed = format!("allowed is {min} to {max}");
         self.that((min..=max).contains(&value), key, &value, &allowed)
@@ -63,18 +72,31 @@ impl Config {
         self.check_gateway(&check)?;
         self.check_routing(&check)?;
         self.check_trace(&check)?;
+        self.check_telemetry(&check)?;
         check.addresses("metrics.listen", &self.metrics.listen)
     }
 
     fn check_trace(&self, check: &Check<'_>) -> Result<(), ConfigError> {
-        for from in &self.trace.from.0 {
-            let good = matches!(from.as_str(), "local" | "any") || Subnet::parse(from).is_some();
-            let allowed = "allowed are local, any and subnets such as 192.0.2.0/24";
-            check.that(good, "trace.from", from, allowed)?;
-        }
+        check.peers("trace.from", &self.trace.from)?;
         let name = &self.trace.name;
         let good = name.is_empty() || (crate::names::parses(name) && name != "/");
         check.that(good, "trace.name", name, "allowed is a name, such as /example/router")
+    }
+
+    fn check_telemetry(&self, check: &Check<'_>) -> Result<(), ConfigError> {
+        let telemetry = &self.telemetry;
+        check.peers("telemetry.trusted", &telemetry.trusted)?;
+        let url = &telemetry.collector;
+        let place = url.strip_prefix("http://").map(|place| place.trim_end_matches('/'));
+        let good = place.is_some_and(|place| {
+            let (host, port) = place.rsplit_once(':').unwrap_or_default();
+            let is_odd = |c: char| c.is_whitespace() || c.is_control() || "/?#@".contains(c);
+            !host.is_empty() && !host.contains(is_odd) && port.parse::<u16>().is_ok_and(|p| p > 0)
+        });
+        let allowed = "allowed is http://address:port, such as http://127.0.0.1:4318";
+        check.that(url.is_empty() || good, "telemetry.collector", url, allowed)?;
+        let rate = telemetry.spans_per_second as usize;
+        check.between("telemetry.spans_per_second", rate, 1, 1_000_000)
     }
 
     fn check_faces(&self, check: &Check<'_>) -> Result<(), ConfigError> {

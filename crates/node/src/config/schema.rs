@@ -11,6 +11,7 @@ mod gateway;
 mod limits;
 mod push;
 mod routing;
+mod telemetry;
 
 pub use crate::mgmt::policy::Privilege;
 pub use faces::{
@@ -21,6 +22,7 @@ pub use limits::{Cs, CsPolicy, CsVerify, Fib, Forward, Pit, Reassembly, Tables, 
 use onym_guard::Settings;
 pub use push::{Push, PushLink, PushRole, PushScheme, PushStages};
 pub use routing::{Routing, RoutingArea, RoutingExport, RoutingNeighbour, RoutingSummary};
+pub use telemetry::Telemetry;
 
 /// The whole configuration of a node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -73,6 +75,8 @@ pub struct Config {
     pub trace: Trace,
     /// Metrics over HTTP.
     pub metrics: Metrics,
+    /// Spans of OpenTelemetry.
+    pub telemetry: Telemetry,
     /// Log output.
     pub log: Log,
     /// Starting and stopping.
@@ -206,11 +210,25 @@ pub struct Log {
     /// What is logged to standard error: `error`, `warn`, `info`, `debug`, `trace`, also per module
     /// as in `info,onym_face=debug`.
     pub filter: String,
+    /// How lines are written.
+    pub format: LogFormat,
+}
+
+/// How lines of the log are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object a line: `time`, `level`, `target`, `message`, and the fields of the event by
+    /// their names, such as `trace_id` and `span_id`.
+    Json,
 }
 
 impl Default for Log {
     fn default() -> Self {
-        Self { filter: "info".to_owned() }
+        Self { filter: "info".to_owned(), format: LogFormat::default() }
     }
 }
 

@@ -45,6 +45,7 @@ mod viewers;
 pub(crate) use shards::{cs_config, unsolicited};
 
 use crate::config::Config;
+use crate::exported::Exported;
 use crate::log::LogControl;
 use crate::mgmt::Management;
 use crate::push::PushPort;
@@ -114,6 +115,7 @@ pub(crate) struct Parts {
     pub(crate) push: Option<PushPort>,
     pub(crate) reports: Vec<Consumer<Report>>,
     pub(crate) mailbox: Mailbox<Request, Waker>,
+    pub(crate) exported: Arc<Exported>,
 }
 
 impl std::fmt::Debug for Control {
@@ -146,6 +148,7 @@ impl Control {
             watches: viewers::Watches::new(random()),
             news: Vec::new(),
             verified: [0; 2],
+            exported: parts.exported,
         };
         let entropy = Box::new(onym_crypto::SystemEntropy);
         let management = Management::new(options, entropy);

@@ -12,6 +12,7 @@ use super::settings::Settings;
 use super::shards::Shards;
 use super::target::Target;
 use super::viewers::Watches;
+use crate::exported::Exported;
 use crate::mgmt::FaceEvent as Event;
 use crate::mgmt::host::{FaceCounters, FaceError, FaceView, Ticket};
 use crate::shard::Opening;
@@ -22,6 +23,7 @@ use onym_frame::RxFrame;
 use onym_tables::{FaceId, Tick};
 use onym_wire::faceuri::FaceUri;
 use onym_wire::mgmt::{Persistency, Scope};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a peer may be silent after the network said that it is not there.
@@ -56,6 +58,8 @@ pub(super) struct Plane {
     pub(super) news: Vec<News>,
     /// Data that were verified to be kept: good and refused.
     pub(super) verified: [u64; 2],
+    /// What became of spans.
+    pub(super) exported: Arc<Exported>,
 }
 
 impl Plane {
@@ -71,7 +75,7 @@ impl Plane {
         let record = Record::new(id, owner, &new, &self.settings, now);
         self.make_room(record.newcomer())?;
         self.faces.logs.face(now, &record, "face made", "");
-        let link = record.link_config(self.settings.reassembly());
+        let link = record.link_config(&self.settings);
         let (queue_bytes_max, scope) = (record.queue_bytes_max, record.scope);
         self.shards.face_add(id, record.info(), owner);
         self.faces.enter(record);
@@ -268,7 +272,7 @@ impl Plane {
     /// Applies the properties of a face to the shards after its record changed.
     pub(super) fn face_changed(&self, id: FaceId) {
         if let Some(record) = self.faces.get(id) {
-            let link = record.link_config(self.settings.reassembly());
+            let link = record.link_config(&self.settings);
             self.shards.face_change(id, record.info(), &link);
         }
     }
@@ -338,7 +342,7 @@ impl Plane {
         tracing::info!(face = id.0, remote = %record.remote, "face up");
         let (owner, queue_bytes_max) = (record.owner, record.queue_bytes_max);
         let is_local = record.scope == Scope::Local;
-        let link = record.link_config(self.settings.reassembly());
+        let link = record.link_config(&self.settings);
         self.shards.face_add(id, record.info(), owner);
         let opening = Opening { id, io, link, queue_bytes_max, first: Vec::new(), is_local };
         match self.shards.open(owner, opening) {

@@ -10,9 +10,11 @@ use crate::config::{Changes, Config, PushLink};
 use crate::counts::Snapshot;
 use crate::log::LogControl;
 use crate::mgmt::host::{FaceView, RouteSpec, TableError};
+use crate::shard::WatchOrder;
 use onym_engine::Reply;
 use onym_tables::FaceId;
 use onym_tables::fib::NextHop;
+use onym_watch::Span;
 use onym_wire::name::Name;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,6 +30,8 @@ pub(crate) enum Request {
     RouteList { reply: Reply<Vec<RouteSpec>> },
     /// Adds a next hop to the FIB.
     FibAdd { name: Name, hop: NextHop, reply: Reply<Result<(), TableError>> },
+    /// Spans that have ended since they were asked for last.
+    Spans { reply: Reply<Vec<Span>> },
     /// Everything that the node counts; what the push half counted may be that of the last time
     /// when its thread does not say so within `patience`.
     Snapshot { patience: Duration, reply: Reply<Box<Snapshot>> },
@@ -66,6 +70,10 @@ impl Control {
             Request::RouteList { reply } => reply.send(plane.routes.list(io.now)),
             Request::FibAdd { name, hop, reply } => {
                 reply.send(plane.shards.fib_set(&plane.faces, name.as_ref(), hop));
+            }
+            Request::Spans { reply } => {
+                let each = plane.shards.ask_all(|reply| WatchOrder::Spans { reply });
+                reply.send(each.into_iter().flatten().collect());
             }
             Request::Snapshot { patience, reply } => {
                 let snapshot = Survey { plane, io }.snapshot(patience);

@@ -4,10 +4,11 @@ use super::target::ip_of;
 use crate::config::Config;
 use crate::mgmt::Options;
 use crate::mgmt::host::User;
-use crate::subnet::Subnet;
+use crate::subnet::{Subnet, includes};
 use onym_face::{Face, Transport};
 use onym_link::ReassemblyLimits;
 use onym_sys::peer::Operators;
+use onym_wire::faceuri::FaceUri;
 use onym_wire::mgmt::{LinkType, Scope};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -100,6 +101,16 @@ impl Settings {
             LinkType::MultiAccess if self.config.faces.udp.multicast_ad_hoc => LinkType::AdHoc,
             link => link,
         }
+    }
+
+    /// Whether traces of Interests are taken up from a face and passed on to it.
+    pub(super) fn shares_traces(&self, scope: Scope, remote: &str) -> bool {
+        let telemetry = &self.config.telemetry;
+        if telemetry.collector.is_empty() {
+            return false;
+        }
+        let address = remote.parse::<FaceUri>().ok().and_then(|uri| ip_of(&uri));
+        includes(&telemetry.trusted.0, scope, address)
     }
 
     pub(super) fn reassembly(&self) -> ReassemblyLimits {

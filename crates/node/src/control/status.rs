@@ -3,7 +3,7 @@
 use super::Io;
 use super::listeners;
 use super::plane::Plane;
-use crate::counts::{LinkSums, ShardState, Snapshot};
+use crate::counts::{LinkSums, ShardState, Snapshot, fullness};
 use crate::mgmt::host::{FaceCounters, NodeView};
 use onym_engine::clock::unix_ms;
 use onym_forward::verdict::{Counters, Verdict};
@@ -28,10 +28,27 @@ impl Survey<'_> {
         for listener in self.io.listeners() {
             links.add_refused(&listener.counters());
         }
+        let shards = self.plane.shards.states();
+        // As in a shard's own tables, which have an even part of each bound.
+        let config = &self.plane.settings.config;
+        let part = |max: usize| max.div_ceil(shards.len().max(1));
+        let fullest = |used: &dyn Fn(&ShardState) -> [(u64, usize); 2]| {
+            shards.iter().map(|shard| fullness(used(shard))).fold(0.0, f64::max)
+        };
+        let (pit, cs) = (&config.pit, &config.cs);
+        let pit_full = fullest(&|shard| {
+            [(shard.pit_entries, part(pit.entries_max)), (shard.pit_bytes, part(pit.bytes_max))]
+        });
+        let cs_full = fullest(&|shard| {
+            [(shard.cs_entries, part(cs.packets_max)), (shard.cs_bytes, part(cs.bytes_max))]
+        });
         Snapshot {
-            shards: self.plane.shards.states(),
+            shards,
             links,
             faces: self.plane.face_counters(),
+            faces_down: self.plane.faces.iter().filter(|record| !record.up).count() as u64,
+            pit_full,
+            cs_full,
             faces_refused: self.plane.faces.room.refused,
             listener_full: self.plane.listeners.late_frames,
             rib_routes: self.plane.routes.len() as u64,
@@ -39,6 +56,7 @@ impl Survey<'_> {
             management: crate::mgmt::Counters::default(),
             trust: Vec::new(),
             verified: self.plane.verified,
+            exported: self.plane.exported.counts(),
         }
     }
 
@@ -75,7 +93,6 @@ impl Survey<'_> {
                 out_nacks: total(|c| c.sent[2]),
                 in_bytes: links.in_bytes,
                 out_bytes: links.out_bytes,
-                path_mtu: None,
             },
             satisfied_interests: total(|c| c.satisfied_interests),
             unsatisfied_interests: total(|c| c.unsatisfied_interests),

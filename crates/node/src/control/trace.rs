@@ -3,13 +3,13 @@
 use super::explain::Explainer;
 use super::plane::Plane;
 use super::target::ip_of;
-use crate::config::Config;
 use crate::mgmt::host::Traced;
-use crate::subnet::Subnet;
+use crate::self_name::self_name;
+use crate::subnet::includes;
 use onym_forward::Verdict;
 use onym_tables::FaceId;
 use onym_wire::faceuri::FaceUri;
-use onym_wire::name::{Name, NameRef};
+use onym_wire::name::NameRef;
 use onym_wire::trace;
 use serde_json::{Value, json};
 
@@ -31,16 +31,8 @@ impl<'a> Tracer<'a> {
     /// Whether the configuration lets this face trace.
     pub(super) fn admits(&self, face: FaceId) -> bool {
         let Some(record) = self.plane.faces.get(face) else { return false };
-        let is_local = self.plane.faces.is_local(face);
         let address = record.remote.parse::<FaceUri>().ok().and_then(|uri| ip_of(&uri));
-        self.plane.settings.config.trace.from.0.iter().any(|from| match from.as_str() {
-            "any" => true,
-            "local" => is_local,
-            subnet => {
-                let net = Subnet::parse(subnet);
-                net.zip(address).is_some_and(|(net, address)| net.contains(address))
-            }
-        })
+        includes(&self.plane.settings.config.trace.from.0, record.scope, address)
     }
 
     /// What would be done with an Interest for `target` that the face `from` brings.
@@ -68,25 +60,4 @@ impl<'a> Tracer<'a> {
         }
         Some(Traced { sender: self_name(&self.plane.settings.config), code, more })
     }
-}
-
-/// What this node is called in replies.
-fn self_name(config: &Config) -> Name {
-    let host = || rustix::system::uname().nodename().to_bytes().to_vec();
-    let stated = [&config.trace.name, &config.routing.router];
-    if let Some(name) = stated.into_iter().find(|name| !name.is_empty()) {
-        return name.parse().unwrap_or_default();
-    }
-    let mut name = Name::new();
-    match config.routing.network.parse::<Name>() {
-        Ok(network) if !config.routing.network.is_empty() => {
-            name.append(network.as_ref()).append_generic(host());
-        }
-        // Several nodes of a host are told apart.
-        _ => {
-            name.append_generic("localhost").append_generic("node").append_generic(host());
-            name.append_generic(std::process::id().to_string());
-        }
-    }
-    name
 }

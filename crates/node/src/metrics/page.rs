@@ -62,6 +62,18 @@ impl Source for Sample {
                 ("left_out", sum(|c| c.left_out)),
             ],
         )?;
+        let exported = s.exported;
+        words(
+            page,
+            &m::SPANS,
+            &[
+                ("begun", s.sum(|shard| shard.spans.begun)),
+                ("left_out", s.sum(|shard| shard.spans.left_out)),
+                ("exported", exported.exported),
+                ("refused", exported.refused),
+                ("lost", exported.lost),
+            ],
+        )?;
         trust(page, &s.trust)?;
         if let Some(counts) = &s.push {
             push(page, counts)?;
@@ -126,6 +138,7 @@ fn trust(page: &mut Page<'_>, entries: &[(String, Status)]) -> fmt::Result {
 
 fn faces(page: &mut Page<'_>, s: &Snapshot) -> fmt::Result {
     page.single(&m::FACES, s.faces.len() as u64)?;
+    page.single(&m::FACES_DOWN, s.faces_down)?;
     page.single(&m::FACES_REFUSED, s.faces_refused)?;
     type Packets = fn(&FaceCounters) -> [u64; 3];
     let packets: [(&Metric<2>, Packets); 2] = [
@@ -155,11 +168,13 @@ fn faces(page: &mut Page<'_>, s: &Snapshot) -> fmt::Result {
 fn tables(page: &mut Page<'_>, s: &Snapshot) -> fmt::Result {
     page.single(&m::PIT_ENTRIES, s.sum(|s| s.pit_entries))?;
     page.single(&m::PIT_BYTES, s.sum(|s| s.pit_bytes))?;
+    page.single(&m::PIT_FULL, s.pit_full)?;
     page.single(&m::PIT_SATISFIED, s.sum(|s| s.counters.satisfied_interests))?;
     page.single(&m::PIT_UNSATISFIED, s.sum(|s| s.counters.unsatisfied_interests))?;
     page.single(&m::PIT_DISPLACED, s.sum(|s| s.counters.displaced_interests))?;
     page.single(&m::CS_ENTRIES, s.sum(|s| s.cs_entries))?;
     page.single(&m::CS_BYTES, s.sum(|s| s.cs_bytes))?;
+    page.single(&m::CS_FULL, s.cs_full)?;
     let (hits, misses) = (s.sum(|s| s.counters.cs_hits), s.sum(|s| s.counters.cs_misses));
     words(page, &m::CS_LOOKUPS, &[("hit", hits), ("miss", misses)])?;
     // Every shard has the whole FIB.

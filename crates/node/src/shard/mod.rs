@@ -19,6 +19,7 @@ mod packet;
 mod parcel;
 mod publish;
 mod push;
+mod span;
 #[cfg(test)]
 mod tests;
 mod told;
@@ -43,7 +44,7 @@ use onym_forward::{Event, Forwarder};
 use onym_frame::Buf;
 use onym_link::Outbox;
 use onym_tables::FaceId;
-use onym_watch::Watch;
+use onym_watch::{SpanSettings, Spans, Watch};
 use rtrb::Producer;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -169,7 +170,7 @@ pub(crate) struct Shard {
     /// The push half, when it is enabled.
     push: Option<PushSide>,
     pub(crate) push_dropped: PushDropped,
-    /// What viewers are shown; none without viewers.
+    /// What viewers are shown, and Interests recorded on their way; none without either.
     watch: Option<Box<Watch>>,
 }
 
@@ -192,6 +193,15 @@ pub(crate) struct Parts {
     pub(crate) push: Option<PushSide>,
     /// How long an application that reads nothing is not read from; none: not at all.
     pub(crate) hold: Duration,
+    /// Which Interests are recorded on their way; none: no one is.
+    pub(crate) spans: Option<SpanSettings>,
+}
+
+/// The watch of a shard that records Interests, viewers or not.
+fn watch_for(settings: SpanSettings) -> Box<Watch> {
+    let mut watch = Watch::default();
+    watch.spans = Some(Box::new(Spans::new(settings)));
+    Box::new(watch)
 }
 
 impl Shard {
@@ -213,7 +223,7 @@ impl Shard {
             paused: local::Paused::new(parts.hold),
             push: parts.push,
             push_dropped: PushDropped::default(),
-            watch: None,
+            watch: parts.spans.map(watch_for),
         }
     }
 

@@ -57,9 +57,8 @@ impl Shard {
             FaceOrder::Open { opening, reply } => reply.send(self.open(io, *opening)),
             FaceOrder::Change { id, info, link, reply } => {
                 self.fw.face_add(id, info);
-                if let Some((slot, face)) = io.faces.by_id(id) {
+                if let Some((_, face)) = io.faces.by_id(id) {
                     face.link.configure(link);
-                    io.note_timer(slot);
                 }
                 reply.send(());
             }
@@ -216,6 +215,12 @@ impl Shard {
             face_gone: self.counters.face_gone,
             push_off: self.push_dropped.off,
             verify: self.fw.watched(),
+            spans: self
+                .watch
+                .as_ref()
+                .and_then(|w| w.spans.as_ref())
+                .map(|s| s.counts())
+                .unwrap_or_default(),
             busy_ns: io.load.busy_ns(),
         }
     }

@@ -36,7 +36,7 @@ impl Shard {
             Leg::Token => {
                 let verdict = self.fw.receive_data(now, &packet, Share::Hinted, &mut self.out);
                 if verdict.is_some() {
-                    self.watch_received(now, &packet, verdict);
+                    self.watch_taken(now, &packet, verdict);
                     return verdict;
                 }
                 match self.chooser.home_elsewhere(&packet, self.index) {
@@ -50,6 +50,7 @@ impl Shard {
             Leg::Discovery(home) => {
                 let found = self.fw.receive_data(now, &packet, Share::Shown, &mut self.out);
                 let leg = if found.is_some() { Leg::Solicited } else { Leg::Home };
+                self.end_spans(now, &packet);
                 if usize::from(home) == self.index {
                     return self.arrive(now, leg, packet);
                 }
@@ -58,7 +59,7 @@ impl Shard {
             }
             Leg::Solicited => {
                 let verdict = self.fw.receive_data(now, &packet, Share::Wanted, &mut self.out);
-                self.watch_received(now, &packet, verdict);
+                self.watch_taken(now, &packet, verdict);
                 verdict
             }
             Leg::Home | Leg::Probe => Some(self.forward(now, packet)),
@@ -75,9 +76,12 @@ impl Shard {
     }
 
     #[cold]
-    fn forward_watched(&mut self, now: Tick, packet: Packet) -> Verdict {
-        let verdict = self.fw.receive(now, packet.clone(), &mut self.out);
-        self.watch_received(now, &packet, Some(verdict));
+    fn forward_watched(&mut self, now: Tick, mut packet: Packet) -> Verdict {
+        let verdict = match self.is_sampled(&packet) {
+            true => self.forward_traced(now, &mut packet),
+            false => self.fw.receive_kept(now, &packet, &mut self.out),
+        };
+        self.watch_taken(now, &packet, Some(verdict));
         verdict
     }
 

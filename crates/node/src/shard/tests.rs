@@ -66,6 +66,7 @@ fn bench_that_waits(shards: usize, hold: Duration) -> Bench {
         control: Bell::new().unwrap(),
         push: None,
         hold,
+        spans: None,
     });
     let engine = ShardEngine::new(shard, mailbox, Clock::start(), POLICY).unwrap();
     Bench { engine, reports, peer, _back: back, _orders: port, next: 256 }

@@ -1,7 +1,7 @@
 //! What the control thread asks of a shard for viewers.
 
 use onym_engine::Reply;
-use onym_watch::{Filter, PrefixRow, RoundTrip, Taken};
+use onym_watch::{Filter, PrefixRow, RoundTrip, Span, Taken};
 
 /// What a shard counted of traffic while it was watched.
 #[derive(Debug, Default)]
@@ -21,6 +21,8 @@ pub(crate) enum WatchOrder {
     End { viewer: u64 },
     /// What was counted of prefixes of `depth` components, and of faces; `key` is for hashes.
     Traffic { key: u64, depth: usize, reply: Reply<Watched> },
+    /// Spans that have ended.
+    Spans { reply: Reply<Vec<Span>> },
     /// Ends what nobody asked about for long.
     EndLeases,
 }

@@ -35,6 +35,8 @@ pub struct LpHeader<'a> {
     pub service_origin: Option<u64>,
     /// The next hops of an Interest; for services of that chain only.
     pub service_next_hops: Option<&'a [u8]>,
+    /// The trace that an Interest belongs to, in octets.
+    pub trace_context: Option<&'a [u8]>,
 }
 
 /// Octets of the VALUE of a Nack.
@@ -64,6 +66,7 @@ impl LpHeader<'_> {
             && self.prefix_announcement.is_none()
             && self.service_origin.is_none()
             && self.service_next_hops.is_none()
+            && self.trace_context.is_none()
     }
 
     /// Octets of the fields.
@@ -90,6 +93,7 @@ impl LpHeader<'_> {
             + octets(types::LP_PREFIX_ANNOUNCEMENT, self.prefix_announcement)
             + fixed(types::LP_SERVICE_ORIGIN, self.service_origin)
             + octets(types::LP_SERVICE_NEXT_HOPS, self.service_next_hops)
+            + octets(types::LP_TRACE_CONTEXT, self.trace_context)
     }
 
     /// Octets that [`LpHeader::write`] appends for a body of `body_len` octets.
@@ -169,6 +173,9 @@ impl LpHeader<'_> {
         }
         if let Some(hops) = self.service_next_hops {
             tlv::put_tlv(out, types::LP_SERVICE_NEXT_HOPS, hops);
+        }
+        if let Some(context) = self.trace_context {
+            tlv::put_tlv(out, types::LP_TRACE_CONTEXT, context);
         }
     }
 }

@@ -67,6 +67,37 @@ fn a_bare_packet_is_a_link_packet_without_fields() {
     assert!(!LpPacket::parse(&packet(&[TOKEN, FRAGMENT])).unwrap().is_bare());
 }
 
+/// Law: what is not of the form that is known is as good as absent, and never refused.
+#[test]
+fn a_trace_context_of_another_form_is_ignored() {
+    let context = TraceContext { trace: 5, span: 6 };
+    let good = context.to_octets();
+    let found = |value: &[u8]| {
+        let mut field = Vec::new();
+        tlv::put_tlv(&mut field, types::LP_TRACE_CONTEXT, value);
+        let frame = packet(&[&field, FRAGMENT]);
+        LpPacket::parse(&frame).unwrap().trace_context.and_then(TraceContext::parse)
+    };
+    assert_eq!(found(&good), Some(context));
+    let changed = |at: usize, octet: u8| {
+        let mut octets = good;
+        octets[at] = octet;
+        found(&octets)
+    };
+    assert_eq!(changed(25, 0xFF), Some(context), "flags that are not known");
+    for (what, told) in [
+        ("nothing", found(&[])),
+        ("short", found(&good[..25])),
+        ("long", found(&[&good[..], &[0]].concat())),
+        ("another form", changed(0, 1)),
+        ("not sampled", changed(25, 0)),
+        ("no trace", changed(16, 0)),
+        ("no span", changed(24, 0)),
+    ] {
+        assert_eq!(told, None, "{what}");
+    }
+}
+
 #[test]
 fn the_least_severe_nack_is_the_smallest_number_but_none() {
     let mut reasons =
@@ -84,9 +115,13 @@ proptest! {
         congestion_mark in prop_oneof![Just(0u64), any::<u64>()],
         acks in proptest::collection::vec(any::<u64>(), 0..5),
         tx_sequence: Option<u64>, non_discovery: bool, announced: bool,
+        traced: Option<(u128, u64)>,
         body in proptest::collection::vec(any::<u8>(), 0..300),
     ) {
         let nack = nack.map(NackReason);
+        let traced = traced.map(|(trace, span)| {
+            TraceContext { trace: trace.max(1), span: span.max(1) }.to_octets()
+        });
         let header = LpHeader {
             sequence, fragment, pit_token: &pit_token, nack,
             incoming_face: faces.0, next_hop_face: faces.1, no_cache, congestion_mark,
@@ -94,6 +129,7 @@ proptest! {
             prefix_announcement: announced.then_some(&[6, 1, 0]),
             service_origin: faces.0.and_then(NonZeroU64::new).map(NonZeroU64::get),
             service_next_hops: announced.then_some(&[3; 18]),
+            trace_context: traced.as_ref().map(|octets| &octets[..]),
         };
         let mut out = Vec::new();
         header.write(&mut out, body.len());
@@ -116,6 +152,7 @@ proptest! {
             pit_token: Some(&pit_token[..]).filter(|t| !t.is_empty()),
             nack, incoming_face: faces.0, next_hop_face: faces.1, no_cache, congestion_mark,
             tx_sequence, non_discovery, prefix_announcement: header.prefix_announcement,
+            trace_context: header.trace_context,
             acks: packet.acks,
         };
         prop_assert_eq!(packet, expected);

@@ -1,0 +1,194 @@
+//! Spans as OTLP has them: `ExportTraceServiceRequest` in JSON, written as text: a tree of values would
+//! cost more than the packets that it tells of.
+
+use onym_engine::Clock;
+use onym_tables::Tick;
+use onym_watch::{End, Span};
+use onym_wire::name::NameRef;
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Octets of a span in JSON, about.
+const SPAN_LEN: usize = 900;
+
+/// Who tells.
+#[derive(Debug)]
+pub(super) struct Resource {
+    /// What this node is called.
+    pub(super) name: String,
+}
+
+/// What is between the node's clock and Unix time.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Moment {
+    offset_ns: i128,
+}
+
+impl Moment {
+    pub(super) fn of(clock: Clock) -> Self {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let unix_ns = i128::try_from(since.as_nanos()).unwrap_or(i128::MAX);
+        Self { offset_ns: unix_ns - i128::from(clock.now().0) }
+    }
+
+    fn unix_ns(self, at: Tick) -> u64 {
+        u64::try_from(i128::from(at.0) + self.offset_ns).unwrap_or_default()
+    }
+}
+
+/// The body of a request.
+pub(super) fn body<'a>(
+    resource: &Resource,
+    spans: impl ExactSizeIterator<Item = &'a Span>,
+    moment: Moment,
+) -> String {
+    let mut out = Json(String::with_capacity(SPAN_LEN * (spans.len() + 1)));
+    out.raw(r#"{"resourceSpans":[{"resource":{"attributes":["#);
+    out.text("service.name", "onym");
+    out.raw(",");
+    out.text("service.version", env!("CARGO_PKG_VERSION"));
+    out.raw(",");
+    out.text("service.instance.id", &resource.name);
+    out.raw(r#"]},"scopeSpans":[{"scope":{"name":"onym"},"spans":["#);
+    for (n, span) in spans.enumerate() {
+        out.raw(if n == 0 { "" } else { "," });
+        out.span(span, moment);
+    }
+    out.raw("]}]}]}");
+    out.0
+}
+
+/// How many spans of a request the collector says that it did not take.
+pub(super) fn rejected(answer: &Value) -> usize {
+    let said = &answer["partialSuccess"]["rejectedSpans"];
+    let number = said.as_u64().or_else(|| said.as_str()?.parse().ok());
+    number.map_or(0, |n| usize::try_from(n).unwrap_or(usize::MAX))
+}
+
+/// The name of the Interest of a span.
+pub(super) fn name_of(span: &Span) -> String {
+    NameRef::parse_value(&span.name).map(|name| name.to_string()).unwrap_or_default()
+}
+
+/// How a span ended, in a word.
+pub(super) fn end_word(span: &Span) -> &'static str {
+    match span.end {
+        End::Decided => "decided",
+        End::Data(_) => "data",
+        End::Nack(..) => "nack",
+        End::Unanswered => "unanswered",
+        End::Ended => "ended",
+    }
+}
+
+/// Text of JSON that grows.
+struct Json(String);
+
+impl Json {
+    fn raw(&mut self, text: &str) {
+        self.0.push_str(text);
+    }
+
+    fn print(&mut self, text: std::fmt::Arguments<'_>) {
+        self.0.write_fmt(text).expect("invariant: a String takes what is written");
+    }
+
+    fn quoted(&mut self, text: &str) {
+        self.0.push('"');
+        let mut rest = text;
+        while let Some(at) = rest.find(|c: char| matches!(c, '"' | '\\') || c < ' ') {
+            self.raw(&rest[..at]);
+            self.print(format_args!("\\u{:04x}", rest.as_bytes()[at]));
+            rest = &rest[at + 1..];
+        }
+        self.raw(rest);
+        self.0.push('"');
+    }
+
+    fn text(&mut self, key: &str, value: &str) {
+        self.print(format_args!(r#"{{"key":"{key}","value":{{"stringValue":"#));
+        self.quoted(value);
+        self.raw("}}");
+    }
+
+    fn number(&mut self, key: &str, value: u32) {
+        // 64-bit numbers are strings in this JSON.
+        self.print(format_args!(r#"{{"key":"{key}","value":{{"intValue":"{value}"}}}}"#));
+    }
+
+    fn span(&mut self, span: &Span, moment: Moment) {
+        let (trace, id) = (span.context.trace, span.context.span);
+        self.print(format_args!(r#"{{"traceId":"{trace:032x}","spanId":"{id:016x}","#));
+        if let Some(parent) = span.parent {
+            self.print(format_args!(r#""parentSpanId":"{parent:016x}","#));
+        }
+        let (began, ended) = (moment.unix_ns(span.began), moment.unix_ns(span.ended));
+        // A span of kind 2, of a server, which another one called.
+        self.print(format_args!(
+            r#""name":"interest","kind":2,"startTimeUnixNano":"{began}","endTimeUnixNano":"{ended}","attributes":["#
+        ));
+        self.text("ndn.name", &name_of(span));
+        self.raw(",");
+        self.number("onym.face.in", span.from.0);
+        self.raw(r#",{"key":"onym.faces.out","value":{"arrayValue":{"values":["#);
+        for (n, face) in span.to.iter().enumerate() {
+            self.raw(if n == 0 { "" } else { "," });
+            self.print(format_args!(r#"{{"intValue":"{}"}}"#, face.0));
+        }
+        self.raw("]}}},");
+        self.text("onym.verdict", span.outcome.word);
+        self.raw(",");
+        self.text("onym.end", end_word(span));
+        if let End::Data(face) | End::Nack(face, _) = span.end {
+            self.raw(",");
+            self.number("onym.face.answer", face.0);
+        }
+        self.raw(r#"],"status":{"#);
+        if let Some(why) = failure(span) {
+            // The code of an error.
+            self.raw(r#""code":2,"message":"#);
+            self.quoted(&why);
+        }
+        self.raw("}}");
+    }
+}
+
+/// Why an Interest was not answered; none where it was, or where it was for this node.
+fn failure(span: &Span) -> Option<String> {
+    match span.end {
+        End::Decided => span.outcome.is_drop.then(|| span.outcome.word.to_owned()),
+        End::Data(_) => None,
+        End::Nack(_, reason) => Some(format!("Nack {reason}")),
+        End::Unanswered => Some("no answer within its lifetime".to_owned()),
+        End::Ended => Some("nobody waits any more, and no answer was seen".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Law: whatever a text holds, what is written is JSON that means it.
+    #[test]
+    fn a_text_is_read_as_it_was_written() {
+        for text in ["", "/a/%20b", "say \"no\"\\", "\u{0}\n\u{1f}é\u{10ffff}"] {
+            let mut json = Json(String::new());
+            json.quoted(text);
+            assert_eq!(serde_json::from_str::<String>(&json.0).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn what_a_collector_did_not_take_is_a_number_or_a_string() {
+        for (answer, count) in [
+            (r#"{"partialSuccess":{"rejectedSpans":"3"}}"#, 3),
+            (r#"{"partialSuccess":{"rejectedSpans":4}}"#, 4),
+            (r#"{"partialSuccess":{}}"#, 0),
+            ("{}", 0),
+            ("null", 0),
+        ] {
+            assert_eq!(rejected(&serde_json::from_str(answer).unwrap()), count, "{answer}");
+        }
+    }
+}

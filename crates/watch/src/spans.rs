@@ -1,0 +1,262 @@
+//! Interests that are recorded on their way over nodes: a span for each one that is sampled, here or
+//! at a node before.
+//!
+//! A span begins when the Interest comes. It ends with the decision about it, or, where the Interest
+//! waits for its answer, when nobody waits for it any more.
+
+use crate::Outcome;
+use onym_link::{Packet, PacketKind};
+use onym_tables::pit::TOKEN_LEN;
+use onym_tables::{FaceId, Rng, Tick};
+use onym_wire::lp::{NackReason, TraceContext};
+use std::time::Duration;
+
+/// Spans that are open or wait to be taken.
+pub const SPANS_MAX: usize = 2048;
+/// Of those, the open ones.
+pub const OPEN_MAX: usize = 256;
+/// Faces of a span that are told.
+pub const FACES_MAX: usize = 8;
+/// How far the spans of a moment may be ahead of their rate.
+const AHEAD: Duration = Duration::from_secs(1);
+/// Marks of tokens; a power of two.
+const MARKS: usize = 1024;
+
+/// Which Interests are recorded.
+#[derive(Debug, Clone, Copy)]
+pub struct SpanSettings {
+    /// One of so many that come without a trace begins one, on the average; 0: none does.
+    pub sample: u32,
+    /// Spans a second, those of the traces of others included.
+    pub rate_max: u32,
+    /// For the numbers of traces and spans.
+    pub seed: u64,
+}
+
+/// How a span ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// With the decision: nothing was waited for.
+    Decided,
+    /// With Data of this face.
+    Data(FaceId),
+    /// With a Nack of this face.
+    Nack(FaceId, NackReason),
+    /// Its lifetime was over, and no answer was seen.
+    Unanswered,
+    /// Nobody waits any more, and no answer was seen: it gave way, or a face went.
+    Ended,
+}
+
+/// One Interest at this node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Span {
+    /// Its trace and its own number.
+    pub context: TraceContext,
+    /// The span of who sent it; none where the trace begins here.
+    pub parent: Option<u64>,
+    /// VALUE of the name.
+    pub name: Vec<u8>,
+    /// The face that it came from.
+    pub from: FaceId,
+    /// Faces that it was sent to, [`FACES_MAX`] at most.
+    pub to: Vec<FaceId>,
+    /// When it came.
+    pub began: Tick,
+    /// When it ended.
+    pub ended: Tick,
+    /// What was decided.
+    pub outcome: Outcome,
+    /// How it ended.
+    pub end: End,
+}
+
+/// What an open span waits for.
+#[derive(Debug, Clone, Copy)]
+pub struct Wait {
+    /// The pending Interest, by its token.
+    pub token: [u8; TOKEN_LEN],
+    /// When its lifetime is over.
+    pub due: Tick,
+    /// Whether Data of longer names, which may come with another token, answer it.
+    pub can_be_prefix: bool,
+}
+
+/// How many there were.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SpanCounts {
+    /// Begun.
+    pub begun: u64,
+    /// Not recorded, for want of room or because of the rate.
+    pub left_out: u64,
+}
+
+/// The spans of one thread.
+#[derive(Debug)]
+pub struct Spans {
+    settings: SpanSettings,
+    rng: Rng,
+    /// Interests until the next one that begins a trace.
+    until_next: u64,
+    /// When what was begun is paid for by the rate.
+    paid: Tick,
+    open: Vec<(Span, Wait)>,
+    /// A bit for each token that an open span waits by.
+    marks: [u64; MARKS / 64],
+    /// Open spans that Data with any token may end.
+    wild: usize,
+    done: Vec<Span>,
+    counts: SpanCounts,
+}
+
+/// Word and bit of a token.
+#[inline]
+const fn mark(token: &[u8; TOKEN_LEN]) -> (usize, u64) {
+    let [_, _, _, slot, high, low] = *token;
+    let at = u16::from_be_bytes([slot ^ high, low]) as usize % MARKS;
+    (at / 64, 1 << (at % 64))
+}
+
+impl Spans {
+    /// Spans by these settings.
+    #[must_use]
+    pub fn new(settings: SpanSettings) -> Self {
+        let mut spans = Self {
+            settings,
+            rng: Rng::new(settings.seed),
+            until_next: 0,
+            paid: Tick::default(),
+            open: Vec::new(),
+            marks: [0; MARKS / 64],
+            wild: 0,
+            done: Vec::new(),
+            counts: SpanCounts::default(),
+        };
+        spans.draw();
+        spans
+    }
+
+    /// What was counted.
+    #[must_use]
+    pub const fn counts(&self) -> SpanCounts {
+        self.counts
+    }
+
+    /// Draws how many Interests pass until the next trace: as many as the next one, so that traffic
+    /// with a period is sampled as any other.
+    #[cold]
+    fn draw(&mut self) {
+        self.until_next = match u64::from(self.settings.sample) {
+            0 => u64::MAX,
+            sample => 1 + self.rng.below(2 * sample - 1),
+        };
+    }
+
+    /// Whether a packet is to be recorded; it is counted for the next time.
+    #[inline]
+    pub fn samples(&mut self, packet: &Packet) -> bool {
+        if packet.kind() != PacketKind::Interest {
+            return false;
+        }
+        self.until_next -= 1;
+        if self.until_next == 0 {
+            self.draw();
+            return true;
+        }
+        packet.lp.prefix_announcement.is_some()
+    }
+
+    /// Begins a span for an Interest that [`Self::samples`] chose: in the trace that it came with,
+    /// else in a new one. `None`: there is no room for it, or it is beyond the rate.
+    pub fn begin(&mut self, now: Tick, came: Option<TraceContext>) -> Option<TraceContext> {
+        if self.open.len() >= OPEN_MAX {
+            self.end_overdue(now);
+        }
+        let is_full = self.open.len() >= OPEN_MAX || self.open.len() + self.done.len() >= SPANS_MAX;
+        let each = Duration::from_secs(1) / self.settings.rate_max.max(1);
+        let paid = self.paid.max(now) + each;
+        if is_full || self.settings.rate_max == 0 || paid.since(now) > AHEAD {
+            self.counts.left_out += 1;
+            return None;
+        }
+        self.paid = paid;
+        self.counts.begun += 1;
+        let trace = came.map_or_else(|| self.number(), |context| context.trace);
+        Some(TraceContext { trace, span: self.rng.next_u64().max(1) })
+    }
+
+    fn number(&mut self) -> u128 {
+        let high = u128::from(self.rng.next_u64()) << 64;
+        high | u128::from(self.rng.next_u64().max(1))
+    }
+
+    /// The decision about the Interest of a span: it ends, or waits.
+    pub fn decided(&mut self, span: Span, wait: Option<Wait>) {
+        let Some(wait) = wait else { return self.done.push(span) };
+        let (word, bit) = mark(&wait.token);
+        self.marks[word] |= bit;
+        self.wild += usize::from(wait.can_be_prefix);
+        self.open.push((span, wait));
+    }
+
+    /// Whether a packet that was just taken in may have ended an open span.
+    #[inline]
+    #[must_use]
+    pub fn may_end(&self, packet: &Packet) -> bool {
+        if self.open.is_empty() || packet.kind() == PacketKind::Interest {
+            return false;
+        }
+        match <&[u8; TOKEN_LEN]>::try_from(&*packet.lp.pit_token) {
+            Ok(token) if self.wild == 0 => {
+                let (word, bit) = mark(token);
+                self.marks[word] & bit != 0
+            }
+            _ => true,
+        }
+    }
+
+    /// A packet was taken in that may have ended some: those end for which nobody `waits` any more.
+    pub fn answered(&mut self, now: Tick, packet: &Packet, waits: impl Fn(&[u8]) -> bool) {
+        let end = match packet.lp.nack {
+            Some(reason) => End::Nack(packet.face, reason),
+            None => End::Data(packet.face),
+        };
+        self.end_those(|_, wait| (!waits(&wait.token)).then_some((now, end)));
+    }
+
+    /// Takes what has ended.
+    pub fn take(&mut self, now: Tick, waits: impl Fn(&[u8]) -> bool) -> Vec<Span> {
+        self.end_overdue(now);
+        self.end_those(|_, wait| (!waits(&wait.token)).then_some((now, End::Ended)));
+        std::mem::take(&mut self.done)
+    }
+
+    fn end_overdue(&mut self, now: Tick) {
+        self.end_those(|_, wait| (wait.due <= now).then_some((wait.due, End::Unanswered)));
+    }
+
+    fn end_those(&mut self, how: impl Fn(&Span, &Wait) -> Option<(Tick, End)>) {
+        let before = self.open.len();
+        let mut at = 0;
+        while let Some((span, wait)) = self.open.get(at) {
+            let Some((ended, end)) = how(span, wait) else {
+                at += 1;
+                continue;
+            };
+            let (span, _) = self.open.swap_remove(at);
+            self.done.push(Span { ended, end, ..span });
+        }
+        if self.open.len() < before {
+            self.marks = [0; MARKS / 64];
+            self.wild = 0;
+            for (_, wait) in &self.open {
+                let (word, bit) = mark(&wait.token);
+                self.marks[word] |= bit;
+                self.wild += usize::from(wait.can_be_prefix);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
