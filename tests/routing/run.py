@@ -3,7 +3,7 @@
 
     tests/routing/run.py ONYM [CASE...] [--octets N]
 
-Cases: killed, moves, line, lan, names, hub, border; without any, all. Exit status 77: not root, or no `ip`.
+Cases: killed, moves, line, lan, names, hub, border, mtu; without any, all. Exit status 77: not root, or no `ip`.
 """
 
 import argparse
@@ -17,6 +17,7 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
+from mtu import mtu
 from net import PATIENCE, Net, Node, ip, took, until
 
 DEAD_S = 3
@@ -347,7 +348,7 @@ def border_tells(b: Node) -> None:
     until(lambda: neighbours(*of) == ["/far/c", "/far/d"], "it is back")
 
 
-CASES = {case.__name__: case for case in (killed, moves, line, lan, names, hub, border)}
+CASES = {case.__name__: case for case in (killed, moves, line, lan, names, hub, border, mtu)}
 
 
 def main() -> int:

@@ -38,6 +38,8 @@ pub struct LocalFace<F> {
     pub(crate) is_dirty: bool,
     /// In the list of faces whose link service has a timer.
     pub(crate) is_timed: bool,
+    /// Its transport sends no frame in IP fragments.
+    pub(crate) is_whole: bool,
     /// The driver was not told that the connection is made.
     pub(crate) is_connecting: bool,
     /// The transport takes no more; its descriptor is watched for room.
@@ -102,6 +104,7 @@ impl<F> LocalFace<F> {
             is_listed: false,
             is_dirty: false,
             is_timed: false,
+            is_whole: false,
             is_connecting: false,
             is_blocked: false,
             is_aside: false,

@@ -81,6 +81,8 @@ pub struct Io<F, P = Epoll> {
     pub(crate) ready: VecDeque<Slot>,
     pub(crate) dirty: Vec<Slot>,
     pub(crate) timed: Vec<Slot>,
+    /// No link service of theirs is due before.
+    pub(crate) timed_due: Tick,
     pub(crate) events: VecDeque<(Slot, FaceId, FaceEvent)>,
     pub(crate) is_running: bool,
 }
@@ -102,6 +104,7 @@ impl<F, P: Poller> Io<F, P> {
             ready: VecDeque::new(),
             dirty: Vec::new(),
             timed: Vec::new(),
+            timed_due: Tick::NEVER,
             events: VecDeque::new(),
             is_running: true,
         }
@@ -143,7 +146,7 @@ impl<F, P: Poller> Io<F, P> {
         face.queue = TxQueue::new(queue_bytes_max);
         face.is_stream = io.transport().is_reliable();
         (face.is_connecting, face.is_blocked) = (is_connecting, is_connecting);
-        face.is_muted = false;
+        (face.is_muted, face.is_whole) = (false, false);
         if std::mem::take(&mut face.is_aside) {
             // Put aside, it has its place in no list.
             face.is_listed = false;
@@ -500,10 +503,16 @@ impl<F, P: Poller> Io<F, P> {
 
     // ----- timers
 
-    /// Remembers that the link service of a face has something to do later.
-    pub(crate) fn note_timer(&mut self, slot: Slot) {
+    /// Remembers when the link service of a face has something to do: after a frame, a flush, a change
+    /// of its configuration.
+    pub fn note_timer(&mut self, slot: Slot) {
         let Some(face) = self.faces.get(slot) else { return };
-        if !face.is_timed && face.link.poll_timeout() != Tick::NEVER {
+        let due = face.link.poll_timeout();
+        if due == Tick::NEVER {
+            return;
+        }
+        self.timed_due = self.timed_due.min(due);
+        if !face.is_timed {
             face.is_timed = true;
             self.timed.push(slot);
         }
@@ -511,9 +520,7 @@ impl<F, P: Poller> Io<F, P> {
 
     /// When the next link service, listener or attempt is due.
     pub(crate) fn poll_timeout(&self) -> Tick {
-        let links = self.timed.iter().filter_map(|slot| self.faces.peek(*slot));
-        let links = links.map(|face| face.link.poll_timeout());
-        let doors = self.doors.iter().map(|door| door.paused);
-        links.chain(doors).min().unwrap_or(Tick::NEVER).min(self.attempts.poll_timeout())
+        let doors = self.doors.iter().map(|door| door.paused).min().unwrap_or(Tick::NEVER);
+        doors.min(self.timed_due).min(self.attempts.poll_timeout())
     }
 }

@@ -35,14 +35,37 @@ impl<F, P: Poller> Io<F, P> {
                 self.counters.frames_dropped += 1;
                 verdict.closes_stream().then_some(verdict.label())
             }
-            Received::Held | Received::Idle => None,
+            Received::Idle => {
+                self.note_timer(slot);
+                None
+            }
+            Received::Held => None,
         }
+    }
+
+    /// Has the transport do what the link service knows of the path: send no frame in IP fragments, or
+    /// send such again. What was queued before leaves as it would have, as far as the socket takes it.
+    fn settle_path(&mut self, slot: Slot) {
+        let Some(face) = self.faces.get(slot) else { return };
+        let is_whole = face.link.sends_whole();
+        if is_whole == face.is_whole && !face.link.wants_first_hop() {
+            return;
+        }
+        face.is_whole = is_whole;
+        self.flush(slot);
+        let Some(face) = self.faces.get(slot) else { return };
+        let first_hop = face.io.as_mut().and_then(|io| io.send_whole(is_whole));
+        face.link.set_first_hop(first_hop.unwrap_or(usize::MAX));
     }
 
     /// Does what is due of link services and listeners.
     pub(crate) fn timers<D: Driver<P, Face = F>>(&mut self, driver: &mut D) {
         self.listener_timers();
         let now = self.now;
+        if self.timed_due > now {
+            return;
+        }
+        self.timed_due = Tick::NEVER;
         let mut i = 0;
         while let Some(&slot) = self.timed.get(i) {
             let Some(face) = self.faces.get(slot) else {
@@ -50,7 +73,12 @@ impl<F, P: Poller> Io<F, P> {
                 continue;
             };
             if face.link.poll_timeout() <= now {
+                // What came may have changed the path as well as what did not come in time.
+                self.settle_path(slot);
+                let Some(face) = self.faces.get(slot) else { continue };
                 face.link.handle_timeout(now, &mut face.queue);
+                self.settle_path(slot);
+                let Some(face) = self.faces.get(slot) else { continue };
                 let id = face.id;
                 if !face.is_dirty && !face.is_blocked && !face.queue.is_empty() {
                     face.is_dirty = true;
@@ -62,11 +90,13 @@ impl<F, P: Poller> Io<F, P> {
                 }
             }
             let Some(face) = self.faces.get(slot) else { continue };
-            if face.link.poll_timeout() == Tick::NEVER {
+            let due = face.link.poll_timeout();
+            if due == Tick::NEVER {
                 face.is_timed = false;
                 self.timed.swap_remove(i);
                 continue;
             }
+            self.timed_due = self.timed_due.min(due);
             i += 1;
         }
     }

@@ -151,12 +151,13 @@ impl Pack {
 pub(crate) fn receive_error(e: io::Error) -> Result<Ready, FaceError> {
     match Errno::from_io_error(&e) {
         Some(Errno::AGAIN) => Ok(Ready::Idle),
+        // A router, or who plays one, says that something was too long for it: nothing to receive.
+        Some(Errno::MSGSIZE) => Ok(Ready::More),
         Some(
             Errno::CONNREFUSED
             | Errno::HOSTUNREACH
             | Errno::NETUNREACH
             | Errno::NETDOWN
-            | Errno::MSGSIZE
             | Errno::PROTO,
         ) => Err(FaceError::Unreachable(e)),
         _ => Err(FaceError::io("receiving datagrams", e)),

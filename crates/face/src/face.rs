@@ -164,6 +164,13 @@ pub trait Face: Send + fmt::Debug {
         true
     }
 
+    /// Lets no frame leave in IP fragments, or lets such leave again. The longest frame that the first
+    /// hop takes whole; `None` where there is no such choice.
+    fn send_whole(&mut self, whole: bool) -> Option<usize> {
+        let _ = whole;
+        None
+    }
+
     /// Octets that were handed to the transport and not sent or acknowledged yet.
     fn queue_octets(&self) -> usize {
         0

@@ -215,3 +215,61 @@ fn udp_frames_longer_than_the_path_takes_cross_as_fragments() {
     check(&mut a, &mut *b, 8800);
     check(&mut *b, &mut a, 1400);
 }
+
+/// Tells the end `a` that what it sent from and to these ports was too long for a router: 600 octets
+/// would fit. To be called inside of `b`, whose address it bears.
+fn forge_too_long(ports: u16) {
+    let (a, b) = ([10, 81, 0, 1], [10, 81, 0, 2]);
+    let mut message = vec![3, 4, 0, 0, 0, 0];
+    message.extend(600_u16.to_be_bytes());
+    message.extend([0x45, 0, 0x05, 0xDC, 0, 0, 0x40, 0, 64, 17, 0, 0]);
+    message.extend(a.into_iter().chain(b));
+    message.extend(
+        [ports.to_be_bytes(), ports.to_be_bytes(), 1480_u16.to_be_bytes(), [0, 0]].concat(),
+    );
+    let sum: u32 = message.chunks(2).map(|two| u32::from(two[0]) << 8 | u32::from(two[1])).sum();
+    let folded = (sum & 0xFFFF) + (sum >> 16);
+    let check = !u16::try_from((folded & 0xFFFF) + (folded >> 16)).unwrap();
+    message[2..4].copy_from_slice(&check.to_be_bytes());
+    let kind = Some(socket2::Protocol::ICMPV4);
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::RAW, kind).unwrap();
+    let to = std::net::SocketAddr::from((a, 0));
+    socket.send_to(&message, &to.into()).unwrap();
+}
+
+/// Waits until the kernel has an error for the face.
+fn await_error(face: &dyn Face) {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let (fd, time) = (face.fd(), Timespec { tv_sec: 10, tv_nsec: 0 });
+    let mut waits = [PollFd::new(&fd, PollFlags::empty())];
+    assert_eq!(poll(&mut waits, Some(&time)).unwrap(), 1, "no error came");
+    assert!(waits[0].revents().contains(PollFlags::ERR));
+}
+
+#[test]
+fn frames_leave_whole_where_asked_and_a_forged_word_about_their_length_loses_none() {
+    let Some(link) = Link::new() else { return };
+    let (options, port) = (UdpOptions::default(), 6363);
+    let at = [[10, 81, 0, 1], [10, 81, 0, 2]].map(|at| std::net::SocketAddr::from((at, port)));
+    let open = |end: usize| {
+        link.inside(end, |_| UdpFace::connect(Some(at[end]), at[1 - end], &options).unwrap())
+    };
+    let (mut a, mut b) = (open(0), open(1));
+    assert_eq!(a.send_whole(true), Some(1472));
+    check(&mut a, &mut b, 1472);
+    let mut queue = TxQueue::new(1 << 20);
+    queue.push(&frame(1, 1469), None).unwrap();
+    a.flush(&mut queue).unwrap();
+    assert_eq!(a.counters().out_too_long, 1, "4 + 1469 octets do not leave whole");
+    // Whether the face hears of it by receiving or by sending.
+    link.inside(1, |_| forge_too_long(port));
+    await_error(&a);
+    let mut pool = BufPool::new(CHUNK_LEN, 4);
+    a.receive(&mut pool, 8, &mut Vec::new()).unwrap();
+    link.inside(1, |_| forge_too_long(port));
+    await_error(&a);
+    check(&mut a, &mut b, 1472);
+    assert_eq!(a.counters().out_too_long, 1);
+    a.send_whole(false);
+    check(&mut a, &mut b, 8800);
+}

@@ -3,7 +3,7 @@
 use crate::feed::Feed;
 use onym_frame::{Buf, RxFrame, TxQueue};
 use onym_link::{
-    Link, LinkConfig, LpOut, Outbox, Outgoing, PacketKind, Payload, Received, Transmit,
+    Link, LinkConfig, LpOut, Outbox, Outgoing, PacketKind, PathMtu, Payload, Received, Transmit,
 };
 use onym_tables::pit::Token;
 use onym_tables::{FaceId, Tick};
@@ -18,6 +18,8 @@ const STEPS_MAX: usize = 200;
 const QUEUE_MAX: usize = 64 << 10;
 /// Frames that the path between the ends holds.
 const PATH_MAX: usize = 256;
+/// Octets that the first hop takes.
+const FIRST_HOP: usize = 1472;
 
 /// One end: a link service and its send queue.
 #[derive(Debug)]
@@ -71,6 +73,9 @@ impl End {
 
     fn timeout(&mut self, now: Tick) {
         self.link.handle_timeout(now, &mut self.queue);
+        if self.link.wants_first_hop() {
+            self.link.set_first_hop(FIRST_HOP);
+        }
         while self.link.next_given_up().is_some() {}
     }
 }
@@ -85,6 +90,7 @@ fn config(feed: &mut Feed<'_>) -> LinkConfig {
         local_fields: bits & 8 != 0,
         self_learning: bits & 16 == 0,
         first_sequence: if bits & 32 == 0 { 0 } else { u64::MAX - 1 },
+        path: if bits & 32 == 0 { PathMtu::Find } else { PathMtu::Answer },
         ..LinkConfig::datagram(mtu)
     };
     if bits & 64 != 0 {

@@ -1,5 +1,6 @@
 //! Options of a link service.
 
+use crate::PathMtu;
 use std::time::Duration;
 
 /// When to mark packets because the send queue stays long.
@@ -76,7 +77,10 @@ pub struct LinkConfig {
     pub services: bool,
     /// Take and send the contexts of traces with Interests; without it they are ignored and not sent.
     pub traces: bool,
-    /// First Sequence number of fragments; arbitrary, best different after each start.
+    /// What is done about the MTU of the path.
+    pub path: PathMtu,
+    /// First Sequence number of fragments, and what probes of the path begin with; arbitrary, best
+    /// different after each start.
     pub first_sequence: u64,
     /// Bounds of reassembly.
     pub reassembly_limits: ReassemblyLimits,
@@ -98,6 +102,7 @@ impl LinkConfig {
             self_learning: true,
             push: false,
             services: false,
+            path: PathMtu::Off,
             traces: false,
             first_sequence: 0,
             reassembly_limits: ReassemblyLimits::default(),
@@ -115,6 +120,7 @@ impl LinkConfig {
     /// A datagram face (UDP, Ethernet) with frames of at most `mtu` octets.
     #[must_use]
     pub fn datagram(mtu: usize) -> Self {
-        Self { mtu: Some(mtu), fragmentation: true, reassembly: true, ..Self::stream() }
+        let path = PathMtu::Answer;
+        Self { mtu: Some(mtu), fragmentation: true, reassembly: true, path, ..Self::stream() }
     }
 }

@@ -3,6 +3,7 @@
 mod config;
 mod congestion;
 mod packet;
+mod path;
 mod reassembly;
 mod reliability;
 mod rx;
@@ -16,6 +17,7 @@ pub use config::{CongestionConfig, LinkConfig, ReassemblyLimits, ReliabilityLimi
 pub use packet::{
     AppMessage, LpIn, LpOut, Outbox, Outgoing, Packet, PacketKind, Payload, Transmit,
 };
+pub use path::PathMtu;
 pub use reliability::ReliabilityCounters;
 pub use rx::glance;
 pub use verdict::FrameVerdict;
@@ -24,6 +26,7 @@ use congestion::Congestion;
 use onym_frame::{Buf, TxQueue};
 use onym_tables::Tick;
 use onym_wire::PACKET_LEN_MAX;
+use path::Path;
 use reassembly::Reassembler;
 use reliability::Reliability;
 use std::time::Duration;
@@ -37,7 +40,7 @@ pub enum Received {
     Packet(Packet),
     /// A fragment of a packet that is not complete yet.
     Held,
-    /// Acknowledgements only.
+    /// Acknowledgements only, or a word about the path's MTU.
     Idle,
     /// Nothing of use; the reason is counted. On a stream face the shell closes the face when
     /// [`FrameVerdict::closes_stream`] says so.
@@ -74,6 +77,8 @@ pub struct LinkCounters {
     pub over_mtu: u64,
     /// Packets not sent: the send queue was full.
     pub queue_full: u64,
+    /// The longest frame that was found to arrive; 0 while none is known. Not a count.
+    pub path_mtu: usize,
     /// Reliability.
     pub reliability: ReliabilityCounters,
 }
@@ -90,8 +95,11 @@ impl LinkCounters {
 #[derive(Debug)]
 pub struct Link {
     config: LinkConfig,
-    /// Longest frame that leaves, in octets.
+    /// Longest frame that leaves without a look at the path, in octets.
     frame_len_max: usize,
+    /// Longest frame that leaves, in octets.
+    limit: usize,
+    path: Option<Box<Path>>,
     /// Sequence of the next frame that carries one.
     sequence: u64,
     /// Octets in the socket, behind the send queue.
@@ -115,8 +123,11 @@ impl Link {
     #[must_use]
     pub fn new(config: LinkConfig) -> Self {
         let reliability = config.reliability.then(|| Reliability::new(config.reliability_limits));
-        Self {
-            frame_len_max: frame_len_max(&config),
+        let path = Path::new(config.path, frame_len_max(&config), config.first_sequence);
+        let mut link = Self {
+            frame_len_max: 0,
+            limit: 0,
+            path,
             sequence: config.first_sequence,
             socket_queue: 0,
             has_looked: false,
@@ -128,7 +139,9 @@ impl Link {
             acks: Vec::new(),
             counters: LinkCounters::default(),
             config,
-        }
+        };
+        link.settle_lengths();
+        link
     }
 
     /// The configuration in force.
@@ -140,7 +153,12 @@ impl Link {
     /// Changes the configuration of an open face. What reliability and reassembly hold stays,
     /// unless they are switched off or their bounds change.
     pub fn configure(&mut self, config: LinkConfig) {
-        self.frame_len_max = frame_len_max(&config);
+        match &mut self.path {
+            Some(path) => path.change(config.path, frame_len_max(&config)),
+            None => {
+                self.path = Path::new(config.path, frame_len_max(&config), config.first_sequence);
+            }
+        }
         if (!config.reliability || config.reliability_limits != self.config.reliability_limits)
             && let Some(old) = self.reliability.take()
         {
@@ -159,6 +177,35 @@ impl Link {
         self.reassembler.set_patience(Duration::ZERO);
         self.congestion = Congestion::default();
         self.config = config;
+        self.settle_lengths();
+    }
+
+    /// What is asked at each packet follows from the path.
+    fn settle_lengths(&mut self) {
+        let all = frame_len_max(&self.config);
+        let path = self.path.as_ref();
+        (self.frame_len_max, self.limit) = path.map_or((all, all), |p| (p.quick(), p.limit()));
+    }
+
+    /// Whether no frame may leave in IP fragments, because frames are as long as the path takes. Who
+    /// owns the face looks before and after each [`Self::handle_timeout`], and tells the first hop.
+    #[must_use]
+    pub fn sends_whole(&self) -> bool {
+        self.path.as_ref().is_some_and(|path| path.sends_whole())
+    }
+
+    /// Whether what the first hop takes is to be told, perhaps again.
+    #[must_use]
+    pub fn wants_first_hop(&self) -> bool {
+        self.path.as_ref().is_some_and(|path| path.asks_hop())
+    }
+
+    /// Tells the longest frame that the first hop takes, without end where nobody knows.
+    pub fn set_first_hop(&mut self, octets: usize) {
+        if let Some(path) = &mut self.path {
+            path.set_first_hop(octets);
+            self.settle_lengths();
+        }
     }
 
     /// Tells how many octets wait in the socket behind the send queue, for congestion marks.
@@ -183,7 +230,8 @@ impl Link {
     #[must_use]
     pub fn poll_timeout(&self) -> Tick {
         let reliability = self.reliability.as_ref().map_or(Tick::NEVER, |r| r.poll_timeout());
-        self.reassembler.poll_timeout().min(reliability)
+        let path = self.path.as_ref().map_or(Tick::NEVER, |p| p.poll_timeout());
+        self.reassembler.poll_timeout().min(reliability).min(path)
     }
 
     /// Does what is due: drops incomplete packets, sends again what was not acknowledged, sends
@@ -197,6 +245,21 @@ impl Link {
             self.send_lost(now, queue);
             self.send_idle(now, queue);
         }
+        self.handle_path(now, queue);
+    }
+
+    /// Answers the probes of the peer, and sends ours.
+    fn handle_path(&mut self, now: Tick, queue: &mut TxQueue) {
+        let Some(path) = self.path.as_mut().filter(|path| path.poll_timeout() <= now) else {
+            return;
+        };
+        let head = &mut self.head;
+        path.handle_timeout(now, self.counters.frames_out, |write| {
+            head.clear();
+            write(head);
+            queue.push(head, None).is_ok()
+        });
+        self.settle_lengths();
     }
 
     /// The next Interest that reliability gave up: the strategy should hear of it.
@@ -208,6 +271,7 @@ impl Link {
     #[must_use]
     pub fn counters(&self) -> LinkCounters {
         let mut counters = self.counters;
+        counters.path_mtu = self.path.as_ref().and_then(|path| path.found()).unwrap_or(0);
         counters.frag_timeout += self.reassembler.frag_timeout;
         counters.frag_evicted += self.reassembler.frag_evicted;
         if let Some(reliability) = &self.reliability {

@@ -9,7 +9,7 @@ use crate::{LpIn, Packet};
 use onym_frame::{Buf, RxFrame};
 use onym_tables::pit::Token;
 use onym_tables::{FaceId, Tick};
-use onym_wire::lp::{LpPacket, ServiceFields, token_and_packet};
+use onym_wire::lp::{LpPacket, PathField, ServiceFields, token_and_packet};
 use onym_wire::tlv::Malformed;
 use onym_wire::types::PacketType;
 use std::num::NonZeroU64;
@@ -69,7 +69,8 @@ impl Link {
         let packet = LpPacket::parse(&frame.bytes).map_err(refusal)?;
         let acks = self.receive_acks(now, &packet);
         let Some(fragment) = packet.fragment else {
-            return if acks { Ok(Received::Idle) } else { Err(FrameVerdict::LpEmpty) };
+            let any = self.receive_path(now, &frame.bytes) || acks;
+            return if any { Ok(Received::Idle) } else { Err(FrameVerdict::LpEmpty) };
         };
         self.receive_sequence(now, &packet)?;
         let told = match self.config.services {
@@ -87,6 +88,16 @@ impl Link {
         };
         let lp = checked(&self.config, lp, &bytes)?;
         Ok(Received::Packet(Packet { face, bytes, lp }))
+    }
+
+    /// Whether a frame without a packet says something of the path, to a face that listens to it.
+    fn receive_path(&mut self, now: Tick, frame: &[u8]) -> bool {
+        let (Some(path), Some(field)) = (&mut self.path, PathField::parse(frame)) else {
+            return false;
+        };
+        path.receive(now, field, frame.len());
+        self.settle_lengths();
+        true
     }
 
     /// The context of the trace of an Interest, where this face takes it.

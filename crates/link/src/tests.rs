@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 mod hostile;
+mod path;
 mod reliable;
 mod services;
 mod traces;

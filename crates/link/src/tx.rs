@@ -223,9 +223,9 @@ impl Link {
     ) -> Result<(), LinkUnsent> {
         let header = fields.header(mark, &self.config);
         let len = body.bytes.len();
-        let cut = match self.cut(header.fields_len(), len) {
+        let cut = match self.cut(now, header.fields_len(), len) {
             Some(cut) => cut,
-            None if fields.may_be_left_out() && len <= self.frame_len_max => {
+            None if fields.may_be_left_out() && len <= self.limit => {
                 self.counters.bare += 1;
                 return self.push_bare(body, queue);
             }
@@ -247,17 +247,24 @@ impl Link {
 
     /// How a packet of `len` octets with `fields_len` octets of fields is cut; `None` when it does
     /// not fit and may not be cut.
-    fn cut(&self, fields_len: usize, len: usize) -> Option<Cut> {
+    fn cut(&mut self, now: Tick, fields_len: usize, len: usize) -> Option<Cut> {
         let reliable = if self.reliability.is_some() { SEQUENCE_LEN + TX_SEQUENCE_LEN } else { 0 };
         let whole = frame_len(fields_len + reliable, len);
         if whole <= self.frame_len_max {
+            return Some(Cut { first: len, room: len, count: 1, overhead: whole - len });
+        }
+        if let Some(path) = &mut self.path {
+            path.note_long(now);
+            self.settle_lengths();
+        }
+        if whole <= self.limit {
             return Some(Cut { first: len, room: len, count: 1, overhead: whole - len });
         }
         if !self.config.fragmentation {
             return None;
         }
         let overhead = FRAGMENT_OVERHEAD + if reliable == 0 { 0 } else { TX_SEQUENCE_LEN };
-        let room = self.frame_len_max.checked_sub(overhead).filter(|room| *room > 0)?;
+        let room = self.limit.checked_sub(overhead).filter(|room| *room > 0)?;
         let first = room.checked_sub(fields_len).filter(|first| *first > 0)?;
         let count = 1 + (len - first.min(len)).div_ceil(room);
         let cut = Cut { first, room, count, overhead: overhead + fields_len };

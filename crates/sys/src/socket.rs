@@ -90,15 +90,49 @@ pub fn receive_fill(fd: impl AsFd) -> ReceiveFill {
 /// # Errors
 /// As `setsockopt`.
 pub fn allow_ip_fragments(fd: impl AsFd) -> io::Result<()> {
+    set_path_discovery(fd, libc::IP_PMTUDISC_DONT, libc::IPV6_PMTUDISC_DONT)
+}
+
+/// Lets no datagram leave in IP fragments, whatever the kernel takes for the path's MTU: who sends finds
+/// out itself what arrives.
+///
+/// # Errors
+/// As `setsockopt`.
+pub fn refuse_ip_fragments(fd: impl AsFd) -> io::Result<()> {
+    set_path_discovery(fd, libc::IP_PMTUDISC_PROBE, libc::IPV6_PMTUDISC_PROBE)
+}
+
+fn set_path_discovery(fd: impl AsFd, v4: libc::c_int, v6: libc::c_int) -> io::Result<()> {
     let fd = fd.as_fd().as_raw_fd();
     let set = |level, name, value: libc::c_int| {
         // SAFETY: the descriptor is open for the call; the value is one int that outlives it.
         unsafe { libc::setsockopt(fd, level, name, (&raw const value).cast(), 4) }
     };
-    let v4 = set(libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DONT);
-    let v6 = set(libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_DONT);
+    let v4 = set(libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, v4);
+    let v6 = set(libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, v6);
     // A socket is of one family, so one of the two is refused.
     if v4 < 0 && v6 < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// What the kernel takes for the MTU of the route of a connected socket, in octets with headers.
+///
+/// # Errors
+/// As `getsockopt`: the socket is not connected.
+pub fn route_mtu(fd: impl AsFd) -> io::Result<usize> {
+    let fd = fd.as_fd().as_raw_fd();
+    let get = |level, name| {
+        let mut value: libc::c_int = 0;
+        let mut len: libc::socklen_t = 4;
+        // SAFETY: the descriptor is open for the call; the value is one int, its length is told, and
+        // both outlive the call.
+        let rc =
+            unsafe { libc::getsockopt(fd, level, name, (&raw mut value).cast(), &raw mut len) };
+        if rc < 0 { Err(io::Error::last_os_error()) } else { Ok(value) }
+    };
+    // A socket is of one family, so one of the two is refused.
+    let mtu =
+        get(libc::IPPROTO_IP, libc::IP_MTU).or_else(|_| get(libc::IPPROTO_IPV6, libc::IPV6_MTU))?;
+    usize::try_from(mtu).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))
 }
 
 #[cfg(test)]

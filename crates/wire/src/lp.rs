@@ -2,12 +2,14 @@
 
 mod context;
 mod header;
+mod path;
 mod services;
 #[cfg(test)]
 mod tests;
 
 pub use context::TraceContext;
 pub use header::LpHeader;
+pub use path::PathField;
 pub use services::{SERVICE_NEXT_HOPS_MAX, ServiceFields};
 
 use crate::tlv::{self, Element, Malformed, Reader, take};

@@ -67,8 +67,12 @@ types! {
     LP_SERVICE_ORIGIN = 896,
     /// As [`LP_SERVICE_ORIGIN`].
     LP_SERVICE_NEXT_HOPS = 900,
+    /// Asks whether a frame as long as this one arrives (spec/registry.md).
+    LP_PATH_PROBE = 904,
+    /// Says that one did.
+    LP_PATH_ANSWER = 908,
     /// The trace and span that an Interest belongs to; others ignore it.
-    LP_TRACE_CONTEXT = 904,
+    LP_TRACE_CONTEXT = 912,
 
     SAFE_BAG = 128,
     ENCRYPTED_KEY = 129,

@@ -119,6 +119,16 @@ impl Face for UdpFace {
         Transport::Udp
     }
 
+    fn send_whole(&mut self, whole: bool) -> Option<usize> {
+        let set = match whole {
+            true => onym_sys::socket::refuse_ip_fragments(&self.socket),
+            false => onym_sys::socket::allow_ip_fragments(&self.socket),
+        };
+        set.ok()?;
+        let headers = if self.peer.is_ipv4() { 20 + 8 } else { 40 + 8 };
+        Some(onym_sys::socket::route_mtu(&self.socket).ok()?.saturating_sub(headers))
+    }
+
     fn queue_octets(&self) -> usize {
         onym_sys::socket::send_queue_octets(&self.socket)
     }

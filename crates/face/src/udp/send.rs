@@ -20,11 +20,15 @@ const SEGMENTED_MAX: usize = 65_000;
 pub(super) struct Offload {
     /// Longest segment that the route takes; 0 when segmented sends are off.
     segment_max: usize,
+    /// The last answer was that something is too long, for the first time. The system says so once after
+    /// an ICMP message, which anybody can forge, of whatever is sent next; where it is true it says so
+    /// again.
+    is_doubtful: bool,
 }
 
 impl Offload {
     pub(super) fn new(options: &UdpOptions) -> Self {
-        Self { segment_max: if options.offload { SEGMENTED_MAX } else { 0 } }
+        Self { segment_max: if options.offload { SEGMENTED_MAX } else { 0 }, is_doubtful: false }
     }
 }
 
@@ -44,7 +48,10 @@ pub(super) fn flush(
 ) -> Result<Flush, FaceError> {
     while !queue.is_empty() {
         match burst(fd, queue, *offload) {
-            Ok(frames) => queue.pop(frames),
+            Ok(frames) => {
+                offload.is_doubtful = false;
+                queue.pop(frames);
+            }
             Err((e, _)) if e.kind() == io::ErrorKind::WouldBlock => return Ok(Flush::Blocked),
             Err((e, segment_len)) => refused(&e, segment_len, queue, offload, counters)?,
         }
@@ -119,6 +126,12 @@ fn refused(
     counters: &mut Counters,
 ) -> Result<(), FaceError> {
     let errno = Errno::from_io_error(e);
+    if errno == Some(Errno::MSGSIZE) {
+        offload.is_doubtful = !offload.is_doubtful;
+        if offload.is_doubtful {
+            return Ok(());
+        }
+    }
     match errno {
         Some(Errno::INVAL | Errno::MSGSIZE) if segment_len > 0 => {
             // The route's MTU is below the segment: such frames go one by one from now on.

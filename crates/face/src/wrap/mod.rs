@@ -37,6 +37,9 @@ macro_rules! delegate {
         fn is_connecting(&self) -> bool {
             self.$inner.is_connecting()
         }
+        fn send_whole(&mut self, whole: bool) -> Option<usize> {
+            self.$inner.send_whole(whole)
+        }
         fn room_is_writable(&self) -> bool {
             self.$inner.room_is_writable()
         }

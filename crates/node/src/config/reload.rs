@@ -50,6 +50,7 @@ const NEW_FACES: &[&str] = &[
     "faces.congestion",
     "faces.queue_bytes_max",
     "faces.tcp.local",
+    "faces.udp.find_mtu",
     "faces.udp.mtu",
     "management.group",
     "reassembly",

@@ -19,6 +19,7 @@ use crate::mgmt::host::{
 use crate::mgmt::look::{DumpQuestion, Sight, TopQuestion};
 use onym_engine::clock::unix_ms;
 use onym_frame::Buf;
+use onym_link::PathMtu;
 use onym_tables::FaceId;
 use onym_tables::fib::NextHop;
 use onym_wire::faceuri::FaceUri;
@@ -113,6 +114,9 @@ impl Host for ManagementHost<'_> {
         if let Some(mtu) = props.mtu {
             let mtu = usize::try_from(mtu).unwrap_or(usize::MAX);
             record.mtu = Some(mtu.min(record.transport_mtu));
+            if record.path == PathMtu::Find {
+                record.path = PathMtu::Answer;
+            }
         }
         self.plane.face_changed(id);
         self.face(id).ok_or(FaceError::NoSuchFace)

@@ -154,6 +154,7 @@ impl Shards {
         for (id, owner) in self.owner_counters() {
             let sum = counters.entry(id).or_default();
             (sum.in_bytes, sum.out_bytes) = (owner.traffic.in_bytes, owner.traffic.out_bytes);
+            sum.path_mtu = Some(owner.link.path_mtu as u64).filter(|mtu| *mtu > 0);
         }
         counters
     }

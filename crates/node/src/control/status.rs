@@ -93,6 +93,7 @@ impl Survey<'_> {
                 out_nacks: total(|c| c.sent[2]),
                 in_bytes: links.in_bytes,
                 out_bytes: links.out_bytes,
+                path_mtu: None,
             },
             satisfied_interests: total(|c| c.satisfied_interests),
             unsatisfied_interests: total(|c| c.unsatisfied_interests),

@@ -48,6 +48,8 @@ pub struct FaceCounters {
     pub in_bytes: u64,
     /// Octets of the link layer sent.
     pub out_bytes: u64,
+    /// Longest frame that was found to arrive at the peer. Not a count.
+    pub path_mtu: Option<u64>,
 }
 
 /// One face as management shows it.

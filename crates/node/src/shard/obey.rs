@@ -57,8 +57,9 @@ impl Shard {
             FaceOrder::Open { opening, reply } => reply.send(self.open(io, *opening)),
             FaceOrder::Change { id, info, link, reply } => {
                 self.fw.face_add(id, info);
-                if let Some((_, face)) = io.faces.by_id(id) {
+                if let Some((slot, face)) = io.faces.by_id(id) {
                     face.link.configure(link);
+                    io.note_timer(slot);
                 }
                 reply.send(());
             }

@@ -127,6 +127,8 @@ const fn lp(typ: u32) -> Option<(&'static str, Kind)> {
         types::LP_PREFIX_ANNOUNCEMENT => ("PrefixAnnouncement", Kind::Content),
         types::LP_SERVICE_ORIGIN => ("ServiceOrigin", Kind::Octets),
         types::LP_SERVICE_NEXT_HOPS => ("ServiceNextHops", Kind::Octets),
+        types::LP_PATH_PROBE => ("PathProbe", Kind::Octets),
+        types::LP_PATH_ANSWER => ("PathAnswer", Kind::Octets),
         types::LP_TRACE_CONTEXT => ("TraceContext", Kind::Octets),
         _ => return None,
     })

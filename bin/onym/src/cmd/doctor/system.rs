@@ -81,8 +81,8 @@ fn mtu(config: &Config, interfaces: &[Interface]) -> Finding {
     }
     let whole = least - UDP_HEADERS;
     let note = format!(
-        "{list}; UDP frames of up to {frame} octets travel as IP fragments: faces.udp.mtu={whole} avoids \
-         them where a path loses packets"
+        "{list}; UDP frames of up to {frame} octets travel as IP fragments to peers that do not answer \
+         probes of the path: faces.udp.mtu={whole} avoids them where such a path loses packets"
     );
     Finding::ok(CHECK, note)
 }

@@ -151,8 +151,10 @@ pub struct Udp {
     /// Addresses where peers are accepted. Empty: no listener.
     pub listen: OneOrMany,
     /// Largest frame sent in one datagram, in octets, 64 to 8800; longer packets are fragmented.
-    /// 1452 avoids IP fragmentation on Ethernet.
     pub mtu: usize,
+    /// Whether faces to one peer find the longest frame that arrives there, once they send long packets
+    /// to a peer that answers their probes. Those whose own `mtu` was set do not.
+    pub find_mtu: bool,
     /// Multicast groups with their port, such as `224.0.23.170:56363` or `[ff02::1234]:56363`.
     /// Each makes one face per interface.
     pub multicast: OneOrMany,
@@ -172,6 +174,7 @@ impl Default for Udp {
         Self {
             listen: OneOrMany::of(&["0.0.0.0:6363", "[::]:6363"]),
             mtu: 8800,
+            find_mtu: true,
             multicast: OneOrMany::default(),
             multicast_interfaces: OneOrMany::default(),
             multicast_ad_hoc: false,

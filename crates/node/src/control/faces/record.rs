@@ -9,7 +9,7 @@ use onym_engine::ListenerId;
 use onym_face::{Face, Peer, Transport};
 use onym_forward::faces::FaceInfo;
 use onym_frame::RxFrame;
-use onym_link::{CongestionConfig, LinkConfig};
+use onym_link::{CongestionConfig, LinkConfig, PathMtu};
 use onym_tables::{FaceId, Tick};
 use onym_wire::mgmt::{
     FACE_CONGESTION_MARKING, FACE_LOCAL_FIELDS, FACE_RELIABILITY, LinkType, Persistency, Scope,
@@ -37,6 +37,8 @@ pub(crate) struct Record {
     pub(crate) congestion: CongestionConfig,
     /// Largest frame; none on streams.
     pub(crate) mtu: Option<usize>,
+    /// What is done about the MTU of its path, on UDP to one peer.
+    pub(crate) path: PathMtu,
     /// Largest frame that the transport takes.
     pub(crate) transport_mtu: usize,
     pub(crate) queue_bytes_max: usize,
@@ -171,6 +173,7 @@ impl Record {
                 threshold: usize::try_from(threshold).unwrap_or(usize::MAX),
             },
             mtu: (!transport.is_reliable()).then(|| asked.min(own_mtu)),
+            path: path_of(transport, props, defaults.udp.find_mtu),
             transport_mtu: own_mtu,
             queue_bytes_max: new.queue_bytes_max.unwrap_or(defaults.queue_bytes_max),
             up: new.io.is_some(),
@@ -223,7 +226,7 @@ impl Record {
             link_type: self.link_type,
             congestion_interval_ns: u64::try_from(self.congestion.base_interval.as_nanos()).ok(),
             congestion_threshold: Some(self.congestion.threshold as u64),
-            mtu: self.mtu.map(|m| m as u64),
+            mtu: self.mtu.map(|m| counters.path_mtu.unwrap_or(u64::MAX).min(m as u64)),
             flags: self.flags,
             up: self.up,
             counters,
@@ -272,8 +275,19 @@ impl Record {
             reassembly_limits: settings.reassembly(),
             traces: settings.shares_traces(self.scope, &self.remote),
             push: true,
+            path: self.path,
+            first_sequence: crate::control::random(),
             ..base
         }
+    }
+}
+
+/// What a face does about the MTU of its path: one that was told its MTU does not look for another.
+fn path_of(transport: Transport, props: &FaceProps, finds: bool) -> PathMtu {
+    match transport {
+        Transport::Udp if finds && props.mtu.is_none() => PathMtu::Find,
+        Transport::Udp => PathMtu::Answer,
+        _ => PathMtu::Off,
     }
 }
 
