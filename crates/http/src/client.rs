@@ -77,6 +77,8 @@ pub enum HttpError {
 pub struct Client {
     place: Place,
     token: Option<String>,
+    /// Where the token of now is.
+    token_file: Option<PathBuf>,
     timeout: Duration,
     /// The connection of the last request, where it is kept for the next one.
     kept: Option<Kept>,
@@ -100,7 +102,20 @@ impl Client {
     /// A client of `place` that gives up after `timeout`.
     #[must_use]
     pub fn new(place: Place, token: Option<String>, timeout: Duration) -> Self {
-        Self { place, token, timeout, kept: None }
+        Self { place, token, token_file: None, timeout, kept: None }
+    }
+
+    /// The same client with the token that stands in `file` at each request, for it is replaced from time to
+    /// time. While the file cannot be read, the token that was given holds.
+    #[must_use]
+    pub fn with_token_file(self, file: PathBuf) -> Self {
+        Self { token_file: Some(file), ..self }
+    }
+
+    fn token_now(&self) -> Option<String> {
+        let read = |file: &PathBuf| std::fs::read_to_string(file).ok();
+        let token = self.token_file.as_ref().and_then(read).map(|text| text.trim().to_owned());
+        token.filter(|token| !token.is_empty()).or_else(|| self.token.clone())
     }
 
     /// A client of `http://host:port`.
@@ -287,7 +302,7 @@ impl Client {
             Place::Unix(_) => "localhost",
         };
         let mut request = Request::builder().method(method).uri(path).header("host", host);
-        if let Some(token) = &self.token {
+        if let Some(token) = self.token_now() {
             request = request.header("authorization", format!("Bearer {token}"));
         }
         let octets = match body {
