@@ -10,6 +10,7 @@ pub mod keys;
 pub mod kind;
 mod near;
 pub mod network;
+pub mod operator;
 pub mod plan;
 pub mod policy;
 pub mod presets;

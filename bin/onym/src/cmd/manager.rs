@@ -17,6 +17,7 @@ use onym_manager::driver::{
     ProcessDriver, ProcessOptions, usable_cgroup,
 };
 use onym_manager::engine::{Candidate, Manager, Options, agree_mark};
+use onym_manager::operator::Operator;
 use onym_manager::rest;
 use onym_manager::store::{FileStore, Saved, Store as _};
 use std::net::SocketAddr;
@@ -24,6 +25,9 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+
+/// How often the objects of a cluster are looked at.
+const OPERATOR_LOOKS: Duration = Duration::from_secs(2);
 
 /// Run the manager of a network of services.
 ///
@@ -40,6 +44,7 @@ use std::time::Duration;
   onym manager --network nfd               # and a forwarder taken apart, clients at 6363
   onym manager --driver docker --binary target/static/onym
   onym manager --driver kubernetes --namespace onym --image registry.example/onym:0.1
+  onym manager --driver kubernetes --namespace onym --image registry.example/onym:0.1 --networks
   onym manager --listen 127.0.0.1:8081 --state ./state --watch-ms 200
   onym manager --allow-listen tcp4://0.0.0.0:6363 --allow-listen unix:///srv/ndn
   onym manager --listen 192.0.2.1:8080 --token-file token --tls-cert own.pem --tls-key own.key
@@ -106,6 +111,10 @@ struct Kubernetes {
     /// The image of the pods, whose entry point is `onym`; needed with --driver kubernetes.
     #[arg(long, value_name = "IMAGE")]
     image: Option<String>,
+    /// Run the network that an object of the kind Network in the namespace describes
+    /// (packaging/kubernetes).
+    #[arg(long, conflicts_with = "network")]
+    networks: bool,
 }
 
 /// What goes with --etcd.
@@ -222,6 +231,10 @@ async fn serve(args: &Args, state: &Path, token: Option<String>) -> Result<()> {
         )?;
         one_of_several(args, state, url).await?
     };
+    if let Some(operator) = operator(args)? {
+        let manager = manager.clone();
+        tokio::spawn(async move { operator.run(&manager).await });
+    }
     let url = format!("{}://{address}", args.serving.scheme());
     let access = match &own.token {
         _ if args.serving.is_mutual() => rest::Access::Certificate,
@@ -350,12 +363,28 @@ fn kubernetes(args: &Kubernetes, manager: String) -> Result<KubernetesDriver> {
             .next("give --image NAME; `make static` builds the binary for it")
             .into());
     };
-    let cluster = Cluster::find(args.kubeconfig.as_deref(), Duration::from_secs(30));
-    let cluster = cluster.map_err(|e| {
-        Failure::new(Exit::Usage, "no cluster is known").why(e).next("--kubeconfig FILE")
-    })?;
-    let namespace = args.namespace.clone();
+    let (cluster, namespace) = (cluster(args)?, args.namespace.clone());
     Ok(KubernetesDriver::new(KubernetesOptions { cluster, namespace, image, manager }))
+}
+
+fn cluster(args: &Kubernetes) -> Result<Cluster> {
+    let cluster = Cluster::find(args.kubeconfig.as_deref(), Duration::from_secs(30));
+    Ok(cluster.map_err(|e| {
+        Failure::new(Exit::Usage, "no cluster is known").why(e).next("--kubeconfig FILE")
+    })?)
+}
+
+/// What keeps the network as objects of the cluster say, where that was asked for.
+fn operator(args: &Args) -> Result<Option<Operator>> {
+    if !args.kubernetes.networks {
+        return Ok(None);
+    }
+    if !matches!(args.driver, Engine::Kubernetes) {
+        let failure = Failure::new(Exit::Usage, "--networks needs a cluster");
+        return Err(failure.next("add --driver kubernetes").into());
+    }
+    let namespace = args.kubernetes.namespace.clone();
+    Ok(Some(Operator::new(cluster(&args.kubernetes)?, namespace, OPERATOR_LOOKS)))
 }
 
 /// The mark of this state's services, made at the first start.

@@ -88,6 +88,7 @@ const CASES: &[(&str, &[&str])] = &[
     ("ls", &["/a"]),
     ("ls", &["/a", "--long"]),
     ("manager", &["--listen", "FILE"]),
+    ("manager", &["--driver", "kubernetes", "--image", "i", "--networks", "--kubeconfig", "FILE"]),
     ("net apply", &["FILE"]),
     ("net check", &["FILE"]),
     ("net deploy", &["a", "cs"]),

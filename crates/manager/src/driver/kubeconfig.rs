@@ -16,7 +16,7 @@ const IN_POD: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 /// An API server to ask.
 #[derive(Debug, Clone)]
 pub struct Cluster {
-    pub(super) client: Client,
+    pub(crate) client: Client,
     /// Where it is, for errors.
     pub(super) server: String,
 }
@@ -84,12 +84,15 @@ impl Cluster {
         let mut all = json!({"contexts": [], "clusters": [], "users": []});
         for file in there {
             let config = read(file)?;
-            if all["current-context"].is_null() {
-                all["current-context"] = config["current-context"].clone();
+            let context = &config["current-context"];
+            if all["current-context"].is_null() && *context != "" {
+                all["current-context"] = context.clone();
             }
             for list in ["contexts", "clusters", "users"] {
                 let more = config[list].as_array().cloned().unwrap_or_default();
-                all[list].as_array_mut().into_iter().for_each(|rows| rows.extend(more.clone()));
+                if let Some(rows) = all[list].as_array_mut() {
+                    rows.extend(more);
+                }
             }
         }
         Self::of_config(&all, timeout).map_err(|e| format!("KUBECONFIG: {e}"))
@@ -199,6 +202,7 @@ mod tests {
         let missing = without("server:", "certificate-authority: ca.crt, server:");
         assert!(missing.contains("ca.crt"), "{missing}");
     }
+
     #[test]
     fn of_what_several_files_say_the_first_holds() {
         let folder = tempfile::tempdir().unwrap();
@@ -213,7 +217,8 @@ mod tests {
         file("secret", " one\n");
         let absent = folder.path().join("absent");
         let time = Duration::from_secs(1);
-        let found = Cluster::of_files(&[absent.clone(), first, second], time).unwrap();
+        let empty = file("empty", "current-context: \"\"\nclusters: []\n");
+        let found = Cluster::of_files(&[absent.clone(), empty, first, second], time).unwrap();
         assert_eq!(found.server, "http://127.0.0.1:1");
         let none = Cluster::of_files(&[absent], time).unwrap_err();
         assert!(none.contains("none of these is there") && none.contains("absent"), "{none}");
