@@ -145,8 +145,8 @@ class Setup:
     def ndnts_certificates(self, *arguments, node):
         return Program(['node', HERE / 'ndnts/certificates.mjs', *arguments], node=node)
 
-    def ndnts_peer(self, *arguments, node):
-        return Program(['node', HERE / 'ndnts/peer.mjs', *arguments], node=node)
+    def ndnts_peer(self, *arguments, node, **environment):
+        return Program(['node', HERE / 'ndnts/peer.mjs', *arguments], node=node, **environment)
 
 
 class OnymNode:
@@ -355,6 +355,37 @@ def ndnts_fetches_what_onym_published_in_segments(setup):
             out = setup.folder / f'ndnts-{name}'
             said = setup.ndnts_peer('segments', '/onym/file', out, node=address).finish()
             expect('found by metadata' in said, said)
+            setup.same(out)
+
+
+def certified(folder, name):
+    """A certificate for this machine that `openssl` signs by itself, and its key."""
+    chain, key = folder / f'{name}.pem', folder / f'{name}.key'
+    Program(['openssl', *'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 3'.split(),
+             '-subj', f'/CN={name}', '-addext', 'subjectAltName=IP:127.0.0.1', '-out', chain, '-keyout', key]).finish()
+    return chain, key
+
+
+def ndnts_fetches_over_tls_by_the_certificate_of_now(setup):
+    shown = setup.folder / 'shown.pem', setup.folder / 'shown.key'
+    port = free_port()
+    settings = {'faces.websocket.tls_listen': f'["127.0.0.1:{port}"]',
+                'faces.websocket.tls_certificate': f'"{shown[0]}"', 'faces.websocket.tls_key': f'"{shown[1]}"'}
+    both = [certified(setup.folder, name) for name in ('before', 'after')]
+
+    def show(files):
+        for of, to in zip(files, shown):
+            shutil.copyfile(of, to)
+
+    show(both[0])
+    with setup.node(**settings) as node, Program([setup.onym, 'put', '/onym/file', setup.file, '--node', node.unix]) as put:
+        put.wait_for('/onym/file')
+        wait_until_served(setup, '/onym/file', node.unix)
+        for files in both:
+            show(files)
+            out = setup.folder / f'by-{files[0].name}'
+            setup.ndnts_peer('segments', '/onym/file', out, node=f'wss://127.0.0.1:{port}/',
+                             NODE_EXTRA_CA_CERTS=str(files[0])).finish()
             setup.same(out)
 
 
@@ -577,6 +608,7 @@ CASES = {
         (None, ndnts_registers_serves_and_fetches_over_the_unix_socket),
         (None, ndnts_registers_serves_and_fetches_over_websocket),
         (None, ndnts_fetches_what_onym_published_in_segments),
+        (None, ndnts_fetches_over_tls_by_the_certificate_of_now),
         (None, ndnts_manages_a_node),
         (None, ndnts_chats_with_onym_by_state_vector_sync),
         (None, ndnts_gets_a_certificate_from_our_authority),

@@ -3,11 +3,13 @@
 //! The protocol runs on one control thread (tokio); frames cross to the face by two bounded queues.
 //! This is not the fast path: each frame is copied.
 
+mod certificate;
 mod gate;
 mod link;
 mod task;
 mod unfinished;
 
+pub use certificate::Certificate;
 pub use gate::Gate;
 
 use crate::face::{Counters, Face, Flush, Ready, Transport};
@@ -206,7 +208,28 @@ impl WebSocketListener {
         Self::bind_with(address, gate, PING_EVERY)
     }
 
+    /// The same with TLS (`wss`), by the certificate of these files.
+    ///
+    /// # Errors
+    /// As [`Self::bind`].
+    pub fn bind_tls(
+        address: SocketAddr,
+        gate: Gate,
+        certificate: Arc<Certificate>,
+    ) -> Result<Self, FaceError> {
+        Self::open(address, gate, Some(certificate), PING_EVERY)
+    }
+
     fn bind_with(address: SocketAddr, gate: Gate, ping_every: Duration) -> Result<Self, FaceError> {
+        Self::open(address, gate, None, ping_every)
+    }
+
+    fn open(
+        address: SocketAddr,
+        gate: Gate,
+        certificate: Option<Arc<Certificate>>,
+        ping_every: Duration,
+    ) -> Result<Self, FaceError> {
         let runtime = task::runtime()?;
         let listening = |e| FaceError::io("listening for WebSocket connections", e);
         let socket: std::net::TcpListener = tcp::bound(address).map_err(listening)?.into();
@@ -222,6 +245,7 @@ impl WebSocketListener {
         };
         let door = Arc::new(task::Door {
             gate,
+            certificate,
             accepted: Arc::clone(&listener.accepted),
             waker: Arc::clone(&listener.waker),
             ping_every,

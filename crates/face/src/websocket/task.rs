@@ -1,5 +1,6 @@
 //! The control thread: handshakes, and one task per connection.
 
+use super::certificate::Certificate;
 use super::gate::{Ends, Gate};
 use super::link::Link;
 use super::unfinished::Unfinished;
@@ -14,6 +15,7 @@ use onym_wire::tlv::frame_len;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::Notify;
@@ -58,6 +60,8 @@ fn config() -> WebSocketConfig {
 /// What all connections to one listener share.
 pub(super) struct Door {
     pub(super) gate: Gate,
+    /// What is shown to those who connect by TLS, where all do.
+    pub(super) certificate: Option<Arc<Certificate>>,
     pub(super) accepted: Accepted,
     pub(super) waker: Arc<Waker>,
     pub(super) ping_every: Duration,
@@ -93,13 +97,9 @@ pub(super) async fn listen(socket: std::net::TcpListener, door: Arc<Door>, stop:
         let ticket = lock(&handshakes).ticket();
         let (door, places) = (Arc::clone(&door), Arc::clone(&handshakes));
         let task = tokio::spawn(async move {
-            let done = handshake(stream, &door.gate).await;
-            if !lock(&places).leave(ticket) {
-                return;
-            }
-            match done.and_then(|(socket, face)| Ok((socket, enqueue(face, &door)?))) {
-                Ok((socket, link)) => carry(socket, &link, door.ping_every).await,
-                Err(reason) => tracing::debug!(%reason, "a WebSocket handshake failed"),
+            let place = Place { handshakes: places, ticket };
+            if let Err(reason) = meet(stream, &door, place).await {
+                tracing::debug!(%reason, "a WebSocket handshake failed");
             }
         });
         // The task runs on this thread, so it has not ended yet.
@@ -109,16 +109,70 @@ pub(super) async fn listen(socket: std::net::TcpListener, door: Arc<Door>, stop:
     }
 }
 
-/// The server's half of a handshake.
-async fn handshake(
-    stream: TcpStream,
-    gate: &Gate,
-) -> Result<(WebSocketStream<TcpStream>, WebSocketFace), FaceError> {
+/// A handshake's place among those in progress, until it is done or fails.
+struct Place {
+    handshakes: Handshakes,
+    ticket: u64,
+}
+
+impl Place {
+    /// Whether it was still this one's.
+    fn leave(&self) -> bool {
+        lock(&self.handshakes).leave(self.ticket)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+/// A connection, from the handshake to the last packet.
+async fn meet(stream: TcpStream, door: &Door, place: Place) -> Result<(), FaceError> {
     let failed = |e| FaceError::io("accepting a WebSocket connection", e);
-    stream.set_nodelay(true).map_err(failed)?;
-    let local = stream.local_addr().map_err(failed)?;
-    let remote = stream.peer_addr().map_err(failed)?;
-    let ends = Ends { local, remote };
+    let ends = (|| {
+        stream.set_nodelay(true)?;
+        Ok(Ends { local: stream.local_addr()?, remote: stream.peer_addr()? })
+    })()
+    .map_err(failed)?;
+    let Some(certificate) = &door.certificate else {
+        return greet(stream, ends, door, place).await;
+    };
+    match timeout(HANDSHAKE_TIMEOUT, certificate.acceptor().accept(stream)).await {
+        Ok(Ok(stream)) => greet(stream, ends, door, place).await,
+        Ok(Err(error)) => Err(failed(error)),
+        Err(_) => Err(FaceError::Silent(HANDSHAKE_TIMEOUT.as_secs())),
+    }
+}
+
+/// The same from where octets can be exchanged.
+async fn greet<S: Stream>(
+    stream: S,
+    ends: Ends,
+    door: &Door,
+    place: Place,
+) -> Result<(), FaceError> {
+    let done = handshake(stream, ends, &door.gate).await;
+    if !place.leave() {
+        return Ok(());
+    }
+    let (socket, face) = done?;
+    let link = enqueue(face, door)?;
+    carry(socket, &link, door.ping_every).await;
+    Ok(())
+}
+
+/// What a WebSocket goes over.
+trait Stream: AsyncRead + AsyncWrite + Unpin {}
+impl<S: AsyncRead + AsyncWrite + Unpin> Stream for S {}
+
+/// The server's half of a handshake.
+async fn handshake<S: Stream>(
+    stream: S,
+    ends: Ends,
+    gate: &Gate,
+) -> Result<(WebSocketStream<S>, WebSocketFace), FaceError> {
     let mut scope = Scope::NonLocal;
     #[allow(clippy::result_large_err)] // The library wants this type.
     let admit = |request: &Request, response: Response| {
@@ -181,15 +235,15 @@ pub(super) async fn client(
 }
 
 /// Moves frames both ways until the connection or the face is over.
-async fn carry(mut socket: WebSocketStream<TcpStream>, link: &Link, ping_every: Duration) {
+async fn carry<S: Stream>(mut socket: WebSocketStream<S>, link: &Link, ping_every: Duration) {
     let why = run(&mut socket, link, ping_every).await;
     link.close(why);
     // The peer may be gone; what matters is that the TCP connection ends.
     let _ = timeout(Duration::from_secs(1), socket.close(None)).await;
 }
 
-async fn run(
-    socket: &mut WebSocketStream<TcpStream>,
+async fn run<S: Stream>(
+    socket: &mut WebSocketStream<S>,
     link: &Link,
     ping_every: Duration,
 ) -> FaceError {
@@ -254,7 +308,7 @@ fn take(link: &Link, message: Message) -> bool {
 }
 
 /// Sends what the face has queued.
-async fn send(socket: &mut WebSocketStream<TcpStream>, link: &Link) -> Result<(), Error> {
+async fn send<S: Stream>(socket: &mut WebSocketStream<S>, link: &Link) -> Result<(), Error> {
     loop {
         let frame = {
             let mut state = link.state();

@@ -132,3 +132,85 @@ fn connections_that_say_nothing_do_not_lock_others_out() {
     oldest.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     assert!(!matches!(std::io::Read::read(oldest, &mut [0; 1]), Ok(1..)));
 }
+
+/// Has `openssl` make a certificate for 127.0.0.1 in `folder`; its paths.
+fn certified(folder: &std::path::Path, name: &str) -> [std::path::PathBuf; 2] {
+    let [chain, key] = ["pem", "key"].map(|kind| folder.join(format!("{name}.{kind}")));
+    let made = std::process::Command::new("openssl")
+        .args("req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 3".split(' '))
+        .args(["-subj", &format!("/CN={name}"), "-addext", "subjectAltName=IP:127.0.0.1"])
+        .args(["-addext", "basicConstraints=critical,CA:FALSE"])
+        .arg("-out")
+        .arg(&chain)
+        .arg("-keyout")
+        .arg(&key)
+        .output()
+        .expect("openssl is needed");
+    assert!(made.status.success(), "{made:?}");
+    [chain, key]
+}
+
+/// Whether a client that trusts `authority` and no other gets through with a packet.
+fn reaches(address: SocketAddr, authority: &std::path::Path) -> bool {
+    use tokio_rustls::rustls::pki_types::pem::PemObject as _;
+    use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
+    use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto::aws_lc_rs::default_provider};
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_file(authority).unwrap()).unwrap();
+    let config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let connector = tokio_rustls::TlsConnector::from(Arc::new(config));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let stream = tokio::net::TcpStream::connect(address).await.unwrap();
+        let name = ServerName::try_from("127.0.0.1").unwrap();
+        let Ok(stream) = connector.connect(name, stream).await else { return false };
+        let url = format!("wss://{address}/");
+        let (mut socket, _) = tokio_tungstenite::client_async(url, stream).await.unwrap();
+        socket.send(Message::Binary(b"\x05\x01a"[..].into())).await.unwrap();
+        true
+    })
+}
+
+#[test]
+fn browsers_are_met_by_tls_with_the_certificate_that_is_in_the_files_now() {
+    let folder = tempfile::tempdir().unwrap();
+    let ([chain, key], other) = (certified(folder.path(), "one"), certified(folder.path(), "two"));
+    let first = folder.path().join("first.pem");
+    std::fs::copy(&chain, &first).unwrap();
+    let certificate = Certificate::load(&chain, &key).unwrap();
+    let at = "127.0.0.1:0".parse().unwrap();
+    let mut listener = WebSocketListener::bind_tls(at, local(), certificate).unwrap();
+    assert!(reaches(listener.address(), &first));
+    let mut face = accept(&mut listener);
+    let (mut pool, mut out) = (BufPool::new(CHUNK_LEN, 4), Vec::new());
+    until(|| {
+        face.receive(&mut pool, 8, &mut out).ok()?;
+        (!out.is_empty()).then_some(())
+    });
+    assert_eq!(&*out[0].bytes, b"\x05\x01a");
+    // Half a change: what was before is shown on.
+    std::fs::write(&key, "nothing of use").unwrap();
+    assert!(reaches(listener.address(), &first));
+    std::fs::copy(&other[0], &chain).unwrap();
+    std::fs::copy(&other[1], &key).unwrap();
+    assert!(!reaches(listener.address(), &first));
+    assert!(reaches(listener.address(), &other[0]));
+    // Who does not speak TLS is not heard, and those who say nothing lock nobody out.
+    let mut plain = std::net::TcpStream::connect(listener.address()).unwrap();
+    std::io::Write::write_all(&mut plain, b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    let mut said = Vec::new();
+    let _ = std::io::Read::read_to_end(&mut plain, &mut said);
+    assert!(!said.windows(4).any(|octets| octets == b"HTTP"), "{said:?}");
+    let connect = |_| std::net::TcpStream::connect(listener.address()).unwrap();
+    let silent: Vec<_> = (0..400).map(connect).collect();
+    let start = std::time::Instant::now();
+    assert!(reaches(listener.address(), &other[0]));
+    assert!(start.elapsed() < Duration::from_secs(8), "as long as a handshake may take");
+    drop(silent);
+    let error = Certificate::load(&folder.path().join("absent"), &key).unwrap_err();
+    assert!(error.to_string().contains("absent"), "{error}");
+}

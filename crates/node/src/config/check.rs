@@ -104,6 +104,17 @@ impl Config {
         check.addresses("faces.udp.listen", &faces.udp.listen)?;
         check.addresses("faces.tcp.listen", &faces.tcp.listen)?;
         check.addresses("faces.websocket.listen", &faces.websocket.listen)?;
+        let tls = &faces.websocket;
+        check.addresses("faces.websocket.tls_listen", &tls.tls_listen)?;
+        if !tls.tls_listen.0.is_empty() {
+            let allowed = "needed with tls_listen is a PEM file";
+            for (key, file) in [
+                ("faces.websocket.tls_certificate", &tls.tls_certificate),
+                ("faces.websocket.tls_key", &tls.tls_key),
+            ] {
+                check.that(file.is_some(), key, &"", allowed)?;
+            }
+        }
         for origin in &faces.websocket.origins.0 {
             let allowed = "allowed are loopback, any, null and scheme://host[:port], such as \
                            https://app.example";

@@ -3,11 +3,12 @@
 use crate::config::Config;
 use onym_face::ether::{EtherFace, EtherListener};
 use onym_face::udp::{Loopback, UdpListener, UdpMulticastFace};
-use onym_face::websocket::{Gate, WebSocketListener};
+use onym_face::websocket::{Certificate, Gate, WebSocketListener};
 use onym_face::{Face, FaceError, Listener, RingPolicy, UnixListener, tcp::TcpListener};
 use onym_sys::netdev::{self, Interface};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Addresses that the node listens at; ports asked for as 0 are known here.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -191,6 +192,23 @@ fn open_websocket(config: &Config, opened: &mut Opened) -> Result<(), String> {
                 opened.push(Box::new(listener));
             }
             Err(error) => refused("faces.websocket.listen", address, &error, opened)?,
+        }
+    }
+    let (Some(certificate), Some(key)) = (&keys.tls_certificate, &keys.tls_key) else {
+        return Ok(());
+    };
+    if keys.tls_listen.0.is_empty() {
+        return Ok(());
+    }
+    let certificate = Certificate::load(certificate, key)
+        .map_err(|e| format!("faces.websocket.tls_certificate, tls_key: {e}"))?;
+    for address in addresses(&keys.tls_listen) {
+        match WebSocketListener::bind_tls(address, gate.clone(), Arc::clone(&certificate)) {
+            Ok(listener) => {
+                opened.bound.websocket.push(listener.address());
+                opened.push(Box::new(listener));
+            }
+            Err(error) => refused("faces.websocket.tls_listen", address, &error, opened)?,
         }
     }
     Ok(())

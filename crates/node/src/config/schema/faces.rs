@@ -3,6 +3,7 @@
 use onym_wire::mgmt::Persistency;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
+use std::path::PathBuf;
 
 /// Faces and their listeners.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -209,6 +210,13 @@ impl Default for Tcp {
 pub struct WebSocket {
     /// Addresses where browsers are accepted. Empty: no listener.
     pub listen: OneOrMany,
+    /// The same with TLS (`wss`), as pages that came by HTTPS ask for. Empty: no listener.
+    pub tls_listen: OneOrMany,
+    /// The certificate shown there, with its chain, a PEM file. It is read again when it changes; what
+    /// cannot be used is logged, and the one before holds.
+    pub tls_certificate: Option<PathBuf>,
+    /// Its key, a PEM file.
+    pub tls_key: Option<PathBuf>,
     /// Pages that may connect, by their origin: `loopback` (pages of this machine), `any`, `null`
     /// (pages without an origin, such as files), or `scheme://host[:port]` as browsers write it.
     /// Programs that are no browsers send no origin and are not asked for one.
@@ -225,6 +233,9 @@ impl Default for WebSocket {
     fn default() -> Self {
         Self {
             listen: OneOrMany::of(&["0.0.0.0:9696", "[::]:9696"]),
+            tls_listen: OneOrMany::default(),
+            tls_certificate: None,
+            tls_key: None,
             origins: OneOrMany::of(&["loopback"]),
             hosts: OneOrMany::default(),
             local: false,
