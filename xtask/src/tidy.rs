@@ -86,6 +86,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "onym-engine",
             "onym-face",
             "onym-board",
+            "onym-store",
             "onym-http",
             "onym-etcd",
             "onym-metrics",

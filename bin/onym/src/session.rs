@@ -6,7 +6,7 @@ use crate::plain;
 use crate::stop::Stop;
 use anyhow::Context as _;
 use onym_client::blocking::{Client, Happened};
-use onym_client::{ClientOptions, Error, FetchError, NotRegistered, Notice, Unanswered};
+use onym_client::{ClientOptions, Error, FetchError, NotRegistered, Notice, Unanswered, mgmt};
 use onym_crypto::signer::Signer;
 use onym_crypto::store::KeyStore;
 use onym_wire::{NackReason, Name};
@@ -28,6 +28,13 @@ pub(crate) fn open_forever(cx: &Context) -> anyhow::Result<Client> {
 pub(crate) fn forever(cx: &Context) -> ClientOptions {
     let reconnect_for = Duration::MAX;
     ClientOptions { node: cx.node.clone(), reconnect_for, ..ClientOptions::default() }
+}
+
+/// What an Onym node says of itself beyond the management protocol (`/localhost/onym/status/node`).
+pub(crate) fn node_status(client: &mut Client) -> anyhow::Result<serde_json::Value> {
+    let name = "/localhost/onym/status/node".parse()?;
+    let content = mgmt::fetch_dataset(client, name).map_err(failure)?;
+    Ok(serde_json::from_slice(&content)?)
 }
 
 /// Answers until `stop` is set, and tells on standard error what becomes of the connection.

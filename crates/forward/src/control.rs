@@ -3,7 +3,7 @@
 use crate::choice::{ChoiceError, Choices};
 use crate::faces::{FaceCounters, FaceInfo, Faces};
 use crate::path::{decide, finalize};
-use crate::stage::{CacheStage, RouteStage, query_alone};
+use crate::stage::{CacheStage, RouteStage, query, query_alone};
 use crate::strategy::Strategy;
 use crate::trace::Gate;
 use crate::{Counters, Event, Forwarder, UnsolicitedPolicy};
@@ -320,6 +320,24 @@ impl Forwarder {
     /// [`ContentStore::may_have_under`] says whether to go on.
     pub fn cs_erase(&mut self, name: NameRef<'_>, limit: usize) -> usize {
         self.cache.store.erase(name.value(), limit.min(ERASE_MAX))
+    }
+
+    /// Whether an Interest is answered here, or waits with others for the same, so that nothing need be
+    /// looked for on a second level of the store.
+    pub fn is_at_hand(&mut self, now: Tick, interest: &Interest<'_>) -> bool {
+        let pending = &mut self.pending;
+        let hashes = NameHashes::new(&pending.key, interest.name.value(), 0);
+        let store = &mut self.cache.store;
+        if !store.config().serve || store.would_find(now, &query(interest, &hashes)) {
+            return true;
+        }
+        let found = pending.pit.look(&pending.key_of(interest, &hashes)).found;
+        found.is_some_and(|slot| !pending.pit.entry(slot).ins.is_empty())
+    }
+
+    /// Takes a packet of a second level into the store, fresh for so much longer.
+    pub fn cs_promote(&mut self, now: Tick, bytes: &Buf, fresh_ms: u64) {
+        self.cache.promote(now, &self.pending.key, bytes, fresh_ms);
     }
 
     /// The cached Data for an Interest (its whole element), as another shard asks for it.

@@ -44,7 +44,8 @@ impl Forwarder {
     #[must_use]
     pub fn new(config: Config) -> Self {
         let routes = Routes { fib: Fib::new(config.fib_entries_max) };
-        let cache = Cache { store: ContentStore::new(config.cs, &config.hash_key), watch: None };
+        let store = ContentStore::new(config.cs, &config.hash_key);
+        let cache = Cache { store, watch: None, offers: None };
         Self::with(config, routes, cache)
     }
 }
@@ -59,6 +60,12 @@ impl<R> Forwarder<R, Cache> {
     #[must_use]
     pub fn watched(&self) -> stage::WatchCounts {
         self.cache.watch.as_ref().map(|watch| watch.counts()).unwrap_or_default()
+    }
+
+    /// What a second level of the content store was offered.
+    #[must_use]
+    pub fn offered(&self) -> stage::OfferCounts {
+        self.cache.offers.as_ref().map(|offers| offers.counts()).unwrap_or_default()
     }
 }
 

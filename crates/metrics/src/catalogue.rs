@@ -74,6 +74,16 @@ catalogue! {
         "Lookups in the content store, by result (hit, miss).";
     CS_VERIFIED: Counter Count "onym_cs_verified_total" ["result"] on Node,
         "Data under prefixes of cs.verify, by result (held: handed to be verified; good, refused: what came of it; left_out: not kept, for want of room or time).";
+    CS_DISK_ENTRIES: Gauge Count "onym_cs_disk_entries" [] on Node,
+        "Data packets on the second level of the content store (cs.disk).";
+    CS_DISK_BYTES: Gauge Bytes "onym_cs_disk_bytes" [] on Node,
+        "Octets of its log on the disk.";
+    CS_DISK_TROUBLE: Gauge Count "onym_cs_disk_trouble" [] on Node,
+        "1 while it cannot be opened or written; `onym cs disk` says why.";
+    CS_DISK_LOOKUPS: Counter Count "onym_cs_disk_lookups_total" ["result"] on Node,
+        "Interests for what may be on it, by result (hit, miss; late: no answer in time; passed: too many waited, or it had been late).";
+    CS_DISK_PACKETS: Counter Count "onym_cs_disk_packets_total" ["what"] on Node,
+        "Data packets, by what became of them (offered: handed over to be written; left_out: not, for want of room; kept: written; refused: not written; gone: gave way to newer ones; damaged: found so, and not served).";
     FIB_ENTRIES: Gauge Count "onym_fib_entries" [] on Node Service,
         "FIB entries.";
     FIB_REGISTRATIONS: Counter Count "onym_fib_registrations_total" ["result"] on Service,

@@ -11,8 +11,8 @@ use tempfile as _;
 // What only the sources of the other crates name.
 use {
     onym_crypto as _, onym_etcd as _, onym_frame as _, onym_guard as _, onym_http as _,
-    onym_sys as _, onym_trust as _, onym_watch as _, redb as _, rustix as _, serde_json as _,
-    smallvec as _, tokio as _, tracing as _,
+    onym_store as _, onym_sys as _, onym_trust as _, onym_watch as _, redb as _, rustix as _,
+    serde_json as _, smallvec as _, tokio as _, tracing as _,
 };
 
 #[path = "../../engine/src/attempt.rs"]

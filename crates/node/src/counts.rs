@@ -89,6 +89,8 @@ pub struct ShardState {
     pub verify: onym_forward::stage::WatchCounts,
     /// Interests that were recorded on their way.
     pub spans: onym_watch::SpanCounts,
+    /// The second level of the content store; none without one.
+    pub disk: Option<crate::shard::DiskCounts>,
     /// Time spent not waiting, in nanoseconds.
     pub busy_ns: u64,
 }
@@ -157,6 +159,8 @@ pub struct Snapshot {
     pub verified: [u64; 2],
     /// What became of spans.
     pub exported: ExportCounts,
+    /// The second level of the content store; none without one.
+    pub disk: Option<onym_store::ShelfStats>,
 }
 
 /// How full a table is with two bounds, each given with what is used of it.
@@ -178,6 +182,21 @@ impl Snapshot {
     #[must_use]
     pub fn sum(&self, of: impl Fn(&ShardState) -> u64) -> u64 {
         self.shards.iter().map(of).sum()
+    }
+
+    /// What the shards counted of the second level of the content store.
+    #[must_use]
+    pub fn disk(&self) -> crate::shard::DiskCounts {
+        let mut sum = crate::shard::DiskCounts::default();
+        for counts in self.shards.iter().filter_map(|shard| shard.disk) {
+            sum.hits += counts.hits;
+            sum.misses += counts.misses;
+            sum.late += counts.late;
+            sum.passed += counts.passed;
+            sum.offers.offered += counts.offers.offered;
+            sum.offers.left_out += counts.offers.left_out;
+        }
+        sum
     }
 
     /// Packets dropped, by the word of the registry.

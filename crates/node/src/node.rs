@@ -5,6 +5,7 @@ use crate::control::open::{self, Bound};
 use crate::control::request::Request;
 use crate::control::{self, Control, REQUESTS_MAX};
 use crate::cross::direction;
+use crate::disk::{self, Disk};
 use crate::push::{self, PushEngine, PushOrder, PushPort, PushThread, Settings};
 use crate::remote::{FoundLinks, NodeError, Remote};
 use crate::shard::{
@@ -76,8 +77,9 @@ impl Node {
         let bells = (0..count).map(|_| Bell::new()).collect::<Result<Vec<_>, _>>();
         let bells = bells.map_err(system("making a shard"))?;
         let (push, sides) = push_half(&config, origin, clock, &bells, seeds[3])?;
-        let made = shards(&config, clock, &bells, &bell, seeds, sides)?;
+        let mut made = shards(&config, clock, &bells, &bell, seeds, sides)?;
         let mut threads = Vec::new();
+        let disk = made.disk(&config, origin, &mut threads)?;
         for (i, shard) in made.shards.into_iter().enumerate() {
             let run = move || shard.run();
             let name = format!("onym-shard-{i}");
@@ -108,6 +110,7 @@ impl Node {
             origin: origin.to_owned(),
             ports: made.ports,
             push,
+            disk,
             reports: made.reports,
             mailbox: inbox,
             exported: exporting.counts(),
@@ -150,6 +153,24 @@ struct Made {
     shards: Vec<ShardEngine>,
     ports: Vec<ShardPort>,
     reports: Vec<rtrb::Consumer<crate::shard::Report>>,
+}
+
+impl Made {
+    /// The second level of the content store, where the configuration asks for one.
+    fn disk(
+        &mut self,
+        config: &Config,
+        origin: &Path,
+        threads: &mut Vec<JoinHandle<()>>,
+    ) -> Result<Option<Disk>, NodeError> {
+        let (base, count) = (origin.parent().unwrap_or(Path::new(".")), self.shards.len());
+        let Some(disk) = disk::Prepared::of(&config.cs, base, count) else { return Ok(None) };
+        for shard in &mut self.shards {
+            disk.add_to(&mut shard.driver, &config.cs, count);
+        }
+        let started = disk.start(self.ports.clone(), threads);
+        started.map(Some).map_err(system("starting a thread"))
+    }
 }
 
 /// The shards with the rings between them.

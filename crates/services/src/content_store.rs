@@ -49,7 +49,11 @@ impl ContentCache {
     pub(crate) fn new(key: &HashKey) -> Self {
         let config = Config::default();
         Self {
-            cache: Cache { store: ContentStore::new(limits(&config), key), watch: None },
+            cache: Cache {
+                store: ContentStore::new(limits(&config), key),
+                watch: None,
+                offers: None,
+            },
             config,
             lookups: Lookups::default(),
             evicted: 0,

@@ -22,6 +22,8 @@ pub enum Change {
         owner: OwnerId,
         /// When it goes by itself, in milliseconds since the Unix epoch; 0 is never.
         expires_ms: u64,
+        /// When it came, which its freshness counts from; 0 is now.
+        arrived_ms: u64,
     },
     /// Forgets the packet of exactly this name.
     Delete {
@@ -43,7 +45,13 @@ impl Change {
     /// Keeps `packet` without end, as the local owner's.
     #[must_use]
     pub fn insert(packet: Vec<u8>) -> Self {
-        Self::Insert { packet, owner: OwnerId::LOCAL, expires_ms: 0 }
+        Self::arrived(packet, 0)
+    }
+
+    /// As [`Change::insert`], for a packet that came at `arrived_ms`; 0 is now.
+    #[must_use]
+    pub fn arrived(packet: Vec<u8>, arrived_ms: u64) -> Self {
+        Self::Insert { packet, owner: OwnerId::LOCAL, expires_ms: 0, arrived_ms }
     }
 
     /// Forgets the packet `name`, whoever it belongs to.

@@ -3,6 +3,7 @@
 mod change;
 mod disk;
 mod entry;
+mod filter;
 mod index;
 mod log;
 mod options;
@@ -11,6 +12,7 @@ mod reader;
 mod record;
 mod scan;
 mod shared;
+mod shelf;
 mod store;
 mod tally;
 mod writer;
@@ -18,12 +20,14 @@ mod writer;
 pub use change::{Change, Done, OwnerId, Refused};
 pub use disk::{Disk, DiskFile, Folder};
 pub use entry::Entry;
+pub use filter::Filter;
 pub use index::Note;
 pub use options::{Bounds, Options};
 pub use reader::{Listed, Reader};
+pub use shelf::{Found, Shelf, ShelfGauge, ShelfOptions, ShelfStats};
 pub use store::Store;
 pub use tally::{Stats, Usage};
-pub use writer::{Recovery, Scrubbed, Writer};
+pub use writer::{Gone, Recovery, Scrubbed, Writer};
 
 /// Why a store cannot be opened or read.
 #[derive(Debug, thiserror::Error)]

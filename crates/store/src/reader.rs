@@ -110,25 +110,37 @@ impl Reader {
     /// # Errors
     /// [`Error::Index`] and [`Error::Disk`]; a damaged packet is none.
     pub fn find(&mut self, now_ms: u64, interest: &Interest<'_>) -> Result<Option<Buf>, Error> {
-        let name = interest.name;
-        if let Some(digest) = interest.implicit_digest() {
-            let found = self.get(now_ms, name.drop_last(1))?;
-            return Ok(found.filter(|packet| implicit_digest(packet) == *digest));
-        }
+        Ok(self.find_entry(now_ms, interest)?.map(|(packet, _)| packet))
+    }
+
+    /// As [`Reader::find`], with what the index says about the packet.
+    ///
+    /// # Errors
+    /// Those of [`Reader::find`].
+    pub fn find_entry(
+        &mut self,
+        now_ms: u64,
+        interest: &Interest<'_>,
+    ) -> Result<Option<(Buf, Entry)>, Error> {
+        let digest = interest.implicit_digest();
+        let asked = if digest.is_some() { interest.name.drop_last(1) } else { interest.name };
         for _ in 0..2 {
             let found = match (interest.can_be_prefix, interest.must_be_fresh) {
-                (false, _) => self
-                    .exact(name)?
-                    .map(|entry| (name.to_name(), entry))
-                    .filter(|(_, entry)| !interest.must_be_fresh || entry.is_fresh(now_ms)),
-                (true, false) => self.newest(now_ms, name)?,
-                (true, true) => self.freshest(now_ms, name)?,
+                (true, false) if digest.is_none() => self.newest(now_ms, asked)?,
+                (true, true) if digest.is_none() => self.freshest(now_ms, asked)?,
+                (_, must_be_fresh) => self
+                    .exact(asked)?
+                    .filter(|entry| !must_be_fresh || entry.is_fresh(now_ms))
+                    .map(|entry| (asked.to_name(), entry)),
             };
             let Some((name, entry)) = found.filter(|(_, e)| !e.is_expired(now_ms)) else {
                 return Ok(None);
             };
             match self.load(name.as_ref(), &entry)? {
-                Ok(packet) => return Ok(packet),
+                Ok(packet) => {
+                    let wanted = |p: &Buf| digest.is_none_or(|d| implicit_digest(p) == *d);
+                    return Ok(packet.filter(wanted).map(|packet| (packet, entry)));
+                }
                 Err(Moved) => self.view = None,
             }
         }

@@ -7,7 +7,7 @@ use crate::index::Note;
 use crate::options::Options;
 use crate::reader::Reader;
 use crate::tally::Stats;
-use crate::writer::{Recovery, Scrubbed, Writer};
+use crate::writer::{Gone, Recovery, Scrubbed, Writer};
 use onym_crypto::edge::unix_now_ms;
 use onym_wire::name::{Name, NameRef};
 use std::sync::Arc;
@@ -66,6 +66,24 @@ impl Store {
     /// Those of [`Writer::open`].
     pub fn open(disk: impl Disk + 'static, options: Options) -> Result<Self, Error> {
         let (writer, recovery) = Writer::open(Arc::new(disk), options, unix_now_ms())?;
+        Self::start(writer, recovery, options)
+    }
+
+    /// As [`Store::open`], and what is oldest gives way ([`Writer::give_way`]).
+    ///
+    /// # Errors
+    /// Those of [`Writer::open`].
+    pub fn open_ring(
+        disk: impl Disk + 'static,
+        options: Options,
+        gone: Gone,
+    ) -> Result<Self, Error> {
+        let (mut writer, recovery) = Writer::open(Arc::new(disk), options, unix_now_ms())?;
+        writer.give_way(gone);
+        Self::start(writer, recovery, options)
+    }
+
+    fn start(writer: Writer, recovery: Recovery, options: Options) -> Result<Self, Error> {
         let (jobs, queue) = sync_channel(options.queue_groups.max(1));
         let shared = writer.shared();
         let reader = ReaderOf(Box::new(move || Reader::new(Arc::clone(&shared))));
@@ -128,6 +146,11 @@ impl Store {
         }));
         self.jobs.send(job).map_err(|_| Error::Closed)?;
         hear.recv().map_err(|_| Error::Closed)
+    }
+
+    /// Has the thread that writes do something, when it comes to it; not when its queue is full.
+    pub(crate) fn later(&self, ask: impl FnOnce(&mut Writer) + Send + 'static) {
+        let _ = self.jobs.try_send(Job::With(Box::new(ask)));
     }
 
     /// The owner called `name`, which is remembered.

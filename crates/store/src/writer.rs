@@ -3,9 +3,11 @@
 mod apply;
 mod compact;
 mod recover;
+mod ring;
 
 pub use compact::Scrubbed;
 pub use recover::Recovery;
+pub use ring::Gone;
 
 use crate::Error;
 use crate::change::OwnerId;
@@ -43,6 +45,8 @@ pub struct Writer {
     compaction: Option<Compaction>,
     buffer: Vec<u8>,
     trouble: Option<String>,
+    /// Who hears what goes; what is oldest gives way then.
+    gone: Option<Gone>,
 }
 
 /// A group of changes that is being made.

@@ -64,6 +64,7 @@ fn an_owner_replaces_and_deletes_its_own_packets_only_and_has_a_quota() {
         packet: packet(name, content),
         owner,
         expires_ms: 0,
+        arrived_ms: 0,
     };
     assert_eq!(one(&mut writer, 0, by(alice, "/x", b"1")), Ok(Done::New));
     assert_eq!(one(&mut writer, 0, by(bob, "/x", b"2")), Err(Refused::NotYours));
@@ -135,7 +136,12 @@ fn what_expires_is_gone_at_its_time_and_its_room_is_free() {
     let disk = FaultyDisk::new(6);
     let mut writer = open(&disk, Options::default());
     let packet = packet("/a", b"x");
-    one(&mut writer, 0, Change::Insert { packet, owner: OwnerId(0), expires_ms: 100 }).unwrap();
+    one(
+        &mut writer,
+        0,
+        Change::Insert { packet, owner: OwnerId(0), expires_ms: 100, arrived_ms: 0 },
+    )
+    .unwrap();
     assert!(find(&writer, 99, "/a", false, false).is_some());
     assert_eq!(find(&writer, 100, "/a", false, false), None);
     assert_eq!(find(&writer, 100, "/a", true, false), None);

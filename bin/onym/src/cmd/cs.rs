@@ -3,6 +3,7 @@
 use crate::cmd::face::{Switch, flags_and_mask};
 use crate::cmd::kernel;
 use crate::exit::{Exit, Failure};
+use crate::human;
 use crate::node_words as words;
 use crate::output::Context;
 use crate::session;
@@ -10,12 +11,14 @@ use clap::Subcommand;
 use onym_client::mgmt;
 use onym_wire::Name;
 use onym_wire::mgmt::{CS_ADMIT, CS_SERVE, ControlParameters, CsInfo};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// Show, configure and empty the content store.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   onym cs info
+  onym cs disk
   onym cs config --capacity 100000
   onym cs config --admit off --serve off
   onym cs erase /example")]
@@ -32,6 +35,9 @@ enum Command {
     /// Show capacity, entries, hits and misses.
     #[command(after_help = "Example:\n  onym cs info --json")]
     Info,
+    /// Show the second level of the content store, on a disk (cs.disk of the configuration).
+    #[command(after_help = "Example:\n  onym cs disk --json")]
+    Disk,
     /// Change the content store until the node restarts.
     #[command(after_help = "Example:\n  onym cs config --capacity 100000")]
     Config {
@@ -77,6 +83,27 @@ impl Shown {
     }
 }
 
+/// The second level, as the node tells it.
+#[derive(Debug, Serialize, Deserialize)]
+struct Disk {
+    folder: String,
+    packets: u64,
+    packets_max: u64,
+    bytes: u64,
+    bytes_max: u64,
+    hits: u64,
+    misses: u64,
+    late: u64,
+    passed: u64,
+    offered: u64,
+    left_out: u64,
+    kept: u64,
+    refused: u64,
+    gone: u64,
+    damaged: u64,
+    trouble: Option<String>,
+}
+
 #[derive(Debug, Serialize)]
 struct Config {
     capacity: Option<u64>,
@@ -98,6 +125,18 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
             let mut client = session::open(cx)?;
             let info = mgmt::cs_info(&mut client).map_err(session::failure)?;
             cx.print(&Shown::of(&info), info_text)
+        }
+        Command::Disk => {
+            let mut client = session::open(cx)?;
+            let node = session::node_status(&mut client)?;
+            let disk = node.get("cs").and_then(|cs| cs.get("disk")).unwrap_or(&Value::Null);
+            if disk.is_null() {
+                return Err(Failure::new(Exit::NotFound, "the content store has no second level")
+                    .next("set cs.disk.folder in the configuration of the node, and restart it")
+                    .into());
+            }
+            let disk: Disk = serde_json::from_value(disk.clone())?;
+            cx.print(&disk, disk_text)
         }
         Command::Config { capacity, admit, serve } => {
             let (flags, mask) = flags_and_mask(&[(admit, CS_ADMIT), (serve, CS_SERVE)]);
@@ -130,6 +169,7 @@ fn on_kernel(command: Option<Command>, cx: &Context) -> anyhow::Result<()> {
     let on = |switch: Option<Switch>| switch.map(|s| s == Switch::On);
     match command.unwrap_or(Command::Info) {
         Command::Info => kernel::cs_info(cx),
+        Command::Disk => Err(Failure::new(Exit::Usage, "the kernel stack has no disk").into()),
         Command::Config { capacity, admit, serve } => {
             kernel::cs_config(cx, capacity, on(admit), on(serve))
         }
@@ -140,6 +180,31 @@ fn on_kernel(command: Option<Command>, cx: &Context) -> anyhow::Result<()> {
 fn flags_text(flags: &[&str]) -> String {
     let word = |flag| if flags.contains(&flag) { "on" } else { "off" };
     format!("admit {}, serve {}", word("admit"), word("serve"))
+}
+
+fn disk_text(disk: &Disk) -> String {
+    let Disk { packets, packets_max, bytes, bytes_max, hits, misses, .. } = disk;
+    let mut text = format!(
+        "folder    {}\npackets   {packets} of {packets_max}\nsize      {} of {}\n\
+         hits      {hits}\nmisses    {misses} ({} late, {} passed)\n\
+         written   {} of {} offered ({} left out, {} refused)\n\
+         gone      {}\ndamaged   {}",
+        disk.folder,
+        human::bytes(*bytes),
+        human::bytes(*bytes_max),
+        disk.late,
+        disk.passed,
+        disk.kept,
+        disk.offered,
+        disk.left_out,
+        disk.refused,
+        disk.gone,
+        disk.damaged,
+    );
+    if let Some(trouble) = &disk.trouble {
+        text.push_str(&format!("\ntrouble   {trouble}"));
+    }
+    text
 }
 
 pub(crate) fn info_text(info: &Shown) -> String {

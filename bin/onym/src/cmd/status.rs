@@ -7,7 +7,6 @@ use crate::session;
 use onym_client::blocking::Client;
 use onym_client::mgmt;
 use onym_wire::mgmt::ForwarderStatus;
-use onym_wire::name::Name;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -77,7 +76,7 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     let general = mgmt::status(&mut client).map_err(session::failure)?;
     let content_store = mgmt::cs_info(&mut client).map_err(session::failure)?;
     let ours = general.nfd_version.starts_with("onym");
-    let node = if ours { Some(own_status(&mut client)?) } else { None };
+    let node = if ours { Some(session::node_status(&mut client)?) } else { None };
     let report = Report {
         general: general_of(general),
         content_store: cs::Shown::of(&content_store),
@@ -85,13 +84,6 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
         rest: if args.all { Some(rest(&mut client).map_err(session::failure)?) } else { None },
     };
     cx.print(&report, text)
-}
-
-/// `/localhost/onym/status/node`.
-fn own_status(client: &mut Client) -> anyhow::Result<Value> {
-    let name: Name = "/localhost/onym/status/node".parse()?;
-    let content = mgmt::fetch_dataset(client, name).map_err(session::failure)?;
-    Ok(serde_json::from_slice(&content)?)
 }
 
 fn rest(client: &mut Client) -> Result<Rest, onym_client::Error> {

@@ -46,6 +46,7 @@ const CASES: &[(&str, &[&str])] = &[
     ("chat", &["/a", "--as", "/nobody"]),
     ("check-config", &["FILE"]),
     ("cs config", &["--capacity", "7"]),
+    ("cs disk", &[]),
     ("cs erase", &["/a"]),
     ("cs info", &[]),
     ("cp", &["/a", "out"]),

@@ -58,6 +58,10 @@ pub(crate) fn json() -> Value {
         "network": HOSTILE, "driver": HOSTILE, "settled": false, "steps": list, "changed": true,
         "took_ms": 1, "functions": { HOSTILE: { "kind": HOSTILE, "state": HOSTILE } },
         "registered": { HOSTILE: list }, "text": HOSTILE, "kind": HOSTILE,
+        "cs": { "disk": { "folder": HOSTILE, "packets": 1, "packets_max": 1, "bytes": 1,
+            "bytes_max": 1, "hits": 1, "misses": 1, "late": 1, "passed": 1, "offered": 1,
+            "left_out": 1, "kept": 1, "refused": 1, "gone": 1, "damaged": 1,
+            "trouble": HOSTILE } },
     })
 }
 

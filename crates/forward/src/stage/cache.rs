@@ -1,7 +1,9 @@
 //! The cache stage: a content store, or none.
 
+use super::offers::{Came, Offers};
 use super::{Arrival, Held, Watch};
-use onym_tables::cs::{Body, ContentStore, Inserted, Query};
+use onym_frame::Buf;
+use onym_tables::cs::{Body, ContentStore, Demand, Inserted, Query};
 use onym_tables::hash::NameHashes;
 use onym_tables::{HashKey, Tick};
 use onym_wire::data::Data;
@@ -59,11 +61,16 @@ pub struct Cache {
     pub store: ContentStore,
     /// Whose Data are verified before they are kept.
     pub watch: Option<Box<Watch>>,
+    /// What a second level of the store is offered, where there is one.
+    pub offers: Option<Box<Offers>>,
 }
 
 impl CacheStage for Cache {
     #[inline(always)]
     fn find(&mut self, now: Tick, query: &Query<'_>) -> Option<Body<'_>> {
+        if self.offers.is_some() {
+            return self.find_noting(now, query);
+        }
         self.store.find(now, query)
     }
 
@@ -121,7 +128,12 @@ impl CacheStage for Cache {
             return Inserted::Refused;
         }
         let name = data.name.value();
-        self.store.insert(now, &packet.bytes, name, hash, data.freshness_ms, demand)
+        let (bytes, fresh_ms) = (&packet.bytes, data.freshness_ms);
+        let demand = match &mut self.offers {
+            Some(offers) => offers.came(&Came { bytes, data, hash, fresh_ms, demand }),
+            None => demand,
+        };
+        self.store.insert(now, bytes, name, hash, fresh_ms, demand)
     }
 }
 
@@ -143,9 +155,41 @@ impl Cache {
             let name = data.name.value();
             // It was as fresh as it is when it came.
             let aged_ms = now.0.saturating_sub(held.since.0) / 1_000_000;
-            let freshness_ms = data.freshness_ms.saturating_sub(aged_ms);
-            self.store.insert(now, &held.bytes, name, held.hash, freshness_ms, held.demand);
+            let fresh_ms = data.freshness_ms.saturating_sub(aged_ms);
+            let (bytes, hash, demand) = (&held.bytes, held.hash, held.demand);
+            let demand = match &mut self.offers {
+                Some(offers) => offers.came(&Came { bytes, data: &data, hash, fresh_ms, demand }),
+                None => demand,
+            };
+            self.store.insert(now, bytes, name, hash, fresh_ms, demand);
         }
+    }
+
+    /// Whether somebody is to be handed Data: to verify them, or to keep them on a second level.
+    #[inline(always)]
+    #[must_use]
+    pub fn hands_out(&self) -> bool {
+        self.watch.is_some() || self.offers.is_some()
+    }
+
+    /// As [`CacheStage::find`]; what is found for the first time is offered.
+    #[cold]
+    fn find_noting(&mut self, now: Tick, query: &Query<'_>) -> Option<Body<'_>> {
+        let found = self.store.find_noting(now, query)?;
+        if found.is_first
+            && let Some(offers) = &mut self.offers
+        {
+            let fresh_ms = found.fresh_until.0.saturating_sub(now.0) / 1_000_000;
+            offers.was_asked_again(found.body.bytes(), fresh_ms);
+        }
+        Some(found.body)
+    }
+
+    /// A packet of the second level is wanted: it is kept here as long as others are.
+    pub fn promote(&mut self, now: Tick, key: &HashKey, bytes: &Buf, fresh_ms: u64) {
+        let Ok(data) = Data::parse(bytes) else { return };
+        let name = data.name.value();
+        self.store.insert(now, bytes, name, key.name(name), fresh_ms, Demand::Noted);
     }
 }
 

@@ -12,6 +12,7 @@
 
 mod arrival;
 mod cache;
+mod offers;
 mod pending;
 mod routes;
 pub mod rules;
@@ -20,6 +21,7 @@ mod watch;
 
 pub use arrival::Arrival;
 pub use cache::{Cache, CacheStage, NoCache, query, query_alone};
+pub use offers::{OFFERS_MAX, Offer, OfferCounts, Offers};
 pub use pending::{Pending, Waiting};
 pub use routes::{Handed, Hops, RouteStage, Routes, Target, Upstreams, first_delegation};
 pub use strategies::Strategies;

@@ -117,6 +117,16 @@ impl Pending {
         if hint.is_empty() { 0 } else { super::rules::hint_key(&self.key, &self.regions, hint) }
     }
 
+    /// What an Interest is found by.
+    pub(crate) fn key_of<'a>(&self, interest: &Interest<'a>, hashes: &NameHashes) -> Key<'a> {
+        Key {
+            can_be_prefix: interest.can_be_prefix,
+            must_be_fresh: interest.must_be_fresh,
+            hint: self.hint_of(interest),
+            ..Key::new(interest.name.value(), hashes)
+        }
+    }
+
     /// The face from which the latest Interest of `slot` came, and its Nonce.
     pub(crate) fn latest_downstream(&self, slot: u32) -> Option<(FaceId, u32)> {
         self.pit.entry(slot).ins.iter().max_by_key(|r| r.expiry).map(|r| (r.face, r.nonce))
@@ -139,15 +149,8 @@ impl Pending {
         interest: &Interest<'_>,
         downstreams: Vec<InRecord>,
     ) -> Option<bool> {
-        let name = interest.name.value();
-        let hashes = NameHashes::new(&self.key, name, 0);
-        let hint = self.hint_of(interest);
-        let key = Key {
-            can_be_prefix: interest.can_be_prefix,
-            must_be_fresh: interest.must_be_fresh,
-            hint,
-            ..Key::new(name, &hashes)
-        };
+        let hashes = NameHashes::new(&self.key, interest.name.value(), 0);
+        let key = self.key_of(interest, &hashes);
         let look = self.pit.look(&key);
         let slot = match look.found {
             Some(slot) => slot,

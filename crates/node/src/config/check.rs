@@ -157,6 +157,16 @@ impl Config {
         check.between("pit.entries_max", self.pit.entries_max, 64, 1 << 26)?;
         check.between("pit.bytes_max", self.pit.bytes_max, 1 << 16, 1 << 40)?;
         check.between("cs.packets_max", self.cs.packets_max, 0, 1 << 26)?;
+        let disk = &self.cs.disk;
+        let number = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
+        check.between("cs.disk.bytes_max", number(disk.bytes_max), 16 << 20, 1 << 44)?;
+        check.between("cs.disk.packets_max", number(disk.packets_max), 1024, 1 << 28)?;
+        check.between("cs.disk.wait_ms", number(disk.wait_ms), 1, 4000)?;
+        check.between("cs.disk.prefixes", disk.prefixes.len(), 0, 64)?;
+        for prefix in &disk.prefixes {
+            let allowed = "allowed are prefixes that begin with `/`";
+            check.that(crate::names::parses(prefix), "cs.disk.prefixes", prefix, allowed)?;
+        }
         check.between("fib.routes_max", self.fib.routes_max, 16, 1 << 26)?;
         check.between("tables.dead_nonces_max", self.tables.dead_nonces_max, 1024, 1 << 26)?;
         check.between("reassembly.partial_max", self.reassembly.partial_max, 1, 65_536)?;

@@ -18,7 +18,9 @@ pub use faces::{
     Congestion, Ether, Faces, Fault, Framing, OneOrMany, Shm, StaticFace, Tcp, Udp, Unix, WebSocket,
 };
 pub use gateway::{Gateway, GatewayMap};
-pub use limits::{Cs, CsPolicy, CsVerify, Fib, Forward, Pit, Reassembly, Tables, Unsolicited};
+pub use limits::{
+    Cs, CsDisk, CsPolicy, CsVerify, Fib, Forward, Pit, Reassembly, Tables, Unsolicited,
+};
 use onym_guard::Settings;
 pub use push::{Push, PushLink, PushRole, PushScheme, PushStages};
 pub use routing::{Routing, RoutingArea, RoutingExport, RoutingNeighbour, RoutingSummary};

@@ -183,7 +183,11 @@ impl Host for ManagementHost<'_> {
 
     fn cs_erase(&mut self, name: NameRef<'_>, count: u64) -> (u64, bool) {
         let erased = self.plane.shards.cs_erase(name, count);
-        (erased.count, erased.more)
+        let Some(disk) = &self.plane.disk else { return (erased.count, erased.more) };
+        // A packet may be on both levels, and is one packet; what is left on one comes back to the other.
+        let limit = usize::try_from(count).unwrap_or(usize::MAX);
+        let (on_disk, more) = disk.erase(name, limit);
+        (erased.count.max(on_disk as u64), erased.more || more)
     }
 
     fn strategy_set(

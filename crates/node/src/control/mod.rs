@@ -45,6 +45,7 @@ mod viewers;
 pub(crate) use shards::{cs_config, unsolicited};
 
 use crate::config::Config;
+use crate::disk::Disk;
 use crate::exported::Exported;
 use crate::log::LogControl;
 use crate::mgmt::Management;
@@ -113,6 +114,8 @@ pub(crate) struct Parts {
     pub(crate) origin: PathBuf,
     pub(crate) ports: Vec<ShardPort>,
     pub(crate) push: Option<PushPort>,
+    /// The second level of the content store, where there is one.
+    pub(crate) disk: Option<Disk>,
     pub(crate) reports: Vec<Consumer<Report>>,
     pub(crate) mailbox: Mailbox<Request, Waker>,
     pub(crate) exported: Arc<Exported>,
@@ -143,6 +146,7 @@ impl Control {
             listeners: Listeners::default(),
             dialer: dial::Dialer::default(),
             shards: Shards::new(parts.ports),
+            disk: parts.disk,
             push: parts.push.map(PushHalf::new),
             settings,
             watches: viewers::Watches::new(random()),

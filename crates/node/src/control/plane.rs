@@ -12,6 +12,7 @@ use super::settings::Settings;
 use super::shards::Shards;
 use super::target::Target;
 use super::viewers::Watches;
+use crate::disk::Disk;
 use crate::exported::Exported;
 use crate::mgmt::FaceEvent as Event;
 use crate::mgmt::host::{FaceCounters, FaceError, FaceView, Ticket};
@@ -46,6 +47,8 @@ pub(super) struct Plane {
     pub(super) start_ms: u64,
     pub(super) settings: Settings,
     pub(super) shards: Shards,
+    /// The second level of the content store, where there is one.
+    pub(super) disk: Option<Disk>,
     pub(super) faces: Faces,
     pub(super) listeners: Listeners,
     pub(super) dialer: Dialer,

@@ -3,7 +3,9 @@
 use super::Io;
 use super::listeners;
 use super::plane::Plane;
+use crate::config::CsDisk;
 use crate::counts::{LinkSums, ShardState, Snapshot, fullness};
+use crate::disk::Disk;
 use crate::mgmt::host::{FaceCounters, NodeView};
 use onym_engine::clock::unix_ms;
 use onym_forward::verdict::{Counters, Verdict};
@@ -57,6 +59,7 @@ impl Survey<'_> {
             trust: Vec::new(),
             verified: self.plane.verified,
             exported: self.plane.exported.counts(),
+            disk: self.plane.disk.as_ref().map(Disk::stats),
         }
     }
 
@@ -136,6 +139,7 @@ impl Survey<'_> {
                 "bytes": snapshot.sum(|s| s.cs_bytes),
                 "hits": snapshot.sum(|s| s.counters.cs_hits),
                 "misses": snapshot.sum(|s| s.counters.cs_misses),
+                "disk": disk(&snapshot, &config.cs.disk),
             },
             "fib": { "entries": view.fib_entries, "routes_max": config.fib.routes_max },
             "rib": { "routes": self.plane.routes.len(), "routes_max": config.tables.rib_routes_max },
@@ -159,4 +163,27 @@ impl Survey<'_> {
         })
         .to_string()
     }
+}
+
+/// The second level of the content store; null without one.
+fn disk(snapshot: &Snapshot, config: &CsDisk) -> Value {
+    let (Some(stats), counts) = (&snapshot.disk, snapshot.disk()) else { return Value::Null };
+    json!({
+        "folder": config.folder,
+        "packets": stats.packets,
+        "packets_max": config.packets_max,
+        "bytes": stats.octets,
+        "bytes_max": config.bytes_max,
+        "hits": counts.hits,
+        "misses": counts.misses,
+        "late": counts.late,
+        "passed": counts.passed,
+        "offered": counts.offers.offered,
+        "left_out": counts.offers.left_out,
+        "kept": stats.kept,
+        "refused": stats.refused,
+        "gone": stats.gone,
+        "damaged": stats.damaged,
+        "trouble": stats.trouble,
+    })
 }

@@ -7,6 +7,7 @@ use onym_forward::verdict::Verdict;
 use onym_guard::Status;
 use onym_link::PacketKind;
 use onym_metrics::{Metric, Page, Source, catalogue as m};
+use onym_store::ShelfStats;
 use std::fmt;
 use std::sync::Arc;
 
@@ -177,9 +178,40 @@ fn tables(page: &mut Page<'_>, s: &Snapshot) -> fmt::Result {
     page.single(&m::CS_FULL, s.cs_full)?;
     let (hits, misses) = (s.sum(|s| s.counters.cs_hits), s.sum(|s| s.counters.cs_misses));
     words(page, &m::CS_LOOKUPS, &[("hit", hits), ("miss", misses)])?;
+    disk(page, s, &s.disk.clone().unwrap_or_default())?;
     // Every shard has the whole FIB.
     page.single(&m::FIB_ENTRIES, s.shards.first().map_or(0, |s| s.fib_entries))?;
     page.single(&m::RIB_ROUTES, s.rib_routes)
+}
+
+/// The second level of the content store; nothing was counted of it where there is none.
+fn disk(page: &mut Page<'_>, s: &Snapshot, stats: &ShelfStats) -> fmt::Result {
+    let counts = s.disk();
+    page.single(&m::CS_DISK_ENTRIES, stats.packets)?;
+    page.single(&m::CS_DISK_BYTES, stats.octets)?;
+    page.single(&m::CS_DISK_TROUBLE, u64::from(stats.trouble.is_some()))?;
+    words(
+        page,
+        &m::CS_DISK_LOOKUPS,
+        &[
+            ("hit", counts.hits),
+            ("miss", counts.misses),
+            ("late", counts.late),
+            ("passed", counts.passed),
+        ],
+    )?;
+    words(
+        page,
+        &m::CS_DISK_PACKETS,
+        &[
+            ("offered", counts.offers.offered),
+            ("left_out", counts.offers.left_out),
+            ("kept", stats.kept),
+            ("refused", stats.refused),
+            ("gone", stats.gone),
+            ("damaged", stats.damaged),
+        ],
+    )
 }
 
 fn push(page: &mut Page<'_>, push: &PushCounts) -> fmt::Result {

@@ -38,12 +38,14 @@ impl Driver for Shard {
 
     fn poll_timeout(&self) -> Tick {
         let push = self.push.as_ref().and_then(|push| push.fib.next_timeout());
-        let next = [self.fw.poll_timeout(), push, Some(self.paused.poll_timeout())];
+        let disk = self.disk.as_ref().map(|disk| disk.poll_timeout());
+        let next = [self.fw.poll_timeout(), push, Some(self.paused.poll_timeout()), disk];
         next.into_iter().flatten().min().unwrap_or(Tick::NEVER)
     }
 
     fn handle_timeout(&mut self, io: &mut Io) {
         self.end_pauses(io);
+        self.end_waits(io.now);
         self.fw.handle_timeout(io.now, &mut self.out);
         self.send_out(io);
         self.say_reached(io);

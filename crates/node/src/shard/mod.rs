@@ -9,6 +9,7 @@ mod app;
 mod apps;
 mod choose;
 mod credit;
+mod disk;
 mod drive;
 mod fan;
 mod hold;
@@ -30,6 +31,8 @@ mod watch_order;
 pub(crate) use app::AppSide;
 pub(crate) use apps::About;
 pub(crate) use choose::Chooser;
+pub use disk::DiskCounts;
+pub(crate) use disk::{DiskAnswer, DiskJob, DiskSide, KEEPING_MAX, WAITING_MAX};
 pub(crate) use hold::{HOLD_AT, Hold};
 pub(crate) use order::{FaceOrder, Opening, Order, Route, ShardPort, TableOrder, ask_all};
 pub use push::PushDropped;
@@ -172,6 +175,8 @@ pub(crate) struct Shard {
     pub(crate) push_dropped: PushDropped,
     /// What viewers are shown, and Interests recorded on their way; none without either.
     watch: Option<Box<Watch>>,
+    /// The second level of the content store, where there is one.
+    disk: Option<Box<DiskSide>>,
 }
 
 impl std::fmt::Debug for Shard {
@@ -224,6 +229,7 @@ impl Shard {
             push: parts.push,
             push_dropped: PushDropped::default(),
             watch: parts.spans.map(watch_for),
+            disk: None,
         }
     }
 
@@ -260,6 +266,7 @@ impl Shard {
     pub(crate) fn is_drained(&self, io: &Io) -> bool {
         let sent = self.to.iter().flatten().all(ToPeer::is_empty);
         let pushed = self.push.as_ref().is_none_or(PushSide::is_drained);
-        io.is_drained() && sent && pushed && self.from.iter().flatten().all(|p| !p.waits())
+        let read = self.disk.as_ref().is_none_or(|disk| disk.is_idle());
+        io.is_drained() && sent && pushed && read && self.from.iter().flatten().all(|p| !p.waits())
     }
 }

@@ -39,6 +39,7 @@ impl Shard {
             Order::State { reply } => reply.send(self.state(io)),
             Order::PushState { reply } => reply.send(self.push_state()),
             Order::Watch(order) => self.obey_watch(io.now, order),
+            Order::Disk(answers) => self.disk_answered(io, answers),
             Order::IsDrained { reply } => reply.send(self.is_drained(io)),
             Order::Stop => io.stop(),
         }
@@ -222,6 +223,7 @@ impl Shard {
                 .and_then(|w| w.spans.as_ref())
                 .map(|s| s.counts())
                 .unwrap_or_default(),
+            disk: self.disk_counts(),
             busy_ns: io.load.busy_ns(),
         }
     }

@@ -1,6 +1,6 @@
 //! Orders of other threads to a shard: a typed protocol, executed between two rounds.
 
-use super::{PushState, WatchOrder};
+use super::{DiskAnswer, PushState, WatchOrder};
 use crate::counts::ShardState;
 use onym_engine::mailbox::PATIENCE;
 use onym_engine::{Answer, OwnerCounters, Port, Reply};
@@ -120,6 +120,8 @@ pub(crate) enum Order {
     PushState { reply: Reply<PushState> },
     /// About what viewers are shown.
     Watch(WatchOrder),
+    /// What the disk has for Interests that wait for it.
+    Disk(Vec<DiskAnswer>),
     /// Whether every send queue is empty and nothing crosses.
     IsDrained { reply: Reply<bool> },
     /// The shard ends after this round.

@@ -13,7 +13,7 @@ impl Shard {
     #[inline(always)]
     pub(super) fn accept(&mut self, now: Tick, packet: Packet) -> Option<Verdict> {
         if self.is_alone() {
-            return Some(self.forward(now, packet));
+            return self.forward(now, packet);
         }
         match self.chooser.way(&packet, &self.wanted) {
             Some(way) if way.shard != self.index => {
@@ -21,7 +21,7 @@ impl Shard {
                 None
             }
             Some(way) => self.arrive(now, way.leg, packet),
-            None => Some(self.forward(now, packet)),
+            None => self.forward(now, packet),
         }
     }
 
@@ -44,7 +44,7 @@ impl Shard {
                         self.cross(home, Leg::Home, packet);
                         None
                     }
-                    None => Some(self.forward(now, packet)),
+                    None => self.forward(now, packet),
                 }
             }
             Leg::Discovery(home) => {
@@ -62,13 +62,23 @@ impl Shard {
                 self.watch_taken(now, &packet, verdict);
                 verdict
             }
-            Leg::Home | Leg::Probe => Some(self.forward(now, packet)),
+            Leg::Home | Leg::Probe => self.forward(now, packet),
         }
     }
 
-    /// A packet that is here to stay goes through the forwarder.
+    /// A packet that is here to stay goes through the forwarder, unless it waits for the disk.
     #[inline(always)]
-    fn forward(&mut self, now: Tick, packet: Packet) -> Verdict {
+    fn forward(&mut self, now: Tick, packet: Packet) -> Option<Verdict> {
+        if self.disk.is_some() {
+            let packet = self.wait_for_disk(now, packet)?;
+            return Some(self.forward_at_once(now, packet));
+        }
+        Some(self.forward_at_once(now, packet))
+    }
+
+    /// A packet goes through the forwarder.
+    #[inline(always)]
+    pub(super) fn forward_at_once(&mut self, now: Tick, packet: Packet) -> Verdict {
         if self.is_watched() {
             return self.forward_watched(now, packet);
         }
@@ -97,8 +107,9 @@ impl Shard {
         for event in self.fw.take_events() {
             self.report(Report::Forwarder(event));
         }
-        if self.fw.cache_mut().watch.is_some() {
+        if self.fw.cache_mut().hands_out() {
             self.hand_out();
+            self.hand_to_disk();
         }
         // Before anything leaves: an answer must not find the old state.
         if self.index == 0

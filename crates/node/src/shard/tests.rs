@@ -1,5 +1,6 @@
 //! A shard stepped by hand, without its thread.
 
+mod disk;
 mod local;
 
 use super::*;

@@ -121,7 +121,9 @@ fn take(
         let mut changes = Vec::with_capacity(group.len());
         for packet in group {
             match owner_of(&packet, &store, rule, &mut owners) {
-                Ok(owner) => changes.push(Change::Insert { packet, owner, expires_ms: 0 }),
+                Ok(owner) => {
+                    changes.push(Change::Insert { packet, owner, expires_ms: 0, arrived_ms: 0 })
+                }
                 Err(why) => {
                     counters.refused.fetch_add(1, Ordering::Relaxed);
                     tracing::debug!(%why, "bulk-refused");

@@ -77,7 +77,8 @@ impl Repo {
         self.ask(number, &object, fetching)?;
         let owner = running.owner;
         let ready = fetching.take_ready().into_iter();
-        let ready = ready.map(|packet| Change::Insert { packet, owner, expires_ms: 0 });
+        let ready =
+            ready.map(|packet| Change::Insert { packet, owner, expires_ms: 0, arrived_ms: 0 });
         running.held.extend(ready);
         if !running.held.is_empty() {
             let changes = std::mem::take(&mut running.held);

@@ -26,6 +26,13 @@ pub(super) fn owner_note(id: u16, name: NameRef<'_>) -> Change {
     Change::Note { key, value: Some(name.value().to_vec()) }
 }
 
+/// When a packet came and when it goes.
+#[derive(Debug, Clone, Copy)]
+struct Times {
+    arrival_ms: u64,
+    expires_ms: u64,
+}
+
 /// What a group needs besides its tables.
 struct Rules<'a> {
     now_ms: u64,
@@ -42,6 +49,10 @@ impl Writer {
             return changes.iter().map(|_| Err(Refused::ReadOnly)).collect();
         }
         let octets = changes.iter().map(|c| padded(c.len() + 8)).sum();
+        if let Err(error) = self.make_room(octets as u64, changes.len() as u64) {
+            // What finds no room is refused below.
+            tracing::warn!(%error, "store-oldest-stays");
+        }
         let shared = std::sync::Arc::clone(&self.shared);
         let rules = Rules {
             now_ms,
@@ -75,8 +86,9 @@ impl Group<'_, '_> {
         change: &Change,
     ) -> Result<Result<Done, Refused>, Error> {
         match change {
-            Change::Insert { packet, owner, expires_ms } => {
-                self.insert(rules, packet, *owner, *expires_ms)
+            Change::Insert { packet, owner, expires_ms, arrived_ms } => {
+                let arrival_ms = if *arrived_ms == 0 { rules.now_ms } else { *arrived_ms };
+                self.insert(rules, packet, *owner, Times { arrival_ms, expires_ms: *expires_ms })
             }
             Change::Delete { name, owner } => self.delete(rules, name.as_ref(), *owner),
             Change::Note { key, value } => self.note(rules, key, value.as_deref()),
@@ -88,8 +100,9 @@ impl Group<'_, '_> {
         rules: &Rules<'_>,
         packet: &[u8],
         owner: OwnerId,
-        expires_ms: u64,
+        times: Times,
     ) -> Result<Result<Done, Refused>, Error> {
+        let Times { arrival_ms, expires_ms } = times;
         let data = match Data::parse(packet) {
             Ok(data) if packet.len() <= PACKET_LEN_MAX => data,
             _ => return Ok(Err(Refused::Malformed)),
@@ -111,7 +124,6 @@ impl Group<'_, '_> {
             return Ok(Err(refused));
         }
         let place = self.place();
-        let arrival_ms = rules.now_ms;
         let kind = Kind::Packet;
         Record { kind, owner: owner.0, arrival_ms, expires_ms, body: packet }
             .write(place, self.buffer);

@@ -4,6 +4,7 @@ use super::recover::entry_of;
 use super::{Group, Writer};
 use crate::Error;
 use crate::disk::read_exact;
+use crate::entry::Entry;
 use crate::record::{HEADER, Kind, Place, Record, note_parts, padded};
 use crate::scan::Scan;
 use crate::tally::InSegment;
@@ -122,7 +123,7 @@ impl Writer {
     }
 
     /// Everything alive was copied: what is still said to be there is damaged.
-    fn remove_segment(&mut self, segment: u32) -> Result<(), Error> {
+    pub(super) fn remove_segment(&mut self, segment: u32) -> Result<(), Error> {
         if self.tally.segments.get(&segment).is_some_and(|u| u.packets > 0) {
             self.drop_unreadable(segment)?;
         }
@@ -141,35 +142,46 @@ impl Writer {
     /// Takes packets of `segment` out of the index that cannot be read; how many.
     fn drop_unreadable(&mut self, segment: u32) -> Result<u64, Error> {
         let file = self.log.file(segment);
+        let lost = self.drop_those(segment, |entry| {
+            let mut octets = vec![0; HEADER + entry.len as usize];
+            !file.as_ref().is_some_and(|file| {
+                read_exact(&**file, u64::from(entry.place.offset), &mut octets).is_ok()
+                    && Record::read(&octets, entry.place).is_some()
+            })
+        })?;
+        self.shared.damaged.fetch_add(lost, Ordering::Relaxed);
+        Ok(lost)
+    }
+
+    /// Takes those packets of `segment` out of the index; how many.
+    pub(super) fn drop_those(
+        &mut self,
+        segment: u32,
+        goes: impl Fn(&Entry) -> bool,
+    ) -> Result<u64, Error> {
         let mut after = Vec::new();
         let mut lost = 0;
         loop {
-            let file = file.clone();
             let step = self.group(0, false, |group| {
                 let (found, last) = group.tables.names_in(segment, &after, LOOKS)?;
-                let mut dropped = 0;
+                let mut dropped = Vec::new();
                 for (name, entry) in found {
-                    let mut octets = vec![0; HEADER + entry.len as usize];
-                    let is_whole = file.as_ref().is_some_and(|file| {
-                        read_exact(&**file, u64::from(entry.place.offset), &mut octets).is_ok()
-                            && Record::read(&octets, entry.place).is_some()
-                    });
-                    if !is_whole {
+                    if goes(&entry) {
                         group.tables.remove(group.tally, &name)?;
                         group.moved = true;
-                        dropped += 1;
+                        dropped.push(name);
                     }
                 }
                 Ok((dropped, last))
             });
             let (dropped, last) = step.map_err(Error::Index)?;
-            lost += dropped;
+            lost += dropped.len() as u64;
+            self.tell_gone(&dropped);
             match last {
                 Some(last) => after = last,
                 None => break,
             }
         }
-        self.shared.damaged.fetch_add(lost, Ordering::Relaxed);
         Ok(lost)
     }
 

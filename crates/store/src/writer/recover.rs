@@ -75,6 +75,7 @@ impl Writer {
             compaction: None,
             buffer: Vec::new(),
             trouble: None,
+            gone: None,
         };
         let recovery = match writer.open_index(now_ms, true) {
             Err(Error::Index(why)) if !read_only => {

@@ -3,6 +3,17 @@
 use super::{Body, ContentStore, NONE, Policy, Query, Queue, SCAN_MAX};
 use crate::Tick;
 
+/// What [`ContentStore::find_noting`] finds.
+#[derive(Debug)]
+pub struct Noting<'a> {
+    /// The packet.
+    pub body: Body<'a>,
+    /// Until when it is fresh.
+    pub fresh_until: Tick,
+    /// Whether it was not found so before.
+    pub is_first: bool,
+}
+
 impl ContentStore {
     /// The packet that answers `query`. A hit counts as a use.
     #[inline(always)]
@@ -15,6 +26,20 @@ impl ContentStore {
             self.queues.move_to(slot, Queue::Fresh);
         }
         Some(self.slots[slot as usize].stored.body())
+    }
+
+    /// As [`ContentStore::find`], for who keeps packets elsewhere, too: says which are news.
+    pub fn find_noting(&mut self, now: Tick, query: &Query<'_>) -> Option<Noting<'_>> {
+        if !self.config.serve {
+            return None;
+        }
+        let slot = self.lookup(now, query)?;
+        if self.config.policy == Policy::Lru {
+            self.queues.move_to(slot, Queue::Fresh);
+        }
+        let s = &mut self.slots[slot as usize];
+        let is_first = !std::mem::replace(&mut s.noted, true);
+        Some(Noting { body: s.stored.body(), fresh_until: s.fresh_until, is_first })
     }
 
     #[inline(always)]

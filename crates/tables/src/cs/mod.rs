@@ -20,6 +20,7 @@ mod queue;
 mod tests;
 
 pub use body::{Body, SMALL_LEN_MAX};
+pub use lookup::Noting;
 
 use crate::hash::HashKey;
 use crate::index::HashIndex;
@@ -92,6 +93,8 @@ pub enum Demand {
     Asked,
     /// Nobody asked: it is evicted first.
     Unsolicited,
+    /// It was, and is not news to who asks for what [`ContentStore::find_noting`] finds.
+    Noted,
 }
 
 /// What became of an insertion.
@@ -134,6 +137,8 @@ struct Slot {
     digest: u32,
     live: bool,
     unsolicited: bool,
+    /// Whether [`ContentStore::find_noting`] has found it.
+    noted: bool,
 }
 
 /// A turn is what has one time.
@@ -312,7 +317,7 @@ impl ContentStore {
         self.make_room(now, data.len());
         // The eviction may have taken the chain, or its first member.
         let head = head.and_then(|_| self.head(hash, name));
-        let slot = self.fill(data, name, hash, fresh_until, unsolicited);
+        let slot = self.fill(data, name, hash, fresh_until, demand);
         let mark = self.marker.mark(name);
         let mut first = slot;
         match head {
@@ -381,7 +386,7 @@ impl ContentStore {
         name: &[u8],
         hash: u64,
         fresh_until: Tick,
-        unsolicited: bool,
+        demand: Demand,
     ) -> u32 {
         let name_at = first_value_at(data.len(), name.len());
         debug_assert!(data.get(name_at..name_at + name.len()) == Some(name));
@@ -395,7 +400,8 @@ impl ContentStore {
             same_next: NONE,
             digest: NONE,
             live: true,
-            unsolicited,
+            unsolicited: demand == Demand::Unsolicited,
+            noted: demand == Demand::Noted,
         };
         self.octets += data.len();
         if let Some(id) = self.free.pop() {

@@ -25,6 +25,47 @@ pub struct Cs {
     pub verify: Vec<CsVerify>,
     /// Most Data that each shard has verified in a second; beyond it they are not kept.
     pub verify_rate_max: u64,
+    /// A second level on a disk.
+    pub disk: CsDisk,
+}
+
+/// The second level of the content store, on a disk: Data that memory has no room for any more are
+/// answered from there, also after a restart. No packet waits for the disk but Interests for what is
+/// on it, and these not for long.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct CsDisk {
+    /// The folder; relative to that of the configuration file. Empty: there is no second level.
+    pub folder: String,
+    /// Most octets of its log, beside which the index takes about a twentieth more. When it is full
+    /// the oldest sixteenth gives way.
+    pub bytes_max: u64,
+    /// Most packets; each takes 8 octets of memory, whether it is there or not.
+    pub packets_max: u64,
+    /// Nothing is written while less is free on the disk.
+    pub free_min_bytes: u64,
+    /// Whether Data are written that are asked for a second time: from memory, or again from the
+    /// network while about four times as many names as `cs.packets_max` have come since.
+    pub second_hit: bool,
+    /// Data under these are written when they come.
+    pub prefixes: Vec<String>,
+    /// Longest that an Interest waits for the disk, in milliseconds; then it is forwarded, and for a
+    /// second no other one waits.
+    pub wait_ms: u64,
+}
+
+impl Default for CsDisk {
+    fn default() -> Self {
+        Self {
+            folder: String::new(),
+            bytes_max: 10 << 30,
+            packets_max: 2_000_000,
+            free_min_bytes: 1 << 30,
+            second_hit: true,
+            prefixes: Vec::new(),
+            wait_ms: 100,
+        }
+    }
 }
 
 /// Names whose Data are verified before they are kept.
@@ -56,6 +97,7 @@ impl Default for Cs {
             serve: true,
             verify: Vec::new(),
             verify_rate_max: 500,
+            disk: CsDisk::default(),
         }
     }
 }
