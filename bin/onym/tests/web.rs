@@ -11,7 +11,7 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use support::{Place, Running, noise};
+use support::{Place, Running, noise, wait_until};
 
 /// An answer: its status, headers in small letters, body.
 struct Answer {
@@ -301,6 +301,106 @@ fn an_http_server_has_names() {
     let film = gateway.get("/ndn/alice/web/film", &["range: bytes=24995-"]);
     assert_eq!((film.status, &*film.body), (206, &b"long "[..]));
     assert_eq!(gateway.get("/ndn/alice/web/account", &[]).status, 404);
+}
+
+/// Law: however many ask for one page, and for whatever of it, the server is asked once; and once more
+/// when none of them is left.
+#[test]
+fn who_asks_for_one_page_at_the_same_time_causes_one_request() {
+    let place = Place::new();
+    let _daemon = place.daemon(&["cs.serve=false"]);
+    let server = Server::start();
+    server.page("/film", "etag: \"one\"\r\n", "content");
+    let mut origin = place.start(&["gateway", "origin", &server.url, "/alice/web"]);
+    origin.wait_for("ready: ");
+    // The server answers nobody before this is let go.
+    let held = server.pages.lock().unwrap();
+    let film = ["get", "/alice/web/film"];
+    let mut getting: Vec<Running> = (0..3).map(|_| place.start(&film)).collect();
+    // Different Interests, which the node does not make one of: segments of versions.
+    let names: Vec<String> = (1..=5).map(|n| format!("/alice/web/film/v={n}/seg=0")).collect();
+    let peek = |name: &String| place.start(&["peek", name, "-l", "10000"]);
+    let _peeking: Vec<Running> = names.iter().map(peek).collect();
+    let pending = || place.json(&["status"])["node"]["pit"]["entries"].as_u64().unwrap();
+    wait_until("all Interests wait", || pending() >= 6);
+    drop(held);
+    for one in &mut getting {
+        assert_eq!(one.end(), Some(0));
+        assert_eq!(one.out.text().trim_end(), "content");
+    }
+    assert_eq!(server.asked(), ["/film"]);
+    assert_eq!(place.run(&film).out, "content");
+    assert_eq!(server.asked(), ["/film same"], "it is not fresh by itself");
+}
+
+/// Law: a server that fails, or is away, takes no page away that may be used while it does
+/// (`stale-if-error`), and what may not is not used; when the server is back its pages are.
+#[test]
+fn a_server_that_fails_leaves_the_pages_that_may_be_stale() {
+    let place = Place::new();
+    let _daemon = place.daemon(&["cs.serve=false"]);
+    let server = Server::start();
+    let failed = "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n";
+    let pages = [
+        ("/may", "cache-control: max-age=0, stale-if-error=600\r\n"),
+        ("/must-not", "cache-control: max-age=0, stale-if-error=600, must-revalidate\r\n"),
+        ("/says-nothing", "cache-control: max-age=0\r\n"),
+    ];
+    let mut origin = place.start(&["gateway", "origin", &server.url, "/alice/web"]);
+    origin.wait_for("ready: ");
+    let get = |path: &str| place.run(&["get", &format!("/alice/web{path}")]).out;
+    let is_there = |path: &str| {
+        let name = format!("/alice/web{path}/32=metadata");
+        place.run(&["peek", &name, "--prefix", "--fresh", "-l", "300"]).code == 0
+    };
+    for (path, head) in pages {
+        server.page(path, head, "first");
+        assert_eq!(get(path), "first");
+    }
+    // It says so, or says nothing and hangs up.
+    for answer in [failed, ""] {
+        for (path, head) in pages {
+            server.pages.lock().unwrap().insert(path, answer.to_owned());
+            assert_eq!(is_there(path), path == "/may", "{path} {head} {answer:?}");
+        }
+        assert_eq!(get("/may"), "first", "{answer:?}");
+        server.asked();
+    }
+    for (path, head) in pages {
+        server.page(path, head, "second");
+        wait_until("the server is asked again", || is_there(path) && get(path) == "second");
+    }
+}
+
+/// Law: a page is asked for again when HTTP's rules for shared caches say so, and no sooner; what they
+/// do not let a cache keep is nobody's.
+#[test]
+fn the_rules_of_http_for_shared_caches_hold() {
+    let place = Place::new();
+    let _daemon = place.daemon(&["cs.serve=false"]);
+    let server = Server::start();
+    let mut origin = place.start(&["gateway", "origin", &server.url, "/alice/web"]);
+    origin.wait_for("ready: ");
+    for (path, head, is_kept, asks) in [
+        ("/1", "cache-control: max-age=600\r\n", true, 1),
+        ("/2", "cache-control: s-maxage=600, max-age=0\r\n", true, 1),
+        ("/3", "cache-control: max-age=600, s-maxage=0\r\n", true, 2),
+        ("/4", "cache-control: max-age=600\r\nage: 601\r\n", true, 2),
+        ("/5", "cache-control: no-cache, max-age=600\r\n", true, 2),
+        ("/6", "expires: Thu, 01 Jan 2099 00:00:00 GMT\r\n", true, 1),
+        ("/7", "expires: 0\r\n", true, 2),
+        ("/8", "set-cookie: a=b\r\ncache-control: public, max-age=600\r\n", true, 1),
+        ("/9", "cache-control: no-store, max-age=600\r\n", false, 1),
+        ("/10", "vary: *\r\ncache-control: max-age=600\r\n", false, 1),
+    ] {
+        server.page(path, head, "content");
+        let got = [0; 2].map(|_| place.run(&["get", &format!("/alice/web{path}")]));
+        let kept = got.iter().all(|got| got.out == "content");
+        assert_eq!(kept, is_kept, "{head}: {}", got[0].err);
+        assert!(is_kept || got.iter().all(|got| got.out.is_empty()), "{head}");
+        let asked = server.asked().len();
+        assert!(asked == asks || !is_kept, "{head}: {asked}");
+    }
 }
 
 /// Whether a program of others is on this machine.
