@@ -54,7 +54,7 @@ enum Command {
     Rendezvous(rendezvous::RendezvousArgs),
     /// Services alone and in a chain; prints a table and writes rows.
     Services(services::ServicesArgs),
-    /// The store of packets beside raw files: insertion, reading, start.
+    /// The store of packets: beside raw files, as a node serves from it, and large.
     Store(store::StoreArgs),
     /// Sends Interests for names that do not exist; prints how many, and its CPU seconds.
     Flood(flood::FloodArgs),

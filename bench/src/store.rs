@@ -1,6 +1,9 @@
 //! The store of packets beside what bounds it: a raw log with the same syncs, and reading the same
 //! octets without a store.
 
+mod serve;
+mod sparse;
+
 use crate::report::{Report, human, median};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
@@ -26,6 +29,13 @@ pub struct StoreArgs {
     /// Packets of one group: one write and one sync.
     #[arg(long, value_delimiter = ',', default_values_t = [64, 512])]
     pub groups: Vec<usize>,
+    /// Objects of the large store: 12,500,000 of the default payload are 100 GB, of which only the
+    /// index takes room on the disk. 0 leaves it out.
+    #[arg(long, default_value_t = 1_000_000)]
+    pub objects: u64,
+    /// Leaves the nodes out that serve a file from memory, disk and repository.
+    #[arg(long)]
+    pub no_serve: bool,
     /// Rounds; a row is their median. Subjects take turns within a round.
     #[arg(long, default_value_t = 3)]
     pub rounds: usize,
@@ -93,6 +103,12 @@ pub fn run(args: &StoreArgs) -> Result<()> {
             of(|r| r.start_s),
             of(|r| r.overhead)
         );
+    }
+    if !args.no_serve {
+        serve::run(args, &mut report)?;
+    }
+    if args.objects > 0 {
+        sparse::run(args, &mut report)?;
     }
     report.write(&args.json)
 }

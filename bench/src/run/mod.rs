@@ -126,14 +126,14 @@ pub fn run(args: &RunArgs) -> Result<()> {
 }
 
 /// This program again, with other arguments.
-fn own() -> Result<Command> {
+pub(crate) fn own() -> Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
     command.stdin(Stdio::null());
     Ok(command)
 }
 
 /// Runs `command` and reads the one line of JSON that it prints.
-fn output<T: DeserializeOwned>(command: &mut Command) -> Result<T> {
+pub(crate) fn output<T: DeserializeOwned>(command: &mut Command) -> Result<T> {
     let output = command.output()?;
     let said = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {

@@ -1,0 +1,162 @@
+//! A large store: what it takes of memory and how long it takes to start. The log has holes in place of
+//! packets, so that only the index takes its room on the disk.
+
+use super::StoreArgs;
+use crate::proc::resident_octets;
+use crate::report::{Report, human};
+use anyhow::{Context, Result};
+use onym_crypto::signer::write_digest_data;
+use onym_store::{Change, Disk, DiskFile, Folder, Options, Writer};
+use onym_wire::{DataBuilder, Name};
+use std::fs;
+use std::hint::black_box;
+use std::io;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// A folder whose logs are not written: they have their lengths and holes.
+#[derive(Debug)]
+struct Sparse(Folder);
+
+#[derive(Debug)]
+struct Hole(Arc<dyn DiskFile>);
+
+impl Disk for Sparse {
+    fn list(&self) -> io::Result<Vec<String>> {
+        self.0.list()
+    }
+
+    fn open(&self, name: &str, create: bool) -> io::Result<Arc<dyn DiskFile>> {
+        let file = self.0.open(name, create)?;
+        Ok(if name.ends_with(".log") { Arc::new(Hole(file)) } else { file })
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        self.0.remove(name)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.0.sync()
+    }
+
+    fn free(&self) -> io::Result<u64> {
+        self.0.free()
+    }
+
+    fn lock(&self) -> io::Result<bool> {
+        self.0.lock()
+    }
+
+    fn is_read_only(&self) -> bool {
+        false
+    }
+}
+
+impl DiskFile for Hole {
+    fn len(&self) -> io::Result<u64> {
+        self.0.len()
+    }
+
+    fn read_at(&self, at: u64, out: &mut [u8]) -> io::Result<usize> {
+        self.0.read_at(at, out)
+    }
+
+    fn write_at(&self, at: u64, octets: &[u8]) -> io::Result<()> {
+        self.0.set_len(at + octets.len() as u64)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.0.set_len(len)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.0.sync()
+    }
+}
+
+/// Packets of one group.
+const GROUP: u64 = 512;
+/// Octets of log that the index does not know after the crash: below those at which it is made durable.
+const TAIL: u64 = 24 << 20;
+
+fn name(n: u64) -> Result<Name> {
+    Ok(format!("/bench/store/{}/data.bin/v=1/seg={}", n / 1000, n % 1000).parse()?)
+}
+
+fn group(from: u64, to: u64, content: &[u8]) -> Result<Vec<Change>> {
+    let packet = |n: u64| -> Result<Change> {
+        let (name, mut packet) = (name(n)?, Vec::new());
+        write_digest_data(&DataBuilder::new(name.as_ref(), content), &mut packet);
+        Ok(Change::insert(packet))
+    };
+    (from..to).map(packet).collect()
+}
+
+fn insert(writer: &mut Writer, from: u64, to: u64, content: &[u8]) -> Result<()> {
+    for at in (from..to).step_by(usize::try_from(GROUP)?) {
+        for answer in writer.apply(1, group(at, to.min(at + GROUP), content)?) {
+            answer?;
+        }
+    }
+    Ok(())
+}
+
+// Octets and packets of one store.
+#[allow(clippy::cast_precision_loss)]
+pub(super) fn run(args: &StoreArgs, report: &mut Report) -> Result<()> {
+    let place = tempfile::tempdir_in(&args.folder).context("cannot make a folder")?;
+    let content = vec![0x5a; args.payload];
+    let before = resident_octets(std::process::id())?;
+    let began = Instant::now();
+    let sparse = Arc::new(Sparse(Folder::open(place.path())?));
+    let (mut writer, _) = Writer::open(sparse, Options::default(), 1)?;
+    insert(&mut writer, 0, args.objects, &content)?;
+    writer.checkpoint()?;
+    let octets = writer.stats().log_octets as f64;
+    let took = began.elapsed().as_secs_f64();
+    drop(writer);
+
+    let open = || Writer::open(Arc::new(Folder::open(place.path())?), Options::default(), 1);
+    let began = Instant::now();
+    let (mut writer, _) = open()?;
+    let clean = began.elapsed().as_secs_f64();
+    // A tail that the index does not know, as a crash leaves it.
+    let tail = TAIL / (args.payload as u64 + 100);
+    insert(&mut writer, args.objects, args.objects + tail, &content)?;
+    drop(writer);
+    let began = Instant::now();
+    let (writer, recovery) = open()?;
+    let crashed = began.elapsed().as_secs_f64();
+
+    let mut reader = writer.reader();
+    let mut at: u64 = 1;
+    let began = Instant::now();
+    let lookups: u32 = 20_000;
+    for _ in 0..lookups {
+        at = at.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let found = reader.exact(name((at >> 20) % args.objects)?.as_ref())?;
+        black_box(found.context("an object is gone")?);
+    }
+    let lookup = began.elapsed().as_secs_f64() / f64::from(lookups);
+    let memory = resident_octets(std::process::id())?.saturating_sub(before) as f64;
+    let objects = args.objects as f64;
+    let index = fs::metadata(place.path().join("index.redb"))?.len() as f64;
+    let case = |what: &str| format!("do={what},objects={}", args.objects);
+    report.add("store", &case("memory"), "onym", "octets_per_entry", memory / objects);
+    report.add("store", &case("index"), "onym", "octets_per_entry", index / objects);
+    report.add("store", &case("start-clean"), "onym", "latency_p50_s", clean);
+    report.add("store", &case("start-crashed"), "onym", "latency_p50_s", crashed);
+    report.add("store", &case("look-up"), "onym", "latency_mean_s", lookup);
+    println!(
+        "{} objects, {}B of log (made in {took:.0} s): start {clean:.3} s, after a crash {crashed:.3} s \
+         ({}B of tail), memory {}B ({:.1} an object), index on disk {:.0} an object, look-up {:.1} us",
+        args.objects,
+        human(octets),
+        human(recovery.octets as f64),
+        human(memory),
+        memory / objects,
+        index / objects,
+        lookup * 1e6
+    );
+    Ok(())
+}
