@@ -2,6 +2,7 @@
 
 use super::block::{Block, Newcomer};
 use super::heard::Heard;
+use crate::config::Framing;
 use crate::control::settings::Settings;
 use crate::control::target::Target;
 use crate::mgmt::host::{FaceCounters, FaceProps, FaceView, User};
@@ -173,7 +174,7 @@ impl Record {
                 threshold: usize::try_from(threshold).unwrap_or(usize::MAX),
             },
             mtu: (!transport.is_reliable()).then(|| asked.min(own_mtu)),
-            path: path_of(transport, props, defaults.udp.find_mtu),
+            path: path_of(transport, new, defaults.udp.find_mtu),
             transport_mtu: own_mtu,
             queue_bytes_max: new.queue_bytes_max.unwrap_or(defaults.queue_bytes_max),
             up: new.io.is_some(),
@@ -282,10 +283,13 @@ impl Record {
     }
 }
 
-/// What a face does about the MTU of its path: one that was told its MTU does not look for another.
-fn path_of(transport: Transport, props: &FaceProps, finds: bool) -> PathMtu {
+/// What a face does about the MTU of its path: one that was told its MTU does not look for another, and
+/// nodes of another framing know no probes.
+fn path_of(transport: Transport, new: &NewFace, finds: bool) -> PathMtu {
+    let is_other = |target: &Target| target.framing != Framing::Packets;
     match transport {
-        Transport::Udp if finds && props.mtu.is_none() => PathMtu::Find,
+        _ if new.target.as_ref().is_some_and(is_other) => PathMtu::Off,
+        Transport::Udp if finds && new.props.mtu.is_none() => PathMtu::Find,
         Transport::Udp => PathMtu::Answer,
         _ => PathMtu::Off,
     }
@@ -296,4 +300,23 @@ fn path_of(transport: Transport, props: &FaceProps, finds: bool) -> PathMtu {
 fn marks_by_default(transport: Transport) -> bool {
     use Transport as T;
     !matches!(transport, T::Ether | T::EtherMulticast | T::WebSocket)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_looked_for_where_nobody_said_its_mtu_and_probes_are_known() {
+        let mut new = NewFace::of(None, Persistency::Permanent);
+        assert_eq!(path_of(Transport::Udp, &new, true), PathMtu::Find);
+        assert_eq!(path_of(Transport::Udp, &new, false), PathMtu::Answer);
+        assert_eq!(path_of(Transport::UdpMulticast, &new, true), PathMtu::Off);
+        new.props.mtu = Some(1400);
+        assert_eq!(path_of(Transport::Udp, &new, true), PathMtu::Answer);
+        let uri = "udp4://192.0.2.1:6363".parse().unwrap();
+        let framing = Framing::OldPush;
+        new.target = Some(Target { uri, local: None, fault: None, capture: None, framing });
+        assert_eq!(path_of(Transport::Udp, &new, true), PathMtu::Off);
+    }
 }
