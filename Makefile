@@ -7,10 +7,10 @@ PREFIX ?= /usr/local
 OUT = $${CARGO_TARGET_DIR:-target}
 XTASK := $(CARGO) run --quiet --package xtask --
 
-.PHONY: help demo test check build static deb archive packages-vm docs docker-test kubernetes-test bench bench-services bench-containers replay experiments attacks interop conformance-foreign kernel-test kernel-debug-test fuzz builds gen install clean setup-base setup-test
+.PHONY: help demo test check build static deb deb-arm64 archive rpm wheel packages-vm docs docker-test kubernetes-test bench bench-services bench-containers replay experiments attacks interop conformance-foreign kernel-test kernel-debug-test fuzz builds gen install clean setup-base setup-test
 
 help:            ## this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 18
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 18
 
 demo: setup-base ## three nodes, one 100 MB file, fetched twice, verified
 	@echo "Building onym for the demonstration, once. Each crate is named as it is begun."
@@ -33,8 +33,17 @@ static: setup-base ## the binary without shared libraries, target/static/onym: w
 deb: build       ## Debian packages of the node, target/deb
 	scripts/deb.sh target/release/onym
 
+deb-arm64: build ## the package for arm64, by cross compilation (Debian: gcc-aarch64-linux-gnu), target/deb
+	scripts/deb-arm64.sh $(OUT)/release/onym
+
 archive: static  ## an archive with the static program and an install script, target/archive
 	scripts/archive.sh target/static/onym
+
+rpm: archive     ## a package for distributions with RPM, of what the archive has, target/rpm
+	scripts/rpm.sh $$(ls -t target/archive/onym-*.tar.gz | head -1)
+
+wheel:           ## the package for Python as a wheel, target/wheel (pip)
+	scripts/wheel.sh
 
 image: static   ## an image of the static program for container engines, onym:VERSION (Docker engine)
 	scripts/image.sh target/static/onym

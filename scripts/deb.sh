@@ -2,15 +2,18 @@
 # Debian packages of a built program: scripts/deb.sh BINARY [FOLDER]
 # Writes FOLDER/onym_VERSION_ARCH.deb and, where the program has line tables, onym-dbg with them
 # (target/deb). Needs dpkg-deb and binutils. VERSION: another one than that of Cargo.toml;
-# COMPRESS: gzip or zstd in place of xz, which is slow.
+# COMPRESS: gzip or zstd in place of xz, which is slow. For another machine than this: ARCH, its Debian
+# name, OBJCOPY, and RUNS, a program of the same version that runs here.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 binary=$(realpath "$1")
 out=$(realpath -m "${2:-target/deb}")
 version=${VERSION:-$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)}
-arch=$(dpkg --print-architecture)
-for tool in dpkg-deb objcopy readelf; do
-  command -v $tool >/dev/null || { echo "deb: skipped, there is no $tool" >&2; exit 77; }
+arch=${ARCH:-$(dpkg --print-architecture)}
+objcopy=${OBJCOPY:-objcopy}
+runs=$(realpath "${RUNS:-$binary}")
+for tool in dpkg-deb "$objcopy" readelf; do
+  command -v "$tool" >/dev/null || { echo "deb: skipped, there is no $tool" >&2; exit 77; }
 done
 # The newest version of the C library whose symbols the program uses.
 libc=$(readelf --wide --dyn-syms "$binary" | grep -oE '@GLIBC_[0-9.]+' | sort -uV | tail -1)
@@ -23,7 +26,7 @@ SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || 
 export SOURCE_DATE_EPOCH
 
 install -D -m 755 "$binary" "$tree/usr/bin/onym"
-objcopy --strip-unneeded "$tree/usr/bin/onym"
+"$objcopy" --strip-unneeded "$tree/usr/bin/onym"
 for unit in onym onym-manager onym-repo; do
   install -D -m 644 "packaging/debian/$unit.service" "$tree/lib/systemd/system/$unit.service"
 done
@@ -33,9 +36,9 @@ install -D -m 644 packaging/debian/onym-manager.default "$tree/etc/default/onym-
 install -m 644 packaging/debian/onym-repo.default "$tree/etc/default/onym-repo"
 install -D -m 644 packaging/debian/50-onym.conf "$tree/usr/lib/sysctl.d/50-onym.conf"
 install -d "$tree/usr/share/man/man1"
-"$binary" man "$tree/usr/share/man/man1" >/dev/null
+"$runs" man "$tree/usr/share/man/man1" >/dev/null
 gzip -9n "$tree"/usr/share/man/man1/*
-complete() { install -d "$(dirname "$tree/$2")" && "$binary" completions "$1" >"$tree/$2"; }
+complete() { install -d "$(dirname "$tree/$2")" && "$runs" completions "$1" >"$tree/$2"; }
 complete bash usr/share/bash-completion/completions/onym
 complete zsh usr/share/zsh/vendor-completions/_onym
 complete fish usr/share/fish/vendor_completions.d/onym.fish
@@ -79,7 +82,7 @@ id=$(readelf -n "$binary" | sed -n 's/.*Build ID: //p')
 if [ -n "$id" ] && readelf -S "$binary" | grep -q '\.debug_line'; then
   debug=$root/onym-dbg
   install -d "$debug/usr/lib/debug/.build-id/${id:0:2}" "$debug/DEBIAN"
-  objcopy --only-keep-debug --compress-debug-sections=zlib "$binary" "$debug/usr/lib/debug/.build-id/${id:0:2}/${id:2}.debug"
+  "$objcopy" --only-keep-debug --compress-debug-sections=zlib "$binary" "$debug/usr/lib/debug/.build-id/${id:0:2}/${id:2}.debug"
   control onym-dbg debug "onym (= $version)" "line tables of onym, for debuggers and profilers
  Backtraces and profiles of onym name files and lines with these." "$debug"
   pack "$debug"

@@ -38,6 +38,28 @@ listing >"$work/before"
 scripts/archive.sh "$binary" "$work/archive" >/dev/null
 scripts/archive.sh "$binary" "$work/archive2" >/dev/null
 cmp "$work"/archive/*.tar.gz "$work"/archive2/*.tar.gz || fail "two archives of one program differ"
+if command -v rpmbuild >/dev/null; then
+  for folder in rpm rpm2; do
+    scripts/rpm.sh "$work"/archive/*.tar.gz "$work/$folder" >/dev/null 2>"$work/said" || fail "no RPM: $(cat "$work/said")"
+  done
+  cmp "$work"/rpm/*.rpm "$work"/rpm2/*.rpm || fail "two RPMs of one archive differ"
+  mkdir "$work/other"
+  # Debian has no packages of the names that it asks for.
+  rpm_() { rpm --root "$work/other" --dbpath /db "$@" 2>"$work/said"; }
+  rpm_ --initdb && rpm_ --install --nodeps --noscripts "$work"/rpm/*.rpm || fail "the RPM does not install: $(cat "$work/said")"
+  "$work/other/usr/bin/onym" check-config "$work/other/etc/onym/onym.toml" >/dev/null || fail "the program of the RPM refuses its configuration"
+  rpm_ --erase --nodeps --noscripts onym || fail "the RPM is not erased: $(cat "$work/said")"
+  [ -z "$(find "$work/other" -path "$work/other/db" -prune -o -type f -print)" ] || fail "erasing the RPM left something"
+  echo "package: an RPM of $(stat -c %s "$work"/rpm/*.rpm) octets"
+fi
+if python3 -m pip --version >/dev/null 2>&1; then
+  scripts/wheel.sh "$work/wheel" >/dev/null || fail "no wheel"
+  # Imported from where it is packed, with its mark for type checkers.
+  (cd "$work" && PYTHONPATH=$(ls "$work"/wheel/*.whl) python3 -P -c '
+import onym, onym.kernel, onym.pull, onym.push.aio, onym.sync, pkgutil
+assert ".whl" in onym.__file__, onym.__file__
+assert pkgutil.get_data("onym", "py.typed") is not None') || fail "the wheel lacks something"
+fi
 mkdir "$root/tmp/archive"
 tar -C "$root/tmp/archive" --strip-components=1 -xzf "$work"/archive/*.tar.gz
 inside /tmp/archive/install.sh >/dev/null || fail "the archive does not install"

@@ -1,8 +1,8 @@
 //! A release by one command: `xtask release VERSION [--dry-run] [--no-build]`.
 //!
 //! The version is written where it stands, the changelog cut, the commit made and tagged, then
-//! packages, archive, bill of materials and checksums are put into `target/release-VERSION`. A dry
-//! run says all of that and writes nothing.
+//! packages, archive, wheel, bill of materials and checksums are put into `target/release-VERSION`. A
+//! dry run says all of that and writes nothing.
 
 mod sums;
 
@@ -37,7 +37,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     }
     if words.is_dry {
         println!("would commit \"Release {version}\" and tag it v{version}");
-        println!("would write target/release-{version}: packages, archive, SBOM, SHA256SUMS");
+        println!(
+            "would write target/release-{version}: packages, archive, wheel, SBOM, SHA256SUMS"
+        );
         println!("the section of the changelog:\n{}", section(&changes, version));
         return Ok(());
     }
@@ -165,11 +167,11 @@ fn git(root: &Path, words: &[&str]) -> Result<String> {
     Ok(String::from_utf8_lossy(&out.stdout).into_owned())
 }
 
-/// Packages, archive, bill of materials, checksums.
+/// Packages, archive, wheel, bill of materials, checksums.
 fn build(root: &Path, version: &str) -> Result<()> {
     let folder = root.join(format!("target/release-{version}"));
     fs::create_dir_all(&folder)?;
-    for target in ["deb", "archive"] {
+    for target in ["deb", "archive", "wheel"] {
         let done = Command::new("make").arg("-C").arg(root).arg(target).status().context("make")?;
         ensure!(
             done.success(),

@@ -223,5 +223,25 @@ class DaemonTest(unittest.TestCase):
         )
 
 
+class LibraryTest(unittest.TestCase):
+    @unittest.skipUnless(all(map(shutil.which, ("make", "cc", "pkg-config"))), "no pkg-config")
+    def test_the_library_for_c_is_found_where_it_was_installed(self) -> None:
+        library = pathlib.Path(__file__).parents[2] / "c"
+        with tempfile.TemporaryDirectory() as out:
+            where = [f"OUT={out}/built", f"PREFIX={out}"]
+            make = ["make", "-s", "-C", str(library), "install", *where]
+            subprocess.run(make, check=True, timeout=LONG)
+            ask = ["pkg-config", "--cflags", "--libs", "onym"]
+            environment = os.environ | {"PKG_CONFIG_PATH": f"{out}/lib/pkgconfig"}
+            told = subprocess.run(ask, check=True, stdout=subprocess.PIPE, env=environment).stdout
+            for name in ("push_strategies", "file_fetch"):
+                source = library / "examples" / f"{name}.c"
+                flags = [*told.decode().split(), f"-Wl,-rpath,{out}/lib"]
+                subprocess.run(["cc", "-o", f"{out}/{name}", source, *flags], check=True)
+                # Without arguments each says what it wants.
+                ran = subprocess.run([f"{out}/{name}"], stderr=subprocess.DEVNULL)
+                self.assertGreater(ran.returncode, 0)
+
+
 if __name__ == "__main__":
     unittest.main()
