@@ -112,7 +112,10 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     ("onym-store", &["onym-wire", "onym-frame", "onym-crypto"]),
     // An application of a node.
-    ("onym-repo", &["onym-wire", "onym-frame", "onym-crypto", "onym-client", "onym-store"]),
+    (
+        "onym-repo",
+        &["onym-wire", "onym-frame", "onym-crypto", "onym-client", "onym-store", "onym-sync"],
+    ),
     // An application of a node, with a server for strangers.
     ("onym-web", &["onym-wire", "onym-frame", "onym-crypto", "onym-client", "onym-repo"]),
     // An application of both halves: never the data path of either.

@@ -1,6 +1,7 @@
 //! Options of a repository.
 
 use crate::admission::Admission;
+use onym_client::ClientOptions;
 use onym_crypto::signer::Signer;
 use onym_wire::name::Name;
 use std::fmt;
@@ -16,6 +17,8 @@ pub struct RepoOptions {
     pub admission: Arc<dyn Admission>,
     /// Who signs metadata, listings and answers.
     pub signer: Arc<Signer>,
+    /// How the node is reached by what takes part in groups.
+    pub node: ClientOptions,
 }
 
 impl fmt::Debug for RepoOptions {

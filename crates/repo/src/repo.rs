@@ -1,10 +1,12 @@
 //! The loop of a repository: Interests of the node, messages with commands, jobs, answers of the store.
 
 mod advance;
+mod groups;
 
 use crate::admission::{Act, NotAdmitted};
 use crate::answer::StoreAnswers;
 use crate::command::{self, Notify};
+use crate::group::Groups;
 use crate::job::{Fetching, Job};
 use crate::once::{NotOnce, Once, Signed, Taken};
 use crate::options::RepoOptions;
@@ -17,7 +19,7 @@ use onym_client::{
 use onym_crypto::edge::unix_now_ms;
 use onym_crypto::sha256;
 use onym_frame::Buf;
-use onym_store::{Change, OwnerId, Reader, Refused, Store};
+use onym_store::{Change, Error as StoreError, OwnerId, Reader, Refused, Store};
 use onym_wire::data::{Data, DataBuilder};
 use onym_wire::name::{Name, NameRef};
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -45,6 +47,7 @@ const DELETE_STEP: usize = 512;
 const JOB: &[u8] = b"job/";
 const ROOT: &[u8] = b"root/";
 const ONCE: &[u8] = b"once/";
+const GROUP: &[u8] = b"group/";
 
 enum Asked {
     Message {
@@ -54,6 +57,11 @@ enum Asked {
     Segment {
         job: [u8; 32],
         segment: u64,
+    },
+    /// A certificate without which nobody knows whether a group may be joined or left.
+    Joiner {
+        wanted: Name,
+        incoming: Incoming,
     },
     /// A certificate without which nobody knows whether the command counts.
     Certificate {
@@ -99,6 +107,10 @@ pub struct Repo {
     nonces: VecDeque<(u64, Vec<u8>)>,
     once: Once,
     roots: Vec<Name>,
+    /// Groups in which it takes part, and the thread that does.
+    groups: Vec<Name>,
+    parts: Groups,
+    group_inbox: Arc<Mutex<VecDeque<Incoming>>>,
     stored: (Sender<Stored>, Receiver<Stored>),
     wanted_roots: (Sender<WantedRoot>, Receiver<WantedRoot>),
     /// Who waits for a route.
@@ -140,6 +152,10 @@ impl Repo {
             nonces: VecDeque::new(),
             once: Once::default(),
             roots: Vec::new(),
+            groups: Vec::new(),
+            parts: Groups::start(options.node.clone(), Arc::clone(&store))
+                .map_err(StoreError::from)?,
+            group_inbox: Arc::default(),
             stored: channel(),
             wanted_roots: channel(),
             routes: HashMap::new(),
@@ -147,6 +163,7 @@ impl Repo {
             options,
         };
         repo.listen()?;
+        repo.listen_for_groups()?;
         repo.client.register(repo.options.name.clone(), RouteOptions::default())?;
         for root in std::mem::take(&mut repo.options.serve) {
             repo.serve(root, false)?;
@@ -157,6 +174,7 @@ impl Repo {
             }
         }
         repo.take_up()?;
+        repo.take_up_groups()?;
         Ok(repo)
     }
 
@@ -189,9 +207,11 @@ impl Repo {
                     _ => {}
                 }
                 self.take_interests()?;
+                self.take_group_commands()?;
                 self.advance()?;
             }
             self.take_interests()?;
+            self.take_group_commands()?;
             while let Ok((root, tell)) = self.wanted_roots.1.try_recv() {
                 match self.serve(root, true)? {
                     Some(route) => drop(self.routes.insert(route, tell)),
@@ -363,6 +383,13 @@ impl Repo {
             }
             (Some(Asked::Segment { job, segment }), answer) => {
                 self.segment(job, segment, answer);
+            }
+            (Some(Asked::Joiner { wanted, incoming }), answer) => {
+                let wire = answer.as_ref().ok().map(|packet| &**packet.bytes());
+                self.options.admission.certificate(&wanted, wire);
+                if wire.is_some() {
+                    self.group_command(incoming)?;
+                }
             }
             (Some(Asked::Certificate { wanted, act, command, .. }), answer) => {
                 let wire = answer.as_ref().ok().map(|packet| &**packet.bytes());

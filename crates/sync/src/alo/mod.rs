@@ -13,7 +13,9 @@ pub use names::Layout;
 pub use object::{HistoryEntry, read_history, read_index};
 
 use crate::Judged;
-use crate::svs::{Check, InnerName, Svs, SvsConfig, SvsEvent, VerifyId as SyncVerifyId};
+use crate::svs::{
+    Check, InnerName, StateVector, Svs, SvsConfig, SvsEvent, VerifyId as SyncVerifyId,
+};
 use fetch::Fetches;
 use key::Key;
 use onym_crypto::Signer;
@@ -115,6 +117,8 @@ pub struct AloConfig {
     pub serves: Serves,
     /// Bounds.
     pub limits: AloLimits,
+    /// What was kept of the vector over a restart.
+    pub known: StateVector,
 }
 
 impl AloConfig {
@@ -137,6 +141,7 @@ impl AloConfig {
             snapshots,
             serves: Serves::like(snapshots),
             limits: AloLimits::default(),
+            known: StateVector::default(),
         }
     }
 }
@@ -273,7 +278,8 @@ impl Alo {
     /// A participant; see [`Svs::new`] for the parameters.
     #[must_use]
     pub fn new(now: Tick, unix_ms: u64, config: AloConfig, seed: u64) -> Self {
-        let svs = Svs::new(now, unix_ms, config.svs.clone(), seed);
+        let mut svs = Svs::new(now, unix_ms, config.svs.clone(), seed);
+        svs.restore(now, &config.known);
         let mut endpoint = Endpoint::new(!seed, onym_endpoint::Limits::default());
         if let Some(prefix) = names::data_prefix(&config) {
             let served = endpoint.serve(prefix);

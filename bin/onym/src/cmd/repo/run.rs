@@ -149,6 +149,7 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
         serve: serve.cloned().collect(),
         admission,
         signer: Arc::new(session::signer(args.key.as_ref())?),
+        node: session::forever(cx),
     };
     let mut repo = Repo::open(client, Arc::clone(&store), options).map_err(failure)?;
     onym_repo::door::listen(&folder.join("repo.sock"), &store, repo.roots())
