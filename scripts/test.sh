@@ -61,6 +61,8 @@ if [ "$mode" = all ]; then
   stage manual tests/manual/test.sh "$(realpath "${CARGO_TARGET_DIR:-target}")/release/onym"
   stage packages tests/packages/run.sh "$(realpath "${CARGO_TARGET_DIR:-target}")/release/onym"
   stage push-lans tests/push-lans/run.py "$(realpath "${CARGO_TARGET_DIR:-target}")/release/onym"
+  stage push-found tests/push-lans/found.py "$(realpath "${CARGO_TARGET_DIR:-target}")/release/onym"
+  stage mqtt tests/mqtt/run.py "$(realpath "${CARGO_TARGET_DIR:-target}")/release/onym"
   stage routing tests/routing/run.py "$(realpath "${CARGO_TARGET_DIR:-target}")/release/onym"
   stage service-ethernet tests/service-ethernet/run.py "$(realpath "${CARGO_TARGET_DIR:-target}")/release/onym"
   stage kernel kernel/tests/kernel-test.sh "$PWD/target/kernel"

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import socket
 import unittest
 
 from onym import _tlv
-from onym.push import ClosedError, Data, Id, RefusedError, ScopePublished, ScopeUnpublished, Status
+from onym.push import (
+    BoundError,
+    ClosedError,
+    Data,
+    Id,
+    NoParentError,
+    RefusedError,
+    ScopePublished,
+    ScopeUnpublished,
+    Status,
+    Terms,
+)
 from onym.push.aio import App
 from onym.push.call import (
     CLIENTS_MAX,
@@ -161,9 +173,7 @@ class ClientTest(unittest.IsolatedAsyncioTestCase):
 
     async def test_so_many_replies_are_waited_for_and_no_more(self) -> None:
         await self.start()
-        calls = [
-            asyncio.create_task(self.client.call(b"", PATIENCE)) for _ in range(OPEN_MAX)
-        ]
+        calls = [asyncio.create_task(self.client.call(b"", PATIENCE)) for _ in range(OPEN_MAX)]
         asked = [(await self.node.hears())[1] for _ in calls]
         with self.assertRaises(FullError):
             await self.client.call(b"", PATIENCE)
@@ -240,10 +250,18 @@ class AppTest(unittest.IsolatedAsyncioTestCase):
         ids = [Id.parse("/1") / n for n in range(100)]
         await asyncio.gather(*(app.subscribe_item(what) for what in ids))
         self.assertEqual(len(node.asked), 100)
-        node.status = Status.NO_PARENT
-        with self.assertRaises(RefusedError) as refused:
-            await app.publish_item(ids[0])
-        self.assertEqual(refused.exception.status, Status.NO_PARENT)
+        await app.retain(ids[0], 3, Terms(lifetime=1.5, deadline=60, priority=7))
+        await app.retain(ids[0], 3, Terms(lifetime=0.0001))
+        await app.retain(ids[0])
+        told = [(a.number, a.lifetime, a.deadline, a.priority) for a in node.asked[100:]]
+        self.assertEqual(told, [(3, 1500, 60_000, 7), (3, 1, 0, 0), (1, 0, 0, 0)])
+        for status, kind in ((Status.NO_PARENT, NoParentError), (Status.BOUND, BoundError)):
+            node.status = status
+            with self.assertRaises(kind) as refused:
+                await app.publish_item(ids[0])
+            self.assertEqual(refused.exception.status, status)
+            self.assertIsInstance(refused.exception, RefusedError)
+            self.assertIs(type(copy.copy(refused.exception)), kind)
         self.assertIsNone(await app.event(SOON))
         await node.publishes(ids[3], b"x" * 20_000)
         self.assertEqual(await app.event(PATIENCE), Data(ids[3], b"x" * 20_000))
@@ -252,7 +270,9 @@ class AppTest(unittest.IsolatedAsyncioTestCase):
         node, app = await Node.start(self)
         watch = await Watch.begin_aio(app, Id.parse("/1/temperature"))
         told = [(Kind(asked.kind), asked.text) for asked in node.asked]
-        self.assertEqual(told[:2], [(Kind.PUBLISH_SCOPE, "~live"), (Kind.PUBLISH_SCOPE, "temperature")])
+        self.assertEqual(
+            told[:2], [(Kind.PUBLISH_SCOPE, "~live"), (Kind.PUBLISH_SCOPE, "temperature")]
+        )
         self.assertEqual(told[2][0], Kind.SUBSCRIBE_SCOPE)
         scope = Id.parse("/1/~live/temperature")
         self.assertEqual(watch.scope, scope)

@@ -23,7 +23,7 @@ pub mod live;
 mod said;
 mod token;
 
-pub use said::{Error, Event, NodeInfo, Publication, Sent};
+pub use said::{Error, Event, NodeInfo, Publication, Retain, Sent};
 
 use crate::error::Error as ClientError;
 use crate::transport::{self, NodeUri, Surroundings};
@@ -254,12 +254,21 @@ impl App {
         path: &Path,
         strategy: Strategy,
     ) -> Result<Status, Error> {
+        let tag = self.ask_path(kind, path, strategy)?;
+        Ok(self.wait_answer(tag, || format!("a request about {path}"))?.0)
+    }
+
+    /// As [`App::request_path`], without waiting: as [`App::ask`].
+    ///
+    /// # Errors
+    /// As [`App::ask`].
+    pub fn ask_path(&mut self, kind: Kind, path: &Path, strategy: Strategy) -> Result<u32, Error> {
         let tag = self.tag()?;
         let label = path.id.last().map(Id::root).unwrap_or_default();
         let (id, prefix) = (label.octets(), path.id.parent().as_flattened());
         let text = path.word().unwrap_or_default().as_bytes();
         self.put(&Message { id, prefix, strategy, text, ..Message::new(kind, tag) })?;
-        Ok(self.wait_answer(tag, || format!("a request about {path}"))?.0)
+        Ok(tag)
     }
 
     /// The request `kind` for the full identifier `id`: its last label beneath the others.
@@ -296,13 +305,30 @@ impl App {
     /// As [`App::publish_scope`]; [`Status::FULL`] for more than 65,535, or where the node retains as
     /// many items as it may; [`Status::UNKNOWN`] from a node that retains nothing.
     pub fn retain(&mut self, id: &Id, count: u64) -> Result<(), Error> {
-        let tag = self.tag()?;
-        let (octets, number) = (id.octets(), count);
-        self.put(&Message { id: octets, number, ..Message::new(kind::RETAIN, tag) })?;
+        self.retain_as(id, Retain::last(count))
+    }
+
+    /// As [`App::retain`], with all that may be chosen, of which a node of an earlier version knows
+    /// the count only.
+    ///
+    /// # Errors
+    /// As [`App::retain`]; [`Status::FULL`] also for times of more than an hour, and a priority above 7.
+    pub fn retain_as(&mut self, id: &Id, retain: Retain) -> Result<(), Error> {
+        let tag = self.ask_retain(id, retain)?;
         match self.wait_answer(tag, || format!("what is to be retained of {id}"))?.0 {
             Status::OK => Ok(()),
             status => Err(Error::Refused { what: id.to_string(), status }),
         }
+    }
+
+    /// As [`App::retain_as`], without waiting: as [`App::ask`].
+    ///
+    /// # Errors
+    /// As [`App::ask`].
+    pub fn ask_retain(&mut self, id: &Id, retain: Retain) -> Result<u32, Error> {
+        let tag = self.tag()?;
+        self.put(&retain.message(id, tag))?;
+        Ok(tag)
     }
 
     /// Subscribes to the scope `id`: to its items, and to news of the scopes right beneath it.

@@ -3,6 +3,7 @@
 
 mod border;
 mod bundles;
+mod links;
 mod retain;
 mod send;
 
@@ -10,7 +11,7 @@ use crate::courier::Traffic;
 use crate::data::{Data, Published, Refusal};
 use crate::dispatcher::{self, Dispatcher, FragmentLimits, Origin, Request};
 use crate::fib::{self, Fib, Pass};
-use crate::forwarder::{self, Copies, Forwarder, LinkEntry, LinkError};
+use crate::forwarder::{self, Copies, Forwarder};
 use crate::link_state::{self, LinkState};
 use crate::publication::{AppId, DomainKey, Event, Notice, Outbox, To};
 use crate::rendezvous::{self, Kept, Rendezvous};
@@ -19,7 +20,7 @@ use crate::topology::{self, Routing, TopologyManager};
 use bundles::Bundles;
 use onym_tables::bloom::KeyedTags;
 use onym_tables::{FaceId, Tick};
-use onym_wire::push::{Bundle, Control, Frame, Id, Kind, Label, Link, Role, Strategy, reserved};
+use onym_wire::push::{Bundle, Control, Frame, Id, Kind, Label, Role, Strategy, reserved};
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -234,6 +235,7 @@ impl ControlPlane {
         };
         let links = link_state::Config {
             octets_max: config.link_state_octets_max,
+            domain: config.domain,
             ..link_state::Config::new(config.node, config.inside, config.role, config.boot.into())
         };
         let signing = config.signing.as_ref().filter(|_| config.control.is_some());
@@ -283,29 +285,6 @@ impl ControlPlane {
         parts.chain([self.dispatcher.traffic()]).sum()
     }
 
-    /// Adds a link with its number in the domain.
-    ///
-    /// # Errors
-    /// [`LinkError`].
-    pub fn link_add(&mut self, now: Tick, link: LinkEntry, cost: u16) -> Result<(), LinkError> {
-        self.forwarder.link_add(link)?;
-        if !link.is_external {
-            self.link_state.link_add(now, link.face, link.number, cost);
-        }
-        Ok(())
-    }
-
-    /// Adds a link to another domain.
-    ///
-    /// # Errors
-    /// [`LinkError`].
-    pub fn exit_add(&mut self, now: Tick, link: LinkEntry, domain: Label) -> Result<(), LinkError> {
-        self.forwarder.link_add(LinkEntry { is_external: true, ..link })?;
-        let exit = Link { neighbour: domain, number: link.number, cost: 1 };
-        self.link_state.exit_add(now, link.face, exit);
-        Ok(())
-    }
-
     /// Starts another epoch of keyed tags, where the domain uses them. The shells of a domain start
     /// an epoch within half of its time of each other: the keys of the last one stay good.
     pub fn epoch_start(&mut self, now: Tick, number: u8, output: &mut Output) {
@@ -339,20 +318,6 @@ impl ControlPlane {
         if let Some(topology) = &mut self.topology {
             topology.roster(now, nodes);
         }
-    }
-
-    /// A link is known to be down.
-    pub fn link_down(&mut self, now: Tick, face: FaceId, output: &mut Output) {
-        self.link_state.link_down(now, face, &mut self.outbox);
-        self.settle(now, output);
-    }
-
-    /// Removes a link; whether there was one.
-    pub fn link_remove(&mut self, now: Tick, face: FaceId, output: &mut Output) -> bool {
-        self.link_state.link_remove(now, face, &mut self.outbox);
-        let was_there = self.forwarder.link_remove(face);
-        self.settle(now, output);
-        was_there
     }
 
     /// An empty push FIB for a shard of this node.

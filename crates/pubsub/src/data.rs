@@ -2,7 +2,7 @@
 
 use crate::publication::AppId;
 use onym_tables::FaceId;
-use onym_wire::push::{Frame, Id, RouteBuf, Strategy};
+use onym_wire::push::{Frame, Id, Options, RouteBuf, Strategy};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -96,6 +96,51 @@ impl Place {
     }
 }
 
+/// What an application wants to be retained of an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Keep {
+    /// So many of the last publications; none: not any more.
+    pub count: u64,
+    /// Milliseconds after which one is forgotten; 0: not for its age.
+    pub lifetime_ms: u64,
+    /// Milliseconds within which the next one follows; 0: there is no such promise.
+    pub deadline_ms: u32,
+    /// What an application that is behind in several items is told first: 0 to 7.
+    pub priority: u8,
+}
+
+impl From<u64> for Keep {
+    fn from(count: u64) -> Self {
+        Self { count, ..Self::default() }
+    }
+}
+
+/// What frames say of what is retained of their item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Told {
+    /// How many publications at most.
+    pub depth: u32,
+    /// The number of the first.
+    pub first: u32,
+    /// Milliseconds after which this one is forgotten; 0: not for its age.
+    pub lifetime_ms: u64,
+    /// Milliseconds within which the next one follows; 0: there is no such promise.
+    pub deadline_ms: u32,
+    /// What an application that is behind in several items is told first.
+    pub priority: u8,
+}
+
+impl Told {
+    /// What the options of a frame say.
+    #[must_use]
+    pub fn of(options: &Options<'_>) -> Option<Self> {
+        let (depth, first) = options.retained?;
+        let (priority, deadline_ms) = options.terms().unwrap_or_default();
+        let lifetime_ms = options.lifetime_ms.unwrap_or(0);
+        Some(Self { depth, first, lifetime_ms, deadline_ms, priority })
+    }
+}
+
 /// A publication that the control plane put together, checked or kept: a push FIB hands it out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Handout {
@@ -111,9 +156,8 @@ pub struct Handout {
     pub except: Option<AppId>,
     /// Its place among the publications of its stream.
     pub place: Place,
-    /// What its frame says of what is retained of the item: how many publications, and the number
-    /// of the first.
-    pub retained: Option<(u32, u32)>,
+    /// What its frame says of what is retained of the item.
+    pub retained: Option<Told>,
 }
 
 /// What the control plane did of a publication.

@@ -19,7 +19,9 @@ mod repair;
 mod request;
 mod retained;
 mod share;
+mod source;
 mod tell;
+mod terms;
 mod words;
 
 pub use crate::counters::Counters;
@@ -28,7 +30,8 @@ pub use leaving::LEAVE_MAX;
 pub use origin::Origin;
 pub use repair::FragmentLimits;
 pub use request::Request;
-pub use retained::{DEPTH_MAX as RETAINED_MAX, RetainedView};
+pub use retained::{HistoryView, RetainedView};
+pub use terms::{DEPTH_MAX as RETAINED_MAX, LIFETIME_MAX, PRIORITY_MAX};
 
 use crate::courier::{Courier, Traffic};
 use crate::data::Aliases;
@@ -50,6 +53,7 @@ use retained::Retained;
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
+use terms::Terms;
 
 /// Links that a publication may travel beyond the depth of its tree.
 pub(crate) const SPARE_HOPS: u8 = 1;
@@ -120,15 +124,16 @@ struct Publisher {
     is_started: bool,
     /// The push FIB of its shard has the item.
     is_installed: bool,
-    /// So many of the last publications are to be retained.
-    depth: u32,
+    /// How its publications are to be retained.
+    terms: Terms,
     /// They are: it is the first one.
     is_open: bool,
 }
 
 impl Publisher {
     const fn new(app: AppId) -> Self {
-        Self { app, is_started: false, is_installed: false, depth: 0, is_open: false }
+        let terms = Terms { depth: 0, lifetime: None, deadline: None, priority: 0 };
+        Self { app, is_started: false, is_installed: false, terms, is_open: false }
     }
 }
 
@@ -251,8 +256,8 @@ pub struct View {
     pub hops: u8,
     /// Names of the item.
     pub aliases: Vec<Id>,
-    /// Publications of it that are retained, of so many at most.
-    pub retained: Option<(usize, u32)>,
+    /// What is retained of it.
+    pub retained: Option<HistoryView>,
 }
 
 impl Publishing {
@@ -412,6 +417,8 @@ impl Dispatcher {
         }
         self.fragments_timeout(now, out);
         self.late_again(now, out);
+        self.retained.expire(now);
+        self.tell_overdue(now, out);
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) has something to do.
@@ -424,6 +431,7 @@ impl Dispatcher {
             Some(self.next_keep_alive),
             self.leaving.due(),
             self.children.next_timeout(),
+            self.retained.next_timeout(),
             self.reassembly.next_timeout(),
             self.repair.next_timeout(),
             self.again.front().map(|again| again.due),

@@ -21,7 +21,9 @@ pub mod verdict;
 
 pub use control::ControlPlane;
 pub use control::{Faces, Frames, Output};
-pub use data::{Above, Data, Handout, Place, Published, Receivers, Refusal, Sent, is_of_item};
+pub use data::{
+    Above, Data, Handout, Keep, Place, Published, Receivers, Refusal, Sent, Told, is_of_item,
+};
 pub use dispatcher::{Dispatcher, Origin, Request};
 pub use fib::{Delta, Effects, Fib, LOOKS_MAX, Pass, Received};
 pub use forwarder::{Copies, Forwarder, Source};

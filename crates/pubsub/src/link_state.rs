@@ -3,9 +3,12 @@
 //! A hello crosses each link every second. A neighbour that is silent too long is gone (later on a
 //! connection, whose end the shell reports at once), and the node floods that. A hello carries the
 //! digest of all link states known to its sender; neighbours whose digests differ exchange their
-//! link states, so losses only delay them.
+//! link states, so losses only delay them. Links to other domains are heard alike (`exits`).
+
+mod exits;
 
 use crate::publication::{Outbox, Publication, Target};
+use exits::Exits;
 use onym_tables::{FaceId, SipKey, Tick};
 use onym_wire::push::{Control, Kind, Label, Link, Role, reserved};
 use std::collections::BTreeMap;
@@ -19,6 +22,8 @@ const HOLD: Duration = Duration::from_millis(10);
 pub struct Config {
     /// The node.
     pub node: Label,
+    /// Its domain, where there are others.
+    pub domain: Option<Label>,
     /// Number of its inside.
     pub inside: u32,
     /// What it does for the domain.
@@ -56,6 +61,7 @@ impl Config {
     pub const fn new(node: Label, inside: u32, role: Role, boot: u64) -> Self {
         Self {
             node,
+            domain: None,
             inside,
             role,
             boot,
@@ -97,8 +103,8 @@ struct State {
 pub struct LinkState {
     config: Config,
     links: BTreeMap<FaceId, Neighbour>,
-    /// Links to other domains: the domain instead of a neighbour.
-    exits: BTreeMap<FaceId, Link>,
+    /// Links to other domains.
+    exits: Exits,
     known: BTreeMap<Label, State>,
     /// What they cost, all and by the neighbour that they came from.
     octets: usize,
@@ -120,7 +126,7 @@ impl LinkState {
         Self {
             config,
             links: BTreeMap::new(),
-            exits: BTreeMap::new(),
+            exits: Exits::default(),
             known: BTreeMap::new(),
             octets: 0,
             octets_via: BTreeMap::new(),
@@ -146,6 +152,7 @@ impl LinkState {
         if let Some(link) = self.links.get_mut(&face) {
             link.dead = self.config.dead_connected;
         }
+        self.exits.connected(face, self.config.dead_connected);
     }
 
     /// Until `then` nothing was taken from the link: that its neighbour was not heard says nothing.
@@ -153,30 +160,43 @@ impl LinkState {
         if let Some(link) = self.links.get_mut(&face) {
             link.heard = link.heard.max(then);
         }
+        self.exits.not_listened(face, then);
     }
 
-    /// Adds a link to another domain: it is said like any other, and no neighbour is looked for.
+    /// Adds a link to another domain: it is said like any other while that domain is heard (P-81).
     pub fn exit_add(&mut self, now: Tick, face: FaceId, exit: Link) {
-        self.exits.insert(face, exit);
-        self.say_at.get_or_insert(now + HOLD);
+        self.exits.add(face, exit, self.config.dead);
+        self.next_hello = now;
     }
 
     /// The domain at the other end of a link, when it leads to one.
     #[must_use]
     pub fn exit(&self, face: FaceId) -> Option<Label> {
-        self.exits.get(&face).map(|exit| exit.neighbour)
+        self.exits.domain(face)
     }
 
     /// The face of the link with this number to another domain.
     #[must_use]
     pub fn face_of_exit(&self, number: u32) -> Option<FaceId> {
-        self.exits.iter().find(|(_, exit)| exit.number == number).map(|(face, _)| *face)
+        self.exits.face_of(number)
+    }
+
+    /// A message of another domain came over the link to it.
+    pub(crate) fn exit_heard(&mut self, now: Tick, face: FaceId, kind: Kind, out: &mut Outbox) {
+        let Some(heard) = self.exits.heard(now, face, kind) else { return };
+        if heard.is_first {
+            self.exit_hello(face).into_iter().for_each(|hello| out.publish(hello));
+        }
+        // At once: the topology managers get the message behind it.
+        if heard.is_up_now {
+            self.say(now, out);
+        }
     }
 
     /// The link is known to be gone, sooner than its silence would tell.
     pub fn link_down(&mut self, now: Tick, face: FaceId, out: &mut Outbox) {
-        let link = self.links.get_mut(&face);
-        if link.is_some_and(|l| l.node.take().is_some()) {
+        let was_heard = self.links.get_mut(&face).is_some_and(|link| link.node.take().is_some());
+        if was_heard || self.exits.down(face) {
             self.say(now, out);
         }
     }
@@ -185,9 +205,7 @@ impl LinkState {
     pub fn link_remove(&mut self, now: Tick, face: FaceId, out: &mut Outbox) {
         self.link_down(now, face, out);
         self.links.remove(&face);
-        if self.exits.remove(&face).is_some() {
-            self.say(now, out);
-        }
+        self.exits.remove(face);
     }
 
     /// The node at the other end of a link, while it is heard.
@@ -316,13 +334,20 @@ impl LinkState {
             item: Some(u64::from(self.config.inside)),
             role: self.config.role,
             links: self.links.values().filter_map(link).collect(),
-            exits: self.exits.values().copied().collect(),
+            exits: self.exits.up().collect(),
             ..Control::new(Kind::LINK_STATE, self.config.node)
         };
         self.note(now, None, message.clone());
         self.next_refresh = now + self.config.refresh;
         out.publish(flood(Target::Neighbours(None), &message));
         tell_own(message, out);
+    }
+
+    /// A hello for another domain, over the link to it.
+    fn exit_hello(&self, face: FaceId) -> Option<Publication> {
+        let message = Control::new(Kind::HELLO, self.config.domain?);
+        let (root, domain) = (reserved::DOMAINS, message.sender);
+        Some(Publication::control(Target::Face(face), root, domain, &message))
     }
 
     fn hello_message(&self, target: Target) -> Publication {
@@ -340,13 +365,18 @@ impl LinkState {
                 is_changed = true;
             }
         }
+        is_changed |= self.exits.silent(now);
         let is_due = self.say_at.is_some_and(|at| at <= now);
         if is_changed || is_due || self.next_refresh <= now {
             self.say(now, out);
         }
-        if self.next_hello <= now && !self.links.is_empty() {
+        if self.next_hello <= now && self.has_hellos() {
             self.next_hello = now + self.config.hello;
-            out.publish(self.hello_message(Target::Neighbours(None)));
+            if !self.links.is_empty() {
+                out.publish(self.hello_message(Target::Neighbours(None)));
+            }
+            let faces = self.exits.faces();
+            faces.filter_map(|face| self.exit_hello(face)).for_each(|hello| out.publish(hello));
         }
         let is_old = |s: &State| now.since(s.heard) > self.config.age_max;
         let others = self.known.iter().filter(|(n, _)| **n != self.config.node);
@@ -364,9 +394,14 @@ impl LinkState {
     #[must_use]
     pub fn next_timeout(&self) -> Option<Tick> {
         let dead = self.links.values().filter(|l| l.node.is_some()).map(|l| l.heard + l.dead);
-        let hello = (!self.links.is_empty()).then_some(self.next_hello);
+        let dead = dead.chain(self.exits.next_silence());
+        let hello = self.has_hellos().then_some(self.next_hello);
         let first = (self.number == 0).then_some(Tick(0));
         dead.chain([self.next_refresh]).chain(hello).chain(first).chain(self.say_at).min()
+    }
+
+    fn has_hellos(&self) -> bool {
+        !self.links.is_empty() || (self.config.domain.is_some() && !self.exits.is_empty())
     }
 }
 

@@ -219,18 +219,18 @@ impl Node {
         self.obey(now, output);
     }
 
-    /// An application has the last `count` publications of an item of its own retained; its status
-    /// is an event with `tag`.
+    /// An application has the last publications of an item of its own retained; its status is an
+    /// event with `tag`.
     pub fn retain(
         &mut self,
         now: Tick,
         app: AppId,
         tag: u64,
         id: &Id,
-        count: u64,
+        keep: crate::data::Keep,
         output: &mut Output,
     ) {
-        self.plane.retain(now, app, tag, id, count, output);
+        self.plane.retain(now, app, tag, id, keep, output);
         self.obey(now, output);
     }
 

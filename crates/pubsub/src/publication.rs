@@ -8,6 +8,7 @@ use onym_tables::{FaceId, SipKey};
 use onym_wire::push::{Control, Id, Label, RouteBuf, Status, Strategy, reserved};
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Where a publication goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,6 +97,13 @@ pub enum Event {
     Missed(u64),
     /// So many publications that are retained were forgotten before the application had room for them.
     NoRoom(u64),
+    /// Nothing came of the item within its deadline; to its publisher: nothing was published.
+    Overdue {
+        /// The id, of those of the item, that was subscribed.
+        id: Id,
+        /// The deadline.
+        within: Duration,
+    },
     /// No event: its shell says when the application has taken everything before
     /// ([`ControlPlane::took`](crate::ControlPlane::took)).
     Mark,

@@ -133,9 +133,20 @@ impl TopologyManager {
     }
 
     /// Rendezvous nodes or topology managers that serve.
-    fn homes_of(&self, role: Role) -> Vec<Label> {
-        let all = self.map.nodes().iter().filter(|(_, n)| n.role.has(role));
-        let all: Vec<Label> = all.map(|(label, _)| *label).collect();
+    fn homes_of(&mut self, role: Role) -> Vec<Label> {
+        let have = self.map.nodes().iter().filter(|(_, node)| node.role.has(role));
+        let (spare, all): (Vec<_>, Vec<_>) =
+            have.map(|(label, node)| (*label, node.role)).partition(|(_, r)| r.has(Role::STANDBY));
+        let [spare, mut all] =
+            [spare, all].map(|of| of.into_iter().map(|(label, _)| label).collect::<Vec<_>>());
+        if !spare.is_empty() {
+            let own = self.config.node;
+            all.retain(|node| self.map.distance(own, *node).is_some());
+            if all.is_empty() {
+                // The first by label: the same one in the eyes of all.
+                all.extend(spare.into_iter().find(|node| self.map.distance(own, *node).is_some()));
+            }
+        }
         let is_on = |n: &Label| self.roster.as_ref().is_none_or(|roster| roster.contains(n));
         let on: Vec<Label> = all.iter().copied().filter(is_on).collect();
         let mut homes = if on.is_empty() { all } else { on };

@@ -6,7 +6,7 @@
 use onym_pubsub::dispatcher::{Data, Refusal, Request, Sent};
 use onym_pubsub::forwarder::LinkEntry;
 use onym_pubsub::node::{Config, Node, Output};
-use onym_pubsub::{AppId, Event};
+use onym_pubsub::{AppId, Event, Keep};
 use onym_tables::{FaceId, Rng, Tick};
 use onym_wire::push::{Bundle, Frame, Id, Label, Role, reserved};
 use std::cmp::Reverse;
@@ -411,8 +411,7 @@ impl PushNetwork {
         let sent: usize = output.frames.iter().map(|f| f.faces.len()).sum();
         slot.spend(Work::Turn, sent as u64, began);
         let times = |cost: Duration, n: usize| cost * u32::try_from(n).unwrap_or(u32::MAX);
-        let costs = slot.costs;
-        let debt = std::mem::take(&mut slot.debt);
+        let (costs, debt) = (slot.costs, std::mem::take(&mut slot.debt));
         slot.busy = now + debt + times(costs.event, told) + times(costs.sent, sent);
         slot.has_next = false;
         let at = slot.busy;
@@ -489,9 +488,10 @@ impl PushNetwork {
         self.with(node, Work::Publication, 1, |n, now, out| Some(n.publish(now, app, data, out)))
     }
 
-    /// An application has the last `count` publications of an item of its own retained.
-    pub fn retain(&mut self, node: usize, app: AppId, tag: u64, id: &Id, count: u64) {
-        self.with(node, Work::Request, 1, |n, now, out| n.retain(now, app, tag, id, count, out));
+    /// An application has the last publications of an item of its own retained.
+    pub fn retain(&mut self, node: usize, app: AppId, tag: u64, id: &Id, keep: impl Into<Keep>) {
+        let keep = keep.into();
+        self.with(node, Work::Request, 1, |n, now, out| n.retain(now, app, tag, id, keep, out));
     }
 
     /// An application goes.

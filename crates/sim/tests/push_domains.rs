@@ -191,3 +191,40 @@ fn who_asks_in_vain_gives_up_and_tells_it() {
     let counters = domains.net.node(last).expect("up").counters();
     assert_eq!((counters.repairs_asked, counters.incomplete), (16, 1));
 }
+
+/// A message that is lost between two domains is sent again after a fifth of a second; the round that
+/// says everything comes every four (P-80).
+#[test]
+fn what_is_lost_between_domains_costs_a_round_trip_and_not_a_round() {
+    const ITEMS: u64 = 8;
+    let mut waits = Vec::new();
+    for seed in 0..6 {
+        let delay = Duration::from_millis(5);
+        let link = LinkConfig { delay, loss_ppm: 150_000, ..LinkConfig::default() };
+        // Each domain is one node: nothing is lost but between domains.
+        let mut domains = Domains::new(seed, &[1, 1, 1], 1, link);
+        domains.ask(0, PUBLISHER, Kind::PUBLISH_SCOPE, "/1", "/");
+        domains.net.run_for(Duration::from_secs(10));
+        for item in 0..ITEMS {
+            domains.ask(0, PUBLISHER, Kind::PUBLISH_ITEM, &format!("/{item:x}"), "/1");
+        }
+        domains.net.run_for(Duration::from_secs(10));
+        for item in 0..ITEMS {
+            while domains.net.event(0, PUBLISHER).is_some() {}
+            // Somewhere between two rounds.
+            domains.net.run_for(Duration::from_millis(1100 + 37 * item));
+            domains.ask(2, SUBSCRIBER, Kind::SUBSCRIBE_ITEM, &format!("/{item:x}"), "/1");
+            let begun = domains.net.now();
+            let started = Event::StartPublish(id(&format!("/1/{item:x}")));
+            let is_done = domains.net.run_until(Duration::from_secs(30), |net| {
+                std::iter::from_fn(|| net.event(0, PUBLISHER)).any(|event| event == started)
+            });
+            assert!(is_done, "seed {seed}: {started:?}");
+            waits.push(domains.net.now().since(begun).as_millis());
+        }
+    }
+    waits.sort_unstable();
+    let slow = waits.iter().filter(|ms| **ms > 1000).count();
+    eprintln!("{slow} of {} took more than a second: {waits:?}", waits.len());
+    assert!(slow * 20 <= waits.len() && waits.last().is_some_and(|ms| *ms < 3000), "{waits:?}");
+}

@@ -2,13 +2,15 @@
 //! its place. Publications of every length, which leave by different ways, over nodes of one shard and
 //! of several, between which everything crosses in an order that is drawn.
 
+mod push_heard;
+
 use onym_pubsub::dispatcher::{Data, Request};
 use onym_pubsub::{AppId, Event};
 use onym_sim::PushNetwork;
 use onym_sim::push::LinkConfig;
 use onym_tables::Rng;
 use onym_wire::push::{Id, Kind, Role, Status, Strategy};
-use std::collections::BTreeSet;
+use push_heard::Heard;
 use std::time::Duration;
 
 const PUBLISHER: AppId = AppId(1);
@@ -57,43 +59,6 @@ fn matched(seed: u64, loss_ppm: u32, shards: u16) -> PushNetwork {
 /// Those who get what is published, by node.
 const RECEIVERS: [(usize, AppId); 5] =
     [(0, SUBSCRIBER), (1, SUBSCRIBER), (2, SUBSCRIBER), (0, OTHER), (2, OTHER)];
-
-/// What a subscriber got.
-#[derive(Debug, Default)]
-struct Heard {
-    /// What is to come next, from the first publication on.
-    next: Option<u32>,
-    got: u32,
-    missed: u64,
-    /// Those that were told as missed.
-    gone: BTreeSet<u32>,
-}
-
-impl Heard {
-    fn take(&mut self, event: &Event, what: &str) {
-        match event {
-            Event::Missed(count) | Event::NoRoom(count) => {
-                self.missed += count;
-                let count = u32::try_from(*count).expect("few are missed");
-                self.gone.extend(self.next.iter().flat_map(|next| *next..next + count));
-                self.next = self.next.map(|next| next + count);
-            }
-            Event::Data { payload, .. } => {
-                let (number, _) = payload.split_first_chunk().expect("it has a number");
-                let number = u32::from_be_bytes(*number);
-                let next = self.next.unwrap_or(number);
-                self.got += 1;
-                // Repaired for somebody else, who missed less of it (P-59).
-                if self.gone.remove(&number) {
-                    return;
-                }
-                assert_eq!(number, next, "{what}: out of order, or a loss was not told");
-                self.next = Some(number + 1);
-            }
-            other => panic!("{what}: {other:?}"),
-        }
-    }
-}
 
 /// Publishes publications of random lengths at random moments; what each subscriber heard.
 fn publishes(seed: u64, loss_ppm: u32, shards: u16) -> [Heard; 5] {
@@ -265,7 +230,7 @@ fn retaining(seed: u64, loss_ppm: u32, shards: u16, depth: u32, window: usize) -
     net.run_for(Duration::from_secs(5));
     ask(&mut net, 0, PUBLISHER, Kind::PUBLISH_ITEM, "/2", "/1");
     net.run_for(Duration::from_secs(5));
-    net.retain(0, PUBLISHER, 9, &id("/1/2"), depth.into());
+    net.retain(0, PUBLISHER, 9, &id("/1/2"), u64::from(depth));
     net.run_for(Duration::from_secs(1));
     let told: Vec<Event> = std::iter::from_fn(|| net.event(0, PUBLISHER)).collect();
     assert_eq!(told.last(), Some(&Event::Status { tag: 9, status: Status::OK }), "{told:?}");
@@ -388,7 +353,7 @@ fn a_value_that_is_retained_reaches_who_comes_after_its_publisher_is_quiet() {
         };
         ask(&mut net, 0, PUBLISHER, Kind::PUBLISH_SCOPE, "/1", "/");
         ask(&mut net, 0, PUBLISHER, Kind::PUBLISH_ITEM, "/2", "/1");
-        net.retain(0, PUBLISHER, 9, &id("/1/2"), 1);
+        net.retain(0, PUBLISHER, 9, &id("/1/2"), 1_u64);
         for value in ["old", "new"] {
             let data = Data::new(id("/1/2"), STRATEGY, value.as_bytes());
             net.publish(0, PUBLISHER, &data).expect("up").expect("it is retained");

@@ -2,6 +2,7 @@
 
 pub(crate) mod certificates;
 mod gateway;
+mod lan;
 mod readvertise;
 pub(crate) mod routing;
 mod supervisor;
@@ -66,6 +67,7 @@ pub(crate) fn run(args: Args, _cx: &Context) -> anyhow::Result<()> {
     let gateway = gateway::settings(&config, base)?;
     let routing = routing::settings(&config, base)?;
     let telling = readvertise::settings(&config)?;
+    let lan = lan::settings(&config);
     let node = Node::start_from(config, &origin).map_err(|error| {
         Failure::new(Exit::Failed, "the node does not start")
             .why(error)
@@ -80,6 +82,7 @@ pub(crate) fn run(args: Args, _cx: &Context) -> anyhow::Result<()> {
     let keys = routing::key_folders(routing.as_ref());
     let routing = routing::start(routing, &node)?;
     let telling = readvertise::start(telling, &node)?;
+    let lan = lan::start(lan, &node)?;
     let ended = Ended::default();
     let (watched, end) = (&node, &ended);
     let watch =
@@ -92,12 +95,7 @@ pub(crate) fn run(args: Args, _cx: &Context) -> anyhow::Result<()> {
             })?;
         }
         for folder in keys {
-            let node = watched.bound().unix.as_ref().map(|p| format!("unix://{}", p.display()));
-            let watch = move || certificates::watch(&folder, node.as_deref(), end);
-            let thread = std::thread::Builder::new().name("onym-certs".into());
-            if let Err(error) = thread.spawn_scoped(scope, watch) {
-                tracing::warn!(%error, "cannot start the watch over certificates: nothing will warn before they expire");
-            }
+            watch_certificates(scope, folder, watched, end);
         }
         crate::output::tell(format_args!("ready"));
         supervised::tell_ready();
@@ -112,6 +110,7 @@ pub(crate) fn run(args: Args, _cx: &Context) -> anyhow::Result<()> {
     })?;
     supervised::tell_stop();
     tracing::info!("stopping");
+    drop(lan);
     drop(telling);
     drop(routing);
     drop(gateway);
@@ -119,6 +118,21 @@ pub(crate) fn run(args: Args, _cx: &Context) -> anyhow::Result<()> {
         tracing::warn!("queued packets were not sent in time (daemon.drain_ms)");
     }
     Ok(())
+}
+
+/// Warns before certificates expire, for as long as the node runs.
+fn watch_certificates<'a>(
+    scope: &'a std::thread::Scope<'a, '_>,
+    folder: PathBuf,
+    node: &NodeHandle,
+    end: &'a Ended,
+) {
+    let node = node.bound().unix.as_ref().map(|path| format!("unix://{}", path.display()));
+    let watch = move || certificates::watch(&folder, node.as_deref(), end);
+    let thread = std::thread::Builder::new().name("onym-certs".into());
+    if let Err(error) = thread.spawn_scoped(scope, watch) {
+        tracing::warn!(%error, "cannot start the watch over certificates: nothing will warn before they expire");
+    }
 }
 
 fn load(args: &Args) -> anyhow::Result<Config> {

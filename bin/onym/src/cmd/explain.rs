@@ -102,9 +102,23 @@ fn push_text(told: &Value) -> String {
             out,
             "  applications  {publishers} publish ({started} started), {subscribers} subscribed"
         );
+        if let Some(behind) = here["behind"].as_str() {
+            let _ = writeln!(out, "  who is behind {behind}");
+        }
         if let Some(retained) = here["retained"].as_object() {
             let (count, most) = (&retained["publications"], &retained["most"]);
-            let _ = writeln!(out, "  retained      {count} of at most {most} for late subscribers");
+            let age = retained["lifetime_ms"].as_u64();
+            let age = age.map(|ms| format!(", each for {ms} ms")).unwrap_or_default();
+            let _ = writeln!(
+                out,
+                "  retained      {count} of at most {most} for late subscribers{age}"
+            );
+            if let Some(ms) = retained["deadline_ms"].as_u64() {
+                let _ = writeln!(out, "  deadline      the next one within {ms} ms");
+            }
+            if let Some(priority) = retained["priority"].as_u64().filter(|priority| *priority > 0) {
+                let _ = writeln!(out, "  priority      {priority} of 7");
+            }
         }
         if here["matched"] == true {
             let _ = writeln!(out, "  sent by       {}", topology::route(&here["route"]));

@@ -10,7 +10,7 @@ use crate::secrecy::Publisher;
 use crate::session;
 use crate::stop::{self, Stop};
 use anyhow::Context as _;
-use onym_client::push::{App, Event, Publication, Sent, live};
+use onym_client::push::{App, Event, Publication, Retain, Sent, live};
 use onym_wire::Name;
 use onym_wire::push::{Filter, Id, Kind, Label, Path, RouteBuf, Status, Strategy};
 use serde_json::json;
@@ -34,6 +34,8 @@ const LOOK: Duration = Duration::from_millis(200);
   onym publish /1/2 --text hello --timeout 10 --json
   onym publish /1/2 --text 21.5 --retain      who subscribes later starts with it, until stopped
   sensor | onym publish /1/2 --lines --retain 10   and with the last ten lines
+  onym publish /1/2 --text 21.5 --retain --lifetime 60    not to who comes a minute later
+  sensor | onym publish /1/2 --lines --retain --deadline 5 --priority 7   overdue when it is silent
   sensor | onym publish /1/2 --lines --alive  subscribers may know that it is there
   onym publish /1/2 --text hello --strategy broadcast
   onym publish /1/2 --text hello --key /alice --for /alice/NAC/friends    who was let in reads it
@@ -96,6 +98,33 @@ pub(crate) struct Args {
         conflicts_with_all = ["keep", "timeout"]
     )]
     retain: Option<u64>,
+    /// What is retained is forgotten this many seconds after it was published: who subscribes later,
+    /// or is that far behind, does not get it.
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        value_parser = clap::value_parser!(u64).range(1..=3600),
+        requires = "retain"
+    )]
+    lifetime: Option<u64>,
+    /// The next publication follows within so long: otherwise subscribers hear that it is overdue.
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        value_parser = clap::value_parser!(u64).range(1..=3600),
+        requires = "retain"
+    )]
+    deadline: Option<u64>,
+    /// What a subscriber that is behind in several items gets first: 0, the last one, to 7.
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u8).range(0..=7),
+        requires = "retain",
+        default_value_t = 0,
+        hide_default_value = true
+    )]
+    priority: u8,
     /// Say of this publisher that it lives, as long as the command runs: `onym subscribe --publishers`.
     #[arg(long)]
     alive: bool,
@@ -131,7 +160,10 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     let item = item.map(|path| &path.id);
     if let Some(count) = args.retain {
         let item = retained(&args)?;
-        app.retain(item, count).map_err(failure)?;
+        let [lifetime, deadline] =
+            [args.lifetime, args.deadline].map(|s| s.map(Duration::from_secs));
+        let retain = Retain { count, lifetime, deadline, priority: args.priority };
+        app.retain_as(item, retain).map_err(failure)?;
     }
     let whole = if args.lines { None } else { Some(input(&args, app.info().length_max, &stop)?) };
     if item.is_none() {

@@ -279,6 +279,10 @@ fn show(
             let lost = human::count(*number, "publication");
             tell(format_args!("{lost} lost on the way here: a node or link between failed"));
         }
+        Event::Overdue { id, within } => {
+            let item = push_words::both(&args.of.path, id);
+            tell(format_args!("nothing of {item} for {} ms: it is overdue", within.as_millis()));
+        }
         Event::ScopePublished(id) => {
             tell(format_args!("scope {}", push_words::both(&args.of.path, id)))
         }
@@ -311,6 +315,10 @@ fn as_json(event: &Event, args: &Args) -> serde_json::Value {
         }
         Event::Missed(number) => json!({ "event": "missed", "number": number }),
         Event::Lost(number) => json!({ "event": "lost", "number": number }),
+        Event::Overdue { id, within } => json!({
+            "event": "overdue", "id": id.to_string(), "path": words(id),
+            "deadline_ms": within.as_millis() as u64,
+        }),
         Event::Refused { id, status } => {
             json!({ "event": "refused", "id": id.to_string(), "status": status.0 })
         }

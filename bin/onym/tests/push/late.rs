@@ -3,7 +3,7 @@
 
 use crate::support::Place;
 use crate::{ask_until, lines, push_daemon};
-use onym_client::push::{App, Error, Event};
+use onym_client::push::{App, Error, Event, Retain};
 use onym_wire::push::{Id, Status, Strategy};
 use std::time::Duration;
 
@@ -83,4 +83,57 @@ fn late_subscribers_at_every_shard_get_everything_in_order_while_the_publisher_g
             next = Some(got + 1);
         }
     }
+}
+
+/// Old values are for nobody who comes late (P-79).
+#[test]
+fn what_is_retained_for_a_second_is_forgotten_then() {
+    let place = Place::new();
+    let _daemon = push_daemon(&place, &["push.node=a"]);
+    let publish = ["publish", "/1/2", "--text", "old", "--retain", "3", "--lifetime", "1"];
+    let _publisher = place.start(&publish);
+    ask_until("it is forgotten for its age", || {
+        place.json(&["rendezvous", "status"])["retained"]["expired"] == 1
+    });
+    let told = place.json(&["explain", "--push", "/1/2"]);
+    let wanted = serde_json::json!({
+        "publications": 0, "most": 3, "lifetime_ms": 1000, "deadline_ms": null, "priority": 0,
+    });
+    assert_eq!(told["here"]["retained"], wanted);
+    let told = place.run(&["explain", "--push", "/1/2"]).out;
+    assert!(told.contains("0 of at most 3 for late subscribers, each for 1000 ms"), "{told}");
+    let late = place.run(&["subscribe", "/1/2", "--count", "1", "--timeout", "0"]);
+    assert_eq!((late.code, &late.out[..]), (5, ""), "{late:?}");
+    let alone = place.run(&["publish", "/1/2", "--text", "x", "--lifetime", "1"]);
+    assert_eq!(alone.code, 2, "{alone:?}");
+}
+
+/// Publisher and subscriber hear that nothing follows in time (P-82).
+#[test]
+fn what_does_not_follow_by_its_deadline_is_overdue() {
+    let place = Place::new();
+    let _daemon = push_daemon(&place, &["push.node=a"]);
+    let strategy = Strategy::DOMAIN_LOCAL;
+    let open = || App::open(Some(&place.node()), "test").unwrap();
+    let (mut publisher, mut subscriber) = (open(), open());
+    let (item, within): (Id, _) = ("/1/2".parse().unwrap(), Duration::from_millis(500));
+    publisher.publish_scope(&Id::from_labels(item.parent()), strategy).unwrap();
+    publisher.publish_item(&item, strategy).unwrap();
+    let retain = Retain { deadline: Some(within), priority: 7, ..Retain::last(1) };
+    publisher.retain_as(&item, retain).unwrap();
+    subscriber.subscribe_item(&item, strategy).unwrap();
+    publisher.publish(&item, strategy, b"x").unwrap();
+    let overdue = Event::Overdue { id: item, within };
+    for app in [&mut publisher, &mut subscriber] {
+        let first = app.event(Some(PATIENCE)).unwrap();
+        assert!(matches!(first, Some(Event::StartPublish(_) | Event::Data { .. })), "{first:?}");
+        assert_eq!(app.event(Some(PATIENCE)).unwrap(), Some(overdue.clone()));
+    }
+    assert_eq!(place.json(&["rendezvous", "status"])["retained"]["overdue"], 1);
+    let told = place.run(&["explain", "--push", "/1/2"]).out;
+    assert!(told.contains("the next one within 500 ms") && told.contains("7 of 7"), "{told}");
+    let beyond = publisher.retain_as(&"/1/2".parse().unwrap(), Retain { priority: 8, ..retain });
+    assert!(matches!(beyond, Err(Error::Refused { status: Status::FULL, .. })), "{beyond:?}");
+    let wrong = place.run(&["publish", "/1/3", "--text", "x", "--retain", "--priority", "8"]);
+    assert_eq!(wrong.code, 2, "{wrong:?}");
 }

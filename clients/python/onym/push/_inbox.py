@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 from collections import deque
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from onym import _tlv
 from onym._tlv import MalformedError
 from onym.push.ident import Id
 from onym.push.message import MESSAGE_MAX, TYPE, Kind, Message, Status, Strategy
+from onym.push.refused import RefusedError
 
 EVENTS_MAX = 65_536
 """Events that wait for `event`; with more, nothing is read, and the node counts what is missed."""
@@ -22,18 +22,6 @@ class ClosedError(Exception):
 
 class SilentError(Exception):
     """The node does not answer: it has no push half, or is of another kind."""
-
-
-class RefusedError(Exception):
-    """A request was answered with another status than ok."""
-
-    def __init__(self, status: int, what: str) -> None:
-        name = status
-        with contextlib.suppress(ValueError):
-            name = Status(status)
-        text = name.name.lower().replace("_", " ") if isinstance(name, Status) else f"{status}"
-        super().__init__(f"{what}: {text}")
-        self.status = name
 
 
 @dataclass(frozen=True)
@@ -116,6 +104,15 @@ class Lost:
 
 
 @dataclass(frozen=True)
+class Overdue:
+    """Nothing came of the item within the deadline of its publisher; told to that, too."""
+
+    id: Id
+    within: float
+    """Seconds of the deadline."""
+
+
+@dataclass(frozen=True)
 class Refused:
     """Data that was published without waiting for an answer was refused."""
 
@@ -131,6 +128,7 @@ Event = (
     | Data
     | Missed
     | Lost
+    | Overdue
     | Refused
 )
 
@@ -184,6 +182,8 @@ class Inbox:
                 self.events.append(Lost(message.number))
             case Kind.MISSED:
                 self.events.append(Missed(message.number))
+            case Kind.OVERDUE:
+                self.events.append(Overdue(Id(message.id), message.deadline / 1000))
             case Kind.START_PUBLISH:
                 self.events.append(StartPublish(Id(message.id)))
             case Kind.STOP_PUBLISH:

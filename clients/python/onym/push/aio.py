@@ -28,7 +28,7 @@ from onym.push._inbox import (
     SilentError,
 )
 from onym.push.ident import Id
-from onym.push.message import Kind, Message, Status, Strategy, publication, request
+from onym.push.message import Kind, Message, Status, Strategy, Terms, publication, request, retain
 
 ANSWER_WITHIN = 10.0
 """Seconds within which a node answers."""
@@ -98,10 +98,15 @@ class App:
         """Publishes an item; its data follows after `StartPublish`."""
         await self._request(Kind.PUBLISH_ITEM, id, strategy)
 
-    async def retain(self, id: Id, count: int = 1) -> None:  # noqa: A002
+    async def retain(
+        self,
+        id: Id,  # noqa: A002
+        count: int = 1,
+        terms: Terms = Terms(),  # noqa: B008
+    ) -> None:
         """Has the node retain the last `count` publications of this application's item `id`."""
         what = f"retain {id}"
-        answer = await self._answer(Message(Kind.RETAIN, id=id.octets, number=count), what)
+        answer = await self._answer(retain(id, count, terms), what)
         if answer.status:
             raise RefusedError(answer.status, what)
 

@@ -22,7 +22,7 @@ from onym.push._inbox import (
     SilentError,
 )
 from onym.push.ident import Id
-from onym.push.message import Kind, Message, Strategy, publication, request
+from onym.push.message import Kind, Message, Strategy, Terms, publication, request, retain
 
 ANSWER_WITHIN = 10.0
 """Seconds within which a node answers; one without push half says nothing."""
@@ -80,15 +80,16 @@ class App:
         """Publishes an item; its data follows after `StartPublish`."""
         self._request(Kind.PUBLISH_ITEM, id, strategy)
 
-    def retain(self, id: Id, count: int = 1) -> None:  # noqa: A002
+    def retain(self, id: Id, count: int = 1, terms: Terms = Terms()) -> None:  # noqa: A002, B008
         """Has the node retain the last `count` publications of this application's item `id`.
 
         Who subscribes later starts with them; 0: not any more. From then on the item may be
-        published whether somebody subscribed or not. Raises `RefusedError`: `Status.BOUND` for more
-        than 65,535 or too many items, `Status.UNKNOWN_REQUEST` from a node that retains nothing.
+        published whether somebody subscribed or not. Raises `BoundError` for more than 65,535, for
+        terms that are too much, and where there are too many items; `UnknownRequestError` where the
+        node retains nothing.
         """
         what = f"retain {id}"
-        answer = self._answer(self._send(Message(Kind.RETAIN, id=id.octets, number=count)), what)
+        answer = self._answer(self._send(retain(id, count, terms)), what)
         if answer.status:
             raise RefusedError(answer.status, what)
 

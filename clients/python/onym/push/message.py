@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import IntEnum
@@ -41,6 +42,7 @@ class Kind(IntEnum):
     STATUS = 106
     MISSED = 109
     REGISTERED = 110
+    OVERDUE = 111
 
 
 class Strategy(IntEnum):
@@ -101,6 +103,20 @@ class _Field(IntEnum):
     LOCAL = 98
     FRAMES = 100
     LIFETIME = 102
+    DEADLINE = 104
+    PRIORITY = 106
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How an item that is retained is delivered; times in seconds, an hour at most."""
+
+    lifetime: float | None = None
+    """Each publication is forgotten after so long."""
+    deadline: float | None = None
+    """The next publication follows within so long; otherwise subscribers hear `Overdue`."""
+    priority: int = 0
+    """What a subscriber that is behind in several items is told first: 0, the last one, to 7."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +141,8 @@ class Message:
     local: int = 0
     frames: int = 0
     lifetime: int = 0
+    deadline: int = 0
+    priority: int = 0
     payload: bytes | None = None
 
     def encode(self) -> bytes:
@@ -144,6 +162,7 @@ class Message:
             (_Field.STRATEGY, self.strategy),
             (_Field.STATUS, self.status),
             (_Field.ROLE, self.role or None),
+            (_Field.PRIORITY, self.priority or None),
         ):
             if octet is not None:
                 out += _tlv.element(typ, bytes([octet]))
@@ -153,6 +172,7 @@ class Message:
             (_Field.LOCAL, self.local or None),
             (_Field.FRAMES, self.frames or None),
             (_Field.LIFETIME, self.lifetime or None),
+            (_Field.DEADLINE, self.deadline or None),
             (_Field.LENGTH, self.length),
             (_Field.OFFSET, self.offset),
         ):
@@ -213,17 +233,37 @@ _NUMBERS: dict[int, str] = {
     _Field.LOCAL: "local",
     _Field.FRAMES: "frames",
     _Field.LIFETIME: "lifetime",
+    _Field.DEADLINE: "deadline",
 }
 _SINGLE: dict[int, str] = {
     _Field.STRATEGY: "strategy",
     _Field.STATUS: "status",
     _Field.ROLE: "role",
+    _Field.PRIORITY: "priority",
 }
 
 
 def request(kind: Kind, id: Id, prefix: Id, strategy: int) -> Message:  # noqa: A002
     """The request `kind` for what has the label `id` beneath `prefix`."""
     return Message(kind, id=id.octets, prefix=prefix.octets, strategy=strategy, text=id.word)
+
+
+def retain(id: Id, count: int, terms: Terms) -> Message:  # noqa: A002
+    """The request to retain the last publications of an item."""
+    lifetime, deadline = _milliseconds(terms.lifetime), _milliseconds(terms.deadline)
+    return Message(
+        Kind.RETAIN,
+        id=id.octets,
+        number=count,
+        lifetime=lifetime,
+        deadline=deadline,
+        priority=terms.priority,
+    )
+
+
+def _milliseconds(seconds: float | None) -> int:
+    # Part of a millisecond is one: none would be for ever.
+    return 0 if seconds is None else max(1, math.ceil(seconds * 1000))
 
 
 def publication(

@@ -6,7 +6,6 @@ mod tests;
 
 pub use server::{Request, Server};
 
-use super::token::beneath_word;
 use super::{App, Error, Event};
 use onym_frame::Buf;
 use onym_wire::push::{Id, Kind, Path, Status, Strategy};
@@ -81,7 +80,7 @@ struct Service {
 impl Service {
     /// Publishes the scopes of the service `path`, those above it are there.
     fn publish(app: &mut App, path: &Path, strategy: Strategy) -> Result<Self, Error> {
-        let [calls, replies] = WORDS.map(|word| beneath_word(path, word));
+        let [calls, replies] = WORDS.map(|word| path.beneath(word));
         for scope in [path, &calls, &replies] {
             app.join(Kind::PUBLISH_SCOPE, scope, strategy)?;
         }

@@ -8,7 +8,7 @@ use onym_wire::push::app::{Message, PIECE_MAX, kind};
 use onym_wire::push::{Id, Kind, Status, Strategy};
 use onym_wire::types::PacketType;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 fn gone(error: FaceError) -> Error {
     Error::Gone(error.to_string())
@@ -164,6 +164,10 @@ impl App {
                 Event::Lost(message.number)
             }
             kind::MISSED => Event::Missed(message.number),
+            kind::OVERDUE => {
+                let within = Duration::from_millis(message.deadline_ms.into());
+                Event::Overdue { id, within }
+            }
             Kind::START => Event::StartPublish(id),
             Kind::STOP => Event::StopPublish(id),
             Kind::SCOPE_PUBLISHED => Event::ScopePublished(id),

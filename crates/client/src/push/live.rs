@@ -17,7 +17,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use super::token::beneath_word;
 use super::{App, Error, Event};
 use onym_wire::push::{Id, Kind, Label, Path, Strategy};
 use std::collections::BTreeSet;
@@ -40,7 +39,7 @@ pub enum Change {
 /// The scope beneath which publishers of `item` are, published.
 fn scope_of(app: &mut App, item: &Path, strategy: Strategy) -> Result<Path, Error> {
     let parent = item.above().last().unwrap_or_default();
-    let live = beneath_word(&parent, WORD);
+    let live = parent.beneath(WORD);
     let mut scope =
         Path { id: live.id.child(item.id.last().unwrap_or_default()), words: live.words.clone() };
     scope.words.push(item.word().map(str::to_owned));

@@ -4,6 +4,7 @@ use crate::error::Error as ClientError;
 use onym_frame::Buf;
 use onym_wire::push::app::{Message, kind};
 use onym_wire::push::{Id, Label, Role, RouteBuf, Status, Strategy};
+use std::time::Duration;
 
 /// Why an operation failed.
 #[derive(Debug, thiserror::Error)]
@@ -81,6 +82,14 @@ pub enum Event {
     /// So many publications were lost on their way to the node of this application, whatever the
     /// application did: a node or link between failed, or had no room.
     Lost(u64),
+    /// Nothing came of the item within the deadline that its publisher gave it; to the publisher:
+    /// it published nothing. Told once, until something comes.
+    Overdue {
+        /// The id, of those of the item, that was subscribed.
+        id: Id,
+        /// The deadline.
+        within: Duration,
+    },
     /// Data that was published without waiting for an answer was refused.
     Refused {
         /// The item.
@@ -126,6 +135,46 @@ impl<'a> Publication<'a> {
             payload: self.payload,
             lifetime_ms: self.lifetime_ms,
             ..Message::new(kind::PUBLISH, tag)
+        }
+    }
+}
+
+/// How an item is delivered, as its publisher chooses.
+///
+/// Without a history the publisher waits for who is behind, as long as `push.hold_ms` says, and who
+/// is slower loses what is new. With one the oldest goes and nobody waits. Either is told as
+/// [`Event::Missed`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Retain {
+    /// So many of the last publications are kept for who subscribes later and who is behind, 65,535
+    /// at most; none: not any more, whatever else is here.
+    pub count: u64,
+    /// Each for so long, an hour at most; none: whatever its age.
+    pub lifetime: Option<Duration>,
+    /// The publisher promises that the next publication follows within so long, an hour at most:
+    /// otherwise subscribers and publisher hear [`Event::Overdue`].
+    pub deadline: Option<Duration>,
+    /// What an application that is behind in several items is told first: 0, the last one, to 7.
+    pub priority: u8,
+}
+
+impl Retain {
+    /// The last publications, whatever their age and without promises.
+    #[must_use]
+    pub fn last(count: u64) -> Self {
+        Self { count, ..Self::default() }
+    }
+
+    pub(super) fn message<'a>(&self, id: &'a Id, tag: u32) -> Message<'a> {
+        // Part of a millisecond is one: none would be for ever.
+        let ms = |time: Duration| time.as_micros().div_ceil(1000).max(1);
+        Message {
+            id: id.octets(),
+            number: self.count,
+            lifetime_ms: self.lifetime.map_or(0, |time| ms(time).try_into().unwrap_or(u64::MAX)),
+            deadline_ms: self.deadline.map_or(0, |time| ms(time).try_into().unwrap_or(u32::MAX)),
+            priority: self.priority,
+            ..Message::new(kind::RETAIN, tag)
         }
     }
 }

@@ -4,13 +4,6 @@ use super::{App, Error};
 use onym_crypto::sha256;
 use onym_wire::push::{Kind, Label, Path, Status, Strategy};
 
-/// The child of `path` with this word.
-pub(super) fn beneath_word(path: &Path, word: &str) -> Path {
-    let mut words = path.words.clone();
-    words.push(Some(word.to_owned()));
-    Path { id: path.id.child(Label::of_word(word)), words }
-}
-
 impl App {
     /// What stands for this application where applications are told apart (section 8.1).
     #[must_use]

@@ -184,6 +184,10 @@ impl Config {
         let good = push.scheme == super::PushScheme::K || !push.enabled || !is_drawn;
         let allowed = "with `bits`, push.inside and the number of each push.link must be given";
         check.that(good, "push.scheme", &"bits", allowed)?;
+        let is_found = push.scheme == super::PushScheme::K && push.routing_links;
+        let good = push.discover == super::PushDiscover::Off || is_found;
+        let allowed = "who is found is a link with the scheme `k` and push.routing_links";
+        check.that(good, "push.discover", &"on", allowed)?;
         check.between("push.k", push.k.into(), 1, 16)?;
         check.between("push.tables", push.tables.into(), 1, 8)?;
         check.between("push.fill_max", push.fill_max as usize, 1, 256)?;

@@ -22,7 +22,7 @@ pub use limits::{
     Cs, CsDisk, CsPolicy, CsVerify, Fib, Forward, Pit, Reassembly, Tables, Unsolicited,
 };
 use onym_guard::Settings;
-pub use push::{Push, PushLink, PushRole, PushScheme, PushStages};
+pub use push::{Push, PushDiscover, PushLink, PushRole, PushScheme, PushStages};
 pub use routing::{Routing, RoutingArea, RoutingExport, RoutingNeighbour, RoutingSummary};
 pub use telemetry::Telemetry;
 

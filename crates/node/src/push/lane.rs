@@ -6,7 +6,7 @@
 
 use crate::cross::{FromPeer, Load, ToPeer};
 use onym_frame::Buf;
-use onym_pubsub::{AppId, Delta, Event, Faces, Forwarder, Handout, Pass, Request};
+use onym_pubsub::{AppId, Delta, Event, Faces, Forwarder, Handout, Keep, Pass, Request};
 use onym_tables::FaceId;
 use onym_wire::push::app::Message;
 use onym_wire::push::{Id, Label, RouteBuf, Status, Strategy};
@@ -19,7 +19,7 @@ pub(crate) enum Up {
     /// It asks for something.
     Request { app: AppId, tag: u32, request: Request, word: Option<Box<str>> },
     /// It has the last publications of an item of its own retained.
-    Retain { app: AppId, tag: u32, id: Id, count: u64 },
+    Retain { app: AppId, tag: u32, id: Id, keep: Keep },
     /// It has taken everything that it was told before its mark.
     Took(AppId),
     /// It left, or its face ended; behind everything else of it (P-57).

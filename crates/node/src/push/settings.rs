@@ -1,7 +1,7 @@
 //! What the configuration means for the push half.
 
 use super::trust;
-use crate::config::{self, PushRole, PushScheme, PushStages};
+use crate::config::{self, PushDiscover, PushRole, PushScheme, PushStages};
 use crate::shard::HOLD_AT;
 use onym_crypto::{KeyStore, sha256};
 use onym_pubsub::forwarder;
@@ -37,7 +37,9 @@ impl Settings {
             PushRole::Rendezvous => Role::RENDEZVOUS,
             PushRole::Topology => Role::TOPOLOGY,
         };
-        let roles = config.roles.iter().map(role).fold(Role::default(), Role::and);
+        let is_spare = config.discover == PushDiscover::Standby && !config.roles.is_empty();
+        let spare_role = if is_spare { Role::STANDBY } else { Role::default() };
+        let roles = config.roles.iter().map(role).fold(spare_role, Role::and);
         let kind = match config.scheme {
             PushScheme::Bits => Kind::Bits,
             PushScheme::K => Kind::Tags { k: config.k, tables: config.tables },

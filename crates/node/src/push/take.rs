@@ -51,8 +51,8 @@ impl PushThread {
                 let (tag, word) = (tag.into(), word.as_deref());
                 self.plane.request_named(now, app, tag, &request, word, &mut self.output);
             }
-            Up::Retain { app, tag, id, count } => {
-                self.plane.retain(now, app, tag.into(), &id, count, &mut self.output);
+            Up::Retain { app, tag, id, keep } => {
+                self.plane.retain(now, app, tag.into(), &id, keep, &mut self.output);
             }
             Up::Took(app) => self.plane.took(now, app, &mut self.output),
             Up::Gone(app) => {

@@ -271,8 +271,15 @@ impl PushThread {
                 "matched": view.is_matched,
                 "route": view.route.as_ref().map(route_json),
                 "hops": view.hops,
-                "retained": view.retained.map(|(count, most)| json!({
-                    "publications": count, "most": most,
+                "behind": (!view.publishers.is_empty()).then_some(match view.retained {
+                    Some(_) => "the oldest goes",
+                    None => "publishers wait",
+                }),
+                "retained": view.retained.map(|view| json!({
+                    "publications": view.publications, "most": view.most,
+                    "lifetime_ms": view.lifetime.map(|lifetime| lifetime.as_millis()),
+                    "deadline_ms": view.deadline.map(|deadline| deadline.as_millis()),
+                    "priority": view.priority,
                 })),
             })),
             "graph": graph.map(|(of, view)| self.vertex_json(of, &view)),
@@ -285,7 +292,8 @@ impl PushThread {
 fn retained_json(view: &RetainedView) -> Value {
     json!({
         "items": view.items, "streams": view.streams, "publications": view.publications,
-        "octets": view.octets, "octets_max": view.octets_max, "evicted": view.evicted,
+        "octets": view.octets, "octets_max": view.octets_max,
+        "evicted": view.evicted, "expired": view.expired, "overdue": view.overdue,
         "told": view.told, "replayed": view.replayed, "unsent": view.unsent,
         "lagging": view.lagging, "replays": view.replays,
     })
@@ -455,7 +463,11 @@ fn texts<'a>(labels: impl IntoIterator<Item = &'a Label>) -> Vec<String> {
 }
 
 fn roles(role: Role) -> Vec<&'static str> {
-    let all = [(Role::RENDEZVOUS, "rendezvous"), (Role::TOPOLOGY, "topology")];
+    let all = [
+        (Role::RENDEZVOUS, "rendezvous"),
+        (Role::TOPOLOGY, "topology"),
+        (Role::STANDBY, "standby"),
+    ];
     all.iter().filter(|(r, _)| role.has(*r)).map(|(_, name)| *name).collect()
 }
 

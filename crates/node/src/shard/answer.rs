@@ -116,6 +116,11 @@ impl Shard {
             Event::StopPublish(id) => (Kind::STOP, id),
             Event::ScopePublished(id) => (Kind::SCOPE_PUBLISHED, id),
             Event::ScopeUnpublished(id) => (Kind::SCOPE_UNPUBLISHED, id),
+            Event::Overdue { id, within } => {
+                let deadline_ms = u32::try_from(within.as_millis()).unwrap_or(u32::MAX);
+                let overdue = Message::new(kind::OVERDUE, 0);
+                return self.say(io, slot, &Message { id: id.octets(), deadline_ms, ..overdue });
+            }
         };
         self.say(io, slot, &Message { id: id.octets(), ..Message::new(kind, 0) });
     }

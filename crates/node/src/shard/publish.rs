@@ -8,7 +8,7 @@ use crate::push::{Passed, Publishing, Up};
 use onym_engine::Slot;
 use onym_frame::{Buf, FrameRow, RxFrame};
 use onym_pubsub::forwarder::{START, has_short_head};
-use onym_pubsub::{AppId, Data, Refusal, Request, Source};
+use onym_pubsub::{AppId, Data, Keep, Refusal, Request, Source};
 use onym_wire::push::app::{Message, kind};
 use onym_wire::push::{Id, Status, Strategy};
 use onym_wire::types::PacketType;
@@ -119,9 +119,15 @@ impl Shard {
                 push.send_up(Up::Request { app: number, tag: message.tag, request, word }, 0);
             }
             kind::RETAIN => {
-                let (tag, id, count) = (message.tag, message.id(), message.number);
+                let (tag, id) = (message.tag, message.id());
+                let keep = Keep {
+                    count: message.number,
+                    lifetime_ms: message.lifetime_ms,
+                    deadline_ms: message.deadline_ms,
+                    priority: message.priority,
+                };
                 face.state.targets |= push.up_bit();
-                push.send_up(Up::Retain { app: number, tag, id, count }, 0);
+                push.send_up(Up::Retain { app: number, tag, id, keep }, 0);
             }
             _ => self.answer(io, slot, message.tag, Status::UNKNOWN),
         }

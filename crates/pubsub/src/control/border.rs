@@ -7,6 +7,10 @@ use crate::publication::Target;
 use onym_tables::{FaceId, Tick};
 use onym_wire::push::{Control, Frame, Id, Kind, Role, Route, reserved};
 
+/// Messages between domains that are for topology managers.
+const BETWEEN: [Kind; 4] =
+    [Kind::DOMAIN_ROUTES, Kind::DOMAIN_FACTS, Kind::DOMAIN_REPAIR, Kind::DOMAIN_HEARD];
+
 impl ControlPlane {
     /// Whether a control message is signed by somebody whose control messages are obeyed. Others are
     /// counted.
@@ -46,12 +50,16 @@ impl ControlPlane {
             self.dropped.malformed += 1;
             return;
         };
-        let kinds = [Kind::DOMAIN_ROUTES, Kind::DOMAIN_FACTS, Kind::DOMAIN_REPAIR];
-        if !kinds.contains(&message.kind) {
+        let is_hello = message.kind == Kind::HELLO && message.sender == domain;
+        if !is_hello && !BETWEEN.contains(&message.kind) {
             self.dropped.misdirected += 1;
             return;
         }
         self.taken[usize::from(message.kind.0)] += 1;
+        self.link_state.exit_heard(now, face, message.kind, &mut self.outbox);
+        if is_hello {
+            return;
+        }
         let node = self.config.node;
         let passed = Control {
             nodes: vec![domain],

@@ -1,23 +1,24 @@
 //! What an application has retained.
 
 use super::{ControlPlane, Output};
+use crate::data::Keep;
 use crate::publication::AppId;
 use onym_tables::Tick;
 use onym_wire::push::Id;
 
 impl ControlPlane {
-    /// An application has the last `count` publications of an item of its own retained; its status
-    /// is an event with `tag`.
+    /// An application has the last publications of an item of its own retained; its status is an
+    /// event with `tag`.
     pub fn retain(
         &mut self,
         now: Tick,
         app: AppId,
         tag: u64,
         id: &Id,
-        count: u64,
+        keep: Keep,
         output: &mut Output,
     ) {
-        self.dispatcher.retain(now, app, tag, id, count, &mut self.outbox);
+        self.dispatcher.retain(now, app, tag, id, keep, &mut self.outbox);
         self.settle(now, output);
     }
 

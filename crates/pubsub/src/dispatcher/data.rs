@@ -1,7 +1,7 @@
 //! Publications and data frames that a push FIB passed to the control plane.
 
 use super::{Dispatcher, Origin, Subscribing};
-use crate::data::{Data, Handout, Place, Published, Refusal, is_of_item, names_above};
+use crate::data::{Data, Handout, Place, Published, Refusal, Told, is_of_item, names_above};
 use crate::fib::{OPTION_LEN, Pass};
 use crate::publication::{AppId, HOPS_MAX, Notice, Outbox, Publication, Target};
 use onym_tables::Tick;
@@ -18,7 +18,7 @@ pub(super) struct Way {
     /// It may be cut.
     item: Option<Vec<Id>>,
     /// What its frames say of what is retained.
-    pub(super) retained: Option<(u32, u32)>,
+    pub(super) retained: Option<Told>,
 }
 
 /// What leaves of a publication.
@@ -166,7 +166,7 @@ impl Dispatcher {
         now: Tick,
         id: &Id,
         place: Place,
-        retained: Option<(u32, u32)>,
+        retained: Option<Told>,
         origin: Origin,
         out: &mut Outbox,
     ) {
@@ -274,26 +274,32 @@ impl Dispatcher {
         }
         let came_by = Some(frame.strategy).filter(|strategy| !strategy.has_rendezvous());
         let (payload, place) = (Some(frame.payload.into()), Place::of(frame));
-        let (shard, retained) = (origin.shard, frame.options.retained);
+        let (shard, retained) = (origin.shard, Told::of(&frame.options));
         let handout = Handout { shard, ids, payload, came_by, except: None, place, retained };
-        self.hand(handout, Vec::new(), out);
+        self.hand(now, handout, Vec::new(), out);
     }
 
     /// Has a publication handed out, and `behind`, which waited for it; all of it waits where one
     /// before it in its stream is not whole.
-    pub(super) fn hand(&mut self, handout: Handout, behind: Vec<Handout>, out: &mut Outbox) {
+    pub(super) fn hand(
+        &mut self,
+        now: Tick,
+        handout: Handout,
+        behind: Vec<Handout>,
+        out: &mut Outbox,
+    ) {
         let all = std::iter::once(handout).chain(behind).collect();
         if let Some(all) = self.reassembly.wait(all) {
             for handout in all {
                 match handout.retained {
-                    Some((depth, first)) => self.retained_came(handout, depth, first, out),
+                    Some(told) => self.retained_came(now, handout, told, out),
                     None => out.notices.push(Notice::Data(Box::new(handout))),
                 }
             }
             return;
         }
         let given_up = self.reassembly.make_room(0);
-        self.given_up(given_up, out);
+        self.given_up(now, given_up, out);
     }
 
     /// Notes that a shard passed everything up to `origin`.
@@ -329,11 +335,20 @@ fn put_place(place: Place, options: &mut Vec<u8>) {
     options.extend_from_slice(&number.to_be_bytes());
 }
 
-fn put_retained(retained: Option<(u32, u32)>, options: &mut Vec<u8>) {
-    let Some((depth, first)) = retained else { return };
+fn put_retained(retained: Option<Told>, options: &mut Vec<u8>) {
+    let Some(told) = retained else { return };
+    let Told { depth, first, lifetime_ms, deadline_ms, priority } = told;
+    if lifetime_ms > 0 {
+        tlv::put_nni_tlv(options, option::LIFETIME, lifetime_ms);
+    }
     tlv::put_head(options, option::RETAINED, 8);
     options.extend_from_slice(&depth.to_be_bytes());
     options.extend_from_slice(&first.to_be_bytes());
+    if deadline_ms > 0 || priority > 0 {
+        tlv::put_head(options, option::TERMS, 5);
+        options.push(priority);
+        options.extend_from_slice(&deadline_ms.to_be_bytes());
+    }
 }
 
 /// Octets of the frame that this publication makes with so much payload.

@@ -3,7 +3,7 @@
 use super::data::frame_len;
 use super::repair::{FragmentLimits, Kept, Repair};
 use super::{Dispatcher, Origin, Refusal};
-use crate::data::{Handout, Place};
+use crate::data::{Handout, Place, Told};
 use crate::missing::{FRAGMENTS_MAX, Ranges, fragments};
 use crate::publication::{Outbox, Publication, Target, algorithmic_scope};
 use onym_tables::{KeyedMap, Tick};
@@ -43,7 +43,7 @@ pub(super) struct Partial {
     place: Place,
     behind: Vec<Handout>,
     /// What it says of what is retained.
-    retained: Option<(u32, u32)>,
+    retained: Option<Told>,
     /// The first of its fragments.
     origin_here: Origin,
 }
@@ -131,7 +131,7 @@ impl Reassembly {
 impl Dispatcher {
     /// Sends what may leave now.
     pub(super) fn portion(&mut self, now: Tick, out: &mut Outbox) {
-        while self.repair.portion(now, out) && self.replay_one(out) {}
+        while self.repair.portion(now, out) && self.replay_one(now, out) {}
     }
 
     /// Sends a long publication as fragments, as fast as receivers take them; how many.
@@ -249,7 +249,7 @@ impl Dispatcher {
         }
         if !self.reassembly.partial.contains_key(&scope) {
             let given_up = self.reassembly.make_room(frame.payload.len());
-            self.given_up(given_up, out);
+            self.given_up(now, given_up, out);
             let reply = frame.options.reply.and_then(|r| RouteBuf::parse(r).ok());
             let partial = Partial {
                 ids,
@@ -263,7 +263,7 @@ impl Dispatcher {
                 algorithmic,
                 place: Place::of(frame),
                 behind: Vec::new(),
-                retained: frame.options.retained,
+                retained: Told::of(&frame.options),
                 origin_here: origin,
             };
             self.reassembly.partial.insert(scope.clone(), partial);
@@ -292,7 +292,7 @@ impl Dispatcher {
             }
         } else if self.reassembly.octets > self.config.fragments.octets_max {
             let given_up = self.reassembly.make_room(0);
-            self.given_up(given_up, out);
+            self.given_up(now, given_up, out);
         }
     }
 
@@ -311,7 +311,7 @@ impl Dispatcher {
         let came_by = algorithmic.map(|_| Strategy::ALGORITHMIC_DOMAIN);
         let (shard, except) = (partial.origin_here.shard, None);
         let handout = Handout { shard, ids, payload, came_by, except, place, retained };
-        self.hand(handout, behind, out);
+        self.hand(now, handout, behind, out);
     }
 
     pub(super) fn fragments_timeout(&mut self, now: Tick, out: &mut Outbox) {
@@ -334,6 +334,7 @@ impl Dispatcher {
     /// Long publications that will not be whole: who waited for them hears it.
     pub(super) fn given_up(
         &mut self,
+        now: Tick,
         partials: impl IntoIterator<Item = Partial>,
         out: &mut Outbox,
     ) {
@@ -343,7 +344,7 @@ impl Dispatcher {
             let shard = origin_here.shard;
             let (payload, except) = (None, None);
             let handout = Handout { shard, ids, payload, came_by, except, place, retained };
-            self.hand(handout, behind, out);
+            self.hand(now, handout, behind, out);
         }
     }
 
@@ -355,7 +356,7 @@ impl Dispatcher {
         let most = |is_far| if is_far { ASKS_FAR_MAX } else { ASKS_MAX };
         let Some((ways, is_far, names)) = way.filter(|(_, far, _)| asked <= most(*far)) else {
             let given_up = self.reassembly.remove(scope);
-            return self.given_up(given_up, out);
+            return self.given_up(now, given_up, out);
         };
         let mut missing = Ranges::default();
         let indices = (0..).zip(&partial.pieces).filter(|(_, p)| p.is_none()).map(|(i, _)| i);

@@ -5,9 +5,11 @@
 //! application are in order with the answers to that application's requests.
 
 use super::data::Prepared;
-use super::retained::{Came, DEPTH_MAX, Holder, Source};
+use super::retained::Came;
+use super::source::{Holder, Source};
+use super::terms::Terms;
 use super::{Dispatcher, Origin};
-use crate::data::{Aliases, Data, Handout, Place, Published, Refusal, names_above};
+use crate::data::{Aliases, Data, Handout, Keep, Place, Published, Refusal, Told, names_above};
 use crate::fib::Delta;
 use crate::names::Key;
 use crate::publication::{AppId, Event, Outbox, Target};
@@ -49,25 +51,25 @@ pub(super) struct Again {
 }
 
 impl Dispatcher {
-    /// From now on the last `count` publications of an item that `app` publishes are retained; none:
-    /// not any more. Its status comes as an event with `tag`.
+    /// From now on the last publications of an item that `app` publishes are retained, as `keep`
+    /// says. Its status comes as an event with `tag`.
     pub(crate) fn retain(
         &mut self,
         now: Tick,
         app: AppId,
         tag: u64,
         id: &Id,
-        count: u64,
+        keep: Keep,
         out: &mut Outbox,
     ) {
-        if count == 0 {
+        if keep.count == 0 {
             self.end_retained(now, id, app, out);
         }
-        let status = self.retain_for(app, id, count, out);
+        let status = self.retain_for(app, id, keep, out);
         out.tell(app, Event::Status { tag, status });
     }
 
-    fn retain_for(&mut self, app: AppId, id: &Id, count: u64, out: &mut Outbox) -> Status {
+    fn retain_for(&mut self, app: AppId, id: &Id, keep: Keep, out: &mut Outbox) -> Status {
         let Some((key, entry)) = self.publications.entry(id).filter(|(_, p)| !p.is_scope) else {
             return Status::NO_ITEM;
         };
@@ -75,12 +77,11 @@ impl Dispatcher {
         let Some(at) = entry.publishers.iter().position(|p| p.app == app) else {
             return Status::NOT_THERE;
         };
-        let depth = u32::try_from(count).ok().filter(|depth| *depth <= DEPTH_MAX);
-        let Some(depth) = depth else { return Status::FULL };
-        let before = std::mem::replace(&mut entry.publishers[at].depth, depth);
+        let Some(terms) = Terms::wanted(keep) else { return Status::FULL };
+        let before = std::mem::replace(&mut entry.publishers[at].terms, terms);
         if at == 0 && !self.open_first(&key, out) {
             if let Some(entry) = self.publications.get_mut(&key) {
-                entry.publishers[at].depth = before;
+                entry.publishers[at].terms = before;
             }
             return Status::FULL;
         }
@@ -90,7 +91,7 @@ impl Dispatcher {
     /// Another application may be the first publisher of an item now, or none.
     pub(super) fn open_next(&mut self, key: &Key, out: &mut Outbox) {
         let first = self.publications.get(key).and_then(|entry| entry.publishers.first());
-        if self.retained.is_empty() && first.is_none_or(|first| first.depth == 0) {
+        if self.retained.is_empty() && first.is_none_or(|first| first.terms.depth == 0) {
             return;
         }
         if !self.open_first(key, out) {
@@ -109,15 +110,15 @@ impl Dispatcher {
             self.end_history(&source, out);
             return true;
         };
-        if first.depth == 0 {
+        if first.terms.depth == 0 {
             if std::mem::take(&mut first.is_open) {
                 out.delta(Delta::Retains(key.clone(), first.app, false));
             }
             self.end_history(&source, out);
             return true;
         }
-        if !self.retained.open(key, first.app, first.depth) {
-            first.depth = 0;
+        if !self.retained.open(key, first.app, first.terms) {
+            first.terms.depth = 0;
             return false;
         }
         self.retained.name(&source, &aliases);
@@ -135,7 +136,9 @@ impl Dispatcher {
         let source = Source::Own(item.clone());
         let history = self.retained.get(&source).filter(|h| h.holder == Holder::App(app));
         let Some(history) = history else { return };
-        let (place, told) = (Place::Reached(history.stream, history.next()), (0, history.next()));
+        let place = Place::Reached(history.stream, history.next());
+        let told = Told { depth: 0, lifetime_ms: 0, ..history.told() };
+        let told = Told { first: history.next(), ..told };
         self.end_history(&source, out);
         let shard = app.shard(self.config.shards);
         let number = self.taken.get(usize::from(shard)).map_or(0, |taken| taken + 1);
@@ -160,10 +163,10 @@ impl Dispatcher {
         let mut ids = Aliases::from_elem(data.id.clone(), 1);
         ids.extend(way.ids.iter().filter(|id| **id != data.id).cloned());
         let source = self.retained.own(&data.id);
-        if let (Some(source), Place::Number(stream, number)) = (&source, place) {
+        if let (Some(source), Place::Number(_, number)) = (&source, place) {
             let payload = Arc::clone(&payload);
-            let told = self.retained.push(source, stream, number, ids.clone(), payload);
-            way.retained = told.map(|(depth, first)| as_told(data.strategy, depth, first, number));
+            let told = self.retained.push(now, source, place, ids.clone(), payload);
+            way.retained = told.map(|told| as_told(data.strategy, told, number));
         }
         let mut frames = 0;
         if data.strategy != Strategy::NODE_LOCAL {
@@ -187,14 +190,14 @@ impl Dispatcher {
     }
 
     /// What word of how far an item is says of what is retained of it.
-    pub(super) fn reached_of(&self, id: &Id, place: Place) -> Option<(u32, u32)> {
+    pub(super) fn reached_of(&self, id: &Id, place: Place) -> Option<Told> {
         let Place::Reached(_, next) = place else { return None };
         let strategy = self.publications.get(id).map(|p| p.strategy)?;
-        self.told_of(id).map(|(depth, first)| as_told(strategy, depth, first, next))
+        self.told_of(id).map(|told| as_told(strategy, Told { lifetime_ms: 0, ..told }, next))
     }
 
     /// What the frames of an item say of what is retained of it.
-    fn told_of(&self, id: &Id) -> Option<(u32, u32)> {
+    fn told_of(&self, id: &Id) -> Option<Told> {
         if self.retained.is_empty() {
             return None;
         }
@@ -202,10 +205,9 @@ impl Dispatcher {
         self.retained.get(&source).map(|history| history.told())
     }
 
-    /// Publications of an item of this node that are retained, and how many may be.
-    pub(super) fn retained_of(&self, id: &Id) -> Option<(usize, u32)> {
-        let history = self.retained.get(&Source::Own(id.clone()))?;
-        Some((history.entries.len(), history.depth))
+    /// What is retained of an item of this node.
+    pub(super) fn retained_of(&self, id: &Id) -> Option<super::HistoryView> {
+        self.retained.get(&Source::Own(id.clone())).map(|history| history.view())
     }
 
     /// What is retained, for the status.
@@ -263,7 +265,7 @@ impl Dispatcher {
 
     /// The next publication of the history that is next leaves; whether one did, or the history is at
     /// its end.
-    pub(super) fn replay_one(&mut self, out: &mut Outbox) -> bool {
+    pub(super) fn replay_one(&mut self, now: Tick, out: &mut Outbox) -> bool {
         if self.is_full {
             return false;
         }
@@ -275,7 +277,8 @@ impl Dispatcher {
             let is_left = replay.at < replay.end;
             let entry = history.entry(replay.at).filter(|_| is_left)?.clone();
             let ahead = u32::try_from(replay.at - history.popped()).ok()?;
-            Some((entry, history.first.wrapping_add(ahead), history.told()))
+            let told = Told { lifetime_ms: entry.left_ms(now), ..history.told() };
+            Some((entry, history.first.wrapping_add(ahead), told))
         });
         let Some((entry, number, told)) = found else {
             self.repair.give_replay(None, None);
@@ -324,13 +327,31 @@ impl Dispatcher {
         }
     }
 
+    /// Tells of each item of which nothing came in time: its publisher, and who has all that came.
+    pub(super) fn tell_overdue(&mut self, now: Tick, out: &mut Outbox) {
+        while let Some(source) = self.retained.promises.broken(now) {
+            let Some(history) = self.retained.get(&source) else { continue };
+            let Some(within) = history.terms.deadline else { continue };
+            let publisher = match (history.holder, &source) {
+                (Holder::App(app), Source::Own(item)) => Some((app, item.clone())),
+                _ => None,
+            };
+            let except = publisher.as_ref().map(|(app, _)| *app);
+            let names = self.retained.names(&source);
+            let who = self.who(&names, except, Some(&source));
+            for (app, id) in publisher.into_iter().chain(who) {
+                out.tell(app, Event::Overdue { id, within });
+            }
+        }
+    }
+
     /// A publication of an item of which its publisher's node retains the last ones came, in its
     /// place, or will not come.
     pub(super) fn retained_came(
         &mut self,
+        now: Tick,
         handout: Handout,
-        depth: u32,
-        first: u32,
+        told: Told,
         out: &mut Outbox,
     ) {
         let Handout { ids, payload, place, .. } = handout;
@@ -358,7 +379,7 @@ impl Dispatcher {
                 self.finish_all(stream, out);
             }
         }
-        let noted = self.retained.note(stream, number, came, depth, first, &ids);
+        let noted = self.retained.note(stream, number, came, told, &ids);
         let (missed, is_new) = noted.unwrap_or((0, is_publication));
         if missed > 0 {
             self.counters.missing += u64::from(missed);
@@ -367,14 +388,15 @@ impl Dispatcher {
             who.into_iter().for_each(|(app, _)| out.tell(app, Event::Missed(missed.into())));
             self.retained.note_gap(stream, missed.into(), count);
         }
-        if depth == 0 {
+        if told.depth == 0 {
             // Not any more.
             return self.end_history(&Source::Stream(stream), out);
         }
         match payload {
             Some(payload) if is_new => {
                 if noted.is_some() {
-                    self.retained.keep(stream, ids[..].into(), Arc::clone(&payload));
+                    let payload = Arc::clone(&payload);
+                    self.retained.keep(now, stream, ids[..].into(), payload, told.lifetime_ms);
                 }
                 self.tell_data(Some(&source), &ids, &payload, None, out);
             }
@@ -422,6 +444,6 @@ impl Dispatcher {
 
 /// What a frame that all get says of what is retained. In other domains nobody got that before, so
 /// nobody there is to miss it.
-fn as_told(strategy: Strategy, depth: u32, first: u32, number: u32) -> (u32, u32) {
-    (depth, if strategy == Strategy::INTER_DOMAIN { number } else { first })
+fn as_told(strategy: Strategy, told: Told, number: u32) -> Told {
+    Told { first: if strategy == Strategy::INTER_DOMAIN { number } else { told.first }, ..told }
 }

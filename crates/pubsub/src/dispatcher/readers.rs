@@ -5,11 +5,12 @@
 //! the history, and is told from there. What that forgets before its turn comes is told as missed.
 
 use super::Dispatcher;
-use super::retained::{Entry, Gap, Holder, Source};
+use super::retained::{Entry, Gap};
+use super::source::{Holder, Source};
 use crate::data::names_above;
 use crate::publication::{AppId, Event, Outbox};
 use onym_wire::push::Id;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Most histories in which an application lags, over all applications.
@@ -36,11 +37,31 @@ struct Reader {
     behind: usize,
     is_marked: bool,
     lags: BTreeMap<Source, Lag>,
+    /// Those of items with a priority.
+    urgent: BTreeSet<(u8, Source)>,
+}
+
+impl Reader {
+    fn remove(&mut self, source: &Source) -> Option<Lag> {
+        let lag = self.lags.remove(source)?;
+        if lag.priority > 0 {
+            self.urgent.remove(&(lag.priority, source.clone()));
+        }
+        Some(lag)
+    }
+
+    /// The history that is told next: that of the item with the highest priority (P-83).
+    fn pop(&mut self) -> Option<(Source, Lag)> {
+        let Some((_, source)) = self.urgent.pop_last() else { return self.lags.pop_first() };
+        let lag = self.lags.remove(&source)?;
+        Some((source, lag))
+    }
 }
 
 /// How far an application is in a history.
 #[derive(Debug)]
 struct Lag {
+    priority: u8,
     at: u64,
     /// What was published from here on is new to it; what was before is for these subscriptions.
     since: u64,
@@ -90,6 +111,9 @@ impl Readers {
 
     fn lag(&mut self, app: AppId, source: &Source, lag: Lag) {
         let reader = self.apps.entry(app).or_default();
+        if lag.priority > 0 {
+            reader.urgent.insert((lag.priority, source.clone()));
+        }
         if reader.lags.insert(source.clone(), lag).is_none() {
             self.lags += 1;
         }
@@ -122,6 +146,7 @@ impl Dispatcher {
         for source in self.retained.find(name) {
             let Some(history) = self.retained.get(&source) else { continue };
             let (first, end) = (history.popped(), history.end());
+            let priority = history.terms.priority;
             if history.holder == Holder::App(app) {
                 continue;
             }
@@ -135,7 +160,8 @@ impl Dispatcher {
                 }
             } else if self.readers.lags < LAGS_MAX {
                 let (late, passes) = (vec![name.clone()], Vec::new());
-                let lag = Lag { at: first, since: end, late, passes, is_begun: false };
+                let (at, since, is_begun) = (first, end, false);
+                let lag = Lag { priority, at, since, late, passes, is_begun };
                 self.readers.lag(app, &source, lag);
             } else if end > first {
                 out.tell(app, Event::NoRoom(end - first));
@@ -154,7 +180,7 @@ impl Dispatcher {
     /// Tells an application as much as its window takes of the histories in which it lags.
     fn read_on(&mut self, app: AppId, out: &mut Outbox) {
         while self.readers.has_room(app) {
-            let next = self.readers.apps.get_mut(&app).and_then(|r| r.lags.pop_first());
+            let next = self.readers.apps.get_mut(&app).and_then(Reader::pop);
             let Some((source, mut lag)) = next else { break };
             self.readers.lags -= 1;
             if !self.read(app, &source, &mut lag, out) {
@@ -178,7 +204,7 @@ impl Dispatcher {
     /// Tells an application all of a history that is about to go, or that does not have what comes
     /// next: its queue has room or it hears what it missed.
     pub(super) fn finish(&mut self, app: AppId, source: &Source, out: &mut Outbox) {
-        let lag = self.readers.apps.get_mut(&app).and_then(|r| r.lags.remove(source));
+        let lag = self.readers.apps.get_mut(&app).and_then(|r| r.remove(source));
         let Some(mut lag) = lag else { return };
         self.readers.lags -= 1;
         loop {
@@ -302,18 +328,19 @@ impl Dispatcher {
     ) -> usize {
         let history = source.and_then(|source| self.retained.get(source));
         // None: it found no room in the history.
-        let last = history.filter(|history| history.ends_with(payload)).map(|h| h.end() - 1);
+        let history = history.filter(|history| history.ends_with(payload));
+        let last = history.map(|history| (history.end() - 1, history.terms.priority));
         let who = self.who(ids, except, None);
         let count = who.len();
         for (app, id) in who {
             match (source, last) {
-                (Some(source), Some(at)) => {
+                (Some(source), Some((at, priority))) => {
                     if self.readers.is_behind(app, source) {
                         continue;
                     }
                     if !self.readers.has_room(app) && self.readers.lags < LAGS_MAX {
                         let (late, passes) = (Vec::new(), Vec::new());
-                        let lag = Lag { at, since: at, late, passes, is_begun: true };
+                        let lag = Lag { priority, at, since: at, late, passes, is_begun: true };
                         self.readers.lag(app, source, lag);
                         continue;
                     }

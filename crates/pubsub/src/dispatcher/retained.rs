@@ -1,38 +1,25 @@
 //! Publications that are retained for who subscribes later (section 5.4): the last ones of an item,
 //! at the node of its publisher and at those of its subscribers.
 
-use crate::data::Aliases;
+#[cfg(test)]
+mod tests;
+
+use super::source::{Holder, Source};
+use super::terms::{LIFETIME_MAX, Promises, Terms};
+use crate::data::{Aliases, Place, Told};
 use crate::publication::AppId;
+use onym_tables::Tick;
 use onym_wire::push::Id;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
-/// Most publications of one item.
-pub const DEPTH_MAX: u32 = 65_535;
 /// Most items of which some are retained, and streams of other nodes.
 const ITEMS_MAX: usize = 65_536;
 /// What a publication takes beside identifier and payload, about.
 const OVERHEAD: usize = 256;
 /// Most identifiers by which what came in one stream is found.
 const NAMES_MAX: usize = 64;
-
-/// Whose share something is in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Holder {
-    /// An application of this node that publishes it.
-    App(AppId),
-    /// Publishers at other nodes.
-    Network,
-}
-
-/// What a history is of.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Source {
-    /// An item that an application of this node publishes.
-    Own(Id),
-    /// A stream of numbers of another node.
-    Stream(u64),
-}
 
 /// What came from the node of a publisher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +38,8 @@ pub(super) struct Entry {
     pub(super) payload: Arc<[u8]>,
     /// What never came between the one before it and this one.
     pub(super) gap: Gap,
+    /// When it is forgotten for its age.
+    pub(super) until: Option<Tick>,
     serial: u64,
 }
 
@@ -66,7 +55,9 @@ pub(super) struct Gap {
 #[derive(Debug)]
 pub(super) struct History {
     pub(super) holder: Holder,
-    pub(super) depth: u32,
+    pub(super) terms: Terms,
+    /// When its first entry is forgotten for its age.
+    due: Option<Tick>,
     /// The stream of its numbers, and the number of the first entry.
     pub(super) stream: u64,
     pub(super) first: u32,
@@ -82,10 +73,11 @@ pub(super) struct History {
 }
 
 impl History {
-    fn new(holder: Holder, depth: u32) -> Self {
+    fn new(holder: Holder, terms: Terms) -> Self {
         Self {
             holder,
-            depth,
+            terms,
+            due: None,
             stream: 0,
             first: 0,
             next: 0,
@@ -122,9 +114,44 @@ impl History {
     }
 
     /// What its publications say of it: how many are retained, and the number of the first.
-    pub(super) fn told(&self) -> (u32, u32) {
-        (self.depth, self.first)
+    pub(super) fn told(&self) -> Told {
+        let Terms { depth, lifetime, deadline, priority } = self.terms;
+        let ms = |time: Option<Duration>| time.map_or(0, milliseconds);
+        let deadline_ms = u32::try_from(ms(deadline)).unwrap_or(u32::MAX);
+        Told { depth, first: self.first, lifetime_ms: ms(lifetime), deadline_ms, priority }
     }
+
+    /// What is retained of it, for people.
+    pub(super) fn view(&self) -> HistoryView {
+        let Terms { depth: most, lifetime, deadline, priority } = self.terms;
+        HistoryView { publications: self.entries.len(), most, lifetime, deadline, priority }
+    }
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+impl Entry {
+    /// Milliseconds until it is forgotten for its age, as frames say it; 0: it is not.
+    pub(super) fn left_ms(&self, now: Tick) -> u64 {
+        self.until.map_or(0, |until| milliseconds(until.since(now)).max(1))
+    }
+}
+
+/// What is retained of an item, for people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HistoryView {
+    /// Publications that are there.
+    pub publications: usize,
+    /// So many at most.
+    pub most: u32,
+    /// Each for so long.
+    pub lifetime: Option<Duration>,
+    /// The next one follows within so long.
+    pub deadline: Option<Duration>,
+    /// What an application that is behind in several items is told first.
+    pub priority: u8,
 }
 
 /// What is retained, for the status.
@@ -142,6 +169,10 @@ pub struct RetainedView {
     pub octets_max: usize,
     /// Publications that were forgotten for want of room.
     pub evicted: u64,
+    /// Publications that were forgotten for their age.
+    pub expired: u64,
+    /// Publications that did not come by their deadline.
+    pub overdue: u64,
     /// Publications told to who subscribed later, in this node.
     pub told: u64,
     /// Publications sent once more for subscribers at other nodes.
@@ -166,8 +197,12 @@ pub(super) struct Retained {
     weights: BTreeSet<(usize, Holder)>,
     /// The entries of each holder, the oldest first.
     order: BTreeMap<(Holder, u64), Source>,
+    /// Histories with something that is forgotten for its age.
+    due: BTreeSet<(Tick, Source)>,
+    pub(super) promises: Promises,
     serial: u64,
     pub(super) evicted: u64,
+    expired: u64,
     pub(super) told: u64,
     pub(super) replayed: u64,
     pub(super) unsent: u64,
@@ -187,8 +222,11 @@ impl Retained {
             held: BTreeMap::new(),
             weights: BTreeSet::new(),
             order: BTreeMap::new(),
+            due: BTreeSet::new(),
+            promises: Promises::default(),
             serial: 0,
             evicted: 0,
+            expired: 0,
             told: 0,
             replayed: 0,
             unsent: 0,
@@ -208,6 +246,8 @@ impl Retained {
             octets: self.octets,
             octets_max: self.octets_max,
             evicted: self.evicted,
+            expired: self.expired,
+            overdue: self.promises.overdue,
             told: self.told,
             replayed: self.replayed,
             unsent: self.unsent,
@@ -220,9 +260,9 @@ impl Retained {
         self.histories.get(source)
     }
 
-    /// The last `depth` publications of an item are retained from now on; whether there is room for
-    /// one more item.
-    pub(super) fn open(&mut self, item: &Id, app: AppId, depth: u32) -> bool {
+    /// Publications of an item are retained from now on, of those that are there as many as that
+    /// leaves; whether there is room for one more item.
+    pub(super) fn open(&mut self, item: &Id, app: AppId, terms: Terms) -> bool {
         let source = Source::Own(item.clone());
         let holder = Holder::App(app);
         if self.histories.get(&source).is_some_and(|known| known.holder != holder) {
@@ -232,11 +272,11 @@ impl Retained {
             if self.histories.len() >= ITEMS_MAX {
                 return false;
             }
-            self.histories.insert(source.clone(), History::new(holder, depth));
+            self.histories.insert(source.clone(), History::new(holder, terms));
             self.name(&source, std::slice::from_ref(item));
         }
         if let Some(history) = self.histories.get_mut(&source) {
-            history.depth = depth;
+            history.terms = terms;
         }
         self.trim(&source);
         true
@@ -265,12 +305,13 @@ impl Retained {
     /// Retains a publication of this node with its number; what its frames say.
     pub(super) fn push(
         &mut self,
+        now: Tick,
         source: &Source,
-        stream: u64,
-        number: u32,
+        place: Place,
         ids: Aliases,
         payload: Arc<[u8]>,
-    ) -> Option<(u32, u32)> {
+    ) -> Option<Told> {
+        let Place::Number(stream, number) = place else { return None };
         let history = self.histories.get(source)?;
         let is_next = history.stream == stream && history.next == number;
         if !is_next {
@@ -278,7 +319,9 @@ impl Retained {
         }
         let history = self.histories.get_mut(source)?;
         (history.stream, history.next) = (stream, number.wrapping_add(1));
-        self.add(source, ids, payload);
+        let Terms { lifetime, deadline, .. } = history.terms;
+        self.promises.came(now, source, deadline);
+        self.add(source, ids, payload, lifetime.map(|lifetime| now + lifetime));
         self.histories.get(source).map(History::told)
     }
 
@@ -290,25 +333,24 @@ impl Retained {
         stream: u64,
         number: u32,
         came: Came,
-        depth: u32,
-        first: u32,
+        told: Told,
         ids: &[Id],
     ) -> Option<(u32, bool)> {
-        let source = Source::Stream(stream);
+        let (source, terms) = (Source::Stream(stream), Terms::told(told));
         if !self.histories.contains_key(&source) {
             if self.histories.len() >= ITEMS_MAX {
                 return None;
             }
-            let mut history = History::new(Holder::Network, depth);
+            let mut history = History::new(Holder::Network, terms);
             // What is retained is to come before anything else.
-            let is_behind = number.wrapping_sub(first) <= depth.min(DEPTH_MAX);
-            history.next = if is_behind { first } else { number };
+            let is_behind = number.wrapping_sub(told.first) <= terms.depth;
+            history.next = if is_behind { told.first } else { number };
             history.stream = stream;
             self.supersede(ids);
             self.histories.insert(source.clone(), history);
         }
         let history = self.histories.get_mut(&source)?;
-        history.depth = depth.min(DEPTH_MAX);
+        history.terms = terms;
         let ahead = number.wrapping_sub(history.next);
         if ahead > u32::MAX / 2 {
             return Some((0, false));
@@ -318,11 +360,54 @@ impl Retained {
         Some((ahead, is_publication))
     }
 
-    /// Retains a publication of another node, whose number was looked at.
-    pub(super) fn keep(&mut self, stream: u64, ids: Aliases, payload: Arc<[u8]>) {
+    /// Retains a publication of another node, whose number was looked at, for no longer than that
+    /// said.
+    pub(super) fn keep(
+        &mut self,
+        now: Tick,
+        stream: u64,
+        ids: Aliases,
+        payload: Arc<[u8]>,
+        lifetime_ms: u64,
+    ) {
         let source = Source::Stream(stream);
         self.name(&source, &ids);
-        self.add(&source, ids, payload);
+        let lifetime = Duration::from_millis(lifetime_ms).min(LIFETIME_MAX);
+        let until = (lifetime_ms > 0).then(|| now + lifetime);
+        let deadline = self.histories.get(&source).and_then(|history| history.terms.deadline);
+        self.promises.came(now, &source, deadline);
+        self.add(&source, ids, payload, until);
+    }
+
+    /// Forgets what is too old.
+    pub(super) fn expire(&mut self, now: Tick) {
+        while let Some((_, source)) = self.due.first().filter(|(due, _)| *due <= now).cloned() {
+            self.expired += 1;
+            if !self.pop(&source) {
+                self.due.pop_first();
+            }
+        }
+    }
+
+    /// When something is too old, or does not come in time.
+    pub(super) fn next_timeout(&self) -> Option<Tick> {
+        let due = self.due.first().map(|(due, _)| *due);
+        due.into_iter().chain(self.promises.next_timeout()).min()
+    }
+
+    /// The first entry of a history may be another one.
+    fn plan(&mut self, source: &Source) {
+        let Some(history) = self.histories.get_mut(source) else { return };
+        let due = history.entries.front().and_then(|entry| entry.until);
+        if due == history.due {
+            return;
+        }
+        if let Some(before) = std::mem::replace(&mut history.due, due) {
+            self.due.remove(&(before, source.clone()));
+        }
+        if let Some(due) = due {
+            self.due.insert((due, source.clone()));
+        }
     }
 
     /// Another stream of the same item began: what came in those before is not its last value.
@@ -330,6 +415,7 @@ impl Retained {
         let known: Vec<Source> = ids.iter().flat_map(|id| self.named(id)).collect();
         for source in known.iter().filter(|source| matches!(source, Source::Stream(_))) {
             self.clear(source);
+            self.promises.forget(source);
         }
     }
 
@@ -377,6 +463,7 @@ impl Retained {
     /// Forgets an item or a stream with all that is retained of it.
     pub(super) fn remove(&mut self, source: &Source) {
         self.clear(source);
+        self.promises.forget(source);
         if let Some(history) = self.histories.remove(source) {
             for name in history.names {
                 self.names.remove(&(name, source.clone()));
@@ -384,7 +471,7 @@ impl Retained {
         }
     }
 
-    fn add(&mut self, source: &Source, ids: Aliases, payload: Arc<[u8]>) {
+    fn add(&mut self, source: &Source, ids: Aliases, payload: Arc<[u8]>, until: Option<Tick>) {
         let Some(holder) = self.histories.get(source).map(|history| history.holder) else { return };
         let len = size(&ids, &payload);
         if len > self.octets_max {
@@ -405,10 +492,11 @@ impl Retained {
             history.first = history.next.wrapping_sub(1);
         }
         let gap = std::mem::take(&mut history.gap);
-        history.entries.push_back(Entry { ids, payload, gap, serial });
+        history.entries.push_back(Entry { ids, payload, gap, until, serial });
         self.order.insert((holder, serial), source.clone());
         self.weigh(holder, len, 0);
         self.trim(source);
+        self.plan(source);
     }
 
     /// Forgets the oldest publication of who holds most; whether there was one.
@@ -421,7 +509,8 @@ impl Retained {
     }
 
     fn trim(&mut self, source: &Source) {
-        let is_long = |history: &History| history.entries.len() as u64 > u64::from(history.depth);
+        let is_long =
+            |history: &History| history.entries.len() as u64 > u64::from(history.terms.depth);
         while self.histories.get(source).is_some_and(is_long) && self.pop(source) {}
     }
 
@@ -438,6 +527,7 @@ impl Retained {
         let holder = history.holder;
         self.order.remove(&(holder, entry.serial));
         self.weigh(holder, 0, size(&entry.ids, &entry.payload));
+        self.plan(source);
         true
     }
 
@@ -457,6 +547,7 @@ impl Retained {
         let holder = history.holder;
         self.order.remove(&(holder, entry.serial));
         self.weigh(holder, 0, size(&entry.ids, &entry.payload));
+        self.plan(source);
     }
 
     fn weigh(&mut self, holder: Holder, more: usize, less: usize) {
@@ -469,149 +560,6 @@ impl Retained {
         } else {
             self.held.insert(holder, now);
             self.weights.insert((now, holder));
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use onym_tables::Rng;
-
-    fn id(text: &str) -> Id {
-        text.parse().unwrap()
-    }
-
-    fn publish(retained: &mut Retained, item: &str, number: u32, len: usize) -> (u32, u32) {
-        let source = Source::Own(id(item));
-        let (ids, payload) = (Aliases::from_elem(id(item), 1), vec![number as u8; len].into());
-        retained.push(&source, 7, number, ids, payload).unwrap()
-    }
-
-    fn numbers(retained: &Retained, item: &str) -> Vec<u8> {
-        let history = retained.get(&Source::Own(id(item))).unwrap();
-        history.entries.iter().map(|entry| entry.payload[0]).collect()
-    }
-
-    #[test]
-    fn so_many_are_retained_in_order_and_their_frames_say_which() {
-        let mut retained = Retained::new(1 << 20);
-        assert!(retained.open(&id("/1/2"), AppId(1), 3));
-        let told: Vec<_> = (5..10).map(|n| publish(&mut retained, "/1/2", n, 1)).collect();
-        assert_eq!(told, [(3, 5), (3, 5), (3, 5), (3, 6), (3, 7)]);
-        assert_eq!(numbers(&retained, "/1/2"), [7, 8, 9]);
-        // A number that is left out was not retained: what is must have no holes.
-        publish(&mut retained, "/1/2", 11, 1);
-        assert_eq!(numbers(&retained, "/1/2"), [11]);
-        assert!(retained.open(&id("/1/2"), AppId(1), 1));
-        publish(&mut retained, "/1/2", 12, 1);
-        assert_eq!(numbers(&retained, "/1/2"), [12]);
-        // Another application begins anew.
-        assert!(retained.open(&id("/1/2"), AppId(2), 1));
-        assert!(numbers(&retained, "/1/2").is_empty());
-    }
-
-    #[test]
-    fn at_the_bound_who_holds_most_loses_the_oldest_and_nobody_else_anything() {
-        let mut retained = Retained::new(20_000);
-        for (item, app) in [("/1/1", 1), ("/1/2", 1), ("/1/3", 2)] {
-            assert!(retained.open(&id(item), AppId(app), 1000));
-        }
-        publish(&mut retained, "/1/3", 0, 500);
-        for number in 0..200 {
-            publish(&mut retained, ["/1/1", "/1/2"][number as usize % 2], number / 2, 500);
-            assert!(retained.octets <= 20_000);
-        }
-        assert_eq!(numbers(&retained, "/1/3"), [0]);
-        let (one, two) = (numbers(&retained, "/1/1"), numbers(&retained, "/1/2"));
-        assert!(one.len() + two.len() > 20 && one.len().abs_diff(two.len()) <= 1);
-        assert_eq!((one.last(), two.last()), (Some(&99), Some(&99)));
-        assert_eq!(retained.evicted, 200 - (one.len() + two.len()) as u64);
-        // What has no room at all leaves no old value behind.
-        let (_, first) = publish(&mut retained, "/1/3", 1, 30_000);
-        assert!(numbers(&retained, "/1/3").is_empty());
-        assert_eq!(first, 2);
-        publish(&mut retained, "/1/3", 2, 10);
-        assert_eq!(numbers(&retained, "/1/3"), [2]);
-    }
-
-    #[test]
-    fn what_another_node_retains_comes_first_once_and_what_is_lost_of_it_is_missed() {
-        let mut retained = Retained::new(1 << 20);
-        let ids = [id("/1/2")];
-        let mut note = |stream, number, first| {
-            retained.note(stream, number, Came::Publication, 3, first, &ids)
-        };
-        // All of it comes; twice; and what is new.
-        assert_eq!(
-            [7, 8, 7, 8, 9].map(|n| note(1, n, 7).unwrap().1),
-            [true, true, false, false, true]
-        );
-        // The first two of three are lost.
-        assert_eq!(note(2, 9, 7), Some((2, true)));
-        // The numbers go round.
-        assert_eq!(note(3, 1, u32::MAX), Some((2, true)));
-        // What its publisher retains has no room there: nothing comes before.
-        assert_eq!(note(4, 9, 10), Some((0, true)));
-        // How far it is.
-        assert_eq!(retained.note(4, 12, Came::Word, 3, 10, &ids), Some((2, false)));
-        assert_eq!(retained.note(4, 12, Came::Publication, 3, 10, &ids), Some((0, true)));
-    }
-
-    #[test]
-    fn subscriptions_find_items_by_all_names_and_those_right_beneath() {
-        let mut retained = Retained::new(1 << 20);
-        for item in ["/1/2", "/1/2/3", "/1/20", "/2"] {
-            assert!(retained.open(&id(item), AppId(1), 1));
-        }
-        retained.name(&Source::Own(id("/1/2")), &[id("/7/8")]);
-        let found = |name: &str| -> Vec<String> {
-            let all = retained.find(&id(name)).into_iter();
-            all.map(
-                |source| if let Source::Own(id) = source { id.to_string() } else { String::new() },
-            )
-            .collect()
-        };
-        assert_eq!(found("/1"), ["/0001/0002", "/0001/0020"]);
-        assert_eq!(found("/1/2"), ["/0001/0002", "/0001/0002/0003"]);
-        assert_eq!(found("/1/2/9"), ["/0001/0002"]);
-        assert_eq!(
-            (found("/7"), found("/7/8")),
-            (vec!["/0001/0002".into()], vec!["/0001/0002".into()])
-        );
-        assert!(found("/3").is_empty());
-        retained.remove(&Source::Own(id("/1/2")));
-        assert!(retained.find(&id("/7/8")).is_empty());
-    }
-
-    #[test]
-    fn octets_and_order_are_those_of_what_is_there_whatever_happens() {
-        let seed = 5;
-        println!("seed {seed}");
-        let (mut retained, mut rng) = (Retained::new(6000), Rng::new(seed));
-        let items: Vec<String> = (1..6).map(|n| format!("/1/{n}")).collect();
-        let mut next = [0_u32; 5];
-        for _ in 0..5000 {
-            let at = rng.below(5) as usize;
-            let source = Source::Own(id(&items[at]));
-            match rng.below(20) {
-                0 => retained.remove(&source),
-                1 => retained.unpush(&source),
-                2..6 => {
-                    let (app, depth) = (AppId(1 + rng.below(2)), 1 + rng.below(9) as u32);
-                    assert!(retained.open(&id(&items[at]), app, depth));
-                }
-                _ if retained.get(&source).is_some() => {
-                    next[at] += 1;
-                    publish(&mut retained, &items[at], next[at], rng.below(2000) as usize + 1);
-                }
-                _ => {}
-            }
-            let entries = || retained.histories.values().flat_map(|h| &h.entries);
-            let octets: usize = entries().map(|e| size(&e.ids, &e.payload)).sum();
-            assert_eq!((retained.octets, retained.order.len()), (octets, entries().count()));
-            assert_eq!(retained.held.values().sum::<usize>(), octets);
-            assert!(retained.octets <= 6000 && retained.weights.len() == retained.held.len());
         }
     }
 }

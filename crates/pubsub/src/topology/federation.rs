@@ -6,14 +6,18 @@
 //! domain's publications. All of this is leased, refreshed periodically, and forgotten when it is
 //! not refreshed. Changes are sent at once.
 
+mod heard;
 mod pace;
 mod say;
 
 use super::domains::Domains;
 use super::{SETTLE, TopologyManager};
 use crate::publication::Outbox;
+use heard::Unheard;
 use onym_tables::{SipKey, Tick};
-use onym_wire::push::{Control, DomainRoute, Filter, Id, Kind, Label, Role, RouteBuf, reserved};
+use onym_wire::push::{
+    Control, DomainRoute, Filter, Id, Kind, Label, Role, RouteBuf, Sequence, reserved,
+};
 use pace::Pace;
 use say::Said;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -89,18 +93,42 @@ fn messages(facts: impl IntoIterator<Item = Fact>, like: &Control) -> Vec<Contro
     all.into_iter().map(|(message, _)| message).collect()
 }
 
+/// The last that a domain said of something.
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    /// Until when it counts.
+    until: Tick,
+    /// The number of the message.
+    number: u64,
+    /// It is not so.
+    is_gone: bool,
+}
+
+impl Known {
+    /// Whether the message with this number was sent before, by the same topology manager.
+    const fn is_later_than(&self, number: u64) -> bool {
+        self.number >> 32 == number >> 32 && self.number > number
+    }
+}
+
+/// Whether a message came behind one that was sent later.
+const fn is_before(sequence: Sequence, last: Sequence) -> bool {
+    let is_numbered = sequence.number != 0 && sequence.session == last.session;
+    is_numbered && last.number.wrapping_sub(sequence.number).wrapping_sub(1) < u32::MAX / 2
+}
+
 /// What is known of other domains.
 #[derive(Debug)]
 pub struct Federation {
     own: Label,
     pub(super) domains: Domains,
-    /// What other domains said, until when.
-    facts: BTreeMap<Label, BTreeMap<Fact, Tick>>,
+    /// What other domains said.
+    facts: BTreeMap<Label, BTreeMap<Fact, Known>>,
     count: usize,
     /// Numbers of messages that came, by domain.
     seen: BTreeMap<Label, VecDeque<u64>>,
-    /// When a neighbour's routes came last.
-    heard: BTreeMap<Label, Tick>,
+    /// When a neighbour's routes came last, and in which message.
+    heard: BTreeMap<Label, (Tick, Sequence)>,
     /// What nodes of this domain publish, as each rendezvous said.
     shared: BTreeMap<Label, BTreeSet<Fact>>,
     /// Links to other domains that are reached, by the domain: node, number.
@@ -108,6 +136,8 @@ pub struct Federation {
     /// Rendezvous nodes that are reached.
     rendezvous: BTreeSet<Label>,
     said: Said,
+    /// What neighbours have not answered yet.
+    unheard: Unheard,
     pace: Pace,
     number: u64,
     /// Messages that were refused.
@@ -118,7 +148,8 @@ impl Federation {
     pub(super) fn new(own: Label, node: Label, boot: u32, seed: u64) -> Self {
         let delivery = SipKey::new(seed, own.to_u64()).words([own.to_u64(), 0]);
         // Several topology managers of a domain number their messages apart.
-        let number = (SipKey::new(0, u64::from(boot)).words([node.to_u64(), 0]) >> 32) << 32;
+        let numbers = SipKey::new(0, u64::from(boot)).words([node.to_u64(), 0]);
+        let (session, number) = (numbers as u32, (numbers >> 32) << 32);
         Self {
             own,
             domains: Domains::new(own, delivery),
@@ -130,6 +161,7 @@ impl Federation {
             exits: BTreeMap::new(),
             rendezvous: BTreeSet::new(),
             said: Said::default(),
+            unheard: Unheard::new(session),
             pace: Pace::default(),
             number,
             refused: 0,
@@ -155,7 +187,8 @@ impl Federation {
     }
 
     pub(super) fn due(&self) -> Tick {
-        self.pace.due()
+        let pace = self.pace.due();
+        self.unheard.due().map_or(pace, |due| due.min(pace))
     }
 
     /// Nodes with links to other domains.
@@ -179,22 +212,24 @@ impl Federation {
         true
     }
 
-    /// Takes the facts of a message of another domain.
-    fn take(&mut self, now: Tick, domain: Label, facts: Vec<Fact>, is_gone: bool) {
-        let known = self.facts.entry(domain).or_default();
+    /// Takes the facts of a message of another domain; what a later one said stays.
+    fn take(&mut self, now: Tick, message: &Control, facts: Vec<Fact>) {
+        let (number, is_gone) = (message.number, message.is_full);
+        let known = self.facts.entry(message.sender).or_default();
         let mut is_changed = false;
         for fact in facts {
-            if is_gone {
-                let was_there = known.remove(&fact).is_some();
-                self.count -= usize::from(was_there);
-                is_changed |= was_there;
-            } else if known.contains_key(&fact) || self.count < FACTS_MAX {
-                let is_new = known.insert(fact, now + LEASE).is_none();
-                self.count += usize::from(is_new);
-                is_changed |= is_new;
-            } else {
-                self.refused += 1;
+            let before = known.get(&fact);
+            if before.is_some_and(|known| known.is_later_than(number)) {
+                continue;
             }
+            if before.is_none() && self.count >= FACTS_MAX {
+                self.refused += u64::from(!is_gone);
+                continue;
+            }
+            let was_so = before.is_some_and(|known| !known.is_gone);
+            is_changed |= was_so == is_gone;
+            self.count += usize::from(before.is_none());
+            known.insert(fact, Known { until: now + LEASE, number, is_gone });
         }
         if is_changed {
             self.pace.changed(now);
@@ -204,16 +239,17 @@ impl Federation {
     /// Forgets what was not said again; whether neighbours are silent.
     fn expire(&mut self, now: Tick) -> bool {
         for facts in self.facts.values_mut() {
-            facts.retain(|_, until| *until > now);
+            facts.retain(|_, known| known.until > now);
         }
         self.facts.retain(|_, facts| !facts.is_empty());
         self.count = self.facts.values().map(BTreeMap::len).sum();
-        let silent = |heard: &Tick| now.since(*heard) > LEASE;
+        let silent = |(heard, _): &(Tick, Sequence)| now.since(*heard) > LEASE;
         let lost: Vec<Label> =
             self.heard.iter().filter(|(_, h)| silent(h)).map(|(n, _)| *n).collect();
         for neighbour in &lost {
             self.heard.remove(neighbour);
             self.domains.forget(*neighbour);
+            self.unheard.forget(*neighbour);
         }
         !lost.is_empty()
     }
@@ -221,13 +257,17 @@ impl Federation {
     /// Takes the routes of a neighbour; whether that changed a route. Who is reached anew is told
     /// everything, and so is a neighbour that asks for it.
     fn take_routes(&mut self, now: Tick, neighbour: Label, message: Control) -> bool {
+        let heard = self.heard.get(&neighbour);
+        if heard.is_some_and(|(_, last)| is_before(message.sequence, *last)) {
+            return false;
+        }
         let before = self.domains.reached();
         let is_changed = self.domains.receive(neighbour, message.domains);
         // Of one to which no link is known yet nothing was taken: it will be asked.
         if !self.exits.contains_key(&neighbour) {
             return false;
         }
-        self.heard.insert(neighbour, now);
+        self.heard.insert(neighbour, (now, message.sequence));
         if message.is_full || (is_changed && !self.domains.reached().is_subset(&before)) {
             self.pace.reached(now);
         }
@@ -249,9 +289,10 @@ impl Federation {
     /// What other domains assert at the rendezvous of this one. Scopes first, the highest first.
     fn assertions(&self) -> BTreeSet<(Label, Fact)> {
         let ours = |fact: &&Fact| !matches!(fact, Fact::Wanted(_, from) if *from != self.own);
-        let of = |(domain, facts): (&Label, &BTreeMap<Fact, Tick>)| {
+        let of = |(domain, facts): (&Label, &BTreeMap<Fact, Known>)| {
             let domain = *domain;
-            facts.keys().filter(ours).map(move |f| (domain, f.clone())).collect::<Vec<_>>()
+            let so = facts.iter().filter(|(_, known)| !known.is_gone).map(|(fact, _)| fact);
+            so.filter(ours).map(move |f| (domain, f.clone())).collect::<Vec<_>>()
         };
         self.facts.iter().filter(|(d, _)| self.domains.reaches(**d)).flat_map(of).collect()
     }
@@ -305,6 +346,7 @@ impl TopologyManager {
         for gone in federation.domains.neighbours().into_iter().filter(|n| !exits.contains_key(n)) {
             federation.domains.neighbour_gone(gone);
             federation.heard.remove(&gone);
+            federation.unheard.forget(gone);
             self.repairs.neighbour_gone(gone);
         }
         for neighbour in exits.keys() {
@@ -340,7 +382,13 @@ impl TopologyManager {
             federation.refused += 1;
             return;
         };
+        // Of one to which no link is known yet nothing is taken.
+        let is_asked = inner.sequence.number != 0 && federation.exits.contains_key(&from);
+        let (own, sequence) = (federation.own, inner.sequence);
         match inner.kind {
+            Kind::DOMAIN_HEARD if inner.sender == from => {
+                return federation.unheard.heard(from, inner.request);
+            }
             Kind::DOMAIN_ROUTES if inner.sender == from => {
                 if federation.take_routes(now, from, inner) {
                     self.settle.get_or_insert(now + SETTLE);
@@ -358,12 +406,19 @@ impl TopologyManager {
                         self.settle.get_or_insert(now + SETTLE);
                         self.gone = None;
                     }
-                    federation.take(now, inner.sender, facts, inner.is_full);
-                    self.flood(&inner, Some(from), out);
+                    federation.take(now, &inner, facts);
+                    self.flood(now, &inner, Some(from), out);
                 }
             }
-            Kind::DOMAIN_REPAIR => self.domain_asks(now, from, &inner, out),
-            _ => federation.refused += 1,
+            Kind::DOMAIN_REPAIR => return self.domain_asks(now, from, &inner, out),
+            _ => {
+                federation.refused += 1;
+                return;
+            }
+        }
+        if is_asked {
+            let heard = Control { request: sequence, ..Control::new(Kind::DOMAIN_HEARD, own) };
+            self.tell_domain(from, &heard, out);
         }
     }
 
@@ -383,13 +438,20 @@ impl TopologyManager {
     }
 
     /// Sends a message to every neighbour domain but one.
-    fn flood(&mut self, message: &Control, except: Option<Label>, out: &mut Outbox) {
+    fn flood(&mut self, now: Tick, message: &Control, except: Option<Label>, out: &mut Outbox) {
         let Some(federation) = &self.federation else { return };
         for neighbour in federation.domains.neighbours() {
             if Some(neighbour) != except && neighbour != message.sender {
-                self.tell_domain(neighbour, message, out);
+                self.tell_heard(now, neighbour, message, out);
             }
         }
+    }
+
+    /// Sends a message to a neighbour domain until that answers it.
+    fn tell_heard(&mut self, now: Tick, neighbour: Label, message: &Control, out: &mut Outbox) {
+        let Some(federation) = &mut self.federation else { return };
+        let message = federation.unheard.send(now, neighbour, message);
+        self.tell_domain(neighbour, &message, out);
     }
 
     /// Sends a message to a neighbour domain, over the link to it with the smallest number.

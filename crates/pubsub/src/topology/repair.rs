@@ -110,7 +110,7 @@ impl TopologyManager {
 
     /// Whether the rendezvous of the item works with this topology manager: what is to be refused
     /// is refused once.
-    fn is_ours(&self, message: &Control) -> bool {
+    fn is_ours(&mut self, message: &Control) -> bool {
         let root = message.ids.get(1).and_then(Id::first).unwrap_or_default();
         let rendezvous = responsible(root, self.homes_of(Role::RENDEZVOUS)).unwrap_or_default();
         responsible(rendezvous, self.homes_of(Role::TOPOLOGY)) == Some(self.config.node)
@@ -154,7 +154,10 @@ impl TopologyManager {
         let found = self.match_for(message).filter(|m| m.subscribers().any(is_beyond));
         match found.map(Match::one_way_publishers).filter(|nodes| !nodes.is_empty()) {
             Some(nodes) => self.ask_nodes(now, message, nodes, out),
-            None => self.refuse_domain(self.is_ours(message)),
+            None => {
+                let is_ours = self.is_ours(message);
+                self.refuse_domain(is_ours);
+            }
         }
     }
 

@@ -13,12 +13,13 @@ mod relay;
 
 use super::run::an_id;
 use super::script::{Line, PushScript};
-use super::step::{KINDS, STRANGER, control_frame, hex, payload, push_frame, strategy};
+use super::step::{KINDS, STRANGER, control_frame, hex, keep, payload, push_frame, strategy};
 use crate::run::Outcome;
 use app::App;
 use look::place;
 use member::Member;
 use onym_node::config::PushLink;
+use onym_pubsub::Keep;
 use onym_tables::bloom::{Kind as SchemeKind, Scheme};
 use onym_wire::push::app::{Message, kind};
 use onym_wire::push::{Filter, Id, Label, RouteBuf, Status, Strategy};
@@ -161,7 +162,8 @@ impl Runner {
 
     fn add_nodes(&mut self, line: &Line) -> Result<(), String> {
         self.keys.insert(line.options.get("key").cloned());
-        let names = line.words[1..].iter().filter(|w| !matches!(w.as_str(), "rv" | "tm"));
+        let is_role = |word: &str| matches!(word, "rv" | "tm" | "standby");
+        let names = line.words[1..].iter().filter(|word| !is_role(word));
         for name in names {
             let label = Label::from_u64(self.nodes.len() as u64 + 1);
             let inside = self.number();
@@ -220,8 +222,12 @@ impl Runner {
             return Ok(());
         }
         let domains: BTreeSet<&str> = self.nodes.values().map(|n| n.domain.as_str()).collect();
-        let homes =
-            |domain: &str| self.nodes.values().filter(|n| n.is_home && n.domain == domain).count();
+        let homes = |domain: &str| {
+            let all = || self.nodes.values().filter(|n| n.is_home && n.domain == domain);
+            // Of those on standby one serves, for want of others.
+            let on_duty = all().filter(|n| !n.is_standby).count();
+            if on_duty == 0 { all().count().min(1) } else { on_duty }
+        };
         // A domain without topology manager has none to be known.
         let is_ready = |member: &Member| {
             let homes = homes(&member.domain);
@@ -320,9 +326,9 @@ impl Runner {
         }
         if word == "retain" {
             let id = an_id(line.word(2, "an id")?)?;
-            let number = line.word(3, "a number")?.parse().map_err(|_| "no number")?;
-            let id = id.octets();
-            let request = Message { id, number, ..Message::new(kind::RETAIN, tag) };
+            let Keep { count: number, lifetime_ms, deadline_ms, priority } = keep(line)?;
+            let (id, retain) = (id.octets(), Message::new(kind::RETAIN, tag));
+            let request = Message { id, number, lifetime_ms, deadline_ms, priority, ..retain };
             return self.ask(name, tag, &request, line);
         }
         let kind = KINDS.iter().find(|(known, _)| *known == word).map(|(_, kind)| *kind);

@@ -83,6 +83,7 @@ impl Runner {
             match word.as_str() {
                 "rv" => role = role.and(Role::RENDEZVOUS),
                 "tm" => role = role.and(Role::TOPOLOGY),
+                "standby" => role = role.and(Role::STANDBY),
                 name => names.push(name.to_owned()),
             }
         }
@@ -209,6 +210,7 @@ pub(super) fn show(event: &Event) -> String {
         Event::ScopePublished(id) => format!("scope {id}"),
         Event::ScopeUnpublished(id) => format!("unscope {id}"),
         Event::Missed(count) | Event::NoRoom(count) => format!("missed {count}"),
+        Event::Overdue { id, .. } => format!("overdue {id}"),
         Event::Mark => "mark".into(),
         Event::Data { id, payload, came_by } => {
             let by = came_by.map_or_else(String::new, |by| format!(" by={by}"));

@@ -3,7 +3,7 @@
 use super::run::{PATIENCE, Runner, an_id, show};
 use super::script::Line;
 use onym_pubsub::dispatcher::{Data, Refusal, Request, Sent};
-use onym_pubsub::{AppId, Event, Verdict};
+use onym_pubsub::{AppId, Event, Keep, Verdict};
 use onym_tables::FaceId;
 use onym_wire::push::{
     Control, Filter, FrameBuilder, Id, Kind, Label, Route, RouteBuf, Strategy, reserved,
@@ -48,6 +48,16 @@ pub(super) fn payload(line: &Line) -> Result<Vec<u8>, String> {
         return Ok((0..size).map(|i| (i / 7 % 251) as u8).collect());
     }
     Ok(line.options.get("text").map(|t| t.as_bytes().to_vec()).unwrap_or_default())
+}
+
+/// How an item is to be retained.
+pub(super) fn keep(line: &Line) -> Result<Keep, String> {
+    Ok(Keep {
+        count: line.word(3, "a number")?.parse().map_err(|_| "no number")?,
+        lifetime_ms: line.option("lifetime")?.unwrap_or(0),
+        deadline_ms: line.option("deadline")?.unwrap_or(0),
+        priority: line.option("priority")?.unwrap_or(0),
+    })
 }
 
 impl Runner {
@@ -109,9 +119,9 @@ impl Runner {
             "data" => return self.publish(node, app, line),
             "retain" => {
                 let id = an_id(line.word(2, "an id")?)?;
-                let count = line.word(3, "a number")?.parse().map_err(|_| "no number")?;
+                let keep = keep(line)?;
                 self.tags += 1;
-                self.net.retain(node, app, self.tags, &id, count);
+                self.net.retain(node, app, self.tags, &id, keep);
                 return self.answered(node, app, line);
             }
             _ => {}
@@ -198,6 +208,7 @@ impl Runner {
             | (Event::StopPublish(id), "stop")
             | (Event::ScopePublished(id), "scope")
             | (Event::ScopeUnpublished(id), "unscope") => *id == an_id(line.word(2, "an id")?)?,
+            (Event::Overdue { id, .. }, "overdue") => *id == an_id(line.word(2, "an id")?)?,
             (Event::Missed(count) | Event::NoRoom(count), "missed") => {
                 line.word(2, "a number")? == count.to_string()
             }

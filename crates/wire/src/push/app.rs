@@ -27,6 +27,8 @@ pub mod kind {
     pub const MISSED: Kind = Kind(109);
     /// The application is known.
     pub const REGISTERED: Kind = Kind(110);
+    /// Nothing came of an item within its deadline.
+    pub const OVERDUE: Kind = Kind(111);
 }
 
 /// The part of a publication that a message carries.
@@ -80,6 +82,11 @@ pub struct Message<'a> {
     pub frames: u64,
     /// Milliseconds for which caches may answer with the publication.
     pub lifetime_ms: u64,
+    /// Of an item that is retained: milliseconds within which the next publication follows; 0: there
+    /// is no such promise (P-82).
+    pub deadline_ms: u32,
+    /// Of an item that is retained: what comes first where several wait (P-83).
+    pub priority: u8,
     /// What is published.
     pub payload: &'a [u8],
 }
@@ -144,6 +151,9 @@ impl<'a> Message<'a> {
             field::LOCAL => self.local = element.nni()?,
             field::FRAMES => self.frames = element.nni()?,
             field::LIFETIME => self.lifetime_ms = element.nni()?,
+            // More than there is room for is more than there may be.
+            field::DEADLINE => self.deadline_ms = element.nni()?.try_into().unwrap_or(u32::MAX),
+            field::PRIORITY => self.priority = octet(element)?,
             other if tlv::is_critical(other) => return Err(Malformed::UnknownCritical(other)),
             _ => {}
         }
@@ -236,6 +246,10 @@ impl<'a> Message<'a> {
         }
         if !self.text.is_empty() {
             tlv::put_tlv(out, field::TEXT, self.text);
+        }
+        if matches!(self.kind, kind::RETAIN | kind::OVERDUE) {
+            tlv::put_nni_tlv(out, field::DEADLINE, self.deadline_ms.into());
+            tlv::put_tlv(out, field::PRIORITY, &[self.priority]);
         }
         if matches!(self.kind, kind::PUBLISH | kind::DATA) {
             tlv::put_tlv(out, field::PAYLOAD, self.payload);
@@ -340,6 +354,14 @@ mod tests {
         let octets = message.octets();
         let read = Message::parse(&octets).unwrap();
         assert_eq!((&read, read.id(), read.piece()), (&message, id.clone(), Ok(None)));
+    }
+
+    #[test]
+    fn terms_of_what_is_retained_read_as_they_were_written() {
+        let (number, lifetime_ms, deadline_ms, priority) = (9, 1000, 250, 7);
+        let retain = Message::new(kind::RETAIN, 3);
+        let retain = Message { number, lifetime_ms, deadline_ms, priority, ..retain };
+        assert_eq!(Message::parse(&retain.octets()), Ok(retain));
     }
 
     #[test]

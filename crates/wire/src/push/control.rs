@@ -72,6 +72,8 @@ impl Kind {
     pub const BUNDLE: Self = Self(174);
     /// A domain misses fragments of another one's publication.
     pub const DOMAIN_REPAIR: Self = Self(175);
+    /// A message of a neighbour domain came.
+    pub const DOMAIN_HEARD: Self = Self(176);
 
     /// Whether it is a request for a rendezvous.
     #[must_use]
@@ -122,6 +124,8 @@ impl Role {
     pub const RENDEZVOUS: Self = Self(1);
     /// It is a topology manager.
     pub const TOPOLOGY: Self = Self(2);
+    /// It is what else is said only where nobody is that does not say this (P-84).
+    pub const STANDBY: Self = Self(4);
 
     /// Whether all of `other` is in it.
     #[must_use]

@@ -38,3 +38,5 @@ pub(super) const TEXT: u32 = 96;
 pub(super) const LOCAL: u32 = 98;
 pub(super) const FRAMES: u32 = 100;
 pub(super) const LIFETIME: u32 = 102;
+pub(super) const DEADLINE: u32 = 104;
+pub(super) const PRIORITY: u32 = 106;

@@ -18,6 +18,8 @@ pub mod option {
     pub const NUMBER: u32 = 36;
     /// Publications of the item are retained: how many at most, and the number of the first one.
     pub const RETAINED: u32 = 38;
+    /// Of an item that is retained: priority:8, deadline:32 in milliseconds.
+    pub const TERMS: u32 = 40;
     /// Stream and number of the next publication: nothing is published.
     pub const REACHED: u32 = 5;
 }
@@ -239,6 +241,18 @@ impl<'a> Options<'a> {
             }
         }
         Ok(options)
+    }
+
+    /// Priority of an item that is retained, and milliseconds within which its next publication
+    /// follows; read anew each time, as few frames have it.
+    #[must_use]
+    pub fn terms(&self) -> Option<(u8, u32)> {
+        let terms = |element: Element<'_>| match *element.value {
+            [priority, a, b, c, d] => Some((priority, u32::from_be_bytes([a, b, c, d]))),
+            _ => None,
+        };
+        let mut elements = Reader::new(self.octets).filter_map(Result::ok);
+        elements.find(|element| element.typ == option::TERMS).and_then(terms)
     }
 
     /// All options as they are.

@@ -54,6 +54,14 @@ impl Path {
         self.words.last()?.as_deref()
     }
 
+    /// The path with one more word.
+    #[must_use]
+    pub fn beneath(&self, word: &str) -> Self {
+        let mut words = self.words.clone();
+        words.push(Some(word.to_owned()));
+        Self { id: self.id.child(Label::of_word(word)), words }
+    }
+
     /// The paths of all scopes above it, the highest first.
     pub fn above(&self) -> impl Iterator<Item = Self> {
         (1..self.words.len()).map(|depth| {

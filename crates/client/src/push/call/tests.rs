@@ -187,7 +187,7 @@ fn a_client_waits_for_so_many_replies_and_no_more() {
 
 /// The item of requests or replies of the client with this token.
 fn of_client(word: &str, client: u64) -> Id {
-    beneath_word(&path(), word).id.child(Label::from_u64(client))
+    path().beneath(word).id.child(Label::from_u64(client))
 }
 
 /// A request of the client with this token.

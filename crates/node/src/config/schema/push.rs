@@ -17,6 +17,11 @@ pub struct Push {
     pub inside: u32,
     /// What the node does for its domain. Some node of the domain has to be each.
     pub roles: Vec<PushRole>,
+    /// Whether nodes of the same LAN that say so find each other, without links in the configuration:
+    /// by hellos to the group 239.255.80.84 on every interface with an IPv4 address, which name the
+    /// first UDP listener. Who is found gets a face, which is a link; 64 at most. With `key` nobody is
+    /// heard who does not have it. Needs the scheme `k` and `routing_links`.
+    pub discover: PushDiscover,
     /// Secret that control messages of the domain are authenticated with, the same in all of its
     /// nodes. Empty: they are not authenticated.
     pub key: String,
@@ -130,6 +135,7 @@ impl Default for Push {
             node: String::new(),
             inside: 0,
             roles: vec![PushRole::Rendezvous, PushRole::Topology],
+            discover: PushDiscover::Off,
             key: String::new(),
             sign_key: String::new(),
             trust: String::new(),
@@ -178,6 +184,19 @@ pub enum PushRole {
     Rendezvous,
     /// Knows the map and makes the trees.
     Topology,
+}
+
+/// Whether nodes of the same LAN find each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PushDiscover {
+    /// No.
+    Off,
+    /// Yes, and `roles` are for want of others: of several such nodes the one with the smallest
+    /// identifier serves, while no other does.
+    Standby,
+    /// Yes, and `roles` are as anywhere else.
+    Serve,
 }
 
 /// How numbers of links become tags.

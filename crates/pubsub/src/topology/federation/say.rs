@@ -143,7 +143,12 @@ impl Federation {
 impl TopologyManager {
     /// Says what is due: to other domains, to the rendezvous, to border nodes.
     pub(in crate::topology) fn federate(&mut self, now: Tick, out: &mut Outbox) {
-        let Some(federation) = self.federation.as_mut().filter(|f| f.due() <= now) else { return };
+        let again = self.federation.as_mut().map(|f| f.unheard.again(now)).unwrap_or_default();
+        for (neighbour, message) in again {
+            self.tell_domain(neighbour, &message, out);
+        }
+        let is_due = |f: &&mut Federation| f.pace.due() <= now;
+        let Some(federation) = self.federation.as_mut().filter(is_due) else { return };
         if federation.expire(now) {
             // What went over a neighbour that is silent goes another way.
             self.settle.get_or_insert(now + SETTLE);
@@ -156,7 +161,7 @@ impl TopologyManager {
             let is_heard = |f: &Federation| f.heard.contains_key(&neighbour);
             let is_full = !self.federation.as_ref().is_some_and(is_heard);
             let message = Control { domains, is_full, ..Control::new(Kind::DOMAIN_ROUTES, own) };
-            self.tell_domain(neighbour, &message, out);
+            self.tell_heard(now, neighbour, &message, out);
         }
         let like = Control::new(Kind::DOMAIN_FACTS, own);
         let (ours, theirs): (Vec<_>, Vec<_>) = round.gone.into_iter().partition(|(d, _)| *d == own);
@@ -168,7 +173,7 @@ impl TopologyManager {
                 federation.number += 1;
                 message.number = federation.number;
             }
-            self.flood(&message, None, out);
+            self.flood(now, &message, None, out);
         }
         for (domain, fact) in theirs.iter().rev() {
             self.assert(*domain, fact, true, out);

@@ -1,3 +1,4 @@
+use super::{Fact, Federation};
 use crate::dispatcher::{Data, Request};
 use crate::forwarder::LinkEntry;
 use crate::node::{Config, Node, Output};
@@ -5,7 +6,8 @@ use crate::publication::{AppId, DomainKey, Event};
 use crate::verdict::Verdict;
 use onym_tables::{FaceId, Tick};
 use onym_wire::push::{
-    Control, Filter, FrameBuilder, Id, Kind, Label, Role, RouteBuf, Strategy, reserved,
+    Control, DomainRoute, Filter, FrameBuilder, Id, Kind, Label, Role, RouteBuf, Sequence,
+    Strategy, reserved,
 };
 use std::collections::BTreeMap;
 
@@ -468,4 +470,44 @@ fn who_knows_nothing_asks_to_be_told_everything_and_is_once_a_second() {
     }
     let told = taken(&net, 2, Kind::DOMAIN_ROUTES) - before;
     assert!((5..=6).contains(&told), "{told} times in 5 s");
+}
+
+#[test]
+fn what_comes_behind_a_later_message_changes_nothing() {
+    let item = |n: u64| Fact::Item(Id::root(Label::from_u64(1)).child(Label::from_u64(n)));
+    let mut federation = Federation::new(domain(0), label(0, 0), 1, 0);
+    let mut says = |number: u64, is_gone: bool| {
+        let message = Control::new(Kind::DOMAIN_FACTS, domain(1));
+        let message = Control { number, is_full: is_gone, ..message };
+        federation.take(Tick(0), &message, vec![item(2)]);
+        federation.facts[&domain(1)].values().filter(|known| !known.is_gone).count()
+    };
+    let [manager, other] = [7 << 32, 8 << 32];
+    assert_eq!(says(manager + 5, true), 0, "the message before it went another way");
+    assert_eq!(says(manager + 4, false), 0);
+    assert_eq!(says(manager + 6, false), 1);
+    assert_eq!(says(manager + 5, true), 1);
+    assert_eq!(says(other + 1, true), 0, "managers do not number together");
+    assert_eq!(federation.count, 1);
+    federation.expire(Tick::from_ms(15_001));
+    assert_eq!(federation.count, 0);
+}
+
+#[test]
+fn routes_that_come_behind_later_ones_are_not_taken() {
+    let mut federation = Federation::new(domain(0), label(0, 0), 1, 0);
+    federation.domains.neighbour_set(domain(1), 5);
+    federation.exits.insert(domain(1), vec![(label(0, 1), 9)]);
+    let mut says = |session: u32, number: u32, is_empty: bool| {
+        let own = DomainRoute { destination: domain(1), delivery: 3, path: Vec::new() };
+        let domains = if is_empty { Vec::new() } else { vec![own] };
+        let sequence = Sequence { session, number };
+        let message = Control { sequence, domains, ..Control::new(Kind::DOMAIN_ROUTES, domain(1)) };
+        federation.take_routes(Tick(0), domain(1), message);
+        federation.domains.reaches(domain(1))
+    };
+    assert!(says(4, 2, false));
+    assert!(says(4, 1, true), "it is older");
+    assert!(!says(4, 3, true) && says(5, 1, false), "another manager of the domain");
+    assert!(!says(0, 0, true) && says(0, 0, false), "one of an earlier version");
 }

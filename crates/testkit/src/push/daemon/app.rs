@@ -44,6 +44,7 @@ impl Heard {
             "stop" => Kind::STOP,
             "scope" => Kind::SCOPE_PUBLISHED,
             "unscope" => Kind::SCOPE_UNPUBLISHED,
+            "overdue" => kind::OVERDUE,
             _ => return false,
         };
         self.kind == kind
@@ -71,6 +72,7 @@ impl Heard {
                 _ => format!("data {id} size={}", payload.len()),
             },
             kind::MISSED => format!("missed {number}"),
+            kind::OVERDUE => format!("overdue {id}"),
             Kind::START => format!("start {id}"),
             Kind::STOP => format!("stop {id}"),
             Kind::SCOPE_PUBLISHED => format!("scope {id}"),

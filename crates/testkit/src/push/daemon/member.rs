@@ -19,6 +19,7 @@ pub(super) struct Member {
     pub(super) domain: String,
     /// Rendezvous or topology manager.
     pub(super) is_home: bool,
+    pub(super) is_standby: bool,
     is_manager: bool,
     sets: Vec<String>,
     links: Vec<PushLink>,
@@ -52,6 +53,7 @@ impl Member {
             format!("push.inside={inside}"),
             format!("push.roles=[{}]", roles.join(", ")),
             format!("push.seed={}", scheme.seed),
+            format!("push.discover={}", if has("standby") { "standby" } else { "off" }),
         ];
         sets.extend(common.iter().cloned());
         match scheme.kind {
@@ -75,6 +77,7 @@ impl Member {
             inside,
             domain: line.options.get("domain").cloned().unwrap_or_default(),
             is_home: !roles.is_empty(),
+            is_standby: has("standby"),
             is_manager: has("tm"),
             sets,
             links: Vec::new(),
