@@ -1,17 +1,19 @@
-//! `onym gateway`: names for HTTP clients, and HTTP servers as named data.
+//! `onym gateway`: names for HTTP clients, HTTP servers as named data, and a broker for MQTT clients.
 
 mod http;
+mod mqtt;
 mod origin;
 
 use crate::output::Context;
 use crate::{stop, supervised};
 use std::time::Duration;
 
-/// Bridge to the web: names for HTTP clients, and an HTTP server as named data.
+/// Bridges: names for HTTP clients, an HTTP server as named data, publications for MQTT clients.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   onym gateway http --listen 127.0.0.1:8080
   onym gateway origin http://127.0.0.1:8000 /alice/web
+  onym gateway mqtt
 
 The gateway between push and pull is a part of the daemon: `gateway.map` of its configuration.")]
 pub(crate) struct Args {
@@ -22,12 +24,14 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     Http(http::Args),
+    Mqtt(mqtt::Args),
     Origin(origin::Args),
 }
 
 pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     match args.command {
         Command::Http(args) => http::run(&args, cx),
+        Command::Mqtt(args) => mqtt::run(&args, cx),
         Command::Origin(args) => origin::run(&args, cx),
     }
 }

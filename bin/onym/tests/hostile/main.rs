@@ -66,6 +66,7 @@ const CASES: &[(&str, &[&str])] = &[
     ("face update", &["263", "--mtu", "1400"]),
     ("fib list", &[]),
     ("gateway http", &["--listen", "127.0.0.1:0"]),
+    ("gateway mqtt", &["--listen", "127.0.0.1:0"]),
     ("gateway origin", &["http://127.0.0.1:1", "/a"]),
     ("get", &["/a", "-o", "out"]),
     ("get", &["/a", "-o", "out", "--range", "0-9"]),

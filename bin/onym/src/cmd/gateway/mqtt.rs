@@ -1,0 +1,85 @@
+//! `onym gateway mqtt`: a broker's face, so that MQTT clients publish and subscribe.
+
+use crate::output::Context;
+use crate::{push_words, stop, supervised};
+use anyhow::Context as _;
+use onym_mqtt::{Bridge, Limits};
+use onym_wire::push::{Path, Strategy};
+use serde::Serialize;
+use std::net::TcpListener;
+
+/// Serve MQTT clients as a broker does: what they publish and subscribe to are items of the push half.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  onym gateway mqtt
+  onym gateway mqtt --listen 192.0.2.1:1883 --scope /plant --strategy inter-domain
+
+The topic sensors/roof is the item /mqtt/sensors/roof/~value, at every node of the domain: a bridge beside
+each node, or one for many. What is to be retained is the item ~retained beside it. MQTT 3.1.1 and 5; what
+clients get comes once at most, sessions end with connections, and there are no passwords: who reaches the
+address may publish and subscribe.")]
+pub(crate) struct Args {
+    /// Where to listen.
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:1883")]
+    listen: String,
+    /// The scope above all topics.
+    #[arg(long, value_name = "PATH", default_value = "/mqtt")]
+    scope: Path,
+    /// How far topics reach.
+    #[arg(long, value_name = "NAME", default_value = "domain-local", value_parser = push_words::strategies_of_scopes())]
+    strategy: Strategy,
+    /// Most connections; further ones wait.
+    #[arg(long, value_name = "N", default_value_t = Limits::default().clients)]
+    clients_max: usize,
+    /// Most octets of a packet; a longer one ends its connection.
+    #[arg(long, value_name = "OCTETS", default_value_t = Limits::default().packet)]
+    packet_max: usize,
+    /// Octets that wait for a client; what comes beyond it does not get.
+    #[arg(long, value_name = "OCTETS", default_value_t = Limits::default().queue)]
+    queue_max: usize,
+    /// Most topics that clients publish, and as many that they subscribed to.
+    #[arg(long, value_name = "N", default_value_t = Limits::default().topics)]
+    topics_max: usize,
+}
+
+/// One line of the output.
+#[derive(Debug, Serialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+enum Line {
+    Ready { address: String },
+    Stopped { dropped: u64, unsent: u64, unfollowed: u64 },
+}
+
+pub(super) fn run(args: &Args, cx: &Context) -> anyhow::Result<()> {
+    let stop = stop::on_signal()?;
+    let app = push_words::open(cx, "onym gateway mqtt")?;
+    let cannot = || format!("cannot listen at {}", args.listen);
+    let listener = TcpListener::bind(&args.listen).with_context(cannot)?;
+    let limits = Limits {
+        clients: args.clients_max,
+        packet: args.packet_max,
+        queue: args.queue_max,
+        topics: args.topics_max,
+        ..Limits::default()
+    };
+    let bridge = Bridge::new(listener, app, &args.scope, args.strategy, limits);
+    let bridge = bridge.map_err(push_words::failure)?;
+    let address = bridge.address()?.to_string();
+    cx.event(&Line::Ready { address }, |line| match line {
+        Line::Ready { address } => format!("ready: mqtt://{address}\n"),
+        Line::Stopped { .. } => String::new(),
+    })?;
+    supervised::tell_ready();
+    let stopped = bridge.serve(&stop.flag());
+    supervised::tell_stop();
+    let stopped = stopped.map_err(push_words::failure)?;
+    let (dropped, unsent) = (stopped.dropped, stopped.unsent);
+    let told = Line::Stopped { dropped, unsent, unfollowed: stopped.unfollowed };
+    cx.event(&told, |line| match line {
+        Line::Stopped { dropped, unsent, unfollowed } => format!(
+            "{dropped} publications dropped for slow clients, {unsent} nobody was subscribed to in \
+             time, {unfollowed} topics beyond the bound\n"
+        ),
+        Line::Ready { .. } => String::new(),
+    })
+}

@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""Unmodified MQTT clients over two nodes (crates/mqtt).
+
+    tests/mqtt/run.py ONYM
+
+Two daemons with a bridge beside each. Debian's mosquitto_pub and mosquitto_sub, in both versions of
+MQTT: what is published at one bridge comes at the other, by topic and by wildcard; what is retained
+comes to who subscribes later; a will when a client is killed; and applications of Onym hear it, too.
+Exit status 77: no mosquitto_pub.
+"""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+PATIENCE = 30.0
+# Lines are seen when they are said.
+LINES = ["stdbuf", "-oL"]
+
+
+def until(is_so: Callable[[], bool], what: str) -> None:
+    end = time.monotonic() + PATIENCE
+    while not is_so():
+        assert time.monotonic() < end, what
+        time.sleep(0.02)
+
+
+def free_port(kind: int) -> int:
+    with socket.socket(socket.AF_INET, kind) as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+class Network:
+    def __init__(self, onym: str, stack: ExitStack) -> None:
+        self.onym, self.stack = onym, stack
+        self.folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        self.udp = [free_port(socket.SOCK_DGRAM) for _ in range(2)]
+        self.bridges = [self.node(at) for at in range(2)]
+
+    def start(self, name: str, *words: str) -> tuple[subprocess.Popen[bytes], Path]:
+        """A program that ends with the test, and the file with what it says."""
+        said = self.folder / name
+        with said.open("w") as out:
+            ran = subprocess.Popen(words, stdout=out, stderr=subprocess.STDOUT)
+        self.stack.callback(ran.wait, PATIENCE)
+        self.stack.callback(ran.kill)
+        return ran, said
+
+    def node(self, at: int) -> int:
+        """Starts a node and its bridge; the port of that."""
+        roles = '["rendezvous", "topology"]' if at == 0 else "[]"
+        sets = [
+            f'faces.unix.path="{self.folder}/{at}.sock"', "faces.tcp.listen=[]",
+            "faces.websocket.listen=[]", f'faces.udp.listen="127.0.0.1:{self.udp[at]}"',
+            "push.enabled=true", f'push.node="{at + 1}"', f"push.roles={roles}",
+            f'push.link=[{{face="udp4://127.0.0.1:{self.udp[1 - at]}"}}]',
+        ]  # fmt: skip
+        words = [word for setting in sets for word in ("--set", setting)]
+        _, said = self.start(f"daemon{at}", self.onym, "daemon", *words)
+        until(lambda: "ready" in said.read_text(), f"daemon {at}")
+        command = [*self.command(at), "gateway", "mqtt", "--listen", "127.0.0.1:0"]
+        _, said = self.start(f"bridge{at}", *command)
+        until(lambda: "ready" in said.read_text(), f"bridge {at}")
+        line = next(line for line in said.read_text().splitlines() if line.startswith("ready"))
+        return int(line.rpartition(":")[2])
+
+    def command(self, at: int) -> list[str]:
+        return [self.onym, "--node", f"unix://{self.folder}/{at}.sock"]
+
+    def listen(self, name: str, at: int, *words: str) -> Path:
+        port = str(self.bridges[at])
+        ran, said = self.start(name, *LINES, "mosquitto_sub", "-p", port, "-d", "-v", *words)
+        until(lambda: "Subscribed" in said.read_text(), f"{name}: {said.read_text()}")
+        assert ran.poll() is None
+        return said
+
+    def say(self, at: int, *words: str) -> None:
+        port = str(self.bridges[at])
+        subprocess.run(["mosquitto_pub", "-p", port, *words], check=True, timeout=PATIENCE)
+
+    def hears(self, said: Path, *lines: str) -> None:
+        def has_all() -> bool:
+            heard = said.read_text().splitlines()
+            return all(line in heard for line in lines)
+        until(has_all, f"{lines} in {said}: {said.read_text()}")
+
+
+def check(onym: str, stack: ExitStack) -> None:
+    net = Network(onym, stack)
+    for version in ("mqttv311", "mqttv5"):
+        of = ["-V", version]
+        exact = net.listen(f"exact-{version}", 1, *of, "-t", "house/roof")
+        wild = net.listen(f"wild-{version}", 1, *of, "-t", "house/+")
+        for quality in "012":
+            text = f"{version}-{quality}"
+            net.say(0, *of, "-q", quality, "-t", "house/roof", "-m", text)
+            for said in (exact, wild):
+                net.hears(said, f"house/roof {text}")
+        # A topic beneath one that has values, and an empty level.
+        net.say(0, *of, "-t", "house/roof/set", "-m", "x", "-r")
+        net.say(0, *of, "-t", "/house//", "-m", "slashes", "-r")
+        late = net.listen(f"late-{version}", 1, *of, "-t", "house/roof/set", "-t", "#")
+        net.hears(late, "house/roof/set x", "/house// slashes")
+        last = net.listen(f"last-{version}", 1, *of, "-t", "will")
+        will = ["--will-topic", "will", "--will-payload", version]
+        client, said = net.start(
+            f"dying-{version}", *LINES, "mosquitto_sub", "-p", str(net.bridges[0]), "-d", *of, *will, "-t", "x"
+        )
+        until(lambda said=said: "Subscribed" in said.read_text(), "who dies is there")
+        client.kill()
+        net.hears(last, f"will {version}")
+    # An application of Onym, which comes when it comes.
+    path = "/mqtt/house/roof/~value"
+    heard = net.start("native", *net.command(1), "subscribe", path, "--lines")[1]
+
+    def hears_it() -> bool:
+        net.say(0, "-t", "house/roof", "-m", "native")
+        return "native" in heard.read_text()
+
+    until(hears_it, f"{path}: {heard.read_text()}")
+    # What is no MQTT ends its connection, and no other.
+    with socket.create_connection(("127.0.0.1", net.bridges[0]), PATIENCE) as stranger:
+        stranger.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        assert stranger.recv(100)[4:] == b""
+    net.say(0, "-t", "house/roof", "-m", "still")
+    net.hears(exact, "house/roof still")
+    print("MQTT clients of two bridges hear each other, in both versions")
+
+
+def main() -> int:
+    if not shutil.which("mosquitto_pub"):
+        print("mosquitto_pub is not there (mosquitto-clients)")
+        return 77
+    with ExitStack() as stack:
+        check(os.path.realpath(sys.argv[1]), stack)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
