@@ -195,7 +195,7 @@ fn mtu(name: &str) -> io::Result<usize> {
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     let room = request.ifr_name.len() - 1;
     for (to, from) in request.ifr_name[..room].iter_mut().zip(name.bytes()) {
-        *to = from.cast_signed();
+        *to = libc::c_char::from_ne_bytes([from]);
     }
     let socket = any_socket()?;
     // SAFETY: SIOCGIFMTU reads the name and writes the MTU of the ifreq it is given.
