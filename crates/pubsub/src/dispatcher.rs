@@ -56,7 +56,7 @@ use std::time::Duration;
 use terms::Terms;
 
 /// Links that a publication may travel beyond the depth of its tree.
-pub(crate) const SPARE_HOPS: u8 = 1;
+pub const SPARE_HOPS: u8 = 1;
 
 /// Settings of a dispatcher.
 #[derive(Debug, Clone)]

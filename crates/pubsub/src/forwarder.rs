@@ -229,6 +229,14 @@ impl Forwarder {
         self.receive_as(frames, source, start, copies, |start| Head::parse_start(start, len))
     }
 
+    /// What [`Forwarder::receive`] would decide; nothing is counted.
+    pub fn would(&mut self, source: Source, frame: &mut [u8], copies: &mut Copies) -> Verdict {
+        let counters = self.counters.clone();
+        let verdict = self.receive(source, frame, copies);
+        self.counters = counters;
+        verdict
+    }
+
     #[inline]
     fn receive_as(
         &mut self,

@@ -53,6 +53,15 @@ impl Fields<'_> {
         }
     }
 
+    /// The PIT token.
+    fn token(&self) -> &[u8] {
+        match self {
+            Self::Bare => &[],
+            Self::In(lp) => &lp.pit_token,
+            Self::Out(lp) => &lp.pit_token,
+        }
+    }
+
     fn written(&self) -> LpHeader<'_> {
         match self {
             Self::Bare => LpHeader::default(),

@@ -141,8 +141,7 @@ impl Traffic {
             (Kind::Data, Direction::Out) => self.skips(1),
             (Kind::Interest, Direction::Out) => self.is_by_name || is_probe(token),
             (Kind::Data, Direction::In) => {
-                self.is_by_name |= token.len() != TOKEN_LEN;
-                self.is_by_name || is_probe(token)
+                token.len() != TOKEN_LEN || self.is_by_name || is_probe(token)
             }
             _ => false,
         }
@@ -163,7 +162,10 @@ impl Traffic {
         match (seen.kind, seen.direction) {
             (Kind::Interest, Direction::In) | (Kind::Data, Direction::Out) => self.put(seen),
             (Kind::Interest, Direction::Out) => self.probe(seen),
-            (Kind::Data, Direction::In) => self.answer(seen),
+            (Kind::Data, Direction::In) => {
+                self.is_by_name |= seen.fields.token().len() != TOKEN_LEN;
+                self.answer(seen);
+            }
             _ => {}
         }
     }

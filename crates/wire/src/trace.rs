@@ -85,6 +85,38 @@ pub fn request(kind: Kind, target: &Name, nonce: [u8; 4]) -> Name {
     name
 }
 
+/// What a request asks about of the push half, as its target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Publication<'a> {
+    /// Octets of the identifier of an item.
+    pub item: &'a [u8],
+    /// A frame without payload, as the node before sends it; none: as the publisher's own node does.
+    pub frame: Option<&'a [u8]>,
+}
+
+impl<'a> Publication<'a> {
+    /// What `target` asks about; `None` when that is a name of the pull half.
+    #[must_use]
+    pub fn of(target: NameRef<'a>) -> Option<Self> {
+        let octets = |at| target.get(at).filter(|c| c.is_generic()).map(|c| c.value);
+        let is_push = target.get(0)?.is_keyword(b"PUSH") && (2..=3).contains(&target.len());
+        let frame = octets(2);
+        let is_whole = frame.is_some() == (target.len() == 3);
+        (is_push && is_whole).then_some(Self { item: octets(1)?, frame })
+    }
+
+    /// The target.
+    #[must_use]
+    pub fn to_target(self) -> Name {
+        let mut name = Name::new();
+        name.append_keyword("PUSH").append_generic(self.item);
+        if let Some(frame) = self.frame {
+            name.append_generic(frame);
+        }
+        name
+    }
+}
+
 /// A part of the way that whoever asks prescribes: by this face of the node, and so many hops on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Leg {
@@ -270,6 +302,19 @@ mod tests {
         }
         for none in ["/32=traceroute", "/1/32=traceroute", "/traceroute/1", "/a/1/traceroute"] {
             assert!(Request::of(name(none).as_ref()).is_none(), "{none}");
+        }
+    }
+
+    #[test]
+    fn publications_are_told_from_names() {
+        for frame in [None, Some(&b"frame"[..])] {
+            let asked = Publication { item: &[7; 16], frame };
+            let name = request(Kind::Trace, &asked.to_target(), [1, 2, 3, 4]);
+            let target = Request::of(name.as_ref()).unwrap().target;
+            assert_eq!(Publication::of(target), Some(asked));
+        }
+        for none in ["/32=PUSH", "/PUSH/a", "/a/32=PUSH/b", "/32=PUSH/a/b/c", "/32=PUSH/32=a"] {
+            assert_eq!(Publication::of(name(none).as_ref()), None, "{none}");
         }
     }
 

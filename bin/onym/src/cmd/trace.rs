@@ -2,6 +2,7 @@
 
 pub(crate) mod end;
 pub(crate) mod hop;
+mod link;
 pub(crate) mod walk;
 
 use crate::exit::{Exit, Failure};
@@ -9,10 +10,12 @@ use crate::output::Context;
 use crate::session;
 use crate::stop;
 use end::End;
+use link::Link;
 use onym_wire::Name;
+use onym_wire::push::Path;
 use serde::Serialize;
 use std::time::Duration;
-use walk::{Told, Walk};
+use walk::{Told, Walk, What};
 
 /// Show the path of a name hop by hop, with what each node decides.
 #[derive(Debug, clap::Args)]
@@ -20,6 +23,7 @@ use walk::{Told, Walk};
   onym trace /example/file
   onym trace /example/file --json
   onym trace /ndn/edu/example --timeout 4000 --hops 20
+  onym trace --push /1/2                  the tree of an item, at the node of its publisher
 
 Sends trace requests of RFC 9507, with one hop more each time. A node tells its name, the face that
 the request came by, what it would do with an Interest for the name, and why; where a node would ask
@@ -29,10 +33,18 @@ A `*` is a hop that did not answer: a forwarder without RFC 9507, or one that do
 trace (`trace.from` of its configuration). The hops behind it are counted all the same. When the end
 of the way did not answer, the hops to a ping server under the name are counted, if there is one.
 The name itself is not asked for. Exit code 0 when a way ends at an application, a content store
-or a node of this name, else 5.")]
+or a node of this name, else 5.
+With --push the tree of an item of the push half is followed from this node, which is that of
+its publisher: each node tells which of its links the filter has and how many applications get
+it. Each link is shown with its delay, half of what the way there and back takes longer, and
+with the copies of a publication that it carries: more than one where the filter leads to a
+node twice.")]
 pub(crate) struct Args {
-    /// The name.
-    name: Name,
+    /// The name; with --push the identifier of an item, such as /1/2.
+    name: String,
+    /// Follow a publication of the push half.
+    #[arg(long)]
+    push: bool,
     /// Hops to go at most.
     #[arg(short = 'm', long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u8).range(1..=200))]
     hops: u8,
@@ -45,20 +57,43 @@ pub(crate) struct Args {
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 enum Summary<'a> {
-    Summary { name: String, hops: usize, ends: &'a [End], pinged: Option<u8> },
+    Summary {
+        name: String,
+        hops: usize,
+        ends: &'a [End],
+        pinged: Option<u8>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        links: Option<&'a [Link]>,
+    },
 }
 
 pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     let mut tell = |told: &Told<'_>| cx.event(told, Told::text);
-    let found = follow(&args, cx, &mut tell)?;
-    let (name, ends) = (args.name.to_string(), found.ends.as_slice());
-    let summary = Summary::Summary { name, hops: found.hops, ends, pinged: found.pinged };
+    let what = args.what()?;
+    let found = follow(&what, &args, cx, &mut tell)?;
+    let (name, ends) = (args.name.clone(), found.ends.as_slice());
+    let links = args.push.then_some(&found.links[..]);
+    let summary = Summary::Summary { name, hops: found.hops, ends, pinged: found.pinged, links };
     cx.event(&summary, text)?;
     if ends.iter().any(End::is_reached) {
         return Ok(());
     }
     let what = format!("no way of {} was followed to its end", args.name);
     Err(Failure::new(Exit::NotFound, what).next("see what each way ends with, above").into())
+}
+
+impl Args {
+    /// What is followed.
+    fn what(&self) -> anyhow::Result<What> {
+        let wrong = |kind, why: &dyn std::fmt::Display| {
+            Failure::new(Exit::Usage, format!("{} is not {kind}", self.name)).why(why)
+        };
+        if self.push {
+            let path: Path = self.name.parse().map_err(|e| wrong("an identifier", &e))?;
+            return Ok(What::Item(path.id));
+        }
+        Ok(What::Name(self.name.parse().map_err(|e| wrong("a name", &e))?))
+    }
 }
 
 /// What a trace found.
@@ -68,10 +103,13 @@ pub(crate) struct Found {
     pub(crate) ends: Vec<End>,
     /// Hops to a ping server under the name, where the end did not answer.
     pub(crate) pinged: Option<u8>,
+    /// Links of the tree of a publication.
+    links: Vec<Link>,
 }
 
 /// Follows the ways of a name; `tell` is told each hop.
 fn follow(
+    what: &What,
     args: &Args,
     cx: &Context,
     tell: &mut dyn FnMut(&Told<'_>) -> anyhow::Result<()>,
@@ -79,21 +117,29 @@ fn follow(
     let stop = stop::on_signal()?;
     let client = session::open(cx)?;
     let timeout = Duration::from_millis(args.timeout);
-    let mut walk = Walk::new(client, &args.name, timeout, args.hops, &stop);
+    let mut walk = Walk::new(client, what, timeout, args.hops, &stop);
     walk.run(tell)?;
     let is_lost = walk.ends.iter().any(|end| matches!(end, End::Silent { .. }));
-    let pinged = if is_lost { walk.pinged()? } else { None };
-    Ok(Found { hops: walk.hops, ends: walk.ends, pinged })
+    let pinged = match what {
+        What::Name(name) if is_lost => walk.pinged(name)?,
+        _ => None,
+    };
+    let links = link::counted(walk.links);
+    Ok(Found { hops: walk.hops, ends: walk.ends, pinged, links })
 }
 
 /// As [`follow`], with the usual bounds and without a word.
 pub(crate) fn quietly(name: &Name, cx: &Context) -> anyhow::Result<Found> {
-    let args = Args { name: name.clone(), hops: 30, timeout: 1000 };
-    follow(&args, cx, &mut |_| Ok(()))
+    let args = Args { name: name.to_string(), push: false, hops: 30, timeout: 1000 };
+    follow(&What::Name(name.clone()), &args, cx, &mut |_| Ok(()))
 }
 
 fn text(summary: &Summary<'_>) -> String {
-    let Summary::Summary { ends, pinged, name, .. } = summary;
+    let Summary::Summary { ends, pinged, name, links, .. } = summary;
+    if let Some(links) = links {
+        let links = links.iter().map(Link::text);
+        return links.chain(ends.iter().map(End::of_item)).collect::<Vec<_>>().join("\n");
+    }
     let mut lines: Vec<String> = ends.iter().map(|end| end.sentence(name)).collect();
     if ends.iter().any(|end| matches!(end, End::Silent { .. })) {
         lines.push(match pinged {

@@ -10,6 +10,7 @@ mod order;
 mod strategies;
 #[path = "../support/mod.rs"]
 mod support;
+mod traced;
 mod two;
 mod words;
 

@@ -4,6 +4,7 @@ use super::explain::Explainer;
 use super::plane::Plane;
 use super::target::ip_of;
 use crate::mgmt::host::Traced;
+use crate::push::PushOrder;
 use crate::self_name::self_name;
 use crate::subnet::includes;
 use onym_forward::Verdict;
@@ -35,15 +36,11 @@ impl<'a> Tracer<'a> {
         includes(&self.plane.settings.config.trace.from.0, record.scope, address)
     }
 
-    /// What would be done with an Interest for `target` that the face `from` brings.
+    /// What would be done with what `target` names, when the face `from` brings it.
     pub(super) fn tell(&self, target: NameRef<'_>, from: FaceId) -> Option<Traced> {
-        let explainer = Explainer::of(self.plane);
-        let (verdict, is_here, mut told) = explainer.for_face(&target.to_name(), from)?;
-        let code = match verdict {
-            Verdict::Delivered => trace::FORWARDER,
-            Verdict::CsHit => trace::OBJECT,
-            _ if is_here => trace::APPLICATION,
-            _ => trace::HOP_LIMIT,
+        let (code, mut told) = match trace::Publication::of(target) {
+            Some(asked) => self.publication(&asked, from)?,
+            None => self.interest(target, from)?,
         };
         if let Some(members) = told.as_object_mut() {
             for list in members.values_mut().filter_map(Value::as_array_mut) {
@@ -59,5 +56,33 @@ impl<'a> Tracer<'a> {
             more = json!({ "verdict": word, "decides": decides, "face": from.0 }).to_string();
         }
         Some(Traced { sender: self_name(&self.plane.settings.config), code, more })
+    }
+
+    /// An Interest: code and members.
+    fn interest(&self, target: NameRef<'_>, from: FaceId) -> Option<(u16, Value)> {
+        let explainer = Explainer::of(self.plane);
+        let (verdict, is_here, told) = explainer.for_face(&target.to_name(), from)?;
+        let code = match verdict {
+            Verdict::Delivered => trace::FORWARDER,
+            Verdict::CsHit => trace::OBJECT,
+            _ if is_here => trace::APPLICATION,
+            _ => trace::HOP_LIMIT,
+        };
+        Some((code, told))
+    }
+
+    /// A publication: code and members.
+    fn publication(&self, asked: &trace::Publication<'_>, from: FaceId) -> Option<(u16, Value)> {
+        let faces = self.plane.faces.iter();
+        let asked = Box::new(crate::push::Traced {
+            item: asked.item.to_vec(),
+            frame: asked.frame.map(<[u8]>::to_vec),
+            from,
+            faces: faces.map(|record| (record.id, record.remote.clone(), record.up)).collect(),
+        });
+        let push = self.plane.push.as_ref()?;
+        let told = push.port.ask(|reply| PushOrder::Trace { asked, reply }).flatten()?;
+        let is_here = told["subscribers"].as_u64().unwrap_or_default() > 0;
+        Some((if is_here { trace::APPLICATION } else { trace::HOP_LIMIT }, told))
     }
 }

@@ -14,11 +14,12 @@ mod settings;
 mod store;
 mod take;
 mod thread;
+mod trace;
 mod trust;
 mod view;
 
 pub(crate) use lane::{Answer, Down, Passed, Publishing, PushLanes, ShardLanes, Things, Up, lanes};
-pub(crate) use order::{ANSWER_MAX, NewLink, ORDERS_MAX, PushOrder, PushPort, Question};
+pub(crate) use order::{ANSWER_MAX, NewLink, ORDERS_MAX, PushOrder, PushPort, Question, Traced};
 pub(crate) use settings::Settings;
 pub(crate) use store::{Keeper, Store};
 pub(crate) use take::status_of;

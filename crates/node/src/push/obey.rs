@@ -18,6 +18,7 @@ impl PushThread {
             PushOrder::LinkRemove(face) => self.link_remove(face),
             PushOrder::Counts { reply } => reply.send(self.counts()),
             PushOrder::Show { question, reply } => reply.send(self.show(&question)),
+            PushOrder::Trace { asked, reply } => reply.send(self.trace(&asked)),
             PushOrder::Roster(nodes) => self.roster(nodes),
             PushOrder::Recall(kept) => self.recall(kept),
             // The end of each round hands over what is to be kept.

@@ -7,6 +7,7 @@ use onym_engine::{Port, Reply};
 use onym_pubsub::Kept;
 use onym_tables::FaceId;
 use onym_wire::push::Label;
+use serde_json::Value;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -27,6 +28,8 @@ pub(crate) enum PushOrder {
     Counts { reply: Reply<PushCounts> },
     /// A dataset; none: there is no such one.
     Show { question: Box<Question>, reply: Reply<Option<String>> },
+    /// What would be done with a publication, for who traces it; none: that is no identifier.
+    Trace { asked: Box<Traced>, reply: Reply<Option<Value>> },
     /// Which rendezvous nodes and topology managers serve, by the store.
     Roster(BTreeSet<Label>),
     /// Scopes come back from the store.
@@ -60,6 +63,19 @@ pub(crate) struct Question {
     pub(crate) shards: Vec<PushState>,
     /// Where each face leads.
     pub(crate) faces: Vec<(FaceId, String)>,
+}
+
+/// A publication on its way, and the node at which somebody looks.
+#[derive(Debug)]
+pub(crate) struct Traced {
+    /// Octets of the identifier of the item.
+    pub(crate) item: Vec<u8>,
+    /// The frame as the node before sends it; none: as this node does.
+    pub(crate) frame: Option<Vec<u8>>,
+    /// The face that it would come by.
+    pub(crate) from: FaceId,
+    /// Where each face leads, and whether it is up.
+    pub(crate) faces: Vec<(FaceId, String, bool)>,
 }
 
 /// The push thread as other threads see it.

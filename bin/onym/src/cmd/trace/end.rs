@@ -49,6 +49,28 @@ impl End {
         matches!(self, Self::Reached { .. })
     }
 
+    /// How the way of a publication ends.
+    pub(crate) fn of_item(&self) -> String {
+        match self {
+            Self::Reached { node, .. } => format!("{node} hands it to its applications"),
+            Self::Dropped { node, verdict, sentence } => format!("{node} ({verdict}): {sentence}"),
+            Self::Down { node, sentence } => format!("{node} loses it: {sentence}"),
+            Self::Loop { node, before } => {
+                let node = node.as_deref().unwrap_or("a node that it passed already");
+                format!("{before} sends it to {node}, where it was: its filter has too many ones")
+            }
+            Self::Joined { node } => format!("{node} gets another copy of it here"),
+            Self::Silent { after: Some(node), .. } => format!(
+                "behind {node} nothing answers: a node of which the push half is off, whose \
+                 trace.from does not let {node} trace, or that is gone"
+            ),
+            Self::Silent { after: None, .. } => "the node does not answer: its push half is off \
+                 (push.enabled), or its trace.from lets no local application trace"
+                .to_owned(),
+            Self::Nack { .. } | Self::TooFar { .. } | Self::TooMany => self.sentence("the item"),
+        }
+    }
+
     /// Who ends an Interest for `name`, why, and what to do about it.
     pub(crate) fn sentence(&self, name: &str) -> String {
         match self {

@@ -25,6 +25,11 @@ pub(crate) struct Hop {
     pub(crate) strategy: Option<String>,
     /// The faces that it would ask.
     pub(crate) next: Vec<Next>,
+    /// Of a publication: its frame as it leaves, and the applications of the node that get it.
+    #[serde(skip)]
+    pub(crate) frame: Option<Vec<u8>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) subscribers: Option<u64>,
 }
 
 /// A face that a node would ask.
@@ -54,6 +59,8 @@ impl Hop {
             route: word("fib_prefix"),
             strategy: word("strategy"),
             next: Vec::new(),
+            frame: told["frame"].as_str().and_then(octets),
+            subscribers: told["subscribers"].as_u64(),
         };
         // Those that were asked already, when the same is pending.
         let chosen = ["chosen", "asked"].map(|list| told[list].as_array());
@@ -92,6 +99,11 @@ impl Hop {
             format!("face {} {}{down}", next.face, next.uri)
         });
         let faces = faces.collect::<Vec<_>>().join(" and ");
+        if let Some(subscribers) = self.subscribers {
+            let to = if faces.is_empty() { String::new() } else { format!(" to {faces}") };
+            let apps = if subscribers == 1 { "application" } else { "applications" };
+            return format!("{verdict}{to}, {subscribers} {apps}");
+        }
         let route = self.route.as_deref().unwrap_or("/");
         let strategy = self.strategy.as_deref().map(short).unwrap_or_default();
         match (self.code, self.next.is_empty()) {
@@ -102,6 +114,12 @@ impl Hop {
             (_, true) => format!("ends it, {verdict}"),
         }
     }
+}
+
+/// Octets in hexadecimal.
+fn octets(hex: &str) -> Option<Vec<u8>> {
+    let digits = hex.as_bytes().chunks(2).map(std::str::from_utf8);
+    digits.map(|pair| u8::from_str_radix(pair.ok()?, 16).ok()).collect()
 }
 
 /// The one component that tells strategies apart.

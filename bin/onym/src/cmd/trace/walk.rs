@@ -5,12 +5,14 @@
 
 use super::end::End;
 use super::hop::{Hop, Next};
+use super::link::Link;
 use crate::session;
 use crate::stop::Stop;
 use onym_client::blocking::Client;
 use onym_client::{Error, Request, Unanswered};
 use onym_crypto::{Entropy as _, SystemEntropy};
-use onym_wire::trace::{self, Kind, LEGS_MAX, Leg, Reply};
+use onym_wire::push::Id;
+use onym_wire::trace::{self, Kind, LEGS_MAX, Leg, Publication, Reply};
 use onym_wire::{NackReason, Name};
 use serde::Serialize;
 use std::time::{Duration, Instant};
@@ -77,9 +79,21 @@ enum Answer {
     Silence,
 }
 
+/// What is followed.
+#[derive(Debug, Clone)]
+pub(crate) enum What {
+    Name(Name),
+    /// An item of the push half.
+    Item(Id),
+}
+
 /// A way under examination.
 #[derive(Clone, Default)]
 struct Way {
+    /// What the next node is asked about.
+    target: Name,
+    /// What the way to the last node and back took.
+    rtt_ms: f64,
     /// Hops of the first leg, which begins at this node's own forwarder.
     first: u8,
     /// The further legs.
@@ -116,7 +130,7 @@ impl Way {
 /// A trace.
 pub(crate) struct Walk<'a> {
     client: Client,
-    name: &'a Name,
+    what: &'a What,
     timeout: Duration,
     hops_max: u8,
     stop: &'a Stop,
@@ -125,18 +139,20 @@ pub(crate) struct Walk<'a> {
     /// Nodes that answered.
     pub(crate) hops: usize,
     pub(crate) ends: Vec<End>,
+    /// Those that were crossed.
+    pub(crate) links: Vec<Link>,
 }
 
 impl<'a> Walk<'a> {
     pub(crate) fn new(
         client: Client,
-        name: &'a Name,
+        what: &'a What,
         timeout: Duration,
         hops_max: u8,
         stop: &'a Stop,
     ) -> Self {
-        let (seen, ends) = (Vec::new(), Vec::new());
-        Self { client, name, timeout, hops_max, stop, requests: 0, seen, hops: 0, ends }
+        let (seen, ends, links) = (Vec::new(), Vec::new(), Vec::new());
+        Self { client, what, timeout, hops_max, stop, requests: 0, seen, hops: 0, ends, links }
     }
 
     /// Follows all ways, one after the other.
@@ -144,7 +160,11 @@ impl<'a> Walk<'a> {
         &mut self,
         tell: &mut dyn FnMut(&Told<'_>) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
-        let mut ways = vec![Way { first: 1, ..Way::default() }];
+        let target = match self.what {
+            What::Name(name) => name.clone(),
+            What::Item(id) => Publication { item: id.octets(), frame: None }.to_target(),
+        };
+        let mut ways = vec![Way { target, first: 1, ..Way::default() }];
         while let Some(way) = ways.pop() {
             if let (Some(node), Some(by)) = (way.nodes.last(), &way.by)
                 && way.depth > 0
@@ -199,12 +219,31 @@ impl<'a> Walk<'a> {
             silent = 0;
             self.hops += 1;
             tell(&Told::Hop { hop, depth, rtt_ms, told: &told })?;
+            if let (Some(from), Some(by)) = (way.nodes.last(), &way.by) {
+                self.links.push(Link {
+                    from: from.clone(),
+                    face: by.face,
+                    uri: by.uri.clone(),
+                    to: told.node.clone(),
+                    delay_ms: (rtt_ms - way.rtt_ms).max(0.0) / 2.0,
+                    copies: 0,
+                });
+            }
+            way.rtt_ms = rtt_ms;
             if let Some(end) = self.end_at(&way, &told) {
                 return self.end(end);
             }
             way.nodes.push(told.node.clone());
             let onward: Vec<&Next> = told.onward().collect();
+            if let (What::Item(id), Some(frame)) = (self.what, &told.frame) {
+                let frame = Some(frame.as_slice());
+                way.target = Publication { item: id.octets(), frame }.to_target();
+            }
             match onward.as_slice() {
+                // Names are followed by routes, and publications by faces.
+                [_] if way.legs.len() < LEGS_MAX && matches!(self.what, What::Item(_)) => {
+                    return Ok(vec![way.branch(onward[0])]);
+                }
                 // It told the code alone.
                 [] if told.is_told() => return self.end(End::at(&told)),
                 [] => way.by = None,
@@ -268,7 +307,7 @@ impl<'a> Walk<'a> {
             lifetime: self.timeout,
             hop_limit: Some(way.first),
             parameters: (!legs.is_empty()).then_some(legs),
-            ..Request::new(trace::request(Kind::Trace, self.name, nonce))
+            ..Request::new(trace::request(Kind::Trace, &way.target, nonce))
         };
         let start = Instant::now();
         match self.client.request(&request) {
@@ -294,14 +333,14 @@ impl<'a> Walk<'a> {
     }
 
     /// The smallest HopLimit with which a ping server under the name answers.
-    pub(crate) fn pinged(&mut self) -> anyhow::Result<Option<u8>> {
-        if !self.answers(PING_HOPS)? {
+    pub(crate) fn pinged(&mut self, name: &Name) -> anyhow::Result<Option<u8>> {
+        if !self.answers(name, PING_HOPS)? {
             return Ok(None);
         }
         let (mut silent, mut answers) = (0, PING_HOPS);
         while answers - silent > 1 {
             let middle = silent + (answers - silent) / 2;
-            match self.answers(middle)? {
+            match self.answers(name, middle)? {
                 true => answers = middle,
                 false => silent = middle,
             }
@@ -310,10 +349,10 @@ impl<'a> Walk<'a> {
     }
 
     /// Whether a ping is answered, with the names of ndnping.
-    fn answers(&mut self, hop_limit: u8) -> anyhow::Result<bool> {
+    fn answers(&mut self, prefix: &Name, hop_limit: u8) -> anyhow::Result<bool> {
         let mut number = [0; 8];
         SystemEntropy.fill(&mut number);
-        let mut name = self.name.clone();
+        let mut name = prefix.clone();
         name.append_generic("ping").append_generic(u64::from_be_bytes(number).to_string());
         let (lifetime, must_be_fresh) = (self.timeout, true);
         let hop_limit = Some(hop_limit);
