@@ -8,7 +8,7 @@ use crate::output::Context;
 use crate::{stop, supervised};
 use std::time::Duration;
 
-/// Bridges: names for HTTP clients, an HTTP server as named data, publications for MQTT clients.
+/// Bridges: names by HTTP, an HTTP server as named data, publications by MQTT.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   onym gateway http --listen 127.0.0.1:8080

@@ -1,7 +1,7 @@
 //! The links of the tree of a publication.
 
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A link that a trace crossed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -34,36 +34,46 @@ impl Link {
 /// link begins at the publisher's node; what comes back to a node by a loop is not counted again.
 pub(crate) fn counted(mut links: Vec<Link>) -> Vec<Link> {
     let Some(root) = links.first().map(|link| link.from.clone()) else { return links };
-    let mut known = BTreeMap::from([(root, 1)]);
-    let mut path = Vec::new();
-    let copies: Vec<u64> =
-        links.iter().map(|link| copies_at(&link.from, &links, &mut path, &mut known)).collect();
-    for (link, copies) in links.iter_mut().zip(copies) {
-        link.copies = copies;
+    let (order, closes_loop) = walk(&root, &links);
+    let mut copies = BTreeMap::from([(root, 1_u64)]);
+    for at in order {
+        let here = copies.get(&links[at].from).copied().unwrap_or(0);
+        links[at].copies = here;
+        if !closes_loop[at] {
+            let there = copies.entry(links[at].to.clone()).or_default();
+            *there = there.saturating_add(here);
+        }
     }
     links
 }
 
-/// Copies that a node gets.
-fn copies_at<'a>(
-    node: &'a str,
-    links: &'a [Link],
-    path: &mut Vec<&'a str>,
-    known: &mut BTreeMap<String, u64>,
-) -> u64 {
-    if let Some(copies) = known.get(node) {
-        return *copies;
+/// The links that are reached from `root`, those to a node before those from it, and for each link
+/// whether it leads back to where the walk came by.
+fn walk(root: &str, links: &[Link]) -> (Vec<usize>, Vec<bool>) {
+    let mut out: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (at, link) in links.iter().enumerate() {
+        out.entry(&link.from).or_default().push(at);
     }
-    path.push(node);
-    let mut copies = 0_u64;
-    for link in links.iter().filter(|link| link.to == node) {
-        if !path.contains(&link.from.as_str()) {
-            copies = copies.saturating_add(copies_at(&link.from, links, path, known));
+    let of = |node: &str| out.get(node).map_or(&[][..], Vec::as_slice);
+    let (mut left, mut closes_loop) = (Vec::new(), vec![false; links.len()]);
+    // Nodes on the way from the root, each with how many of its links were followed.
+    let (mut way, mut seen) = (vec![(root, 0)], BTreeSet::from([root]));
+    while let Some((node, followed)) = way.last_mut() {
+        let node = *node;
+        let Some(at) = of(node).get(*followed).copied() else {
+            left.push(node);
+            way.pop();
+            continue;
+        };
+        *followed += 1;
+        let to = links[at].to.as_str();
+        if seen.insert(to) {
+            way.push((to, 0));
+        } else {
+            closes_loop[at] = way.iter().any(|(on_way, _)| *on_way == to);
         }
     }
-    path.pop();
-    known.insert(node.to_owned(), copies);
-    copies
+    (left.iter().rev().flat_map(|node| of(node)).copied().collect(), closes_loop)
 }
 
 #[cfg(test)]
