@@ -7,6 +7,7 @@ pub(crate) mod managed;
 
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader, Read};
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -219,6 +220,7 @@ impl Place {
 /// A command that has ended.
 #[derive(Debug)]
 pub(crate) struct Ended {
+    /// The exit code, or less than 0: the signal that ended it.
     pub(crate) code: i32,
     pub(crate) out: String,
     pub(crate) err: String,
@@ -227,7 +229,7 @@ pub(crate) struct Ended {
 impl Ended {
     pub(crate) fn of(output: Output) -> Self {
         Self {
-            code: output.status.code().unwrap_or(-1),
+            code: output.status.code().unwrap_or_else(|| -output.status.signal().unwrap_or(0)),
             out: String::from_utf8_lossy(&output.stdout).into_owned(),
             err: String::from_utf8_lossy(&output.stderr).into_owned(),
         }
