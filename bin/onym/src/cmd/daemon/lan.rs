@@ -29,6 +29,8 @@ const GROUP: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(239, 255, 80, 84), 5
 const HELLO: Duration = Duration::from_secs(1);
 /// Who was not heard for so long is none of the LAN any more.
 const GONE: Duration = Duration::from_secs(30);
+/// Time between two tries to make a face.
+const AGAIN: Duration = Duration::from_secs(10);
 /// How often it is looked whether the node ends.
 const LOOK: Duration = Duration::from_millis(200);
 /// Most neighbours; further ones are not heard.
@@ -96,13 +98,13 @@ pub(super) fn start(
     Ok(Some(Handle { is_over, thread: Some(thread) }))
 }
 
-/// A socket for hellos; other nodes of the host may have one too.
+/// A socket for hellos; other nodes of the host may have one too. It is bound to the group, so that what
+/// somebody beyond the LAN sends to this machine alone does not come.
 fn listen() -> std::io::Result<UdpSocket> {
     let flags = SocketFlags::CLOEXEC;
     let socket = rustix::net::socket_with(AddressFamily::INET, SocketType::DGRAM, flags, None)?;
     sockopt::set_socket_reuseaddr(&socket, true)?;
-    let any = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, GROUP.port());
-    rustix::net::bind(&socket, &any)?;
+    rustix::net::bind(&socket, &GROUP)?;
     let socket = UdpSocket::from(socket);
     socket.set_read_timeout(Some(LOOK))?;
     Ok(socket)
@@ -113,6 +115,8 @@ struct Neighbour {
     heard: Instant,
     /// The face to it, once it is there.
     face: Option<u64>,
+    /// When a face may be tried again.
+    next_try: Instant,
 }
 
 struct Lan {
@@ -175,17 +179,17 @@ impl Lan {
     }
 
     fn hear(&mut self, at: SocketAddr) {
-        let heard = Instant::now();
-        if let Some(neighbour) = self.heard.get_mut(&at) {
-            neighbour.heard = heard;
-        } else if self.heard.len() < NEIGHBOURS_MAX {
-            self.heard.insert(at, Neighbour { heard, face: None });
-        } else {
+        let now = Instant::now();
+        if !self.heard.contains_key(&at) && self.heard.len() >= NEIGHBOURS_MAX {
             return;
         }
-        if self.heard.get(&at).is_none_or(|neighbour| neighbour.face.is_some()) {
+        let fresh = Neighbour { heard: now, face: None, next_try: now };
+        let neighbour = self.heard.entry(at).or_insert(fresh);
+        neighbour.heard = now;
+        if neighbour.face.is_some() || now < neighbour.next_try {
             return;
         }
+        neighbour.next_try = now + AGAIN;
         let uri = format!("udp4://{at}");
         let wanted = ControlParameters { uri: Some(uri.clone()), ..ControlParameters::default() };
         match mgmt::create_face(&mut self.client, &wanted) {
@@ -193,9 +197,7 @@ impl Lan {
                 let Some(face) = created.face.face_id else { return };
                 tracing::info!(uri, face, "a node of the LAN is there");
                 self.found.up(face, 1);
-                if let Some(neighbour) = self.heard.get_mut(&at) {
-                    neighbour.face = Some(face);
-                }
+                neighbour.face = Some(face);
             }
             Err(error) => tracing::warn!(uri, %error, "no face to a node of the LAN"),
         }
