@@ -2,7 +2,7 @@
 
 use crate::Forwarder;
 use onym_tables::hash::NameHashes;
-use onym_tables::pit::{Key, TOKEN_LEN};
+use onym_tables::pit::TOKEN_LEN;
 use onym_wire::interest::Interest;
 
 impl<R, C> Forwarder<R, C> {
@@ -10,15 +10,8 @@ impl<R, C> Forwarder<R, C> {
     #[must_use]
     pub fn token_of(&self, interest: &Interest<'_>) -> Option<[u8; TOKEN_LEN]> {
         let pending = &self.pending;
-        let name = interest.name.value();
-        let hashes = NameHashes::new(&pending.key, name, 0);
-        let key = Key {
-            can_be_prefix: interest.can_be_prefix,
-            must_be_fresh: interest.must_be_fresh,
-            hint: pending.hint_of(interest),
-            ..Key::new(name, &hashes)
-        };
-        let slot = pending.pit.look(&key).found?;
+        let hashes = NameHashes::new(&pending.key, interest.name.value(), 0);
+        let slot = pending.pit.look(&pending.key_of(interest, &hashes)).found?;
         Some(pending.tokens.encode(slot, pending.pit.generation(slot)))
     }
 
