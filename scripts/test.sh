@@ -24,6 +24,9 @@ stage() {
     skipped=$((skipped + 1)); printf -- '-- %s: skipped\n' "$name"
   elif [ "$status" != 0 ]; then
     failed=$((failed + 1)); printf -- '-- %s: FAILED (%d s)\n' "$name" $((SECONDS - start))
+    { printf -- '-- %s, what failed in it:\n' "$name"
+      grep -E -A2 'panicked at|^(test .*FAILED|error|FAIL|ERROR)|AssertionError|Error:' "$log/out" | head -30
+      tail -5 "$log/out"; } >>"$log/failures"
   else
     passed=$((passed + 1)); printf -- '-- %s: ok (%d s)\n' "$name" $((SECONDS - start))
   fi
@@ -70,6 +73,8 @@ if [ "$mode" = all ]; then
   stage demonstration cargo run --quiet --locked --package xtask -- demo --size 20
   stage containers scripts/docker.sh
 fi
+# Again at the end, where one looks first.
+[ "$failed" = 0 ] || cat "$log/failures"
 printf 'time: %d s\n' $((SECONDS - begun))
 printf 'stages: %d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
 [ "$failed" = 0 ]
