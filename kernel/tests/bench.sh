@@ -21,9 +21,10 @@ Experiments:
   table2    a router beside onym daemon and, when on PATH, ndnd: frames of 1500 octets
   cost      instructions of an exchange, a cache hit and a publication of one host
   parallel  exchanges and hits a second, of one process and of one on each of two
-            processors, and of a router by dispatcher: by wall clock, with a thread
-            of QEMU for each processor, so the machine must be quiet and have two;
-            REPEAT times (5)
+            processors, and of a router by dispatcher, whose frames come in on one
+            processor or where they may: by wall clock, with a thread of QEMU for
+            each processor, so the machine must be quiet and have two; REPEAT
+            times (5)
 
 COUNT: Data of a run. RUNNER: a command that runs each guest. ONYM, NDND: binaries. MEM: megabytes of the guest (table1).
 LIMIT: seconds of the machine that a guest may take (900; table1 with 1 GB takes some 10 minutes on a quiet one).
@@ -95,7 +96,9 @@ case $experiment in
     accel=tcg,thread=multi clock=
     guest 2 parallel "REPEAT=${REPEAT:-5}" "MS=${MS:-1000}"
     for again in $(seq "${REPEAT:-5}"); do
-      guest 2 relay "DISPATCH=${DISPATCH:-0:0 1:0 1:1 3:1}" "COUNT=${COUNT:-6000}"
+      for pin in 1 ''; do
+        guest 2 relay "PIN=$pin" "LINKS=ether udp4" "DISPATCH=${DISPATCH:-0:0 1:0 1:1 2:1 3:1}" "COUNT=${COUNT:-40000}"
+      done
     done ;;
   table2)
     for s in nnet onym ndnd; do

@@ -31,7 +31,16 @@ campaign() {
   nnet-test as 1001 -$mark traffic $((seed * 8 + 1)) ${COUNT:-2000} & w2=$!
   nnet-test as 1002 un$mark traffic $((seed * 8 + 2)) ${COUNT:-2000} & w3=$!
   /sbin/ip netns exec x nnet-test as 0 -$mark traffic $((seed * 8 + 3)) ${COUNT:-2000} v1 & w4=$!
+  # One that does not end says where it is, and is ended.
+  (
+    i=0; until [ $i = ${PATIENCE:-300} ]; do sleep 1; i=$((i+1)); done
+    for p in $(pidof nnet-test); do
+      echo "seed $seed: process $p does not end: $(tr '\0' ' ' < /proc/$p/cmdline), $(grep State /proc/$p/status)"
+      cat /proc/$p/stack; kill -9 $p
+    done
+  ) & dog=$!
   for p in $w1 $w2 $w3 $w4 $witness; do wait $p || { echo "seed $seed: a law does not hold"; return 1; }; done
+  kill $dog
   # Everybody has gone but the device.
   ip link del v0
   i=0

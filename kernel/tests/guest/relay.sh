@@ -5,8 +5,10 @@
 #
 # Data packets a second through a router: rows for every SUBJECT, LINK (ether, udp4),
 # SIZE (octets of content, or f1500: of the frame) and DISPATCH
-# (mode:separate). Only under -icount do the times mean anything: they count
-# instructions of the whole guest, those of the generator among them.
+# (mode:separate). Under -icount the times count instructions of the whole guest, those
+# of the generator among them; else they mean something on a quiet machine only. PIN (a
+# mask of processors): where the generator runs, and so where every frame arrives, as
+# from a card with one queue.
 set -e
 N=${COUNT:-3000}
 LINKS=${LINKS:-ether}
@@ -25,11 +27,11 @@ waits() { i=0; while ! grep -qs "$1" $2; do sleep 0.3; i=$((i+1)); [ $i -lt 300 
 word() { echo $1 | cut -d' ' -f$(($2 + 1)); }
 measure() {
   SUBJECT=$1; export SUBJECT
-  CASE="link=$2,size=$3,cores=$(nproc),dispatch=$4,separate=$5"; export CASE
+  CASE="link=$2,size=$3,cores=$(nproc),dispatch=$4,separate=$5${PIN:+,pinned=$PIN}"; export CASE
   printf "$SUBJECT $CASE: "
   case $2 in
-    ether) in_ g nnet-test relay ether g1 $(mac r r1) g2 $(mac r r2) $N $3 || true ;;
-    udp4) in_ g nnet-test relay udp4 10.0.1.1 10.0.1.2 10.0.2.1 10.0.2.2 $N $3 || true ;;
+    ether) in_ g ${PIN:+taskset $PIN} nnet-test relay ether g1 $(mac r r1) g2 $(mac r r2) $N $3 || true ;;
+    udp4) in_ g ${PIN:+taskset $PIN} nnet-test relay udp4 10.0.1.1 10.0.1.2 10.0.2.1 10.0.2.2 $N $3 || true ;;
   esac
 }
 threads_ns() { cat /proc/[0-9]*/stat | awk '$2 ~ /^\(nnet\/[0-9]+\)$/ { print $1 }' | while read p; do cut -d' ' -f1 /proc/$p/schedstat; done | awk '{ n += $1 } END { printf "%d", n }'; }
