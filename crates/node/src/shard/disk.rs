@@ -9,7 +9,7 @@ use onym_forward::stage::{Offer, OfferCounts, Offers};
 use onym_frame::Buf;
 use onym_link::Packet;
 use onym_store::{Filter, Found};
-use onym_tables::Tick;
+use onym_tables::{FaceId, Tick};
 use onym_wire::interest::Interest;
 use onym_wire::name::Name;
 use onym_wire::types::PacketType;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::SyncSender;
 
-/// Interests of a shard that wait for the disk, at most.
+/// Interests of a shard that wait for the disk, at most; of one face fewer, see [`Waiting::has_room`].
 pub(crate) const WAITING_MAX: usize = 256;
 /// Data on their way to the disk, of all shards, at most.
 pub(crate) const KEEPING_MAX: usize = 512;
@@ -117,6 +117,9 @@ struct Waiting {
     /// The number of the first one.
     first: u64,
     list: VecDeque<Option<Place>>,
+    /// How many of each face wait, of all together.
+    of_faces: Vec<(FaceId, usize)>,
+    count: usize,
 }
 
 #[derive(Debug)]
@@ -131,11 +134,41 @@ impl Waiting {
         self.first + self.list.len() as u64
     }
 
+    /// Whether one more of `face` may wait. A face may have no more places than are left, so that it
+    /// has half of them at most, and of two that want all of them each has a third.
+    fn has_room(&self, face: FaceId) -> bool {
+        let own = self.of_faces.iter().find(|(of, _)| *of == face).map_or(0, |(_, count)| *count);
+        // Between those that wait there are places of some that do not any more.
+        self.list.len() < 2 * WAITING_MAX && own < WAITING_MAX.saturating_sub(self.count)
+    }
+
+    fn push(&mut self, place: Place) {
+        let face = place.packet.face;
+        match self.of_faces.iter_mut().find(|(of, _)| *of == face) {
+            Some((_, count)) => *count += 1,
+            None => self.of_faces.push((face, 1)),
+        }
+        self.count += 1;
+        self.list.push_back(Some(place));
+    }
+
+    /// One of `packet`'s face waits no more.
+    fn left(&mut self, packet: Packet) -> Packet {
+        self.count -= 1;
+        if let Some(at) = self.of_faces.iter().position(|(of, _)| *of == packet.face) {
+            self.of_faces[at].1 -= 1;
+            if self.of_faces[at].1 == 0 {
+                self.of_faces.swap_remove(at);
+            }
+        }
+        self.trim();
+        packet
+    }
+
     fn take(&mut self, number: u64) -> Option<Packet> {
         let at = usize::try_from(number.checked_sub(self.first)?).ok()?;
         let place = self.list.get_mut(at)?.take()?;
-        self.trim();
-        Some(place.packet)
+        Some(self.left(place.packet))
     }
 
     /// Takes out one whose time is over.
@@ -143,9 +176,8 @@ impl Waiting {
         if self.due() > now {
             return None;
         }
-        let place = self.list.front_mut().and_then(Option::take);
-        self.trim();
-        place.map(|place| place.packet)
+        let place = self.list.front_mut().and_then(Option::take)?;
+        Some(self.left(place.packet))
     }
 
     fn trim(&mut self) {
@@ -189,13 +221,13 @@ impl Shard {
         let number = disk.waiting.next();
         let shard = u8::try_from(self.index).expect("invariant: at most 64 shards");
         let job = DiskJob::Find { shard, number, interest: packet.bytes.clone() };
-        let may_wait = disk.waiting.list.len() < WAITING_MAX && disk.rests_until <= now;
+        let may_wait = disk.waiting.has_room(packet.face) && disk.rests_until <= now;
         if !may_wait || disk.jobs.try_send(job).is_err() {
             disk.counts.passed += 1;
             return Some(packet);
         }
         let until = now.plus_ms(disk.wait_ms);
-        disk.waiting.list.push_back(Some(Place { until, packet }));
+        disk.waiting.push(Place { until, packet });
         None
     }
 
@@ -256,7 +288,6 @@ impl Shard {
 mod tests {
     use super::*;
     use onym_link::LpIn;
-    use onym_tables::FaceId;
 
     fn packet(n: u8) -> Packet {
         Packet { face: FaceId(256), bytes: Buf::copy_from(&[n]), lp: LpIn::default() }
@@ -264,8 +295,35 @@ mod tests {
 
     fn enter(waiting: &mut Waiting, until: u64, n: u8) -> u64 {
         let number = waiting.next();
-        waiting.list.push_back(Some(Place { until: Tick(until), packet: packet(n) }));
+        waiting.push(Place { until: Tick(until), packet: packet(n) });
         number
+    }
+
+    /// Law: a face has half of the places at most, of two that want all of them each has a third, and
+    /// what one gives back the other may have.
+    #[test]
+    fn places_are_shared_by_face() {
+        let mut waiting = Waiting::default();
+        let want = |waiting: &mut Waiting, face: u32| {
+            let face = FaceId(256 + face);
+            let may = waiting.has_room(face);
+            if may {
+                waiting.push(Place { until: Tick(1), packet: Packet { face, ..packet(0) } });
+            }
+            may
+        };
+        let fill = |waiting: &mut Waiting, face| (0..).take_while(|_| want(waiting, face)).count();
+        assert_eq!(fill(&mut waiting, 0), WAITING_MAX / 2);
+        assert_eq!(fill(&mut waiting, 1), WAITING_MAX / 4);
+        for number in 0..2000 {
+            assert!(waiting.take(number).is_some());
+            want(&mut waiting, 1);
+            want(&mut waiting, 0);
+        }
+        let shares: Vec<usize> = waiting.of_faces.iter().map(|(_, count)| *count).collect();
+        let third = WAITING_MAX / 3;
+        assert!(shares.iter().all(|share| share.abs_diff(third) <= 2), "{shares:?}");
+        assert_eq!(waiting.count, shares.iter().sum::<usize>());
     }
 
     /// Law: each Interest that waits goes on once, by its answer or by its time, whatever the order.

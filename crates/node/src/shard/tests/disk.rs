@@ -14,6 +14,11 @@ const WAIT: Duration = Duration::from_millis(30);
 /// A shard with a disk that may have `/disk/0` to `/disk/{count}`, which a test answers for; `room` is
 /// what the lane to it holds.
 fn with_disk(count: u32, room: usize) -> (Bench, Receiver<DiskJob>) {
+    with_disk_for(count, room, WAIT)
+}
+
+/// The same, and Interests wait for it so long.
+fn with_disk_for(count: u32, room: usize, wait: Duration) -> (Bench, Receiver<DiskJob>) {
     let filter = Arc::new(Filter::new(10_000));
     let place = tempfile::tempdir().unwrap();
     let folder = onym_store::Folder::open(place.path()).unwrap();
@@ -27,7 +32,7 @@ fn with_disk(count: u32, room: usize) -> (Bench, Receiver<DiskJob>) {
         std::thread::yield_now();
     }
     let (jobs, asked) = sync_channel(room);
-    let wait_ms = u64::try_from(WAIT.as_millis()).unwrap();
+    let wait_ms = u64::try_from(wait.as_millis()).unwrap();
     let mut b = bench(1);
     let side = DiskSide::new(filter, jobs, Arc::default(), wait_ms);
     b.engine.driver.set_disk(side, Offers::new(Vec::new(), None));
@@ -80,10 +85,10 @@ fn a_disk_that_does_not_answer_delays_an_interest_once_and_no_other() {
     assert!(b.engine.driver.is_drained(&b.engine.io));
 }
 
-/// Law: Interests beyond what may wait, or beyond the lane, are forwarded at once, each once.
+/// Law: Interests beyond what may wait of a face, or beyond the lane, are forwarded at once, each once.
 #[test]
 fn what_the_lane_has_no_room_for_is_forwarded() {
-    for (room, waiting) in [(4096, WAITING_MAX), (10, 10)] {
+    for (room, waiting) in [(4096, WAITING_MAX / 2), (10, 10)] {
         let (mut b, _asked) = with_disk(400, room);
         let ((_, mut asks), (upstream, _producer)) = (b.face(), b.face());
         b.route("/", upstream);
@@ -91,6 +96,28 @@ fn what_the_lane_has_no_room_for_is_forwarded() {
         rounds(&mut b, |b| ended(b, Verdict::Forwarded) == 400);
         assert_eq!((counts(&b).late, counts(&b).passed), (waiting as u64, 400 - waiting as u64));
     }
+}
+
+/// Law: a face that asks for more from the disk than may wait leaves places for the others.
+#[test]
+fn a_face_does_not_take_all_places_for_itself() {
+    let (mut b, asked) = with_disk_for(420, 4096, Duration::from_secs(60));
+    let ((_, mut takes), (_, mut asks), (upstream, _producer)) = (b.face(), b.face(), b.face());
+    b.route("/", upstream);
+    let mut waiting = 0;
+    let mut read = |b: &mut Bench, all: u64| {
+        let end = Instant::now() + Duration::from_secs(20);
+        while waiting + counts(b).passed < all {
+            assert!(Instant::now() < end, "{waiting} wait, {:?}", counts(b));
+            b.ordered_round();
+            waiting += asked.try_iter().count() as u64;
+        }
+        waiting
+    };
+    send(&mut takes, "/disk", 0, 400);
+    assert_eq!(read(&mut b, 400), WAITING_MAX as u64 / 2);
+    send(&mut asks, "/disk", 400, 20);
+    assert_eq!(read(&mut b, 420), WAITING_MAX as u64 / 2 + 20);
 }
 
 /// Law: what the disk has answers the Interest, and comes too late without harm.
